@@ -1,0 +1,70 @@
+//! The face of a disk: files by role (input, output, scratch), transfers, and what is known of a drive.
+
+use crate::{Error, Request};
+use std::path::{Path, PathBuf};
+
+/// A file that a disk holds open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FileId(pub u32);
+
+/// What is known of the drive (file system) that holds a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Drive {
+    /// Equal for two paths when they share their free space (the device number).
+    pub id: u64,
+    /// Free space that this user may fill, in bytes.
+    pub free_bytes: u64,
+    /// The file system keeps its files in memory (tmpfs, ramfs).
+    pub is_memory: bool,
+    /// Name of the file system's type if known ("ext4", "tmpfs").
+    pub kind: String,
+}
+
+/// Where files live: the operating system's, or a simulation. Object-safe; one virtual call a block.
+///
+/// All methods may be called from any thread.
+pub trait Disk: Send + Sync {
+    /// Opens a regular file for reading.
+    fn open_input(&self, path: &Path) -> Result<FileId, Error>;
+
+    /// Length of an open file, in bytes.
+    fn file_bytes(&self, file: FileId) -> Result<u64, Error>;
+
+    /// Creates the file that is to become `path`, without a name where the file system can do that, else under a hidden one beside it.
+    /// What `path` names now is untouched. Fails early if the directory can't be written.
+    fn create_output(&self, path: &Path) -> Result<FileId, Error>;
+
+    /// Gives the output its exact length, makes it durable (fsync), renames it over its path atomically, and makes that
+    /// durable too (fsync of the directory). `sync: false` skips both fsyncs. The file is closed.
+    fn publish(&self, output: FileId, bytes: u64, sync: bool) -> Result<(), Error>;
+
+    /// Creates a nameless scratch file in `directory`. Its space is free again once it is closed or the process is gone, however it went.
+    fn create_scratch(&self, directory: &Path) -> Result<FileId, Error>;
+
+    /// Reserves space so that the file is at least `bytes` long without writing it. A file system that can't reserve succeeds silently.
+    fn reserve(&self, file: FileId, bytes: u64) -> Result<(), Error>;
+
+    /// Gives the space of a range back to the file system, where that can be done; the range must not be read again.
+    fn discard(&self, file: FileId, offset: u64, bytes: u64) -> Result<(), Error>;
+
+    /// Closes a file. An output that was not published vanishes. Transfers in flight keep the file alive until they end.
+    fn close(&self, file: FileId);
+
+    /// Removes a file by path (an input whose space is to be freed).
+    fn remove(&self, path: &Path) -> Result<(), Error>;
+
+    /// Starts a transfer. Never blocks on the drive and never fails here: errors arrive with the completion.
+    fn submit(&self, request: Request);
+
+    /// The drive that holds `path`, or that would hold it if it were created.
+    fn drive(&self, path: &Path) -> Result<Drive, Error>;
+
+    /// The path that a file was opened under, for messages.
+    fn path(&self, file: FileId) -> PathBuf;
+
+    /// How bytes travel, for reports: "io_uring, direct".
+    fn describe(&self) -> String;
+
+    /// Lines that the user should see once, such as that io_uring is forbidden here. Taken: the next call returns only newer ones.
+    fn notices(&self) -> Vec<String>;
+}

@@ -1,0 +1,75 @@
+//! Why a job ended without a result. Each text is one line, and ends in the way out where there is one.
+
+use std::path::PathBuf;
+
+/// A job's failure. The old output is intact and no scratch is left behind.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A transfer or file operation failed.
+    #[error(transparent)]
+    Disk(#[from] xsort_disk::Error),
+
+    /// An input can't be what the arguments say it is.
+    #[error("{}: {reason}", path.display())]
+    Input {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong and what to do.
+        reason: String,
+    },
+
+    /// The arguments contradict each other or the machine.
+    #[error("{0}")]
+    Settings(String),
+
+    /// The budget is too small for any plan.
+    #[error(
+        "a memory budget of {budget_bytes} bytes is too small for this sort: it needs at least {needed_bytes} (-m {needed_bytes})"
+    )]
+    Memory {
+        /// The budget in bytes.
+        budget_bytes: u64,
+        /// The smallest budget that works, in bytes.
+        needed_bytes: u64,
+    },
+
+    /// A directory has too little free space.
+    #[error("{}: {needed_bytes} bytes of free space needed for {purpose}, {free_bytes} there: {way_out}", directory.display())]
+    Space {
+        /// The directory.
+        directory: PathBuf,
+        /// What the space is for.
+        purpose: String,
+        /// Bytes needed.
+        needed_bytes: u64,
+        /// Bytes free.
+        free_bytes: u64,
+        /// What to do.
+        way_out: String,
+    },
+
+    /// Bytes came back from a drive other than they were written.
+    #[error("{} at byte {offset}: {what}: the drive or the memory is failing; run again with -T on another drive", path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// The offset in bytes.
+        offset: u64,
+        /// What was seen.
+        what: String,
+    },
+
+    /// What came out is not what went in.
+    #[error(
+        "{what}: the output was not put in place; this is a fault of xsort or of the machine's memory, please report it"
+    )]
+    Lost {
+        /// Counts and checksums of both sides.
+        what: String,
+    },
+
+    /// The observer asked to stop.
+    #[error("stopped on request: the output was not put in place and scratch is gone")]
+    Cancelled,
+}
