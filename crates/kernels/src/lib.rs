@@ -1,9 +1,38 @@
 //! Order in memory: sorting, gathering, merging and searching records that are already there.
 //!
-//! No I/O, no threads, no clock; all memory that grows with the data is lent by the caller.
+//! No I/O, no threads, no clock; all memory that grows with the data is lent by the caller. What a [`Key`] says is
+//! believed only as far as order goes: one that lies (inconsistent words or comparisons) gives a wrong order, but each record
+//! still comes out exactly once and no memory is touched that was not lent.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `sort` | the outline: words out of the records, one partition, buckets, ties |
+//! | `extract` | what a pass over the records learns: words, shared prefix, whether they are in order already |
+//! | `partition` | one most-significant-digit pass through write-combining buffers |
+//! | `words` | sorting a cache-sized piece of u64s, all different |
+//! | `ties` | taking further key bytes within groups of equal words, without recursion |
+//! | `gather` | payloads moved once, in final order |
+//! | `loser_tree`, `merge` | the k-way merge and its cursors |
+//! | `search` | bounds in one sorted piece, for cutting a merge |
+//! | `prefetch`, `copy` | the two machine-dependent primitives |
+//!
+//! [`Key`]: xsort_records::Key
 
-mod form;
+mod copy;
+mod extract;
+mod gather;
+mod loser_tree;
 mod merge;
+mod partition;
+mod prefetch;
+mod search;
+mod sort;
+mod ties;
+mod words;
 
-pub use form::{common_prefix, gather, sort};
-pub use merge::{Merge, Node, Run};
+pub use extract::common_prefix;
+pub use gather::gather;
+pub use loser_tree::Node;
+pub use merge::{Merge, Run};
+pub use search::{bound_in_block, bound_in_order, shared_prefix};
+pub use sort::sort;

@@ -1,0 +1,162 @@
+//! What a pass over the records learns of their keys: words, the prefix that all share, and order that is already there.
+//!
+//! Reading keys out of 100-byte records is bound by memory (8 ns a record), so each pass learns all it can, and guesses from a
+//! sample where the shared prefix ends so that one pass is enough. It decides nothing: `sort` does.
+
+use crate::prefetch;
+use xsort_records::Key;
+
+/// Records looked at to guess the shared prefix. A wrong guess costs one more pass, no more.
+const SAMPLE_RECORDS: usize = 64;
+
+/// What a pass learned about the words that it took out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    /// Bits in which at least one word differs from the first.
+    pub(crate) differ: u64,
+    /// Whether the words never decrease.
+    pub(crate) rising: bool,
+    /// Whether every word is less than the one before.
+    pub(crate) falling: bool,
+}
+
+/// Notes words one after the other.
+struct Watch {
+    first: u64,
+    last: u64,
+    differ: u64,
+    rising: bool,
+    falling: bool,
+}
+
+impl Watch {
+    #[inline(always)]
+    fn new(first: u64) -> Self {
+        Watch { first, last: first, differ: 0, rising: true, falling: true }
+    }
+
+    #[inline(always)]
+    fn note(&mut self, word: u64) {
+        self.differ |= word ^ self.first;
+        self.rising &= self.last <= word;
+        self.falling &= self.last > word;
+        self.last = word;
+    }
+
+    #[inline(always)]
+    fn seen(&self) -> Seen {
+        Seen { differ: self.differ, rising: self.rising, falling: self.falling }
+    }
+}
+
+/// Length in bytes of the normalised-key prefix that all records share (`key.bytes()` if all keys are equal or there is at
+/// most one record). `records` holds whole records of `record_bytes` bytes.
+///
+/// One pass that stops as soon as nothing is shared. Of a sorted sequence, [`shared_prefix`](crate::shared_prefix) of the first and
+/// the last key is the same number for nothing.
+pub fn common_prefix<K: Key>(key: K, records: &[u8], record_bytes: usize) -> usize {
+    assert!(record_bytes > 0 && records.len().is_multiple_of(record_bytes), "whole records");
+    let mut rest = records.chunks_exact(record_bytes);
+    let Some(first) = rest.next() else { return key.bytes() };
+    shared(key, first, rest, 0)
+}
+
+/// Length of the key prefix that `first` shares with all of `others`, of which the first `from` bytes are known to be shared.
+pub(crate) fn shared<'a, K: Key>(
+    key: K,
+    first: &'a [u8],
+    others: impl Iterator<Item = &'a [u8]>,
+    from: usize,
+) -> usize {
+    let mut shared = key.bytes();
+    for other in others {
+        if shared <= from {
+            return from.min(key.bytes());
+        }
+        let mut at = from;
+        while at < shared {
+            let differ = key.word(first, at) ^ key.word(other, at);
+            if differ != 0 {
+                shared = shared.min(at + differ.leading_zeros() as usize / 8);
+                break;
+            }
+            at += 8;
+        }
+    }
+    shared
+}
+
+/// A guess of the shared prefix in bytes, from a few records spread over all; never shorter than the truth.
+pub(crate) fn guess_prefix<K: Key>(key: K, records: &[u8], record_bytes: usize) -> usize {
+    let stride = (records.len() / record_bytes / SAMPLE_RECORDS).max(1);
+    let mut sample = records.chunks_exact(record_bytes).step_by(stride);
+    let Some(first) = sample.next() else { return key.bytes() };
+    shared(key, first, sample, 0)
+}
+
+/// Takes the words at `at` out of all records, in their order. `None`: the records do not share the `at` bytes before.
+pub(crate) fn all<K: Key>(
+    key: K,
+    records: &[u8],
+    record_bytes: usize,
+    at: usize,
+    words: &mut [u64],
+) -> Option<Seen> {
+    let first = &records[..record_bytes];
+    let mut watch = Watch::new(key.word(first, at));
+    watch.falling = words.len() > 1;
+    let mut strangers = 0;
+    if let Some((first_word, others)) = words.split_first_mut() {
+        *first_word = watch.first;
+        for (word, record) in others.iter_mut().zip(records[record_bytes..].chunks_exact(record_bytes)) {
+            *word = key.word(record, at);
+            watch.note(*word);
+            if at > 0 {
+                strangers |= prefix_differs(key, first, record, at);
+            }
+        }
+    }
+    (strangers == 0).then(|| watch.seen())
+}
+
+/// Nonzero if the first `at` key bytes of the two records differ.
+#[inline(always)]
+fn prefix_differs<K: Key>(key: K, first: &[u8], record: &[u8], at: usize) -> u64 {
+    let mut differ = 0;
+    let mut from = 0;
+    while from + 8 <= at {
+        differ |= key.word(first, from) ^ key.word(record, from);
+        from += 8;
+    }
+    if from < at {
+        differ |= (key.word(first, from) ^ key.word(record, from)) >> (64 - 8 * (at - from));
+    }
+    differ
+}
+
+/// Takes the words at `at` out of the records that `order` names.
+pub(crate) fn some<K: Key>(
+    key: K,
+    records: &[u8],
+    record_bytes: usize,
+    order: &[u64],
+    at: usize,
+    words: &mut [u64],
+) -> Seen {
+    /// Random access: this many records ahead.
+    const AHEAD: usize = 16;
+    let record = |index: u64| {
+        let start = index as usize * record_bytes;
+        &records[start..start + record_bytes]
+    };
+    let mut watch = Watch::new(key.word(record(order[0]), at));
+    watch.falling = false;
+    for (place, (word, &index)) in words.iter_mut().zip(order).enumerate() {
+        if let Some(&later) = order.get(place + AHEAD) {
+            prefetch::line(records.as_ptr().wrapping_add(later as usize * record_bytes + at));
+        }
+        *word = key.word(record(index), at);
+        watch.note(*word);
+    }
+    watch.seen()
+}

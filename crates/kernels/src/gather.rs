@@ -1,0 +1,29 @@
+//! Payloads moved once, in final order.
+//!
+//! Each record is a random access of one to three lines, hidden by asking for it `AHEAD` records early. It is not a permutation in place: reading
+//! and writing sides are different memory, and the writing side is the block that goes out.
+
+use crate::{copy, prefetch};
+
+/// Records asked for ahead of the one that is copied.
+const AHEAD: usize = 16;
+
+/// Copies the records named by `order` to `out`, one after the other. `out` is `order.len() * record_bytes` long.
+///
+/// # Panics
+/// If the lengths don't fit, or if an index lies outside `records`.
+pub fn gather(records: &[u8], record_bytes: usize, order: &[u64], out: &mut [u8]) {
+    assert!(record_bytes > 0 && out.len() == order.len() * record_bytes, "one place a record");
+    let count = records.len() / record_bytes;
+    for (place, (&index, to)) in order.iter().zip(out.chunks_exact_mut(record_bytes)).enumerate() {
+        if let Some(&later) = order.get(place + AHEAD) {
+            prefetch::record(
+                records.as_ptr().wrapping_add((later as usize).wrapping_mul(record_bytes)),
+                record_bytes,
+            );
+        }
+        let index = index as usize;
+        assert!(index < count, "the order names a record that is not there");
+        copy::record(&records[index * record_bytes..][..record_bytes], to);
+    }
+}

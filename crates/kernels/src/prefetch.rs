@@ -1,0 +1,40 @@
+//! A hint that some bytes will be read soon: the one place that knows the instruction.
+//!
+//! Random access costs 80-100 ns when the line is in memory, and a sort does one or two of them a record; asked for ten records
+//! ahead, they cost a few ns. It is only a hint: no address can fault, and on machines without the instruction it is nothing.
+#![allow(unsafe_code)]
+
+/// Bytes that one prefetch brings.
+pub(crate) const LINE_BYTES: usize = 64;
+
+/// At most this many lines of one record are asked for; the hardware's stream prefetcher finds the rest of a longer record
+/// by itself, and a core has no more than 16 line fill buffers.
+const LINES_MAX: usize = 4;
+
+/// Asks for the line at `address`, which may be any value whatever.
+#[inline(always)]
+pub(crate) fn line(address: *const u8) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: prefetch reads nothing that a program could see and never faults, whatever the address.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(address.cast());
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = address;
+}
+
+/// Asks for the first lines of the record of `record_bytes` bytes at `address`, which may be any value whatever.
+#[inline(always)]
+pub(crate) fn record(address: *const u8, record_bytes: usize) {
+    line(address);
+    if record_bytes > 8 {
+        let mut at = LINE_BYTES;
+        while at < record_bytes.min(LINES_MAX * LINE_BYTES) {
+            line(address.wrapping_add(at));
+            at += LINE_BYTES;
+        }
+        // A record that starts in the middle of a line ends in one more.
+        line(address.wrapping_add(record_bytes.min(LINES_MAX * LINE_BYTES) - 1));
+    }
+}

@@ -1,0 +1,107 @@
+//! Sorting a chunk by (key bits, index) pairs, without moving its records.
+//!
+//! Sorting pairs of eight bytes instead of records of a hundred is AlphaSort's observation (Nyberg et al., SIGMOD 1994); the index in the low bits
+//! makes any sort of the pairs stable; and cutting them into cache-sized buckets first is the partition of IPS4o and of the
+//! 2010 message about GNU sort. The phases:
+//!
+//! 1. `extract`: one pass over the records takes eight key bytes each from where the shared prefix ends;
+//! 2. `partition`: one 11-bit pass leaves buckets that fit the cache, and eleven bits that pairs need not keep;
+//! 3. `words`: each bucket is sorted;
+//! 4. `ties`: groups with equal key bits take their next key bytes.
+//!
+//! Payloads don't move here: that is `gather`.
+
+use crate::{extract, partition, ties, words};
+use xsort_records::Key;
+
+/// From this many records on a partition comes first.
+const PARTITION_MIN: usize = 1 << 14;
+
+/// Sorts, stably, without moving records: on return `order[i]` is the index of the record that comes i-th.
+///
+/// `records` holds `order.len()` records of `record_bytes` bytes. `order` and `spare` are lent, one word a record each (`spare` may be longer); what
+/// they hold on entry is ignored.
+///
+/// # Panics
+/// If the lengths don't fit each other, above 2^32 records, or if the key has 2^31 bytes or more.
+pub fn sort<K: Key>(key: K, records: &[u8], record_bytes: usize, order: &mut [u64], spare: &mut [u64]) {
+    let count = order.len();
+    assert!(record_bytes > 0 && records.len() == count * record_bytes, "one order word a record");
+    assert!(count as u64 <= 1 << 32, "at most 2^32 records in one sort");
+    assert!(key.bytes() <= ties::KEY_BYTES_MAX, "keys are shorter than 2^31 bytes");
+    let spare = &mut spare[..count];
+    if count < 2 {
+        order.fill(0);
+        return;
+    }
+    let Some((at, seen)) = extract_words(key, records, record_bytes, spare) else {
+        identity(order);
+        return;
+    };
+    if seen.falling {
+        for (place, element) in order.iter_mut().rev().enumerate() {
+            *element = place as u64;
+        }
+        return;
+    }
+    let index_bits = (count as u64 - 1).ilog2() + 1;
+    let table = ties::Table { key, records, record_bytes, index_bits };
+    let skip = seen.differ.leading_zeros();
+    if seen.rising || count < PARTITION_MIN {
+        let low = (1_u64 << index_bits) - 1;
+        for (index, (element, &word)) in order.iter_mut().zip(&*spare).enumerate() {
+            *element = (word << skip) & !low | index as u64;
+        }
+        if !seen.rising {
+            words::sort(order, spare);
+        }
+        let next = at + (skip + 64 - index_bits).min(64) as usize / 8;
+        if ties::mark(order, index_bits, next, key.bytes()) {
+            table.settle(order, spare);
+        }
+        return;
+    }
+    let mut ends = [0; partition::BUCKETS];
+    partition::partition(spare, skip, index_bits, order, &mut ends);
+    let next = at + (skip + partition::BUCKET_BITS + 64 - index_bits).min(64) as usize / 8;
+    let mut start = 0;
+    for end in ends {
+        let (bucket, scratch) = (&mut order[start..end], &mut spare[start..end]);
+        words::sort(bucket, scratch);
+        if ties::mark(bucket, index_bits, next, key.bytes()) {
+            table.settle(bucket, scratch);
+        }
+        start = end;
+    }
+}
+
+/// Takes the words out from where the shared prefix ends; returns that place and what the pass learned. `None`: all keys are equal.
+fn extract_words<K: Key>(
+    key: K,
+    records: &[u8],
+    record_bytes: usize,
+    words: &mut [u64],
+) -> Option<(usize, extract::Seen)> {
+    let mut at = extract::guess_prefix(key, records, record_bytes);
+    if at < key.bytes()
+        && let Some(seen) = extract::all(key, records, record_bytes, at, words)
+        && seen.differ.leading_zeros() < 8
+    {
+        return Some((at, seen));
+    }
+    // The guess was wrong: some records are strangers.
+    at = extract::common_prefix(key, records, record_bytes);
+    if at >= key.bytes() {
+        return None;
+    }
+    // Only a key that lies has no words here.
+    extract::all(key, records, record_bytes, at, words)
+        .map(|seen| (at, seen))
+        .filter(|(_, seen)| seen.differ != 0)
+}
+
+fn identity(order: &mut [u64]) {
+    for (place, element) in order.iter_mut().enumerate() {
+        *element = place as u64;
+    }
+}

@@ -1,0 +1,141 @@
+//! Taking further key bytes within groups of records whose words so far are equal, until the key is used up.
+//!
+//! The groups nest (a key of 4,096 bytes may need 800 rounds), but nothing recurses and there is no stack of groups: an
+//! element of the order has 32 bits to spare, and says itself whether it is tied with the one before and from which key byte on.
+//!
+//! ```text
+//!   63      62 .......... 32  31 .......... 0
+//!   tied?   next key byte     index of record
+//! ```
+//!
+//! A sweep settles the leftmost group until its first two elements differ, and moves on. Each round of a group reads at least four further key bytes
+//! of its records, so the whole is linear in the bytes of the keys.
+
+use crate::{extract, prefetch, words};
+use xsort_records::Key;
+
+/// The element is equal to the one before, as far as known.
+const TIED: u64 = 1 << 63;
+/// Where the next key byte stands.
+const AT_SHIFT: u32 = 32;
+/// The index of the record.
+const INDEX: u64 = (1 << AT_SHIFT) - 1;
+/// Keys are shorter than this many bytes.
+pub(crate) const KEY_BYTES_MAX: usize = (1 << (63 - AT_SHIFT)) - 1;
+/// Groups up to this size are sorted by comparing whole keys.
+const COMPARE_MAX: usize = 4;
+/// The sweep asks for the records of groups this many elements ahead.
+const AHEAD: usize = 16;
+
+/// The records being sorted and what stays the same over the whole sort.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Table<'a, K> {
+    pub(crate) key: K,
+    pub(crate) records: &'a [u8],
+    pub(crate) record_bytes: usize,
+    /// Low bits of a pair that hold the index.
+    pub(crate) index_bits: u32,
+}
+
+/// Turns sorted pairs into elements: indexes, and ties where the key bits are equal and the key goes on at byte `at`.
+pub(crate) fn mark(pairs: &mut [u64], index_bits: u32, at: usize, key_bytes: usize) -> bool {
+    let low = (1_u64 << index_bits) - 1;
+    if at >= key_bytes {
+        for pair in pairs {
+            *pair &= low;
+        }
+        return false;
+    }
+    let tie = TIED | (at as u64) << AT_SHIFT;
+    let mut any = false;
+    let mut last = pairs.first().map_or(0, |&pair| !pair);
+    for pair in pairs {
+        let tied = (*pair ^ last) & !low == 0;
+        any |= tied;
+        last = *pair;
+        *pair = *pair & low | if tied { tie } else { 0 };
+    }
+    any
+}
+
+impl<K: Key> Table<'_, K> {
+    fn record(&self, index: u64) -> &[u8] {
+        let start = index as usize * self.record_bytes;
+        &self.records[start..start + self.record_bytes]
+    }
+
+    /// Settles all ties marked in `order` (whose first element is never tied), leaving plain indexes.
+    pub(crate) fn settle(&self, order: &mut [u64], spare: &mut [u64]) {
+        let mut place = 0;
+        while place + 1 < order.len() {
+            if let Some(&later) = order.get(place + AHEAD)
+                && later & TIED != 0
+            {
+                for element in [later, order[place + AHEAD - 1]] {
+                    let start = (element & INDEX) as usize * self.record_bytes;
+                    prefetch::line(self.records.as_ptr().wrapping_add(start));
+                }
+            }
+            let next = order[place + 1];
+            if next & TIED == 0 {
+                place += 1;
+                continue;
+            }
+            let at = ((next & !TIED) >> AT_SHIFT) as usize;
+            let tied = order[place + 1..].iter().take_while(|&&element| element & TIED != 0).count();
+            let end = place + 1 + tied;
+            for element in &mut order[place..end] {
+                *element &= INDEX;
+            }
+            self.refine(&mut order[place..end], &mut spare[place..end], at);
+        }
+    }
+
+    /// One round for one group of plain, rising indexes that are tied up to byte `at`: sorts by the next key bits and marks what is
+    /// still tied, from a later byte on.
+    fn refine(&self, group: &mut [u64], spare: &mut [u64], mut at: usize) {
+        if group.len() <= COMPARE_MAX {
+            self.insertion(group);
+            return;
+        }
+        let key_bytes = self.key.bytes();
+        let seen = loop {
+            if at >= key_bytes {
+                return;
+            }
+            let seen = extract::some(self.key, self.records, self.record_bytes, group, at, spare);
+            let skip = seen.differ.leading_zeros() as usize / 8;
+            if seen.differ == 0 {
+                let others = group[1..].iter().map(|&index| self.record(index));
+                at = extract::shared(self.key, self.record(group[0]), others, at + 8);
+            } else if skip > 2 && at + 8 < key_bytes {
+                at += skip;
+            } else {
+                break seen;
+            }
+        };
+        let skip = seen.differ.leading_zeros();
+        let low = (1_u64 << self.index_bits) - 1;
+        for (element, &word) in group.iter_mut().zip(&*spare) {
+            *element |= (word << skip) & !low;
+        }
+        if !seen.rising {
+            words::sort(group, spare);
+        }
+        let next = at + (skip + 64 - self.index_bits).min(64) as usize / 8;
+        mark(group, self.index_bits, next, key_bytes);
+    }
+
+    /// Sorts a few plain indexes by whole keys, stably.
+    fn insertion(&self, group: &mut [u64]) {
+        for place in 1..group.len() {
+            let index = group[place];
+            let mut hole = place;
+            while hole > 0 && self.key.compare(self.record(group[hole - 1]), self.record(index)).is_gt() {
+                group[hole] = group[hole - 1];
+                hole -= 1;
+            }
+            group[hole] = index;
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Random inputs of random shapes, shrunk by proptest when they fail.
+
+use crate::data::{Random, oracle};
+use crate::keys::Fields;
+use crate::merge::{Runs, number};
+use crate::sort::sorted;
+use proptest::prelude::*;
+
+/// Records over an alphabet of `letters` bytes, so that ties of all lengths happen.
+fn records(seed: u64, count: usize, record_bytes: usize, letters: usize) -> Vec<u8> {
+    let mut random = Random(seed);
+    (0..count * record_bytes).map(|_| (random.below(letters) * 255 / letters.max(2)) as u8).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 4 } else { 400 },
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn sort_is_the_stable_sort(
+        seed: u64,
+        count in 0_usize..if cfg!(miri) { 40 } else { 3000 },
+        (record_bytes, offset, bytes) in (1_usize..60).prop_flat_map(|all| (Just(all), 0..all))
+            .prop_flat_map(|(all, offset)| (Just(all), Just(offset), 1..=all - offset)),
+        letters in 1_usize..5,
+    ) {
+        let key = Fields::plain(offset, bytes);
+        let records = records(seed, count, record_bytes, letters);
+        prop_assert_eq!(sorted(key, &records, record_bytes), oracle(key, &records, record_bytes));
+    }
+
+    #[test]
+    fn merge_is_the_stable_sort(
+        seed: u64,
+        count in 0_usize..if cfg!(miri) { 40 } else { 400 },
+        runs in 0_usize..40,
+        bytes in 1_usize..24,
+        letters in 1_usize..5,
+    ) {
+        let (key, mut random) = (Fields::plain(0, bytes), Random(seed));
+        let mut records = records(seed, count, 28, letters);
+        number(&mut records, 28);
+        let cut = Runs::cut(key, &records, 28, runs, &mut random);
+        prop_assert_eq!(cut.merged(key, 0, &mut random), cut.expected(key));
+    }
+}
