@@ -1,9 +1,54 @@
 //! What the data is and what "sorted" means: formats and keys of fixed-size records, their
 //! order-preserving encoding, generators, the multiset checksum and the verifier.
 //!
-//! This room imports none of the others, so that what judges a sort shares no code with it.
+//! This room imports none of the others, so that what judges a sort shares no code with it. It does no
+//! I/O and starts no threads: callers lend the memory, and every generated block depends on nothing but its
+//! specification and its place, so that blocks can be made anywhere in any order.
+//!
+//! ```text
+//! key        what kernels ask of an order          verify     judges a result, seam by seam
+//! plain_key, little_key, fields_key, key_rule      judge      its own reading of the same fields
+//! key_field, layout   what the user asks for       summary    valsort's file format
+//! format     the formats with a name               checksum   sum of CRC-32s, free of order
+//! generate   fills blocks: gensort, gensort_ascii, gensort_skew, kv128, block4k; lcg and mix are
+//!            the random numbers, pattern replaces the keys
+//! ```
 #![forbid(unsafe_code)]
 
+mod block4k;
+mod checksum;
+mod fields_key;
+mod format;
+mod generate;
+mod gensort;
+mod gensort_ascii;
+mod gensort_skew;
+mod judge;
 mod key;
+mod key_field;
+mod key_grammar;
+mod key_rule;
+mod kv128;
+mod layout;
+mod lcg;
+mod little_key;
+mod mix;
+mod pattern;
+mod plain_key;
+mod summary;
+mod verify;
 
+pub use checksum::{Checksum, ParseChecksumError};
+pub use fields_key::FieldsKey;
+pub use format::{Format, UnknownFormat};
+pub use generate::{GenerateError, GenerateSpec, Generator};
 pub use key::Key;
+pub use key_field::{Endian, KeyField, KeyKind};
+pub use key_grammar::KeyFieldError;
+pub use key_rule::KeyRule;
+pub use layout::{Layout, LayoutError, RECORD_BYTES_MAX};
+pub use little_key::LittleKey;
+pub use pattern::{Pattern, UnknownPattern};
+pub use plain_key::PlainKey;
+pub use summary::SummaryError;
+pub use verify::Part;

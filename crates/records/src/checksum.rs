@@ -1,0 +1,103 @@
+//! The multiset checksum of the Sort Benchmark: the sum of the records' CRC-32s.
+//!
+//! It does not depend on the records' order and the sums of parts add up, so every thread can keep its own. Input and output of a sort
+//! have the same checksum; a lost, doubled or changed record changes it, but for a chance of about one in 2^32.
+//!
+//! The CRC is zlib's (polynomial 0x04C11DB7, reflected), by `crc32fast`: 10-11 ns for 100 bytes (its slicing tables, at the limit of three
+//! loads a cycle), 8 ns for 128, 140 ns for 4,096 (carry-less multiplication). `crc-fast` 1.10 takes 6 ns for 100 bytes if the optimiser
+//! happens to inline all of it around a constant length, and 50 ns in a function of its own, as it would be here. Measured on one core of
+//! a Xeon with AVX-512 at 2 GHz base, 2026-04.
+
+use std::fmt;
+
+/// How many records there were, and the sum of their CRC-32s.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Checksum {
+    records: u64,
+    sum: u128,
+}
+
+/// Why a text is no checksum.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{text}' is no checksum: write 1 to 32 hexadecimal digits, such as 1ea6370b955")]
+pub struct ParseChecksumError {
+    text: String,
+}
+
+impl Checksum {
+    /// The checksum of `records` records whose CRC-32s add up to `sum`, as read from a summary.
+    #[must_use]
+    pub const fn from_parts(records: u64, sum: u128) -> Checksum {
+        Checksum { records, sum }
+    }
+
+    /// Adds records of `record_bytes` bytes each.
+    ///
+    /// # Panics
+    /// If `record_bytes` is zero or `records` is no multiple of it.
+    pub fn add_records(&mut self, records: &[u8], record_bytes: usize) {
+        let (sum, count) = match record_bytes {
+            // The formats' own lengths as constants: 1 ns a record less.
+            100 => sum_of(records.chunks_exact(100)),
+            128 => sum_of(records.chunks_exact(128)),
+            _ => sum_of(records.chunks_exact(record_bytes)),
+        };
+        assert_eq!(
+            count as usize * record_bytes,
+            records.len(),
+            "{} bytes are no whole number of records of {record_bytes} bytes",
+            records.len()
+        );
+        self.records += count;
+        self.sum += sum;
+    }
+
+    /// Adds the records of another part of the data.
+    pub fn merge(&mut self, other: Checksum) {
+        self.records += other.records;
+        self.sum += other.sum;
+    }
+
+    /// How many records were added.
+    #[must_use]
+    pub const fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// The sum of their CRC-32s; below `records() * 2^32`.
+    #[must_use]
+    pub const fn sum(&self) -> u128 {
+        self.sum
+    }
+
+    /// Reads the sum as printed by [`fmt::Display`], by gensort and by valsort: up to 32 hexadecimal digits in either case, with or
+    /// without `0x`. The number of records is not part of it, so compare with [`Checksum::sum`].
+    ///
+    /// # Errors
+    /// If the text is anything else.
+    pub fn parse_sum(text: &str) -> Result<u128, ParseChecksumError> {
+        let digits = text.strip_prefix("0x").unwrap_or(text);
+        let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let sum = if plain { u128::from_str_radix(digits, 16).ok() } else { None };
+        sum.ok_or_else(|| ParseChecksumError { text: text.to_owned() })
+    }
+}
+
+/// The sum of the CRC-32s of `records`, and their number. Fits: 2^64 records below 2^32 each are below 2^96.
+#[inline]
+fn sum_of<'a>(records: impl Iterator<Item = &'a [u8]>) -> (u128, u64) {
+    let mut sum = 0u128;
+    let mut count = 0;
+    for record in records {
+        sum += u128::from(crc32fast::hash(record));
+        count += 1;
+    }
+    (sum, count)
+}
+
+impl fmt::Display for Checksum {
+    /// The sum in lower-case hexadecimal digits without leading zeros, as gensort and valsort print it.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{:x}", self.sum)
+    }
+}

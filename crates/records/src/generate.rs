@@ -1,0 +1,189 @@
+//! Makes records: any stretch of a data set, on its own.
+//!
+//! A [`Generator`] is a value without state. Threads share it and fill blocks in any order; what a record contains depends only on the
+//! specification and its number.
+
+use crate::gensort_skew::Skew;
+use crate::lcg::Lcg;
+use crate::mix::{Purpose, Source};
+use crate::pattern::{Choice, Choices};
+use crate::{Format, Pattern, block4k, gensort, gensort_ascii, kv128};
+
+/// What to generate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct GenerateSpec {
+    /// The format of the records.
+    pub format: Format,
+    /// The Sort Benchmark's skewed keys; gensort formats with [`Pattern::Uniform`] only.
+    pub skewed: bool,
+    /// How keys are distributed.
+    pub pattern: Pattern,
+    /// The number of the first record.
+    pub start: u128,
+    /// With 0, gensort formats are byte for byte what the public generator makes. Any other seed begins the same sequence of random numbers at
+    /// another place, `X(0)`, a 128-bit hash of the seed, and leaves the record numbers as they are. The other formats hash it with each
+    /// record's number.
+    pub seed: u64,
+    /// How many records are to be generated in all, from `start` on. Sorted and reversed keys are spread over the range of keys by it;
+    /// records past it can't be made.
+    pub total: u64,
+}
+
+/// Why there is no such generator; says what is possible instead.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum GenerateError {
+    /// Skewed keys for a format that has none.
+    #[error("{format} has no skewed keys: use gensort or gensort-ascii, or a pattern such as zipf or heavy")]
+    SkewedFormat {
+        /// The format asked for.
+        format: Format,
+    },
+    /// Skewed keys together with a pattern that would replace them.
+    #[error("skewed keys and pattern {pattern} both set the key: use one of them")]
+    SkewedPattern {
+        /// The pattern asked for.
+        pattern: Pattern,
+    },
+    /// Record numbers that have more than 128 bits.
+    #[error("records {start} + {total} are beyond the last record number, 2^128 - 1: use a smaller start")]
+    Numbers {
+        /// The number of the first record.
+        start: u128,
+        /// How many records were asked for.
+        total: u64,
+    },
+}
+
+/// Fills blocks with the records of one [`GenerateSpec`].
+#[derive(Clone, Debug)]
+pub struct Generator {
+    spec: GenerateSpec,
+    /// `X(0)` of gensort's sequence.
+    origin: u128,
+    skew: Option<Skew>,
+    choices: Choices,
+    records: Source,
+    shared_keys: Source,
+}
+
+impl Generator {
+    /// Prepares the generation of `spec`.
+    ///
+    /// # Errors
+    /// If the format has no skewed keys, a pattern contradicts them, or record numbers would overflow.
+    pub fn new(spec: GenerateSpec) -> Result<Generator, GenerateError> {
+        let GenerateSpec { format, skewed, pattern, start, seed, total } = spec;
+        if start.checked_add(u128::from(total)).is_none() {
+            return Err(GenerateError::Numbers { start, total });
+        }
+        let origin = origin(seed);
+        let skew = match format {
+            _ if !skewed => None,
+            _ if pattern != Pattern::Uniform => return Err(GenerateError::SkewedPattern { pattern }),
+            Format::Gensort => Some(Skew::new(origin, gensort::key)),
+            Format::GensortAscii => Some(Skew::new(origin, gensort_ascii::key)),
+            Format::Kv128 | Format::Block4k => return Err(GenerateError::SkewedFormat { format }),
+        };
+        Ok(Generator {
+            spec,
+            origin,
+            skew,
+            choices: Choices::new(pattern, seed, start, total),
+            records: Source::new(seed, Purpose::Record),
+            shared_keys: Source::new(seed, Purpose::SharedKey),
+        })
+    }
+
+    /// What is generated.
+    #[must_use]
+    pub fn spec(&self) -> &GenerateSpec {
+        &self.spec
+    }
+
+    /// The length of a record in bytes.
+    #[must_use]
+    pub fn record_bytes(&self) -> usize {
+        self.spec.format.record_bytes()
+    }
+
+    /// Fills `out` with the records from `first` on, counted from the specification's start.
+    ///
+    /// # Panics
+    /// If `out` is no whole number of records, or reaches past the specification's total.
+    pub fn fill(&self, first: u64, out: &mut [u8]) {
+        let record_bytes = self.record_bytes();
+        assert!(out.len().is_multiple_of(record_bytes), "a block of whole records of {record_bytes} bytes");
+        let count = (out.len() / record_bytes) as u64;
+        assert!(
+            first.checked_add(count).is_some_and(|end| end <= self.spec.total),
+            "records {first} + {count} are past the {} to be generated",
+            self.spec.total
+        );
+        let number = self.spec.start + u128::from(first);
+        match self.spec.format {
+            Format::Gensort => {
+                let numbers = Lcg::at(self.origin, number);
+                gensort::fill(numbers, out);
+                if let Some(skew) = &self.skew {
+                    skew.apply(numbers, number, out);
+                }
+                self.set_keys(first, out, gensort::put_place, gensort::put_shared);
+            }
+            Format::GensortAscii => {
+                let numbers = Lcg::at(self.origin, number);
+                gensort_ascii::fill(numbers, number, out);
+                if let Some(skew) = &self.skew {
+                    skew.apply_ascii(numbers, number, out);
+                }
+                self.set_keys(first, out, gensort_ascii::put_place, gensort_ascii::put_shared);
+            }
+            Format::Kv128 => {
+                kv128::fill(self.records, number, out);
+                self.set_keys(first, out, kv128::put_place, kv128::put_shared);
+            }
+            Format::Block4k => self.fill_blocks(first, out),
+        }
+    }
+
+    /// Replaces the keys of the records from `first` on as the pattern says.
+    #[inline]
+    fn set_keys<const BYTES: usize>(
+        &self,
+        first: u64,
+        out: &mut [u8],
+        put_place: impl Fn(&mut [u8; BYTES], u64),
+        put_shared: impl Fn(&mut [u8; BYTES], crate::mix::Words),
+    ) {
+        if self.spec.pattern == Pattern::Uniform {
+            return;
+        }
+        for (index, record) in (first..).zip(out.as_chunks_mut::<BYTES>().0) {
+            match self.choices.of(index) {
+                Choice::Own => {}
+                Choice::Place(place) => put_place(record, place),
+                Choice::Shared(rank) => put_shared(record, self.shared_keys.words(u128::from(rank))),
+            }
+        }
+    }
+
+    /// Fills blocks from `first` on. The key is the whole block, so a shared key is a shared block.
+    fn fill_blocks(&self, first: u64, out: &mut [u8]) {
+        for (index, block) in (first..).zip(out.as_chunks_mut::<{ block4k::RECORD_BYTES }>().0) {
+            let own = self.records.words(self.spec.start + u128::from(index));
+            match self.choices.of(index) {
+                Choice::Own => block4k::fill(own, block),
+                Choice::Place(place) => {
+                    block4k::fill(own, block);
+                    block4k::put_place(block, place);
+                }
+                Choice::Shared(rank) => block4k::fill(self.shared_keys.words(u128::from(rank)), block),
+            }
+        }
+    }
+}
+
+/// `X(0)` of gensort's sequence for a seed: 0 for 0, as in the public generator.
+fn origin(seed: u64) -> u128 {
+    if seed == 0 { 0 } else { Source::new(seed, Purpose::Origin).words(0).step_wide() }
+}

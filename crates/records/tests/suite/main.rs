@@ -1,0 +1,3 @@
+//! The tests of the records room, one module a subject.
+
+mod golden;
