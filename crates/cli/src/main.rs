@@ -1,1 +1,63 @@
-fn main() {}
+//! xsort: the program.
+//!
+//! A door and nothing else: arguments come in, settings go to the pipelines, reports and an exit status come out. Whatever is worth
+//! testing without a process lives in the rooms behind it.
+#![forbid(unsafe_code)]
+
+mod args;
+mod exit;
+mod r#gen;
+mod manual;
+mod memory;
+mod output;
+mod progress;
+mod settings;
+mod signals;
+mod size;
+mod sort;
+mod verify;
+
+use args::{Cli, Command};
+use clap::Parser;
+use exit::Failure;
+use signals::Stop;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if error.use_stderr() => return fail(&exit::usage_line(&error), exit::USAGE),
+        Err(help) => {
+            // Help and version; to a closed pipe there is nothing left to say.
+            let _ = help.print();
+            return ExitCode::SUCCESS;
+        }
+    };
+    let stop = match Stop::install() {
+        Ok(stop) => stop,
+        Err(error) => return fail(&format!("installing signal handlers: {error}"), exit::USAGE),
+    };
+    match run(&cli.command, &stop) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            let code = failure.code(stop.exit_code());
+            failure.line().map_or(ExitCode::from(code), |line| fail(&line, code))
+        }
+    }
+}
+
+fn run(command: &Command, stop: &Stop) -> Result<(), Failure> {
+    match command {
+        Command::Gen(args) => r#gen::run(args, stop),
+        Command::Sort(args) => sort::run(args, stop),
+        Command::Verify(args) => verify::run(args, stop),
+        Command::Completions { shell } => manual::completions(*shell),
+        Command::Man { dir } => manual::man(dir.as_deref()),
+    }
+}
+
+/// The one line on standard error that every failure has.
+fn fail(line: &str, code: u8) -> ExitCode {
+    eprintln!("xsort: error: {line}");
+    ExitCode::from(code)
+}

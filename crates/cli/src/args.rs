@@ -1,0 +1,333 @@
+//! The command line as it is written: names, help texts and the shape of each value.
+//!
+//! One definition serves the parser, both helps, the completions and the man pages. Nothing is decided here; `settings` turns these
+//! into what the pipelines take.
+
+use crate::size::{Amount, Memory};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
+use std::path::PathBuf;
+use std::str::FromStr;
+use xsort_disk::IoChoice;
+use xsort_records::{Checksum, Format, KeyField, Pattern};
+
+/// Help in the order in which it is needed: what, examples, usage, options.
+const TEMPLATE: &str = "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
+
+const SIZES: &str = "\
+Sizes: 512M, 16GiB, 1.5G, 8GB. K, M, G, T are powers of 1024 as for GNU sort; KB, MB, GB, TB are powers of 1000.";
+
+const EXIT_STATUS: &str = "\
+Exit status:
+  0    done; for verify: in order and as expected
+  1    verify: out of order, or not the expected records
+  2    wrong usage or settings, or a place that can't be written to
+  3    an input is missing, unreadable, or no whole number of records
+  4    too little disk space or memory
+  5    a read or write failed
+  6    data was corrupted on the way; nothing was put in place
+  129, 130, 143  stopped by SIGHUP, SIGINT, SIGTERM; cleaned up";
+
+const EXAMPLES: &str = "\
+Examples:
+  xsort gen 10GB data                   make 100 million benchmark records
+  xsort sort data -o sorted -m 1G       sort them in 1 GiB of memory
+  xsort verify sorted --against data    prove the result
+";
+
+const GEN_EXAMPLES: &str = "\
+Examples:
+  xsort gen 10GB data                        10^8 records, byte for byte those of gensort
+  xsort gen -f gensort-ascii 1000000r lines  a million records that are also lines of text
+  xsort gen --skewed --start 5000 1M part    from record 5000 on, with skewed keys
+  xsort gen -f kv128 --pattern zipf 4G data  128-byte records, few keys taking most of them
+";
+
+const SORT_EXAMPLES: &str = "\
+Examples:
+  xsort sort data -o sorted                          100-byte gensort records
+  xsort sort -m 1G -T /ssd1 -T /ssd2 data -o sorted  in 1 GiB, scratch on two drives
+  xsort sort --record 24 --key 8:8:u64le:desc a b -o out
+                                                     24-byte records of two files, by a number
+  xsort sort --dry-run data -o sorted                only say what would be done
+";
+
+const VERIFY_EXAMPLES: &str = "\
+Examples:
+  xsort verify sorted                      order, records, checksum, duplicates
+  xsort verify sorted --against data       also: the same records as in data
+  xsort verify -o 1.sum part1              judge the parts of a sequence on their own, ...
+  xsort verify -s 1.sum 2.sum              ... then their seams and sums
+";
+
+/// Sort anything bigger than memory, at the speed of the drives.
+#[derive(Debug, Parser)]
+#[command(name = "xsort", version, help_template = TEMPLATE, before_help = EXAMPLES, after_help = EXIT_STATUS)]
+#[command(max_term_width = 110, subcommand_required = true, arg_required_else_help = false)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The program's commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Gen(GenArgs),
+    Sort(SortArgs),
+    Verify(VerifyArgs),
+    /// Print a shell's completion script
+    ///
+    /// For example: xsort completions bash > ~/.local/share/bash-completion/completions/xsort
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or write all of them to a directory
+    Man {
+        /// Directory for xsort.1, xsort-sort.1, ...; without it, xsort.1 is printed
+        #[arg(value_hint = ValueHint::DirPath)]
+        dir: Option<PathBuf>,
+    },
+}
+
+/// Make a file of records for tests and benchmarks
+///
+/// The same arguments make the same bytes, whatever the memory and the threads. The file appears whole or not at all.
+#[derive(Debug, Args)]
+#[command(help_template = TEMPLATE, before_help = GEN_EXAMPLES, after_help = SIZES, after_long_help = format!("{SIZES}\n\n{EXIT_STATUS}"))]
+pub(crate) struct GenArgs {
+    /// What the records look like
+    #[arg(short, long, value_name = "FORMAT", default_value = "gensort", value_parser = formats())]
+    pub(crate) format: Format,
+
+    /// gensort's skewed keys, as its -s
+    #[arg(long)]
+    pub(crate) skewed: bool,
+
+    /// How the keys are spread
+    #[arg(long, default_value = "uniform", value_parser = patterns())]
+    pub(crate) pattern: Pattern,
+
+    /// Number of the first record
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) start: u128,
+
+    /// Any other seed makes other records; with 0, gensort formats are those of gensort itself
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+
+    #[command(flatten)]
+    pub(crate) resources: Resources,
+
+    /// Do not wait until the file is safe against a power cut
+    #[arg(long)]
+    pub(crate) no_sync: bool,
+
+    #[command(flatten)]
+    pub(crate) report: Report,
+
+    /// Bytes (10GB, 512MiB), rounded down to whole records, or records (1000000r)
+    pub(crate) size: Amount,
+
+    /// The file to make
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+}
+
+/// Sort fixed-size records of any amount in a set amount of memory
+///
+/// Records with equal keys keep the order of the input. The output appears whole or not at all and may be one of the inputs. What
+/// comes out is counted and checksummed against what went in.
+#[derive(Debug, Args)]
+#[command(help_template = TEMPLATE, before_help = SORT_EXAMPLES, after_help = SIZES, after_long_help = format!("{SIZES}\n\n{EXIT_STATUS}"))]
+pub(crate) struct SortArgs {
+    #[command(flatten)]
+    pub(crate) records: Records,
+
+    #[command(flatten)]
+    pub(crate) resources: Resources,
+
+    /// Directory for scratch; several are used at once [default: beside the output]
+    ///
+    /// Scratch is striped over all of them by the speed of their drives. The files have no names and vanish with the program,
+    /// however it ends.
+    #[arg(short = 'T', long = "scratch", value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) scratch: Vec<PathBuf>,
+
+    /// Keep the input's order among equal keys: always so, accepted for the sake of scripts
+    #[arg(long)]
+    pub(crate) stable: bool,
+
+    /// Free the input's space as soon as its records are in scratch. DANGER: see --help
+    ///
+    /// The sort then needs little more space than the data's size besides the input. From the moment the input is freed until the
+    /// output is in place, the records exist only in scratch files without a name: a crash, a kill, a full drive or a power cut
+    /// in that time LOSES THE DATA.
+    #[arg(long)]
+    pub(crate) remove_input: bool,
+
+    /// Print the plan and what it would cost, and do nothing
+    ///
+    /// The drive is measured for a second with a scratch file, to say how long the sort would take.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Measure the drive before the sort, so that the report can say which share of its speed was reached (takes a second)
+    #[arg(long)]
+    pub(crate) probe: bool,
+
+    /// Do not wait until the output is safe against a power cut
+    #[arg(long)]
+    pub(crate) no_sync: bool,
+
+    #[command(flatten)]
+    pub(crate) report: Report,
+
+    /// Files to sort, as one
+    #[arg(required = true, value_name = "INPUT", value_hint = ValueHint::FilePath)]
+    pub(crate) inputs: Vec<PathBuf>,
+
+    /// The sorted file
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+}
+
+/// Check order, count, duplicates and checksum
+///
+/// Several files are checked as one sequence. The lines are those of the Sort Benchmark's valsort, with the same meanings, on
+/// standard output. Exit status 0 if in order (and as expected), 1 if not.
+#[derive(Debug, Args)]
+#[command(help_template = TEMPLATE, before_help = VERIFY_EXAMPLES, after_help = SIZES, after_long_help = format!("{SIZES}\n\n{EXIT_STATUS}"))]
+pub(crate) struct VerifyArgs {
+    #[command(flatten)]
+    pub(crate) records: Records,
+
+    /// Also write a summary of these files as one part of a longer sequence (for 100-byte records valsort's 280 bytes)
+    #[arg(short = 'o', long, value_name = "SUMMARY", value_hint = ValueHint::FilePath)]
+    pub(crate) summary: Option<PathBuf>,
+
+    /// The files are summaries, one or several in each; check the sequence of the parts that they tell of
+    #[arg(short = 's', long, conflicts_with_all = ["summary", "against"])]
+    pub(crate) summaries: bool,
+
+    /// The checksum must be this
+    #[arg(long, value_name = "CHECKSUM", value_parser = Checksum::parse_sum)]
+    pub(crate) expect: Option<u128>,
+
+    /// Records and checksum must be those of this file; repeat for several
+    #[arg(long, value_name = "INPUT", value_hint = ValueHint::FilePath)]
+    pub(crate) against: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) resources: Resources,
+
+    #[command(flatten)]
+    pub(crate) report: Report,
+
+    /// Files to check, in this order
+    #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+}
+
+/// Size and key of the records.
+#[derive(Debug, Args)]
+pub(crate) struct Records {
+    /// A format that gen makes; gensort unless told otherwise
+    #[arg(short, long, value_name = "FORMAT", conflicts_with = "record", value_parser = formats())]
+    pub(crate) format: Option<Format>,
+
+    /// Records of so many bytes; compared whole unless --key is given
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) record: Option<usize>,
+
+    /// What to compare, OFFSET:LENGTH[:TYPE][:desc]; repeat for further keys among equals
+    ///
+    /// OFFSET and LENGTH are bytes, OFFSET counts from 0. TYPE is bytes (unless told otherwise), or a number: u8, u16, u32, u64,
+    /// u128, i8 ... i128, f32, f64, with le or be at its end for the byte order.
+    #[arg(long = "key", value_name = "SPEC", requires = "record")]
+    pub(crate) keys: Vec<KeyField>,
+}
+
+/// What a job may use.
+#[derive(Debug, Args)]
+pub(crate) struct Resources {
+    /// Memory, as a size or as a percentage of what is available [default: 50%]
+    ///
+    /// The program stays within this and 64 MiB. The limit of a control group (container) is honoured: more than it
+    /// leaves is not used.
+    #[arg(short, long, value_name = "MEMORY")]
+    pub(crate) memory: Option<Memory>,
+
+    /// Threads [default: the processors that this process may use]
+    #[arg(short = 'j', long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+
+    /// How to talk to the drive; auto takes io_uring where it is allowed
+    #[arg(long, value_name = "HOW", default_value = "auto", value_parser = engines())]
+    pub(crate) io: IoChoice,
+}
+
+/// How a job tells of itself.
+#[derive(Debug, Args)]
+pub(crate) struct Report {
+    /// Print the result as one JSON object on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Show progress on standard error; auto does if it is a terminal
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
+    pub(crate) progress: When,
+
+    /// Print errors only
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// Whether to show something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum When {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+fn formats() -> impl TypedValueParser<Value = Format> {
+    named(Format::all().iter().map(|format| (format.name(), format.describe())))
+}
+
+fn patterns() -> impl TypedValueParser<Value = Pattern> {
+    named(Pattern::all().iter().map(|pattern| (pattern.name(), pattern.describe())))
+}
+
+fn engines() -> impl TypedValueParser<Value = IoChoice> {
+    named([
+        ("auto", "io_uring where it is allowed, else threads"),
+        ("uring", "io_uring or an error"),
+        ("sync", "pread and pwrite on threads"),
+    ])
+}
+
+/// Values that are chosen by name, with a line of help for each, known to the completions.
+fn named<T>(
+    values: impl IntoIterator<Item = (&'static str, &'static str)>,
+) -> impl TypedValueParser<Value = T>
+where
+    T: FromStr<Err: std::error::Error + Send + Sync + 'static> + Clone + Send + Sync + 'static,
+{
+    let values = values.into_iter().map(|(name, help)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new(values).try_map(|name| name.parse::<T>())
+}
+
+/// The whole definition, for completions and man pages.
+pub(crate) fn command() -> clap::Command {
+    Cli::command()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_definition_holds_together() {
+        super::command().debug_assert();
+    }
+}

@@ -1,0 +1,135 @@
+//! How the program ends: one line on standard error, and a documented status.
+
+use std::io;
+use xsort_disk::Operation;
+use xsort_extsort::Error;
+
+/// Exit statuses; `xsort --help` documents the same list.
+pub(crate) const DISORDER: u8 = 1;
+pub(crate) const USAGE: u8 = 2;
+const INPUT: u8 = 3;
+const SPACE: u8 = 4;
+const TRANSFER: u8 = 5;
+const CORRUPT: u8 = 6;
+
+/// Why a command did not succeed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// The pipeline failed.
+    #[error(transparent)]
+    Job(#[from] Error),
+
+    /// The arguments don't fit together.
+    #[error("{0}")]
+    Usage(String),
+
+    /// A file of the command line itself (a summary, a man page) or standard output.
+    #[error("{what}: {source}")]
+    File {
+        /// The operation and the file.
+        what: String,
+        /// The system's reason.
+        source: io::Error,
+    },
+
+    /// Not in order, or not the expected records: the verdict is printed already.
+    #[error("the verdict is printed")]
+    Disorder,
+}
+
+impl From<xsort_disk::Error> for Failure {
+    fn from(error: xsort_disk::Error) -> Failure {
+        Failure::Job(Error::Disk(error))
+    }
+}
+
+impl Failure {
+    /// The status to exit with; `stopped` is that of the signal that came.
+    pub(crate) fn code(&self, stopped: u8) -> u8 {
+        match self {
+            Failure::Disorder => DISORDER,
+            Failure::Usage(_) => USAGE,
+            Failure::File { source, .. } => system_code(source, None),
+            Failure::Job(error) => match error {
+                Error::Cancelled => stopped,
+                Error::Settings(_) => USAGE,
+                Error::Input { .. } => INPUT,
+                Error::Memory { .. } | Error::Space { .. } => SPACE,
+                Error::Corrupt { .. } | Error::Lost { .. } => CORRUPT,
+                Error::Disk(error) => system_code(&error.source, Some(error.operation)),
+                _ => TRANSFER,
+            },
+        }
+    }
+
+    /// The line for standard error, or none if everything is said.
+    pub(crate) fn line(&self) -> Option<String> {
+        match self {
+            Failure::Disorder => None,
+            other => Some(one_line(&other.to_string())),
+        }
+    }
+}
+
+/// The status for the system's reason, which depends on what was being done: a file that isn't there is a bad input when it is opened and
+/// a bad setting when it is to be made.
+fn system_code(source: &io::Error, operation: Option<Operation>) -> u8 {
+    use io::ErrorKind as Kind;
+    match (source.kind(), operation) {
+        (Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge | Kind::OutOfMemory, _) => SPACE,
+        (_, Some(Operation::Map)) => SPACE,
+        (_, Some(Operation::Open)) => INPUT,
+        (_, Some(Operation::Create | Operation::Start | Operation::Inspect)) => USAGE,
+        (Kind::NotFound | Kind::PermissionDenied | Kind::NotADirectory | Kind::IsADirectory, _) => USAGE,
+        (Kind::ReadOnlyFilesystem, _) => USAGE,
+        _ => TRANSFER,
+    }
+}
+
+/// What the parser of the command line has to say, as one line: its message, its tips, and where to read on.
+pub(crate) fn usage_line(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let body = text.split("\n\nUsage:").next().unwrap_or_default();
+    let body = body.split("\n\nFor more information").next().unwrap_or_default();
+    format!("{} (see --help)", one_line(body.trim_start_matches("error: ")))
+}
+
+fn one_line(text: &str) -> String {
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_failure_has_its_status() {
+        let disk = |operation, kind: io::ErrorKind| {
+            let path = "file".into();
+            Failure::from(xsort_disk::Error { operation, path, offset: None, source: kind.into() }).code(130)
+        };
+        assert_eq!(disk(Operation::Open, io::ErrorKind::NotFound), INPUT);
+        assert_eq!(disk(Operation::Open, io::ErrorKind::PermissionDenied), INPUT);
+        assert_eq!(disk(Operation::Create, io::ErrorKind::NotFound), USAGE);
+        assert_eq!(disk(Operation::Create, io::ErrorKind::StorageFull), SPACE);
+        assert_eq!(disk(Operation::Write, io::ErrorKind::StorageFull), SPACE);
+        assert_eq!(disk(Operation::Write, io::ErrorKind::Other), TRANSFER);
+        assert_eq!(disk(Operation::Rename, io::ErrorKind::IsADirectory), USAGE);
+        assert_eq!(Failure::Job(Error::Cancelled).code(143), 143);
+        assert_eq!(Failure::Job(Error::Settings(String::new())).code(130), USAGE);
+        assert_eq!(Failure::Job(Error::Memory { budget_bytes: 1, needed_bytes: 2 }).code(130), SPACE);
+        assert_eq!(Failure::Job(Error::Lost { what: String::new() }).code(130), CORRUPT);
+    }
+
+    #[test]
+    fn usage_errors_are_one_line() {
+        let error = crate::args::command().try_get_matches_from(["xsort", "sort"]).unwrap_err();
+        let line = usage_line(&error);
+        assert!(!line.contains('\n') && line.contains("--output <FILE>"), "{line}");
+        let error = crate::args::command().try_get_matches_from(["xsort", "gen", "1X", "f"]).unwrap_err();
+        assert_eq!(
+            usage_line(&error),
+            "invalid value '1X' for '<SIZE>': unknown unit 'X': use K, M, G, T (1024), KB, MB, GB, TB (1000) (see --help)"
+        );
+    }
+}

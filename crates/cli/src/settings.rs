@@ -1,0 +1,107 @@
+//! From arguments to settings: everything that depends on the machine or on two arguments at once is decided here, once.
+//!
+//! What comes out is what the pipelines take. They check what only they can know: sizes of inputs, space, whether the budget suffices.
+
+use crate::args::{Records, Report, Resources, When};
+use crate::exit::Failure;
+use crate::memory::Machine;
+use crate::size::Amount;
+use std::io::IsTerminal;
+use std::thread;
+use xsort_disk::{DiskOptions, IoChoice, OsDisk};
+use xsort_records::{Format, KeyField, Layout};
+
+/// What a job may use.
+#[derive(Debug)]
+pub(crate) struct Allowance {
+    /// Memory for data in bytes.
+    pub(crate) budget_bytes: u64,
+    pub(crate) threads: usize,
+    io: IoChoice,
+    /// A line for the user, if the memory is not what was asked for.
+    pub(crate) notice: Option<String>,
+}
+
+impl Allowance {
+    pub(crate) fn decide(resources: &Resources) -> Allowance {
+        let budget = Machine::look().budget(resources.memory);
+        let threads = match resources.threads {
+            None | Some(0) => thread::available_parallelism().map_or(1, usize::from),
+            Some(threads) => threads,
+        };
+        Allowance { budget_bytes: budget.bytes, threads, io: resources.io, notice: budget.notice }
+    }
+
+    /// The machine's disk, spoken to as asked.
+    pub(crate) fn disk(&self) -> Result<OsDisk, Failure> {
+        Ok(OsDisk::new(DiskOptions { io: self.io, ..DiskOptions::default() })?)
+    }
+}
+
+/// Where the job's news go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Voice {
+    pub(crate) json: bool,
+    /// The result, notices.
+    pub(crate) quiet: bool,
+    pub(crate) progress: Progress,
+}
+
+/// How progress is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    None,
+    /// A line now and then, for logs.
+    Lines,
+    /// A bar that is drawn over itself.
+    Bar,
+}
+
+impl Voice {
+    pub(crate) fn decide(report: &Report) -> Voice {
+        let terminal = std::io::stderr().is_terminal();
+        let progress = match (report.progress, terminal) {
+            (When::Auto, _) if report.quiet => Progress::None,
+            (When::Auto | When::Always, true) => Progress::Bar,
+            (When::Always, false) => Progress::Lines,
+            (When::Auto, false) | (When::Never, _) => Progress::None,
+        };
+        Voice { json: report.json, quiet: report.quiet, progress }
+    }
+}
+
+/// The records' size and key, from the format or from the hand-written specification.
+pub(crate) fn layout(records: &Records) -> Result<Layout, Failure> {
+    let Some(record_bytes) = records.record else {
+        return Ok(records.format.unwrap_or(Format::Gensort).layout());
+    };
+    let keys = if records.keys.is_empty() { vec![whole_record(record_bytes)?] } else { records.keys.clone() };
+    Layout::new(record_bytes, keys).map_err(|error| Failure::Usage(error.to_string()))
+}
+
+/// The key of records that come without one: all their bytes.
+fn whole_record(record_bytes: usize) -> Result<KeyField, Failure> {
+    format!("0:{record_bytes}")
+        .parse()
+        .map_err(|_| Failure::Usage("--record: a record has at least one byte".into()))
+}
+
+/// Whole records in what was asked for, and what is lost to rounding, in bytes.
+pub(crate) fn records(amount: Amount, record_bytes: usize) -> (u64, u64) {
+    match amount {
+        Amount::Records(records) => (records, 0),
+        Amount::Bytes(bytes) => (bytes / record_bytes as u64, bytes % record_bytes as u64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_become_whole_records() {
+        assert_eq!(records(Amount::Bytes(1_000_099), 100), (10_000, 99));
+        assert_eq!(records(Amount::Records(7), 100), (7, 0));
+        assert_eq!(records(Amount::Bytes(99), 100), (0, 99));
+    }
+}

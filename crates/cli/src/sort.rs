@@ -1,0 +1,42 @@
+//! `xsort sort`: sorts files of records, or says how it would.
+
+use crate::args::SortArgs;
+use crate::exit::Failure;
+use crate::output::Output;
+use crate::progress::Console;
+use crate::settings::{self, Allowance, Voice};
+use crate::signals::Stop;
+use xsort_disk::Disk;
+use xsort_extsort::{Observer, SortOptions, dry_run, sort};
+
+pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
+    let voice = Voice::decide(&args.report);
+    let layout = settings::layout(&args.records)?;
+    let allowance = Allowance::decide(&args.resources);
+    let disk = allowance.disk()?;
+    let console = Console::new(voice, stop);
+    allowance.notice.iter().for_each(|line| console.notice(line));
+
+    let options = SortOptions {
+        inputs: args.inputs.clone(),
+        output: args.output.clone(),
+        layout,
+        budget_bytes: allowance.budget_bytes,
+        threads: allowance.threads,
+        scratch: args.scratch.clone(),
+        remove_input: args.remove_input,
+        sync: !args.no_sync,
+        probe: args.dry_run || args.probe,
+    };
+    let output = Output::new(voice);
+    if args.dry_run {
+        let plan = dry_run(&options, &disk, &console)?;
+        disk.notices().iter().for_each(|line| console.notice(line));
+        drop(console);
+        return output.print(&plan);
+    }
+    let report = sort(&options, &disk, &console)?;
+    disk.notices().iter().for_each(|line| console.notice(line));
+    drop(console);
+    output.print(&report)
+}

@@ -1,0 +1,315 @@
+//! Making a file of records at the speed of the drive, in memory that does not grow with the file or with the threads.
+//!
+//! ```text
+//! worker: take a block of memory -> take the next block number -> generate -> checksum -> submit the write --+
+//!             ^                                                                                              |
+//!             +-------------- the lease returns to the shelf when its write completes ----------------------+
+//! ```
+//!
+//! A file is a function of its place: any worker can make any block from its number alone, so the bytes are the same whatever the
+//! threads and the memory. The block is taken before the number, so that the blocks in flight are always the next ones of the
+//! file and the drive sees one ascending sequence. A record that straddles two blocks is generated twice, in full, and each block
+//! keeps its part: cheaper than any word between workers. It counts where it starts.
+//!
+//! This file does not know what a record looks like: that is the generator's.
+
+use crate::{Error, Observer};
+use crossbeam_channel::{Receiver, Sender};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use xsort_disk::{
+    ALIGNMENT, Completion, Direction, Disk, FileId, Lease, Request, Shelf, align_down, align_up,
+};
+use xsort_records::{Checksum, Generator};
+
+/// Size in bytes of a block when the budget allows. Measured with io_uring on a virtual disk: 1 MiB at a depth of 4-16
+/// reaches the drive's rate, smaller blocks cost system calls, larger ones only memory.
+const BLOCK_BYTES_MAX: usize = 1 << 20;
+
+/// Blocks on their way to the drive besides those being filled. More in flight was a third slower (the memory no longer fits the
+/// cache), fewer left the drive idle between completions.
+const IN_FLIGHT_BLOCKS: usize = 12;
+
+/// Bytes that are generated and then summed up in one go.
+const STRIP_BYTES: usize = 16 << 10;
+
+/// Largest size of a file in bytes; offsets are signed in the kernel's interfaces.
+const FILE_BYTES_MAX: u64 = align_down(i64::MAX as u64);
+
+const _: () = assert!(BLOCK_BYTES_MAX.is_multiple_of(ALIGNMENT));
+
+/// What to make, where, and with how much.
+#[derive(Clone, Debug)]
+pub struct GenerateOptions {
+    /// Makes the records; its specification's `total` is how many.
+    pub generator: Generator,
+    /// The file. An old one of this name stays until the new one is whole.
+    pub output: PathBuf,
+    /// Memory for blocks in bytes; at least a record and at least 4,096.
+    pub budget_bytes: u64,
+    /// Worker threads, at least one. No more are started than there are blocks.
+    pub threads: usize,
+    /// Make the file durable before it gets its name.
+    pub sync: bool,
+}
+
+/// What was made.
+#[derive(Clone, Debug)]
+pub struct GenerateReport {
+    /// Records written.
+    pub records: u64,
+    /// Bytes written.
+    pub bytes: u64,
+    /// Checksum of the records.
+    pub checksum: Checksum,
+    /// Threads that generated.
+    pub threads: usize,
+    /// Memory held for blocks, in bytes.
+    pub memory_bytes: u64,
+}
+
+/// Writes the file.
+///
+/// # Errors
+/// [`Error::Memory`] below one record or one page of budget, [`Error::Space`] if the drive has too little room (found out before anything
+/// is written), [`Error::Disk`] if a transfer fails, [`Error::Cancelled`] if the observer says so. After any of them the output path is
+/// as it was before.
+pub fn generate(
+    options: &GenerateOptions,
+    disk: &dyn Disk,
+    observer: &dyn Observer,
+) -> Result<GenerateReport, Error> {
+    let record_bytes = options.generator.record_bytes();
+    let records = options.generator.spec().total;
+    let bytes = records.checked_mul(record_bytes as u64).filter(|bytes| *bytes <= FILE_BYTES_MAX);
+    let bytes = bytes.ok_or_else(|| {
+        Error::Settings(format!("{records} records of {record_bytes} bytes are more than any file can hold"))
+    })?;
+    let shape = Shape::fit(options.budget_bytes, options.threads, record_bytes)?;
+    check_space(disk, &options.output, bytes)?;
+
+    let shelf = Shelf::new([Lease::map(shape.memory_bytes())?], shape.block_bytes);
+    let file = disk.create_output(&options.output)?;
+    for line in disk.notices() {
+        observer.notice(&line);
+    }
+    observer.phase("generate", bytes);
+    let job = Job {
+        generator: &options.generator,
+        bytes,
+        disk,
+        file,
+        observer,
+        shelf,
+        next_block: AtomicU64::new(0),
+        stop: AtomicBool::new(false),
+    };
+    let written = disk.reserve(file, bytes).map_err(Error::from).and_then(|()| job.run(shape.threads));
+    let checksum = match written {
+        Ok(checksum) => checksum,
+        Err(error) => {
+            disk.close(file);
+            return Err(error);
+        }
+    };
+    disk.publish(file, bytes, options.sync)?;
+    Ok(GenerateReport {
+        records,
+        bytes,
+        checksum,
+        threads: shape.threads,
+        memory_bytes: shape.memory_bytes() as u64,
+    })
+}
+
+/// How the budget is cut up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Shape {
+    block_bytes: usize,
+    blocks: usize,
+    threads: usize,
+}
+
+impl Shape {
+    /// Blocks as large as leave two for each thread, no more of them than the drive can use.
+    fn fit(budget_bytes: u64, threads: usize, record_bytes: usize) -> Result<Shape, Error> {
+        let needed_bytes = record_bytes.max(ALIGNMENT) as u64;
+        if budget_bytes < needed_bytes {
+            return Err(Error::Memory { budget_bytes, needed_bytes });
+        }
+        let threads = threads.max(1);
+        let budget = usize::try_from(budget_bytes).unwrap_or(usize::MAX);
+        let share = budget / (2 * threads);
+        let block_bytes = (share - share % ALIGNMENT).clamp(ALIGNMENT, BLOCK_BYTES_MAX);
+        let blocks = (budget / block_bytes).min(threads + IN_FLIGHT_BLOCKS);
+        assert!(blocks >= 1 && blocks * block_bytes <= budget);
+        Ok(Shape { block_bytes, blocks, threads: threads.min(blocks) })
+    }
+
+    fn memory_bytes(self) -> usize {
+        self.block_bytes * self.blocks
+    }
+}
+
+/// Says before the first byte that the drive is too full, with the figures that `ENOSPC` does not have.
+fn check_space(disk: &dyn Disk, output: &Path, bytes: u64) -> Result<(), Error> {
+    let drive = disk.drive(output)?;
+    if drive.free_bytes >= align_up(bytes) {
+        return Ok(());
+    }
+    let directory = match output.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
+        _ => PathBuf::from("."),
+    };
+    Err(Error::Space {
+        directory,
+        purpose: format!("{} (a file it replaces stays until then)", output.display()),
+        needed_bytes: align_up(bytes),
+        free_bytes: drive.free_bytes,
+        way_out: "free some space, write elsewhere, or make less".into(),
+    })
+}
+
+/// One file in the making; shared by the workers.
+struct Job<'a> {
+    generator: &'a Generator,
+    bytes: u64,
+    disk: &'a dyn Disk,
+    file: FileId,
+    observer: &'a dyn Observer,
+    shelf: Arc<Shelf>,
+    next_block: AtomicU64,
+    stop: AtomicBool,
+}
+
+impl Job<'_> {
+    /// Generates and writes everything; returns once no write is in flight, however it went.
+    fn run(&self, threads: usize) -> Result<Checksum, Error> {
+        let (reply, completions) = crossbeam_channel::unbounded();
+        let (checksum, failure) = thread::scope(|scope| {
+            let workers: Vec<_> = (0..threads)
+                .map(|_| {
+                    let reply = reply.clone();
+                    scope.spawn(move || self.work(&reply))
+                })
+                .collect();
+            drop(reply);
+            let failure = self.collect(&completions);
+            let mut checksum = Checksum::default();
+            for worker in workers {
+                checksum.merge(worker.join().expect("a worker does not panic"));
+            }
+            (checksum, failure)
+        });
+        match failure {
+            Some(error) => Err(error),
+            None if self.observer.is_cancelled() => Err(Error::Cancelled),
+            None => Ok(checksum),
+        }
+    }
+
+    /// Takes completions until the last worker and the last write are done; keeps the first error and stops the workers at it.
+    fn collect(&self, completions: &Receiver<Completion>) -> Option<Error> {
+        let mut failure = None;
+        for completion in completions {
+            match completion.result {
+                Ok(()) => {
+                    self.observer.advance((completion.bytes as u64).min(self.bytes - completion.offset))
+                }
+                Err(error) => {
+                    failure.get_or_insert(Error::Disk(error));
+                    self.stop.store(true, Ordering::Relaxed);
+                    self.shelf.close();
+                }
+            }
+        }
+        failure
+    }
+
+    /// One worker: blocks until none is left. Returns the checksum of the records that start in them.
+    fn work(&self, reply: &Sender<Completion>) -> Checksum {
+        let block_bytes = self.shelf.block_bytes() as u64;
+        let mut straddler = vec![0; self.generator.record_bytes()];
+        let mut checksum = Checksum::default();
+        while let Some(mut lease) = self.shelf.take() {
+            let begin = self.next_block.fetch_add(1, Ordering::Relaxed).saturating_mul(block_bytes);
+            if begin >= self.bytes || self.stop.load(Ordering::Relaxed) || self.observer.is_cancelled() {
+                break;
+            }
+            let filled = block_bytes.min(self.bytes - begin) as usize;
+            fill_block(self.generator, begin, &mut lease[..filled], &mut straddler, &mut checksum);
+            let padded = align_up(filled as u64) as usize;
+            lease[filled..padded].fill(0);
+            self.disk.submit(Request {
+                direction: Direction::Write,
+                file: self.file,
+                offset: begin,
+                bytes: padded,
+                bytes_needed: padded,
+                lease,
+                tag: begin,
+                reply: reply.clone(),
+            });
+        }
+        checksum
+    }
+}
+
+/// Makes the bytes of the file from `begin` on, and adds the records that start there to `checksum`. `straddler` is lent: one record.
+fn fill_block(
+    generator: &Generator,
+    begin: u64,
+    out: &mut [u8],
+    straddler: &mut [u8],
+    checksum: &mut Checksum,
+) {
+    let record_bytes = straddler.len();
+    let first = begin.div_ceil(record_bytes as u64);
+    let within = (begin % record_bytes as u64) as usize;
+
+    let head = if within == 0 { 0 } else { (record_bytes - within).min(out.len()) };
+    if head > 0 {
+        generator.fill(first - 1, straddler);
+        out[..head].copy_from_slice(&straddler[within..within + head]);
+    }
+    let body = &mut out[head..];
+    let (whole, tail) = body.split_at_mut(body.len() - body.len() % record_bytes);
+    // Summed up while they are in the first-level cache.
+    let strip_records = (STRIP_BYTES / record_bytes).max(1);
+    for (number, strip) in
+        (first..).step_by(strip_records).zip(whole.chunks_mut(strip_records * record_bytes))
+    {
+        generator.fill(number, strip);
+        checksum.add_records(strip, record_bytes);
+    }
+    if !tail.is_empty() {
+        generator.fill(first + (whole.len() / record_bytes) as u64, straddler);
+        checksum.add_records(straddler, record_bytes);
+        tail.copy_from_slice(&straddler[..tail.len()]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_budget_holds_whatever_the_threads() {
+        for threads in [0, 1, 2, 3, 7, 64, 1000] {
+            for budget in [4096, 4097, 8192, 100_000, 1 << 20, 3 << 20, 1 << 30, u64::MAX] {
+                let shape = Shape::fit(budget, threads, 100).unwrap();
+                assert!(shape.memory_bytes() as u64 <= budget, "{shape:?} in {budget}");
+                assert!(shape.threads >= 1 && shape.threads <= shape.blocks);
+                assert!(shape.block_bytes.is_multiple_of(ALIGNMENT));
+            }
+        }
+    }
+
+    #[test]
+    fn less_than_a_page_or_a_record_is_refused() {
+        assert!(matches!(Shape::fit(4095, 1, 100), Err(Error::Memory { needed_bytes: 4096, .. })));
+        assert!(matches!(Shape::fit(8191, 1, 8192), Err(Error::Memory { needed_bytes: 8192, .. })));
+    }
+}
