@@ -1,8 +1,28 @@
 //! The pipelines: what is planned, read, ordered, written and reported.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `sort` | fixed-size records by runs and merge |
+//! | `generate` | benchmark data at the drive's speed |
+//! | `verify` | proof of a result at the drive's speed |
+//! | `probe` | how fast a drive is, now |
+//!
+//! Bytes come and go through a [`Disk`](xsort_disk::Disk), progress leaves through an [`Observer`]; both are arguments.
 #![forbid(unsafe_code)]
 
 mod error;
+mod generate;
 mod observer;
+mod probe;
+mod process;
+pub mod sort;
+pub mod units;
+mod verify;
 
 pub use error::Error;
+pub use generate::{GenerateOptions, GenerateReport, generate};
 pub use observer::{Observer, Unobserved};
+pub use probe::{DriveRates, probe};
+pub use process::{cpu_seconds, peak_memory_bytes};
+pub use sort::{DryRun, Plan, SortOptions, SortReport, dry_run, sort};
+pub use verify::{VerifyOptions, VerifyReport, verify};

@@ -1,0 +1,76 @@
+//! What every stage of one sort shares: the rule, the plan, the disk, and how the sort ends early.
+
+use super::ledger::Ledger;
+use super::plan::Plan;
+use crate::{Error, Observer};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use xsort_disk::{Disk, FileId};
+
+/// One input file, open.
+#[derive(Clone, Debug)]
+pub(crate) struct Input {
+    pub(crate) file: FileId,
+    pub(crate) bytes: u64,
+}
+
+/// A sort in progress. Stages borrow it; threads share it.
+pub(crate) struct Job<'a, K> {
+    pub(crate) key: K,
+    pub(crate) record_bytes: usize,
+    pub(crate) plan: &'a Plan,
+    pub(crate) disk: &'a dyn Disk,
+    pub(crate) observer: &'a dyn Observer,
+    pub(crate) ledger: &'a Ledger,
+    pub(crate) failure: Failure,
+}
+
+impl<K> Job<'_, K> {
+    /// Whether to give up: a stage failed, or the observer asks for it.
+    pub(crate) fn should_stop(&self) -> bool {
+        if self.observer.is_cancelled() {
+            self.failure.set(Error::Cancelled);
+        }
+        self.failure.is_set()
+    }
+}
+
+/// The first error of any thread. Later ones are its consequences and are dropped.
+#[derive(Debug, Default)]
+pub(crate) struct Failure {
+    is_set: AtomicBool,
+    first: Mutex<Option<Error>>,
+}
+
+impl Failure {
+    pub(crate) fn set(&self, error: Error) {
+        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.is_set.swap(true, Ordering::AcqRel) {
+            *first = Some(error);
+        }
+    }
+
+    pub(crate) fn is_set(&self) -> bool {
+        self.is_set.load(Ordering::Acquire)
+    }
+
+    /// The error, if there was one. Once taken, a later call says `Cancelled`.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if !self.is_set() {
+            return Ok(());
+        }
+        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        Err(first.take().unwrap_or(Error::Cancelled))
+    }
+}
+
+/// Held by a thread: if the thread panics, the job is marked as failed, so that nobody waits for what that thread owes.
+pub(crate) struct Alarm<'a>(pub(crate) &'a Failure);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.set(Error::Lost { what: "a thread of the sort panicked".into() });
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Handing the pool's memory from phase to phase: pieces are put together again and cut anew.
+
+use xsort_disk::Lease;
+
+/// Pieces of one mapping, to be cut into blocks.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    /// By address; no two are adjacent.
+    pieces: Vec<Lease>,
+}
+
+impl Memory {
+    /// Joins pieces of one mapping that lie side by side.
+    pub(crate) fn new(pieces: impl IntoIterator<Item = Lease>) -> Memory {
+        let mut sorted: Vec<Lease> = pieces.into_iter().filter(|piece| !piece.is_empty()).collect();
+        sorted.sort_unstable_by_key(|piece| piece.as_ptr().addr());
+        let mut pieces: Vec<Lease> = Vec::new();
+        for piece in sorted {
+            match pieces.last_mut() {
+                Some(last) if last.as_ptr_range().end == piece.as_ptr() => last.join(piece),
+                _ => pieces.push(piece),
+            }
+        }
+        Memory { pieces }
+    }
+
+    /// Takes `count` blocks of `bytes` bytes, from the smallest pieces first so that the large ones stay whole. Panics if there are fewer: the
+    /// plan has counted them.
+    pub(crate) fn take(&mut self, count: usize, bytes: usize) -> Vec<Lease> {
+        self.pieces.sort_unstable_by_key(|piece| piece.len());
+        let mut blocks = Vec::with_capacity(count);
+        for piece in &mut self.pieces {
+            while blocks.len() < count && piece.len() >= bytes {
+                blocks.push(piece.split_off_front(bytes));
+            }
+        }
+        assert_eq!(blocks.len(), count, "the plan's blocks of {bytes} bytes fit its pool");
+        blocks
+    }
+
+    /// Everything that is left.
+    pub(crate) fn into_pieces(self) -> Vec<Lease> {
+        self.pieces
+    }
+}

@@ -1,0 +1,429 @@
+//! Phase two: a merge. Reading, merging and writing go on at once.
+//!
+//! ```text
+//!          read in the order of the forecast        segments              pages
+//! scratch ----------------------------------> cut ------------> merge ------------> output
+//!    (free blocks)                       (this thread)   (threads)    (free blocks)
+//! ```
+//!
+//! This thread starts reads as far ahead as there are free blocks, and cuts a segment as soon as all blocks before the cut are in memory. A
+//! thread that merges a segment therefore never waits for a read, and knows from the cut where in the output its records go: nothing is
+//! serial but the cuts, which cost a binary search a run every few megabytes.
+//!
+//! It can't come to a standstill: reads are in the order in which cuts need them, every run holds at most one block across a cut, and the
+//! plan has a block for each of them besides those of the segments in flight.
+
+use super::cut::{Cutter, Loaded, Part, Segment};
+use super::forecast::{Entry, forecast};
+use super::form::write_block;
+use super::job::{Alarm, Job};
+use super::output::Output;
+use super::run::{Index, Run};
+use super::scratch::Scratch;
+use crate::Error;
+use crossbeam_channel::{Receiver, Sender, select_biased, unbounded};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+use xsort_disk::{Completion, Direction, Request, Shelf, align_up};
+use xsort_kernels::{Merge, Node};
+use xsort_records::{Checksum, Key};
+
+/// Reads in flight: several drives' worth, but not so many that writes to the same drive wait long for their turn.
+const READ_FLIGHT_BYTES: usize = 32 << 20;
+/// How often a waiting thread looks whether the job should stop.
+const STOP_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Where a merge's records go.
+pub(crate) enum Sink<'a> {
+    /// To the output, hashed as they pass.
+    Output(&'a Output),
+    /// To a longer run on scratch, in blocks from this shelf.
+    Run(&'a Arc<Shelf>),
+}
+
+impl Sink<'_> {
+    fn close(&self) {
+        match self {
+            Sink::Output(output) => {
+                output.blocks.close();
+                output.seams.close();
+            }
+            Sink::Run(blocks) => blocks.close(),
+        }
+    }
+}
+
+/// What came out of a merge.
+#[derive(Debug, Default)]
+pub(crate) struct Merged {
+    /// Number of records.
+    pub(crate) records: u64,
+    /// Of all records, if they went to the output.
+    pub(crate) checksum: Checksum,
+    /// Of the new run, if they went to one.
+    pub(crate) index: Option<Index>,
+}
+
+/// Merges `runs`, in this order among equal keys.
+pub(crate) fn merge<K: Key>(
+    job: &Job<'_, K>,
+    runs: &[Run],
+    scratch: Option<&Scratch<'_>>,
+    read_blocks: &Arc<Shelf>,
+    sink: &Sink<'_>,
+) -> Result<Merged, Error> {
+    let entries = forecast(runs);
+    let (segments_to, segments_from) = unbounded();
+    let (done_to, done_from) = unbounded();
+    let (written_to, written_from) = unbounded();
+    let mut merged = Merged::default();
+    std::thread::scope(|scope| {
+        for _ in 0..job.plan.threads {
+            let merger = Merger { job, runs, scratch, sink, written: written_to.clone() };
+            let (segments_from, done_to) = (segments_from.clone(), done_to.clone());
+            scope.spawn(move || merger.run(&segments_from, &done_to));
+        }
+        let mut reader = Reader::new(job, runs, scratch, read_blocks, &entries);
+        let mut indexes: Vec<Option<Index>> = Vec::new();
+        let (mut segments_done, mut writes_started, mut writes_done) = (0, 0, 0);
+        while !job.should_stop() {
+            reader.start_reads();
+            while reader.segments_cut < segments_done + job.plan.threads + 1
+                && let Some(segment) = job.ledger.cut_busy.time(|| reader.next_segment())
+            {
+                indexes.push(None);
+                segments_to.send(segment).expect("mergers live as long as this scope");
+            }
+            // A segment that was cut has freed no block yet; the reads go on as soon as one is done.
+            if reader.is_done() && segments_done == reader.segments_cut && writes_done == writes_started {
+                break;
+            }
+            select_biased! {
+                recv(reader.completions_from) -> completion => {
+                    if let Err(error) = reader.finish(completion.expect("the reader holds a sender")) {
+                        job.failure.set(error);
+                    }
+                }
+                recv(done_from) -> done => {
+                    let Done { number, writes, checksum, records, index } =
+                        done.expect("this thread holds a sender");
+                    segments_done += 1;
+                    writes_started += writes;
+                    merged.records += records;
+                    merged.checksum.merge(checksum);
+                    indexes[number] = index;
+                }
+                recv(written_from) -> completion => {
+                    let completion: Completion = completion.expect("this thread holds a sender");
+                    writes_done += 1;
+                    if let (Some(scratch), Sink::Run(_)) = (scratch, sink) {
+                        scratch.written(&completion);
+                    }
+                    if let Err(error) = completion.result {
+                        job.failure.set(error.into());
+                    }
+                }
+                default(STOP_INTERVAL) => {}
+            }
+        }
+        // Mergers end when their channel does; one that waits for a block is woken.
+        drop(segments_to);
+        if job.failure.is_set() {
+            sink.close();
+        }
+        if let Sink::Run(_) = sink {
+            let mut index = Index::with_capacity(job.key.bytes(), entries.len());
+            indexes.into_iter().flatten().for_each(|next| index.append(next));
+            merged.index = Some(index);
+        }
+    });
+    job.failure.check()?;
+    let expected: u64 = runs.iter().map(|run| run.index.records()).sum();
+    if merged.records != expected {
+        return Err(Error::Lost { what: format!("{} records merged of {expected}", merged.records) });
+    }
+    Ok(merged)
+}
+
+/// Reads blocks in the order of the forecast, and cuts.
+struct Reader<'a, K> {
+    job: &'a Job<'a, K>,
+    runs: &'a [Run],
+    scratch: Option<&'a Scratch<'a>>,
+    shelf: &'a Arc<Shelf>,
+    entries: &'a [Entry],
+    /// Entries whose reads were started.
+    started: usize,
+    in_flight: usize,
+    /// Started entries that the cutter has not seen, from `pushed` on.
+    window: VecDeque<Slot>,
+    /// Entries that the cutter has seen.
+    pushed: usize,
+    cutter: Cutter<'a, K>,
+    segment_blocks: usize,
+    segment_start: usize,
+    segments_cut: usize,
+    completions_to: Sender<Completion>,
+    completions_from: Receiver<Completion>,
+}
+
+enum Slot {
+    Reading,
+    Ready(Option<Arc<Loaded>>),
+}
+
+impl<'a, K: Key> Reader<'a, K> {
+    fn new(
+        job: &'a Job<'a, K>,
+        runs: &'a [Run],
+        scratch: Option<&'a Scratch<'a>>,
+        shelf: &'a Arc<Shelf>,
+        entries: &'a [Entry],
+    ) -> Self {
+        let plan = job.plan;
+        let spilled = runs.iter().filter(|run| run.resident.is_none()).count();
+        // Beside a block for every run: the segments in flight, and the one that is being read.
+        let segment_blocks = if spilled == 0 {
+            plan.segment_blocks
+        } else {
+            let room = shelf.capacity().checked_sub(spilled).expect("the plan has a block for every run");
+            plan.segment_blocks.min(room / (plan.threads + 3)).max(1)
+        };
+        let (completions_to, completions_from) = unbounded();
+        Reader {
+            job,
+            runs,
+            scratch,
+            shelf,
+            entries,
+            started: 0,
+            in_flight: 0,
+            window: VecDeque::new(),
+            pushed: 0,
+            cutter: Cutter::new(job.key, job.record_bytes, plan.block_records() as usize, runs),
+            segment_blocks,
+            segment_start: 0,
+            segments_cut: 0,
+            completions_to,
+            completions_from,
+        }
+    }
+
+    /// All segments have been cut.
+    fn is_done(&self) -> bool {
+        self.segment_start == self.entries.len()
+    }
+
+    /// Starts as many reads as there are free blocks, within bounds.
+    fn start_reads(&mut self) {
+        let in_flight_max = (READ_FLIGHT_BYTES / self.shelf.block_bytes().max(1)).clamp(4, 512);
+        // Resident blocks cost nothing to "read", but their slots would pile up.
+        while self.in_flight < in_flight_max && self.window.len() < 4 * in_flight_max + self.segment_blocks {
+            let Some(&Entry { run, block }) = self.entries.get(self.started) else { return };
+            let Run { index, resident } = &self.runs[run as usize];
+            if resident.is_some() {
+                self.window.push_back(Slot::Ready(None));
+            } else {
+                let Some(lease) = self.shelf.try_take() else { return };
+                let place = index.blocks()[block as usize].place;
+                let records = index.blocks()[block as usize].records as usize;
+                let bytes = align_up((records * self.job.record_bytes) as u64) as usize;
+                let scratch = self.scratch.expect("a run that is not in memory is on scratch");
+                self.in_flight += 1;
+                self.window.push_back(Slot::Reading);
+                self.job.disk.submit(Request {
+                    direction: Direction::Read,
+                    file: scratch.file(place.drive),
+                    offset: place.offset,
+                    bytes,
+                    bytes_needed: bytes,
+                    lease,
+                    tag: self.started as u64,
+                    reply: self.completions_to.clone(),
+                });
+            }
+            self.started += 1;
+        }
+    }
+
+    /// Takes a finished read in.
+    fn finish(&mut self, completion: Completion) -> Result<(), Error> {
+        self.in_flight -= 1;
+        completion.result?;
+        let at = completion.tag as usize;
+        let block = self.entries[at].block;
+        let loaded = Arc::new(Loaded { block, lease: completion.lease });
+        self.window[at - self.pushed] = Slot::Ready(Some(loaded));
+        Ok(())
+    }
+
+    /// Cuts the next segment if all of its blocks are in memory.
+    fn next_segment(&mut self) -> Option<Segment> {
+        if self.is_done() {
+            return None;
+        }
+        let end = self.entries.len().min(self.segment_start + self.segment_blocks);
+        while self.pushed < end {
+            match self.window.front() {
+                Some(Slot::Ready(_)) => {}
+                _ => return None,
+            }
+            let Some(Slot::Ready(loaded)) = self.window.pop_front() else { unreachable!("just looked") };
+            self.cutter.push(self.entries[self.pushed].run, loaded);
+            self.pushed += 1;
+        }
+        let low = self.entries[self.segment_start];
+        let low = self.runs[low.run as usize].index.key(low.block as usize);
+        let next = self.entries.get(end).map(|entry| (entry.run, entry.block));
+        let segment = self.cutter.cut(next, low);
+        self.segment_start = end;
+        self.segments_cut += 1;
+        Some(segment)
+    }
+}
+
+/// A thread that merges segments.
+struct Merger<'a, K> {
+    job: &'a Job<'a, K>,
+    runs: &'a [Run],
+    scratch: Option<&'a Scratch<'a>>,
+    sink: &'a Sink<'a>,
+    written: Sender<Completion>,
+}
+
+/// A segment that was merged.
+struct Done {
+    number: usize,
+    /// Writes that were started for it.
+    writes: usize,
+    checksum: Checksum,
+    records: u64,
+    index: Option<Index>,
+}
+
+impl<K: Key> Merger<'_, K> {
+    fn run(self, segments: &Receiver<Segment>, done: &Sender<Done>) {
+        let mut nodes = Vec::new();
+        let _alarm = Alarm(&self.job.failure);
+        while let Ok(segment) = self.job.ledger.merge_waits_for_read.time(|| segments.recv()) {
+            if self.job.failure.is_set() {
+                continue;
+            }
+            match self.merge(segment, &mut nodes) {
+                // The coordinator may have given up already; then nobody wants to know.
+                Ok(result) => drop(done.send(result)),
+                Err(error) => self.job.failure.set(error),
+            }
+        }
+    }
+
+    fn merge(&self, segment: Segment, nodes: &mut Vec<Node>) -> Result<Done, Error> {
+        let Job { key, record_bytes, ledger, .. } = *self.job;
+        ledger.merge_busy.time(|| self.check_blocks(&segment))?;
+        let slices: Vec<Vec<&[u8]>> = segment.parts.iter().map(|part| self.slices(part)).collect();
+        let runs: Vec<xsort_kernels::Run<'_>> =
+            segment.parts.iter().zip(&slices).map(|(part, slices)| self.kernel_run(part, slices)).collect();
+        nodes.resize_with(Merge::<K>::nodes_needed(runs.len()), Node::default);
+        let mut merge = Merge::new(key, record_bytes, segment.shared_bytes, &runs, nodes);
+
+        let mut checksum = Checksum::default();
+        let mut index = None;
+        let writes = match self.sink {
+            Sink::Output(output) => {
+                let start = segment.first_record * record_bytes as u64;
+                output.fill(self.job, &mut merge, start, segment.records, &mut checksum, &self.written)?
+            }
+            Sink::Run(shelf) => {
+                let scratch = self.scratch.expect("a merge to a run has scratch");
+                let made =
+                    fill_run(self.job, scratch, shelf, &mut merge, segment.records, &self.written)?;
+                let writes = made.blocks().len();
+                index = Some(made);
+                writes
+            }
+        };
+        Ok(Done { number: segment.number, writes, checksum, records: segment.records, index })
+    }
+
+    /// Checks every block that begins in this segment, so that each is checked once.
+    fn check_blocks(&self, segment: &Segment) -> Result<(), Error> {
+        for part in &segment.parts {
+            let Part::Blocks { run, blocks } = part else { continue };
+            for (loaded, from, _) in blocks {
+                if *from > 0 {
+                    continue;
+                }
+                let block = &self.runs[*run as usize].index.blocks()[loaded.block as usize];
+                let bytes = align_up((block.records as usize * self.job.record_bytes) as u64) as usize;
+                let checksum = xxhash_rust::xxh3::xxh3_64(&loaded.lease[..bytes]);
+                if checksum != block.checksum {
+                    let scratch = self.scratch.expect("a run that is not in memory is on scratch");
+                    return Err(Error::Corrupt {
+                        path: self.job.disk.path(scratch.file(block.place.drive)),
+                        offset: block.place.offset,
+                        what: format!(
+                            "a scratch block of {bytes} bytes was written with checksum {:016x} and read with {checksum:016x}",
+                            block.checksum
+                        ),
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn slices<'s>(&self, part: &'s Part) -> Vec<&'s [u8]> {
+        let Part::Blocks { blocks, .. } = part else { return Vec::new() };
+        let record_bytes = self.job.record_bytes;
+        let slice = |(loaded, from, to): &'s (Arc<Loaded>, usize, usize)| {
+            &loaded.lease[from * record_bytes..to * record_bytes]
+        };
+        blocks.iter().map(slice).collect()
+    }
+
+    fn kernel_run<'s>(&'s self, part: &Part, slices: &'s [&'s [u8]]) -> xsort_kernels::Run<'s> {
+        match *part {
+            Part::Blocks { .. } => xsort_kernels::Run::Blocks(slices),
+            Part::Ordered { run, from, to } => {
+                let resident = self.runs[run as usize].resident.as_ref().expect("only a resident run has an order");
+                xsort_kernels::Run::Ordered {
+                    records: resident.records(self.job.record_bytes),
+                    order: &resident.order()[from..to],
+                }
+            }
+        }
+    }
+}
+
+/// Merges `records` records into blocks of a longer run.
+fn fill_run<K: Key>(
+    job: &Job<'_, K>,
+    scratch: &Scratch<'_>,
+    shelf: &Arc<Shelf>,
+    merge: &mut Merge<'_, K>,
+    records: u64,
+    written: &Sender<Completion>,
+) -> Result<Index, Error> {
+    let record_bytes = job.record_bytes;
+    let block_records = job.plan.block_records();
+    let mut index = Index::with_capacity(job.key.bytes(), records.div_ceil(block_records) as usize);
+    let mut left = records;
+    while left > 0 {
+        let block = job.ledger.merge_waits_for_write.time(|| shelf.take());
+        let mut block = block.ok_or(Error::Cancelled)?;
+        let wanted = left.min(block_records) as usize;
+        job.ledger.merge_busy.time(|| {
+            let merged = merge.fill(&mut block[..wanted * record_bytes]);
+            assert_eq!(merged, wanted, "a segment holds the records that its cuts say");
+            if left == wanted as u64 {
+                let last = (wanted - 1) * record_bytes;
+                index.set_largest(|out| job.key.encode(&block[last..last + record_bytes], out));
+            }
+            write_block(job, scratch, block, wanted, &mut index, written)
+        })?;
+        job.observer.advance((wanted * record_bytes) as u64);
+        left -= wanted as u64;
+    }
+    Ok(index)
+}

@@ -1,0 +1,221 @@
+//! An external sort of fixed-size records, by runs and merge.
+//!
+//! The outline: check and plan, form sorted runs (spilling those that memory can't hold), merge some of them on the way if they are too many
+//! for one merge, merge the rest into the output, compare what went in with what came out, put the output in place.
+
+mod chunks;
+mod cut;
+mod dry_run;
+mod forecast;
+mod form;
+mod job;
+mod ledger;
+mod memory;
+mod merge;
+mod options;
+mod output;
+mod plan;
+mod prepare;
+mod report;
+mod run;
+mod scratch;
+
+pub use dry_run::{DryRun, dry_run};
+pub use form::RunReport;
+pub use ledger::Waits;
+pub use options::SortOptions;
+pub use plan::{Facts, Plan, plan};
+pub use report::{PhaseSeconds, SortReport, floor_seconds};
+
+use crate::process::{cpu_seconds, peak_memory_bytes};
+use crate::{Error, Observer};
+use form::{Formed, form};
+use job::{Failure, Job};
+use ledger::Ledger;
+use memory::Memory;
+use merge::{Merged, Sink, merge};
+use output::{Output, Seams};
+use prepare::{Prepared, prepare};
+use run::Run;
+use scratch::Scratch;
+use std::sync::Arc;
+use std::time::Instant;
+use xsort_disk::{ALIGNMENT, Disk, Lease, Shelf, align_up};
+use xsort_records::{Key, KeyRule};
+
+/// Sorts `options.inputs` into `options.output`. Always stable: equal keys keep the order of the input.
+///
+/// # Errors
+/// Any [`Error`]. The output's path then names what it named before, and nothing else is left behind; inputs are gone only if
+/// `remove_input` was set and they had been read whole.
+pub fn sort(
+    options: &SortOptions,
+    disk: &dyn Disk,
+    observer: &dyn Observer,
+) -> Result<SortReport, Error> {
+    match options.layout.rule() {
+        KeyRule::Plain(key) => sort_by(key, options, disk, observer),
+        KeyRule::Little(key) => sort_by(key, options, disk, observer),
+        KeyRule::Fields(key) => sort_by(key, options, disk, observer),
+    }
+}
+
+fn sort_by<K: Key>(
+    key: K,
+    options: &SortOptions,
+    disk: &dyn Disk,
+    observer: &dyn Observer,
+) -> Result<SortReport, Error> {
+    let (begun, cpu_before) = (Instant::now(), cpu_seconds());
+    let prepared = prepare(options, disk, observer)?;
+    let Prepared { plan, inputs, mut input_files, scratch_directories } = prepared;
+    let output_file = disk.create_output(&options.output)?;
+    let mut output_guard = prepare::OpenFiles::one(disk, output_file);
+    let drive = if options.probe {
+        let budget = dry_run::PROBE_BYTES.min(options.budget_bytes);
+        Some(crate::probe(disk, &scratch_directories[0], budget, dry_run::PROBE_TIME)?)
+    } else {
+        None
+    };
+    disk.notices().iter().for_each(|line| observer.notice(line));
+    let prepare_seconds = begun.elapsed().as_secs_f64();
+
+    let ledger = Ledger::default();
+    let record_bytes = options.layout.record_bytes();
+    let failure = Failure::default();
+    let job = Job { key, record_bytes, plan: &plan, disk, observer, ledger: &ledger, failure };
+    let sort_begun = Instant::now();
+    let scratch = if plan.spilled_runs > 0 {
+        Some(Scratch::create(disk, &scratch_directories, plan.scratch_bytes)?)
+    } else {
+        None
+    };
+    if !options.remove_input {
+        // Early, so that a drive that fills up meanwhile fails the sort before it has done its work.
+        disk.reserve(output_file, align_up(plan.bytes))?;
+    }
+
+    observer.phase("form runs", plan.bytes);
+    let Formed { mut runs, free, checksum, reports } = form(&job, &inputs, scratch.as_ref())?;
+    if checksum.records() != plan.records {
+        let what = format!("{} records read of {}", checksum.records(), plan.records);
+        return Err(Error::Lost { what });
+    }
+    let form_seconds = sort_begun.elapsed().as_secs_f64();
+    if options.remove_input {
+        for (input, path) in inputs.iter().zip(&options.inputs) {
+            disk.close(input.file);
+            input_files.release(input.file);
+            disk.remove(path)?;
+        }
+        disk.reserve(output_file, align_up(plan.bytes))?;
+    }
+
+    let reduce_begun = Instant::now();
+    let mut memory = Memory::new(free);
+    let pages = memory.take(plan.seam_pages, ALIGNMENT);
+    let output_memory =
+        memory.take(plan.output_blocks, plan.output_block_bytes.max(plan.block_bytes) as usize);
+    let read_blocks = Shelf::new(memory.into_pieces(), plan.block_bytes as usize);
+    let mut output_memory = Some(output_memory);
+    while runs.len() > plan.fan_in_max {
+        let shelf = Shelf::new(output_memory.take().into_iter().flatten(), plan.block_bytes as usize);
+        runs = reduce(&job, runs, scratch.as_ref(), &read_blocks, &shelf)?;
+        output_memory = Some(Memory::new(shelf.dissolve()).into_pieces());
+    }
+    let reduce_seconds = if plan.merge_passes > 1 { reduce_begun.elapsed().as_secs_f64() } else { 0.0 };
+
+    let merge_begun = Instant::now();
+    observer.phase("merge", plan.bytes);
+    let merged = {
+        let blocks: Vec<Lease> = output_memory.into_iter().flatten().collect();
+        let output = Output {
+            file: output_file,
+            bytes: plan.bytes,
+            blocks: Shelf::new(blocks, plan.output_block_bytes as usize),
+            seams: Seams::new(Shelf::new(pages, ALIGNMENT)),
+        };
+        merge(&job, &runs, scratch.as_ref(), &read_blocks, &Sink::Output(&output))?
+    };
+    if merged.checksum != checksum {
+        return Err(Error::Lost {
+            what: format!(
+                "{} records with checksum {checksum} were read, {} with checksum {} would be written",
+                checksum.records(),
+                merged.checksum.records(),
+                merged.checksum
+            ),
+        });
+    }
+    let merge_seconds = merge_begun.elapsed().as_secs_f64();
+
+    let publish_begun = Instant::now();
+    observer.phase("publish", 0);
+    output_guard.release(output_file);
+    disk.publish(output_file, plan.bytes, options.sync)?;
+    let publish_seconds = publish_begun.elapsed().as_secs_f64();
+
+    let seconds = sort_begun.elapsed().as_secs_f64();
+    let cpu = cpu_seconds();
+    let (user, system) = (cpu.0 - cpu_before.0, cpu.1 - cpu_before.1);
+    let floor = drive.map(|rates| floor_seconds(&rates, plan.read_bytes, plan.write_bytes));
+    Ok(SortReport {
+        records: plan.records,
+        bytes: plan.bytes,
+        checksum: checksum.to_string(),
+        seconds,
+        bytes_per_second: plan.bytes as f64 / seconds.max(1e-9),
+        phases: PhaseSeconds {
+            prepare: prepare_seconds,
+            form: form_seconds,
+            reduce: reduce_seconds,
+            merge: merge_seconds,
+            publish: publish_seconds,
+        },
+        stages: ledger.seconds(),
+        cpu_user_seconds: user,
+        cpu_system_seconds: system,
+        cpu_nanoseconds_per_record: (user + system) * 1e9 / (plan.records.max(1) as f64),
+        peak_memory_bytes: peak_memory_bytes(),
+        read_bytes: plan.read_bytes,
+        written_bytes: plan.write_bytes,
+        scratch: scratch.as_ref().map(Scratch::placed_bytes).unwrap_or_default(),
+        io: disk.describe(),
+        drive,
+        floor_seconds: floor,
+        share_of_drive: floor.map(|floor| floor / seconds),
+        plan: plan.clone(),
+        runs: reports,
+    })
+}
+
+/// One pass on the way: merges as many neighbouring runs as brings their number closest to the fan-in.
+fn reduce<K: Key>(
+    job: &Job<'_, K>,
+    runs: Vec<Run>,
+    scratch: Option<&Scratch<'_>>,
+    read_blocks: &Arc<Shelf>,
+    write_blocks: &Arc<Shelf>,
+) -> Result<Vec<Run>, Error> {
+    let groups = plan::reduction(runs.len(), job.plan.fan_in_max);
+    let mut rest = runs.into_iter();
+    let mut reduced = Vec::with_capacity(groups.len());
+    let groups = groups.into_iter().map(|taken| rest.by_ref().take(taken).collect::<Vec<Run>>());
+    let groups: Vec<Vec<Run>> = groups.collect();
+    let moved = groups.iter().filter(|group| group.len() > 1).flatten();
+    let records: u64 = moved.map(|run| run.index.records()).sum();
+    job.observer.phase("reduce", records * job.record_bytes as u64);
+    for mut group in groups {
+        if group.len() == 1 {
+            reduced.append(&mut group);
+            continue;
+        }
+        let Merged { index, .. } = merge(job, &group, scratch, read_blocks, &Sink::Run(write_blocks))?;
+        let scratch = scratch.expect("more runs than fit a merge are on scratch");
+        for block in group.iter().flat_map(|run| run.index.blocks()) {
+            scratch.discard(block.place, align_up(u64::from(block.records) * job.record_bytes as u64))?;
+        }
+        reduced.push(Run { index: index.expect("a merge to a run makes an index"), resident: None });
+    }
+    Ok(reduced)
+}

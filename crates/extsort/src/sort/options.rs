@@ -1,0 +1,27 @@
+//! What a caller asks of a sort.
+
+use std::path::PathBuf;
+use xsort_records::Layout;
+
+/// Everything a sort needs to know. Parsed at the door; only the machine can contradict it from here on.
+#[derive(Clone, Debug)]
+pub struct SortOptions {
+    /// Files of whole records, sorted as if concatenated in this order.
+    pub inputs: Vec<PathBuf>,
+    /// Where the result goes; may be one of the inputs.
+    pub output: PathBuf,
+    /// Record size and key.
+    pub layout: Layout,
+    /// All memory that grows with the data, in bytes. Resident memory stays under this plus 64 MiB.
+    pub budget_bytes: u64,
+    /// Threads that sort and merge, at least 1.
+    pub threads: usize,
+    /// Directories for scratch, one a drive if there are several. Empty: the output's directory.
+    pub scratch: Vec<PathBuf>,
+    /// Remove the inputs once they have been read, before the output takes up space.
+    pub remove_input: bool,
+    /// Make the output durable (fsync) before it is put in place.
+    pub sync: bool,
+    /// Measure the drive before the sort, so that the report can say which share of its speed was reached.
+    pub probe: bool,
+}

@@ -1,0 +1,173 @@
+//! Where merged records go: the output file, at any byte and from any thread, or a longer run on scratch.
+//!
+//! Direct I/O moves whole pages, but segments begin and end at any byte. Each segment writes the whole pages inside it by itself; the
+//! pieces of pages at its two ends go to [`Seams`], which puts the pieces of neighbours together and writes the page when it is full:
+//!
+//! ```text
+//! segment 4 ...aaaaaaaa|aaaaaaaa|aaa         |         |
+//! segment 5                     |   bbbbb|bbbbbbbb|bbbbbbbb|bb ...
+//! pages     ...  own   |  own   | seam   |  own   |  own   | ...
+//! ```
+
+use super::job::Job;
+use crate::Error;
+use crossbeam_channel::Sender;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use xsort_disk::{ALIGNMENT, Completion, Direction, FileId, Lease, Request, Shelf, align_down, align_up};
+use xsort_kernels::Merge;
+use xsort_records::{Checksum, Key};
+
+/// The output file of the last merge.
+pub(crate) struct Output {
+    pub(crate) file: FileId,
+    /// Its exact length.
+    pub(crate) bytes: u64,
+    /// Memory for whole pages.
+    pub(crate) blocks: Arc<Shelf>,
+    pub(crate) seams: Seams,
+}
+
+/// Pages that are shared by segments.
+pub(crate) struct Seams {
+    pages: Arc<Shelf>,
+    begun: Mutex<HashMap<u64, (Lease, usize)>>,
+}
+
+impl Seams {
+    /// Every segment in flight can hold two pages, and every write in flight one.
+    pub(crate) fn new(pages: Arc<Shelf>) -> Seams {
+        Seams { pages, begun: Mutex::default() }
+    }
+
+    pub(crate) fn close(&self) {
+        self.pages.close();
+    }
+}
+
+/// Starts a write; how many were started is counted by the caller.
+fn write<K>(
+    job: &Job<'_, K>,
+    file: FileId,
+    offset: u64,
+    bytes: usize,
+    lease: Lease,
+    written: &Sender<Completion>,
+) {
+    job.disk.submit(Request {
+        direction: Direction::Write,
+        file,
+        offset,
+        bytes,
+        bytes_needed: bytes,
+        lease,
+        tag: 0,
+        reply: written.clone(),
+    });
+}
+
+impl Output {
+    /// Adds a piece of a page (inside one page, not empty) to it; returns how many writes were started.
+    fn add_seam<K>(
+        &self,
+        job: &Job<'_, K>,
+        offset: u64,
+        piece: &[u8],
+        written: &Sender<Completion>,
+    ) -> Result<usize, Error> {
+        if piece.is_empty() {
+            return Ok(0);
+        }
+        let start = align_down(offset);
+        let page_bytes = (self.bytes - start).min(ALIGNMENT as u64) as usize;
+        // A new page's memory is taken outside the lock, so that a wait for it can't keep a full page from being written.
+        let is_begun = |begun: &HashMap<_, _>| begun.contains_key(&start);
+        let lock = || self.seams.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        let fresh = if is_begun(&lock()) {
+            None
+        } else {
+            let mut page = job.ledger.merge_waits_for_write.time(|| self.seams.pages.take());
+            if let Some(page) = &mut page {
+                page.fill(0);
+            }
+            Some(page.ok_or(Error::Cancelled)?)
+        };
+        let mut begun = lock();
+        let (page, filled) = begun.entry(start).or_insert_with(|| {
+            (fresh.expect("a page is never taken out before it is full, so it is still there"), 0)
+        });
+        page[(offset - start) as usize..][..piece.len()].copy_from_slice(piece);
+        *filled += piece.len();
+        if *filled < page_bytes {
+            return Ok(0);
+        }
+        let (page, _) = begun.remove(&start).expect("just used");
+        drop(begun);
+        write(job, self.file, start, ALIGNMENT, page, written);
+        Ok(1)
+    }
+
+    /// Merges `records` records to the output from byte `start` on, hashing them as they pass; returns how many writes were started.
+    pub(crate) fn fill<K: Key>(
+        &self,
+        job: &Job<'_, K>,
+        merge: &mut Merge<'_, K>,
+        start: u64,
+        records: u64,
+        checksum: &mut Checksum,
+        written: &Sender<Completion>,
+    ) -> Result<usize, Error> {
+        let record_bytes = job.record_bytes;
+        let end = start + records * record_bytes as u64;
+        let mut left = records as usize;
+        let mut take = |merge: &mut Merge<'_, K>, out: &mut [u8]| {
+            let wanted = left.min(out.len() / record_bytes);
+            let bytes = wanted * record_bytes;
+            job.ledger.merge_busy.time(|| {
+                let merged = merge.fill(&mut out[..bytes]);
+                assert_eq!(merged, wanted, "a segment holds the records that its cuts say");
+                checksum.add_records(&out[..bytes], record_bytes);
+            });
+            left -= wanted;
+            bytes
+        };
+
+        // The piece of a page before the first whole page, and the rest of the records that reach into it.
+        let first_page = align_up(start).min(end);
+        let head_bytes = (first_page - start) as usize;
+        let mut carry = vec![0; head_bytes.next_multiple_of(record_bytes)];
+        take(merge, &mut carry);
+        let mut writes = self.add_seam(job, start, &carry[..head_bytes], written)?;
+        carry.drain(..head_bytes);
+
+        // Whole blocks. A record that reaches over a block's end is carried to the next.
+        let mut straddler = vec![0; record_bytes];
+        let mut offset = first_page;
+        while offset < end {
+            let block = job.ledger.merge_waits_for_write.time(|| self.blocks.take());
+            let mut block = block.ok_or(Error::Cancelled)?;
+            let bytes = ((end - offset) as usize).min(block.len());
+            let carried = carry.len().min(bytes);
+            block[..carried].copy_from_slice(&carry[..carried]);
+            carry.drain(..carried);
+            let mut filled = carried + take(merge, &mut block[carried..bytes]);
+            if filled < bytes {
+                take(merge, &mut straddler);
+                carry.extend_from_slice(&straddler[bytes - filled..]);
+                block[filled..bytes].copy_from_slice(&straddler[..bytes - filled]);
+                filled = bytes;
+            }
+            // Only the segment's last block can end inside a page.
+            let whole = align_down(filled as u64) as usize;
+            writes += self.add_seam(job, offset + whole as u64, &block[whole..filled], written)?;
+            if whole > 0 {
+                write(job, self.file, offset, whole, block, written);
+                writes += 1;
+            }
+            offset += bytes as u64;
+            job.observer.advance(bytes as u64);
+        }
+        job.observer.advance(head_bytes as u64);
+        Ok(writes)
+    }
+}

@@ -1,0 +1,159 @@
+//! Everything that is checked before any work: inputs, output, scratch, and the space for all of it.
+
+use super::job::Input;
+use super::options::SortOptions;
+use super::plan::{Facts, Plan, plan};
+use crate::units::Bytes;
+use crate::{Error, Observer};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use xsort_disk::{Disk, Drive, FileId};
+
+/// Files that are closed when this is dropped, whatever happens.
+pub(crate) struct OpenFiles<'a> {
+    disk: &'a dyn Disk,
+    files: Vec<FileId>,
+}
+
+impl<'a> OpenFiles<'a> {
+    /// Guards one file.
+    pub(crate) fn one(disk: &'a dyn Disk, file: FileId) -> Self {
+        OpenFiles { disk, files: vec![file] }
+    }
+
+    /// Leaves a file to someone else.
+    pub(crate) fn release(&mut self, file: FileId) {
+        self.files.retain(|&open| open != file);
+    }
+}
+
+impl Drop for OpenFiles<'_> {
+    fn drop(&mut self) {
+        for &file in &self.files {
+            self.disk.close(file);
+        }
+    }
+}
+
+/// A sort that can begin.
+pub(crate) struct Prepared<'a> {
+    pub(crate) plan: Plan,
+    pub(crate) inputs: Vec<Input>,
+    pub(crate) input_files: OpenFiles<'a>,
+    pub(crate) scratch_directories: Vec<PathBuf>,
+}
+
+/// Opens and measures the inputs, plans, and checks the space.
+pub(crate) fn prepare<'a>(
+    options: &SortOptions,
+    disk: &'a dyn Disk,
+    observer: &dyn Observer,
+) -> Result<Prepared<'a>, Error> {
+    let record_bytes = options.layout.record_bytes() as u64;
+    let mut input_files = OpenFiles { disk, files: Vec::new() };
+    let mut inputs = Vec::new();
+    for path in &options.inputs {
+        let file = disk.open_input(path)?;
+        input_files.files.push(file);
+        let bytes = disk.file_bytes(file)?;
+        if !bytes.is_multiple_of(record_bytes) {
+            return Err(Error::Input {
+                path: path.clone(),
+                reason: format!(
+                    "its size of {bytes} bytes is no multiple of the record's {record_bytes}: {} bytes are left over; \
+                     is the format right (-f, --record), and the file complete?",
+                    bytes % record_bytes
+                ),
+            });
+        }
+        inputs.push(Input { file, bytes });
+    }
+    let plan = plan(&Facts {
+        input_bytes: inputs.iter().map(|input| input.bytes).collect(),
+        record_bytes,
+        key_bytes: options.layout.key_bytes() as u64,
+        budget_bytes: options.budget_bytes,
+        threads: options.threads,
+    })?;
+    let output_directory = directory_of(&options.output);
+    let scratch_directories =
+        if options.scratch.is_empty() { vec![output_directory.to_path_buf()] } else { options.scratch.clone() };
+    check_space(options, disk, observer, &plan, &inputs, &scratch_directories, output_directory)?;
+    Ok(Prepared { plan, inputs, input_files, scratch_directories })
+}
+
+/// The directory that a file is in, as a path that can be opened.
+pub(crate) fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+fn check_space(
+    options: &SortOptions,
+    disk: &dyn Disk,
+    observer: &dyn Observer,
+    plan: &Plan,
+    inputs: &[Input],
+    scratch_directories: &[PathBuf],
+    output_directory: &Path,
+) -> Result<(), Error> {
+    // Each drive once, however many directories are on it.
+    let mut drives: BTreeMap<u64, Drive> = BTreeMap::new();
+    if plan.scratch_bytes > 0 {
+        for directory in scratch_directories {
+            let drive = disk.drive(directory)?;
+            if drive.is_memory && !drives.contains_key(&drive.id) {
+                observer.notice(&format!(
+                    "{}: this scratch directory is memory ({}): what is spilled there counts against the machine's memory, \
+                     not against -m; name a directory on a drive with -T",
+                    directory.display(),
+                    drive.kind
+                ));
+            }
+            drives.insert(drive.id, drive);
+        }
+    }
+    let scratch_free: u64 = drives.values().map(|drive| drive.free_bytes).sum();
+    if scratch_free < plan.scratch_bytes {
+        return Err(Error::Space {
+            directory: scratch_directories[0].clone(),
+            purpose: format!("scratch ({})", Bytes(plan.scratch_bytes)),
+            needed_bytes: plan.scratch_bytes,
+            free_bytes: scratch_free,
+            way_out: "free some, add a directory on another drive with -T, or give more memory with -m".into(),
+        });
+    }
+
+    let output_drive = disk.drive(output_directory)?;
+    let mut freed_bytes = 0;
+    if options.remove_input {
+        for (path, input) in options.inputs.iter().zip(inputs) {
+            if disk.drive(path)?.id == output_drive.id {
+                freed_bytes += input.bytes;
+            }
+        }
+    }
+    // Scratch goes to the other drives first in this sum: the most optimistic split, since the sort itself finds the real one.
+    let elsewhere: u64 =
+        drives.values().filter(|drive| drive.id != output_drive.id).map(|drive| drive.free_bytes).sum();
+    let scratch_here = plan.scratch_bytes.saturating_sub(elsewhere);
+    let needed_bytes = plan.bytes + scratch_here;
+    let free_bytes = output_drive.free_bytes + freed_bytes;
+    if free_bytes < needed_bytes {
+        let purpose = if scratch_here > 0 {
+            format!("the output ({}) and scratch ({})", Bytes(plan.bytes), Bytes(scratch_here))
+        } else {
+            format!("the output ({})", Bytes(plan.bytes))
+        };
+        return Err(Error::Space {
+            directory: output_directory.to_path_buf(),
+            purpose,
+            needed_bytes,
+            free_bytes,
+            way_out: "free some, put scratch on another drive with -T, or let the input's space be used with --remove-input".into(),
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,175 @@
+//! Scratch space on several drives: every block goes to the drive that will be done with it first.
+//!
+//! Each drive's rate is measured while the sort runs (bytes completed over time with something in flight), so that a drive that is
+//! twice as fast gets twice the blocks, and one that throttles gets fewer from then on. Files have no names: their space is free again
+//! whatever happens to the process.
+
+use crate::Error;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use xsort_disk::{Completion, Disk, FileId};
+
+/// Where a block is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// Index of the scratch directory.
+    pub(crate) drive: u16,
+    /// Offset in its file, in bytes.
+    pub(crate) offset: u64,
+}
+
+/// The place of a block that is in memory.
+pub(crate) const NOWHERE: Place = Place { drive: u16::MAX, offset: 0 };
+
+/// Space is reserved in steps of this many bytes, so that a full drive is noticed before a write fails, and files are laid out in long extents.
+const RESERVE_BYTES: u64 = 256 << 20;
+
+/// The scratch files of one sort.
+pub(crate) struct Scratch<'a> {
+    disk: &'a dyn Disk,
+    drives: Vec<Mutex<Drive>>,
+    directories: Vec<PathBuf>,
+    files: Vec<FileId>,
+    /// Bytes that all drives together are expected to hold at most: no more is reserved in advance.
+    expected_bytes: u64,
+}
+
+struct Drive {
+    end: u64,
+    reserved: u64,
+    full: bool,
+    in_flight_bytes: u64,
+    done_bytes: u64,
+    busy: Duration,
+    busy_since: Option<Instant>,
+}
+
+impl Drive {
+    /// Expected seconds until `bytes` more bytes are done here.
+    fn expected_seconds(&self, bytes: u64) -> f64 {
+        let busy = self.busy + self.busy_since.map_or(Duration::ZERO, |since| since.elapsed());
+        // Until something has been measured all drives count as equal, at a rate that no drive exceeds.
+        let rate = if self.done_bytes < 16 << 20 {
+            1e11
+        } else {
+            self.done_bytes as f64 / busy.as_secs_f64().max(1e-9)
+        };
+        (self.in_flight_bytes + bytes) as f64 / rate
+    }
+}
+
+impl<'a> Scratch<'a> {
+    /// Creates one nameless file in each directory.
+    pub(crate) fn create(
+        disk: &'a dyn Disk,
+        directories: &[PathBuf],
+        expected_bytes: u64,
+    ) -> Result<Self, Error> {
+        let mut scratch = Scratch {
+            disk,
+            drives: Vec::new(),
+            directories: directories.to_vec(),
+            files: Vec::new(),
+            expected_bytes,
+        };
+        for directory in directories {
+            scratch.files.push(disk.create_scratch(directory)?);
+            scratch.drives.push(Mutex::new(Drive {
+                end: 0,
+                reserved: 0,
+                full: false,
+                in_flight_bytes: 0,
+                done_bytes: 0,
+                busy: Duration::ZERO,
+                busy_since: None,
+            }));
+        }
+        Ok(scratch)
+    }
+
+    fn lock(&self, drive: usize) -> MutexGuard<'_, Drive> {
+        self.drives[drive].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Finds a place for `bytes` bytes (a multiple of the alignment) that are about to be written. The caller writes them, and calls
+    /// [`Scratch::written`] with the completion.
+    pub(crate) fn place(&self, bytes: u64) -> Result<Place, Error> {
+        loop {
+            let expected = |drive: usize| {
+                let state = self.lock(drive);
+                (!state.full).then(|| (drive, state.expected_seconds(bytes)))
+            };
+            let best = (0..self.drives.len()).filter_map(expected).min_by(|a, b| a.1.total_cmp(&b.1));
+            let Some((drive, _)) = best else {
+                let shown = self.directories.iter().map(|directory| directory.display().to_string());
+                return Err(Error::Space {
+                    directory: self.directories[0].clone(),
+                    purpose: format!("scratch in {}", shown.collect::<Vec<_>>().join(", ")),
+                    needed_bytes: bytes,
+                    free_bytes: 0,
+                    way_out: "free some, or add a directory on another drive with -T".into(),
+                });
+            };
+            let mut state = self.lock(drive);
+            let end = state.end + bytes;
+            if end > state.reserved {
+                let share = self.expected_bytes / self.drives.len() as u64;
+                let step = RESERVE_BYTES.min(share.saturating_sub(state.reserved)).max(end - state.reserved);
+                let reserved = xsort_disk::align_up(state.reserved + step);
+                if let Err(error) = self.disk.reserve(self.files[drive], reserved) {
+                    if !matches!(error.source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) {
+                        return Err(error.into());
+                    }
+                    state.full = true;
+                    continue;
+                }
+                state.reserved = reserved;
+            }
+            let place = Place { drive: drive as u16, offset: state.end };
+            state.end = end;
+            if state.in_flight_bytes == 0 {
+                state.busy_since = Some(Instant::now());
+            }
+            state.in_flight_bytes += bytes;
+            return Ok(place);
+        }
+    }
+
+    /// Takes note of a finished write, whose tag is the drive's number.
+    pub(crate) fn written(&self, completion: &Completion) {
+        let mut state = self.lock(completion.tag as usize);
+        state.in_flight_bytes -= completion.bytes as u64;
+        state.done_bytes += completion.bytes as u64;
+        if state.in_flight_bytes == 0
+            && let Some(since) = state.busy_since.take()
+        {
+            state.busy += since.elapsed();
+        }
+    }
+
+    /// The file of a scratch directory.
+    pub(crate) fn file(&self, drive: u16) -> FileId {
+        self.files[drive as usize]
+    }
+
+    /// Gives blocks' space back, as far as the file system can.
+    pub(crate) fn discard(&self, place: Place, bytes: u64) -> Result<(), Error> {
+        Ok(self.disk.discard(self.file(place.drive), place.offset, bytes)?)
+    }
+
+    /// Bytes placed on each drive so far.
+    pub(crate) fn placed_bytes(&self) -> Vec<(PathBuf, u64)> {
+        let placed = (0..self.drives.len()).map(|drive| self.lock(drive).end);
+        self.directories.iter().cloned().zip(placed).collect()
+    }
+}
+
+impl Drop for Scratch<'_> {
+    fn drop(&mut self) {
+        for &file in &self.files {
+            self.disk.close(file);
+        }
+    }
+}

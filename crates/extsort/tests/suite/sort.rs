@@ -1,0 +1,214 @@
+//! Sorts on real files, against the standard library's stable sort: the output must be the same bytes.
+
+use std::fs;
+use std::path::Path;
+use xsort_disk::{DiskOptions, OsDisk};
+use xsort_extsort::{Error, Plan, SortOptions, SortReport, Unobserved, sort};
+use xsort_records::{Format, GenerateSpec, Generator, Key, KeyField, Layout, Pattern};
+
+/// Data of a format and pattern.
+pub(crate) fn generated(format: Format, pattern: Pattern, records: u64) -> Vec<u8> {
+    let spec =
+        GenerateSpec { format, skewed: false, pattern, start: 0, seed: 7, total: records.max(1) };
+    let generator = Generator::new(spec).unwrap();
+    let mut bytes = vec![0; records as usize * generator.record_bytes()];
+    generator.fill(0, &mut bytes);
+    bytes
+}
+
+/// The same bytes, sorted by the standard library.
+pub(crate) fn oracle(layout: &Layout, bytes: &[u8]) -> Vec<u8> {
+    let mut records: Vec<&[u8]> = bytes.chunks(layout.record_bytes()).collect();
+    records.sort_by(|a, b| layout.rule().compare(a, b));
+    records.concat()
+}
+
+fn options(layout: &Layout, directory: &Path, budget_bytes: u64, threads: usize) -> SortOptions {
+    SortOptions {
+        inputs: vec![directory.join("in")],
+        output: directory.join("out"),
+        layout: layout.clone(),
+        budget_bytes,
+        threads,
+        scratch: Vec::new(),
+        remove_input: false,
+        sync: false,
+        probe: false,
+    }
+}
+
+fn run(options: &SortOptions) -> Result<SortReport, Error> {
+    let disk = OsDisk::new(DiskOptions::default())?;
+    sort(options, &disk, &Unobserved)
+}
+
+/// A directory on a drive, where direct I/O works, and not in memory.
+fn directory() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+/// Sorts `bytes` and compares with the oracle; returns the plan that was followed.
+fn check(layout: &Layout, bytes: &[u8], budget_bytes: u64, threads: usize) -> Plan {
+    let directory = directory();
+    fs::write(directory.path().join("in"), bytes).unwrap();
+    let report = run(&options(layout, directory.path(), budget_bytes, threads)).unwrap();
+    let sorted = fs::read(directory.path().join("out")).unwrap();
+    assert_eq!(report.records as usize, bytes.len() / layout.record_bytes());
+    assert!(
+        sorted == oracle(layout, bytes),
+        "differs from the oracle: {} bytes, -m {budget_bytes}, -j {threads}, {}",
+        bytes.len(),
+        report.plan
+    );
+    let names: Vec<_> = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names.len(), 2, "leftovers: {names:?}");
+    report.plan
+}
+
+#[test]
+fn every_format_and_pattern_in_memory_in_one_merge_and_in_several() {
+    let patterns = ["uniform", "sorted", "reversed", "equal", "few", "zipf", "heavy"];
+    for format in [Format::Gensort, Format::GensortAscii, Format::Kv128, Format::Block4k] {
+        let layout = format.layout();
+        let records = if format == Format::Block4k { 1_500 } else { 30_000 };
+        for pattern in patterns {
+            let bytes = generated(format, pattern.parse().unwrap(), records);
+            let mut passes = Vec::new();
+            for (budget_bytes, threads) in [(64 << 20, 2), (2 << 20, 2), (1200 << 10, 3), (800 << 10, 1)] {
+                let plan = check(&layout, &bytes, budget_bytes, threads);
+                passes.push((plan.spilled_runs > 0, plan.merge_passes > 1));
+            }
+            assert_eq!(passes[0], (false, false));
+            assert!(passes.contains(&(true, false)), "{format} {passes:?}");
+        }
+    }
+}
+
+#[test]
+fn more_runs_than_the_budget_can_buffer_mean_another_pass() {
+    let layout = Format::Gensort.layout();
+    for pattern in ["uniform", "equal", "reversed"] {
+        let bytes = generated(Format::Gensort, pattern.parse().unwrap(), 60_000);
+        let plan = check(&layout, &bytes, 256 << 10, 2);
+        assert!(plan.merge_passes > 1, "{plan}");
+    }
+}
+
+#[test]
+fn odd_record_sizes_and_counts() {
+    for (record_bytes, key, counts) in [
+        (1, "0:1", vec![0, 1, 2, 4095, 4096, 4097, 100_000]),
+        (3, "1:2", vec![1, 10_000]),
+        (7, "0:4:u32le", vec![999, 50_001]),
+        (13, "5:8:f64be:desc", vec![10_007]),
+        (101, "0:10", vec![1, 40, 41, 82, 20_011]),
+        (4095, "4000:95", vec![1, 2, 700]),
+        (4097, "0:16:u128be", vec![1, 2, 700]),
+        (70_001, "3:2:i16le", vec![1, 3, 41]),
+    ] {
+        let layout = Layout::new(record_bytes, vec![key.parse::<KeyField>().unwrap()]).unwrap();
+        for count in counts {
+            let mut state = 1u64;
+            let mut bytes = vec![0; record_bytes * count];
+            for byte in &mut bytes {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                *byte = (state >> 56) as u8;
+            }
+            check(&layout, &bytes, 64 << 20, 2);
+            let small = if record_bytes > 10_000 { 2 << 20 } else { 300 << 10 };
+            check(&layout, &bytes, small, 2);
+        }
+    }
+}
+
+#[test]
+fn equal_keys_keep_the_order_of_the_input() {
+    let layout = Layout::new(16, vec!["0:1".parse().unwrap()]).unwrap();
+    let mut bytes = Vec::new();
+    for number in 0..200_000u64 {
+        bytes.extend([(number * 7_919 % 5) as u8, 0, 0, 0, 0, 0, 0, 0]);
+        bytes.extend(number.to_be_bytes());
+    }
+    for budget_bytes in [16 << 20, 1 << 20, 300 << 10] {
+        check(&layout, &bytes, budget_bytes, 2);
+    }
+}
+
+#[test]
+fn several_inputs_are_sorted_as_one() {
+    let layout = Format::Gensort.layout();
+    let bytes = generated(Format::Gensort, Pattern::Uniform, 50_000);
+    for sizes in [vec![1usize; 40], vec![10_000, 0, 1, 20_000], vec![50_000]] {
+        let directory = directory();
+        let mut all = Vec::new();
+        let mut inputs = Vec::new();
+        for (number, records) in sizes.iter().enumerate() {
+            let part = &bytes[all.len()..all.len() + records * 100];
+            let path = directory.path().join(format!("in{number}"));
+            fs::write(&path, part).unwrap();
+            all.extend_from_slice(part);
+            inputs.push(path);
+        }
+        for budget_bytes in [64 << 20, 600 << 10] {
+            let mut options = options(&layout, directory.path(), budget_bytes, 2);
+            options.inputs.clone_from(&inputs);
+            run(&options).unwrap();
+            assert!(fs::read(directory.path().join("out")).unwrap() == oracle(&layout, &all));
+        }
+    }
+}
+
+#[test]
+fn the_output_may_be_an_input() {
+    let layout = Format::Gensort.layout();
+    let bytes = generated(Format::Gensort, Pattern::Uniform, 20_000);
+    let directory = directory();
+    let path = directory.path().join("in");
+    fs::write(&path, &bytes).unwrap();
+    let mut options = options(&layout, directory.path(), 600 << 10, 2);
+    options.output.clone_from(&path);
+    run(&options).unwrap();
+    assert!(fs::read(&path).unwrap() == oracle(&layout, &bytes));
+}
+
+#[test]
+fn remove_input_removes_it_only_when_the_sort_succeeds_in_reading_it() {
+    let layout = Format::Gensort.layout();
+    let bytes = generated(Format::Gensort, Pattern::Uniform, 20_000);
+    let directory = directory();
+    let path = directory.path().join("in");
+    fs::write(&path, &bytes).unwrap();
+    let mut options = options(&layout, directory.path(), 600 << 10, 2);
+    options.remove_input = true;
+    options.budget_bytes = 8_192;
+    run(&options).unwrap_err();
+    assert!(fs::read(&path).unwrap() == bytes);
+    options.budget_bytes = 600 << 10;
+    run(&options).unwrap();
+    assert!(!path.exists());
+    assert!(fs::read(directory.path().join("out")).unwrap() == oracle(&layout, &bytes));
+}
+
+#[test]
+fn a_file_that_is_no_multiple_of_the_record_is_refused() {
+    let layout = Format::Gensort.layout();
+    let directory = directory();
+    fs::write(directory.path().join("in"), vec![0; 1_050]).unwrap();
+    let error = run(&options(&layout, directory.path(), 1 << 20, 2)).unwrap_err();
+    assert!(matches!(error, Error::Input { .. }));
+    assert!(error.to_string().contains("50 bytes are left over"), "{error}");
+    assert!(!directory.path().join("out").exists());
+}
+
+#[test]
+fn the_budget_that_an_error_names_is_enough() {
+    let layout = Format::Gensort.layout();
+    let bytes = generated(Format::Gensort, Pattern::Uniform, 30_000);
+    let directory = directory();
+    fs::write(directory.path().join("in"), &bytes).unwrap();
+    let mut options = options(&layout, directory.path(), 4_096, 4);
+    let Error::Memory { needed_bytes, .. } = run(&options).unwrap_err() else { panic!("no such error") };
+    options.budget_bytes = needed_bytes;
+    run(&options).unwrap();
+    assert!(fs::read(directory.path().join("out")).unwrap() == oracle(&layout, &bytes));
+}
