@@ -1,10 +1,17 @@
 //! What can go wrong between memory and a drive.
+//!
+//! One enum of operations and one error with the place and the system's reason. Its text is one line that a person who has only the
+//! terminal can act on: what was being done, to which file, where, why it failed, and the way out where there is a usual one.
+//!
+//! Not a classification for retries: what can be retried (EINTR, EAGAIN, short transfers) has been retried before an Error is made.
 
+use rustix::io::Errno;
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
 /// What was being done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Operation {
     /// Opening a file.
@@ -31,16 +38,157 @@ pub enum Operation {
     Start,
 }
 
-/// A failed operation on a file: what, where, why. Its text is one line that ends in the way out where one is known.
-#[derive(Debug, thiserror::Error)]
-#[error("{operation:?} {path:?} at byte {offset:?}: {source}")]
+impl fmt::Display for Operation {
+    /// The beginning of a sentence whose object is the path: "reading".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Operation::Open => "opening",
+            Operation::Create => "creating",
+            Operation::Read => "reading",
+            Operation::Write => "writing",
+            Operation::Reserve => "reserving space for",
+            Operation::Sync => "making durable",
+            Operation::Rename => "putting into place",
+            Operation::Remove => "removing",
+            Operation::Inspect => "inspecting",
+            Operation::Map => "mapping memory",
+            Operation::Start => "starting",
+        })
+    }
+}
+
+/// A failed operation on a file: what, where, why. Its text is one line that ends in the way out where one is known:
+/// `reading /data/in at byte 1048576: Input/output error (os error 5): <way out>`.
+#[derive(Debug)]
 pub struct Error {
     /// What was being done.
     pub operation: Operation,
-    /// The file or directory.
+    /// The file or directory; empty for memory; the engine's name for [`Operation::Start`].
     pub path: PathBuf,
     /// The offset in bytes, for transfers.
     pub offset: Option<u64>,
     /// The operating system's reason.
     pub source: io::Error,
+}
+
+impl Error {
+    /// An error of a whole file, directory or engine.
+    pub fn new(operation: Operation, path: impl Into<PathBuf>, source: impl Into<io::Error>) -> Error {
+        Error { operation, path: path.into(), offset: None, source: source.into() }
+    }
+
+    /// An error at a place in a file, `offset` bytes from its beginning.
+    pub fn at(
+        operation: Operation,
+        path: impl Into<PathBuf>,
+        offset: u64,
+        source: impl Into<io::Error>,
+    ) -> Error {
+        Error { operation, path: path.into(), offset: Some(offset), source: source.into() }
+    }
+
+    /// What the user can do about it, where there is a usual answer. Already part of the error's text.
+    pub fn way_out(&self) -> Option<&'static str> {
+        use Operation::{Create, Inspect, Map, Open, Read, Remove, Rename, Reserve, Start, Sync, Write};
+        let errno = Errno::from_io_error(&self.source)?;
+        Some(match (errno, self.operation) {
+            (Errno::NOMEM, Map) => "use a smaller memory budget (-S), or raise the limit (ulimit -v)",
+            (Errno::NOMEM, _) => "the system is out of memory for I/O; use a smaller memory budget (-S)",
+            (Errno::NOSPC, _) => {
+                "free some space there, or use another drive (-T for scratch, -o for the output)"
+            }
+            (Errno::DQUOT, _) => {
+                "your disk quota is used up; free some space, or use another drive (-T for scratch, -o for the output)"
+            }
+            (Errno::FBIG, _) => {
+                "the file system or a limit (ulimit -f) allows no larger file; use another drive"
+            }
+            (Errno::IO, Read | Write | Sync | Inspect) => {
+                "the drive or its connection is failing; see the kernel's log (dmesg) and keep a copy of what is still readable"
+            }
+            (Errno::ACCESS | Errno::PERM, Open | Inspect) => "you have no permission to read it",
+            (Errno::ACCESS | Errno::PERM, Create | Rename | Remove) => {
+                "you have no permission to write there; choose another directory, or change its permissions"
+            }
+            (Errno::NOENT, Open | Inspect) => "there is no such file; check the name",
+            (Errno::NOENT | Errno::NOTDIR, Create) => {
+                "its directory does not exist; create it first, or choose another"
+            }
+            (Errno::NOENT, Rename) => "its directory has vanished since the start",
+            (Errno::ROFS, _) => "the file system is mounted read-only; choose another directory",
+            (Errno::MFILE, _) => "this process may open no more files; raise the limit (ulimit -n)",
+            (Errno::NFILE, _) => "the whole system may open no more files (sysctl fs.file-max)",
+            (Errno::LOOP, _) => "its symbolic links lead in a circle",
+            (Errno::NAMETOOLONG, _) => "choose a shorter name",
+            (Errno::STALE, _) => "the network file system lost the file; was it replaced on the server?",
+            (Errno::NODEV | Errno::NXIO, Read | Write | Sync) => "the drive has vanished; was it unplugged?",
+            (Errno::AGAIN, Read | Write) => {
+                "the system had no resources for the transfer for seconds; is it out of memory?"
+            }
+            (Errno::AGAIN, Start) => "the system allows no more threads; raise the limit (ulimit -u)",
+            (Errno::OPNOTSUPP, Reserve) => "this file system can't reserve space",
+            _ => return None,
+        })
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.operation)?;
+        if !self.path.as_os_str().is_empty() {
+            write!(f, " {}", self.path.display())?;
+        }
+        if let Some(offset) = self.offset {
+            write!(f, " at byte {offset}")?;
+        }
+        write!(f, ": {}", self.source)?;
+        match self.way_out() {
+            Some(way_out) => write!(f, ": {way_out}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    /// None: the text of the system's reason is already part of this error's own line, and printing a chain would say it twice.
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_names_operation_path_offset_reason_and_way_out() {
+        let error = Error::at(Operation::Read, "/data/in", 1048576, Errno::IO);
+        let text = error.to_string();
+        assert!(
+            text.starts_with("reading /data/in at byte 1048576: Input/output error (os error 5): the drive"),
+            "{text}"
+        );
+        let text = Error::new(Operation::Write, "/scratch", Errno::NOSPC).to_string();
+        assert!(text.contains("free some space") && text.contains("-T"), "{text}");
+        let text = Error::new(Operation::Map, "", Errno::NOMEM).to_string();
+        assert!(text.starts_with("mapping memory: Cannot allocate memory"), "{text}");
+    }
+
+    #[test]
+    fn every_text_is_one_line() {
+        let operations = [
+            Operation::Open,
+            Operation::Create,
+            Operation::Read,
+            Operation::Write,
+            Operation::Sync,
+            Operation::Map,
+        ];
+        for errno in 1..134 {
+            for operation in operations {
+                let text = Error::new(operation, "/x", io::Error::from_raw_os_error(errno)).to_string();
+                assert!(!text.contains('\n') && text.contains("os error"), "{text}");
+            }
+        }
+    }
 }

@@ -1,80 +1,115 @@
 //! Memory by lease: one mapping, cut into pieces that are owned by value.
+//!
+//! A [`Lease`] is to pool memory what a `Box<[u8]>` is to the heap: whoever holds it owns the bytes, and dropping it is
+//! giving it back. Where it goes depends on where it comes from: a plain lease keeps its mapping alive and nothing more; one
+//! that was taken from a [`Shelf`](crate::Shelf) returns there. So the budget is true by construction: nothing is counted, because
+//! memory that isn't leased can't be touched.
+//!
+//! Not a buffer with a length in use: how many of its bytes mean something is the holder's knowledge.
 
-use crate::Error;
+use crate::region::Piece;
+use crate::shelf::Shelf;
+use crate::{ALIGNMENT, Error};
+use std::fmt;
+use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-/// A piece of one anonymous mapping, aligned to [`ALIGNMENT`](crate::ALIGNMENT), owned by whoever holds it.
-#[derive(Debug)]
-pub struct Lease {}
+/// A piece of one anonymous mapping, aligned to [`ALIGNMENT`], owned by whoever holds it.
+///
+/// Moving, splitting, joining and dropping a lease allocate nothing.
+pub struct Lease {
+    piece: Piece,
+    /// The shelf that the piece goes back to on drop.
+    home: Option<Arc<Shelf>>,
+}
 
 impl Lease {
     /// Maps `bytes` (rounded up to the alignment) of zeroed anonymous memory, in huge pages where the system has them. The
     /// mapping lives until its last piece is dropped.
+    ///
+    /// Memory is taken from the system on first touch, not here.
+    ///
+    /// # Errors
+    /// [`Operation::Map`](crate::Operation::Map) if the address space or a limit (`ulimit -v`) doesn't allow it.
     pub fn map(bytes: usize) -> Result<Lease, Error> {
-        let _ = bytes;
-        unimplemented!()
+        Piece::map(bytes).map(Lease::plain)
+    }
+
+    pub(crate) fn plain(piece: Piece) -> Lease {
+        Lease { piece, home: None }
+    }
+
+    pub(crate) fn of_shelf(piece: Piece, home: Arc<Shelf>) -> Lease {
+        Lease { piece, home: Some(home) }
+    }
+
+    pub(crate) fn into_piece(mut self) -> Piece {
+        assert!(
+            self.home.is_none(),
+            "a lease of a shelf can't be cut up or joined: its shelf would never get it back"
+        );
+        mem::replace(&mut self.piece, Piece::empty())
     }
 
     /// Takes the first `bytes` (a multiple of the alignment, at most the length) off as a lease of its own; `self` keeps the rest,
-    /// which may be empty. Panics if `self` belongs to a shelf.
+    /// which may be empty.
+    ///
+    /// # Panics
+    /// If `bytes` is not aligned or too large, or if `self` belongs to a shelf.
     pub fn split_off_front(&mut self, bytes: usize) -> Lease {
-        let _ = bytes;
-        unimplemented!()
+        assert!(
+            self.home.is_none(),
+            "a lease of a shelf can't be split: its shelf would never get it back whole"
+        );
+        Lease::plain(self.piece.split_off_front(bytes))
     }
 
-    /// Joins `next`, which must begin where `self` ends in the same mapping; otherwise panics.
+    /// Joins `next`, which must begin where `self` ends in the same mapping.
+    ///
+    /// # Panics
+    /// If the two are not neighbours, or one belongs to a shelf.
     pub fn join(&mut self, next: Lease) {
-        let _ = next;
-        unimplemented!()
+        assert!(self.home.is_none(), "a lease of a shelf can't grow: its shelf holds leases of one size");
+        self.piece.join(next.into_piece());
+    }
+
+    /// Whether `next` begins where `self` ends in the same mapping, so that [`join`](Lease::join) accepts it. Leases of shelves have
+    /// neighbours too, but can't be joined.
+    pub fn is_followed_by(&self, next: &Lease) -> bool {
+        self.piece.is_followed_by(&next.piece)
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if let Some(home) = self.home.take() {
+            home.put_back(mem::replace(&mut self.piece, Piece::empty()));
+        }
     }
 }
 
 impl Deref for Lease {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
-        unimplemented!()
+        &self.piece
     }
 }
 
 impl DerefMut for Lease {
     fn deref_mut(&mut self) -> &mut [u8] {
-        unimplemented!()
+        &mut self.piece
     }
 }
 
-/// A stock of leases of one size. A lease taken from a shelf goes back to it when dropped, whoever drops it.
-#[derive(Debug)]
-pub struct Shelf {}
-
-impl Shelf {
-    /// Cuts `leases` into pieces of `block_bytes` (a multiple of the alignment); remainders are dropped.
-    pub fn new(leases: impl IntoIterator<Item = Lease>, block_bytes: usize) -> Arc<Shelf> {
-        let _ = (leases.into_iter(), block_bytes);
-        unimplemented!()
-    }
-    /// Size of each lease in bytes.
-    pub fn block_bytes(&self) -> usize {
-        unimplemented!()
-    }
-    /// How many leases the shelf was made with.
-    pub fn capacity(&self) -> usize {
-        unimplemented!()
-    }
-    /// Takes a lease if one is there.
-    pub fn try_take(self: &Arc<Self>) -> Option<Lease> {
-        unimplemented!()
-    }
-    /// Takes a lease, waiting until one is there. `None` once the shelf was closed by `close`.
-    pub fn take(self: &Arc<Self>) -> Option<Lease> {
-        unimplemented!()
-    }
-    /// Wakes everyone who waits in `take` with `None`, now and from now on: the job is being given up.
-    pub fn close(&self) {
-        unimplemented!()
-    }
-    /// Takes all leases back out of the shelf as plain leases that no longer return to it. Panics unless all are there.
-    pub fn dissolve(self: Arc<Self>) -> Vec<Lease> {
-        unimplemented!()
+impl fmt::Debug for Lease {
+    /// Address and length: the bytes would be megabytes of noise.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug_assert!(self.piece.bytes().is_multiple_of(ALIGNMENT));
+        f.debug_struct("Lease")
+            .field("start", &self.piece.as_ptr())
+            .field("bytes", &self.piece.bytes())
+            .field("of_shelf", &self.home.is_some())
+            .finish()
     }
 }

@@ -2,14 +2,30 @@
 //!
 //! Knows nothing of keys or order, and imports none of the other rooms.
 
+mod drive;
 mod error;
+mod file;
 mod lease;
+mod notice;
+mod options;
+mod os;
+mod output;
+mod progress;
+mod region;
 mod request;
+mod ring;
+mod shelf;
 mod store;
+mod threads;
+mod transfer;
+mod uring;
 
 pub use error::{Error, Operation};
-pub use lease::{Lease, Shelf};
+pub use lease::Lease;
+pub use options::{DiskOptions, IoChoice, UnknownIoChoice};
+pub use os::OsDisk;
 pub use request::{Completion, Direction, Request};
+pub use shelf::Shelf;
 pub use store::{Disk, Drive, FileId};
 
 /// Alignment in bytes of offsets, lengths and memory in direct I/O. Every drive's logical block divides it.

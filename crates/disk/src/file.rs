@@ -1,0 +1,142 @@
+//! Open files of the operating system, and the table that gives them their numbers.
+//!
+//! A file is direct (O_DIRECT) where its file system can do that at our alignment, else buffered; the flag can change from direct to
+//! buffered later, if the file system turns out to refuse a transfer.
+//!
+//! Not the transfers: those hold an `Arc` of the file, so that closing it while bytes are under way is harmless.
+
+use crate::drive::kind_of;
+use crate::notice::Notices;
+use crate::output::Unpublished;
+use crate::{ALIGNMENT, FileId};
+use rustix::fs::{AtFlags, OFlags, StatxFlags, fcntl_getfl, fcntl_setfl, statx};
+use rustix::io::Errno;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// A file that is open.
+#[derive(Debug)]
+pub(crate) struct OpenFile {
+    fd: OwnedFd,
+    path: PathBuf,
+    /// Read and written relaxed: a stale `true` only costs one more refused transfer, which says so again.
+    is_direct: AtomicBool,
+    notices: Arc<Notices>,
+    /// For an output: where it goes. Dropped without publishing, it takes its hidden name along.
+    pub(crate) unpublished: Option<Unpublished>,
+}
+
+impl OpenFile {
+    /// Takes an opened file over and makes it direct if its file system allows; a notice says so if not.
+    pub(crate) fn new(fd: OwnedFd, path: &Path, notices: &Arc<Notices>) -> OpenFile {
+        let file = OpenFile {
+            fd,
+            path: path.to_owned(),
+            is_direct: AtomicBool::new(false),
+            notices: Arc::clone(notices),
+            unpublished: None,
+        };
+        match make_direct(&file.fd) {
+            Ok(()) => file.is_direct.store(true, Ordering::Relaxed),
+            Err(refusal) => file.notices.add(refusal),
+        }
+        file
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn is_direct(&self) -> bool {
+        self.is_direct.load(Ordering::Relaxed)
+    }
+
+    /// Turns direct I/O off, after a transfer was refused with EINVAL though opening was not.
+    pub(crate) fn make_buffered(&self) {
+        if self.is_direct.swap(false, Ordering::Relaxed) {
+            let kind = kind_of(&self.fd).map_or_else(|_| "its file system".to_owned(), |(kind, _)| kind);
+            self.notices
+                .add(format!("{kind} refused a direct transfer: its files go through the page cache"));
+        }
+        // If this fails the next transfer is refused again, by then as a final error.
+        if let Ok(flags) = fcntl_getfl(&self.fd) {
+            let _ = fcntl_setfl(&self.fd, flags - OFlags::DIRECT);
+        }
+    }
+}
+
+impl AsFd for OpenFile {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Sets O_DIRECT on an open file, or says in a line for the user why not. By fcntl after opening instead of by opening
+/// twice: what is refused is then only the flag, never the file.
+fn make_direct(fd: &OwnedFd) -> Result<(), String> {
+    let (kind, is_memory) = kind_of(fd).unwrap_or_else(|_| ("its file system".to_owned(), false));
+    if is_memory {
+        return Err(format!("{kind} keeps its files in memory: direct I/O does not apply to them"));
+    }
+    let fallback = "its files go through the page cache, which costs more CPU";
+    // Kernels before 6.1 and many file systems don't answer; then the flag itself is the question.
+    if let Ok(answer) = statx(fd, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN)
+        && StatxFlags::from_bits_retain(answer.stx_mask).contains(StatxFlags::DIOALIGN)
+    {
+        let needed = answer.stx_dio_mem_align.max(answer.stx_dio_offset_align) as usize;
+        if needed == 0 {
+            return Err(format!("{kind} offers no direct I/O here: {fallback}"));
+        }
+        if !ALIGNMENT.is_multiple_of(needed) {
+            return Err(format!(
+                "{kind} wants direct I/O aligned to {needed} bytes, more than {ALIGNMENT}: {fallback}"
+            ));
+        }
+    }
+    fcntl_getfl(fd).and_then(|flags| fcntl_setfl(fd, flags | OFlags::DIRECT)).map_err(|errno| match errno {
+        Errno::INVAL => format!("{kind} offers no direct I/O: {fallback}"),
+        other => format!("{kind} refused direct I/O ({other}): {fallback}"),
+    })
+}
+
+/// Files by number. Numbers are never used again, so that a stale one is found out instead of meaning another file; an entry of a
+/// closed file costs eight bytes.
+#[derive(Debug, Default)]
+pub(crate) struct FileTable {
+    files: RwLock<Vec<Option<Arc<OpenFile>>>>,
+}
+
+impl FileTable {
+    pub(crate) fn insert(&self, file: OpenFile) -> FileId {
+        let mut files = self.files.write().unwrap_or_else(PoisonError::into_inner);
+        let id = u32::try_from(files.len()).expect("fewer than four thousand million files are ever opened");
+        files.push(Some(Arc::new(file)));
+        FileId(id)
+    }
+
+    /// # Panics
+    /// If the file is closed or was never opened here.
+    pub(crate) fn get(&self, id: FileId) -> Arc<OpenFile> {
+        self.with(id, Arc::clone)
+    }
+
+    /// Looks at a file without holding it longer than the call, so that `remove` can tell whether transfers hold it.
+    ///
+    /// # Panics
+    /// As `get`.
+    pub(crate) fn with<T>(&self, id: FileId, look: impl FnOnce(&Arc<OpenFile>) -> T) -> T {
+        let files = self.files.read().unwrap_or_else(PoisonError::into_inner);
+        match files.get(id.0 as usize) {
+            Some(Some(file)) => look(file),
+            Some(None) => panic!("file {} was closed before", id.0),
+            None => panic!("file {} was never opened on this disk", id.0),
+        }
+    }
+
+    /// Takes a file out of the table. `None` if it is not in it any more.
+    pub(crate) fn remove(&self, id: FileId) -> Option<Arc<OpenFile>> {
+        self.files.write().unwrap_or_else(PoisonError::into_inner).get_mut(id.0 as usize)?.take()
+    }
+}

@@ -1,0 +1,205 @@
+//! The operating system's disk: direct files and the engine that moves their bytes.
+//!
+//! A thin room: which file gets which flags is `file.rs`, how an output appears is `output.rs`, how bytes move is `uring.rs`
+//! or `threads.rs`. Here these are put together behind [`Disk`].
+
+use crate::file::{FileTable, OpenFile};
+use crate::notice::Notices;
+use crate::options::{DiskOptions, IoChoice};
+use crate::threads::ThreadPool;
+use crate::transfer::Transfer;
+use crate::uring::Lanes;
+use crate::{Disk, Drive, Error, FileId, Operation, Request, drive, output};
+use rustix::fs::{FallocateFlags, FileType, Mode, OFlags, fallocate, fstat, ftruncate, open, stat, unlink};
+use rustix::io::Errno;
+use std::io;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The operating system's files, read and written with direct I/O where that is possible.
+///
+/// Dropping it with transfers in flight waits for them; their completions are sent as ever.
+#[derive(Debug)]
+pub struct OsDisk {
+    files: FileTable,
+    engine: Engine,
+    notices: Arc<Notices>,
+    /// Files opened so far by whether they were direct, for `describe`.
+    direct_files: AtomicUsize,
+    buffered_files: AtomicUsize,
+}
+
+#[derive(Debug)]
+enum Engine {
+    Uring(Lanes),
+    Threads(ThreadPool),
+}
+
+impl OsDisk {
+    /// Starts the engine.
+    ///
+    /// # Errors
+    /// [`Operation::Start`] if io_uring was demanded and is not to be had (the text names the likely cause and the way out), or if
+    /// no thread could be started.
+    pub fn new(options: DiskOptions) -> Result<OsDisk, Error> {
+        let notices = Arc::new(Notices::default());
+        let threads = || ThreadPool::new(options.depth() * options.lanes()).map(Engine::Threads);
+        let engine = match options.io {
+            IoChoice::Sync => threads()?,
+            IoChoice::Uring => Lanes::new(options.lanes(), options.depth())
+                .map(Engine::Uring)
+                .map_err(|refusal| Error::new(Operation::Start, "io_uring", refusal.required()))?,
+            IoChoice::Auto => match Lanes::new(options.lanes(), options.depth()) {
+                Ok(lanes) => Engine::Uring(lanes),
+                Err(refusal) => {
+                    notices.add(refusal.preferred());
+                    threads()?
+                }
+            },
+        };
+        Ok(OsDisk {
+            files: FileTable::default(),
+            engine,
+            notices,
+            direct_files: AtomicUsize::new(0),
+            buffered_files: AtomicUsize::new(0),
+        })
+    }
+
+    fn insert(&self, file: OpenFile) -> FileId {
+        let count = if file.is_direct() { &self.direct_files } else { &self.buffered_files };
+        count.fetch_add(1, Ordering::Relaxed);
+        self.files.insert(file)
+    }
+}
+
+impl Disk for OsDisk {
+    fn open_input(&self, path: &Path) -> Result<FileId, Error> {
+        let fail = |source: io::Error| Error::new(Operation::Open, path, source);
+        // Before opening: opening a pipe would wait for its writer, and a device may do anything.
+        let is_regular = |mode| FileType::from_raw_mode(mode) == FileType::RegularFile;
+        let irregular = || fail(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+        if !is_regular(stat(path).map_err(|errno| fail(errno.into()))?.st_mode) {
+            return Err(irregular());
+        }
+        let fd = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+            .map_err(|errno| fail(errno.into()))?;
+        if !is_regular(fstat(&fd).map_err(|errno| fail(errno.into()))?.st_mode) {
+            return Err(irregular());
+        }
+        Ok(self.insert(OpenFile::new(fd, path, &self.notices)))
+    }
+
+    fn file_bytes(&self, file: FileId) -> Result<u64, Error> {
+        self.files.with(file, |file| match fstat(file.as_fd()) {
+            Ok(stat) => Ok(stat.st_size as u64),
+            Err(errno) => Err(Error::new(Operation::Inspect, file.path(), errno)),
+        })
+    }
+
+    fn create_output(&self, path: &Path) -> Result<FileId, Error> {
+        let (fd, unpublished) = output::create(path)?;
+        let mut file = OpenFile::new(fd, path, &self.notices);
+        file.unpublished = Some(unpublished);
+        Ok(self.insert(file))
+    }
+
+    fn publish(&self, output: FileId, bytes: u64, sync: bool) -> Result<(), Error> {
+        let file = self.files.remove(output).unwrap_or_else(|| panic!("output {} is not open", output.0));
+        let mut file = Arc::into_inner(file)
+            .expect("an output is published only after all its transfers have completed");
+        let unpublished = file.unpublished.take().expect("only an output can be published");
+        unpublished.publish(file.as_fd(), bytes, sync)
+    }
+
+    fn create_scratch(&self, directory: &Path) -> Result<FileId, Error> {
+        let fd = output::create_scratch(directory)
+            .map_err(|errno| Error::new(Operation::Create, directory.join("(scratch file)"), errno))?;
+        Ok(self.insert(OpenFile::new(fd, directory, &self.notices)))
+    }
+
+    fn reserve(&self, file: FileId, bytes: u64) -> Result<(), Error> {
+        let file = self.files.get(file);
+        reserve(&file, bytes).map_err(|errno| Error::new(Operation::Reserve, file.path(), errno))
+    }
+
+    fn discard(&self, file: FileId, offset: u64, bytes: u64) -> Result<(), Error> {
+        let file = self.files.get(file);
+        let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        match retry(|| fallocate(file.as_fd(), punch, offset, bytes)) {
+            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+            Err(errno) => Err(Error::at(Operation::Remove, file.path(), offset, errno)),
+        }
+    }
+
+    fn close(&self, file: FileId) {
+        self.files.remove(file);
+    }
+
+    fn remove(&self, path: &Path) -> Result<(), Error> {
+        unlink(path).map_err(|errno| Error::new(Operation::Remove, path, errno))
+    }
+
+    fn submit(&self, request: Request) {
+        let file = self.files.get(request.file);
+        if request.bytes == 0 {
+            drop(file);
+            return request.complete(Ok(()));
+        }
+        let transfer = Transfer::new(request, file);
+        match &self.engine {
+            Engine::Uring(lanes) => lanes.start(transfer),
+            Engine::Threads(pool) => pool.start(transfer),
+        }
+    }
+
+    fn drive(&self, path: &Path) -> Result<Drive, Error> {
+        drive::of_path(path)
+    }
+
+    fn path(&self, file: FileId) -> PathBuf {
+        self.files.with(file, |file| file.path().to_owned())
+    }
+
+    fn describe(&self) -> String {
+        let engine = match &self.engine {
+            Engine::Uring(lanes) => lanes.describe(),
+            Engine::Threads(pool) => format!("{} I/O threads", pool.threads()),
+        };
+        let opened = |count: &AtomicUsize| count.load(Ordering::Relaxed) > 0;
+        let files = match (opened(&self.direct_files), opened(&self.buffered_files)) {
+            (_, false) => "direct",
+            (false, true) => "buffered",
+            (true, true) => "direct and buffered",
+        };
+        format!("{engine}, {files}")
+    }
+
+    fn notices(&self) -> Vec<String> {
+        self.notices.take()
+    }
+}
+
+/// Makes a file at least `bytes` long with its space set aside, where the file system can set space aside.
+fn reserve(file: &OpenFile, bytes: u64) -> Result<(), Errno> {
+    if bytes == 0 {
+        return Ok(());
+    }
+    match retry(|| fallocate(file.as_fd(), FallocateFlags::empty(), 0, bytes)) {
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
+            if (fstat(file.as_fd())?.st_size as u64) < bytes {
+                ftruncate(file.as_fd(), bytes)
+            } else {
+                Ok(())
+            }
+        }
+        result => result,
+    }
+}
+
+/// Reserving many gigabytes takes long enough to be interrupted by a signal.
+fn retry(call: impl Fn() -> Result<(), Errno>) -> Result<(), Errno> {
+    rustix::io::retry_on_intr(call)
+}

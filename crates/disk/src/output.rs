@@ -1,0 +1,248 @@
+//! The output: it appears whole, under its name, at once, or not at all.
+//!
+//! ```text
+//!  create    O_TMPFILE in the target's directory      or, where the file system can't:  open(".NAME.xsort-PID-RANDOM", O_EXCL)
+//!  write     no name: nobody sees it, nothing to clean up          hidden name: removed on drop
+//!  publish   ftruncate, fsync, linkat -> NAME if that is free,
+//!            else linkat -> hidden name, rename over NAME          ftruncate, fsync, rename over NAME
+//!            fsync of the directory                                fsync of the directory
+//! ```
+//!
+//! Decisions: a symbolic link as output is followed and the file it leads to is replaced (as `sort -o` writes through it). A new file
+//! gets mode 0666 less the umask; a replaced one keeps its mode, and its owner and group if the system lets us; access lists and
+//! extended attributes, and other hard links to the old file, are not carried over. An existing file without write permission is an
+//! error, as it would be for `sort -o`, though a rename could replace it. What exists and is not a regular file (a directory, a
+//! device, a pipe) is an error: there is nothing to rename over; standard output redirected there does it.
+//!
+//! Only where there is no O_TMPFILE (some network and FUSE file systems) and the process is killed outright (SIGKILL, power) a hidden
+//! file remains.
+
+use crate::drive::parent;
+use crate::{Error, Operation};
+use rustix::fs::{
+    Access, AtFlags, CWD, FileType, Mode, OFlags, Stat, accessat, fchmod, fsync, ftruncate, linkat, open,
+    openat, renameat, statat, unlinkat,
+};
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Links that are followed before a circle is suspected, as in the Linux kernel.
+const LINKS_MAX: u32 = 40;
+
+/// Longest name of common file systems, in bytes.
+const NAME_BYTES_MAX: usize = 255;
+
+/// Where an output goes once it is whole.
+#[derive(Debug)]
+pub(crate) struct Unpublished {
+    /// The target's directory, so that it may be renamed meanwhile.
+    directory: OwnedFd,
+    name: OsString,
+    /// The name the file has now, if it has one.
+    hidden: Option<OsString>,
+    /// What the user called it, for messages.
+    path: PathBuf,
+}
+
+/// Creates the file that is to become `path`.
+pub(crate) fn create(path: &Path) -> Result<(OwnedFd, Unpublished), Error> {
+    let fail = |source: io::Error| Error::new(Operation::Create, path, source);
+    let target = follow_links(path)?;
+    let old = inspect_old(&target).map_err(fail)?;
+    let name =
+        target.file_name().ok_or_else(|| fail(invalid("the path names no file"))).map(OsStr::to_owned)?;
+    let directory = open(parent(&target), OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        .map_err(|errno| fail(errno.into()))?;
+    // Not even for a moment may more people read the new file than could read the old one.
+    let mode =
+        old.as_ref().map_or(Mode::from_raw_mode(0o666), |old| Mode::from_raw_mode(old.st_mode & 0o777));
+    let (fd, hidden) = create_nameless(directory.as_fd(), mode)
+        .and_then(|nameless| match nameless {
+            Some(fd) => Ok((fd, None)),
+            None => create_hidden(directory.as_fd(), &name, mode).map(|(fd, hidden)| (fd, Some(hidden))),
+        })
+        .map_err(|errno| fail(errno.into()))?;
+    let unpublished = Unpublished { directory, name, hidden, path: path.to_owned() };
+    if let Some(old) = old {
+        inherit(&fd, &old).map_err(fail)?;
+    }
+    Ok((fd, unpublished))
+}
+
+/// The same place with symbolic links at its end resolved, whether or not the last one leads to something.
+fn follow_links(path: &Path) -> Result<PathBuf, Error> {
+    let mut target = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        match fs::read_link(&target) {
+            Ok(link) => target = parent(&target).join(link),
+            // EINVAL: not a link. ENOENT: nothing there yet. Other errors come again, with a better place, when it is created.
+            Err(_) => return Ok(target),
+        }
+    }
+    Err(Error::new(Operation::Create, path, Errno::LOOP))
+}
+
+/// The old output's properties if there is one. Refuses what can't be replaced by a regular file.
+fn inspect_old(target: &Path) -> io::Result<Option<Stat>> {
+    if target.as_os_str().as_bytes().ends_with(b"/") {
+        return Err(invalid("a name that ends in a slash is a directory's; the output must be a file"));
+    }
+    let old = match statat(CWD, target, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(old) => old,
+        Err(Errno::NOENT) => return Ok(None),
+        Err(errno) => return Err(errno.into()),
+    };
+    match FileType::from_raw_mode(old.st_mode) {
+        FileType::RegularFile => {}
+        FileType::Directory => return Err(invalid("it is a directory; the output must be a file")),
+        _ => {
+            return Err(invalid(
+                "it is a device or a pipe, which nothing can be renamed over; redirect standard output to it instead",
+            ));
+        }
+    }
+    match accessat(CWD, target, Access::WRITE_OK, AtFlags::EACCESS) {
+        Err(errno @ (Errno::ACCESS | Errno::PERM | Errno::ROFS)) => Err(errno.into()),
+        // A kernel without faccessat2 can't answer for the effective user; then the directory's permission decides alone.
+        _ => Ok(Some(old)),
+    }
+}
+
+fn invalid(text: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, text)
+}
+
+/// A file without a name, if the file system can do that and the file can be given a name later.
+fn create_nameless(directory: BorrowedFd<'_>, mode: Mode) -> Result<Option<OwnedFd>, Errno> {
+    match openat(directory, c".", OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, mode) {
+        // Naming goes through /proc; where that isn't mounted, better learn it now than after the sort.
+        Ok(fd) => {
+            Ok(accessat(CWD, proc_path(fd.as_fd()), Access::EXISTS, AtFlags::empty()).is_ok().then_some(fd))
+        }
+        // ISDIR and NOENT are what kernels say that don't know the flag.
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL | Errno::NOSYS) => Ok(None),
+        Err(errno) => Err(errno),
+    }
+}
+
+fn proc_path(fd: BorrowedFd<'_>) -> String {
+    format!("/proc/self/fd/{}", fd.as_raw_fd())
+}
+
+/// A new file under a hidden name beside `name`.
+pub(crate) fn create_hidden(
+    directory: BorrowedFd<'_>,
+    name: &OsStr,
+    mode: Mode,
+) -> Result<(OwnedFd, OsString), Errno> {
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
+    with_hidden_name(name, |hidden| openat(directory, hidden, flags, mode))
+}
+
+/// Calls `make` with hidden names until one is free.
+fn with_hidden_name<T>(
+    name: &OsStr,
+    make: impl Fn(&OsStr) -> Result<T, Errno>,
+) -> Result<(T, OsString), Errno> {
+    loop {
+        // A RandomState is seeded by the system once a thread and differs by one each time, so that names of two threads and
+        // of two processes with one number (in two containers) differ as well. O_EXCL decides in the end.
+        let random = RandomState::new().build_hasher().finish();
+        let suffix = format!(".xsort-{}-{random:016x}", std::process::id());
+        let name = name.as_bytes();
+        let mut hidden = OsString::from(".");
+        hidden.push(OsStr::from_bytes(&name[..name.len().min(NAME_BYTES_MAX - 1 - suffix.len())]));
+        hidden.push(suffix);
+        match make(&hidden) {
+            Ok(made) => return Ok((made, hidden)),
+            Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+}
+
+/// Mode, and owner and group where permitted, of the old output.
+fn inherit(fd: &OwnedFd, old: &Stat) -> io::Result<()> {
+    let new = rustix::fs::fstat(fd)?;
+    let mut mode = old.st_mode & 0o7777;
+    if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid)
+        && std::os::unix::fs::fchown(fd, Some(old.st_uid), Some(old.st_gid)).is_err()
+    {
+        // Someone else's file that we may write: it becomes ours, and then must not run with rights it was given as another's.
+        mode &= 0o777;
+    }
+    Ok(fchmod(fd, Mode::from_raw_mode(mode))?)
+}
+
+impl Unpublished {
+    /// Cuts the file to its length, makes it durable and puts it under its name.
+    pub(crate) fn publish(mut self, fd: BorrowedFd<'_>, bytes: u64, sync: bool) -> Result<(), Error> {
+        let fail = |operation| move |path: &Path, errno: Errno| Error::new(operation, path, errno);
+        ftruncate(fd, bytes).map_err(|errno| fail(Operation::Write)(&self.path, errno))?;
+        if sync {
+            fsync(fd).map_err(|errno| fail(Operation::Sync)(&self.path, errno))?;
+        }
+        self.put_under_name(fd).map_err(|errno| fail(Operation::Rename)(&self.path, errno))?;
+        if sync {
+            self.sync_directory().map_err(|errno| fail(Operation::Sync)(&self.path, errno))?;
+        }
+        Ok(())
+    }
+
+    fn put_under_name(&mut self, fd: BorrowedFd<'_>) -> Result<(), Errno> {
+        if self.hidden.is_none() {
+            let link =
+                |name: &OsStr| linkat(CWD, proc_path(fd), &self.directory, name, AtFlags::SYMLINK_FOLLOW);
+            match link(&self.name) {
+                Ok(()) => return Ok(()),
+                // The name is taken, and linkat replaces nothing.
+                Err(Errno::EXIST) => self.hidden = Some(with_hidden_name(&self.name, link)?.1),
+                Err(errno) => return Err(errno),
+            }
+        }
+        let hidden = self.hidden.as_ref().expect("set above");
+        renameat(&self.directory, hidden, &self.directory, &self.name)?;
+        self.hidden = None;
+        Ok(())
+    }
+
+    /// Makes the directory's new entry durable. A directory that may be written but not read can't be opened for that, and some
+    /// file systems have nothing to sync there: neither makes the output wrong.
+    fn sync_directory(&self) -> Result<(), Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        match openat(&self.directory, c".", flags, Mode::empty()).and_then(fsync) {
+            Err(Errno::INVAL | Errno::ACCESS | Errno::OPNOTSUPP | Errno::ROFS) => Ok(()),
+            result => result,
+        }
+    }
+}
+
+impl Drop for Unpublished {
+    fn drop(&mut self) {
+        if let Some(hidden) = &self.hidden {
+            let _ = unlinkat(&self.directory, hidden, AtFlags::empty());
+        }
+    }
+}
+
+/// A nameless file for scratch: O_TMPFILE, else created and unlinked at once.
+pub(crate) fn create_scratch(directory: &Path) -> Result<OwnedFd, Errno> {
+    let mode = Mode::from_raw_mode(0o600);
+    let place = open(directory, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    // O_EXCL: nobody can give it a name either.
+    let flags = OFlags::TMPFILE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
+    match openat(&place, c".", flags, mode) {
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL | Errno::NOSYS) => {
+            let (fd, hidden) = create_hidden(place.as_fd(), OsStr::new("scratch"), mode)?;
+            unlinkat(&place, hidden, AtFlags::empty())?;
+            Ok(fd)
+        }
+        result => result,
+    }
+}

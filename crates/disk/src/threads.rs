@@ -1,0 +1,113 @@
+//! The sync engine: pread and pwrite on a pool of threads. What is used where io_uring is forbidden, and the plain second
+//! implementation that the suite holds against it.
+//!
+//! One queue for all threads; a thread has one transfer at a time, so the pool's size is the depth. No unsafe.
+
+use crate::transfer::{Transfer, Verdict};
+use crate::{Direction, Error, Operation};
+use rustix::io::Errno;
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+/// More threads than this help no drive.
+const THREADS_MAX: usize = 256;
+
+#[derive(Debug, Default)]
+struct Queue {
+    transfers: VecDeque<Transfer>,
+    is_closed: bool,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    queue: Mutex<Queue>,
+    arrived: Condvar,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A pool of threads that carry transfers out. Dropping it finishes what was submitted first.
+#[derive(Debug)]
+pub(crate) struct ThreadPool {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl ThreadPool {
+    pub(crate) fn new(threads: usize) -> Result<ThreadPool, Error> {
+        let mut pool = ThreadPool { shared: Arc::default(), threads: Vec::new() };
+        for _ in 0..threads.clamp(1, THREADS_MAX) {
+            let shared = Arc::clone(&pool.shared);
+            let thread = thread::Builder::new()
+                .name("xsort-io".to_owned())
+                .stack_size(128 << 10)
+                .spawn(move || work(&shared))
+                .map_err(|source| Error::new(Operation::Start, "I/O threads", source))?;
+            pool.threads.push(thread);
+        }
+        Ok(pool)
+    }
+
+    pub(crate) fn threads(&self) -> usize {
+        self.threads.len()
+    }
+
+    pub(crate) fn start(&self, transfer: Transfer) {
+        self.shared.lock().transfers.push_back(transfer);
+        self.shared.arrived.notify_one();
+    }
+}
+
+impl Drop for ThreadPool {
+    fn drop(&mut self) {
+        self.shared.lock().is_closed = true;
+        self.shared.arrived.notify_all();
+        for thread in self.threads.drain(..) {
+            // A panic there has been printed already, and a second one here would abort.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Carries out transfers until the queue is closed and empty.
+fn work(shared: &Shared) {
+    loop {
+        let mut queue = shared.lock();
+        let transfer = loop {
+            match queue.transfers.pop_front() {
+                Some(transfer) => break transfer,
+                None if queue.is_closed => return,
+                None => queue = shared.arrived.wait(queue).unwrap_or_else(PoisonError::into_inner),
+            }
+        };
+        drop(queue);
+        carry_out(transfer);
+    }
+}
+
+fn carry_out(mut transfer: Transfer) {
+    loop {
+        let answer = ask(&mut transfer);
+        match transfer.advance(answer) {
+            Verdict::Ask(None) => {}
+            Verdict::Ask(Some(pause)) => thread::sleep(pause),
+            Verdict::Finish(result) => return transfer.finish(result),
+        }
+    }
+}
+
+/// One system call for what is still missing.
+fn ask(transfer: &mut Transfer) -> Result<usize, Errno> {
+    let span = transfer.span();
+    let range = span.start..span.start + span.bytes;
+    let memory = &mut transfer.request.lease[range];
+    match transfer.request.direction {
+        Direction::Read => rustix::io::pread(&*transfer.file, memory, span.offset),
+        Direction::Write => rustix::io::pwrite(&*transfer.file, memory, span.offset),
+    }
+}
