@@ -15,6 +15,7 @@ mod region;
 mod request;
 mod ring;
 mod shelf;
+mod sim;
 mod store;
 mod threads;
 mod transfer;
@@ -26,6 +27,7 @@ pub use options::{DiskOptions, IoChoice, UnknownIoChoice};
 pub use os::OsDisk;
 pub use request::{Completion, Direction, Request};
 pub use shelf::Shelf;
+pub use sim::{Corruption, Damage, Fault, FileRole, Place, SimDisk, SimOptions};
 pub use store::{Disk, Drive, FileId};
 
 /// Alignment in bytes of offsets, lengths and memory in direct I/O. Every drive's logical block divides it.

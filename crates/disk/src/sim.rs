@@ -1,0 +1,400 @@
+//! A simulated disk: files in memory, everything that can go wrong on demand, and completions in an order that nobody should rely on.
+//!
+//! An ordinary implementation of [`Disk`] for the tests of whatever stands on one. What fails is decided by the seed (see
+//! [`SimOptions`]); what a transfer does about it is the same state machine that the real engines use. Requests that break the
+//! contract panic, and reading what was discarded is an error, so that a test of the caller finds it.
+//!
+//! Not a model of time: how long a drive takes is not simulated.
+
+mod faults;
+mod world;
+
+pub use faults::{Corruption, Damage, Fault, FileRole, Place, SimOptions};
+
+use crate::progress::{Next, Progress};
+use crate::{Direction, Disk, Drive, Error, FileId, Operation, Request};
+use rustix::io::Errno;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use world::{Handle, World};
+
+/// Free space of a disk without a limit, in bytes.
+const UNLIMITED_BYTES: u64 = 1 << 50;
+
+/// A disk in memory on which things go wrong as its options say. All directories exist on it.
+///
+/// Dropping it with transfers in flight waits for them.
+#[derive(Debug)]
+pub struct SimDisk {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    options: SimOptions,
+    world: Mutex<World>,
+    queue: Mutex<Queue>,
+    arrived: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    transfers: Vec<SimTransfer>,
+    /// Counts what was taken out, to choose the next one by.
+    taken: u64,
+    is_closed: bool,
+}
+
+/// A request under way.
+#[derive(Debug)]
+struct SimTransfer {
+    request: Request,
+    progress: Progress,
+    handle: Handle,
+    /// Whether its file knows of it; a file from before a power cut doesn't.
+    is_counted: bool,
+    attempt: u32,
+}
+
+impl SimDisk {
+    /// An empty disk.
+    ///
+    /// # Panics
+    /// If a share in the options is out of its range.
+    pub fn new(options: SimOptions) -> SimDisk {
+        options.check();
+        let threads = if options.threads == 0 { 3 } else { options.threads };
+        let shared = Arc::new(Shared {
+            options,
+            world: Mutex::default(),
+            queue: Mutex::default(),
+            arrived: Condvar::new(),
+        });
+        let work = |_| {
+            let shared = Arc::clone(&shared);
+            thread::Builder::new()
+                .name("xsort-sim".to_owned())
+                .spawn(move || shared.work())
+                .expect("a test can start a few threads")
+        };
+        let threads = (0..threads).map(work).collect();
+        SimDisk { shared, threads }
+    }
+
+    /// Puts a file there, durable at once, instead of any that had the name.
+    pub fn put(&self, path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) {
+        self.world().put(path.as_ref(), bytes.as_ref());
+    }
+
+    /// The bytes of the file with this name, if there is one.
+    pub fn get(&self, path: impl AsRef<Path>) -> Option<Vec<u8>> {
+        self.world().get(path.as_ref())
+    }
+
+    /// All names, sorted.
+    pub fn paths(&self) -> Vec<PathBuf> {
+        self.world().paths()
+    }
+
+    /// How many files are open.
+    pub fn open_files(&self) -> usize {
+        self.world().open_files()
+    }
+
+    /// Space that open scratch files take, in bytes.
+    pub fn scratch_bytes(&self) -> u64 {
+        self.world().space(FileRole::Scratch)
+    }
+
+    /// Space that all files take, open or named, in bytes.
+    pub fn space_bytes(&self) -> u64 {
+        self.world().space_taken()
+    }
+
+    /// Stops the machine and starts it again: names and bytes are those that were durable, all files are closed, and transfers still under way
+    /// fail with EIO, as do calls with the numbers of files from before.
+    pub fn power_cut(&self) {
+        self.world().power_cut();
+    }
+
+    fn world(&self) -> MutexGuard<'_, World> {
+        self.shared.world()
+    }
+
+    /// One step of a call other than a transfer: counted, and failed if the options say so.
+    fn step(&self, world: &mut World, operation: Operation, handle: &Handle, step: u32) -> Result<(), Error> {
+        let fail = |errno| Error::new(operation, &handle.path, errno);
+        if handle.boot != world.boot {
+            return Err(fail(Errno::IO));
+        }
+        world.operate(self.shared.options.power_goes_after).map_err(fail)?;
+        self.shared.options.fault(operation, handle.role, step).map_or(Ok(()), |errno| Err(fail(errno)))
+    }
+
+    /// As `step`, for a file that has no handle yet.
+    fn first_step(
+        &self,
+        world: &mut World,
+        operation: Operation,
+        role: FileRole,
+        path: &Path,
+    ) -> Result<(), Error> {
+        let handle = Handle { inode: 0, role, path: path.to_owned(), boot: world.boot };
+        self.step(world, operation, &handle, 0)
+    }
+
+    fn create(&self, role: FileRole, path: &Path) -> Result<FileId, Error> {
+        let mut world = self.world();
+        self.first_step(&mut world, Operation::Create, role, path)?;
+        Ok(world.create(role, path))
+    }
+
+    fn publish_steps(&self, world: &mut World, handle: &Handle, bytes: u64, sync: bool) -> Result<(), Error> {
+        self.step(world, Operation::Write, handle, 0)?;
+        world.truncate(handle.inode, bytes);
+        if sync {
+            self.step(world, Operation::Sync, handle, 0)?;
+            world.sync(handle.inode);
+        }
+        self.step(world, Operation::Rename, handle, 0)?;
+        world.rename(handle.inode, &handle.path);
+        if sync {
+            self.step(world, Operation::Sync, handle, 1)?;
+            world.sync_name(&handle.path);
+        }
+        Ok(())
+    }
+}
+
+impl Disk for SimDisk {
+    fn open_input(&self, path: &Path) -> Result<FileId, Error> {
+        let mut world = self.world();
+        self.first_step(&mut world, Operation::Open, FileRole::Input, path)?;
+        world.open(path).map_err(|errno| Error::new(Operation::Open, path, errno))
+    }
+
+    fn file_bytes(&self, file: FileId) -> Result<u64, Error> {
+        let mut world = self.world();
+        let handle = world.handle(file);
+        self.step(&mut world, Operation::Inspect, &handle, 0)?;
+        Ok(world.bytes(handle.inode))
+    }
+
+    fn create_output(&self, path: &Path) -> Result<FileId, Error> {
+        self.create(FileRole::Output, path)
+    }
+
+    fn publish(&self, output: FileId, bytes: u64, sync: bool) -> Result<(), Error> {
+        let mut world = self.world();
+        let handle = world.handle(output);
+        let result = if handle.boot == world.boot {
+            assert_eq!(handle.role, FileRole::Output, "only an output can be published");
+            assert_eq!(
+                world.in_flight(handle.inode),
+                0,
+                "an output is published only after all its transfers have completed"
+            );
+            self.publish_steps(&mut world, &handle, bytes, sync)
+        } else {
+            Err(Error::new(Operation::Write, &handle.path, Errno::IO))
+        };
+        world.close(output);
+        result
+    }
+
+    fn create_scratch(&self, directory: &Path) -> Result<FileId, Error> {
+        self.create(FileRole::Scratch, directory)
+    }
+
+    fn reserve(&self, file: FileId, bytes: u64) -> Result<(), Error> {
+        let mut world = self.world();
+        let handle = world.handle(file);
+        self.step(&mut world, Operation::Reserve, &handle, 0)?;
+        world
+            .reserve(handle.inode, 0, bytes, self.shared.options.capacity_bytes)
+            .map_err(|errno| Error::new(Operation::Reserve, &handle.path, errno))
+    }
+
+    fn discard(&self, file: FileId, offset: u64, bytes: u64) -> Result<(), Error> {
+        let mut world = self.world();
+        let handle = world.handle(file);
+        self.step(&mut world, Operation::Remove, &handle, 0)?;
+        world.discard(handle.inode, offset, bytes);
+        Ok(())
+    }
+
+    fn close(&self, file: FileId) {
+        self.world().close(file);
+    }
+
+    fn remove(&self, path: &Path) -> Result<(), Error> {
+        let mut world = self.world();
+        self.first_step(&mut world, Operation::Remove, FileRole::Input, path)?;
+        world.remove(path).map_err(|errno| Error::new(Operation::Remove, path, errno))
+    }
+
+    fn submit(&self, request: Request) {
+        let progress = request.progress(true);
+        if request.bytes == 0 {
+            return request.complete(Ok(()));
+        }
+        let (handle, is_counted) = self.world().begin_transfer(request.file);
+        self.shared.queue().transfers.push(SimTransfer { request, progress, handle, is_counted, attempt: 0 });
+        self.shared.arrived.notify_one();
+    }
+
+    fn drive(&self, _path: &Path) -> Result<Drive, Error> {
+        let taken = self.world().space_taken();
+        let free_bytes = self.shared.options.capacity_bytes.unwrap_or(UNLIMITED_BYTES).saturating_sub(taken);
+        Ok(Drive {
+            id: 1,
+            free_bytes,
+            is_memory: self.shared.options.is_memory,
+            kind: "simulated".to_owned(),
+        })
+    }
+
+    fn path(&self, file: FileId) -> PathBuf {
+        self.world().handle(file).path
+    }
+
+    fn describe(&self) -> String {
+        format!("simulated, seed {}", self.shared.options.seed)
+    }
+
+    fn notices(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+impl Drop for SimDisk {
+    fn drop(&mut self) {
+        self.shared.queue().is_closed = true;
+        self.shared.arrived.notify_all();
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn world(&self) -> MutexGuard<'_, World> {
+        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One thread's life: any transfer out of the queue, one answer for it, until the disk is closed and all are done.
+    fn work(&self) {
+        while let Some(mut transfer) = self.take() {
+            let operation = transfer.operation();
+            let span = transfer.progress.span();
+            thread::sleep(self.options.delay(operation, transfer.handle.role, span.offset, transfer.attempt));
+            match self.answer(&mut transfer) {
+                Next::Again | Next::Undirect | Next::Later(_) => {
+                    // To the back of a queue without order: another thread may go on with it.
+                    self.queue().transfers.push(transfer);
+                    self.arrived.notify_one();
+                }
+                Next::Done => self.finish(transfer, Ok(())),
+                Next::Failed { offset, source } => {
+                    let error = Error::at(operation, &transfer.handle.path, offset, source);
+                    self.finish(transfer, Err(error));
+                }
+            }
+        }
+    }
+
+    fn take(&self) -> Option<SimTransfer> {
+        let mut queue = self.queue();
+        loop {
+            if !queue.transfers.is_empty() {
+                queue.taken += 1;
+                let chosen = self.options.hash(&[0x0d, queue.taken]) % queue.transfers.len() as u64;
+                return Some(queue.transfers.swap_remove(chosen as usize));
+            }
+            // A transfer in another thread's hands may come back here; that thread then takes it itself.
+            if queue.is_closed {
+                return None;
+            }
+            queue = self.arrived.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// What the simulated system says to a transfer, and what that means.
+    fn answer(&self, transfer: &mut SimTransfer) -> Next {
+        let SimTransfer { request, progress, handle, attempt, .. } = transfer;
+        let operation = operation(request.direction);
+        let span = progress.span();
+        let options = &self.options;
+        let role = handle.role;
+        let now = *attempt;
+        *attempt += 1;
+        let mut world = self.world();
+        if handle.boot != world.boot || world.operate(options.power_goes_after).is_err() {
+            return progress.advance(Err(Errno::IO));
+        }
+        if let Some(errno) = options.interrupt(operation, role, span.offset, now) {
+            return progress.advance(Err(errno));
+        }
+        // Without the attempt: what fails for good fails again.
+        if let Some(errno) = options.fault_in(operation, role, span.offset, span.bytes as u64, 0) {
+            return progress.advance(Err(errno));
+        }
+        let bytes = options.moved(operation, role, span.offset, span.bytes, now);
+        let memory = &mut request.lease[span.start..span.start + bytes];
+        let answer = match request.direction {
+            Direction::Read => world.read(handle.inode, span.offset, memory),
+            Direction::Write => self.write(&mut world, handle, span.offset, memory).map_err(io::Error::from),
+        };
+        match answer {
+            Ok(bytes) => progress.advance(Ok(bytes)),
+            Err(source) => match Errno::from_io_error(&source) {
+                Some(errno) => progress.advance(Err(errno)),
+                None => Next::Failed { offset: span.offset, source },
+            },
+        }
+    }
+
+    fn write(&self, world: &mut World, handle: &Handle, offset: u64, memory: &[u8]) -> Result<usize, Errno> {
+        let room = self.options.capacity_bytes;
+        match self.options.damage(handle.role, offset, memory.len() as u64) {
+            None => world.write(handle.inode, offset, memory, room),
+            Some((Damage::LoseWrite, _)) => {
+                world.reserve(handle.inode, offset, memory.len() as u64, room)?;
+                Ok(memory.len())
+            }
+            Some((Damage::FlipBit, bit)) => {
+                let written = world.write(handle.inode, offset, memory, room)?;
+                world.flip_bit(handle.inode, bit);
+                Ok(written)
+            }
+        }
+    }
+
+    /// The file is let go before the completion is sent, as on the real disk.
+    fn finish(&self, transfer: SimTransfer, result: Result<(), Error>) {
+        if transfer.is_counted {
+            self.world().end_transfer(transfer.handle.inode);
+        }
+        transfer.request.complete(result);
+    }
+}
+
+impl SimTransfer {
+    fn operation(&self) -> Operation {
+        operation(self.request.direction)
+    }
+}
+
+fn operation(direction: Direction) -> Operation {
+    match direction {
+        Direction::Read => Operation::Read,
+        Direction::Write => Operation::Write,
+    }
+}

@@ -1,0 +1,227 @@
+//! What goes wrong on a simulated disk, and when: every decision is a hash of the seed and of what is being done, never of the clock or of
+//! which thread came first. So the seed is the bug report: the same program over the same bytes meets the same faults.
+
+use crate::{ALIGNMENT, Operation};
+use rustix::io::Errno;
+use std::time::Duration;
+
+/// What a file is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FileRole {
+    /// Opened by `open_input`.
+    Input,
+    /// Created by `create_output`.
+    Output,
+    /// Created by `create_scratch`.
+    Scratch,
+}
+
+/// Where in a file something happens.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Place {
+    /// At every operation.
+    Everywhere,
+    /// At transfers that cover this byte.
+    Byte(u64),
+    /// At this share (0 to 1) of operations, chosen by the seed.
+    Chance(f64),
+}
+
+/// Operations that fail for good.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fault {
+    /// Which operation.
+    pub operation: Operation,
+    /// On files of which role; `None` for all.
+    pub role: Option<FileRole>,
+    /// Where.
+    pub place: Place,
+    /// The system's error number, such as 5 for EIO.
+    pub errno: i32,
+}
+
+/// How stored bytes come to differ from written ones. No operation reports it: finding it out is the caller's duty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Damage {
+    /// One bit of what is written is stored wrong.
+    FlipBit,
+    /// A write is acknowledged and not stored: what was there before remains (zeroes in new places).
+    LoseWrite,
+}
+
+/// Writes whose bytes are damaged.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Corruption {
+    /// To files of which role.
+    pub role: FileRole,
+    /// Where. With `Byte` it is that byte whose bit flips.
+    pub place: Place,
+    /// How.
+    pub damage: Damage,
+}
+
+/// How a [`SimDisk`](crate::SimDisk) behaves. The default is a disk on which nothing goes wrong, but completions are shuffled.
+#[derive(Clone, Debug)]
+pub struct SimOptions {
+    /// Decides all that is left to chance.
+    pub seed: u64,
+    /// Share of transfers (0 to 1) that move only a part of their bytes.
+    pub short_transfers: f64,
+    /// Share of transfers (0 to 0.9) that are interrupted (EINTR) or told to try again (EAGAIN).
+    pub interrupts: f64,
+    /// Longest time by which a completion is delayed.
+    pub delay_max: Duration,
+    /// Threads that deliver completions; 0: choose by itself (3).
+    pub threads: usize,
+    /// Space for all files together, in bytes; more is ENOSPC.
+    pub capacity_bytes: Option<u64>,
+    /// What fails for good.
+    pub faults: Vec<Fault>,
+    /// What is stored wrong.
+    pub corruptions: Vec<Corruption>,
+    /// The power goes after this many operations (transfers and steps of other calls): from then on everything fails with EIO, until
+    /// [`SimDisk::power_cut`](crate::SimDisk::power_cut) shows what survived. Counted in the order of execution, so it is the one decision that depends on threads.
+    pub power_goes_after: Option<u64>,
+    /// What [`Drive::is_memory`](crate::Drive::is_memory) says.
+    pub is_memory: bool,
+}
+
+impl Default for SimOptions {
+    fn default() -> SimOptions {
+        SimOptions {
+            seed: 0,
+            short_transfers: 0.0,
+            interrupts: 0.0,
+            delay_max: Duration::ZERO,
+            threads: 0,
+            capacity_bytes: None,
+            faults: Vec::new(),
+            corruptions: Vec::new(),
+            power_goes_after: None,
+            is_memory: false,
+        }
+    }
+}
+
+impl SimOptions {
+    /// Ordinary adversity that every caller must get through: short transfers, interruptions, delays.
+    pub fn rough(seed: u64) -> SimOptions {
+        SimOptions {
+            seed,
+            short_transfers: 0.25,
+            interrupts: 0.15,
+            delay_max: Duration::from_micros(200),
+            ..SimOptions::default()
+        }
+    }
+
+    /// # Panics
+    /// If a share is out of its range.
+    pub(crate) fn check(&self) {
+        assert!((0.0..=1.0).contains(&self.short_transfers), "short_transfers is a share from 0 to 1");
+        assert!(
+            (0.0..=0.9).contains(&self.interrupts),
+            "interrupts is a share from 0 to 0.9: more would never end"
+        );
+    }
+
+    /// The error that an operation without an offset meets, if it does. `step` tells apart two of one kind in one call.
+    pub(crate) fn fault(&self, operation: Operation, role: FileRole, step: u32) -> Option<Errno> {
+        self.fault_in(operation, role, 0, 1, step)
+    }
+
+    /// The error that a transfer of `bytes` at `offset` meets, if it does.
+    pub(crate) fn fault_in(
+        &self,
+        operation: Operation,
+        role: FileRole,
+        offset: u64,
+        bytes: u64,
+        attempt: u32,
+    ) -> Option<Errno> {
+        let meets = |fault: &&Fault| {
+            let dice = || self.hash(&[0xfa, operation as u64, role as u64, offset, u64::from(attempt)]);
+            fault.operation == operation
+                && fault.role.is_none_or(|wanted| wanted == role)
+                && is_there(fault.place, offset, bytes, dice)
+        };
+        self.faults.iter().find(meets).map(|fault| Errno::from_raw_os_error(fault.errno))
+    }
+
+    /// The passing hindrance that a transfer meets.
+    pub(crate) fn interrupt(
+        &self,
+        operation: Operation,
+        role: FileRole,
+        offset: u64,
+        attempt: u32,
+    ) -> Option<Errno> {
+        let dice = self.hash(&[0x1e, operation as u64, role as u64, offset, u64::from(attempt)]);
+        (share(dice) < self.interrupts).then_some(if dice & 1 == 0 { Errno::INTR } else { Errno::AGAIN })
+    }
+
+    /// How many of `bytes` (aligned) a transfer moves: all, or a multiple of a 512-byte sector that is at least one whole block, so that
+    /// a direct transfer always comes further.
+    pub(crate) fn moved(
+        &self,
+        operation: Operation,
+        role: FileRole,
+        offset: u64,
+        bytes: usize,
+        attempt: u32,
+    ) -> usize {
+        let dice = self.hash(&[0x50, operation as u64, role as u64, offset, u64::from(attempt)]);
+        if bytes <= ALIGNMENT || share(dice) >= self.short_transfers {
+            return bytes;
+        }
+        let sectors = (bytes - ALIGNMENT) / 512;
+        ALIGNMENT + 512 * (splitmix(dice) % sectors as u64) as usize
+    }
+
+    pub(crate) fn delay(&self, operation: Operation, role: FileRole, offset: u64, attempt: u32) -> Duration {
+        if self.delay_max.is_zero() {
+            return Duration::ZERO;
+        }
+        let dice = self.hash(&[0xde, operation as u64, role as u64, offset, u64::from(attempt)]);
+        self.delay_max.mul_f64(share(dice))
+    }
+
+    /// What happens to a write of `bytes` at `offset`, and for a flipped bit where in the file (in bits).
+    pub(crate) fn damage(&self, role: FileRole, offset: u64, bytes: u64) -> Option<(Damage, u64)> {
+        let dice = self.hash(&[0xc0, role as u64, offset]);
+        let corruption = self.corruptions.iter().find(|corruption| {
+            corruption.role == role && is_there(corruption.place, offset, bytes, || dice)
+        })?;
+        let bit = match corruption.place {
+            Place::Byte(byte) => byte * 8 + dice % 8,
+            Place::Everywhere | Place::Chance(_) => offset * 8 + splitmix(dice) % (bytes * 8),
+        };
+        Some((corruption.damage, bit))
+    }
+
+    /// A number from the seed and the words.
+    pub(crate) fn hash(&self, words: &[u64]) -> u64 {
+        words.iter().fold(splitmix(self.seed), |hash, &word| splitmix(hash ^ splitmix(word)))
+    }
+}
+
+fn is_there(place: Place, offset: u64, bytes: u64, dice: impl FnOnce() -> u64) -> bool {
+    match place {
+        Place::Everywhere => true,
+        Place::Byte(byte) => (offset..offset + bytes).contains(&byte),
+        Place::Chance(chance) => share(dice()) < chance,
+    }
+}
+
+/// A hash as a number from 0 to 1.
+fn share(hash: u64) -> f64 {
+    (hash >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014: the finalizer of SplitMix64.
+fn splitmix(word: u64) -> u64 {
+    let word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
+}

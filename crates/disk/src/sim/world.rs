@@ -1,0 +1,351 @@
+//! The state of a simulated disk: files as maps of blocks, names, and what of both would survive a power cut.
+//!
+//! Files are sparse, so that holes, reserved space and discarded ranges cost what they cost on a drive. Durability follows the strict reading of
+//! POSIX: a file's bytes survive if they were synced, a name if its directory was.
+
+use super::faults::FileRole;
+use crate::{ALIGNMENT, FileId};
+use rustix::io::Errno;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const BLOCK: u64 = ALIGNMENT as u64;
+
+/// A place of one block in a file. A block that is in no map is a hole: it reads as zeroes and takes no space.
+#[derive(Clone, Debug)]
+enum Block {
+    Data(Arc<[u8; ALIGNMENT]>),
+    /// Space without bytes; reads as zeroes.
+    Reserved,
+    /// Given back; reading it is a mistake.
+    Discarded,
+}
+
+/// A file's bytes.
+#[derive(Clone, Debug, Default)]
+struct Content {
+    blocks: BTreeMap<u64, Block>,
+    bytes: u64,
+}
+
+impl Content {
+    fn space(&self) -> u64 {
+        self.blocks.values().filter(|block| !matches!(block, Block::Discarded)).count() as u64 * BLOCK
+    }
+
+    fn to_vec(&self) -> Vec<u8> {
+        let mut bytes = vec![0; self.bytes.next_multiple_of(BLOCK) as usize];
+        for (&index, block) in &self.blocks {
+            if let Block::Data(data) = block
+                && let Some(place) = bytes.get_mut((index * BLOCK) as usize..((index + 1) * BLOCK) as usize)
+            {
+                place.copy_from_slice(&data[..]);
+            }
+        }
+        bytes.truncate(self.bytes as usize);
+        bytes
+    }
+}
+
+#[derive(Debug, Default)]
+struct Inode {
+    content: Content,
+    /// The content as of the last sync.
+    synced: Content,
+    /// Transfers under way keep a closed file alive.
+    in_flight: usize,
+    /// Blocks that take space in `content`, kept so that a full disk is noticed cheaply.
+    space: u64,
+}
+
+/// An open file.
+#[derive(Clone, Debug)]
+pub(super) struct Handle {
+    pub(super) inode: u64,
+    pub(super) role: FileRole,
+    pub(super) path: PathBuf,
+    /// The machine's start that it belongs to: none survives the next.
+    pub(super) boot: u64,
+}
+
+/// Everything under the simulated disk's one lock.
+#[derive(Debug, Default)]
+pub(super) struct World {
+    inodes: BTreeMap<u64, Inode>,
+    next_inode: u64,
+    names: BTreeMap<PathBuf, u64>,
+    synced_names: BTreeMap<PathBuf, u64>,
+    handles: Vec<Option<Handle>>,
+    pub(super) boot: u64,
+    /// Operations since the last start.
+    operations: u64,
+}
+
+impl World {
+    /// Counts an operation; EIO once the power is gone.
+    pub(super) fn operate(&mut self, power_goes_after: Option<u64>) -> Result<(), Errno> {
+        self.operations += 1;
+        // The machine comes up again once; what happens after that start is not cut again.
+        if self.boot == 0 && power_goes_after.is_some_and(|last| self.operations > last) {
+            Err(Errno::IO)
+        } else {
+            Ok(())
+        }
+    }
+
+    // Files by name.
+
+    pub(super) fn put(&mut self, path: &Path, bytes: &[u8]) {
+        let mut content = Content { blocks: BTreeMap::new(), bytes: bytes.len() as u64 };
+        for (index, chunk) in bytes.chunks(ALIGNMENT).enumerate() {
+            let mut data = [0; ALIGNMENT];
+            data[..chunk.len()].copy_from_slice(chunk);
+            content.blocks.insert(index as u64, Block::Data(Arc::new(data)));
+        }
+        let inode = self.new_inode();
+        let space = content.space();
+        self.inodes.insert(inode, Inode { synced: content.clone(), content, in_flight: 0, space });
+        self.names.insert(path.to_owned(), inode);
+        self.synced_names.insert(path.to_owned(), inode);
+        self.collect();
+    }
+
+    pub(super) fn get(&self, path: &Path) -> Option<Vec<u8>> {
+        self.names.get(path).map(|inode| self.inodes[inode].content.to_vec())
+    }
+
+    pub(super) fn paths(&self) -> Vec<PathBuf> {
+        self.names.keys().cloned().collect()
+    }
+
+    /// A removal becomes durable only with its directory's next sync, which nobody asks for: a power cut brings the file back.
+    pub(super) fn remove(&mut self, path: &Path) -> Result<(), Errno> {
+        self.names.remove(path).ok_or(Errno::NOENT)?;
+        self.collect();
+        Ok(())
+    }
+
+    pub(super) fn rename(&mut self, inode: u64, path: &Path) {
+        self.names.insert(path.to_owned(), inode);
+    }
+
+    pub(super) fn sync_name(&mut self, path: &Path) {
+        if let Some(&inode) = self.names.get(path) {
+            self.synced_names.insert(path.to_owned(), inode);
+        }
+    }
+
+    // Open files.
+
+    pub(super) fn open(&mut self, path: &Path) -> Result<FileId, Errno> {
+        let inode = *self.names.get(path).ok_or(Errno::NOENT)?;
+        Ok(self.add_handle(inode, FileRole::Input, path))
+    }
+
+    pub(super) fn create(&mut self, role: FileRole, path: &Path) -> FileId {
+        let inode = self.new_inode();
+        self.inodes.insert(inode, Inode::default());
+        self.add_handle(inode, role, path)
+    }
+
+    /// # Panics
+    /// If the file is closed or was never opened here: a mistake of the caller.
+    pub(super) fn handle(&self, file: FileId) -> Handle {
+        match self.handles.get(file.0 as usize) {
+            Some(Some(handle)) => handle.clone(),
+            Some(None) => panic!("file {} was closed before", file.0),
+            None => panic!("file {} was never opened on this disk", file.0),
+        }
+    }
+
+    pub(super) fn close(&mut self, file: FileId) {
+        if let Some(handle) = self.handles.get_mut(file.0 as usize) {
+            *handle = None;
+        }
+        self.collect();
+    }
+
+    pub(super) fn open_files(&self) -> usize {
+        self.handles.iter().flatten().filter(|handle| handle.boot == self.boot).count()
+    }
+
+    pub(super) fn space(&self, role: FileRole) -> u64 {
+        let handles = self.handles.iter().flatten();
+        handles
+            .filter(|handle| handle.role == role)
+            .filter_map(|handle| self.inodes.get(&handle.inode))
+            .map(|i| i.space)
+            .sum()
+    }
+
+    // Bytes.
+
+    /// Keeps the file alive for a transfer, unless a power cut has closed it: then there is nothing to end either.
+    pub(super) fn begin_transfer(&mut self, file: FileId) -> (Handle, bool) {
+        let handle = self.handle(file);
+        let is_counted = handle.boot == self.boot;
+        if is_counted {
+            self.inode(handle.inode).in_flight += 1;
+        }
+        (handle, is_counted)
+    }
+
+    pub(super) fn end_transfer(&mut self, inode: u64) {
+        self.inode(inode).in_flight -= 1;
+        self.collect();
+    }
+
+    pub(super) fn in_flight(&mut self, inode: u64) -> usize {
+        self.inode(inode).in_flight
+    }
+
+    pub(super) fn bytes(&mut self, inode: u64) -> u64 {
+        self.inode(inode).content.bytes
+    }
+
+    /// Reads as much of `memory` as the file has.
+    pub(super) fn read(&mut self, inode: u64, offset: u64, memory: &mut [u8]) -> io::Result<usize> {
+        let content = &self.inode(inode).content;
+        let bytes = memory.len().min(content.bytes.saturating_sub(offset) as usize);
+        for (index, place) in (offset / BLOCK..).zip(memory[..bytes].chunks_mut(ALIGNMENT)) {
+            match content.blocks.get(&index) {
+                Some(Block::Data(data)) => place.copy_from_slice(&data[..place.len()]),
+                Some(Block::Reserved) | None => place.fill(0),
+                Some(Block::Discarded) => {
+                    return Err(io::Error::other("the range read was discarded before"));
+                }
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Writes `memory`, of any number of sectors, at an aligned offset.
+    pub(super) fn write(
+        &mut self,
+        inode: u64,
+        offset: u64,
+        memory: &[u8],
+        room: Option<u64>,
+    ) -> Result<usize, Errno> {
+        self.make_room(inode, offset, memory.len() as u64, room)?;
+        let content = &mut self.inode(inode).content;
+        for (index, bytes) in (offset / BLOCK..).zip(memory.chunks(ALIGNMENT)) {
+            let mut data = match content.blocks.get(&index) {
+                Some(Block::Data(old)) => **old,
+                _ => [0; ALIGNMENT],
+            };
+            data[..bytes.len()].copy_from_slice(bytes);
+            content.blocks.insert(index, Block::Data(Arc::new(data)));
+        }
+        content.bytes = content.bytes.max(offset + memory.len() as u64);
+        Ok(memory.len())
+    }
+
+    pub(super) fn flip_bit(&mut self, inode: u64, bit: u64) {
+        let byte = bit / 8;
+        if let Some(Block::Data(data)) = self.inode(inode).content.blocks.get_mut(&(byte / BLOCK)) {
+            Arc::make_mut(data)[(byte % BLOCK) as usize] ^= 1 << (bit % 8);
+        }
+    }
+
+    /// Sets space aside for a range and makes the file at least that long.
+    pub(super) fn reserve(
+        &mut self,
+        inode: u64,
+        offset: u64,
+        bytes: u64,
+        room: Option<u64>,
+    ) -> Result<(), Errno> {
+        self.make_room(inode, offset, bytes, room)?;
+        let content = &mut self.inode(inode).content;
+        content.bytes = content.bytes.max(offset + bytes);
+        Ok(())
+    }
+
+    pub(super) fn discard(&mut self, inode: u64, offset: u64, bytes: u64) {
+        let inode = self.inode(inode);
+        for index in offset.div_ceil(BLOCK)..(offset + bytes) / BLOCK {
+            inode.content.blocks.insert(index, Block::Discarded);
+        }
+        inode.space = inode.content.space();
+    }
+
+    pub(super) fn truncate(&mut self, inode: u64, bytes: u64) {
+        let inode = self.inode(inode);
+        inode.content.blocks.split_off(&bytes.div_ceil(BLOCK));
+        // What a file grows by later reads as zeroes, so the last block's tail is cleared, as a drive's file system does.
+        if let Some(Block::Data(data)) = inode.content.blocks.get_mut(&(bytes / BLOCK)) {
+            Arc::make_mut(data)[(bytes % BLOCK) as usize..].fill(0);
+        }
+        inode.content.bytes = bytes;
+        inode.space = inode.content.space();
+    }
+
+    pub(super) fn sync(&mut self, inode: u64) {
+        let inode = self.inode(inode);
+        inode.synced = inode.content.clone();
+    }
+
+    /// The machine stops and starts: only what was synced is there.
+    pub(super) fn power_cut(&mut self) {
+        self.boot += 1;
+        self.operations = 0;
+        self.names = self.synced_names.clone();
+        for inode in self.inodes.values_mut() {
+            inode.content = inode.synced.clone();
+            inode.space = inode.content.space();
+        }
+        self.collect();
+    }
+
+    /// Space that all files take that can still be reached, in bytes.
+    pub(super) fn space_taken(&self) -> u64 {
+        let mut inodes: Vec<u64> = self.names.values().copied().chain(self.open_inodes()).collect();
+        inodes.sort_unstable();
+        inodes.dedup();
+        inodes.iter().filter_map(|inode| self.inodes.get(inode)).map(|inode| inode.space).sum()
+    }
+
+    /// Reserves the blocks of a range that have no space yet, or none of them if the disk would be full.
+    fn make_room(&mut self, inode: u64, offset: u64, bytes: u64, room: Option<u64>) -> Result<(), Errno> {
+        let taken = room.map(|room| (room, self.space_taken()));
+        let inode = self.inode(inode);
+        let range = offset / BLOCK..(offset + bytes).div_ceil(BLOCK);
+        let is_spaceless = |block: Option<&Block>| matches!(block, None | Some(Block::Discarded));
+        let lacking: Vec<u64> = range.filter(|index| is_spaceless(inode.content.blocks.get(index))).collect();
+        let needed = lacking.len() as u64 * BLOCK;
+        if taken.is_some_and(|(room, taken)| taken + needed > room) {
+            return Err(Errno::NOSPC);
+        }
+        inode.content.blocks.extend(lacking.into_iter().map(|index| (index, Block::Reserved)));
+        inode.space += needed;
+        Ok(())
+    }
+
+    fn new_inode(&mut self) -> u64 {
+        self.next_inode += 1;
+        self.next_inode
+    }
+
+    fn add_handle(&mut self, inode: u64, role: FileRole, path: &Path) -> FileId {
+        self.handles.push(Some(Handle { inode, role, path: path.to_owned(), boot: self.boot }));
+        FileId(self.handles.len() as u32 - 1)
+    }
+
+    fn inode(&mut self, inode: u64) -> &mut Inode {
+        self.inodes.get_mut(&inode).expect("files are kept while they have a name, a handle or a transfer")
+    }
+
+    fn open_inodes(&self) -> impl Iterator<Item = u64> {
+        self.handles.iter().flatten().filter(|handle| handle.boot == self.boot).map(|handle| handle.inode)
+    }
+
+    /// Forgets files that nothing refers to.
+    fn collect(&mut self) {
+        let named = self.names.values().chain(self.synced_names.values()).copied();
+        let held: Vec<u64> = named.chain(self.open_inodes()).collect();
+        self.inodes.retain(|number, inode| inode.in_flight > 0 || held.contains(number));
+    }
+}
