@@ -87,7 +87,7 @@ pub fn generate(
     let bytes = bytes.ok_or_else(|| {
         Error::Settings(format!("{records} records of {record_bytes} bytes are more than any file can hold"))
     })?;
-    let shape = Shape::fit(options.budget_bytes, options.threads, record_bytes)?;
+    let shape = Shape::fit(options.budget_bytes, options.threads, record_bytes)?.for_bytes(bytes);
     check_space(disk, &options.output, bytes)?;
 
     let shelf = Shelf::new([Lease::map(shape.memory_bytes())?], shape.block_bytes);
@@ -146,6 +146,13 @@ impl Shape {
         let blocks = (budget / block_bytes).min(threads + IN_FLIGHT_BLOCKS);
         assert!(blocks >= 1 && blocks * block_bytes <= budget);
         Ok(Shape { block_bytes, blocks, threads: threads.min(blocks) })
+    }
+
+    /// No more blocks and threads than a file of so many bytes has work for.
+    fn for_bytes(self, bytes: u64) -> Shape {
+        let most = bytes.div_ceil(self.block_bytes as u64).max(1);
+        let blocks = usize::try_from(most).unwrap_or(usize::MAX).min(self.blocks);
+        Shape { blocks, threads: self.threads.min(blocks), ..self }
     }
 
     fn memory_bytes(self) -> usize {
@@ -216,7 +223,8 @@ impl Job<'_> {
         for completion in completions {
             match completion.result {
                 Ok(()) => {
-                    self.observer.advance((completion.bytes as u64).min(self.bytes - completion.offset))
+                    let bytes = (completion.bytes as u64).min(self.bytes - completion.offset);
+                    self.observer.advance(bytes);
                 }
                 Err(error) => {
                     failure.get_or_insert(Error::Disk(error));

@@ -74,6 +74,7 @@ pub fn verify(
     let record_bytes = options.layout.record_bytes() as u64;
     let shape = Shape::fit(options.budget_bytes, options.threads, record_bytes)?;
     let sequence = Sequence::open(&options.inputs, disk, record_bytes, shape.piece_bytes)?;
+    let shape = shape.for_pieces(sequence.pieces_total());
     for line in disk.notices() {
         observer.notice(&line);
     }
@@ -124,6 +125,12 @@ impl Shape {
         let leases = (budget_bytes / lease_bytes).min(wanted);
         assert!(leases >= 1 && piece_bytes >= record_bytes);
         Ok(Shape { piece_bytes, lease_bytes, leases, threads: threads.min(leases) })
+    }
+
+    /// No more memory and threads than so many pieces can use.
+    fn for_pieces(self, pieces: u64) -> Shape {
+        let leases = self.leases.min(pieces.max(1));
+        Shape { leases, threads: self.threads.min(leases), ..self }
     }
 
     /// The largest piece whose pages fit into `room` (one record if none does), and its pages.
@@ -196,6 +203,11 @@ impl Sequence {
 
     fn bytes(&self) -> u64 {
         self.sources.iter().map(|source| source.bytes).sum()
+    }
+
+    fn pieces_total(&self) -> u64 {
+        let last = self.sources.last();
+        last.map_or(0, |last| last.first_piece + last.bytes.div_ceil(self.piece_bytes))
     }
 
     /// The pieces of one file, with their numbers.
@@ -419,6 +431,6 @@ mod tests {
             }
             assert_eq!(end, source.bytes);
         }
-        assert_eq!(expected, 6);
+        assert_eq!((expected, sequence.pieces_total()), (6, 6));
     }
 }
