@@ -74,7 +74,7 @@ fn every_format_and_pattern_in_memory_in_one_merge_and_in_several() {
         for pattern in patterns {
             let bytes = generated(format, pattern.parse().unwrap(), records);
             let mut passes = Vec::new();
-            for (budget_bytes, threads) in [(64 << 20, 2), (2 << 20, 2), (1200 << 10, 3), (800 << 10, 1)] {
+            for (budget_bytes, threads) in [(64 << 20, 2), (2 << 20, 2), (1600 << 10, 3), (1400 << 10, 1)] {
                 let plan = check(&layout, &bytes, budget_bytes, threads);
                 passes.push((plan.spilled_runs > 0, plan.merge_passes > 1));
             }

@@ -1,0 +1,298 @@
+//! The whole sort on the simulated disk, over many seeds. The seed decides everything: records, keys, budget, threads, files, and what goes
+//! wrong. So a failing seed is the bug report: `XSORT_SEED=1234 cargo test -p xsort-extsort simulation`.
+//!
+//! `XSORT_SEEDS=5000` runs more seeds than the few hundred of an ordinary test run.
+
+use crate::sort::oracle;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use xsort_disk::{Corruption, Damage, Fault, FileRole, Operation, Place, SimDisk, SimOptions};
+use xsort_extsort::{Error, Observer, SortOptions, sort};
+use xsort_records::Layout;
+
+/// Numbers from a seed (SplitMix64).
+struct Dice(u64);
+
+impl Dice {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let word = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        word ^ (word >> 31)
+    }
+
+    /// A number from `low` up to and including `high`.
+    fn between(&mut self, low: u64, high: u64) -> u64 {
+        low + self.next() % (high - low + 1)
+    }
+
+    fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.between(0, choices.len() as u64 - 1) as usize]
+    }
+}
+
+/// What goes wrong in a simulation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Trouble {
+    /// Nothing that a sort may not get over.
+    Rough,
+    /// Operations fail for good.
+    Faults,
+    /// Scratch comes back other than it was written.
+    Corruption,
+    /// The disk is too small.
+    Full,
+    /// The power goes.
+    PowerCut,
+    /// The user has had enough.
+    Cancel,
+    /// The output is stored wrong behind the sort's back: no sort can notice, so the check must.
+    Canary,
+}
+
+/// Gives up after so many bytes.
+struct Impatient {
+    patience: u64,
+    done: AtomicU64,
+}
+
+impl Observer for Impatient {
+    fn phase(&self, _name: &str, _bytes: u64) {}
+    fn advance(&self, bytes: u64) {
+        self.done.fetch_add(bytes, Ordering::Relaxed);
+    }
+    fn notice(&self, _line: &str) {}
+    fn is_cancelled(&self) -> bool {
+        self.done.load(Ordering::Relaxed) > self.patience
+    }
+}
+
+fn layout(dice: &mut Dice) -> Layout {
+    let record_bytes = dice.one_of(&[1, 2, 8, 16, 100, 100, 100, 128, 333, 4096]);
+    if record_bytes >= 16 && dice.between(0, 3) == 0 {
+        let keys = ["0:8:u64le:desc", "4:8:f64le", "1:2:i16be", "0:16:u128le", "2:4:u32le"];
+        let mut fields = vec![dice.one_of(&keys).parse().unwrap()];
+        if dice.between(0, 1) == 0 {
+            fields.push("8:3".parse().unwrap());
+        }
+        return Layout::new(record_bytes as usize, fields).unwrap();
+    }
+    let offset = dice.between(0, record_bytes - 1);
+    let longest = dice.one_of(&[4096, 12, 12, 12]);
+    let length = dice.between(1, (record_bytes - offset).min(longest));
+    Layout::new(record_bytes as usize, vec![format!("{offset}:{length}").parse().unwrap()]).unwrap()
+}
+
+/// Records whose bytes are uniform, few, constant, rising or falling, mixed with chance.
+fn records(dice: &mut Dice, layout: &Layout) -> Vec<u8> {
+    let record_bytes = layout.record_bytes();
+    let most = (400_000 / record_bytes as u64).min(9_000);
+    let count = dice.one_of(&[0, 1, 2, most / 10, most, most, most]);
+    let spread = dice.one_of(&[1, 2, 3, 256, 256]);
+    let shape = dice.between(0, 4);
+    let mut bytes = Vec::with_capacity(count as usize * record_bytes);
+    for number in 0..count {
+        let start = bytes.len();
+        while bytes.len() < start + record_bytes {
+            bytes.extend(dice.next().to_le_bytes().map(|byte| (u64::from(byte) % spread) as u8));
+        }
+        bytes.truncate(start + record_bytes);
+        let rank = match shape {
+            0 => number,
+            1 => count - number,
+            2 => u64::from(number % 100 == 0),
+            _ => continue,
+        };
+        for byte in 0..record_bytes {
+            let shift = 8 * (record_bytes - 1 - byte).min(7);
+            bytes[start + byte] = if record_bytes - byte > 8 { 0 } else { (rank >> shift) as u8 };
+        }
+    }
+    bytes
+}
+
+fn options(dice: &mut Dice, layout: &Layout, inputs: usize) -> SortOptions {
+    SortOptions {
+        inputs: (0..inputs).map(|number| PathBuf::from(format!("/in/{number}"))).collect(),
+        output: "/out/sorted".into(),
+        layout: layout.clone(),
+        budget_bytes: 0,
+        threads: dice.between(1, 4) as usize,
+        scratch: (0..dice.between(0, 3)).map(|number| PathBuf::from(format!("/scratch{number}"))).collect(),
+        remove_input: dice.between(0, 3) == 0,
+        sync: true,
+        probe: false,
+    }
+}
+
+fn disk(dice: &mut Dice, seed: u64, trouble: Trouble, bytes: u64) -> SimDisk {
+    let mut options = if dice.between(0, 1) == 0 { SimOptions::rough(seed) } else { SimOptions::default() };
+    options.seed = seed;
+    let place = match dice.between(0, 2) {
+        0 => Place::Byte(dice.between(0, bytes.max(1))),
+        1 => Place::Chance(0.02),
+        _ => Place::Everywhere,
+    };
+    match trouble {
+        Trouble::Rough | Trouble::Cancel => {}
+        Trouble::Faults => {
+            use Operation::{Create, Inspect, Open, Read, Remove, Rename, Reserve, Sync, Write};
+            let operation = dice.one_of(&[Create, Inspect, Open, Read, Remove, Rename, Reserve, Sync, Write]);
+            let role = dice.one_of(&[
+                None,
+                Some(FileRole::Input),
+                Some(FileRole::Scratch),
+                Some(FileRole::Output),
+            ]);
+            options.faults = vec![Fault { operation, role, place, errno: dice.one_of(&[5, 28]) }];
+        }
+        Trouble::Corruption => {
+            let damage = dice.one_of(&[Damage::FlipBit, Damage::LoseWrite]);
+            options.corruptions = vec![Corruption { role: FileRole::Scratch, place, damage }];
+        }
+        Trouble::Canary => {
+            let place = Place::Everywhere;
+            options.corruptions = vec![Corruption { role: FileRole::Output, place, damage: Damage::FlipBit }];
+        }
+        Trouble::Full => options.capacity_bytes = Some(bytes * dice.between(100, 400) / 100 + 4096 * 6),
+        Trouble::PowerCut => options.power_goes_after = Some(dice.between(0, 60)),
+    }
+    SimDisk::new(options)
+}
+
+/// The least budget that works, by asking.
+fn least_budget(options: &SortOptions, bytes: &[u8]) -> u64 {
+    let plain = SimDisk::new(SimOptions::default());
+    put(&plain, options, bytes);
+    match xsort_extsort::dry_run(options, &plain, &xsort_extsort::Unobserved) {
+        Err(Error::Memory { needed_bytes, .. }) => needed_bytes,
+        other => panic!("no budget at all is not too little: {other:?}"),
+    }
+}
+
+/// Spreads the records over the inputs; returns each input's bytes.
+fn put<'a>(disk: &SimDisk, options: &SortOptions, bytes: &'a [u8]) -> Vec<&'a [u8]> {
+    let record_bytes = options.layout.record_bytes();
+    let records = bytes.len() / record_bytes;
+    let inputs = options.inputs.len();
+    let at = |number: usize| records * number / inputs * record_bytes;
+    let parts: Vec<_> = (0..inputs).map(|number| &bytes[at(number)..at(number + 1)]).collect();
+    for (path, part) in options.inputs.iter().zip(&parts) {
+        disk.put(path, part);
+    }
+    parts
+}
+
+/// Runs the simulation of a seed: `Err` says which promise was broken.
+fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
+    let dice = &mut Dice(seed);
+    let layout = layout(dice);
+    let bytes = records(dice, &layout);
+    let inputs = dice.one_of(&[1, 1, 2, 5]);
+    let mut options = options(dice, &layout, inputs);
+    options.budget_bytes = least_budget(&options, &bytes) * dice.one_of(&[100, 101, 130, 200, 400, 3_000]) / 100;
+    let disk = disk(dice, seed, trouble, bytes.len() as u64);
+    let parts = put(&disk, &options, &bytes);
+    disk.put(&options.output, "old");
+    let patience = if trouble == Trouble::Cancel { dice.between(0, bytes.len() as u64) } else { u64::MAX };
+    let observer = Impatient { patience, done: AtomicU64::new(0) };
+
+    let result = sort(&options, &disk, &observer);
+    if disk.open_files() != 0 && trouble != Trouble::PowerCut {
+        return Err(format!("{} files are still open after {result:?}", disk.open_files()));
+    }
+    if trouble == Trouble::PowerCut {
+        disk.power_cut();
+    }
+    let output = disk.get(&options.output).ok_or("no output at all")?;
+    let is_sorted = output == oracle(&layout, &bytes);
+    let is_old = output == b"old";
+    match &result {
+        Ok(_) if !is_sorted => return Err("success, but the output is wrong".into()),
+        Ok(report) => {
+            let passes = report.plan.merge_passes;
+            if report.peak_memory_bytes == 0 || (passes == 0) != bytes.is_empty() {
+                return Err("the report is wrong".into());
+            }
+        }
+        Err(error) if trouble == Trouble::Rough => return Err(format!("failed: {error}")),
+        // After the rename itself, the sync of the directory can fail: then the new output is in place, whole.
+        Err(_) if is_old || is_sorted => {}
+        Err(error) => return Err(format!("the old output is damaged after {error}")),
+    }
+    if trouble == Trouble::Corruption && disk.scratch_bytes() > 0 {
+        return Err("scratch is left".into());
+    }
+    let removed_may_be = options.remove_input;
+    for (path, part) in options.inputs.iter().zip(parts) {
+        match disk.get(path) {
+            Some(there) if there == part => {}
+            None if removed_may_be => {}
+            _ => return Err(format!("{} is damaged", path.display())),
+        }
+    }
+    let known = |path: &PathBuf| options.inputs.contains(path) || *path == options.output;
+    match disk.paths().into_iter().find(|path| !known(path)) {
+        Some(left) => Err(format!("{} is left over", left.display())),
+        None => Ok(()),
+    }
+}
+
+/// Seeds to try: a few hundred, or what the environment says.
+fn seeds() -> std::ops::Range<u64> {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    match number("XSORT_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("XSORT_SEEDS").unwrap_or(120),
+    }
+}
+
+fn all_seeds_keep_their_promises(trouble: Trouble) {
+    for seed in seeds() {
+        if let Err(broken) = simulate(seed, trouble) {
+            panic!("XSORT_SEED={seed} {trouble:?}: {broken}");
+        }
+    }
+}
+
+#[test]
+fn ordinary_adversity_changes_nothing() {
+    all_seeds_keep_their_promises(Trouble::Rough);
+}
+
+#[test]
+fn failing_operations_leave_the_old_output() {
+    all_seeds_keep_their_promises(Trouble::Faults);
+}
+
+#[test]
+fn damaged_scratch_is_noticed() {
+    all_seeds_keep_their_promises(Trouble::Corruption);
+}
+
+#[test]
+fn a_disk_that_fills_up_leaves_the_old_output() {
+    all_seeds_keep_their_promises(Trouble::Full);
+}
+
+#[test]
+fn a_power_cut_leaves_the_old_output_or_the_new_one() {
+    all_seeds_keep_their_promises(Trouble::PowerCut);
+}
+
+#[test]
+fn a_stop_on_request_leaves_the_old_output() {
+    all_seeds_keep_their_promises(Trouble::Cancel);
+}
+
+/// The canary: bits of the output flip on the way to the drive. If this passes unnoticed, the tests above prove nothing.
+#[test]
+fn the_canary_is_caught() {
+    let seed = (0..).find(|&seed| {
+        let dice = &mut Dice(seed);
+        let layout = layout(dice);
+        records(dice, &layout).len() > 100_000
+    });
+    let broken = simulate(seed.unwrap(), Trouble::Canary);
+    assert_eq!(broken, Err("success, but the output is wrong".into()));
+}
