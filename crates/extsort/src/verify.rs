@@ -28,6 +28,9 @@ use xsort_records::{Checksum, Layout, Part};
 /// Size in bytes of a piece when the budget allows.
 const PIECE_BYTES_MAX: u64 = 4 << 20;
 
+/// Below this size in bytes a piece is not made smaller for the sake of having more of them.
+const PIECE_BYTES_MIN: u64 = 64 << 10;
+
 /// Pieces on their way from the drive besides those being judged.
 const IN_FLIGHT_PIECES: u64 = 4;
 
@@ -118,7 +121,8 @@ impl Shape {
             return Err(Error::Memory { budget_bytes, needed_bytes });
         }
         let wanted = threads + IN_FLIGHT_PIECES;
-        let (piece_bytes, lease_bytes) = match Shape::piece(record_bytes, budget_bytes / wanted) {
+        let room = (budget_bytes / wanted).max(budget_bytes.min(PIECE_BYTES_MIN));
+        let (piece_bytes, lease_bytes) = match Shape::piece(record_bytes, room) {
             (_, lease) if lease > budget_bytes => (smallest, needed_bytes),
             fitting => fitting,
         };
@@ -137,7 +141,7 @@ impl Shape {
     fn piece(record_bytes: u64, room: u64) -> (u64, u64) {
         let page = ALIGNMENT as u64;
         let aligned = record_bytes / gcd(record_bytes, page) * page;
-        let room = room.min(PIECE_BYTES_MAX);
+        let room = align_down(room.min(PIECE_BYTES_MAX));
         if aligned <= room || aligned == record_bytes {
             let piece = (room / aligned).max(1) * aligned;
             return (piece, piece);
@@ -145,7 +149,7 @@ impl Shape {
         if page.is_multiple_of(record_bytes) {
             return (page, page);
         }
-        let piece = (room.saturating_sub(2 * page) / record_bytes).max(1) * record_bytes;
+        let piece = (room.saturating_sub(page) / record_bytes).max(1) * record_bytes;
         (piece, align_up(piece) + page)
     }
 }
