@@ -1,0 +1,205 @@
+//! Leases and shelves, without a disk; also run under Miri (`cargo +nightly miri test -p xsort-disk --test suite memory::`).
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+use xsort_disk::{ALIGNMENT, Lease, Shelf};
+
+const PAGE: usize = ALIGNMENT;
+
+fn panics(what: impl FnOnce()) -> bool {
+    catch_unwind(AssertUnwindSafe(what)).is_err()
+}
+
+#[test]
+fn a_mapping_is_zeroed_aligned_and_rounded_up() {
+    for bytes in [0, 1, PAGE, PAGE + 1, 3 * PAGE - 1] {
+        let lease = Lease::map(bytes).unwrap();
+        assert_eq!(lease.len(), bytes.max(1).next_multiple_of(PAGE));
+        assert!(lease.as_ptr().addr().is_multiple_of(PAGE));
+        assert!(lease.iter().all(|&byte| byte == 0));
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "the heap stands in for mappings there")]
+fn a_large_mapping_begins_at_a_huge_page() {
+    for bytes in [2 << 20, (2 << 20) + PAGE, 64 << 20] {
+        assert!(Lease::map(bytes).unwrap().as_ptr().addr().is_multiple_of(2 << 20));
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "asks the system")]
+fn what_cannot_be_mapped_is_an_error() {
+    for bytes in [usize::MAX, usize::MAX / 2, 1 << 50] {
+        let error = Lease::map(bytes).unwrap_err();
+        assert!(error.to_string().starts_with("mapping memory: "), "{error}");
+    }
+}
+
+#[test]
+fn pieces_are_owned_apart_and_joined_again() {
+    let mut rest = Lease::map(4 * PAGE).unwrap();
+    let mut first = rest.split_off_front(PAGE);
+    let mut second = rest.split_off_front(2 * PAGE);
+    assert_eq!((first.len(), second.len(), rest.len()), (PAGE, 2 * PAGE, PAGE));
+    first.fill(1);
+    second.fill(2);
+    rest.fill(3);
+    assert!(first.is_followed_by(&second) && second.is_followed_by(&rest) && !first.is_followed_by(&rest));
+    first.join(second);
+    first.join(rest);
+    assert_eq!(first.len(), 4 * PAGE);
+    for (page, expected) in first.chunks(PAGE).zip([1, 2, 2, 3]) {
+        assert!(page.iter().all(|&byte| byte == expected));
+    }
+}
+
+#[test]
+fn pieces_outlive_what_they_were_cut_from() {
+    let mut rest = Lease::map(2 * PAGE).unwrap();
+    let mut piece = rest.split_off_front(PAGE);
+    drop(rest);
+    piece.fill(7);
+    let elsewhere = thread::spawn(move || piece.iter().map(|&byte| u64::from(byte)).sum::<u64>());
+    assert_eq!(elsewhere.join().unwrap(), 7 * PAGE as u64);
+}
+
+#[test]
+fn an_empty_piece_is_harmless() {
+    let mut all = Lease::map(PAGE).unwrap();
+    let none = all.split_off_front(0);
+    assert!(none.is_empty() && none.is_followed_by(&all));
+    let mut front = all.split_off_front(PAGE);
+    assert!(all.is_empty());
+    front.join(all);
+    assert_eq!(front.len(), PAGE);
+}
+
+#[test]
+fn only_neighbours_of_one_mapping_are_joined() {
+    let mut one = Lease::map(2 * PAGE).unwrap();
+    let mut other = Lease::map(2 * PAGE).unwrap();
+    let (one_front, other_front) = (one.split_off_front(PAGE), other.split_off_front(PAGE));
+    assert!(panics(|| other.join(one_front)), "another mapping");
+    let mut last = one;
+    assert!(panics(|| last.join(other_front)), "another mapping");
+    let mut all = Lease::map(2 * PAGE).unwrap();
+    let front = all.split_off_front(PAGE);
+    assert!(panics(|| all.join(front)), "the wrong order");
+    let mut small = Lease::map(PAGE).unwrap();
+    assert!(panics(|| drop(small.split_off_front(2 * PAGE))), "too large");
+    assert!(panics(|| drop(small.split_off_front(100))), "not aligned");
+}
+
+#[test]
+fn a_shelf_cuts_what_it_is_given_and_drops_the_rest() {
+    let leases = [Lease::map(5 * PAGE).unwrap(), Lease::map(PAGE).unwrap(), Lease::map(2 * PAGE).unwrap()];
+    let shelf = Shelf::new(leases, 2 * PAGE);
+    assert_eq!((shelf.block_bytes(), shelf.capacity(), shelf.available()), (2 * PAGE, 3, 3));
+    let taken: Vec<Lease> = std::iter::from_fn(|| shelf.try_take()).collect();
+    assert_eq!(taken.len(), 3);
+    assert!(taken.iter().all(|lease| lease.len() == 2 * PAGE));
+    drop(taken);
+    assert_eq!(shelf.available(), 3);
+    assert!(panics(|| drop(Shelf::new([], 100))), "not aligned");
+}
+
+#[test]
+fn the_block_given_back_last_is_the_first_to_be_taken() {
+    let shelf = Shelf::map(3, PAGE).unwrap();
+    let (first, second) = (shelf.take().unwrap(), shelf.take().unwrap());
+    let address = first.as_ptr();
+    drop(second);
+    drop(first);
+    assert_eq!(shelf.take().unwrap().as_ptr(), address);
+}
+
+#[test]
+fn a_lease_keeps_its_shelf_alive_and_cannot_leave_it() {
+    let shelf = Shelf::map(2, 2 * PAGE).unwrap();
+    let (mut one, other) = (shelf.take().unwrap(), shelf.take().unwrap());
+    assert!(panics(|| drop(one.split_off_front(PAGE))));
+    assert!(panics(|| one.join(other)));
+    assert_eq!(shelf.available(), 1, "the other went home in the panic");
+    let whereabouts = Arc::downgrade(&shelf);
+    drop(shelf);
+    one.fill(1);
+    assert!(whereabouts.upgrade().is_some());
+    drop(one);
+    assert!(whereabouts.upgrade().is_none());
+}
+
+#[test]
+fn a_dissolved_shelf_gives_back_what_went_in() {
+    let shelf = Shelf::new([Lease::map(4 * PAGE).unwrap(), Lease::map(2 * PAGE).unwrap()], PAGE);
+    let held = [shelf.take().unwrap(), shelf.take().unwrap(), shelf.take().unwrap()];
+    let early = Arc::clone(&shelf);
+    assert!(panics(|| drop(early.dissolve())), "some are still out");
+    drop(held);
+    let late = Arc::clone(&shelf);
+    let mut lengths: Vec<usize> = shelf.dissolve().iter().map(|lease| lease.len()).collect();
+    lengths.sort_unstable();
+    assert_eq!(lengths, [2 * PAGE, 4 * PAGE]);
+    assert!(late.take().is_none(), "a dissolved shelf is closed");
+    assert!(Shelf::new([], PAGE).dissolve().is_empty());
+}
+
+#[test]
+fn take_waits_and_counts_its_waiting() {
+    let shelf = Shelf::map(1, PAGE).unwrap();
+    let held = shelf.take().unwrap();
+    assert_eq!(shelf.waited(), Duration::ZERO);
+    thread::scope(|scope| {
+        let waiter = scope.spawn(|| shelf.take().is_some());
+        thread::sleep(Duration::from_millis(30));
+        drop(held);
+        assert!(waiter.join().unwrap());
+    });
+    assert!(shelf.waited() >= Duration::from_millis(5), "{:?}", shelf.waited());
+}
+
+#[test]
+fn close_wakes_all_who_wait() {
+    let shelf = Shelf::map(1, PAGE).unwrap();
+    let held = shelf.take().unwrap();
+    thread::scope(|scope| {
+        let waiters: Vec<_> = (0..3).map(|_| scope.spawn(|| shelf.take().is_none())).collect();
+        thread::sleep(Duration::from_millis(10));
+        shelf.close();
+        assert!(waiters.into_iter().all(|waiter| waiter.join().unwrap()));
+    });
+    drop(held);
+    assert_eq!(shelf.available(), 1, "leases come home to a closed shelf");
+    assert!(shelf.take().is_none() && shelf.try_take().is_none());
+}
+
+/// Every block is marked by its holder; a mark of someone else in it would mean two holders at once.
+#[test]
+fn no_block_is_ever_held_twice() {
+    let (threads, rounds) = if cfg!(miri) { (3, 20) } else { (8, 3000) };
+    let shelf = Shelf::map(3, PAGE).unwrap();
+    thread::scope(|scope| {
+        for number in 0..threads {
+            let shelf = &shelf;
+            scope.spawn(move || {
+                for round in 0..rounds {
+                    let mut lease = shelf.take().unwrap();
+                    lease[..64].fill(number);
+                    if round % 16 == 0 {
+                        thread::yield_now();
+                    }
+                    assert!(lease[..64].iter().all(|&byte| byte == number));
+                    // Half go home from another thread.
+                    if round % 2 == 0 && !cfg!(miri) && round % 64 == 0 {
+                        thread::spawn(move || drop(lease)).join().unwrap();
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(shelf.available(), 3);
+    assert_eq!(shelf.dissolve().len(), 1);
+}
