@@ -16,43 +16,66 @@
 
 use std::cmp::Ordering;
 
-use crate::key_field::{Endian, Integer};
+use crate::little_key::{narrow, wide, word_of_wide};
 use crate::plain_key::word_of;
-use crate::{Key, KeyField, KeyKind};
+use crate::{Endian, Key, KeyField, KeyKind};
 
 /// A field together with its place in the normalised key.
+///
+/// A number is read into the upper bytes of a word, where its sign, if it has one, is the top bit. All the encodings in the table above are
+/// then one xor with one of two constants, chosen by the top bit: no branch on the type for each record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PlacedField {
     offset: usize,
     length: usize,
     /// Where the field's bytes begin in the normalised key.
     start: usize,
-    code: Code,
+    shape: Shape,
+    little: bool,
     descending: bool,
+    /// What is flipped in a number whose top bit is clear, and in one whose top bit is set; for narrow numbers in the lower
+    /// 64 bits.
+    flips: [u128; 2],
 }
 
-/// How a field's value is read and brought into unsigned order.
+/// How a field is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Code {
+enum Shape {
+    /// A string.
     Bytes,
-    Unsigned(Integer),
-    Signed(Integer),
-    Float(Integer),
+    /// A number of up to 8 bytes, in the upper bytes of a word.
+    Narrow,
+    /// A number of 16 bytes.
+    Wide,
 }
 
 impl PlacedField {
     /// Places `field`, whose length its kind must allow, at byte `start` of the normalised key.
     pub(crate) fn new(field: &KeyField, start: usize) -> PlacedField {
-        let integer = |endian: Endian| {
-            Integer::of_width(field.length, endian).expect("the layout has checked the lengths of its fields")
+        let KeyField { offset, length, kind, descending } = *field;
+        let shape = match (kind, length) {
+            (KeyKind::Bytes, _) => Shape::Bytes,
+            (_, 1..=8) => Shape::Narrow,
+            _ => Shape::Wide,
         };
-        let code = match field.kind {
-            KeyKind::Bytes => Code::Bytes,
-            KeyKind::Unsigned(endian) => Code::Unsigned(integer(endian)),
-            KeyKind::Signed(endian) => Code::Signed(integer(endian)),
-            KeyKind::Float(endian) => Code::Float(integer(endian)),
+        // All bits of the number, and its top bit, in a word of 64 or 128 bits.
+        let word_bits = if length <= 8 { 64 } else { 128 };
+        let word = u128::MAX >> (128 - word_bits);
+        let all = if length <= 8 { word & word << (64 - 8 * length) } else { word };
+        let top = 1 << (word_bits - 1);
+        let ascending = match kind {
+            KeyKind::Bytes | KeyKind::Unsigned(_) => [0, 0],
+            KeyKind::Signed(_) => [top, top],
+            KeyKind::Float(_) => [top, all],
         };
-        PlacedField { offset: field.offset, length: field.length, start, code, descending: field.descending }
+        let flips = ascending.map(|flip| if descending { flip ^ all } else { flip });
+        let little = match kind {
+            KeyKind::Bytes => false,
+            KeyKind::Unsigned(endian) | KeyKind::Signed(endian) | KeyKind::Float(endian) => {
+                endian == Endian::Little
+            }
+        };
+        PlacedField { offset, length, start, shape, little, descending, flips }
     }
 
     #[inline]
@@ -65,78 +88,78 @@ impl PlacedField {
         &record[self.offset..self.offset + self.length]
     }
 
-    /// The number whose big-endian bytes are the field's normalised bytes, with the integer that says how many; `None` for strings.
-    /// Bits above the field's width are arbitrary.
+    /// The normalised bytes of a narrow number, at the top of a word.
     #[inline]
-    fn number(&self, record: &[u8]) -> Option<(Integer, u128)> {
-        let (integer, value) = match self.code {
-            Code::Bytes => return None,
-            Code::Unsigned(integer) => (integer, integer.read(record, self.offset)),
-            Code::Signed(integer) => (integer, integer.read(record, self.offset) ^ sign_bit(integer)),
-            Code::Float(integer) => {
-                let bits = integer.read(record, self.offset);
-                let sign = sign_bit(integer);
-                (integer, if bits & sign == 0 { bits ^ sign } else { !bits })
-            }
+    fn narrow(&self, record: &[u8]) -> u64 {
+        let number = if self.little {
+            narrow(record, self.offset, self.length)
+        } else {
+            word_of(record, self.offset, self.length, 0)
         };
-        Some((integer, if self.descending { !value } else { value }))
+        number ^ self.flips[(number >> 63) as usize] as u64
+    }
+
+    /// The normalised bytes of a wide number.
+    #[inline]
+    fn wide(&self, record: &[u8]) -> u128 {
+        let read = wide(record, self.offset);
+        let number = if self.little { read } else { read.swap_bytes() };
+        number ^ self.flips[(number >> 127) as usize]
     }
 
     /// The word of the field's normalised bytes from `at` (inside the field) on, zero past its end.
     #[inline]
     fn word(&self, record: &[u8], at: usize) -> u64 {
-        if let Some((integer, value)) = self.number(record) {
-            return integer.word(value, at);
+        match self.shape {
+            Shape::Narrow => self.narrow(record) << (8 * at),
+            Shape::Wide => word_of_wide(self.wide(record), at),
+            Shape::Bytes => {
+                let word = word_of(record, self.offset, self.length, at);
+                let left = self.length - at;
+                match self.descending {
+                    false => word,
+                    true if left >= 8 => !word,
+                    true => !word & !(u64::MAX >> (8 * left)),
+                }
+            }
         }
-        let word = word_of(record, self.offset, self.length, at);
-        if !self.descending {
-            return word;
-        }
-        let left = self.length - at;
-        if left >= 8 { !word } else { !word & !(u64::MAX >> (8 * left)) }
     }
 
     #[inline]
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
-        match (self.number(a), self.number(b)) {
-            (Some((integer, a)), Some((_, b))) => {
-                let unused_bits = 128 - 8 * integer.width() as u32;
-                (a << unused_bits).cmp(&(b << unused_bits))
-            }
-            _ if self.descending => self.slice(b).cmp(self.slice(a)),
-            _ => self.slice(a).cmp(self.slice(b)),
+        match self.shape {
+            Shape::Narrow => self.narrow(a).cmp(&self.narrow(b)),
+            Shape::Wide => self.wide(a).cmp(&self.wide(b)),
+            Shape::Bytes if self.descending => self.slice(b).cmp(self.slice(a)),
+            Shape::Bytes => self.slice(a).cmp(self.slice(b)),
         }
     }
 
     /// Orders the field of `record` against normalised bytes of the field's length.
+    #[inline]
     fn compare_encoded(&self, record: &[u8], encoded: &[u8]) -> Ordering {
-        if let Some((integer, value)) = self.number(record) {
-            let unused_bits = 128 - 8 * integer.width() as u32;
-            let encoded = integer.with_endian(Endian::Big).read(encoded, 0);
-            return (value << unused_bits).cmp(&(encoded << unused_bits));
-        }
-        if self.descending {
-            self.slice(record).iter().map(|byte| !byte).cmp(encoded.iter().copied())
-        } else {
-            self.slice(record).cmp(encoded)
+        match self.shape {
+            Shape::Narrow => self.narrow(record).cmp(&word_of(encoded, 0, self.length, 0)),
+            Shape::Wide => self.wide(record).cmp(&wide(encoded, 0).swap_bytes()),
+            Shape::Bytes if self.descending => {
+                self.slice(record).iter().map(|byte| !byte).cmp(encoded.iter().copied())
+            }
+            Shape::Bytes => self.slice(record).cmp(encoded),
         }
     }
 
     fn encode(&self, record: &[u8], out: &mut [u8]) {
-        if let Some((integer, value)) = self.number(record) {
-            integer.write_big(value, out);
-            return;
-        }
-        out.copy_from_slice(self.slice(record));
-        if self.descending {
-            out.iter_mut().for_each(|byte| *byte = !*byte);
+        match self.shape {
+            Shape::Narrow => out.copy_from_slice(&self.narrow(record).to_be_bytes()[..self.length]),
+            Shape::Wide => out.copy_from_slice(&self.wide(record).to_be_bytes()),
+            Shape::Bytes => {
+                out.copy_from_slice(self.slice(record));
+                if self.descending {
+                    out.iter_mut().for_each(|byte| *byte = !*byte);
+                }
+            }
         }
     }
-}
-
-#[inline]
-fn sign_bit(integer: Integer) -> u128 {
-    1 << (8 * integer.width() - 1)
 }
 
 /// The key of a [`crate::Layout`] of any fields; lent by [`crate::Layout::rule`].

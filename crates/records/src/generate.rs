@@ -158,7 +158,8 @@ impl Generator {
         if self.spec.pattern == Pattern::Uniform {
             return;
         }
-        for (index, record) in (first..).zip(out.as_chunks_mut::<BYTES>().0) {
+        // The numbers come second, so that zip does not count past the last one, which may be the type's.
+        for (record, index) in out.as_chunks_mut::<BYTES>().0.iter_mut().zip(first..) {
             match self.choices.of(index) {
                 Choice::Own => {}
                 Choice::Place(place) => put_place(record, place),
@@ -169,7 +170,7 @@ impl Generator {
 
     /// Fills blocks from `first` on. The key is the whole block, so a shared key is a shared block.
     fn fill_blocks(&self, first: u64, out: &mut [u8]) {
-        for (index, block) in (first..).zip(out.as_chunks_mut::<{ block4k::RECORD_BYTES }>().0) {
+        for (block, index) in out.as_chunks_mut::<{ block4k::RECORD_BYTES }>().0.iter_mut().zip(first..) {
             let own = self.records.words(self.spec.start + u128::from(index));
             match self.choices.of(index) {
                 Choice::Own => block4k::fill(own, block),

@@ -76,7 +76,7 @@ fn hex16(value: u64) -> [u8; 16] {
 pub(crate) fn fill(mut numbers: Lcg, first: u128, out: &mut [u8]) {
     let (records, rest) = out.as_chunks_mut::<RECORD_BYTES>();
     debug_assert!(rest.is_empty());
-    for (n, record) in (first..).zip(records) {
+    for (record, n) in records.iter_mut().zip(first..) {
         let number = numbers.step();
         let lo = number as u64;
         let mut line = FRAME;

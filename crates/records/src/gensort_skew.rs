@@ -33,7 +33,7 @@ impl Skew {
 
     /// Skews the binary records `first` and following, whose first numbers are the next ones of `numbers`.
     pub(crate) fn apply(&self, mut numbers: Lcg, first: u128, out: &mut [u8]) {
-        for (n, record) in (first..).zip(out.as_chunks_mut::<{ gensort::RECORD_BYTES }>().0) {
+        for (record, n) in out.as_chunks_mut::<{ gensort::RECORD_BYTES }>().0.iter_mut().zip(first..) {
             let bits = numbers.step() as u64 >> 32 & 63;
             if bits <= 48 {
                 let lent = !(u64::MAX >> bits);
@@ -46,7 +46,7 @@ impl Skew {
 
     /// Skews printable records, likewise.
     pub(crate) fn apply_ascii(&self, mut numbers: Lcg, first: u128, out: &mut [u8]) {
-        for (n, record) in (first..).zip(out.as_chunks_mut::<{ gensort_ascii::RECORD_BYTES }>().0) {
+        for (record, n) in out.as_chunks_mut::<{ gensort_ascii::RECORD_BYTES }>().0.iter_mut().zip(first..) {
             let bytes = (numbers.step() as u64 >> 32 & 7) as usize;
             if bytes <= 6 {
                 record[..bytes].copy_from_slice(&self.donors[donor(n)][..bytes]);

@@ -15,7 +15,7 @@ pub(crate) const RECORD_BYTES: usize = 128;
 pub(crate) fn fill(source: Source, first: u128, out: &mut [u8]) {
     let (records, rest) = out.as_chunks_mut::<RECORD_BYTES>();
     debug_assert!(rest.is_empty());
-    for (n, record) in (first..).zip(records) {
+    for (record, n) in records.iter_mut().zip(first..) {
         let mut words = source.words(n);
         let (wide, _) = record.as_chunks_mut::<16>();
         wide[0] = words.step_wide().to_le_bytes();

@@ -1,11 +1,11 @@
 //! A key that is one unsigned little-endian integer, such as the 16-byte key of the `kv128` format.
 //!
-//! Its normalised key is the integer written big-endian; a word is one or two unaligned loads and shifts.
+//! Its normalised key is the integer written big-endian; a word is an unaligned load and shifts, or two for 16 bytes.
 
 use std::cmp::Ordering;
 
 use crate::Key;
-use crate::key_field::{Endian, Integer};
+use crate::plain_key::word_of;
 
 /// One ascending unsigned little-endian integer of 1, 2, 4, 8 or 16 bytes at `offset` of the record.
 ///
@@ -13,7 +13,7 @@ use crate::key_field::{Endian, Integer};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LittleKey {
     offset: usize,
-    integer: Integer,
+    width: usize,
 }
 
 impl LittleKey {
@@ -23,11 +23,9 @@ impl LittleKey {
     /// If `width` is not 1, 2, 4, 8 or 16, or `offset + width` overflows.
     #[must_use]
     pub const fn new(offset: usize, width: usize) -> LittleKey {
+        assert!(matches!(width, 1 | 2 | 4 | 8 | 16), "an integer has 1, 2, 4, 8 or 16 bytes");
         assert!(offset.checked_add(width).is_some(), "the key's end is beyond any memory");
-        match Integer::of_width(width, Endian::Little) {
-            Some(integer) => LittleKey { offset, integer },
-            None => panic!("an integer has 1, 2, 4, 8 or 16 bytes"),
-        }
+        LittleKey { offset, width }
     }
 
     /// Where the integer begins in the record, in bytes.
@@ -41,39 +39,68 @@ impl LittleKey {
     #[inline]
     #[must_use]
     pub const fn width(&self) -> usize {
-        self.integer.width()
+        self.width
     }
+}
 
-    #[inline]
-    fn value(&self, record: &[u8]) -> u128 {
-        self.integer.read(record, self.offset)
-    }
+/// The little-endian integer of `length` (1 to 8) bytes at `offset`, in the upper bytes of the word.
+#[inline]
+pub(crate) fn narrow(record: &[u8], offset: usize, length: usize) -> u64 {
+    // The bytes at the top of a big-endian word are the integer at the bottom of a little-endian one.
+    word_of(record, offset, length, 0).swap_bytes() << (64 - 8 * length)
+}
+
+/// The little-endian integer of 16 bytes at `offset`.
+#[inline]
+pub(crate) fn wide(record: &[u8], offset: usize) -> u128 {
+    u128::from_le_bytes(*record[offset..].first_chunk().expect("sixteen bytes of the key"))
+}
+
+/// The eight bytes from `at` on of a number of 16 bytes, zero past its end.
+#[inline]
+pub(crate) fn word_of_wide(number: u128, at: usize) -> u64 {
+    if at < 16 { (number << (8 * at) >> 64) as u64 } else { 0 }
 }
 
 impl Key for LittleKey {
     #[inline]
     fn bytes(&self) -> usize {
-        self.width()
+        self.width
     }
 
     #[inline]
     fn word(&self, record: &[u8], at: usize) -> u64 {
-        self.integer.word(self.value(record), at)
+        if self.width == 16 {
+            word_of_wide(wide(record, self.offset), at)
+        } else if at < self.width {
+            narrow(record, self.offset, self.width) << (8 * at)
+        } else {
+            0
+        }
     }
 
     #[inline]
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
-        self.value(a).cmp(&self.value(b))
+        if self.width == 16 {
+            wide(a, self.offset).cmp(&wide(b, self.offset))
+        } else {
+            narrow(a, self.offset, self.width).cmp(&narrow(b, self.offset, self.width))
+        }
     }
 
     #[inline]
     fn compare_encoded(&self, record: &[u8], encoded: &[u8]) -> Ordering {
-        debug_assert_eq!(encoded.len(), self.width());
-        self.value(record).cmp(&self.integer.with_endian(Endian::Big).read(encoded, 0))
+        debug_assert_eq!(encoded.len(), self.width);
+        if self.width == 16 {
+            wide(record, self.offset).cmp(&wide(encoded, 0).swap_bytes())
+        } else {
+            narrow(record, self.offset, self.width).cmp(&word_of(encoded, 0, self.width, 0))
+        }
     }
 
     #[inline]
     fn encode(&self, record: &[u8], out: &mut [u8]) {
-        self.integer.write_big(self.value(record), out);
+        out.copy_from_slice(&record[self.offset..self.offset + self.width]);
+        out.reverse();
     }
 }

@@ -1,0 +1,117 @@
+//! Summaries: valsort's layout, there and back, and across seams.
+
+use proptest::prelude::*;
+use xsort_records::{Format, GenerateSpec, Layout, Part, SummaryError};
+
+use crate::{records, spec};
+
+fn part(layout: &Layout, records: &[u8]) -> Part {
+    let mut part = Part::new(layout);
+    part.extend(records);
+    part
+}
+
+/// The layout of the first thousand records' summary, byte by byte as the format's description says.
+#[test]
+fn numbers_and_records_are_where_valsort_has_them() {
+    let layout = Format::Gensort.layout();
+    let block = records(spec(Format::Gensort, 1000));
+    let part = part(&layout, &block);
+    let mut expected = Vec::new();
+    for number in [2u64, 483, 1000, part.duplicates(), 0x1ea_6370_b955] {
+        expected.extend_from_slice(&[0; 8]);
+        expected.extend_from_slice(&number.to_le_bytes());
+    }
+    expected.extend_from_slice(&block[..100]);
+    expected.extend_from_slice(&block[99_900..]);
+    assert_eq!(expected.len(), 280);
+    assert_eq!(part.to_summary(), expected);
+}
+
+/// Every split of a few records in two, and every single record, put together from files.
+#[test]
+fn every_split_equals_the_whole() {
+    let layout = Format::Gensort.layout();
+    let block = records(GenerateSpec { start: 40, ..spec(Format::Gensort, 50) });
+    let whole = part(&layout, &block);
+    let together = |pieces: &[&[u8]]| {
+        let file: Vec<u8> = pieces.iter().flat_map(|piece| part(&layout, piece).to_summary()).collect();
+        let parts = Part::from_summaries(&file, &layout).unwrap();
+        assert_eq!(parts.len(), pieces.len());
+        parts.iter().fold(Part::new(&layout), |mut all, next| {
+            all.append(next);
+            all
+        })
+    };
+    for cut in 0..=50 {
+        let (left, right) = block.split_at(cut * 100);
+        assert_eq!(together(&[left, right]), whole, "cut at {cut}");
+    }
+    assert_eq!(together(&block.chunks(100).collect::<Vec<_>>()), whole);
+    assert_eq!(together(&[]), Part::new(&layout));
+}
+
+#[test]
+fn lengths_are_checked() {
+    let layout = Format::Gensort.layout();
+    let summary = part(&layout, &records(spec(Format::Gensort, 10))).to_summary();
+    for bytes in [0, 1, 279, 281, 560] {
+        let text = vec![0; bytes];
+        let error = Part::from_summary(&text, &layout).unwrap_err();
+        assert_eq!(error, SummaryError::Length { bytes, record_bytes: 100 });
+        assert!(error.to_string().contains("280"), "{error}");
+    }
+    let mut two = [summary.clone(), summary].concat();
+    assert_eq!(Part::from_summaries(&two, &layout).unwrap().len(), 2);
+    two.pop();
+    assert!(matches!(Part::from_summaries(&two, &layout), Err(SummaryError::Length { .. })));
+}
+
+#[test]
+fn contradictions_are_errors() {
+    let layout = Format::Gensort.layout();
+    let good = part(&layout, &records(spec(Format::Gensort, 10))).to_summary();
+    // Number `place` of the five set to `value`, upper word included.
+    let with = |place: usize, value: u128| {
+        let mut summary = good.clone();
+        summary[place * 16..][..8].copy_from_slice(&((value >> 64) as u64).to_le_bytes());
+        summary[place * 16 + 8..][..8].copy_from_slice(&(value as u64).to_le_bytes());
+        Part::from_summary(&summary, &layout)
+    };
+    assert!(with(2, 10).is_ok());
+    for (place, value) in [
+        (0, 0),
+        (0, 10),
+        (1, 10),
+        (2, 3),
+        (2, 1 << 64),
+        (2, 0),
+        (3, 9),
+        (3, u128::from(u64::MAX)),
+        (4, 10 << 32),
+    ] {
+        let error = with(place, value).expect_err("a contradiction");
+        assert!(matches!(error, SummaryError::Contradiction { .. }), "{error}");
+        assert!(error.to_string().contains("contradicts itself"), "{error}");
+    }
+    assert!(Part::from_summary(&[0; 280], &layout).is_ok_and(|part| part == Part::new(&layout)));
+}
+
+proptest! {
+    #[test]
+    fn there_and_back(keys in prop::collection::vec(0u8..4, 0..40)) {
+        let layout = Layout::new(3, vec!["1:1:u8:desc".parse().unwrap()]).unwrap();
+        let block: Vec<u8> = keys.iter().enumerate().flat_map(|(n, &key)| [n as u8, key, 9]).collect();
+        let part = part(&layout, &block);
+        prop_assert_eq!(Part::from_summary(&part.to_summary(), &layout), Ok(part));
+    }
+
+    /// Bytes from anywhere give a part or an error; a part says the same again.
+    #[test]
+    fn no_summary_panics(summary in prop::collection::vec(0u8..3, 84)) {
+        let layout = Layout::new(2, vec!["0:2".parse().unwrap()]).unwrap();
+        if let Ok(part) = Part::from_summary(&summary, &layout) {
+            prop_assert_eq!(Part::from_summary(&part.to_summary(), &layout), Ok(part));
+        }
+    }
+}
