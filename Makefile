@@ -1,0 +1,48 @@
+# Every command of the house; CONTRIBUTING.md says when to use which.
+CARGO ?= cargo
+XSORT = target/release/xsort
+# Where the demo's files go (about three times its size is needed), how much data it makes, and how much memory it may use.
+DEMO_DIR ?= demo-data
+DEMO_SIZE ?= 4GiB
+DEMO_MEMORY ?= 256M
+# Seeds of the simulated disk for `make simulate`.
+SEEDS ?= 5000
+
+.PHONY: all demo test lint format bench simulate build doc clean
+
+all: build
+
+build:
+	$(CARGO) build --release --locked -p xsort
+
+## Build, generate, sort, verify, report.
+demo: build
+	demo/run $(XSORT) $(DEMO_DIR) $(DEMO_SIZE) $(DEMO_MEMORY)
+
+## Everything that must hold: format, lints, tests, and a small run of the demo.
+test: lint
+	$(CARGO) test --workspace --locked
+	$(MAKE) --no-print-directory demo DEMO_DIR=target/demo-smoke DEMO_SIZE=200MB DEMO_MEMORY=32M
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
+
+format:
+	$(CARGO) fmt --all
+
+## Measure the kernels and the I/O engine (criterion; minutes).
+bench:
+	$(CARGO) bench --workspace
+
+## The whole sort on the simulated disk, over many seeds.
+simulate:
+	XSORT_SEEDS=$(SEEDS) $(CARGO) test --release --locked -p xsort-extsort --test suite simulation
+
+doc:
+	$(CARGO) doc --workspace --no-deps --open
+
+clean:
+	$(CARGO) clean
+	rm -rf demo-data
