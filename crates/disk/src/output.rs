@@ -246,3 +246,68 @@ pub(crate) fn create_scratch(directory: &Path) -> Result<OwnedFd, Errno> {
         result => result,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An output on a file system without O_TMPFILE, which few machines that run tests have.
+    fn hidden(directory: &Path, name: &str) -> (OwnedFd, Unpublished) {
+        let place =
+            open(directory, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).unwrap();
+        let (fd, hidden) =
+            create_hidden(place.as_fd(), OsStr::new(name), Mode::from_raw_mode(0o666)).unwrap();
+        let path = directory.join(name);
+        (fd, Unpublished { directory: place, name: name.into(), hidden: Some(hidden), path })
+    }
+
+    fn names(directory: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(directory)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_hidden_name_is_taken_along_when_the_output_is_given_up() {
+        let place = tempfile::tempdir().unwrap();
+        let (first, second) = (hidden(place.path(), "out"), hidden(place.path(), "out"));
+        let prefix = format!(".out.xsort-{}-", std::process::id());
+        assert!(
+            names(place.path()).len() == 2
+                && names(place.path()).iter().all(|name| name.starts_with(&prefix))
+        );
+        drop((first, second));
+        assert_eq!(names(place.path()), [""; 0]);
+    }
+
+    #[test]
+    fn a_hidden_name_becomes_the_output_whether_or_not_there_was_one() {
+        let place = tempfile::tempdir().unwrap();
+        for text in ["first", "second"] {
+            let (fd, unpublished) = hidden(place.path(), "out");
+            rustix::io::pwrite(&fd, text.as_bytes(), 0).unwrap();
+            unpublished.publish(fd.as_fd(), text.len() as u64, true).unwrap();
+            assert_eq!(names(place.path()), ["out"]);
+            assert_eq!(fs::read_to_string(place.path().join("out")).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn an_output_that_can_not_be_put_into_place_leaves_no_hidden_name() {
+        let place = tempfile::tempdir().unwrap();
+        for is_hidden in [true, false] {
+            let out = place.path().join("out");
+            let (fd, unpublished) =
+                if is_hidden { hidden(place.path(), "out") } else { create(&out).unwrap() };
+            // Someone makes a directory of that name meanwhile.
+            fs::create_dir(&out).unwrap();
+            let error = unpublished.publish(fd.as_fd(), 0, true).unwrap_err();
+            assert_eq!(error.operation, Operation::Rename, "{error}");
+            assert_eq!(names(place.path()), ["out"]);
+            fs::remove_dir(&out).unwrap();
+        }
+    }
+}

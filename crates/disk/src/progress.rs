@@ -157,3 +157,158 @@ impl Progress {
         Next::Failed { offset: self.offset + self.arrived as u64, source: source.into() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const BLOCK: usize = ALIGNMENT;
+
+    fn read(bytes: usize, bytes_needed: usize) -> Progress {
+        Progress::new(Direction::Read, 0, bytes, bytes_needed, true)
+    }
+
+    #[test]
+    fn the_rest_of_a_short_direct_transfer_is_aligned() {
+        let mut progress = read(4 * BLOCK, 4 * BLOCK);
+        assert!(matches!(progress.advance(Ok(BLOCK + 512)), Next::Again));
+        assert_eq!(progress.span(), Span { offset: BLOCK as u64, start: BLOCK, bytes: 3 * BLOCK });
+        assert!(matches!(progress.advance(Ok(3 * BLOCK)), Next::Done));
+    }
+
+    #[test]
+    fn a_refused_direct_transfer_goes_on_buffered_where_it_stopped() {
+        let mut progress = read(2 * BLOCK, 2 * BLOCK);
+        assert!(matches!(progress.advance(Ok(100)), Next::Again));
+        assert!(matches!(progress.advance(Err(Errno::INVAL)), Next::Undirect));
+        assert_eq!(progress.span(), Span { offset: 100, start: 100, bytes: 2 * BLOCK - 100 });
+        // A second refusal is no longer about being direct.
+        assert!(matches!(progress.advance(Err(Errno::INVAL)), Next::Failed { offset: 100, .. }));
+    }
+
+    #[test]
+    fn a_ragged_tail_is_believed_to_be_the_end_after_a_few_answers() {
+        let mut progress = read(2 * BLOCK, 2 * BLOCK);
+        let mut asked = 0;
+        let source = loop {
+            asked += 1;
+            match progress.advance(Ok(1000)) {
+                Next::Again => {}
+                Next::Failed { offset: 1000, source } => break source,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!((source.kind(), asked), (io::ErrorKind::UnexpectedEof, 1 + STALLS_MAX));
+    }
+
+    #[test]
+    fn nothing_read_is_the_end_at_once_and_nothing_written_an_error() {
+        let end = read(BLOCK, 1).advance(Ok(0));
+        assert!(matches!(&end, Next::Failed { source, .. } if source.kind() == io::ErrorKind::UnexpectedEof));
+        assert!(matches!(read(BLOCK, 0).advance(Ok(0)), Next::Done));
+        let full = Progress::new(Direction::Write, 0, BLOCK, BLOCK, true).advance(Ok(0));
+        assert!(matches!(&full, Next::Failed { source, .. } if source.kind() == io::ErrorKind::WriteZero));
+    }
+
+    #[test]
+    fn a_system_without_resources_is_asked_again_for_seconds_and_not_for_ever() {
+        let mut progress = read(BLOCK, BLOCK);
+        let mut paused = Duration::ZERO;
+        let source = loop {
+            match progress.advance(Err(Errno::AGAIN)) {
+                Next::Later(pause) => paused += pause,
+                Next::Failed { source, .. } => break source,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(Errno::from_io_error(&source), Some(Errno::AGAIN));
+        assert!((5..20).contains(&paused.as_secs()), "{paused:?}");
+        assert!(matches!(progress.advance(Err(Errno::INTR)), Next::Again), "EINTR is no reason to give up");
+    }
+
+    /// One answer of a system that may do anything a system may do.
+    #[derive(Clone, Copy, Debug)]
+    enum Answer {
+        Share(u16),
+        Interrupted,
+        NoResources,
+        Refused,
+    }
+
+    fn answers() -> impl Strategy<Value = Vec<Answer>> {
+        let answer = prop_oneof![
+            6 => any::<u16>().prop_map(Answer::Share),
+            2 => Just(Answer::Interrupted),
+            1 => Just(Answer::NoResources),
+            1 => Just(Answer::Refused),
+        ];
+        prop::collection::vec(answer, 0..60)
+    }
+
+    proptest! {
+        /// Against a model that moves real bytes: whatever the system answers, a transfer that is done has brought every byte it needed,
+        /// to its place, and one that isn't has met the file's end.
+        #[test]
+        fn every_needed_byte_arrives_or_the_end_is_reported(
+            direction in prop_oneof![Just(Direction::Read), Just(Direction::Write)],
+            blocks in 1usize..9,
+            first_block in 0u64..4,
+            file_share in 0u16..=u16::MAX,
+            needed_share in 0u16..=u16::MAX,
+            answers in answers(),
+        ) {
+            let bytes = blocks * BLOCK;
+            let offset = first_block * BLOCK as u64;
+            let share_of = |share: u16, whole: usize| whole * usize::from(share) / usize::from(u16::MAX);
+            let is_read = direction == Direction::Read;
+            // How much of the request the file has; a write can always go on.
+            let present = if is_read { share_of(file_share, bytes) } else { bytes };
+            let needed = if is_read { share_of(needed_share, bytes) } else { bytes };
+            let mut is_moved = vec![false; bytes];
+            let mut progress = Progress::new(direction, offset, bytes, needed, true);
+            let mut is_direct = true;
+            // After the given answers the system is well-behaved.
+            let mut answers = answers.into_iter();
+            let mut last = 0;
+            let end = loop {
+                last += 1;
+                prop_assert!(last < 200, "a transfer ends");
+                let span = progress.span();
+                prop_assert_eq!(span.start + span.bytes, bytes);
+                prop_assert_eq!(span.offset, offset + span.start as u64);
+                prop_assert!(span.bytes > 0 && (!is_direct || span.start.is_multiple_of(BLOCK)));
+                let available = present.saturating_sub(span.start).min(span.bytes);
+                let answer = match answers.next() {
+                    Some(Answer::Interrupted) => Err(Errno::INTR),
+                    Some(Answer::NoResources) => Err(Errno::AGAIN),
+                    Some(Answer::Refused) if is_direct => Err(Errno::INVAL),
+                    // Short, but nothing at all only at the end; direct in whole sectors but at the end, and at least one block.
+                    Some(Answer::Share(share)) if available > 0 => {
+                        let some = share_of(share, available).max(1);
+                        let sectors = some.next_multiple_of(512).max(BLOCK);
+                        Ok(if is_direct { sectors.min(available) } else { some })
+                    }
+                    _ => Ok(available),
+                };
+                if let Ok(moved) = answer {
+                    is_moved[span.start..span.start + moved].fill(true);
+                }
+                match progress.advance(answer) {
+                    Next::Again | Next::Later(_) => {}
+                    Next::Undirect => is_direct = false,
+                    end => break end,
+                }
+            };
+            match end {
+                Next::Done => prop_assert!(is_moved[..needed].iter().all(|&moved| moved)),
+                Next::Failed { offset: at, source } => {
+                    prop_assert_eq!(source.kind(), io::ErrorKind::UnexpectedEof);
+                    prop_assert!(present < needed);
+                    prop_assert_eq!(at, offset + present as u64);
+                }
+                other => prop_assert!(false, "{:?} is no end", other),
+            }
+        }
+    }
+}

@@ -77,7 +77,7 @@ fn fills(bench: &Bench, directory: &Path, bytes: usize) {
         bench.disk.close(output);
         thread::sleep(Duration::from_millis(100));
     };
-    println!("{}: free again after {:?}", bench.name, since.elapsed());
+    eprintln!("{}: free again after {:?}", bench.name, since.elapsed());
     bench.disk.publish(output, bytes as u64 / 4, true).unwrap();
     bench.disk.remove(&path).unwrap();
 }

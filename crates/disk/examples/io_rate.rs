@@ -1,0 +1,186 @@
+//! How fast bytes travel here, and what that costs: sequential write, read, and both at once, by engine, block and depth.
+//!
+//! `cargo run --release -p xsort-disk --example io_rate -- DIRECTORY [gib=4] [io=uring,sync] [block=1M,64K] [depth=4,8,16]
+//! [lanes=0] [reserve=no,yes] [rounds=1]`
+//!
+//! Every block carries its number, which the reader checks; the sum of what was read is printed. GB are 10^9 bytes, CPU seconds are those of the
+//! whole process, the kernel's worker threads for its rings included. Drives vary from minute to minute: rounds interleave
+//! the combinations, so compare within one run.
+#![allow(clippy::print_stdout)]
+
+use crossbeam_channel::unbounded;
+use rustix::time::{ClockId, clock_gettime};
+use std::env;
+use std::error::Error;
+use std::path::Path;
+use std::str::FromStr;
+use std::time::Instant;
+use xsort_disk::{Completion, Direction, Disk, DiskOptions, FileId, IoChoice, Lease, OsDisk, Request, Shelf};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let directory = env::args().nth(1).ok_or("name a directory on the drive to be measured")?;
+    let bytes = (first::<f64>("gib", 4.0)? * (1u64 << 30) as f64) as u64;
+    println!(
+        "{:6} {:>8} {:>5} {:>7} {:>9} {:>6} {:>8}  sum",
+        "io", "block", "depth", "reserve", "what", "GB/s", "CPU s/GB"
+    );
+    for _ in 0..first("rounds", 1)? {
+        for io in list::<IoChoice>("io", "uring,sync")? {
+            for block in list::<Size>("block", "1M,64K")? {
+                for depth in list::<usize>("depth", "4,8,16")? {
+                    for reserve in list::<String>("reserve", "no")? {
+                        let lanes = first("lanes", 0)?;
+                        let disk = OsDisk::new(DiskOptions { io, depth, lanes })?;
+                        let label = format!("{io:6} {:>8} {depth:>5} {reserve:>7}", block.0);
+                        measure(
+                            &disk,
+                            Path::new(&directory),
+                            bytes,
+                            block.0,
+                            depth,
+                            reserve == "yes",
+                            &label,
+                        )?;
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One row each for writing, reading and both.
+fn measure(
+    disk: &OsDisk,
+    directory: &Path,
+    bytes: u64,
+    block_bytes: usize,
+    depth: usize,
+    reserve: bool,
+    label: &str,
+) -> Result<(), Box<dyn Error>> {
+    let shelf = Shelf::map(2 * depth, block_bytes)?;
+    // Touch the memory before the clock runs.
+    let mut touched: Vec<Lease> = std::iter::from_fn(|| shelf.try_take()).collect();
+    touched.iter_mut().for_each(|lease| lease.fill(1));
+    drop(touched);
+    let blocks = bytes / block_bytes as u64;
+    let file = disk.create_scratch(directory)?;
+    let report = |what: &str, moved: u64, since: Instant, cpu: f64, sum: u64| {
+        let gigabytes = (moved * block_bytes as u64) as f64 / 1e9;
+        let (rate, cost) = (gigabytes / since.elapsed().as_secs_f64(), (cpu_seconds() - cpu) / gigabytes);
+        println!("{label} {what:>9} {rate:>6.2} {cost:>8.4}  {sum}");
+    };
+    let (since, cpu) = (Instant::now(), cpu_seconds());
+    if reserve {
+        disk.reserve(file, bytes)?;
+    }
+    travel(disk, &shelf, blocks, depth, &[(Direction::Write, file)])?;
+    report("write", blocks, since, cpu, 0);
+    let (since, cpu) = (Instant::now(), cpu_seconds());
+    let sum = travel(disk, &shelf, blocks, depth, &[(Direction::Read, file)])?;
+    report("read", blocks, since, cpu, sum);
+    let other = disk.create_scratch(directory)?;
+    let (since, cpu) = (Instant::now(), cpu_seconds());
+    if reserve {
+        disk.reserve(other, bytes)?;
+    }
+    let sum = travel(disk, &shelf, blocks, 2 * depth, &[(Direction::Read, file), (Direction::Write, other)])?;
+    report("both", 2 * blocks, since, cpu, sum);
+    disk.close(file);
+    disk.close(other);
+    Ok(())
+}
+
+/// Moves `blocks` blocks of each file, `in_flight` at once, and returns the sum of the numbers read.
+fn travel(
+    disk: &OsDisk,
+    shelf: &std::sync::Arc<Shelf>,
+    blocks: u64,
+    in_flight: usize,
+    ways: &[(Direction, FileId)],
+) -> Result<u64, Box<dyn Error>> {
+    let (reply, completions) = unbounded::<Completion>();
+    let bytes = shelf.block_bytes();
+    let submit = |way: usize, block: u64, mut lease: Lease| {
+        let (direction, file) = ways[way];
+        if direction == Direction::Write {
+            lease[..8].copy_from_slice(&block.to_le_bytes());
+        }
+        let (offset, reply) = (block * bytes as u64, reply.clone());
+        disk.submit(Request {
+            direction,
+            file,
+            offset,
+            bytes,
+            bytes_needed: bytes,
+            lease,
+            tag: way as u64,
+            reply,
+        });
+    };
+    // Each way has its own share of what is in flight, as stages of a pipeline do.
+    let mut next = vec![0; ways.len()];
+    let mut under_way = 0;
+    for (way, next) in next.iter_mut().enumerate() {
+        while *next < blocks.min((in_flight / ways.len()) as u64) {
+            submit(way, *next, shelf.try_take().ok_or("the shelf holds enough")?);
+            *next += 1;
+            under_way += 1;
+        }
+    }
+    let mut sum = 0;
+    while under_way > 0 {
+        let completion = completions.recv()?;
+        completion.result?;
+        let way = completion.tag as usize;
+        if completion.direction == Direction::Read {
+            let number = u64::from_le_bytes(completion.lease[..8].try_into()?);
+            assert_eq!(number, completion.offset / bytes as u64, "a block came from elsewhere");
+            sum += number;
+        }
+        if next[way] < blocks {
+            submit(way, next[way], completion.lease);
+            next[way] += 1;
+        } else {
+            under_way -= 1;
+        }
+    }
+    Ok(sum)
+}
+
+fn cpu_seconds() -> f64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+/// A size in bytes, with K or M.
+struct Size(usize);
+
+impl FromStr for Size {
+    type Err = std::num::ParseIntError;
+    fn from_str(text: &str) -> Result<Size, Self::Err> {
+        let digits = text.trim_end_matches(['K', 'M']);
+        let unit = match text.as_bytes().last() {
+            Some(b'K') => 1 << 10,
+            Some(b'M') => 1 << 20,
+            _ => 1,
+        };
+        Ok(Size(digits.parse::<usize>()? * unit))
+    }
+}
+
+/// The comma-separated values of `name=...`.
+fn list<T: FromStr<Err: Error + 'static>>(name: &str, default: &str) -> Result<Vec<T>, Box<dyn Error>> {
+    let given = env::args()
+        .skip(2)
+        .find_map(|argument| Some(argument.strip_prefix(name)?.strip_prefix('=')?.to_owned()));
+    given.as_deref().unwrap_or(default).split(',').map(|text| Ok(text.parse()?)).collect()
+}
+
+fn first<T: FromStr<Err: Error + 'static>>(name: &str, default: T) -> Result<T, Box<dyn Error>> {
+    let given = env::args()
+        .skip(2)
+        .find_map(|argument| Some(argument.strip_prefix(name)?.strip_prefix('=')?.to_owned()));
+    given.map_or(Ok(default), |text| Ok(text.parse()?))
+}
