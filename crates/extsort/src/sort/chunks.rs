@@ -58,6 +58,14 @@ pub(crate) fn chunks(
     })
 }
 
+/// How many chunks [`chunks`] makes.
+pub(crate) fn chunk_count(input_bytes: &[u64], chunk_bytes: u64, extents_max: usize) -> u64 {
+    match input_bytes {
+        [bytes] => bytes.div_ceil(chunk_bytes),
+        _ => chunks(input_bytes, chunk_bytes, extents_max).count() as u64,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,6 +81,8 @@ mod tests {
         ] {
             let mut position = inputs.iter().map(|_| 0).collect::<Vec<u64>>();
             let mut last = 0;
+            let counted = chunks(&inputs, chunk_bytes, extents_max).count() as u64;
+            assert_eq!(chunk_count(&inputs, chunk_bytes, extents_max), counted);
             for chunk in chunks(&inputs, chunk_bytes, extents_max) {
                 assert!(chunk.len() <= extents_max);
                 assert!(chunk.iter().map(|extent| extent.bytes).sum::<u64>() <= chunk_bytes);

@@ -12,7 +12,7 @@
 //! A larger block makes transfers cheaper and the index smaller, a smaller one lets more runs be merged at once. The planner takes the
 //! largest block with which one merge is enough, and only then more passes.
 
-use super::chunks::{EXTENTS_MAX, SLACK_BYTES, chunks};
+use super::chunks::{EXTENTS_MAX, SLACK_BYTES, chunk_count};
 use crate::Error;
 use serde::Serialize;
 use xsort_disk::{ALIGNMENT, align_up};
@@ -232,7 +232,7 @@ impl Candidate<'_> {
         let chunk_bytes = chunk_records * record_bytes;
         let area_bytes = area(chunk_records, extents_max);
         let spare_bytes = align_up(chunk_records * 8);
-        let runs = chunks(&self.facts.input_bytes, chunk_bytes, extents_max as usize).count() as u64;
+        let runs = chunk_count(&self.facts.input_bytes, chunk_bytes, extents_max as usize);
         let areas_fitting = (for_areas - threads * spare_bytes) / area_bytes;
 
         // Phase 2: output blocks and seams, then resident runs against read blocks.
