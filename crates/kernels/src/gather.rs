@@ -5,8 +5,13 @@
 
 use crate::{copy, prefetch};
 
-/// Records asked for ahead of the one that is copied.
+/// Records asked for ahead of the one that is copied. 16 to 32 measure the same, 8 is 10% slower.
 const AHEAD: usize = 16;
+
+/// Output bytes asked for ahead. With this, 1.3 million records of 100 bytes take 36-39 ns each instead of 44 (2-core Xeon, other load on
+/// it, 2026-11-21): the store buffer no longer waits for lines of the output. That is as fast as 64-byte vector copies (34-39), and, once the
+/// output is read again for its checksum, faster than streaming stores past the cache (43-47 with xxh3, streaming 50).
+const AHEAD_OUT_BYTES: usize = 512;
 
 /// Copies the records named by `order` to `out`, one after the other. `out` is `order.len() * record_bytes` long.
 ///
@@ -22,6 +27,7 @@ pub fn gather(records: &[u8], record_bytes: usize, order: &[u64], out: &mut [u8]
                 record_bytes,
             );
         }
+        prefetch::record_to_write(to.as_ptr().wrapping_add(AHEAD_OUT_BYTES), record_bytes);
         let index = index as usize;
         assert!(index < count, "the order names a record that is not there");
         copy::record(&records[index * record_bytes..][..record_bytes], to);

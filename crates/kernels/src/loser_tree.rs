@@ -1,9 +1,16 @@
 //! The tree of losers: which run has the smallest head.
 //!
 //! Knuth, The Art of Computer Programming, vol. 3, 5.4.1: an inner node keeps the loser of its match, the winner goes up, and replacing the
-//! winner's head replays only the matches on its own path. A match compares (key word, run), so that a tie of whole keys falls to the earlier run and
-//! the merge is stable; only equal words of longer keys need more, which the caller supplies. The path is walked
-//! without branches on the outcome of a match: half of such branches are mispredicted, at 15 cycles each.
+//! winner's head replays only the matches on its own path. A head is one 128-bit number,
+//!
+//! ```text
+//!   127 ........................... 32    31    30 ....... 0
+//!   twelve bytes of its normalised key    dry   number of its run
+//! ```
+//!
+//! so that most matches are one comparison, ties fall to the earlier run, and the merge is stable. Only keys with more than twelve bytes can be
+//! equal there and need more, which the caller supplies. The path is walked without branches on the outcome of a match: half of such branches are
+//! mispredicted, at 15 cycles each.
 //!
 //! It knows nothing of records. What a match answers, right or wrong, changes the order in which runs win and nothing else: the runs in
 //! the tree are always those that were put in, and a dry run never beats one that is not.
@@ -19,41 +26,56 @@
 use crate::merge::Cursor;
 use std::hint::select_unpredictable;
 
-/// Added to the run number when the run is dry, so that it loses against every word.
-const DRY: u64 = 1 << 63;
+/// Set when the run is dry, so that it loses against every key.
+const DRY: u64 = 1 << 31;
+/// Bits of the run's number and of `DRY`.
+const RUN_BITS: u32 = 32;
+/// Most runs of one merge.
+pub(crate) const RUNS_MAX: usize = 1 << (RUN_BITS - 1);
+/// Key bytes that a match compares.
+pub(crate) const KEY_BYTES: usize = 12;
 
-/// The head of a run, as matches see it.
+/// The head of a run, as matches see it: two halves of the number drawn above.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Entrant {
-    word: u64,
-    run: u64,
+    high: u64,
+    low: u64,
 }
 
 impl Entrant {
+    /// The head of `run`, whose key starts with the eight bytes `first`, then the first four of `second`.
     #[inline(always)]
-    pub(crate) fn new(word: u64, run: usize) -> Self {
-        Entrant { word, run: run as u64 }
+    pub(crate) fn new(first: u64, second: u64, run: usize) -> Self {
+        Entrant { high: first, low: second >> RUN_BITS << RUN_BITS | run as u64 }
     }
 
     /// The place of a run without a head: it loses against all that have one.
     #[inline(always)]
     pub(crate) fn dry(run: usize) -> Self {
-        Entrant { word: u64::MAX, run: run as u64 | DRY }
+        Entrant { high: u64::MAX, low: u64::MAX << RUN_BITS | DRY | run as u64 }
     }
 
     #[inline(always)]
     pub(crate) fn is_dry(self) -> bool {
-        self.run & DRY != 0
+        self.low & DRY != 0
     }
 
     #[inline(always)]
     pub(crate) fn run(self) -> usize {
-        (self.run & !DRY) as usize
+        (self.low & (DRY - 1)) as usize
     }
 
+    /// Whether `self` comes before `other`, if their twelve bytes differ or are all there is.
     #[inline(always)]
-    fn rank(self) -> u128 {
-        u128::from(self.word) << 64 | u128::from(self.run)
+    fn is_before(self, other: Entrant) -> bool {
+        let rank = |entrant: Entrant| u128::from(entrant.high) << 64 | u128::from(entrant.low);
+        rank(self) < rank(other)
+    }
+
+    /// Whether both have the same twelve bytes and neither is dry.
+    #[inline(always)]
+    fn ties(self, other: Entrant) -> bool {
+        (self.high ^ other.high) | (self.low ^ other.low) >> (RUN_BITS - 1) | (self.low & DRY) == 0
     }
 }
 
@@ -64,28 +86,24 @@ pub struct Node {
     pub(crate) cursor: Cursor,
 }
 
-/// Whether `a` goes before `b`. `first_wins` is asked when the words are equal, neither is dry, and `TIES` says that words are not whole keys.
+/// Decides between two live runs whose heads tie: whether the first goes before the second.
+pub(crate) trait FirstWins: Fn(&[Node], usize, usize) -> bool {}
+impl<F: Fn(&[Node], usize, usize) -> bool> FirstWins for F {}
+
+/// Whether `a` goes before `b`; `TIES` says that twelve bytes may not be whole keys.
 #[inline(always)]
-fn beats<const TIES: bool>(
-    nodes: &[Node],
-    a: Entrant,
-    b: Entrant,
-    first_wins: &impl Fn(&[Node], usize, usize) -> bool,
-) -> bool {
-    if TIES && a.word == b.word && !a.is_dry() && !b.is_dry() {
-        return first_wins(nodes, a.run(), b.run());
-    }
-    a.rank() < b.rank()
+fn beats<const TIES: bool>(nodes: &[Node], a: Entrant, b: Entrant, first_wins: &impl FirstWins) -> bool {
+    if TIES && a.ties(b) { first_wins(nodes, a.run(), b.run()) } else { a.is_before(b) }
 }
 
 /// Plays all matches. `nodes.len()` is a power of two, and `entrant` gives the head of each run below it. Returns the winner.
 pub(crate) fn play_all<const TIES: bool>(
     nodes: &mut [Node],
     entrant: impl Fn(&[Node], usize) -> Entrant,
-    first_wins: impl Fn(&[Node], usize, usize) -> bool,
+    first_wins: impl FirstWins,
 ) -> Entrant {
     let leaves = nodes.len();
-    assert!(leaves.is_power_of_two());
+    assert!(leaves.is_power_of_two() && leaves <= RUNS_MAX, "a tree of leaves");
     let mut winner = Entrant::dry(0);
     for leaf in 0..leaves {
         winner = entrant(nodes, leaf);
@@ -106,27 +124,70 @@ pub(crate) fn play_all<const TIES: bool>(
     winner
 }
 
-/// The head of the last winner's run has become `entrant`: replays the matches on its path and returns the new winner.
+/// The head of the last winner's run has become `entrant`: replays the matches on its path, as if ties were decided by the run.
+/// Returns the new winner, and whether a match was a tie, in which case `replay_ties` has to follow.
 #[inline(always)]
-pub(crate) fn replay<const TIES: bool>(
-    nodes: &mut [Node],
-    entrant: Entrant,
-    first_wins: impl Fn(&[Node], usize, usize) -> bool,
-) -> Entrant {
+pub(crate) fn replay<const TIES: bool>(nodes: &mut [Node], entrant: Entrant) -> (Entrant, Replayed) {
     let mut winner = entrant;
+    let mut replayed = Replayed { tied: false, swaps: 0 };
     let mut place = (nodes.len() + entrant.run()) / 2;
     while place > 0 {
-        let waiting = nodes[place].loser;
-        let stays = beats::<TIES>(nodes, winner, waiting, &first_wins);
-        nodes[place].loser = Entrant {
-            word: select_unpredictable(stays, waiting.word, winner.word),
-            run: select_unpredictable(stays, waiting.run, winner.run),
+        let node = &mut nodes[place].loser;
+        let waiting = *node;
+        let stays = winner.is_before(waiting);
+        if TIES {
+            replayed.tied |= winner.ties(waiting);
+            replayed.swaps = replayed.swaps << 1 | u64::from(!stays);
+        }
+        *node = Entrant {
+            high: select_unpredictable(stays, waiting.high, winner.high),
+            low: select_unpredictable(stays, waiting.low, winner.low),
         };
         winner = Entrant {
-            word: select_unpredictable(stays, winner.word, waiting.word),
-            run: select_unpredictable(stays, winner.run, waiting.run),
+            high: select_unpredictable(stays, winner.high, waiting.high),
+            low: select_unpredictable(stays, winner.low, waiting.low),
         };
         place /= 2;
     }
-    winner
+    (winner, replayed)
+}
+
+/// What happened on a path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Replayed {
+    pub(crate) tied: bool,
+    /// A bit a match, the last match lowest: whether the one who waited won.
+    swaps: u64,
+}
+
+/// Takes a replay back: the path is as before it.
+#[cold]
+pub(crate) fn take_back(nodes: &mut [Node], run: usize, mut winner: Entrant, mut replayed: Replayed) {
+    let leaf = nodes.len() + run;
+    for height in (1..=leaf.ilog2()).rev() {
+        if replayed.swaps & 1 != 0 {
+            std::mem::swap(&mut winner, &mut nodes[leaf >> height].loser);
+        }
+        replayed.swaps >>= 1;
+    }
+}
+
+/// The same replay with ties decided by whole keys. Returns the new winner, and whether there was a tie.
+pub(crate) fn replay_ties(
+    nodes: &mut [Node],
+    entrant: Entrant,
+    first_wins: impl FirstWins,
+) -> (Entrant, bool) {
+    let (mut winner, mut tied) = (entrant, false);
+    let mut place = (nodes.len() + entrant.run()) / 2;
+    while place > 0 {
+        let waiting = nodes[place].loser;
+        tied |= winner.ties(waiting);
+        if !beats::<true>(nodes, winner, waiting, &first_wins) {
+            nodes[place].loser = winner;
+            winner = waiting;
+        }
+        place /= 2;
+    }
+    (winner, tied)
 }

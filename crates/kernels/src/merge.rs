@@ -26,6 +26,8 @@ pub enum Run<'a> {
 
 /// Records ahead that a cursor asks for.
 const AHEAD: usize = 4;
+/// Output bytes asked for ahead, as in `gather`.
+const AHEAD_OUT_BYTES: usize = 512;
 
 /// Where a merge stands in one run.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +65,8 @@ pub struct Merge<'a, K> {
     nodes: &'a mut [Node],
     /// The run whose head comes next.
     winner: Entrant,
+    /// Whether the last match path had a tie: the next one is likely to have one too.
+    tied: bool,
     /// Runs that have a head.
     live: usize,
 }
@@ -72,9 +76,11 @@ pub struct Merge<'a, K> {
 enum Order {
     /// Nothing: all keys are equal, and runs follow each other.
     Runs,
-    /// Words are whole keys.
+    /// One word, which is the whole key.
+    Word,
+    /// The bytes of an entrant, which are the whole key.
     Words,
-    /// Equal words need a look at the whole keys.
+    /// The bytes of an entrant; if they are equal, whole keys.
     WordsThenKeys,
 }
 
@@ -98,13 +104,15 @@ impl<'a, K: Key> Merge<'a, K> {
         nodes.fill(Node::default());
         let order = match key.bytes() {
             bytes if bytes <= shared_bytes => Order::Runs,
-            bytes if bytes - shared_bytes <= 8 => Order::Words,
+            bytes if bytes - shared_bytes <= 8 => Order::Word,
+            bytes if bytes - shared_bytes <= loser_tree::KEY_BYTES => Order::Words,
             _ => Order::WordsThenKeys,
         };
         let winner = Entrant::dry(0);
-        let mut merge = Merge { key, record_bytes, at: shared_bytes, order, runs, nodes, winner, live: 0 };
-        for run in 0..runs.len() {
-            if let Run::Blocks(blocks) = runs[run] {
+        let mut merge =
+            Merge { key, record_bytes, at: shared_bytes, order, runs, nodes, winner, tied: false, live: 0 };
+        for (run, &pieces) in runs.iter().enumerate() {
+            if let Run::Blocks(blocks) = pieces {
                 assert!(blocks.iter().all(|block| block.len().is_multiple_of(record_bytes)), "whole records");
             }
             merge.open(run);
@@ -112,8 +120,9 @@ impl<'a, K: Key> Merge<'a, K> {
         }
         merge.winner = match order {
             Order::Runs => merge.next_run(0),
-            Order::Words => merge.play_all::<false>(),
-            Order::WordsThenKeys => merge.play_all::<true>(),
+            Order::Word => merge.play_all::<1, false>(),
+            Order::Words => merge.play_all::<2, false>(),
+            Order::WordsThenKeys => merge.play_all::<2, true>(),
         };
         merge
     }
@@ -129,8 +138,9 @@ impl<'a, K: Key> Merge<'a, K> {
         let out = &mut out[..fit * self.record_bytes];
         let mut written = match self.order {
             Order::Runs => 0,
-            Order::Words => self.fill_by_matches::<false>(out),
-            Order::WordsThenKeys => self.fill_by_matches::<true>(out),
+            Order::Word => self.fill_by_matches::<1, false>(out),
+            Order::Words => self.fill_by_matches::<2, false>(out),
+            Order::WordsThenKeys => self.fill_by_matches::<2, true>(out),
         };
         // One run is left, or they follow each other.
         while written < fit && self.live > 0 && (self.live == 1 || self.order == Order::Runs) {
@@ -140,33 +150,39 @@ impl<'a, K: Key> Merge<'a, K> {
     }
 
     /// Merges while there are two runs or more. Returns the number of records written.
-    fn fill_by_matches<const TIES: bool>(&mut self, out: &mut [u8]) -> usize {
+    fn fill_by_matches<const WORDS: usize, const TIES: bool>(&mut self, out: &mut [u8]) -> usize {
+        let (key, record_bytes) = (self.key, self.record_bytes);
+        let first_wins = |nodes: &[Node], a, b| first_wins(key, record_bytes, nodes, a, b);
         let mut written = 0;
-        for to in out.chunks_exact_mut(self.record_bytes) {
+        for to in out.chunks_exact_mut(record_bytes) {
             if self.live < 2 {
                 break;
             }
             let run = self.winner.run();
+            prefetch::record_to_write(to.as_ptr().wrapping_add(AHEAD_OUT_BYTES), record_bytes);
             copy::record(self.head(self.nodes, run), to);
-            let entrant = self.advance(run);
-            let (key, record_bytes) = (self.key, self.record_bytes);
-            self.winner = loser_tree::replay::<TIES>(self.nodes, entrant, |nodes, a, b| {
-                first_wins(key, record_bytes, nodes, a, b)
-            });
+            let entrant = self.advance::<WORDS>(run);
+            if TIES && self.tied {
+                (self.winner, self.tied) = loser_tree::replay_ties(self.nodes, entrant, first_wins);
+            } else {
+                let (winner, replayed) = loser_tree::replay::<TIES>(self.nodes, entrant);
+                self.winner = winner;
+                if TIES && replayed.tied {
+                    loser_tree::take_back(self.nodes, run, winner, replayed);
+                    (self.winner, self.tied) = loser_tree::replay_ties(self.nodes, entrant, first_wins);
+                }
+            }
             written += 1;
         }
         written
     }
 
-    fn play_all<const TIES: bool>(&mut self) -> Entrant {
+    fn play_all<const WORDS: usize, const TIES: bool>(&mut self) -> Entrant {
         let (key, record_bytes, at) = (self.key, self.record_bytes, self.at);
         loser_tree::play_all::<TIES>(
             self.nodes,
-            |nodes, run| match nodes[run].cursor.record(record_bytes) {
-                Some(head) => Entrant::new(key.word(head, at), run),
-                None => Entrant::dry(run),
-            },
-            |nodes, a, b| first_wins(key, record_bytes, nodes, a, b),
+            |nodes, run| nodes[run].cursor.entrant::<K, WORDS>(key, record_bytes, at, run),
+            |nodes: &[Node], a, b| first_wins(key, record_bytes, nodes, a, b),
         )
     }
 
@@ -176,7 +192,7 @@ impl<'a, K: Key> Merge<'a, K> {
 
     /// Moves the cursor of `run` by a record and returns its new entrant.
     #[inline(always)]
-    fn advance(&mut self, run: usize) -> Entrant {
+    fn advance<const WORDS: usize>(&mut self, run: usize) -> Entrant {
         let cursor = &mut self.nodes[run].cursor;
         cursor.left -= 1;
         if cursor.left == 0 {
@@ -199,10 +215,7 @@ impl<'a, K: Key> Merge<'a, K> {
                 }
             }
         }
-        match self.nodes[run].cursor.record(self.record_bytes) {
-            Some(head) => Entrant::new(self.key.word(head, self.at), run),
-            None => Entrant::dry(run),
-        }
+        self.nodes[run].cursor.entrant::<K, WORDS>(self.key, self.record_bytes, self.at, run)
     }
 
     /// The piece of `run` is used up: goes to its next one, or lets it run dry.
@@ -273,11 +286,29 @@ impl<'a, K: Key> Merge<'a, K> {
     /// The first run from `run` on that has a head.
     fn next_run(&self, run: usize) -> Entrant {
         let live = (run..self.runs.len()).find(|&run| self.nodes[run].cursor.left > 0);
-        live.map_or(Entrant::dry(0), |run| Entrant::new(0, run))
+        live.map_or(Entrant::dry(0), |run| Entrant::new(0, 0, run))
     }
 }
 
 impl Cursor {
+    /// How matches see the head: `WORDS` words of its key from byte `at` on.
+    #[inline(always)]
+    fn entrant<K: Key, const WORDS: usize>(
+        &self,
+        key: K,
+        record_bytes: usize,
+        at: usize,
+        run: usize,
+    ) -> Entrant {
+        match self.record(record_bytes) {
+            Some(head) => {
+                let second = if WORDS > 1 { key.word(head, at + 8) } else { 0 };
+                Entrant::new(key.word(head, at), second, run)
+            }
+            None => Entrant::dry(run),
+        }
+    }
+
     /// The head; `None` if the run is dry. For the `Merge` that holds the runs, with its own record length.
     #[inline(always)]
     fn record(&self, record_bytes: usize) -> Option<&[u8]> {

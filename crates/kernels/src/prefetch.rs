@@ -24,17 +24,40 @@ pub(crate) fn line(address: *const u8) {
     let _ = address;
 }
 
+/// Asks for the line at `address`, which may be any value whatever, to write to it.
+#[inline(always)]
+pub(crate) fn line_to_write<T>(address: *const T) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: prefetch changes nothing that a program could see and never faults, whatever the address.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_ET0>(address.cast());
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = address;
+}
+
 /// Asks for the first lines of the record of `record_bytes` bytes at `address`, which may be any value whatever.
 #[inline(always)]
 pub(crate) fn record(address: *const u8, record_bytes: usize) {
-    line(address);
-    if record_bytes > 8 {
-        let mut at = LINE_BYTES;
-        while at < record_bytes.min(LINES_MAX * LINE_BYTES) {
-            line(address.wrapping_add(at));
-            at += LINE_BYTES;
-        }
-        // A record that starts in the middle of a line ends in one more.
-        line(address.wrapping_add(record_bytes.min(LINES_MAX * LINE_BYTES) - 1));
+    for_lines(address, record_bytes, line);
+}
+
+/// The same, to write the record.
+#[inline(always)]
+pub(crate) fn record_to_write(address: *const u8, record_bytes: usize) {
+    for_lines(address, record_bytes, line_to_write);
+}
+
+#[inline(always)]
+fn for_lines(address: *const u8, record_bytes: usize, ask: impl Fn(*const u8)) {
+    let bytes = record_bytes.min(LINES_MAX * LINE_BYTES);
+    ask(address);
+    let mut at = LINE_BYTES;
+    while at < bytes {
+        ask(address.wrapping_add(at));
+        at += LINE_BYTES;
     }
+    // A record that starts in the middle of a line ends in one more.
+    ask(address.wrapping_add(bytes - 1));
 }

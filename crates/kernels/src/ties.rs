@@ -87,7 +87,7 @@ impl<K: Key> Table<'_, K> {
             for element in &mut order[place..end] {
                 *element &= INDEX;
             }
-            self.refine(&mut order[place..end], &mut spare[place..end], at);
+            self.refine(&mut order[place..end], &mut spare[..end - place], at);
         }
     }
 
