@@ -20,7 +20,13 @@ impl fmt::Display for Bytes {
             value /= 1024.0;
             unit = next;
         }
-        let digits = if value < 10.0 { 2 } else if value < 100.0 { 1 } else { 0 };
+        let digits = if value < 10.0 {
+            2
+        } else if value < 100.0 {
+            1
+        } else {
+            0
+        };
         f.pad(&format!("{value:.digits$} {unit}"))
     }
 }

@@ -48,8 +48,7 @@ pub fn dry_run(options: &SortOptions, disk: &dyn Disk, observer: &dyn Observer) 
     let directories = prepared.scratch_directories;
     let weight = |directory: usize| rates.get(directory).map_or(1.0, |rates| rates.write_bytes_per_second);
     let weights: f64 = (0..directories.len()).map(weight).sum();
-    let share =
-        |directory: usize| (plan.scratch_bytes as f64 * weight(directory) / weights).ceil() as u64;
+    let share = |directory: usize| (plan.scratch_bytes as f64 * weight(directory) / weights).ceil() as u64;
     let scratch =
         directories.iter().enumerate().map(|(number, path)| (path.clone(), share(number))).collect();
     let drive = rates.first().copied();

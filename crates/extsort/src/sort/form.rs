@@ -101,7 +101,8 @@ pub(crate) fn form<K: Key>(
     let (areas_to, areas_from) = unbounded();
     let (sorted_to, sorted_from) = unbounded();
     let (written_to, written_from) = unbounded();
-    let mut formed = Formed { runs: Vec::new(), free: Vec::new(), checksum: Checksum::default(), reports: Vec::new() };
+    let mut formed =
+        Formed { runs: Vec::new(), free: Vec::new(), checksum: Checksum::default(), reports: Vec::new() };
     std::thread::scope(|scope| {
         for spare in &mut spares {
             let sorter = Sorter {
@@ -132,6 +133,7 @@ pub(crate) fn form<K: Key>(
                 recv(written_from) -> completion => {
                     let completion: Completion = completion.expect("this thread holds a sender");
                     blocks_written += 1;
+                    job.traffic.finish(&completion);
                     if let Some((scratch, _)) = &spill {
                         scratch.written(&completion);
                     }
@@ -256,7 +258,7 @@ impl<'a, K: Key> Filler<'a, K> {
             let chunk = &mut self.filling[index];
             let piece = &chunk.pieces[chunk.issued];
             self.in_flight += 1;
-            self.job.disk.submit(Request {
+            self.job.submit(Request {
                 direction: Direction::Read,
                 file: self.inputs[piece.input].file,
                 offset: piece.offset,
@@ -296,6 +298,7 @@ impl<'a, K: Key> Filler<'a, K> {
     /// Takes a finished read in; returns the chunk if it is complete now.
     fn finish(&mut self, completion: Completion) -> Result<Option<Chunk>, Error> {
         self.in_flight -= 1;
+        self.job.traffic.finish(&completion);
         completion.result?;
         let number = (completion.tag >> 24) as usize;
         let index = self.filling.iter().position(|chunk| chunk.number == number).expect("its read was ours");
@@ -420,8 +423,7 @@ impl<K: Key> Sorter<'_, K> {
         let Job { key, record_bytes, plan, .. } = *self.job;
         let mut index = self.new_index(order);
         for stretch in order.chunks(plan.block_records() as usize) {
-            let block =
-                Block { place: NOWHERE, records: stretch.len() as u32, checksum: 0 };
+            let block = Block { place: NOWHERE, records: stretch.len() as u32, checksum: 0 };
             let smallest = &records[stretch[0] as usize * record_bytes..][..record_bytes];
             index.push(block, |out| key.encode(smallest, out));
         }
@@ -475,7 +477,7 @@ pub(crate) fn write_block<K: Key>(
     index.push(Block { place, records: records as u32, checksum }, |out| {
         job.key.encode(&block[..job.record_bytes], out);
     });
-    job.disk.submit(Request {
+    job.submit(Request {
         direction: Direction::Write,
         file: scratch.file(place.drive),
         offset: place.offset,

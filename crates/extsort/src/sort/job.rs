@@ -2,10 +2,11 @@
 
 use super::ledger::Ledger;
 use super::plan::Plan;
+use super::traffic::Traffic;
 use crate::{Error, Observer};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
-use xsort_disk::{Disk, FileId};
+use xsort_disk::{Disk, FileId, Request};
 
 /// One input file, open.
 #[derive(Clone, Debug)]
@@ -22,10 +23,16 @@ pub(crate) struct Job<'a, K> {
     pub(crate) disk: &'a dyn Disk,
     pub(crate) observer: &'a dyn Observer,
     pub(crate) ledger: &'a Ledger,
+    pub(crate) traffic: Traffic,
     pub(crate) failure: Failure,
 }
 
 impl<K> Job<'_, K> {
+    /// Starts a transfer; whoever takes its completion in tells `traffic`.
+    pub(crate) fn submit(&self, request: Request) {
+        self.traffic.submit(self.disk, request);
+    }
+
     /// Whether to give up: a stage failed, or the observer asks for it.
     pub(crate) fn should_stop(&self) -> bool {
         if self.observer.is_cancelled() {

@@ -117,6 +117,7 @@ pub(crate) fn merge<K: Key>(
                 recv(written_from) -> completion => {
                     let completion: Completion = completion.expect("this thread holds a sender");
                     writes_done += 1;
+                    job.traffic.finish(&completion);
                     if let (Some(scratch), Sink::Run(_)) = (scratch, sink) {
                         scratch.written(&completion);
                     }
@@ -232,7 +233,7 @@ impl<'a, K: Key> Reader<'a, K> {
                 let scratch = self.scratch.expect("a run that is not in memory is on scratch");
                 self.in_flight += 1;
                 self.window.push_back(Slot::Reading);
-                self.job.disk.submit(Request {
+                self.job.submit(Request {
                     direction: Direction::Read,
                     file: scratch.file(place.drive),
                     offset: place.offset,
@@ -250,6 +251,7 @@ impl<'a, K: Key> Reader<'a, K> {
     /// Takes a finished read in.
     fn finish(&mut self, completion: Completion) -> Result<(), Error> {
         self.in_flight -= 1;
+        self.job.traffic.finish(&completion);
         completion.result?;
         let at = completion.tag as usize;
         let block = self.entries[at].block;
@@ -336,8 +338,7 @@ impl<K: Key> Merger<'_, K> {
             }
             Sink::Run(shelf) => {
                 let scratch = self.scratch.expect("a merge to a run has scratch");
-                let made =
-                    fill_run(self.job, scratch, shelf, &mut merge, segment.records, &self.written)?;
+                let made = fill_run(self.job, scratch, shelf, &mut merge, segment.records, &self.written)?;
                 let writes = made.blocks().len();
                 index = Some(made);
                 writes
@@ -386,7 +387,8 @@ impl<K: Key> Merger<'_, K> {
         match *part {
             Part::Blocks { .. } => xsort_kernels::Run::Blocks(slices),
             Part::Ordered { run, from, to } => {
-                let resident = self.runs[run as usize].resident.as_ref().expect("only a resident run has an order");
+                let resident =
+                    self.runs[run as usize].resident.as_ref().expect("only a resident run has an order");
                 xsort_kernels::Run::Ordered {
                     records: resident.records(self.job.record_bytes),
                     order: &resident.order()[from..to],

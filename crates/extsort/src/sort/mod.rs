@@ -19,6 +19,7 @@ mod prepare;
 mod report;
 mod run;
 mod scratch;
+mod traffic;
 
 pub use dry_run::{DryRun, dry_run};
 pub use form::RunReport;
@@ -26,6 +27,7 @@ pub use ledger::Waits;
 pub use options::SortOptions;
 pub use plan::{Facts, Plan, plan};
 pub use report::{PhaseSeconds, SortReport, floor_seconds};
+pub use traffic::Moved;
 
 use crate::process::{cpu_seconds, peak_memory_bytes};
 use crate::{Error, Observer};
@@ -40,6 +42,7 @@ use run::Run;
 use scratch::Scratch;
 use std::sync::Arc;
 use std::time::Instant;
+use traffic::Traffic;
 use xsort_disk::{ALIGNMENT, Disk, Lease, Shelf, align_up};
 use xsort_records::{Key, KeyRule};
 
@@ -48,11 +51,7 @@ use xsort_records::{Key, KeyRule};
 /// # Errors
 /// Any [`Error`]. The output's path then names what it named before, and nothing else is left behind; inputs are gone only if
 /// `remove_input` was set and they had been read whole.
-pub fn sort(
-    options: &SortOptions,
-    disk: &dyn Disk,
-    observer: &dyn Observer,
-) -> Result<SortReport, Error> {
+pub fn sort(options: &SortOptions, disk: &dyn Disk, observer: &dyn Observer) -> Result<SortReport, Error> {
     match options.layout.rule() {
         KeyRule::Plain(key) => sort_by(key, options, disk, observer),
         KeyRule::Little(key) => sort_by(key, options, disk, observer),
@@ -82,8 +81,16 @@ fn sort_by<K: Key>(
 
     let ledger = Ledger::default();
     let record_bytes = options.layout.record_bytes();
-    let failure = Failure::default();
-    let job = Job { key, record_bytes, plan: &plan, disk, observer, ledger: &ledger, failure };
+    let job = Job {
+        key,
+        record_bytes,
+        plan: &plan,
+        disk,
+        observer,
+        ledger: &ledger,
+        traffic: Traffic::default(),
+        failure: Failure::default(),
+    };
     let sort_begun = Instant::now();
     let scratch = if plan.spilled_runs > 0 {
         Some(Scratch::create(disk, &scratch_directories, plan.scratch_bytes)?)
@@ -158,7 +165,8 @@ fn sort_by<K: Key>(
     let seconds = sort_begun.elapsed().as_secs_f64();
     let cpu = cpu_seconds();
     let (user, system) = (cpu.0 - cpu_before.0, cpu.1 - cpu_before.1);
-    let floor = drive.map(|rates| floor_seconds(&rates, plan.read_bytes, plan.write_bytes));
+    let moved = job.traffic.moved();
+    let floor = drive.map(|rates| floor_seconds(&rates, moved.read_bytes, moved.written_bytes));
     Ok(SortReport {
         records: plan.records,
         bytes: plan.bytes,
@@ -177,8 +185,7 @@ fn sort_by<K: Key>(
         cpu_system_seconds: system,
         cpu_nanoseconds_per_record: (user + system) * 1e9 / (plan.records.max(1) as f64),
         peak_memory_bytes: peak_memory_bytes(),
-        read_bytes: plan.read_bytes,
-        written_bytes: plan.write_bytes,
+        moved,
         scratch: scratch.as_ref().map(Scratch::placed_bytes).unwrap_or_default(),
         io: disk.describe(),
         drive,

@@ -54,7 +54,7 @@ fn write<K>(
     lease: Lease,
     written: &Sender<Completion>,
 ) {
-    job.disk.submit(Request {
+    job.submit(Request {
         direction: Direction::Write,
         file,
         offset,

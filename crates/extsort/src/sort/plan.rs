@@ -266,7 +266,8 @@ impl Candidate<'_> {
             let read_blocks = for_runs / block_bytes;
             // Holes that resident runs leave cost up to a block each.
             let resident = (0..areas.min(runs)).rev().find(|&resident| {
-                resident * area_bytes + (resident + 2 + runs - resident + working(runs - resident)) * block_bytes
+                resident * area_bytes
+                    + (resident + 2 + runs - resident + working(runs - resident)) * block_bytes
                     <= for_runs
             });
             let generous = read_blocks.saturating_sub(2 + working(runs.min(read_blocks / 2)));
@@ -287,9 +288,12 @@ impl Candidate<'_> {
         let segment_blocks = if spilled_runs == 0 {
             (SEGMENT_BYTES / block_bytes).max((runs * SEGMENT_RECORDS_PER_RUN).div_ceil(block_records)).max(1)
         } else {
-            (room / (segments_held + 1)).clamp(1, segment_blocks_wanted.max(
-                (fan_in * SEGMENT_RECORDS_PER_RUN).div_ceil(block_records).min(segment_blocks_wanted * 8),
-            ))
+            (room / (segments_held + 1)).clamp(
+                1,
+                segment_blocks_wanted.max(
+                    (fan_in * SEGMENT_RECORDS_PER_RUN).div_ceil(block_records).min(segment_blocks_wanted * 8),
+                ),
+            )
         };
 
         let (moved_chunks, largest_chunks) = reduced_chunks(runs as usize, fan_in_max as usize);
@@ -297,11 +301,8 @@ impl Candidate<'_> {
         let spilled_records = (spilled_runs * chunk_records).min(records);
         let remerged_records = moved_chunks * chunk_records;
         let largest_records = (largest_chunks * chunk_records).min(records);
-        let merge_passes = if records == 0 {
-            0
-        } else {
-            1 + (remerged_records.div_ceil(records.max(1)) as usize)
-        };
+        let merge_passes =
+            if records == 0 { 0 } else { 1 + (remerged_records.div_ceil(records.max(1)) as usize) };
         Some(Plan {
             method: "runs and merge",
             records,
@@ -384,12 +385,23 @@ impl std::fmt::Display for Plan {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let size = crate::units::Bytes;
         writeln!(f, "method           {} ({} threads)", self.method, self.threads)?;
-        writeln!(f, "input            {} records of {} bytes, {}", self.records, self.record_bytes, size(self.bytes))?;
+        writeln!(
+            f,
+            "input            {} records of {} bytes, {}",
+            self.records,
+            self.record_bytes,
+            size(self.bytes)
+        )?;
         writeln!(f, "runs             {} of {} at most", self.runs, size(self.chunk_bytes))?;
         writeln!(f, "  to scratch     {}", self.spilled_runs)?;
         writeln!(f, "  stay in memory {}", self.resident_runs())?;
         writeln!(f, "merge passes     {} (fan-in at most {})", self.merge_passes, self.fan_in_max)?;
-        writeln!(f, "memory           {} of {}", size(self.pool_bytes + self.index_bytes), size(self.budget_bytes))?;
+        writeln!(
+            f,
+            "memory           {} of {}",
+            size(self.pool_bytes + self.index_bytes),
+            size(self.budget_bytes)
+        )?;
         writeln!(f, "  block index    {}", size(self.index_bytes))?;
         let spill_blocks = if self.spilled_runs > 0 { self.spill_blocks as u64 } else { 0 };
         writeln!(f, "  form: areas    {} x {}", self.areas, size(self.area_bytes))?;

@@ -76,8 +76,11 @@ pub(crate) fn prepare<'a>(
         threads: options.threads,
     })?;
     let output_directory = directory_of(&options.output);
-    let scratch_directories =
-        if options.scratch.is_empty() { vec![output_directory.to_path_buf()] } else { options.scratch.clone() };
+    let scratch_directories = if options.scratch.is_empty() {
+        vec![output_directory.to_path_buf()]
+    } else {
+        options.scratch.clone()
+    };
     check_space(options, disk, observer, &plan, &inputs, &scratch_directories, output_directory)?;
     Ok(Prepared { plan, inputs, input_files, scratch_directories })
 }
@@ -122,7 +125,8 @@ fn check_space(
             purpose: format!("scratch ({})", Bytes(plan.scratch_bytes)),
             needed_bytes: plan.scratch_bytes,
             free_bytes: scratch_free,
-            way_out: "free some, add a directory on another drive with -T, or give more memory with -m".into(),
+            way_out: "free some, add a directory on another drive with -T, or give more memory with -m"
+                .into(),
         });
     }
 

@@ -3,6 +3,7 @@
 use super::form::RunReport;
 use super::ledger::Waits;
 use super::plan::Plan;
+use super::traffic::Moved;
 use crate::DriveRates;
 use crate::units::{Bytes, Rate};
 use serde::Serialize;
@@ -49,10 +50,8 @@ pub struct SortReport {
     pub cpu_nanoseconds_per_record: f64,
     /// Largest resident set of the process, in bytes.
     pub peak_memory_bytes: u64,
-    /// Bytes read from inputs and scratch.
-    pub read_bytes: u64,
-    /// Bytes written to scratch and output.
-    pub written_bytes: u64,
+    /// Bytes that were moved, and how busy that kept the drives.
+    pub moved: Moved,
     /// Bytes on scratch by directory.
     pub scratch: Vec<(PathBuf, u64)>,
     /// How bytes travelled.
@@ -135,15 +134,22 @@ impl fmt::Display for SortReport {
         )?;
         write!(
             f,
-            "moved         {} read, {} written ({})",
-            Bytes(self.read_bytes),
-            Bytes(self.written_bytes),
-            self.io
+            "moved         {} read, {} written ({})\n\
+             drive         busy {:.0}% of the time, {} while busy",
+            Bytes(self.moved.read_bytes),
+            Bytes(self.moved.written_bytes),
+            self.io,
+            100.0 * self.moved.busy_seconds / self.seconds.max(1e-9),
+            Rate(
+                (self.moved.read_bytes + self.moved.written_bytes) as f64 / self.moved.busy_seconds.max(1e-9)
+            )
         )?;
-        if let (Some(rates), Some(floor), Some(share)) = (&self.drive, self.floor_seconds, self.share_of_drive) {
+        if let (Some(rates), Some(floor), Some(share)) =
+            (&self.drive, self.floor_seconds, self.share_of_drive)
+        {
             write!(
                 f,
-                "\ndrive         reads {}, writes {}, both at once {} + {}\n\
+                "\nmeasured      reads {}, writes {}, both at once {} + {}\n\
                  share         {:.0}% of the drive's own speed (which would take {floor:.2} s)",
                 Rate(rates.read_bytes_per_second),
                 Rate(rates.write_bytes_per_second),

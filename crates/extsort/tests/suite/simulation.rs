@@ -138,12 +138,8 @@ fn disk(dice: &mut Dice, seed: u64, trouble: Trouble, bytes: u64) -> SimDisk {
         Trouble::Faults => {
             use Operation::{Create, Inspect, Open, Read, Remove, Rename, Reserve, Sync, Write};
             let operation = dice.one_of(&[Create, Inspect, Open, Read, Remove, Rename, Reserve, Sync, Write]);
-            let role = dice.one_of(&[
-                None,
-                Some(FileRole::Input),
-                Some(FileRole::Scratch),
-                Some(FileRole::Output),
-            ]);
+            let role =
+                dice.one_of(&[None, Some(FileRole::Input), Some(FileRole::Scratch), Some(FileRole::Output)]);
             options.faults = vec![Fault { operation, role, place, errno: dice.one_of(&[5, 28]) }];
         }
         Trouble::Corruption => {
@@ -190,7 +186,8 @@ fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
     let bytes = records(dice, &layout);
     let inputs = dice.one_of(&[1, 1, 2, 5]);
     let mut options = options(dice, &layout, inputs);
-    options.budget_bytes = least_budget(&options, &bytes) * dice.one_of(&[100, 101, 130, 200, 400, 3_000]) / 100;
+    options.budget_bytes =
+        least_budget(&options, &bytes) * dice.one_of(&[100, 101, 130, 200, 400, 3_000]) / 100;
     let disk = disk(dice, seed, trouble, bytes.len() as u64);
     let parts = put(&disk, &options, &bytes);
     disk.put(&options.output, "old");

@@ -8,8 +8,7 @@ use xsort_records::{Format, GenerateSpec, Generator, Key, KeyField, Layout, Patt
 
 /// Data of a format and pattern.
 pub(crate) fn generated(format: Format, pattern: Pattern, records: u64) -> Vec<u8> {
-    let spec =
-        GenerateSpec { format, skewed: false, pattern, start: 0, seed: 7, total: records.max(1) };
+    let spec = GenerateSpec { format, skewed: false, pattern, start: 0, seed: 7, total: records.max(1) };
     let generator = Generator::new(spec).unwrap();
     let mut bytes = vec![0; records as usize * generator.record_bytes()];
     generator.fill(0, &mut bytes);
@@ -60,7 +59,8 @@ fn check(layout: &Layout, bytes: &[u8], budget_bytes: u64, threads: usize) -> Pl
         bytes.len(),
         report.plan
     );
-    let names: Vec<_> = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let names: Vec<_> =
+        fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names.len(), 2, "leftovers: {names:?}");
     report.plan
 }

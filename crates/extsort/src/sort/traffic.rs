@@ -1,0 +1,70 @@
+//! What the drives were given to do: bytes moved, and how long something was in flight.
+
+use serde::Serialize;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use xsort_disk::{Completion, Direction, Disk, Request};
+
+/// Counts every transfer of a sort, from its start to the moment its completion is looked at.
+#[derive(Debug, Default)]
+pub(crate) struct Traffic(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    read_bytes: u64,
+    written_bytes: u64,
+    in_flight: usize,
+    busy: Duration,
+    busy_since: Option<Instant>,
+}
+
+/// Bytes that a sort moved, and how busy that kept the drives.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Moved {
+    /// Bytes read from inputs and scratch.
+    pub read_bytes: u64,
+    /// Bytes written to scratch and output.
+    pub written_bytes: u64,
+    /// Seconds in which at least one transfer was in flight on any drive.
+    pub busy_seconds: f64,
+}
+
+impl Traffic {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts a transfer.
+    pub(crate) fn submit(&self, disk: &dyn Disk, request: Request) {
+        {
+            let mut state = self.lock();
+            state.in_flight += 1;
+            state.busy_since.get_or_insert_with(Instant::now);
+        }
+        disk.submit(request);
+    }
+
+    /// Takes note of the end of a transfer.
+    pub(crate) fn finish(&self, completion: &Completion) {
+        let mut state = self.lock();
+        match completion.direction {
+            Direction::Read => state.read_bytes += completion.bytes as u64,
+            Direction::Write => state.written_bytes += completion.bytes as u64,
+        }
+        state.in_flight -= 1;
+        if state.in_flight == 0
+            && let Some(since) = state.busy_since.take()
+        {
+            state.busy += since.elapsed();
+        }
+    }
+
+    pub(crate) fn moved(&self) -> Moved {
+        let state = self.lock();
+        Moved {
+            read_bytes: state.read_bytes,
+            written_bytes: state.written_bytes,
+            busy_seconds: state.busy.as_secs_f64(),
+        }
+    }
+}
