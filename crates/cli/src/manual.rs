@@ -58,7 +58,10 @@ fn page(command: &Command, name: &str) -> Vec<u8> {
         if let Some(rest) = command.get_after_long_help().or(command.get_after_help()) {
             verbatim(&mut text, "NOTES", &rest.to_string());
         }
-        man.render_version_section(&mut text)
+        if command.get_version().is_some() {
+            man.render_version_section(&mut text)?;
+        }
+        Ok(())
     };
     render().expect("writing to memory does not fail");
     text

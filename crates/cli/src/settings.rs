@@ -9,7 +9,7 @@ use crate::size::Amount;
 use std::io::IsTerminal;
 use std::thread;
 use xsort_disk::{DiskOptions, IoChoice, OsDisk};
-use xsort_records::{Format, KeyField, Layout};
+use xsort_records::{Format, KeyField, KeyKind, Layout};
 
 /// What a job may use.
 #[derive(Debug)]
@@ -75,15 +75,9 @@ pub(crate) fn layout(records: &Records) -> Result<Layout, Failure> {
     let Some(record_bytes) = records.record else {
         return Ok(records.format.unwrap_or(Format::Gensort).layout());
     };
-    let keys = if records.keys.is_empty() { vec![whole_record(record_bytes)?] } else { records.keys.clone() };
+    let whole = KeyField { offset: 0, length: record_bytes, kind: KeyKind::Bytes, descending: false };
+    let keys = if records.keys.is_empty() { vec![whole] } else { records.keys.clone() };
     Layout::new(record_bytes, keys).map_err(|error| Failure::Usage(error.to_string()))
-}
-
-/// The key of records that come without one: all their bytes.
-fn whole_record(record_bytes: usize) -> Result<KeyField, Failure> {
-    format!("0:{record_bytes}")
-        .parse()
-        .map_err(|_| Failure::Usage("--record: a record has at least one byte".into()))
 }
 
 /// Whole records in what was asked for, and what is lost to rounding, in bytes.

@@ -75,16 +75,14 @@ pub(crate) fn bytes(text: &str) -> Result<u64, SizeError> {
 
 /// Bytes in one of a unit.
 fn unit(name: &str) -> Option<u64> {
-    let (letter, base) = match name {
-        "" | "B" | "b" => return Some(1),
-        _ => match name[1..].to_ascii_uppercase().as_str() {
-            "" | "IB" => (name.chars().next()?, 1024u64),
-            "B" => (name.chars().next()?, 1000),
-            _ => return None,
-        },
-    };
-    let power = "KMGTP".find(letter.to_ascii_uppercase())?;
-    Some(base.pow(power as u32 + 1))
+    let name = name.to_ascii_uppercase();
+    let Some(letter) = name.chars().next().filter(|_| name != "B") else { return Some(1) };
+    let power = "KMGTP".find(letter)? as u32 + 1;
+    match &name[letter.len_utf8()..] {
+        "" | "IB" => Some(1024u64.pow(power)),
+        "B" => Some(1000u64.pow(power)),
+        _ => None,
+    }
 }
 
 /// Bytes, or bytes a second, for people: three digits and a decimal unit.

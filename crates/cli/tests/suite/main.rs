@@ -1,1 +1,11 @@
+//! The program as its users meet it: processes, files, exit statuses, signals.
 
+mod architecture;
+mod generate;
+mod help;
+mod limits;
+mod refusals;
+mod sandbox;
+mod signals;
+mod sort;
+mod verify;

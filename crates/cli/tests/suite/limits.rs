@@ -1,0 +1,138 @@
+//! Memory: the promise is the budget and 64 MiB, at any thread count and for any data; and limits set from outside are honoured.
+
+use crate::sandbox::{Sandbox, program};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+const MIB: u64 = 1 << 20;
+
+/// What the program may need besides the budget.
+const OVERHEAD_BYTES: u64 = 64 * MIB;
+
+/// Runs a command to its end and returns the largest resident set seen from outside, in bytes.
+fn peak_bytes(mut command: Command) -> u64 {
+    let mut child = command.stdout(Stdio::null()).spawn().unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak = 0;
+    loop {
+        let text = fs::read_to_string(&status).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("0 kB");
+        let kibibytes: u64 = line.trim().trim_end_matches(" kB").parse().unwrap();
+        peak = peak.max(kibibytes * 1024);
+        if let Some(status) = child.try_wait().unwrap() {
+            assert!(status.success(), "{command:?}: {status}");
+            return peak;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn xsort(sandbox: &Sandbox, line: &str) -> Command {
+    let mut command = Command::new(program());
+    command.args(line.split_whitespace()).current_dir(sandbox.path());
+    command
+}
+
+#[test]
+fn a_sort_stays_within_its_budget() {
+    let sandbox = Sandbox::new();
+    for pattern in ["uniform", "equal", "reversed", "heavy"] {
+        sandbox.ok(&format!("gen -q --pattern {pattern} 150MB in"));
+        for (budget, threads) in [(8, 2), (32, 1), (32, 16)] {
+            let line = format!("sort -q -m {budget}M -j {threads} in -o out");
+            let peak = peak_bytes(xsort(&sandbox, &line));
+            assert!(peak > 2 * MIB, "the measurement works");
+            assert!(peak <= budget * MIB + OVERHEAD_BYTES, "{pattern} {line}: {} MiB", peak / MIB);
+        }
+        sandbox.ok("verify -q out --against in");
+    }
+}
+
+#[test]
+fn generating_and_verifying_stay_within_their_budgets() {
+    let sandbox = Sandbox::new();
+    for (budget, threads) in [("4K", 8), ("1M", 64), ("4G", 64)] {
+        let line = format!("gen -q -m {budget} -j {threads} 20MB file");
+        let peak = peak_bytes(xsort(&sandbox, &line));
+        let room = if budget == "4G" { 80 * MIB } else { MIB };
+        assert!(peak <= room + OVERHEAD_BYTES, "{line}: {} MiB", peak / MIB);
+    }
+    sandbox.ok("gen -q --pattern sorted 100MB file");
+    for (budget, threads) in [(1, 8), (16, 64)] {
+        let line = format!("verify -q -m {budget}M -j {threads} file");
+        let peak = peak_bytes(xsort(&sandbox, &line));
+        assert!(peak <= budget * MIB + OVERHEAD_BYTES, "{line}: {} MiB", peak / MIB);
+    }
+}
+
+/// A control group with a memory limit; gone at the end.
+struct Group {
+    directory: PathBuf,
+}
+
+impl Group {
+    /// `None` where groups can't be made.
+    fn new(bytes: u64) -> Option<Group> {
+        let name = format!("xsort-test-{}", std::process::id());
+        let root = Path::new("/sys/fs/cgroup");
+        let (directory, limit, swap) = if root.join("cgroup.controllers").exists() {
+            (root.join(name), "memory.max", "memory.swap.max")
+        } else {
+            (root.join("memory").join(name), "memory.limit_in_bytes", "memory.memsw.limit_in_bytes")
+        };
+        fs::create_dir(&directory).ok()?;
+        let group = Group { directory };
+        fs::write(group.directory.join(limit), bytes.to_string()).ok()?;
+        let swap_bytes = if swap.contains("memsw") { bytes } else { 0 };
+        let _ = fs::write(group.directory.join(swap), swap_bytes.to_string());
+        Some(group)
+    }
+
+    /// Runs the program inside.
+    fn run(&self, sandbox: &Sandbox, line: &str) -> std::process::Output {
+        let procs = self.directory.join("cgroup.procs");
+        let script = format!("echo $$ > {}; exec {} {line}", procs.display(), program().display());
+        Command::new("sh").args(["-c", &script]).current_dir(sandbox.path()).output().unwrap()
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.directory);
+    }
+}
+
+#[test]
+fn a_control_groups_limit_is_survived() {
+    let Some(group) = Group::new(128 * MIB) else {
+        eprintln!("skipped: control groups can't be made here");
+        return;
+    };
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q 300MB in");
+    for (memory, is_capped) in [("-m 64M", false), ("-m 1G", true), ("", false), ("-m 100%", false)] {
+        for command in ["sort in -o out", "gen 300MB made", "verify out"] {
+            let line = format!("{command} {memory}");
+            let output = group.run(&sandbox, &line);
+            let stderr = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(0), "{line}: {:?} {stderr}", output.status);
+            assert_eq!(stderr.contains("note: -m asks for 1.00 GiB"), is_capped, "{line}: {stderr}");
+        }
+        sandbox.ok("verify -q out --against in");
+    }
+}
+
+#[test]
+fn a_limit_on_the_address_space_is_survived() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q 100MB in");
+    let script = format!("ulimit -v 600000; exec {} sort -m 1G in -o out", program().display());
+    let output = Command::new("sh").args(["-c", &script]).current_dir(sandbox.path()).output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert!(stderr.contains("ulimit -v"), "{stderr}");
+    sandbox.ok("verify -q out --against in");
+}

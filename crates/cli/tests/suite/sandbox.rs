@@ -1,0 +1,97 @@
+//! A directory of its own for each test, on a drive (not in memory), and the program run in it.
+
+use assert_cmd::Command;
+use sha2::{Digest, Sha256};
+use std::fs;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+pub(crate) struct Sandbox {
+    directory: TempDir,
+}
+
+/// How a run ended.
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Sandbox {
+    pub(crate) fn new() -> Sandbox {
+        Sandbox { directory: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap() }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Runs `xsort` with the words of `line`.
+    pub(crate) fn run(&self, line: &str) -> Ended {
+        let output = Command::new(program())
+            .args(line.split_whitespace())
+            .current_dir(self.path())
+            .env_remove("NO_COLOR")
+            .output()
+            .unwrap();
+        Ended {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// Runs it, expects success and silence on standard error, and returns standard output.
+    pub(crate) fn ok(&self, line: &str) -> String {
+        let ended = self.run(line);
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "xsort {line}\n{}", ended.stdout);
+        ended.stdout
+    }
+
+    /// Runs it, expects this status and one line of error, and returns the line.
+    pub(crate) fn fails(&self, line: &str, code: i32) -> String {
+        let ended = self.run(line);
+        assert_eq!(ended.code, Some(code), "xsort {line}\n{}{}", ended.stdout, ended.stderr);
+        let text = ended.stderr.trim_end_matches('\n');
+        assert!(text.starts_with("xsort: error: ") && !text.contains('\n'), "one line: {:?}", ended.stderr);
+        assert_eq!(ended.stdout, "", "nothing but the error");
+        text.to_owned()
+    }
+
+    /// Runs it with --json and returns the one object on standard output.
+    pub(crate) fn json(&self, line: &str) -> serde_json::Value {
+        let ended = self.run(&format!("{line} --json"));
+        serde_json::from_str(&ended.stdout)
+            .unwrap_or_else(|_| panic!("{line}: {}{}", ended.stdout, ended.stderr))
+    }
+
+    pub(crate) fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path().join(name)).unwrap()
+    }
+
+    pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        fs::write(self.path().join(name), bytes).unwrap();
+    }
+
+    /// SHA-256 of a file in hexadecimal.
+    pub(crate) fn sha256(&self, name: &str) -> String {
+        Sha256::digest(self.read(name)).iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// All names, hidden ones too, sorted.
+    pub(crate) fn names(&self) -> Vec<String> {
+        names(self.path())
+    }
+}
+
+pub(crate) fn program() -> PathBuf {
+    assert_cmd::cargo::cargo_bin("xsort")
+}
+
+/// The names in a directory, hidden ones too, sorted.
+pub(crate) fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
+    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}

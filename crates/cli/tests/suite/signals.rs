@@ -1,0 +1,100 @@
+//! Signals in the middle of a job: the old output stays, nothing else does, and the status says which signal it was.
+
+use crate::sandbox::{Sandbox, program};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Bytes that a job must have written before it counts as being in the middle.
+const MIDDLE_BYTES: u64 = 8 << 20;
+
+/// Starts a job, waits until it is in the middle, sends the signal, and returns how it ended and what it said.
+fn interrupt(sandbox: &Sandbox, line: &str, signal: Signal) -> (ExitStatus, String) {
+    let mut child = Command::new(program())
+        .args(line.split_whitespace())
+        .current_dir(sandbox.path())
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_for_the_middle(&mut child);
+    kill_process(Pid::from_child(&child), signal).unwrap();
+    let output = child.wait_with_output().unwrap();
+    (output.status, String::from_utf8(output.stderr).unwrap())
+}
+
+fn wait_for_the_middle(child: &mut Child) {
+    let begin = Instant::now();
+    loop {
+        let io = fs::read_to_string(format!("/proc/{}/io", child.id())).unwrap_or_default();
+        let written = io.lines().find_map(|line| line.strip_prefix("write_bytes: "));
+        if written.and_then(|bytes| bytes.parse::<u64>().ok()).is_some_and(|bytes| bytes >= MIDDLE_BYTES) {
+            return;
+        }
+        assert!(child.try_wait().unwrap().is_none(), "the job was over before its middle");
+        assert!(begin.elapsed() < Duration::from_secs(60), "the job does not get on: {io}");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Whether the tests run with this signal ignored, which children inherit and xsort respects.
+fn is_ignored(signal: Signal) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    u64::from_str_radix(mask.trim(), 16).unwrap() & (1 << (signal.as_raw() - 1)) != 0
+}
+
+#[test]
+fn a_sort_that_is_told_to_stop_cleans_up() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q 200MB in");
+    sandbox.write("out", "old");
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP].into_iter().filter(|signal| !is_ignored(*signal)) {
+        let (status, stderr) = interrupt(&sandbox, "sort -m 8M in -o out", signal);
+        assert_eq!(status.code(), Some(128 + signal.as_raw()), "{signal:?}: {stderr}");
+        let last = stderr.lines().last().unwrap();
+        assert!(last.starts_with("xsort: error: stopped on request"), "{signal:?}: {stderr}");
+        assert_eq!(sandbox.names(), ["in", "out"], "{signal:?}");
+        assert_eq!(sandbox.read("out"), b"old", "{signal:?}");
+    }
+}
+
+#[test]
+fn a_sort_that_is_killed_leaves_nothing() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q 200MB in");
+    sandbox.write("out", "old");
+    let (status, _) = interrupt(&sandbox, "sort -m 8M in -o out", Signal::KILL);
+    assert_eq!(status.signal(), Some(9));
+    assert_eq!(sandbox.names(), ["in", "out"]);
+    assert_eq!(sandbox.read("out"), b"old");
+}
+
+#[test]
+fn a_generation_that_is_stopped_or_killed_leaves_the_old_file() {
+    let sandbox = Sandbox::new();
+    sandbox.write("file", "old");
+    for signal in [Signal::TERM, Signal::KILL] {
+        let (status, _) = interrupt(&sandbox, "gen -m 64K -j 1 1GB file", signal);
+        let expected = if signal == Signal::KILL { (None, Some(9)) } else { (Some(143), None) };
+        assert_eq!((status.code(), status.signal()), expected);
+        assert_eq!(sandbox.names(), ["file"]);
+        assert_eq!(sandbox.read("file"), b"old");
+    }
+}
+
+#[test]
+fn an_ignored_signal_stays_ignored() {
+    let sandbox = Sandbox::new();
+    // As nohup does it. The job sends the signal to itself's parent shell's child by name of its own process: `$$` survives exec.
+    let line = format!(
+        "trap '' HUP; (sleep 0.05; kill -HUP $$) & exec {} gen -q -m 64K 100MB file",
+        program().display()
+    );
+    let status = Command::new("sh").args(["-c", &line]).current_dir(sandbox.path()).status().unwrap();
+    assert_eq!(status.code(), Some(0));
+    assert_eq!(sandbox.read("file").len(), 100_000_000);
+}

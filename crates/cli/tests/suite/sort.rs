@@ -1,0 +1,194 @@
+//! `xsort sort` from end to end: every format and pattern, budgets that need no scratch, one pass or several.
+
+use crate::sandbox::Sandbox;
+use xsort_records::{Format, Key, Layout, Pattern};
+
+/// The records of a file, sorted by the standard library's stable sort.
+fn oracle(bytes: &[u8], layout: &Layout) -> Vec<u8> {
+    let mut records: Vec<&[u8]> = bytes.chunks(layout.record_bytes()).collect();
+    let rule = layout.rule();
+    records.sort_by(|a, b| rule.compare(a, b));
+    records.concat()
+}
+
+fn check(sandbox: &Sandbox, line: &str, inputs: &[&str], output: &str, layout: &Layout) {
+    let input: Vec<u8> = inputs.iter().flat_map(|name| sandbox.read(name)).collect();
+    let expected = oracle(&input, layout);
+    let before = sandbox.names();
+    let ended = sandbox.run(line);
+    assert_eq!(ended.code, Some(0), "xsort {line}\n{}{}", ended.stdout, ended.stderr);
+    assert!(sandbox.read(output) == expected, "xsort {line}");
+    let mut names = before;
+    names.push(output.to_owned());
+    names.sort();
+    names.dedup();
+    assert_eq!(sandbox.names(), names, "xsort {line}");
+}
+
+#[test]
+fn every_format_and_pattern() {
+    let sandbox = Sandbox::new();
+    for format in Format::all() {
+        let records = 4_000_000 / format.record_bytes();
+        for pattern in Pattern::all() {
+            sandbox.ok(&format!("gen -q -f {format} --pattern {pattern} {records}r in"));
+            for budget in ["1200K", "64M"] {
+                let line = format!("sort -q -f {format} -m {budget} in -o out");
+                check(&sandbox, &line, &["in"], "out", &format.layout());
+            }
+        }
+    }
+}
+
+#[test]
+fn skewed_keys() {
+    let sandbox = Sandbox::new();
+    for format in [Format::Gensort, Format::GensortAscii] {
+        sandbox.ok(&format!("gen -q -f {format} --skewed 50000r in"));
+        check(&sandbox, &format!("sort -f {format} -m 1M in -o out"), &["in"], "out", &format.layout());
+    }
+}
+
+#[test]
+fn budgets_from_tiny_to_ample_and_any_threads() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q 16MB in");
+    let layout = Format::Gensort.layout();
+    for budget in ["300K", "512K", "1M", "3M", "10M", "17M", "100M"] {
+        for threads in [1, 2, 5] {
+            let line = format!("sort -m {budget} -j {threads} in -o out");
+            check(&sandbox, &line, &["in"], "out", &layout);
+        }
+    }
+}
+
+#[test]
+fn threads_and_io_uring_move_the_same_bytes() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q --pattern few 5MB in");
+    check(&sandbox, "sort -m 1M --io sync in -o out", &["in"], "out", &Format::Gensort.layout());
+    let ended = sandbox.run("sort -m 1M --io uring in -o uring");
+    if ended.code == Some(2) {
+        return; // io_uring is forbidden here, and it said so.
+    }
+    assert!(sandbox.read("out") == sandbox.read("uring"));
+}
+
+#[test]
+fn several_inputs_are_sorted_as_one() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q --pattern few 12345r a");
+    sandbox.ok("gen -q 0r b");
+    sandbox.ok("gen -q --pattern few --start 12345 777r c");
+    let layout = Format::Gensort.layout();
+    for budget in ["512K", "64M"] {
+        let line = format!("sort --stable -m {budget} c a b a -o out");
+        check(&sandbox, &line, &["c", "a", "b", "a"], "out", &layout);
+    }
+}
+
+#[test]
+fn keys_by_hand() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q -f kv128 3MB in");
+    for (record, keys) in [
+        (128, vec!["0:16:u128le:desc"]),
+        (128, vec!["5:1", "9:4:i32be", "0:8:u64le:desc"]),
+        (64, vec!["3:1:i8:desc", "60:4"]),
+        (128, vec!["100:8:f64le"]),
+    ] {
+        let fields = keys.iter().map(|key| key.parse().unwrap()).collect();
+        let layout = Layout::new(record, fields).unwrap();
+        let flags: String = keys.iter().map(|key| format!(" --key {key}")).collect();
+        check(&sandbox, &format!("sort -m 1M --record {record}{flags} in -o out"), &["in"], "out", &layout);
+    }
+    let whole = Layout::new(32, vec!["0:32".parse().unwrap()]).unwrap();
+    check(&sandbox, "sort -m 1M --record 32 in -o out", &["in"], "out", &whole);
+}
+
+#[test]
+fn the_output_may_be_the_input() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q 5MB file");
+    for budget in ["1M", "64M"] {
+        sandbox.ok("gen -q 5MB file");
+        check(
+            &sandbox,
+            &format!("sort -m {budget} file -o file"),
+            &["file"],
+            "file",
+            &Format::Gensort.layout(),
+        );
+    }
+}
+
+#[test]
+fn empty_and_single_records() {
+    let sandbox = Sandbox::new();
+    for records in [0, 1, 2] {
+        sandbox.ok(&format!("gen -q {records}r in"));
+        check(&sandbox, "sort -m 1M in -o out", &["in"], "out", &Format::Gensort.layout());
+    }
+}
+
+#[test]
+fn scratch_in_several_directories() {
+    let sandbox = Sandbox::new();
+    let (one, two) = (Sandbox::new(), Sandbox::new());
+    sandbox.ok("gen -q 10MB in");
+    let line = format!("sort -m 1M -T {} -T {} in -o out", one.path().display(), two.path().display());
+    check(&sandbox, &line, &["in"], "out", &Format::Gensort.layout());
+    assert_eq!((one.names().len(), two.names().len()), (0, 0));
+}
+
+#[test]
+fn removing_the_input() {
+    let sandbox = Sandbox::new();
+    for budget in ["1M", "64M"] {
+        sandbox.ok("gen -q 5MB in");
+        let expected = oracle(&sandbox.read("in"), &Format::Gensort.layout());
+        let ended = sandbox.run(&format!("sort -m {budget} --remove-input in -o out"));
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        assert!(sandbox.read("out") == expected);
+        assert_eq!(sandbox.names(), ["out"]);
+    }
+    sandbox.ok("gen -q 5MB file");
+    let expected = oracle(&sandbox.read("file"), &Format::Gensort.layout());
+    assert_eq!(sandbox.run("sort -m 1M --remove-input file -o file").code, Some(0));
+    assert!(sandbox.read("file") == expected, "the output is an input");
+}
+
+#[test]
+fn a_dry_run_does_nothing_and_tells_all() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q 5MB in");
+    let text = sandbox.ok("sort --dry-run -m 1M in -o out");
+    for word in ["runs", "passes", "memory", "scratch", "read", "written", "time"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    assert!(sandbox.json("sort --dry-run -m 1M in -o out").is_object());
+    assert_eq!(sandbox.names(), ["in"]);
+}
+
+#[test]
+fn reports_for_people_and_for_programs() {
+    let sandbox = Sandbox::new();
+    let made = sandbox.json("gen 5MB in");
+    let report = sandbox.json("sort -m 1M in -o out --probe");
+    assert_eq!(report["records"], 50_000);
+    assert_eq!(report["checksum"], made["checksum"]);
+    assert!(report["share_of_drive"].is_number() && report["runs"].is_array(), "{report}");
+    assert!(sandbox.run("sort -m 1M in -o out").stdout.contains("/s"));
+    assert_eq!(sandbox.ok("sort -q -m 1M in -o out"), "");
+    let verdict = sandbox.json("verify out --against in");
+    assert_eq!((&verdict["ok"], &verdict["checksum"]), (&true.into(), &made["checksum"]));
+}
+
+#[test]
+fn progress_is_shown_if_asked_for() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q 50MB in");
+    assert_eq!(sandbox.ok("sort -q -m 4M in -o out"), "", "no terminal, no progress");
+    let ended = sandbox.run("gen --progress always -m 4K 30MB slow");
+    assert!(ended.code == Some(0) && ended.stderr.lines().all(|line| line.starts_with("xsort: generate: ")));
+}
