@@ -1,1 +1,61 @@
-fn main() {}
+//! Order without moving records: `common_prefix` and `sort`, beside the standard library's sorts of indexes and of records.
+//!
+//! `cargo bench -p xsort-kernels --bench order`; `cargo test --benches` runs each once on few records. Every case checks its order.
+
+mod cases;
+
+use cases::{CASES, Case, Plain, key_of, records};
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use std::hint::black_box;
+use xsort_kernels::{common_prefix, sort};
+
+fn check(case: &Case, records: &[u8], order: &[u64]) {
+    let key = |index: u64| key_of(&records[index as usize * case.record_bytes..]);
+    assert!(
+        order.windows(2).all(|pair| (key(pair[0]), pair[0]) < (key(pair[1]), pair[1])),
+        "not in order or not stable"
+    );
+    let sum: u64 = order.iter().sum();
+    assert_eq!(sum, (0..order.len() as u64).sum::<u64>(), "not a permutation");
+}
+
+fn orders(criterion: &mut Criterion) {
+    for case in CASES {
+        let records = records(&case);
+        let count = records.len() / case.record_bytes;
+        let (mut order, mut spare) = (vec![0; count], vec![0; count]);
+        let mut group = criterion.benchmark_group(format!("order/{}", case.name));
+        group.throughput(Throughput::Elements(count as u64)).sample_size(10);
+        group.bench_function("common_prefix", |bencher| {
+            bencher.iter(|| common_prefix(Plain, black_box(&records), case.record_bytes));
+        });
+        group.bench_function(BenchmarkId::from_parameter("sort"), |bencher| {
+            bencher.iter(|| sort(Plain, black_box(&records), case.record_bytes, &mut order, &mut spare));
+        });
+        check(&case, &records, &order);
+        if !case.beside_std {
+            continue;
+        }
+        group.bench_function("std sort_by_key of indexes", |bencher| {
+            bencher.iter(|| {
+                order.iter_mut().enumerate().for_each(|(index, element)| *element = index as u64);
+                order.sort_by_key(|&index| key_of(&records[index as usize * case.record_bytes..]));
+            });
+        });
+        check(&case, &records, &order);
+        group.bench_function("std sort_unstable of (prefix, index)", |bencher| {
+            let mut pairs: Vec<(u64, u64)> = Vec::with_capacity(count);
+            bencher.iter(|| {
+                pairs.clear();
+                pairs.extend(records.chunks_exact(case.record_bytes).zip(0..).map(|(record, index)| {
+                    (u64::from_be_bytes(record[..8].try_into().expect("eight bytes")), index)
+                }));
+                pairs.sort_unstable();
+                black_box(pairs.len())
+            });
+        });
+    }
+}
+
+criterion_group!(benches, orders);
+criterion_main!(benches);

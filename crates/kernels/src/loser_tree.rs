@@ -56,11 +56,6 @@ impl Entrant {
     }
 
     #[inline(always)]
-    pub(crate) fn is_dry(self) -> bool {
-        self.low & DRY != 0
-    }
-
-    #[inline(always)]
     pub(crate) fn run(self) -> usize {
         (self.low & (DRY - 1)) as usize
     }

@@ -81,10 +81,10 @@ impl Pattern {
                 Pattern::MostlyEqual if random.below(100) > 0 => {}
                 Pattern::FewDistinct => distinct(random.next() % 7, record),
                 Pattern::SortedTies | Pattern::ReversedTies => {
-                    distinct(random.below(count / 5 + 1) as u64, record)
+                    distinct(random.below(count / 5 + 1) as u64, record);
                 }
                 Pattern::Zipf => {
-                    distinct((count as f64).powf(random.below(1000) as f64 / 1000.0) as u64, record)
+                    distinct((count as f64).powf(random.below(1000) as f64 / 1000.0) as u64, record);
                 }
                 Pattern::SharedPrefix => record[record_bytes - 1] = random.next() as u8,
                 Pattern::Clusters => {

@@ -6,7 +6,7 @@ use xsort_kernels::gather;
 #[test]
 fn copies_the_named_records_in_order() {
     for record_bytes in (1..=140).chain([255, 256, 257, 4096]) {
-        if cfg!(miri) && record_bytes % 13 > 1 {
+        if cfg!(miri) && ![1, 7, 64, 100].contains(&record_bytes) {
             continue;
         }
         let mut random = Random(record_bytes as u64);
