@@ -97,6 +97,28 @@ fn contradictions_are_errors() {
     assert!(Part::from_summary(&[0; 280], &layout).is_ok_and(|part| part == Part::new(&layout)));
 }
 
+/// Two records have one pair of neighbours: each number at the edge of what that allows, and one past it.
+#[test]
+fn edges_of_contradictions() {
+    let layout = Layout::new(1, vec!["0:1".parse().unwrap()]).unwrap();
+    let good = part(&layout, b"ba").to_summary();
+    let with = |changes: &[(usize, u8)]| {
+        let mut summary = good.clone();
+        changes.iter().for_each(|&(at, byte)| summary[at] = byte);
+        Part::from_summary(&summary, &layout)
+    };
+    let (first_unordered, unordered, duplicates, first_record) = (8, 24, 56, 80);
+    assert_eq!(with(&[(first_unordered, 1), (unordered, 1)]), Ok(part(&layout, b"ba")));
+    assert!(with(&[(first_unordered, 2)]).is_err());
+    assert!(with(&[(duplicates, 1)]).is_err());
+    assert!(
+        with(&[(first_unordered, 0), (unordered, 0), (duplicates, 1)]).is_err(),
+        "b before a is in order"
+    );
+    assert!(with(&[(first_unordered, 0), (unordered, 0), (first_record, b'a')]).is_ok());
+    assert!(with(&[(first_unordered, 0), (unordered, 0), (duplicates, 2), (first_record, b'a')]).is_err());
+}
+
 proptest! {
     #[test]
     fn there_and_back(keys in prop::collection::vec(0u8..4, 0..40)) {
