@@ -19,7 +19,7 @@ fn walk(bytes: usize, seed: u64) -> Vec<u8> {
     let mut level = 0u8;
     let step = |_| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        level = level.wrapping_add((state >> 60 > 11) as u8);
+        level = level.wrapping_add(u8::from(state >> 60 > 11));
         level
     };
     (0..bytes).map(step).collect()
