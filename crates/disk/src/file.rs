@@ -140,3 +140,30 @@ impl FileTable {
         self.files.write().unwrap_or_else(PoisonError::into_inner).get_mut(id.0 as usize)?.take()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_made_buffered_has_lost_the_flag_and_says_so_once() {
+        // Cargo's own directory is on a real file system, where /tmp may be in memory.
+        let file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let notices = Arc::new(Notices::default());
+        let file = OpenFile::new(file.into(), Path::new("file"), &notices);
+        let has_flag = || fcntl_getfl(&file).unwrap().contains(OFlags::DIRECT);
+        assert_eq!(file.is_direct(), has_flag());
+        if !file.is_direct() {
+            assert_eq!(notices.take().len(), 1);
+            eprintln!("SKIPPED: no direct I/O here");
+            return;
+        }
+        file.make_buffered();
+        file.make_buffered();
+        assert!(!file.is_direct() && !has_flag());
+        let lines = notices.take();
+        assert!(lines.len() == 1 && lines[0].contains("refused a direct transfer"), "{lines:?}");
+        // One byte at an odd place: a direct file would refuse it.
+        assert_eq!(rustix::io::pwrite(&file, b"x", 1), Ok(1));
+    }
+}

@@ -1,6 +1,17 @@
 //! Bytes to and from devices: memory that is leased by value, and direct I/O that takes the lease along.
 //!
-//! Knows nothing of keys or order, and imports none of the other rooms.
+//! ```text
+//!  Lease::map ── Shelf ── take ──> Lease ──┐
+//!                  ^                       │ Request { direction, file, offset, bytes, lease, reply }
+//!                  │ drop                  v
+//!                Lease <── Completion ── Disk::submit: OsDisk (io_uring lanes, or threads) or SimDisk
+//! ```
+//!
+//! Memory is `region`, `lease`, `shelf`; the face of a disk is `store` and `request`. The operating system's disk is `os`, with `file` (O_DIRECT),
+//! `output` (how a file appears), `drive` (what holds it), and two engines, `uring` (with `ring`) and `threads`, that share one
+//! idea of a transfer: `transfer` and the state machine in `progress`, which the simulated disk, `sim`, uses as well.
+//!
+//! Knows nothing of keys or order, and imports none of the other rooms. Measures no drive and plans nothing.
 
 mod drive;
 mod error;

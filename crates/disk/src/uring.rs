@@ -38,6 +38,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 /// The completion of the eventfd's read. Slots have small numbers.
 const BELL: u64 = u64::MAX;
@@ -257,7 +258,7 @@ impl Driver {
     }
 
     /// Queues a timeout after which the slot's transfer is asked for again.
-    fn ask_later(&mut self, slot: usize, pause: std::time::Duration) {
+    fn ask_later(&mut self, slot: usize, pause: Duration) {
         self.slots[slot].pause = Timespec::from(pause);
         let operation = opcode::Timeout::new(&self.slots[slot].pause).build();
         self.push(operation.user_data(slot as u64 | PAUSE));
@@ -282,9 +283,11 @@ impl Driver {
     fn wait(&mut self) {
         match self.ring.submit_and_wait(1) {
             Ok(_) => {}
-            // A signal, or the kernel is short of memory for requests: what was not taken stays queued.
-            Err(error)
-                if matches!(Errno::from_io_error(&error), Some(Errno::INTR | Errno::AGAIN | Errno::BUSY)) => {
+            // A signal, or completions to be taken first: what was not submitted stays queued.
+            Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::INTR | Errno::BUSY)) => {}
+            // The kernel is short of memory for requests; give it a moment instead of asking a million times.
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::AGAIN) => {
+                thread::sleep(Duration::from_millis(1));
             }
             Err(error) => panic!("io_uring_enter on our own ring: {error}"),
         }
