@@ -67,7 +67,7 @@ fn sort_by<K: Key>(
 ) -> Result<SortReport, Error> {
     let (begun, cpu_before) = (Instant::now(), cpu_seconds());
     let prepared = prepare(options, disk, observer)?;
-    let Prepared { plan, inputs, mut input_files, scratch_directories } = prepared;
+    let Prepared { plan, inputs, input_files, scratch_directories } = prepared;
     let output_file = disk.create_output(&options.output)?;
     let mut output_guard = prepare::OpenFiles::one(disk, output_file);
     let drive = if options.probe {
@@ -110,11 +110,7 @@ fn sort_by<K: Key>(
     }
     let form_seconds = sort_begun.elapsed().as_secs_f64();
     if options.remove_input {
-        for (input, path) in inputs.iter().zip(&options.inputs) {
-            disk.close(input.file);
-            input_files.release(input.file);
-            disk.remove(path)?;
-        }
+        remove_inputs(options, disk, observer, input_files);
         disk.reserve(output_file, align_up(plan.bytes))?;
     }
 
@@ -194,6 +190,25 @@ fn sort_by<K: Key>(
         plan: plan.clone(),
         runs: reports,
     })
+}
+
+/// Frees the inputs' space. One that can't be removed is no reason to throw the work away: whether the space is enough shows when it is
+/// reserved for the output.
+fn remove_inputs(
+    options: &SortOptions,
+    disk: &dyn Disk,
+    observer: &dyn Observer,
+    input_files: prepare::OpenFiles<'_>,
+) {
+    drop(input_files);
+    for (number, path) in options.inputs.iter().enumerate() {
+        if options.inputs[..number].contains(path) {
+            continue;
+        }
+        if let Err(error) = disk.remove(path) {
+            observer.notice(&format!("the input stays: {error}"));
+        }
+    }
 }
 
 /// One pass on the way: merges as many neighbouring runs as brings their number closest to the fan-in.
