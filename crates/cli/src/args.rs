@@ -258,9 +258,9 @@ pub(crate) struct Resources {
     #[arg(short, long, value_name = "MEMORY")]
     pub(crate) memory: Option<Memory>,
 
-    /// Threads [default: the processors that this process may use]
-    #[arg(short = 'j', long, value_name = "N")]
-    pub(crate) threads: Option<usize>,
+    /// Threads; 0: as many as processors that this process may use
+    #[arg(short = 'j', long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
+    pub(crate) threads: u16,
 
     /// How to talk to the drive; auto takes io_uring where it is allowed
     #[arg(long, value_name = "HOW", default_value = "auto", value_parser = engines())]

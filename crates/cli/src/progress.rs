@@ -112,12 +112,16 @@ fn spawn(period: Duration, mut paint: impl FnMut() + Send + 'static) -> (Sender<
 }
 
 fn bar() -> ProgressBar {
+    ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr()).with_style(style(0))
+}
+
+/// What a phase of so many bytes looks like; one of none has nothing to measure.
+fn style(bytes: u64) -> ProgressStyle {
     let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let shape = if colour { "{wide_bar:.cyan/dim}" } else { "{wide_bar}" };
-    let template =
-        format!("{{msg:>10}} {shape} {{bytes}} of {{total_bytes}}  {{bytes_per_sec}}  {{eta}} left");
-    let style = ProgressStyle::with_template(&template).expect("the template is constant");
-    ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr()).with_style(style)
+    let bar = if colour { "{wide_bar:.cyan/dim}" } else { "{wide_bar}" };
+    let figures = "{decimal_bytes} of {decimal_total_bytes}  {decimal_bytes_per_sec}  {eta} left";
+    let template = if bytes == 0 { "{msg:>10}".into() } else { format!("{{msg:>10}} {bar} {figures}") };
+    ProgressStyle::with_template(&template).expect("the template is constant")
 }
 
 fn paint_bar(board: Arc<Board>, bar: ProgressBar) -> impl FnMut() + Send {
@@ -129,9 +133,10 @@ fn paint_bar(board: Arc<Board>, bar: ProgressBar) -> impl FnMut() + Send {
         }
         if shown != Some(began) {
             shown = Some(began);
-            bar.reset();
-            bar.set_length(bytes);
+            bar.set_style(style(bytes));
             bar.set_message(name);
+            bar.set_length(bytes);
+            bar.reset();
         }
         bar.set_position(board.done.load(Ordering::Relaxed));
     }

@@ -26,8 +26,8 @@ impl Allowance {
     pub(crate) fn decide(resources: &Resources) -> Allowance {
         let budget = Machine::look().budget(resources.memory);
         let threads = match resources.threads {
-            None | Some(0) => thread::available_parallelism().map_or(1, usize::from),
-            Some(threads) => threads,
+            0 => thread::available_parallelism().map_or(1, usize::from),
+            threads => usize::from(threads),
         };
         Allowance { budget_bytes: budget.bytes, threads, io: resources.io, notice: budget.notice }
     }

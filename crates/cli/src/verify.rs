@@ -32,6 +32,7 @@ struct Verdict<'a> {
     first_unordered_record: Option<u64>,
     expected: Option<Comparison>,
     against: Option<Comparison>,
+    /// Bytes read, of all files.
     bytes: u64,
     seconds: f64,
     bytes_per_second: f64,
@@ -61,6 +62,7 @@ pub(crate) fn run(args: &VerifyArgs, stop: &Stop) -> Result<(), Failure> {
         (part.expect("order was asked for"), bytes, against)
     };
     let seconds = begin.elapsed().as_secs_f64();
+    let bytes = bytes + against.as_ref().map_or(0, |report| report.bytes);
     if let Some(path) = &args.summary {
         write_summary(path, &part)?;
     }
