@@ -53,10 +53,10 @@ fn gensort_byte_for_byte() {
 fn same_arguments_same_bytes() {
     let sandbox = Sandbox::new();
     for arguments in [
-        "-f gensort --pattern zipf 30000r",
-        "-f gensort-ascii --seed 9 --start 340282366920938463463374607431768181455 30000r",
-        "-f kv128 --pattern sorted 30000r",
-        "-f block4k --pattern few 700r",
+        "-f gensort --pattern zipf 8000r",
+        "-f gensort-ascii --seed 9 --start 340282366920938463463374607431768203455 8000r",
+        "-f kv128 --pattern sorted 8000r",
+        "-f block4k --pattern few 200r",
     ] {
         sandbox.ok(&format!("gen {arguments} one"));
         for resources in ["-m 4KiB -j 1", "-m 4K -j 64", "-m 100kB -j 3", "-m 1% -j 2 --io sync", "--no-sync"]
