@@ -75,10 +75,11 @@ const DEPTH: usize = 16;
 const DEPTH_MAX: usize = 16384;
 
 /// More lanes than this bring nothing: a GB costs 0.005-0.02 CPU seconds at 1 MiB, so that the 56 GB/s of eight fast drives keep
-/// one lane busy, and two to four at 64 KiB.
+/// one lane busy at 1 MiB, and three to eight at 64 KiB.
 const LANES_MAX: usize = 8;
 
-/// Two lanes write a tenth to a fifth more GB/s than one, four no more than two (2 cores, one virtual drive, Linux 6.18, November 2026).
+/// Two lanes write a tenth to a fifth more GB/s at 1 MiB than one, four no more than two; at 64 KiB the second costs half as much CPU again (2 cores,
+/// one virtual drive, Linux 6.18, November 2026; docs/experiments/2026-11-21-io-engine.md).
 const LANES_MIN: usize = 2;
 
 impl DiskOptions {
