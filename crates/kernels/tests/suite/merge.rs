@@ -111,8 +111,7 @@ pub(crate) fn number(records: &mut [u8], record_bytes: usize) {
 #[test]
 fn merges_runs_of_every_kind() {
     let mut random = Random(1);
-    let counts: &[usize] =
-        if cfg!(miri) { &[0, 1, 2, 3, 5] } else { &[0, 1, 2, 3, 4, 5, 7, 8, 9, 16, 33, 100] };
+    let counts: &[usize] = if cfg!(miri) { &[1, 2, 5] } else { &[0, 1, 2, 3, 4, 5, 7, 8, 9, 16, 33, 100] };
     let keys = [
         (9, Fields::plain(0, 5)),
         (12, Fields::plain(0, 8)),
@@ -121,15 +120,18 @@ fn merges_runs_of_every_kind() {
         (30, Fields { first: (10, 10), second: (0, 10), second_descends: true }),
     ];
     for (record_bytes, key) in keys {
-        for pattern in Pattern::ALL {
+        for &pattern in Pattern::all() {
             for &runs in counts {
-                let records = if cfg!(miri) { 30 } else { 400 };
+                let records = if cfg!(miri) { 20 } else { 400 };
                 let mut all = pattern.records(key, records, record_bytes, 2);
                 number(&mut all, record_bytes);
                 let shared = common_prefix(key, &all, record_bytes);
                 let cut = Runs::cut(key, &all, record_bytes, runs, &mut random);
                 let expected = cut.expected(key);
                 for shared_bytes in [0, shared / 2, shared] {
+                    if cfg!(miri) && shared_bytes > 0 && shared_bytes < shared {
+                        continue;
+                    }
                     let merged = cut.merged(key, shared_bytes, &mut random);
                     assert!(
                         merged == expected,
@@ -180,7 +182,7 @@ fn a_key_that_lies_loses_no_record() {
     for lie in [Lie::Words, Lie::Comparisons, Lie::Rarely, Lie::All] {
         for pattern in [Pattern::Uniform, Pattern::Equal, Pattern::FewDistinct, Pattern::Extremes] {
             for runs in [2, 3, 8, 13] {
-                let mut all = pattern.records(honest, if cfg!(miri) { 40 } else { 1000 }, 32, 7);
+                let mut all = pattern.records(honest, if cfg!(miri) { 20 } else { 1000 }, 32, 7);
                 number(&mut all, 32);
                 let cut = Runs::cut(honest, &all, 32, runs, &mut random);
                 let merged = cut.merged(Liar { honest, lie, calls: &calls }, 0, &mut random);

@@ -10,15 +10,15 @@ use xsort_records::Key;
 fn bounds_are_the_numbers_of_smaller_records() {
     let record_bytes = 16;
     for key in rules(record_bytes) {
-        for pattern in Pattern::ALL {
-            for count in [0, 1, 2, 30] {
+        for &pattern in Pattern::all() {
+            for count in [0, 1, 2, if cfg!(miri) { 5 } else { 30 }] {
                 let records = pattern.records(key, count, record_bytes, 9);
                 let order = oracle(key, &records, record_bytes);
                 let block: Vec<u8> = order
                     .iter()
                     .flat_map(|&index| record_of(&records, record_bytes, index).to_vec())
                     .collect();
-                let strangers = pattern.records(key, 20, record_bytes, 10);
+                let strangers = pattern.records(key, if cfg!(miri) { 2 } else { 20 }, record_bytes, 10);
                 for probe in records.chunks_exact(record_bytes).chain(strangers.chunks_exact(record_bytes)) {
                     let mut encoded = vec![0; key.bytes()];
                     key.encode(probe, &mut encoded);

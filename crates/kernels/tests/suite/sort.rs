@@ -24,9 +24,10 @@ fn check(key: Fields, pattern: Pattern, count: usize, record_bytes: usize, seed:
 
 #[test]
 fn sorts_every_pattern_by_every_rule() {
-    for record_bytes in [1, 2, 4, 7, 8, 9, 16, 31, 100] {
+    let sizes: &[usize] = if cfg!(miri) { &[1, 9, 16] } else { &[1, 2, 4, 7, 8, 9, 16, 31, 100] };
+    for &record_bytes in sizes {
         for key in rules(record_bytes) {
-            for pattern in Pattern::ALL {
+            for &pattern in Pattern::all() {
                 for count in counts() {
                     if !cfg!(miri) || count < 20 || record_bytes == 16 {
                         check(key, pattern, count, record_bytes, count as u64);
@@ -47,7 +48,7 @@ fn sorts_enough_records_for_a_partition() {
         (16, Fields { first: (8, 8), second: (0, 8), second_descends: true }),
         (30, Fields::plain(1, 28)),
     ] {
-        for pattern in Pattern::ALL {
+        for &pattern in Pattern::all() {
             for count in [(1 << 14) - 1, 1 << 14, (1 << 14) + 1, 100_000] {
                 check(key, pattern, count, record_bytes, 1);
             }
@@ -57,8 +58,8 @@ fn sorts_enough_records_for_a_partition() {
 
 #[test]
 fn long_keys_with_long_prefixes() {
-    let (count, record_bytes) = if cfg!(miri) { (20, 300) } else { (2000, 4096) };
-    for pattern in Pattern::ALL {
+    let (count, record_bytes) = if cfg!(miri) { (10, 100) } else { (2000, 4096) };
+    for &pattern in Pattern::all() {
         check(Fields::plain(0, record_bytes), pattern, count, record_bytes, 5);
     }
 }
@@ -66,7 +67,7 @@ fn long_keys_with_long_prefixes() {
 /// A group of ties that loses one record a round, for as many rounds as the key has bytes to give: deep nesting must cost no stack.
 #[test]
 fn ties_that_nest_as_deep_as_the_key_is_long() {
-    let (count, record_bytes) = if cfg!(miri) { (20, 160) } else { (1000, 4096) };
+    let (count, record_bytes) = if cfg!(miri) { (12, 100) } else { (1000, 4096) };
     let mut records = vec![7; count * record_bytes];
     for (place, record) in records.chunks_exact_mut(record_bytes).enumerate() {
         record[(place + 1) * record_bytes / (count + 1)] = if place % 2 == 0 { 6 } else { 8 };
@@ -103,9 +104,9 @@ fn a_sample_that_misses_the_strangers() {
 
 #[test]
 fn common_prefix_is_the_shortest_over_all_pairs() {
-    for record_bytes in [1, 5, 8, 9, 40] {
+    for record_bytes in if cfg!(miri) { &[9][..] } else { &[1, 5, 8, 9, 40] }.iter().copied() {
         for key in rules(record_bytes) {
-            for pattern in Pattern::ALL {
+            for &pattern in Pattern::all() {
                 for count in [0, 1, 2, 3, 50] {
                     let records = pattern.records(key, count, record_bytes, 3);
                     let encoded: Vec<Vec<u8>> = records
