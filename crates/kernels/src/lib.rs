@@ -8,17 +8,16 @@
 //! |---|---|
 //! | `sort` | the outline: words out of the records, one partition, buckets, ties |
 //! | `extract` | what a pass over the records learns: words, shared prefix, whether they are in order already |
-//! | `partition` | one most-significant-digit pass through write-combining buffers |
-//! | `words` | sorting a cache-sized piece of u64s, all different |
+//! | `partition` | one most-significant-digit pass that asks for lines before it writes them |
+//! | `words` | sorting u64s, all different, mostly in pieces that fit the cache |
 //! | `ties` | taking further key bytes within groups of equal words, without recursion |
 //! | `gather` | payloads moved once, in final order |
 //! | `loser_tree`, `merge` | the k-way merge and its cursors |
 //! | `search` | bounds in one sorted piece, for cutting a merge |
-//! | `prefetch`, `copy` | the two machine-dependent primitives |
+//! | `prefetch` | the one machine-dependent primitive |
 //!
 //! [`Key`]: xsort_records::Key
 
-mod copy;
 mod extract;
 mod gather;
 mod loser_tree;

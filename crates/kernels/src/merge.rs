@@ -7,7 +7,7 @@
 
 use crate::gather::gather;
 use crate::loser_tree::{self, Entrant, Node};
-use crate::{copy, prefetch};
+use crate::prefetch;
 use xsort_records::Key;
 
 /// One sorted run, or the part of it that takes part in a merge.
@@ -24,7 +24,8 @@ pub enum Run<'a> {
     },
 }
 
-/// Records ahead that a cursor asks for.
+/// Records ahead that a cursor asks for. Runs in blocks, 100 bytes a record, ns a record at 2, 32 and 512 runs: one ahead 15, 20 and 39; two 13,
+/// 21 and 40; four 12, 19 and 38; eight 11, 21 and 57, for then the lines push each other out (2-core Xeon, 48 KiB L1, 2026-11-21).
 const AHEAD: usize = 4;
 /// Output bytes asked for ahead, as in `gather`.
 const AHEAD_OUT_BYTES: usize = 512;
@@ -160,7 +161,7 @@ impl<'a, K: Key> Merge<'a, K> {
             }
             let run = self.winner.run();
             prefetch::record_to_write(to.as_ptr().wrapping_add(AHEAD_OUT_BYTES), record_bytes);
-            copy::record(self.head(self.nodes, run), to);
+            to.copy_from_slice(self.head(self.nodes, run));
             let entrant = self.advance::<WORDS>(run);
             if TIES && self.tied {
                 (self.winner, self.tied) = loser_tree::replay_ties(self.nodes, entrant, first_wins);
