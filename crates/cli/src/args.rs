@@ -240,13 +240,22 @@ pub(crate) struct Records {
     #[arg(long, value_name = "BYTES")]
     pub(crate) record: Option<usize>,
 
-    /// What to compare, OFFSET:LENGTH[:TYPE][:desc]; repeat for further keys among equals
-    ///
-    /// OFFSET and LENGTH are bytes, OFFSET counts from 0. TYPE is bytes (unless told otherwise), or a number: u8, u16, u32, u64,
-    /// u128, i8 ... i128, f32, f64, with le or be at its end for the byte order.
-    #[arg(long = "key", value_name = "SPEC", requires = "record")]
+    // Not a doc comment: its brackets would be links to rustdoc.
+    #[arg(
+        long = "key",
+        value_name = "SPEC",
+        requires = "record",
+        help = "What to compare, OFFSET:LENGTH[:TYPE][:desc]; repeat for further keys among equals",
+        long_help = KEY_HELP
+    )]
     pub(crate) keys: Vec<KeyField>,
 }
+
+const KEY_HELP: &str = "\
+What to compare, OFFSET:LENGTH[:TYPE][:desc]; repeat for further keys among equals
+
+OFFSET and LENGTH are bytes, OFFSET counts from 0. TYPE is bytes (unless told otherwise), or a number: \
+u8, u16, u32, u64, u128, i8 ... i128, f32, f64, with le or be at its end for the byte order.";
 
 /// What a job may use.
 #[derive(Debug, Args)]

@@ -92,8 +92,8 @@ impl Error {
         use Operation::{Create, Inspect, Map, Open, Read, Remove, Rename, Reserve, Start, Sync, Write};
         let errno = Errno::from_io_error(&self.source)?;
         Some(match (errno, self.operation) {
-            (Errno::NOMEM, Map) => "use a smaller memory budget (-S), or raise the limit (ulimit -v)",
-            (Errno::NOMEM, _) => "the system is out of memory for I/O; use a smaller memory budget (-S)",
+            (Errno::NOMEM, Map) => "use a smaller memory budget (-m), or raise the limit (ulimit -v)",
+            (Errno::NOMEM, _) => "the system is out of memory for I/O; use a smaller memory budget (-m)",
             (Errno::NOSPC, _) => {
                 "free some space there, or use another drive (-T for scratch, -o for the output)"
             }

@@ -25,7 +25,7 @@ pub enum Error {
 
     /// The budget is too small for any plan.
     #[error(
-        "a memory budget of {budget_bytes} bytes is too small for this sort: it needs at least {needed_bytes} (-m {needed_bytes})"
+        "a memory budget of {budget_bytes} bytes is too small for this job: it needs at least {needed_bytes} (-m {needed_bytes})"
     )]
     Memory {
         /// The budget in bytes.

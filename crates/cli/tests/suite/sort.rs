@@ -54,7 +54,7 @@ fn budgets_from_tiny_to_ample_and_any_threads() {
     let sandbox = Sandbox::new();
     sandbox.ok("gen -q 6MB in");
     let layout = Format::Gensort.layout();
-    for budget in ["400K", "600K", "1M", "3M", "5M", "7M", "100M"] {
+    for budget in ["300K", "400K", "600K", "1M", "3M", "5M", "7M", "100M"] {
         for threads in [1, 2, 5] {
             let line = format!("sort -m {budget} -j {threads} in -o out");
             check(&sandbox, &line, &["in"], "out", &layout);

@@ -234,9 +234,10 @@ fn reduce<K: Key>(
         }
         let Merged { index, .. } = merge(job, &group, scratch, read_blocks, &Sink::Run(write_blocks))?;
         let scratch = scratch.expect("more runs than fit a merge are on scratch");
-        for block in group.iter().flat_map(|run| run.index.blocks()) {
-            scratch.discard(block.place, align_up(u64::from(block.records) * job.record_bytes as u64))?;
-        }
+        let blocks = group.iter().flat_map(|run| run.index.blocks());
+        scratch.discard(
+            blocks.map(|block| (block.place, align_up(u64::from(block.records) * job.record_bytes as u64))),
+        )?;
         reduced.push(Run { index: index.expect("a merge to a run makes an index"), resident: None });
     }
     Ok(reduced)
