@@ -9,6 +9,7 @@ mod exit;
 mod r#gen;
 mod manual;
 mod memory;
+mod open_files;
 mod output;
 mod progress;
 mod settings;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
     };
+    open_files::allow_as_many_as_possible();
     let stop = match Stop::install() {
         Ok(stop) => stop,
         Err(error) => return fail(&format!("installing signal handlers: {error}"), exit::USAGE),

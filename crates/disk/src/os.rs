@@ -139,7 +139,14 @@ impl Disk for OsDisk {
     }
 
     fn remove(&self, path: &Path) -> Result<(), Error> {
-        unlink(path).map_err(|errno| Error::new(Operation::Remove, path, errno))
+        // A link's target holds the space. Once that is gone the link leads nowhere, and goes too.
+        let target =
+            std::fs::canonicalize(path).map_err(|error| Error::new(Operation::Remove, path, error))?;
+        unlink(&target).map_err(|errno| Error::new(Operation::Remove, &target, errno))?;
+        match unlink(path) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(errno) => Err(Error::new(Operation::Remove, path, errno)),
+        }
     }
 
     fn submit(&self, request: Request) {

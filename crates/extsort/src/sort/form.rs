@@ -10,24 +10,20 @@
 //! This thread only starts transfers and deals with their completions. Every chunk is sorted, gathered and handed to the drives by one
 //! thread on its own, so threads share nothing but channels, and skew in the keys can't make one wait for another.
 
-use super::chunks::{Extent, chunks};
+use super::block::write_block;
+use super::fill::{Chunk, Filler, compact};
 use super::job::{Alarm, Input, Job};
 use super::run::{Block, Index, Resident, Run};
 use super::scratch::{NOWHERE, Scratch};
 use crate::Error;
 use crossbeam_channel::{Receiver, Sender, select_biased, unbounded};
 use serde::Serialize;
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use xsort_disk::{Completion, Direction, Lease, Request, Shelf, align_down, align_up};
+use xsort_disk::{Completion, Lease, Shelf, align_up};
 use xsort_kernels::{gather, sort};
 use xsort_records::{Checksum, Key};
 
-/// Most bytes of one read of the input.
-const PIECE_BYTES: u64 = 1 << 20;
-/// Reads of the input in flight: enough for several drives behind one file system, few enough that writes find their turn.
-const READS_IN_FLIGHT: usize = 24;
 /// How often a waiting thread looks whether the job should stop.
 const STOP_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -62,15 +58,6 @@ pub struct RunReport {
     pub sort_seconds: f64,
     /// Seconds of gathering, with the waits for free blocks.
     pub spill_seconds: f64,
-}
-
-/// An area full of records, on its way to be sorted.
-struct Chunk {
-    number: usize,
-    extents: Vec<Extent>,
-    area: Lease,
-    read_time: Duration,
-    arrived_at: Instant,
 }
 
 /// A chunk that is a run now.
@@ -173,152 +160,6 @@ pub(crate) fn form<K: Key>(
     formed.free.extend(spill.into_iter().flat_map(|(_, shelf)| shelf.dissolve()));
     formed.free.push(pool);
     Ok(formed)
-}
-
-/// Fills areas with the input, a few reads ahead.
-struct Filler<'a, K> {
-    job: &'a Job<'a, K>,
-    inputs: &'a [Input],
-    chunks: Box<dyn Iterator<Item = Vec<Extent>> + 'a>,
-    next_chunk: Option<Vec<Extent>>,
-    next_number: usize,
-    areas: Vec<Lease>,
-    filling: VecDeque<Filling>,
-    in_flight: usize,
-    completions_to: Sender<Completion>,
-    completions_from: Receiver<Completion>,
-}
-
-/// A chunk whose reads are on their way.
-struct Filling {
-    number: usize,
-    extents: Vec<Extent>,
-    pieces: Vec<Piece>,
-    issued: usize,
-    arrived: usize,
-    begun_at: Instant,
-    /// What of the area lies behind the pieces issued so far.
-    rest: Lease,
-}
-
-/// One read.
-struct Piece {
-    input: usize,
-    offset: u64,
-    bytes: u64,
-    bytes_needed: u64,
-    /// The memory, once it has arrived.
-    lease: Option<Lease>,
-}
-
-/// The reads that fill the extents, each extent from a page's start on, back to back.
-fn pieces(extents: &[Extent]) -> Vec<Piece> {
-    let mut pieces = Vec::new();
-    for extent in extents {
-        let end = extent.offset + extent.bytes;
-        for offset in extent.aligned().step_by(PIECE_BYTES as usize) {
-            let bytes = PIECE_BYTES.min(align_up(end) - offset);
-            let bytes_needed = bytes.min(end - offset);
-            pieces.push(Piece { input: extent.input, offset, bytes, bytes_needed, lease: None });
-        }
-    }
-    pieces
-}
-
-impl<'a, K: Key> Filler<'a, K> {
-    fn new(job: &'a Job<'a, K>, inputs: &'a [Input], areas: Vec<Lease>) -> Self {
-        let sizes: Vec<u64> = inputs.iter().map(|input| input.bytes).collect();
-        let cut: Vec<_> = chunks(&sizes, job.plan.chunk_bytes, job.plan.extents_max).collect();
-        let mut chunks = Box::new(cut.into_iter());
-        let next_chunk = chunks.next();
-        let (completions_to, completions_from) = unbounded();
-        Filler {
-            job,
-            inputs,
-            chunks,
-            next_chunk,
-            next_number: 0,
-            areas,
-            filling: VecDeque::new(),
-            in_flight: 0,
-            completions_to,
-            completions_from,
-        }
-    }
-
-    /// There is more to read, and nothing being read for want of an area.
-    fn is_starved(&self) -> bool {
-        self.in_flight == 0 && self.next_chunk.is_some()
-    }
-
-    /// Starts as many reads as may be in flight.
-    fn start_reads(&mut self) {
-        while self.in_flight < READS_IN_FLIGHT {
-            let Some(index) = self.chunk_to_read() else { return };
-            let chunk = &mut self.filling[index];
-            let piece = &chunk.pieces[chunk.issued];
-            self.in_flight += 1;
-            self.job.submit(Request {
-                direction: Direction::Read,
-                file: self.inputs[piece.input].file,
-                offset: piece.offset,
-                bytes: piece.bytes as usize,
-                bytes_needed: piece.bytes_needed as usize,
-                lease: chunk.rest.split_off_front(piece.bytes as usize),
-                tag: ((chunk.number as u64) << 24) | chunk.issued as u64,
-                reply: self.completions_to.clone(),
-            });
-            chunk.issued += 1;
-        }
-    }
-
-    /// The chunk whose next piece is next, begun now if there is an area for it.
-    fn chunk_to_read(&mut self) -> Option<usize> {
-        if let Some(index) = self.filling.iter().position(|chunk| chunk.issued < chunk.pieces.len()) {
-            return Some(index);
-        }
-        if self.areas.is_empty() {
-            return None;
-        }
-        let extents = self.next_chunk.take()?;
-        self.next_chunk = self.chunks.next();
-        self.filling.push_back(Filling {
-            number: self.next_number,
-            pieces: pieces(&extents),
-            extents,
-            issued: 0,
-            arrived: 0,
-            begun_at: Instant::now(),
-            rest: self.areas.pop().expect("checked above"),
-        });
-        self.next_number += 1;
-        Some(self.filling.len() - 1)
-    }
-
-    /// Takes a finished read in; returns the chunk if it is complete now.
-    fn finish(&mut self, completion: Completion) -> Result<Option<Chunk>, Error> {
-        self.in_flight -= 1;
-        self.job.traffic.finish(&completion);
-        completion.result?;
-        let number = (completion.tag >> 24) as usize;
-        let index = self.filling.iter().position(|chunk| chunk.number == number).expect("its read was ours");
-        let chunk = &mut self.filling[index];
-        let piece = &mut chunk.pieces[(completion.tag & 0xff_ffff) as usize];
-        piece.lease = Some(completion.lease);
-        self.job.observer.advance(piece.bytes_needed);
-        chunk.arrived += 1;
-        if chunk.arrived < chunk.pieces.len() {
-            return Ok(None);
-        }
-        let Filling { number, extents, pieces, rest, begun_at, .. } =
-            self.filling.remove(index).expect("index was just found");
-        let mut leases = pieces.into_iter().map(|piece| piece.lease.expect("all have arrived"));
-        let mut area = leases.next().expect("a chunk has records");
-        leases.for_each(|lease| area.join(lease));
-        area.join(rest);
-        let read_time = begun_at.elapsed();
-        Ok(Some(Chunk { number, extents, area, read_time, arrived_at: Instant::now() }))
-    }
 }
 
 /// A thread that makes runs of chunks.
@@ -441,51 +282,4 @@ impl<K: Key> Sorter<'_, K> {
         let last = *order.last().expect("a chunk has records") as usize;
         index.set_largest(|out| key.encode(&records[last * record_bytes..][..record_bytes], out));
     }
-}
-
-/// Moves the extents' records together, behind those of the first; returns where they begin.
-fn compact(area: &mut [u8], extents: &[Extent]) -> usize {
-    let lead = |extent: &Extent| (extent.offset - align_down(extent.offset)) as usize;
-    let first_byte = lead(&extents[0]);
-    let mut to = first_byte;
-    let mut from = 0;
-    for extent in extents {
-        let start = from + lead(extent);
-        if start != to {
-            area.copy_within(start..start + extent.bytes as usize, to);
-        }
-        to += extent.bytes as usize;
-        from += (extent.aligned().end - extent.aligned().start) as usize;
-    }
-    first_byte
-}
-
-/// Seals a block of `records` sorted records, adds it to the index, and starts its write.
-pub(crate) fn write_block<K: Key>(
-    job: &Job<'_, K>,
-    scratch: &Scratch<'_>,
-    mut block: Lease,
-    records: usize,
-    index: &mut Index,
-    written: &Sender<Completion>,
-) -> Result<(), Error> {
-    let used = records * job.record_bytes;
-    let bytes = align_up(used as u64) as usize;
-    block[used..bytes].fill(0);
-    let checksum = xxhash_rust::xxh3::xxh3_64(&block[..bytes]);
-    let place = scratch.place(bytes as u64)?;
-    index.push(Block { place, records: records as u32, checksum }, |out| {
-        job.key.encode(&block[..job.record_bytes], out);
-    });
-    job.submit(Request {
-        direction: Direction::Write,
-        file: scratch.file(place.drive),
-        offset: place.offset,
-        bytes,
-        bytes_needed: bytes,
-        lease: block,
-        tag: u64::from(place.drive),
-        reply: written.clone(),
-    });
-    Ok(())
 }

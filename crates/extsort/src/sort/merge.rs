@@ -13,10 +13,11 @@
 //! It can't come to a standstill: reads are in the order in which cuts need them, every run holds at most one block across a cut, and the
 //! plan has a block for each of them besides those of the segments in flight.
 
-use super::cut::{Cutter, Loaded, Part, Segment};
+use super::block::paged_bytes;
+use super::cut::{Cutter, Loaded, Segment};
 use super::forecast::{Entry, forecast};
-use super::form::write_block;
-use super::job::{Alarm, Job};
+use super::job::Job;
+use super::merger::{Done, Merger};
 use super::output::Output;
 use super::run::{Index, Run};
 use super::scratch::Scratch;
@@ -25,8 +26,7 @@ use crossbeam_channel::{Receiver, Sender, select_biased, unbounded};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
-use xsort_disk::{Completion, Direction, Request, Shelf, align_up};
-use xsort_kernels::{Merge, Node};
+use xsort_disk::{Completion, Direction, Request, Shelf};
 use xsort_records::{Checksum, Key};
 
 /// Reads in flight: several drives' worth, but not so many that writes to the same drive wait long for their turn.
@@ -229,7 +229,7 @@ impl<'a, K: Key> Reader<'a, K> {
                 let Some(lease) = self.shelf.try_take() else { return };
                 let place = index.blocks()[block as usize].place;
                 let records = index.blocks()[block as usize].records as usize;
-                let bytes = align_up((records * self.job.record_bytes) as u64) as usize;
+                let bytes = paged_bytes(records, self.job.record_bytes);
                 let scratch = self.scratch.expect("a run that is not in memory is on scratch");
                 self.in_flight += 1;
                 self.window.push_back(Slot::Reading);
@@ -283,149 +283,4 @@ impl<'a, K: Key> Reader<'a, K> {
         self.segments_cut += 1;
         Some(segment)
     }
-}
-
-/// A thread that merges segments.
-struct Merger<'a, K> {
-    job: &'a Job<'a, K>,
-    runs: &'a [Run],
-    scratch: Option<&'a Scratch<'a>>,
-    sink: &'a Sink<'a>,
-    written: Sender<Completion>,
-}
-
-/// A segment that was merged.
-struct Done {
-    number: usize,
-    /// Writes that were started for it.
-    writes: usize,
-    checksum: Checksum,
-    records: u64,
-    index: Option<Index>,
-}
-
-impl<K: Key> Merger<'_, K> {
-    fn run(self, segments: &Receiver<Segment>, done: &Sender<Done>) {
-        let mut nodes = Vec::new();
-        let _alarm = Alarm(&self.job.failure);
-        while let Ok(segment) = self.job.ledger.merge_waits_for_read.time(|| segments.recv()) {
-            if self.job.failure.is_set() {
-                continue;
-            }
-            match self.merge(segment, &mut nodes) {
-                // The coordinator may have given up already; then nobody wants to know.
-                Ok(result) => drop(done.send(result)),
-                Err(error) => self.job.failure.set(error),
-            }
-        }
-    }
-
-    fn merge(&self, segment: Segment, nodes: &mut Vec<Node>) -> Result<Done, Error> {
-        let Job { key, record_bytes, ledger, .. } = *self.job;
-        ledger.merge_busy.time(|| self.check_blocks(&segment))?;
-        let slices: Vec<Vec<&[u8]>> = segment.parts.iter().map(|part| self.slices(part)).collect();
-        let runs: Vec<xsort_kernels::Run<'_>> =
-            segment.parts.iter().zip(&slices).map(|(part, slices)| self.kernel_run(part, slices)).collect();
-        nodes.resize_with(Merge::<K>::nodes_needed(runs.len()), Node::default);
-        let mut merge = Merge::new(key, record_bytes, segment.shared_bytes, &runs, nodes);
-
-        let mut checksum = Checksum::default();
-        let mut index = None;
-        let writes = match self.sink {
-            Sink::Output(output) => {
-                let start = segment.first_record * record_bytes as u64;
-                output.fill(self.job, &mut merge, start, segment.records, &mut checksum, &self.written)?
-            }
-            Sink::Run(shelf) => {
-                let scratch = self.scratch.expect("a merge to a run has scratch");
-                let made = fill_run(self.job, scratch, shelf, &mut merge, segment.records, &self.written)?;
-                let writes = made.blocks().len();
-                index = Some(made);
-                writes
-            }
-        };
-        Ok(Done { number: segment.number, writes, checksum, records: segment.records, index })
-    }
-
-    /// Checks every block that begins in this segment, so that each is checked once.
-    fn check_blocks(&self, segment: &Segment) -> Result<(), Error> {
-        for part in &segment.parts {
-            let Part::Blocks { run, blocks } = part else { continue };
-            for (loaded, from, _) in blocks {
-                if *from > 0 {
-                    continue;
-                }
-                let block = &self.runs[*run as usize].index.blocks()[loaded.block as usize];
-                let bytes = align_up((block.records as usize * self.job.record_bytes) as u64) as usize;
-                let checksum = xxhash_rust::xxh3::xxh3_64(&loaded.lease[..bytes]);
-                if checksum != block.checksum {
-                    let scratch = self.scratch.expect("a run that is not in memory is on scratch");
-                    return Err(Error::Corrupt {
-                        path: self.job.disk.path(scratch.file(block.place.drive)),
-                        offset: block.place.offset,
-                        what: format!(
-                            "a scratch block of {bytes} bytes was written with checksum {:016x} and read with {checksum:016x}",
-                            block.checksum
-                        ),
-                    });
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn slices<'s>(&self, part: &'s Part) -> Vec<&'s [u8]> {
-        let Part::Blocks { blocks, .. } = part else { return Vec::new() };
-        let record_bytes = self.job.record_bytes;
-        let slice = |(loaded, from, to): &'s (Arc<Loaded>, usize, usize)| {
-            &loaded.lease[from * record_bytes..to * record_bytes]
-        };
-        blocks.iter().map(slice).collect()
-    }
-
-    fn kernel_run<'s>(&'s self, part: &Part, slices: &'s [&'s [u8]]) -> xsort_kernels::Run<'s> {
-        match *part {
-            Part::Blocks { .. } => xsort_kernels::Run::Blocks(slices),
-            Part::Ordered { run, from, to } => {
-                let resident =
-                    self.runs[run as usize].resident.as_ref().expect("only a resident run has an order");
-                xsort_kernels::Run::Ordered {
-                    records: resident.records(self.job.record_bytes),
-                    order: &resident.order()[from..to],
-                }
-            }
-        }
-    }
-}
-
-/// Merges `records` records into blocks of a longer run.
-fn fill_run<K: Key>(
-    job: &Job<'_, K>,
-    scratch: &Scratch<'_>,
-    shelf: &Arc<Shelf>,
-    merge: &mut Merge<'_, K>,
-    records: u64,
-    written: &Sender<Completion>,
-) -> Result<Index, Error> {
-    let record_bytes = job.record_bytes;
-    let block_records = job.plan.block_records();
-    let mut index = Index::with_capacity(job.key.bytes(), records.div_ceil(block_records) as usize);
-    let mut left = records;
-    while left > 0 {
-        let block = job.ledger.merge_waits_for_write.time(|| shelf.take());
-        let mut block = block.ok_or(Error::Cancelled)?;
-        let wanted = left.min(block_records) as usize;
-        job.ledger.merge_busy.time(|| {
-            let merged = merge.fill(&mut block[..wanted * record_bytes]);
-            assert_eq!(merged, wanted, "a segment holds the records that its cuts say");
-            if left == wanted as u64 {
-                let last = (wanted - 1) * record_bytes;
-                index.set_largest(|out| job.key.encode(&block[last..last + record_bytes], out));
-            }
-            write_block(job, scratch, block, wanted, &mut index, written)
-        })?;
-        job.observer.advance((wanted * record_bytes) as u64);
-        left -= wanted as u64;
-    }
-    Ok(index)
 }

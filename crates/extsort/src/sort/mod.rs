@@ -3,15 +3,18 @@
 //! The outline: check and plan, form sorted runs (spilling those that memory can't hold), merge some of them on the way if they are too many
 //! for one merge, merge the rest into the output, compare what went in with what came out, put the output in place.
 
+mod block;
 mod chunks;
 mod cut;
 mod dry_run;
+mod fill;
 mod forecast;
 mod form;
 mod job;
 mod ledger;
 mod memory;
 mod merge;
+mod merger;
 mod options;
 mod output;
 mod plan;
