@@ -7,8 +7,10 @@ DEMO_SIZE ?= 4GiB
 DEMO_MEMORY ?= 256M
 # Seeds of the simulated disk for `make simulate`.
 SEEDS ?= 5000
+# The uutils sort that `make bench` measures; the other rivals' versions are in bench/requirements.txt.
+UUTILS = 0.12.0
 
-.PHONY: all demo test lint format bench simulate build doc clean
+.PHONY: all demo test lint format bench bench-smoke bench-tools bench-kernels simulate build doc clean
 
 all: build
 
@@ -32,8 +34,22 @@ lint:
 format:
 	$(CARGO) fmt --all
 
+## Measure xsort, alone and beside its rivals, and write a record (an hour or more; ARGS go to bench/run).
+bench: build bench-tools
+	bench/run $(ARGS)
+
+## The same with tiny inputs, so that it doesn't rot; with those rivals that are installed.
+bench-smoke: build
+	bench/run --size 64MB --memory 32M --rounds 1 --probe 64M --no-touch --strict --record target/bench-record $(ARGS)
+
+## Install the rivals, pinned, under target/.
+bench-tools:
+	python3 -m venv target/bench-venv
+	target/bench-venv/bin/pip install --quiet --disable-pip-version-check -r bench/requirements.txt
+	$(CARGO) install --quiet --locked --root target/bench-tools uu_sort@$(UUTILS)
+
 ## Measure the kernels and the I/O engine (criterion; minutes).
-bench:
+bench-kernels:
 	$(CARGO) bench --workspace
 
 ## The whole sort on the simulated disk, over many seeds.

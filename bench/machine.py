@@ -1,0 +1,39 @@
+"""The machine: what it is, for the record, and its memory made ready, for the first program's sake."""
+
+import os
+from pathlib import Path
+import platform
+import subprocess
+import sys
+
+# On a virtual machine the first touch of memory costs seconds a GiB; 20 GiB or 80% of what is free, whichever is less.
+TOUCH_BYTES_MAX = 20 * 2**30
+TOUCH = "import mmap, sys; m = mmap.mmap(-1, int(sys.argv[1])); [m.__setitem__(i, 1) for i in range(0, len(m), 4096)]"
+
+
+def memory(field):
+    """Bytes of a line of /proc/meminfo."""
+    lines = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
+    return int(lines[field].split()[0]) * 1024
+
+
+def touch_memory():
+    """Touches the free memory once, in a process of its own; returns how many bytes."""
+    bytes = min(TOUCH_BYTES_MAX, memory("MemFree") * 8 // 10)
+    subprocess.run([sys.executable, "-c", TOUCH, str(bytes)], check=True)
+    return bytes
+
+
+def describe(root):
+    """Processor, memory, kernel and the commit under test; nothing that names the machine or its user."""
+    cpu = dict(line.split(":", 1) for line in Path("/proc/cpuinfo").read_text().split("\n\n")[0].splitlines() if ":" in line)
+    cpu = {name.strip(): value.strip() for name, value in cpu.items()}
+    git = lambda *arguments: subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True).stdout.strip()
+    return {
+        "cpu": cpu.get("model name", platform.machine()),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_bytes": memory("MemTotal"),
+        "kernel": f"{platform.system()} {platform.release()}",
+        "commit": git("rev-parse", "HEAD") + (" and changes" if git("status", "--porcelain", "--untracked-files=no") else ""),
+        "load_average": os.getloadavg(),
+    }

@@ -1,0 +1,107 @@
+"""One run of one program: how long, how much processor, how much memory, how many bytes to and from the drive.
+
+The clock runs from the start of the program until its output is on the drive: an fsync after the program's end counts, since most
+programs leave their output in the page cache. Before it, everything dirty is written and the caches are dropped, if we may; then
+the program is asked for its version, so that reading its code (hundreds of megabytes for some) is no part of the sort.
+Peak memory is the kernel's own (rusage of wait4), which includes pages of mapped files; every contender is one process.
+"""
+
+from dataclasses import asdict, dataclass
+import os
+from pathlib import Path
+import signal
+import subprocess
+import threading
+import time
+
+DROP_CACHES = Path("/proc/sys/vm/drop_caches")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run took. `failure` is None, or the last line that the program said."""
+
+    seconds: float
+    user_seconds: float
+    system_seconds: float
+    peak_bytes: int
+    read_bytes: int
+    written_bytes: int
+    failure: str | None
+    answer: str
+
+    def row(self):
+        return {name: value for name, value in asdict(self).items() if name != "answer"}
+
+
+def drop_caches():
+    """Writes what is dirty and empties the page cache; says whether it was allowed to."""
+    os.sync()
+    if not os.access(DROP_CACHES, os.W_OK):
+        return False
+    DROP_CACHES.write_text("3")
+    return True
+
+
+def run(command, environment, drive, target, log, seconds_max, warm):
+    """Runs `command`, whose output file is `target` (None if it has none), and waits until that is on the drive.
+
+    `warm` is called once the caches are empty, to read the program's own code again.
+    """
+    drop_caches()
+    warm()
+    read_before, written_before = drive.moved()
+    with open(log.with_suffix(".out"), "wb") as stdout, open(log.with_suffix(".err"), "wb") as stderr:
+        start = time.monotonic()
+        process = subprocess.Popen(
+            command, env=environment, cwd=drive.directory, stdout=stdout, stderr=stderr, start_new_session=True, preexec_fn=die_first
+        )
+        timer = threading.Timer(seconds_max, os.killpg, (process.pid, signal.SIGKILL))
+        timer.start()
+        try:
+            _, status, usage = os.wait4(process.pid, 0)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+        finally:
+            timer.cancel()
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if target and target.is_file():
+            sync(target)
+        seconds = time.monotonic() - start
+    read_after, written_after = drive.moved()
+    return Run(
+        seconds=seconds,
+        user_seconds=usage.ru_utime,
+        system_seconds=usage.ru_stime,
+        peak_bytes=usage.ru_maxrss * 1024,
+        read_bytes=read_after - read_before,
+        written_bytes=written_after - written_before,
+        failure=failure(process.returncode, log.with_suffix(".err"), seconds >= seconds_max),
+        answer=log.with_suffix(".out").read_text(errors="replace"),
+    )
+
+
+def die_first():
+    """In the child: if memory runs out, the kernel takes this process and not the harness."""
+    Path("/proc/self/oom_score_adj").write_text("1000")
+
+
+def sync(path):
+    """Waits until a file and its name are on the drive."""
+    for place in (path, path.parent):
+        descriptor = os.open(place, os.O_RDONLY)
+        os.fsync(descriptor)
+        os.close(descriptor)
+
+
+def failure(status, stderr, was_late):
+    """Why a program failed, in a line."""
+    if status == 0:
+        return None
+    if was_late:
+        return "took too long, stopped"
+    if status < 0:
+        return f"killed by {signal.Signals(-status).name}" + (" (out of memory?)" if status == -signal.SIGKILL else "")
+    said = [line for line in stderr.read_text(errors="replace").splitlines() if "rror" in line or "xception" in line]
+    return f"exit status {status}: {said[-1].strip()}" if said else f"exit status {status}"

@@ -1,0 +1,57 @@
+"""Who takes part, and how each is told to sort a file in so much memory with so many threads.
+
+All compare bytes (LC_ALL=C) and write one file. xsort compares the 10-byte key. The others compare whole lines: this is their simplest and
+fastest form, and gives the same order, since in these records the record's number follows the key.
+"""
+
+import os
+from pathlib import Path
+import shutil
+import subprocess
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / "target/bench-venv"
+UUTILS = ROOT / "target/bench-tools/bin/sort"
+ENGINES = ("duckdb", "polars", "datafusion", "clickhouse")
+NAMES = ("xsort", "gnu", "uutils", *ENGINES)
+ENVIRONMENT = {**os.environ, "LC_ALL": "C"}
+
+
+class Contenders:
+    """The programs by name; `xsort` is the path of the binary under test."""
+
+    def __init__(self, xsort):
+        self.xsort = str(xsort)
+
+    def command(self, name, case, entry, memory_bytes, source, target, scratch):
+        """The command that sorts `source` into `target`."""
+        source, target, scratch = str(source), str(target), str(scratch)
+        if name == "xsort":
+            settings = ["-f", case.format, "-m", str(memory_bytes), "-j", str(entry.threads), "-T", scratch]
+            return [self.xsort, "sort", "--json", *settings, source, "-o", target]
+        if name in ENGINES:
+            return [*self._engine(name), source, target, scratch, str(memory_bytes), str(entry.threads)]
+        settings = ["-S", f"{memory_bytes}b", f"--parallel={entry.threads}", "-T", scratch]
+        return [self._program(name), *settings, "-o", target, source]
+
+    def gen(self, case, target):
+        """The command that makes the input of a case."""
+        return [self.xsort, "gen", "--json", "-f", case.format, *case.gen, str(case.bytes), str(target)]
+
+    def verify(self, case, target, checksum):
+        """The command that proves an output."""
+        return [self.xsort, "verify", "--json", "-f", case.format, str(target), "--expect", checksum]
+
+    def version(self, name):
+        """What the program says of its version, or None if it isn't installed."""
+        command = [*self._engine(name)] if name in ENGINES else [self._program(name)]
+        if not command[0] or not Path(command[0]).exists():
+            return None
+        answer = subprocess.run([*command, "--version"], capture_output=True, text=True, env=ENVIRONMENT)
+        return answer.stdout.splitlines()[0].strip() if answer.returncode == 0 and answer.stdout else None
+
+    def _program(self, name):
+        return {"xsort": self.xsort, "gnu": shutil.which("sort"), "uutils": str(UUTILS)}[name]
+
+    def _engine(self, name):
+        return [str(VENV / "bin/python"), str(ROOT / "bench/engines.py"), name]
