@@ -18,7 +18,7 @@ def memory(field):
 
 
 def touch_memory():
-    """Touches the free memory once, in a process of its own; returns how many bytes."""
+    """Touches the free memory once, in a process of its own; returns how many bytes. Empty the page cache before."""
     bytes = min(TOUCH_BYTES_MAX, memory("MemFree") * 8 // 10)
     subprocess.run([sys.executable, "-c", TOUCH, str(bytes)], check=True)
     return bytes

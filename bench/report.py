@@ -12,6 +12,12 @@ HEAD = "| input | program | memory MiB | seconds | per byte | GB/s | CPU s | pea
 RULE = "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
 
 
+LEGEND = """`memory`: what the program was given; `peak`: what it took. `seconds`: median (least-most) until the output is on the drive.
+`per byte`: seconds per byte as a multiple of the bold line's in the same round. `read`, `written`: what the device moved.
+`of the floor`: 100% is the drive's limit by fio in the same round. Raw rows: `rows.jsonl`.
+"""
+
+
 def summary(rows):
     """One dictionary for each program on each input: the sorts first, in the order in which they came."""
     groups = {}
@@ -46,19 +52,15 @@ def median_of(values):
 def ratio_to_baseline(row, rows):
     """Seconds per byte, as a multiple of the baseline's in the same round."""
     for other in rows:
-        if other["is_baseline"] and other["round"] == row["round"] and other["task"] == row["task"] and not other["failure"]:
+        if other["is_baseline"] and not other["failure"] and (other["round"], other["task"]) == (row["round"], row["task"]):
             return (row["seconds"] / row["bytes"]) / (other["seconds"] / other["bytes"])
     return None
 
 
 def table(title, environment, results):
     """The page of a record."""
-    lines = [f"# {title}", "", sentence(environment), "", HEAD, RULE]
-    lines += [line(result) for result in results]
-    lines += ["", "`seconds`: median (least-most) until the output is on the drive. `per byte`: seconds per byte as a multiple of the bold"]
-    lines += ["line's in the same round. `memory`: what the program was given; `peak`: what it took. `read`, `written`: what the device moved."]
-    lines += ["`of the floor`: 100% is the drive's limit by fio in the same round. Raw rows: `rows.jsonl`."]
-    return "\n".join(lines) + "\n"
+    lines = [line(result) for result in results]
+    return "\n".join([f"# {title}", "", sentence(environment), "", HEAD, RULE, *lines, "", LEGEND])
 
 
 def sentence(environment):
@@ -84,8 +86,9 @@ def line(result):
     share = "" if result["share"] is None else f"{result['share']:.0%}"
     least, most = result["spread"]
     spread = f" ({least:.2f}-{most:.2f})" if result["rounds"] > 1 else ""
+    rate = result["bytes"] / result["seconds"] / 1e9
     return (
-        f"| {result['case']} | {name} | {memory} | {result['seconds']:.2f}{spread} | {ratio} | {result['bytes'] / result['seconds'] / 1e9:.2f}"
+        f"| {result['case']} | {name} | {memory} | {result['seconds']:.2f}{spread} | {ratio} | {rate:.2f}"
         f" | {result['cpu_seconds']:.1f} | {result['peak_bytes'] / 2**20:,.0f} | {result['read_bytes'] / 1e9:.2f}"
         f" | {result['written_bytes'] / 1e9:.2f} | {share} |"
     )

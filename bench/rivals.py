@@ -34,9 +34,9 @@ class Contenders:
         settings = ["-S", f"{memory_bytes}b", f"--parallel={entry.threads}", "-T", scratch]
         return [self._program(name), *settings, "-o", target, source]
 
-    def gen(self, case, target):
+    def gen(self, case, seed, target):
         """The command that makes the input of a case."""
-        return [self.xsort, "gen", "--json", "-f", case.format, *case.gen, str(case.bytes), str(target)]
+        return [self.xsort, "gen", "--json", "-f", case.format, "--seed", str(seed), *case.gen, str(case.bytes), str(target)]
 
     def verify(self, case, target, checksum):
         """The command that proves an output."""
@@ -45,7 +45,7 @@ class Contenders:
     def version(self, name):
         """What the program says of its version, or None if it isn't installed."""
         command = [*self._engine(name)] if name in ENGINES else [self._program(name)]
-        if not command[0] or not Path(command[0]).exists():
+        if not command[0] or not shutil.which(command[0]):
             return None
         answer = subprocess.run([*command, "--version"], capture_output=True, text=True, env=ENVIRONMENT)
         return answer.stdout.splitlines()[0].strip() if answer.returncode == 0 and answer.stdout else None
