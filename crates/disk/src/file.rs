@@ -9,7 +9,7 @@ use crate::drive::kind_of;
 use crate::notice::Notices;
 use crate::output::Unpublished;
 use crate::{ALIGNMENT, FileId};
-use rustix::fs::{AtFlags, OFlags, StatxFlags, fcntl_getfl, fcntl_setfl, statx};
+use rustix::fs::{AtFlags, OFlags, Stat, StatxFlags, fcntl_getfl, fcntl_setfl, statx};
 use rustix::io::Errno;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -26,6 +26,28 @@ pub(crate) struct OpenFile {
     notices: Arc<Notices>,
     /// For an output: where it goes. Dropped without publishing, it takes its hidden name along.
     pub(crate) unpublished: Option<Unpublished>,
+    /// For an input: what it was when it was opened.
+    pub(crate) snapshot: Option<Snapshot>,
+}
+
+/// What a file was at some moment: if this has not changed, its bytes have not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Snapshot {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+    bytes: i64,
+    modified: (i64, u64),
+}
+
+impl From<&Stat> for Snapshot {
+    fn from(stat: &Stat) -> Snapshot {
+        Snapshot {
+            device: stat.st_dev,
+            inode: stat.st_ino,
+            bytes: stat.st_size,
+            modified: (stat.st_mtime, stat.st_mtime_nsec),
+        }
+    }
 }
 
 impl OpenFile {
@@ -37,6 +59,7 @@ impl OpenFile {
             is_direct: AtomicBool::new(false),
             notices: Arc::clone(notices),
             unpublished: None,
+            snapshot: None,
         };
         match make_direct(&file.fd) {
             Ok(()) => file.is_direct.store(true, Ordering::Relaxed),

@@ -39,7 +39,7 @@ pub use os::OsDisk;
 pub use request::{Completion, Direction, Request};
 pub use shelf::Shelf;
 pub use sim::{Corruption, Damage, Fault, FileRole, Place, SimDisk, SimOptions};
-pub use store::{Disk, Drive, FileId};
+pub use store::{Disk, Drive, FileId, Identity};
 
 /// Alignment in bytes of offsets, lengths and memory in direct I/O. Every drive's logical block divides it.
 pub const ALIGNMENT: usize = 4096;

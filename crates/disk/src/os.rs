@@ -3,13 +3,13 @@
 //! A thin room: which file gets which flags is `file.rs`, how an output appears is `output.rs`, how bytes move is `uring.rs`
 //! or `threads.rs`. Here these are put together behind [`Disk`].
 
-use crate::file::{FileTable, OpenFile};
+use crate::file::{FileTable, OpenFile, Snapshot};
 use crate::notice::Notices;
 use crate::options::{DiskOptions, IoChoice};
 use crate::threads::ThreadPool;
 use crate::transfer::Transfer;
 use crate::uring::Lanes;
-use crate::{Disk, Drive, Error, FileId, Operation, Request, drive, output};
+use crate::{Disk, Drive, Error, FileId, Identity, Operation, Request, drive, output};
 use rustix::fs::{FallocateFlags, FileType, Mode, OFlags, fallocate, fstat, ftruncate, open, stat, unlink};
 use rustix::io::Errno;
 use std::io;
@@ -86,10 +86,13 @@ impl Disk for OsDisk {
         }
         let fd = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
             .map_err(|errno| fail(errno.into()))?;
-        if !is_regular(fstat(&fd).map_err(|errno| fail(errno.into()))?.st_mode) {
+        let opened = fstat(&fd).map_err(|errno| fail(errno.into()))?;
+        if !is_regular(opened.st_mode) {
             return Err(irregular());
         }
-        Ok(self.insert(OpenFile::new(fd, path, &self.notices)))
+        let mut file = OpenFile::new(fd, path, &self.notices);
+        file.snapshot = Some(Snapshot::from(&opened));
+        Ok(self.insert(file))
     }
 
     fn file_bytes(&self, file: FileId) -> Result<u64, Error> {
@@ -138,14 +141,33 @@ impl Disk for OsDisk {
         self.files.remove(file);
     }
 
-    fn remove(&self, path: &Path) -> Result<(), Error> {
+    #[allow(clippy::useless_conversion, reason = "the number of links has 32 bits on some machines")]
+    fn identity(&self, file: FileId) -> Result<Identity, Error> {
+        self.files.with(file, |file| match fstat(file.as_fd()) {
+            Ok(stat) => {
+                Ok(Identity { drive: stat.st_dev, number: stat.st_ino, links: u64::from(stat.st_nlink) })
+            }
+            Err(errno) => Err(Error::new(Operation::Inspect, file.path(), errno)),
+        })
+    }
+
+    fn remove_input(&self, input: FileId) -> Result<(), Error> {
+        let file = self.files.get(input);
+        let fail = |source: io::Error| Error::new(Operation::Remove, file.path(), source);
         // A link's target holds the space. Once that is gone the link leads nowhere, and goes too.
-        let target =
-            std::fs::canonicalize(path).map_err(|error| Error::new(Operation::Remove, path, error))?;
-        unlink(&target).map_err(|errno| Error::new(Operation::Remove, &target, errno))?;
-        match unlink(path) {
+        let target = std::fs::canonicalize(file.path()).map_err(fail)?;
+        let opened = file.snapshot.expect("only an input is removed");
+        let named = Snapshot::from(&stat(&target).map_err(|errno| fail(errno.into()))?);
+        if (named.device, named.inode) != (opened.device, opened.inode) {
+            return Err(fail(io::Error::other("its name is another file's by now")));
+        }
+        if named != opened {
+            return Err(fail(io::Error::other("it was changed since it was opened")));
+        }
+        unlink(&target).map_err(|errno| fail(errno.into()))?;
+        match unlink(file.path()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
-            Err(errno) => Err(Error::new(Operation::Remove, path, errno)),
+            Err(errno) => Err(fail(errno.into())),
         }
     }
 

@@ -170,14 +170,12 @@ fn with_hidden_name<T>(
 /// Mode, and owner and group where permitted, of the old output.
 fn inherit(fd: &OwnedFd, old: &Stat) -> io::Result<()> {
     let new = rustix::fs::fstat(fd)?;
-    let mut mode = old.st_mode & 0o7777;
-    if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid)
-        && std::os::unix::fs::fchown(fd, Some(old.st_uid), Some(old.st_gid)).is_err()
-    {
-        // Someone else's file that we may write: it becomes ours, and then must not run with rights it was given as another's.
-        mode &= 0o777;
+    if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid) {
+        // If it is refused, someone else's file that we may write becomes ours.
+        let _ = std::os::unix::fs::fchown(fd, Some(old.st_uid), Some(old.st_gid));
     }
-    Ok(fchmod(fd, Mode::from_raw_mode(mode))?)
+    // Without the set-user-ID and set-group-ID bits, which any write to a file takes away too: new content has not earned them.
+    Ok(fchmod(fd, Mode::from_raw_mode(old.st_mode & 0o777))?)
 }
 
 impl Unpublished {

@@ -12,7 +12,7 @@ mod world;
 pub use faults::{Corruption, Damage, Fault, FileRole, Place, SimOptions};
 
 use crate::progress::{Next, Progress};
-use crate::{Direction, Disk, Drive, Error, FileId, Operation, Request};
+use crate::{Direction, Disk, Drive, Error, FileId, Identity, Operation, Request};
 use rustix::io::Errno;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -230,10 +230,18 @@ impl Disk for SimDisk {
         self.world().close(file);
     }
 
-    fn remove(&self, path: &Path) -> Result<(), Error> {
+    fn identity(&self, file: FileId) -> Result<Identity, Error> {
         let mut world = self.world();
-        self.first_step(&mut world, Operation::Remove, FileRole::Input, path)?;
-        world.remove(path).map_err(|errno| Error::new(Operation::Remove, path, errno))
+        let handle = world.handle(file);
+        self.step(&mut world, Operation::Inspect, &handle, 1)?;
+        Ok(Identity { drive: 1, number: handle.inode, links: 1 })
+    }
+
+    fn remove_input(&self, input: FileId) -> Result<(), Error> {
+        let mut world = self.world();
+        let handle = world.handle(input);
+        self.step(&mut world, Operation::Remove, &handle, 0)?;
+        world.remove(&handle.path).map_err(|errno| Error::new(Operation::Remove, &handle.path, errno))
     }
 
     fn submit(&self, request: Request) {

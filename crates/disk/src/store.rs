@@ -20,6 +20,17 @@ pub struct Drive {
     pub kind: String,
 }
 
+/// Which file it is, whatever names it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// [`Drive::id`] of its drive.
+    pub drive: u64,
+    /// Its number there.
+    pub number: u64,
+    /// How many names it has.
+    pub links: u64,
+}
+
 /// Where files live: the operating system's, or a simulation. Object-safe; one virtual call a block.
 ///
 /// All methods may be called from any thread.
@@ -62,8 +73,14 @@ pub trait Disk: Send + Sync {
     /// Closes a file. An output that was not published vanishes. Transfers in flight keep the file alive until they end.
     fn close(&self, file: FileId);
 
-    /// Removes a file by path (an input whose space is to be freed).
-    fn remove(&self, path: &Path) -> Result<(), Error>;
+    /// Which file an open file is, whatever names it has.
+    fn identity(&self, file: FileId) -> Result<Identity, Error>;
+
+    /// Removes the name that an input was opened under, and what that links to. Its space is free once the file is closed too, unless
+    /// others hold it.
+    ///
+    /// Refuses if the path names another file by now, or if the file was changed since it was opened: what is removed is what was read.
+    fn remove_input(&self, input: FileId) -> Result<(), Error>;
 
     /// Starts a transfer. Never blocks on the drive and never fails here: errors arrive with the completion.
     ///

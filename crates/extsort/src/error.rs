@@ -69,6 +69,15 @@ pub enum Error {
         what: String,
     },
 
+    /// The job failed after the inputs were removed on request.
+    #[error(
+        "{cause}; the inputs had been removed already (--remove-input): without another copy their records are LOST"
+    )]
+    InputsRemoved {
+        /// Why it failed.
+        cause: Box<Error>,
+    },
+
     /// The observer asked to stop.
     #[error("stopped on request: the output was not put in place and scratch is gone")]
     Cancelled,

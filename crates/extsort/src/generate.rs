@@ -13,11 +13,12 @@
 //!
 //! This file does not know what a record looks like: that is the generator's.
 
+use crate::threads::spawn_up_to;
 use crate::{Error, Observer};
 use crossbeam_channel::{Receiver, Sender};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use xsort_disk::{
     ALIGNMENT, Completion, Direction, Disk, FileId, Lease, Request, Shelf, align_down, align_up,
@@ -195,21 +196,19 @@ impl Job<'_> {
     /// Generates and writes everything; returns once no write is in flight, however it went.
     fn run(&self, threads: usize) -> Result<Checksum, Error> {
         let (reply, completions) = crossbeam_channel::unbounded();
-        let (checksum, failure) = thread::scope(|scope| {
-            let workers: Vec<_> = (0..threads)
-                .map(|_| {
-                    let reply = reply.clone();
-                    scope.spawn(move || self.work(&reply))
-                })
-                .collect();
+        let checksum = Mutex::new(Checksum::default());
+        let failure = thread::scope(|scope| {
+            let started = spawn_up_to(scope, threads, |_| {
+                let (reply, checksum) = (reply.clone(), &checksum);
+                move || {
+                    let part = self.work(&reply);
+                    checksum.lock().unwrap_or_else(PoisonError::into_inner).merge(part);
+                }
+            });
             drop(reply);
-            let failure = self.collect(&completions);
-            let mut checksum = Checksum::default();
-            for worker in workers {
-                checksum.merge(worker.join().expect("a worker does not panic"));
-            }
-            (checksum, failure)
+            self.collect(&completions).or(started.err())
         });
+        let checksum = checksum.into_inner().unwrap_or_else(PoisonError::into_inner);
         match failure {
             Some(error) => Err(error),
             None if self.observer.is_cancelled() => Err(Error::Cancelled),

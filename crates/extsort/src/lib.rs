@@ -16,6 +16,7 @@ mod observer;
 mod probe;
 mod process;
 pub mod sort;
+mod threads;
 pub mod units;
 mod verify;
 

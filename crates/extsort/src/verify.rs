@@ -16,6 +16,7 @@
 //!
 //! What "in order" means is not here: that is the records' room.
 
+use crate::threads::spawn_up_to;
 use crate::{Error, Observer};
 use crossbeam_channel::{Receiver, Sender};
 use std::collections::BTreeMap;
@@ -317,12 +318,11 @@ impl Job<'_> {
     fn run(self, threads: usize) -> Result<Tally, Error> {
         let (reply, completions) = crossbeam_channel::unbounded();
         thread::scope(|scope| {
-            for _ in 0..threads {
-                let completions = completions.clone();
-                let job = &self;
-                scope.spawn(move || job.work(&completions));
-            }
-            if let Err(error) = self.feed(reply) {
+            let started = spawn_up_to(scope, threads, |_| {
+                let (job, completions) = (&self, completions.clone());
+                move || job.work(&completions)
+            });
+            if let Err(error) = started.and_then(|_| self.feed(reply)) {
                 self.fail(error);
             }
         });

@@ -3,7 +3,7 @@
 use crate::bench::{Bench, Flight, on_real_disks, pattern, real, simulated};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -79,7 +79,9 @@ fn fills(bench: &Bench, directory: &Path, bytes: usize) {
     };
     eprintln!("{}: free again after {:?}", bench.name, since.elapsed());
     bench.disk.publish(output, bytes as u64 / 4, true).unwrap();
-    bench.disk.remove(&path).unwrap();
+    let input = bench.disk.open_input(&path).unwrap();
+    bench.disk.remove_input(input).unwrap();
+    bench.disk.close(input);
 }
 
 #[test]
@@ -143,8 +145,6 @@ fn what_can_not_be_opened_says_why() {
             let error = bench.disk.open_input(&path).unwrap_err();
             assert!(error.to_string().contains("it is not a regular file"), "{error}");
         }
-        let error = bench.disk.remove(&bench.path("missing")).unwrap_err();
-        assert_eq!((error.operation, error.source.kind()), (Operation::Remove, io::ErrorKind::NotFound));
         let error = bench.disk.create_scratch(&bench.path("missing")).unwrap_err();
         assert!(error.to_string().contains("its directory does not exist"), "{error}");
     });
@@ -332,5 +332,34 @@ fn a_limit_of_file_size_child() {
         assert!(error.to_string().contains("ulimit -f"), "{error}");
         let error = bench.disk.reserve(scratch, 4 << 20).unwrap_err();
         assert!(error.to_string().contains("ulimit -f"), "{error}");
+    });
+}
+
+/// `sort --remove-input` once removed a file that had taken the input's name meanwhile, and one that had grown since it was read.
+#[test]
+fn only_what_was_opened_and_is_unchanged_is_removed() {
+    on_real_disks(|bench| {
+        let path = bench.path("in");
+        let reopened = || bench.disk.open_input(&path).unwrap();
+        fs::write(&path, "read").unwrap();
+        let input = reopened();
+        fs::write(bench.path("newcomer"), "read").unwrap();
+        fs::rename(bench.path("newcomer"), &path).unwrap();
+        let error = bench.disk.remove_input(input).unwrap_err();
+        assert!(error.to_string().contains("another file's"), "{error}");
+        bench.disk.close(input);
+
+        let input = reopened();
+        fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b" and more").unwrap();
+        let error = bench.disk.remove_input(input).unwrap_err();
+        assert!(error.to_string().contains("was changed"), "{error}");
+        bench.disk.close(input);
+        assert_eq!(fs::read(&path).unwrap(), b"read and more");
+
+        let link = bench.path("link");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        let input = bench.disk.open_input(&link).unwrap();
+        bench.disk.remove_input(input).unwrap();
+        assert!(!path.exists() && fs::symlink_metadata(&link).is_err());
     });
 }

@@ -166,7 +166,7 @@ fn every_call_can_fail() {
     fails(Operation::Sync, &publish);
     fails(Operation::Inspect, &|sim| sim.file_bytes(sim.open_input("/in".as_ref())?).map(drop));
     fails(Operation::Reserve, &|sim| sim.reserve(sim.create_scratch("/".as_ref())?, 1));
-    fails(Operation::Remove, &|sim| sim.remove("/in".as_ref()));
+    fails(Operation::Remove, &|sim| sim.remove_input(sim.open_input("/in".as_ref())?));
 }
 
 #[test]

@@ -23,6 +23,7 @@ pub struct DryRun {
     /// The plan.
     pub plan: Plan,
     /// Scratch directories and the bytes expected in each.
+    #[serde(serialize_with = "super::report::lossy_paths")]
     pub scratch: Vec<(PathBuf, u64)>,
     /// The first scratch drive's speed, if it was to be measured.
     pub drive: Option<DriveRates>,
@@ -34,12 +35,8 @@ pub struct DryRun {
 pub fn dry_run(options: &SortOptions, disk: &dyn Disk, observer: &dyn Observer) -> Result<DryRun, Error> {
     let prepared = prepare(options, disk, observer)?;
     let plan = prepared.plan;
-    let output = disk.create_output(&options.output)?;
-    disk.close(output);
     let mut rates = Vec::new();
     for directory in &prepared.scratch_directories {
-        let scratch = disk.create_scratch(directory)?;
-        disk.close(scratch);
         if options.probe {
             let budget = PROBE_BYTES.min(options.budget_bytes);
             rates.push(crate::probe(disk, directory, budget, PROBE_TIME)?);

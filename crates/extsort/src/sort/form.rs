@@ -16,6 +16,7 @@ use super::job::{Alarm, Input, Job};
 use super::run::{Block, Index, Resident, Run};
 use super::scratch::{NOWHERE, Scratch};
 use crate::Error;
+use crate::threads::spawn_up_to;
 use crossbeam_channel::{Receiver, Sender, select_biased, unbounded};
 use serde::Serialize;
 use std::sync::Arc;
@@ -91,16 +92,20 @@ pub(crate) fn form<K: Key>(
     let mut formed =
         Formed { runs: Vec::new(), free: Vec::new(), checksum: Checksum::default(), reports: Vec::new() };
     std::thread::scope(|scope| {
-        for spare in &mut spares {
+        let mut spares = spares.iter_mut();
+        let started = spawn_up_to(scope, plan.threads, |_| {
             let sorter = Sorter {
                 job,
                 spill: spill.as_ref().map(|(scratch, shelf)| (*scratch, shelf)),
-                spare,
+                spare: spares.next().expect("the plan has a spare room for each thread"),
                 written: written_to.clone(),
                 free: areas_to.clone(),
             };
             let (chunks_from, sorted_to) = (chunks_from.clone(), sorted_to.clone());
-            scope.spawn(move || sorter.run(&chunks_from, &sorted_to));
+            move || sorter.run(&chunks_from, &sorted_to)
+        });
+        if let Err(error) = started {
+            job.failure.set(error);
         }
         let mut filler = Filler::new(job, inputs, areas);
         let mut runs: Vec<Option<Run>> = (0..plan.runs).map(|_| None).collect();

@@ -22,6 +22,7 @@ use super::output::Output;
 use super::run::{Index, Run};
 use super::scratch::Scratch;
 use crate::Error;
+use crate::threads::spawn_up_to;
 use crossbeam_channel::{Receiver, Sender, select_biased, unbounded};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -79,10 +80,13 @@ pub(crate) fn merge<K: Key>(
     let (written_to, written_from) = unbounded();
     let mut merged = Merged::default();
     std::thread::scope(|scope| {
-        for _ in 0..job.plan.threads {
+        let started = spawn_up_to(scope, job.plan.threads, |_| {
             let merger = Merger { job, runs, scratch, sink, written: written_to.clone() };
             let (segments_from, done_to) = (segments_from.clone(), done_to.clone());
-            scope.spawn(move || merger.run(&segments_from, &done_to));
+            move || merger.run(&segments_from, &done_to)
+        });
+        if let Err(error) = started {
+            job.failure.set(error);
         }
         let mut reader = Reader::new(job, runs, scratch, read_blocks, &entries);
         let mut indexes: Vec<Option<Index>> = Vec::new();

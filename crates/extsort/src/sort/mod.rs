@@ -35,7 +35,7 @@ pub use traffic::Moved;
 use crate::process::{cpu_seconds, peak_memory_bytes};
 use crate::{Error, Observer};
 use form::{Formed, form};
-use job::{Failure, Job};
+use job::{Failure, Input, Job};
 use ledger::Ledger;
 use memory::Memory;
 use merge::{Merged, Sink, merge};
@@ -43,6 +43,7 @@ use output::{Output, Seams};
 use prepare::{Prepared, prepare};
 use run::Run;
 use scratch::Scratch;
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Instant;
 use traffic::Traffic;
@@ -55,10 +56,15 @@ use xsort_records::{Key, KeyRule};
 /// Any [`Error`]. The output's path then names what it named before, and nothing else is left behind; inputs are gone only if
 /// `remove_input` was set and they had been read whole.
 pub fn sort(options: &SortOptions, disk: &dyn Disk, observer: &dyn Observer) -> Result<SortReport, Error> {
-    match options.layout.rule() {
-        KeyRule::Plain(key) => sort_by(key, options, disk, observer),
-        KeyRule::Little(key) => sort_by(key, options, disk, observer),
-        KeyRule::Fields(key) => sort_by(key, options, disk, observer),
+    let mut inputs_removed = false;
+    let result = match options.layout.rule() {
+        KeyRule::Plain(key) => sort_by(key, options, disk, observer, &mut inputs_removed),
+        KeyRule::Little(key) => sort_by(key, options, disk, observer, &mut inputs_removed),
+        KeyRule::Fields(key) => sort_by(key, options, disk, observer, &mut inputs_removed),
+    };
+    match result {
+        Err(cause) if inputs_removed => Err(Error::InputsRemoved { cause: Box::new(cause) }),
+        result => result,
     }
 }
 
@@ -67,12 +73,19 @@ fn sort_by<K: Key>(
     options: &SortOptions,
     disk: &dyn Disk,
     observer: &dyn Observer,
+    inputs_removed: &mut bool,
 ) -> Result<SortReport, Error> {
     let (begun, cpu_before) = (Instant::now(), cpu_seconds());
     let prepared = prepare(options, disk, observer)?;
-    let Prepared { plan, inputs, input_files, scratch_directories } = prepared;
-    let output_file = disk.create_output(&options.output)?;
-    let mut output_guard = prepare::OpenFiles::one(disk, output_file);
+    let Prepared {
+        plan,
+        inputs,
+        input_files,
+        freed_bytes,
+        scratch_directories,
+        output_file,
+        mut output_guard,
+    } = prepared;
     let drive = if options.probe {
         let budget = dry_run::PROBE_BYTES.min(options.budget_bytes);
         Some(crate::probe(disk, &scratch_directories[0], budget, dry_run::PROBE_TIME)?)
@@ -100,10 +113,14 @@ fn sort_by<K: Key>(
     } else {
         None
     };
-    if !options.remove_input {
-        // Early, so that a drive that fills up meanwhile fails the sort before it has done its work.
-        disk.reserve(output_file, align_up(plan.bytes))?;
-    }
+    // Early, so that a drive that fills up meanwhile fails the sort before it has done its work. Where the output needs the space of inputs
+    // that are to be removed, that has to wait.
+    let output_bytes = align_up(plan.bytes);
+    let is_reserved = match disk.reserve(output_file, output_bytes) {
+        Ok(()) => true,
+        Err(error) if freed_bytes > 0 && error.source.kind() == ErrorKind::StorageFull => false,
+        Err(error) => return Err(error.into()),
+    };
 
     observer.phase("form runs", plan.bytes);
     let Formed { mut runs, free, checksum, reports } = form(&job, &inputs, scratch.as_ref())?;
@@ -112,9 +129,12 @@ fn sort_by<K: Key>(
         return Err(Error::Lost { what });
     }
     let form_seconds = sort_begun.elapsed().as_secs_f64();
-    if options.remove_input {
-        remove_inputs(options, disk, observer, input_files);
-        disk.reserve(output_file, align_up(plan.bytes))?;
+    let mut input_files = Some(input_files);
+    if !is_reserved {
+        *inputs_removed = true;
+        remove_inputs(options, disk, observer, &inputs);
+        input_files = None;
+        disk.reserve(output_file, output_bytes)?;
     }
 
     let reduce_begun = Instant::now();
@@ -159,6 +179,10 @@ fn sort_by<K: Key>(
     observer.phase("publish", 0);
     output_guard.release(output_file);
     disk.publish(output_file, plan.bytes, options.sync)?;
+    if options.remove_input && input_files.is_some() {
+        remove_inputs(options, disk, observer, &inputs);
+    }
+    drop(input_files);
     let publish_seconds = publish_begun.elapsed().as_secs_f64();
 
     let seconds = sort_begun.elapsed().as_secs_f64();
@@ -195,21 +219,14 @@ fn sort_by<K: Key>(
     })
 }
 
-/// Frees the inputs' space. One that can't be removed is no reason to throw the work away: whether the space is enough shows when it is
-/// reserved for the output.
-fn remove_inputs(
-    options: &SortOptions,
-    disk: &dyn Disk,
-    observer: &dyn Observer,
-    input_files: prepare::OpenFiles<'_>,
-) {
-    drop(input_files);
-    for (number, path) in options.inputs.iter().enumerate() {
-        if options.inputs[..number].contains(path) {
+/// Removes the inputs. One that can't be removed is no reason to throw the work away: whether the space is enough shows when it is reserved.
+fn remove_inputs(options: &SortOptions, disk: &dyn Disk, observer: &dyn Observer, inputs: &[Input]) {
+    for (number, (path, input)) in options.inputs.iter().zip(inputs).enumerate() {
+        if *path == options.output || options.inputs[..number].contains(path) {
             continue;
         }
-        if let Err(error) = disk.remove(path) {
-            observer.notice(&format!("the input stays: {error}"));
+        if let Err(error) = disk.remove_input(input.file) {
+            observer.notice(&format!("an input stays: {error}"));
         }
     }
 }

@@ -40,7 +40,12 @@ pub(crate) struct Prepared<'a> {
     pub(crate) plan: Plan,
     pub(crate) inputs: Vec<Input>,
     pub(crate) input_files: OpenFiles<'a>,
+    /// Space that removing the inputs sets free for the output, in bytes.
+    pub(crate) freed_bytes: u64,
     pub(crate) scratch_directories: Vec<PathBuf>,
+    /// The output, not yet published.
+    pub(crate) output_file: FileId,
+    pub(crate) output_guard: OpenFiles<'a>,
 }
 
 /// Opens and measures the inputs, plans, and checks the space.
@@ -81,8 +86,28 @@ pub(crate) fn prepare<'a>(
     } else {
         options.scratch.clone()
     };
-    check_space(options, disk, observer, &plan, &inputs, &scratch_directories, output_directory)?;
-    Ok(Prepared { plan, inputs, input_files, scratch_directories })
+    // Before the space is looked at, so that a place that can't be written to is called that.
+    let output_file = disk.create_output(&options.output)?;
+    let output_guard = OpenFiles::one(disk, output_file);
+    for directory in &scratch_directories {
+        disk.close(disk.create_scratch(directory)?);
+    }
+    let output_drive = disk.drive(output_directory)?;
+    let freed_bytes = if options.remove_input { freed_bytes(disk, &inputs, output_drive.id)? } else { 0 };
+    check_space(options, disk, observer, &plan, &scratch_directories, &output_drive, freed_bytes)?;
+    Ok(Prepared { plan, inputs, input_files, freed_bytes, scratch_directories, output_file, output_guard })
+}
+
+/// Space on a drive that removing the inputs sets free: each file once, and none that has other names.
+fn freed_bytes(disk: &dyn Disk, inputs: &[Input], drive: u64) -> Result<u64, Error> {
+    let mut freed = BTreeMap::new();
+    for input in inputs {
+        let identity = disk.identity(input.file)?;
+        if identity.drive == drive && identity.links == 1 {
+            freed.insert(identity.number, input.bytes);
+        }
+    }
+    Ok(freed.values().sum())
 }
 
 /// The directory that a file is in, as a path that can be opened.
@@ -98,9 +123,9 @@ fn check_space(
     disk: &dyn Disk,
     observer: &dyn Observer,
     plan: &Plan,
-    inputs: &[Input],
     scratch_directories: &[PathBuf],
-    output_directory: &Path,
+    output_drive: &Drive,
+    freed_bytes: u64,
 ) -> Result<(), Error> {
     // Each drive once, however many directories are on it.
     let mut drives: BTreeMap<u64, Drive> = BTreeMap::new();
@@ -130,15 +155,6 @@ fn check_space(
         });
     }
 
-    let output_drive = disk.drive(output_directory)?;
-    let mut freed_bytes = 0;
-    if options.remove_input {
-        for (path, input) in options.inputs.iter().zip(inputs) {
-            if disk.drive(path)?.id == output_drive.id {
-                freed_bytes += input.bytes;
-            }
-        }
-    }
     // Scratch goes to the other drives first in this sum: the most optimistic split, since the sort itself finds the real one.
     let elsewhere: u64 =
         drives.values().filter(|drive| drive.id != output_drive.id).map(|drive| drive.free_bytes).sum();
@@ -152,7 +168,7 @@ fn check_space(
             format!("the output ({})", Bytes(plan.bytes))
         };
         return Err(Error::Space {
-            directory: output_directory.to_path_buf(),
+            directory: directory_of(&options.output).to_path_buf(),
             purpose,
             needed_bytes,
             free_bytes,

@@ -6,7 +6,7 @@ use super::plan::Plan;
 use super::traffic::Moved;
 use crate::DriveRates;
 use crate::units::{Bytes, Rate};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::fmt;
 use std::path::PathBuf;
 
@@ -53,6 +53,7 @@ pub struct SortReport {
     /// Bytes that were moved, and how busy that kept the drives.
     pub moved: Moved,
     /// Bytes on scratch by directory.
+    #[serde(serialize_with = "lossy_paths")]
     pub scratch: Vec<(PathBuf, u64)>,
     /// How bytes travelled.
     pub io: String,
@@ -66,6 +67,11 @@ pub struct SortReport {
     pub plan: Plan,
     /// How each run was made.
     pub runs: Vec<RunReport>,
+}
+
+/// Paths as text, for JSON: what is not UTF-8 is replaced.
+pub(crate) fn lossy_paths<S: Serializer>(paths: &[(PathBuf, u64)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(paths.iter().map(|(path, bytes)| (path.to_string_lossy(), bytes)))
 }
 
 /// The least time in seconds in which drives of these rates read and write so many bytes: in turn or at once, whichever is faster.
