@@ -26,7 +26,8 @@ Exit status:
   4    too little disk space or memory
   5    a read or write failed
   6    data was corrupted on the way; nothing was put in place
-  129, 130, 143  stopped by SIGHUP, SIGINT, SIGTERM; cleaned up";
+  129, 130, 143  stopped by SIGHUP, SIGINT, SIGTERM; cleaned up
+  141  stopped by SIGPIPE: nobody reads the output any more";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -109,11 +110,11 @@ pub(crate) struct GenArgs {
     pub(crate) pattern: Pattern,
 
     /// Number of the first record
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<u128>)]
     pub(crate) start: u128,
 
     /// Any other seed makes other records; with 0, gensort formats are those of gensort itself
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<u64>)]
     pub(crate) seed: u64,
 
     #[command(flatten)]
@@ -237,7 +238,7 @@ pub(crate) struct Records {
     pub(crate) format: Option<Format>,
 
     /// Records of so many bytes; compared whole unless --key is given
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = whole::<usize>)]
     pub(crate) record: Option<usize>,
 
     // Not a doc comment: its brackets would be links to rustdoc.
@@ -268,7 +269,7 @@ pub(crate) struct Resources {
     pub(crate) memory: Option<Memory>,
 
     /// Threads; 0: as many as processors that this process may use
-    #[arg(short = 'j', long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
+    #[arg(short = 'j', long, value_name = "N", default_value_t = 0, value_parser = threads)]
     pub(crate) threads: u16,
 
     /// How to talk to the drive; auto takes io_uring where it is allowed
@@ -299,6 +300,22 @@ pub(crate) enum When {
     Auto,
     Always,
     Never,
+}
+
+/// A number in digits. The standard library's parsers have texts for programmers ("invalid digit found in string").
+fn whole<T: FromStr>(text: &str) -> Result<T, String> {
+    let digits = text.strip_prefix('+').unwrap_or(text);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err("a whole number in digits is wanted, such as 100".into());
+    }
+    text.parse().map_err(|_| format!("at most {} is possible", u128::MAX >> (128 - 8 * size_of::<T>())))
+}
+
+fn threads(text: &str) -> Result<u16, String> {
+    match whole::<u64>(text)? {
+        threads @ 0..=1024 => Ok(threads as u16),
+        _ => Err("from 0 (as many as processors) to 1024 are possible".into()),
+    }
 }
 
 fn formats() -> impl TypedValueParser<Value = Format> {

@@ -2,7 +2,7 @@
 
 use crate::args::GenArgs;
 use crate::exit::Failure;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::progress::Console;
 use crate::settings::{self, Allowance, Voice};
 use crate::signals::Stop;
@@ -18,7 +18,7 @@ use xsort_records::{GenerateSpec, Generator};
 /// The result.
 #[derive(Debug, Serialize)]
 struct Made<'a> {
-    command: &'static str,
+    #[serde(serialize_with = "output::lossy")]
     file: &'a Path,
     format: String,
     pattern: String,
@@ -73,24 +73,26 @@ pub(crate) fn run(args: &GenArgs, stop: &Stop) -> Result<(), Failure> {
     disk.notices().iter().for_each(|line| console.notice(line));
     drop(console);
 
-    Output::new(voice).print(&Made {
-        command: "gen",
-        file: &args.file,
-        format: args.format.to_string(),
-        pattern: args.pattern.to_string(),
-        skewed: args.skewed,
-        start: args.start,
-        seed: args.seed,
-        records: report.records,
-        bytes: report.bytes,
-        left_over_bytes,
-        checksum: report.checksum.to_string(),
-        seconds,
-        bytes_per_second: report.bytes as f64 / seconds,
-        threads: report.threads,
-        memory_bytes: report.memory_bytes,
-        io: disk.describe(),
-    })
+    Output::new(voice).print(
+        "gen",
+        &Made {
+            file: &args.file,
+            format: args.format.to_string(),
+            pattern: args.pattern.to_string(),
+            skewed: args.skewed,
+            start: args.start,
+            seed: args.seed,
+            records: report.records,
+            bytes: report.bytes,
+            left_over_bytes,
+            checksum: report.checksum.to_string(),
+            seconds,
+            bytes_per_second: report.bytes as f64 / seconds,
+            threads: report.threads,
+            memory_bytes: report.memory_bytes,
+            io: disk.describe(),
+        },
+    )
 }
 
 impl fmt::Display for Made<'_> {

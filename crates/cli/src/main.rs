@@ -16,6 +16,7 @@ mod settings;
 mod signals;
 mod size;
 mod sort;
+mod summary;
 mod verify;
 
 use args::{Cli, Command};

@@ -33,10 +33,10 @@ pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
         let plan = dry_run(&options, &disk, &console)?;
         disk.notices().iter().for_each(|line| console.notice(line));
         drop(console);
-        return output.print(&plan);
+        return output.print("sort", &plan);
     }
     let report = sort(&options, &disk, &console)?;
     disk.notices().iter().for_each(|line| console.notice(line));
     drop(console);
-    output.print(&report)
+    output.print("sort", &report)
 }

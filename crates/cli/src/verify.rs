@@ -4,14 +4,15 @@
 
 use crate::args::VerifyArgs;
 use crate::exit::Failure;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::progress::Console;
 use crate::settings::{self, Allowance, Voice};
 use crate::signals::Stop;
+use crate::summary::Summary;
 use serde::Serialize;
 use std::fmt;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 use xsort_disk::{Disk, OsDisk};
 use xsort_extsort::{Error, Observer, VerifyOptions, VerifyReport, verify};
@@ -20,7 +21,7 @@ use xsort_records::{Checksum, Layout, Part};
 /// The verdict.
 #[derive(Debug, Serialize)]
 struct Verdict<'a> {
-    command: &'static str,
+    #[serde(serialize_with = "output::lossy_all")]
     files: &'a [PathBuf],
     /// In order, and the expected records where any were named.
     ok: bool,
@@ -57,20 +58,21 @@ pub(crate) fn run(args: &VerifyArgs, stop: &Stop) -> Result<(), Failure> {
         (summaries(&args.files, &layout)?, 0, None)
     } else {
         let reader = Reader::new(args, &layout, voice, stop)?;
+        let read = || args.files.iter().chain(&args.against);
+        let summary =
+            args.summary.as_deref().map(|path| Summary::create(path, read(), &reader.disk)).transpose()?;
         let VerifyReport { part, bytes, .. } = reader.read(&args.files, true)?;
         let against = if args.against.is_empty() { None } else { Some(reader.read(&args.against, false)?) };
-        (part.expect("order was asked for"), bytes, against)
+        let part = part.expect("order was asked for");
+        summary.map_or(Ok(()), |summary| summary.write(&part.to_summary()))?;
+        (part, bytes, against)
     };
     let seconds = begin.elapsed().as_secs_f64();
     let bytes = bytes + against.as_ref().map_or(0, |report| report.bytes);
-    if let Some(path) = &args.summary {
-        write_summary(path, &part)?;
-    }
 
     let expected = args.expect.map(|sum| Comparison::expected(sum, part.checksum()));
     let against = against.map(|report| Comparison::against(&args.against, report.checksum, part.checksum()));
     let verdict = Verdict {
-        command: "verify",
         files: &args.files,
         ok: part.is_sorted() && expected.iter().chain(&against).all(|comparison| comparison.ok),
         in_order: part.is_sorted(),
@@ -85,7 +87,7 @@ pub(crate) fn run(args: &VerifyArgs, stop: &Stop) -> Result<(), Failure> {
         seconds,
         bytes_per_second: bytes as f64 / seconds,
     };
-    Output::new(voice).print(&verdict)?;
+    Output::new(voice).print("verify", &verdict)?;
     if verdict.ok { Ok(()) } else { Err(Failure::Disorder) }
 }
 
@@ -126,15 +128,20 @@ fn summaries(files: &[PathBuf], layout: &Layout) -> Result<Part, Failure> {
     for path in files {
         let bad = |reason: String| Failure::Job(Error::Input { path: path.clone(), reason });
         let bytes = fs::read(path).map_err(|error| bad(error.to_string()))?;
+        if bytes.is_empty() {
+            return Err(bad("it is empty, and no summary; verify -o makes them".into()));
+        }
         let parts = Part::from_summaries(&bytes, layout).map_err(|error| bad(error.to_string()))?;
         parts.iter().for_each(|part| whole.append(part));
     }
-    Ok(whole)
-}
-
-fn write_summary(path: &Path, part: &Part) -> Result<(), Failure> {
-    let failed = |source| Failure::File { what: format!("writing {}", path.display()), source };
-    fs::write(path, part.to_summary()).map_err(failed)
+    // What a file of zeros, or one that was never written, would tell of too: no proof of anything.
+    match files.first() {
+        Some(path) if whole.records() == 0 => {
+            let reason = "the summaries tell of no records at all; write them again (verify -o)".into();
+            Err(Failure::Job(Error::Input { path: path.clone(), reason }))
+        }
+        _ => Ok(whole),
+    }
 }
 
 impl Comparison {

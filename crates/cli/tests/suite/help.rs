@@ -24,7 +24,8 @@ fn short_help_is_short_and_long_help_documents_the_exit_status() {
         assert!(short.lines().count() < 60, "{} lines", short.lines().count());
         assert!(long.contains("Exit status:\n  0 ") && !short.contains("Exit status"), "{long}");
     }
-    assert!(sandbox.ok("--help").contains("Exit status:"));
+    let help = sandbox.ok("--help");
+    assert!(help.contains("Exit status:") && help.contains("141  stopped by SIGPIPE"), "{help}");
 }
 
 #[test]
@@ -69,6 +70,11 @@ fn wrong_usage_is_one_line() {
         ("verify", "<FILE>"),
         ("verify file --expect xyz", "xyz"),
         ("frob", "frob"),
+        ("sort in -o out --record 1e3", "a whole number in digits is wanted"),
+        ("sort in -o out --record 99999999999999999999", "at most 18446744073709551615"),
+        ("sort in -o out -j x", "a whole number in digits is wanted"),
+        ("sort in -o out -j 70000", "to 1024"),
+        ("gen 1r file --seed 0x10", "a whole number in digits is wanted"),
     ] {
         let error = sandbox.fails(line, 2);
         assert!(error.contains(reason), "{line}: {error}");

@@ -3,6 +3,7 @@
 mod architecture;
 mod generate;
 mod help;
+mod json;
 mod limits;
 mod refusals;
 mod sandbox;

@@ -1,6 +1,7 @@
 //! `xsort verify`: valsort's lines and meanings, its summaries, and proofs that nothing was lost or made up.
 
 use crate::sandbox::Sandbox;
+use std::fs;
 
 /// Sorts a file of whole records by their first ten bytes.
 fn sort_by_key(sandbox: &Sandbox, from: &str, to: &str) {
@@ -91,6 +92,65 @@ fn summaries_of_parts_add_up_across_their_seams() {
     sandbox.write("short.sum", [0; 279]);
     assert!(sandbox.fails("verify -s short.sum", 3).contains("short.sum: 279 bytes"));
     assert!(sandbox.fails("verify -s missing.sum", 3).contains("missing.sum"));
+}
+
+#[test]
+fn a_summary_never_replaces_what_is_read() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen 1000r data");
+    sandbox.ok("gen 1000r other");
+    std::os::unix::fs::symlink("data", sandbox.path().join("link")).unwrap();
+    fs::hard_link(sandbox.path().join("other"), sandbox.path().join("second-name")).unwrap();
+    let before = sandbox.names();
+    let data = sandbox.read("data");
+    for line in [
+        "verify -o data data",
+        "verify -o ./data data",
+        "verify -o link data",
+        "verify -o data link",
+        "verify data other -o second-name",
+        "verify data --against other -o other",
+    ] {
+        let error = sandbox.fails(line, 2);
+        assert!(error.contains("write it elsewhere (-o)"), "{line}: {error}");
+        assert_eq!(sandbox.names(), before, "{line}");
+        assert!(sandbox.read("data") == data && sandbox.read("other") == data, "{line}");
+    }
+}
+
+#[test]
+fn a_summary_appears_whole_or_not_at_all() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen 0r empty");
+    sandbox.write("sum", "old");
+    sandbox.write("partial", [0; 250]);
+    sandbox.fails("verify partial -o sum", 3);
+    assert_eq!((sandbox.read("sum").as_slice(), sandbox.names().len()), (&b"old"[..], 3));
+    sandbox.ok("verify empty -o sum");
+    assert_eq!((sandbox.read("sum").len(), sandbox.names().len()), (280, 3));
+
+    // Found out before the data is read: the data here is not even there.
+    for place in ["nowhere/sum", "partial/sum", "."] {
+        let error = sandbox.fails(&format!("verify missing -o {place}"), 2);
+        assert!(error.contains(place), "{error}");
+    }
+    assert_eq!(sandbox.ok("verify empty -q -o /dev/stdout").len(), 280, "a pipe is written through");
+}
+
+#[test]
+fn summaries_of_nothing_prove_nothing() {
+    let sandbox = Sandbox::new();
+    sandbox.write("empty", "");
+    sandbox.write("zeros", [0; 280]);
+    sandbox.write("many-zeros", [0; 2800]);
+    sandbox.ok("gen -q --pattern sorted 10r data");
+    sandbox.ok("verify -q data -o data.sum");
+    assert!(sandbox.fails("verify -s empty", 3).contains("empty: it is empty"));
+    assert!(sandbox.fails("verify -s data.sum empty", 3).contains("empty: it is empty"));
+    for files in ["zeros", "zeros zeros", "many-zeros"] {
+        assert!(sandbox.fails(&format!("verify -s {files}"), 3).contains("no records"), "{files}");
+    }
+    assert_eq!(sandbox.ok("verify -s zeros data.sum zeros"), sandbox.ok("verify data"));
 }
 
 #[test]

@@ -1,0 +1,90 @@
+//! Where verify's summary goes: a file that appears whole or not at all, and is never one of those that are read.
+//!
+//! The place is tried before the data is read, so that an hour of reading does not end in "permission denied". A pipe or a device is
+//! written through, having no name to put anything under.
+
+use crate::exit::Failure;
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use xsort_disk::{ALIGNMENT, Direction, Disk, FileId, Lease, Request, align_up};
+use xsort_extsort::Error;
+
+/// A summary to come. Dropped before it is written, it leaves nothing.
+pub(crate) struct Summary<'a> {
+    disk: &'a dyn Disk,
+    path: &'a Path,
+    /// The new file, which has no name yet; none for a pipe or a device.
+    file: Option<FileId>,
+}
+
+impl<'a> Summary<'a> {
+    /// Makes room for the summary at `path`.
+    ///
+    /// # Errors
+    /// If the path leads to one of the files that are to be read, or to where no file can be made.
+    pub(crate) fn create(
+        path: &'a Path,
+        read: impl IntoIterator<Item = &'a PathBuf>,
+        disk: &'a dyn Disk,
+    ) -> Result<Summary<'a>, Failure> {
+        let old = fs::metadata(path).ok();
+        if let Some(old) = &old
+            && let Some(same) = read.into_iter().find(|other| is_same(old, other))
+        {
+            return Err(Failure::Usage(format!(
+                "{} is {}, which is read: the summary would replace it; write it elsewhere (-o)",
+                path.display(),
+                if path == same { "one of the files".into() } else { same.display().to_string() },
+            )));
+        }
+        let is_stream = old.is_some_and(|old| !old.is_file() && !old.is_dir());
+        let file = if is_stream { None } else { Some(disk.create_output(path)?) };
+        Ok(Summary { disk, path, file })
+    }
+
+    /// Writes the summary and puts it into place.
+    pub(crate) fn write(mut self, summary: &[u8]) -> Result<(), Failure> {
+        let Some(file) = self.file else {
+            return fs::write(self.path, summary).map_err(|source| self.failed(source));
+        };
+        let bytes = align_up(summary.len() as u64) as usize;
+        assert!(bytes.is_multiple_of(ALIGNMENT) && bytes >= summary.len());
+        let mut lease = Lease::map(bytes)?;
+        lease[..summary.len()].copy_from_slice(summary);
+        lease[summary.len()..].fill(0);
+        let (reply, completions) = crossbeam_channel::bounded(1);
+        self.disk.submit(Request {
+            direction: Direction::Write,
+            file,
+            offset: 0,
+            bytes,
+            bytes_needed: bytes,
+            lease,
+            tag: 0,
+            reply,
+        });
+        let lost = || self.failed(io::Error::other("the write was never answered"));
+        completions.recv().map_err(|_| lost())?.result.map_err(Error::Disk)?;
+        self.file = None;
+        Ok(self.disk.publish(file, summary.len() as u64, true)?)
+    }
+
+    fn failed(&self, source: io::Error) -> Failure {
+        Failure::File { what: format!("writing {}", self.path.display()), source }
+    }
+}
+
+impl Drop for Summary<'_> {
+    fn drop(&mut self) {
+        if let Some(file) = self.file.take() {
+            self.disk.close(file);
+        }
+    }
+}
+
+/// Whether `other` is the file of `one`, whatever it is called there.
+fn is_same(one: &Metadata, other: &Path) -> bool {
+    fs::metadata(other).is_ok_and(|other| (one.dev(), one.ino()) == (other.dev(), other.ino()))
+}
