@@ -47,8 +47,8 @@ impl Console {
         let board = Arc::new(Board { done: AtomicU64::new(0), phase: Mutex::new(phase) });
         let bar = (voice.progress == settings::Progress::Bar).then(bar);
         let painter = match (&bar, voice.progress) {
-            (Some(bar), _) => Some(spawn(BAR_PERIOD, paint_bar(Arc::clone(&board), bar.clone()))),
-            (None, settings::Progress::Lines) => Some(spawn(LINE_PERIOD, paint_lines(Arc::clone(&board)))),
+            (Some(bar), _) => spawn(BAR_PERIOD, paint_bar(Arc::clone(&board), bar.clone())),
+            (None, settings::Progress::Lines) => spawn(LINE_PERIOD, paint_lines(Arc::clone(&board))),
             (None, _) => None,
         };
         Console { board, bar, quiet: voice.quiet, stop: stop.clone(), painter }
@@ -100,27 +100,30 @@ impl Board {
     }
 }
 
-/// Calls `paint` once a period until the sender is dropped.
-fn spawn(period: Duration, mut paint: impl FnMut() + Send + 'static) -> (Sender<()>, JoinHandle<()>) {
+/// Calls `paint` once a period until the sender is dropped. Where no thread can be had (a limit on processes), the job goes on unseen.
+fn spawn(period: Duration, mut paint: impl FnMut() + Send + 'static) -> Option<(Sender<()>, JoinHandle<()>)> {
     let (sender, receiver) = crossbeam_channel::bounded(0);
-    let painter = thread::spawn(move || {
+    let repeat = move || {
         while receiver.recv_timeout(period) == Err(RecvTimeoutError::Timeout) {
             paint();
         }
-    });
-    (sender, painter)
+    };
+    let painter = thread::Builder::new().name("progress".into()).spawn(repeat).ok()?;
+    Some((sender, painter))
 }
 
 fn bar() -> ProgressBar {
-    ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr()).with_style(style(0))
+    ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr()).with_style(style("", 0))
 }
 
-/// What a phase of so many bytes looks like; one of none has nothing to measure.
-fn style(bytes: u64) -> ProgressStyle {
+/// What a phase of so many bytes looks like; one of none has nothing to measure. The name is part of the template: as a message it would
+/// be drawn at once, beside the length of the phase before.
+fn style(name: &str, bytes: u64) -> ProgressStyle {
     let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let bar = if colour { "{wide_bar:.cyan/dim}" } else { "{wide_bar}" };
     let figures = "{decimal_bytes} of {decimal_total_bytes}  {decimal_bytes_per_sec}  {eta} left";
-    let template = if bytes == 0 { "{msg:>10}".into() } else { format!("{{msg:>10}} {bar} {figures}") };
+    let name = format!("{name:>10}").replace('{', "{{").replace('}', "}}");
+    let template = if bytes == 0 { name } else { format!("{name} {bar} {figures}") };
     ProgressStyle::with_template(&template).expect("the template is constant")
 }
 
@@ -133,13 +136,20 @@ fn paint_bar(board: Arc<Board>, bar: ProgressBar) -> impl FnMut() + Send {
         }
         if shown != Some(began) {
             shown = Some(began);
-            bar.set_style(style(bytes));
-            bar.set_message(name);
-            bar.set_length(bytes);
-            bar.reset();
+            bar.set_style(style(&name, bytes));
+            bar.reset_elapsed();
+            frame(&bar, 0, bytes);
         }
-        bar.set_position(board.done.load(Ordering::Relaxed));
+        frame(&bar, board.done.load(Ordering::Relaxed), bytes);
     }
+}
+
+/// Draws position and length at once: no frame shows one of them without the other.
+fn frame(bar: &ProgressBar, done: u64, bytes: u64) {
+    bar.update(|state| {
+        state.set_len(bytes);
+        state.set_pos(done);
+    });
 }
 
 fn paint_lines(board: Arc<Board>) -> impl FnMut() + Send {
@@ -166,6 +176,15 @@ fn line(phase: &Phase, done: u64, seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn any_name_makes_a_bar() {
+        for name in ["form runs", "", "{brace", "}", "{msg}"] {
+            let bar = ProgressBar::hidden().with_style(style(name, 10));
+            frame(&bar, 7, 10);
+            assert_eq!((bar.position(), bar.length()), (7, Some(10)));
+        }
+    }
 
     #[test]
     fn lines_say_how_far_and_how_fast() {

@@ -1,14 +1,24 @@
 //! Being told to stop.
 //!
 //! SIGINT, SIGTERM and SIGHUP raise a flag that the pipelines look at between blocks; they clean up and the program exits with
-//! 128 and the signal's number. A second signal ends the program at once. A signal that was ignored when the program started
-//! (nohup, a background job of a script) stays ignored. SIGPIPE, which Rust ignores, kills again as everywhere else.
+//! 128 and the signal's number. A signal that comes a second or more after the first ends the program at once; not an earlier one, because
+//! `timeout` and terminals often send the same request twice, to the process and to its group, and the clean-up must not be lost
+//! to that. A signal that was ignored when the program started (nohup, a background job of a script) stays ignored.
+//!
+//! SIGPIPE, which Rust ignores, kills again as everywhere else. SIGXFSZ (`ulimit -f`) does not kill, so that the write that is too far
+//! fails and has its line.
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
+use signal_hook::iterator::Signals;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// How long after the first signal further ones are taken for the same request.
+const ECHO: Duration = Duration::from_secs(1);
 
 /// The flag.
 #[derive(Clone, Debug, Default)]
@@ -23,18 +33,25 @@ impl Stop {
     /// If the system refuses a handler.
     pub(crate) fn install() -> io::Result<Stop> {
         let stop = Stop::default();
-        let asked = Arc::new(AtomicBool::new(false));
+        let impatient = Arc::new(AtomicBool::new(false));
         let ignored = ignored_mask(&std::fs::read_to_string("/proc/self/status").unwrap_or_default());
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            if ignored & (1 << (signal - 1)) != 0 {
-                continue;
-            }
-            // The order matters: on the first signal the shutdown still sees the flag down.
-            flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&asked))?;
-            flag::register(signal, Arc::clone(&asked))?;
+        let heeded: Vec<_> = [SIGINT, SIGTERM, SIGHUP]
+            .into_iter()
+            .filter(|signal| ignored & (1 << (signal - 1)) == 0)
+            .collect();
+        for &signal in &heeded {
+            flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&impatient))?;
             flag::register_usize(signal, Arc::clone(&stop.signal), signal as usize)?;
         }
+        if !lose_patience(&heeded, &impatient)? {
+            // After the shutdowns, which still see the flag down on the first signal.
+            for &signal in &heeded {
+                flag::register(signal, Arc::clone(&impatient))?;
+            }
+        }
         flag::register_conditional_default(SIGPIPE, Arc::new(AtomicBool::new(true)))?;
+        // A handler that does nothing, as good as ignoring it.
+        flag::register(SIGXFSZ, Arc::default())?;
         Ok(stop)
     }
 
@@ -51,6 +68,20 @@ impl Stop {
         };
         128 + signal as u8
     }
+}
+
+/// Has the flag raised a while after the first of the signals, by a thread of its own, so that a job that hangs can be ended too. False
+/// where no thread can be had (a limit on processes).
+fn lose_patience(signals: &[i32], impatient: &Arc<AtomicBool>) -> io::Result<bool> {
+    let mut signals = Signals::new(signals)?;
+    let impatient = Arc::clone(impatient);
+    let wait = move || {
+        if signals.forever().next().is_some() {
+            thread::sleep(ECHO);
+            impatient.store(true, Ordering::Relaxed);
+        }
+    };
+    Ok(thread::Builder::new().name("patience".into()).spawn(wait).is_ok())
 }
 
 /// The set of ignored signals in the text of `/proc/self/status`; bit 0 is signal 1.

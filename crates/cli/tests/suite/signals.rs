@@ -64,6 +64,77 @@ fn a_sort_that_is_told_to_stop_cleans_up() {
     }
 }
 
+/// `timeout` asks the process and then its group, which is the process again: one request, and the clean-up is not skipped.
+#[test]
+fn a_signal_and_its_echo_are_one_request() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q 200MB in");
+    for _ in 0..3 {
+        let mut child = Command::new(program())
+            .args(["sort", "-m", "8M", "in", "-o", "out"])
+            .current_dir(sandbox.path())
+            .stderr(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        wait_for_the_middle(&mut child);
+        kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+        thread::sleep(Duration::from_millis(1)); // Two of the same that wait together are one.
+        kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(143), "{stderr}");
+        assert!(stderr.lines().last().unwrap().starts_with("xsort: error: stopped on request"), "{stderr}");
+        assert_eq!(sandbox.names(), ["in"]);
+    }
+}
+
+#[test]
+fn one_who_insists_ends_even_a_job_that_hangs() {
+    let sandbox = Sandbox::new();
+    // Nobody ever writes to the pipe, so that opening it never ends.
+    let pipe = sandbox.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut child = Command::new(program()).args(["verify", "-s"]).arg(&pipe).spawn().unwrap();
+    // Until its handlers are installed, a signal would kill it.
+    while fs::read_to_string(format!("/proc/{}/comm", child.id())).unwrap() != "xsort\n"
+        || !catches(child.id(), Signal::XFSZ)
+    {
+        thread::sleep(Duration::from_millis(1));
+    }
+    let (begin, mut status) = (Instant::now(), None);
+    while status.is_none() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "it still hangs");
+        kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+        thread::sleep(Duration::from_millis(50));
+        status = child.try_wait().unwrap();
+    }
+    assert_eq!(status.unwrap().code(), Some(143));
+    assert!(begin.elapsed() >= Duration::from_secs(1), "echoes don't count");
+}
+
+/// Whether the process has a handler for the signal.
+fn catches(process: u32, signal: Signal) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+    u64::from_str_radix(mask.trim(), 16).unwrap() & (1 << (signal.as_raw() - 1)) != 0
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_has_its_line() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q 5MB in");
+    for line in ["gen -q 5MB out", "sort -q in -o out", "sort -q in -o out -m 1M", "gen -q --io sync 5MB out"]
+    {
+        let script = format!("ulimit -f 1000; exec {} {line}", program().display());
+        let output = Command::new("sh").args(["-c", &script]).current_dir(sandbox.path()).output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(4), "{line}: {:?} {stderr}", output.status);
+        assert!(stderr.starts_with("xsort: error: ") && stderr.contains("ulimit -f"), "{line}: {stderr}");
+        assert_eq!(sandbox.names(), ["in"], "{line}");
+    }
+}
+
 #[test]
 fn a_sort_that_is_killed_leaves_nothing() {
     let sandbox = Sandbox::new();
