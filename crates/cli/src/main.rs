@@ -61,6 +61,6 @@ fn run(command: &Command, stop: &Stop) -> Result<(), Failure> {
 
 /// The one line on standard error that every failure has.
 fn fail(line: &str, code: u8) -> ExitCode {
-    eprintln!("xsort: error: {line}");
+    output::write_stderr(&format!("error: {line}"));
     ExitCode::from(code)
 }

@@ -53,6 +53,11 @@ pub(crate) fn lossy_all<S: Serializer>(paths: &[PathBuf], serializer: S) -> Resu
     serializer.collect_seq(paths.iter().map(|path| path.to_string_lossy()))
 }
 
+/// Says a line on standard error. Where that is broken there is nobody to tell, and the job and its status matter more.
+pub(crate) fn write_stderr(line: &str) {
+    let _ = io::stderr().write_all(format!("xsort: {line}\n").as_bytes());
+}
+
 /// Writes everything, or says that standard output is broken: a result that did not arrive must not look like success.
 pub(crate) fn write_stdout(bytes: &[u8]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();

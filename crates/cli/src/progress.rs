@@ -3,11 +3,13 @@
 //! The pipelines only add to a counter. A thread of its own draws ten times a second, so that a terminal that is stopped (Ctrl-S)
 //! or slow never holds a worker up.
 
+use crate::output::write_stderr;
 use crate::settings::{self, Voice};
 use crate::signals::Stop;
 use crate::size::Decimal;
 use crossbeam_channel::{RecvTimeoutError, Sender};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -71,8 +73,8 @@ impl Observer for Console {
             return;
         }
         match &self.bar {
-            Some(bar) => bar.suspend(|| eprintln!("xsort: note: {line}")),
-            None => eprintln!("xsort: note: {line}"),
+            Some(bar) => bar.suspend(|| write_stderr(&format!("note: {line}"))),
+            None => write_stderr(&format!("note: {line}")),
         }
     }
 
@@ -113,18 +115,27 @@ fn spawn(period: Duration, mut paint: impl FnMut() + Send + 'static) -> Option<(
 }
 
 fn bar() -> ProgressBar {
-    ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr()).with_style(style("", 0))
+    ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr()).with_style(style(
+        "",
+        0,
+        Instant::now(),
+    ))
 }
 
 /// What a phase of so many bytes looks like; one of none has nothing to measure. The name is part of the template: as a message it would
 /// be drawn at once, beside the length of the phase before.
-fn style(name: &str, bytes: u64) -> ProgressStyle {
+fn style(name: &str, bytes: u64, began: Instant) -> ProgressStyle {
     let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let bar = if colour { "{wide_bar:.cyan/dim}" } else { "{wide_bar}" };
-    let figures = "{decimal_bytes} of {decimal_total_bytes}  {decimal_bytes_per_sec}  {eta} left";
+    let figures = "{decimal_bytes} of {decimal_total_bytes}  {pace}";
     let name = format!("{name:>10}").replace('{', "{{").replace('}', "}}");
     let template = if bytes == 0 { name } else { format!("{name} {bar} {figures}") };
-    ProgressStyle::with_template(&template).expect("the template is constant")
+    // Not the bar's own rate, which starts with its first frame: the bytes before that would have taken no time.
+    let pace = move |state: &ProgressState, out: &mut dyn fmt::Write| {
+        // What can't be written is not shown.
+        let _ = out.write_str(&pace(bytes, state.pos(), began.elapsed().as_secs_f64()));
+    };
+    ProgressStyle::with_template(&template).expect("the template is constant").with_key("pace", pace)
 }
 
 fn paint_bar(board: Arc<Board>, bar: ProgressBar) -> impl FnMut() + Send {
@@ -136,9 +147,7 @@ fn paint_bar(board: Arc<Board>, bar: ProgressBar) -> impl FnMut() + Send {
         }
         if shown != Some(began) {
             shown = Some(began);
-            bar.set_style(style(&name, bytes));
-            bar.reset_elapsed();
-            frame(&bar, 0, bytes);
+            bar.set_style(style(&name, bytes, began));
         }
         frame(&bar, board.done.load(Ordering::Relaxed), bytes);
     }
@@ -157,20 +166,26 @@ fn paint_lines(board: Arc<Board>) -> impl FnMut() + Send {
         let phase = board.phase().clone();
         if !phase.name.is_empty() {
             let done = board.done.load(Ordering::Relaxed);
-            eprintln!("xsort: {}", line(&phase, done, phase.began.elapsed().as_secs_f64()));
+            write_stderr(&line(&phase, done, phase.began.elapsed().as_secs_f64()));
         }
     }
 }
 
 /// One line of a log: how far, how fast, how much longer.
 fn line(phase: &Phase, done: u64, seconds: f64) -> String {
-    let rate = done as f64 / seconds.max(1e-3);
     let percent = 100 * u128::from(done.min(phase.bytes)) / u128::from(phase.bytes.max(1));
-    let left = match phase.bytes.saturating_sub(done) as f64 / rate {
+    let pace = pace(phase.bytes, done, seconds);
+    format!("{}: {percent}% of {}, {pace}", phase.name, Decimal(phase.bytes as f64))
+}
+
+/// How fast, and how much longer.
+fn pace(bytes: u64, done: u64, seconds: f64) -> String {
+    let rate = done as f64 / seconds.max(1e-3);
+    let left = match bytes.saturating_sub(done) as f64 / rate {
         left if left.is_finite() => format!("{left:.0} s left"),
         _ => "unknown time left".into(),
     };
-    format!("{}: {percent}% of {}, {}/s, {left}", phase.name, Decimal(phase.bytes as f64), Decimal(rate))
+    format!("{}/s, {left}", Decimal(rate))
 }
 
 #[cfg(test)]
@@ -180,7 +195,7 @@ mod tests {
     #[test]
     fn any_name_makes_a_bar() {
         for name in ["form runs", "", "{brace", "}", "{msg}"] {
-            let bar = ProgressBar::hidden().with_style(style(name, 10));
+            let bar = ProgressBar::hidden().with_style(style(name, 10, Instant::now()));
             frame(&bar, 7, 10);
             assert_eq!((bar.position(), bar.length()), (7, Some(10)));
         }

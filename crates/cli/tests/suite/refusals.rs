@@ -23,7 +23,11 @@ fn each_has_its_reason_and_status_and_changes_nothing() {
         ("sort in partial -o out", 3, "250"),
         ("sort missing -o out", 3, "missing"),
         ("sort in . -o out", 3, ""),
-        ("sort in -o missing/out", 2, "missing"),
+        (
+            "sort in -o missing/out",
+            2,
+            "missing/out: No such file or directory (os error 2): its directory does not exist; create it",
+        ),
         ("sort in -o .", 2, ""),
         ("sort in -o directory-is-not/out", 2, "directory-is-not"),
         ("sort in -o out -m 1M -T missing", 2, "missing"),
@@ -99,6 +103,17 @@ fn scratch_in_memory_is_warned_of_and_works() {
     let ended = sandbox.run(&format!("sort -m 512K {tmpfs}/in -o {tmpfs}/out"));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert_eq!(names(small.path()), ["in", "out"]);
+}
+
+#[test]
+fn a_broken_standard_error_changes_nothing() {
+    let sandbox = prepared();
+    for (line, code) in [("gen 99 file", 2), ("sort missing -o out", 3), ("verify in --progress always", 1)] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let mut command = Command::new(crate::sandbox::program());
+        command.args(line.split_whitespace()).current_dir(sandbox.path()).stderr(full);
+        assert_eq!(command.output().unwrap().status.code(), Some(code), "{line}");
+    }
 }
 
 #[test]
