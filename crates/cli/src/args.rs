@@ -159,11 +159,12 @@ pub(crate) struct SortArgs {
     #[arg(long)]
     pub(crate) stable: bool,
 
-    /// Free the input's space as soon as its records are in scratch. DANGER: see --help
+    /// Remove the inputs, before the output is written if its space is needed. DANGER: see --help
     ///
-    /// The sort then needs little more space than the data's size besides the input. From the moment the input is freed until the
-    /// output is in place, the records exist only in scratch files without a name: a crash, a kill, a full drive or a power cut
-    /// in that time LOSES THE DATA.
+    /// If there is space for the output beside the inputs, they are removed after the output is in place, and nothing is at risk. If
+    /// not, they are removed as soon as their records are in scratch, so that the sort needs little more space than the data's size
+    /// besides the inputs: from then until the output is in place the records exist only in scratch files without a name, and
+    /// a crash, a kill, a full drive or a power cut in that time LOSES THE DATA. An input that was changed or replaced meanwhile stays.
     #[arg(long)]
     pub(crate) remove_input: bool,
 

@@ -50,15 +50,7 @@ impl Failure {
             Failure::Disorder => DISORDER,
             Failure::Usage(_) => USAGE,
             Failure::File { source, .. } => system_code(source, None),
-            Failure::Job(error) => match error {
-                Error::Cancelled => stopped,
-                Error::Settings(_) => USAGE,
-                Error::Input { .. } => INPUT,
-                Error::Memory { .. } | Error::Space { .. } => SPACE,
-                Error::Corrupt { .. } | Error::Lost { .. } => CORRUPT,
-                Error::Disk(error) => system_code(&error.source, Some(error.operation)),
-                _ => TRANSFER,
-            },
+            Failure::Job(error) => job_code(error, stopped),
         }
     }
 
@@ -68,6 +60,20 @@ impl Failure {
             Failure::Disorder => None,
             other => Some(one_line(&other.to_string())),
         }
+    }
+}
+
+/// The status for the reason that a job failed for.
+fn job_code(error: &Error, stopped: u8) -> u8 {
+    match error {
+        Error::Cancelled => stopped,
+        Error::Settings(_) => USAGE,
+        Error::Input { .. } => INPUT,
+        Error::Memory { .. } | Error::Space { .. } => SPACE,
+        Error::Corrupt { .. } | Error::Lost { .. } => CORRUPT,
+        Error::Disk(error) => system_code(&error.source, Some(error.operation)),
+        Error::InputsRemoved { cause } => job_code(cause, stopped),
+        _ => TRANSFER,
     }
 }
 

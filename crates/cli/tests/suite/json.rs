@@ -39,3 +39,19 @@ fn names_that_are_no_text_are_written_as_well_as_can_be() {
         assert_eq!(written, "d\u{fffd}ta", "{line}");
     }
 }
+
+#[test]
+fn scratch_may_have_such_a_name_too() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q 5MB in");
+    let scratch = sandbox.path().join(OsStr::from_bytes(b"d\xffr"));
+    std::fs::create_dir(&scratch).unwrap();
+    for line in ["sort in -o out -m 1M --json", "sort in -o out -m 1M --json --dry-run"] {
+        let mut command = Command::new(program());
+        command.args(line.split_whitespace()).arg("-T").arg(&scratch).current_dir(sandbox.path());
+        let output = command.output().unwrap();
+        let json: serde_json::Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|_| panic!("{line}: {}", String::from_utf8_lossy(&output.stderr)));
+        assert!(json["scratch"][0][0].as_str().unwrap().ends_with("/d\u{fffd}r"), "{line}: {json}");
+    }
+}
