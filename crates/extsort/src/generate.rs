@@ -89,9 +89,8 @@ pub fn generate(
         Error::Settings(format!("{records} records of {record_bytes} bytes are more than any file can hold"))
     })?;
     let shape = Shape::fit(options.budget_bytes, options.threads, record_bytes)?.for_bytes(bytes);
-    check_space(disk, &options.output, bytes)?;
-
     let shelf = Shelf::new([Lease::map(shape.memory_bytes())?], shape.block_bytes);
+    // Before the space is looked at, so that a place that can't be written to is called that.
     let file = disk.create_output(&options.output)?;
     for line in disk.notices() {
         observer.notice(&line);
@@ -107,7 +106,9 @@ pub fn generate(
         next_block: AtomicU64::new(0),
         stop: AtomicBool::new(false),
     };
-    let written = disk.reserve(file, bytes).map_err(Error::from).and_then(|()| job.run(shape.threads));
+    let written = check_space(disk, &options.output, bytes)
+        .and_then(|()| Ok(disk.reserve(file, bytes)?))
+        .and_then(|()| job.run(shape.threads));
     let checksum = match written {
         Ok(checksum) => checksum,
         Err(error) => {

@@ -107,7 +107,7 @@ fn what_cant_be_generated_is_refused() {
         ("gen -m 0% 1r file", 2, "1% to 100%"),
         ("gen --start 340282366920938463463374607431768211455 2r file", 2, "2^128"),
         ("gen --start -1 2r file", 2, "'-1'"),
-        ("gen 1000r missing/file", 2, "missing"),
+        ("gen 1000r missing/file", 2, "create it first"),
         ("gen 900P file", 4, "free space"),
         ("gen 99999999999999999r file", 2, "more than any file can hold"),
     ] {

@@ -43,7 +43,6 @@ use output::{Output, Seams};
 use prepare::{Prepared, prepare};
 use run::Run;
 use scratch::Scratch;
-use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Instant;
 use traffic::Traffic;
@@ -81,7 +80,7 @@ fn sort_by<K: Key>(
         plan,
         inputs,
         input_files,
-        freed_bytes,
+        needs_input_space,
         scratch_directories,
         output_file,
         mut output_guard,
@@ -113,14 +112,11 @@ fn sort_by<K: Key>(
     } else {
         None
     };
-    // Early, so that a drive that fills up meanwhile fails the sort before it has done its work. Where the output needs the space of inputs
-    // that are to be removed, that has to wait.
     let output_bytes = align_up(plan.bytes);
-    let is_reserved = match disk.reserve(output_file, output_bytes) {
-        Ok(()) => true,
-        Err(error) if freed_bytes > 0 && error.source.kind() == ErrorKind::StorageFull => false,
-        Err(error) => return Err(error.into()),
-    };
+    if !needs_input_space {
+        // Early, so that a drive that fills up meanwhile fails the sort before it has done its work.
+        disk.reserve(output_file, output_bytes)?;
+    }
 
     observer.phase("form runs", plan.bytes);
     let Formed { mut runs, free, checksum, reports } = form(&job, &inputs, scratch.as_ref())?;
@@ -130,7 +126,7 @@ fn sort_by<K: Key>(
     }
     let form_seconds = sort_begun.elapsed().as_secs_f64();
     let mut input_files = Some(input_files);
-    if !is_reserved {
+    if needs_input_space {
         *inputs_removed = true;
         remove_inputs(options, disk, observer, &inputs);
         input_files = None;

@@ -40,8 +40,8 @@ pub(crate) struct Prepared<'a> {
     pub(crate) plan: Plan,
     pub(crate) inputs: Vec<Input>,
     pub(crate) input_files: OpenFiles<'a>,
-    /// Space that removing the inputs sets free for the output, in bytes.
-    pub(crate) freed_bytes: u64,
+    /// The output and scratch have no room beside the inputs: these have to go before the output is written.
+    pub(crate) needs_input_space: bool,
     pub(crate) scratch_directories: Vec<PathBuf>,
     /// The output, not yet published.
     pub(crate) output_file: FileId,
@@ -94,8 +94,17 @@ pub(crate) fn prepare<'a>(
     }
     let output_drive = disk.drive(output_directory)?;
     let freed_bytes = if options.remove_input { freed_bytes(disk, &inputs, output_drive.id)? } else { 0 };
-    check_space(options, disk, observer, &plan, &scratch_directories, &output_drive, freed_bytes)?;
-    Ok(Prepared { plan, inputs, input_files, freed_bytes, scratch_directories, output_file, output_guard })
+    let needs_input_space =
+        check_space(options, disk, observer, &plan, &scratch_directories, &output_drive, freed_bytes)?;
+    Ok(Prepared {
+        plan,
+        inputs,
+        input_files,
+        needs_input_space,
+        scratch_directories,
+        output_file,
+        output_guard,
+    })
 }
 
 /// Space on a drive that removing the inputs sets free: each file once, and none that has other names.
@@ -118,6 +127,7 @@ pub(crate) fn directory_of(path: &Path) -> &Path {
     }
 }
 
+/// Whether there is space for everything, and whether that takes the inputs' space.
 fn check_space(
     options: &SortOptions,
     disk: &dyn Disk,
@@ -126,7 +136,7 @@ fn check_space(
     scratch_directories: &[PathBuf],
     output_drive: &Drive,
     freed_bytes: u64,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     // Each drive once, however many directories are on it.
     let mut drives: BTreeMap<u64, Drive> = BTreeMap::new();
     if plan.scratch_bytes > 0 {
@@ -175,5 +185,5 @@ fn check_space(
             way_out: "free some, put scratch on another drive with -T, or let the input's space be used with --remove-input".into(),
         });
     }
-    Ok(())
+    Ok(output_drive.free_bytes < needed_bytes)
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use xsort_disk::{DiskOptions, OsDisk};
+use xsort_disk::{DiskOptions, Fault, FileRole, Operation, OsDisk, Place, SimDisk, SimOptions};
 use xsort_extsort::{Error, Plan, SortOptions, SortReport, Unobserved, sort};
 use xsort_records::{Format, GenerateSpec, Generator, Key, KeyField, Layout, Pattern};
 
@@ -187,6 +187,37 @@ fn remove_input_removes_it_only_when_the_sort_succeeds_in_reading_it() {
     run(&options).unwrap();
     assert!(!path.exists());
     assert!(fs::read(directory.path().join("out")).unwrap() == oracle(&layout, &bytes));
+}
+
+/// `--remove-input` once removed the input before the output's space was sure, needed or not.
+#[test]
+fn an_input_is_at_risk_only_where_its_space_is_needed() {
+    let layout = Format::Gensort.layout();
+    let bytes = generated(Format::Gensort, Pattern::Uniform, 20_000);
+    let mut options = options(&layout, Path::new("/d"), 600 << 10, 2);
+    options.remove_input = true;
+    let run = |capacity_bytes, faults| {
+        let disk = SimDisk::new(SimOptions { capacity_bytes, faults, ..SimOptions::default() });
+        disk.put("/d/in", &bytes);
+        let result = sort(&options, &disk, &Unobserved);
+        (result, disk.get("/d/in").is_some(), disk.get("/d/out"))
+    };
+    let role = Some(FileRole::Output);
+    let failing = || vec![Fault { operation: Operation::Write, role, place: Place::Everywhere, errno: 5 }];
+    // Space for the input and as much again, a little for padding.
+    let tight = Some(bytes.len() as u64 * 5 / 2);
+
+    let (result, is_there, output) = run(tight, Vec::new());
+    assert!(result.is_ok() && !is_there && output == Some(oracle(&layout, &bytes)), "{result:?}");
+    let (result, is_there, output) = run(None, Vec::new());
+    assert!(result.is_ok() && !is_there && output == Some(oracle(&layout, &bytes)), "{result:?}");
+
+    let (result, is_there, output) = run(tight, failing());
+    let error = result.unwrap_err();
+    assert!(matches!(error, Error::InputsRemoved { .. }) && !is_there && output.is_none(), "{error:?}");
+    assert!(error.to_string().contains("LOST"), "{error}");
+    let (result, is_there, output) = run(None, failing());
+    assert!(matches!(result, Err(Error::Disk(_))) && is_there && output.is_none(), "{result:?}");
 }
 
 #[test]
