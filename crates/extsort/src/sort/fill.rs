@@ -29,8 +29,8 @@ pub(crate) struct Chunk {
 pub(crate) struct Filler<'a, K> {
     job: &'a Job<'a, K>,
     inputs: &'a [Input],
-    chunks: Box<dyn Iterator<Item = Vec<Extent>> + 'a>,
-    next_chunk: Option<Vec<Extent>>,
+    /// Those that were not begun.
+    chunks: std::vec::IntoIter<Vec<Extent>>,
     next_number: usize,
     /// Free areas.
     pub(crate) areas: Vec<Lease>,
@@ -81,14 +81,11 @@ impl<'a, K: Key> Filler<'a, K> {
     pub(crate) fn new(job: &'a Job<'a, K>, inputs: &'a [Input], areas: Vec<Lease>) -> Self {
         let sizes: Vec<u64> = inputs.iter().map(|input| input.bytes).collect();
         let cut: Vec<_> = chunks(&sizes, job.plan.chunk_bytes, job.plan.extents_max).collect();
-        let mut chunks = Box::new(cut.into_iter());
-        let next_chunk = chunks.next();
         let (completions_to, completions_from) = unbounded();
         Filler {
             job,
             inputs,
-            chunks,
-            next_chunk,
+            chunks: cut.into_iter(),
             next_number: 0,
             areas,
             filling: VecDeque::new(),
@@ -100,7 +97,7 @@ impl<'a, K: Key> Filler<'a, K> {
 
     /// There is more to read, and nothing being read for want of an area.
     pub(crate) fn is_starved(&self) -> bool {
-        self.in_flight == 0 && self.next_chunk.is_some()
+        self.in_flight == 0 && self.chunks.len() > 0
     }
 
     /// Starts as many reads as may be in flight.
@@ -132,8 +129,7 @@ impl<'a, K: Key> Filler<'a, K> {
         if self.areas.is_empty() {
             return None;
         }
-        let extents = self.next_chunk.take()?;
-        self.next_chunk = self.chunks.next();
+        let extents = self.chunks.next()?;
         self.filling.push_back(Filling {
             number: self.next_number,
             pieces: pieces(&extents),

@@ -12,7 +12,7 @@
 
 use super::block::write_block;
 use super::fill::{Chunk, Filler, compact};
-use super::job::{Alarm, Input, Job};
+use super::job::{Alarm, Input, Job, STOP_INTERVAL};
 use super::run::{Block, Index, Resident, Run};
 use super::scratch::{NOWHERE, Scratch};
 use crate::Error;
@@ -20,13 +20,10 @@ use crate::threads::spawn_up_to;
 use crossbeam_channel::{Receiver, Sender, select_biased, unbounded};
 use serde::Serialize;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use xsort_disk::{Completion, Lease, Shelf, align_up};
 use xsort_kernels::{gather, sort};
 use xsort_records::{Checksum, Key};
-
-/// How often a waiting thread looks whether the job should stop.
-const STOP_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What phase one leaves to phase two.
 pub(crate) struct Formed {

@@ -6,7 +6,11 @@ use super::traffic::Traffic;
 use crate::{Error, Observer};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 use xsort_disk::{Disk, FileId, Request};
+
+/// How often a waiting thread looks whether the job should stop.
+pub(crate) const STOP_INTERVAL: Duration = Duration::from_millis(50);
 
 /// One input file, open.
 #[derive(Clone, Debug)]

@@ -17,7 +17,7 @@ impl Memory {
         let mut pieces: Vec<Lease> = Vec::new();
         for piece in sorted {
             match pieces.last_mut() {
-                Some(last) if last.as_ptr_range().end == piece.as_ptr() => last.join(piece),
+                Some(last) if last.is_followed_by(&piece) => last.join(piece),
                 _ => pieces.push(piece),
             }
         }

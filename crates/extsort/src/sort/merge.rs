@@ -16,7 +16,7 @@
 use super::block::paged_bytes;
 use super::cut::{Cutter, Loaded, Segment};
 use super::forecast::{Entry, forecast};
-use super::job::Job;
+use super::job::{Job, STOP_INTERVAL};
 use super::merger::{Done, Merger};
 use super::output::Output;
 use super::run::{Index, Run};
@@ -26,14 +26,11 @@ use crate::threads::spawn_up_to;
 use crossbeam_channel::{Receiver, Sender, select_biased, unbounded};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 use xsort_disk::{Completion, Direction, Request, Shelf};
 use xsort_records::{Checksum, Key};
 
 /// Reads in flight: several drives' worth, but not so many that writes to the same drive wait long for their turn.
 const READ_FLIGHT_BYTES: usize = 32 << 20;
-/// How often a waiting thread looks whether the job should stop.
-const STOP_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Where a merge's records go.
 pub(crate) enum Sink<'a> {

@@ -43,6 +43,7 @@ use output::{Output, Seams};
 use prepare::{Prepared, prepare};
 use run::Run;
 use scratch::Scratch;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 use traffic::Traffic;
@@ -127,8 +128,7 @@ fn sort_by<K: Key>(
     let form_seconds = sort_begun.elapsed().as_secs_f64();
     let mut input_files = Some(input_files);
     if needs_input_space {
-        *inputs_removed = true;
-        remove_inputs(options, disk, observer, &inputs);
+        *inputs_removed = remove_inputs(options, disk, observer, &inputs, None);
         input_files = None;
         disk.reserve(output_file, output_bytes)?;
     }
@@ -176,7 +176,7 @@ fn sort_by<K: Key>(
     output_guard.release(output_file);
     disk.publish(output_file, plan.bytes, options.sync)?;
     if options.remove_input && input_files.is_some() {
-        remove_inputs(options, disk, observer, &inputs);
+        remove_inputs(options, disk, observer, &inputs, Some(&options.output));
     }
     drop(input_files);
     let publish_seconds = publish_begun.elapsed().as_secs_f64();
@@ -215,16 +215,26 @@ fn sort_by<K: Key>(
     })
 }
 
-/// Removes the inputs. One that can't be removed is no reason to throw the work away: whether the space is enough shows when it is reserved.
-fn remove_inputs(options: &SortOptions, disk: &dyn Disk, observer: &dyn Observer, inputs: &[Input]) {
+/// Removes the inputs, but for the one whose path is `kept`; returns whether any is gone. One that can't be removed is no reason to throw
+/// the work away: whether the space is enough shows when it is reserved.
+fn remove_inputs(
+    options: &SortOptions,
+    disk: &dyn Disk,
+    observer: &dyn Observer,
+    inputs: &[Input],
+    kept: Option<&Path>,
+) -> bool {
+    let mut any_is_gone = false;
     for (number, (path, input)) in options.inputs.iter().zip(inputs).enumerate() {
-        if *path == options.output || options.inputs[..number].contains(path) {
+        if Some(path.as_path()) == kept || options.inputs[..number].contains(path) {
             continue;
         }
-        if let Err(error) = disk.remove_input(input.file) {
-            observer.notice(&format!("an input stays: {error}"));
+        match disk.remove_input(input.file) {
+            Ok(()) => any_is_gone = true,
+            Err(error) => observer.notice(&format!("an input stays: {error}")),
         }
     }
+    any_is_gone
 }
 
 /// One pass on the way: merges as many neighbouring runs as brings their number closest to the fan-in.

@@ -76,7 +76,7 @@ pub(crate) fn lossy_paths<S: Serializer>(paths: &[(PathBuf, u64)], serializer: S
 
 /// The least time in seconds in which drives of these rates read and write so many bytes: in turn or at once, whichever is faster.
 ///
-/// In turn it is read/R + written/W; at once it is bound by the slower half of the mixed load.
+/// In turn it is read/R + written/W; at once (read + written)/(R' + W') by the rates of the mixed load.
 pub fn floor_seconds(rates: &DriveRates, read_bytes: u64, written_bytes: u64) -> f64 {
     let (read, written) = (read_bytes as f64, written_bytes as f64);
     let in_turn = read / rates.read_bytes_per_second + written / rates.write_bytes_per_second;

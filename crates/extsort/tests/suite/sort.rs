@@ -218,6 +218,12 @@ fn an_input_is_at_risk_only_where_its_space_is_needed() {
     assert!(error.to_string().contains("LOST"), "{error}");
     let (result, is_there, output) = run(None, failing());
     assert!(matches!(result, Err(Error::Disk(_))) && is_there && output.is_none(), "{result:?}");
+
+    let disk = SimDisk::new(SimOptions { capacity_bytes: tight, ..SimOptions::default() });
+    disk.put("/d/in", &bytes);
+    let in_place = SortOptions { output: "/d/in".into(), ..options.clone() };
+    sort(&in_place, &disk, &Unobserved).unwrap();
+    assert!(disk.get("/d/in") == Some(oracle(&layout, &bytes)), "the output in the input's place");
 }
 
 #[test]
