@@ -11,6 +11,9 @@
 //! | `partition` | one most-significant-digit pass that asks for lines before it writes them |
 //! | `words` | sorting u64s, all different, mostly in pieces that fit the cache |
 //! | `ties` | taking further key bytes within groups of equal words, without recursion |
+//! | `splitters` | records to bins between sampled keys: counting and placing |
+//! | `classify` | the bins of many records at once, by one word of their keys, down a tree without branches |
+//! | `trie` | the bin of one record by its whole key |
 //! | `gather` | payloads moved once, in final order |
 //! | `loser_tree`, `merge` | the k-way merge and its cursors |
 //! | `search` | bounds in one sorted piece, for cutting a merge |
@@ -18,6 +21,7 @@
 //!
 //! [`Key`]: xsort_records::Key
 
+mod classify;
 mod extract;
 mod gather;
 mod loser_tree;
@@ -26,7 +30,9 @@ mod partition;
 mod prefetch;
 mod search;
 mod sort;
+mod splitters;
 mod ties;
+mod trie;
 mod words;
 
 pub use extract::common_prefix;
@@ -35,3 +41,4 @@ pub use loser_tree::Node;
 pub use merge::{Merge, Run};
 pub use search::{bound_in_block, bound_in_order, shared_prefix};
 pub use sort::sort;
+pub use splitters::Splitters;

@@ -9,3 +9,4 @@ mod merge;
 mod properties;
 mod search;
 mod sort;
+mod splitters;

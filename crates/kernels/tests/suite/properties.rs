@@ -4,6 +4,7 @@ use crate::data::{Random, oracle};
 use crate::keys::Fields;
 use crate::merge::{Runs, number};
 use crate::sort::sorted;
+use crate::splitters;
 use proptest::prelude::*;
 
 /// Records over an alphabet of `letters` bytes, so that ties of all lengths happen.
@@ -45,5 +46,19 @@ proptest! {
         number(&mut records, 28);
         let cut = Runs::cut(key, &records, 28, runs, &mut random);
         prop_assert_eq!(cut.merged(key, 0, &mut random), cut.expected(key));
+    }
+
+    #[test]
+    fn distribute_is_the_binary_search(
+        seed: u64,
+        count in 0_usize..if cfg!(miri) { 40 } else { 3000 },
+        (record_bytes, offset, bytes) in (1_usize..60).prop_flat_map(|all| (Just(all), 0..all))
+            .prop_flat_map(|(all, offset)| (Just(all), Just(offset), 1..=all - offset)),
+        letters in 1_usize..5,
+        stride in 1_usize..9,
+        bins in prop_oneof![1_usize..10, 1_usize..700],
+    ) {
+        let key = Fields::plain(offset, bytes);
+        splitters::check(key, &records(seed, count, record_bytes, letters), record_bytes, stride, bins);
     }
 }

@@ -1,0 +1,144 @@
+//! The scatter half of a distribution sort: records to bins, by index, without moving them.
+//!
+//! Samplesort (Frazer and McKellar, JACM 1970) separates bins by quantiles of a sorted sample. A key at two quantiles or more fills a bin, and
+//! gets one in which nothing else is (the equality buckets of IPS4o, Axtmann et al., ESA 2017). With the splitters a < b < c, of
+//! which b is frequent,
+//!
+//! ```text
+//!   key        ... a ............ b ............ c ...
+//!   bin      0    |       1     | 2 |      3     |   4
+//! ```
+//!
+//! each splitter begins a bin, and a frequent one ends it too. The phases:
+//!
+//! 1. `classify`: key words out of some records, side by side down a tree of splitters;
+//! 2. `trie`: those of them that eight bytes don't decide, while they are in the cache;
+//! 3. here: bins are counted, and each index goes to its bin, in the input's order.
+//!
+//! Payloads don't move: that is `gather`.
+
+use crate::classify::{BATCH, Tree};
+use crate::prefetch;
+use crate::trie::Trie;
+use xsort_records::Key;
+
+/// Most bins: a bin's number has 16 bits.
+const BINS_MAX: usize = 1 << 16;
+/// Bits of a bin's number, and such numbers in a word.
+const BIN_BITS: usize = 16;
+const PACKED: usize = 4;
+const _: () = assert!(BATCH.is_multiple_of(PACKED));
+/// Indexes in one cache line.
+const LINE_INDEXES: usize = 8;
+
+/// The keys that separate bins. Ascending bins hold ascending keys, and equal keys are in one bin.
+///
+/// Made once, used for any number of chunks by any number of threads. It takes one or two keys and some tens of bytes a bin.
+#[derive(Clone, Debug)]
+pub struct Splitters<K> {
+    key: K,
+    trie: Trie,
+    tree: Tree,
+}
+
+impl<K: Key> Splitters<K> {
+    /// Splitters for at most `bins` bins of equal shares, if the records are like the sample: normalised keys, back to back, sorted.
+    /// A key at two of the sample's `bins` quantiles or more gets a bin of its own. There are fewer bins if keys repeat at the quantiles or if
+    /// the sample has fewer keys.
+    ///
+    /// # Panics
+    /// If `bins` is 0 or above 65,536, or the sample is not of whole keys or not sorted.
+    pub fn from_sample(key: K, sample: &[u8], bins: usize) -> Self {
+        assert!((1..=BINS_MAX).contains(&bins), "1 to 65,536 bins");
+        let key_bytes = key.bytes();
+        assert!(sample.len().is_multiple_of(key_bytes.max(1)), "a sample of whole keys");
+        let count = sample.len().checked_div(key_bytes).unwrap_or(0);
+        // Each quantile is another element of the sample.
+        let bins = bins.min(count);
+        let mut trie = Trie::new(key_bytes);
+        for quantile in 1..bins {
+            trie.add(&sample[quantile * count / bins * key_bytes..][..key_bytes]);
+        }
+        if count > 0 {
+            trie.grow(&sample[..key_bytes], &sample[sample.len() - key_bytes..]);
+        }
+        let tree = Tree::new(&trie);
+        Splitters { key, trie, tree }
+    }
+
+    /// Number of bins, at least 1. Some may get no record.
+    pub fn bins(&self) -> usize {
+        self.trie.bins()
+    }
+
+    /// Whether all keys in `bin` are equal, whatever the records are, so that it needs no sort.
+    pub fn is_one_key(&self, bin: usize) -> bool {
+        assert!(bin < self.bins(), "the number of a bin");
+        self.key.bytes() == 0 || self.trie.is_one_key(bin)
+    }
+
+    /// Distributes, stably, without moving records: on return `order` holds the indexes of the records bin by bin, in the input's order within
+    /// each bin, and bin `b` ends before `order[ends[b]]`.
+    ///
+    /// `records` holds `order.len()` records of `record_bytes` bytes. `spare` is lent, a quarter of a word a record (it may be longer); what it and the
+    /// others hold on entry is ignored. `ends` has `bins()` elements.
+    ///
+    /// # Panics
+    /// If the lengths don't fit each other, or above 2^32 records.
+    pub fn distribute(
+        &self,
+        records: &[u8],
+        record_bytes: usize,
+        order: &mut [u64],
+        spare: &mut [u64],
+        ends: &mut [usize],
+    ) {
+        let count = order.len();
+        assert!(record_bytes > 0 && records.len() == count * record_bytes, "one order word a record");
+        assert!(count as u64 <= 1 << 32, "at most 2^32 records in one distribution");
+        assert!(ends.len() == self.bins(), "one end a bin");
+        let packed = &mut spare[..count.div_ceil(PACKED)];
+        if self.bins() == 1 {
+            order.iter_mut().enumerate().for_each(|(index, element)| *element = index as u64);
+            ends[0] = count;
+            return;
+        }
+        ends.fill(0);
+        let batches = records.chunks(BATCH * record_bytes).zip(packed.chunks_mut(BATCH / PACKED));
+        for (records, packed) in batches {
+            let mut bins = [0; BATCH];
+            let bins = &mut bins[..records.len() / record_bytes];
+            self.tree.classify(self.key, records, record_bytes, &self.trie, bins);
+            for (bins, packed) in bins.chunks(PACKED).zip(packed) {
+                *packed = 0;
+                for (lane, &bin) in bins.iter().enumerate() {
+                    ends[usize::from(bin)] += 1;
+                    *packed |= u64::from(bin) << (BIN_BITS * lane);
+                }
+            }
+        }
+        place(packed, order, ends);
+    }
+}
+
+/// Puts each index to its bin. `ends` are the bins' sizes on entry, and their ends on return.
+fn place(packed: &[u64], order: &mut [u64], ends: &mut [usize]) {
+    let mut start = 0;
+    for end in ends.iter_mut() {
+        start += std::mem::replace(end, start);
+        prefetch::line_to_write(order.as_ptr().wrapping_add(*end));
+    }
+    let count = order.len();
+    for (first, &packed) in (0..count).step_by(PACKED).zip(packed) {
+        for lane in 0..PACKED.min(count - first) {
+            let end = &mut ends[usize::from((packed >> (BIN_BITS * lane)) as u16)];
+            let place = *end;
+            *end += 1;
+            order[place] = (first + lane) as u64;
+            // As in the partition: a bin asks for its next line when it starts one.
+            if place.is_multiple_of(LINE_INDEXES) {
+                prefetch::line_to_write(order.as_ptr().wrapping_add(place + LINE_INDEXES));
+            }
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Splitters of any length, and the bin of any key among them.
+//!
+//! A trie of words: a node skips the bytes that all its splitters share and tells them apart by the next eight; those that are equal
+//! there go on in a child. So a lookup reads each byte of the key at most once, however many splitters share how many bytes.
+//! Splitters of twelve bytes, in hexadecimal, and the nodes:
+//!
+//! ```text
+//!   0  0011aaaaaaaaaaaaaaaa0001      root: shares 0011, words aa.., bb..
+//!   1  0011aaaaaaaaaaaaaaaa0002        child of aa..: splitters 0 and 1, shares 00, words 01, 02
+//!   2  0011bbbbbbbbbbbbbbbb0007        child of bb..: splitter 2, shares 0007, no words
+//! ```
+//!
+//! One record at a time: many at once, by the root's words alone, is `classify`.
+
+use crate::search::shared_prefix;
+use std::cmp::Ordering;
+use std::ops::Range;
+use xsort_records::Key;
+
+/// Splitters, added in order, and their nodes once they are grown.
+#[derive(Clone, Debug)]
+pub(crate) struct Trie {
+    key_bytes: usize,
+    /// Normalised splitters, ascending, all different.
+    keys: Vec<u8>,
+    /// The bin below each splitter, and the last bin. A splitter is in the bin that it begins, the next.
+    below: Vec<u16>,
+    /// The first is the root; none if there are no splitters.
+    nodes: Vec<Node>,
+    /// Words of all nodes, and for each the splitters that have it.
+    words: Vec<u64>,
+    groups: Vec<Group>,
+}
+
+/// Splitters that share their bytes up to `at`.
+#[derive(Clone, Debug)]
+struct Node {
+    splitters: Range<usize>,
+    /// Whoever comes here shares the bytes before.
+    from: usize,
+    at: usize,
+    /// Which of the trie's words are its own, ascending; none if the key ends at `at`.
+    words: Range<usize>,
+}
+
+/// Splitters that share a word too.
+#[derive(Clone, Debug)]
+struct Group {
+    splitters: Range<usize>,
+    /// Where they go on; nowhere if the key ends with the word, which leaves one splitter.
+    child: Option<usize>,
+}
+
+/// What a word says of the bin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Bin(u16),
+    /// More bytes decide: [`Trie::settle`] from this node on.
+    Undecided(usize),
+}
+
+impl Trie {
+    /// One bin.
+    pub(crate) fn new(key_bytes: usize) -> Self {
+        let (keys, nodes, words, groups) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Trie { key_bytes, keys, below: vec![0], nodes, words, groups }
+    }
+
+    /// Adds a splitter, or gives the last one a bin of its own if it is that.
+    pub(crate) fn add(&mut self, splitter: &[u8]) {
+        let bin = self.bins() as u16;
+        if let Some(last) = self.len().checked_sub(1) {
+            assert!(self.encoded(last) <= splitter, "a sorted sample");
+            if self.encoded(last) == splitter {
+                self.below[last + 1] = self.below[last] + 2;
+                return;
+            }
+        }
+        self.keys.extend(splitter);
+        self.below.push(bin);
+    }
+
+    pub(crate) fn bins(&self) -> usize {
+        usize::from(self.below[self.len()]) + 1
+    }
+
+    pub(crate) fn is_one_key(&self, bin: usize) -> bool {
+        // The bin of a splitter that has one of its own is neither below a splitter nor the last.
+        self.below.binary_search_by(|&below| usize::from(below).cmp(&bin)).is_err()
+    }
+
+    /// Number of splitters.
+    fn len(&self) -> usize {
+        self.below.len() - 1
+    }
+
+    /// The normalised key of a splitter.
+    fn encoded(&self, splitter: usize) -> &[u8] {
+        &self.keys[splitter * self.key_bytes..][..self.key_bytes]
+    }
+
+    /// Builds the nodes, level by level. `least` and `greatest` are the ends of what the splitters were taken from.
+    pub(crate) fn grow(&mut self, least: &[u8], greatest: &[u8]) {
+        // Splitters tell what their surroundings share, except a single one.
+        let at = match self.len() {
+            0 => return,
+            1 => shared_prefix(least, greatest),
+            count => shared_prefix(self.encoded(0), self.encoded(count - 1)),
+        };
+        self.nodes.push(Node { splitters: 0..self.len(), from: 0, at, words: 0..0 });
+        let mut grown = 0;
+        while grown < self.nodes.len() {
+            let first_word = self.words.len();
+            if self.nodes[grown].at < self.key_bytes {
+                self.split(grown);
+            }
+            self.nodes[grown].words = first_word..self.words.len();
+            grown += 1;
+        }
+    }
+
+    /// Adds the words of a node, and its children.
+    fn split(&mut self, node: usize) {
+        let Node { mut splitters, at, .. } = self.nodes[node].clone();
+        while !splitters.is_empty() {
+            let word = word_of(self.encoded(splitters.start), at);
+            let is_equal = |&splitter: &usize| word_of(self.encoded(splitter), at) == word;
+            let group = splitters.start..splitters.start + splitters.clone().take_while(is_equal).count();
+            splitters.start = group.end;
+            let mut child = None;
+            if at + 8 < self.key_bytes {
+                child = Some(self.nodes.len());
+                let shared = shared_prefix(self.encoded(group.start), self.encoded(group.end - 1));
+                let node = Node { splitters: group.clone(), from: at + 8, at: shared, words: 0..0 };
+                self.nodes.push(node);
+            }
+            self.words.push(word);
+            self.groups.push(Group { splitters: group, child });
+        }
+    }
+
+    /// What all splitters share that are compared by the root's words, normalised.
+    pub(crate) fn root_prefix(&self) -> &[u8] {
+        self.nodes.first().map_or(&[], |root| &self.keys[..root.at])
+    }
+
+    /// The root's words, ascending, all different.
+    pub(crate) fn root_words(&self) -> &[u64] {
+        self.nodes.first().map_or(&[], |root| &self.words[root.words.clone()])
+    }
+
+    /// What is known of a key that shares the root's prefix, if its next word is not less than `passed` of the root's words, and equal to
+    /// the last of them or not.
+    pub(crate) fn root_verdict(&self, passed: usize, equal: bool) -> Verdict {
+        self.nodes.first().map_or(Verdict::Bin(0), |root| self.verdict(root, passed, equal))
+    }
+
+    fn verdict(&self, node: &Node, passed: usize, equal: bool) -> Verdict {
+        if node.words.is_empty() {
+            return Verdict::Bin(self.below[node.splitters.start] + 1);
+        }
+        if passed == 0 {
+            return Verdict::Bin(self.below[node.splitters.start]);
+        }
+        let group = &self.groups[node.words.start + passed - 1];
+        match group.child {
+            _ if !equal => Verdict::Bin(self.below[group.splitters.end]),
+            None => Verdict::Bin(self.below[group.splitters.start] + 1),
+            Some(child) => Verdict::Undecided(child),
+        }
+    }
+
+    /// The bin of a record that shares what leads to `node`.
+    pub(crate) fn settle<K: Key>(&self, key: K, record: &[u8], node: usize) -> u16 {
+        let mut node = &self.nodes[node];
+        loop {
+            match self.compare_shared(key, record, node) {
+                Ordering::Less => return self.below[node.splitters.start],
+                Ordering::Greater => return self.below[node.splitters.end],
+                Ordering::Equal => {}
+            }
+            let words = &self.words[node.words.clone()];
+            let word = key.word(record, node.at);
+            let passed = words.partition_point(|&splitter| splitter <= word);
+            let equal = passed > 0 && words[passed - 1] == word;
+            match self.verdict(node, passed, equal) {
+                Verdict::Bin(bin) => return bin,
+                Verdict::Undecided(child) => node = &self.nodes[child],
+            }
+        }
+    }
+
+    /// Compares a record with the bytes that the node's splitters share.
+    fn compare_shared<K: Key>(&self, key: K, record: &[u8], node: &Node) -> Ordering {
+        let shared = &self.encoded(node.splitters.start)[..node.at];
+        let mut at = node.from;
+        while at < shared.len() {
+            let word = key.word(record, at) & mask_of(shared.len() - at);
+            let order = word.cmp(&word_of(shared, at));
+            if order.is_ne() {
+                return order;
+            }
+            at += 8;
+        }
+        Ordering::Equal
+    }
+}
+
+/// The eight bytes of `encoded` from `at` on as a big-endian number, zero past its end.
+pub(crate) fn word_of(encoded: &[u8], at: usize) -> u64 {
+    let rest = &encoded[at..];
+    let mut word = [0; 8];
+    let bytes = rest.len().min(8);
+    word[..bytes].copy_from_slice(&rest[..bytes]);
+    u64::from_be_bytes(word)
+}
+
+/// Of a word, the first `bytes` (at least one).
+pub(crate) fn mask_of(bytes: usize) -> u64 {
+    u64::MAX << (64 - 8 * bytes.min(8))
+}
