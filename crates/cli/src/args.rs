@@ -9,6 +9,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
 use std::str::FromStr;
 use xsort_disk::IoChoice;
+use xsort_extsort::sort::Method;
 use xsort_records::{Checksum, Format, KeyField, Pattern};
 
 /// Help in the order in which it is needed: what, examples, usage, options.
@@ -155,6 +156,10 @@ pub(crate) struct SortArgs {
     #[arg(short = 'T', long = "scratch", value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) scratch: Vec<PathBuf>,
 
+    /// How to sort
+    #[arg(long, value_name = "METHOD", default_value = "auto", value_parser = methods())]
+    pub(crate) method: Method,
+
     /// Keep the input's order among equal keys: always so, accepted for the sake of scripts
     #[arg(long)]
     pub(crate) stable: bool,
@@ -173,6 +178,10 @@ pub(crate) struct SortArgs {
     /// The drive is measured for a second with a scratch file, to say how long the sort would take.
     #[arg(long)]
     pub(crate) dry_run: bool,
+
+    /// Also print what was done with each chunk and each bin
+    #[arg(short, long, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
 
     /// Measure the drive before the sort, so that the report can say which share of its speed was reached (takes a second)
     #[arg(long)]
@@ -325,6 +334,14 @@ fn formats() -> impl TypedValueParser<Value = Format> {
 
 fn patterns() -> impl TypedValueParser<Value = Pattern> {
     named(Pattern::all().iter().map(|pattern| (pattern.name(), pattern.describe())))
+}
+
+fn methods() -> impl TypedValueParser<Value = Method> {
+    named([
+        ("auto", "what measurements say is faster for the data and the machine"),
+        ("merge", "sort chunks into runs, then merge them"),
+        ("scatter", "put records into bins by ranges of keys, then sort each bin"),
+    ])
 }
 
 fn engines() -> impl TypedValueParser<Value = IoChoice> {

@@ -6,8 +6,10 @@ use crate::output::Output;
 use crate::progress::Console;
 use crate::settings::{self, Allowance, Voice};
 use crate::signals::Stop;
+use serde::Serialize;
+use std::fmt;
 use xsort_disk::Disk;
-use xsort_extsort::{Observer, SortOptions, dry_run, sort};
+use xsort_extsort::{Observer, SortOptions, SortReport, dry_run, sort};
 
 pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
     let voice = Voice::decide(&args.report);
@@ -22,6 +24,7 @@ pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
         output: args.output.clone(),
         layout,
         budget_bytes: allowance.budget_bytes,
+        method: args.method,
         threads: allowance.threads,
         scratch: args.scratch.clone(),
         remove_input: args.remove_input,
@@ -38,5 +41,15 @@ pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
     let report = sort(&options, &disk, &console)?;
     disk.notices().iter().for_each(|line| console.notice(line));
     drop(console);
-    output.print("sort", &report)
+    if args.verbose { output.print("sort", &InDetail(&report)) } else { output.print("sort", &report) }
+}
+
+/// A report whose text also tells of every chunk and every bin.
+#[derive(Serialize)]
+struct InDetail<'a>(&'a SortReport);
+
+impl fmt::Display for InDetail<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#}", self.0)
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `sort` | fixed-size records by runs and merge |
+//! | `sort` | fixed-size records, by runs and merge or by scatter and gather |
 //! | `generate` | benchmark data at the drive's speed |
 //! | `verify` | proof of a result at the drive's speed |
 //! | `probe` | how fast a drive is, now |

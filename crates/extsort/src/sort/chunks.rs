@@ -4,11 +4,11 @@
 
 use xsort_disk::{ALIGNMENT, align_down, align_up};
 
-/// A stretch of one input file, in whole records.
+/// A stretch of one file, in whole records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
-    /// Which input.
-    pub(crate) input: usize,
+    /// Which of the pass's files.
+    pub(crate) file: usize,
     /// First byte.
     pub(crate) offset: u64,
     /// Length in bytes.
@@ -38,7 +38,7 @@ pub(crate) fn chunks(
         .iter()
         .enumerate()
         .filter(|&(_, &bytes)| bytes > 0)
-        .map(|(input, &bytes)| Extent { input, offset: 0, bytes })
+        .map(|(file, &bytes)| Extent { file, offset: 0, bytes })
         .peekable();
     std::iter::from_fn(move || {
         let mut chunk = Vec::new();
@@ -87,10 +87,10 @@ mod tests {
                 assert!(chunk.len() <= extents_max);
                 assert!(chunk.iter().map(|extent| extent.bytes).sum::<u64>() <= chunk_bytes);
                 for extent in chunk {
-                    assert!(extent.bytes > 0 && extent.input >= last);
-                    assert_eq!(position[extent.input], extent.offset);
-                    position[extent.input] += extent.bytes;
-                    last = extent.input;
+                    assert!(extent.bytes > 0 && extent.file >= last);
+                    assert_eq!(position[extent.file], extent.offset);
+                    position[extent.file] += extent.bytes;
+                    last = extent.file;
                 }
             }
             assert_eq!(position, inputs);

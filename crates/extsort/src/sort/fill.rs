@@ -1,21 +1,25 @@
-//! Filling areas with the input: the first stage of forming runs.
+//! Filling areas with chunks: the first stage of every pass.
 //!
-//! Reads are started a few at a time, in the order of the input and across the border from one chunk to the next, so that the drive always
+//! Reads are started a few at a time, in the order of the chunks and across the border from one to the next, so that the drive always
 //! has some and writes to the same drive find their turn.
 
-use super::chunks::{Extent, chunks};
-use super::job::{Input, Job};
+use super::chunks::Extent;
+use super::job::Job;
 use crate::Error;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::collections::VecDeque;
+use std::iter::Peekable;
 use std::time::{Duration, Instant};
-use xsort_disk::{Completion, Direction, Lease, Request, align_down, align_up};
+use xsort_disk::{Completion, Direction, FileId, Lease, Request, align_down, align_up};
 use xsort_records::Key;
 
-/// Most bytes of one read of the input.
+/// Most bytes of one read.
 const PIECE_BYTES: u64 = 1 << 20;
-/// Reads of the input in flight: enough for several drives behind one file system, few enough that writes find their turn.
-const READS_IN_FLIGHT: usize = 24;
+/// Reads in flight: enough for several drives behind one file system, few enough that writes find their turn.
+const IN_FLIGHT_BYTES: u64 = 24 << 20;
+/// And if they are small, so many.
+const IN_FLIGHT_MAX: usize = 64;
+
 /// An area full of records, on its way to be sorted.
 pub(crate) struct Chunk {
     pub(crate) number: usize,
@@ -25,17 +29,21 @@ pub(crate) struct Chunk {
     pub(crate) arrived_at: Instant,
 }
 
-/// Fills areas with the input, a few reads ahead.
-pub(crate) struct Filler<'a, K> {
+/// Fills areas with chunks, a few reads ahead.
+pub(crate) struct Filler<'a, K, I: Iterator> {
     job: &'a Job<'a, K>,
-    inputs: &'a [Input],
+    files: &'a [FileId],
     /// Those that were not begun.
-    chunks: std::vec::IntoIter<Vec<Extent>>,
+    chunks: Peekable<I>,
     next_number: usize,
     /// Free areas.
     pub(crate) areas: Vec<Lease>,
     filling: VecDeque<Filling>,
+    /// Chunks that are complete, for the owner to take.
+    pub(crate) filled: Vec<Chunk>,
     in_flight: usize,
+    in_flight_bytes: u64,
+    reads_are_progress: bool,
     completions_to: Sender<Completion>,
     /// Where its reads end.
     pub(crate) completions_from: Receiver<Completion>,
@@ -55,7 +63,7 @@ struct Filling {
 
 /// One read.
 struct Piece {
-    input: usize,
+    file: usize,
     offset: u64,
     bytes: u64,
     bytes_needed: u64,
@@ -71,45 +79,61 @@ fn pieces(extents: &[Extent]) -> Vec<Piece> {
         for offset in extent.aligned().step_by(PIECE_BYTES as usize) {
             let bytes = PIECE_BYTES.min(align_up(end) - offset);
             let bytes_needed = bytes.min(end - offset);
-            pieces.push(Piece { input: extent.input, offset, bytes, bytes_needed, lease: None });
+            pieces.push(Piece { file: extent.file, offset, bytes, bytes_needed, lease: None });
         }
     }
     pieces
 }
 
-impl<'a, K: Key> Filler<'a, K> {
-    pub(crate) fn new(job: &'a Job<'a, K>, inputs: &'a [Input], areas: Vec<Lease>) -> Self {
-        let sizes: Vec<u64> = inputs.iter().map(|input| input.bytes).collect();
-        let cut: Vec<_> = chunks(&sizes, job.plan.chunk_bytes, job.plan.extents_max).collect();
+impl<'a, K: Key, I: Iterator<Item = Vec<Extent>>> Filler<'a, K, I> {
+    pub(crate) fn new(
+        job: &'a Job<'a, K>,
+        files: &'a [FileId],
+        chunks: I,
+        areas: Vec<Lease>,
+        reads_are_progress: bool,
+    ) -> Self {
         let (completions_to, completions_from) = unbounded();
         Filler {
             job,
-            inputs,
-            chunks: cut.into_iter(),
+            files,
+            chunks: chunks.peekable(),
             next_number: 0,
             areas,
             filling: VecDeque::new(),
+            filled: Vec::new(),
             in_flight: 0,
+            in_flight_bytes: 0,
+            reads_are_progress,
             completions_to,
             completions_from,
         }
     }
 
+    /// There is nothing more to fill; all chunks were handed out.
+    pub(crate) fn is_done(&mut self) -> bool {
+        self.filling.is_empty() && self.filled.is_empty() && self.chunks.peek().is_none()
+    }
+
     /// There is more to read, and nothing being read for want of an area.
-    pub(crate) fn is_starved(&self) -> bool {
-        self.in_flight == 0 && self.chunks.len() > 0
+    pub(crate) fn is_starved(&mut self) -> bool {
+        self.in_flight == 0 && self.chunks.peek().is_some()
     }
 
     /// Starts as many reads as may be in flight.
     pub(crate) fn start_reads(&mut self) {
-        while self.in_flight < READS_IN_FLIGHT {
+        while self.in_flight_bytes < IN_FLIGHT_BYTES && self.in_flight < IN_FLIGHT_MAX {
             let Some(index) = self.chunk_to_read() else { return };
             let chunk = &mut self.filling[index];
-            let piece = &chunk.pieces[chunk.issued];
+            let Some(piece) = chunk.pieces.get(chunk.issued) else {
+                self.hand_out(index);
+                continue;
+            };
             self.in_flight += 1;
+            self.in_flight_bytes += piece.bytes;
             self.job.submit(Request {
                 direction: Direction::Read,
-                file: self.inputs[piece.input].file,
+                file: self.files[piece.file],
                 offset: piece.offset,
                 bytes: piece.bytes as usize,
                 bytes_needed: piece.bytes_needed as usize,
@@ -121,7 +145,7 @@ impl<'a, K: Key> Filler<'a, K> {
         }
     }
 
-    /// The chunk whose next piece is next, begun now if there is an area for it.
+    /// The chunk whose next piece is next, begun now if there is an area for it. One that has just been begun may have no pieces.
     fn chunk_to_read(&mut self) -> Option<usize> {
         if let Some(index) = self.filling.iter().position(|chunk| chunk.issued < chunk.pieces.len()) {
             return Some(index);
@@ -143,9 +167,10 @@ impl<'a, K: Key> Filler<'a, K> {
         Some(self.filling.len() - 1)
     }
 
-    /// Takes a finished read in; returns the chunk if it is complete now.
-    pub(crate) fn finish(&mut self, completion: Completion) -> Result<Option<Chunk>, Error> {
+    /// Takes a finished read in.
+    pub(crate) fn finish(&mut self, completion: Completion) -> Result<(), Error> {
         self.in_flight -= 1;
+        self.in_flight_bytes -= completion.bytes as u64;
         self.job.traffic.finish(&completion);
         completion.result?;
         let number = (completion.tag >> 24) as usize;
@@ -153,26 +178,36 @@ impl<'a, K: Key> Filler<'a, K> {
         let chunk = &mut self.filling[index];
         let piece = &mut chunk.pieces[(completion.tag & 0xff_ffff) as usize];
         piece.lease = Some(completion.lease);
-        self.job.observer.advance(piece.bytes_needed);
-        chunk.arrived += 1;
-        if chunk.arrived < chunk.pieces.len() {
-            return Ok(None);
+        if self.reads_are_progress {
+            self.job.observer.advance(piece.bytes_needed);
         }
+        chunk.arrived += 1;
+        if chunk.arrived == chunk.pieces.len() {
+            self.hand_out(index);
+        }
+        Ok(())
+    }
+
+    /// Puts a chunk's area together again and lays it out for the owner.
+    fn hand_out(&mut self, index: usize) {
         let Filling { number, extents, pieces, rest, begun_at, .. } =
-            self.filling.remove(index).expect("index was just found");
-        let mut leases = pieces.into_iter().map(|piece| piece.lease.expect("all have arrived"));
-        let mut area = leases.next().expect("a chunk has records");
-        leases.for_each(|lease| area.join(lease));
-        area.join(rest);
+            self.filling.remove(index).expect("the caller has just looked");
+        let leases = pieces.into_iter().map(|piece| piece.lease.expect("all have arrived")).chain([rest]);
+        let area = leases
+            .reduce(|mut area, lease| {
+                area.join(lease);
+                area
+            })
+            .expect("there is the rest at least");
         let read_time = begun_at.elapsed();
-        Ok(Some(Chunk { number, extents, area, read_time, arrived_at: Instant::now() }))
+        self.filled.push(Chunk { number, extents, area, read_time, arrived_at: Instant::now() });
     }
 }
 
 /// Moves the extents' records together, behind those of the first; returns where they begin.
 pub(crate) fn compact(area: &mut [u8], extents: &[Extent]) -> usize {
     let lead = |extent: &Extent| (extent.offset - align_down(extent.offset)) as usize;
-    let first_byte = lead(&extents[0]);
+    let first_byte = extents.first().map_or(0, lead);
     let mut to = first_byte;
     let mut from = 0;
     for extent in extents {

@@ -2,21 +2,33 @@
 
 use super::ledger::Ledger;
 use super::plan::Plan;
+use super::report::{BinReport, ChunkReport};
+use super::scratch::Scratch;
 use super::traffic::Traffic;
 use crate::{Error, Observer};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use xsort_disk::{Disk, FileId, Request};
+use xsort_records::Checksum;
 
 /// How often a waiting thread looks whether the job should stop.
 pub(crate) const STOP_INTERVAL: Duration = Duration::from_millis(50);
 
-/// One input file, open.
-#[derive(Clone, Debug)]
-pub(crate) struct Input {
-    pub(crate) file: FileId,
-    pub(crate) bytes: u64,
+/// From where a sort's records come and where they go, and what was seen of them on the way.
+pub(crate) struct Journey<'a> {
+    pub(crate) input_files: &'a [FileId],
+    /// Size of each input.
+    pub(crate) input_bytes: &'a [u64],
+    /// To be called, with the checksum of all records, when they have been read.
+    pub(crate) input_is_read: &'a mut dyn FnMut(Checksum) -> Result<(), Error>,
+    pub(crate) output_file: FileId,
+    /// Of the records read.
+    pub(crate) read: Checksum,
+    /// What was done with each chunk of the input.
+    pub(crate) chunks: Vec<ChunkReport>,
+    /// What was done with each bin.
+    pub(crate) bins: Vec<BinReport>,
 }
 
 /// A sort in progress. Stages borrow it; threads share it.
@@ -25,13 +37,25 @@ pub(crate) struct Job<'a, K> {
     pub(crate) record_bytes: usize,
     pub(crate) plan: &'a Plan,
     pub(crate) disk: &'a dyn Disk,
+    /// Scratch, if the plan needs any.
+    pub(crate) scratch: Option<Scratch<'a>>,
     pub(crate) observer: &'a dyn Observer,
-    pub(crate) ledger: &'a Ledger,
+    pub(crate) ledger: Ledger,
     pub(crate) traffic: Traffic,
     pub(crate) failure: Failure,
 }
 
 impl<K> Job<'_, K> {
+    /// Scratch, for those who deal with what was spilled.
+    pub(crate) fn scratch(&self) -> &Scratch<'_> {
+        self.scratch.as_ref().expect("what the plan spills has scratch")
+    }
+
+    /// Records in a full block on scratch.
+    pub(crate) fn block_records(&self) -> usize {
+        self.plan.block_bytes as usize / self.record_bytes
+    }
+
     /// Starts a transfer; whoever takes its completion in tells `traffic`.
     pub(crate) fn submit(&self, request: Request) {
         self.traffic.submit(self.disk, request);

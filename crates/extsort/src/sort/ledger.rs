@@ -1,6 +1,6 @@
 //! Who worked and who waited for whom, in seconds of each stage over all of its threads.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -21,57 +21,41 @@ impl Account {
         result
     }
 
-    fn seconds(&self) -> f64 {
+    /// What it comes to.
+    pub(crate) fn seconds(&self) -> f64 {
         self.0.load(Relaxed) as f64 / 1e9
     }
 }
 
-/// The accounts of one sort. Busy times and waits of threads add up over threads.
-#[derive(Debug, Default)]
-pub(crate) struct Ledger {
-    /// Reading stood still because no area was free: reading waits for sorting and spilling.
-    pub(crate) read_waits_for_areas: Account,
-    pub(crate) sort_waits_for_read: Account,
-    pub(crate) checksum_busy: Account,
-    pub(crate) sort_busy: Account,
-    pub(crate) gather_busy: Account,
-    pub(crate) gather_waits_for_write: Account,
-    /// Merging threads without a segment: merging waits for reading (or for cutting).
-    pub(crate) merge_waits_for_read: Account,
-    pub(crate) merge_busy: Account,
-    pub(crate) merge_waits_for_write: Account,
-    pub(crate) cut_busy: Account,
+impl Serialize for Account {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.seconds())
+    }
 }
 
 /// Seconds by stage, over all threads of the stage.
-#[derive(Clone, Debug, Default, Serialize)]
-#[allow(missing_docs, reason = "each field is the account of that name")]
-pub struct Waits {
-    pub read_waits_for_areas: f64,
-    pub sort_waits_for_read: f64,
-    pub checksum_busy: f64,
-    pub sort_busy: f64,
-    pub gather_busy: f64,
-    pub gather_waits_for_write: f64,
-    pub merge_waits_for_read: f64,
-    pub merge_busy: f64,
-    pub merge_waits_for_write: f64,
-    pub cut_busy: f64,
-}
-
-impl Ledger {
-    pub(crate) fn seconds(&self) -> Waits {
-        Waits {
-            read_waits_for_areas: self.read_waits_for_areas.seconds(),
-            sort_waits_for_read: self.sort_waits_for_read.seconds(),
-            checksum_busy: self.checksum_busy.seconds(),
-            sort_busy: self.sort_busy.seconds(),
-            gather_busy: self.gather_busy.seconds(),
-            gather_waits_for_write: self.gather_waits_for_write.seconds(),
-            merge_waits_for_read: self.merge_waits_for_read.seconds(),
-            merge_busy: self.merge_busy.seconds(),
-            merge_waits_for_write: self.merge_waits_for_write.seconds(),
-            cut_busy: self.cut_busy.seconds(),
-        }
-    }
+#[derive(Debug, Default, Serialize)]
+pub struct Ledger {
+    /// Reading stood still because no area was free: reading waits for sorting and spilling.
+    pub(crate) read_waits_for_areas: Account,
+    /// Threads of a pass without a chunk: they wait for reading.
+    pub(crate) work_waits_for_read: Account,
+    /// Hashing what was read from the inputs.
+    pub(crate) checksum_busy: Account,
+    /// Sorting chunks or bins.
+    pub(crate) sort_busy: Account,
+    /// Finding the bin of each record.
+    pub(crate) scatter_busy: Account,
+    /// Gathering records into blocks for scratch, and sealing them.
+    pub(crate) spill_busy: Account,
+    pub(crate) spill_waits_for_write: Account,
+    /// Checking bins that came back from scratch, and moving their records together.
+    pub(crate) load_busy: Account,
+    /// Merging threads without a segment: merging waits for reading (or for cutting).
+    pub(crate) merge_waits_for_read: Account,
+    /// Merging or gathering records into blocks for the output, and hashing them.
+    pub(crate) output_busy: Account,
+    pub(crate) output_waits_for_write: Account,
+    /// Cutting a merge into segments.
+    pub(crate) cut_busy: Account,
 }

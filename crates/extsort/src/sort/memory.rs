@@ -2,7 +2,7 @@
 
 use xsort_disk::Lease;
 
-/// Pieces of one mapping, to be cut into blocks.
+/// The free part of the pool: pieces of one mapping, to be cut into blocks.
 #[derive(Debug)]
 pub(crate) struct Memory {
     /// By address; no two are adjacent.
@@ -38,8 +38,19 @@ impl Memory {
         blocks
     }
 
-    /// Everything that is left.
-    pub(crate) fn into_pieces(self) -> Vec<Lease> {
-        self.pieces
+    /// Bytes that are free.
+    pub(crate) fn free_bytes(&self) -> usize {
+        self.pieces.iter().map(|piece| piece.len()).sum()
+    }
+
+    /// Gives pieces back.
+    pub(crate) fn give(&mut self, pieces: impl IntoIterator<Item = Lease>) {
+        let all = std::mem::take(&mut self.pieces).into_iter().chain(pieces);
+        *self = Memory::new(all);
+    }
+
+    /// Takes everything that is left.
+    pub(crate) fn take_rest(&mut self) -> Vec<Lease> {
+        std::mem::take(&mut self.pieces)
     }
 }

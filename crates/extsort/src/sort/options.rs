@@ -1,6 +1,8 @@
 //! What a caller asks of a sort.
 
+use serde::Serialize;
 use std::path::PathBuf;
+use std::str::FromStr;
 use xsort_records::Layout;
 
 /// Everything a sort needs to know. Parsed at the door; only the machine can contradict it from here on.
@@ -14,6 +16,8 @@ pub struct SortOptions {
     pub layout: Layout,
     /// All memory that grows with the data, in bytes. Resident memory stays under this plus 64 MiB.
     pub budget_bytes: u64,
+    /// How to sort.
+    pub method: Method,
     /// Threads that sort and merge, at least 1.
     pub threads: usize,
     /// Directories for scratch, one a drive if there are several. Empty: the output's directory.
@@ -24,4 +28,35 @@ pub struct SortOptions {
     pub sync: bool,
     /// Measure the drive before the sort, so that the report can say which share of its speed was reached.
     pub probe: bool,
+}
+
+/// How a sort is done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// What measurements say is faster for the data and the machine.
+    #[default]
+    Auto,
+    /// Sorted runs, then a merge of them.
+    Merge,
+    /// Bins by ranges of keys, then a sort of each.
+    Scatter,
+}
+
+/// A method that there is not.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("no method {0:?}: there are auto, merge and scatter")]
+pub struct UnknownMethod(String);
+
+impl FromStr for Method {
+    type Err = UnknownMethod;
+
+    fn from_str(text: &str) -> Result<Method, UnknownMethod> {
+        match text {
+            "auto" => Ok(Method::Auto),
+            "merge" => Ok(Method::Merge),
+            "scatter" => Ok(Method::Scatter),
+            _ => Err(UnknownMethod(text.to_owned())),
+        }
+    }
 }

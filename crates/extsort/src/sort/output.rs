@@ -1,6 +1,6 @@
-//! Where merged records go: the output file, at any byte and from any thread, or a longer run on scratch.
+//! Where sorted records go: the output file, at any byte and from any thread.
 //!
-//! Direct I/O moves whole pages, but segments begin and end at any byte. Each segment writes the whole pages inside it by itself; the
+//! Direct I/O moves whole pages, but segments of a merge, and bins, begin and end at any byte. Each segment writes the whole pages inside it by itself; the
 //! pieces of pages at its two ends go to [`Seams`], which puts the pieces of neighbours together and writes the page when it is full:
 //!
 //! ```text
@@ -14,11 +14,11 @@ use crate::Error;
 use crossbeam_channel::Sender;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use xsort_disk::{ALIGNMENT, Completion, Direction, FileId, Lease, Request, Shelf, align_down, align_up};
-use xsort_kernels::Merge;
-use xsort_records::{Checksum, Key};
+use xsort_records::Checksum;
 
-/// The output file of the last merge.
+/// The output file while it is filled.
 pub(crate) struct Output {
     pub(crate) file: FileId,
     /// Its exact length.
@@ -26,6 +26,14 @@ pub(crate) struct Output {
     /// Memory for whole pages.
     pub(crate) blocks: Arc<Shelf>,
     pub(crate) seams: Seams,
+}
+
+/// A stretch of the output that was filled.
+pub(crate) struct Filled {
+    /// Writes that were started.
+    pub(crate) writes: usize,
+    /// How long it waited for free blocks.
+    pub(crate) waited: Duration,
 }
 
 /// Pages that are shared by segments.
@@ -38,10 +46,6 @@ impl Seams {
     /// Every segment in flight can hold two pages, and every write in flight one.
     pub(crate) fn new(pages: Arc<Shelf>) -> Seams {
         Seams { pages, begun: Mutex::default() }
-    }
-
-    pub(crate) fn close(&self) {
-        self.pages.close();
     }
 }
 
@@ -67,6 +71,12 @@ fn write<K>(
 }
 
 impl Output {
+    /// Wakes everyone who waits for memory: the job is being given up.
+    pub(crate) fn close(&self) {
+        self.blocks.close();
+        self.seams.pages.close();
+    }
+
     /// Adds a piece of a page (inside one page, not empty) to it; returns how many writes were started.
     fn add_seam<K>(
         &self,
@@ -86,7 +96,7 @@ impl Output {
         let fresh = if is_begun(&lock()) {
             None
         } else {
-            let mut page = job.ledger.merge_waits_for_write.time(|| self.seams.pages.take());
+            let mut page = job.ledger.output_waits_for_write.time(|| self.seams.pages.take());
             if let Some(page) = &mut page {
                 page.fill(0);
             }
@@ -107,25 +117,25 @@ impl Output {
         Ok(1)
     }
 
-    /// Merges `records` records to the output from byte `start` on, hashing them as they pass; returns how many writes were started.
-    pub(crate) fn fill<K: Key>(
+    /// Takes `records` records from `source`, which fills what it is given with the next ones, and writes them from byte `start` on, hashing
+    /// them as they pass.
+    pub(crate) fn fill<K>(
         &self,
         job: &Job<'_, K>,
-        merge: &mut Merge<'_, K>,
+        mut source: impl FnMut(&mut [u8]),
         start: u64,
         records: u64,
         checksum: &mut Checksum,
         written: &Sender<Completion>,
-    ) -> Result<usize, Error> {
+    ) -> Result<Filled, Error> {
         let record_bytes = job.record_bytes;
         let end = start + records * record_bytes as u64;
         let mut left = records as usize;
-        let mut take = |merge: &mut Merge<'_, K>, out: &mut [u8]| {
+        let mut take = |out: &mut [u8]| {
             let wanted = left.min(out.len() / record_bytes);
             let bytes = wanted * record_bytes;
-            job.ledger.merge_busy.time(|| {
-                let merged = merge.fill(&mut out[..bytes]);
-                assert_eq!(merged, wanted, "a segment holds the records that its cuts say");
+            job.ledger.output_busy.time(|| {
+                source(&mut out[..bytes]);
                 checksum.add_records(&out[..bytes], record_bytes);
             });
             left -= wanted;
@@ -136,23 +146,25 @@ impl Output {
         let first_page = align_up(start).min(end);
         let head_bytes = (first_page - start) as usize;
         let mut carry = vec![0; head_bytes.next_multiple_of(record_bytes)];
-        take(merge, &mut carry);
+        take(&mut carry);
         let mut writes = self.add_seam(job, start, &carry[..head_bytes], written)?;
         carry.drain(..head_bytes);
 
         // Whole blocks. A record that reaches over a block's end is carried to the next.
+        let mut waited = Duration::ZERO;
         let mut straddler = vec![0; record_bytes];
         let mut offset = first_page;
         while offset < end {
-            let block = job.ledger.merge_waits_for_write.time(|| self.blocks.take());
-            let mut block = block.ok_or(Error::Cancelled)?;
+            let asked_at = Instant::now();
+            let mut block = self.blocks.take().ok_or(Error::Cancelled)?;
+            waited += asked_at.elapsed();
             let bytes = ((end - offset) as usize).min(block.len());
             let carried = carry.len().min(bytes);
             block[..carried].copy_from_slice(&carry[..carried]);
             carry.drain(..carried);
-            let mut filled = carried + take(merge, &mut block[carried..bytes]);
+            let mut filled = carried + take(&mut block[carried..bytes]);
             if filled < bytes {
-                take(merge, &mut straddler);
+                take(&mut straddler);
                 carry.extend_from_slice(&straddler[bytes - filled..]);
                 block[filled..bytes].copy_from_slice(&straddler[..bytes - filled]);
                 filled = bytes;
@@ -168,6 +180,7 @@ impl Output {
             job.observer.advance(bytes as u64);
         }
         job.observer.advance(head_bytes as u64);
-        Ok(writes)
+        job.ledger.output_waits_for_write.add(waited);
+        Ok(Filled { writes, waited })
     }
 }

@@ -1,44 +1,27 @@
 //! The planner: sizes and a budget in, the whole shape of a sort out, or the least budget that would do.
 //!
 //! Pure: it touches no disk and no clock, so that `--dry-run` prints exactly what a run does and tests can ask about machines that
-//! aren't here. All of a sort's memory that grows with the data is laid out here, for both phases, and adds up to the budget:
-//!
-//! ```text
-//! form runs   | area | area | ... | spare/thread | spill blocks |          one area: chunk of records + 8 bytes a record of order
-//! merge       | resident runs (areas that stay)  | read blocks | output blocks | seam pages |
-//! both        | block index (on the heap, but taken from the budget)      |
-//! ```
-//!
-//! A larger block makes transfers cheaper and the index smaller, a smaller one lets more runs be merged at once. The planner takes the
-//! largest block with which one merge is enough, and only then more passes.
+//! aren't here. All of a sort's memory that grows with the data is laid out here, for every phase, and adds up to the budget. How the budget
+//! is divided is each method's own matter: `runs/plan.rs`, `bins/plan.rs`.
 
-use super::chunks::{EXTENTS_MAX, SLACK_BYTES, chunk_count};
+use super::options::Method;
+use super::{bins, runs};
 use crate::Error;
 use serde::Serialize;
-use xsort_disk::{ALIGNMENT, align_up};
+use xsort_disk::ALIGNMENT;
 
-const KIB: u64 = 1 << 10;
-const MIB: u64 = 1 << 20;
-const PAGE: u64 = ALIGNMENT as u64;
+pub(crate) const KIB: u64 = 1 << 10;
+pub(crate) const MIB: u64 = 1 << 20;
+pub(crate) const PAGE: u64 = ALIGNMENT as u64;
 
 /// Transfers of 1 MiB reach a drive's rate; larger ones measured no better.
-const BLOCK_BYTES_MAX: u64 = MIB;
-/// Below this, transfers cost more than another pass does.
-const BLOCK_BYTES_ONE_PASS_MIN: u64 = 32 * KIB;
-/// Chunks beyond this size don't sort faster; they only make the pipeline coarser. Exceeded when runs would number over `RUNS_EASY`.
-const CHUNK_BYTES_EASY: u64 = 128 * MIB;
-/// Up to this many runs a merge costs about the same (16 runs or 256: 13 to 30 ns a record).
-const RUNS_EASY: u64 = 256;
+pub(crate) const BLOCK_BYTES_MAX: u64 = MIB;
+/// Chunks beyond this size don't sort faster; they only make the pipeline coarser.
+pub(crate) const CHUNK_BYTES_EASY: u64 = 128 * MIB;
 /// Least chunk that is worth a thread of its own.
-const CHUNK_BYTES_MIN: u64 = 256 * KIB;
+pub(crate) const CHUNK_BYTES_MIN: u64 = 256 * KIB;
 /// Bytes in flight that keep a drive busy, for read-ahead and for writing behind.
-const FLIGHT_BYTES: u64 = 8 * MIB;
-/// Bytes of one segment of the merge: large enough that cutting it is cheap, small enough that all threads get some.
-const SEGMENT_BYTES: u64 = 4 * MIB;
-/// Records of a segment for each run that takes part, so that cutting (a binary search per run) stays a small share of merging.
-const SEGMENT_RECORDS_PER_RUN: u64 = 32;
-/// Heap bytes of one entry of the block index and its place in the forecast, without the key.
-pub(crate) const INDEX_ENTRY_BYTES: u64 = 48;
+pub(crate) const FLIGHT_BYTES: u64 = 8 * MIB;
 
 /// What the planner knows.
 #[derive(Clone, Debug)]
@@ -53,13 +36,16 @@ pub struct Facts {
     pub budget_bytes: u64,
     /// Threads asked for.
     pub threads: usize,
+    /// The method asked for.
+    pub method: Method,
 }
 
 /// The shape of a sort.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Plan {
-    /// How it is done; "runs and merge" for now the only one.
-    pub method: &'static str,
+    /// How it is done, and what only this method has.
+    #[serde(flatten)]
+    pub shape: Shape,
     /// Records to sort.
     pub records: u64,
     /// Their size in bytes.
@@ -74,34 +60,26 @@ pub struct Plan {
     pub threads: usize,
     /// Bytes mapped for the pool; with `index_bytes` at most the budget.
     pub pool_bytes: u64,
-    /// Bytes set aside for the block index.
+    /// Bytes set aside for the index of what is on scratch.
     pub index_bytes: u64,
-    /// Most record bytes in one chunk.
+    /// Most record bytes in one chunk of the input.
     pub chunk_bytes: u64,
-    /// Chunks that are in memory at once while runs are formed.
+    /// Most extents in one chunk.
+    pub extents_max: usize,
+    /// Chunks of the input.
+    pub chunks: usize,
+    /// Chunks, from the first on, that go to scratch; the others stay in memory.
+    pub spilled_chunks: usize,
+    /// Chunks that are in memory at once while the input is read.
     pub areas: usize,
     /// Bytes of one area: the chunk, slack for alignment, and its order.
     pub area_bytes: u64,
     /// Bytes of spare room for sorting that each thread has.
     pub spare_bytes: u64,
-    /// Most extents in one chunk.
-    pub extents_max: usize,
-    /// Runs formed, one a chunk.
-    pub runs: usize,
-    /// Runs, from the first on, that go to scratch; the others stay in memory.
-    pub spilled_runs: usize,
-    /// Size of a block of a spilled run in bytes.
+    /// Size of a block on scratch in bytes.
     pub block_bytes: u64,
-    /// Blocks for gathering and writing spilled runs.
+    /// Blocks for gathering and writing what is spilled.
     pub spill_blocks: usize,
-    /// Most runs that one merge takes.
-    pub fan_in_max: usize,
-    /// Merges over the whole data, the last one included; 0 if there is nothing to sort.
-    pub merge_passes: usize,
-    /// Blocks between two cuts of the merge.
-    pub segment_blocks: usize,
-    /// Blocks for reading runs in the last merge, at least.
-    pub read_blocks: usize,
     /// Size of a block of the output in bytes.
     pub output_block_bytes: u64,
     /// Blocks for writing the output.
@@ -116,20 +94,25 @@ pub struct Plan {
     pub write_bytes: u64,
 }
 
+/// What only one of the methods has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "method", rename_all = "snake_case")]
+pub enum Shape {
+    /// Runs, each of them a sorted chunk, and a merge of them.
+    Merge(runs::MergeShape),
+    /// Bins, each of them a range of keys, and each sorted by itself.
+    Scatter(bins::ScatterShape),
+}
+
 impl Plan {
-    /// Records in a full block of a spilled run.
-    pub(crate) fn block_records(&self) -> u64 {
-        self.block_bytes / self.record_bytes
+    /// Chunks that stay in memory.
+    pub fn resident_chunks(&self) -> usize {
+        self.chunks - self.spilled_chunks
     }
 
-    /// Runs that stay in memory.
-    pub fn resident_runs(&self) -> usize {
-        self.runs - self.spilled_runs
-    }
-
-    /// Bytes that go to scratch while runs are formed.
-    pub(crate) fn spilled_chunk_bytes(&self) -> u64 {
-        (self.spilled_runs as u64 * self.chunk_bytes).min(self.bytes)
+    /// Whether anything can go to scratch: if not by the plan, then because a bin comes out too large for its area.
+    pub(crate) fn may_spill(&self) -> bool {
+        self.spilled_chunks > 0 || matches!(self.shape, Shape::Scatter(_)) && self.chunks > 1
     }
 }
 
@@ -153,265 +136,59 @@ pub fn plan(facts: &Facts) -> Result<Plan, Error> {
 
 /// The best plan within the budget, if there is any.
 fn within(facts: &Facts) -> Option<Plan> {
-    let threads = std::iter::successors(Some(facts.threads.max(1)), |&t| (t > 1).then_some(t / 2));
-    let mut fallback: Option<Plan> = None;
-    for threads in threads {
-        for block_bytes in block_sizes(facts) {
-            for areas in (2..=threads + 4).rev().filter(|&areas| areas >= threads + 2 || threads == 1) {
-                let Some(plan) = Candidate { facts, threads, areas, block_bytes }.plan() else { continue };
-                let comfortable = plan.merge_passes <= 1
-                    && (block_bytes >= BLOCK_BYTES_ONE_PASS_MIN || plan.spilled_runs == 0)
-                    && (plan.chunk_bytes >= CHUNK_BYTES_MIN || threads == 1);
-                if comfortable {
-                    return Some(plan);
-                }
-                let better = fallback.as_ref().is_none_or(|best| {
-                    let cost = |plan: &Plan| (plan.merge_passes, plan.block_bytes < BLOCK_BYTES_ONE_PASS_MIN);
-                    cost(&plan) < cost(best)
-                });
-                if better {
-                    fallback = Some(plan);
-                }
-            }
-        }
+    match facts.method {
+        Method::Merge | Method::Auto => runs::within(facts),
+        Method::Scatter => bins::within(facts),
     }
-    fallback
-}
-
-/// Sizes of blocks to try, largest first: powers of two from 1 MiB down to a page, none smaller than a record.
-fn block_sizes(facts: &Facts) -> impl Iterator<Item = u64> + use<> {
-    let least = align_up(facts.record_bytes).next_power_of_two();
-    let first = BLOCK_BYTES_MAX.max(least);
-    std::iter::successors(Some(first), move |&bytes| (bytes / 2 >= least).then_some(bytes / 2))
-}
-
-/// One point of the search.
-struct Candidate<'a> {
-    facts: &'a Facts,
-    threads: usize,
-    areas: usize,
-    block_bytes: u64,
-}
-
-impl Candidate<'_> {
-    fn plan(&self) -> Option<Plan> {
-        let Facts { record_bytes, key_bytes, budget_bytes, .. } = *self.facts;
-        let threads = self.threads as u64;
-        let block_bytes = self.block_bytes;
-        let bytes = self.facts.input_bytes.iter().sum::<u64>();
-        let records = bytes / record_bytes;
-        let block_records = block_bytes / record_bytes;
-
-        // The index: one entry a block, a partial block at the end of each run, and an eighth more for runs merged on the way.
-        let blocks = records.div_ceil(block_records);
-        let partial_blocks = (bytes / (budget_bytes / (self.areas as u64 + 1)).max(1)).min(blocks);
-        let index_blocks = blocks + blocks / 8 + partial_blocks + 4;
-        let index_bytes = align_up(index_blocks * (INDEX_ENTRY_BYTES + key_bytes));
-        let pool_bytes = xsort_disk::align_down(budget_bytes.checked_sub(index_bytes)?);
-
-        // Phase 1: areas, a spare room for each thread, blocks to spill through.
-        let flight = (FLIGHT_BYTES / block_bytes).clamp(2, 32).min((pool_bytes / 16 / block_bytes).max(2));
-        let spill_blocks = threads + flight;
-        let spill_bytes = spill_blocks * block_bytes;
-        let inputs = self.facts.input_bytes.iter().filter(|&&bytes| bytes > 0).count();
-        let even = records.div_ceil(4 * threads).max(CHUNK_BYTES_MIN.div_ceil(record_bytes));
-        let easy = CHUNK_BYTES_EASY.max(bytes / RUNS_EASY) / record_bytes;
-        let area = |chunk_records: u64, extents: u64| {
-            align_up(chunk_records * record_bytes) + extents * SLACK_BYTES + align_up(chunk_records * 8)
-        };
-        let for_areas = pool_bytes.checked_sub(spill_bytes)?;
-        let extents_max =
-            if for_areas / self.areas as u64 > 4 * MIB { inputs.clamp(1, EXTENTS_MAX) } else { 1 } as u64;
-        let fixed = self.areas as u64 * (extents_max * SLACK_BYTES + 2 * PAGE) + threads * PAGE;
-        let per_record = self.areas as u64 * (record_bytes + 8) + threads * 8;
-        let fitting = for_areas.checked_sub(fixed)? / per_record;
-        let chunk_records = fitting.min(even).min(easy.max(1));
-        if chunk_records == 0 {
-            return None;
-        }
-        let chunk_bytes = chunk_records * record_bytes;
-        let area_bytes = area(chunk_records, extents_max);
-        let spare_bytes = align_up(chunk_records * 8);
-        let runs = chunk_count(&self.facts.input_bytes, chunk_bytes, extents_max as usize);
-        let areas_fitting = (for_areas - threads * spare_bytes) / area_bytes;
-
-        // Phase 2: output blocks and seams, then resident runs against read blocks.
-        let output_blocks = threads + (FLIGHT_BYTES / MIB).min((pool_bytes / (32 * block_bytes)).max(2));
-        let output_block_bytes =
-            floor_power_of_two(pool_bytes / 8 / output_blocks).clamp(PAGE, BLOCK_BYTES_MAX);
-        let seam_pages = 2 * (threads + 2) + 8;
-        let output_bytes = output_blocks * output_block_bytes.max(block_bytes) + seam_pages * PAGE;
-        let for_runs = pool_bytes.checked_sub(output_bytes)?;
-
-        let segments_held = threads + 2;
-        let segment_blocks_wanted = (SEGMENT_BYTES / block_bytes).max(1);
-        // Blocks that a merge of so many runs from scratch needs to do well, beside one a run.
-        let working = |runs: u64| {
-            let by_runs = (runs * SEGMENT_RECORDS_PER_RUN).div_ceil(block_records);
-            segments_held * segment_blocks_wanted.min(8).max(by_runs.min(segment_blocks_wanted * 4)) + flight
-        };
-        let least_working = segments_held + 2;
-
-        // Everything in memory?
-        let all_resident = runs <= areas_fitting.max(self.areas as u64)
-            && runs * area_bytes + (threads * spare_bytes).max(output_bytes) <= pool_bytes;
-        let (spilled_runs, areas, fan_in_max);
-        if all_resident {
-            (spilled_runs, areas, fan_in_max) = (0, runs, runs.max(2));
-        } else {
-            areas = areas_fitting.min(runs);
-            if areas < 2 && runs > 1 {
-                return None;
-            }
-            let read_blocks = for_runs / block_bytes;
-            // Holes that resident runs leave cost up to a block each.
-            let resident = (0..areas.min(runs)).rev().find(|&resident| {
-                resident * area_bytes
-                    + (resident + 2 + runs - resident + working(runs - resident)) * block_bytes
-                    <= for_runs
-            });
-            let generous = read_blocks.saturating_sub(2 + working(runs.min(read_blocks / 2)));
-            match resident {
-                Some(resident) => (spilled_runs, fan_in_max) = (runs - resident, runs.max(2)),
-                None if generous >= 16 => (spilled_runs, fan_in_max) = (runs, generous),
-                None => (spilled_runs, fan_in_max) = (runs, read_blocks.saturating_sub(2 + least_working)),
-            }
-            if fan_in_max < 2 {
-                return None;
-            }
-        }
-
-        let resident_runs = runs - spilled_runs;
-        let read_blocks = for_runs.saturating_sub(resident_runs * (area_bytes + block_bytes)) / block_bytes;
-        let fan_in = runs.min(fan_in_max);
-        let room = read_blocks.saturating_sub(spilled_runs.min(fan_in) + flight.min(2));
-        let segment_blocks = if spilled_runs == 0 {
-            (SEGMENT_BYTES / block_bytes).max((runs * SEGMENT_RECORDS_PER_RUN).div_ceil(block_records)).max(1)
-        } else {
-            (room / (segments_held + 1)).clamp(
-                1,
-                segment_blocks_wanted.max(
-                    (fan_in * SEGMENT_RECORDS_PER_RUN).div_ceil(block_records).min(segment_blocks_wanted * 8),
-                ),
-            )
-        };
-
-        let (moved_chunks, largest_chunks) = reduced_chunks(runs as usize, fan_in_max as usize);
-        let on_scratch = |records: u64| records.div_ceil(block_records) * block_bytes;
-        let spilled_records = (spilled_runs * chunk_records).min(records);
-        let remerged_records = moved_chunks * chunk_records;
-        let largest_records = (largest_chunks * chunk_records).min(records);
-        let merge_passes =
-            if records == 0 { 0 } else { 1 + (remerged_records.div_ceil(records.max(1)) as usize) };
-        Some(Plan {
-            method: "runs and merge",
-            records,
-            bytes,
-            record_bytes,
-            key_bytes,
-            budget_bytes,
-            threads: self.threads,
-            pool_bytes,
-            index_bytes,
-            chunk_bytes,
-            areas: areas as usize,
-            area_bytes,
-            spare_bytes,
-            extents_max: extents_max as usize,
-            runs: runs as usize,
-            spilled_runs: spilled_runs as usize,
-            block_bytes,
-            spill_blocks: spill_blocks as usize,
-            fan_in_max: fan_in_max as usize,
-            merge_passes,
-            segment_blocks: segment_blocks as usize,
-            read_blocks: read_blocks as usize,
-            output_block_bytes,
-            output_blocks: output_blocks as usize,
-            seam_pages: seam_pages as usize,
-            // A run merged on the way has partial blocks at its cuts: an eighth more is enough by the segment's size.
-            scratch_bytes: on_scratch(spilled_records)
-                + spilled_runs * block_bytes
-                + on_scratch(largest_records) * 9 / 8,
-            read_bytes: bytes + on_scratch(spilled_records) + on_scratch(remerged_records),
-            write_bytes: bytes + on_scratch(spilled_records) + on_scratch(remerged_records),
-        })
-    }
-}
-
-fn floor_power_of_two(n: u64) -> u64 {
-    if n == 0 { 0 } else { 1 << n.ilog2() }
-}
-
-/// One pass of merges on the way from `runs` runs towards `fan_in_max`: how many consecutive runs each merge takes, from left to right. A
-/// group of one is a run that is left as it is.
-///
-/// No more is merged than needed (Knuth vol. 3, 5.4.9: not every run need take part in the first pass).
-pub(crate) fn reduction(runs: usize, fan_in_max: usize) -> Vec<usize> {
-    let mut groups = Vec::new();
-    let mut surplus = runs.saturating_sub(fan_in_max);
-    let mut left = runs;
-    while left > 0 {
-        let taken = fan_in_max.min(surplus + 1).min(left);
-        groups.push(taken);
-        surplus -= taken - 1;
-        left -= taken;
-    }
-    groups
-}
-
-/// What the merges on the way move, in chunks: all together, and the largest one. Every run is one chunk at first.
-fn reduced_chunks(runs: usize, fan_in_max: usize) -> (u64, u64) {
-    let mut weights = vec![1u64; runs];
-    let (mut moved, mut largest) = (0, 0);
-    while weights.len() > fan_in_max {
-        let mut next = Vec::new();
-        let mut rest = &weights[..];
-        for taken in reduction(weights.len(), fan_in_max) {
-            let weight = rest[..taken].iter().sum();
-            rest = &rest[taken..];
-            next.push(weight);
-            if taken > 1 {
-                moved += weight;
-                largest = largest.max(weight);
-            }
-        }
-        weights = next;
-    }
-    (moved, largest)
 }
 
 impl std::fmt::Display for Plan {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let size = crate::units::Bytes;
-        writeln!(f, "method           {} ({} threads)", self.method, self.threads)?;
-        writeln!(
-            f,
-            "input            {} records of {} bytes, {}",
-            self.records,
-            self.record_bytes,
-            size(self.bytes)
-        )?;
-        writeln!(f, "runs             {} of {} at most", self.runs, size(self.chunk_bytes))?;
-        writeln!(f, "  to scratch     {}", self.spilled_runs)?;
-        writeln!(f, "  stay in memory {}", self.resident_runs())?;
-        writeln!(f, "merge passes     {} (fan-in at most {})", self.merge_passes, self.fan_in_max)?;
-        writeln!(
-            f,
-            "memory           {} of {}",
-            size(self.pool_bytes + self.index_bytes),
-            size(self.budget_bytes)
-        )?;
-        writeln!(f, "  block index    {}", size(self.index_bytes))?;
-        let spill_blocks = if self.spilled_runs > 0 { self.spill_blocks as u64 } else { 0 };
-        writeln!(f, "  form: areas    {} x {}", self.areas, size(self.area_bytes))?;
-        writeln!(f, "  form: spare    {} x {}", self.threads, size(self.spare_bytes))?;
-        writeln!(f, "  form: spill    {} x {}", spill_blocks, size(self.block_bytes))?;
-        writeln!(f, "  merge: runs    {} x {}", self.resident_runs(), size(self.area_bytes))?;
-        writeln!(f, "  merge: read    {} x {}", self.read_blocks, size(self.block_bytes))?;
-        writeln!(f, "  merge: output  {} x {}", self.output_blocks, size(self.output_block_bytes))?;
-        writeln!(f, "scratch          {}", size(self.scratch_bytes))?;
-        writeln!(f, "bytes read       {}", size(self.read_bytes))?;
-        write!(f, "bytes written    {}", size(self.write_bytes))
+        let (name, chunks, form) = match self.shape {
+            Shape::Merge(_) => ("runs and merge", "runs", "form"),
+            Shape::Scatter(_) => ("scatter and gather", "chunks", "scatter"),
+        };
+        let line = |f: &mut std::fmt::Formatter<'_>, name: &str, value: &dyn std::fmt::Display| {
+            writeln!(f, "{name:<16} {value}")
+        };
+        let many = |count: usize, bytes: u64| format!("{count} x {}", size(bytes));
+        line(f, "method", &format_args!("{name} ({} threads)", self.threads))?;
+        let records =
+            format!("{} records of {} bytes, {}", self.records, self.record_bytes, size(self.bytes));
+        line(f, "input", &records)?;
+        line(f, chunks, &format_args!("{} of {} at most", self.chunks, size(self.chunk_bytes)))?;
+        line(f, "  to scratch", &self.spilled_chunks)?;
+        line(f, "  stay in memory", &self.resident_chunks())?;
+        match &self.shape {
+            Shape::Merge(shape) => {
+                let passes = format!("{} (fan-in at most {})", shape.merge_passes, shape.fan_in_max);
+                line(f, "merge passes", &passes)?;
+            }
+            Shape::Scatter(shape) => {
+                line(f, "bins", &format_args!("{}, by {} levels", shape.bins, shape.levels))?;
+            }
+        }
+        let memory = format!("{} of {}", size(self.pool_bytes + self.index_bytes), size(self.budget_bytes));
+        line(f, "memory", &memory)?;
+        line(f, "  index", &size(self.index_bytes))?;
+        line(f, &format!("  {form}: areas"), &many(self.areas, self.area_bytes))?;
+        line(f, &format!("  {form}: spare"), &many(self.threads, self.spare_bytes))?;
+        let spill_blocks = if self.spilled_chunks > 0 { self.spill_blocks } else { 0 };
+        line(f, &format!("  {form}: spill"), &many(spill_blocks, self.block_bytes))?;
+        match &self.shape {
+            Shape::Merge(shape) => {
+                line(f, "  merge: runs", &many(self.resident_chunks(), self.area_bytes))?;
+                line(f, "  merge: read", &many(shape.read_blocks, self.block_bytes))?;
+            }
+            Shape::Scatter(shape) => {
+                line(f, "  gather: stay", &many(self.resident_chunks(), self.area_bytes))?;
+                line(f, "  gather: areas", &many(shape.gather_areas, self.area_bytes))?;
+            }
+        }
+        line(f, "  output", &many(self.output_blocks, self.output_block_bytes))?;
+        line(f, "scratch", &size(self.scratch_bytes))?;
+        line(f, "bytes read", &size(self.read_bytes))?;
+        write!(f, "{:<16} {}", "bytes written", size(self.write_bytes))
     }
 }

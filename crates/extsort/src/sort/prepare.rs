@@ -1,6 +1,5 @@
 //! Everything that is checked before any work: inputs, output, scratch, and the space for all of it.
 
-use super::job::Input;
 use super::options::SortOptions;
 use super::plan::{Facts, Plan, plan};
 use crate::units::Bytes;
@@ -38,8 +37,10 @@ impl Drop for OpenFiles<'_> {
 /// A sort that can begin.
 pub(crate) struct Prepared<'a> {
     pub(crate) plan: Plan,
-    pub(crate) inputs: Vec<Input>,
-    pub(crate) input_files: OpenFiles<'a>,
+    pub(crate) inputs: Vec<FileId>,
+    /// Size of each input.
+    pub(crate) input_bytes: Vec<u64>,
+    pub(crate) input_guard: OpenFiles<'a>,
     /// The output and scratch have no room beside the inputs: these have to go before the output is written.
     pub(crate) needs_input_space: bool,
     pub(crate) scratch_directories: Vec<PathBuf>,
@@ -55,11 +56,11 @@ pub(crate) fn prepare<'a>(
     observer: &dyn Observer,
 ) -> Result<Prepared<'a>, Error> {
     let record_bytes = options.layout.record_bytes() as u64;
-    let mut input_files = OpenFiles { disk, files: Vec::new() };
-    let mut inputs = Vec::new();
+    let mut input_guard = OpenFiles { disk, files: Vec::new() };
+    let mut input_bytes = Vec::new();
     for path in &options.inputs {
         let file = disk.open_input(path)?;
-        input_files.files.push(file);
+        input_guard.files.push(file);
         let bytes = disk.file_bytes(file)?;
         if !bytes.is_multiple_of(record_bytes) {
             return Err(Error::Input {
@@ -71,15 +72,17 @@ pub(crate) fn prepare<'a>(
                 ),
             });
         }
-        inputs.push(Input { file, bytes });
+        input_bytes.push(bytes);
     }
     let plan = plan(&Facts {
-        input_bytes: inputs.iter().map(|input| input.bytes).collect(),
+        input_bytes: input_bytes.clone(),
         record_bytes,
         key_bytes: options.layout.key_bytes() as u64,
         budget_bytes: options.budget_bytes,
         threads: options.threads,
+        method: options.method,
     })?;
+    let inputs = input_guard.files.clone();
     let output_directory = directory_of(&options.output);
     let scratch_directories = if options.scratch.is_empty() {
         vec![output_directory.to_path_buf()]
@@ -93,13 +96,15 @@ pub(crate) fn prepare<'a>(
         disk.close(disk.create_scratch(directory)?);
     }
     let output_drive = disk.drive(output_directory)?;
-    let freed_bytes = if options.remove_input { freed_bytes(disk, &inputs, output_drive.id)? } else { 0 };
+    let freed_bytes =
+        if options.remove_input { freed_bytes(disk, &inputs, &input_bytes, output_drive.id)? } else { 0 };
     let needs_input_space =
         check_space(options, disk, observer, &plan, &scratch_directories, &output_drive, freed_bytes)?;
     Ok(Prepared {
         plan,
         inputs,
-        input_files,
+        input_bytes,
+        input_guard,
         needs_input_space,
         scratch_directories,
         output_file,
@@ -108,15 +113,15 @@ pub(crate) fn prepare<'a>(
 }
 
 /// Space on a drive that removing the inputs sets free: each file once, and none that has other names.
-fn freed_bytes(disk: &dyn Disk, inputs: &[Input], drive: u64) -> Result<u64, Error> {
+fn freed_bytes(disk: &dyn Disk, files: &[FileId], bytes: &[u64], drive: u64) -> Result<u64, Error> {
     let mut freed = BTreeMap::new();
-    for input in inputs {
-        let identity = disk.identity(input.file)?;
+    for (&file, bytes) in files.iter().zip(bytes) {
+        let identity = disk.identity(file)?;
         if identity.drive == drive && identity.links == 1 {
-            freed.insert(identity.number, input.bytes);
+            freed.insert(identity.number, bytes);
         }
     }
-    Ok(freed.values().sum())
+    Ok(freed.into_values().sum())
 }
 
 /// The directory that a file is in, as a path that can be opened.

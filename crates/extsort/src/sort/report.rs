@@ -1,8 +1,8 @@
 //! What a sort did, for people and for machines.
 
-use super::form::RunReport;
-use super::ledger::Waits;
-use super::plan::Plan;
+use super::ledger::{Account, Ledger};
+use super::phases::Phase;
+use super::plan::{Plan, Shape};
 use super::traffic::Moved;
 use crate::DriveRates;
 use crate::units::{Bytes, Rate};
@@ -10,23 +10,52 @@ use serde::{Serialize, Serializer};
 use std::fmt;
 use std::path::PathBuf;
 
-/// Seconds of each phase on the wall clock.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct PhaseSeconds {
-    /// Opening, planning, checking, and measuring the drive if that was asked for.
-    pub prepare: f64,
-    /// Reading the input, and writing runs.
-    pub form: f64,
-    /// Merges on the way, if there were any.
-    pub reduce: f64,
-    /// The last merge.
-    pub merge: f64,
-    /// Making the output durable and putting it in place.
-    pub publish: f64,
+/// What was done with one chunk of the input.
+#[derive(Clone, Debug, Serialize)]
+pub struct ChunkReport {
+    /// Its number, in the order of the input.
+    pub chunk: usize,
+    /// Records in it.
+    pub records: u64,
+    /// Whether it stayed in memory.
+    pub is_resident: bool,
+    /// Writes to scratch.
+    pub writes: usize,
+    /// Seconds from the first read's start to the last one's end.
+    pub read_seconds: f64,
+    /// Seconds until a thread took it up.
+    pub queue_seconds: f64,
+    /// Seconds of hashing and of sorting, or of finding bins.
+    pub sort_seconds: f64,
+    /// Seconds of gathering, with the waits for free blocks.
+    pub spill_seconds: f64,
+}
+
+/// What was done with one bin, or with several small ones in one go.
+#[derive(Clone, Debug, Serialize)]
+pub struct BinReport {
+    /// Number of the first bin, in the order of the keys.
+    pub bin: usize,
+    /// How many bins.
+    pub bins: usize,
+    /// Records in them.
+    pub records: u64,
+    /// Whether all have the same key, so that they needed no sort; a large bin of one key comes in several parts.
+    pub is_one_key: bool,
+    /// Seconds from the first read's start to the last one's end.
+    pub read_seconds: f64,
+    /// Seconds until a thread took it up.
+    pub queue_seconds: f64,
+    /// Seconds of checking, moving together and sorting.
+    pub sort_seconds: f64,
+    /// Seconds of gathering the records into blocks of the output, with the waits.
+    pub write_seconds: f64,
+    /// Seconds of these in which it waited for free blocks.
+    pub write_wait_seconds: f64,
 }
 
 /// What a sort did.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Debug, Serialize)]
 pub struct SortReport {
     /// Records sorted; counted on the way in and on the way out.
     pub records: u64,
@@ -34,14 +63,16 @@ pub struct SortReport {
     pub bytes: u64,
     /// Sum of the CRC-32 of all records, in hexadecimal; the same on the way in and on the way out.
     pub checksum: String,
-    /// From start to end on the wall clock, without the measuring of the drive.
+    /// From start to end on the wall clock, without preparations.
     pub seconds: f64,
     /// Input bytes per second, over all.
     pub bytes_per_second: f64,
-    /// By phase.
-    pub phases: PhaseSeconds,
+    /// Seconds of opening, planning and checking, and of measuring the drive if that was asked for.
+    pub prepare_seconds: f64,
+    /// One phase after the other.
+    pub phases: Vec<Phase>,
     /// Seconds in which each stage worked or waited, summed over its threads.
-    pub stages: Waits,
+    pub stages: Ledger,
     /// Processor seconds in user mode.
     pub cpu_user_seconds: f64,
     /// Processor seconds in the kernel.
@@ -65,8 +96,10 @@ pub struct SortReport {
     pub share_of_drive: Option<f64>,
     /// What was planned.
     pub plan: Plan,
-    /// How each run was made.
-    pub runs: Vec<RunReport>,
+    /// What was done with each chunk of the input.
+    pub chunks: Vec<ChunkReport>,
+    /// What was done with each bin, if the method was to scatter.
+    pub bins: Vec<BinReport>,
 }
 
 /// Paths as text, for JSON: what is not UTF-8 is replaced.
@@ -86,47 +119,47 @@ pub fn floor_seconds(rates: &DriveRates, read_bytes: u64, written_bytes: u64) ->
 
 impl fmt::Display for SortReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (phases, stages) = (&self.phases, &self.stages);
+        let stages = &self.stages;
         writeln!(f, "records       {} ({})", self.records, Bytes(self.bytes))?;
         writeln!(f, "checksum      {}", self.checksum)?;
         writeln!(f, "time          {:.2} s, {}", self.seconds, Rate(self.bytes_per_second))?;
-        let phase = |f: &mut fmt::Formatter<'_>, name: &str, seconds: f64, bytes: u64| {
-            let rate = Rate(bytes as f64 / seconds.max(1e-9));
-            writeln!(f, "  {name:<11} {seconds:>7.2} s  {:>10} moved at {rate}", Bytes(bytes).to_string())
-        };
-        let spilled: u64 = self.plan.spilled_chunk_bytes();
-        phase(f, "form runs", phases.form, self.bytes + spilled)?;
-        if phases.reduce > 0.0 {
-            writeln!(f, "  reduce      {:>7.2} s", phases.reduce)?;
+        for Phase { name, seconds, read_bytes, written_bytes } in &self.phases {
+            let rate = Rate((read_bytes + written_bytes) as f64 / seconds.max(1e-9));
+            let (read, written) = (Bytes(*read_bytes).to_string(), Bytes(*written_bytes).to_string());
+            writeln!(f, "  {name:<11} {seconds:>7.2} s  {read:>10} read, {written:>10} written at {rate}")?;
         }
-        phase(f, "merge", phases.merge, self.bytes + spilled)?;
-        writeln!(f, "  publish     {:>7.2} s", phases.publish)?;
         writeln!(f, "stages        (seconds over {} threads)", self.plan.threads)?;
-        writeln!(f, "  read        waited {:.2} for sort and spill", stages.read_waits_for_areas)?;
-        writeln!(
-            f,
-            "  sort        busy {:.2} (and hashing {:.2}), waited {:.2} for read",
-            stages.sort_busy, stages.checksum_busy, stages.sort_waits_for_read
-        )?;
-        writeln!(
-            f,
-            "  gather      busy {:.2}, waited {:.2} for scratch writes",
-            stages.gather_busy, stages.gather_waits_for_write
-        )?;
-        writeln!(
-            f,
-            "  merge       busy {:.2}, waited {:.2} for reads, {:.2} for output writes",
-            stages.merge_busy, stages.merge_waits_for_read, stages.merge_waits_for_write
-        )?;
-        writeln!(
-            f,
-            "runs          {} formed, {} spilled, {} kept in memory; {} merge pass{}",
-            self.plan.runs,
-            self.plan.spilled_runs,
-            self.plan.resident_runs(),
-            self.plan.merge_passes,
-            if self.plan.merge_passes == 1 { "" } else { "es" }
-        )?;
+        let seconds = Account::seconds;
+        let hashing = seconds(&stages.checksum_busy);
+        writeln!(f, "  read        waited {:.2} for free areas", seconds(&stages.read_waits_for_areas))?;
+        write!(f, "  sort        busy {:.2} (and hashing {hashing:.2}), ", seconds(&stages.sort_busy))?;
+        writeln!(f, "waited {:.2} for read", seconds(&stages.work_waits_for_read))?;
+        if let Shape::Scatter(_) = self.plan.shape {
+            write!(f, "  scatter     busy {:.2}, ", seconds(&stages.scatter_busy))?;
+            writeln!(f, "and checking what came back {:.2}", seconds(&stages.load_busy))?;
+        }
+        write!(f, "  spill       busy {:.2}, ", seconds(&stages.spill_busy))?;
+        writeln!(f, "waited {:.2} for scratch writes", seconds(&stages.spill_waits_for_write))?;
+        write!(f, "  output      busy {:.2}, ", seconds(&stages.output_busy))?;
+        if let Shape::Merge(_) = self.plan.shape {
+            write!(f, "waited {:.2} for reads and ", seconds(&stages.merge_waits_for_read))?;
+        } else {
+            write!(f, "waited ")?;
+        }
+        writeln!(f, "{:.2} for output writes", seconds(&stages.output_waits_for_write))?;
+        let counts = [(self.plan.spilled_chunks, "spilled"), (self.plan.resident_chunks(), "kept in memory")];
+        let [spilled, kept] = counts.map(|(count, what)| format!("{count} {what}"));
+        match &self.plan.shape {
+            Shape::Merge(shape) => {
+                let many = if shape.merge_passes == 1 { "" } else { "es" };
+                let passes = format!("{} merge pass{many}", shape.merge_passes);
+                writeln!(f, "runs          {} formed, {spilled}, {kept}; {passes}", self.plan.chunks)?;
+            }
+            Shape::Scatter(_) => {
+                let bins: usize = self.bins.iter().map(|bin| bin.bins).sum();
+                writeln!(f, "bins          {bins} of {} chunks, {spilled}, {kept}", self.plan.chunks)?;
+            }
+        }
         writeln!(
             f,
             "memory        peak {}, budget {}",
@@ -162,6 +195,40 @@ impl fmt::Display for SortReport {
                 Rate(rates.mixed_read_bytes_per_second),
                 Rate(rates.mixed_write_bytes_per_second),
                 share * 100.0
+            )?;
+        }
+        if f.alternate() {
+            self.write_details(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl SortReport {
+    /// A line for each chunk and each bin: who took how long, in seconds.
+    fn write_details(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\n\n  chunk    records     read    queue     sort    spill")?;
+        for chunk in &self.chunks {
+            let ChunkReport { chunk: number, records, read_seconds: read, queue_seconds: queue, .. } = chunk;
+            let ChunkReport { sort_seconds: sort, spill_seconds: spill, .. } = chunk;
+            let stays = if chunk.is_resident { "  stays in memory" } else { "" };
+            write!(
+                f,
+                "\n{number:>7} {records:>10} {read:>8.3} {queue:>8.3} {sort:>8.3} {spill:>8.3}{stays}"
+            )?;
+        }
+        if self.bins.is_empty() {
+            return Ok(());
+        }
+        write!(f, "\n\n    bin    records     read    queue     sort    write     (waited)")?;
+        for bin in &self.bins {
+            let BinReport { bin: number, records, read_seconds: read, queue_seconds: queue, .. } = bin;
+            let BinReport { sort_seconds: sort, write_seconds: write, write_wait_seconds: wait, .. } = bin;
+            let several = if bin.bins > 1 { format!("  {} bins", bin.bins) } else { String::new() };
+            let note = if bin.is_one_key { "  one key" } else { &several };
+            write!(
+                f,
+                "\n{number:>7} {records:>10} {read:>8.3} {queue:>8.3} {sort:>8.3} {write:>8.3} {wait:>12.3}{note}"
             )?;
         }
         Ok(())

@@ -149,6 +149,11 @@ impl<'a> Scratch<'a> {
         }
     }
 
+    /// The files of all scratch directories.
+    pub(crate) fn files(&self) -> &[FileId] {
+        &self.files
+    }
+
     /// The file of a scratch directory.
     pub(crate) fn file(&self, drive: u16) -> FileId {
         self.files[drive as usize]

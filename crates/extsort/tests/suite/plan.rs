@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use xsort_extsort::Error;
-use xsort_extsort::sort::{Facts, Plan, plan};
+use xsort_extsort::sort::{Facts, MergeShape, Method, Plan, ScatterShape, Shape, plan};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -15,34 +15,59 @@ fn facts(bytes: u64, record_bytes: u64, key_bytes: u64, budget_bytes: u64, threa
         key_bytes,
         budget_bytes,
         threads,
+        method: Method::Merge,
     }
+}
+
+fn merge(plan: &Plan) -> &MergeShape {
+    let Shape::Merge(shape) = &plan.shape else { panic!("{plan}") };
+    shape
 }
 
 /// What must hold of every plan.
 fn check(plan: &Plan) {
     assert!(plan.pool_bytes + plan.index_bytes <= plan.budget_bytes, "{plan}");
-    let spill_blocks = if plan.spilled_runs > 0 { plan.spill_blocks as u64 } else { 0 };
+    assert!(plan.block_bytes >= plan.record_bytes && plan.output_block_bytes >= 4096, "{plan}");
+    assert!(plan.chunk_bytes.is_multiple_of(plan.record_bytes), "{plan}");
+    assert!(plan.areas >= 1 || plan.chunks == 0, "{plan}");
+    assert!(plan.spilled_chunks == 0 || plan.scratch_bytes > 0, "{plan}");
+    match &plan.shape {
+        Shape::Merge(_) => check_merge(plan),
+        Shape::Scatter(shape) => check_scatter(plan, shape),
+    }
+}
+
+fn check_scatter(plan: &Plan, shape: &ScatterShape) {
+    let spares = plan.threads as u64 * plan.spare_bytes;
+    let spill = plan.spill_blocks as u64 * plan.block_bytes;
+    let output = plan.output_blocks as u64 * plan.output_block_bytes + plan.seam_pages as u64 * 4096;
+    let scatter = plan.areas as u64 * plan.area_bytes + spares + spill;
+    let loaded = (plan.resident_chunks() + shape.gather_areas) as u64 * plan.area_bytes;
+    let gather = loaded + spares + spill.max(output);
+    assert!(scatter.max(gather) <= plan.pool_bytes, "scattering takes {scatter}, gathering {gather}: {plan}");
+    assert!(shape.gather_areas >= 2 || plan.chunks == 0, "{plan}");
+    assert!(shape.levels == 1 || plan.resident_chunks() == 0, "{plan}");
+}
+
+fn check_merge(plan: &Plan) {
+    let spill_blocks = if plan.spilled_chunks > 0 { plan.spill_blocks as u64 } else { 0 };
     let form = plan.areas as u64 * plan.area_bytes
         + plan.threads as u64 * plan.spare_bytes
         + spill_blocks * plan.block_bytes;
     assert!(form <= plan.pool_bytes, "forming runs takes {form}: {plan}");
 
-    let merged_at_once = plan.runs.min(plan.fan_in_max);
-    let from_scratch = plan.spilled_runs.min(merged_at_once) as u64;
-    let holes = if from_scratch > 0 { plan.resident_runs() as u64 } else { 0 };
-    let merge = plan.resident_runs() as u64 * plan.area_bytes
+    let shape = merge(plan);
+    let merged_at_once = plan.chunks.min(shape.fan_in_max);
+    let from_scratch = plan.spilled_chunks.min(merged_at_once) as u64;
+    let holes = if from_scratch > 0 { plan.resident_chunks() as u64 } else { 0 };
+    let merge = plan.resident_chunks() as u64 * plan.area_bytes
         + plan.output_blocks as u64 * plan.output_block_bytes.max(plan.block_bytes)
         + plan.seam_pages as u64 * 4096
         // A block a run, and a segment of one block in each thread's hands, in the queue and in the making.
         + (holes + from_scratch + if from_scratch > 0 { plan.threads as u64 + 2 } else { 0 }) * plan.block_bytes;
     assert!(merge <= plan.pool_bytes, "merging takes {merge}: {plan}");
-
-    assert!(plan.block_bytes >= plan.record_bytes && plan.output_block_bytes >= 4096);
-    assert!(plan.chunk_bytes.is_multiple_of(plan.record_bytes));
-    assert!(plan.areas >= 1 || plan.runs == 0);
-    assert!(plan.spilled_runs == 0 || plan.scratch_bytes > 0);
-    assert!(plan.runs <= plan.fan_in_max || plan.merge_passes > 1, "{plan}");
-    assert!(plan.runs <= plan.fan_in_max || plan.resident_runs() == 0, "{plan}");
+    assert!(plan.chunks <= shape.fan_in_max || shape.merge_passes > 1, "{plan}");
+    assert!(plan.chunks <= shape.fan_in_max || plan.resident_chunks() == 0, "{plan}");
 }
 
 proptest! {
@@ -54,16 +79,18 @@ proptest! {
         budget_log in 13u32..36,
         budget_rest in 0u64..1000,
         threads in 1usize..70,
+        method in prop_oneof![Just(Method::Merge), Just(Method::Scatter)],
     ) {
         let budget_bytes = (1u64 << budget_log) + (1u64 << budget_log) / 1000 * budget_rest;
         let key_bytes = (record_bytes * key_share / 100).clamp(1, 4096);
         // Runs number up to bytes over budget: keep that to a size that a test can count.
         let bytes = bytes.min(budget_bytes.saturating_mul(2_000));
-        match plan(&facts(bytes, record_bytes, key_bytes, budget_bytes, threads)) {
+        let facts = |budget_bytes| Facts { method, ..facts(bytes, record_bytes, key_bytes, budget_bytes, threads) };
+        match plan(&facts(budget_bytes)) {
             Ok(plan) => check(&plan),
             Err(Error::Memory { needed_bytes, .. }) => {
                 prop_assert!(needed_bytes > budget_bytes);
-                check(&plan(&facts(bytes, record_bytes, key_bytes, needed_bytes, threads)).unwrap());
+                check(&plan(&facts(needed_bytes)).unwrap());
             }
             Err(error) => panic!("{error}"),
         }
@@ -73,41 +100,66 @@ proptest! {
 #[test]
 fn what_fits_is_not_spilled() {
     let plan = plan(&facts(2_000_000_000, 100, 10, 12 * GIB, 2)).unwrap();
-    assert_eq!((plan.spilled_runs, plan.scratch_bytes, plan.merge_passes), (0, 0, 1));
+    assert_eq!((plan.spilled_chunks, plan.scratch_bytes, merge(&plan).merge_passes), (0, 0, 1));
     assert_eq!(plan.read_bytes, 2_000_000_000);
 }
 
 #[test]
 fn a_little_more_than_fits_spills_a_little() {
     let plan = plan(&facts(2_000_000_000, 100, 10, 2 * GIB, 2)).unwrap();
-    assert!(plan.spilled_runs > 0 && plan.scratch_bytes < 600_000_000, "{plan}");
+    assert!(plan.spilled_chunks > 0 && plan.scratch_bytes < 600_000_000, "{plan}");
 }
 
 #[test]
 fn eight_gigabytes_in_one_merge_down_to_64_mebibytes() {
     for budget_bytes in [GIB, 256 * MIB, 64 * MIB] {
         let plan = plan(&facts(8_000_000_000, 100, 10, budget_bytes, 2)).unwrap();
-        assert_eq!(plan.merge_passes, 1, "{plan}");
+        assert_eq!(merge(&plan).merge_passes, 1, "{plan}");
     }
 }
 
 #[test]
 fn a_terabyte_on_64_threads_in_one_merge() {
     let plan = plan(&facts(1_000_000_000_000, 100, 10, 16 * GIB, 64)).unwrap();
-    assert_eq!((plan.merge_passes, plan.threads, plan.block_bytes), (1, 64, MIB));
+    assert_eq!((merge(&plan).merge_passes, plan.threads, plan.block_bytes), (1, 64, MIB));
 }
 
 #[test]
 fn many_small_files_do_not_make_many_small_runs() {
     let facts = Facts { input_bytes: vec![100 * 1000; 4_000], ..facts(0, 100, 10, 64 * MIB, 2) };
     let plan = plan(&facts).unwrap();
-    assert!(plan.runs < 300, "{plan}");
+    assert!(plan.chunks < 300, "{plan}");
     check(&plan);
 }
 
 #[test]
 fn tiny_budgets_take_more_passes_until_they_are_refused() {
     let facts = |budget_bytes| facts(100_000_000, 100, 10, budget_bytes, 8);
-    assert!(plan(&facts(MIB)).unwrap().merge_passes > 1);
+    assert!(merge(&plan(&facts(MIB)).unwrap()).merge_passes > 1);
     assert!(matches!(plan(&facts(64 * KIB)), Err(Error::Memory { .. })));
+}
+
+fn scatter(bytes: u64, budget_bytes: u64, threads: usize) -> (Plan, ScatterShape) {
+    let facts = Facts { method: Method::Scatter, ..facts(bytes, 100, 10, budget_bytes, threads) };
+    let plan = plan(&facts).unwrap();
+    check(&plan);
+    let Shape::Scatter(shape) = plan.shape.clone() else { panic!("{plan}") };
+    (plan, shape)
+}
+
+#[test]
+fn scattering_leaves_in_memory_what_fits() {
+    let (plan, shape) = scatter(2_000_000_000, 12 * GIB, 2);
+    assert_eq!((plan.spilled_chunks, plan.scratch_bytes, shape.levels), (0, 0, 1), "{plan}");
+    let (plan, shape) = scatter(8_000_000_000, GIB, 2);
+    assert!(plan.resident_chunks() > 0 && shape.levels == 1, "{plan}");
+    assert!(plan.scratch_bytes < 7_700_000_000, "{plan}");
+}
+
+#[test]
+fn more_bins_than_pieces_can_be_for_mean_another_level() {
+    let (plan, shape) = scatter(8_000_000_000, 64 * MIB, 2);
+    assert_eq!(shape.levels, 2, "{plan}");
+    let (plan, shape) = scatter(1_000_000_000_000, 64 * GIB, 32);
+    assert_eq!((shape.levels, plan.threads), (1, 32), "{plan}");
 }

@@ -7,6 +7,7 @@ use crate::sort::oracle;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use xsort_disk::{Corruption, Damage, Fault, FileRole, Operation, Place, SimDisk, SimOptions};
+use xsort_extsort::sort::Method;
 use xsort_extsort::{Error, Observer, SortOptions, sort};
 use xsort_records::Layout;
 
@@ -118,6 +119,7 @@ fn options(dice: &mut Dice, layout: &Layout, inputs: usize) -> SortOptions {
         layout: layout.clone(),
         budget_bytes: 0,
         threads: dice.between(1, 4) as usize,
+        method: dice.one_of(&[Method::Merge, Method::Scatter]),
         scratch: (0..dice.between(0, 3)).map(|number| PathBuf::from(format!("/scratch{number}"))).collect(),
         remove_input: dice.between(0, 3) == 0,
         sync: true,
@@ -207,8 +209,8 @@ fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
     match &result {
         Ok(_) if !is_sorted => return Err("success, but the output is wrong".into()),
         Ok(report) => {
-            let passes = report.plan.merge_passes;
-            if report.peak_memory_bytes == 0 || (passes == 0) != bytes.is_empty() {
+            let is_empty = report.plan.chunks == 0;
+            if report.peak_memory_bytes == 0 || is_empty != bytes.is_empty() {
                 return Err("the report is wrong".into());
             }
         }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 use xsort_disk::{DiskOptions, Fault, FileRole, Operation, OsDisk, Place, SimDisk, SimOptions};
+use xsort_extsort::sort::{Method, Shape};
 use xsort_extsort::{Error, Plan, SortOptions, SortReport, Unobserved, sort};
 use xsort_records::{Format, GenerateSpec, Generator, Key, KeyField, Layout, Pattern};
 
@@ -22,6 +23,12 @@ pub(crate) fn oracle(layout: &Layout, bytes: &[u8]) -> Vec<u8> {
     records.concat()
 }
 
+/// How often a merge passes over the data.
+pub(crate) fn passes(plan: &Plan) -> usize {
+    let Shape::Merge(shape) = &plan.shape else { panic!("no merge: {plan}") };
+    shape.merge_passes
+}
+
 fn options(layout: &Layout, directory: &Path, budget_bytes: u64, threads: usize) -> SortOptions {
     SortOptions {
         inputs: vec![directory.join("in")],
@@ -29,6 +36,7 @@ fn options(layout: &Layout, directory: &Path, budget_bytes: u64, threads: usize)
         layout: layout.clone(),
         budget_bytes,
         threads,
+        method: Method::Merge,
         scratch: Vec::new(),
         remove_input: false,
         sync: false,
@@ -46,23 +54,48 @@ fn directory() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
 
-/// Sorts `bytes` and compares with the oracle; returns the plan that was followed.
+/// Sorts `bytes` by both methods and compares with the oracle; returns the plan that the merge followed.
 fn check(layout: &Layout, bytes: &[u8], budget_bytes: u64, threads: usize) -> Plan {
+    let expected = oracle(layout, bytes);
+    let by = |method| check_by(method, layout, bytes, &expected, budget_bytes, threads);
+    let report = by(Method::Merge);
+    by(Method::Scatter);
+    report.plan
+}
+
+/// Sorts `bytes` by one method; with more memory if that is needed.
+fn check_by(
+    method: Method,
+    layout: &Layout,
+    bytes: &[u8],
+    expected: &[u8],
+    budget_bytes: u64,
+    threads: usize,
+) -> SortReport {
     let directory = directory();
     fs::write(directory.path().join("in"), bytes).unwrap();
-    let report = run(&options(layout, directory.path(), budget_bytes, threads)).unwrap();
+    let mut options = options(layout, directory.path(), budget_bytes, threads);
+    options.method = method;
+    let report = match run(&options) {
+        Err(Error::Memory { needed_bytes, .. }) => {
+            options.budget_bytes = needed_bytes;
+            run(&options)
+        }
+        result => result,
+    };
+    let report = report.unwrap();
     let sorted = fs::read(directory.path().join("out")).unwrap();
     assert_eq!(report.records as usize, bytes.len() / layout.record_bytes());
     assert!(
-        sorted == oracle(layout, bytes),
-        "differs from the oracle: {} bytes, -m {budget_bytes}, -j {threads}, {}",
+        sorted == expected,
+        "{method:?} differs from the oracle: {} bytes, -m {budget_bytes}, -j {threads}, {}",
         bytes.len(),
         report.plan
     );
     let names: Vec<_> =
         fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names.len(), 2, "leftovers: {names:?}");
-    report.plan
+    report
 }
 
 #[test]
@@ -73,13 +106,13 @@ fn every_format_and_pattern_in_memory_in_one_merge_and_in_several() {
         let records = if format == Format::Block4k { 1_500 } else { 30_000 };
         for pattern in patterns {
             let bytes = generated(format, pattern.parse().unwrap(), records);
-            let mut passes = Vec::new();
+            let mut ways = Vec::new();
             for (budget_bytes, threads) in [(64 << 20, 2), (2 << 20, 2), (1600 << 10, 3), (1400 << 10, 1)] {
                 let plan = check(&layout, &bytes, budget_bytes, threads);
-                passes.push((plan.spilled_runs > 0, plan.merge_passes > 1));
+                ways.push((plan.spilled_chunks > 0, passes(&plan) > 1));
             }
-            assert_eq!(passes[0], (false, false));
-            assert!(passes.contains(&(true, false)), "{format} {passes:?}");
+            assert_eq!(ways[0], (false, false));
+            assert!(ways.contains(&(true, false)), "{format} {ways:?}");
         }
     }
 }
@@ -90,8 +123,52 @@ fn more_runs_than_the_budget_can_buffer_mean_another_pass() {
     for pattern in ["uniform", "equal", "reversed"] {
         let bytes = generated(Format::Gensort, pattern.parse().unwrap(), 60_000);
         let plan = check(&layout, &bytes, 256 << 10, 2);
-        assert!(plan.merge_passes > 1, "{plan}");
+        assert!(passes(&plan) > 1, "{plan}");
     }
+}
+
+/// Bins and phases of a scatter, checked against the oracle.
+fn scattered(bytes: &[u8], budget_bytes: u64) -> SortReport {
+    let layout = Format::Gensort.layout();
+    check_by(Method::Scatter, &layout, bytes, &oracle(&layout, bytes), budget_bytes, 2)
+}
+
+fn count(report: &SortReport, phase: &str) -> usize {
+    report.phases.iter().filter(|done| done.name == phase).count()
+}
+
+#[test]
+fn bins_hold_every_record_once_and_one_key_needs_no_sort() {
+    let bytes = generated(Format::Gensort, Pattern::Equal, 60_000);
+    let report = scattered(&bytes, 2 << 20);
+    assert!(report.plan.spilled_chunks > 0 && report.bins.iter().all(|bin| bin.is_one_key), "{report:#}");
+    assert!(report.bins.len() > 3 && report.bins.iter().all(|bin| bin.bins == 1), "{report:#}");
+    assert_eq!(report.bins.iter().map(|bin| bin.records).sum::<u64>(), 60_000);
+    assert_eq!(count(&report, "split"), 0);
+
+    let bytes = generated(Format::Gensort, Pattern::Uniform, 60_000);
+    let report = scattered(&bytes, 2 << 20);
+    assert!(!report.bins.iter().any(|bin| bin.is_one_key), "{report:#}");
+    assert_eq!(report.bins.iter().map(|bin| bin.records).sum::<u64>(), 60_000);
+}
+
+#[test]
+fn a_bin_that_is_too_large_is_split_again() {
+    // What the sample sees at its evenly spaced places is one key; all else hides between them.
+    let mut bytes = generated(Format::Gensort, Pattern::Uniform, 120_000);
+    for (number, record) in bytes.chunks_mut(100).enumerate() {
+        if number % 117 < 60 {
+            record[..10].fill(b'~');
+        }
+    }
+    let report = scattered(&bytes, 2 << 20);
+    assert!(count(&report, "split") > 0, "{report:#}");
+
+    // So little memory that bins of bins are planned.
+    let bytes = generated(Format::Gensort, Pattern::Uniform, 120_000);
+    let report = scattered(&bytes, 1 << 20);
+    assert!(matches!(&report.plan.shape, Shape::Scatter(shape) if shape.levels > 1), "{report}");
+    assert!(count(&report, "split") > 0, "{report:#}");
 }
 
 #[test]

@@ -13,15 +13,15 @@
 //! It can't come to a standstill: reads are in the order in which cuts need them, every run holds at most one block across a cut, and the
 //! plan has a block for each of them besides those of the segments in flight.
 
-use super::block::paged_bytes;
 use super::cut::{Cutter, Loaded, Segment};
 use super::forecast::{Entry, forecast};
-use super::job::{Job, STOP_INTERVAL};
 use super::merger::{Done, Merger};
-use super::output::Output;
+use super::plan::MergeShape;
 use super::run::{Index, Run};
-use super::scratch::Scratch;
 use crate::Error;
+use crate::sort::job::{Job, STOP_INTERVAL};
+use crate::sort::output::Output;
+use crate::sort::seal::paged_bytes;
 use crate::threads::spawn_up_to;
 use crossbeam_channel::{Receiver, Sender, select_biased, unbounded};
 use std::collections::VecDeque;
@@ -43,10 +43,7 @@ pub(crate) enum Sink<'a> {
 impl Sink<'_> {
     fn close(&self) {
         match self {
-            Sink::Output(output) => {
-                output.blocks.close();
-                output.seams.close();
-            }
+            Sink::Output(output) => output.close(),
             Sink::Run(blocks) => blocks.close(),
         }
     }
@@ -66,8 +63,8 @@ pub(crate) struct Merged {
 /// Merges `runs`, in this order among equal keys.
 pub(crate) fn merge<K: Key>(
     job: &Job<'_, K>,
+    shape: &MergeShape,
     runs: &[Run],
-    scratch: Option<&Scratch<'_>>,
     read_blocks: &Arc<Shelf>,
     sink: &Sink<'_>,
 ) -> Result<Merged, Error> {
@@ -78,14 +75,14 @@ pub(crate) fn merge<K: Key>(
     let mut merged = Merged::default();
     std::thread::scope(|scope| {
         let started = spawn_up_to(scope, job.plan.threads, |_| {
-            let merger = Merger { job, runs, scratch, sink, written: written_to.clone() };
+            let merger = Merger { job, runs, sink, written: written_to.clone() };
             let (segments_from, done_to) = (segments_from.clone(), done_to.clone());
             move || merger.run(&segments_from, &done_to)
         });
         if let Err(error) = started {
             job.failure.set(error);
         }
-        let mut reader = Reader::new(job, runs, scratch, read_blocks, &entries);
+        let mut reader = Reader::new(job, shape, runs, read_blocks, &entries);
         let mut indexes: Vec<Option<Index>> = Vec::new();
         let (mut segments_done, mut writes_started, mut writes_done) = (0, 0, 0);
         while !job.should_stop() {
@@ -119,8 +116,8 @@ pub(crate) fn merge<K: Key>(
                     let completion: Completion = completion.expect("this thread holds a sender");
                     writes_done += 1;
                     job.traffic.finish(&completion);
-                    if let (Some(scratch), Sink::Run(_)) = (scratch, sink) {
-                        scratch.written(&completion);
+                    if let Sink::Run(_) = sink {
+                        job.scratch().written(&completion);
                     }
                     if let Err(error) = completion.result {
                         job.failure.set(error.into());
@@ -152,7 +149,6 @@ pub(crate) fn merge<K: Key>(
 struct Reader<'a, K> {
     job: &'a Job<'a, K>,
     runs: &'a [Run],
-    scratch: Option<&'a Scratch<'a>>,
     shelf: &'a Arc<Shelf>,
     entries: &'a [Entry],
     /// Entries whose reads were started.
@@ -178,8 +174,8 @@ enum Slot {
 impl<'a, K: Key> Reader<'a, K> {
     fn new(
         job: &'a Job<'a, K>,
+        shape: &MergeShape,
         runs: &'a [Run],
-        scratch: Option<&'a Scratch<'a>>,
         shelf: &'a Arc<Shelf>,
         entries: &'a [Entry],
     ) -> Self {
@@ -187,23 +183,22 @@ impl<'a, K: Key> Reader<'a, K> {
         let spilled = runs.iter().filter(|run| run.resident.is_none()).count();
         // Beside a block for every run: the segments in flight, and the one that is being read.
         let segment_blocks = if spilled == 0 {
-            plan.segment_blocks
+            shape.segment_blocks
         } else {
             let room = shelf.capacity().checked_sub(spilled).expect("the plan has a block for every run");
-            plan.segment_blocks.min(room / (plan.threads + 3)).max(1)
+            shape.segment_blocks.min(room / (plan.threads + 3)).max(1)
         };
         let (completions_to, completions_from) = unbounded();
         Reader {
             job,
             runs,
-            scratch,
             shelf,
             entries,
             started: 0,
             in_flight: 0,
             window: VecDeque::new(),
             pushed: 0,
-            cutter: Cutter::new(job.key, job.record_bytes, plan.block_records() as usize, runs),
+            cutter: Cutter::new(job.key, job.record_bytes, job.block_records(), runs),
             segment_blocks,
             segment_start: 0,
             segments_cut: 0,
@@ -231,12 +226,11 @@ impl<'a, K: Key> Reader<'a, K> {
                 let place = index.blocks()[block as usize].place;
                 let records = index.blocks()[block as usize].records as usize;
                 let bytes = paged_bytes(records, self.job.record_bytes);
-                let scratch = self.scratch.expect("a run that is not in memory is on scratch");
                 self.in_flight += 1;
                 self.window.push_back(Slot::Reading);
                 self.job.submit(Request {
                     direction: Direction::Read,
-                    file: scratch.file(place.drive),
+                    file: self.job.scratch().file(place.drive),
                     offset: place.offset,
                     bytes,
                     bytes_needed: bytes,

@@ -1,12 +1,12 @@
 //! The thread that merges: one segment at a time, all of whose blocks are in memory.
 
-use super::block::{check_block, write_block};
+use super::block::write_block;
 use super::cut::{Loaded, Part, Segment};
-use super::job::{Alarm, Job};
 use super::merge::Sink;
 use super::run::{Index, Run};
-use super::scratch::Scratch;
 use crate::Error;
+use crate::sort::job::{Alarm, Job};
+use crate::sort::seal::{check_seal, paged_bytes};
 use crossbeam_channel::{Receiver, Sender};
 use std::sync::Arc;
 use xsort_disk::{Completion, Shelf};
@@ -17,7 +17,6 @@ use xsort_records::{Checksum, Key};
 pub(crate) struct Merger<'a, K> {
     pub(crate) job: &'a Job<'a, K>,
     pub(crate) runs: &'a [Run],
-    pub(crate) scratch: Option<&'a Scratch<'a>>,
     pub(crate) sink: &'a Sink<'a>,
     pub(crate) written: Sender<Completion>,
 }
@@ -49,8 +48,8 @@ impl<K: Key> Merger<'_, K> {
     }
 
     fn merge(&self, segment: Segment, nodes: &mut Vec<Node>) -> Result<Done, Error> {
-        let Job { key, record_bytes, ledger, .. } = *self.job;
-        ledger.merge_busy.time(|| self.check_blocks(&segment))?;
+        let Job { key, record_bytes, ref ledger, .. } = *self.job;
+        ledger.output_busy.time(|| self.check_blocks(&segment))?;
         let slices: Vec<Vec<&[u8]>> = segment.parts.iter().map(|part| self.slices(part)).collect();
         let runs: Vec<xsort_kernels::Run<'_>> =
             segment.parts.iter().zip(&slices).map(|(part, slices)| self.kernel_run(part, slices)).collect();
@@ -62,11 +61,18 @@ impl<K: Key> Merger<'_, K> {
         let writes = match self.sink {
             Sink::Output(output) => {
                 let start = segment.first_record * record_bytes as u64;
-                output.fill(self.job, &mut merge, start, segment.records, &mut checksum, &self.written)?
+                let fill = |out: &mut [u8]| {
+                    let merged = merge.fill(out);
+                    assert_eq!(
+                        merged * record_bytes,
+                        out.len(),
+                        "a segment holds the records that its cuts say"
+                    );
+                };
+                output.fill(self.job, fill, start, segment.records, &mut checksum, &self.written)?.writes
             }
             Sink::Run(shelf) => {
-                let scratch = self.scratch.expect("a merge to a run has scratch");
-                let made = fill_run(self.job, scratch, shelf, &mut merge, segment.records, &self.written)?;
+                let made = fill_run(self.job, shelf, &mut merge, segment.records, &self.written)?;
                 let writes = made.blocks().len();
                 index = Some(made);
                 writes
@@ -81,8 +87,9 @@ impl<K: Key> Merger<'_, K> {
             let Part::Blocks { run, blocks } = part else { continue };
             let known = self.runs[*run as usize].index.blocks();
             for (loaded, _, _) in blocks.iter().filter(|(_, from, _)| *from == 0) {
-                let scratch = self.scratch.expect("a run that is not in memory is on scratch");
-                check_block(self.job, scratch, &known[loaded.block as usize], &loaded.lease)?;
+                let block = &known[loaded.block as usize];
+                let bytes = paged_bytes(block.records as usize, self.job.record_bytes);
+                check_seal(self.job, block.place, &loaded.lease[..bytes], block.checksum)?;
             }
         }
         Ok(())
@@ -115,28 +122,27 @@ impl<K: Key> Merger<'_, K> {
 /// Merges `records` records into blocks of a longer run.
 fn fill_run<K: Key>(
     job: &Job<'_, K>,
-    scratch: &Scratch<'_>,
     shelf: &Arc<Shelf>,
     merge: &mut Merge<'_, K>,
     records: u64,
     written: &Sender<Completion>,
 ) -> Result<Index, Error> {
     let record_bytes = job.record_bytes;
-    let block_records = job.plan.block_records();
+    let block_records = job.block_records() as u64;
     let mut index = Index::with_capacity(job.key.bytes(), records.div_ceil(block_records) as usize);
     let mut left = records;
     while left > 0 {
-        let block = job.ledger.merge_waits_for_write.time(|| shelf.take());
+        let block = job.ledger.output_waits_for_write.time(|| shelf.take());
         let mut block = block.ok_or(Error::Cancelled)?;
         let wanted = left.min(block_records) as usize;
-        job.ledger.merge_busy.time(|| {
+        job.ledger.output_busy.time(|| {
             let merged = merge.fill(&mut block[..wanted * record_bytes]);
             assert_eq!(merged, wanted, "a segment holds the records that its cuts say");
             if left == wanted as u64 {
                 let last = (wanted - 1) * record_bytes;
                 index.set_largest(|out| job.key.encode(&block[last..last + record_bytes], out));
             }
-            write_block(job, scratch, block, wanted, &mut index, written)
+            write_block(job, block, wanted, &mut index, written)
         })?;
         job.observer.advance((wanted * record_bytes) as u64);
         left -= wanted as u64;

@@ -1,0 +1,106 @@
+//! Scatter and gather: every record goes to the bin of its key on scratch, then each bin is sorted by itself.
+//!
+//! The outline: sample the keys, scatter the input into bins, split the bins that don't fit in memory until all do, gather bin after bin into
+//! the output.
+//!
+//! ```text
+//! input  -- chunks --> | bin | bin | bin | ...      pieces on scratch; the last chunks stay in memory
+//!                         |     |     `-- too large: the same again, with splitters of its own
+//!                         v     v
+//!                      load, sort, write            one bin a thread, several at once, in the order of the output
+//! ```
+//!
+//! Rustbucket's way (A. Asleson), with the splitters of a samplesort instead of key prefixes. A key so frequent that it fills a bin has one to
+//! itself, which needs no sort and may have any size; so neither skew nor equal keys can exceed the budget. Pieces keep the order of the chunks
+//! and records that of their chunk, so the sort is stable.
+
+mod bin;
+mod gather;
+mod load;
+mod piece;
+mod plan;
+mod sample;
+mod scatter;
+
+pub use plan::ScatterShape;
+pub(crate) use plan::within;
+
+use super::job::{Job, Journey};
+use super::memory::Memory;
+use super::phases::Phases;
+use crate::Error;
+use bin::{Bin, Limits};
+use gather::gather;
+use load::{Load, Source};
+use sample::{sample_input, sample_loads};
+use scatter::{Scattered, scatter};
+use xsort_kernels::Splitters;
+use xsort_records::{Checksum, Key};
+
+/// Sorts from the inputs to the output, which is then complete but not in place. Returns the checksum of what was written.
+pub(crate) fn sort<K: Key>(
+    job: &Job<'_, K>,
+    shape: &ScatterShape,
+    journey: &mut Journey<'_>,
+    memory: &mut Memory,
+    phases: &mut Phases<'_>,
+) -> Result<Checksum, Error> {
+    let limits = Limits::of(job.plan, shape);
+    phases.begin("sample", 0);
+    let bins = limits.bins_at_once(job.plan.bytes);
+    let keys = sample_input(job, journey, memory, bins)?;
+    let splitters = Splitters::from_sample(job.key, &keys, bins);
+    drop(keys);
+
+    phases.begin("scatter", job.plan.bytes);
+    let source = Source::Input { files: journey.input_files, bytes: journey.input_bytes };
+    let scattered = scatter(job, &source, &splitters, memory)?;
+    let Scattered { mut bins, residents, checksum, reports } = scattered;
+    journey.read = checksum;
+    journey.chunks = reports;
+    (journey.input_is_read)(checksum)?;
+
+    while bins.iter().any(|bin| limits.must_split(bin)) {
+        let bytes: u64 = bins.iter().filter(|bin| limits.must_split(bin)).map(|bin| bin.records).sum();
+        phases.begin("split", bytes * job.record_bytes as u64);
+        let mut finer = Vec::with_capacity(bins.len());
+        for bin in bins {
+            if limits.must_split(&bin) {
+                finer.extend(split(job, shape, &limits, bin, &residents, memory)?);
+            } else {
+                finer.push(bin);
+            }
+        }
+        bins = finer;
+    }
+
+    phases.begin("gather", job.plan.bytes);
+    let loads = limits.pack(bins);
+    let (written, reports) = gather(job, shape, journey.output_file, &loads, &residents, memory)?;
+    journey.bins = reports;
+    Ok(written)
+}
+
+/// Scatters one bin into smaller ones.
+fn split<K: Key>(
+    job: &Job<'_, K>,
+    shape: &ScatterShape,
+    limits: &Limits,
+    bin: Bin,
+    residents: &[scatter::Resident],
+    memory: &mut Memory,
+) -> Result<Vec<Bin>, Error> {
+    let bins = limits.bins_at_once(bin.records * job.record_bytes as u64);
+    let loads = limits.parts(bin);
+    let keys = sample_loads(job, &loads, residents, memory, bins)?;
+    let splitters = Splitters::from_sample(job.key, &keys, bins);
+    drop(keys);
+    let source = Source::Loads { loads: &loads, residents, areas: shape.gather_areas };
+    let finer = scatter(job, &source, &splitters, memory)?.bins;
+    if shape.levels == 1 {
+        // Not foreseen, so there may be no space for both.
+        let pieces = loads.iter().flat_map(|load: &Load| &load.pieces);
+        job.scratch().discard(pieces.map(|piece| (piece.place, piece.paged_bytes(job.record_bytes))))?;
+    }
+    Ok(finer)
+}

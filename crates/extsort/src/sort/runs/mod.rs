@@ -1,0 +1,93 @@
+//! Runs and merge: every chunk is sorted as it comes and goes to scratch as a run, then all runs are merged.
+//!
+//! The outline: form runs, merge some of them on the way if they are too many for one merge, merge the rest into the output.
+
+mod block;
+mod cut;
+mod forecast;
+mod form;
+mod merge;
+mod merger;
+mod plan;
+mod run;
+
+pub use plan::MergeShape;
+pub(crate) use plan::within;
+
+use super::job::{Job, Journey};
+use super::memory::Memory;
+use super::output::{Output, Seams};
+use super::phases::Phases;
+use crate::Error;
+use form::form;
+use merge::{Merged, Sink, merge};
+use run::Run;
+use std::sync::Arc;
+use xsort_disk::{ALIGNMENT, Shelf, align_up};
+use xsort_records::{Checksum, Key};
+
+/// Sorts from the inputs to the output, which is then complete but not in place. Returns the checksum of what was written.
+pub(crate) fn sort<K: Key>(
+    job: &Job<'_, K>,
+    shape: &MergeShape,
+    journey: &mut Journey<'_>,
+    memory: &mut Memory,
+    phases: &mut Phases<'_>,
+) -> Result<Checksum, Error> {
+    let plan = job.plan;
+    phases.begin("form runs", plan.bytes);
+    let mut runs = form(job, journey, memory)?;
+    (journey.input_is_read)(journey.read)?;
+
+    let pages = memory.take(plan.seam_pages, ALIGNMENT);
+    let output_block_bytes = plan.output_block_bytes.max(plan.block_bytes) as usize;
+    let mut output_memory = Memory::new(memory.take(plan.output_blocks, output_block_bytes));
+    let read_blocks = Shelf::new(memory.take_rest(), plan.block_bytes as usize);
+    while runs.len() > shape.fan_in_max {
+        let shelf = Shelf::new(output_memory.take_rest(), plan.block_bytes as usize);
+        runs = reduce(job, shape, runs, &read_blocks, &shelf, phases)?;
+        output_memory.give(shelf.dissolve());
+    }
+
+    phases.begin("merge", plan.bytes);
+    let output = Output {
+        file: journey.output_file,
+        bytes: plan.bytes,
+        blocks: Shelf::new(output_memory.take_rest(), plan.output_block_bytes as usize),
+        seams: Seams::new(Shelf::new(pages, ALIGNMENT)),
+    };
+    let merged = merge(job, shape, &runs, &read_blocks, &Sink::Output(&output))?;
+    Ok(merged.checksum)
+}
+
+/// One pass on the way: merges as many neighbouring runs as brings their number closest to the fan-in.
+fn reduce<K: Key>(
+    job: &Job<'_, K>,
+    shape: &MergeShape,
+    runs: Vec<Run>,
+    read_blocks: &Arc<Shelf>,
+    write_blocks: &Arc<Shelf>,
+    phases: &mut Phases<'_>,
+) -> Result<Vec<Run>, Error> {
+    let sizes = plan::reduction(runs.len(), shape.fan_in_max);
+    let mut rest = runs.into_iter();
+    let groups: Vec<Vec<Run>> = sizes.into_iter().map(|taken| rest.by_ref().take(taken).collect()).collect();
+    let moved = groups.iter().filter(|group| group.len() > 1).flatten();
+    let records: u64 = moved.map(|run| run.index.records()).sum();
+    phases.begin("reduce", records * job.record_bytes as u64);
+    let mut reduced = Vec::with_capacity(groups.len());
+    for mut group in groups {
+        if group.len() == 1 {
+            reduced.append(&mut group);
+            continue;
+        }
+        let sink = Sink::Run(write_blocks);
+        let Merged { index, .. } = merge(job, shape, &group, read_blocks, &sink)?;
+        let blocks = group.iter().flat_map(|run| run.index.blocks());
+        job.scratch().discard(
+            blocks.map(|block| (block.place, align_up(u64::from(block.records) * job.record_bytes as u64))),
+        )?;
+        reduced.push(Run { index: index.expect("a merge to a run makes an index"), resident: None });
+    }
+    Ok(reduced)
+}
