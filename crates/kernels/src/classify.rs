@@ -4,17 +4,20 @@
 //! branch on what it meets, `k = 2k + (splitter <= word)`; several records go down side by side, so that their loads overlap. What
 //! one word does not decide is put on a list, without a branch too, and `trie` settles it at the end of the batch.
 
-use crate::trie::{Trie, Verdict, mask_of, word_of};
+use crate::prefetch;
+use crate::trie::{Shared, Trie, Verdict};
 use xsort_records::Key;
 
 /// Records classified at a time.
 pub(crate) const BATCH: usize = 64;
 /// Records that go down the tree side by side.
 const LANES: usize = 8;
-const _: () = assert!(BATCH.is_multiple_of(LANES));
+const _: () = assert!(BATCH.is_multiple_of(LANES) && BATCH <= 1 << u8::BITS);
+/// Records asked for ahead.
+const AHEAD: usize = 64;
 /// Set in an outcome that is no bin but the number of a node.
 const UNDECIDED: u32 = 1 << 31;
-/// What is known of a record that does not share the root's prefix.
+/// What is known of a record that does not share what the root's splitters share.
 const STRANGER: u32 = UNDECIDED;
 
 /// The root of a trie, made for speed; drawn for the words a to g.
@@ -28,11 +31,8 @@ const STRANGER: u32 = UNDECIDED;
 /// ```
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
-    /// The words of the bytes that all splitters share before their words in the tree, and which bits of the last one count.
-    prefix: Vec<u64>,
-    prefix_mask: u64,
-    /// Where in the key the tree's words begin, in bytes.
-    at: usize,
+    /// What all splitters share before their words.
+    shared: Shared,
     levels: u32,
     /// `1 << levels` splitters.
     splitters: Vec<u64>,
@@ -61,12 +61,8 @@ impl Tree {
                 Verdict::Undecided(node) => UNDECIDED | node as u32,
             })
             .collect();
-        let prefix = trie.root_prefix();
-        let at = prefix.len();
         Tree {
-            prefix: (0..at).step_by(8).map(|at| word_of(prefix, at)).collect(),
-            prefix_mask: if at == 0 { 0 } else { mask_of((at - 1) % 8 + 1) },
-            at,
+            shared: trie.root_shared(),
             levels,
             splitters,
             passed: std::iter::once(first).chain(words.iter().copied()).collect(),
@@ -74,60 +70,58 @@ impl Tree {
         }
     }
 
-    /// Gives the bins of at most `BATCH` records.
+    /// Gives the bins of at most `BATCH` records, as many as `bins`.
+    #[inline(always)]
     pub(crate) fn classify<K: Key>(
         &self,
         key: K,
         records: &[u8],
         record_bytes: usize,
         trie: &Trie,
-        bins: &mut [u16],
+        bins: &mut [u32],
     ) {
-        let mut outcomes = [0; BATCH];
-        let outcomes = &mut outcomes[..bins.len()];
-        if self.prefix.is_empty() {
-            self.descend_all::<K, false>(key, records, record_bytes, outcomes);
+        let mut undecided = [0; BATCH];
+        let undecided = if self.shared.is_empty() {
+            self.descend_all::<K, false>(key, records, record_bytes, bins, &mut undecided)
         } else {
-            self.descend_all::<K, true>(key, records, record_bytes, outcomes);
-        }
-        let (mut undecided, mut count) = ([0; BATCH], 0);
-        for (place, (bin, &outcome)) in bins.iter_mut().zip(&*outcomes).enumerate() {
-            *bin = outcome as u16;
-            undecided[count] = place;
-            count += usize::from(outcome & UNDECIDED != 0);
-        }
-        for &place in &undecided[..count] {
+            self.descend_all::<K, true>(key, records, record_bytes, bins, &mut undecided)
+        };
+        for &place in undecided {
+            let place = usize::from(place);
             let record = &records[place * record_bytes..][..record_bytes];
-            bins[place] = trie.settle(key, record, (outcomes[place] & !UNDECIDED) as usize);
+            bins[place] = trie.settle(key, record, (bins[place] & !UNDECIDED) as usize).into();
         }
     }
 
+    /// Gives the outcomes, and returns where those are that are undecided.
     #[inline(always)]
-    fn descend_all<K: Key, const PREFIX: bool>(
+    fn descend_all<'u, K: Key, const SHARED: bool>(
         &self,
         key: K,
         records: &[u8],
         record_bytes: usize,
         outcomes: &mut [u32],
-    ) {
-        let mut words = [0; BATCH];
-        let mut differ = [0; BATCH];
-        for ((word, differ), record) in
-            words.iter_mut().zip(&mut differ).zip(records.chunks_exact(record_bytes))
-        {
-            *word = key.word(record, self.at);
-            if PREFIX {
-                *differ = self.prefix_differs(key, record);
+        undecided: &'u mut [u8; BATCH],
+    ) -> &'u [u8] {
+        let mut count = 0;
+        let groups = records.chunks(LANES * record_bytes).zip(outcomes.chunks_mut(LANES));
+        for (group, (records, outcomes)) in groups.enumerate() {
+            let (mut words, mut differ) = ([0; LANES], [0; LANES]);
+            for (lane, record) in records.chunks_exact(record_bytes).enumerate() {
+                prefetch::line(record.as_ptr().wrapping_add(AHEAD * record_bytes + self.shared.at));
+                words[lane] = key.word(record, self.shared.at);
+                if SHARED {
+                    differ[lane] = self.shared.differs(key, record);
+                }
+            }
+            let found = self.descend(&words);
+            for (lane, outcome) in outcomes.iter_mut().enumerate() {
+                *outcome = if SHARED && differ[lane] != 0 { STRANGER } else { found[lane] };
+                undecided[count] = (LANES * group + lane) as u8;
+                count += (*outcome / UNDECIDED) as usize;
             }
         }
-        let groups = words.chunks_exact(LANES).zip(differ.chunks_exact(LANES));
-        for ((words, differ), outcomes) in groups.zip(outcomes.chunks_mut(LANES)) {
-            let words = words.try_into().expect("lanes");
-            let found = self.descend(words);
-            for ((outcome, found), differ) in outcomes.iter_mut().zip(found).zip(differ) {
-                *outcome = if PREFIX && *differ != 0 { STRANGER } else { found };
-            }
-        }
+        &undecided[..count]
     }
 
     /// The outcomes of some words.
@@ -141,23 +135,13 @@ impl Tree {
                 *place = 2 * *place + usize::from(splitter <= word);
             }
         }
-        std::array::from_fn(|lane| {
+        let mut outcomes = [0; LANES];
+        for ((outcome, &place), &word) in outcomes.iter_mut().zip(&places).zip(words) {
             // The largest word passes the padding too.
-            let passed = (places[lane] - (1 << self.levels)).min(self.passed.len() - 1);
-            let equal = self.passed[passed] == words[lane];
-            self.outcomes[2 * passed + usize::from(equal)]
-        })
-    }
-
-    /// Nonzero if the bytes before the record's word in the tree are others than the splitters'.
-    #[inline(always)]
-    fn prefix_differs<K: Key>(&self, key: K, record: &[u8]) -> u64 {
-        let mut differ = 0;
-        let mut last = 0;
-        for (place, &word) in self.prefix.iter().enumerate() {
-            differ |= last;
-            last = key.word(record, 8 * place) ^ word;
+            let passed = (place - (1 << self.levels)).min(self.passed.len() - 1);
+            let equal = self.passed[passed] == word;
+            *outcome = self.outcomes[2 * passed + usize::from(equal)];
         }
-        differ | last & self.prefix_mask
+        outcomes
     }
 }

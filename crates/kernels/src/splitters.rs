@@ -112,7 +112,7 @@ impl<K: Key> Splitters<K> {
             for (bins, packed) in bins.chunks(PACKED).zip(packed) {
                 *packed = 0;
                 for (lane, &bin) in bins.iter().enumerate() {
-                    ends[usize::from(bin)] += 1;
+                    ends[bin as usize] += 1;
                     *packed |= u64::from(bin) << (BIN_BITS * lane);
                 }
             }

@@ -32,15 +32,63 @@ pub(crate) struct Trie {
     groups: Vec<Group>,
 }
 
-/// Splitters that share their bytes up to `at`.
+/// Splitters that share some bytes.
 #[derive(Clone, Debug)]
 struct Node {
     splitters: Range<usize>,
-    /// Whoever comes here shares the bytes before.
-    from: usize,
-    at: usize,
-    /// Which of the trie's words are its own, ascending; none if the key ends at `at`.
+    shared: Shared,
+    /// Which of the trie's words are its own, ascending; none if the key ends with what is shared.
     words: Range<usize>,
+}
+
+/// Key bytes from `from` up to `at`.
+#[derive(Clone, Debug)]
+pub(crate) struct Shared {
+    from: usize,
+    pub(crate) at: usize,
+    /// They as words, and which bits of the last one count.
+    words: Vec<u64>,
+    last_mask: u64,
+}
+
+impl Shared {
+    /// Of the normalised key `encoded`.
+    fn new(encoded: &[u8], from: usize, at: usize) -> Self {
+        let words: Vec<u64> = (from..at).step_by(8).map(|from| word_of(&encoded[..at], from)).collect();
+        let unused_bits = 8 * (8 * words.len() - (at - from));
+        Shared { from, at, words, last_mask: u64::MAX << unused_bits }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// Nonzero if the record has other bytes there. All of them are looked at, without a branch on what they are.
+    #[inline(always)]
+    pub(crate) fn differs<K: Key>(&self, key: K, record: &[u8]) -> u64 {
+        let (mut differ, mut last, mut at) = (0, 0, self.from);
+        for word in &self.words {
+            differ |= last;
+            last = key.word(record, at) ^ word;
+            at += 8;
+        }
+        differ | last & self.last_mask
+    }
+
+    /// Orders the record's bytes against these.
+    #[inline(always)]
+    fn order_of<K: Key>(&self, key: K, record: &[u8]) -> Ordering {
+        let (mut at, last) = (self.from, self.words.len().wrapping_sub(1));
+        for (place, word) in self.words.iter().enumerate() {
+            let mask = if place == last { self.last_mask } else { u64::MAX };
+            let order = (key.word(record, at) & mask).cmp(word);
+            if order.is_ne() {
+                return order;
+            }
+            at += 8;
+        }
+        Ordering::Equal
+    }
 }
 
 /// Splitters that share a word too.
@@ -107,11 +155,17 @@ impl Trie {
             1 => shared_prefix(least, greatest),
             count => shared_prefix(self.encoded(0), self.encoded(count - 1)),
         };
-        self.nodes.push(Node { splitters: 0..self.len(), from: 0, at, words: 0..0 });
+        // A word that ends with the key is whole and decides.
+        let at = at.min(self.key_bytes.saturating_sub(8));
+        self.nodes.push(Node {
+            splitters: 0..self.len(),
+            shared: Shared::new(self.encoded(0), 0, at),
+            words: 0..0,
+        });
         let mut grown = 0;
         while grown < self.nodes.len() {
             let first_word = self.words.len();
-            if self.nodes[grown].at < self.key_bytes {
+            if self.nodes[grown].shared.at < self.key_bytes {
                 self.split(grown);
             }
             self.nodes[grown].words = first_word..self.words.len();
@@ -121,7 +175,7 @@ impl Trie {
 
     /// Adds the words of a node, and its children.
     fn split(&mut self, node: usize) {
-        let Node { mut splitters, at, .. } = self.nodes[node].clone();
+        let (mut splitters, at) = (self.nodes[node].splitters.clone(), self.nodes[node].shared.at);
         while !splitters.is_empty() {
             let word = word_of(self.encoded(splitters.start), at);
             let is_equal = |&splitter: &usize| word_of(self.encoded(splitter), at) == word;
@@ -131,17 +185,17 @@ impl Trie {
             if at + 8 < self.key_bytes {
                 child = Some(self.nodes.len());
                 let shared = shared_prefix(self.encoded(group.start), self.encoded(group.end - 1));
-                let node = Node { splitters: group.clone(), from: at + 8, at: shared, words: 0..0 };
-                self.nodes.push(node);
+                let shared = Shared::new(self.encoded(group.start), at + 8, shared);
+                self.nodes.push(Node { splitters: group.clone(), shared, words: 0..0 });
             }
             self.words.push(word);
             self.groups.push(Group { splitters: group, child });
         }
     }
 
-    /// What all splitters share that are compared by the root's words, normalised.
-    pub(crate) fn root_prefix(&self) -> &[u8] {
-        self.nodes.first().map_or(&[], |root| &self.keys[..root.at])
+    /// What all splitters share before the root's words; nothing if there are no splitters.
+    pub(crate) fn root_shared(&self) -> Shared {
+        self.nodes.first().map_or(Shared::new(&[], 0, 0), |root| root.shared.clone())
     }
 
     /// The root's words, ascending, all different.
@@ -149,7 +203,7 @@ impl Trie {
         self.nodes.first().map_or(&[], |root| &self.words[root.words.clone()])
     }
 
-    /// What is known of a key that shares the root's prefix, if its next word is not less than `passed` of the root's words, and equal to
+    /// What is known of a key that shares what the root's splitters share, if its next word is not less than `passed` of the root's words, and equal to
     /// the last of them or not.
     pub(crate) fn root_verdict(&self, passed: usize, equal: bool) -> Verdict {
         self.nodes.first().map_or(Verdict::Bin(0), |root| self.verdict(root, passed, equal))
@@ -174,13 +228,13 @@ impl Trie {
     pub(crate) fn settle<K: Key>(&self, key: K, record: &[u8], node: usize) -> u16 {
         let mut node = &self.nodes[node];
         loop {
-            match self.compare_shared(key, record, node) {
+            match node.shared.order_of(key, record) {
                 Ordering::Less => return self.below[node.splitters.start],
                 Ordering::Greater => return self.below[node.splitters.end],
                 Ordering::Equal => {}
             }
             let words = &self.words[node.words.clone()];
-            let word = key.word(record, node.at);
+            let word = key.word(record, node.shared.at);
             let passed = words.partition_point(|&splitter| splitter <= word);
             let equal = passed > 0 && words[passed - 1] == word;
             match self.verdict(node, passed, equal) {
@@ -189,33 +243,13 @@ impl Trie {
             }
         }
     }
-
-    /// Compares a record with the bytes that the node's splitters share.
-    fn compare_shared<K: Key>(&self, key: K, record: &[u8], node: &Node) -> Ordering {
-        let shared = &self.encoded(node.splitters.start)[..node.at];
-        let mut at = node.from;
-        while at < shared.len() {
-            let word = key.word(record, at) & mask_of(shared.len() - at);
-            let order = word.cmp(&word_of(shared, at));
-            if order.is_ne() {
-                return order;
-            }
-            at += 8;
-        }
-        Ordering::Equal
-    }
 }
 
 /// The eight bytes of `encoded` from `at` on as a big-endian number, zero past its end.
-pub(crate) fn word_of(encoded: &[u8], at: usize) -> u64 {
+fn word_of(encoded: &[u8], at: usize) -> u64 {
     let rest = &encoded[at..];
     let mut word = [0; 8];
     let bytes = rest.len().min(8);
     word[..bytes].copy_from_slice(&rest[..bytes]);
     u64::from_be_bytes(word)
-}
-
-/// Of a word, the first `bytes` (at least one).
-pub(crate) fn mask_of(bytes: usize) -> u64 {
-    u64::MAX << (64 - 8 * bytes.min(8))
 }
