@@ -48,9 +48,12 @@ bench-tools:
 	target/bench-venv/bin/pip install --quiet --disable-pip-version-check -r bench/requirements.txt
 	$(CARGO) install --quiet --locked --root target/bench-tools uu_sort@$(UUTILS)
 
-## Measure the kernels and the I/O engine (criterion; minutes).
+## Measure the kernels, alone and beside their rivals, and the I/O engine (criterion; half an hour).
 bench-kernels:
 	$(CARGO) bench --workspace
+	GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=4294967296 \
+	$(CARGO) bench --locked --manifest-path bench/kernels/Cargo.toml \
+	$$(pkg-config --atleast-version=1.1 libhwy-contrib && echo --features vqsort)
 
 ## The whole sort on the simulated disk, over many seeds.
 simulate:
