@@ -51,7 +51,7 @@ pub(super) fn gather<K: Key>(
         give_up: &|| output.close(),
     };
     let source = Source::Loads { loads, residents, areas: shape.gather_areas };
-    let extents = loads.iter().map(|load| load.extents(job.record_bytes));
+    let extents = loads.iter().map(|load| load.pages(job.record_bytes));
     let mut spare = spares.iter_mut();
     let passed = pass(job, what, extents, |written| Gatherer {
         job,

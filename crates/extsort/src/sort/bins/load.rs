@@ -36,12 +36,12 @@ impl Load {
         self.slices.extend(bin.slices);
     }
 
-    /// What is to be read for it.
-    pub(crate) fn extents(&self, record_bytes: usize) -> Vec<Extent> {
+    /// What is to be read for it: whole pages, for that is what the seals are of.
+    pub(crate) fn pages(&self, record_bytes: usize) -> Vec<Extent> {
         let extent = |piece: &Piece| Extent {
             file: usize::from(piece.place.drive),
             offset: piece.place.offset,
-            bytes: u64::from(piece.records) * record_bytes as u64,
+            bytes: piece.paged_bytes(record_bytes),
         };
         self.pieces.iter().map(extent).collect()
     }

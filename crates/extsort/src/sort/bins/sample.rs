@@ -4,6 +4,7 @@
 //! alike.
 
 use super::load::Load;
+use super::piece::Piece;
 use super::plan::sample_keys;
 use super::scatter::{Resident, Slice};
 use crate::Error;
@@ -44,7 +45,12 @@ pub(super) fn sample_loads<K: Key>(
     memory: &mut Memory,
     bins: usize,
 ) -> Result<Vec<u8>, Error> {
-    let extents: Vec<Extent> = loads.iter().flat_map(|load| load.extents(job.record_bytes)).collect();
+    let records_of = |piece: &Piece| Extent {
+        file: usize::from(piece.place.drive),
+        offset: piece.place.offset,
+        bytes: u64::from(piece.records) * job.record_bytes as u64,
+    };
+    let extents: Vec<Extent> = loads.iter().flat_map(|load| &load.pieces).map(records_of).collect();
     let slices = loads.iter().flat_map(|load| &load.slices);
     let in_memory: usize = slices.clone().map(Slice::records).sum();
     let on_scratch = extents.iter().map(|extent| extent.bytes).sum::<u64>() / job.record_bytes as u64;
@@ -88,8 +94,8 @@ fn read_keys<K: Key>(
     let record_bytes = job.record_bytes as u64;
     let records: u64 = extents.iter().map(|extent| extent.bytes / record_bytes).sum();
     let at_once = (PLACE_BYTES / record_bytes).max(1);
-    let places = wanted.div_ceil(at_once).max(PLACES_MIN).min(wanted).min(records.div_ceil(at_once)).max(1);
-    let each = wanted.div_ceil(places).min(at_once);
+    let places = wanted.div_ceil(at_once).max(PLACES_MIN).min(wanted).min(records);
+    let each = wanted.div_ceil(places.max(1)).min(at_once);
     let block_bytes = align_up(each * record_bytes) + 2 * ALIGNMENT as u64;
     let fitting = (memory.free_bytes() as u64 / block_bytes).min(READS_MAX as u64);
     let shelf = Shelf::new(memory.take(fitting.max(1) as usize, block_bytes as usize), block_bytes as usize);

@@ -98,7 +98,7 @@ pub(super) fn scatter<K: Key>(
     });
     let extents: Box<dyn Iterator<Item = Vec<Extent>>> = match source {
         Source::Input { bytes, .. } => Box::new(chunks(bytes, plan.chunk_bytes, plan.extents_max)),
-        Source::Loads { loads, .. } => Box::new(loads.iter().map(|load| load.extents(job.record_bytes))),
+        Source::Loads { loads, .. } => Box::new(loads.iter().map(|load| load.pages(job.record_bytes))),
     };
     let what = Pass {
         files,
