@@ -1,4 +1,5 @@
-//! Order without moving records: `common_prefix` and `sort`, beside the standard library's sorts of indexes and of records.
+//! Order without moving records: `common_prefix`, `sort` and `Splitters::distribute`, beside the standard library's sorts of indexes and of
+//! records.
 //!
 //! `cargo bench -p xsort-kernels --bench order`; `cargo test --benches` runs each once on few records. Every case checks its order.
 
@@ -7,7 +8,7 @@ mod cases;
 use cases::{CASES, Case, Plain, key_of, records};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
-use xsort_kernels::{common_prefix, sort};
+use xsort_kernels::{Splitters, common_prefix, sort};
 
 fn check(case: &Case, records: &[u8], order: &[u64]) {
     let key = |index: u64| key_of(&records[index as usize * case.record_bytes..]);
@@ -57,5 +58,59 @@ fn orders(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, orders);
+/// Sampled keys a bin.
+const SAMPLE_PER_BIN: usize = 32;
+
+/// Splitters from a sample spread over all records.
+fn splitters(case: &Case, records: &[u8], bins: usize) -> Splitters<Plain> {
+    let count = records.len() / case.record_bytes;
+    let stride = (count / (bins * SAMPLE_PER_BIN)).max(1);
+    let mut sample: Vec<&[u8]> =
+        records.chunks_exact(case.record_bytes).step_by(stride).map(key_of).collect();
+    sample.sort_unstable();
+    Splitters::from_sample(Plain, &sample.concat(), bins)
+}
+
+/// Checks that no bin has a key above one of the next, that bins keep the input's order, and that no index is lost.
+fn check_bins(case: &Case, records: &[u8], order: &[u64], ends: &[usize]) {
+    let key = |index: u64| key_of(&records[index as usize * case.record_bytes..]);
+    let (mut start, mut greatest) = (0, None);
+    for &end in ends {
+        let bin = &order[start..end];
+        start = end;
+        assert!(bin.is_sorted(), "not stable");
+        let keys = || bin.iter().map(|&index| key(index));
+        assert!(
+            keys().min().is_none_or(|least| greatest.is_none_or(|greatest| greatest < least)),
+            "a key below its bin"
+        );
+        greatest = keys().max().or(greatest);
+    }
+    assert_eq!(start, order.len(), "records lost");
+    let sum: u64 = order.iter().sum();
+    assert_eq!(sum, (0..order.len() as u64).sum::<u64>(), "not a permutation");
+}
+
+fn distributions(criterion: &mut Criterion) {
+    for case in CASES {
+        let records = records(&case);
+        let count = records.len() / case.record_bytes;
+        let (mut order, mut spare) = (vec![0; count], vec![0; count]);
+        let mut group = criterion.benchmark_group(format!("distribute/{}", case.name));
+        group.throughput(Throughput::Elements(count as u64)).sample_size(10);
+        for bins in [8, 64, 512, 4096] {
+            let splitters = splitters(&case, &records, bins);
+            let mut ends = vec![0; splitters.bins()];
+            group.bench_function(format!("{bins} bins"), |bencher| {
+                bencher.iter(|| {
+                    let records = black_box(&records);
+                    splitters.distribute(records, case.record_bytes, &mut order, &mut spare, &mut ends);
+                });
+            });
+            check_bins(&case, &records, &order, &ends);
+        }
+    }
+}
+
+criterion_group!(benches, orders, distributions);
 criterion_main!(benches);

@@ -109,15 +109,25 @@ impl<K: Key> Splitters<K> {
             let mut bins = [0; BATCH];
             let bins = &mut bins[..records.len() / record_bytes];
             self.tree.classify(self.key, records, record_bytes, &self.trie, bins);
-            for (bins, packed) in bins.chunks(PACKED).zip(packed) {
-                *packed = 0;
-                for (lane, &bin) in bins.iter().enumerate() {
-                    ends[bin as usize] += 1;
-                    *packed |= u64::from(bin) << (BIN_BITS * lane);
-                }
-            }
+            count_and_pack(bins, packed, ends);
         }
         place(packed, order, ends);
+    }
+}
+
+/// Counts the bins of some records, and packs their numbers.
+#[inline(always)]
+fn count_and_pack(bins: &[u32], packed: &mut [u64], sizes: &mut [usize]) {
+    for (bins, packed) in bins.chunks(PACKED).zip(packed) {
+        *packed = 0;
+        for (lane, &bin) in bins.iter().enumerate() {
+            *packed |= u64::from(bin) << (BIN_BITS * lane);
+        }
+        if bins.len() == PACKED && all_equal(*packed) {
+            sizes[bins[0] as usize] += PACKED;
+        } else {
+            bins.iter().for_each(|&bin| sizes[bin as usize] += 1);
+        }
     }
 }
 
@@ -130,15 +140,35 @@ fn place(packed: &[u64], order: &mut [u64], ends: &mut [usize]) {
     }
     let count = order.len();
     for (first, &packed) in (0..count).step_by(PACKED).zip(packed) {
-        for lane in 0..PACKED.min(count - first) {
+        let lanes = PACKED.min(count - first);
+        let indexes = first as u64..;
+        if lanes == PACKED && all_equal(packed) {
+            let end = &mut ends[usize::from(packed as u16)];
+            let start = *end;
+            *end += PACKED;
+            order[start..start + PACKED]
+                .iter_mut()
+                .zip(indexes)
+                .for_each(|(element, index)| *element = index);
+            prefetch::line_to_write(order.as_ptr().wrapping_add(start + 2 * LINE_INDEXES));
+            continue;
+        }
+        for (lane, index) in (0..lanes).zip(indexes) {
             let end = &mut ends[usize::from((packed >> (BIN_BITS * lane)) as u16)];
             let place = *end;
             *end += 1;
-            order[place] = (first + lane) as u64;
+            order[place] = index;
             // As in the partition: a bin asks for its next line when it starts one.
             if place.is_multiple_of(LINE_INDEXES) {
                 prefetch::line_to_write(order.as_ptr().wrapping_add(place + LINE_INDEXES));
             }
         }
     }
+}
+
+/// Whether all the numbers in the word are the same. In ordered and in equal records they are, and to count them one by one would wait five
+/// cycles each for the count that was just written (1.3 million sorted records: 14.9 instead of 12.1 ns a record, uniform ones 0.2 ns more).
+#[inline(always)]
+fn all_equal(packed: u64) -> bool {
+    packed == u64::from(packed as u16) * (u64::MAX / u64::from(u16::MAX))
 }

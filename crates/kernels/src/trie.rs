@@ -210,9 +210,6 @@ impl Trie {
     }
 
     fn verdict(&self, node: &Node, passed: usize, equal: bool) -> Verdict {
-        if node.words.is_empty() {
-            return Verdict::Bin(self.below[node.splitters.start] + 1);
-        }
         if passed == 0 {
             return Verdict::Bin(self.below[node.splitters.start]);
         }
@@ -232,6 +229,9 @@ impl Trie {
                 Ordering::Less => return self.below[node.splitters.start],
                 Ordering::Greater => return self.below[node.splitters.end],
                 Ordering::Equal => {}
+            }
+            if node.words.is_empty() {
+                return self.below[node.splitters.start] + 1;
             }
             let words = &self.words[node.words.clone()];
             let word = key.word(record, node.shared.at);
