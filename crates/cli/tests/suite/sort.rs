@@ -32,8 +32,8 @@ fn every_format_and_pattern() {
         let records = 4_000_000 / format.record_bytes();
         for pattern in Pattern::all() {
             sandbox.ok(&format!("gen -q -f {format} --pattern {pattern} {records}r in"));
-            for budget in ["1200K", "64M"] {
-                let line = format!("sort -q -f {format} -m {budget} in -o out");
+            for how in ["-m 1200K", "-m 64M", "--method merge -m 2M", "--method scatter -m 2M"] {
+                let line = format!("sort -q -f {format} {how} in -o out");
                 check(&sandbox, &line, &["in"], "out", &format.layout());
             }
         }
@@ -177,11 +177,32 @@ fn reports_for_people_and_for_programs() {
     let report = sandbox.json("sort -m 1M in -o out --probe");
     assert_eq!(report["records"], 50_000);
     assert_eq!(report["checksum"], made["checksum"]);
-    assert!(report["share_of_drive"].is_number() && report["runs"].is_array(), "{report}");
+    assert!(report["share_of_drive"].is_number() && report["chunks"].is_array(), "{report}");
     assert!(sandbox.run("sort -m 1M in -o out").stdout.contains("/s"));
     assert_eq!(sandbox.ok("sort -q -m 1M in -o out"), "");
     let verdict = sandbox.json("verify out --against in");
     assert_eq!((&verdict["ok"], &verdict["checksum"]), (&true.into(), &made["checksum"]));
+}
+
+#[test]
+fn every_chunk_and_bin_is_accounted_for() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q 5MB in");
+    let report = sandbox.json("sort --method scatter -m 2M in -o out");
+    for (what, times) in [
+        ("chunks", ["read_seconds", "queue_seconds", "sort_seconds", "spill_seconds"]),
+        ("bins", ["read_seconds", "sort_seconds", "write_seconds", "write_wait_seconds"]),
+    ] {
+        let rows = report[what].as_array().unwrap();
+        let records: u64 = rows.iter().map(|row| row["records"].as_u64().unwrap()).sum();
+        assert_eq!(records, 50_000, "{what}");
+        assert!(rows.iter().all(|row| times.iter().all(|time| row[time].is_number())), "{what}");
+    }
+    assert_eq!(report["plan"]["method"], "scatter");
+    let lines = |line: &str| sandbox.ok(line).lines().count();
+    let terse = lines("sort --method scatter -m 2M in -o out");
+    let rows = ["chunks", "bins"].map(|what| report[what].as_array().unwrap().len());
+    assert!(lines("sort --method scatter -v -m 2M in -o out") >= terse + rows[0] + rows[1]);
 }
 
 #[test]
