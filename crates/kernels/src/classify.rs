@@ -8,12 +8,14 @@ use crate::prefetch;
 use crate::trie::{Shared, Trie, Verdict};
 use xsort_records::Key;
 
-/// Records classified at a time.
+/// Records classified at a time. 32 to 256 measure the same.
 pub(crate) const BATCH: usize = 64;
-/// Records that go down the tree side by side.
+/// Records that go down the tree side by side. 1.3 million records of 100 bytes to 512 bins take 11.9 ns each with 8, 13.0 with 4 and 13.6 with
+/// 16 (2-core Xeon, other load on it, 2026-11-21).
 const LANES: usize = 8;
 const _: () = assert!(BATCH.is_multiple_of(LANES) && BATCH <= 1 << u8::BITS);
-/// Records asked for ahead.
+/// Records asked for ahead, 32 to 128 measure the same; without, records of 100 bytes take 2 ns more and those of 4,096 bytes 9. Where in the record
+/// the key begins is not known here, so it is the record's first line: of short records the processor finds the others.
 const AHEAD: usize = 64;
 /// Set in an outcome that is no bin but the number of a node.
 const UNDECIDED: u32 = 1 << 31;
@@ -43,7 +45,7 @@ pub(crate) struct Tree {
 /// Where a word is that has come down the tree.
 #[derive(Clone, Copy, Debug)]
 struct Leaf {
-    /// The last splitter passed; if none is, the first one, which the word is not equal to.
+    /// The last splitter passed; if none is, a number that means nothing, for both outcomes are the same then.
     passed: u64,
     /// If the word is not equal to it, and if it is: a bin, or a node and `UNDECIDED`.
     outcomes: [u32; 2],
@@ -67,7 +69,7 @@ impl Tree {
         let leaf = |passed: usize| {
             // The largest word passes the padding too.
             let passed = passed.min(words.len());
-            let last = words.get(passed.saturating_sub(1)).copied().unwrap_or(0);
+            let last = passed.checked_sub(1).map_or(0, |last| words[last]);
             Leaf { passed: last, outcomes: [outcome(passed, false), outcome(passed, true)] }
         };
         let leaves = (0..1 << levels).map(leaf).collect();

@@ -166,8 +166,8 @@ fn place(packed: &[u64], order: &mut [u64], ends: &mut [usize]) {
     }
 }
 
-/// Whether all the numbers in the word are the same. In ordered and in equal records they are, and to count them one by one would wait five
-/// cycles each for the count that was just written (1.3 million sorted records: 14.9 instead of 12.1 ns a record, uniform ones 0.2 ns more).
+/// Whether all the numbers in the word are the same. In ordered and in equal records they are, and counting them one by one waits five cycles each for
+/// the count just written: 1.3 million sorted records to 64 bins took 15.4 instead of 12.7 ns each, uniform ones the same.
 #[inline(always)]
 fn all_equal(packed: u64) -> bool {
     packed == u64::from(packed as u16) * (u64::MAX / u64::from(u16::MAX))
