@@ -38,7 +38,7 @@ pub use options::{DiskOptions, IoChoice, UnknownIoChoice};
 pub use os::OsDisk;
 pub use request::{Completion, Direction, Request};
 pub use shelf::Shelf;
-pub use sim::{Corruption, Damage, Fault, FileRole, Place, SimDisk, SimOptions};
+pub use sim::{Corruption, Damage, Fault, FileRole, Place, SimDisk, SimDrive, SimOptions, Throttle};
 pub use store::{Disk, Drive, FileId, Identity};
 
 /// Alignment in bytes of offsets, lengths and memory in direct I/O. Every drive's logical block divides it.

@@ -4,21 +4,25 @@
 //! [`SimOptions`]); what a transfer does about it is the same state machine that the real engines use. Requests that break the
 //! contract panic, and reading what was discarded is an error, so that a test of the caller finds it.
 //!
-//! Not a model of time: how long a drive takes is not simulated.
+//! Not a model of time, unless the options name drives with rates (see [`SimDrive`]).
 
+mod drives;
 mod faults;
+mod queue;
 mod world;
 
+pub use drives::{SimDrive, Throttle};
 pub use faults::{Corruption, Damage, Fault, FileRole, Place, SimOptions};
 
-use crate::progress::{Next, Progress};
-use crate::{Direction, Disk, Drive, Error, FileId, Identity, Operation, Request};
+use crate::progress::Next;
+use crate::{ALIGNMENT, Direction, Disk, Drive, Error, FileId, Identity, Operation, Request};
+use queue::{Queue, SimTransfer};
 use rustix::io::Errno;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use world::{Handle, World};
+use world::{Handle, Page, World, pages};
 
 /// Free space of a disk without a limit, in bytes.
 const UNLIMITED_BYTES: u64 = 1 << 50;
@@ -36,43 +40,19 @@ pub struct SimDisk {
 struct Shared {
     options: SimOptions,
     world: Mutex<World>,
-    queue: Mutex<Queue>,
-    arrived: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct Queue {
-    transfers: Vec<SimTransfer>,
-    /// Counts what was taken out, to choose the next one by.
-    taken: u64,
-    is_closed: bool,
-}
-
-/// A request under way.
-#[derive(Debug)]
-struct SimTransfer {
-    request: Request,
-    progress: Progress,
-    handle: Handle,
-    /// Whether its file knows of it; a file from before a power cut doesn't.
-    is_counted: bool,
-    attempt: u32,
+    queue: Queue,
 }
 
 impl SimDisk {
     /// An empty disk.
     ///
     /// # Panics
-    /// If a share in the options is out of its range.
+    /// If a share or a rate in the options is out of its range.
     pub fn new(options: SimOptions) -> SimDisk {
         options.check();
         let threads = if options.threads == 0 { 3 } else { options.threads };
-        let shared = Arc::new(Shared {
-            options,
-            world: Mutex::default(),
-            queue: Mutex::default(),
-            arrived: Condvar::new(),
-        });
+        let queue = Queue::new(options.drives.len());
+        let shared = Arc::new(Shared { options, world: Mutex::default(), queue });
         let work = |_| {
             let shared = Arc::clone(&shared);
             thread::Builder::new()
@@ -250,8 +230,8 @@ impl Disk for SimDisk {
             return request.complete(Ok(()));
         }
         let (handle, is_counted) = self.world().begin_transfer(request.file);
-        self.shared.queue().transfers.push(SimTransfer { request, progress, handle, is_counted, attempt: 0 });
-        self.shared.arrived.notify_one();
+        let transfer = SimTransfer { request, progress, handle, is_counted, attempt: 0 };
+        self.shared.queue.start(&self.shared.options, transfer);
     }
 
     fn drive(&self, _path: &Path) -> Result<Drive, Error> {
@@ -280,8 +260,7 @@ impl Disk for SimDisk {
 
 impl Drop for SimDisk {
     fn drop(&mut self) {
-        self.shared.queue().is_closed = true;
-        self.shared.arrived.notify_all();
+        self.shared.queue.close();
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
@@ -293,22 +272,14 @@ impl Shared {
         self.world.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// One thread's life: any transfer out of the queue, one answer for it, until the disk is closed and all are done.
     fn work(&self) {
-        while let Some(mut transfer) = self.take() {
+        while let Some(mut transfer) = self.queue.take(&self.options) {
             let operation = transfer.operation();
             let span = transfer.progress.span();
             thread::sleep(self.options.delay(operation, transfer.handle.role, span.offset, transfer.attempt));
             match self.answer(&mut transfer) {
-                Next::Again | Next::Undirect | Next::Later(_) => {
-                    // To the back of a queue without order: another thread may go on with it.
-                    self.queue().transfers.push(transfer);
-                    self.arrived.notify_one();
-                }
+                Next::Again | Next::Undirect | Next::Later(_) => self.queue.go_on(transfer),
                 Next::Done => self.finish(transfer, Ok(())),
                 Next::Failed { offset, source } => {
                     let error = Error::at(operation, &transfer.handle.path, offset, source);
@@ -318,31 +289,19 @@ impl Shared {
         }
     }
 
-    fn take(&self) -> Option<SimTransfer> {
-        let mut queue = self.queue();
-        loop {
-            if !queue.transfers.is_empty() {
-                queue.taken += 1;
-                let chosen = self.options.hash(&[0x0d, queue.taken]) % queue.transfers.len() as u64;
-                return Some(queue.transfers.swap_remove(chosen as usize));
-            }
-            // A transfer in another thread's hands may come back here; that thread then takes it itself.
-            if queue.is_closed {
-                return None;
-            }
-            queue = self.arrived.wait(queue).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
     /// What the simulated system says to a transfer, and what that means.
     fn answer(&self, transfer: &mut SimTransfer) -> Next {
+        let operation = transfer.operation();
         let SimTransfer { request, progress, handle, attempt, .. } = transfer;
-        let operation = operation(request.direction);
         let span = progress.span();
         let options = &self.options;
         let role = handle.role;
         let now = *attempt;
         *attempt += 1;
+        let bytes = options.moved(operation, role, span.offset, span.bytes, now);
+        let memory = &mut request.lease[span.start..span.start + bytes];
+        // Copied before and after the world is locked, so that threads do it side by side.
+        let written = if request.direction == Direction::Write { pages(memory) } else { Vec::new() };
         let mut world = self.world();
         if handle.boot != world.boot || world.operate(options.power_goes_after).is_err() {
             return progress.advance(Err(Errno::IO));
@@ -354,14 +313,19 @@ impl Shared {
         if let Some(errno) = options.fault_in(operation, role, span.offset, span.bytes as u64, 0) {
             return progress.advance(Err(errno));
         }
-        let bytes = options.moved(operation, role, span.offset, span.bytes, now);
-        let memory = &mut request.lease[span.start..span.start + bytes];
         let answer = match request.direction {
-            Direction::Read => world.read(handle.inode, span.offset, memory),
-            Direction::Write => self.write(&mut world, handle, span.offset, memory).map_err(io::Error::from),
+            Direction::Read => world.read(handle.inode, span.offset, bytes),
+            Direction::Write => {
+                let moved = self.write(&mut world, handle, span.offset, written, bytes);
+                moved.map(|bytes| (bytes, Vec::new())).map_err(io::Error::from)
+            }
         };
+        drop(world);
         match answer {
-            Ok(bytes) => progress.advance(Ok(bytes)),
+            Ok((bytes, read)) => {
+                fill(&mut memory[..bytes], &read);
+                progress.advance(Ok(bytes))
+            }
             Err(source) => match Errno::from_io_error(&source) {
                 Some(errno) => progress.advance(Err(errno)),
                 None => Next::Failed { offset: span.offset, source },
@@ -369,16 +333,23 @@ impl Shared {
         }
     }
 
-    fn write(&self, world: &mut World, handle: &Handle, offset: u64, memory: &[u8]) -> Result<usize, Errno> {
+    fn write(
+        &self,
+        world: &mut World,
+        handle: &Handle,
+        offset: u64,
+        pages: Vec<Page>,
+        bytes: usize,
+    ) -> Result<usize, Errno> {
         let room = self.options.capacity_bytes;
-        match self.options.damage(handle.role, offset, memory.len() as u64) {
-            None => world.write(handle.inode, offset, memory, room),
+        match self.options.damage(handle.role, offset, bytes as u64) {
+            None => world.write(handle.inode, offset, pages, bytes, room),
             Some((Damage::LoseWrite, _)) => {
-                world.reserve(handle.inode, offset, memory.len() as u64, room)?;
-                Ok(memory.len())
+                world.reserve(handle.inode, offset, bytes as u64, room)?;
+                Ok(bytes)
             }
             Some((Damage::FlipBit, bit)) => {
-                let written = world.write(handle.inode, offset, memory, room)?;
+                let written = world.write(handle.inode, offset, pages, bytes, room)?;
                 world.flip_bit(handle.inode, bit);
                 Ok(written)
             }
@@ -394,15 +365,12 @@ impl Shared {
     }
 }
 
-impl SimTransfer {
-    fn operation(&self) -> Operation {
-        operation(self.request.direction)
-    }
-}
-
-fn operation(direction: Direction) -> Operation {
-    match direction {
-        Direction::Read => Operation::Read,
-        Direction::Write => Operation::Write,
+/// Copies pages to memory.
+fn fill(memory: &mut [u8], pages: &[Option<Page>]) {
+    for (place, page) in memory.chunks_mut(ALIGNMENT).zip(pages) {
+        match page {
+            Some(page) => place.copy_from_slice(&page[..place.len()]),
+            None => place.fill(0),
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! What goes wrong on a simulated disk, and when: every decision is a hash of the seed and of what is being done, never of the clock or of
 //! which thread came first. So the seed is the bug report: the same program over the same bytes meets the same faults.
 
+use super::drives::SimDrive;
 use crate::{ALIGNMENT, Operation};
 use rustix::io::Errno;
 use std::time::Duration;
@@ -84,6 +85,8 @@ pub struct SimOptions {
     pub power_goes_after: Option<u64>,
     /// What [`Drive::is_memory`](crate::Drive::is_memory) says.
     pub is_memory: bool,
+    /// Drives that take real time. Files on none of them take only that of copying.
+    pub drives: Vec<SimDrive>,
 }
 
 impl Default for SimOptions {
@@ -99,6 +102,7 @@ impl Default for SimOptions {
             corruptions: Vec::new(),
             power_goes_after: None,
             is_memory: false,
+            drives: Vec::new(),
         }
     }
 }
@@ -116,13 +120,14 @@ impl SimOptions {
     }
 
     /// # Panics
-    /// If a share is out of its range.
+    /// If a share or a rate is out of its range.
     pub(crate) fn check(&self) {
         assert!((0.0..=1.0).contains(&self.short_transfers), "short_transfers is a share from 0 to 1");
         assert!(
             (0.0..=0.9).contains(&self.interrupts),
             "interrupts is a share from 0 to 0.9: more would never end"
         );
+        self.drives.iter().for_each(SimDrive::check);
     }
 
     /// The error that an operation without an offset meets, if it does. `step` tells apart two of one kind in one call.

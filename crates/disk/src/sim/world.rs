@@ -13,10 +13,23 @@ use std::sync::Arc;
 
 const BLOCK: u64 = ALIGNMENT as u64;
 
+/// The bytes of one block. Shared, so that they are copied outside the one lock.
+pub(super) type Page = Arc<[u8; ALIGNMENT]>;
+
+/// Copies `bytes` to pages; the last one is filled up with zeroes.
+pub(super) fn pages(bytes: &[u8]) -> Vec<Page> {
+    let page = |chunk: &[u8]| {
+        let mut page = [0; ALIGNMENT];
+        page[..chunk.len()].copy_from_slice(chunk);
+        Arc::new(page)
+    };
+    bytes.chunks(ALIGNMENT).map(page).collect()
+}
+
 /// A place of one block in a file. A block that is in no map is a hole: it reads as zeroes and takes no space.
 #[derive(Clone, Debug)]
 enum Block {
-    Data(Arc<[u8; ALIGNMENT]>),
+    Data(Page),
     /// Space without bytes; reads as zeroes.
     Reserved,
     /// Given back; reading it is a mistake.
@@ -99,11 +112,7 @@ impl World {
 
     pub(super) fn put(&mut self, path: &Path, bytes: &[u8]) {
         let mut content = Content { blocks: BTreeMap::new(), bytes: bytes.len() as u64 };
-        for (index, chunk) in bytes.chunks(ALIGNMENT).enumerate() {
-            let mut data = [0; ALIGNMENT];
-            data[..chunk.len()].copy_from_slice(chunk);
-            content.blocks.insert(index as u64, Block::Data(Arc::new(data)));
-        }
+        content.blocks.extend((0..).zip(pages(bytes).into_iter().map(Block::Data)));
         let inode = self.new_inode();
         let space = content.space();
         self.inodes.insert(inode, Inode { synced: content.clone(), content, in_flight: 0, space });
@@ -205,42 +214,48 @@ impl World {
         self.inode(inode).content.bytes
     }
 
-    /// Reads as much of `memory` as the file has.
-    pub(super) fn read(&mut self, inode: u64, offset: u64, memory: &mut [u8]) -> io::Result<usize> {
+    /// What the file has of a range: how many bytes, and their pages. `None` is a page of zeroes.
+    pub(super) fn read(
+        &mut self,
+        inode: u64,
+        offset: u64,
+        bytes: usize,
+    ) -> io::Result<(usize, Vec<Option<Page>>)> {
         let content = &self.inode(inode).content;
-        let bytes = memory.len().min(content.bytes.saturating_sub(offset) as usize);
-        for (index, place) in (offset / BLOCK..).zip(memory[..bytes].chunks_mut(ALIGNMENT)) {
-            match content.blocks.get(&index) {
-                Some(Block::Data(data)) => place.copy_from_slice(&data[..place.len()]),
-                Some(Block::Reserved) | None => place.fill(0),
-                Some(Block::Discarded) => {
-                    return Err(io::Error::other("the range read was discarded before"));
-                }
+        let bytes = bytes.min(content.bytes.saturating_sub(offset) as usize);
+        let first = offset / BLOCK;
+        let mut pages = vec![None; bytes.div_ceil(ALIGNMENT)];
+        for (&index, block) in content.blocks.range(first..first + pages.len() as u64) {
+            match block {
+                Block::Data(page) => pages[(index - first) as usize] = Some(Arc::clone(page)),
+                Block::Reserved => {}
+                Block::Discarded => return Err(io::Error::other("the range read was discarded before")),
             }
         }
-        Ok(bytes)
+        Ok((bytes, pages))
     }
 
-    /// Writes `memory`, of any number of sectors, at an aligned offset.
+    /// Writes `bytes` bytes, of any number of sectors, at an aligned offset. Of the last page only those count.
     pub(super) fn write(
         &mut self,
         inode: u64,
         offset: u64,
-        memory: &[u8],
+        mut pages: Vec<Page>,
+        bytes: usize,
         room: Option<u64>,
     ) -> Result<usize, Errno> {
-        self.make_room(inode, offset, memory.len() as u64, room)?;
+        self.make_room(inode, offset, bytes as u64, room)?;
         let content = &mut self.inode(inode).content;
-        for (index, bytes) in (offset / BLOCK..).zip(memory.chunks(ALIGNMENT)) {
-            let mut data = match content.blocks.get(&index) {
-                Some(Block::Data(old)) => **old,
-                _ => [0; ALIGNMENT],
-            };
-            data[..bytes.len()].copy_from_slice(bytes);
-            content.blocks.insert(index, Block::Data(Arc::new(data)));
+        let tail = bytes % ALIGNMENT;
+        let last = offset / BLOCK + pages.len().saturating_sub(1) as u64;
+        if let (true, Some(Block::Data(old)), Some(page)) =
+            (tail > 0, content.blocks.get(&last), pages.last_mut())
+        {
+            Arc::make_mut(page)[tail..].copy_from_slice(&old[tail..]);
         }
-        content.bytes = content.bytes.max(offset + memory.len() as u64);
-        Ok(memory.len())
+        content.blocks.extend((offset / BLOCK..).zip(pages.into_iter().map(Block::Data)));
+        content.bytes = content.bytes.max(offset + bytes as u64);
+        Ok(bytes)
     }
 
     pub(super) fn flip_bit(&mut self, inode: u64, bit: u64) {

@@ -4,8 +4,10 @@ use crate::bench::{Flight, pattern, simulated};
 use std::collections::BTreeSet;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
 use xsort_disk::{
-    Corruption, Damage, Direction, Disk, Fault, FileRole, Lease, Operation, Place, Shelf, SimDisk, SimOptions,
+    Corruption, Damage, Direction, Disk, Fault, FileRole, Lease, Operation, Place, Shelf, SimDisk, SimDrive,
+    SimOptions,
 };
 
 const EIO: i32 = 5;
@@ -175,4 +177,21 @@ fn an_unlimited_interruption_is_refused_as_an_option() {
     assert!(catch_unwind(AssertUnwindSafe(make)).is_err());
     let missing = SimDisk::new(SimOptions::default()).open_input("/missing".as_ref()).unwrap_err();
     assert_eq!(missing.source.kind(), io::ErrorKind::NotFound);
+}
+
+/// Only the least time can be relied on: a busy machine delivers later, and never earlier.
+#[test]
+fn a_drive_takes_the_time_that_its_rate_says() {
+    let drive = SimDrive { latency: Duration::from_millis(20), ..SimDrive::new("/sim", 10e6) };
+    let bench = simulated("timed", SimOptions { drives: vec![drive], ..SimOptions::rough(3) });
+    let scratch = bench.disk.create_scratch(&bench.directory).unwrap();
+    let written = pattern(500_000, 6);
+    let begun = Instant::now();
+    bench.write(scratch, &written, 16 << 10).unwrap();
+    assert!(begun.elapsed() >= Duration::from_millis(50 + 20));
+    assert!(bench.read(scratch, 500_000, 16 << 10).unwrap() == written);
+    assert!(begun.elapsed() >= Duration::from_millis(2 * (50 + 20)));
+    let without_rate = SimDrive::new("/", 0.0);
+    let make = || SimDisk::new(SimOptions { drives: vec![without_rate], ..SimOptions::default() });
+    assert!(catch_unwind(AssertUnwindSafe(make)).is_err());
 }
