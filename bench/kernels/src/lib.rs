@@ -19,6 +19,7 @@ mod sorts;
 #[allow(dead_code, unreachable_pub)]
 #[path = "../../../crates/kernels/src/extract.rs"]
 mod extract;
+#[allow(dead_code)]
 #[path = "../../../crates/kernels/src/partition.rs"]
 mod partition;
 #[allow(dead_code)]

@@ -11,6 +11,10 @@ use xsort_records::{Format, Pattern};
 
 /// Bits of an index below the key bits in a word.
 const INDEX_BITS: u32 = 21;
+/// Bits of the partition's digit.
+const DIGIT_BITS: u32 = 10;
+/// Words that fit a second-level cache of 2 MiB with their scratch.
+const PIECE_WORDS: usize = 1 << 17;
 
 /// All contests, one after the other; `tiny` ones for a test.
 pub(crate) fn contests(tiny: bool, visit: &mut dyn FnMut(Contest<'_>)) {
@@ -19,7 +23,7 @@ pub(crate) fn contests(tiny: bool, visit: &mut dyn FnMut(Contest<'_>)) {
     visit(extracts(&input));
     let words: Vec<u64> = input.iter().map(prefix).collect();
     visit(partitions(&words));
-    for bucket in [80, 160, 320, 640, 1_280, 2_560, 10_240, 20_480] {
+    for bucket in [80, 160, 320, 640, 1_280, 2_560, 10_240, 20_480, 81_920] {
         visit(sorts(&words, bucket));
     }
 }
@@ -71,13 +75,13 @@ fn extracts(input: &Input) -> Contest<'_> {
 /// From words to (key bits, index) pairs in buckets.
 fn partitions(words: &[u64]) -> Contest<'_> {
     let pairs = Rc::new(RefCell::new(vec![0; words.len()]));
-    let mut contest = Contest::new("partition 1.3M words to 2,048 buckets", words.len());
+    let mut contest = Contest::new("partition 1.3M words to 1,024 buckets", words.len());
     let check = || {
         let pairs = Rc::clone(&pairs);
         move || {
             let pairs = &mut *pairs.borrow_mut();
             let low = (1 << INDEX_BITS) - 1;
-            let bucket = |pair: &u64| words[(pair & low) as usize] >> (64 - partition::BUCKET_BITS);
+            let bucket = |pair: &u64| words[(pair & low) as usize] >> (64 - DIGIT_BITS);
             assert!(pairs.is_sorted_by_key(|pair| (bucket(pair), pair & low)), "not in stable buckets");
             assert_eq!(pairs.iter().map(|pair| pair & low).sum::<u64>(), (0..words.len() as u64).sum());
             pairs.fill(0);
@@ -87,8 +91,7 @@ fn partitions(words: &[u64]) -> Contest<'_> {
     contest.add(
         "xsort",
         move || {
-            let mut ends = [0; partition::BUCKETS];
-            partition::partition(words, 0, INDEX_BITS, &mut out.borrow_mut(), &mut ends);
+            partition::partition(words, 0, DIGIT_BITS, INDEX_BITS, &mut out.borrow_mut());
         },
         check(),
     );
@@ -98,8 +101,8 @@ fn partitions(words: &[u64]) -> Contest<'_> {
 }
 
 fn scatter(words: &[u64], pairs: &mut [u64]) {
-    let bucket = |word: u64| (word >> (64 - partition::BUCKET_BITS)) as usize;
-    let mut places = [0; partition::BUCKETS];
+    let bucket = |word: u64| (word >> (64 - DIGIT_BITS)) as usize;
+    let mut places = [0; 1 << DIGIT_BITS];
     for &word in words {
         places[bucket(word)] += 1;
     }
@@ -110,7 +113,7 @@ fn scatter(words: &[u64], pairs: &mut [u64]) {
     let low = (1 << INDEX_BITS) - 1;
     for (index, &word) in words.iter().enumerate() {
         let place = &mut places[bucket(word)];
-        pairs[*place] = word << partition::BUCKET_BITS & !low | index as u64;
+        pairs[*place] = word << DIGIT_BITS & !low | index as u64;
         *place += 1;
     }
 }
@@ -148,7 +151,7 @@ fn sorts(words: &[u64], bucket: usize) -> Contest<'_> {
 type WordSort = fn(&mut [u64], &mut [u64]);
 
 const WORD_SORTS: &[(&str, WordSort)] = &[
-    ("xsort", words::sort),
+    ("xsort", |words, scratch| words::sort(words, scratch, PIECE_WORDS)),
     #[cfg(feature = "vqsort")]
     ("vqsort", |words, _| vqsort_rs::sort(words)),
     ("voracious", |words, _| voracious_radix_sort::RadixSort::voracious_sort(words)),

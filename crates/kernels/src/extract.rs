@@ -9,6 +9,11 @@ use xsort_records::Key;
 /// Records looked at to guess the shared prefix. A wrong guess costs one more pass, no more.
 const SAMPLE_RECORDS: usize = 64;
 
+/// How far ahead of the pass records are asked for, in bytes: a page, at whose end the hardware's prefetchers stop. A whole sort of 1.3 million records
+/// of 100 bytes takes 15.2 ns a record instead of 17.5; an eighth of a page ahead is worth a tenth of that, half of one two thirds, two and four pages
+/// the same (2-core Xeon under other load, 2026-11-21).
+const AHEAD_BYTES: usize = 4096;
+
 /// What a pass learned about the words that it took out.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
@@ -109,6 +114,7 @@ pub(crate) fn all<K: Key>(
     if let Some((first_word, others)) = words.split_first_mut() {
         *first_word = watch.first;
         for (word, record) in others.iter_mut().zip(records[record_bytes..].chunks_exact(record_bytes)) {
+            prefetch::line(record.as_ptr().wrapping_add(AHEAD_BYTES + at));
             *word = key.word(record, at);
             watch.note(*word);
             if at > 0 {

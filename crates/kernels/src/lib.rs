@@ -9,7 +9,8 @@
 //! | `sort` | the outline: words out of the records, one partition, buckets, ties |
 //! | `extract` | what a pass over the records learns: words, shared prefix, whether they are in order already |
 //! | `partition` | one most-significant-digit pass that asks for lines before it writes them |
-//! | `words` | sorting u64s, all different, mostly in pieces that fit the cache |
+//! | `words` | sorting u64s, all different, in pieces that fit the cache |
+//! | `caches` | what pieces are made for |
 //! | `ties` | taking further key bytes within groups of equal words, without recursion |
 //! | `splitters` | records to bins between sampled keys: counting and placing |
 //! | `classify` | the bins of many records at once, by one word of their keys, down a tree without branches |
@@ -21,6 +22,7 @@
 //!
 //! [`Key`]: xsort_records::Key
 
+mod caches;
 mod classify;
 mod extract;
 mod gather;
@@ -35,6 +37,7 @@ mod ties;
 mod trie;
 mod words;
 
+pub use caches::Caches;
 pub use extract::common_prefix;
 pub use gather::gather;
 pub use loser_tree::Node;

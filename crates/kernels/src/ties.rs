@@ -35,6 +35,8 @@ pub(crate) struct Table<'a, K> {
     pub(crate) record_bytes: usize,
     /// Low bits of a pair that hold the index.
     pub(crate) index_bits: u32,
+    /// Most words of a piece that fits the cache.
+    pub(crate) piece_words: usize,
 }
 
 /// Turns sorted pairs into elements: indexes, and ties where the key bits are equal and the key goes on at byte `at`.
@@ -120,7 +122,7 @@ impl<K: Key> Table<'_, K> {
             *element |= (word << skip) & !low;
         }
         if !seen.rising {
-            words::sort(group, spare);
+            words::sort(group, spare, self.piece_words);
         }
         let next = at + (skip + 64 - self.index_bits).min(64) as usize / 8;
         mark(group, self.index_bits, next, key_bytes);
