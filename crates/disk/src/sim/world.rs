@@ -41,6 +41,8 @@ enum Block {
 struct Content {
     blocks: BTreeMap<u64, Block>,
     bytes: u64,
+    /// Blocks before this one all have space, so that nobody looks through a long file again each time it grows.
+    spaced_to: u64,
 }
 
 impl Content {
@@ -111,7 +113,7 @@ impl World {
     // Files by name.
 
     pub(super) fn put(&mut self, path: &Path, bytes: &[u8]) {
-        let mut content = Content { blocks: BTreeMap::new(), bytes: bytes.len() as u64 };
+        let mut content = Content { bytes: bytes.len() as u64, ..Content::default() };
         content.blocks.extend((0..).zip(pages(bytes).into_iter().map(Block::Data)));
         let inode = self.new_inode();
         let space = content.space();
@@ -281,6 +283,7 @@ impl World {
 
     pub(super) fn discard(&mut self, inode: u64, offset: u64, bytes: u64) {
         let inode = self.inode(inode);
+        inode.content.spaced_to = inode.content.spaced_to.min(offset.div_ceil(BLOCK));
         for index in offset.div_ceil(BLOCK)..(offset + bytes) / BLOCK {
             inode.content.blocks.insert(index, Block::Discarded);
         }
@@ -290,6 +293,7 @@ impl World {
     pub(super) fn truncate(&mut self, inode: u64, bytes: u64) {
         let inode = self.inode(inode);
         inode.content.blocks.split_off(&bytes.div_ceil(BLOCK));
+        inode.content.spaced_to = inode.content.spaced_to.min(bytes.div_ceil(BLOCK));
         // What a file grows by later reads as zeroes, so the last block's tail is cleared, as a drive's file system does.
         if let Some(Block::Data(data)) = inode.content.blocks.get_mut(&(bytes / BLOCK)) {
             Arc::make_mut(data)[(bytes % BLOCK) as usize..].fill(0);
@@ -327,15 +331,21 @@ impl World {
     fn make_room(&mut self, inode: u64, offset: u64, bytes: u64, room: Option<u64>) -> Result<(), Errno> {
         let taken = room.map(|room| (room, self.space_taken()));
         let inode = self.inode(inode);
-        let range = offset / BLOCK..(offset + bytes).div_ceil(BLOCK);
+        let (first, end) = (offset / BLOCK, (offset + bytes).div_ceil(BLOCK));
+        let spaced_to = inode.content.spaced_to;
         let is_spaceless = |block: Option<&Block>| matches!(block, None | Some(Block::Discarded));
-        let lacking: Vec<u64> = range.filter(|index| is_spaceless(inode.content.blocks.get(index))).collect();
+        let lacking =
+            (first.max(spaced_to)..end).filter(|index| is_spaceless(inode.content.blocks.get(index)));
+        let lacking: Vec<u64> = lacking.collect();
         let needed = lacking.len() as u64 * BLOCK;
         if taken.is_some_and(|(room, taken)| taken + needed > room) {
             return Err(Errno::NOSPC);
         }
         inode.content.blocks.extend(lacking.into_iter().map(|index| (index, Block::Reserved)));
         inode.space += needed;
+        if first <= spaced_to {
+            inode.content.spaced_to = spaced_to.max(end);
+        }
         Ok(())
     }
 
