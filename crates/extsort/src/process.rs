@@ -1,6 +1,8 @@
-//! What this process has used so far, from the operating system's books (proc(5)).
+//! What this process has used so far, from the operating system's books (proc(5), clock_gettime(2)).
 
+use rustix::time::{ClockId, clock_gettime};
 use std::fs;
+use std::time::Duration;
 
 /// Largest resident set so far, in bytes; 0 where /proc does not tell.
 pub fn peak_memory_bytes() -> u64 {
@@ -19,4 +21,26 @@ pub fn cpu_seconds() -> (f64, f64) {
     let mut ticks = fields.split_whitespace().skip(11).map(|field| field.parse::<f64>().unwrap_or(0.0));
     let (user, system) = (ticks.next().unwrap_or(0.0), ticks.next().unwrap_or(0.0));
     (user / 100.0, system / 100.0)
+}
+
+/// Processor time of the calling thread so far, in user mode and in the kernel, to the nanosecond.
+pub(crate) fn thread_cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_is_charged_for_work_and_not_for_sleep() {
+        let before = thread_cpu_time();
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(thread_cpu_time() - before < Duration::from_millis(50));
+        // Ends only if the clock runs.
+        while thread_cpu_time() - before < Duration::from_millis(60) {
+            std::hint::spin_loop();
+        }
+    }
 }

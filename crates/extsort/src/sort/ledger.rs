@@ -1,5 +1,6 @@
 //! Who worked and who waited for whom, in seconds of each stage over all of its threads.
 
+use crate::process::thread_cpu_time;
 use serde::{Serialize, Serializer};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -18,6 +19,14 @@ impl Account {
         let start = Instant::now();
         let result = work();
         self.add(start.elapsed());
+        result
+    }
+
+    /// Runs `work` and adds the processor time that it took of this thread.
+    pub(crate) fn time_cpu<T>(&self, work: impl FnOnce() -> T) -> T {
+        let start = thread_cpu_time();
+        let result = work();
+        self.add(thread_cpu_time() - start);
         result
     }
 
@@ -56,6 +65,8 @@ pub struct Ledger {
     /// Merging or gathering records into blocks for the output, and hashing them.
     pub(crate) output_busy: Account,
     pub(crate) output_waits_for_write: Account,
-    /// Cutting a merge into segments.
+    /// Processor time of the one thread that starts transfers and takes their ends in: what no number of threads makes faster.
+    pub(crate) coordinator_busy: Account,
+    /// Of that, cutting a merge into segments.
     pub(crate) cut_busy: Account,
 }

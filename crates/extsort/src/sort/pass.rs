@@ -16,6 +16,7 @@ use super::fill::{Chunk, Filler};
 use super::job::{Alarm, Job, STOP_INTERVAL};
 use super::scratch::Scratch;
 use crate::Error;
+use crate::process::thread_cpu_time;
 use crate::threads::spawn_up_to;
 use crossbeam_channel::{Receiver, Sender, select_biased, unbounded};
 use std::time::Instant;
@@ -71,6 +72,7 @@ pub(crate) fn pass<K: Key, W: Worker>(
     mut worker: impl FnMut(Sender<Completion>) -> W,
 ) -> Result<Passed<W::Made>, Error> {
     let Pass { files, areas, reads_are_progress, scratch, give_up } = pass;
+    let cpu_before = thread_cpu_time();
     let (chunks_to, chunks_from) = unbounded();
     let (worked_to, worked_from) = unbounded();
     let (written_to, written_from) = unbounded();
@@ -133,6 +135,7 @@ pub(crate) fn pass<K: Key, W: Worker>(
             give_up();
         }
     });
+    job.ledger.coordinator_busy.add(thread_cpu_time() - cpu_before);
     job.failure.check()?;
     Ok(Passed { made: made.into_iter().flatten().collect(), areas: filler.areas })
 }

@@ -147,6 +147,9 @@ impl fmt::Display for SortReport {
             write!(f, "waited ")?;
         }
         writeln!(f, "{:.2} for output writes", seconds(&stages.output_waits_for_write))?;
+        let (coordinator, cuts) = (seconds(&stages.coordinator_busy), seconds(&stages.cut_busy));
+        write!(f, "  coordinator busy {coordinator:.2} of one thread")?;
+        writeln!(f, "{}", if cuts > 0.0 { format!(", {cuts:.2} of it with cuts") } else { String::new() })?;
         let counts = [(self.plan.spilled_chunks, "spilled"), (self.plan.resident_chunks(), "kept in memory")];
         let [spilled, kept] = counts.map(|(count, what)| format!("{count} {what}"));
         match &self.plan.shape {

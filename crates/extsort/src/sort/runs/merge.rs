@@ -19,6 +19,7 @@ use super::merger::{Done, Merger};
 use super::plan::MergeShape;
 use super::run::{Index, Run};
 use crate::Error;
+use crate::process::thread_cpu_time;
 use crate::sort::job::{Job, STOP_INTERVAL};
 use crate::sort::output::Output;
 use crate::sort::seal::paged_bytes;
@@ -68,6 +69,7 @@ pub(crate) fn merge<K: Key>(
     read_blocks: &Arc<Shelf>,
     sink: &Sink<'_>,
 ) -> Result<Merged, Error> {
+    let cpu_before = thread_cpu_time();
     let entries = forecast(runs);
     let (segments_to, segments_from) = unbounded();
     let (done_to, done_from) = unbounded();
@@ -88,7 +90,7 @@ pub(crate) fn merge<K: Key>(
         while !job.should_stop() {
             reader.start_reads();
             while reader.segments_cut < segments_done + job.plan.threads + 1
-                && let Some(segment) = job.ledger.cut_busy.time(|| reader.next_segment())
+                && let Some(segment) = reader.next_segment()
             {
                 indexes.push(None);
                 segments_to.send(segment).expect("mergers live as long as this scope");
@@ -137,6 +139,7 @@ pub(crate) fn merge<K: Key>(
             merged.index = Some(index);
         }
     });
+    job.ledger.coordinator_busy.add(thread_cpu_time() - cpu_before);
     job.failure.check()?;
     let expected: u64 = runs.iter().map(|run| run.index.records()).sum();
     if merged.records != expected {
@@ -273,7 +276,7 @@ impl<'a, K: Key> Reader<'a, K> {
         let low = self.entries[self.segment_start];
         let low = self.runs[low.run as usize].index.key(low.block as usize);
         let next = self.entries.get(end).map(|entry| (entry.run, entry.block));
-        let segment = self.cutter.cut(next, low);
+        let segment = self.job.ledger.cut_busy.time_cpu(|| self.cutter.cut(next, low));
         self.segment_start = end;
         self.segments_cut += 1;
         Some(segment)
