@@ -5,6 +5,7 @@ use crate::input::{Input, KEY, OUT_OF_CACHE, RECORD_BYTES};
 use rayon::prelude::*;
 use std::cell::RefCell;
 use std::rc::Rc;
+use xsort_kernels::Caches;
 use xsort_records::{Format, Pattern};
 
 /// A way to copy the records that the order names to the output, one after the other.
@@ -33,7 +34,7 @@ pub(crate) fn contests(tiny: bool, visit: &mut dyn FnMut(Contest<'_>)) {
     let count = if tiny { 1_000 } else { OUT_OF_CACHE };
     let input = Input::new(Format::Gensort, Pattern::Uniform, count);
     let (mut order, mut spare) = (vec![0; count], vec![0; count]);
-    xsort_kernels::sort(KEY, &input.records, RECORD_BYTES, &mut order, &mut spare);
+    xsort_kernels::sort(KEY, &input.records, RECORD_BYTES, &mut order, &mut spare, Caches::default());
     let expected: Vec<u8> = order.iter().flat_map(|&index| *input.record(index)).collect();
     for threads in [1, 2] {
         visit(contest(threads, &input, &order, &expected));

@@ -16,6 +16,7 @@ use rdst::{RadixKey, RadixSort as _};
 use std::cell::RefCell;
 use std::rc::Rc;
 use voracious_radix_sort::{RadixSort as _, Radixable};
+use xsort_kernels::{Caches, sort};
 use xsort_records::{Format, Pattern};
 
 /// Eight key bytes and an index.
@@ -127,7 +128,7 @@ const ALONE: &[Sorter] = &[
     Sorter {
         name: "xsort",
         sort: |input, room, _| {
-            xsort_kernels::sort(KEY, &input.records, RECORD_BYTES, &mut room.order, &mut room.words);
+            sort(KEY, &input.records, RECORD_BYTES, &mut room.order, &mut room.words, Caches::default());
         },
     },
     #[cfg(feature = "vqsort")]

@@ -3,7 +3,7 @@
 //! One definition serves the parser, both helps, the completions and the man pages. Nothing is decided here; `settings` turns these
 //! into what the pipelines take.
 
-use crate::size::{Amount, Memory};
+use crate::size::{self, Amount, Memory};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
@@ -159,6 +159,13 @@ pub(crate) struct SortArgs {
     /// How to sort
     #[arg(long, value_name = "METHOD", default_value = "auto", value_parser = methods())]
     pub(crate) method: Method,
+
+    /// Cache of a thread that pieces of a sort in memory are made for [default: what the processor has]
+    ///
+    /// What fits is sorted at once, anything larger in pieces that also fit the first-level cache. It changes the time only, and
+    /// is for machines that don't tell of their caches and for experiments.
+    #[arg(long, value_name = "SIZE", value_parser = size::bytes)]
+    pub(crate) cache_size: Option<u64>,
 
     /// Keep the input's order among equal keys: always so, accepted for the sake of scripts
     #[arg(long)]

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod caches;
 mod exit;
 mod r#gen;
 mod manual;

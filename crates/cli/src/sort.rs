@@ -1,6 +1,7 @@
 //! `xsort sort`: sorts files of records, or says how it would.
 
 use crate::args::SortArgs;
+use crate::caches::caches;
 use crate::exit::Failure;
 use crate::output::Output;
 use crate::progress::Console;
@@ -26,6 +27,7 @@ pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
         budget_bytes: allowance.budget_bytes,
         method: args.method,
         threads: allowance.threads,
+        caches: caches(args.cache_size),
         scratch: args.scratch.clone(),
         remove_input: args.remove_input,
         sync: !args.no_sync,

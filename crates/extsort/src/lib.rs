@@ -27,3 +27,4 @@ pub use probe::{DriveRates, probe};
 pub use process::{cpu_seconds, peak_memory_bytes};
 pub use sort::{DryRun, Plan, SortOptions, SortReport, dry_run, sort};
 pub use verify::{VerifyOptions, VerifyReport, verify};
+pub use xsort_kernels::Caches;

@@ -8,7 +8,7 @@ mod cases;
 use cases::{CASES, Plain, is_test, key_of, records};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
-use xsort_kernels::{Merge, Node, Run, gather, sort};
+use xsort_kernels::{Caches, Merge, Node, Run, gather, sort};
 
 /// Output blocks, in bytes and in number.
 const BLOCK_BYTES: usize = 1 << 20;
@@ -20,7 +20,7 @@ fn gathers(criterion: &mut Criterion) {
         let (records, record_bytes) = (records(case), case.record_bytes);
         let count = records.len() / record_bytes;
         let (mut order, mut spare) = (vec![0; count], vec![0; count]);
-        sort(Plain, &records, record_bytes, &mut order, &mut spare);
+        sort(Plain, &records, record_bytes, &mut order, &mut spare, Caches::default());
         let mut group = criterion.benchmark_group(format!("gather/{}", case.name));
         group.throughput(Throughput::Bytes(records.len() as u64)).sample_size(10);
         let block_records = BLOCK_BYTES / record_bytes;
@@ -66,7 +66,7 @@ fn merges(criterion: &mut Criterion) {
             for ((part, order), sorted) in
                 parts.zip(order.chunks_mut(run_records)).zip(sorted.chunks_mut(run_records * record_bytes))
             {
-                sort(Plain, part, record_bytes, order, &mut spare);
+                sort(Plain, part, record_bytes, order, &mut spare, Caches::default());
                 gather(part, record_bytes, order, sorted);
             }
             let block_bytes = BLOCK_BYTES / record_bytes * record_bytes;

@@ -9,7 +9,7 @@ mod cases;
 use cases::{CASES, Case, Plain, key_of, records};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
-use xsort_kernels::{Splitters, common_prefix, sort};
+use xsort_kernels::{Caches, Splitters, common_prefix, sort};
 
 fn check(case: &Case, records: &[u8], order: &[u64]) {
     let key = |index: u64| key_of(&records[index as usize * case.record_bytes..]);
@@ -34,7 +34,16 @@ fn orders(criterion: &mut Criterion) {
         let mut ran = false;
         group.bench_function(BenchmarkId::from_parameter("sort"), |bencher| {
             ran = true;
-            bencher.iter(|| sort(Plain, black_box(&records), case.record_bytes, &mut order, &mut spare));
+            bencher.iter(|| {
+                sort(
+                    Plain,
+                    black_box(&records),
+                    case.record_bytes,
+                    &mut order,
+                    &mut spare,
+                    Caches::default(),
+                );
+            });
         });
         if ran {
             check(&case, &records, &order);

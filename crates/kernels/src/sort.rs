@@ -19,12 +19,18 @@ use xsort_records::Key;
 /// Sorts, stably, without moving records: on return `order[i]` is the index of the record that comes i-th.
 ///
 /// `records` holds `order.len()` records of `record_bytes` bytes. `order` and `spare` are lent, one word a record each (`spare` may be longer); what
-/// they hold on entry is ignored.
+/// they hold on entry is ignored. `caches` says what pieces are made for, and changes nothing but the time.
 ///
 /// # Panics
 /// If the lengths don't fit each other, from 2^32 records on, or if the key has 2^31 bytes or more.
-pub fn sort<K: Key>(key: K, records: &[u8], record_bytes: usize, order: &mut [u64], spare: &mut [u64]) {
-    let caches = Caches::default();
+pub fn sort<K: Key>(
+    key: K,
+    records: &[u8],
+    record_bytes: usize,
+    order: &mut [u64],
+    spare: &mut [u64],
+    caches: Caches,
+) {
     let count = order.len();
     assert!(record_bytes > 0 && records.len() == count * record_bytes, "one order word a record");
     assert!((count as u64) < 1 << 32, "fewer than 2^32 records in one sort");

@@ -213,3 +213,14 @@ fn progress_is_shown_if_asked_for() {
     let ended = sandbox.run("gen --progress always -m 4K 30MB slow");
     assert!(ended.code == Some(0) && ended.stderr.lines().all(|line| line.starts_with("xsort: generate: ")));
 }
+
+/// The size of the caches changes the time and nothing else.
+#[test]
+fn any_cache_size() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q 3MB in");
+    for size in ["0", "4K", "64K", "1T"] {
+        let line = format!("sort --cache-size {size} in -o out");
+        check(&sandbox, &line, &["in"], "out", &Format::Gensort.layout());
+    }
+}

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use xsort_disk::{Disk, FileId, Request};
+use xsort_kernels::Caches;
 use xsort_records::Checksum;
 
 /// How often a waiting thread looks whether the job should stop.
@@ -35,6 +36,8 @@ pub(crate) struct Journey<'a> {
 pub(crate) struct Job<'a, K> {
     pub(crate) key: K,
     pub(crate) record_bytes: usize,
+    /// What pieces of a sort in memory are made for.
+    pub(crate) caches: Caches,
     pub(crate) plan: &'a Plan,
     pub(crate) disk: &'a dyn Disk,
     /// Scratch, if the plan needs any.

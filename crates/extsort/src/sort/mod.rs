@@ -115,6 +115,7 @@ fn sort_by<K: Key>(
     let job = Job {
         key,
         record_bytes: options.layout.record_bytes(),
+        caches: options.caches,
         plan: &plan,
         disk,
         scratch,

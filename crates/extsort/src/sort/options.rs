@@ -3,6 +3,7 @@
 use serde::Serialize;
 use std::path::PathBuf;
 use std::str::FromStr;
+use xsort_kernels::Caches;
 use xsort_records::Layout;
 
 /// Everything a sort needs to know. Parsed at the door; only the machine can contradict it from here on.
@@ -20,6 +21,8 @@ pub struct SortOptions {
     pub method: Method,
     /// Threads that sort and merge, at least 1.
     pub threads: usize,
+    /// What a thread may use of the processor's caches: pieces of a sort in memory are made for it.
+    pub caches: Caches,
     /// Directories for scratch, one a drive if there are several. Empty: the output's directory.
     pub scratch: Vec<PathBuf>,
     /// Remove the inputs once they have been read, before the output takes up space.

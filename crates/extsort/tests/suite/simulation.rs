@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use xsort_disk::{Corruption, Damage, Fault, FileRole, Operation, Place, SimDisk, SimOptions};
 use xsort_extsort::sort::Method;
-use xsort_extsort::{Error, Observer, SortOptions, sort};
+use xsort_extsort::{Caches, Error, Observer, SortOptions, sort};
 use xsort_records::Layout;
 
 /// Numbers from a seed (SplitMix64).
@@ -119,6 +119,7 @@ fn options(dice: &mut Dice, layout: &Layout, inputs: usize) -> SortOptions {
         layout: layout.clone(),
         budget_bytes: 0,
         threads: dice.between(1, 4) as usize,
+        caches: Caches::default(),
         method: dice.one_of(&[Method::Merge, Method::Scatter]),
         scratch: (0..dice.between(0, 3)).map(|number| PathBuf::from(format!("/scratch{number}"))).collect(),
         remove_input: dice.between(0, 3) == 0,

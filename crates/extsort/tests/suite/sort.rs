@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use xsort_disk::{DiskOptions, Fault, FileRole, Operation, OsDisk, Place, SimDisk, SimOptions};
 use xsort_extsort::sort::{Method, Shape};
-use xsort_extsort::{Error, Plan, SortOptions, SortReport, Unobserved, sort};
+use xsort_extsort::{Caches, Error, Plan, SortOptions, SortReport, Unobserved, sort};
 use xsort_records::{Format, GenerateSpec, Generator, Key, KeyField, Layout, Pattern};
 
 /// Data of a format and pattern.
@@ -36,6 +36,7 @@ fn options(layout: &Layout, directory: &Path, budget_bytes: u64, threads: usize)
         layout: layout.clone(),
         budget_bytes,
         threads,
+        caches: Caches::default(),
         method: Method::Merge,
         scratch: Vec::new(),
         remove_input: false,

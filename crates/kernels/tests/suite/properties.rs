@@ -6,6 +6,7 @@ use crate::merge::{Runs, number};
 use crate::sort::sorted;
 use crate::splitters;
 use proptest::prelude::*;
+use xsort_kernels::Caches;
 
 /// Records over an alphabet of `letters` bytes, so that ties of all lengths happen.
 fn records(seed: u64, count: usize, record_bytes: usize, letters: usize) -> Vec<u8> {
@@ -27,10 +28,13 @@ proptest! {
         (record_bytes, offset, bytes) in (1_usize..60).prop_flat_map(|all| (Just(all), 0..all))
             .prop_flat_map(|(all, offset)| (Just(all), Just(offset), 1..=all - offset)),
         letters in 1_usize..5,
+        l1_bits in 0..16,
+        l2_bits in 0..16,
     ) {
         let key = Fields::plain(offset, bytes);
         let records = records(seed, count, record_bytes, letters);
-        prop_assert_eq!(sorted(key, &records, record_bytes), oracle(key, &records, record_bytes));
+        let caches = Caches { l1_bytes: 1_usize << l1_bits, l2_bytes: 1_usize << l2_bits };
+        prop_assert_eq!(sorted(key, &records, record_bytes, caches), oracle(key, &records, record_bytes));
     }
 
     #[test]

@@ -3,23 +3,36 @@
 use crate::data::{Pattern, Random, counts, oracle, record_of};
 use crate::keys::{Fields, Liar, Lie, rules};
 use std::sync::atomic::AtomicU64;
-use xsort_kernels::{common_prefix, sort};
+use xsort_kernels::{Caches, common_prefix, sort};
 use xsort_records::Key;
 
+/// Caches that make a few records into pieces of every kind: cut, partitioned, whole.
+const CACHES: [Caches; 4] = [
+    Caches { l1_bytes: 0, l2_bytes: 0 },
+    Caches { l1_bytes: 1 << 10, l2_bytes: 4 << 10 },
+    Caches { l1_bytes: 256, l2_bytes: 1 << 20 },
+    Caches { l1_bytes: 1 << 10, l2_bytes: usize::MAX },
+];
+
 /// The kernel's order; the lent memory is full of rubbish.
-pub(crate) fn sorted<K: Key>(key: K, records: &[u8], record_bytes: usize) -> Vec<u64> {
+pub(crate) fn sorted<K: Key>(key: K, records: &[u8], record_bytes: usize, caches: Caches) -> Vec<u64> {
     let count = records.len() / record_bytes;
     let mut order = vec![0xdead_beef_dead_beef; count];
     let mut spare = vec![0xfeed_feed_feed_feed; count + count % 3];
-    sort(key, records, record_bytes, &mut order, &mut spare);
+    sort(key, records, record_bytes, &mut order, &mut spare, caches);
     order
 }
 
 fn check(key: Fields, pattern: Pattern, count: usize, record_bytes: usize, seed: u64) {
     let records = pattern.records(key, count, record_bytes, seed);
-    let order = sorted(key, &records, record_bytes);
     let expected = oracle(key, &records, record_bytes);
-    assert!(order == expected, "{key:?} {pattern:?} {count} records of {record_bytes} bytes, seed {seed}");
+    for caches in CACHES {
+        let order = sorted(key, &records, record_bytes, caches);
+        assert!(
+            order == expected,
+            "{key:?} {pattern:?} {count} records of {record_bytes} bytes, {caches:?}, seed {seed}"
+        );
+    }
 }
 
 #[test]
@@ -75,7 +88,10 @@ fn ties_that_nest_as_deep_as_the_key_is_long() {
     let key = Fields::plain(0, record_bytes);
     std::thread::Builder::new()
         .stack_size(512 << 10)
-        .spawn(move || assert_eq!(sorted(key, &records, record_bytes), oracle(key, &records, record_bytes)))
+        .spawn(move || {
+            let expected = oracle(key, &records, record_bytes);
+            assert_eq!(sorted(key, &records, record_bytes, Caches::default()), expected);
+        })
         .unwrap()
         .join()
         .unwrap();
@@ -97,7 +113,8 @@ fn a_sample_that_misses_the_strangers() {
                 records[random.below(count) * record_bytes + at] = random.next() as u8;
             }
             let key = Fields::plain(0, record_bytes);
-            assert_eq!(sorted(key, &records, record_bytes), oracle(key, &records, record_bytes));
+            let expected = oracle(key, &records, record_bytes);
+            assert_eq!(sorted(key, &records, record_bytes, CACHES[1]), expected);
         }
     }
 }
@@ -138,7 +155,8 @@ fn a_key_that_lies_loses_no_record() {
             for pattern in [Pattern::Uniform, Pattern::Equal, Pattern::FewDistinct, Pattern::Clusters] {
                 for count in [2, 3, 10, 40, largest / 20, largest] {
                     let records = pattern.records(honest, count, record_bytes, 11);
-                    let mut order = sorted(Liar { honest, lie, calls: &calls }, &records, record_bytes);
+                    let key = Liar { honest, lie, calls: &calls };
+                    let mut order = sorted(key, &records, record_bytes, CACHES[1]);
                     if lie == Lie::Comparisons && count < 3 {
                         assert!(
                             order
@@ -157,5 +175,5 @@ fn a_key_that_lies_loses_no_record() {
 #[test]
 #[should_panic(expected = "one order word a record")]
 fn refuses_lengths_that_do_not_fit() {
-    sort(Fields::plain(0, 1), &[0; 10], 3, &mut [0; 3], &mut [0; 3]);
+    sort(Fields::plain(0, 1), &[0; 10], 3, &mut [0; 3], &mut [0; 3], Caches::default());
 }

@@ -85,7 +85,7 @@ impl<K: Key> Worker for Gatherer<'_, K> {
     fn work(&mut self, chunk: Chunk) -> Result<Worked<Self::Made>, Error> {
         let Chunk { number, extents, mut area, read_time, arrived_at } = chunk;
         let begun_at = Instant::now();
-        let Job { key, record_bytes, plan, ref ledger, .. } = *self.job;
+        let Job { key, record_bytes, caches, plan, ref ledger, .. } = *self.job;
         let load = &self.loads[number];
         let order_bytes = align_up(plan.chunk_bytes / plan.record_bytes * 8) as usize;
         let pages_bytes = area.len() - order_bytes;
@@ -99,7 +99,8 @@ impl<K: Key> Worker for Gatherer<'_, K> {
         let order: &mut [u64] = &mut bytemuck::cast_slice_mut(&mut order_lease)[..count];
         if !load.is_one_key {
             let spare: &mut [u64] = &mut bytemuck::cast_slice_mut(self.spare)[..count];
-            ledger.sort_busy.time(|| xsort_kernels::sort(key, records, record_bytes, order, spare));
+            let sort = || xsort_kernels::sort(key, records, record_bytes, order, spare, caches);
+            ledger.sort_busy.time(sort);
         }
 
         let sorted_at = Instant::now();

@@ -79,7 +79,7 @@ impl<K: Key> Worker for Sorter<'_, K> {
     fn work(&mut self, chunk: Chunk) -> Result<Worked<Sorted>, Error> {
         let Chunk { number, extents, mut area, read_time, arrived_at } = chunk;
         let begun_at = Instant::now();
-        let Job { key, record_bytes, plan, ref ledger, .. } = *self.job;
+        let Job { key, record_bytes, caches, plan, ref ledger, .. } = *self.job;
         let bytes = extents.iter().map(|extent| extent.bytes as usize).sum::<usize>();
         let count = bytes / record_bytes;
         let order_bytes = align_up(count as u64 * 8) as usize;
@@ -93,7 +93,7 @@ impl<K: Key> Worker for Sorter<'_, K> {
         ledger.checksum_busy.time(|| checksum.add_records(records, record_bytes));
         let order: &mut [u64] = &mut bytemuck::cast_slice_mut(&mut order_lease)[..count];
         let spare: &mut [u64] = &mut bytemuck::cast_slice_mut(self.spare)[..count];
-        ledger.sort_busy.time(|| sort(key, records, record_bytes, order, spare));
+        ledger.sort_busy.time(|| sort(key, records, record_bytes, order, spare, caches));
 
         let sorted_at = Instant::now();
 
