@@ -1,0 +1,95 @@
+//! Scratch on several drives, on the simulated disk with drives that take real time: each gets blocks as it is fast.
+//!
+//! Bounds are far from what is measured (docs/experiments/2026-11-21-large-machine.md), since a busy machine leaves drives idle, and then the
+//! fastest one takes what comes; but equal shares fail.
+
+use crate::sort::{generated, oracle};
+use xsort_disk::{SimDisk, SimDrive, SimOptions, Throttle};
+use xsort_extsort::sort::Method;
+use xsort_extsort::{Caches, SortOptions, SortReport, Unobserved, sort};
+use xsort_records::{Format, Pattern};
+
+/// Blocks of 4 KiB, so that the drives and not the processor set the pace.
+const RECORDS: u64 = 36_000;
+
+/// A drive that writes so many bytes a second, and reads without much ado.
+fn drive(directory: &str, write_bytes_per_second: f64) -> SimDrive {
+    SimDrive { write_bytes_per_second, ..SimDrive::new(directory, 1e9) }
+}
+
+fn sort_on(drives: Vec<SimDrive>, method: Method) -> SortReport {
+    let format = Format::Block4k;
+    let options = SortOptions {
+        inputs: vec!["/in".into()],
+        output: "/out".into(),
+        layout: format.layout(),
+        budget_bytes: 32 << 20,
+        threads: 2,
+        method,
+        scratch: drives.iter().map(|drive| drive.directory.clone()).collect(),
+        caches: Caches::default(),
+        remove_input: false,
+        sync: false,
+        probe: false,
+    };
+    let disk = SimDisk::new(SimOptions { drives, ..SimOptions::default() });
+    let bytes = generated(format, Pattern::Uniform, RECORDS);
+    disk.put("/in", &bytes);
+    let report = sort(&options, &disk, &Unobserved).unwrap();
+    assert!(disk.get("/out").unwrap() == oracle(&format.layout(), &bytes));
+    report
+
+}
+
+/// Bytes by drive.
+fn placed(report: &SortReport) -> Vec<u64> {
+    report.scratch.iter().map(|(_, bytes)| *bytes).collect()
+}
+
+fn drives_get_blocks_by_their_rates(method: Method) {
+    let drives = vec![drive("/slow", 12.5e6), drive("/middle", 25e6), drive("/fast", 50e6)];
+    let report = sort_on(drives, method);
+    let [slow, middle, fast] = placed(&report)[..] else { panic!("three directories") };
+    assert!(fast > middle && 10 * middle > 9 * slow && 2 * fast > 3 * slow, "{slow} {middle} {fast}");
+}
+
+#[test]
+fn runs_go_to_drives_by_their_rates() {
+    drives_get_blocks_by_their_rates(Method::Merge);
+}
+
+#[test]
+fn bins_go_to_drives_by_their_rates() {
+    drives_get_blocks_by_their_rates(Method::Scatter);
+}
+
+fn a_drive_that_throttles_gets_less_from_then_on(method: Method) {
+    let throttle = Some(Throttle { after_bytes: 30_000_000, share: 0.1 });
+    let drives = vec![SimDrive { throttle, ..drive("/hot", 50e6) }, drive("/cool", 50e6)];
+    let report = sort_on(drives, method);
+    let [hot, cool] = placed(&report)[..] else { panic!("two directories") };
+    assert!(2 * cool > 3 * hot, "{hot} {cool}");
+}
+
+#[test]
+fn runs_avoid_a_drive_that_throttles() {
+    a_drive_that_throttles_gets_less_from_then_on(Method::Merge);
+}
+
+#[test]
+fn bins_avoid_a_drive_that_throttles() {
+    a_drive_that_throttles_gets_less_from_then_on(Method::Scatter);
+}
+
+/// The coordinator's account reaches the report, in both of its forms.
+#[test]
+fn the_report_says_what_the_coordinator_costs() {
+    for method in [Method::Merge, Method::Scatter] {
+        let report = sort_on(vec![SimDrive::new("/scratch", 1e9)], method);
+        let stages = &serde_json::to_value(&report).unwrap()["stages"];
+        let seconds = |name: &str| stages[name].as_f64().unwrap();
+        assert!(seconds("coordinator_busy") > seconds("cut_busy"), "{stages}");
+        assert_eq!(seconds("cut_busy") > 0.0, method == Method::Merge);
+        assert!(report.to_string().contains("coordinator busy"), "{report}");
+    }
+}
