@@ -38,7 +38,6 @@ fn sort_on(drives: Vec<SimDrive>, method: Method) -> SortReport {
     let report = sort(&options, &disk, &Unobserved).unwrap();
     assert!(disk.get("/out").unwrap() == oracle(&format.layout(), &bytes));
     report
-
 }
 
 /// Bytes by drive.
