@@ -17,6 +17,9 @@ mod sorts;
 
 // The source of private pieces of xsort, of which not all is used here; they call each other by these names.
 #[allow(dead_code, unreachable_pub)]
+#[path = "../../../crates/kernels/src/caches.rs"]
+mod caches;
+#[allow(dead_code, unreachable_pub)]
 #[path = "../../../crates/kernels/src/extract.rs"]
 mod extract;
 #[allow(dead_code)]

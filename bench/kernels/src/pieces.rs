@@ -2,6 +2,7 @@
 //!
 //! They are private to their crate, so their source is compiled here once more, as it is.
 
+use crate::caches::Caches;
 use crate::contest::Contest;
 use crate::input::{Input, KEY, OUT_OF_CACHE, RECORD_BYTES, prefix, rank};
 use crate::{extract, partition, words};
@@ -13,8 +14,6 @@ use xsort_records::{Format, Pattern};
 const INDEX_BITS: u32 = 21;
 /// Bits of the partition's digit.
 const DIGIT_BITS: u32 = 10;
-/// Words that fit a second-level cache of 2 MiB with their scratch.
-const PIECE_WORDS: usize = 1 << 17;
 
 /// All contests, one after the other; `tiny` ones for a test.
 pub(crate) fn contests(tiny: bool, visit: &mut dyn FnMut(Contest<'_>)) {
@@ -151,7 +150,7 @@ fn sorts(words: &[u64], bucket: usize) -> Contest<'_> {
 type WordSort = fn(&mut [u64], &mut [u64]);
 
 const WORD_SORTS: &[(&str, WordSort)] = &[
-    ("xsort", |words, scratch| words::sort(words, scratch, PIECE_WORDS)),
+    ("xsort", |words, scratch| words::sort(words, scratch, Caches::default())),
     #[cfg(feature = "vqsort")]
     ("vqsort", |words, _| vqsort_rs::sort(words)),
     ("voracious", |words, _| voracious_radix_sort::RadixSort::voracious_sort(words)),

@@ -23,13 +23,14 @@ impl Default for Caches {
 const WORD_BYTES: usize = 2 * size_of::<u64>();
 
 impl Caches {
-    /// Most words that fit the second level with their scratch.
-    pub(crate) fn piece_words(self) -> usize {
-        self.l2_bytes / WORD_BYTES
+    /// Whether `words` words fit the second level with their scratch.
+    pub(crate) fn hold(self, words: usize) -> bool {
+        words <= self.l2_bytes / WORD_BYTES
     }
 
-    /// How many buckets of the first level's size `words` words fill.
-    pub(crate) fn buckets(self, words: usize) -> usize {
-        words.div_ceil((self.l1_bytes / WORD_BYTES).max(1))
+    /// Bits of a digit that cuts `words` words into pieces that fit the first level with their scratch.
+    pub(crate) fn digit_bits(self, words: usize) -> u32 {
+        let pieces = words.div_ceil((self.l1_bytes / WORD_BYTES).max(1));
+        pieces.next_power_of_two().ilog2()
     }
 }

@@ -8,6 +8,7 @@
 //! write-combining buffers of one line 8.2 and of two lines 6.6, with streaming stores 4.2-4.4, plain scatter with this prefetch 4.0. The last
 //! one leaves the pairs in the cache for the next phase, has no buffers and no unsafe code.
 
+use crate::caches::Caches;
 use crate::prefetch;
 
 /// Bits of the digit. Fewer cost as much, and with more the lines that the buckets write to would fill a small second-level cache, 256 KiB.
@@ -18,9 +19,9 @@ const BUCKETS_MAX: usize = 1 << BITS_MAX;
 /// Pairs in one cache line.
 const LINE_PAIRS: usize = 8;
 
-/// Bits of the digit that makes `buckets` buckets, or as near to that as makes sense.
-pub(crate) fn digit_bits(buckets: usize) -> u32 {
-    buckets.next_power_of_two().ilog2().clamp(BITS_MIN, BITS_MAX)
+/// Bits of the digit for a partition of `words` words.
+pub(crate) fn digit_bits(words: usize, caches: Caches) -> u32 {
+    caches.digit_bits(words).clamp(BITS_MIN, BITS_MAX)
 }
 
 /// Distributes `words`, fewer than 2^32, by the top `digit_bits` bits after the first `skip` bits (which all share) into `pairs`, as many. A pair

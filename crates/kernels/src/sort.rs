@@ -51,16 +51,15 @@ pub fn sort<K: Key>(
         return;
     }
     let index_bits = (count as u64 - 1).ilog2() + 1;
-    let piece_words = caches.piece_words();
-    let table = ties::Table { key, records, record_bytes, index_bits, piece_words };
+    let table = ties::Table { key, records, record_bytes, index_bits, caches };
     let skip = seen.differ.leading_zeros();
-    if seen.rising || count <= piece_words {
+    if seen.rising || caches.hold(count) {
         let low = (1_u64 << index_bits) - 1;
         for (index, (element, &word)) in order.iter_mut().zip(&*spare).enumerate() {
             *element = (word << skip) & !low | index as u64;
         }
         if !seen.rising {
-            words::sort(order, spare, piece_words);
+            words::sort(order, spare, caches);
         }
         let next = at + (skip + 64 - index_bits).min(64) as usize / 8;
         if ties::mark(order, index_bits, next, key.bytes()) {
@@ -68,7 +67,7 @@ pub fn sort<K: Key>(
         }
         return;
     }
-    let digit_bits = partition::digit_bits(caches.buckets(count));
+    let digit_bits = partition::digit_bits(count, caches);
     let ends = partition::partition(spare, skip, digit_bits, index_bits, order);
     let next = at + (skip + digit_bits + 64 - index_bits).min(64) as usize / 8;
     let mut start = 0;
@@ -77,7 +76,7 @@ pub fn sort<K: Key>(
         // Every bucket borrows the same few KiB, which stay in the cache; with a part of its own each, this phase takes 15 ns a record instead of 10.
         let (bucket, scratch) = (&mut order[start..end], &mut spare[..end - start]);
         start = end;
-        words::sort(bucket, scratch, piece_words);
+        words::sort(bucket, scratch, caches);
         if ties::mark(bucket, index_bits, next, key.bytes()) {
             table.settle(bucket, scratch);
         }

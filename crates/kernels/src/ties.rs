@@ -11,6 +11,7 @@
 //! A sweep settles the leftmost group until its first two elements differ, and moves on. Each round of a group reads at least four further key bytes
 //! of its records, so the whole is linear in the bytes of the keys.
 
+use crate::caches::Caches;
 use crate::{extract, prefetch, words};
 use xsort_records::Key;
 
@@ -35,8 +36,8 @@ pub(crate) struct Table<'a, K> {
     pub(crate) record_bytes: usize,
     /// Low bits of a pair that hold the index.
     pub(crate) index_bits: u32,
-    /// Most words of a piece that fits the cache.
-    pub(crate) piece_words: usize,
+    /// What pieces are made for.
+    pub(crate) caches: Caches,
 }
 
 /// Turns sorted pairs into elements: indexes, and ties where the key bits are equal and the key goes on at byte `at`.
@@ -122,7 +123,7 @@ impl<K: Key> Table<'_, K> {
             *element |= (word << skip) & !low;
         }
         if !seen.rising {
-            words::sort(group, spare, self.piece_words);
+            words::sort(group, spare, self.caches);
         }
         let next = at + (skip + 64 - self.index_bits).min(64) as usize / 8;
         mark(group, self.index_bits, next, key_bytes);

@@ -17,6 +17,7 @@
 //! | 20,480 | 14.7 | 6.1 | 10.2 | 6.6 | 6.2 | 6.9 |
 //! | 81,920 | 16.1 | | 16.7 | 10.8 | 7.6 | 7.6 |
 
+use crate::caches::Caches;
 use crate::prefetch;
 
 /// Fewer words than this the standard library sorts as fast.
@@ -25,16 +26,17 @@ const COUNTING_MIN: usize = 64;
 const DIGIT_BITS: u32 = 8;
 const WIDE_BITS: u32 = 9;
 const WIDE_MIN: usize = 1 << 14;
-/// Bits of the digit that cuts what does not fit the cache.
-const CUT_BITS: u32 = 11;
+/// Bits of the digit that cuts what does not fit the cache, and digits of the longest.
+const CUT_BITS_MIN: u32 = 4;
+const CUT_BITS_MAX: u32 = 11;
+const CUTS_MAX: usize = 1 << CUT_BITS_MAX;
 /// More words with equal digits are sorted as a piece of their own, up to this many by insertion.
 const INSERTION_MAX: usize = 16;
 /// Words in a cache line.
 const LINE_WORDS: usize = 8;
 
-/// Sorts `words`, fewer than 2^32 of them. `scratch` is as long; what it holds before and after means nothing. Pieces of `piece_words` words fit
-/// the cache with their scratch.
-pub(crate) fn sort(words: &mut [u64], scratch: &mut [u64], piece_words: usize) {
+/// Sorts `words`, fewer than 2^32 of them. `scratch` is as long; what it holds before and after means nothing.
+pub(crate) fn sort(words: &mut [u64], scratch: &mut [u64], caches: Caches) {
     if words.len() < COUNTING_MIN {
         words.sort_unstable();
         return;
@@ -46,12 +48,12 @@ pub(crate) fn sort(words: &mut [u64], scratch: &mut [u64], piece_words: usize) {
     let first = words[0];
     let differ = words.iter().fold(0, |differ, &word| differ | word ^ first);
     let width = 64 - differ.leading_zeros();
-    if words.len() > piece_words {
-        cut::<{ 1 << CUT_BITS }>(words, scratch, width, piece_words);
+    if !caches.hold(words.len()) {
+        cut(words, scratch, width, caches);
     } else if words.len() < WIDE_MIN {
-        radix_and_sift::<DIGIT_BITS, { 1 << DIGIT_BITS }>(words, scratch, width, piece_words);
+        radix_and_sift::<DIGIT_BITS, { 1 << DIGIT_BITS }>(words, scratch, width, caches);
     } else {
-        radix_and_sift::<WIDE_BITS, { 1 << WIDE_BITS }>(words, scratch, width, piece_words);
+        radix_and_sift::<WIDE_BITS, { 1 << WIDE_BITS }>(words, scratch, width, caches);
     }
 }
 
@@ -61,7 +63,7 @@ fn radix_and_sift<const BITS: u32, const DIGITS: usize>(
     words: &mut [u64],
     scratch: &mut [u64],
     width: u32,
-    piece_words: usize,
+    caches: Caches,
 ) {
     let scratch = &mut scratch[..words.len()];
     let shift = width.saturating_sub(2 * BITS);
@@ -77,12 +79,12 @@ fn radix_and_sift<const BITS: u32, const DIGITS: usize>(
     scatter(words, scratch, &mut lows, low);
     scatter(scratch, words, &mut highs, high);
     if shift > 0 {
-        sift(words, scratch, shift, piece_words);
+        sift(words, scratch, shift, caches);
     }
 }
 
 #[inline(always)]
-fn counts_to_starts<const DIGITS: usize>(counts: &mut [u32; DIGITS]) {
+fn counts_to_starts(counts: &mut [u32]) {
     let mut start = 0;
     for count in counts {
         start += std::mem::replace(count, start);
@@ -106,7 +108,7 @@ fn scatter<const DIGITS: usize>(
 
 /// Sorts words that are in order but for their lowest `shift` bits.
 #[inline(always)]
-fn sift(words: &mut [u64], scratch: &mut [u64], shift: u32, piece_words: usize) {
+fn sift(words: &mut [u64], scratch: &mut [u64], shift: u32, caches: Caches) {
     let mut place = 1;
     while place < words.len() {
         let word = words[place];
@@ -117,16 +119,16 @@ fn sift(words: &mut [u64], scratch: &mut [u64], shift: u32, piece_words: usize) 
         let is_equal = |other: &&u64| (**other ^ word) >> shift == 0;
         let start = place - words[..place].iter().rev().take_while(is_equal).count();
         let end = place + words[place..].iter().take_while(is_equal).count();
-        sort_equals(&mut words[start..end], scratch, piece_words);
+        sort_equals(&mut words[start..end], scratch, caches);
         place = end;
     }
 }
 
 /// Sorts words whose digits are equal. Each level of recursion uses up two digits, and a word has four such pairs.
 #[inline(never)]
-fn sort_equals(words: &mut [u64], scratch: &mut [u64], piece_words: usize) {
+fn sort_equals(words: &mut [u64], scratch: &mut [u64], caches: Caches) {
     if words.len() > INSERTION_MAX {
-        return sort(words, &mut scratch[..words.len()], piece_words);
+        return sort(words, &mut scratch[..words.len()], caches);
     }
     for place in 1..words.len() {
         let word = words[place];
@@ -140,16 +142,18 @@ fn sort_equals(words: &mut [u64], scratch: &mut [u64], piece_words: usize) {
 }
 
 /// Cuts words that differ in the lowest `width` bits only into pieces by the top digit of these, and sorts each of them. A frame of 8 KiB, and
-/// at most six of them: each level uses up eleven bits.
+/// at most sixteen of them: each level uses up four bits or more.
 #[inline(never)]
-fn cut<const DIGITS: usize>(words: &mut [u64], scratch: &mut [u64], width: u32, piece_words: usize) {
-    let shift = width.saturating_sub(DIGITS.ilog2());
-    let digit = |word: u64| (word >> shift) as usize & (DIGITS - 1);
-    let mut ends = [0; DIGITS];
+fn cut(words: &mut [u64], scratch: &mut [u64], width: u32, caches: Caches) {
+    let digit_bits = caches.digit_bits(words.len()).clamp(CUT_BITS_MIN, CUT_BITS_MAX);
+    let shift = width.saturating_sub(digit_bits);
+    let mut ends = [0; CUTS_MAX];
+    // The last mask tells the compiler what the one before it means.
+    let digit = |word: u64| (word >> shift) as usize & ((1 << digit_bits) - 1) & (CUTS_MAX - 1);
     for &word in &*words {
         ends[digit(word)] += 1;
     }
-    counts_to_starts(&mut ends);
+    counts_to_starts(&mut ends[..1 << digit_bits]);
     for &word in &*words {
         let end = &mut ends[digit(word)];
         let place = *end as usize;
@@ -161,10 +165,10 @@ fn cut<const DIGITS: usize>(words: &mut [u64], scratch: &mut [u64], width: u32, 
         }
     }
     let mut start = 0;
-    for end in ends {
+    for &end in &ends[..1 << digit_bits] {
         let end = end as usize;
         // All pieces borrow the same front of `words`, so that it stays in the cache.
-        sort(&mut scratch[start..end], &mut words[..end - start], piece_words);
+        sort(&mut scratch[start..end], &mut words[..end - start], caches);
         start = end;
     }
     words.copy_from_slice(&scratch[..words.len()]);
