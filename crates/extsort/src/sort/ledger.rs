@@ -67,6 +67,8 @@ pub struct Ledger {
     pub(crate) output_waits_for_write: Account,
     /// Processor time of the one thread that starts transfers and takes their ends in: what no number of threads makes faster.
     pub(crate) coordinator_busy: Account,
+    /// Of that, the forecast of a merge, which begins only then.
+    pub(crate) forecast_busy: Account,
     /// Of that, cutting a merge into segments.
     pub(crate) cut_busy: Account,
 }

@@ -147,9 +147,12 @@ impl fmt::Display for SortReport {
             write!(f, "waited ")?;
         }
         writeln!(f, "{:.2} for output writes", seconds(&stages.output_waits_for_write))?;
-        let (coordinator, cuts) = (seconds(&stages.coordinator_busy), seconds(&stages.cut_busy));
-        write!(f, "  coordinator busy {coordinator:.2} of one thread")?;
-        writeln!(f, "{}", if cuts > 0.0 { format!(", {cuts:.2} of it with cuts") } else { String::new() })?;
+        write!(f, "  coordinator busy {:.2}", seconds(&stages.coordinator_busy))?;
+        if let Shape::Merge(_) = self.plan.shape {
+            let (forecast, cuts) = (seconds(&stages.forecast_busy), seconds(&stages.cut_busy));
+            write!(f, ", {forecast:.2} of it with the forecast and {cuts:.2} with cuts")?;
+        }
+        writeln!(f)?;
         let counts = [(self.plan.spilled_chunks, "spilled"), (self.plan.resident_chunks(), "kept in memory")];
         let [spilled, kept] = counts.map(|(count, what)| format!("{count} {what}"));
         match &self.plan.shape {

@@ -70,7 +70,7 @@ pub(crate) fn merge<K: Key>(
     sink: &Sink<'_>,
 ) -> Result<Merged, Error> {
     let cpu_before = thread_cpu_time();
-    let entries = forecast(runs);
+    let entries = job.ledger.forecast_busy.time_cpu(|| forecast(runs));
     let (segments_to, segments_from) = unbounded();
     let (done_to, done_from) = unbounded();
     let (written_to, written_from) = unbounded();
