@@ -10,7 +10,7 @@ SEEDS ?= 5000
 # The uutils sort that `make bench` measures; the other rivals' versions are in bench/requirements.txt.
 UUTILS = 0.12.0
 
-.PHONY: all demo test lint format bench bench-smoke bench-tools bench-kernels simulate build doc clean
+.PHONY: all demo test lint format bench bench-test bench-smoke bench-tools bench-kernels simulate build doc clean
 
 all: build
 
@@ -21,10 +21,12 @@ build:
 demo: build
 	demo/run $(XSORT) $(DEMO_DIR) $(DEMO_SIZE) $(DEMO_MEMORY)
 
-## Everything that must hold: format, lints, tests, and a small run of the demo.
+## Everything that must hold: format, lints, tests, and small runs of the demo and of the benchmark.
 test: lint
 	$(CARGO) test --workspace --locked
 	$(MAKE) --no-print-directory demo DEMO_DIR=target/demo-smoke DEMO_SIZE=200MB DEMO_MEMORY=32M
+	@if command -v python3 >/dev/null; then $(MAKE) --no-print-directory bench-test bench-smoke; \
+	else echo "NOTICE: python3 is missing: the benchmark's tests and its smoke run are skipped"; fi
 
 lint:
 	$(CARGO) fmt --all --check
@@ -34,13 +36,20 @@ lint:
 format:
 	$(CARGO) fmt --all
 
-## Measure xsort, alone and beside its rivals, and write a record (an hour or more; ARGS go to bench/run).
+## Measure xsort, alone and beside its rivals, and write records (hours; ARGS go to bench/run).
 bench: build bench-tools
-	bench/run $(ARGS)
+	bench/run --xsort $(XSORT) $(ARGS)
 
-## The same with tiny inputs, so that it doesn't rot; with those rivals that are installed.
+## The benchmark's own tests.
+bench-test:
+	python3 -m unittest discover --quiet --start-directory bench/tests --top-level-directory bench
+
+## All topics with tiny inputs, half a minute, so that they don't rot; with those rivals that are installed.
 bench-smoke: build
-	bench/run --size 64MB --memory 32M --rounds 1 --probe 64M --no-touch --strict --record target/bench-record $(ARGS)
+	@mkdir -p target
+	bench/run --xsort $(XSORT) --size 32MB --memory 16M --rounds 1 --probe 64M --probe-seconds 0.02 --keep-caches --no-touch --strict \
+	--record target/bench-record $(ARGS) >target/bench-smoke.log || { cat target/bench-smoke.log; exit 1; }
+	@echo "bench-smoke: all topics ran; their tables are in target/bench-record"
 
 ## Install the rivals, pinned, under target/.
 bench-tools:

@@ -1,37 +1,14 @@
-"""The drive that holds the data: what it can do, by fio, and what it did, by the kernel's counters.
+"""The drive that holds the data: what it is, and what it did, by the kernel's counters.
 
 The counters are those of the whole device. They see what the page cache saved a program, and also what others on the machine did.
 """
 
-from dataclasses import asdict, dataclass
-import json
 import os
 from pathlib import Path
-import shutil
-import subprocess
+
+import machine
 
 SECTOR_BYTES = 512
-# 1 MiB at depth 16, past the page cache, as the programs under test should manage.
-FIO = ["fio", "--name=rate", "--bs=1M", "--iodepth=16", "--ioengine=io_uring", "--direct=1", "--output-format=json", "--end_fsync=1"]
-
-
-@dataclass(frozen=True)
-class Rates:
-    """Bytes per second: reading only, writing only, and both at once."""
-
-    read: float
-    write: float
-    mixed_read: float
-    mixed_write: float
-
-    def floor_seconds(self, read_bytes, written_bytes):
-        """The least time for so much reading and writing: in turn, or both at once, whichever is less."""
-        in_turn = read_bytes / self.read + written_bytes / self.write
-        at_once = max(read_bytes, written_bytes) / min(self.mixed_read, self.mixed_write) if read_bytes and written_bytes else in_turn
-        return min(in_turn, at_once)
-
-    def row(self):
-        return asdict(self)
 
 
 class Drive:
@@ -50,24 +27,6 @@ class Drive:
         fields = (self.block / "stat").read_text().split()
         return int(fields[2]) * SECTOR_BYTES, int(fields[6]) * SECTOR_BYTES
 
-    def rates(self, probe_bytes):
-        """What fio reaches on a file of `probe_bytes` in the directory, now; None without fio."""
-        if not shutil.which("fio"):
-            return None
-        probe = self.directory / "fio-probe"
-        try:
-            write = self._fio(probe, probe_bytes, "write")["write"]["bw_bytes"]
-            read = self._fio(probe, probe_bytes, "read")["read"]["bw_bytes"]
-            mixed = self._fio(probe, probe_bytes, "rw")
-            return Rates(read, write, mixed["read"]["bw_bytes"], mixed["write"]["bw_bytes"])
-        finally:
-            probe.unlink(missing_ok=True)
-
-    def _fio(self, probe, probe_bytes, pattern):
-        command = [*FIO, f"--filename={probe}", f"--size={probe_bytes}", f"--rw={pattern}"]
-        answer = subprocess.run(command, capture_output=True, text=True, check=True)
-        return json.loads(answer.stdout)["jobs"][0]
-
     def describe(self):
         """Model, size and scheduler, as far as the kernel tells."""
         if not self.block:
@@ -80,7 +39,5 @@ class Drive:
             "bytes": int(read("size")) * SECTOR_BYTES,
             "rotational": read("queue/rotational") == "1",
             "scheduler": read("queue/scheduler"),
-            "file_system": subprocess.run(
-                ["findmnt", "-no", "FSTYPE", "-T", self.directory], capture_output=True, text=True
-            ).stdout.strip(),
+            "file_system": machine.said("findmnt", "-no", "FSTYPE", "-T", str(self.directory)),
         }

@@ -24,11 +24,19 @@ def touch_memory():
     return bytes
 
 
+def said(*command, cwd=None):
+    """What a program of the system prints; nothing if it isn't there or refuses."""
+    try:
+        return subprocess.run(command, cwd=cwd, capture_output=True, text=True).stdout.strip()
+    except FileNotFoundError:
+        return ""
+
+
 def describe(root):
     """Processor, memory, kernel and the commit under test; nothing that names the machine or its user."""
     cpu = dict(line.split(":", 1) for line in Path("/proc/cpuinfo").read_text().split("\n\n")[0].splitlines() if ":" in line)
     cpu = {name.strip(): value.strip() for name, value in cpu.items()}
-    git = lambda *arguments: subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True).stdout.strip()
+    git = lambda *arguments: said("git", *arguments, cwd=root)
     return {
         "cpu": cpu.get("model name", platform.machine()),
         "cores": len(os.sched_getaffinity(0)),

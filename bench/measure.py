@@ -1,8 +1,8 @@
 """One run of one program: how long, how much processor, how much memory, how many bytes to and from the drive.
 
 The clock runs from the start of the program until its output is on the drive: an fsync after the program's end counts, since most
-programs leave their output in the page cache. Before it, everything dirty is written and the caches are dropped, if we may; then
-the program is asked for its version, so that reading its code (hundreds of megabytes for some) is no part of the sort.
+programs leave their output in the page cache. Before it, everything dirty is written and the caches are dropped, if that is wanted and
+allowed; then the program is asked for its version, so that reading its code (hundreds of megabytes for some) is no part of the sort.
 Peak memory is the kernel's own (rusage of wait4), which includes pages of mapped files; every contender is one process.
 """
 
@@ -34,22 +34,20 @@ class Run:
         return {name: value for name, value in asdict(self).items() if name != "answer"}
 
 
+def may_drop_caches():
+    """Whether we are allowed to empty the page cache."""
+    return os.access(DROP_CACHES, os.W_OK)
+
+
 def drop_caches():
-    """Writes what is dirty and empties the page cache; says whether it was allowed to."""
+    """Writes what is dirty and empties the page cache, if allowed."""
     os.sync()
-    if not os.access(DROP_CACHES, os.W_OK):
-        return False
-    DROP_CACHES.write_text("3")
-    return True
+    if may_drop_caches():
+        DROP_CACHES.write_text("3")
 
 
-def run(command, environment, drive, target, log, seconds_max, warm):
-    """Runs `command`, whose output file is `target` (None if it has none), and waits until that is on the drive.
-
-    `warm` is called once the caches are empty, to read the program's own code again.
-    """
-    drop_caches()
-    warm()
+def run(command, environment, drive, target, log, seconds_max):
+    """Runs `command`, whose output file is `target` (None if it has none), and waits until that is on the drive."""
     read_before, written_before = drive.moved()
     with open(log.with_suffix(".out"), "wb") as stdout, open(log.with_suffix(".err"), "wb") as stderr:
         start = time.monotonic()
@@ -62,6 +60,8 @@ def run(command, environment, drive, target, log, seconds_max, warm):
             _, status, usage = os.wait4(process.pid, 0)
         except BaseException:
             os.killpg(process.pid, signal.SIGKILL)
+            # Its files are only gone for good when it is.
+            os.waitpid(process.pid, 0)
             raise
         finally:
             timer.cancel()

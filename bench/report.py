@@ -1,20 +1,27 @@
-"""Rows to a table: medians over the rounds, ratios to the baseline of the same round, and the share of the drive's floor.
+"""Rows to a table: medians over the rounds, ratios to the baseline of the same round, and what the drive's limit allows.
 
-The floor of a sort of N bytes that spills S is the time for reading N + S and writing N + S, by the rates that fio reached in the same
-round: in turn, or both at once, whichever is less. S is what xsort spilled with the same memory; so every program is held to
-the same floor. `gen` only writes and `verify` only reads.
+The floor of a row is the least time in which its bytes can be moved at the drive's rates over the record (`limit.py`). For a sort that is N read,
+N written, and S written and read again, where S is the least that xsort spilled from the same input in the same round (with the same memory,
+if the row is xsort's own); so every program on an input is held to the same floor.
 """
 
+import json
 from statistics import median
 
-TASKS = ("sort", "gen", "verify")
-HEAD = "| input | program | memory MiB | seconds | per byte | GB/s | CPU s | peak MiB | read GB | written GB | of the floor |"
-RULE = "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
+import limit
 
+TASKS = ("sort", "gen", "verify")
+COLUMNS = (
+    "input", "program", "memory MiB", "seconds", "per byte", "GB/s", "CPU s", "CPU ns/record", "peak MiB", "read GB", "written GB",
+    "moved/byte", "floor s", "x floor", "share",
+)
+HEAD = f"| {' | '.join(COLUMNS)} |"
+RULE = "|---|---|" + "--:|" * (len(COLUMNS) - 2)
 
 LEGEND = """`memory`: what the program was given; `peak`: what it took. `seconds`: median (least-most) until the output is on the drive.
-`per byte`: seconds per byte as a multiple of the bold line's in the same round. `read`, `written`: what the device moved.
-`of the floor`: 100% is the drive's limit by fio in the same round. Raw rows: `rows.jsonl`.
+`per byte`: seconds per byte as a multiple of the bold line's in the same round. `CPU`: user and system. `read`, `written`: what the device
+moved; `moved/byte`: both together, per byte of input. `floor`: what the input, the output and xsort's scratch take at the rates of fio's best
+configuration over the whole record; `x floor`: seconds as its multiple; `share`: of the drive's limit, 100% is the limit. Raw rows: `rows.jsonl`.
 """
 
 
@@ -35,12 +42,21 @@ def summarise(group, rows):
         return result
     middle = lambda name: median(row[name] for row in group)
     result |= {name: middle(name) for name in ("seconds", "peak_bytes", "read_bytes", "written_bytes")}
-    result["cpu_seconds"] = median(row["user_seconds"] + row["system_seconds"] for row in group)
+    result["cpu_seconds"] = median(cpu_seconds(row) for row in group)
+    result["cpu_ns_per_record"] = median(cpu_seconds(row) * 1e9 / row["records"] for row in group)
+    result["moved_per_byte"] = median((row["read_bytes"] + row["written_bytes"]) / row["bytes"] for row in group)
     result["spread"] = [min(row["seconds"] for row in group), max(row["seconds"] for row in group)]
     result["rounds"] = len(group)
     result["ratio"] = median_of(ratio_to_baseline(row, rows) for row in group)
-    result["share"] = median_of(row["floor_seconds"] and row["floor_seconds"] / row["seconds"] for row in group)
+    floors = [(row["seconds"], floor_seconds(row, rows)) for row in group]
+    result["floor_seconds"] = median_of(floor for _, floor in floors)
+    result["times_floor"] = median_of(floor and seconds / floor for seconds, floor in floors)
+    result["share"] = median_of(floor and floor / seconds for seconds, floor in floors)
     return result
+
+
+def cpu_seconds(row):
+    return row["user_seconds"] + row["system_seconds"]
 
 
 def median_of(values):
@@ -57,6 +73,32 @@ def ratio_to_baseline(row, rows):
     return None
 
 
+def floor_seconds(row, rows):
+    """The row's floor; None without rates, or if xsort did not sort the same input."""
+    if not row["rates"]:
+        return None
+    spilled = spilled_bytes(row, rows) if row["task"] == "sort" else 0
+    return None if spilled is None else limit.floor_seconds(sustained(rows), row["task"], row["bytes"], spilled)
+
+
+def sustained(rows):
+    """The drive's rates over the whole record."""
+    measured = {json.dumps(row["rates"]): limit.Rates(**row["rates"]) for row in rows if row.get("rates")}
+    return limit.sustained(list(measured.values()))
+
+
+def spilled_bytes(row, rows):
+    """The least that xsort spilled from the row's input in its round; with the row's memory if that is xsort's."""
+    spilled = [
+        other["spilled_bytes"]
+        for other in rows
+        if (other["task"], other["round"], other["case"], other["contender"]) == ("sort", row["round"], row["case"], "xsort")
+        and not other["failure"]
+        and (row["contender"] != "xsort" or other["memory_bytes"] == row["memory_bytes"])
+    ]
+    return min(spilled, default=None)
+
+
 def table(title, environment, results):
     """The page of a record."""
     lines = [line(result) for result in results]
@@ -64,11 +106,13 @@ def table(title, environment, results):
 
 
 def sentence(environment):
-    caches = "caches dropped before each run" if environment["caches_dropped"] else "**caches not dropped** (not root)"
-    fio = "" if environment["versions"]["fio"] else " **fio is missing: no floor.**"
+    caches = "caches dropped before each run" if environment["caches_dropped"] else "**caches not dropped**"
+    refusal = environment["fio_refusal"]
     return (
         f"{environment['date']}, {environment['cpu']}, {environment['cores']} cores, {environment['memory_bytes'] / 2**30:.0f} GiB,"
-        f" {environment['kernel']}; rounds: {environment['rounds']}; {caches}.{fio}"
+        f" {environment['kernel']}; rounds: {environment['rounds']}; {caches}."
+        + (f" **No floor: {refusal}.**" if refusal else "")
+        + ("" if environment["is_complete"] else " **Stopped before the end.**")
     )
 
 
@@ -79,16 +123,30 @@ def mebibytes(result):
 
 def line(result):
     name = f"**{result['label']}**" if result["is_baseline"] else result["label"]
-    memory = mebibytes(result)
+    cells = [result["case"], name, mebibytes(result)]
     if result["failure"]:
-        return f"| {result['case']} | {name} | {memory} | failed: {result['failure'].replace('|', '/')} | | | | | | | |"
-    ratio = "" if result["ratio"] is None else f"{result['ratio']:.2f}"
-    share = "" if result["share"] is None else f"{result['share']:.0%}"
+        cells.append(f"failed: {result['failure'].replace('|', '/')}")
+    else:
+        cells += figures(result)
+    return f"| {' | '.join(cells + [''] * (len(COLUMNS) - len(cells)))} |"
+
+
+def figures(result):
+    """The cells of a success, from the seconds on."""
+    shown = lambda name, form: "" if result[name] is None else format(result[name], form)
     least, most = result["spread"]
     spread = f" ({least:.2f}-{most:.2f})" if result["rounds"] > 1 else ""
-    rate = result["bytes"] / result["seconds"] / 1e9
-    return (
-        f"| {result['case']} | {name} | {memory} | {result['seconds']:.2f}{spread} | {ratio} | {rate:.2f}"
-        f" | {result['cpu_seconds']:.1f} | {result['peak_bytes'] / 2**20:,.0f} | {result['read_bytes'] / 1e9:.2f}"
-        f" | {result['written_bytes'] / 1e9:.2f} | {share} |"
-    )
+    return [
+        f"{result['seconds']:.2f}{spread}",
+        shown("ratio", ".2f"),
+        f"{result['bytes'] / result['seconds'] / 1e9:.2f}",
+        f"{result['cpu_seconds']:.1f}",
+        f"{result['cpu_ns_per_record']:,.0f}",
+        f"{result['peak_bytes'] / 2**20:,.0f}",
+        f"{result['read_bytes'] / 1e9:.2f}",
+        f"{result['written_bytes'] / 1e9:.2f}",
+        f"{result['moved_per_byte']:.2f}",
+        shown("floor_seconds", ".2f"),
+        shown("times_floor", ".2f"),
+        shown("share", ".0%"),
+    ]

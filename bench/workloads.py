@@ -8,11 +8,17 @@ different sizes can stand in one table.
 from dataclasses import dataclass, replace
 import re
 
+from rivals import LABELS
+
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-TOPICS = ("rivals", "budgets", "patterns", "growth")
+# In the order in which "all" takes them: what matters most first, what needs most space last.
+TOPICS = ("rivals", "memory", "patterns", "methods", "budgets", "growth")
 BUDGETS = ("64M", "256M", "1G", "4G", "all")
 PATTERNS = ("equal", "sorted", "reversed", "heavy")
+METHODS = ("merge", "scatter")
 GROWTH_EIGHTHS = (1, 2, 4, 8, 16, 32)
+# The topic memory: a quarter of the size in so much memory, or in what there is.
+MEMORY_BYTES_MAX = 12 * 2**30
 
 
 def parse_size(text):
@@ -33,6 +39,8 @@ class Entry:
     threads: int
     label: str
     is_baseline: bool = False
+    # Further arguments for xsort.
+    settings: tuple = ()
 
 
 @dataclass(frozen=True)
@@ -49,21 +57,35 @@ class Case:
 def topic_cases(topic, size, memory, threads, memory_all, contenders):
     """The cases of a topic, for inputs of `size` bytes and a budget of `memory` bytes; `memory_all` stands for the budget "all"."""
     if topic == "rivals":
-        entries = tuple(Entry(name, memory, threads, name, name == "xsort") for name in contenders)
-        return [Case("gensort-ascii", size, "gensort-ascii", (), entries)]
+        return [rivals_case(size, memory, threads, contenders)]
+    if topic == "memory":
+        return [rivals_case(size // 4, min(MEMORY_BYTES_MAX, memory_all), threads, contenders)]
     if topic == "budgets":
         sizes = {name: memory_all if name == "all" else parse_size(name) for name in BUDGETS}
         entries = tuple(Entry("xsort", bytes, threads, f"-m {name}", name == "1G") for name, bytes in sizes.items())
         return [Case("gensort", size, "gensort", (), entries)]
     if topic == "patterns":
-        entry = Entry("xsort", memory, threads, "xsort")
-        uniform = Case("gensort", size, "gensort uniform", (), (replace(entry, is_baseline=True),))
-        skewed = Case("gensort", size, "gensort skewed", ("--skewed",), (entry,))
-        others = [Case("gensort", size, f"gensort {pattern}", ("--pattern", pattern), (entry,)) for pattern in PATTERNS]
-        return [uniform, skewed, *others, *(Case(format, size, format, (), (entry,)) for format in ("kv128", "block4k"))]
+        return pattern_cases(size, (Entry("xsort", memory, threads, "xsort"),))
+    if topic == "methods":
+        return pattern_cases(size, tuple(Entry("xsort", memory, threads, name, settings=("--method", name)) for name in METHODS))
     if topic == "growth":
         return [growth_case(eighths * size // 8, memory, threads, eighths == 1) for eighths in GROWTH_EIGHTHS]
     raise ValueError(f"no topic {topic!r}; there are {', '.join(TOPICS)}")
+
+
+def rivals_case(bytes, memory, threads, contenders):
+    """Everyone on the lines of the Sort Benchmark."""
+    entries = tuple(Entry(name, memory, threads, LABELS[name], name == "xsort") for name in contenders)
+    return Case("gensort-ascii", bytes, "gensort-ascii", (), entries)
+
+
+def pattern_cases(bytes, entries):
+    """All patterns and formats; the first entry on uniform records is the baseline."""
+    first, *others = entries
+    uniform = Case("gensort", bytes, "gensort uniform", (), (replace(first, is_baseline=True), *others))
+    skewed = Case("gensort", bytes, "gensort skewed", ("--skewed",), entries)
+    patterns = [Case("gensort", bytes, f"gensort {pattern}", ("--pattern", pattern), entries) for pattern in PATTERNS]
+    return [uniform, skewed, *patterns, *(Case(format, bytes, format, (), entries) for format in ("kv128", "block4k"))]
 
 
 def growth_case(bytes, memory, threads, is_first):

@@ -1,0 +1,1 @@
+"""Tests of the harness's pure parts; `make test` runs them."""

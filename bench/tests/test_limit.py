@@ -1,0 +1,151 @@
+"""The floor's arithmetic, and what is made of fio's answers."""
+
+import json
+from pathlib import Path
+import unittest
+from unittest import mock
+
+import limit
+
+# In turn: 2 read and 4 written take 2 s each.
+SLOW_MIXED = limit.Rates(read=1.0, write=2.0, mixed=1.0)
+FAST_MIXED = limit.Rates(read=1.0, write=1.0, mixed=4.0)
+
+
+class Floor(unittest.TestCase):
+    def test_in_memory_nothing_overlaps(self):
+        self.assertEqual(limit.floor_seconds(SLOW_MIXED, "sort", 8, 0), 8 / 1 + 8 / 2)
+        self.assertEqual(limit.floor_seconds(FAST_MIXED, "sort", 8, 0), 16)
+
+    def test_all_spilled_in_turn(self):
+        self.assertEqual(limit.floor_seconds(SLOW_MIXED, "sort", 8, 8), 16 / 1 + 16 / 2)
+
+    def test_all_spilled_at_once(self):
+        self.assertEqual(limit.floor_seconds(FAST_MIXED, "sort", 8, 8), 4 * 8 / 4)
+
+    def test_what_exceeds_the_other_goes_alone(self):
+        # Each phase: 2 and 2 at once, 1 s; the 6 others alone, 6 s.
+        self.assertEqual(limit.floor_seconds(FAST_MIXED, "sort", 8, 2), 2 * (1 + 6))
+
+    def test_several_passes(self):
+        # 8 + 12 read, 12 + 8 written, all of it at once.
+        self.assertEqual(limit.floor_seconds(FAST_MIXED, "sort", 8, 12), (20 + 20) / 4)
+
+    def test_never_less_than_the_faster_direction_alone(self):
+        for spilled in range(0, 33):
+            floor = limit.floor_seconds(FAST_MIXED, "sort", 8, spilled)
+            self.assertGreaterEqual(floor, limit.floor_seconds(FAST_MIXED, "sort", 8, 8) if spilled >= 8 else 8)
+
+    def test_making_writes_and_proving_reads(self):
+        self.assertEqual(limit.floor_seconds(SLOW_MIXED, "gen", 8, 0), 4)
+        self.assertEqual(limit.floor_seconds(SLOW_MIXED, "verify", 8, 0), 8)
+
+
+def fio_job(configuration, pattern, direction, read=0, write=0, error=0):
+    name = f"{configuration.name()} {pattern} {direction}"
+    return {"jobname": name, "error": error, "read": {"bw_bytes": read}, "write": {"bw_bytes": write}}
+
+
+def answer(read, write, mixed_read, mixed_write, error=0):
+    """fio's answer if every job of every configuration reaches the same."""
+    jobs = []
+    for configuration in limit.CONFIGURATIONS:
+        for _ in range(configuration.jobs):
+            jobs.append(fio_job(configuration, "read", "read", read=read, error=error))
+            jobs.append(fio_job(configuration, "write", "write", write=write, error=error))
+            jobs.append(fio_job(configuration, "mixed", "read", read=mixed_read, error=error))
+            jobs.append(fio_job(configuration, "mixed", "write", write=mixed_write, error=error))
+    return jobs
+
+
+def rows(jobs):
+    return [limit.row(configuration, jobs) for configuration in limit.CONFIGURATIONS]
+
+
+class Best(unittest.TestCase):
+    def test_jobs_are_summed_and_the_best_counts(self):
+        rates = limit.best(rows(answer(10, 20, 3, 4)))
+        self.assertEqual((rates.read, rates.write, rates.mixed), (20, 40, 14))
+        self.assertEqual(len(rates.configurations), len(limit.CONFIGURATIONS))
+
+    def test_each_pattern_has_its_own_best(self):
+        first, second = [configuration for configuration in limit.CONFIGURATIONS if configuration.jobs == 1]
+        better = [fio_job(first, "read", "read", read=100), fio_job(second, "write", "write", write=100)]
+        rates = limit.best(rows(answer(10, 20, 3, 4) + better))
+        self.assertEqual((rates.read, rates.write), (110, 120))
+
+    def test_a_configuration_that_fails_does_not_count(self):
+        first = limit.CONFIGURATIONS[0]
+        failed = [fio_job(first, pattern, pattern, read=10**9, write=10**9, error=12) for pattern in limit.PATTERNS]
+        rates = limit.best(rows(failed + answer(10, 20, 3, 4)))
+        self.assertEqual(rates.read, 20)
+        self.assertEqual(rates.configurations[0], {"configuration": first.name(), "read": None, "write": None, "mixed": None})
+
+    def test_without_a_whole_answer_there_are_no_rates(self):
+        for jobs in ([], answer(10, 20, 3, 4, error=1), answer(10, 0, 0, 0)):
+            with self.subTest(len(jobs)), self.assertRaises(limit.Refused):
+                limit.best(rows(jobs))
+
+    def test_who_may_not_use_io_uring_is_asked_again_without(self):
+        with mock.patch.object(limit, "lay_out"), mock.patch.object(limit, "ask", side_effect=self.without_io_uring) as ask:
+            rates = limit.measure(Path("probe"), 2**30, 1)
+        self.assertEqual((ask.call_count, rates.read), (2, 20))
+        self.assertEqual({row["configuration"].split()[0] for row in rates.configurations if row["read"]}, {"libaio"})
+
+    def without_io_uring(self, configurations, *_):
+        error = lambda configuration: 1 if configuration.engine == "io_uring" else 0
+        jobs = [fio_job(each, pattern, "read", read=20, error=error(each)) for each in configurations for pattern in limit.PATTERNS]
+        return [limit.row(configuration, jobs) for configuration in configurations]
+
+    def test_names_tell_configurations_apart(self):
+        names = [configuration.name() + " " for configuration in limit.CONFIGURATIONS]
+        self.assertFalse([(a, b) for a in names for b in names if a is not b and a.startswith(b)])
+
+    def test_a_row_can_be_read_again(self):
+        rates = limit.best(rows(answer(10, 20, 3, 4)))
+        again = limit.Rates(**json.loads(json.dumps(rates.row())))
+        self.assertEqual((again.read, again.write, again.mixed), (rates.read, rates.write, rates.mixed))
+
+
+class Jobs(unittest.TestCase):
+    def test_every_job_stays_within_its_part_of_the_file(self):
+        for configuration in limit.CONFIGURATIONS:
+            for pattern in limit.PATTERNS:
+                with self.subTest(configuration.name() + pattern):
+                    self.assertEqual(overlaps(limit.job(configuration, pattern, 64 * 2**20), 64 * 2**20), [])
+
+
+def overlaps(text, bytes):
+    """Pairs of neighbours, by offset, that overlap or leave the file."""
+    spans = []
+    for section in text.split("[")[1:]:
+        values = dict(line.split("=") for line in section.splitlines()[1:] if "=" in line)
+        offset, part = int(values["offset"]), int(values["size"])
+        spans += [(offset + number * int(values["offset_increment"]), part) for number in range(int(values["numjobs"]))]
+    spans.sort()
+    ends = [start + length for start, length in spans]
+    return [pair for pair in zip(ends, [start for start, _ in spans[1:]] + [bytes]) if pair[0] > pair[1]]
+
+
+class Age(unittest.TestCase):
+    def setUp(self):
+        self.clock = mock.patch.object(limit.time, "monotonic", return_value=1000.0).start()
+        self.measure = mock.patch.object(limit, "measure", return_value=FAST_MIXED).start()
+        mock.patch.object(limit.shutil, "which", return_value="/usr/bin/fio").start()
+        self.addCleanup(mock.patch.stopall)
+        self.limit = limit.Limit(2**30, 1)
+
+    def rates(self):
+        return self.limit.rates(Path("."))
+
+    def test_rates_are_measured_anew_when_they_are_old(self):
+        self.assertEqual([self.rates(), self.rates()], [FAST_MIXED] * 2)
+        self.assertEqual(self.measure.call_count, 1)
+        self.clock.return_value += limit.AGE_SECONDS_MAX + 1
+        self.rates()
+        self.assertEqual(self.measure.call_count, 2)
+
+    def test_a_refusal_is_kept_and_fio_not_asked_again(self):
+        self.measure.side_effect = limit.Refused("no direct I/O here")
+        self.assertEqual([self.rates(), self.rates()], [None, None])
+        self.assertEqual((self.measure.call_count, self.limit.refusal), (1, "no direct I/O here"))

@@ -1,0 +1,54 @@
+"""Sizes as people write them, and what each topic is made of."""
+
+import unittest
+
+import workloads
+
+
+class ParseSize(unittest.TestCase):
+    def test_binary_and_decimal(self):
+        sizes = {"0": 0, "512": 512, "1K": 2**10, "1G": 2**30, "1GiB": 2**30, "1.5M": 3 * 2**19, "8GB": 8 * 10**9, "2TB": 2 * 10**12}
+        self.assertEqual({text: workloads.parse_size(text) for text in sizes}, sizes)
+
+    def test_nonsense_is_refused(self):
+        for text in ("", "G", "8gb", "-1", "1 GB", "1XB", "1e9"):
+            with self.subTest(text), self.assertRaises(ValueError):
+                workloads.parse_size(text)
+
+
+class Cases(unittest.TestCase):
+    def cases(self, topic, threads=2):
+        return workloads.topic_cases(topic, 8 * 10**9, 2**30, threads, 19 * 2**30, ("xsort", "gnu"))
+
+    def test_every_topic_has_one_baseline(self):
+        for topic in workloads.TOPICS:
+            with self.subTest(topic):
+                self.assertEqual(sum(entry.is_baseline for case in self.cases(topic) for entry in case.entries), 1)
+
+    def test_labels_tell_the_runs_of_a_topic_apart(self):
+        for topic in workloads.TOPICS:
+            with self.subTest(topic):
+                labels = [(case.label, entry.label) for case in self.cases(topic) for entry in case.entries]
+                self.assertEqual(len(set(labels)), len(labels))
+
+    def test_memory_holds_its_input(self):
+        (case,) = self.cases("memory")
+        self.assertEqual(case.bytes, 2 * 10**9)
+        self.assertEqual({entry.memory_bytes for entry in case.entries}, {12 * 2**30})
+
+    def test_memory_takes_no_more_than_there_is(self):
+        (case,) = workloads.topic_cases("memory", 8 * 10**9, 2**30, 2, 5 * 2**30, ("xsort",))
+        self.assertEqual(case.entries[0].memory_bytes, 5 * 2**30)
+
+    def test_methods_are_tried_on_every_pattern(self):
+        patterns = {case.label for case in self.cases("patterns")}
+        asked = [(case.label, entry.settings) for case in self.cases("methods") for entry in case.entries]
+        self.assertCountEqual(asked, [(label, ("--method", method)) for label in patterns for method in ("merge", "scatter")])
+
+    def test_growth_on_a_single_processor_has_one_entry_a_size(self):
+        self.assertEqual([len(case.entries) for case in self.cases("growth", threads=1)], [1] * 6)
+        self.assertEqual([case.bytes for case in self.cases("growth")], [n * 10**9 for n in (1, 2, 4, 8, 16, 32)])
+
+    def test_unknown_topics_are_refused(self):
+        with self.assertRaises(ValueError):
+            self.cases("everything")
