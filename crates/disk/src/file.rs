@@ -63,7 +63,7 @@ impl OpenFile {
         };
         match make_direct(&file.fd) {
             Ok(()) => file.is_direct.store(true, Ordering::Relaxed),
-            Err(refusal) => file.notices.add(refusal),
+            Err(refusal) => file.notice(refusal),
         }
         file
     }
@@ -76,12 +76,16 @@ impl OpenFile {
         self.is_direct.load(Ordering::Relaxed)
     }
 
+    /// Tells the user a line.
+    pub(crate) fn notice(&self, line: String) {
+        self.notices.add(line);
+    }
+
     /// Turns direct I/O off, after a transfer was refused with EINVAL though opening was not.
     pub(crate) fn make_buffered(&self) {
         if self.is_direct.swap(false, Ordering::Relaxed) {
             let kind = kind_of(&self.fd).map_or_else(|_| "its file system".to_owned(), |(kind, _)| kind);
-            self.notices
-                .add(format!("{kind} refused a direct transfer: its files go through the page cache"));
+            self.notice(format!("{kind} refused a direct transfer: its files go through the page cache"));
         }
         // If this fails the next transfer is refused again, by then as a final error.
         if let Ok(flags) = fcntl_getfl(&self.fd) {

@@ -90,7 +90,8 @@ fn work(shared: &Shared) {
     }
 }
 
-fn carry_out(mut transfer: Transfer) {
+/// Asks the system until the transfer is done or has failed, in the calling thread.
+pub(crate) fn carry_out(mut transfer: Transfer) {
     loop {
         let answer = ask(&mut transfer);
         match transfer.advance(answer) {

@@ -27,6 +27,7 @@
 
 use crate::Direction;
 use crate::ring::{Refusal, set_up};
+use crate::threads::carry_out;
 use crate::transfer::{Transfer, Verdict};
 use io_uring::types::{Fd, Timespec};
 use io_uring::{IoUring, opcode, squeue};
@@ -46,6 +47,8 @@ const BELL: u64 = u64::MAX;
 
 /// Set in a slot's number: the end of its pause, not an answer to its transfer.
 const PAUSE: u64 = 1 << 62;
+
+const NO_WORKER: &str = "the kernel may not start threads for io_uring (ulimit -u): some transfers are made one by one, which is slower";
 
 /// A single operation moves at most 0x7ffff000 bytes; a round number below keeps the rest aligned.
 const BYTES_MAX: usize = 1 << 30;
@@ -122,8 +125,7 @@ impl Lanes {
 
     /// The lane with the least to do; of equals the first, so that few lanes are busy when little happens.
     fn choose(&self) -> &Lane {
-        let load = |lane: &&Lane| lane.door.load.load(Ordering::Relaxed);
-        self.lanes.iter().min_by_key(load).expect("there is at least one lane")
+        self.lanes.iter().min_by_key(|lane| lane.load()).expect("there is at least one lane")
     }
 }
 
@@ -142,6 +144,10 @@ impl Drop for Lanes {
 }
 
 impl Lane {
+    fn load(&self) -> usize {
+        self.door.load.load(Ordering::Relaxed)
+    }
+
     /// The ring is made by the thread that uses it: the kernel's single-issuer mode wants that.
     fn start(depth: usize) -> io::Result<Lane> {
         let bell = eventfd(0, EventfdFlags::CLOEXEC)?;
@@ -307,17 +313,29 @@ impl Driver {
 
     fn answered(&mut self, slot: usize, result: i32) {
         let answer = usize::try_from(result).map_err(|_| Errno::from_raw_os_error(-result));
+        if answer == Err(Errno::CANCELED) {
+            return self.go_on_without_worker(slot);
+        }
         let transfer = self.slots[slot].transfer.as_mut().expect("only a slot in use is answered");
         match transfer.advance(answer) {
             Verdict::Ask(None) => self.ask(slot),
             Verdict::Ask(Some(pause)) => self.ask_later(slot, pause),
-            Verdict::Finish(result) => {
-                let transfer = self.slots[slot].transfer.take().expect("looked at above");
-                self.free.push(slot);
-                // Before the completion is sent: whoever receives it may submit again at once.
-                self.door.load.fetch_sub(1, Ordering::Relaxed);
-                transfer.finish(result);
-            }
+            Verdict::Finish(result) => self.vacate(slot).finish(result),
         }
+    }
+
+    /// Nobody cancels here. What the kernel can't do without waiting, it hands to a thread of its own; if a limit forbids it to start one, it
+    /// cancels the operation. Then this thread waits instead.
+    fn go_on_without_worker(&mut self, slot: usize) {
+        let transfer = self.vacate(slot);
+        transfer.file.notice(NO_WORKER.to_owned());
+        carry_out(transfer);
+    }
+
+    /// Takes a slot's transfer out. Its end is still to be told: whoever hears of it may submit again at once, and finds the slot free.
+    fn vacate(&mut self, slot: usize) -> Transfer {
+        self.free.push(slot);
+        self.door.load.fetch_sub(1, Ordering::Relaxed);
+        self.slots[slot].transfer.take().expect("only a slot in use is answered")
     }
 }

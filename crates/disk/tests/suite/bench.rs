@@ -47,7 +47,12 @@ pub(crate) fn on_real_disks(test: impl Fn(&Bench)) {
 pub(crate) fn real(name: &str, disk: OsDisk) -> Bench {
     let temporary = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let directory = temporary.path().to_owned();
-    Bench { name: name.to_owned(), disk: Arc::new(disk), directory, sim: None, _temporary: Some(temporary) }
+    Bench { _temporary: Some(temporary), ..real_in(directory, name, disk) }
+}
+
+/// In a directory that stays.
+pub(crate) fn real_in(directory: PathBuf, name: &str, disk: OsDisk) -> Bench {
+    Bench { name: name.to_owned(), disk: Arc::new(disk), directory, sim: None, _temporary: None }
 }
 
 pub(crate) fn simulated(name: &str, options: SimOptions) -> Bench {

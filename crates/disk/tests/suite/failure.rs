@@ -1,9 +1,10 @@
 //! What the world does to us: full disks, missing permissions, no more descriptors, failing drives. Each is an error that names what to do.
 
-use crate::bench::{Bench, Flight, on_real_disks, pattern, real, simulated};
+use crate::bench::{Bench, Flight, on_real_disks, pattern, real, real_in, simulated};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -215,6 +216,10 @@ fn run_child(mut command: Command, name: &str) -> Option<()> {
     }
 }
 
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
 #[test]
 fn no_more_descriptors() {
     child("no_more_descriptors_child", |_| ());
@@ -260,6 +265,35 @@ fn no_more_descriptors_child() {
     bench.write(again, &pattern(9000, 1), 4096).unwrap();
 }
 
+/// `gen` under a limit on processes once failed with "Operation canceled": io_uring was refused the thread that it wants for a direct write
+/// beyond a file's end.
+#[test]
+fn no_more_processes() {
+    let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    set_mode(place.path(), 0o777);
+    child("no_more_processes_child", |command| {
+        command.env("PLACE", place.path());
+        // Nothing limits root's processes.
+        if rustix::process::geteuid().is_root() {
+            command.uid(65_534).gid(65_534);
+        }
+    });
+}
+
+#[test]
+#[ignore = "run by no_more_processes"]
+fn no_more_processes_child() {
+    let Ok(disk) = OsDisk::new(DiskOptions { io: IoChoice::Uring, ..DiskOptions::default() }) else { return };
+    let bench = real_in(std::env::var_os("PLACE").unwrap().into(), "uring", disk);
+    setrlimit(Resource::Nproc, Rlimit { current: Some(1), maximum: Some(1) }).unwrap();
+    let expected = pattern(4 << 20, 1);
+    let scratch = bench.disk.create_scratch(&bench.directory).unwrap();
+    bench.write(scratch, &expected, 64 << 10).unwrap();
+    assert!(bench.read(scratch, 4 << 20, 64 << 10).unwrap() == expected);
+    // Whether the kernel wanted threads depends on the file system.
+    eprintln!("notices: {:?}", bench.disk.notices());
+}
+
 #[test]
 fn no_permission() {
     if !rustix::process::geteuid().is_root() {
@@ -279,10 +313,6 @@ fn no_permission_child() {
 /// Root may do everything, so this runs as someone else.
 fn check_permissions() {
     let place = tempfile::tempdir_in("/tmp").unwrap();
-    let set_mode = |path: &Path, mode| {
-        use std::os::unix::fs::PermissionsExt;
-        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-    };
     for io in [IoChoice::Uring, IoChoice::Sync] {
         let Ok(disk) = OsDisk::new(DiskOptions { io, ..DiskOptions::default() }) else { continue };
         let secret = place.path().join("secret");
