@@ -36,7 +36,7 @@ pub(crate) const RUNS_MAX: usize = 1 << (RUN_BITS - 1);
 pub(crate) const KEY_BYTES: usize = 12;
 
 /// The head of a run, as matches see it: two halves of the number drawn above.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Entrant {
     high: u64,
     low: u64,
