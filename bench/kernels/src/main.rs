@@ -7,7 +7,6 @@ use std::time::Instant;
 use xsort_kernel_rivals::{Contest, contests};
 
 /// What a contender took, in ns a record.
-#[derive(Clone, Copy)]
 struct Turn {
     wall: f64,
     /// Of all threads.
@@ -40,14 +39,13 @@ fn run(mut contest: Contest<'_>, rounds: usize) {
         .skip(1)
         .collect();
     println!("\n### {}, ns a record\n", contest.name);
-    println!(
-        "| contender | processor, least | wall, median | wall beside xsort's, median |\n|---|---|---|---|"
-    );
+    println!("| contender | processor, least | beside xsort's, median | wall, least |\n|---|---|---|---|");
     for (place, contender) in contest.contenders.iter().enumerate() {
-        let processor = turns.iter().map(|round| round[place].processor).fold(f64::INFINITY, f64::min);
-        let wall = median(turns.iter().map(|round| round[place].wall));
-        let ratio = median(turns.iter().map(|round| round[place].wall / round[0].wall));
-        println!("| {} | {processor:.1} | {wall:.1} | {ratio:.2} |", contender.name);
+        let least =
+            |of: fn(&Turn) -> f64| turns.iter().map(|round| of(&round[place])).fold(f64::INFINITY, f64::min);
+        let (processor, wall) = (least(|turn| turn.processor), least(|turn| turn.wall));
+        let ratio = median(turns.iter().map(|round| round[place].processor / round[0].processor));
+        println!("| {} | {processor:.1} | {ratio:.2} | {wall:.1} |", contender.name);
     }
 }
 
