@@ -107,6 +107,27 @@ class Best(unittest.TestCase):
         self.assertEqual((again.read, again.write, again.mixed), (rates.read, rates.write, rates.mixed))
 
 
+class Sustained(unittest.TestCase):
+    def test_the_best_mean_counts_and_not_the_best_burst(self):
+        measured = [configured(steady=(10, 20, 30), swinging=(13, 1, 1)), configured(steady=(10, 22, 30), swinging=(3, 1, 1))]
+        rates = limit.sustained(measured)
+        self.assertEqual((rates.read, rates.write, rates.mixed), (10, 21, 30))
+
+    def test_each_pattern_has_its_own_best(self):
+        rates = limit.sustained([configured(one=(10, 20, 30), two=(5, 40, 31))])
+        self.assertEqual((rates.read, rates.write, rates.mixed), (10, 40, 31))
+
+    def test_what_failed_does_not_count(self):
+        rates = limit.sustained([configured(one=(10, 20, 30), two=(None, None, None)), configured(one=(12, 20, 30), two=(8, 8, 8))])
+        self.assertEqual(rates.read, 11)
+
+
+def configured(**given):
+    """Rates of a measurement by the rates of its configurations."""
+    rows = tuple({"configuration": name} | dict(zip(limit.PATTERNS, rates)) for name, rates in given.items())
+    return limit.Rates(*(max(row[pattern] or 0 for row in rows) for pattern in limit.PATTERNS), configurations=rows)
+
+
 class Jobs(unittest.TestCase):
     def test_every_job_stays_within_its_part_of_the_file(self):
         for configuration in limit.CONFIGURATIONS:

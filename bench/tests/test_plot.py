@@ -25,6 +25,7 @@ class Picture(unittest.TestCase):
         widths = [float(bar.get("width")) for bar in drawn(self.rivals).iter(f"{SVG}rect")]
         for width, seconds in zip(widths, (2.5, 5.0, 8.0), strict=True):
             self.assertAlmostEqual(width / widths[0], seconds / 2.5, delta=0.01)
+        self.assertLessEqual(widths[-1], plot.WIDTH - plot.LABEL - plot.VALUE)
 
     def test_names_and_figures_are_written(self):
         said = texts(drawn(self.rivals))

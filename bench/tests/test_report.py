@@ -54,6 +54,10 @@ class Summary(unittest.TestCase):
         self.assertIsNone(summary_of("xsort", [sort_row("xsort", 2.0, rates=None)])["floor_seconds"])
         self.assertIsNone(summary_of("GNU sort", [rival])["share"])
 
+    def test_no_floor_from_a_sort_that_failed(self):
+        failed = {name: value for name, value in failed_row("xsort", "it broke").items() if name != "spilled_bytes"}
+        self.assertIsNone(summary_of("GNU sort", [failed, sort_row("GNU sort", 8.0, contender="gnu")])["floor_seconds"])
+
     def test_tools_have_floors_too(self):
         rows = [sort_row("xsort gen", 1.0, task="gen"), sort_row("xsort verify", 1.0, task="verify")]
         self.assertEqual([result["floor_seconds"] for result in report.summary(rows)], [0.5, 1.0])
