@@ -8,9 +8,9 @@ disagree on which it is.
 from html import escape
 from math import floor, inf, log10
 
-from report import mebibytes
+from report import mebibytes, was_tried
 
-WIDTH, LABEL, VALUE, BAR, GAP, TOP, BOTTOM = 860, 230, 190, 18, 8, 62, 8
+WIDTH, LABEL, VALUE, BAR, GAP, TOP, BOTTOM = 880, 230, 210, 18, 8, 62, 8
 LOGARITHMIC_FROM = 20
 OTHER, OWN = "#8d99a8", ("#d9622b", "#2a9187", "#a05fb4", "#5b7fd1")
 STYLE = (
@@ -121,7 +121,7 @@ def bar(result, y, axis, per_byte, names_case, colours):
     base = y + BAR - 5
     parts = [f'<text x="{LABEL - 8}" y="{base}" text-anchor="end">{escape(name)}</text>']
     if result["failure"]:
-        why = result["failure"] if result["failure"].startswith("not ") else f"failed with {mebibytes(result)} MiB"
+        why = f"failed with {mebibytes(result)} MiB" if was_tried(result) else result["failure"]
         return [*parts, f'<text class="small" x="{LABEL + 4}" y="{base}">{escape(why)}</text>']
     end, least = axis.x(time(result, per_byte)), limit(result, per_byte)
     colour = colours[result["label"]] if result["contender"] == "xsort" else OTHER

@@ -121,11 +121,16 @@ def mebibytes(result):
     return ", ".join(f"{bytes / 2**20:,.0f}" for bytes in result["memory_bytes"])
 
 
+def was_tried(result):
+    """Whether a failure is one, or only says why nothing was run."""
+    return not result["failure"].startswith("not ")
+
+
 def line(result):
     name = f"**{result['label']}**" if result["is_baseline"] else result["label"]
     cells = [result["case"], name, mebibytes(result)]
     if result["failure"]:
-        cells.append(f"failed: {result['failure'].replace('|', '/')}")
+        cells.append(("failed: " if was_tried(result) else "") + result["failure"].replace("|", "/"))
     else:
         cells += figures(result)
     return f"| {' | '.join(cells + [''] * (len(COLUMNS) - len(cells)))} |"

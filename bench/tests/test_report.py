@@ -82,6 +82,11 @@ class Table(unittest.TestCase):
         cells = "gensort|**xsort**|512|2.50|1.00|0.40|1.0|100|512|2.00|2.00|4.00|2.00|1.25|80%"
         self.assertEqual(line, f"| {cells.replace('|', ' | ')} |")
 
+    def test_only_what_was_tried_failed(self):
+        page = self.table([failed_row("DuckDB", "out of memory", contender="duckdb"), failed_row("Polars", "not installed", contender="polars")])
+        self.assertIn("| failed: out of memory |", page)
+        self.assertIn("| not installed |", page)
+
     def test_what_is_missing_is_said(self):
         page = self.table([sort_row("xsort", 2.0)], fio_refusal="fio is missing", caches_dropped=False, is_complete=False)
         for words in ("No floor: fio is missing", "caches not dropped", "Stopped before the end"):
