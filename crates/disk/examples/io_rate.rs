@@ -1,19 +1,24 @@
 //! How fast bytes travel here, and what that costs: sequential write, read, and both at once, by engine, block and depth.
 //!
 //! `cargo run --release -p xsort-disk --example io_rate -- DIRECTORY [gib=4] [io=uring,sync] [block=1M,64K] [depth=4,8,16]
-//! [lanes=0] [reserve=no,yes] [rounds=1]`
+//! [lanes=0] [reserve=no,yes] [rounds=1] [input=none,clean,dirty]`
 //!
+//! `input` adds a file that was made through the page cache, dropped from it, written back, or not yet: reading it alone, and while another
+//! file is written.
 //! Every block carries its number, which the reader checks; the sum of what was read is printed. GB are 10^9 bytes, CPU seconds are those of the
 //! whole process, the kernel's worker threads for its rings included. Drives vary from minute to minute: rounds interleave
 //! the combinations, so compare within one run.
 #![allow(clippy::print_stdout)]
 
 use crossbeam_channel::unbounded;
+use rustix::fs::{Advice, fadvise};
 use rustix::time::{ClockId, clock_gettime};
 use std::env;
 use std::error::Error;
+use std::io::{Seek, Write};
 use std::path::Path;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Instant;
 use xsort_disk::{Completion, Direction, Disk, DiskOptions, FileId, IoChoice, Lease, OsDisk, Request, Shelf};
 
@@ -21,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let directory = env::args().nth(1).ok_or("name a directory on the drive to be measured")?;
     let bytes = (first::<f64>("gib", 4.0)? * (1u64 << 30) as f64) as u64;
     println!(
-        "{:6} {:>8} {:>5} {:>7} {:>9} {:>6} {:>8}  sum",
+        "{:6} {:>8} {:>5} {:>7} {:>12} {:>6} {:>8}  sum",
         "io", "block", "depth", "reserve", "what", "GB/s", "CPU s/GB"
     );
     for _ in 0..first("rounds", 1)? {
@@ -30,17 +35,19 @@ fn main() -> Result<(), Box<dyn Error>> {
                 for depth in list::<usize>("depth", "4,8,16")? {
                     for reserve in list::<String>("reserve", "no")? {
                         let lanes = first("lanes", 0)?;
-                        let disk = OsDisk::new(DiskOptions { io, depth, lanes })?;
-                        let label = format!("{io:6} {:>8} {depth:>5} {reserve:>7}", block.0);
-                        measure(
-                            &disk,
-                            Path::new(&directory),
-                            bytes,
-                            block.0,
+                        let measurement = Measurement {
+                            disk: OsDisk::new(DiskOptions { io, depth, lanes })?,
+                            directory: Path::new(&directory),
+                            shelf: touched(2 * depth, block.0)?,
+                            blocks: bytes / block.0 as u64,
                             depth,
-                            reserve == "yes",
-                            &label,
-                        )?;
+                            reserves: reserve == "yes",
+                            label: format!("{io:6} {:>8} {depth:>5} {reserve:>7}", block.0),
+                        };
+                        measurement.scratch()?;
+                        for state in list::<String>("input", "")?.iter().filter(|state| !state.is_empty()) {
+                            measurement.input(state)?;
+                        }
                     }
                 }
             }
@@ -49,53 +56,94 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// One row each for writing, reading and both.
-fn measure(
-    disk: &OsDisk,
-    directory: &Path,
-    bytes: u64,
-    block_bytes: usize,
+/// Leases whose memory is there before the clock runs.
+fn touched(count: usize, bytes: usize) -> Result<Arc<Shelf>, Box<dyn Error>> {
+    let shelf = Shelf::map(count, bytes)?;
+    let mut leases: Vec<Lease> = std::iter::from_fn(|| shelf.try_take()).collect();
+    leases.iter_mut().for_each(|lease| lease.fill(1));
+    drop(leases);
+    Ok(shelf)
+}
+
+/// One combination.
+struct Measurement<'a> {
+    disk: OsDisk,
+    directory: &'a Path,
+    /// Twice as many leases as transfers in flight on one file.
+    shelf: Arc<Shelf>,
+    blocks: u64,
     depth: usize,
-    reserve: bool,
-    label: &str,
-) -> Result<(), Box<dyn Error>> {
-    let shelf = Shelf::map(2 * depth, block_bytes)?;
-    // Touch the memory before the clock runs.
-    let mut touched: Vec<Lease> = std::iter::from_fn(|| shelf.try_take()).collect();
-    touched.iter_mut().for_each(|lease| lease.fill(1));
-    drop(touched);
-    let blocks = bytes / block_bytes as u64;
-    let file = disk.create_scratch(directory)?;
-    let report = |what: &str, moved: u64, since: Instant, cpu: f64, sum: u64| {
-        let gigabytes = (moved * block_bytes as u64) as f64 / 1e9;
+    reserves: bool,
+    label: String,
+}
+
+impl Measurement<'_> {
+    /// A row each for writing, reading and both.
+    fn scratch(&self) -> Result<(), Box<dyn Error>> {
+        let file = self.disk.create_scratch(self.directory)?;
+        self.row("write", &[(Direction::Write, file)], Some(file))?;
+        self.row("read", &[(Direction::Read, file)], None)?;
+        let other = self.disk.create_scratch(self.directory)?;
+        self.row("both", &[(Direction::Read, file), (Direction::Write, other)], Some(other))?;
+        self.disk.close(file);
+        self.disk.close(other);
+        Ok(())
+    }
+
+    /// A row for reading an input in a state, and one for that and writing another file.
+    fn input(&self, state: &str) -> Result<(), Box<dyn Error>> {
+        let mut named = tempfile::NamedTempFile::new_in(self.directory)?;
+        let other = self.disk.create_scratch(self.directory)?;
+        for is_alone in [true, false] {
+            named.rewind()?;
+            for block in 0..self.blocks {
+                let mut bytes = vec![1; self.shelf.block_bytes()];
+                bytes[..8].copy_from_slice(&block.to_le_bytes());
+                named.write_all(&bytes)?;
+            }
+            if state != "dirty" {
+                named.as_file().sync_all()?;
+            }
+            if state == "none" {
+                fadvise(named.as_file(), 0, None, Advice::DontNeed)?;
+            }
+            let file = self.disk.open_input(named.path())?;
+            match is_alone {
+                true => self.row(state, &[(Direction::Read, file)], None)?,
+                false => self.row(
+                    &format!("{state}, both"),
+                    &[(Direction::Read, file), (Direction::Write, other)],
+                    Some(other),
+                )?,
+            }
+            self.disk.close(file);
+        }
+        self.disk.close(other);
+        Ok(())
+    }
+
+    fn row(
+        &self,
+        what: &str,
+        ways: &[(Direction, FileId)],
+        new: Option<FileId>,
+    ) -> Result<(), Box<dyn Error>> {
+        let (since, cpu) = (Instant::now(), cpu_seconds());
+        if let (true, Some(file)) = (self.reserves, new) {
+            self.disk.reserve(file, self.blocks * self.shelf.block_bytes() as u64)?;
+        }
+        let sum = travel(&self.disk, &self.shelf, self.blocks, ways.len() * self.depth, ways)?;
+        let gigabytes = (ways.len() as u64 * self.blocks * self.shelf.block_bytes() as u64) as f64 / 1e9;
         let (rate, cost) = (gigabytes / since.elapsed().as_secs_f64(), (cpu_seconds() - cpu) / gigabytes);
-        println!("{label} {what:>9} {rate:>6.2} {cost:>8.4}  {sum}");
-    };
-    let (since, cpu) = (Instant::now(), cpu_seconds());
-    if reserve {
-        disk.reserve(file, bytes)?;
+        println!("{} {what:>12} {rate:>6.2} {cost:>8.4}  {sum}", self.label);
+        Ok(())
     }
-    travel(disk, &shelf, blocks, depth, &[(Direction::Write, file)])?;
-    report("write", blocks, since, cpu, 0);
-    let (since, cpu) = (Instant::now(), cpu_seconds());
-    let sum = travel(disk, &shelf, blocks, depth, &[(Direction::Read, file)])?;
-    report("read", blocks, since, cpu, sum);
-    let other = disk.create_scratch(directory)?;
-    let (since, cpu) = (Instant::now(), cpu_seconds());
-    if reserve {
-        disk.reserve(other, bytes)?;
-    }
-    let sum = travel(disk, &shelf, blocks, 2 * depth, &[(Direction::Read, file), (Direction::Write, other)])?;
-    report("both", 2 * blocks, since, cpu, sum);
-    disk.close(file);
-    disk.close(other);
-    Ok(())
 }
 
 /// Moves `blocks` blocks of each file, `in_flight` at once, and returns the sum of the numbers read.
 fn travel(
     disk: &OsDisk,
-    shelf: &std::sync::Arc<Shelf>,
+    shelf: &Arc<Shelf>,
     blocks: u64,
     in_flight: usize,
     ways: &[(Direction, FileId)],

@@ -9,10 +9,12 @@
 //!
 //! Memory is `region`, `lease`, `shelf`; the face of a disk is `store` and `request`. The operating system's disk is `os`, with `file` (O_DIRECT),
 //! `output` (how a file appears), `drive` (what holds it), and two engines, `uring` (with `ring`) and `threads`, that share one
-//! idea of a transfer: `transfer` and the state machine in `progress`, which the simulated disk, `sim`, uses as well.
+//! idea of a transfer: `transfer` and the state machine in `progress`, which the simulated disk, `sim`, uses as well. What the page cache
+//! holds of an input may come from there: `cache`.
 //!
 //! Knows nothing of keys or order, and imports none of the other rooms. Measures no drive and plans nothing.
 
+mod cache;
 mod drive;
 mod error;
 mod file;

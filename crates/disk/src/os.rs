@@ -1,12 +1,13 @@
 //! The operating system's disk: direct files and the engine that moves their bytes.
 //!
 //! A thin room: which file gets which flags is `file.rs`, how an output appears is `output.rs`, how bytes move is `uring.rs`
-//! or `threads.rs`. Here these are put together behind [`Disk`].
+//! or `threads.rs`, or from memory, `cache.rs`. Here these are put together behind [`Disk`].
 
+use crate::cache::CacheReader;
 use crate::file::{FileTable, OpenFile, Snapshot};
 use crate::notice::Notices;
 use crate::options::{DiskOptions, IoChoice};
-use crate::threads::ThreadPool;
+use crate::threads::{ThreadPool, carry_out};
 use crate::transfer::Transfer;
 use crate::uring::Lanes;
 use crate::{Disk, Drive, Error, FileId, Identity, Operation, Request, drive, output};
@@ -25,6 +26,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub struct OsDisk {
     files: FileTable,
     engine: Engine,
+    cache: CacheReader,
     notices: Arc<Notices>,
     /// Files opened so far by whether they were direct, for `describe`.
     direct_files: AtomicUsize,
@@ -37,6 +39,23 @@ enum Engine {
     Threads(ThreadPool),
 }
 
+impl Engine {
+    fn start(&self, transfer: Transfer) {
+        match self {
+            Engine::Uring(lanes) => lanes.start(transfer),
+            Engine::Threads(pool) => pool.start(transfer),
+        }
+    }
+
+    /// Transfers under way.
+    fn load(&self) -> usize {
+        match self {
+            Engine::Uring(lanes) => lanes.load(),
+            Engine::Threads(pool) => pool.load(),
+        }
+    }
+}
+
 impl OsDisk {
     /// Starts the engine.
     ///
@@ -45,7 +64,7 @@ impl OsDisk {
     /// no thread could be started.
     pub fn new(options: DiskOptions) -> Result<OsDisk, Error> {
         let notices = Arc::new(Notices::default());
-        let threads = || ThreadPool::new(options.depth() * options.lanes()).map(Engine::Threads);
+        let threads = || ThreadPool::new(options.depth() * options.lanes(), carry_out).map(Engine::Threads);
         let engine = match options.io {
             IoChoice::Sync => threads()?,
             IoChoice::Uring => Lanes::new(options.lanes(), options.depth())
@@ -62,6 +81,7 @@ impl OsDisk {
         Ok(OsDisk {
             files: FileTable::default(),
             engine,
+            cache: CacheReader::new(options.lanes()),
             notices,
             direct_files: AtomicUsize::new(0),
             buffered_files: AtomicUsize::new(0),
@@ -178,9 +198,8 @@ impl Disk for OsDisk {
             return request.complete(Ok(()));
         }
         let transfer = Transfer::new(request, file);
-        match &self.engine {
-            Engine::Uring(lanes) => lanes.start(transfer),
-            Engine::Threads(pool) => pool.start(transfer),
+        if let Some(transfer) = self.cache.take_over(transfer, self.engine.load()) {
+            self.engine.start(transfer);
         }
     }
 
@@ -203,7 +222,13 @@ impl Disk for OsDisk {
             (false, true) => "buffered",
             (true, true) => "direct and buffered",
         };
-        format!("{engine}, {files}")
+        match self.cache.bytes() {
+            0 => format!("{engine}, {files}"),
+            bytes => {
+                let gibibytes = bytes as f64 / (1u64 << 30) as f64;
+                format!("{engine}, {files}, {gibibytes:.2} GiB from the page cache")
+            }
+        }
     }
 
     fn notices(&self) -> Vec<String> {

@@ -1,5 +1,5 @@
 //! The sync engine: pread and pwrite on a pool of threads. What is used where io_uring is forbidden, and the plain second
-//! implementation that the suite holds against it.
+//! implementation that the suite holds against it. A pool of its own serves the page cache.
 //!
 //! One queue for all threads; a thread has one transfer at a time, so the pool's size is the depth. No unsafe.
 
@@ -7,6 +7,7 @@ use crate::transfer::{Transfer, Verdict};
 use crate::{Direction, Error, Operation};
 use rustix::io::Errno;
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -23,6 +24,8 @@ struct Queue {
 struct Shared {
     queue: Mutex<Queue>,
     arrived: Condvar,
+    /// Transfers that were started and are not finished: a hint, hence relaxed.
+    load: AtomicUsize,
 }
 
 impl Shared {
@@ -39,14 +42,18 @@ pub(crate) struct ThreadPool {
 }
 
 impl ThreadPool {
-    pub(crate) fn new(threads: usize) -> Result<ThreadPool, Error> {
+    /// Starts `threads` threads, each of which takes one transfer after the other and does `carry_out` with it.
+    pub(crate) fn new(
+        threads: usize,
+        carry_out: impl Fn(Transfer) + Clone + Send + 'static,
+    ) -> Result<ThreadPool, Error> {
         let mut pool = ThreadPool { shared: Arc::default(), threads: Vec::new() };
         for _ in 0..threads.clamp(1, THREADS_MAX) {
-            let shared = Arc::clone(&pool.shared);
+            let (shared, carry_out) = (Arc::clone(&pool.shared), carry_out.clone());
             let thread = thread::Builder::new()
                 .name("xsort-io".to_owned())
                 .stack_size(128 << 10)
-                .spawn(move || work(&shared))
+                .spawn(move || work(&shared, carry_out))
                 .map_err(|source| Error::new(Operation::Start, "I/O threads", source))?;
             pool.threads.push(thread);
         }
@@ -57,7 +64,13 @@ impl ThreadPool {
         self.threads.len()
     }
 
+    /// How many transfers are under way or wait for a thread.
+    pub(crate) fn load(&self) -> usize {
+        self.shared.load.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn start(&self, transfer: Transfer) {
+        self.shared.load.fetch_add(1, Ordering::Relaxed);
         self.shared.lock().transfers.push_back(transfer);
         self.shared.arrived.notify_one();
     }
@@ -75,7 +88,7 @@ impl Drop for ThreadPool {
 }
 
 /// Carries out transfers until the queue is closed and empty.
-fn work(shared: &Shared) {
+fn work(shared: &Shared, carry_out: impl Fn(Transfer)) {
     loop {
         let mut queue = shared.lock();
         let transfer = loop {
@@ -87,6 +100,7 @@ fn work(shared: &Shared) {
         };
         drop(queue);
         carry_out(transfer);
+        shared.load.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -111,6 +111,11 @@ impl Lanes {
         }
     }
 
+    /// How many transfers were submitted and are not finished.
+    pub(crate) fn load(&self) -> usize {
+        self.lanes.iter().map(Lane::load).sum()
+    }
+
     pub(crate) fn start(&self, transfer: Transfer) {
         let door = &self.choose().door;
         door.load.fetch_add(1, Ordering::Relaxed);

@@ -321,6 +321,13 @@ fn check_permissions() {
         let error = disk.open_input(&secret).unwrap_err();
         assert!(error.to_string().contains("you have no permission to read it"), "{error}");
         set_mode(&secret, 0o444);
+        // Opened once, it can be read, though it can't be opened again past direct I/O.
+        let bench = real_in(place.path().to_owned(), "secret", disk);
+        let input = bench.disk.open_input(&secret).unwrap();
+        set_mode(&secret, 0o000);
+        assert!(bench.read(input, 6, 4096).unwrap() == b"secret");
+        let disk = &bench.disk;
+        set_mode(&secret, 0o444);
         let error = disk.create_output(&secret).unwrap_err();
         assert!(
             error.to_string().contains("you have no permission to write there"),

@@ -4,6 +4,7 @@
 //! second user or a kernel feature that isn't there is skipped with a line that says so.
 
 mod bench;
+mod cache;
 mod failure;
 mod memory;
 mod publish;

@@ -1,0 +1,240 @@
+//! Reading from the page cache what it already holds, where the drive is busier than that.
+//!
+//! An input that was just made, copied or read is often in the page cache, perhaps not even written back. A direct read of it would wait
+//! for the drive all the same, and for the write-back first. Copying costs a tenth of a processor for each GB/s, so the rule is
+//! that of the lanes: a read whose pages are all there goes where fewer transfers are under way, to the drive or to the threads that
+//! copy; if pages of it are not written back yet, always to these (docs/experiments/2026-11-21-page-cache.md).
+//!
+//! cachestat(2) says what is there. Reading with RWF_NOWAIT and looking at what comes back would need no question, but it starts
+//! to read ahead what is missing: half of a file that isn't cached is then read twice, and the cache is polluted.
+//!
+//! The copy needs a descriptor without O_DIRECT. It is opened for each read from the one that there is: a few microseconds, where a
+//! second one for each input would be taken from the few thousand that a process may have.
+//!
+//! Nothing depends on the answer being right. Pages that are gone by the time of the copy, a kernel before 6.5, a file that is neither
+//! ours nor writable (what is cached of it is then a secret), no /proc: each means that the read is direct. Not for scratch and outputs,
+//! which nobody reads through the cache.
+#![allow(unsafe_code)]
+
+use crate::Direction;
+use crate::threads::{ThreadPool, carry_out};
+use crate::transfer::{Transfer, Verdict};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::{Errno, ReadWriteFlags, preadv2};
+use rustix::param::page_size;
+use std::ffi::c_long;
+use std::io::IoSliceMut;
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// cachestat(2) has this number on every architecture but Alpha and MIPS, where this number is no call's.
+const CACHESTAT: c_long = 451;
+
+/// A part of a file: the kernel's `struct cachestat_range`.
+#[repr(C)]
+struct Range {
+    offset: u64,
+    bytes: u64,
+}
+
+/// How many of its pages are in which state: the kernel's `struct cachestat`.
+#[repr(C)]
+#[derive(Default)]
+struct Pages {
+    cached: u64,
+    dirty: u64,
+    in_writeback: u64,
+    evicted: u64,
+    recently_evicted: u64,
+}
+
+/// Threads that copy from the page cache.
+#[derive(Debug)]
+pub(crate) struct CacheReader {
+    threads: usize,
+    /// Started for the first read, since most disks never see one. None if that failed: then all reads are direct.
+    pool: OnceLock<Option<ThreadPool>>,
+    bytes: Arc<AtomicU64>,
+}
+
+impl CacheReader {
+    pub(crate) fn new(threads: usize) -> CacheReader {
+        CacheReader { threads, pool: OnceLock::new(), bytes: Arc::default() }
+    }
+
+    /// Bytes copied so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Takes a transfer over if it reads from an input and copying is quicker, else hands it back. `drive_load`: transfers
+    /// under way to the drive.
+    pub(crate) fn take_over(&self, transfer: Transfer, drive_load: usize) -> Option<Transfer> {
+        let is_of_input = transfer.file.snapshot.is_some() && transfer.file.is_direct();
+        if !is_of_input || transfer.request.direction == Direction::Write {
+            return Some(transfer);
+        }
+        let load = self.pool.get().and_then(Option::as_ref).map_or(0, ThreadPool::load);
+        match cached(&transfer) {
+            Some(pages) if load <= drive_load || pages.dirty + pages.in_writeback > 0 => self.start(transfer),
+            _ => Some(transfer),
+        }
+    }
+
+    fn start(&self, transfer: Transfer) -> Option<Transfer> {
+        let pool = self.pool.get_or_init(|| {
+            let bytes = Arc::clone(&self.bytes);
+            ThreadPool::new(self.threads, move |transfer| copy(transfer, &bytes)).ok()
+        });
+        match pool {
+            Some(pool) => pool.start(transfer),
+            None => return Some(transfer),
+        }
+        None
+    }
+}
+
+/// The pages of what a transfer needs, if the page cache holds them all.
+fn cached(transfer: &Transfer) -> Option<Pages> {
+    let range = Range { offset: transfer.request.offset, bytes: transfer.request.bytes_needed as u64 };
+    let needed = range.bytes.div_ceil(page_size() as u64);
+    // A range of no bytes would mean the rest of the file.
+    let pages = if needed == 0 { None } else { pages(&transfer.file, &range) };
+    pages.filter(|pages| pages.cached >= needed)
+}
+
+/// `None` where the kernel can't or won't tell.
+fn pages(file: impl AsFd, range: &Range) -> Option<Pages> {
+    let mut pages = Pages::default();
+    let (fd, range, answer) = (file.as_fd().as_raw_fd(), std::ptr::from_ref(range), &raw mut pages);
+    // SAFETY: the kernel reads `range` and writes `pages`, which are laid out as it defines them and live longer than the call.
+    // One that doesn't know the call touches neither.
+    let result = unsafe { libc::syscall(CACHESTAT, fd, range, answer, 0) };
+    (result == 0).then_some(pages)
+}
+
+/// Copies what the page cache still holds of a transfer. What is missing by now is read from the drive.
+fn copy(mut transfer: Transfer, total: &AtomicU64) {
+    if let Ok(bytes @ 1..) = read_cached(&mut transfer) {
+        total.fetch_add(bytes as u64, Ordering::Relaxed);
+        if let Verdict::Finish(result) = transfer.advance(Ok(bytes)) {
+            return transfer.finish(result);
+        }
+    }
+    carry_out(transfer);
+}
+
+fn read_cached(transfer: &mut Transfer) -> Result<usize, Errno> {
+    let path = format!("/proc/self/fd/{}", transfer.file.as_fd().as_raw_fd());
+    let buffered = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let span = transfer.span();
+    let memory = &mut transfer.request.lease[span.start..span.start + span.bytes];
+    preadv2(&buffered, &mut [IoSliceMut::new(memory)], span.offset, ReadWriteFlags::NOWAIT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::{OpenFile, Snapshot};
+    use crate::notice::Notices;
+    use crate::{Completion, FileId, Lease, Request};
+    use crossbeam_channel::{Receiver, unbounded};
+    use rustix::fs::{Advice, fadvise, fstat, fsync};
+    use std::os::fd::OwnedFd;
+    use std::path::Path;
+
+    const STRETCH: usize = 4 << 20;
+    const STRETCHES: usize = 4;
+
+    /// An input, every second stretch of which is in the page cache, not written back, so that nobody can drop it. `None` with a line if
+    /// that isn't to be had here.
+    fn half_cached() -> Option<Arc<OpenFile>> {
+        // Cargo's own directory is on a real file system, where /tmp may be in memory.
+        let file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        for stretch in (0..STRETCHES).chain((0..STRETCHES).step_by(2)) {
+            let at = (stretch * STRETCH) as u64;
+            assert_eq!(rustix::io::pwrite(&file, &vec![stretch as u8; STRETCH], at), Ok(STRETCH));
+            if stretch + 1 == STRETCHES {
+                fsync(&file).unwrap();
+                fadvise(&file, 0, None, Advice::DontNeed).unwrap();
+            }
+        }
+        let fd = OwnedFd::from(file);
+        let snapshot = Snapshot::from(&fstat(&fd).unwrap());
+        let mut file = OpenFile::new(fd, Path::new("input"), &Arc::new(Notices::default()));
+        file.snapshot = Some(snapshot);
+        let range = Range { offset: 0, bytes: (STRETCHES * STRETCH) as u64 };
+        let told = pages(&file, &range).map_or(0, |pages| pages.cached * page_size() as u64);
+        if !file.is_direct() || told != range.bytes / 2 {
+            eprintln!("SKIPPED: cachestat(2) doesn't tell here, or files are not direct");
+            return None;
+        }
+        Some(Arc::new(file))
+    }
+
+    fn read(file: &Arc<OpenFile>, stretch: usize) -> (Transfer, Receiver<Completion>) {
+        let (reply, completions) = unbounded();
+        let request = Request {
+            direction: Direction::Read,
+            file: FileId(0),
+            offset: (stretch * STRETCH) as u64,
+            bytes: STRETCH,
+            bytes_needed: STRETCH,
+            lease: Lease::map(STRETCH).unwrap(),
+            tag: 0,
+            reply,
+        };
+        (Transfer::new(request, Arc::clone(file)), completions)
+    }
+
+    fn assert_arrived(completions: &Receiver<Completion>, stretch: usize) {
+        let completion = completions.recv().unwrap();
+        completion.result.unwrap();
+        assert!(completion.lease.iter().all(|&byte| byte == stretch as u8));
+    }
+
+    #[test]
+    fn only_what_is_there_is_copied_and_nothing_is_read_in() {
+        let Some(file) = half_cached() else { return };
+        let cache = CacheReader::new(2);
+        for stretch in 0..STRETCHES {
+            let (transfer, completions) = read(&file, stretch);
+            let is_copied = cache.take_over(transfer, usize::MAX).is_none();
+            assert_eq!(is_copied, stretch % 2 == 0);
+            if is_copied {
+                assert_arrived(&completions, stretch);
+            }
+        }
+        assert_eq!(cache.bytes(), (STRETCHES * STRETCH / 2) as u64);
+        for stretch in [1, 3] {
+            let range = Range { offset: (stretch * STRETCH) as u64, bytes: STRETCH as u64 };
+            assert_eq!(pages(&file, &range).unwrap().cached, 0);
+        }
+    }
+
+    #[test]
+    fn a_part_of_what_is_needed_is_not_enough() {
+        let Some(file) = half_cached() else { return };
+        let (mut transfer, _completions) = read(&file, 0);
+        assert!(cached(&transfer).is_some());
+        transfer.request.offset += page_size() as u64;
+        assert!(cached(&transfer).is_none());
+        transfer.request.bytes_needed -= page_size();
+        assert!(cached(&transfer).is_some());
+        transfer.request.bytes_needed = 0;
+        assert!(cached(&transfer).is_none());
+    }
+
+    #[test]
+    fn what_is_gone_by_the_time_of_the_copy_is_read_all_the_same() {
+        let Some(file) = half_cached() else { return };
+        let total = AtomicU64::new(0);
+        for stretch in 0..STRETCHES {
+            let (transfer, completions) = read(&file, stretch);
+            copy(transfer, &total);
+            assert_arrived(&completions, stretch);
+        }
+        assert!(total.into_inner() >= (STRETCHES * STRETCH / 2) as u64);
+    }
+}
