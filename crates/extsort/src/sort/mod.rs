@@ -1,7 +1,7 @@
 //! An external sort of fixed-size records.
 //!
 //! The outline: check and plan, sort by the method that the plan says, compare what went in with what came out, put the output in place. The
-//! two methods, [`runs`] and [`bins`], stand on the same stages:
+//! two methods, `runs` and `bins`, stand on the same stages:
 //!
 //! | file | idea |
 //! |---|---|

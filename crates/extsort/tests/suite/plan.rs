@@ -163,3 +163,17 @@ fn more_bins_than_pieces_can_be_for_mean_another_level() {
     let (plan, shape) = scatter(1_000_000_000_000, 64 * GIB, 32);
     assert_eq!((shape.levels, plan.threads), (1, 32), "{plan}");
 }
+
+#[test]
+fn auto_merges_on_few_threads_and_scatters_where_many_would_wait_for_cuts() {
+    let is_merge = |bytes, budget_bytes, threads| {
+        let facts = Facts { method: Method::Auto, ..facts(bytes, 100, 10, budget_bytes, threads) };
+        let plan = plan(&facts).unwrap();
+        check(&plan);
+        matches!(plan.shape, Shape::Merge(_))
+    };
+    assert!(is_merge(8_000_000_000, GIB, 2) && is_merge(8_000_000_000, 64 * MIB, 2));
+    assert!(is_merge(8_000_000_000, 12 * GIB, 32), "nothing is spilled");
+    assert!(!is_merge(1_000_000_000_000, 64 * GIB, 32));
+    assert!(is_merge(1_000_000_000_000, GIB, 32), "bins would take two levels");
+}
