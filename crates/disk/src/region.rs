@@ -58,7 +58,8 @@ impl Region {
             }
         }
         // Huge pages: the first touch of 4 KiB pages costs 0.43-0.8 GB/s a thread, and each direct transfer pins 512 times
-        // as many pages. No copy in a forked child: a fork under direct I/O would else copy the whole budget.
+        // as many pages: reads were half as fast and cost six times the processor time
+        // (docs/experiments/2026-11-21-engine-knobs.md). No copy in a forked child: a fork under direct I/O would else copy the whole budget.
         // Both are preferences; a kernel without them is as correct.
         for advice in [Advice::LinuxHugepage, Advice::LinuxDontFork] {
             // SAFETY: the range is the mapping just made; neither advice changes the bytes in this process.

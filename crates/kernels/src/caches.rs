@@ -19,18 +19,15 @@ impl Default for Caches {
     }
 }
 
-/// A word and its scratch.
-const WORD_BYTES: usize = 2 * size_of::<u64>();
-
 impl Caches {
-    /// Whether `words` words fit the second level with their scratch.
-    pub(crate) fn hold(self, words: usize) -> bool {
-        words <= self.l2_bytes / WORD_BYTES
+    /// Whether `bytes` bytes of words fit the second level with their scratch.
+    pub(crate) fn hold(self, bytes: usize) -> bool {
+        bytes <= self.l2_bytes / 2
     }
 
-    /// Bits of a digit that cuts `words` words into pieces that fit the first level with their scratch.
-    pub(crate) fn digit_bits(self, words: usize) -> u32 {
-        let pieces = words.div_ceil((self.l1_bytes / WORD_BYTES).max(1));
+    /// Bits of a digit that cuts `bytes` bytes of words into pieces that fit the first level with their scratch.
+    pub(crate) fn digit_bits(self, bytes: usize) -> u32 {
+        let pieces = bytes.div_ceil((self.l1_bytes / 2).max(1));
         pieces.next_power_of_two().ilog2()
     }
 }

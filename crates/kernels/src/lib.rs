@@ -16,6 +16,7 @@
 //! | `classify` | the bins of many records at once, by one word of their keys, down a tree without branches |
 //! | `trie` | the bin of one record by its whole key |
 //! | `gather` | payloads moved once, in final order |
+//! | `lines` | the same for lines of text |
 //! | `loser_tree`, `merge` | the k-way merge and its cursors |
 //! | `search` | bounds in one sorted piece, for cutting a merge |
 //! | `prefetch` | the one machine-dependent primitive |
@@ -26,6 +27,7 @@ mod caches;
 mod classify;
 mod extract;
 mod gather;
+pub mod lines;
 mod loser_tree;
 mod merge;
 mod partition;
@@ -41,7 +43,7 @@ pub use caches::Caches;
 pub use extract::common_prefix;
 pub use gather::gather;
 pub use loser_tree::Node;
-pub use merge::{Merge, Run};
+pub use merge::{Cursor, Merge, Run};
 pub use search::{bound_in_block, bound_in_order, shared_prefix};
 pub use sort::sort;
 pub use splitters::Splitters;

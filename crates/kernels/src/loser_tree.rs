@@ -55,6 +55,12 @@ impl Entrant {
         Entrant { high: u64::MAX, low: u64::MAX << RUN_BITS | DRY | run as u64 }
     }
 
+    /// The first eight bytes of its key.
+    #[inline(always)]
+    pub(crate) fn first(self) -> u64 {
+        self.high
+    }
+
     #[inline(always)]
     pub(crate) fn run(self) -> usize {
         (self.low & (DRY - 1)) as usize
@@ -74,28 +80,33 @@ impl Entrant {
     }
 }
 
-/// The memory of one run's place in a merge; lent to [`Merge::new`](crate::Merge::new).
+/// The memory of one run's place in a merge, with the run's cursor.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Node {
+pub struct Node<C = Cursor> {
     pub(crate) loser: Entrant,
-    pub(crate) cursor: Cursor,
+    pub(crate) cursor: C,
 }
 
 /// Decides between two live runs whose heads tie: whether the first goes before the second.
-pub(crate) trait FirstWins: Fn(&[Node], usize, usize) -> bool {}
-impl<F: Fn(&[Node], usize, usize) -> bool> FirstWins for F {}
+pub(crate) trait FirstWins<C>: Fn(&[Node<C>], usize, usize) -> bool {}
+impl<C, F: Fn(&[Node<C>], usize, usize) -> bool> FirstWins<C> for F {}
 
 /// Whether `a` goes before `b`; `TIES` says that twelve bytes may not be whole keys.
 #[inline(always)]
-fn beats<const TIES: bool>(nodes: &[Node], a: Entrant, b: Entrant, first_wins: &impl FirstWins) -> bool {
+fn beats<C, const TIES: bool>(
+    nodes: &[Node<C>],
+    a: Entrant,
+    b: Entrant,
+    first_wins: &impl FirstWins<C>,
+) -> bool {
     if TIES && a.ties(b) { first_wins(nodes, a.run(), b.run()) } else { a.is_before(b) }
 }
 
 /// Plays all matches. `nodes.len()` is a power of two, and `entrant` gives the head of each run below it. Returns the winner.
-pub(crate) fn play_all<const TIES: bool>(
-    nodes: &mut [Node],
-    entrant: impl Fn(&[Node], usize) -> Entrant,
-    first_wins: impl FirstWins,
+pub(crate) fn play_all<C, const TIES: bool>(
+    nodes: &mut [Node<C>],
+    entrant: impl Fn(&[Node<C>], usize) -> Entrant,
+    first_wins: impl FirstWins<C>,
 ) -> Entrant {
     let leaves = nodes.len();
     assert!(leaves.is_power_of_two() && leaves <= RUNS_MAX, "a tree of leaves");
@@ -107,7 +118,7 @@ pub(crate) fn play_all<const TIES: bool>(
         while child % 2 == 1 && child > 1 {
             child /= 2;
             let waiting = nodes[child].loser;
-            if !beats::<TIES>(nodes, winner, waiting, &first_wins) {
+            if !beats::<C, TIES>(nodes, winner, waiting, &first_wins) {
                 nodes[child].loser = winner;
                 winner = waiting;
             }
@@ -122,7 +133,7 @@ pub(crate) fn play_all<const TIES: bool>(
 /// The head of the last winner's run has become `entrant`: replays the matches on its path, as if ties were decided by the run.
 /// Returns the new winner, and whether a match was a tie, in which case `replay_ties` has to follow.
 #[inline(always)]
-pub(crate) fn replay<const TIES: bool>(nodes: &mut [Node], entrant: Entrant) -> (Entrant, Replayed) {
+pub(crate) fn replay<C, const TIES: bool>(nodes: &mut [Node<C>], entrant: Entrant) -> (Entrant, Replayed) {
     let mut winner = entrant;
     let mut replayed = Replayed { tied: false, swaps: 0 };
     let mut place = (nodes.len() + entrant.run()) / 2;
@@ -157,7 +168,7 @@ pub(crate) struct Replayed {
 
 /// Takes a replay back: the path is as before it.
 #[cold]
-pub(crate) fn take_back(nodes: &mut [Node], run: usize, mut winner: Entrant, mut replayed: Replayed) {
+pub(crate) fn take_back<C>(nodes: &mut [Node<C>], run: usize, mut winner: Entrant, mut replayed: Replayed) {
     let leaf = nodes.len() + run;
     for height in (1..=leaf.ilog2()).rev() {
         if replayed.swaps & 1 != 0 {
@@ -168,17 +179,17 @@ pub(crate) fn take_back(nodes: &mut [Node], run: usize, mut winner: Entrant, mut
 }
 
 /// The same replay with ties decided by whole keys. Returns the new winner, and whether there was a tie.
-pub(crate) fn replay_ties(
-    nodes: &mut [Node],
+pub(crate) fn replay_ties<C>(
+    nodes: &mut [Node<C>],
     entrant: Entrant,
-    first_wins: impl FirstWins,
+    first_wins: impl FirstWins<C>,
 ) -> (Entrant, bool) {
     let (mut winner, mut tied) = (entrant, false);
     let mut place = (nodes.len() + entrant.run()) / 2;
     while place > 0 {
         let waiting = nodes[place].loser;
         tied |= winner.ties(waiting);
-        if !beats::<true>(nodes, winner, waiting, &first_wins) {
+        if !beats::<C, true>(nodes, winner, waiting, &first_wins) {
             nodes[place].loser = winner;
             winner = waiting;
         }

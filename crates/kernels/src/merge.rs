@@ -30,9 +30,9 @@ const AHEAD: usize = 4;
 /// Output bytes asked for ahead, as in `gather`.
 const AHEAD_OUT_BYTES: usize = 512;
 
-/// Where a merge stands in one run.
+/// Where a merge stands in one run: what a [`Node`] holds of it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Cursor {
+pub struct Cursor {
     /// The head: while `left > 0`, the first of `record_bytes` readable bytes inside the run.
     head: *const u8,
     /// Records left in the current piece (block or order), the head included. 0: the run is dry.
@@ -172,7 +172,7 @@ impl<'a, K: Key> Merge<'a, K> {
             if TIES && self.tied {
                 (self.winner, self.tied) = loser_tree::replay_ties(self.nodes, entrant, first_wins);
             } else {
-                let (winner, replayed) = loser_tree::replay::<TIES>(self.nodes, entrant);
+                let (winner, replayed) = loser_tree::replay::<_, TIES>(self.nodes, entrant);
                 self.winner = winner;
                 if TIES && replayed.tied {
                     loser_tree::take_back(self.nodes, run, winner, replayed);
@@ -185,7 +185,7 @@ impl<'a, K: Key> Merge<'a, K> {
 
     fn play_all<const WORDS: usize, const TIES: bool>(&mut self) -> Entrant {
         let (key, record_bytes, at) = (self.key, self.record_bytes, self.at);
-        loser_tree::play_all::<TIES>(
+        loser_tree::play_all::<_, TIES>(
             self.nodes,
             |nodes, run| nodes[run].cursor.entrant::<K, WORDS>(key, record_bytes, at, run),
             |nodes: &[Node], a, b| first_wins(key, record_bytes, nodes, a, b),

@@ -21,7 +21,7 @@ const LINE_PAIRS: usize = 8;
 
 /// Bits of the digit for a partition of `words` words.
 pub(crate) fn digit_bits(words: usize, caches: Caches) -> u32 {
-    caches.digit_bits(words).clamp(BITS_MIN, BITS_MAX)
+    caches.digit_bits(words * size_of::<u64>()).clamp(BITS_MIN, BITS_MAX)
 }
 
 /// Distributes `words`, fewer than 2^32, by the top `digit_bits` bits after the first `skip` bits (which all share) into `pairs`, as many. A pair

@@ -53,7 +53,7 @@ pub fn sort<K: Key>(
     let index_bits = (count as u64 - 1).ilog2() + 1;
     let table = ties::Table { key, records, record_bytes, index_bits, caches };
     let skip = seen.differ.leading_zeros();
-    if seen.rising || caches.hold(count) {
+    if seen.rising || caches.hold(size_of_val(order)) {
         let low = (1_u64 << index_bits) - 1;
         for (index, (element, &word)) in order.iter_mut().zip(&*spare).enumerate() {
             *element = (word << skip) & !low | index as u64;

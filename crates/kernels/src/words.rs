@@ -1,4 +1,4 @@
-//! Sorting u64s, no two of them equal, in pieces that fit the cache.
+//! Sorting words, no two of them equal, in pieces that fit the cache. A word may carry more than the bits that it is sorted by.
 //!
 //! Radix plus sifting (MacLaren, JACM 13, 1966; Knuth, vol. 3, 5.2.5): two counting passes, least significant digit first, over the top 16 to 22
 //! bits in which the words differ put nearly all of them in order, for few would be told apart by further digits: of 640 random words three pairs
@@ -20,6 +20,19 @@
 use crate::caches::Caches;
 use crate::prefetch;
 
+/// What is sorted: it has bits, and an order that never contradicts them.
+pub(crate) trait Word: Copy + Ord {
+    /// Where these differ, they are the order.
+    fn bits(self) -> u64;
+}
+
+impl Word for u64 {
+    #[inline(always)]
+    fn bits(self) -> u64 {
+        self
+    }
+}
+
 /// Fewer words than this the standard library sorts as fast.
 const COUNTING_MIN: usize = 64;
 /// Bits that two digits have beside those that it takes to number all words.
@@ -30,11 +43,8 @@ const CUT_BITS_MAX: u32 = 11;
 const CUTS_MAX: usize = 1 << CUT_BITS_MAX;
 /// More words with equal digits are sorted as a piece of their own, up to this many by insertion.
 const INSERTION_MAX: usize = 16;
-/// Words in a cache line.
-const LINE_WORDS: usize = 8;
-
 /// Sorts `words`, fewer than 2^32 of them. `scratch` is as long; what it holds before and after means nothing.
-pub(crate) fn sort(words: &mut [u64], scratch: &mut [u64], caches: Caches) {
+pub(crate) fn sort<W: Word>(words: &mut [W], scratch: &mut [W], caches: Caches) {
     if words.len() < COUNTING_MIN {
         words.sort_unstable();
         return;
@@ -43,17 +53,20 @@ pub(crate) fn sort(words: &mut [u64], scratch: &mut [u64], caches: Caches) {
     if words.is_sorted() {
         return;
     }
-    let first = words[0];
-    let differ = words.iter().fold(0, |differ, &word| differ | word ^ first);
+    let first = words[0].bits();
+    let differ = words.iter().fold(0, |differ, word| differ | word.bits() ^ first);
+    if differ == 0 {
+        return words.sort_unstable();
+    }
     let width = 64 - differ.leading_zeros();
-    if !caches.hold(words.len()) {
+    if !caches.hold(size_of_val(words)) {
         return cut(words, scratch, width, caches);
     }
     match digit_bits(words.len(), differ) {
-        ..=8 => radix_and_sift::<{ 1 << 8 }>(words, scratch, width, caches),
-        9 => radix_and_sift::<{ 1 << 9 }>(words, scratch, width, caches),
-        10 => radix_and_sift::<{ 1 << 10 }>(words, scratch, width, caches),
-        11.. => radix_and_sift::<{ 1 << 11 }>(words, scratch, width, caches),
+        ..=8 => radix_and_sift::<W, { 1 << 8 }>(words, scratch, width, caches),
+        9 => radix_and_sift::<W, { 1 << 9 }>(words, scratch, width, caches),
+        10 => radix_and_sift::<W, { 1 << 10 }>(words, scratch, width, caches),
+        11.. => radix_and_sift::<W, { 1 << 11 }>(words, scratch, width, caches),
     }
 }
 
@@ -69,12 +82,17 @@ fn digit_bits(count: usize, differ: u64) -> u32 {
 
 /// Sorts words that differ in the lowest `width` bits only by the top two digits of these, and then what the digits don't tell apart.
 #[inline(never)]
-fn radix_and_sift<const DIGITS: usize>(words: &mut [u64], scratch: &mut [u64], width: u32, caches: Caches) {
+fn radix_and_sift<W: Word, const DIGITS: usize>(
+    words: &mut [W],
+    scratch: &mut [W],
+    width: u32,
+    caches: Caches,
+) {
     let scratch = &mut scratch[..words.len()];
     let digit_bits = DIGITS.ilog2();
     let shift = width.saturating_sub(2 * digit_bits);
-    let low = |word: u64| (word >> shift) as usize & (DIGITS - 1);
-    let high = |word: u64| (word >> shift >> digit_bits) as usize & (DIGITS - 1);
+    let low = |word: W| (word.bits() >> shift) as usize & (DIGITS - 1);
+    let high = |word: W| (word.bits() >> shift >> digit_bits) as usize & (DIGITS - 1);
     let (mut lows, mut highs) = ([0; DIGITS], [0; DIGITS]);
     for &word in &*words {
         lows[low(word)] += 1;
@@ -99,11 +117,11 @@ fn counts_to_starts(counts: &mut [u32]) {
 
 /// Distributes `from` to `to` by a digit. `places` holds where the words of each digit go, and in the end where they end.
 #[inline(always)]
-fn scatter<const DIGITS: usize>(
-    from: &[u64],
-    to: &mut [u64],
+fn scatter<W: Word, const DIGITS: usize>(
+    from: &[W],
+    to: &mut [W],
     places: &mut [u32; DIGITS],
-    digit: impl Fn(u64) -> usize,
+    digit: impl Fn(W) -> usize,
 ) {
     for &word in from {
         let place = &mut places[digit(word)];
@@ -114,7 +132,7 @@ fn scatter<const DIGITS: usize>(
 
 /// Sorts words that are in order but for their lowest `shift` bits.
 #[inline(always)]
-fn sift(words: &mut [u64], scratch: &mut [u64], shift: u32, caches: Caches) {
+fn sift<W: Word>(words: &mut [W], scratch: &mut [W], shift: u32, caches: Caches) {
     let mut place = 1;
     while place < words.len() {
         let word = words[place];
@@ -122,7 +140,7 @@ fn sift(words: &mut [u64], scratch: &mut [u64], shift: u32, caches: Caches) {
             place += 1;
             continue;
         }
-        let is_equal = |other: &&u64| (**other ^ word) >> shift == 0;
+        let is_equal = |other: &&W| (other.bits() ^ word.bits()) >> shift == 0;
         let start = place - words[..place].iter().rev().take_while(is_equal).count();
         let end = place + words[place..].iter().take_while(is_equal).count();
         sort_equals(&mut words[start..end], scratch, caches);
@@ -132,7 +150,7 @@ fn sift(words: &mut [u64], scratch: &mut [u64], shift: u32, caches: Caches) {
 
 /// Sorts words whose digits are equal. Each level of recursion uses up two digits, and a word has four such pairs.
 #[inline(never)]
-fn sort_equals(words: &mut [u64], scratch: &mut [u64], caches: Caches) {
+fn sort_equals<W: Word>(words: &mut [W], scratch: &mut [W], caches: Caches) {
     if words.len() > INSERTION_MAX {
         return sort(words, &mut scratch[..words.len()], caches);
     }
@@ -150,12 +168,13 @@ fn sort_equals(words: &mut [u64], scratch: &mut [u64], caches: Caches) {
 /// Cuts words that differ in the lowest `width` bits only into pieces by the top digit of these, and sorts each of them. A frame of 8 KiB, and
 /// at most sixteen of them: each level uses up four bits or more.
 #[inline(never)]
-fn cut(words: &mut [u64], scratch: &mut [u64], width: u32, caches: Caches) {
-    let digit_bits = caches.digit_bits(words.len()).clamp(CUT_BITS_MIN, CUT_BITS_MAX);
+fn cut<W: Word>(words: &mut [W], scratch: &mut [W], width: u32, caches: Caches) {
+    let line_words = prefetch::LINE_BYTES / size_of::<W>();
+    let digit_bits = caches.digit_bits(size_of_val(words)).clamp(CUT_BITS_MIN, CUT_BITS_MAX);
     let shift = width.saturating_sub(digit_bits);
     let mut ends = [0; CUTS_MAX];
     // The last mask tells the compiler what the one before it means.
-    let digit = |word: u64| (word >> shift) as usize & ((1 << digit_bits) - 1) & (CUTS_MAX - 1);
+    let digit = |word: W| (word.bits() >> shift) as usize & ((1 << digit_bits) - 1) & (CUTS_MAX - 1);
     for &word in &*words {
         ends[digit(word)] += 1;
     }
@@ -166,8 +185,8 @@ fn cut(words: &mut [u64], scratch: &mut [u64], width: u32, caches: Caches) {
         *end += 1;
         scratch[place] = word;
         // As in the partition: a digit asks for its next line when it starts one.
-        if place.is_multiple_of(LINE_WORDS) {
-            prefetch::line_to_write(scratch.as_ptr().wrapping_add(place + LINE_WORDS));
+        if place.is_multiple_of(line_words) {
+            prefetch::line_to_write(scratch.as_ptr().wrapping_add(place + line_words));
         }
     }
     let mut start = 0;

@@ -5,6 +5,7 @@
 mod data;
 mod gather;
 mod keys;
+mod lines;
 mod merge;
 mod properties;
 mod search;

@@ -1,0 +1,103 @@
+//! A disk that starts with its first file: what never leaves memory pays for no rings and no threads.
+//!
+//! Starting takes longer than sorting a thousand lines.
+
+use crate::{Disk, DiskOptions, Drive, Error, FileId, Identity, OsDisk, Request, drive};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// An [`OsDisk`] whose engine starts when the first file is opened.
+#[derive(Debug)]
+pub struct LazyDisk {
+    options: DiskOptions,
+    disk: OnceLock<OsDisk>,
+    starting: Mutex<()>,
+}
+
+impl LazyDisk {
+    /// Starts nothing yet.
+    pub fn new(options: DiskOptions) -> LazyDisk {
+        LazyDisk { options, disk: OnceLock::new(), starting: Mutex::new(()) }
+    }
+
+    /// Whether a file has been opened.
+    pub fn is_started(&self) -> bool {
+        self.disk.get().is_some()
+    }
+
+    fn start(&self) -> Result<&OsDisk, Error> {
+        let _one = self.starting.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(disk) = self.disk.get() {
+            return Ok(disk);
+        }
+        let disk = OsDisk::new(self.options.clone())?;
+        Ok(self.disk.get_or_init(|| disk))
+    }
+
+    /// The disk of a file that is open.
+    fn started(&self) -> &OsDisk {
+        self.disk.get().expect("opening the file has started the disk")
+    }
+}
+
+impl Disk for LazyDisk {
+    fn open_input(&self, path: &Path) -> Result<FileId, Error> {
+        self.start()?.open_input(path)
+    }
+
+    fn file_bytes(&self, file: FileId) -> Result<u64, Error> {
+        self.started().file_bytes(file)
+    }
+
+    fn create_output(&self, path: &Path) -> Result<FileId, Error> {
+        self.start()?.create_output(path)
+    }
+
+    fn publish(&self, output: FileId, bytes: u64, sync: bool) -> Result<(), Error> {
+        self.started().publish(output, bytes, sync)
+    }
+
+    fn create_scratch(&self, directory: &Path) -> Result<FileId, Error> {
+        self.start()?.create_scratch(directory)
+    }
+
+    fn reserve(&self, file: FileId, bytes: u64) -> Result<(), Error> {
+        self.started().reserve(file, bytes)
+    }
+
+    fn discard(&self, file: FileId, offset: u64, bytes: u64) -> Result<(), Error> {
+        self.started().discard(file, offset, bytes)
+    }
+
+    fn close(&self, file: FileId) {
+        self.started().close(file);
+    }
+
+    fn identity(&self, file: FileId) -> Result<Identity, Error> {
+        self.started().identity(file)
+    }
+
+    fn remove_input(&self, input: FileId) -> Result<(), Error> {
+        self.started().remove_input(input)
+    }
+
+    fn submit(&self, request: Request) {
+        self.started().submit(request);
+    }
+
+    fn drive(&self, path: &Path) -> Result<Drive, Error> {
+        drive::of_path(path)
+    }
+
+    fn path(&self, file: FileId) -> PathBuf {
+        self.started().path(file)
+    }
+
+    fn describe(&self) -> String {
+        self.disk.get().map_or_else(|| "not used".into(), OsDisk::describe)
+    }
+
+    fn notices(&self) -> Vec<String> {
+        self.disk.get().map_or_else(Vec::new, OsDisk::notices)
+    }
+}

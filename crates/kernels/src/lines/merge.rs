@@ -1,0 +1,380 @@
+//! The k-way merge of sorted runs of lines.
+//!
+//! The same tree of losers as for records. A head is the first word of its key; lines with equal words are compared.
+
+use super::{Entry, LineOrder, line_end};
+use crate::loser_tree::{self, Entrant, Node};
+use crate::prefetch;
+
+/// Lines ahead that the cursor of a run in memory asks for.
+const AHEAD: usize = 16;
+/// Lines up to this length are copied as a whole block of so many bytes, where there is room.
+const SHORT: usize = 32;
+
+/// Bytes of a word.
+const WORD: usize = size_of::<u64>();
+
+/// Runs, and lines of each, that tell whether words tie; and the share of ties, one in so many, from which on heads take more of their keys.
+const SAMPLED_RUNS: usize = 8;
+const SAMPLED_LINES: usize = 16;
+const TIES_SHARE: usize = 8;
+/// Words of keys that have to be made are looked for in common no further than this.
+const SHARED_MAX: usize = 256;
+
+/// One sorted run of lines, or the part of it that takes part in a merge.
+#[derive(Clone, Copy, Debug)]
+pub enum Lines<'a> {
+    /// Lines in order, each with its delimiter, in consecutive slices (some may be empty).
+    Blocks(&'a [&'a [u8]]),
+    /// Lines in any order in memory, and the order in which to take them.
+    Ordered {
+        /// The lines.
+        text: &'a [u8],
+        /// In order.
+        entries: &'a [Entry],
+    },
+}
+
+/// Where a merge stands in one run.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cursor<'a> {
+    /// From the beginning of the head on: the rest of its block, or of the text.
+    tail: &'a [u8],
+    /// Length of the head.
+    bytes: usize,
+    is_live: bool,
+    /// Those behind the head's.
+    entries: &'a [Entry],
+    /// The number of the next block.
+    next: usize,
+}
+
+impl<'a> Cursor<'a> {
+    #[inline(always)]
+    fn line(&self) -> &'a [u8] {
+        &self.tail[..self.bytes]
+    }
+}
+
+/// A merge in progress, resumable at any byte.
+pub struct Merge<'a, O: LineOrder> {
+    order: &'a O,
+    delimiter: u8,
+    is_unique: bool,
+    /// Where in normalised keys the words of heads begin.
+    skip: usize,
+    /// Whether heads have more than a word of their keys, for words alone would tie too often.
+    is_deep: bool,
+    runs: &'a [Lines<'a>],
+    nodes: Vec<Node<Cursor<'a>>>,
+    winner: Entrant,
+    live: usize,
+    taken: u64,
+    /// What is left of a line that didn't fit, its delimiter included.
+    pending: Pending<'a>,
+    last: Option<(&'a [u8], u64)>,
+    scratch: O::Scratch,
+    tie_scratch: O::Scratch,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Pending<'a> {
+    rest: &'a [u8],
+    has_delimiter: bool,
+}
+
+impl<'a, O: LineOrder> Merge<'a, O> {
+    /// Prepares to merge `runs`; lines that compare equal come in the order of the runs. With `is_unique` only the first of lines with the same
+    /// key is written. All lines lie between `ends`, if these are known: what keys these have in common, all have; and the first of them was written
+    /// before.
+    pub fn new(
+        order: &'a O,
+        delimiter: u8,
+        is_unique: bool,
+        runs: &'a [Lines<'a>],
+        ends: Option<(&'a [u8], &'a [u8])>,
+    ) -> Self {
+        let mut scratch = O::Scratch::default();
+        let last = ends.map(|(low, _)| (low, order.word(low, 0, &mut scratch)));
+        let skip = ends.map_or(0, |(low, high)| shared_words(order, low, high, &mut scratch));
+        let nodes = vec![Node::default(); runs.len().next_power_of_two()];
+        let mut merge = Merge {
+            order,
+            delimiter,
+            is_unique,
+            skip,
+            is_deep: O::WORD_IS_LINE
+                || order.is_exact() && words_tie(order, delimiter, skip, runs, &mut scratch),
+            runs,
+            nodes,
+            winner: Entrant::dry(0),
+            live: 0,
+            taken: 0,
+            pending: Pending::default(),
+            last,
+            scratch,
+            tie_scratch: O::Scratch::default(),
+        };
+        let mut heads = Vec::with_capacity(merge.nodes.len());
+        for run in 0..merge.nodes.len() {
+            heads.push(if run < runs.len() { merge.next(run) } else { Entrant::dry(run) });
+        }
+        merge.live = merge.nodes.iter().filter(|node| node.cursor.is_live).count();
+        let scratch = std::cell::RefCell::new(&mut merge.tie_scratch);
+        merge.winner = loser_tree::play_all::<_, true>(
+            &mut merge.nodes,
+            |_, run| heads[run],
+            |nodes: &[Node<Cursor<'_>>], a, b| {
+                first_wins(order, skip, nodes, a, b, &mut scratch.borrow_mut())
+            },
+        );
+        merge
+    }
+
+    /// Writes the next bytes of the merged lines to `out`; returns how many, fewer than fit only at the end.
+    pub fn fill(&mut self, out: &mut [u8]) -> usize {
+        let mut at = self.put_pending(out);
+        while self.live > 0 && at < out.len() {
+            let run = self.winner.run();
+            let bytes = self.nodes[run].cursor.bytes;
+            if self.is_wanted(run) {
+                at = self.put(out, at, run);
+            }
+            self.taken += 1;
+            let entrant = self.next(run);
+            // The same short line again wins again.
+            let is_same = O::WORD_IS_LINE && entrant == self.winner && {
+                let cursor = &self.nodes[run].cursor;
+                cursor.is_live && cursor.bytes == bytes && bytes <= self.skip + WORD
+            };
+            if !is_same {
+                self.replay(run, entrant);
+            }
+        }
+        at
+    }
+
+    /// Lines taken from the runs so far, also those that were not wanted.
+    pub fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// Whether everything was written.
+    pub fn is_done(&self) -> bool {
+        self.live == 0 && self.pending.rest.is_empty() && !self.pending.has_delimiter
+    }
+
+    #[inline(always)]
+    fn replay(&mut self, run: usize, entrant: Entrant) {
+        let (winner, replayed) = loser_tree::replay::<_, true>(&mut self.nodes, entrant);
+        self.winner = winner;
+        if replayed.tied {
+            loser_tree::take_back(&mut self.nodes, run, winner, replayed);
+            let (order, skip) = (self.order, self.skip);
+            let scratch = std::cell::RefCell::new(&mut self.tie_scratch);
+            let first_wins = |nodes: &[Node<Cursor<'_>>], a, b| {
+                first_wins(order, skip, nodes, a, b, &mut scratch.borrow_mut())
+            };
+            (self.winner, _) = loser_tree::replay_ties(&mut self.nodes, entrant, first_wins);
+        }
+    }
+
+    /// Whether the head of `run`, which comes next, is to be written.
+    #[inline(always)]
+    fn is_wanted(&mut self, run: usize) -> bool {
+        if !self.is_unique {
+            return true;
+        }
+        let line = self.nodes[run].cursor.line();
+        let word = match self.skip {
+            0 => self.winner.first(),
+            _ => self.order.word(line, 0, &mut self.scratch),
+        };
+        let is_wanted =
+            self.last.is_none_or(|(last, of)| of != word || !self.order.same(last, line, &mut self.scratch));
+        if is_wanted {
+            self.last = Some((line, word));
+        }
+        is_wanted
+    }
+
+    /// Writes a line and its delimiter, or as much as there is room for.
+    #[inline(always)]
+    fn put(&mut self, out: &mut [u8], at: usize, run: usize) -> usize {
+        let Cursor { tail, bytes, .. } = self.nodes[run].cursor;
+        if O::WORD_IS_LINE
+            && bytes <= WORD
+            && self.skip == 0
+            && let Some(to) = out.get_mut(at..at + WORD + 1)
+        {
+            to[..WORD].copy_from_slice(&self.winner.first().to_be_bytes());
+            to[bytes] = self.delimiter;
+            return at + bytes + 1;
+        }
+        if bytes <= SHORT
+            && let (Some(from), Some(to)) = (tail.first_chunk::<SHORT>(), out.get_mut(at..at + SHORT + 1))
+        {
+            to[..SHORT].copy_from_slice(from);
+            to[bytes] = self.delimiter;
+            return at + bytes + 1;
+        }
+        self.pending = Pending { rest: &tail[..bytes], has_delimiter: true };
+        at + self.put_pending(&mut out[at..])
+    }
+
+    fn put_pending(&mut self, out: &mut [u8]) -> usize {
+        let Pending { rest, has_delimiter } = self.pending;
+        let bytes = rest.len().min(out.len());
+        out[..bytes].copy_from_slice(&rest[..bytes]);
+        self.pending.rest = &rest[bytes..];
+        if has_delimiter && bytes < out.len() {
+            out[bytes] = self.delimiter;
+            self.pending.has_delimiter = false;
+            return bytes + 1;
+        }
+        bytes
+    }
+
+    /// Moves the cursor of `run` to its next line and returns how matches see it.
+    #[inline(always)]
+    fn next(&mut self, run: usize) -> Entrant {
+        let cursor = &mut self.nodes[run].cursor;
+        match self.runs[run] {
+            Lines::Ordered { text, entries } => {
+                let entries = if cursor.is_live { cursor.entries } else { entries };
+                let Some((&head, behind)) = entries.split_first() else { return self.run_dry(run) };
+                if let Some(later) = behind.get(AHEAD)
+                    && !(O::WORD_IS_LINE && self.skip == 0 && later.bytes(text, self.delimiter) <= WORD)
+                {
+                    prefetch::line(text.as_ptr().wrapping_add(later.offset()));
+                }
+                *cursor = Cursor {
+                    tail: &text[head.offset()..],
+                    bytes: head.bytes(text, self.delimiter),
+                    is_live: true,
+                    entries: behind,
+                    next: 0,
+                };
+                let (tail, bytes) = (cursor.tail, cursor.bytes);
+                // A short line has its bytes in the word, and nothing behind.
+                if self.skip == 0 && (!self.is_deep || O::WORD_IS_LINE && bytes <= WORD) {
+                    return Entrant::new(head.word(), 0, run);
+                }
+                if self.skip == 0 {
+                    return Entrant::new(head.word(), self.second_word(tail, bytes), run);
+                }
+                self.entrant(tail, bytes, run)
+            }
+            Lines::Blocks(blocks) => {
+                let mut tail = if cursor.is_live {
+                    cursor.tail.get(cursor.bytes + 1..).unwrap_or_default()
+                } else {
+                    &[]
+                };
+                while tail.is_empty() {
+                    let Some(block) = blocks.get(cursor.next) else { return self.run_dry(run) };
+                    tail = block;
+                    cursor.next += 1;
+                }
+                prefetch::line(tail.as_ptr().wrapping_add(4 * prefetch::LINE_BYTES));
+                let bytes = line_end(tail, self.delimiter);
+                *cursor = Cursor { tail, bytes, is_live: true, ..*cursor };
+                self.entrant(tail, bytes, run)
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn entrant(&mut self, tail: &[u8], bytes: usize, run: usize) -> Entrant {
+        let first = self.order.word_of(tail, bytes, self.skip, &mut self.scratch);
+        Entrant::new(first, self.second_word(tail, bytes), run)
+    }
+
+    #[inline(always)]
+    fn second_word(&mut self, tail: &[u8], bytes: usize) -> u64 {
+        if self.is_deep { self.order.word_of(tail, bytes, self.skip + WORD, &mut self.scratch) } else { 0 }
+    }
+
+    #[cold]
+    fn run_dry(&mut self, run: usize) -> Entrant {
+        let was_live = std::mem::take(&mut self.nodes[run].cursor).is_live;
+        self.live -= usize::from(was_live);
+        Entrant::dry(run)
+    }
+}
+
+/// Whether the head of run `a` goes before the head of run `b`, whose words at byte `skip` are equal, by whole lines, then by run.
+fn first_wins<O: LineOrder>(
+    order: &O,
+    skip: usize,
+    nodes: &[Node<Cursor<'_>>],
+    a: usize,
+    b: usize,
+    scratch: &mut O::Scratch,
+) -> bool {
+    let (first, second) = (&nodes[a].cursor, &nodes[b].cursor);
+    let by_line = if O::WORD_IS_LINE && first.bytes.max(second.bytes) <= skip + WORD {
+        first.bytes.cmp(&second.bytes)
+    } else {
+        order.compare(first.line(), second.line(), scratch)
+    };
+    by_line.then(a.cmp(&b)).is_lt()
+}
+
+/// Whether neighbours in the runs often have equal words, by a sample.
+fn words_tie<O: LineOrder>(
+    order: &O,
+    delimiter: u8,
+    skip: usize,
+    runs: &[Lines<'_>],
+    scratch: &mut O::Scratch,
+) -> bool {
+    let (mut pairs, mut ties) = (0, 0);
+    for run in runs.iter().take(SAMPLED_RUNS) {
+        let mut last = None;
+        let mut take = |word: u64| {
+            pairs += usize::from(last.is_some());
+            ties += usize::from(last == Some(word));
+            last = Some(word);
+        };
+        match run {
+            Lines::Ordered { text, entries } => {
+                let from = entries.len() / 2;
+                for entry in entries[from..].iter().take(SAMPLED_LINES) {
+                    take(match skip {
+                        0 => entry.word(),
+                        _ => order.word(entry.line(text, delimiter), skip, scratch),
+                    });
+                }
+            }
+            Lines::Blocks(blocks) => {
+                let mut rest = blocks.first().copied().unwrap_or_default();
+                for _ in 0..SAMPLED_LINES {
+                    if rest.is_empty() {
+                        break;
+                    }
+                    let bytes = line_end(rest, delimiter);
+                    take(order.word_of(rest, bytes, skip, scratch));
+                    rest = rest.get(bytes + 1..).unwrap_or_default();
+                }
+            }
+        }
+    }
+    ties * TIES_SHARE > pairs
+}
+
+/// From where on the words of heads are taken: behind what the normalised keys of both lines have in common, if that is a word at least. The first
+/// words are there without a look at the lines.
+fn shared_words<O: LineOrder>(order: &O, low: &[u8], high: &[u8], scratch: &mut O::Scratch) -> usize {
+    if O::WORD_IS_LINE {
+        let shared = super::shared_bytes(low, high);
+        return if shared < WORD { 0 } else { shared };
+    }
+    if !order.is_exact() {
+        return 0;
+    }
+    (0..SHARED_MAX)
+        .step_by(WORD)
+        .find(|&skip| order.word(low, skip, scratch) != order.word(high, skip, scratch))
+        .unwrap_or(0)
+}

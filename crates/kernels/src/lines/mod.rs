@@ -1,0 +1,25 @@
+//! Order of lines in memory: records of varying length that end with a delimiter.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `order` | what sorting needs to know of an order of lines |
+//! | `entry` | a line as a word of its key and its place |
+//! | `scan` | finding where lines end, 64 bytes at a time |
+//! | `sort` | entries sorted by words, equal ones by further words |
+//! | `merge` | the k-way merge of sorted runs of lines |
+//! | `search` | where a line would go in a sorted run |
+
+mod entry;
+mod merge;
+mod order;
+mod scan;
+mod search;
+mod sort;
+
+pub use entry::Entry;
+pub use merge::{Lines, Merge};
+pub use order::{ByBytes, LineOrder};
+pub(crate) use scan::shared_bytes;
+pub use scan::{for_each_line, line_end};
+pub use search::{bound_in_entries, bound_in_text};
+pub use sort::{dedup, sort};

@@ -1,0 +1,80 @@
+//! What sorting needs to know of an order of lines.
+
+use std::cmp::Ordering;
+
+/// An order of lines. A line is given without its delimiter.
+///
+/// Words are a beginning of the order: where two lines' words from the same place differ, they are the order of the lines, if the words before are
+/// equal. An order whose words contradict its comparisons gives a wrong order, and does no other harm.
+pub trait LineOrder: Sync {
+    /// Whether words are the line's own bytes, and zeros behind its end: then a line that ends in its word need not be looked up.
+    const WORD_IS_LINE: bool = false;
+
+    /// What comparisons may write to; one for each thread.
+    type Scratch: Default + Send;
+
+    /// Eight bytes of the line's normalised key from byte `skip` on, as a big-endian number; zeros behind its end.
+    fn word(&self, line: &[u8], skip: usize, scratch: &mut Self::Scratch) -> u64;
+
+    /// The same for the line that is the first `bytes` bytes of `tail`, of which more may be readable.
+    #[inline(always)]
+    fn word_of(&self, tail: &[u8], bytes: usize, skip: usize, scratch: &mut Self::Scratch) -> u64 {
+        self.word(&tail[..bytes], skip, scratch)
+    }
+
+    /// The whole order, but for the order of the input.
+    fn compare(&self, a: &[u8], b: &[u8], scratch: &mut Self::Scratch) -> Ordering;
+
+    /// Whether the keys of two lines are the same, so that only one of them is wanted where duplicates are not.
+    fn same(&self, a: &[u8], b: &[u8], scratch: &mut Self::Scratch) -> bool;
+
+    /// Whether words tell all different keys apart, if enough of them are taken.
+    fn is_exact(&self) -> bool;
+}
+
+/// The order of the lines' bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ByBytes;
+
+impl LineOrder for ByBytes {
+    const WORD_IS_LINE: bool = true;
+
+    type Scratch = ();
+
+    #[inline(always)]
+    fn word(&self, line: &[u8], skip: usize, _: &mut ()) -> u64 {
+        let rest = line.get(skip..).unwrap_or_default();
+        match rest.first_chunk::<8>() {
+            Some(bytes) => u64::from_be_bytes(*bytes),
+            None => {
+                rest.iter().enumerate().fold(0, |word, (at, &byte)| word | u64::from(byte) << (56 - 8 * at))
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn word_of(&self, tail: &[u8], bytes: usize, skip: usize, scratch: &mut ()) -> u64 {
+        match tail.get(skip..).and_then(<[u8]>::first_chunk::<8>) {
+            Some(readable) => {
+                let own = bytes.saturating_sub(skip);
+                let mask = if own >= 8 { u64::MAX } else { !(u64::MAX >> (8 * own)) };
+                u64::from_be_bytes(*readable) & mask
+            }
+            None => self.word(&tail[..bytes], skip, scratch),
+        }
+    }
+
+    #[inline(always)]
+    fn compare(&self, a: &[u8], b: &[u8], _: &mut ()) -> Ordering {
+        a.cmp(b)
+    }
+
+    #[inline(always)]
+    fn same(&self, a: &[u8], b: &[u8], _: &mut ()) -> bool {
+        a == b
+    }
+
+    fn is_exact(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,208 @@
+//! Sorting entries by words, and equal ones by further words of their keys.
+//!
+//! Most lines are told apart by eight bytes that lie beside their place: no line is looked at. Groups with equal words take the next eight bytes
+//! (multikey quicksort's and burstsort's idea, with words for characters), small ones compare whole lines.
+
+use super::{Entry, LineOrder, for_each_line, line_end, shared_bytes};
+use crate::caches::Caches;
+use crate::{prefetch, words};
+use std::cmp::Ordering;
+
+/// Groups up to this size are sorted by comparisons.
+const COMPARE_MAX: usize = 16;
+/// Words after which a group is sorted by comparisons: keys so long and so equal have little to gain.
+const DEPTH_MAX: usize = 64;
+/// Lines that are looked at for a prefix that all may share.
+const GUESSES: usize = 64;
+/// Lines that are asked for ahead.
+const AHEAD: usize = 16;
+
+/// What entries are sorted by.
+struct Sorter<'a, O: LineOrder> {
+    order: &'a O,
+    text: &'a [u8],
+    delimiter: u8,
+    caches: Caches,
+    scratch: O::Scratch,
+}
+
+/// Makes an entry of each line of `text`, and sorts them. `entries` and `spare` are lent; both have as many elements as the text has lines, fewer than
+/// 2^32. Lines that compare equal keep the order of the text.
+///
+/// # Panics
+/// If the number of lines is another.
+pub fn sort<O: LineOrder>(
+    order: &O,
+    text: &[u8],
+    delimiter: u8,
+    entries: &mut [Entry],
+    spare: &mut [Entry],
+    caches: Caches,
+) {
+    let mut sorter = Sorter { order, text, delimiter, caches, scratch: O::Scratch::default() };
+    let shared = sorter.extract(entries);
+    words::sort(entries, spare, caches);
+    sorter.settle_groups(entries, spare, shared, 0);
+    sorter.restore(entries, shared);
+}
+
+/// Moves the first of each group of entries with the same key to the front, in order; returns how many there are.
+pub fn dedup<O: LineOrder>(order: &O, text: &[u8], delimiter: u8, entries: &mut [Entry]) -> usize {
+    let mut scratch = O::Scratch::default();
+    let mut kept = 0;
+    for at in 0..entries.len() {
+        let entry = entries[at];
+        let is_new = kept == 0 || {
+            let last = entries[kept - 1];
+            last.word() != entry.word()
+                || !order.same(last.line(text, delimiter), entry.line(text, delimiter), &mut scratch)
+        };
+        if is_new {
+            entries[kept] = entry;
+            kept += 1;
+        }
+    }
+    kept
+}
+
+impl<O: LineOrder> Sorter<'_, O> {
+    /// An entry for each line, with the word from where the prefix ends that all share. Returns the length of that prefix.
+    fn extract(&mut self, entries: &mut [Entry]) -> usize {
+        let mut shared = self.guess_shared();
+        // A guess that is wrong costs the lines until then.
+        while let Err(shorter) = self.extract_from(entries, shared) {
+            shared = shorter;
+        }
+        shared
+    }
+
+    /// Length of the prefix that the first line shares with some others. 0 for orders whose words are not the line's bytes.
+    fn guess_shared(&self) -> usize {
+        if !O::WORD_IS_LINE {
+            return 0;
+        }
+        let first = &self.text[..line_end(self.text, self.delimiter)];
+        let part = (self.text.len() / GUESSES).max(1);
+        let mut shared = first.len();
+        for guess in 1..GUESSES {
+            let Some(rest) = self.text.get(guess * part..) else { break };
+            let Some(rest) = memchr::memchr(self.delimiter, rest).map(|end| &rest[end + 1..]) else { break };
+            if !rest.is_empty() {
+                shared = shared_bytes(&first[..shared], &rest[..line_end(rest, self.delimiter)]);
+            }
+        }
+        shared
+    }
+
+    /// The same for a prefix of known length; what it really is, if some line doesn't have it.
+    fn extract_from(&mut self, entries: &mut [Entry], shared: usize) -> Result<(), usize> {
+        let text = self.text;
+        let prefix = &text[..shared];
+        let mut place = 0;
+        let mut really = shared;
+        for_each_line(text, self.delimiter, |start, end| {
+            let tail = &text[start..];
+            if shared > 0 && !tail[..end - start].starts_with(prefix) {
+                really = really.min(shared_bytes(prefix, &tail[..end - start]));
+            }
+            let word = self.order.word_of(tail, end - start, shared, &mut self.scratch);
+            entries[place] = Entry::new(word, start, end - start);
+            place += 1;
+        });
+        assert_eq!(place, entries.len(), "an entry a line");
+        if really == shared { Ok(()) } else { Err(really) }
+    }
+
+    /// Words from byte 0 on, as others expect them, for lines that share so many bytes.
+    fn restore(&self, entries: &mut [Entry], shared: usize) {
+        if shared == 0 {
+            return;
+        }
+        let mut bytes = [0; 8];
+        let known = shared.min(8);
+        bytes[..known].copy_from_slice(&self.text[..known]);
+        let prefix = u64::from_be_bytes(bytes);
+        for entry in entries {
+            let own = if known == 8 { 0 } else { entry.word() >> (8 * known) };
+            *entry = entry.with_word(prefix | own);
+        }
+    }
+
+    /// Settles the order within each group of equal words, which are those at byte `at`, after `depth` others.
+    fn settle_groups(&mut self, entries: &mut [Entry], spare: &mut [Entry], at: usize, depth: usize) {
+        let mut start = 0;
+        while start < entries.len() {
+            let word = entries[start].word();
+            let rest = &entries[start + 1..];
+            let end = start + 1 + rest.iter().take_while(|entry| entry.word() == word).count();
+            if end - start > 1 {
+                self.settle(&mut entries[start..end], &mut spare[..end - start], at, depth);
+                entries[start..end].iter_mut().for_each(|entry| *entry = entry.with_word(word));
+            }
+            start = end;
+        }
+    }
+
+    /// Settles the order of a group whose words are equal up to the one at byte `at`. Changes their words.
+    fn settle(&mut self, group: &mut [Entry], spare: &mut [Entry], at: usize, depth: usize) {
+        if O::WORD_IS_LINE && self.ends_in_word(group, at) {
+            // Equal words, and nothing behind: what is shorter is a prefix of what is longer.
+            return group.sort_by_key(|entry| entry.bytes(self.text, self.delimiter));
+        }
+        if group.len() <= COMPARE_MAX {
+            return self.insertion(group);
+        }
+        if !self.order.is_exact() || depth == DEPTH_MAX {
+            return self.compare_all(group);
+        }
+        let skip = at + 8;
+        let mut differ = 0;
+        let mut first = None;
+        for at in 0..group.len() {
+            if let Some(later) = group.get(at + AHEAD) {
+                prefetch::line(self.text.as_ptr().wrapping_add(later.offset() + skip));
+            }
+            let entry = group[at];
+            let bytes = entry.bytes(self.text, self.delimiter);
+            let word = self.order.word_of(&self.text[entry.offset()..], bytes, skip, &mut self.scratch);
+            differ |= word ^ *first.get_or_insert(word);
+            group[at] = entry.with_word(word);
+        }
+        if differ == 0 && self.is_settled(group) {
+            return;
+        }
+        words::sort(group, spare, self.caches);
+        self.settle_groups(group, spare, skip, depth + 1);
+    }
+
+    /// Whether the lines of a group, whose words at byte `at` are theirs, end there.
+    fn ends_in_word(&self, group: &[Entry], at: usize) -> bool {
+        group.iter().all(|entry| entry.bytes(self.text, self.delimiter) <= at + 8)
+    }
+
+    /// Whether a group is in order as it is, as groups of equal lines are.
+    fn is_settled(&mut self, group: &[Entry]) -> bool {
+        group.windows(2).all(|pair| self.compare(pair[0], pair[1]) != Ordering::Greater)
+    }
+
+    fn compare_all(&mut self, group: &mut [Entry]) {
+        group.sort_by(|a, b| self.compare(*a, *b));
+    }
+
+    fn insertion(&mut self, group: &mut [Entry]) {
+        for place in 1..group.len() {
+            let entry = group[place];
+            let mut hole = place;
+            while hole > 0 && self.compare(group[hole - 1], entry) == Ordering::Greater {
+                group[hole] = group[hole - 1];
+                hole -= 1;
+            }
+            group[hole] = entry;
+        }
+    }
+
+    fn compare(&mut self, a: Entry, b: Entry) -> Ordering {
+        let (a, b) = (a.line(self.text, self.delimiter), b.line(self.text, self.delimiter));
+        self.order.compare(a, b, &mut self.scratch)
+    }
+}
