@@ -1,0 +1,43 @@
+//! What a command line means depends a little on where it is given.
+
+use std::ffi::OsStr;
+
+use crate::locale::Locale;
+
+/// What the grammar must know of the process; the caller looks it up.
+#[derive(Clone, Debug)]
+pub struct Environment {
+    /// True if `POSIXLY_CORRECT` is set: options end at the first operand.
+    pub posixly_correct: bool,
+    /// The version of POSIX to follow, as in `_POSIX2_VERSION`: from 200112 to 200808 `+1` is the name of a file.
+    pub posix2_version: i64,
+    /// The locale, by which messages are quoted.
+    pub locale: Locale,
+    /// Bytes of physical memory, for `-S 50%`.
+    pub memory_bytes: u64,
+    /// Most files that may be open at once (`RLIMIT_NOFILE`), the bound of `--batch-size`.
+    pub open_files_max: u64,
+}
+
+/// The version of POSIX that GNU sort follows by itself.
+const POSIX2_VERSION: i64 = 200_809;
+
+impl Environment {
+    /// The environment of a process in `locale`; `variable` is the value of an environment variable. Memory and open
+    /// files are unbounded, until the caller says more.
+    pub fn new<'a>(variable: impl Fn(&str) -> Option<&'a OsStr>, locale: Locale) -> Self {
+        let version = variable("_POSIX2_VERSION").and_then(|value| value.to_str()?.trim_start().parse().ok());
+        Self {
+            posixly_correct: variable("POSIXLY_CORRECT").is_some(),
+            posix2_version: version.unwrap_or(POSIX2_VERSION),
+            locale,
+            memory_bytes: u64::MAX,
+            open_files_max: u64::MAX,
+        }
+    }
+
+    /// True if `+1` may be a key.
+    pub(super) fn has_obsolete_keys(&self) -> bool {
+        !(200_112..200_809).contains(&self.posix2_version)
+    }
+}

@@ -1,0 +1,105 @@
+//! Arguments in messages: quoted as GNU programs do, in two styles.
+//!
+//! `quote` is for words of the command line: the locale's quotation marks and C escapes. `quote_name` is for file names: what can
+//! be pasted into a shell.
+
+use crate::locale::Locale;
+
+/// How the locale writes quotation marks, and what it can print.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Quoting<'a>(pub(crate) &'a Locale);
+
+/// A piece of text: printable, or one byte that isn't.
+enum Piece<'a> {
+    Printable(&'a [u8]),
+    Other(u8),
+}
+
+impl Quoting<'_> {
+    /// `text` between the locale's quotation marks.
+    pub(crate) fn quote(self, text: &[u8]) -> Vec<u8> {
+        let (open, close): (&[u8], &[u8]) =
+            if self.0.is_utf8 { ("‘".as_bytes(), "’".as_bytes()) } else { (b"'", b"'") };
+        let mut quoted = open.to_vec();
+        for piece in self.pieces(text) {
+            match piece {
+                Piece::Printable(bytes) => {
+                    if bytes == close || bytes == b"\\" {
+                        quoted.push(b'\\');
+                    }
+                    quoted.extend_from_slice(bytes);
+                }
+                Piece::Other(byte) => escape(byte, &mut quoted),
+            }
+        }
+        quoted.extend_from_slice(close);
+        quoted
+    }
+
+    /// `name` as a word of a shell, always with marks.
+    pub(crate) fn quote_name(self, name: &[u8]) -> Vec<u8> {
+        if fits_double_marks(name) {
+            return [b"\"", name, b"\""].concat();
+        }
+        let mut quoted = b"'".to_vec();
+        let mut escapes = false;
+        for piece in self.pieces(name) {
+            match piece {
+                Piece::Printable(b"'") => {
+                    quoted.extend_from_slice(b"'\\''");
+                    escapes = false;
+                }
+                Piece::Printable(bytes) => {
+                    if escapes {
+                        quoted.extend_from_slice(b"''");
+                    }
+                    quoted.extend_from_slice(bytes);
+                    escapes = false;
+                }
+                Piece::Other(byte) => {
+                    if !escapes {
+                        quoted.extend_from_slice(b"'$'");
+                    }
+                    escape(byte, &mut quoted);
+                    escapes = true;
+                }
+            }
+        }
+        quoted.push(b'\'');
+        quoted
+    }
+
+    fn pieces<'a>(self, text: &'a [u8]) -> Vec<Piece<'a>> {
+        let mut pieces = Vec::new();
+        for chunk in text.utf8_chunks() {
+            for (at, c) in chunk.valid().char_indices() {
+                let bytes = &chunk.valid().as_bytes()[at..at + c.len_utf8()];
+                let is_printable =
+                    if self.0.is_utf8 { self.0.handle.is_printable(c) } else { (' '..='~').contains(&c) };
+                if is_printable {
+                    pieces.push(Piece::Printable(bytes));
+                } else {
+                    pieces.extend(bytes.iter().map(|&byte| Piece::Other(byte)));
+                }
+            }
+            pieces.extend(chunk.invalid().iter().map(|&byte| Piece::Other(byte)));
+        }
+        pieces
+    }
+}
+
+/// True if `name` has an apostrophe, and nothing that a shell would see between double marks.
+fn fits_double_marks(name: &[u8]) -> bool {
+    let is_harmless = |(at, &byte): (usize, &u8)| {
+        byte.is_ascii_alphanumeric() || b"'%+,-./:@]_ ".contains(&byte) || (at == 0 && b"#~".contains(&byte))
+    };
+    name.contains(&b'\'') && name.iter().enumerate().all(is_harmless)
+}
+
+/// One byte as C writes it.
+fn escape(byte: u8, out: &mut Vec<u8>) {
+    match byte {
+        7..=13 => out.extend_from_slice(&[b'\\', b"abtnvfr"[usize::from(byte - 7)]]),
+        _ => out.extend_from_slice(format!("\\{byte:03o}").as_bytes()),
+    }
+}

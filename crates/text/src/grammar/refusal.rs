@@ -1,0 +1,111 @@
+//! A command line that GNU sort refuses, as the message and the status with which it does so.
+
+use std::fmt;
+
+use super::quote::Quoting;
+
+/// Why a command line was refused: GNU sort's own words, and its exit status.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    lines: Vec<Line>,
+    asks_for_help: bool,
+    status: u8,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Line {
+    is_prefixed: bool,
+    text: Vec<u8>,
+}
+
+impl Refusal {
+    /// A message of one line, status 2.
+    pub(super) fn new(text: impl Into<Vec<u8>>) -> Self {
+        Self { lines: vec![Line { is_prefixed: true, text: text.into() }], asks_for_help: false, status: 2 }
+    }
+
+    /// Another line that begins with the program's name.
+    pub(super) fn and(mut self, text: impl Into<Vec<u8>>) -> Self {
+        self.lines.push(Line { is_prefixed: true, text: text.into() });
+        self
+    }
+
+    /// Another line as it is.
+    pub(super) fn and_bare(mut self, text: impl Into<Vec<u8>>) -> Self {
+        self.lines.push(Line { is_prefixed: false, text: text.into() });
+        self
+    }
+
+    /// Ends with the line that points to `--help`.
+    pub(super) fn see_help(mut self) -> Self {
+        self.asks_for_help = true;
+        self
+    }
+
+    /// With another status than 2.
+    pub(super) fn with_status(mut self, status: u8) -> Self {
+        self.status = status;
+        self
+    }
+
+    /// The exit status: 2, or 1 for a wrong WORD of `--sort` and `--check`.
+    pub fn status(&self) -> u8 {
+        self.status
+    }
+
+    /// What goes to standard error, with all line ends; `program` is the name that was called. Bytes, because a message repeats
+    /// arguments that need not be UTF-8.
+    pub fn message(&self, program: &str) -> Vec<u8> {
+        let mut message = Vec::new();
+        for line in &self.lines {
+            if line.is_prefixed {
+                message.extend_from_slice(program.as_bytes());
+                message.extend_from_slice(b": ");
+            }
+            message.extend_from_slice(&line.text);
+            message.push(b'\n');
+        }
+        if self.asks_for_help {
+            message.extend_from_slice(format!("Try '{program} --help' for more information.\n").as_bytes());
+        }
+        message
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let first = self.lines.first().expect("a refusal has a line");
+        out.write_str(&String::from_utf8_lossy(&first.text))
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// `parts` joined to one line of a message.
+pub(super) fn words(parts: &[&[u8]]) -> Vec<u8> {
+    parts.concat()
+}
+
+/// The refusal of options that exclude each other; `letters` are named together.
+pub(super) fn incompatible(letters: &str) -> Refusal {
+    Refusal::new(format!("options '-{letters}' are incompatible"))
+}
+
+/// The refusal of an argument that is none of `valid` (each a set of words with one meaning).
+pub(super) fn no_such_word(
+    argument: &[u8],
+    option: &str,
+    is_ambiguous: bool,
+    valid: &[&[&str]],
+    quoting: Quoting<'_>,
+) -> Refusal {
+    let problem: &[u8] = if is_ambiguous { b"ambiguous" } else { b"invalid" };
+    let (argument, option) = (quoting.quote(argument), quoting.quote(option.as_bytes()));
+    let mut refusal = Refusal::new(words(&[problem, b" argument ", &argument, b" for ", &option]))
+        .and_bare("Valid arguments are:");
+    for synonyms in valid {
+        let quoted: Vec<Vec<u8>> = synonyms.iter().map(|word| quoting.quote(word.as_bytes())).collect();
+        refusal = refusal.and_bare(words(&[b"  - ", &quoted.join(&b", "[..])]));
+    }
+    refusal.see_help().with_status(1)
+}

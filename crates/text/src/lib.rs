@@ -1,0 +1,52 @@
+//! What GNU sort means: its command line, the order of lines that it asks for, and the words in which it answers.
+//!
+//! A pure library: it opens no file, starts no thread, and borrows what memory it needs from its caller. What GNU sort does was
+//! learnt from its manual (GNU coreutils, "sort invocation") and by asking the program; the tests ask it again.
+//!
+//! ```text
+//! grammar    words of a command line -> Command, or GNU's refusal (options, keys, sizes, messages)
+//! command    what to do, in plain values
+//! locale     tables of a locale               sys    the C library's locales, the only unsafe code
+//! order      Command + Locale -> Order: compare lines, normalised keys, words of them
+//! debug      marks and warnings of --debug      disorder   what -c says      help   --help, --version
+//! ```
+//!
+//! How an engine uses it:
+//!
+//! ```
+//! use xsort_text::{Environment, Locale, Order, Request, Scratch, parse};
+//!
+//! let locale = Locale::from_environment().unwrap_or_else(Locale::c);
+//! let environment = Environment::new(|_| None, locale.clone());
+//! let Request::Run(command) = parse(["-t:", "-k2,2n", "-s"], &environment)? else { unreachable!() };
+//! let order = Order::new(&command, &locale, [0; 16]);
+//!
+//! // One scratch a thread. Sort by words, and compare where they are equal.
+//! let mut scratch = Scratch::default();
+//! let lines: [&[u8]; 3] = [b"a:10", b"b:9", b"c:10.0"];
+//! let mut words = Vec::new();
+//! order.words(lines.into_iter(), 0, &mut scratch, &mut words);
+//! let mut sorted: Vec<usize> = vec![0, 1, 2];
+//! sorted.sort_by(|&a, &b| {
+//!     words[a].cmp(&words[b]).then_with(|| order.compare(lines[a], lines[b], &mut scratch))
+//! });
+//! assert_eq!(sorted, [1, 0, 2]);
+//! # Ok::<(), xsort_text::Refusal>(())
+//! ```
+
+mod command;
+mod debug;
+mod disorder;
+mod grammar;
+mod help;
+mod locale;
+mod order;
+mod sys;
+
+pub use command::{Check, Codec, Command, Extras, Flags, KeyEnd, KeyField, Request};
+pub use debug::{annotate, warnings};
+pub use disorder::disorder;
+pub use grammar::{Environment, Refusal, parse, refuse_many};
+pub use help::{help, version};
+pub use locale::Locale;
+pub use order::{Order, Scratch};

@@ -1,0 +1,50 @@
+//! Text that compares byte by byte, as part of a normalised key.
+//!
+//! The last key may stay as it is: shorter text is a prefix, and comes first. Elsewhere the end must be marked, by a byte below all
+//! others: 0. The bytes 0 and 1 become 1 1 and 1 2, so that no text holds the mark. Text rarely has them, so a word of it is
+//! mostly eight bytes as they are.
+
+/// The eight bytes of `text` from `skip` on, big-endian, with zeros past its end.
+#[inline]
+pub(super) fn load(text: &[u8], skip: usize) -> u64 {
+    let rest = text.get(skip..).unwrap_or_default();
+    if let Some(bytes) = rest.first_chunk() {
+        return u64::from_be_bytes(*bytes);
+    }
+    rest.iter().zip(0..).fold(0, |word, (&byte, at)| word | u64::from(byte) << (56 - 8 * at))
+}
+
+/// The same of text that ends with a mark; none if it has bytes that are escaped, or ends before the word does and `is_last` is
+/// false: then more of the line must be looked at.
+#[inline]
+pub(super) fn load_marked(text: &[u8], skip: usize, is_last: bool, is_reverse: bool) -> Option<u64> {
+    let has_all = text.len() >= skip + 8;
+    let is_escaped = |byte: &u8| *byte <= 1;
+    if !(has_all || is_last) || text.iter().take(skip).any(is_escaped) {
+        return None;
+    }
+    let word = load(text, skip);
+    let bytes = text.len().saturating_sub(skip).min(8) as u32;
+    // Of the bytes of text (the others are made high), is one below 2?
+    let full = word | u64::MAX.checked_shr(8 * bytes).unwrap_or(0);
+    if full.wrapping_sub(0x0202_0202_0202_0202) & !full & 0x8080_8080_8080_8080 != 0 {
+        return None;
+    }
+    if !is_reverse {
+        return Some(word);
+    }
+    // After the turned mark the key is over.
+    let used = if has_all { 8 } else { (text.len() + 1).saturating_sub(skip) };
+    Some(!word & (u64::MAX.checked_shl(64 - 8 * used as u32).unwrap_or(0)))
+}
+
+/// Appends `bytes` with their end marked, at most about `limit` bytes.
+pub(super) fn encode_marked(bytes: impl Iterator<Item = u8>, limit: usize, out: &mut Vec<u8>) {
+    for byte in bytes.take(limit) {
+        match byte {
+            0 | 1 => out.extend_from_slice(&[1, byte + 1]),
+            _ => out.push(byte),
+        }
+    }
+    out.push(0);
+}

@@ -1,0 +1,258 @@
+//! `-n`: a number of any length as bytes that compare as the number does.
+//!
+//! A number is blanks, perhaps a minus sign, digits with separators of thousands anywhere among them, and perhaps a decimal point and
+//! digits; anything else is zero. It is written 0.d1d2d3... * 10^e with d1 > 0, and becomes
+//!
+//! ```text
+//! byte 0     0x80 zero; above: e, from 0x82 (e = -30) to 0xFE (e = 94); 0x81 and 0xFF: e is less or more, and is in bytes 1-7
+//! 7 bytes    sixteen digits as a number, times 2, plus 1 if there are more that aren't all zero; then 7 bytes for those
+//! ```
+//!
+//! Zero has seven zero bytes too, so the first word holds all of the number's first part and nothing of what follows. Of a number
+//! below zero all bits are turned. Sixteen digits are 53.2 bits, a byte of sign and exponent leaves 56: most numbers are in
+//! one word, and its last bit says so.
+
+use std::cmp::Ordering;
+
+use crate::locale::Locale;
+
+/// Digits in seven bytes.
+const GROUP_DIGITS: usize = 16;
+const ZERO: u64 = 0x80 << 56;
+/// Bytes 0 of the exponents that are further below or above.
+const BELOW: u64 = 0x81;
+const ABOVE: u64 = 0xFF;
+/// The exponents between.
+const EXPONENT_MIN: i64 = -30;
+const EXPONENT_MAX: i64 = 94;
+
+/// How numbers are written.
+#[derive(Clone, Debug)]
+pub(super) struct Numbers {
+    pub(super) decimal_point: u8,
+    pub(super) thousands: Option<u8>,
+    blank: Box<[bool; 256]>,
+}
+
+/// A number that was read: its first digits, and where the others are.
+struct Number<'a> {
+    is_negative: bool,
+    /// 0 for zero.
+    exponent: i64,
+    /// The first sixteen digits, padded with zeros; 0 for zero.
+    digits: u64,
+    /// True if other digits than zeros follow.
+    has_more: bool,
+    /// The number from its first digit above zero on.
+    text: &'a [u8],
+}
+
+impl Numbers {
+    pub(super) fn new(locale: &Locale) -> Self {
+        Self {
+            decimal_point: locale.decimal_point,
+            thousands: locale.thousands,
+            blank: Box::new(locale.classes.blank),
+        }
+    }
+
+    /// `text` without leading blanks.
+    #[inline]
+    pub(super) fn trim<'a>(&self, text: &'a [u8]) -> &'a [u8] {
+        let blanks = text.iter().take_while(|&&byte| self.blank[usize::from(byte)]).count();
+        &text[blanks..]
+    }
+
+    /// The first eight bytes of the key of the number at the head of `text`.
+    #[inline]
+    pub(super) fn word(&self, text: &[u8]) -> u64 {
+        self.read(text).word()
+    }
+
+    /// Orders the numbers at the heads of two texts.
+    pub(super) fn compare(&self, a: &[u8], b: &[u8], scratch: [&mut Vec<u8>; 2]) -> Ordering {
+        let (a, b) = (self.read(a), self.read(b));
+        let first = a.word().cmp(&b.word());
+        if first != Ordering::Equal || !(a.has_more || a.is_extreme()) {
+            return first;
+        }
+        let keys = scratch.map(|key| {
+            key.clear();
+            key
+        });
+        self.encode_number(&a, keys[0]);
+        self.encode_number(&b, keys[1]);
+        keys[0].cmp(&keys[1])
+    }
+
+    /// Appends the key of the number at the head of `text`.
+    pub(super) fn encode(&self, text: &[u8], out: &mut Vec<u8>) {
+        self.encode_number(&self.read(text), out);
+    }
+
+    #[inline]
+    fn read<'a>(&self, text: &'a [u8]) -> Number<'a> {
+        let mut rest = self.trim(text);
+        let is_negative = rest.first() == Some(&b'-');
+        rest = &rest[usize::from(is_negative)..];
+        let zeros = rest.iter().take_while(|&&byte| byte == b'0' || Some(byte) == self.thousands).count();
+        rest = &rest[zeros..];
+
+        let mut sum = Sum::default();
+        let mut at = sum.add_run(rest);
+        while let Some(&byte) = rest.get(at) {
+            if byte.is_ascii_digit() {
+                sum.add(byte);
+            } else if Some(byte) != self.thousands {
+                break;
+            }
+            at += 1;
+        }
+        let mut exponent = sum.count as i64;
+        if rest.get(at) == Some(&self.decimal_point) {
+            at += 1;
+            if exponent == 0 {
+                let zeros = rest[at..].iter().take_while(|&&byte| byte == b'0').count();
+                exponent = -(zeros as i64);
+                rest = &rest[at + zeros..];
+                at = 0;
+            }
+            at += sum.add_run(&rest[at..]);
+            while let Some(&digit) = rest.get(at).filter(|byte| byte.is_ascii_digit()) {
+                sum.add(digit);
+                at += 1;
+            }
+        }
+        let digits = sum.digits();
+        let exponent = if digits == 0 { 0 } else { exponent };
+        Number { is_negative, exponent, digits, has_more: sum.has_more, text: &rest[..at] }
+    }
+
+    fn encode_number(&self, number: &Number<'_>, out: &mut Vec<u8>) {
+        let start = out.len();
+        let magnitude = Number { is_negative: false, ..*number };
+        out.extend_from_slice(&magnitude.word().to_be_bytes());
+        if number.is_extreme() {
+            out.extend_from_slice(&number.group().to_be_bytes()[1..]);
+        }
+        if number.has_more {
+            encode_groups(number.text, out);
+        }
+        if number.is_negative && number.digits != 0 {
+            out[start..].iter_mut().for_each(|byte| *byte = !*byte);
+        }
+    }
+}
+
+/// Appends the groups after the first, of a number that has them.
+fn encode_groups(text: &[u8], out: &mut Vec<u8>) {
+    let last = text.iter().rposition(|byte| (b'1'..=b'9').contains(byte)).expect("more digits than zeros");
+    let digits = || text[..=last].iter().filter(|byte| byte.is_ascii_digit());
+    let mut left = digits().count() - GROUP_DIGITS;
+    let mut digits = digits().skip(GROUP_DIGITS);
+    while left > 0 {
+        let mut sum = Sum::default();
+        digits.by_ref().take(GROUP_DIGITS).for_each(|&digit| sum.add(digit));
+        left -= left.min(GROUP_DIGITS);
+        let group = sum.digits() << 1 | u64::from(left > 0);
+        out.extend_from_slice(&group.to_be_bytes()[1..]);
+    }
+}
+
+impl Number<'_> {
+    #[inline]
+    fn word(&self) -> u64 {
+        if self.digits == 0 {
+            return ZERO;
+        }
+        let word = match self.exponent {
+            EXPONENT_MIN..=EXPONENT_MAX => {
+                (self.exponent - EXPONENT_MIN + BELOW as i64 + 1).cast_unsigned() << 56 | self.group()
+            }
+            ..EXPONENT_MIN => BELOW << 56 | ((1 << 55) + self.exponent).cast_unsigned(),
+            _ => ABOVE << 56 | self.exponent.cast_unsigned(),
+        };
+        if self.is_negative { !word } else { word }
+    }
+
+    #[inline]
+    fn group(&self) -> u64 {
+        self.digits << 1 | u64::from(self.has_more)
+    }
+
+    fn is_extreme(&self) -> bool {
+        !(EXPONENT_MIN..=EXPONENT_MAX).contains(&self.exponent)
+    }
+}
+
+/// Digits from a number's first above zero on.
+#[derive(Default)]
+struct Sum {
+    value: u64,
+    count: usize,
+    has_more: bool,
+}
+
+impl Sum {
+    #[inline]
+    fn add(&mut self, digit: u8) {
+        if self.count < GROUP_DIGITS {
+            self.value = self.value * 10 + u64::from(digit - b'0');
+        } else {
+            self.has_more |= digit != b'0';
+        }
+        self.count += 1;
+    }
+
+    /// Adds the digits at the head of `text`, eight at a time while there is room; how many. Some may be left.
+    #[inline]
+    fn add_run(&mut self, text: &[u8]) -> usize {
+        let mut at = 0;
+        while let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk) {
+            let (value, count) = eight_digits(*bytes);
+            if self.count + count > GROUP_DIGITS {
+                break;
+            }
+            self.value = self.value * POWERS[count] + value;
+            self.count += count;
+            at += count;
+            if count < 8 {
+                break;
+            }
+        }
+        at
+    }
+
+    /// The first sixteen, padded with zeros.
+    #[inline]
+    fn digits(&self) -> u64 {
+        self.value * POWERS[GROUP_DIGITS.saturating_sub(self.count)]
+    }
+}
+
+const POWERS: [u64; GROUP_DIGITS + 1] = {
+    let mut powers = [1; GROUP_DIGITS + 1];
+    let mut at = 1;
+    while at <= GROUP_DIGITS {
+        powers[at] = powers[at - 1] * 10;
+        at += 1;
+    }
+    powers
+};
+
+/// The digits at the head of eight bytes, as a number, and how many they are.
+///
+/// The bytes are moved so that the last digit is last and zeros are first; then neighbours are added, in pairs of digits, of pairs
+/// and of fours. (Lemire and others: "Quickly parsing eight digits", 2018.)
+#[inline]
+fn eight_digits(bytes: [u8; 8]) -> (u64, usize) {
+    let digits = u64::from_le_bytes(bytes) ^ 0x3030_3030_3030_3030;
+    // A digit is below 10: adding 6 doesn't reach the upper half of the byte, nor is anything there. A carry out of a byte that
+    // is none only disturbs bytes after it.
+    let others = (digits.wrapping_add(0x0606_0606_0606_0606) | digits) & 0xF0F0_F0F0_F0F0_F0F0;
+    let count = others.trailing_zeros() as usize / 8;
+    let digits = digits.checked_shl(64 - 8 * count as u32).unwrap_or(0);
+    let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8) & 0x00FF_00FF_00FF_00FF;
+    let fours = pairs.wrapping_mul(100).wrapping_add(pairs >> 16) & 0x0000_FFFF_0000_FFFF;
+    (fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xFFFF_FFFF, count)
+}

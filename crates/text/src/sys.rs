@@ -1,0 +1,216 @@
+//! The C library's locales: the only unsafe code of this crate.
+//!
+//! Comparing text by the rules of a language takes a database of its own. GNU sort asks the C library, and so do we, because the same
+//! answer is wanted. A locale is a value here (`newlocale`), not a state of the process (`setlocale`), so that threads and tests
+//! can't disturb each other.
+#![allow(unsafe_code)]
+
+use std::cmp::Ordering;
+use std::ffi::{CStr, c_char, c_int, c_uint};
+
+/// A locale of the C library, loaded; never changed, freed when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Handle(libc::locale_t);
+
+// SAFETY: the functions below only read the object, as any thread may (`newlocale(3)`: only `freelocale` and `newlocale` with a
+// base change one, and the first needs ownership, the second isn't used).
+unsafe impl Send for Handle {}
+// SAFETY: as above.
+unsafe impl Sync for Handle {}
+
+/// What the locale knows of a byte.
+pub(crate) struct ByteClass {
+    pub(crate) is_blank: bool,
+    pub(crate) is_alphanumeric: bool,
+    pub(crate) is_printable: bool,
+    pub(crate) is_control: bool,
+    pub(crate) upper: u8,
+}
+
+/// The bytes of an 80-bit floating-point number of the x87, least significant first.
+pub(crate) type Extended = [u8; 10];
+
+unsafe extern "C" {
+    fn isalnum_l(c: c_int, locale: libc::locale_t) -> c_int;
+    fn isblank_l(c: c_int, locale: libc::locale_t) -> c_int;
+    fn iscntrl_l(c: c_int, locale: libc::locale_t) -> c_int;
+    fn isprint_l(c: c_int, locale: libc::locale_t) -> c_int;
+    fn toupper_l(c: c_int, locale: libc::locale_t) -> c_int;
+    fn iswprint_l(c: c_uint, locale: libc::locale_t) -> c_int;
+    fn wcwidth(c: c_uint) -> c_int;
+    fn strcoll_l(a: *const c_char, b: *const c_char, locale: libc::locale_t) -> c_int;
+    fn strxfrm_l(out: *mut c_char, text: *const c_char, room: usize, locale: libc::locale_t) -> usize;
+}
+
+impl Handle {
+    /// The locale of this name; the empty name is the one that the environment asks for. None if the C library has no such.
+    pub(crate) fn load(name: &CStr) -> Option<Self> {
+        // SAFETY: `name` is a C string, and no locale is given to be changed.
+        let handle = unsafe { libc::newlocale(libc::LC_ALL_MASK, name.as_ptr(), std::ptr::null_mut()) };
+        // Not made before it is known to be one: dropping it frees it.
+        (!handle.is_null()).then(|| Self(handle))
+    }
+
+    /// An entry of the locale's tables, such as the name of a month or of its character set.
+    pub(crate) fn item(&self, item: libc::nl_item) -> Vec<u8> {
+        // SAFETY: any item gives a C string, empty if there is none; it lives as long as the locale and is copied at once.
+        unsafe { CStr::from_ptr(libc::nl_langinfo_l(item, self.0)).to_bytes().to_vec() }
+    }
+
+    /// The name of the locale of a category, such as `en_US.UTF-8`.
+    pub(crate) fn name(&self, category: c_int) -> String {
+        // glibc keeps a category's name as its item of the highest number, `_NL_LOCALE_NAME`.
+        String::from_utf8_lossy(&self.item(category << 16 | 0xFFFF)).into_owned()
+    }
+
+    /// The class of one byte.
+    pub(crate) fn byte_class(&self, byte: u8) -> ByteClass {
+        let byte = c_int::from(byte);
+        // SAFETY: the functions are defined for all values of an unsigned char, and the locale is loaded.
+        unsafe {
+            ByteClass {
+                is_blank: isblank_l(byte, self.0) != 0,
+                is_alphanumeric: isalnum_l(byte, self.0) != 0,
+                is_printable: isprint_l(byte, self.0) != 0,
+                is_control: iscntrl_l(byte, self.0) != 0,
+                upper: toupper_l(byte, self.0) as u8,
+            }
+        }
+    }
+
+    /// True if the locale can print a character. (A wide character is a code point on Linux.)
+    pub(crate) fn is_printable(&self, c: char) -> bool {
+        // SAFETY: defined for every value of a wide character; the locale is loaded.
+        unsafe { iswprint_l(c.into(), self.0) != 0 }
+    }
+
+    /// Columns of a terminal that a character takes; none if it can't be printed.
+    pub(crate) fn columns(&self, c: char) -> Option<usize> {
+        // SAFETY: `wcwidth` is defined for every value, and takes the thread's locale: this thread uses this one meanwhile, and
+        // then what it used before.
+        let columns = unsafe {
+            let before = libc::uselocale(self.0);
+            let columns = wcwidth(c.into());
+            libc::uselocale(before);
+            columns
+        };
+        usize::try_from(columns).ok()
+    }
+
+    /// `strcoll`: how the locale orders two texts.
+    pub(crate) fn collate(&self, a: &CStr, b: &CStr) -> Ordering {
+        // SAFETY: both are C strings; the locale is loaded.
+        unsafe { strcoll_l(a.as_ptr(), b.as_ptr(), self.0) }.cmp(&0)
+    }
+
+    /// Appends `strxfrm` of `text` to `out`, without the final NUL: bytes that compare as the text collates.
+    pub(crate) fn transform(&self, text: &CStr, out: &mut Vec<u8>) {
+        let start = out.len();
+        // Four bytes for one suffice for most languages; otherwise the second try knows the length.
+        out.reserve(text.count_bytes() * 4 + 16);
+        loop {
+            let room = out.capacity() - start;
+            let free = out.spare_capacity_mut().as_mut_ptr().cast::<c_char>();
+            // SAFETY: `room` bytes from `free` on are allocated, and at most so many are written.
+            let length = unsafe { strxfrm_l(free, text.as_ptr(), room, self.0) };
+            if length < room {
+                // SAFETY: the call has written `length` bytes and a NUL.
+                unsafe { out.set_len(start + length) };
+                return;
+            }
+            out.reserve(length + 1);
+        }
+    }
+
+    /// `strtold`: the number at the head of `text`, and how many bytes of it belong to the number; 0 if it is none.
+    ///
+    /// Rust has no type for the x87's long double. The C library leaves it on the x87's stack, from where it is stored.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn long_double(&self, text: &CStr) -> (Extended, usize) {
+        unsafe extern "C" {
+            fn strtold_l();
+        }
+        let mut number: Extended = [0; 10];
+        let mut end: *mut c_char = std::ptr::null_mut();
+        // SAFETY: called as `strtold_l(text, &end, locale)` by the System V convention: all its volatile registers are declared
+        // lost, and the compiler aligns the stack as for any call. Its result is popped into the ten bytes of `number`, which
+        // leaves the x87's stack empty as it was. The pointer to them is in r12, which a callee preserves.
+        unsafe {
+            std::arch::asm!(
+                "call {strtold}",
+                "fstp tbyte ptr [r12]",
+                strtold = sym strtold_l,
+                in("r12") &raw mut number,
+                inlateout("rdi") text.as_ptr() => _,
+                inlateout("rsi") &raw mut end => _,
+                inlateout("rdx") self.0 => _,
+                clobber_abi("C"),
+            );
+            (number, end.cast_const().offset_from(text.as_ptr()).cast_unsigned())
+        }
+    }
+
+    /// The number at the head of `text`, and how many bytes of it belong to the number; 0 if it is none. A double, because what a
+    /// long double is differs from processor to processor: here `-g` may tie what GNU sort can tell apart.
+    #[cfg(not(target_arch = "x86_64"))]
+    pub(crate) fn long_double(&self, text: &CStr) -> (Extended, usize) {
+        unsafe extern "C" {
+            fn strtod_l(text: *const c_char, end: *mut *mut c_char, locale: libc::locale_t) -> f64;
+        }
+        let mut end: *mut c_char = std::ptr::null_mut();
+        // SAFETY: `text` is a C string, `end` receives a pointer into it.
+        unsafe {
+            let number = strtod_l(text.as_ptr(), &raw mut end, self.0);
+            (widen(number), end.cast_const().offset_from(text.as_ptr()).cast_unsigned())
+        }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // SAFETY: the locale was loaded by `load`, nobody else has it, and no thread uses it beyond a call of this file.
+        unsafe { libc::freelocale(self.0) };
+    }
+}
+
+/// A double in 80 bits.
+#[cfg(any(test, not(target_arch = "x86_64")))]
+fn widen(number: f64) -> Extended {
+    let (bits, fraction_bits) = (number.to_bits(), 52);
+    let (fraction, exponent) = (bits & ((1 << fraction_bits) - 1), (bits >> fraction_bits) as u16 & 0x7FF);
+    let (exponent, mantissa) = match (exponent, fraction) {
+        (0, 0) => (0, 0),
+        // A subnormal double is a normal number here: its highest bit moves to the top.
+        (0, _) => {
+            (16_383 - 1_022 + 11 - fraction.leading_zeros() as u16, fraction << fraction.leading_zeros())
+        }
+        (0x7FF, _) => (0x7FFF, 1 << 63 | fraction << 11),
+        _ => (exponent + 16_383 - 1_023, 1 << 63 | fraction << 11),
+    };
+    let mut extended = [0; 10];
+    extended[..8].copy_from_slice(&u64::to_le_bytes(mantissa));
+    extended[8..].copy_from_slice(&((bits >> 63 << 15) as u16 | exponent).to_le_bytes());
+    extended
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_double_is_the_same_number_in_80_bits() {
+        let locale = Handle::load(c"C").unwrap();
+        for (text, number) in [
+            (c"0", 0.0),
+            (c"-0", -0.0),
+            (c"1", 1.0),
+            (c"-2.5", -2.5),
+            (c"inf", f64::INFINITY),
+            (c"0x1p-1074", f64::from_bits(1)),
+            (c"0x0.8p-1022", f64::MIN_POSITIVE / 2.0),
+            (c"0x1.fffffffffffffp1023", f64::MAX),
+        ] {
+            assert_eq!(locale.long_double(text), (widen(number), text.count_bytes()), "{number}");
+        }
+    }
+}
