@@ -49,6 +49,10 @@ pub enum Error {
         way_out: String,
     },
 
+    /// The output takes no more.
+    #[error("write failed: {0}")]
+    Output(std::io::Error),
+
     /// Bytes came back from a drive other than they were written.
     #[error("{} at byte {offset}: {what}: the drive or the memory is failing; run again with -T on another drive", path.display())]
     Corrupt {

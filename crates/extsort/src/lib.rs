@@ -3,6 +3,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | `sort` | fixed-size records, by runs and merge or by scatter and gather |
+//! | `lines` | lines of text, from files and streams |
 //! | `generate` | benchmark data at the drive's speed |
 //! | `verify` | proof of a result at the drive's speed |
 //! | `probe` | how fast a drive is, now |
@@ -11,10 +12,14 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod failure;
 mod generate;
+pub mod lines;
 mod observer;
 mod probe;
 mod process;
+mod scratch;
+mod seal;
 pub mod sort;
 mod threads;
 pub mod units;
@@ -22,6 +27,7 @@ mod verify;
 
 pub use error::Error;
 pub use generate::{GenerateOptions, GenerateReport, generate};
+pub use lines::{LinesOptions, LinesReport, merge_lines, sort_lines};
 pub use observer::{Observer, Unobserved};
 pub use probe::{DriveRates, probe};
 pub use process::{cpu_seconds, peak_memory_bytes};

@@ -60,7 +60,9 @@ pub struct Ledger {
     pub(crate) spill_waits_for_write: Account,
     /// Checking bins that came back from scratch, and moving their records together.
     pub(crate) load_busy: Account,
-    /// Merging threads without a segment: merging waits for reading (or for cutting).
+    /// Finding the cuts between the segments of a merge.
+    pub(crate) cut_busy: Account,
+    /// Merging threads without a segment: merging waits for reading.
     pub(crate) merge_waits_for_read: Account,
     /// Merging or gathering records into blocks for the output, and hashing them.
     pub(crate) output_busy: Account,
@@ -69,6 +71,6 @@ pub struct Ledger {
     pub(crate) coordinator_busy: Account,
     /// Of that, the forecast of a merge, which begins only then.
     pub(crate) forecast_busy: Account,
-    /// Of that, cutting a merge into segments.
-    pub(crate) cut_busy: Account,
+    /// Of that, handing out the segments of a merge, a few instructions a run for each.
+    pub(crate) hand_out_busy: Account,
 }

@@ -27,8 +27,6 @@ mod plan;
 mod prepare;
 mod report;
 mod runs;
-mod scratch;
-mod seal;
 mod traffic;
 
 pub use bins::ScatterShape;
@@ -39,15 +37,17 @@ pub use phases::Phase;
 pub use plan::{Facts, Plan, Shape, plan};
 pub use report::{BinReport, ChunkReport, SortReport, floor_seconds};
 pub use runs::MergeShape;
+pub(crate) use runs::reduction;
 pub use traffic::Moved;
 
+use crate::failure::Failure;
 use crate::process::{cpu_seconds, peak_memory_bytes};
+use crate::scratch::Scratch;
 use crate::{Error, Observer};
-use job::{Failure, Job, Journey};
+use job::{Job, Journey};
 use memory::Memory;
 use phases::Phases;
 use prepare::{Prepared, prepare};
-use scratch::Scratch;
 use std::path::Path;
 use std::time::Instant;
 use traffic::Traffic;

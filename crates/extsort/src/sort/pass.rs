@@ -13,10 +13,11 @@
 
 use super::chunks::Extent;
 use super::fill::{Chunk, Filler};
-use super::job::{Alarm, Job, STOP_INTERVAL};
-use super::scratch::Scratch;
+use super::job::Job;
 use crate::Error;
+use crate::failure::{Alarm, STOP_INTERVAL};
 use crate::process::thread_cpu_time;
+use crate::scratch::Scratch;
 use crate::threads::spawn_up_to;
 use crossbeam_channel::{Receiver, Sender, select_biased, unbounded};
 use std::time::Instant;

@@ -23,12 +23,10 @@ pub(crate) const CHUNK_BYTES_MIN: u64 = 256 * KIB;
 /// Bytes in flight that keep a drive busy, for read-ahead and for writing behind.
 pub(crate) const FLIGHT_BYTES: u64 = 8 * MIB;
 
-/// A cut's search in one run, measured on the simulated disk with 54 to 217 runs (500 to 730 ns).
-const CUT_NANOSECONDS_PER_RUN: f64 = 660.0;
-/// Checking, merging and hashing of what one thread merges, measured there too (540 microseconds a MiB).
-const MERGE_NANOSECONDS_PER_BYTE: f64 = 0.52;
-/// Threads from which on the cuts of a merge can be what it waits for.
-const CUTS_MATTER_THREADS: usize = 8;
+/// Runs of a merge beyond which scattering takes a quarter less of the processor, and threads from which on that can matter: fewer wait for the
+/// drives anyway (docs/experiments/2026-11-21-large-machine.md).
+const MANY_RUNS: usize = 1000;
+const MANY_THREADS: usize = 8;
 
 /// What the planner knows.
 #[derive(Clone, Debug)]
@@ -148,21 +146,16 @@ fn within(facts: &Facts) -> Option<Plan> {
         Method::Scatter => bins::within(facts),
         Method::Auto => {
             let merge = runs::within(facts);
-            let waits = merge.as_ref().is_some_and(cuts_are_the_bound);
-            let scatter = if waits { bins::within(facts) } else { None };
+            let is_dear = merge.as_ref().is_some_and(is_dear_to_merge);
+            let scatter = if is_dear { bins::within(facts) } else { None };
             scatter.filter(|plan| matches!(&plan.shape, Shape::Scatter(shape) if shape.levels == 1)).or(merge)
         }
     }
 }
 
-/// Whether the threads of a merge would wait for its cuts, which one thread makes. Below a few threads both methods are bound by the drives, and a
-/// merge takes less of the processor.
-fn cuts_are_the_bound(plan: &Plan) -> bool {
-    let Shape::Merge(shape) = &plan.shape else { return false };
-    let segment_bytes = (shape.segment_blocks as u64 * plan.block_bytes) as f64;
-    let cut = plan.chunks as f64 * CUT_NANOSECONDS_PER_RUN;
-    let merge = segment_bytes * MERGE_NANOSECONDS_PER_BYTE / plan.threads as f64;
-    plan.spilled_chunks > 0 && plan.threads >= CUTS_MATTER_THREADS && cut > merge
+/// Whether a merge has so many runs that it takes much more of the processor than scattering, on a machine where the processor can be the bound.
+fn is_dear_to_merge(plan: &Plan) -> bool {
+    plan.spilled_chunks > MANY_RUNS && plan.threads >= MANY_THREADS
 }
 
 impl std::fmt::Display for Plan {

@@ -140,6 +140,9 @@ impl fmt::Display for SortReport {
         }
         write!(f, "  spill       busy {:.2}, ", seconds(&stages.spill_busy))?;
         writeln!(f, "waited {:.2} for scratch writes", seconds(&stages.spill_waits_for_write))?;
+        if let Shape::Merge(_) = self.plan.shape {
+            writeln!(f, "  cuts        busy {:.2}", seconds(&stages.cut_busy))?;
+        }
         write!(f, "  output      busy {:.2}, ", seconds(&stages.output_busy))?;
         if let Shape::Merge(_) = self.plan.shape {
             write!(f, "waited {:.2} for reads and ", seconds(&stages.merge_waits_for_read))?;
@@ -149,8 +152,7 @@ impl fmt::Display for SortReport {
         writeln!(f, "{:.2} for output writes", seconds(&stages.output_waits_for_write))?;
         write!(f, "  coordinator busy {:.2}", seconds(&stages.coordinator_busy))?;
         if let Shape::Merge(_) = self.plan.shape {
-            let (forecast, cuts) = (seconds(&stages.forecast_busy), seconds(&stages.cut_busy));
-            write!(f, ", {forecast:.2} of it with the forecast and {cuts:.2} with cuts")?;
+            write!(f, ", {:.2} of it with the forecast", seconds(&stages.forecast_busy))?;
         }
         writeln!(f)?;
         let counts = [(self.plan.spilled_chunks, "spilled"), (self.plan.resident_chunks(), "kept in memory")];

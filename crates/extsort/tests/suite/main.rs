@@ -2,6 +2,7 @@
 
 mod drives;
 mod generate;
+mod lines;
 mod plan;
 mod probe;
 mod simulation;

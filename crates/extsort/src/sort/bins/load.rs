@@ -4,10 +4,10 @@ use super::bin::Bin;
 use super::piece::Piece;
 use super::scatter::{Resident, Slice};
 use crate::Error;
+use crate::seal::check_seal;
 use crate::sort::chunks::Extent;
 use crate::sort::fill::compact;
 use crate::sort::job::Job;
-use crate::sort::seal::check_seal;
 use xsort_disk::{FileId, Lease};
 use xsort_kernels::gather;
 
@@ -53,7 +53,7 @@ impl Load {
         let (mut from, mut to) = (0, 0);
         for piece in &self.pieces {
             let paged = piece.paged_bytes(record_bytes) as usize;
-            check_seal(job, piece.place, &pages[from..from + paged], piece.seal)?;
+            check_seal(job.disk, job.scratch(), piece.place, &pages[from..from + paged], piece.seal)?;
             let bytes = piece.records as usize * record_bytes;
             // Hot in the cache, since it has just been hashed.
             pages.copy_within(from..from + bytes, to);

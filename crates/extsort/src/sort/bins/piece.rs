@@ -4,9 +4,9 @@
 //! that writes are large however many bins there are; a piece that fills its block goes on in the next.
 
 use crate::Error;
+use crate::scratch::Place;
+use crate::seal::{paged_bytes, seal};
 use crate::sort::job::Job;
-use crate::sort::scratch::Place;
-use crate::sort::seal::{paged_bytes, seal};
 use crossbeam_channel::Sender;
 use std::sync::Arc;
 use xsort_disk::{Completion, Direction, Lease, Request, Shelf};

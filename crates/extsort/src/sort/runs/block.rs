@@ -2,8 +2,8 @@
 
 use super::run::{Block, Index};
 use crate::Error;
+use crate::seal::{paged_bytes, seal};
 use crate::sort::job::Job;
-use crate::sort::seal::{paged_bytes, seal};
 use crossbeam_channel::Sender;
 use xsort_disk::{Completion, Direction, Lease, Request};
 use xsort_records::Key;

@@ -11,185 +11,144 @@
 //! run 2  [ a ..][ b .......|.][ c                     sides of it, and stays until both are merged.
 //!                         cut
 //! ```
+//!
+//! Which blocks a cut falls in is known from the forecast alone, so a segment can be handed out before it is cut. The thread that merges it
+//! finds the cut at its end, passes that on to whoever has the next segment, and takes the one at its beginning from whoever has the last: all
+//! cuts are made side by side.
 
-use super::run::{Resident, Run};
-use std::collections::VecDeque;
-use std::sync::Arc;
-use xsort_disk::Lease;
+use super::forecast::Entry;
+use super::run::Run;
+use super::segment::Segment;
+use crate::Error;
+use crate::seal::{check_seal, paged_bytes};
+use crate::sort::job::Job;
 use xsort_kernels::{bound_in_block, bound_in_order};
 use xsort_records::Key;
 
-/// A spilled block in memory again.
+/// Where a cut falls.
 #[derive(Debug)]
-pub(crate) struct Loaded {
-    /// Its number in the run.
-    pub(crate) block: u32,
-    /// Its bytes; records from the first byte on.
-    pub(crate) lease: Lease,
-}
-
-/// One run's share of a segment.
-pub(crate) enum Part {
-    /// Blocks with the range of records that belong to the segment.
-    Blocks { run: u32, blocks: Vec<(Arc<Loaded>, usize, usize)> },
-    /// A range of a resident run's order.
-    Ordered { run: u32, from: usize, to: usize },
-}
-
-/// What lies between two cuts, with all that is needed to merge it.
-pub(crate) struct Segment {
-    /// Segments are numbered from 0 in the order of the output.
-    pub(crate) number: usize,
-    /// How many records come before it.
-    pub(crate) first_record: u64,
-    /// How many records it has.
+pub(crate) struct Cut {
+    /// For each run how many records come before it of the block in which it falls, which is the last one that the forecast has before it.
+    pub(crate) offsets: Vec<u32>,
+    /// How many records come before it in all runs.
     pub(crate) records: u64,
-    /// Length of a key prefix that all of its records share.
-    pub(crate) shared_bytes: usize,
-    /// In the order of the runs; runs without a share are left out.
-    pub(crate) parts: Vec<Part>,
 }
 
-/// Where the last cut fell in one run, and the blocks from there on.
-struct Front {
-    /// The block in which the cut falls, or which begins at it.
-    block: usize,
-    /// Records of that block before the cut.
-    offset: usize,
-    /// How many blocks of this run the forecast had before the point that was reached.
-    begun: usize,
-    /// The blocks in memory from `block` on. Empty for a resident run.
-    loaded: VecDeque<Arc<Loaded>>,
-}
-
-/// Cuts a merge, segment by segment.
-pub(crate) struct Cutter<'a, K> {
-    key: K,
-    record_bytes: usize,
-    block_records: usize,
-    runs: &'a [Run],
-    fronts: Vec<Front>,
-    segments: usize,
-    records: u64,
-}
-
-impl<'a, K: Key> Cutter<'a, K> {
-    pub(crate) fn new(key: K, record_bytes: usize, block_records: usize, runs: &'a [Run]) -> Self {
-        let front = |_| Front { block: 0, offset: 0, begun: 0, loaded: VecDeque::new() };
-        Cutter {
-            key,
-            record_bytes,
-            block_records,
-            runs,
-            fronts: runs.iter().map(front).collect(),
-            segments: 0,
-            records: 0,
-        }
+impl Cut {
+    /// Before everything.
+    pub(crate) fn start(runs: usize) -> Cut {
+        Cut { offsets: vec![0; runs], records: 0 }
     }
 
-    /// Takes in the next block of the forecast. `loaded` is its memory, unless its run is resident.
-    pub(crate) fn push(&mut self, run: u32, loaded: Option<Arc<Loaded>>) {
-        let front = &mut self.fronts[run as usize];
-        front.begun += 1;
-        front.loaded.extend(loaded);
-    }
-
-    /// Cuts off everything before the block `(run, block)`, the next one of the forecast, or everything that is left if `None`.
-    ///
-    /// `low` is a key that no record of the segment is below.
-    pub(crate) fn cut(&mut self, next: Option<(u32, u32)>, low: &[u8]) -> Segment {
-        let high = match next {
-            Some((run, block)) => self.runs[run as usize].index.key(block as usize),
-            None => self.runs.iter().map(|run| run.index.largest()).max().unwrap_or(low),
-        };
-        let mut parts = Vec::new();
-        let mut records = 0;
-        for run in 0..self.runs.len() {
-            let (block, offset) = match next {
-                None => (self.runs[run].index.blocks().len(), 0),
-                Some((of, block)) if of as usize == run => (block as usize, 0),
-                // Equal keys of earlier runs come before the cut, those of later runs after it.
-                Some((of, _)) => self.place(run, high, run < of as usize),
+    /// Finds the cut at the end of a segment.
+    pub(crate) fn find<K: Key>(job: &Job<'_, K>, runs: &[Run], segment: &Segment) -> Cut {
+        let mut cut = Cut { offsets: vec![0; runs.len()], records: segment.records_passed };
+        for share in &segment.shares {
+            let Run { index, resident } = &runs[share.run];
+            let records = index.blocks()[share.last].records as usize;
+            let offset = match segment.next {
+                None => records,
+                Some(next) if next.run as usize == share.run => records,
+                Some(Entry { run: of, block }) => {
+                    let key = runs[of as usize].index.key(block as usize);
+                    // Equal keys of earlier runs come before the cut, those of later runs after it.
+                    let include_equal = share.run < of as usize;
+                    if let Some(resident) = resident {
+                        let order = &resident.order()[share.last * job.block_records()..][..records];
+                        let all = resident.records(job.record_bytes);
+                        bound_in_order(job.key, all, job.record_bytes, order, key, include_equal)
+                    } else {
+                        let block = &segment.blocks(share).last().expect("a share has a block").lease;
+                        let block = &block[..records * job.record_bytes];
+                        bound_in_block(job.key, block, job.record_bytes, key, include_equal)
+                    }
+                }
             };
-            if let Some((part, taken)) = self.part(run, block, offset) {
-                parts.push(part);
-                records += taken;
+            cut.offsets[share.run] = offset as u32;
+            cut.records += offset as u64;
+        }
+        cut
+    }
+}
+
+/// One run's part of a segment.
+pub(crate) enum Part {
+    /// So many of the segment's slices.
+    Slices(usize),
+    /// A range of a resident run's order.
+    Ordered { run: usize, from: usize, to: usize },
+}
+
+/// What lies between two cuts.
+pub(crate) struct Parts<'s> {
+    /// In the order of the runs; runs without a record are left out.
+    pub(crate) parts: Vec<Part>,
+    /// Records of spilled blocks, part after part.
+    pub(crate) slices: Vec<&'s [u8]>,
+}
+
+impl<'s> Parts<'s> {
+    /// What of a segment lies between the cuts at its beginning and at its end. Checks each block that begins there, so that each is checked once.
+    pub(crate) fn between<K: Key>(
+        job: &Job<'_, K>,
+        runs: &[Run],
+        segment: &'s Segment,
+        start: &Cut,
+        end: &Cut,
+    ) -> Result<Parts<'s>, Error> {
+        let mut found = Parts { parts: Vec::with_capacity(segment.shares.len()), slices: Vec::new() };
+        for share in &segment.shares {
+            let Run { index, resident } = &runs[share.run];
+            let (first, last) = (start.offsets[share.run] as usize, end.offsets[share.run] as usize);
+            if resident.is_some() {
+                let place = |block, offset| block * job.block_records() + offset;
+                let (from, to) = (place(share.first, first), place(share.last, last));
+                if from < to {
+                    found.parts.push(Part::Ordered { run: share.run, from, to });
+                }
+                continue;
+            }
+            let before = found.slices.len();
+            for (number, loaded) in (share.first..).zip(segment.blocks(share)) {
+                let block = &index.blocks()[number];
+                let from = if number == share.first { first } else { 0 };
+                let to = if number == share.last { last } else { block.records as usize };
+                // A block in which a cut lies before the last one isn't sorted.
+                if from > to || from == 0 && to > 0 {
+                    let bytes = paged_bytes(block.records as usize, job.record_bytes);
+                    check_seal(job.disk, job.scratch(), block.place, &loaded.lease[..bytes], block.checksum)?;
+                }
+                if from > to {
+                    return Err(Error::Lost { what: format!("the order of run {}", share.run) });
+                }
+                if from < to {
+                    found.slices.push(&loaded.lease[from * job.record_bytes..to * job.record_bytes]);
+                }
+            }
+            if found.slices.len() > before {
+                found.parts.push(Part::Slices(found.slices.len() - before));
             }
         }
-        let segment = Segment {
-            number: self.segments,
-            first_record: self.records,
-            records,
-            shared_bytes: xsort_kernels::shared_prefix(low, high),
-            parts,
-        };
-        self.segments += 1;
-        self.records += records;
-        segment
+        Ok(found)
     }
 
-    /// The place of a key in a run, as a block and the number of the block's records before the key.
-    fn place(&self, run: usize, key: &[u8], include_equal: bool) -> (usize, usize) {
-        let front = &self.fronts[run];
-        // Blocks that the forecast has after the cut begin at or after it. So it falls in the last one before, or at that one's end.
-        if front.begun == 0 {
-            return (0, 0);
-        }
-        let block = front.begun - 1;
-        if block < front.block {
-            return (front.block, front.offset);
-        }
-        let Run { index, resident } = &self.runs[run];
-        let records = index.blocks()[block].records as usize;
-        let offset = match resident {
-            Some(resident) => {
-                let order = &resident.order()[block * self.block_records..][..records];
-                let all = resident.records(self.record_bytes);
-                bound_in_order(self.key, all, self.record_bytes, order, key, include_equal)
+    /// As the kernel takes them.
+    pub(crate) fn kernel_runs(&'s self, runs: &'s [Run], record_bytes: usize) -> Vec<xsort_kernels::Run<'s>> {
+        let mut slices = &self.slices[..];
+        let kernel_run = |part: &Part| match *part {
+            Part::Slices(count) => {
+                let (own, rest) = slices.split_at(count);
+                slices = rest;
+                xsort_kernels::Run::Blocks(own)
             }
-            None => {
-                let loaded = &front.loaded[block - front.block];
-                debug_assert_eq!(loaded.block as usize, block);
-                let all = &loaded.lease[..records * self.record_bytes];
-                bound_in_block(self.key, all, self.record_bytes, key, include_equal)
+            Part::Ordered { run, from, to } => {
+                let resident = runs[run].resident.as_ref().expect("only a resident run has an order");
+                xsort_kernels::Run::Ordered {
+                    records: resident.records(record_bytes),
+                    order: &resident.order()[from..to],
+                }
             }
         };
-        let place = if offset == records { (block + 1, 0) } else { (block, offset) };
-        // Only a damaged block can say that the cut lies before the last one. Its checksum will tell; here it must not do harm.
-        place.max((front.block, front.offset))
-    }
-
-    /// Moves a run's front to a place, and returns what lies between, with its number of records.
-    fn part(&mut self, run: usize, block: usize, offset: usize) -> Option<(Part, u64)> {
-        let front = &mut self.fronts[run];
-        if (block, offset) == (front.block, front.offset) {
-            return None;
-        }
-        let Run { index, resident } = &self.runs[run];
-        let result = if let Some(Resident { .. }) = resident {
-            let from = front.block * self.block_records + front.offset;
-            let count = resident.as_ref().map_or(0, |resident| resident.count);
-            let to = (block * self.block_records + offset).min(count);
-            (Part::Ordered { run: run as u32, from, to }, (to - from) as u64)
-        } else {
-            let mut blocks = Vec::with_capacity(block - front.block + 1);
-            let mut records = 0;
-            let mut from = front.offset;
-            for number in front.block..block {
-                let loaded = front.loaded.pop_front().expect("blocks before a cut are loaded");
-                let to = index.blocks()[number].records as usize;
-                records += to - from;
-                blocks.push((loaded, from, to));
-                from = 0;
-            }
-            if offset > from {
-                let loaded = front.loaded.front().expect("the block of a cut is loaded");
-                records += offset - from;
-                blocks.push((Arc::clone(loaded), from, offset));
-            }
-            (Part::Blocks { run: run as u32, blocks }, records as u64)
-        };
-        (front.block, front.offset) = (block, offset);
-        Some(result)
+        self.parts.iter().map(kernel_run).collect()
     }
 }

@@ -5,13 +5,13 @@
 use super::block::write_block;
 use super::run::{Block, Index, Resident, Run};
 use crate::Error;
+use crate::scratch::NOWHERE;
 use crate::sort::chunks::chunks;
 use crate::sort::fill::{Chunk, compact};
 use crate::sort::job::{Job, Journey};
 use crate::sort::memory::Memory;
 use crate::sort::pass::{Pass, Worked, Worker, pass};
 use crate::sort::report::ChunkReport;
-use crate::sort::scratch::NOWHERE;
 use crossbeam_channel::Sender;
 use std::sync::Arc;
 use std::time::Instant;

@@ -1,28 +1,29 @@
 //! Phase two: a merge. Reading, merging and writing go on at once.
 //!
 //! ```text
-//!          read in the order of the forecast        segments              pages
-//! scratch ----------------------------------> cut ------------> merge ------------> output
-//!    (free blocks)                       (this thread)   (threads)    (free blocks)
+//!          read in the order of the forecast        segments                   pages
+//! scratch ----------------------------------> hand out ------> cut, merge ------------> output
+//!    (free blocks)                          (this thread)       (threads)   (free blocks)
 //! ```
 //!
-//! This thread starts reads as far ahead as there are free blocks, and cuts a segment as soon as all blocks before the cut are in memory. A
-//! thread that merges a segment therefore never waits for a read, and knows from the cut where in the output its records go: nothing is
-//! serial but the cuts, which cost a binary search a run every few megabytes.
+//! This thread starts reads as far ahead as there are free blocks, and hands out a segment as soon as all of its blocks are in memory. A
+//! thread that merges a segment therefore never waits for a read, and knows from its cuts where in the output its records go. What is serial is a few
+//! instructions a run every few megabytes.
 //!
 //! It can't come to a standstill: reads are in the order in which cuts need them, every run holds at most one block across a cut, and the
 //! plan has a block for each of them besides those of the segments in flight.
 
-use super::cut::{Cutter, Loaded, Segment};
 use super::forecast::{Entry, forecast};
 use super::merger::{Done, Merger};
 use super::plan::MergeShape;
 use super::run::{Index, Run};
+use super::segment::{Loaded, Segment, Segments};
 use crate::Error;
+use crate::failure::STOP_INTERVAL;
 use crate::process::thread_cpu_time;
-use crate::sort::job::{Job, STOP_INTERVAL};
+use crate::seal::paged_bytes;
+use crate::sort::job::Job;
 use crate::sort::output::Output;
-use crate::sort::seal::paged_bytes;
 use crate::threads::spawn_up_to;
 use crossbeam_channel::{Receiver, Sender, select_biased, unbounded};
 use std::collections::VecDeque;
@@ -89,14 +90,14 @@ pub(crate) fn merge<K: Key>(
         let (mut segments_done, mut writes_started, mut writes_done) = (0, 0, 0);
         while !job.should_stop() {
             reader.start_reads();
-            while reader.segments_cut < segments_done + job.plan.threads + 1
+            while reader.segments.begun() < segments_done + job.plan.threads + 1
                 && let Some(segment) = reader.next_segment()
             {
                 indexes.push(None);
                 segments_to.send(segment).expect("mergers live as long as this scope");
             }
-            // A segment that was cut has freed no block yet; the reads go on as soon as one is done.
-            if reader.is_done() && segments_done == reader.segments_cut && writes_done == writes_started {
+            // A segment that was handed out has freed no block yet; the reads go on as soon as one is done.
+            if reader.is_done() && segments_done == reader.segments.begun() && writes_done == writes_started {
                 break;
             }
             select_biased! {
@@ -148,7 +149,7 @@ pub(crate) fn merge<K: Key>(
     Ok(merged)
 }
 
-/// Reads blocks in the order of the forecast, and cuts.
+/// Reads blocks in the order of the forecast, and makes segments of them.
 struct Reader<'a, K> {
     job: &'a Job<'a, K>,
     runs: &'a [Run],
@@ -157,14 +158,13 @@ struct Reader<'a, K> {
     /// Entries whose reads were started.
     started: usize,
     in_flight: usize,
-    /// Started entries that the cutter has not seen, from `pushed` on.
+    /// Started entries that no segment has, from `pushed` on.
     window: VecDeque<Slot>,
-    /// Entries that the cutter has seen.
+    /// Entries that a segment has.
     pushed: usize,
-    cutter: Cutter<'a, K>,
+    segments: Segments<'a>,
     segment_blocks: usize,
     segment_start: usize,
-    segments_cut: usize,
     completions_to: Sender<Completion>,
     completions_from: Receiver<Completion>,
 }
@@ -201,16 +201,15 @@ impl<'a, K: Key> Reader<'a, K> {
             in_flight: 0,
             window: VecDeque::new(),
             pushed: 0,
-            cutter: Cutter::new(job.key, job.record_bytes, job.block_records(), runs),
+            segments: Segments::new(runs),
             segment_blocks,
             segment_start: 0,
-            segments_cut: 0,
             completions_to,
             completions_from,
         }
     }
 
-    /// All segments have been cut.
+    /// All segments have been handed out.
     fn is_done(&self) -> bool {
         self.segment_start == self.entries.len()
     }
@@ -252,13 +251,12 @@ impl<'a, K: Key> Reader<'a, K> {
         self.job.traffic.finish(&completion);
         completion.result?;
         let at = completion.tag as usize;
-        let block = self.entries[at].block;
-        let loaded = Arc::new(Loaded { block, lease: completion.lease });
+        let loaded = Arc::new(Loaded { lease: completion.lease });
         self.window[at - self.pushed] = Slot::Ready(Some(loaded));
         Ok(())
     }
 
-    /// Cuts the next segment if all of its blocks are in memory.
+    /// The next segment, if all of its blocks are in memory.
     fn next_segment(&mut self) -> Option<Segment> {
         if self.is_done() {
             return None;
@@ -270,15 +268,12 @@ impl<'a, K: Key> Reader<'a, K> {
                 _ => return None,
             }
             let Some(Slot::Ready(loaded)) = self.window.pop_front() else { unreachable!("just looked") };
-            self.cutter.push(self.entries[self.pushed].run, loaded);
+            self.segments.push(self.entries[self.pushed].run as usize, loaded);
             self.pushed += 1;
         }
-        let low = self.entries[self.segment_start];
-        let low = self.runs[low.run as usize].index.key(low.block as usize);
-        let next = self.entries.get(end).map(|entry| (entry.run, entry.block));
-        let segment = self.job.ledger.cut_busy.time_cpu(|| self.cutter.cut(next, low));
+        let (first, next) = (self.entries[self.segment_start], self.entries.get(end).copied());
+        let segment = self.job.ledger.hand_out_busy.time_cpu(|| self.segments.end(first, next));
         self.segment_start = end;
-        self.segments_cut += 1;
         Some(segment)
     }
 }

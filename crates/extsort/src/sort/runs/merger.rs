@@ -1,12 +1,14 @@
-//! The thread that merges: one segment at a time, all of whose blocks are in memory.
+//! The thread that cuts and merges: one segment at a time, all of whose blocks are in memory.
 
 use super::block::write_block;
-use super::cut::{Loaded, Part, Segment};
+use super::cut::{Cut, Parts};
+use super::forecast::Entry;
 use super::merge::Sink;
 use super::run::{Index, Run};
+use super::segment::Segment;
 use crate::Error;
-use crate::sort::job::{Alarm, Job};
-use crate::sort::seal::{check_seal, paged_bytes};
+use crate::failure::Alarm;
+use crate::sort::job::Job;
 use crossbeam_channel::{Receiver, Sender};
 use std::sync::Arc;
 use xsort_disk::{Completion, Shelf};
@@ -49,18 +51,25 @@ impl<K: Key> Merger<'_, K> {
 
     fn merge(&self, segment: Segment, nodes: &mut Vec<Node>) -> Result<Done, Error> {
         let Job { key, record_bytes, ref ledger, .. } = *self.job;
-        ledger.output_busy.time(|| self.check_blocks(&segment))?;
-        let slices: Vec<Vec<&[u8]>> = segment.parts.iter().map(|part| self.slices(part)).collect();
-        let runs: Vec<xsort_kernels::Run<'_>> =
-            segment.parts.iter().zip(&slices).map(|(part, slices)| self.kernel_run(part, slices)).collect();
+        let end = Arc::new(ledger.cut_busy.time_cpu(|| Cut::find(self.job, self.runs, &segment)));
+        // Whoever has the next segment may have given up already.
+        drop(segment.end.send(Arc::clone(&end)));
+        let start = ledger.merge_waits_for_read.time(|| segment.start.recv());
+        // Whoever has the last segment never waits for this one. It only fails to send if the sort has failed.
+        let start = start.map_err(|_| Error::Cancelled)?;
+        let parts =
+            ledger.output_busy.time(|| Parts::between(self.job, self.runs, &segment, &start, &end))?;
+        let records =
+            end.records.checked_sub(start.records).expect("no cut in any run lies before the last one");
+        let runs = parts.kernel_runs(self.runs, record_bytes);
         nodes.resize_with(Merge::<K>::nodes_needed(runs.len()), Node::default);
-        let mut merge = Merge::new(key, record_bytes, segment.shared_bytes, &runs, nodes);
+        let mut merge = Merge::new(key, record_bytes, self.shared_bytes(&segment), &runs, nodes);
 
         let mut checksum = Checksum::default();
         let mut index = None;
         let writes = match self.sink {
             Sink::Output(output) => {
-                let start = segment.first_record * record_bytes as u64;
+                let start = start.records * record_bytes as u64;
                 let fill = |out: &mut [u8]| {
                     let merged = merge.fill(out);
                     assert_eq!(
@@ -69,53 +78,26 @@ impl<K: Key> Merger<'_, K> {
                         "a segment holds the records that its cuts say"
                     );
                 };
-                output.fill(self.job, fill, start, segment.records, &mut checksum, &self.written)?.writes
+                output.fill(self.job, fill, start, records, &mut checksum, &self.written)?.writes
             }
             Sink::Run(shelf) => {
-                let made = fill_run(self.job, shelf, &mut merge, segment.records, &self.written)?;
+                let made = fill_run(self.job, shelf, &mut merge, records, &self.written)?;
                 let writes = made.blocks().len();
                 index = Some(made);
                 writes
             }
         };
-        Ok(Done { number: segment.number, writes, checksum, records: segment.records, index })
+        Ok(Done { number: segment.number, writes, checksum, records, index })
     }
 
-    /// Checks every block that begins in this segment, so that each is checked once.
-    fn check_blocks(&self, segment: &Segment) -> Result<(), Error> {
-        for part in &segment.parts {
-            let Part::Blocks { run, blocks } = part else { continue };
-            let known = self.runs[*run as usize].index.blocks();
-            for (loaded, _, _) in blocks.iter().filter(|(_, from, _)| *from == 0) {
-                let block = &known[loaded.block as usize];
-                let bytes = paged_bytes(block.records as usize, self.job.record_bytes);
-                check_seal(self.job, block.place, &loaded.lease[..bytes], block.checksum)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn slices<'s>(&self, part: &'s Part) -> Vec<&'s [u8]> {
-        let Part::Blocks { blocks, .. } = part else { return Vec::new() };
-        let record_bytes = self.job.record_bytes;
-        let slice = |(loaded, from, to): &'s (Arc<Loaded>, usize, usize)| {
-            &loaded.lease[from * record_bytes..to * record_bytes]
+    /// Length of a key prefix that all records of a segment share.
+    fn shared_bytes(&self, segment: &Segment) -> usize {
+        let key = |entry: Entry| self.runs[entry.run as usize].index.key(entry.block as usize);
+        let high = match segment.next {
+            Some(next) => Some(key(next)),
+            None => self.runs.iter().map(|run| run.index.largest()).max(),
         };
-        blocks.iter().map(slice).collect()
-    }
-
-    fn kernel_run<'s>(&'s self, part: &Part, slices: &'s [&'s [u8]]) -> xsort_kernels::Run<'s> {
-        match *part {
-            Part::Blocks { .. } => xsort_kernels::Run::Blocks(slices),
-            Part::Ordered { run, from, to } => {
-                let resident =
-                    self.runs[run as usize].resident.as_ref().expect("only a resident run has an order");
-                xsort_kernels::Run::Ordered {
-                    records: resident.records(self.job.record_bytes),
-                    order: &resident.order()[from..to],
-                }
-            }
-        }
+        high.map_or(0, |high| xsort_kernels::shared_prefix(key(segment.first), high))
     }
 }
 

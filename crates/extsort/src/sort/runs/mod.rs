@@ -10,9 +10,10 @@ mod merge;
 mod merger;
 mod plan;
 mod run;
+mod segment;
 
 pub use plan::MergeShape;
-pub(crate) use plan::within;
+pub(crate) use plan::{reduction, within};
 
 use super::job::{Job, Journey};
 use super::memory::Memory;
@@ -69,7 +70,7 @@ fn reduce<K: Key>(
     write_blocks: &Arc<Shelf>,
     phases: &mut Phases<'_>,
 ) -> Result<Vec<Run>, Error> {
-    let sizes = plan::reduction(runs.len(), shape.fan_in_max);
+    let sizes = reduction(runs.len(), shape.fan_in_max);
     let mut rest = runs.into_iter();
     let groups: Vec<Vec<Run>> = sizes.into_iter().map(|taken| rest.by_ref().take(taken).collect()).collect();
     let moved = groups.iter().filter(|group| group.len() > 1).flatten();

@@ -1,6 +1,6 @@
 //! Sorted runs: on scratch as blocks with an index, or in memory as a chunk with its order.
 
-use crate::sort::scratch::Place;
+use crate::scratch::Place;
 use xsort_disk::Lease;
 
 /// What is remembered of each block of a run, beside its smallest key.

@@ -1,10 +1,9 @@
 //! The seal of what goes to scratch: its checksum, kept in memory, so that pages that were not written at all, or to another place, are
 //! noticed too.
 
-use super::job::Job;
-use super::scratch::Place;
 use crate::Error;
-use xsort_disk::align_up;
+use crate::scratch::{Place, Scratch};
+use xsort_disk::{Disk, align_up};
 
 /// Bytes of the pages that hold so many records.
 pub(crate) fn paged_bytes(records: usize, record_bytes: usize) -> usize {
@@ -18,13 +17,19 @@ pub(crate) fn seal(pages: &mut [u8], used: usize) -> u64 {
 }
 
 /// Compares pages that came back from scratch with the seal that was remembered of them.
-pub(crate) fn check_seal<K>(job: &Job<'_, K>, place: Place, pages: &[u8], seal: u64) -> Result<(), Error> {
+pub(crate) fn check_seal(
+    disk: &dyn Disk,
+    scratch: &Scratch<'_>,
+    place: Place,
+    pages: &[u8],
+    seal: u64,
+) -> Result<(), Error> {
     let read = xxhash_rust::xxh3::xxh3_64(pages);
     if read == seal {
         return Ok(());
     }
     Err(Error::Corrupt {
-        path: job.disk.path(job.scratch().file(place.drive)),
+        path: disk.path(scratch.file(place.drive)),
         offset: place.offset,
         what: format!(
             "a scratch block of {} bytes was written with checksum {seal:016x} and read with {read:016x}",

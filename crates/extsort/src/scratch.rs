@@ -118,13 +118,23 @@ impl<'a> Scratch<'a> {
                 let share = self.expected_bytes / self.drives.len() as u64;
                 let step = RESERVE_BYTES.min(share.saturating_sub(state.reserved)).max(end - state.reserved);
                 let reserved = xsort_disk::align_up(state.reserved + step);
-                if let Err(error) = self.disk.reserve(self.files[drive], reserved) {
-                    if !matches!(error.source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) {
-                        return Err(error.into());
+                let is_full = |error: &xsort_disk::Error| {
+                    matches!(error.source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+                };
+                let reserve = |bytes| self.disk.reserve(self.files[drive], bytes).map(|()| bytes);
+                // The last step may be shorter.
+                let reserved = match reserve(reserved) {
+                    Err(error) if is_full(&error) && end < reserved => reserve(end),
+                    tried => tried,
+                };
+                let reserved = match reserved {
+                    Ok(reserved) => reserved,
+                    Err(error) if is_full(&error) => {
+                        state.full = true;
+                        continue;
                     }
-                    state.full = true;
-                    continue;
-                }
+                    Err(error) => return Err(error.into()),
+                };
                 state.reserved = reserved;
             }
             let place = Place { drive: drive as u16, offset: state.end };

@@ -1,0 +1,60 @@
+//! Memory for chunks: areas of one size, of which a chunk that needs less leaves the rest for the next.
+
+use xsort_disk::Lease;
+
+/// Areas that are free, whole or in part.
+pub(super) struct Areas {
+    /// By address; no two of them are neighbours.
+    free: Vec<Lease>,
+    area_bytes: usize,
+}
+
+impl Areas {
+    /// Of leases of one size.
+    pub(super) fn new(areas: Vec<Lease>) -> Areas {
+        let area_bytes = areas.iter().map(|area| area.len()).max().unwrap_or(0);
+        let mut all = Areas { free: Vec::with_capacity(areas.len()), area_bytes };
+        areas.into_iter().for_each(|area| all.give(area));
+        all
+    }
+
+    /// Whether there is memory for another chunk.
+    pub(super) fn has_area(&self) -> bool {
+        self.free.iter().any(|lease| self.is_enough(lease))
+    }
+
+    /// At least half an area, and less than two: the smallest piece that will do.
+    pub(super) fn take(&mut self) -> Option<Lease> {
+        let enough = (0..self.free.len()).filter(|&at| self.is_enough(&self.free[at]));
+        let at = enough.min_by_key(|&at| self.free[at].len())?;
+        if self.free[at].len() >= 2 * self.area_bytes {
+            return Some(self.free[at].split_off_front(self.area_bytes));
+        }
+        Some(self.free.remove(at))
+    }
+
+    /// Takes memory back, and joins it with its neighbours.
+    pub(super) fn give(&mut self, lease: Lease) {
+        if lease.is_empty() {
+            return;
+        }
+        let at = self.free.partition_point(|other| other.as_ptr() < lease.as_ptr());
+        self.free.insert(at, lease);
+        if at + 1 < self.free.len() && self.free[at].is_followed_by(&self.free[at + 1]) {
+            let next = self.free.remove(at + 1);
+            self.free[at].join(next);
+        }
+        if at > 0 && self.free[at - 1].is_followed_by(&self.free[at]) {
+            let next = self.free.remove(at);
+            self.free[at - 1].join(next);
+        }
+    }
+
+    pub(super) fn into_leases(self) -> Vec<Lease> {
+        self.free
+    }
+
+    fn is_enough(&self, lease: &Lease) -> bool {
+        lease.len() >= self.area_bytes / 2
+    }
+}

@@ -1,0 +1,258 @@
+//! Where a merge can be cut into segments that threads merge on their own.
+//!
+//! A cut is a line with a run: what comes before it in the order of (line, run) is on one side. It may lie anywhere before the first line that isn't
+//! in memory, which no line can be before that is larger than the last line in memory of a run that has more. Within that bound it is chosen
+//! so that segments have a good size.
+
+use super::read::{Front, Loaded};
+use super::run::Run;
+use std::cmp::Ordering;
+use std::sync::Arc;
+use xsort_kernels::lines::{Entry, LineOrder, Lines, bound_in_entries, bound_in_text};
+
+/// One run's part of a segment.
+pub(super) enum Part<'r> {
+    /// Blocks, with the range of bytes that belong to the segment.
+    Blocks(Vec<(Arc<Loaded>, usize, usize)>),
+    /// Lines in memory.
+    Ordered { text: &'r [u8], entries: &'r [Entry] },
+}
+
+/// What lies between two cuts.
+pub(super) struct Segment<'r> {
+    /// Segments are numbered from 0 in the order of the output.
+    pub(super) number: usize,
+    /// In the order of the runs.
+    pub(super) parts: Vec<Part<'r>>,
+    /// Lines between which all of its lines lie; none where it is the first.
+    ends: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Segment<'_> {
+    /// The slices of each part's blocks.
+    pub(super) fn slices(&self) -> Vec<Vec<&[u8]>> {
+        fn slices<'s>(part: &'s Part<'_>) -> Vec<&'s [u8]> {
+            match part {
+                Part::Blocks(blocks) => {
+                    blocks.iter().map(|(loaded, from, to)| &loaded.text()[*from..*to]).collect()
+                }
+                Part::Ordered { .. } => Vec::new(),
+            }
+        }
+        self.parts.iter().map(slices).collect()
+    }
+
+    pub(super) fn ends(&self) -> Option<(&[u8], &[u8])> {
+        self.ends.as_ref().map(|(low, high)| (low.as_slice(), high.as_slice()))
+    }
+
+    /// As the kernel takes them.
+    pub(super) fn lines<'s>(&'s self, slices: &'s [Vec<&'s [u8]>]) -> Vec<Lines<'s>> {
+        let lines = |(part, slices): (&'s Part<'_>, &'s Vec<&'s [u8]>)| match part {
+            Part::Blocks(_) => Lines::Blocks(slices),
+            Part::Ordered { text, entries } => Lines::Ordered { text, entries },
+        };
+        self.parts.iter().zip(slices).map(lines).collect()
+    }
+}
+
+/// Where a cut falls in a run.
+#[derive(Clone, Copy)]
+struct Place {
+    /// Blocks that are used up.
+    blocks: usize,
+    /// What of the next one comes before the cut, in bytes; of a run in memory, in entries.
+    offset: usize,
+}
+
+/// Cuts.
+pub(super) struct Cutter<'j, O: LineOrder> {
+    order: &'j O,
+    delimiter: u8,
+    is_unique: bool,
+    segment_bytes: usize,
+    segments: usize,
+    scratch: O::Scratch,
+    /// The line of the last cut.
+    line: Option<Vec<u8>>,
+}
+
+impl<'j, O: LineOrder> Cutter<'j, O> {
+    pub(super) fn new(order: &'j O, delimiter: u8, is_unique: bool, segment_bytes: usize) -> Self {
+        Cutter {
+            order,
+            delimiter,
+            is_unique,
+            segment_bytes,
+            segments: 0,
+            scratch: O::Scratch::default(),
+            line: None,
+        }
+    }
+
+    /// How many segments there were.
+    pub(super) fn segments(&self) -> usize {
+        self.segments
+    }
+
+    /// The next segment; `None` if a block has to come first, or if there is nothing left.
+    pub(super) fn next<'r>(&mut self, fronts: &mut [Front<'r>]) -> Option<Segment<'r>> {
+        let bound = self.bound(fronts)?;
+        let wish = self.wish(fronts)?;
+        let (run, place) = match bound {
+            Some(bound) if self.is_before(fronts, bound, wish) => bound,
+            _ => wish,
+        };
+        let line = last_line(&fronts[run], place, self.delimiter).to_vec();
+        let mut parts = Vec::with_capacity(fronts.len());
+        for (number, front) in fronts.iter_mut().enumerate() {
+            let place = match number == run {
+                true => place,
+                // Equal lines of earlier runs come before the cut, those of later ones after it.
+                false => self.place(front, &line, self.is_unique || number < run),
+            };
+            parts.extend(take(front, place));
+        }
+        let low = self.line.replace(line.clone());
+        self.segments += 1;
+        Some(Segment { number: self.segments - 1, parts, ends: low.map(|low| (low, line)) })
+    }
+
+    /// The last line in memory of all runs that have more, the smallest of them; `None` if one of them has no line in memory.
+    #[allow(clippy::option_option, reason = "nothing bounds the cut, or nothing is known")]
+    fn bound(&mut self, fronts: &[Front<'_>]) -> Option<Option<(usize, Place)>> {
+        let mut least: Option<(usize, Place)> = None;
+        for (number, front) in fronts.iter().enumerate().filter(|(_, front)| front.has_more()) {
+            if front.loaded.is_empty() {
+                return None;
+            }
+            let last = (number, Place { blocks: front.loaded.len(), offset: 0 });
+            if least.is_none_or(|least| self.is_before(fronts, last, least)) {
+                least = Some(last);
+            }
+        }
+        Some(least)
+    }
+
+    /// A line of the run that has most in memory, so far from where the merge stands that a segment up to it has a good size.
+    fn wish(&self, fronts: &[Front<'_>]) -> Option<(usize, Place)> {
+        let left = |front: &Front<'_>| match front.run {
+            Run::InMemory(chunk) => {
+                let lines = chunk.entries().len();
+                (lines - front.offset) * (chunk.text_bytes() / lines.max(1)).max(1)
+            }
+            Run::OnScratch(_) | Run::Sorted(_) => {
+                front.loaded.iter().map(|loaded| loaded.text().len()).sum::<usize>() - front.offset
+            }
+        };
+        let (mut live, mut most) = (0, (0, 0));
+        for (number, front) in fronts.iter().enumerate() {
+            let left = left(front);
+            live += usize::from(left > 0);
+            most = most.max((left, number));
+        }
+        let (left_bytes, number) = most;
+        if left_bytes == 0 {
+            return None;
+        }
+        let front = &fronts[number];
+        let step = (self.segment_bytes / live).max(1);
+        let place = match front.run {
+            Run::InMemory(chunk) => {
+                let lines = chunk.entries().len();
+                let step = (step / (chunk.text_bytes() / lines.max(1)).max(1)).max(1);
+                Place { blocks: 0, offset: (front.offset + step).min(lines) }
+            }
+            Run::OnScratch(_) | Run::Sorted(_) => {
+                let text = front.loaded[0].text();
+                let from = front.offset + step;
+                match text.get(from..).and_then(|rest| memchr::memchr(self.delimiter, rest)) {
+                    Some(end) if from + end + 1 < text.len() => Place { blocks: 0, offset: from + end + 1 },
+                    _ => Place { blocks: 1, offset: 0 },
+                }
+            }
+        };
+        Some((number, place))
+    }
+
+    /// Whether the line before a place comes before the one before another.
+    fn is_before(&mut self, fronts: &[Front<'_>], a: (usize, Place), b: (usize, Place)) -> bool {
+        let line = |(run, place): (usize, Place)| last_line(&fronts[run], place, self.delimiter);
+        let order = self.order.compare(line(a), line(b), &mut self.scratch);
+        order.then(a.0.cmp(&b.0)) == Ordering::Less
+    }
+
+    /// Where a line would go in a run.
+    fn place(&mut self, front: &Front<'_>, line: &[u8], include_equal: bool) -> Place {
+        match front.run {
+            Run::InMemory(chunk) => {
+                let rest = &chunk.entries()[front.offset..];
+                let bound = bound_in_entries(
+                    self.order,
+                    chunk.text(),
+                    self.delimiter,
+                    rest,
+                    line,
+                    include_equal,
+                    &mut self.scratch,
+                );
+                Place { blocks: 0, offset: front.offset + bound }
+            }
+            Run::OnScratch(_) | Run::Sorted(_) => {
+                let mut from = front.offset;
+                for (blocks, loaded) in front.loaded.iter().enumerate() {
+                    let text = &loaded.text()[from..];
+                    let order = self.order.compare(loaded.last_line(), line, &mut self.scratch);
+                    if order == Ordering::Greater || order == Ordering::Equal && !include_equal {
+                        let bound = bound_in_text(
+                            self.order,
+                            text,
+                            self.delimiter,
+                            line,
+                            include_equal,
+                            &mut self.scratch,
+                        );
+                        return Place { blocks, offset: from + bound };
+                    }
+                    from = 0;
+                }
+                Place { blocks: front.loaded.len(), offset: 0 }
+            }
+        }
+    }
+}
+
+/// The line that ends at a place.
+fn last_line<'f>(front: &'f Front<'_>, place: Place, delimiter: u8) -> &'f [u8] {
+    match front.run {
+        Run::InMemory(chunk) => chunk.entries()[place.offset - 1].line(chunk.text(), delimiter),
+        Run::OnScratch(_) | Run::Sorted(_) if place.offset == 0 => front.loaded[place.blocks - 1].last_line(),
+        Run::OnScratch(_) | Run::Sorted(_) => {
+            let text = &front.loaded[place.blocks].text()[..place.offset - 1];
+            &text[memchr::memrchr(delimiter, text).map_or(0, |end| end + 1)..]
+        }
+    }
+}
+
+/// Moves a run's front to a place, and returns what lies between.
+fn take<'r>(front: &mut Front<'r>, place: Place) -> Option<Part<'r>> {
+    match front.run {
+        Run::InMemory(chunk) => {
+            let entries = &chunk.entries()[front.offset..place.offset];
+            front.offset = place.offset;
+            (!entries.is_empty()).then_some(Part::Ordered { text: chunk.text(), entries })
+        }
+        Run::OnScratch(_) | Run::Sorted(_) => {
+            let mut blocks = Vec::new();
+            for loaded in front.loaded.drain(..place.blocks) {
+                let bytes = loaded.text().len();
+                blocks.push((loaded, std::mem::take(&mut front.offset), bytes));
+            }
+            if place.offset > front.offset {
+                blocks.push((Arc::clone(&front.loaded[0]), front.offset, place.offset));
+                front.offset = place.offset;
+            }
+            (!blocks.is_empty()).then_some(Part::Blocks(blocks))
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! Phase one: lines are read into areas, sorted there, and stay as long as there is memory.
+//!
+//! This thread reads, the others sort. When the last free area is taken and there may be more to read, the oldest run goes to scratch: so a sort
+//! a little larger than its budget writes little more than the difference.
+
+use super::Job;
+use super::areas::Areas;
+use super::chunk::Chunk;
+use super::input::{Input, Source};
+use super::plan::CHUNK_BYTES_MIN;
+use super::run::{Block, Run};
+use super::spill::Spiller;
+use crate::Error;
+use crate::failure::{Alarm, STOP_INTERVAL};
+use crate::threads::spawn_up_to;
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use xsort_disk::Lease;
+use xsort_kernels::lines::LineOrder;
+
+/// Bytes read at once.
+const READ_BYTES: usize = 1 << 20;
+/// A chunk of a stream is at most this share of what came before, so that there is something to sort while it is read.
+const STREAM_SHARE: u64 = 4;
+/// Chunks beyond this size don't sort faster; they only make the pipeline coarser.
+const CHUNK_BYTES_EASY: u64 = 128 << 20;
+
+/// What phase one leaves.
+pub(super) struct Formed {
+    pub(super) runs: Vec<Run>,
+    /// Areas without a run.
+    pub(super) areas: Vec<Lease>,
+    pub(super) desks: Vec<Lease>,
+    pub(super) lines: u64,
+    pub(super) bytes: u64,
+}
+
+/// Work on a chunk, whose number is that of its run.
+enum Task {
+    Sort(usize, Chunk),
+    Spill(usize, Chunk),
+}
+
+enum Done {
+    /// With the memory that only sorting needed.
+    Sorted(usize, Chunk, Lease),
+    Spilled(usize, Vec<Block>, Lease),
+}
+
+/// Does tasks.
+struct Worker<'a, 'j, O: LineOrder> {
+    job: &'j Job<'a, O>,
+    desks: &'j Mutex<Vec<Lease>>,
+}
+
+impl<O: LineOrder> Worker<'_, '_, O> {
+    fn run(&self, tasks: &Receiver<Task>, done: &Sender<Result<Done, Error>>) {
+        let _alarm = Alarm(&self.job.failure);
+        while let Ok(task) = tasks.recv() {
+            // Whoever waits for it may have given up.
+            drop(done.send(self.work(task)));
+        }
+    }
+
+    fn work(&self, task: Task) -> Result<Done, Error> {
+        let options = self.job.options;
+        match task {
+            Task::Sort(number, mut chunk) => {
+                chunk.sort(self.job.order, options.delimiter, options.is_unique, options.caches);
+                let room = chunk.trim();
+                Ok(Done::Sorted(number, chunk, room))
+            }
+            Task::Spill(number, chunk) => {
+                let desk = self.desks.lock().unwrap_or_else(PoisonError::into_inner).pop();
+                let mut spiller = Spiller::new(self.job, desk.expect("a desk for each thread"));
+                let blocks = spiller.spill(&chunk)?;
+                self.desks.lock().unwrap_or_else(PoisonError::into_inner).push(spiller.into_desk());
+                Ok(Done::Spilled(number, blocks, chunk.into_area()))
+            }
+        }
+    }
+}
+
+/// Forms runs of all lines.
+pub(super) fn form<O: LineOrder>(
+    job: &Job<'_, O>,
+    sources: Vec<Source>,
+    areas: Vec<Lease>,
+    desks: Vec<Lease>,
+) -> Result<Formed, Error> {
+    let desks = Mutex::new(desks);
+    let (tasks_to, tasks_from) = unbounded();
+    let (done_to, done_from) = unbounded();
+    let worker = Worker { job, desks: &desks };
+    let remaining = sources.iter().map(|source| source.bytes).sum();
+    // The tasks' sender lives in the scope: however that ends, the workers end with it.
+    let former = std::thread::scope(|scope| {
+        let mut former = Former {
+            job,
+            worker: &worker,
+            input: Input::new(sources, job.options.delimiter),
+            remaining,
+            free: Areas::new(areas),
+            carry: Vec::new(),
+            sorted: BTreeMap::new(),
+            runs: BTreeMap::new(),
+            working: 0,
+            spilling: 0,
+            chunks: 0,
+            lines: 0,
+            bytes: 0,
+            tasks: (job.plan.threads > 1).then_some(tasks_to),
+            done: done_from,
+        };
+        if former.tasks.is_some() {
+            spawn_up_to(scope, job.plan.threads, |_| {
+                let (tasks, done, worker) = (tasks_from.clone(), done_to.clone(), &worker);
+                move || worker.run(&tasks, &done)
+            })?;
+        }
+        former.run()?;
+        former.tasks = None;
+        Ok::<_, Error>(former)
+    })?;
+    let Former { sorted, mut runs, free, lines, bytes, .. } = former;
+    runs.extend(sorted.into_iter().map(|(number, chunk)| (number, Run::InMemory(chunk))));
+    let desks = desks.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(Formed { runs: runs.into_values().collect(), areas: free.into_leases(), desks, lines, bytes })
+}
+
+/// Reads, and says what is to be done.
+struct Former<'a, 'j, O: LineOrder> {
+    job: &'j Job<'a, O>,
+    worker: &'j Worker<'a, 'j, O>,
+    input: Input,
+    /// Bytes still to be read, if that is known.
+    remaining: Option<u64>,
+    free: Areas,
+    /// What was read behind the last whole line that fitted.
+    carry: Vec<u8>,
+    sorted: BTreeMap<usize, Chunk>,
+    runs: BTreeMap<usize, Run>,
+    working: usize,
+    spilling: usize,
+    chunks: usize,
+    lines: u64,
+    bytes: u64,
+    /// `None` if this thread does everything itself.
+    tasks: Option<Sender<Task>>,
+    done: Receiver<Result<Done, Error>>,
+}
+
+impl<O: LineOrder> Former<'_, '_, O> {
+    fn run(&mut self) -> Result<(), Error> {
+        loop {
+            let area = self.area()?;
+            let (chunk, is_end) = self.fill(area)?;
+            if let Some(chunk) = chunk {
+                self.lines += chunk.lines() as u64;
+                self.bytes += chunk.text_bytes() as u64;
+                self.job.observer.advance(chunk.text_bytes() as u64);
+                self.start(Task::Sort(self.chunks, chunk))?;
+                self.chunks += 1;
+            }
+            if is_end {
+                break;
+            }
+        }
+        while self.working > 0 {
+            self.wait()?;
+        }
+        Ok(())
+    }
+
+    /// An area to read into, for which a run may have to go to scratch.
+    fn area(&mut self) -> Result<Lease, Error> {
+        while let Ok(done) = self.done.try_recv() {
+            self.take_in(done)?;
+        }
+        loop {
+            if let Some(area) = self.free.take() {
+                let is_last = !self.free.has_area();
+                let fits = area.len() as u64 / 2;
+                if is_last && self.spilling == 0 && self.remaining.is_none_or(|left| left > fits) {
+                    self.spill_oldest()?;
+                }
+                return Ok(area);
+            }
+            if self.spilling == 0 {
+                self.spill_oldest()?;
+            }
+            if !self.free.has_area() {
+                self.wait()?;
+            }
+        }
+    }
+
+    fn spill_oldest(&mut self) -> Result<(), Error> {
+        match self.sorted.pop_first() {
+            Some((number, chunk)) => {
+                self.spilling += 1;
+                self.start(Task::Spill(number, chunk))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn start(&mut self, task: Task) -> Result<(), Error> {
+        self.working += 1;
+        match &self.tasks {
+            Some(tasks) => tasks.send(task).expect("workers live as long as this scope"),
+            None => {
+                let done = self.worker.work(task);
+                self.take_in(done)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until something is done.
+    fn wait(&mut self) -> Result<(), Error> {
+        loop {
+            if self.job.should_stop() {
+                self.job.failure.check()?;
+            }
+            match self.done.recv_timeout(STOP_INTERVAL) {
+                Ok(done) => return self.take_in(done),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => unreachable!("the scope holds a sender"),
+            }
+        }
+    }
+
+    fn take_in(&mut self, done: Result<Done, Error>) -> Result<(), Error> {
+        self.working -= 1;
+        match done? {
+            Done::Sorted(number, chunk, room) => {
+                self.sorted.insert(number, chunk);
+                self.free.give(room);
+            }
+            Done::Spilled(number, blocks, area) => {
+                self.spilling -= 1;
+                self.runs.insert(number, Run::OnScratch(blocks));
+                self.free.give(area);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads lines into an area until it is full, or as many as are good for the pipeline. Returns the chunk, if there was a line, and whether that
+    /// was all.
+    fn fill(&mut self, mut area: Lease) -> Result<(Option<Chunk>, bool), Error> {
+        let delimiter = self.job.options.delimiter;
+        let target = match self.job.plan.chunk_bytes {
+            0 => (self.bytes / STREAM_SHARE).max(CHUNK_BYTES_MIN),
+            known => known,
+        };
+        let target = target.min(CHUNK_BYTES_EASY) as usize;
+        // The area may be smaller than the last one was.
+        let mut text_bytes = self.carry.len().min(area.len());
+        area[..text_bytes].copy_from_slice(&self.carry[..text_bytes]);
+        self.carry.drain(..text_bytes);
+        let mut lines = memchr::memchr_iter(delimiter, &area[..text_bytes]).count();
+        let mut is_end = false;
+        while self.carry.is_empty()
+            && Chunk::fits(area.len(), text_bytes + 1, lines + 1)
+            && (text_bytes < target || lines == 0)
+        {
+            if self.job.should_stop() {
+                self.job.failure.check()?;
+            }
+            let room = area.len() - text_bytes;
+            let bytes = self.input.read(&mut area[text_bytes..][..room.min(READ_BYTES)])?;
+            if bytes == 0 {
+                is_end = true;
+                break;
+            }
+            self.remaining = self.remaining.map(|left| left.saturating_sub(bytes as u64));
+            lines += memchr::memchr_iter(delimiter, &area[text_bytes..][..bytes]).count();
+            text_bytes += bytes;
+        }
+        // Back to the last whole line that fits.
+        let mut end = memchr::memrchr(delimiter, &area[..text_bytes]).map_or(0, |last| last + 1);
+        while lines > 0 && !Chunk::fits(area.len(), end, lines) {
+            lines -= 1;
+            end = memchr::memrchr(delimiter, &area[..end - 1]).map_or(0, |last| last + 1);
+        }
+        self.carry.splice(0..0, area[end..text_bytes].iter().copied());
+        if lines > 0 {
+            let needed = Chunk::bytes_needed(end, lines);
+            if needed < area.len() / 2 {
+                let own = area.split_off_front(needed);
+                self.free.give(std::mem::replace(&mut area, own));
+            }
+            return Ok((Some(Chunk::new(area, end, lines)), is_end && self.carry.is_empty()));
+        }
+        if !is_end {
+            return Err(Error::Settings(format!(
+                "a line is longer than {} bytes, too long for this memory budget of {} (-S)",
+                self.carry.len(),
+                crate::units::Bytes(self.job.options.budget_bytes),
+            )));
+        }
+        self.free.give(area);
+        Ok((None, true))
+    }
+}

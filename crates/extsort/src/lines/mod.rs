@@ -1,0 +1,172 @@
+//! Sorting lines of text: records of varying length, from files or streams whose size may be unknown.
+//!
+//! ```text
+//!  inputs --> areas of memory --> sorted runs --(only when memory is needed)--> scratch
+//!                                      \                                          /
+//!                                       `--------------> merge <-----------------'
+//!                                                          |
+//!                                              segments, in turn --> output
+//! ```
+//!
+//! | file | idea |
+//! |---|---|
+//! | `options`, `report` | what is asked for, and what was done |
+//! | `plan` | how the budget is divided |
+//! | `areas` | memory for chunks, split and joined as they need it
+//! | `chunk` | lines in memory: text from the front of an area, entries behind it |
+//! | `stream` | a source that is in order already
+//! | `input` | bytes of several sources, line by line whole |
+//! | `form` | phase one: read, sort, keep as long as there is memory |
+//! | `spill` | a run on its way to scratch, in blocks of whole lines |
+//! | `run` | a sorted run, in memory or on scratch |
+//! | `read` | which blocks to bring back, and when |
+//! | `cut` | where a merge can be cut into segments |
+//! | `merge` | phase two: hand out segments until all is merged |
+//! | `turn` | writers take turns, in the order of the output |
+
+mod areas;
+mod chunk;
+mod cut;
+mod form;
+mod input;
+mod merge;
+mod options;
+mod plan;
+mod read;
+mod report;
+mod run;
+mod spill;
+mod stream;
+mod turn;
+
+pub use input::Source;
+pub use options::LinesOptions;
+pub use report::LinesReport;
+pub use xsort_kernels::lines::{ByBytes, LineOrder};
+
+use crate::failure::Failure;
+use crate::scratch::Scratch;
+use crate::{Error, Observer};
+use form::Formed;
+use plan::Plan;
+use run::Run;
+use std::io::Write;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, OnceLock};
+use std::time::Instant;
+use stream::Stream;
+use xsort_disk::Disk;
+
+/// What all threads of a sort of lines share.
+struct Job<'a, O> {
+    order: &'a O,
+    options: &'a LinesOptions,
+    plan: Plan,
+    disk: &'a dyn Disk,
+    /// Made when something has to go there.
+    scratch: OnceLock<Scratch<'a>>,
+    making_scratch: Mutex<()>,
+    observer: &'a dyn Observer,
+    failure: Failure,
+    spilled_bytes: AtomicU64,
+}
+
+impl<'a, O: LineOrder> Job<'a, O> {
+    fn new(
+        order: &'a O,
+        options: &'a LinesOptions,
+        plan: Plan,
+        disk: &'a dyn Disk,
+        observer: &'a dyn Observer,
+    ) -> Self {
+        Job {
+            order,
+            options,
+            plan,
+            disk,
+            scratch: OnceLock::new(),
+            making_scratch: Mutex::new(()),
+            observer,
+            failure: Failure::default(),
+            spilled_bytes: AtomicU64::new(0),
+        }
+    }
+
+    /// Merges what was formed.
+    fn finish(
+        self,
+        begun: Instant,
+        formed: Formed,
+        output: &mut (dyn Write + Send),
+    ) -> Result<LinesReport, Error> {
+        let (lines, bytes, runs) = (formed.lines, formed.bytes, formed.runs.len());
+        let written_bytes = merge::merge_all(&self, formed, output)?;
+        Ok(LinesReport {
+            lines,
+            bytes,
+            written_bytes,
+            runs,
+            spilled_bytes: self.spilled_bytes.into_inner(),
+            seconds: begun.elapsed().as_secs_f64(),
+            plan: self.plan,
+        })
+    }
+
+    fn scratch(&self) -> Result<&Scratch<'a>, Error> {
+        let _one = self.making_scratch.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(scratch) = self.scratch.get() {
+            return Ok(scratch);
+        }
+        let scratch = Scratch::create(self.disk, &self.options.scratch, u64::MAX)?;
+        Ok(self.scratch.get_or_init(|| scratch))
+    }
+
+    fn should_stop(&self) -> bool {
+        if self.observer.is_cancelled() {
+            self.failure.set(Error::Cancelled);
+        }
+        self.failure.is_set()
+    }
+}
+
+/// Sorts all lines of `sources`, and writes them to `output`.
+///
+/// # Errors
+/// If a source, the output or scratch fails, or if a line is too long for the budget.
+pub fn sort_lines<O: LineOrder>(
+    options: &LinesOptions,
+    order: &O,
+    sources: Vec<Source>,
+    output: &mut (dyn Write + Send),
+    disk: &dyn Disk,
+    observer: &dyn Observer,
+) -> Result<LinesReport, Error> {
+    let begun = Instant::now();
+    let plan = Plan::new(options, sources.iter().map(|source| source.bytes).sum());
+    let (areas, desks) = plan.memory()?;
+    let job = Job::new(order, options, plan, disk, observer);
+    let formed = form::form(&job, sources, areas, desks)?;
+    job.finish(begun, formed, output)
+}
+
+/// Merges `sources`, the lines of each of which are in order, and writes them to `output`. Lines that compare equal come in the order of the
+/// sources. If a source is not in order, all of its lines are written all the same, in some order.
+///
+/// # Errors
+/// As [`sort_lines`].
+pub fn merge_lines<O: LineOrder>(
+    options: &LinesOptions,
+    order: &O,
+    sources: Vec<Source>,
+    output: &mut (dyn Write + Send),
+    disk: &dyn Disk,
+    observer: &dyn Observer,
+) -> Result<LinesReport, Error> {
+    let begun = Instant::now();
+    let plan = Plan::of_merge(options, sources.len());
+    let (areas, desks) = plan.memory()?;
+    let job = Job::new(order, options, plan, disk, observer);
+    let sorted = |source| Run::Sorted(Mutex::new(Stream::new(source, options.delimiter)));
+    let runs = sources.into_iter().map(sorted).collect();
+    job.finish(begun, Formed { runs, areas, desks, lines: 0, bytes: 0 }, output)
+}

@@ -1,0 +1,21 @@
+//! What a sort of lines is asked for.
+
+use std::path::PathBuf;
+use xsort_kernels::Caches;
+
+/// Settings of a sort of lines.
+#[derive(Clone, Debug)]
+pub struct LinesOptions {
+    /// Ends every line.
+    pub delimiter: u8,
+    /// Only the first of lines with the same key is wanted.
+    pub is_unique: bool,
+    /// Memory for text, its order, blocks and buffers, in bytes.
+    pub budget_bytes: u64,
+    /// Threads that sort and merge.
+    pub threads: usize,
+    /// What pieces of a sort in memory are made for.
+    pub caches: Caches,
+    /// Directories for what doesn't fit.
+    pub scratch: Vec<PathBuf>,
+}

@@ -1,0 +1,109 @@
+//! How a sort of lines divides its budget.
+//!
+//! ```text
+//! form    | desk | desk | ... | area | area | area | ...                     a desk a thread: blocks on their way to scratch
+//! merge   | desk | desk | ... | runs that stay | blocks of runs on scratch   a desk a thread: merged lines on their way out
+//! ```
+//!
+//! How many lines there will be, and how long they are, nobody knows. So areas are of one size, and each takes as many lines as it takes.
+
+use super::options::LinesOptions;
+use crate::Error;
+use serde::Serialize;
+use xsort_disk::{Lease, align_down, align_up};
+use xsort_kernels::lines::Entry;
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+
+/// Less memory than this is not worth a plan: so much is taken in any case.
+const BUDGET_BYTES_MIN: u64 = 2 * MIB;
+/// Merged lines that a thread collects before it is its turn to write.
+const DESK_BYTES_MAX: u64 = 4 * MIB;
+/// Least bytes of a block on scratch.
+const BLOCK_BYTES_MIN: u64 = 16 * KIB;
+/// Blocks that a thread has to write to scratch.
+pub(super) const DESK_BLOCKS: usize = 4;
+/// Areas beside one for each thread, so that some can be read into, and some kept, while others are sorted.
+const SPARE_AREAS: usize = 6;
+/// Texts of streams and of large files are cut into chunks of at least so many bytes.
+pub(super) const CHUNK_BYTES_MIN: u64 = 8 * MIB;
+/// Chunks for each thread, so that there is something to sort while others are read.
+const CHUNKS_PER_THREAD: u64 = 4;
+/// Input below this is sorted by one thread: starting another takes longer.
+const ONE_THREAD_BYTES: u64 = 512 * KIB;
+
+/// The shape of a sort of lines.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Plan {
+    /// Threads that sort and merge.
+    pub threads: usize,
+    /// Areas that hold a chunk of lines each.
+    pub areas: usize,
+    /// Bytes of an area.
+    pub area_bytes: usize,
+    /// Bytes of a thread's buffer.
+    pub desk_bytes: usize,
+    /// Most bytes of a block on scratch.
+    pub block_bytes: usize,
+    /// Bytes of text after which a chunk is full even if its area isn't; 0 if only time will tell.
+    pub chunk_bytes: u64,
+}
+
+/// Bytes that a line takes in an area beside its text: an entry, and room to sort it.
+pub(super) const LINE_BYTES: usize = 2 * size_of::<Entry>();
+
+impl Plan {
+    /// For inputs of so many bytes in all; `None` if that isn't known.
+    pub(super) fn new(options: &LinesOptions, input_bytes: Option<u64>) -> Plan {
+        let budget = options.budget_bytes.max(BUDGET_BYTES_MIN);
+        let is_small = input_bytes.is_some_and(|bytes| bytes <= ONE_THREAD_BYTES);
+        // A desk of 64 KiB or more for each.
+        let threads = if is_small { 1 } else { options.threads.clamp(1, (budget / (MIB / 2)) as usize) };
+        let areas = if is_small { 1 } else { threads + SPARE_AREAS };
+        let desk = align_down((budget / 8 / threads as u64).min(DESK_BYTES_MAX));
+        let block = (1 << (budget / 512).max(BLOCK_BYTES_MIN).ilog2())
+            .min(MIB)
+            .min(align_down(desk / DESK_BLOCKS as u64));
+        let most = (budget - threads as u64 * desk) / areas as u64;
+        // Lines may all be empty.
+        let wanted = input_bytes.map_or(u64::MAX, |bytes| {
+            let chunk =
+                if is_small { bytes } else { bytes / (CHUNKS_PER_THREAD * threads as u64) + CHUNK_BYTES_MIN };
+            align_up((chunk + 4 * KIB) * (1 + LINE_BYTES as u64))
+        });
+        Plan {
+            threads,
+            areas,
+            area_bytes: align_down(most.min(wanted).min(Entry::TEXT_BYTES_MAX as u64)) as usize,
+            desk_bytes: if is_small { desk.min(256 * KIB) as usize } else { desk as usize },
+            block_bytes: block as usize,
+            chunk_bytes: input_bytes.map_or(0, |bytes| {
+                bytes.div_ceil(CHUNKS_PER_THREAD * threads as u64).max(CHUNK_BYTES_MIN / 8)
+            }),
+        }
+    }
+
+    /// For a merge of so many sources that are in order: one area, for blocks of them.
+    pub(super) fn of_merge(options: &LinesOptions, sources: usize) -> Plan {
+        let plan = Plan::new(options, None);
+        let area = plan.pool_bytes() - plan.threads * plan.desk_bytes;
+        // More blocks than sources, so that there is something to read ahead; but large ones, so that reading is cheap.
+        let block = (area / (4 * sources + 64)).max(BLOCK_BYTES_MIN as usize);
+        let block_bytes = (1 << block.ilog2()).min(plan.block_bytes);
+        Plan { areas: 1, area_bytes: area, block_bytes, ..plan }
+    }
+
+    /// The memory: areas and desks.
+    pub(super) fn memory(&self) -> Result<(Vec<Lease>, Vec<Lease>), Error> {
+        let mut memory = Lease::map(self.pool_bytes())?;
+        let desks = (0..self.threads).map(|_| memory.split_off_front(self.desk_bytes)).collect();
+        let areas = (0..self.areas).map(|_| memory.split_off_front(self.area_bytes)).collect();
+        Ok((areas, desks))
+    }
+
+    /// Bytes of all memory that grows with the input.
+    pub(super) fn pool_bytes(&self) -> usize {
+        self.threads * self.desk_bytes + self.areas * self.area_bytes
+    }
+}

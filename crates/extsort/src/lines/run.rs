@@ -1,0 +1,48 @@
+//! A sorted run of lines, in memory or on scratch.
+
+use super::chunk::Chunk;
+use super::stream::Stream;
+use crate::scratch::Place;
+use std::sync::{Mutex, PoisonError};
+
+/// Bytes of a key that the index keeps.
+pub(super) const KEY_BYTES: usize = 64;
+
+/// A block on scratch: whole lines, each with its delimiter.
+#[derive(Clone, Debug)]
+pub(super) struct Block {
+    pub(super) place: Place,
+    /// Bytes of its lines; the rest of its last page is zero.
+    pub(super) bytes: u32,
+    pub(super) lines: u32,
+    /// Where its last line begins.
+    pub(super) last_line: u32,
+    /// XXH3 of its pages as written.
+    pub(super) checksum: u64,
+    /// The beginning of its first line's normalised key, as words: when to bring it back. Only a hint.
+    pub(super) first_key: [u64; KEY_BYTES / 8],
+}
+
+/// A sorted run. Runs are numbered in the order of the input, and equal lines keep that order.
+pub(super) enum Run {
+    InMemory(Chunk),
+    OnScratch(Vec<Block>),
+    /// A source whose lines are in order already.
+    Sorted(Mutex<Stream>),
+}
+
+impl Run {
+    /// How many lines it has; of a source, has had so far.
+    pub(super) fn lines(&self) -> u64 {
+        match self {
+            Run::InMemory(chunk) => chunk.entries().len() as u64,
+            Run::OnScratch(blocks) => blocks.iter().map(|block| u64::from(block.lines)).sum(),
+            Run::Sorted(stream) => stream.lock().unwrap_or_else(PoisonError::into_inner).lines(),
+        }
+    }
+
+    /// Whether its lines have to be brought to memory.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        !matches!(self, Run::InMemory(_))
+    }
+}

@@ -1,0 +1,137 @@
+//! Segments of a merge, collected from the blocks of the forecast as they come from scratch.
+
+use super::cut::Cut;
+use super::forecast::Entry;
+use super::run::Run;
+use crossbeam_channel::{Receiver, Sender, bounded};
+use std::sync::Arc;
+use xsort_disk::Lease;
+
+/// A spilled block in memory again; records from the first byte on.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) lease: Lease,
+}
+
+/// The blocks of one run that may have records in a segment.
+pub(crate) struct Share {
+    pub(crate) run: usize,
+    /// The block in which the segment's first cut falls, or the run's first.
+    pub(crate) first: usize,
+    /// The block in which its last cut falls.
+    pub(crate) last: usize,
+    /// Where they are among the segment's blocks in memory, unless the run is resident.
+    loaded_from: usize,
+}
+
+/// What lies between two cuts, with all that is needed to find these and to merge it.
+pub(crate) struct Segment {
+    /// Segments are numbered from 0 in the order of the output.
+    pub(crate) number: usize,
+    /// The block at whose first record it begins.
+    pub(crate) first: Entry,
+    /// The block before whose first record it ends, unless it is the last segment.
+    pub(crate) next: Option<Entry>,
+    /// In the order of the runs. Runs that begin after the segment, or have ended before, are left out.
+    pub(crate) shares: Vec<Share>,
+    /// How many records come before the last blocks of all shares.
+    pub(crate) records_passed: u64,
+    loaded: Vec<Arc<Loaded>>,
+    /// From whoever has the segment before.
+    pub(crate) start: Receiver<Arc<Cut>>,
+    /// To whoever has the segment after.
+    pub(crate) end: Sender<Arc<Cut>>,
+}
+
+impl Segment {
+    /// The blocks of a share that are in memory, which for a spilled run is all of them.
+    pub(crate) fn blocks(&self, share: &Share) -> &[Arc<Loaded>] {
+        &self.loaded[share.loaded_from..][..share.last + 1 - share.first]
+    }
+}
+
+/// How far a run was collected.
+#[derive(Default)]
+struct Front {
+    /// Blocks of this run so far.
+    begun: usize,
+    /// Of these, blocks that came before the segment that is being collected.
+    begun_before: usize,
+    /// The last block before that segment, then its own. Empty for a resident run.
+    loaded: Vec<Arc<Loaded>>,
+    /// No segment from now on has records of it.
+    is_over: bool,
+}
+
+/// Collects segments, one by one.
+pub(crate) struct Segments<'a> {
+    runs: &'a [Run],
+    fronts: Vec<Front>,
+    begun: usize,
+    records_passed: u64,
+    start: Receiver<Arc<Cut>>,
+}
+
+impl<'a> Segments<'a> {
+    pub(crate) fn new(runs: &'a [Run]) -> Self {
+        let fronts = runs.iter().map(|_| Front::default()).collect();
+        let (first, start) = bounded(1);
+        first.send(Arc::new(Cut::start(runs.len()))).expect("there is room");
+        Segments { runs, fronts, begun: 0, records_passed: 0, start }
+    }
+
+    /// How many have been begun.
+    pub(crate) fn begun(&self) -> usize {
+        self.begun
+    }
+
+    /// Takes in the next block of the forecast. `loaded` is its memory, unless its run is resident.
+    pub(crate) fn push(&mut self, run: usize, loaded: Option<Arc<Loaded>>) {
+        let front = &mut self.fronts[run];
+        if front.begun > 0 {
+            self.records_passed += u64::from(self.runs[run].index.blocks()[front.begun - 1].records);
+        }
+        front.begun += 1;
+        front.loaded.extend(loaded);
+    }
+
+    /// Ends the segment that began with the block `first` before the block `next`, or with everything that is left if `None`.
+    pub(crate) fn end(&mut self, first: Entry, next: Option<Entry>) -> Segment {
+        let (end, next_start) = bounded(1);
+        let mut segment = Segment {
+            number: self.begun,
+            first,
+            next,
+            shares: Vec::with_capacity(self.runs.len()),
+            records_passed: 0,
+            loaded: Vec::with_capacity(self.runs.len()),
+            start: std::mem::replace(&mut self.start, next_start),
+            end,
+        };
+        let low = self.runs[first.run as usize].index.key(first.block as usize);
+        for (run, front) in self.fronts.iter_mut().enumerate() {
+            if front.begun == 0 || front.is_over {
+                continue;
+            }
+            let index = &self.runs[run].index;
+            if front.begun_before == index.blocks().len() && index.largest() < low {
+                front.is_over = true;
+                front.loaded.clear();
+                self.records_passed += u64::from(index.blocks()[front.begun - 1].records);
+                continue;
+            }
+            let loaded_from = segment.loaded.len();
+            if let Some(last) = front.loaded.pop() {
+                segment.loaded.append(&mut front.loaded);
+                segment.loaded.push(Arc::clone(&last));
+                front.loaded.push(last);
+            }
+            let first = front.begun_before.saturating_sub(1);
+            segment.shares.push(Share { run, first, last: front.begun - 1, loaded_from });
+            front.begun_before = front.begun;
+        }
+        segment.records_passed = self.records_passed;
+        self.begun += 1;
+        segment
+    }
+}

@@ -1,0 +1,294 @@
+//! Lines sorted beside the standard library's stable sort: with memory for all of them, for some, and for hardly any.
+
+use std::io::Read;
+use std::path::PathBuf;
+use xsort_disk::{SimDisk, SimOptions};
+use xsort_extsort::lines::Source;
+use xsort_extsort::{Caches, Error, LinesOptions, LinesReport, Unobserved, merge_lines, sort_lines};
+use xsort_kernels::lines::ByBytes;
+
+const MIB: u64 = 1 << 20;
+
+/// Gives a few bytes at a time, as pipes do.
+struct Dribble {
+    bytes: std::io::Cursor<Vec<u8>>,
+    most: usize,
+}
+
+impl Read for Dribble {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let most = buffer.len().min(self.most);
+        self.bytes.read(&mut buffer[..most])
+    }
+}
+
+fn options(budget_bytes: u64, threads: usize, is_unique: bool) -> LinesOptions {
+    LinesOptions {
+        delimiter: b'\n',
+        is_unique,
+        budget_bytes,
+        threads,
+        caches: Caches::default(),
+        scratch: vec![PathBuf::from("/scratch")],
+    }
+}
+
+fn source(text: &[u8], is_size_known: bool) -> Source {
+    let bytes_from = Dribble { bytes: std::io::Cursor::new(text.to_vec()), most: 70_001 };
+    Source {
+        path: PathBuf::from("lines"),
+        bytes_from: Box::new(bytes_from),
+        bytes: is_size_known.then_some(text.len() as u64),
+    }
+}
+
+fn sort(
+    options: &LinesOptions,
+    texts: &[Vec<u8>],
+    is_size_known: bool,
+) -> Result<(Vec<u8>, LinesReport), Error> {
+    let disk = SimDisk::new(SimOptions::default());
+    let sources = texts.iter().map(|text| source(text, is_size_known)).collect();
+    let mut output = Vec::new();
+    let report = sort_lines(options, &ByBytes, sources, &mut output, &disk, &Unobserved)?;
+    assert_eq!(report.written_bytes, output.len() as u64);
+    Ok((output, report))
+}
+
+fn expected(texts: &[Vec<u8>], is_unique: bool) -> Vec<u8> {
+    let mut lines: Vec<&[u8]> = Vec::new();
+    for text in texts {
+        let mut own: Vec<&[u8]> = text.split(|&byte| byte == b'\n').collect();
+        own.pop_if(|last| last.is_empty());
+        lines.extend(own);
+    }
+    lines.sort();
+    if is_unique {
+        lines.dedup();
+    }
+    lines.iter().flat_map(|line| line.iter().copied().chain([b'\n'])).collect()
+}
+
+fn check(options: &LinesOptions, texts: &[Vec<u8>]) -> Vec<LinesReport> {
+    let wanted = expected(texts, options.is_unique);
+    let report = |is_size_known| {
+        let (sorted, report) = sort(options, texts, is_size_known).unwrap();
+        assert!(sorted == wanted, "{options:?}, size known: {is_size_known}");
+        report
+    };
+    [true, false].map(report).into()
+}
+
+/// Numbers that no two seeds share.
+fn numbers(seed: u64) -> impl FnMut() -> u64 {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 8
+    }
+}
+
+fn text(bytes: usize, mut line: impl FnMut(&mut Vec<u8>)) -> Vec<u8> {
+    let mut text = Vec::with_capacity(bytes + 100);
+    while text.len() < bytes {
+        line(&mut text);
+        text.push(b'\n');
+    }
+    text
+}
+
+fn short_numbers(bytes: usize, seed: u64) -> Vec<u8> {
+    let mut next = numbers(seed);
+    text(bytes, |text| text.extend(format!("{}", next() % 100_000).bytes()))
+}
+
+fn long_alike(bytes: usize, seed: u64) -> Vec<u8> {
+    let mut next = numbers(seed);
+    let prefix = "the beginning that all of these lines share, longer than any index of blocks keeps of it: "
+        .repeat(2);
+    text(bytes, |text| text.extend(format!("{prefix}{}", next() % 5000).bytes()))
+}
+
+fn one_line(bytes: usize) -> Vec<u8> {
+    text(bytes, |text| text.extend(b"always the same"))
+}
+
+fn ascending(bytes: usize) -> Vec<u8> {
+    let mut number = 0;
+    text(bytes, |text| {
+        number += 1;
+        text.extend(format!("{number:09}").bytes());
+    })
+}
+
+#[test]
+fn few_lines_are_sorted_in_memory() {
+    for lines in ["", "\n", "b", "b\na", "b\na\n", "\n\nb\n\na", "b\0c\nb\0a\nb\n"] {
+        for threads in [1, 3] {
+            let reports = check(&options(64 * MIB, threads, false), &[lines.as_bytes().to_vec()]);
+            assert!(reports.iter().all(|report| report.spilled_bytes == 0));
+        }
+    }
+}
+
+#[test]
+fn sources_without_a_last_delimiter_end_a_line() {
+    let texts = ["c\na", "", "b", "\n"].map(|text| text.as_bytes().to_vec());
+    let (sorted, _) = sort(&options(MIB, 1, false), &texts, true).unwrap();
+    assert_eq!(sorted, b"\na\nb\nc\n");
+}
+
+#[test]
+fn what_does_not_fit_goes_to_scratch() {
+    for (threads, is_unique) in [(1, false), (2, true), (5, false)] {
+        for text in [short_numbers(6 << 20, 1), long_alike(6 << 20, 2), one_line(6 << 20), ascending(6 << 20)]
+        {
+            let reports = check(&options(4 * MIB, threads, is_unique), &[text]);
+            assert!(reports.iter().all(|report| report.spilled_bytes > 0), "{reports:?}");
+        }
+    }
+}
+
+#[test]
+fn more_runs_than_memory_has_blocks_for_take_several_passes() {
+    for threads in [1, 2] {
+        let texts = [short_numbers(12 << 20, 3), long_alike(8 << 20, 4)];
+        for report in check(&options(2 * MIB, threads, false), &texts) {
+            assert!(report.spilled_bytes > 21 << 20, "{report:?}");
+        }
+    }
+}
+
+/// Reads that fill an area, of which the next may be smaller.
+#[test]
+fn what_an_area_could_not_take_goes_to_the_next() {
+    let texts = [short_numbers(3 << 20, 8), long_alike(2 << 20, 9), vec![b'\n'; 1 << 16]];
+    for (budget_bytes, threads) in [(2 * MIB, 1), (8 * MIB, 2), (12 * MIB, 3)] {
+        let disk = SimDisk::new(SimOptions::default());
+        let whole = |text: &Vec<u8>| Source {
+            path: PathBuf::from("lines"),
+            bytes_from: Box::new(std::io::Cursor::new(text.clone())),
+            bytes: Some(text.len() as u64),
+        };
+        let sources = texts.iter().map(whole).collect();
+        let mut output = Vec::new();
+        sort_lines(
+            &options(budget_bytes, threads, false),
+            &ByBytes,
+            sources,
+            &mut output,
+            &disk,
+            &Unobserved,
+        )
+        .unwrap();
+        assert!(output == expected(&texts, false), "{budget_bytes} bytes, {threads} threads");
+    }
+}
+
+/// No more chunks than areas, so that no order of events makes one of them wait for another's memory.
+#[test]
+fn what_fits_stays_in_memory() {
+    for report in check(&options(64 * MIB, 2, false), &[short_numbers(4 << 20, 5)]) {
+        assert_eq!(report.spilled_bytes, 0, "{report:?}");
+        assert!(report.runs > 1, "{report:?}");
+    }
+}
+
+#[test]
+fn long_lines_are_whole() {
+    let mut next = numbers(6);
+    let lengths: Vec<usize> = (0..40).map(|_| next() as usize % 200_000).collect();
+    let mut lines = lengths.iter();
+    let text = text(lengths.iter().sum::<usize>() + lengths.len(), |text| {
+        let length = *lines.next().unwrap_or(&0);
+        text.extend((0..length).map(|at| b'a' + (at * at + length) as u8 % 20));
+    });
+    check(&options(64 * MIB, 2, false), &[text]);
+}
+
+#[test]
+fn a_line_that_is_too_long_for_the_budget_is_refused() {
+    let mut long = vec![b'x'; 3 << 20];
+    long.push(b'\n');
+    let error = sort(&options(2 * MIB, 1, false), &[long], false).unwrap_err().to_string();
+    assert!(error.contains("too long") && error.contains("-S"), "{error}");
+}
+
+#[test]
+fn a_source_that_fails_is_named() {
+    struct Broken;
+    impl Read for Broken {
+        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+            Err(std::io::Error::other("no more"))
+        }
+    }
+    let broken = || Source { path: PathBuf::from("the-source"), bytes_from: Box::new(Broken), bytes: None };
+    let disk = SimDisk::new(SimOptions::default());
+    for threads in [1, 2] {
+        let sources = vec![source(b"b\na\n", false), broken()];
+        let result =
+            sort_lines(&options(MIB, threads, false), &ByBytes, sources, &mut Vec::new(), &disk, &Unobserved);
+        assert!(result.unwrap_err().to_string().contains("the-source"));
+    }
+}
+
+#[test]
+fn an_output_that_takes_no_more_ends_the_sort() {
+    struct Full;
+    impl std::io::Write for Full {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            Err(std::io::ErrorKind::StorageFull.into())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let disk = SimDisk::new(SimOptions::default());
+    for threads in [1, 3] {
+        let sources = vec![source(&short_numbers(3 << 20, 7), true)];
+        let result =
+            sort_lines(&options(64 * MIB, threads, false), &ByBytes, sources, &mut Full, &disk, &Unobserved);
+        assert!(matches!(result, Err(Error::Output(_))), "{result:?}");
+    }
+}
+
+fn merge(options: &LinesOptions, texts: &[Vec<u8>]) -> Result<(Vec<u8>, LinesReport), Error> {
+    let disk = SimDisk::new(SimOptions::default());
+    let sources = texts.iter().map(|text| source(text, false)).collect();
+    let mut output = Vec::new();
+    let report = merge_lines(options, &ByBytes, sources, &mut output, &disk, &Unobserved)?;
+    Ok((output, report))
+}
+
+#[test]
+fn sources_in_order_are_merged() {
+    for (threads, is_unique) in [(1, false), (2, true), (3, false)] {
+        let sorted = |seed| expected(&[short_numbers(300_000, seed), long_alike(200_000, seed)], false);
+        let mut texts: Vec<Vec<u8>> = (0..5).map(sorted).collect();
+        texts.push(Vec::new());
+        texts.push(b"a line without an end".to_vec());
+        let (merged, report) = merge(&options(16 * MIB, threads, is_unique), &texts).unwrap();
+        assert!(merged == expected(&texts, is_unique));
+        assert_eq!(report.spilled_bytes, 0);
+    }
+}
+
+#[test]
+fn more_sources_than_memory_has_blocks_for_are_merged_in_passes() {
+    let sorted = |seed| expected(&[short_numbers(20_000, seed)], false);
+    let texts: Vec<Vec<u8>> = (0..300).map(sorted).collect();
+    let (merged, report) = merge(&options(2 * MIB, 1, false), &texts).unwrap();
+    assert!(merged == expected(&texts, false));
+    assert!(report.spilled_bytes > 0, "{report:?}");
+}
+
+#[test]
+fn sources_out_of_order_lose_no_line() {
+    let texts: Vec<Vec<u8>> = (0..4).map(|seed| short_numbers(400_000, seed)).collect();
+    for threads in [1, 3] {
+        let (merged, _) = merge(&options(4 * MIB, threads, false), &texts).unwrap();
+        assert!(expected(&[merged], false) == expected(&texts, false));
+    }
+}
