@@ -77,6 +77,16 @@ pub(crate) enum Command {
     Gen(GenArgs),
     Sort(SortArgs),
     Verify(VerifyArgs),
+    /// Sort lines of text, with the options of GNU sort
+    ///
+    /// Arguments, output, messages and statuses are GNU sort's; 'xsort lines --help' lists them. A link to xsort with the name sort does the
+    /// same. The door in front of this one takes the arguments as they are.
+    #[command(disable_help_flag = true)]
+    Lines {
+        /// Options and files as for GNU sort
+        #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true, value_hint = ValueHint::FilePath)]
+        arguments: Vec<std::ffi::OsString>,
+    },
     /// Print a shell's completion script
     ///
     /// For example: xsort completions bash > ~/.local/share/bash-completion/completions/xsort

@@ -8,6 +8,7 @@ mod args;
 mod caches;
 mod exit;
 mod r#gen;
+mod lines;
 mod manual;
 mod memory;
 mod open_files;
@@ -27,6 +28,9 @@ use signals::Stop;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if let Some((program, arguments)) = lines::called(std::env::args_os()) {
+        return lines::run(program, &arguments);
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() => return fail(&exit::usage_line(&error), exit::USAGE),
@@ -55,6 +59,7 @@ fn run(command: &Command, stop: &Stop) -> Result<(), Failure> {
         Command::Gen(args) => r#gen::run(args, stop),
         Command::Sort(args) => sort::run(args, stop),
         Command::Verify(args) => verify::run(args, stop),
+        Command::Lines { .. } => unreachable!("it has a door of its own"),
         Command::Completions { shell } => manual::completions(*shell),
         Command::Man { dir } => manual::man(dir.as_deref()),
     }

@@ -49,10 +49,18 @@ impl Stop {
                 flag::register(signal, Arc::clone(&impatient))?;
             }
         }
-        flag::register_conditional_default(SIGPIPE, Arc::new(AtomicBool::new(true)))?;
+        Stop::die_of_closed_pipes()?;
         // A handler that does nothing, as good as ignoring it.
         flag::register(SIGXFSZ, Arc::default())?;
         Ok(stop)
+    }
+
+    /// Has SIGPIPE kill the process again.
+    ///
+    /// # Errors
+    /// If the system refuses the handler.
+    pub(crate) fn die_of_closed_pipes() -> io::Result<()> {
+        flag::register_conditional_default(SIGPIPE, Arc::new(AtomicBool::new(true))).map(drop)
     }
 
     /// Whether a signal has come.

@@ -47,7 +47,15 @@ fn version_completions_and_manual() {
     let pages = crate::sandbox::names(&sandbox.path().join("pages"));
     assert_eq!(
         pages,
-        ["xsort-completions.1", "xsort-gen.1", "xsort-man.1", "xsort-sort.1", "xsort-verify.1", "xsort.1"]
+        [
+            "xsort-completions.1",
+            "xsort-gen.1",
+            "xsort-lines.1",
+            "xsort-man.1",
+            "xsort-sort.1",
+            "xsort-verify.1",
+            "xsort.1"
+        ]
     );
     let page = String::from_utf8(sandbox.read("pages/xsort-sort.1")).unwrap();
     assert!(page.contains(".SH EXAMPLES") && page.contains("remove\\-input"), "{page}");

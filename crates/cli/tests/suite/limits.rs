@@ -136,3 +136,19 @@ fn a_limit_on_the_address_space_is_survived() {
     assert!(stderr.contains("ulimit -v"), "{stderr}");
     sandbox.ok("verify -q out --against in");
 }
+
+/// Half of what is sorted here has to go to scratch; a check holds two lines.
+#[test]
+fn sorting_lines_stays_within_its_budget() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q -f gensort-ascii 200MB in");
+    for (options, budget) in [("--parallel=2", 64), ("-k1,1f --parallel=4", 16), ("-r --parallel=1", 8)] {
+        let line = format!("lines -S {budget}M -T . {options} in -o out");
+        let peak = peak_bytes(xsort(&sandbox, &line));
+        assert!(peak <= budget * MIB + OVERHEAD_BYTES, "{line}: {} MiB", peak / MIB);
+        assert_eq!(sandbox.ok(&format!("lines {options} -C out")), "");
+        assert_eq!(fs::metadata(sandbox.path().join("out")).unwrap().len(), 200_000_000);
+    }
+    let peak = peak_bytes(xsort(&sandbox, "lines -c -r out"));
+    assert!(peak <= 16 * MIB, "{} MiB", peak / MIB);
+}

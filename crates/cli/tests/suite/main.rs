@@ -5,6 +5,8 @@ mod generate;
 mod help;
 mod json;
 mod limits;
+mod lines;
+mod lines_generated;
 mod refusals;
 mod sandbox;
 mod signals;

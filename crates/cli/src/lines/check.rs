@@ -1,0 +1,94 @@
+//! `-c` and `-C`: the first line out of order. A window of the input is in memory, of two lines or more, however long the input is.
+
+use std::cmp::Ordering;
+use std::io::{self, ErrorKind, Read};
+use std::ops::Range;
+use xsort_extsort::lines::{LineOrder, Source};
+
+/// Bytes of the window, unless two lines are longer.
+const WINDOW_BYTES: usize = 256 << 10;
+
+/// The number from 1 on, and the text, of the first line that must not stand where it does; with `is_unique` also one that is the same as
+/// the line before.
+pub(super) fn first_disorder<O: LineOrder>(
+    order: &O,
+    mut source: Source,
+    terminator: u8,
+    is_unique: bool,
+) -> io::Result<Option<(u64, Vec<u8>)>> {
+    let mut scratch = O::Scratch::default();
+    let mut window = vec![0; WINDOW_BYTES];
+    // What of the window is read, where the next line begins, and the one before it.
+    let (mut filled, mut begin, mut previous) = (0, 0, None::<Range<usize>>);
+    let mut number = 0;
+    loop {
+        let bytes = match read(&mut source, &mut window[filled..])? {
+            0 if begin == filled => return Ok(None),
+            0 => {
+                // The last line lacks its end.
+                window[filled] = terminator;
+                1
+            }
+            bytes => bytes,
+        };
+        for end in memchr::memchr_iter(terminator, &window[filled..][..bytes]) {
+            let line = begin..filled + end;
+            number += 1;
+            let by = previous.map_or(Ordering::Less, |previous| {
+                order.compare(&window[previous], &window[line.clone()], &mut scratch)
+            });
+            if by == Ordering::Greater || (is_unique && by == Ordering::Equal) {
+                return Ok(Some((number, window[line].to_vec())));
+            }
+            begin = line.end + 1;
+            previous = Some(line);
+        }
+        // The previous line and what was read behind it move to the front.
+        let kept = previous.as_ref().map_or(begin, |previous| previous.start);
+        window.copy_within(kept..filled + bytes, 0);
+        (filled, begin) = (filled + bytes - kept, begin - kept);
+        previous = previous.map(|previous| previous.start - kept..previous.end - kept);
+        if filled > window.len() / 2 {
+            window.resize(2 * window.len(), 0);
+        }
+    }
+}
+
+fn read(source: &mut Source, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match source.bytes_from.read(buffer) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+    use xsort_extsort::lines::ByBytes;
+
+    fn check(text: &[u8]) -> Option<(u64, Vec<u8>)> {
+        let bytes_from = Box::new(io::Cursor::new(text.to_vec()));
+        let source = Source { path: PathBuf::new(), bytes_from, bytes: None };
+        first_disorder(&ByBytes, source, b'\n', false).unwrap()
+    }
+
+    #[test]
+    fn windows_end_anywhere() {
+        for length in [0, 1, 7, 1000, WINDOW_BYTES - 1, WINDOW_BYTES, 3 * WINDOW_BYTES] {
+            let lines = (2 * WINDOW_BYTES).div_ceil(length + 2);
+            let mut text = Vec::new();
+            for line in 0..lines {
+                text.resize(text.len() + length, b'a' + (25 * line / lines) as u8);
+                text.push(b'\n');
+            }
+            assert_eq!(check(&text), None, "{length}");
+            text.extend(b"\n!");
+            // An empty line is out of order behind any but another.
+            let expected = (length > 0).then(|| (lines as u64 + 1, Vec::new()));
+            assert_eq!(check(&text), expected, "{length}");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! What goes to standard error, and the status: GNU sort's own words where it has some.
+
+use super::target::Target;
+use super::{inputs, names};
+use std::ffi::OsStr;
+use std::io;
+use xsort_disk::Operation;
+use xsort_extsort::Error;
+use xsort_text::Refusal;
+
+const DISORDER: u8 = 1;
+const TROUBLE: u8 = 2;
+
+/// Why there is no result.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The command line.
+    Refused(Refusal),
+    /// A message without the program's name.
+    Message(Vec<u8>),
+    /// A check found lines out of order: everything that is to be said of it.
+    Disorder(Vec<u8>),
+}
+
+impl Failure {
+    /// `what: the system's reason`.
+    pub(super) fn said(what: &str, error: &io::Error) -> Failure {
+        Failure::Message(format!("{what}: {}", reason(error)).into())
+    }
+
+    /// `what: file: the system's reason`.
+    pub(super) fn of_file(what: &str, file: &OsStr, error: &io::Error) -> Failure {
+        let reason = reason(error);
+        let parts = [what.as_bytes(), b": ", &names::shown(file), b": ", reason.as_bytes()];
+        Failure::Message(parts.concat())
+    }
+
+    /// What goes to standard error.
+    pub(super) fn text(&self, program: &str) -> Vec<u8> {
+        match self {
+            Failure::Refused(refusal) => refusal.message(program),
+            Failure::Message(text) => [program.as_bytes(), b": ", text, b"\n"].concat(),
+            Failure::Disorder(text) => text.clone(),
+        }
+    }
+
+    pub(super) fn status(&self) -> u8 {
+        match self {
+            Failure::Refused(refusal) => refusal.status(),
+            Failure::Message(_) => TROUBLE,
+            Failure::Disorder(_) => DISORDER,
+        }
+    }
+}
+
+/// An input that can't be opened or read.
+pub(super) fn of_read(file: &OsStr, error: &io::Error) -> Failure {
+    match inputs::opening_error(error) {
+        Some(error) => Failure::of_file("open failed", file, error),
+        None => Failure::of_file("read failed", file, error),
+    }
+}
+
+/// A sort or merge that failed.
+pub(super) fn of_job(error: &Error, target: &Target) -> Failure {
+    match error {
+        Error::Output(error) => target.failed(error),
+        Error::Disk(error) => match error.operation {
+            Operation::Read => of_read(error.path.as_os_str(), &error.source),
+            Operation::Create => {
+                let directory = error.path.parent().unwrap_or(&error.path).as_os_str();
+                let reason = reason(&error.source);
+                let quoted = names::quoted(directory);
+                let parts = [b"cannot create temporary file in ", &quoted[..], b": ", reason.as_bytes()];
+                Failure::Message(parts.concat())
+            }
+            Operation::Write | Operation::Reserve => {
+                Failure::of_file("write failed", error.path.as_os_str(), &error.source)
+            }
+            _ => Failure::Message(error.to_string().into()),
+        },
+        other => Failure::Message(other.to_string().into()),
+    }
+}
+
+/// The system's reason without its number.
+pub(super) fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}

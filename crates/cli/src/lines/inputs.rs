@@ -1,0 +1,193 @@
+//! Which files are read: named, looked at before anything is read, and opened when their turn comes, so that there may be more of them than
+//! may be open.
+
+use super::failure::{self, Failure};
+use super::names;
+use super::target::Target;
+use crate::open_files;
+use rustix::fs::{Access, Advice, AtFlags, CWD, FileType, accessat, fadvise, fstat};
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, Metadata};
+use std::io::{self, BufRead, BufReader, Read, Seek};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use xsort_extsort::lines::Source;
+use xsort_text::Command;
+
+/// The name of standard input.
+const STANDARD: &str = "-";
+
+/// What is expected of files that say that they are empty, as those of /proc do.
+const UNTOLD_BYTES: u64 = 64 << 10;
+
+/// Files that are open besides the inputs: scratch in some directories, rings, standard streams.
+const OTHER_FILES: u64 = 64;
+
+/// The names of all inputs, of the command line or of `--files0-from`.
+pub(super) fn files(command: &Command) -> Result<Vec<OsString>, Failure> {
+    let Some(list) = &command.files0_from else { return Ok(command.files.clone()) };
+    let mut text = Vec::new();
+    let unreadable =
+        || Failure::Message([b"cannot read file names from ", &names::quoted(list)[..]].concat());
+    match (Opener { name: list.clone(), file: None }).read_to_end(&mut text) {
+        Ok(_) => {}
+        Err(error) if opening_error(&error).is_some() => return Err(failure::of_read(list, &error)),
+        Err(_) => return Err(unreadable()),
+    }
+    if text.is_empty() {
+        return Err(Failure::Message([b"no input from ", &names::quoted(list)[..]].concat()));
+    }
+    let text = text.strip_suffix(b"\0").unwrap_or(&text);
+    let named = |(number, name): (usize, &[u8])| match name {
+        b"" => {
+            let rest = format!(":{number}: invalid zero-length file name");
+            Err(Failure::Message([&names::shown(list)[..], rest.as_bytes()].concat()))
+        }
+        b"-" => {
+            Err(Failure::Message(b"when reading file names from stdin, no file name of '-' allowed".to_vec()))
+        }
+        name => Ok(OsString::from_vec(name.to_vec())),
+    };
+    (1..).zip(text.split(|&byte| byte == 0)).map(named).collect()
+}
+
+/// Inputs that can be read, as far as one can tell without reading.
+pub(super) struct Inputs(Vec<Input>);
+
+struct Input {
+    name: OsString,
+    metadata: Metadata,
+    /// Bytes to be read, if that is known.
+    bytes: Option<u64>,
+}
+
+impl Inputs {
+    /// Looks at all of them. Standard input, where it is named again, is at its end.
+    pub(super) fn look(files: Vec<OsString>) -> Result<Inputs, Failure> {
+        let mut inputs: Vec<Input> = Vec::new();
+        let mut has_standard = false;
+        for name in files {
+            let is_standard = name == STANDARD;
+            if !(is_standard && has_standard) {
+                inputs.push(Input::look(name)?);
+            }
+            has_standard |= is_standard;
+        }
+        Ok(Inputs(inputs))
+    }
+
+    /// Whether a merge can have them all open at once.
+    pub(super) fn can_all_be_open(&self) -> bool {
+        open_files::allow_as_many_as_possible();
+        let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        self.0.len() as u64 + OTHER_FILES <= most
+    }
+
+    /// Bytes of all together, if that is known.
+    pub(super) fn bytes(&self) -> Option<u64> {
+        self.0.iter().map(|input| input.bytes).sum()
+    }
+
+    /// Whether what will be written is one of them.
+    pub(super) fn include(&self, target: &Target) -> Result<bool, Failure> {
+        let metadata = target.metadata()?;
+        let is_same =
+            |input: &Input| (input.metadata.dev(), input.metadata.ino()) == (metadata.dev(), metadata.ino());
+        Ok(metadata.is_file() && self.0.iter().any(is_same))
+    }
+
+    pub(super) fn sources(self) -> Vec<Source> {
+        self.0.into_iter().map(|input| Source { bytes: input.bytes, ..source(&input.name) }).collect()
+    }
+}
+
+impl Input {
+    fn look(name: OsString) -> Result<Input, Failure> {
+        let fail = |what, error: io::Error| Failure::of_file(what, &name, &error);
+        let standard = || standard_input().map_err(|error| fail("open failed", error));
+        let (metadata, position) = if name == STANDARD {
+            let mut file = standard()?;
+            let metadata = file.metadata().map_err(|error| fail("stat failed", error))?;
+            // A pipe has none.
+            (metadata, file.stream_position().unwrap_or(0))
+        } else {
+            accessat(CWD, name.as_bytes(), Access::READ_OK, AtFlags::EACCESS)
+                .map_err(|errno| fail("cannot read", errno.into()))?;
+            (fs::metadata(&name).map_err(|error| fail("cannot read", error))?, 0)
+        };
+        if metadata.is_dir() {
+            return Err(fail("read failed", Errno::ISDIR.into()));
+        }
+        let bytes = match metadata.len() {
+            _ if !metadata.is_file() => None,
+            0 => Some(UNTOLD_BYTES),
+            all => Some(all.saturating_sub(position)),
+        };
+        Ok(Input { name, metadata, bytes })
+    }
+}
+
+/// A file's bytes, unlooked at.
+pub(super) fn source(name: &OsStr) -> Source {
+    let opener = Opener { name: name.to_owned(), file: None };
+    Source { path: PathBuf::from(name), bytes_from: Box::new(opener), bytes: None }
+}
+
+/// Takes the first lines of a source, each with its end.
+pub(super) fn take_header(source: &mut Source, lines: u64, terminator: u8) -> io::Result<Vec<u8>> {
+    let bytes_from = std::mem::replace(&mut source.bytes_from, Box::new(io::empty()));
+    let mut reader = BufReader::new(bytes_from);
+    let mut header = Vec::new();
+    for _ in 0..lines {
+        reader.read_until(terminator, &mut header)?;
+    }
+    if header.last().is_some_and(|&last| last != terminator) {
+        header.push(terminator);
+    }
+    source.bytes_from = Box::new(reader);
+    source.bytes = source.bytes.map(|bytes| bytes.saturating_sub(header.len() as u64));
+    Ok(header)
+}
+
+/// A file that is opened when it is read, and never before.
+struct Opener {
+    name: OsString,
+    file: Option<File>,
+}
+
+/// Marks the error of a read that failed because the file couldn't be opened.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct NotOpened(io::Error);
+
+/// Why the file couldn't be opened, if a read failed for that.
+pub(super) fn opening_error(error: &io::Error) -> Option<&io::Error> {
+    error.get_ref()?.downcast_ref::<NotOpened>().map(|NotOpened(why)| why)
+}
+
+impl Read for Opener {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.file.is_none() {
+            self.file = Some(open(&self.name).map_err(|error| io::Error::other(NotOpened(error)))?);
+        }
+        self.file.as_mut().expect("it was just opened").read(buffer)
+    }
+}
+
+fn open(name: &OsStr) -> io::Result<File> {
+    let file = if name == STANDARD { standard_input()? } else { File::open(name)? };
+    let is_regular = FileType::from_raw_mode(fstat(&file)?.st_mode) == FileType::RegularFile;
+    if is_regular {
+        // Advice that isn't taken does no harm.
+        let _ = fadvise(&file, 0, None, Advice::Sequential);
+    }
+    Ok(file)
+}
+
+fn standard_input() -> io::Result<File> {
+    Ok(File::from(io::stdin().as_fd().try_clone_to_owned()?))
+}

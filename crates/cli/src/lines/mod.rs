@@ -1,0 +1,219 @@
+//! `xsort lines`, and `sort`: lines of text, in GNU sort's words.
+//!
+//! A door of its own beside the other commands': its grammar is GNU's (`xsort_text`), so are its messages and statuses, and it installs no handlers,
+//! for it has nothing to clean up.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `failure` | what goes to standard error, and the status |
+//! | `names` | file names in messages |
+//! | `inputs` | which files, checked before anything is read; opened when they are |
+//! | `target` | the output, untouched until there is something to write |
+//! | `filters` | what becomes of sorted lines on their way out: `--top`, `--debug` |
+//! | `order` | the order of lines as the engine wants it |
+//! | `resources` | memory, threads, scratch, randomness |
+//! | `check` | `-c`, which needs no sort |
+
+mod check;
+mod failure;
+mod filters;
+mod inputs;
+mod names;
+mod order;
+mod resources;
+mod target;
+
+use crate::progress::Console;
+use crate::settings::{Progress, Voice};
+use crate::signals::Stop;
+use failure::Failure;
+use filters::{Marks, Top};
+use inputs::Inputs;
+use order::ByText;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, IsTerminal, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::ExitCode;
+use target::Target;
+use xsort_disk::{DiskOptions, LazyDisk};
+use xsort_extsort::lines::{ByBytes, LineOrder};
+use xsort_extsort::{LinesReport, Observer, Unobserved, merge_lines, sort_lines};
+use xsort_text::{Check, Command, Environment, Locale, Order, Refusal, Request};
+
+/// The name to speak under and the arguments, if the words of the command line are for this door: `xsort lines ...`, or anything if the
+/// program was called `sort` or `lines`.
+pub(crate) fn called(mut words: impl Iterator<Item = OsString>) -> Option<(&'static str, Vec<OsString>)> {
+    let program = words.next()?;
+    let program = match Path::new(&program).file_name().and_then(OsStr::to_str) {
+        Some("sort") => "sort",
+        Some("lines") => "lines",
+        _ if words.next()? == "lines" => "xsort lines",
+        _ => return None,
+    };
+    Some((program, words.collect()))
+}
+
+/// Does what the arguments ask for, and speaks as `program`.
+pub(crate) fn run(program: &str, arguments: &[OsString]) -> ExitCode {
+    let result = Stop::die_of_closed_pipes().map_err(|error| Failure::said("signals", &error));
+    match result.and_then(|()| answer(program, arguments)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            say(&failure.text(program));
+            ExitCode::from(failure.status())
+        }
+    }
+}
+
+/// Where standard error is broken there is nobody to tell.
+fn say(text: &[u8]) {
+    let _ = io::stderr().write_all(text);
+}
+
+fn answer(program: &str, arguments: &[OsString]) -> Result<(), Failure> {
+    let asked = Locale::from_environment();
+    let has_locale = asked.is_some();
+    let locale = asked.unwrap_or_else(Locale::c);
+    let environment = resources::environment(locale.clone());
+    let text = match xsort_text::parse(arguments, &environment)? {
+        Request::Run(command) => {
+            return Task { program, command: *command, environment, locale }.run(has_locale);
+        }
+        Request::Help => xsort_text::help(program),
+        Request::Version => xsort_text::version(program),
+    };
+    let mut output = Target::standard()?;
+    output.write_all(text.as_bytes()).map_err(|error| output.failed(&error))
+}
+
+/// A command that was understood.
+struct Task<'a> {
+    program: &'a str,
+    command: Command,
+    environment: Environment,
+    locale: Locale,
+}
+
+impl Task<'_> {
+    fn run(&self, has_locale: bool) -> Result<(), Failure> {
+        self.refuse_what_is_missing()?;
+        let files = inputs::files(&self.command)?;
+        xsort_text::refuse_many(&self.command, &files, &self.environment)?;
+        if self.command.debug {
+            self.warn(has_locale);
+        }
+        let seed = resources::seed(&self.command)?;
+        let order = Order::new(&self.command, &self.locale, seed);
+        if order.is_bytes() {
+            self.run_in(&ByBytes, &order, files)
+        } else {
+            self.run_in(&ByText(&order), &order, files)
+        }
+    }
+
+    fn refuse_what_is_missing(&self) -> Result<(), Failure> {
+        let Command { extras, check, merge, .. } = &self.command;
+        let missing = [
+            ("--check-output", extras.check_output.is_some()),
+            ("--compress", extras.compress.is_some()),
+            ("--decompress", extras.decompress),
+        ];
+        if let Some((name, _)) = missing.iter().find(|(_, is_asked)| *is_asked) {
+            return Err(Failure::Message(format!("option '{name}' is not there yet").into()));
+        }
+        let sorts_only = [("--json", extras.json), ("--progress", extras.progress)];
+        let never_checks = [("--header", extras.header_lines > 0), ("--top", extras.top_lines.is_some())];
+        let beside = |letter, options: &[(&str, bool)]| {
+            let (name, _) = options.iter().find(|(_, is_asked)| *is_asked)?;
+            Some(Failure::Message(format!("option '{name}' does nothing beside -{letter}").into()))
+        };
+        let letter = if *check == Some(Check::Quiet) { 'C' } else { 'c' };
+        let refused = match (check, merge) {
+            (Some(_), _) => beside(letter, &sorts_only).or_else(|| beside(letter, &never_checks)),
+            (None, true) => beside('m', &sorts_only),
+            (None, false) => None,
+        };
+        refused.map_or(Ok(()), Err)
+    }
+
+    /// What `--debug` has to say before anything is done.
+    fn warn(&self, has_locale: bool) {
+        let no_locale = (!has_locale).then(|| b"failed to set locale".to_vec());
+        for line in no_locale.into_iter().chain(xsort_text::warnings(&self.command, &self.locale)) {
+            say(&[self.program.as_bytes(), b": ", &line, b"\n"].concat());
+        }
+    }
+
+    fn run_in<O: LineOrder>(&self, by: &O, order: &Order, files: Vec<OsString>) -> Result<(), Failure> {
+        if let Some(check) = self.command.check {
+            return self.check(by, check, files);
+        }
+        let inputs = Inputs::look(files)?;
+        let mut target = Target::open(self.command.output.as_deref())?;
+        // A sort's result is the same: it reads one input after the other, and all before it writes.
+        let merges = self.command.merge && !inputs.include(&target)? && inputs.can_all_be_open();
+        let bytes = inputs.bytes();
+        let mut sources = inputs.sources();
+        let terminator = self.command.terminator();
+        let header_lines = self.command.extras.header_lines;
+        if let Some(first) = sources.first_mut().filter(|_| header_lines > 0) {
+            let header = inputs::take_header(first, header_lines, terminator);
+            target.begin_with(header.map_err(|error| failure::of_read(first.path.as_os_str(), &error))?);
+        }
+        let mut out: Box<dyn Write + Send + '_> = Box::new(&mut target);
+        if self.command.debug {
+            out = Box::new(Marks::new(out, order, &self.locale, terminator));
+        }
+        if let Some(lines) = self.command.extras.top_lines {
+            out = Box::new(Top::new(out, lines, terminator));
+        }
+        let options = resources::options(&self.command, bytes);
+        let disk = LazyDisk::new(DiskOptions::default());
+        let observer = self.observer();
+        let pipeline = if merges { merge_lines } else { sort_lines };
+        let result = pipeline(&options, by, sources, &mut out, &disk, &*observer);
+        drop(out);
+        let report = result.map_err(|error| failure::of_job(&error, &target))?;
+        if self.command.extras.json { tell(&report) } else { Ok(()) }
+    }
+
+    fn check<O: LineOrder>(&self, by: &O, check: Check, files: Vec<OsString>) -> Result<(), Failure> {
+        let Some(file) = files.into_iter().next() else { return Ok(()) };
+        let terminator = self.command.terminator();
+        let found = check::first_disorder(by, inputs::source(&file), terminator, self.command.unique)
+            .map_err(|error| failure::of_read(&file, &error))?;
+        match (found, check) {
+            (None, _) => Ok(()),
+            (Some(_), Check::Quiet) => Err(Failure::Disorder(Vec::new())),
+            (Some((number, line)), Check::DiagnoseFirst) => {
+                let name = file.as_bytes();
+                let text = xsort_text::disorder(self.program, name, number, &line, &self.command);
+                Err(Failure::Disorder(text))
+            }
+        }
+    }
+
+    fn observer(&self) -> Box<dyn Observer> {
+        if !self.command.extras.progress {
+            return Box::new(Unobserved);
+        }
+        let progress = if io::stderr().is_terminal() { Progress::Bar } else { Progress::Lines };
+        let voice = Voice { json: false, quiet: false, progress };
+        Box::new(Console::new(voice, &Stop::default()))
+    }
+}
+
+/// The figures of a sort, as one JSON object on standard error: standard output is for the lines.
+fn tell(report: &LinesReport) -> Result<(), Failure> {
+    let mut text = serde_json::to_vec(report).map_err(|error| Failure::said("JSON", &error.into()))?;
+    text.push(b'\n');
+    say(&text);
+    Ok(())
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Failure {
+        Failure::Refused(refusal)
+    }
+}

@@ -1,0 +1,85 @@
+//! What a sort may use: memory, threads, directories for scratch, and random bytes.
+
+use super::failure::{self, Failure};
+use super::inputs;
+use super::names;
+use crate::caches::caches;
+use crate::memory::Machine;
+use crate::size::Memory;
+use rustix::process::{Resource, getrlimit};
+use rustix::rand::{GetRandomFlags, getrandom};
+use rustix::system::sysinfo;
+use std::ffi::OsString;
+use std::io::{ErrorKind, Read};
+use std::path::PathBuf;
+use std::thread;
+use xsort_extsort::{Caches, LinesOptions};
+use xsort_text::{Command, Environment, Locale};
+
+/// Inputs up to this size are sorted in less time than it takes to ask the machine for its memory, caches and processors.
+const SMALL_BYTES: u64 = 512 << 10;
+/// Memory for these, far more than they need.
+const SMALL_BUDGET_BYTES: u64 = 64 << 20;
+
+/// The process, as the grammar must know it.
+pub(super) fn environment(locale: Locale) -> Environment {
+    let variables: Vec<(&str, OsString)> = ["POSIXLY_CORRECT", "_POSIX2_VERSION"]
+        .into_iter()
+        .filter_map(|name| Some((name, std::env::var_os(name)?)))
+        .collect();
+    let variable =
+        |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_os_str());
+    let memory = sysinfo();
+    Environment {
+        memory_bytes: memory.totalram as u64 * u64::from(memory.mem_unit),
+        open_files_max: getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX),
+        ..Environment::new(variable, locale)
+    }
+}
+
+/// The engine's settings for inputs of so many bytes, if that is known.
+pub(super) fn options(command: &Command, input_bytes: Option<u64>) -> LinesOptions {
+    let is_small = input_bytes.is_some_and(|bytes| bytes <= SMALL_BYTES);
+    let budget = || Machine::look().budget(command.buffer_bytes.map(Memory::Bytes)).bytes;
+    LinesOptions {
+        delimiter: command.terminator(),
+        is_unique: command.unique,
+        budget_bytes: if is_small { SMALL_BUDGET_BYTES } else { budget() },
+        threads: match command.parallel {
+            Some(threads) => threads,
+            None if is_small => 1,
+            None => thread::available_parallelism().map_or(1, usize::from),
+        },
+        caches: if is_small { Caches::default() } else { caches(None) },
+        scratch: scratch(command),
+    }
+}
+
+/// The directories of `-T`, or that of the environment.
+fn scratch(command: &Command) -> Vec<PathBuf> {
+    if command.temporary_directories.is_empty() {
+        let named = std::env::var_os("TMPDIR").filter(|name| !name.is_empty());
+        return vec![named.unwrap_or_else(|| "/tmp".into()).into()];
+    }
+    command.temporary_directories.iter().map(PathBuf::from).collect()
+}
+
+/// The random bytes of `-R`; zeros if there is no such key.
+pub(super) fn seed(command: &Command) -> Result<[u8; 16], Failure> {
+    let mut seed = [0; 16];
+    if !command.needs_random() {
+        return Ok(seed);
+    }
+    let Some(file) = &command.random_source else {
+        getrandom(&mut seed, GetRandomFlags::empty())
+            .map_err(|errno| Failure::said("getrandom", &errno.into()))?;
+        return Ok(seed);
+    };
+    let said = |text: &str| Failure::Message([&names::quoted(file)[..], b": ", text.as_bytes()].concat());
+    inputs::source(file).bytes_from.read_exact(&mut seed).map_err(|error| match error.kind() {
+        ErrorKind::UnexpectedEof => said("end of file"),
+        _ if inputs::opening_error(&error).is_some() => failure::of_read(file, &error),
+        _ => said(&format!("read error: {}", failure::reason(&error))),
+    })?;
+    Ok(seed)
+}

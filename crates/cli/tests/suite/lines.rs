@@ -1,0 +1,344 @@
+//! `xsort lines` and `sort` as scripts meet them: the same scripts with the installed GNU sort must print, say, leave and return the same.
+
+use crate::sandbox::{Sandbox, program};
+use std::collections::BTreeMap;
+use std::os::unix::fs::symlink;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+
+/// What a script did.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    pub(crate) status: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    /// Contents of all files afterwards; of long ones a hash.
+    files: BTreeMap<String, String>,
+}
+
+/// Whether scripts can be compared: the installed sort is GNU's, new enough to know what we do.
+pub(crate) fn gnu_is_here() -> bool {
+    let output = Command::new("sort").arg("--version").output();
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    let version = text.lines().next().and_then(|line| line.strip_prefix("sort (GNU coreutils) "));
+    let major = version.and_then(|version| version.split('.').next()?.parse::<u32>().ok());
+    let is_here = major.is_some_and(|major| major >= 9);
+    if !is_here {
+        eprintln!("skipped: no sort of GNU coreutils 9 or newer is installed");
+    }
+    is_here
+}
+
+/// Runs a script of sh in a new directory with `files`, in which `sort` is xsort, or the installed one.
+pub(crate) fn run(script: &str, files: &[(&str, Vec<u8>)], is_ours: bool) -> Outcome {
+    let sandbox = Sandbox::new();
+    files.iter().for_each(|(name, bytes)| sandbox.write(name, bytes));
+    let bin = Sandbox::new();
+    let mut path = std::env::var("PATH").unwrap();
+    if is_ours {
+        symlink(program(), bin.path().join("sort")).unwrap();
+        path = format!("{}:{path}", bin.path().display());
+    }
+    let output = Command::new("sh")
+        .args(["-c", script])
+        .current_dir(sandbox.path())
+        .env_clear()
+        .envs([("PATH", path.as_str()), ("LC_ALL", "C")])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    Outcome {
+        status: output.status.code().unwrap_or_else(|| 128 + output.status.signal().unwrap()),
+        stdout: text(&output.stdout),
+        stderr: text(&output.stderr),
+        files: contents(&sandbox),
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    bytes.escape_ascii().to_string().replace("\\n", "\n").replace("\\'", "'")
+}
+
+fn contents(sandbox: &Sandbox) -> BTreeMap<String, String> {
+    let names = sandbox.names().into_iter().filter(|name| sandbox.path().join(name).is_file());
+    let content = |name: &str| match sandbox.read(name) {
+        long if long.len() > 1000 => sandbox.sha256(name),
+        short => text(&short),
+    };
+    names.map(|name| (name.clone(), content(&name))).collect()
+}
+
+fn files() -> Vec<(&'static str, Vec<u8>)> {
+    vec![
+        ("few", b"pear 3\napple 10\nfig 2\napple 9\n\nfig 2\n".to_vec()),
+        ("sorted", b"a\nb\nb\nd\n".to_vec()),
+        ("other", b"B\nC\nb\ne".to_vec()),
+        ("open", b"no\nend".to_vec()),
+        ("empty", Vec::new()),
+        ("nul", b"b\nx\0a\0\0b\n\0c".to_vec()),
+        ("keys", b"x:3:m\ny:1:n\nz:3:a\nw::\nv:2\n".to_vec()),
+        ("many", (0..60_000).flat_map(|n| format!("{}\n", n * 7919 % 60_000).into_bytes()).collect()),
+        ("sixteen", b"0123456789abcdefgh".to_vec()),
+    ]
+}
+
+/// What works, and what is refused.
+const SCRIPTS: &[&str] = &[
+    // Inputs.
+    "sort few",
+    "sort <few",
+    "cat few | sort",
+    "cat few | sort -",
+    "sort few sorted other open",
+    "sort open open",
+    "sort few - other <sorted",
+    "sort - - <few",
+    "cat many | sort - few -",
+    "sort few few",
+    "sort empty",
+    "sort empty empty open",
+    "sort /dev/null",
+    "sort many | cksum",
+    "sort -n many | cksum",
+    "cat many many | sort -rn | cksum",
+    "(read line; sort) <many | cksum",
+    "mkfifo pipe; cat few >pipe & sort pipe; wait; rm pipe",
+    "sort -- few",
+    "sort few -r",
+    "cp few ./-file; sort -- -file",
+    // Orders.
+    "sort -r few",
+    "sort -u few sorted",
+    "sort -uf sorted other",
+    "sort -f sorted other",
+    "sort -s -k1,1 few",
+    "sort -k2n few",
+    "sort -k2,2nr -k1,1 few",
+    "sort -t: -k2,2n -k3 keys",
+    "sort -t: -k2,2 -u keys",
+    "sort -t: -k2,2 -s -r keys",
+    "sort -z nul | od -c",
+    "sort -zu nul | od -c",
+    "sort -R --random-source=sixteen few",
+    "sort -Ru --random-source=sixteen few | sort",
+    "sort -R few | sort",
+    "sort -R many | uniq | wc -l",
+    "sort -V few; sort -h few; sort -g few; sort -M few; sort -d few; sort -i few; sort -b few",
+    "sort +1 -2 few",
+    // Outputs.
+    "sort few -o out",
+    "sort few -o few",
+    "sort -o few few sorted",
+    "sort -o out empty",
+    "echo long old content >out; sort -o out sorted",
+    "echo old >out; sort -o out missing",
+    "sort <few -o few",
+    "sort -n many -o many",
+    "sort few >>sorted",
+    "sort sorted - sorted -o sorted <other",
+    "sort -mu sorted - -o sorted <sorted",
+    "mkfifo pipe; cat pipe >out & sort few -o pipe; wait; rm pipe",
+    "umask 027; sort few -o new; stat -c %a new; chmod 600 few; sort few -o few; stat -c %a few",
+    "echo old >out; sort -c sorted; sort -u sorted -o out",
+    "ln -s out link; sort few -o link",
+    "sort few -o /dev/null",
+    "sort few -o /dev/stdout",
+    "sort few -o /missing/out",
+    "mkdir d; sort few -o d",
+    "(sort many; echo $? >status) | head -1",
+    "(sort -m many; echo $? >status) | head -1",
+    // Checks.
+    "sort -c few; echo $?",
+    "sort -C few; echo $?",
+    "sort -c sorted; sort -C sorted; sort --check=quiet sorted",
+    "sort -c <few",
+    "sort -c empty",
+    "sort -cu sorted",
+    "sort -cs -k1,1 few",
+    "sort -cr many",
+    "sort -cn many",
+    "sort -cz nul",
+    "cp few 'a b'; sort -c 'a b'",
+    "sort -c few sorted",
+    "sort -c -o out few",
+    "sort -c missing",
+    "mkdir d; sort -c d",
+    // Merges.
+    "sort -m sorted",
+    "sort -m sorted sorted",
+    "sort -f other >o; sort -f -m sorted o",
+    "sort -mu sorted sorted",
+    "sort -m open empty",
+    "sort -m - sorted <sorted",
+    "sort -m sorted sorted -o sorted",
+    "sort -m <sorted -o sorted",
+    "sort -ms -k1,1 sorted sorted",
+    "sort many >m; sort -m m m m | cksum; sort -mu m m m | cksum",
+    "for i in $(seq 40); do seq $i 3 200 | sort >m$i; done; sort -m --batch-size=5 m? m?? | cksum",
+    "for i in $(seq 40); do seq $i 3 200 >m$i; done; ulimit -n 24; sort -n -m m? m?? | cksum",
+    "sort -m missing sorted",
+    "sort -m sorted missing -o out",
+    "mkdir d; sort -m d",
+    // Lists of inputs.
+    "printf 'few\\0sorted\\0' | sort --files0-from=-",
+    "printf 'few\\0sorted' | sort --files0-from=-",
+    "printf 'few\\0sorted' >list; sort --files0-from=list",
+    "printf 'few\\0\\0' | sort --files0-from=-",
+    "printf '\\0' | sort --files0-from=-",
+    "printf 'few\\0-\\0' | sort --files0-from=-",
+    "printf 'few\\0missing\\0' | sort --files0-from=-",
+    "printf 'few\\0sorted\\0' | sort -c --files0-from=-",
+    "sort --files0-from=- few",
+    "sort --files0-from=empty",
+    "sort --files0-from=missing",
+    "mkdir d; sort --files0-from=d",
+    "cp empty 'a b'; sort --files0-from='a b'; printf '\\0' >'a b'; sort --files0-from='a b'",
+    // What can't be read, and what isn't understood.
+    "sort missing",
+    "sort few missing >out",
+    "sort 'a b' few",
+    "sort 'a:b'",
+    "sort \"it's\"",
+    "sort ''",
+    "mkdir d; sort d",
+    "mkdir d; sort few d",
+    "mkdir d; sort <d",
+    "mkdir d; sort -c <d",
+    "mkdir d; sort -m sorted - <d",
+    "sort -R --random-source=missing few",
+    "sort -R --random-source=empty few",
+    "mkdir d; sort -R --random-source=d few",
+    "sort --random-source=missing few",
+    "sort -k0 few",
+    "sort -nd few",
+    "sort --frobnicate",
+    "sort -x",
+    "sort -o a -o b few",
+    "sort -S x few",
+    "sort --parallel=0 few",
+    "sort --batch-size=1 few",
+    "sort --check=loud few",
+    // Resources.
+    "sort -S 1 few",
+    "sort -S 5% --parallel=3 few",
+    "sort -S 10M -T . -T /tmp many | cksum",
+    "sort -T /missing few",
+    "TMPDIR=/missing sort few",
+    "sort --compress-program=gzip few",
+    // Locales.
+    "LC_ALL=C.UTF-8 sort few",
+    "LC_ALL=no_SUCH sort few",
+    "LC_ALL=no_SUCH sort --debug few",
+    "LC_ALL=C.UTF-8 sort -f other sorted",
+    "LC_ALL=C.UTF-8 sort 'é' 'ü'",
+    "LC_ALL=C.UTF-8 sort 'é a'",
+    "LC_ALL=C.UTF-8 sort -S x few",
+    "LC_ALL=C.UTF-8 sort --debug few",
+    // Marks.
+    "sort --debug few",
+    "sort --debug -t: -k2,2n keys",
+    "sort --debug -b -k2r few",
+    "sort --debug -m sorted",
+    "sort --debug -z nul",
+    "sort --debug -u -k1,1 few",
+    "sort --debug few -o out",
+];
+
+#[test]
+fn scripts_cannot_tell_it_from_gnu_sort() {
+    if !gnu_is_here() {
+        return;
+    }
+    let files = files();
+    let differ = |script: &&str| {
+        let (ours, gnus) = (run(script, &files, true), run(script, &files, false));
+        (ours != gnus).then(|| format!("{script}\nours:  {ours:?}\nGNU's: {gnus:?}\n"))
+    };
+    let different: Vec<String> = SCRIPTS.iter().filter_map(differ).collect();
+    assert!(different.is_empty(), "{}", different.join("\n"));
+}
+
+/// GNU sort says the same twice, and by another name where the lines were few.
+#[test]
+fn an_output_that_is_full_is_told() {
+    for script in ["sort few >/dev/full", "sort many >/dev/full", "sort -m sorted >/dev/full"] {
+        let outcome = run(script, &files(), true);
+        let told = "sort: write failed: 'standard output': No space left on device\n";
+        assert_eq!((outcome.status, outcome.stderr.as_str()), (2, told), "{script}");
+    }
+    let outcome = run("sort many -o /dev/full", &files(), true);
+    assert_eq!(outcome.stderr, "sort: write failed: /dev/full: No space left on device\n");
+}
+
+#[test]
+fn scratch_that_cannot_be_is_told() {
+    let outcome = run("cat many many many many many many many many | sort -S 2M -T /missing", &files(), true);
+    let told = "sort: cannot create temporary file in '/missing': No such file or directory\n";
+    assert_eq!((outcome.status, outcome.stderr.as_str()), (2, told));
+}
+
+/// Whoever calls it as a command of xsort is told so.
+#[test]
+fn it_speaks_under_the_name_that_was_called() {
+    let sandbox = Sandbox::new();
+    sandbox.write("few", "b\na\n");
+    assert_eq!(sandbox.ok("lines few"), "a\nb\n");
+    assert_eq!(sandbox.ok("lines -- few"), "a\nb\n");
+    let missing = sandbox.run("lines missing");
+    assert_eq!(missing.stderr, "xsort lines: cannot read: missing: No such file or directory\n");
+    assert_eq!(missing.code, Some(2));
+    let unknown = sandbox.run("lines -x").stderr;
+    assert!(unknown.ends_with("\nTry 'xsort lines --help' for more information.\n"), "{unknown}");
+    let disorder = sandbox.run("lines -c few");
+    assert_eq!((disorder.code, disorder.stderr.as_str()), (Some(1), "xsort lines: few:2: disorder: a\n"));
+    assert!(sandbox.ok("lines --help").starts_with("Usage: xsort lines [OPTION]... [FILE]...\n"));
+    assert!(sandbox.ok("lines --version").starts_with("xsort lines (xsort) "));
+    let help = run("sort --help", &[], true);
+    assert!(help.stdout.starts_with("Usage: sort [OPTION]... [FILE]...\n"), "{help:?}");
+}
+
+#[test]
+fn a_header_stays_and_the_top_is_enough() {
+    let sandbox = Sandbox::new();
+    sandbox.write("table", "name\n----\nc\na\nb");
+    sandbox.write("more", "d\n0\n");
+    assert_eq!(sandbox.ok("lines --header table more"), "name\n----\n0\na\nb\nc\nd\n");
+    assert_eq!(sandbox.ok("lines --header=2 --top 2 table more"), "name\n----\n0\na\n");
+    assert_eq!(sandbox.ok("lines --header=9 more table"), "d\n0\n----\na\nb\nc\nname\n");
+    assert_eq!(sandbox.ok("lines --top 1 -r table"), "name\n");
+    sandbox.write("sorted", "head\na\nc\n");
+    sandbox.write("rest", "b\n");
+    assert_eq!(sandbox.ok("lines -m --header sorted rest"), "head\na\nb\nc\n");
+    assert_eq!(sandbox.ok("lines --header=2 table -o table"), "");
+    assert_eq!(sandbox.read("table"), b"name\n----\na\nb\nc\n");
+}
+
+#[test]
+fn figures_go_to_standard_error() {
+    let sandbox = Sandbox::new();
+    sandbox.write("few", "b\na\nb\n");
+    let ended = sandbox.run("lines -u --json few");
+    assert_eq!(ended.stdout, "a\nb\n");
+    let report: serde_json::Value = serde_json::from_str(&ended.stderr).unwrap();
+    assert_eq!((&report["lines"], &report["bytes"]), (&3.into(), &6.into()));
+    assert_eq!((&report["written_bytes"], &report["spilled_bytes"]), (&4.into(), &0.into()));
+    assert_eq!(sandbox.run("lines --progress few").stdout, "a\nb\nb\n");
+}
+
+#[test]
+fn options_that_would_do_nothing_are_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.write("few", "b\na\n");
+    for (line, reason) in [
+        ("--check-output few", "option '--check-output' is not there yet"),
+        ("--compress=zstd few", "option '--compress' is not there yet"),
+        ("--decompress few", "option '--decompress' is not there yet"),
+        ("-c --top 3 few", "option '--top' does nothing beside -c"),
+        ("-C --header few", "option '--header' does nothing beside -C"),
+        ("-m --json few", "option '--json' does nothing beside -m"),
+    ] {
+        let ended = sandbox.run(&format!("lines {line}"));
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{line}");
+        assert_eq!(ended.stderr, format!("xsort lines: {reason}\n"), "{line}");
+    }
+}
