@@ -3,10 +3,14 @@
 No single way of asking is the best for every drive and every minute, so several are tried, for a bounded time each, and for each of reading,
 writing and both at once the best of them counts: here now, and its mean over a record. The file is laid out before, so that nothing reads
 what was never written.
+
+Giving space back takes the drive's time too, where the file system tells it at once what became free (mount option `discard`, no journal). So
+the removal of that file is timed.
 """
 
 from dataclasses import asdict, dataclass, replace
 import json
+import os
 import shutil
 from statistics import fmean
 import subprocess
@@ -15,6 +19,8 @@ import time
 PATTERNS = ("read", "write", "mixed")
 # Large enough that a cache below the file system can't hold much of it, on the machines that we have.
 PROBE_BYTES = 4 * 2**30
+# Nothing is freed faster: JSON has no infinity.
+FREED_MAX = 1e12
 # A rate holds for the cases that begin within so many seconds of its measurement.
 AGE_SECONDS_MAX = 60
 
@@ -49,12 +55,18 @@ CONFIGURATIONS = (
 
 @dataclass(frozen=True)
 class Rates:
-    """Bytes per second: reading only, writing only, and both at once (the sum). `configurations`: what each of them gave."""
+    """Bytes per second: reading only, writing only, both at once (the sum), giving space back, which no reading or writing hides, and writing a
+    file that is new, whose space the file system has to find.
+
+    `configurations`: what each of them gave.
+    """
 
     read: float
     write: float
     mixed: float
     configurations: tuple = ()
+    freed: float = FREED_MAX
+    created: float | None = None
 
     def row(self):
         return asdict(self)
@@ -67,7 +79,7 @@ def floor_seconds(rates, task, bytes, spilled):
     reads what it spilled; what is spilled beyond the input's size was merged in between.
     """
     if task == "gen":
-        return phase_seconds(rates, 0, bytes)
+        return bytes / (rates.created or rates.write)
     if task == "verify":
         return phase_seconds(rates, bytes, 0)
     first = min(bytes, spilled)
@@ -95,7 +107,11 @@ def sustained(measured):
                 if row[pattern]:
                     given.setdefault((pattern, row["configuration"]), []).append(row[pattern])
     top = lambda pattern: max((fmean(values) for (of, _), values in given.items() if of == pattern), default=0)
-    return Rates(*map(top, PATTERNS)) if given else measured[0]
+    if not given:
+        return measured[0]
+    created = [rates.created for rates in measured if rates.created]
+    freed = fmean(rates.freed for rates in measured)
+    return Rates(*map(top, PATTERNS), freed=freed, created=fmean(created) if created else None)
 
 
 class Limit:
@@ -121,14 +137,24 @@ class Limit:
 
 
 def measure(probe, probe_bytes, seconds):
-    """What fio reaches on the file `probe`, which it makes and leaves there; raises Refused if no configuration works."""
-    lay_out(probe, probe_bytes)
+    """What fio reaches on the file `probe`, and what removing it takes; raises Refused if no configuration works."""
+    created = lay_out(probe, probe_bytes)
     rows = ask(CONFIGURATIONS, probe, probe_bytes, seconds)
     # io_uring may be forbidden, and registered buffers count as locked memory, of which an ordinary user may have too little.
     refused = [configuration for configuration, row in zip(CONFIGURATIONS, rows) if not all(row.values())]
     if refused:
         rows += ask([replace(configuration, engine="libaio") for configuration in refused], probe, probe_bytes, seconds)
-    return best(rows)
+    return replace(best(rows), freed=free(probe), created=created)
+
+
+def free(probe):
+    """Removes the file. Bytes a second, up to the rate at which it doesn't matter."""
+    bytes, start = probe.stat().st_size, time.monotonic()
+    # Removing its name would wait for nothing as long as the kernel tears a ring down that holds the file.
+    os.truncate(probe, 0)
+    rate = min(bytes / (time.monotonic() - start), FREED_MAX)
+    probe.unlink()
+    return rate
 
 
 def ask(configurations, probe, probe_bytes, seconds):
@@ -139,9 +165,13 @@ def ask(configurations, probe, probe_bytes, seconds):
 
 
 def lay_out(probe, probe_bytes):
-    """Writes the whole file once."""
-    settings = "rw=write\nioengine=psync\nbs=8M\ndirect=1\nthread\nend_fsync=1\n"
-    fio(f"[lay-out]\nfilename={probe}\nsize={probe_bytes}\n{settings}")
+    """Writes the whole file once. Bytes a second."""
+    settings = "rw=write\nbs=1M\niodepth=16\ndirect=1\nthread\nend_fsync=1\n"
+    for engine in ("io_uring", "libaio", "psync"):
+        (job,) = fio(f"[lay-out]\nfilename={probe}\nsize={probe_bytes}\nioengine={engine}\n{settings}")
+        if not job["error"]:
+            return job["write"]["bw_bytes"]
+    raise Refused("fio could not write past the page cache")
 
 
 def job(configuration, pattern, probe_bytes):

@@ -13,7 +13,7 @@ import limit
 TASKS = ("sort", "gen", "verify")
 COLUMNS = (
     "input", "program", "memory MiB", "seconds", "per byte", "GB/s", "CPU s", "CPU ns/record", "peak MiB", "read GB", "written GB",
-    "moved/byte", "floor s", "x floor", "share",
+    "moved/byte", "floor s", "x floor", "share", "freed s", "share with it",
 )
 HEAD = f"| {' | '.join(COLUMNS)} |"
 RULE = "|---|---|" + "--:|" * (len(COLUMNS) - 2)
@@ -21,7 +21,8 @@ RULE = "|---|---|" + "--:|" * (len(COLUMNS) - 2)
 LEGEND = """`memory`: what the program was given; `peak`: what it took. `seconds`: median (least-most) until the output is on the drive.
 `per byte`: seconds per byte as a multiple of the bold line's in the same round. `CPU`: user and system. `read`, `written`: what the device
 moved; `moved/byte`: both together, per byte of input. `floor`: what the input, the output and xsort's scratch take at the rates of fio's best
-configuration over the whole record; `x floor`: seconds as its multiple; `share`: of the drive's limit, 100% is the limit. Raw rows: `rows.jsonl`.
+configuration over the whole record; `x floor`: seconds as its multiple; `share`: of the drive's limit, 100% is the limit.
+For gen it is fio's rate for a file that is new, too. `freed`: what giving that scratch back takes of the drive, measured with fio's file; `share with it`: of a limit that counts it. Raw rows: `rows.jsonl`.
 """
 
 
@@ -52,6 +53,10 @@ def summarise(group, rows):
     result["floor_seconds"] = median_of(floor for _, floor in floors)
     result["times_floor"] = median_of(floor and seconds / floor for seconds, floor in floors)
     result["share"] = median_of(floor and floor / seconds for seconds, floor in floors)
+    freed = [freed_seconds(row, rows) for row in group]
+    result["freed_seconds"] = median_of(freed)
+    whole = [(row["seconds"], floor and floor + (freed or 0)) for row, (_, floor), freed in zip(group, floors, freed)]
+    result["share_with_freed"] = median_of(floor and floor / seconds for seconds, floor in whole)
     return result
 
 
@@ -79,6 +84,12 @@ def floor_seconds(row, rows):
         return None
     spilled = spilled_bytes(row, rows) if row["task"] == "sort" else 0
     return None if spilled is None else limit.floor_seconds(sustained(rows), row["task"], row["bytes"], spilled)
+
+
+def freed_seconds(row, rows):
+    """What giving back the scratch that the floor counts takes."""
+    spilled = spilled_bytes(row, rows) if row["task"] == "sort" and row["rates"] else None
+    return spilled and spilled / sustained(rows).freed
 
 
 def sustained(rows):
@@ -154,4 +165,6 @@ def figures(result):
         shown("floor_seconds", ".2f"),
         shown("times_floor", ".2f"),
         shown("share", ".0%"),
+        shown("freed_seconds", ".2f"),
+        shown("share_with_freed", ".0%"),
     ]

@@ -1,7 +1,9 @@
 """The floor's arithmetic, and what is made of fio's answers."""
 
+from dataclasses import replace
 import json
 from pathlib import Path
+import tempfile
 import unittest
 from unittest import mock
 
@@ -38,6 +40,7 @@ class Floor(unittest.TestCase):
 
     def test_making_writes_and_proving_reads(self):
         self.assertEqual(limit.floor_seconds(SLOW_MIXED, "gen", 8, 0), 4)
+        self.assertEqual(limit.floor_seconds(replace(SLOW_MIXED, created=1.0), "gen", 8, 0), 8)
         self.assertEqual(limit.floor_seconds(SLOW_MIXED, "verify", 8, 0), 8)
 
 
@@ -87,9 +90,9 @@ class Best(unittest.TestCase):
                 limit.best(rows(jobs))
 
     def test_who_may_not_use_io_uring_is_asked_again_without(self):
-        with mock.patch.object(limit, "lay_out"), mock.patch.object(limit, "ask", side_effect=self.without_io_uring) as ask:
+        with mock.patch.object(limit, "lay_out", return_value=25), mock.patch.object(limit, "free", return_value=30), mock.patch.object(limit, "ask", side_effect=self.without_io_uring) as ask:
             rates = limit.measure(Path("probe"), 2**30, 1)
-        self.assertEqual((ask.call_count, rates.read), (2, 20))
+        self.assertEqual((ask.call_count, rates.read, rates.freed, rates.created), (2, 20, 30, 25))
         self.assertEqual({row["configuration"].split()[0] for row in rates.configurations if row["read"]}, {"libaio"})
 
     def without_io_uring(self, configurations, *_):
@@ -120,6 +123,16 @@ class Sustained(unittest.TestCase):
     def test_what_failed_does_not_count(self):
         rates = limit.sustained([configured(one=(10, 20, 30), two=(None, None, None)), configured(one=(12, 20, 30), two=(8, 8, 8))])
         self.assertEqual(rates.read, 11)
+
+
+class Freed(unittest.TestCase):
+    def test_a_file_is_gone_and_its_rate_known(self):
+        with tempfile.TemporaryDirectory() as directory:
+            probe = Path(directory) / "probe"
+            probe.write_bytes(bytes(2**20))
+            rate = limit.free(probe)
+            self.assertFalse(probe.exists())
+            self.assertTrue(0 < rate <= limit.FREED_MAX)
 
 
 def configured(**given):

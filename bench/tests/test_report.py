@@ -39,6 +39,11 @@ class Summary(unittest.TestCase):
         result = summary_of("xsort", [sort_row("xsort", 2.5)])
         self.assertEqual((result["floor_seconds"], result["times_floor"], result["share"]), (2.0, 1.25, 0.8))
 
+    def test_giving_scratch_back_counts_where_it_is_said(self):
+        rates = sort_row("xsort", 3.0)["rates"] | {"freed": 4e9}
+        result = summary_of("xsort", [sort_row("xsort", 3.0, rates=rates)])
+        self.assertEqual((result["floor_seconds"], result["freed_seconds"], result["share_with_freed"]), (2.0, 0.25, 0.75))
+
     def test_rivals_are_held_to_the_floor_of_xsort_on_the_same_input(self):
         rows = [sort_row("xsort", 2.0), sort_row("GNU sort", 8.0, contender="gnu")]
         del rows[1]["spilled_bytes"]
@@ -79,7 +84,7 @@ class Table(unittest.TestCase):
 
     def test_a_line(self):
         (line,) = [line for line in self.table([sort_row("xsort", 2.5, is_baseline=True)]).splitlines() if "**xsort**" in line]
-        cells = "gensort|**xsort**|512|2.50|1.00|0.40|1.0|100|512|2.00|2.00|4.00|2.00|1.25|80%"
+        cells = "gensort|**xsort**|512|2.50|1.00|0.40|1.0|100|512|2.00|2.00|4.00|2.00|1.25|80%|0.00|80%"
         self.assertEqual(line, f"| {cells.replace('|', ' | ')} |")
 
     def test_only_what_was_tried_failed(self):
