@@ -24,10 +24,10 @@ def touch_memory():
     return bytes
 
 
-def said(*command, cwd=None):
+def said(*command, cwd=None, environment=None):
     """What a program of the system prints; nothing if it isn't there or refuses."""
     try:
-        return subprocess.run(command, cwd=cwd, capture_output=True, text=True).stdout.strip()
+        return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True).stdout.strip()
     except FileNotFoundError:
         return ""
 

@@ -22,8 +22,8 @@ STYLE = (
 
 
 def svg(title, results):
-    """The picture of the sorts among `results`."""
-    sorts = in_order(shown([result for result in results if result["task"] == "sort"]))
+    """The picture of the sorts among `results`, without those so short that they are run many times over: they only start and exit."""
+    sorts = in_order(shown([result for result in results if result["task"] == "sort" and result.get("repeats", 1) == 1]))
     done = [result for result in sorts if not result["failure"]]
     per_byte = len({result["bytes"] for result in done}) > 1
     axis = Axis([value for result in done for value in (time(result, per_byte), limit(result, per_byte)) if value])
@@ -47,10 +47,11 @@ def shown(sorts):
 
 
 def in_order(sorts):
-    """The quickest first where programs compete, failures last; else as they came."""
+    """The quickest on each input first where programs compete, failures last; else as they came."""
     if len({result["contender"] for result in sorts}) == 1:
         return sorts
-    return sorted(sorts, key=lambda result: inf if result["failure"] else result["seconds"])
+    cases = list(dict.fromkeys(result["case"] for result in sorts))
+    return sorted(sorts, key=lambda result: (cases.index(result["case"]), inf if result["failure"] else result["seconds"]))
 
 
 def palette(sorts, names_case):

@@ -16,7 +16,7 @@ def folder_name(date, topic, name, is_complete):
 
 def title(topic, cases):
     """What was sorted in how much memory, as a line."""
-    bytes = sorted({case.bytes for case in cases})
+    bytes = sorted({case.bytes for case in cases if case.repeats == 1})
     memory = sorted({entry.memory_bytes for case in cases for entry in case.entries})
     return f"xsort: {topic}, {span([size / 1e9 for size in bytes], 'g')} GB, {span([size / 2**20 for size in memory], ',.0f')} MiB"
 

@@ -3,12 +3,15 @@
 The floor of a row is the least time in which its bytes can be moved at the drive's rates over the record (`limit.py`). For a sort that is N read,
 N written, and S written and read again, where S is the least that xsort spilled from the same input in the same round (with the same memory,
 if the row is xsort's own); so every program on an input is held to the same floor.
+
+Where programs compete, a short table for quoting comes first: a line for each program, or for each input if there are several.
 """
 
 import json
 from statistics import median
 
 import limit
+from rivals import LABELS
 
 TASKS = ("sort", "gen", "verify")
 COLUMNS = (
@@ -18,8 +21,9 @@ COLUMNS = (
 HEAD = f"| {' | '.join(COLUMNS)} |"
 RULE = "|---|---|" + "--:|" * (len(COLUMNS) - 2)
 
-LEGEND = """`memory`: what the program was given; `peak`: what it took. `seconds`: median (least-most) until the output is on the drive.
-`per byte`: seconds per byte as a multiple of the bold line's in the same round. `CPU`: user and system. `read`, `written`: what the device
+LEGEND = """`memory`: what the program was given; `peak`: what it took (`<`: less than the harness, so unknown). `seconds`: median (least-most) until the output is on the drive, or
+as the first line says.
+`per byte`: seconds per byte as a multiple of the bold line's in the same round, on the same input if it has one, median (least-most). `CPU`: user and system. `read`, `written`: what the device
 moved; `moved/byte`: both together, per byte of input. `floor`: what the input, the output and xsort's scratch take at the rates of fio's best
 configuration over the whole record; `x floor`: seconds as its multiple; `share`: of the drive's limit, 100% is the limit.
 For gen it is fio's rate for a file that is new, too. `freed`: what giving that scratch back takes of the drive, measured with fio's file; `share with it`: of a limit that counts it. Raw rows: `rows.jsonl`.
@@ -48,7 +52,10 @@ def summarise(group, rows):
     result["moved_per_byte"] = median((row["read_bytes"] + row["written_bytes"]) / row["bytes"] for row in group)
     result["spread"] = [min(row["seconds"] for row in group), max(row["seconds"] for row in group)]
     result["rounds"] = len(group)
-    result["ratio"] = median_of(ratio_to_baseline(row, rows) for row in group)
+    ratios = [ratio for ratio in (ratio_to_baseline(row, rows) for row in group) if ratio]
+    result["ratio"], result["ratio_spread"] = median_of(ratios), [min(ratios, default=None), max(ratios, default=None)]
+    result["records"], result["repeats"] = first["records"], first.get("repeats", 1)
+    result["harness_bytes"] = max(row.get("harness_bytes", 0) for row in group)
     floors = [(row["seconds"], floor_seconds(row, rows)) for row in group]
     result["floor_seconds"] = median_of(floor for _, floor in floors)
     result["times_floor"] = median_of(floor and seconds / floor for seconds, floor in floors)
@@ -71,9 +78,11 @@ def median_of(values):
 
 
 def ratio_to_baseline(row, rows):
-    """Seconds per byte, as a multiple of the baseline's in the same round."""
-    for other in rows:
-        if other["is_baseline"] and not other["failure"] and (other["round"], other["task"]) == (row["round"], row["task"]):
+    """Seconds per byte, as a multiple of the baseline's in the same round; of the one on the same input, if it has its own."""
+    baselines = [row for row in rows if row["is_baseline"]]
+    own = [other for other in baselines if other["case"] == row["case"]]
+    for other in own or baselines:
+        if not other["failure"] and (other["round"], other["task"]) == (row["round"], row["task"]):
             return (row["seconds"] / row["bytes"]) / (other["seconds"] / other["bytes"])
     return None
 
@@ -113,11 +122,68 @@ def spilled_bytes(row, rows):
 def table(title, environment, results):
     """The page of a record."""
     lines = [line(result) for result in results]
-    return "\n".join([f"# {title}", "", sentence(environment), "", HEAD, RULE, *lines, "", LEGEND])
+    return "\n".join([f"# {title}", "", sentence(environment), "", *short(results), HEAD, RULE, *lines, "", LEGEND])
+
+
+def short(results):
+    """The table for quoting, with an empty line behind it; nothing where xsort is alone."""
+    sorts = [result for result in results if result["task"] == "sort" and not result["failure"]]
+    if len({result["contender"] for result in sorts}) < 2 or not any(result["is_baseline"] for result in sorts):
+        return []
+    if len({result["case"] for result in sorts}) > 1:
+        return [*by_input(sorts), ""]
+    lines = ["| program | seconds | times xsort's | CPU seconds | peak memory, MiB | share |", "|---|" + "--:|" * 5]
+    for result in sorted(sorts, key=lambda result: result["seconds"]):
+        cells = [name(result), seconds(result["seconds"]), times(result), f"{result['cpu_seconds']:.1f}", peak_cell(result)]
+        cells.append(f"{result['share']:.0%}" if result["share"] else "")
+        lines.append(f"| {' | '.join(cells)} |")
+    return [*lines, ""]
+
+
+def by_input(sorts):
+    """A line for each input: xsort's seconds, then each rival's and how many times as long; processor time and memory of xsort and the first."""
+    own, *others = sorted(dict.fromkeys(result["contender"] for result in sorts), key=lambda contender: contender != "xsort")
+    both = (own, others[0])
+    named = ", ".join(LABELS[contender] for contender in both)
+    head = ["input", "lines", f"{LABELS[own]}, s", *(f"{LABELS[other]}, s | times (least-most)" for other in others), f"CPU s: {named}", f"peak MiB: {named}"]
+    lines = [f"| {' | '.join(head)} |", "|---|" + "--:|" * (len(head) + len(others) - 1)]
+    for case in dict.fromkeys(result["case"] for result in sorts):
+        found = {result["contender"]: result for result in sorts if result["case"] == case}
+        cell = lambda contender, form: form(found[contender]) if contender in found else ""
+        cells = [case, f"{next(iter(found.values()))['records']:,}", cell(own, lambda result: seconds(result["seconds"]))]
+        cells += [cell(other, lambda result: f"{seconds(result['seconds'])} | {times(result)}") or " | " for other in others]
+        cells += [", ".join(cell(contender, form) for contender in both) for form in (cpu_cell, peak_cell)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def times(result):
+    """How many times as long as the baseline, and between which figures in single rounds."""
+    if result["ratio"] is None:
+        return ""
+    least, most = result["ratio_spread"]
+    return f"{result['ratio']:.1f}" + (f" ({least:.1f}-{most:.1f})" if result["rounds"] > 1 and not result["is_baseline"] else "")
+
+
+def cpu_cell(result):
+    return seconds(result["cpu_seconds"])
+
+
+def peak_cell(result):
+    """Peak memory in MiB; where it isn't more than the harness had when it started the program, the kernel doesn't tell."""
+    is_known = result["peak_bytes"] > result["harness_bytes"]
+    return f"{result['peak_bytes'] / 2**20:,.0f}" if is_known else f"<{result['harness_bytes'] / 2**20:,.0f}"
+
+
+def seconds(value):
+    """Two digits behind the point, or more for what is over soon."""
+    return f"{value:.2f}" if value >= 0.095 else f"{value:.4f}"
 
 
 def sentence(environment):
     caches = "caches dropped before each run" if environment["caches_dropped"] else "**caches not dropped**"
+    if environment.get("is_warm"):
+        caches = "inputs in the page cache, from start to exit, whatever of the output is on the drive by then"
     refusal = environment["fio_refusal"]
     return (
         f"{environment['date']}, {environment['cpu']}, {environment['cores']} cores, {environment['memory_bytes'] / 2**30:.0f} GiB,"
@@ -137,9 +203,12 @@ def was_tried(result):
     return not result["failure"].startswith("not ")
 
 
+def name(result):
+    return f"**{result['label']}**" if result["is_baseline"] else result["label"]
+
+
 def line(result):
-    name = f"**{result['label']}**" if result["is_baseline"] else result["label"]
-    cells = [result["case"], name, mebibytes(result)]
+    cells = [result["case"], name(result), mebibytes(result)]
     if result["failure"]:
         cells.append(("failed: " if was_tried(result) else "") + result["failure"].replace("|", "/"))
     else:
@@ -147,18 +216,25 @@ def line(result):
     return f"| {' | '.join(cells + [''] * (len(COLUMNS) - len(cells)))} |"
 
 
+def ratio_cell(result):
+    """The median, and what lies around it in single rounds, if anything does."""
+    least, most = result["ratio_spread"]
+    spread = f" ({least:.2f}-{most:.2f})" if least != most else ""
+    return "" if result["ratio"] is None else f"{result['ratio']:.2f}{spread}"
+
+
 def figures(result):
     """The cells of a success, from the seconds on."""
     shown = lambda name, form: "" if result[name] is None else format(result[name], form)
     least, most = result["spread"]
-    spread = f" ({least:.2f}-{most:.2f})" if result["rounds"] > 1 else ""
+    spread = f" ({seconds(least)}-{seconds(most)})" if result["rounds"] > 1 else ""
     return [
-        f"{result['seconds']:.2f}{spread}",
-        shown("ratio", ".2f"),
+        f"{seconds(result['seconds'])}{spread}",
+        ratio_cell(result),
         f"{result['bytes'] / result['seconds'] / 1e9:.2f}",
         f"{result['cpu_seconds']:.1f}",
         f"{result['cpu_ns_per_record']:,.0f}",
-        f"{result['peak_bytes'] / 2**20:,.0f}",
+        peak_cell(result),
         f"{result['read_bytes'] / 1e9:.2f}",
         f"{result['written_bytes'] / 1e9:.2f}",
         f"{result['moved_per_byte']:.2f}",

@@ -1,13 +1,16 @@
 """Who takes part, and how each is told to sort a file in so much memory with so many threads.
 
-All compare bytes (LC_ALL=C) and write one file. xsort compares the 10-byte key. The others compare whole lines: this is their simplest and
-fastest form, and gives the same order, since in these records the record's number follows the key.
+All compare bytes (LC_ALL=C) and write one file. Where xsort sorts records, it compares the 10-byte key. The others compare whole lines: this is
+their simplest and fastest form, and gives the same order, since in these records the record's number follows the key. Where xsort sorts lines,
+it, GNU and uutils sort get the same arguments, and may get options and a locale.
 """
 
 import os
 from pathlib import Path
 import shutil
 import subprocess
+
+import machine
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / "target/bench-venv"
@@ -39,13 +42,15 @@ class Contenders:
     def command(self, name, case, entry, memory_bytes, source, target, scratch):
         """The command that sorts `source` into `target`."""
         source, target, scratch = str(source), str(target), str(scratch)
-        if name == "xsort":
+        if name == "xsort" and not case.is_lines:
             settings = ["-f", case.format, "-m", str(memory_bytes), "-j", str(entry.threads), "-T", scratch, *entry.settings]
             return [self.xsort, "sort", "--json", *settings, source, "-o", target]
         if name in ENGINES:
             return [*self._engine(name), source, target, scratch, str(memory_bytes), str(entry.threads)]
-        settings = ["-S", f"{memory_bytes}b", f"--parallel={entry.threads}", f"--batch-size={BATCH}", "-T", scratch]
-        return [self._program(name), *settings, "-o", target, source]
+        settings = ["-S", f"{memory_bytes}b", f"--parallel={entry.threads}", f"--batch-size={BATCH}", "-T", scratch, *case.options]
+        # Its figures, of which a sort in memory has none that matter here.
+        own = ["lines", *([] if case.is_warm else ["--json"])] if name == "xsort" else []
+        return [self._program(name), *own, *settings, "-o", target, source]
 
     def gen(self, case, seed, target):
         """The command that makes the input of a case."""
@@ -68,3 +73,15 @@ class Contenders:
 
     def _engine(self, name):
         return [str(VENV / "bin/python"), str(ROOT / "bench/engines.py"), name]
+
+
+def environment(locale, directory):
+    """The environment of a program in a locale, which is made in `directory` if it isn't C; None if that fails."""
+    if locale == "C":
+        return ENVIRONMENT
+    given = {**ENVIRONMENT, "LC_ALL": locale, "LOCPATH": str(directory)}
+    language, charset = locale.split(".")
+    if not (directory / locale).exists():
+        directory.mkdir(exist_ok=True)
+        machine.said("localedef", "--no-archive", "-i", language, "-f", charset, str(directory / locale))
+    return given if machine.said("locale", "charmap", environment=given) == charset else None

@@ -1,20 +1,28 @@
 """One topic: its rounds, and a row for everything that was run.
 
-For every round and every input: what the drive can do, making the input, then each program's sort and the proof of its output. Even
+For every round and every input: what the drive can do, making the input, then each program's sort and the proof of its output. Lines are
+proven by GNU sort's output, byte for byte; records by `xsort verify`. Text is made once for all rounds. Even
 rounds take the programs in reverse order, so that no program always comes first. A program that fails is a row that says so; it is then
 tried with twice, four and eight times the memory.
 """
 
+from hashlib import blake2b
 import json
 import shutil
+import subprocess
+import sys
 
 import measure
 import rivals
+import texts
+import workloads
 
 MEMORY_FACTORS = (1, 2, 4, 8)
 # Input, output and scratch, and a little.
 SPACE_FACTOR = 3.2
 WRONG = "the output is wrong: "
+# So many bytes are hashed at a time.
+WINDOW_BYTES = 2**20
 # Of what a failed program said.
 FAILURE_CHARACTERS = 160
 
@@ -25,7 +33,10 @@ class Topic:
     def __init__(self, name, cases, options, contenders, drive, limit, work, placeless):
         self.name, self.cases, self.options, self.contenders = name, cases, options, contenders
         self.drive, self.limit, self.work, self.placeless = drive, limit, work, placeless
+        self.log = work / "log"
         self.factors = {}
+        # Of a text, its checksum and lines; of a case, the checksum of the judge's output.
+        self.known, self.expected = {}, {}
         self.rows = []
 
     def run(self):
@@ -39,22 +50,41 @@ class Topic:
         if shutil.disk_usage(self.work).free < max(case.bytes * SPACE_FACTOR, self.options.probe):
             self.skip(shared, case.entries, "not tried: too little space on the drive")
             return
-        rates = self.limit.rates(self.work)
+        if not rivals.environment(case.locale, self.work / "locales"):
+            self.skip(shared, case.entries, f"not tried: localedef can't make {case.locale} here")
+            return
+        rates = None if case.is_warm else self.limit.rates(self.work)
         shared["rates"] = rates and rates.row()
-        source = self.work / "input"
+        source = self.work / f"input-{'-'.join((*case.gen, str(case.bytes)))}" if case.is_text else self.work / "input"
+        checksum = self.make_text(shared, case, source) if case.is_text else self.make_records(shared, case, source)
+        if not checksum:
+            return
+        for entry in case.entries if round % 2 else reversed(case.entries):
+            if self.contenders.version(entry.contender):
+                self.run_entry(shared, case, entry, source, checksum)
+            else:
+                self.skip(shared, [entry], "not installed")
+        if not case.is_text:
+            source.unlink()
+
+    def make_records(self, shared, case, source):
+        """Makes the input, and a row about it; returns its checksum, None if that failed."""
         made = self.measure("xsort", self.contenders.gen(case, self.options.seed, source), source)
         answer = {} if made.failure else json.loads(made.answer)
         # Whole records only, which may be a little less than was asked for.
         shared |= {name: answer[name] for name in ("bytes", "records") if name in answer}
         self.tool_row(shared, "gen", made)
-        if made.failure:
-            return
-        for entry in case.entries if round % 2 else reversed(case.entries):
-            if self.contenders.version(entry.contender):
-                self.run_entry(shared, case, entry, source, answer["checksum"])
-            else:
-                self.skip(shared, [entry], "not installed")
-        source.unlink()
+        return answer.get("checksum")
+
+    def make_text(self, shared, case, source):
+        """Makes the text, if it isn't there yet; returns its checksum."""
+        if source not in self.known:
+            command = [sys.executable, texts.__file__, *case.gen, case.bytes, self.options.seed, source]
+            subprocess.run(list(map(str, command)), check=True)
+            self.known[source] = digest(source)
+        checksum, lines = self.known[source]
+        shared |= {"bytes": source.stat().st_size, "records": lines, "input_checksum": checksum}
+        return checksum
 
     def run_entry(self, shared, case, entry, source, checksum):
         """One program's turn, with more memory where it needs that."""
@@ -70,15 +100,19 @@ class Topic:
         scratch.mkdir()
         memory = entry.memory_bytes * factor
         command = self.contenders.command(entry.contender, case, entry, memory, source, target, scratch)
-        run = self.measure(entry.contender, command, target)
-        proof = None if run.failure else self.measure("xsort", self.contenders.verify(case, target, checksum), None)
-        row = sort_row(entry) | shared | run.row() | {"memory_bytes": memory, "command": self.placeless(" ".join(command))}
-        if entry.contender == "xsort" and not run.failure:
-            row |= told_by_xsort(json.loads(run.answer))
+        run = self.measure_warm(case, command, source) if case.is_warm else self.measure(entry.contender, command, target)
+        proof = None
+        if not run.failure and not case.is_lines:
+            proof = self.measure("xsort", self.contenders.verify(case, target, checksum), None)
+        row = sort_row(entry) | shared | {"repeats": case.repeats} | run.row() | {"memory_bytes": memory, "command": self.placeless(" ".join(command))}
+        if entry.contender == "xsort" and not run.failure and not case.is_warm:
+            row |= told_by_xsort(run.answer, self.log.with_suffix(".err").read_text(), case.is_lines)
         if factor > 1 and not run.failure:
             row["label"] += f" ({factor} x memory)"
         if proof and proof.failure:
             row["failure"] = WRONG + proof.failure
+        if not run.failure and case.is_lines and not self.is_as_judged(case, entry, target):
+            row["failure"] = WRONG + f"not that of {rivals.LABELS[workloads.JUDGE]}"
         row["failure"] = row["failure"] and self.placeless(row["failure"])[:FAILURE_CHARACTERS]
         self.add(row)
         if proof and entry.contender == "xsort":
@@ -92,7 +126,20 @@ class Topic:
         if not self.options.keep_caches:
             measure.drop_caches()
             self.contenders.version(contender)
-        return measure.run(command, rivals.ENVIRONMENT, self.drive, target, self.work / "log", self.options.seconds_max)
+        return measure.run(command, rivals.ENVIRONMENT, self.drive, target, self.log, self.options.seconds_max)
+
+    def measure_warm(self, case, command, source):
+        """A turn with the input in the page cache, where the output may stay."""
+        measure.warm(source)
+        environment = rivals.environment(case.locale, self.work / "locales")
+        return measure.run_often(case.repeats, command, environment, self.drive, self.log, self.options.seconds_max)
+
+    def is_as_judged(self, case, entry, target):
+        """Whether the output of lines is the judge's first one, which this may be."""
+        checksum, _ = digest(target)
+        if entry.contender == workloads.JUDGE:
+            self.expected.setdefault(case, checksum)
+        return self.expected.get(case) == checksum
 
     def tool_row(self, shared, task, run):
         """A row for making the data, or for proving it."""
@@ -120,8 +167,11 @@ def sort_row(entry):
     return {"task": "sort"} | {name: getattr(entry, name) for name in names}
 
 
-def told_by_xsort(answer):
-    """How xsort sorted, and how much it spilled."""
+def told_by_xsort(output, errors, is_lines):
+    """How xsort sorted, and how much it spilled; of lines it tells that after whatever else it had to say, and not on standard output."""
+    answer = json.loads(errors.splitlines()[-1] if is_lines else output)
+    if is_lines:
+        return {"spilled_bytes": answer["spilled_bytes"]}
     return {"method": answer["plan"]["method"], "spilled_bytes": sum(bytes for _, bytes in answer["scratch"])}
 
 
@@ -133,3 +183,13 @@ def has_failed(rows, is_strict):
         return True
     succeeded = {row["contender"] for row in tried if not row["failure"]}
     return is_strict and any(row["contender"] not in succeeded for row in failed)
+
+
+def digest(path):
+    """A file's checksum, and its lines."""
+    hash, lines = blake2b(digest_size=16), 0
+    with open(path, "rb", buffering=0) as file:
+        while window := file.read(WINDOW_BYTES):
+            hash.update(window)
+            lines += window.count(b"\n")
+    return hash.hexdigest(), lines

@@ -2,7 +2,7 @@
 
 A topic is a list of cases. A case is one input, which is made anew in every round; its entries are the programs that sort it, one
 after the other. One entry of a topic is the baseline with which all others are compared, per byte, so that cases of
-different sizes can stand in one table.
+different sizes can stand in one table. The topics of lines have many inputs and orders: there every case has its own baseline.
 """
 
 from dataclasses import dataclass, replace
@@ -12,13 +12,37 @@ from rivals import LABELS
 
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 # In the order in which "all" takes them: what matters most first, what needs most space last.
-TOPICS = ("rivals", "memory", "patterns", "methods", "budgets", "growth")
+TOPICS = ("rivals", "memory", "lines", "lines-cold", "patterns", "methods", "budgets", "growth")
 BUDGETS = ("64M", "256M", "1G", "4G", "all")
 PATTERNS = ("equal", "sorted", "reversed", "heavy")
 METHODS = ("merge", "scatter")
 GROWTH_EIGHTHS = (1, 2, 4, 8, 16, 32)
-# The topic memory: a quarter of the size in so much memory, or in what there is.
+# The topics memory (a quarter of the size) and lines: in so much memory, or in what there is.
 MEMORY_BYTES_MAX = 12 * 2**30
+# Those that sort lines of text by GNU sort's options, and the one whose output the others' must equal: its turn comes first.
+SORTERS = ("gnu", "xsort", "uutils")
+JUDGE = "gnu"
+# The orders of the topic lines: the text and sort's options.
+ORDERS = (
+    ("numbers", ()),
+    ("numbers", ("-n",)),
+    ("numbers", ("-r",)),
+    ("numbers", ("-u",)),
+    ("sorted", ()),
+    ("reversed", ()),
+    ("words", ()),
+    ("few", ()),
+    ("pairs", ("-k2,2n",)),
+    ("csv", ("-t,", "-k3,3", "-k1,1n")),
+    ("logs", ()),
+    ("urls", ()),
+    ("prefixed", ()),
+    ("long", ()),
+)
+# A real locale, for text of many scripts.
+LOCALE = "en_US.UTF-8"
+# From start to exit: numbers in so many bytes, a thousand of them, so often in a round.
+START_BYTES, START_REPEATS = 10_000, 200
 
 
 def parse_size(text):
@@ -52,6 +76,19 @@ class Case:
     label: str
     gen: tuple
     entries: tuple
+    # Whether xsort sorts lines, as the others always do, and by which options of GNU sort all do it.
+    is_lines: bool = False
+    options: tuple = ()
+    locale: str = "C"
+    # Whether the input is in the page cache, and the output needn't be on the drive.
+    is_warm: bool = False
+    # Runs in a turn.
+    repeats: int = 1
+
+    @property
+    def is_text(self):
+        """Whether the harness makes the input, and not xsort."""
+        return self.format == "text"
 
 
 def topic_cases(topic, size, memory, threads, memory_all, contenders):
@@ -60,6 +97,11 @@ def topic_cases(topic, size, memory, threads, memory_all, contenders):
         return [rivals_case(size, memory, threads, contenders)]
     if topic == "memory":
         return [rivals_case(size // 4, min(MEMORY_BYTES_MAX, memory_all), threads, contenders)]
+    if topic == "lines":
+        return lines_cases(size, min(MEMORY_BYTES_MAX, memory_all), threads, contenders)
+    if topic == "lines-cold":
+        entries = lines_entries((*SORTERS, "duckdb"), memory, threads, contenders)
+        return [Case("gensort-ascii", size, "gensort-ascii lines", (), entries, is_lines=True)]
     if topic == "budgets":
         sizes = {name: memory_all if name == "all" else parse_size(name) for name in BUDGETS}
         entries = tuple(Entry("xsort", bytes, threads, f"-m {name}", name == "1G") for name, bytes in sizes.items())
@@ -77,6 +119,27 @@ def rivals_case(bytes, memory, threads, contenders):
     """Everyone on the lines of the Sort Benchmark."""
     entries = tuple(Entry(name, memory, threads, LABELS[name], name == "xsort") for name in contenders)
     return Case("gensort-ascii", bytes, "gensort-ascii", (), entries)
+
+
+def lines_cases(bytes, memory, threads, contenders):
+    """All orders; DuckDB where it is that of the whole line's bytes, and only who knows the C library's locales where it isn't."""
+
+    def case(text, options, bytes, takers, label, **others):
+        entries = lines_entries(takers, memory, threads, contenders)
+        return Case("text", bytes, label, (text,), entries, is_lines=True, options=options, is_warm=True, **others)
+
+    orders = [
+        case(text, options, bytes, SORTERS if options else (*SORTERS, "duckdb"), " ".join((text, *options))) for text, options in ORDERS
+    ]
+    world = case("world", (), bytes, ("gnu", "xsort"), f"world, {LOCALE}", locale=LOCALE)
+    start = case("numbers", (), START_BYTES, SORTERS, "1,000 numbers, start to exit", repeats=START_REPEATS)
+    return [*orders, world, start]
+
+
+def lines_entries(takers, memory, threads, contenders):
+    """The judge and those of the takers who are wanted."""
+    names = [name for name in takers if name in contenders or name == JUDGE]
+    return tuple(Entry(name, memory, threads, LABELS[name], name == "xsort") for name in names)
 
 
 def pattern_cases(bytes, entries):
