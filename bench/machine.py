@@ -42,6 +42,9 @@ def describe(root):
         "cores": len(os.sched_getaffinity(0)),
         "memory_bytes": memory("MemTotal"),
         "kernel": f"{platform.system()} {platform.release()}",
+        # Whose locales, and whose random numbers.
+        "libc": " ".join(platform.libc_ver()),
+        "python": platform.python_version(),
         "commit": git("rev-parse", "HEAD") + (" and changes" if git("status", "--porcelain", "--untracked-files=no") else ""),
         "load_average": os.getloadavg(),
     }

@@ -6,6 +6,7 @@ One of the same day, topic and name is replaced, unless the new one was stopped 
 import json
 
 import plot
+import quote
 import report
 
 
@@ -36,7 +37,7 @@ def placeless(text, places):
 def write(folder, title, environment, rows):
     """Writes the folder and returns the table."""
     results = report.summary(rows)
-    table = report.table(title, environment, results)
+    table = report.table(title, environment, results, quote.table(results))
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "environment.json").write_text(json.dumps(environment, indent=2) + "\n")
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

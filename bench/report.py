@@ -3,15 +3,12 @@
 The floor of a row is the least time in which its bytes can be moved at the drive's rates over the record (`limit.py`). For a sort that is N read,
 N written, and S written and read again, where S is the least that xsort spilled from the same input in the same round (with the same memory,
 if the row is xsort's own); so every program on an input is held to the same floor.
-
-Where programs compete, a short table for quoting comes first: a line for each program, or for each input if there are several.
 """
 
 import json
 from statistics import median
 
 import limit
-from rivals import LABELS
 
 TASKS = ("sort", "gen", "verify")
 COLUMNS = (
@@ -21,10 +18,9 @@ COLUMNS = (
 HEAD = f"| {' | '.join(COLUMNS)} |"
 RULE = "|---|---|" + "--:|" * (len(COLUMNS) - 2)
 
-LEGEND = """`memory`: what the program was given; `peak`: what it took (`<`: less than the harness, so unknown). `seconds`: median (least-most) until the output is on the drive, or
-as the first line says.
-`per byte`: seconds per byte as a multiple of the bold line's in the same round, on the same input if it has one, median (least-most). `CPU`: user and system. `read`, `written`: what the device
-moved; `moved/byte`: both together, per byte of input. `floor`: what the input, the output and xsort's scratch take at the rates of fio's best
+LEGEND = """`memory`: what the program was given; `peak`: what it took (`<`: less than the harness, so not known). `seconds`: median (least-most) until the
+output is on the drive, unless the first line says otherwise. `per byte`: seconds per byte as a multiple of the bold line's in the same round, on
+the same input if it has one, median (least-most). `CPU`: user and system. `read`, `written`: what the device moved; `moved/byte`: both together, per byte of input. `floor`: what the input, the output and xsort's scratch take at the rates of fio's best
 configuration over the whole record; `x floor`: seconds as its multiple; `share`: of the drive's limit, 100% is the limit.
 For gen it is fio's rate for a file that is new, too. `freed`: what giving that scratch back takes of the drive, measured with fio's file; `share with it`: of a limit that counts it. Raw rows: `rows.jsonl`.
 """
@@ -119,54 +115,10 @@ def spilled_bytes(row, rows):
     return min(spilled, default=None)
 
 
-def table(title, environment, results):
-    """The page of a record."""
+def table(title, environment, results, quote=()):
+    """The page of a record; `quote`: lines of a shorter table that comes first (`quote.py`)."""
     lines = [line(result) for result in results]
-    return "\n".join([f"# {title}", "", sentence(environment), "", *short(results), HEAD, RULE, *lines, "", LEGEND])
-
-
-def short(results):
-    """The table for quoting, with an empty line behind it; nothing where xsort is alone."""
-    sorts = [result for result in results if result["task"] == "sort" and not result["failure"]]
-    if len({result["contender"] for result in sorts}) < 2 or not any(result["is_baseline"] for result in sorts):
-        return []
-    if len({result["case"] for result in sorts}) > 1:
-        return [*by_input(sorts), ""]
-    lines = ["| program | seconds | times xsort's | CPU seconds | peak memory, MiB | share |", "|---|" + "--:|" * 5]
-    for result in sorted(sorts, key=lambda result: result["seconds"]):
-        cells = [name(result), seconds(result["seconds"]), times(result), f"{result['cpu_seconds']:.1f}", peak_cell(result)]
-        cells.append(f"{result['share']:.0%}" if result["share"] else "")
-        lines.append(f"| {' | '.join(cells)} |")
-    return [*lines, ""]
-
-
-def by_input(sorts):
-    """A line for each input: xsort's seconds, then each rival's and how many times as long; processor time and memory of xsort and the first."""
-    own, *others = sorted(dict.fromkeys(result["contender"] for result in sorts), key=lambda contender: contender != "xsort")
-    both = (own, others[0])
-    named = ", ".join(LABELS[contender] for contender in both)
-    head = ["input", "lines", f"{LABELS[own]}, s", *(f"{LABELS[other]}, s | times (least-most)" for other in others), f"CPU s: {named}", f"peak MiB: {named}"]
-    lines = [f"| {' | '.join(head)} |", "|---|" + "--:|" * (len(head) + len(others) - 1)]
-    for case in dict.fromkeys(result["case"] for result in sorts):
-        found = {result["contender"]: result for result in sorts if result["case"] == case}
-        cell = lambda contender, form: form(found[contender]) if contender in found else ""
-        cells = [case, f"{next(iter(found.values()))['records']:,}", cell(own, lambda result: seconds(result["seconds"]))]
-        cells += [cell(other, lambda result: f"{seconds(result['seconds'])} | {times(result)}") or " | " for other in others]
-        cells += [", ".join(cell(contender, form) for contender in both) for form in (cpu_cell, peak_cell)]
-        lines.append(f"| {' | '.join(cells)} |")
-    return lines
-
-
-def times(result):
-    """How many times as long as the baseline, and between which figures in single rounds."""
-    if result["ratio"] is None:
-        return ""
-    least, most = result["ratio_spread"]
-    return f"{result['ratio']:.1f}" + (f" ({least:.1f}-{most:.1f})" if result["rounds"] > 1 and not result["is_baseline"] else "")
-
-
-def cpu_cell(result):
-    return seconds(result["cpu_seconds"])
+    return "\n".join([f"# {title}", "", sentence(environment), "", *quote, HEAD, RULE, *lines, "", LEGEND])
 
 
 def peak_cell(result):

@@ -101,18 +101,15 @@ class Topic:
         memory = entry.memory_bytes * factor
         command = self.contenders.command(entry.contender, case, entry, memory, source, target, scratch)
         run = self.measure_warm(case, command, source) if case.is_warm else self.measure(entry.contender, command, target)
-        proof = None
-        if not run.failure and not case.is_lines:
-            proof = self.measure("xsort", self.contenders.verify(case, target, checksum), None)
-        row = sort_row(entry) | shared | {"repeats": case.repeats} | run.row() | {"memory_bytes": memory, "command": self.placeless(" ".join(command))}
+        wrong, proof = (None, None) if run.failure else self.prove(case, entry, target, checksum)
+        row = sort_row(entry) | shared | {"repeats": case.repeats} | run.row()
+        row |= {"memory_bytes": memory, "command": self.placeless(" ".join(command))}
         if entry.contender == "xsort" and not run.failure and not case.is_warm:
             row |= told_by_xsort(run.answer, self.log.with_suffix(".err").read_text(), case.is_lines)
         if factor > 1 and not run.failure:
             row["label"] += f" ({factor} x memory)"
-        if proof and proof.failure:
-            row["failure"] = WRONG + proof.failure
-        if not run.failure and case.is_lines and not self.is_as_judged(case, entry, target):
-            row["failure"] = WRONG + f"not that of {rivals.LABELS[workloads.JUDGE]}"
+        if wrong:
+            row["failure"] = WRONG + wrong
         row["failure"] = row["failure"] and self.placeless(row["failure"])[:FAILURE_CHARACTERS]
         self.add(row)
         if proof and entry.contender == "xsort":
@@ -134,12 +131,16 @@ class Topic:
         environment = rivals.environment(case.locale, self.work / "locales")
         return measure.run_often(case.repeats, command, environment, self.drive, self.log, self.options.seconds_max)
 
-    def is_as_judged(self, case, entry, target):
-        """Whether the output of lines is the judge's first one, which this may be."""
-        checksum, _ = digest(target)
+    def prove(self, case, entry, target, checksum):
+        """What is wrong with an output, if anything, and the run of xsort that proved it, if any: lines must be those of the judge's first turn."""
+        if not case.is_lines:
+            proof = self.measure("xsort", self.contenders.verify(case, target, checksum), None)
+            return proof.failure, proof
+        found, _ = digest(target)
         if entry.contender == workloads.JUDGE:
-            self.expected.setdefault(case, checksum)
-        return self.expected.get(case) == checksum
+            self.expected.setdefault(case, found)
+        is_same = self.expected.get(case) == found
+        return None if is_same else f"not that of {rivals.LABELS[workloads.JUDGE]}", None
 
     def tool_row(self, shared, task, run):
         """A row for making the data, or for proving it."""

@@ -2,6 +2,8 @@
 
 import unittest
 
+import rivals
+import texts
 import workloads
 
 
@@ -20,10 +22,11 @@ class Cases(unittest.TestCase):
     def cases(self, topic, threads=2):
         return workloads.topic_cases(topic, 8 * 10**9, 2**30, threads, 19 * 2**30, ("xsort", "gnu"))
 
-    def test_every_topic_has_one_baseline(self):
+    def test_every_topic_has_one_baseline_and_lines_one_for_each_input(self):
         for topic in workloads.TOPICS:
             with self.subTest(topic):
-                self.assertEqual(sum(entry.is_baseline for case in self.cases(topic) for entry in case.entries), 1)
+                baselines = [sum(entry.is_baseline for entry in case.entries) for case in self.cases(topic)]
+                self.assertEqual(baselines, [1] * len(baselines)) if topic == "lines" else self.assertEqual(sum(baselines), 1)
 
     def test_labels_tell_the_runs_of_a_topic_apart(self):
         for topic in workloads.TOPICS:
@@ -44,6 +47,19 @@ class Cases(unittest.TestCase):
         patterns = {case.label for case in self.cases("patterns")}
         asked = [(case.label, entry.settings) for case in self.cases("methods") for entry in case.entries]
         self.assertCountEqual(asked, [(label, ("--method", method)) for label in patterns for method in ("merge", "scatter")])
+
+    def test_lines_are_judged_first_whoever_is_wanted(self):
+        for topic in ("lines", "lines-cold"):
+            for case in workloads.topic_cases(topic, 10**8, 2**30, 2, 2**34, ("xsort", "polars")):
+                self.assertEqual([entry.contender for entry in case.entries], ["gnu", "xsort"])
+
+    def test_lines_are_asked_of_those_who_know_the_order(self):
+        for case in workloads.topic_cases("lines", 10**8, 2**30, 2, 2**34, rivals.NAMES):
+            with self.subTest(case.label):
+                names = {entry.contender for entry in case.entries}
+                self.assertEqual("duckdb" in names, not case.options and case.locale == "C" and case.repeats == 1)
+                self.assertEqual("uutils" in names, case.locale == "C")
+                self.assertIn(case.gen[0], texts.NAMES)
 
     def test_growth_on_a_single_processor_has_one_entry_a_size(self):
         self.assertEqual([len(case.entries) for case in self.cases("growth", threads=1)], [1] * 6)
