@@ -80,7 +80,7 @@ def run(command, environment, drive, target, log, seconds_max):
         user_seconds=usage.ru_utime,
         system_seconds=usage.ru_stime,
         peak_bytes=usage.ru_maxrss * 1024,
-        harness_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        harness_bytes=own_peak_bytes(),
         read_bytes=read_after - read_before,
         written_bytes=written_after - written_before,
         failure=failure(process.returncode, log.with_suffix(".err"), seconds >= seconds_max),
@@ -103,6 +103,7 @@ def run_often(repeats, command, environment, drive, log, seconds_max):
         user_seconds=fmean(usage.ru_utime for usage in usages),
         system_seconds=fmean(usage.ru_stime for usage in usages),
         peak_bytes=max(usage.ru_maxrss for usage in usages) * 1024,
+        harness_bytes=own_peak_bytes(),
         failure=failure(next((status for status in statuses if status), 0), log.with_suffix(".err"), False),
     )
 
@@ -115,6 +116,10 @@ def start_to_exit(command, environment, log):
     process = os.posix_spawn(command[0], command, environment, file_actions=actions)
     _, status, usage = os.wait4(process, 0)
     return time.monotonic() - start, usage, os.waitstatus_to_exitcode(status)
+
+
+def own_peak_bytes():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def warm(path):

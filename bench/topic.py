@@ -13,6 +13,7 @@ import subprocess
 import sys
 
 import measure
+from report import seconds
 import rivals
 import texts
 import workloads
@@ -155,7 +156,7 @@ class Topic:
 
     def add(self, row):
         self.rows.append(row)
-        said = f"failed: {row['failure']}" if row["failure"] else f"{row['seconds']:.2f} s"
+        said = f"failed: {row['failure']}" if row["failure"] else f"{seconds(row['seconds'])} s"
         print(f"{self.name} round {row['round']}: {row['case']}, {row['label']}: {said}", flush=True)
 
     def has_failed(self):

@@ -42,6 +42,12 @@ class Picture(unittest.TestCase):
         self.assertIn("seconds per GB", said)
         self.assertTrue(any(text.startswith("2.50 s/GB") for text in said), said)
 
+    def test_inputs_stay_together_and_starts_are_left_out(self):
+        rows = [sort_row("xsort", 9.0, case="urls"), sort_row("GNU sort", 2.0, case="words", contender="gnu"), sort_row("xsort", 1.0, case="words")]
+        rows += [sort_row("GNU sort", 8.0, case="urls", contender="gnu"), sort_row("xsort", 0.001, case="start", repeats=200)]
+        said = [text for text in texts(drawn(rows)) if text.split(",")[0] in ("urls", "words", "start")]
+        self.assertEqual(said, ["urls, GNU sort", "urls", "words", "words, GNU sort"])
+
     def test_failures_are_named_without_a_bar(self):
         rows = [*self.rivals, failed_row("Polars", "it broke", contender="polars"), failed_row("ClickHouse", "not installed", contender="clickhouse")]
         picture = drawn(rows)

@@ -21,6 +21,7 @@ class Names(unittest.TestCase):
         self.assertEqual(title("rivals"), "xsort: rivals, 8 GB, 1,024 MiB")
         self.assertEqual(title("memory"), "xsort: memory, 2 GB, 12,288 MiB")
         self.assertEqual(title("growth"), "xsort: growth, 1-32 GB, 1,024 MiB")
+        self.assertEqual(title("lines"), "xsort: lines, 8 GB, 12,288 MiB")
         self.assertEqual(title("budgets"), "xsort: budgets, 8 GB, 64-19,456 MiB")
 
     def test_places_are_taken_out(self):

@@ -26,6 +26,13 @@ class Summary(unittest.TestCase):
         rows = [sort_row("xsort", 2.0, is_baseline=True), sort_row("large", 6.0, case="large", bytes=2 * 10**9)]
         self.assertEqual(summary_of("large", rows)["ratio"], 1.5)
 
+    def test_an_input_with_a_baseline_is_compared_with_no_other(self):
+        rows = [sort_row("xsort", 2.0, is_baseline=True), sort_row("GNU sort", 6.0, contender="gnu", case="words")]
+        rows += [sort_row("xsort", 3.0, is_baseline=True, case="words"), failed_row("xsort", "it broke", is_baseline=True, case="urls")]
+        rows += [sort_row("GNU sort", 5.0, contender="gnu", case="urls")]
+        ratios = {result["case"]: result["ratio"] for result in report.summary(rows) if result["contender"] == "gnu"}
+        self.assertEqual(ratios, {"words": 2.0, "urls": None})
+
     def test_no_ratio_to_a_baseline_that_failed(self):
         rows = [failed_row("xsort", "it broke", is_baseline=True), sort_row("other", 6.0)]
         self.assertIsNone(summary_of("other", rows)["ratio"])
@@ -94,5 +101,8 @@ class Table(unittest.TestCase):
 
     def test_what_is_missing_is_said(self):
         page = self.table([sort_row("xsort", 2.0)], fio_refusal="fio is missing", caches_dropped=False, is_complete=False)
+        warm = self.table([sort_row("xsort", 2.0)], is_warm=True, caches_dropped=False)
+        self.assertIn("inputs in the page cache", warm)
+        self.assertNotIn("caches not dropped", warm)
         for words in ("No floor: fio is missing", "caches not dropped", "Stopped before the end"):
             self.assertIn(words, page)
