@@ -13,6 +13,8 @@ from rivals import LABELS
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 # In the order in which "all" takes them: what matters most first, what needs most space last.
 TOPICS = ("rivals", "memory", "lines", "lines-cold", "patterns", "methods", "budgets", "growth")
+# Of an input, if nothing else is asked for, and what part of it those of the topic lines have, which are many.
+BYTES, LINES_PART = 8 * 10**9, 80
 BUDGETS = ("64M", "256M", "1G", "4G", "all")
 PATTERNS = ("equal", "sorted", "reversed", "heavy")
 METHODS = ("merge", "scatter")
@@ -90,6 +92,12 @@ class Case:
     def is_text(self):
         """Whether the harness makes the input, and not xsort."""
         return self.format == "text"
+
+
+def input_bytes(topic, size, is_among_all):
+    """The size of a topic's inputs, where `size` was asked for, or None."""
+    is_part = topic == "lines" and (size is None or is_among_all)
+    return (size or BYTES) // (LINES_PART if is_part else 1)
 
 
 def topic_cases(topic, size, memory, threads, memory_all, contenders):

@@ -34,6 +34,11 @@ class Cases(unittest.TestCase):
                 labels = [(case.label, entry.label) for case in self.cases(topic) for entry in case.entries]
                 self.assertEqual(len(set(labels)), len(labels))
 
+    def test_lines_are_small_unless_they_are_asked_for_by_size(self):
+        asked = {("lines", None, False): 10**8, ("lines", None, True): 10**8, ("lines", 8000, True): 100, ("lines", 8000, False): 8000}
+        asked |= {("rivals", None, True): 8 * 10**9, ("lines-cold", 8000, True): 8000}
+        self.assertEqual({case: workloads.input_bytes(*case) for case in asked}, asked)
+
     def test_memory_holds_its_input(self):
         (case,) = self.cases("memory")
         self.assertEqual(case.bytes, 2 * 10**9)
