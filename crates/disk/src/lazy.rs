@@ -57,6 +57,14 @@ impl Disk for LazyDisk {
         self.started().publish(output, bytes, sync)
     }
 
+    fn open_in_place(&self, path: &Path) -> Result<FileId, Error> {
+        self.start()?.open_in_place(path)
+    }
+
+    fn set_bytes(&self, file: FileId, bytes: u64) -> Result<(), Error> {
+        self.started().set_bytes(file, bytes)
+    }
+
     fn create_scratch(&self, directory: &Path) -> Result<FileId, Error> {
         self.start()?.create_scratch(directory)
     }

@@ -11,10 +11,12 @@ use crate::threads::{ThreadPool, carry_out};
 use crate::transfer::Transfer;
 use crate::uring::Lanes;
 use crate::{Disk, Drive, Error, FileId, Identity, Operation, Request, drive, output};
-use rustix::fs::{FallocateFlags, FileType, Mode, OFlags, fallocate, fstat, ftruncate, open, stat, unlink};
+use rustix::fs::{
+    FallocateFlags, FileType, Mode, OFlags, Stat, fallocate, fstat, ftruncate, open, stat, unlink,
+};
 use rustix::io::Errno;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -97,19 +99,7 @@ impl OsDisk {
 
 impl Disk for OsDisk {
     fn open_input(&self, path: &Path) -> Result<FileId, Error> {
-        let fail = |source: io::Error| Error::new(Operation::Open, path, source);
-        // Before opening: opening a pipe would wait for its writer, and a device may do anything.
-        let is_regular = |mode| FileType::from_raw_mode(mode) == FileType::RegularFile;
-        let irregular = || fail(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
-        if !is_regular(stat(path).map_err(|errno| fail(errno.into()))?.st_mode) {
-            return Err(irregular());
-        }
-        let fd = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
-            .map_err(|errno| fail(errno.into()))?;
-        let opened = fstat(&fd).map_err(|errno| fail(errno.into()))?;
-        if !is_regular(opened.st_mode) {
-            return Err(irregular());
-        }
+        let (fd, opened) = open_regular(path, OFlags::RDONLY)?;
         let mut file = OpenFile::new(fd, path, &self.notices);
         file.snapshot = Some(Snapshot::from(&opened));
         Ok(self.insert(file))
@@ -135,6 +125,16 @@ impl Disk for OsDisk {
             .expect("an output is published only after all its transfers have completed");
         let unpublished = file.unpublished.take().expect("only an output can be published");
         unpublished.publish(file.as_fd(), bytes, sync)
+    }
+
+    fn open_in_place(&self, path: &Path) -> Result<FileId, Error> {
+        let (fd, _) = open_regular(path, OFlags::WRONLY)?;
+        Ok(self.insert(OpenFile::new(fd, path, &self.notices)))
+    }
+
+    fn set_bytes(&self, file: FileId, bytes: u64) -> Result<(), Error> {
+        let file = self.files.get(file);
+        ftruncate(file.as_fd(), bytes).map_err(|errno| Error::new(Operation::Write, file.path(), errno))
     }
 
     fn create_scratch(&self, directory: &Path) -> Result<FileId, Error> {
@@ -234,6 +234,21 @@ impl Disk for OsDisk {
     fn notices(&self) -> Vec<String> {
         self.notices.take()
     }
+}
+
+/// Opens what is a regular file, and nothing else.
+fn open_regular(path: &Path, access: OFlags) -> Result<(OwnedFd, Stat), Error> {
+    let fail = |source: io::Error| Error::new(Operation::Open, path, source);
+    let is_regular = |stat: &Stat| match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => Ok(()),
+        _ => Err(fail(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))),
+    };
+    // Before opening: opening a pipe would wait for its other end, and a device may do anything.
+    is_regular(&stat(path).map_err(|errno| fail(errno.into()))?)?;
+    let fd = open(path, access | OFlags::CLOEXEC, Mode::empty()).map_err(|errno| fail(errno.into()))?;
+    let opened = fstat(&fd).map_err(|errno| fail(errno.into()))?;
+    is_regular(&opened)?;
+    Ok((fd, opened))
 }
 
 /// Makes a file at least `bytes` long with its space set aside, where the file system can set space aside.

@@ -153,7 +153,7 @@ impl Disk for SimDisk {
     fn open_input(&self, path: &Path) -> Result<FileId, Error> {
         let mut world = self.world();
         self.first_step(&mut world, Operation::Open, FileRole::Input, path)?;
-        world.open(path).map_err(|errno| Error::new(Operation::Open, path, errno))
+        world.open(path, FileRole::Input).map_err(|errno| Error::new(Operation::Open, path, errno))
     }
 
     fn file_bytes(&self, file: FileId) -> Result<u64, Error> {
@@ -183,6 +183,20 @@ impl Disk for SimDisk {
         };
         world.close(output);
         result
+    }
+
+    fn open_in_place(&self, path: &Path) -> Result<FileId, Error> {
+        let mut world = self.world();
+        self.first_step(&mut world, Operation::Open, FileRole::Output, path)?;
+        world.open(path, FileRole::Output).map_err(|errno| Error::new(Operation::Open, path, errno))
+    }
+
+    fn set_bytes(&self, file: FileId, bytes: u64) -> Result<(), Error> {
+        let mut world = self.world();
+        let handle = world.handle(file);
+        self.step(&mut world, Operation::Write, &handle, 1)?;
+        world.truncate(handle.inode, bytes);
+        Ok(())
     }
 
     fn create_scratch(&self, directory: &Path) -> Result<FileId, Error> {

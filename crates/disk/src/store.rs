@@ -55,6 +55,12 @@ pub trait Disk: Send + Sync {
     /// If `output` is not an open output, or transfers to it have not completed.
     fn publish(&self, output: FileId, bytes: u64, sync: bool) -> Result<(), Error>;
 
+    /// Opens a regular file to be written where it is: under the names that it has, what is written is there at once.
+    fn open_in_place(&self, path: &Path) -> Result<FileId, Error>;
+
+    /// Gives a file that is open for writing its exact length. No transfers to it may be under way.
+    fn set_bytes(&self, file: FileId, bytes: u64) -> Result<(), Error>;
+
     /// Creates a nameless scratch file in `directory`. Its space is free again once it is closed or the process is gone, however it went.
     fn create_scratch(&self, directory: &Path) -> Result<FileId, Error>;
 

@@ -71,7 +71,7 @@ mod tests {
 
     fn check(text: &[u8]) -> Option<(u64, Vec<u8>)> {
         let bytes_from = Box::new(io::Cursor::new(text.to_vec()));
-        let source = Source { path: PathBuf::new(), bytes_from, bytes: None };
+        let source = Source { path: PathBuf::new(), bytes_from, bytes: None, is_file: false };
         first_disorder(&ByBytes, source, b'\n', false).unwrap()
     }
 

@@ -101,7 +101,13 @@ impl Inputs {
     }
 
     pub(super) fn sources(self) -> Vec<Source> {
-        self.0.into_iter().map(|input| Source { bytes: input.bytes, ..source(&input.name) }).collect()
+        let source = |Input { name, metadata, bytes }: Input| Source {
+            bytes,
+            // Whoever handed standard input over may go on reading behind what was read of it.
+            is_file: metadata.is_file() && metadata.len() > 0 && name != STANDARD,
+            ..source(&name)
+        };
+        self.0.into_iter().map(source).collect()
     }
 }
 
@@ -134,7 +140,7 @@ impl Input {
 /// A file's bytes, unlooked at.
 pub(super) fn source(name: &OsStr) -> Source {
     let opener = Opener { name: name.to_owned(), file: None };
-    Source { path: PathBuf::from(name), bytes_from: Box::new(opener), bytes: None }
+    Source { path: PathBuf::from(name), bytes_from: Box::new(opener), bytes: None, is_file: false }
 }
 
 /// Takes the first lines of a source, each with its end.
@@ -149,6 +155,7 @@ pub(super) fn take_header(source: &mut Source, lines: u64, terminator: u8) -> io
         header.push(terminator);
     }
     source.bytes_from = Box::new(reader);
+    source.is_file = false;
     source.bytes = source.bytes.map(|bytes| bytes.saturating_sub(header.len() as u64));
     Ok(header)
 }

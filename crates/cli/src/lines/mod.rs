@@ -38,7 +38,7 @@ use std::process::ExitCode;
 use target::Target;
 use xsort_disk::{DiskOptions, LazyDisk};
 use xsort_extsort::lines::{ByBytes, LineOrder};
-use xsort_extsort::{LinesReport, Observer, Unobserved, merge_lines, sort_lines};
+use xsort_extsort::{LinesOptions, LinesReport, Observer, Unobserved, merge_lines, sort_lines};
 use xsort_text::{Check, Command, Environment, Locale, Order, Refusal, Request};
 
 /// The name to speak under and the arguments, if the words of the command line are for this door: `xsort lines ...`, or anything if the
@@ -161,6 +161,8 @@ impl Task<'_> {
             let header = inputs::take_header(first, header_lines, terminator);
             target.begin_with(header.map_err(|error| failure::of_read(first.path.as_os_str(), &error))?);
         }
+        let is_filtered = self.command.debug || self.command.extras.top_lines.is_some();
+        let output_file = target.path().filter(|_| !is_filtered);
         let mut out: Box<dyn Write + Send + '_> = Box::new(&mut target);
         if self.command.debug {
             out = Box::new(Marks::new(out, order, &self.locale, terminator));
@@ -168,7 +170,7 @@ impl Task<'_> {
         if let Some(lines) = self.command.extras.top_lines {
             out = Box::new(Top::new(out, lines, terminator));
         }
-        let options = resources::options(&self.command, bytes);
+        let options = LinesOptions { output_file, ..resources::options(&self.command, bytes) };
         let disk = LazyDisk::new(DiskOptions::default());
         let observer = self.observer();
         let pipeline = if merges { merge_lines } else { sort_lines };

@@ -52,6 +52,7 @@ pub(super) fn options(command: &Command, input_bytes: Option<u64>) -> LinesOptio
         },
         caches: if is_small { Caches::default() } else { caches(None) },
         scratch: scratch(command),
+        output_file: None,
     }
 }
 

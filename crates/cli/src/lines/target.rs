@@ -4,7 +4,8 @@ use super::failure::Failure;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::PathBuf;
 
 /// A file that is opened at once and emptied late.
 pub(super) struct Target {
@@ -34,6 +35,14 @@ impl Target {
         let file = io::stdout().as_fd().try_clone_to_owned();
         let file = file.map_err(|error| Failure::of_file("open failed", &name, &error))?.into();
         Ok(Target { file, name, due: Some(Due { is_emptied: false, header: Vec::new() }) })
+    }
+
+    /// A path to the file, if it is a regular one and lines are all that it will hold.
+    pub(super) fn path(&self) -> Option<PathBuf> {
+        let is_own = self.due.as_ref().is_some_and(|due| due.is_emptied && due.header.is_empty());
+        let is_regular = self.file.metadata().is_ok_and(|metadata| metadata.is_file());
+        // Whatever its name means by then.
+        (is_own && is_regular).then(|| format!("/proc/self/fd/{}", self.file.as_raw_fd()).into())
     }
 
     /// Lines that come before all others.

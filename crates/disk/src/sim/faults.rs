@@ -11,7 +11,7 @@ use std::time::Duration;
 pub enum FileRole {
     /// Opened by `open_input`.
     Input,
-    /// Created by `create_output`.
+    /// Created by `create_output`, or opened by `open_in_place`.
     Output,
     /// Created by `create_scratch`.
     Scratch,

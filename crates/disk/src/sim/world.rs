@@ -150,9 +150,9 @@ impl World {
 
     // Open files.
 
-    pub(super) fn open(&mut self, path: &Path) -> Result<FileId, Errno> {
+    pub(super) fn open(&mut self, path: &Path, role: FileRole) -> Result<FileId, Errno> {
         let inode = *self.names.get(path).ok_or(Errno::NOENT)?;
-        Ok(self.add_handle(inode, FileRole::Input, path))
+        Ok(self.add_handle(inode, role, path))
     }
 
     pub(super) fn create(&mut self, role: FileRole, path: &Path) -> FileId {

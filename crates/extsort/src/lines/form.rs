@@ -6,8 +6,8 @@
 use super::Job;
 use super::areas::Areas;
 use super::chunk::Chunk;
-use super::input::{Input, Source};
-use super::plan::CHUNK_BYTES_MIN;
+use super::input::{Bypass, Input, Source};
+use super::plan::{CHUNK_BYTES_MIN, Memory};
 use super::run::{Block, Run};
 use super::spill::Spiller;
 use crate::Error;
@@ -15,8 +15,8 @@ use crate::failure::{Alarm, STOP_INTERVAL};
 use crate::threads::spawn_up_to;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
-use xsort_disk::Lease;
+use std::sync::{Arc, Mutex, PoisonError};
+use xsort_disk::{Lease, Shelf};
 use xsort_kernels::lines::LineOrder;
 
 /// Bytes read at once.
@@ -29,9 +29,8 @@ const CHUNK_BYTES_EASY: u64 = 128 << 20;
 /// What phase one leaves.
 pub(super) struct Formed {
     pub(super) runs: Vec<Run>,
-    /// Areas without a run.
-    pub(super) areas: Vec<Lease>,
-    pub(super) desks: Vec<Lease>,
+    /// What no run takes.
+    pub(super) memory: Memory,
     pub(super) lines: u64,
     pub(super) bytes: u64,
 }
@@ -86,20 +85,21 @@ impl<O: LineOrder> Worker<'_, '_, O> {
 pub(super) fn form<O: LineOrder>(
     job: &Job<'_, O>,
     sources: Vec<Source>,
-    areas: Vec<Lease>,
-    desks: Vec<Lease>,
+    memory: Memory,
 ) -> Result<Formed, Error> {
+    let Memory { areas, desks, bypass } = memory;
     let desks = Mutex::new(desks);
+    let passing = |shelf: &Arc<Shelf>| Bypass { disk: job.disk, shelf: Arc::clone(shelf) };
     let (tasks_to, tasks_from) = unbounded();
     let (done_to, done_from) = unbounded();
     let worker = Worker { job, desks: &desks };
     let remaining = sources.iter().map(|source| source.bytes).sum();
     // The tasks' sender lives in the scope: however that ends, the workers end with it.
-    let former = std::thread::scope(|scope| {
+    let formed = std::thread::scope(|scope| {
         let mut former = Former {
             job,
             worker: &worker,
-            input: Input::new(sources, job.options.delimiter),
+            input: Input::new(sources, job.options.delimiter, bypass.as_ref().map(passing)),
             remaining,
             free: Areas::new(areas),
             carry: Vec::new(),
@@ -121,19 +121,21 @@ pub(super) fn form<O: LineOrder>(
         }
         former.run()?;
         former.tasks = None;
-        Ok::<_, Error>(former)
+        let Former { sorted, runs, free, lines, bytes, .. } = former;
+        Ok::<_, Error>((sorted, runs, free, lines, bytes))
     })?;
-    let Former { sorted, mut runs, free, lines, bytes, .. } = former;
+    let (sorted, mut runs, free, lines, bytes) = formed;
     runs.extend(sorted.into_iter().map(|(number, chunk)| (number, Run::InMemory(chunk))));
     let desks = desks.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(Formed { runs: runs.into_values().collect(), areas: free.into_leases(), desks, lines, bytes })
+    let memory = Memory { areas: free.into_leases(), desks, bypass };
+    Ok(Formed { runs: runs.into_values().collect(), memory, lines, bytes })
 }
 
 /// Reads, and says what is to be done.
 struct Former<'a, 'j, O: LineOrder> {
     job: &'j Job<'a, O>,
     worker: &'j Worker<'a, 'j, O>,
-    input: Input,
+    input: Input<'j>,
     /// Bytes still to be read, if that is known.
     remaining: Option<u64>,
     free: Areas,

@@ -3,8 +3,10 @@
 //! This thread brings blocks back and cuts; the others merge a segment each into their desks, and write when it is their turn.
 
 use super::Job;
+use super::behind::Behind;
 use super::cut::{Cutter, Segment};
 use super::form::Formed;
+use super::plan::Memory;
 use super::read::{Front, Reader};
 use super::run::Run;
 use super::spill::Spiller;
@@ -14,7 +16,7 @@ use crate::failure::{Alarm, STOP_INTERVAL};
 use crate::threads::spawn_up_to;
 use crossbeam_channel::{Receiver, Sender, select, unbounded};
 use std::io::Write;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use xsort_disk::{Lease, Shelf};
 use xsort_kernels::lines::{LineOrder, Merge};
 
@@ -28,14 +30,33 @@ trait Sink: Send {
 
 /// The output.
 struct Output<'o> {
-    to: &'o mut (dyn Write + Send),
+    to: To<'o>,
     bytes: u64,
+}
+
+enum To<'o> {
+    Stream(&'o mut (dyn Write + Send)),
+    File(Behind<'o>),
+}
+
+impl Output<'_> {
+    /// Everything was written. Returns how many bytes that were.
+    fn end(self) -> Result<u64, Error> {
+        match self.to {
+            To::Stream(to) => to.flush().map_err(Error::Output)?,
+            To::File(file) => file.end()?,
+        }
+        Ok(self.bytes)
+    }
 }
 
 impl Sink for Output<'_> {
     fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.bytes += bytes.len() as u64;
-        self.to.write_all(bytes).map_err(Error::Output)
+        match &mut self.to {
+            To::Stream(to) => to.write_all(bytes).map_err(Error::Output),
+            To::File(file) => file.write(bytes),
+        }
     }
 }
 
@@ -51,7 +72,7 @@ pub(super) fn merge_all<O: LineOrder>(
     formed: Formed,
     output: &mut (dyn Write + Send),
 ) -> Result<u64, Error> {
-    let Formed { mut runs, mut areas, mut desks, bytes, .. } = formed;
+    let Formed { mut runs, memory: Memory { mut areas, mut desks, bypass }, bytes, .. } = formed;
     job.observer.phase("merge", bytes);
     if elsewhere(&runs) > 0 {
         runs = make_room(job, runs, &mut areas, &mut desks)?;
@@ -60,10 +81,26 @@ pub(super) fn merge_all<O: LineOrder>(
     while elsewhere(&runs) > 0 && shelf.capacity() < elsewhere(&runs) + least_working(job) {
         (runs, shelf) = reduce(job, runs, shelf, &mut desks)?;
     }
-    let sink = Output { to: output, bytes: 0 };
-    let sink = merge(job, &runs, &shelf, &mut desks, sink)?;
-    sink.to.flush().map_err(Error::Output)?;
-    Ok(sink.bytes)
+    let to = match bypass.filter(|_| elsewhere(&runs) > 0) {
+        Some(blocks) => past_the_cache(job, output, blocks, bytes)?,
+        None => To::Stream(output),
+    };
+    merge(job, &runs, &shelf, &mut desks, Output { to, bytes: 0 })?.end()
+}
+
+/// The output, past the page cache if it can be.
+fn past_the_cache<'o, O: LineOrder>(
+    job: &'o Job<'_, O>,
+    output: &'o mut (dyn Write + Send),
+    blocks: Arc<Shelf>,
+    bytes: u64,
+) -> Result<To<'o>, Error> {
+    let Some(path) = &job.options.output_file else { return Ok(To::Stream(output)) };
+    output.flush().map_err(Error::Output)?;
+    Ok(match Behind::open(job.disk, path, blocks, bytes) {
+        Ok(file) => To::File(file),
+        Err(_) => To::Stream(output),
+    })
 }
 
 /// Runs that need blocks of memory.
@@ -106,9 +143,9 @@ fn make_room<O: LineOrder>(
 fn reduce<O: LineOrder>(
     job: &Job<'_, O>,
     runs: Vec<Run>,
-    shelf: std::sync::Arc<Shelf>,
+    shelf: Arc<Shelf>,
     desks: &mut Vec<Lease>,
-) -> Result<(Vec<Run>, std::sync::Arc<Shelf>), Error> {
+) -> Result<(Vec<Run>, Arc<Shelf>), Error> {
     // One desk is lent to the spiller; of two, or it is cut in half.
     let fan_in_max = shelf.capacity().saturating_sub(least_working(job)).max(2);
     let mut rest = runs.into_iter();
@@ -144,7 +181,7 @@ fn reduce<O: LineOrder>(
 fn merge<O: LineOrder, S: Sink>(
     job: &Job<'_, O>,
     runs: &[Run],
-    shelf: &std::sync::Arc<Shelf>,
+    shelf: &Arc<Shelf>,
     desks: &mut [Lease],
     sink: S,
 ) -> Result<S, Error> {
@@ -194,7 +231,7 @@ fn merge<O: LineOrder, S: Sink>(
 fn coordinate<'r, O: LineOrder>(
     job: &Job<'_, O>,
     runs: &'r [Run],
-    shelf: &std::sync::Arc<Shelf>,
+    shelf: &Arc<Shelf>,
     segment_bytes: usize,
     threads: usize,
     done_from: &Receiver<Result<u64, Error>>,
@@ -202,7 +239,7 @@ fn coordinate<'r, O: LineOrder>(
 ) -> Result<(), Error> {
     let options = job.options;
     let mut fronts: Vec<Front<'r>> = runs.iter().map(Front::new).collect();
-    let mut reader = Reader::new(job, std::sync::Arc::clone(shelf), runs);
+    let mut reader = Reader::new(job, Arc::clone(shelf), runs);
     let mut cutter = Cutter::new(job.order, options.delimiter, options.is_unique, segment_bytes);
     let (mut segments_done, mut lines) = (0, 0);
     loop {

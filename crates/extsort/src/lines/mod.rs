@@ -12,9 +12,10 @@
 //! |---|---|
 //! | `options`, `report` | what is asked for, and what was done |
 //! | `plan` | how the budget is divided |
-//! | `areas` | memory for chunks, split and joined as they need it
+//! | `ahead`, `behind` | files read and written past the page cache |
+//! | `areas` | memory for chunks, split and joined as they need it |
 //! | `chunk` | lines in memory: text from the front of an area, entries behind it |
-//! | `stream` | a source that is in order already
+//! | `stream` | a source that is in order already |
 //! | `input` | bytes of several sources, line by line whole |
 //! | `form` | phase one: read, sort, keep as long as there is memory |
 //! | `spill` | a run on its way to scratch, in blocks of whole lines |
@@ -24,7 +25,9 @@
 //! | `merge` | phase two: hand out segments until all is merged |
 //! | `turn` | writers take turns, in the order of the output |
 
+mod ahead;
 mod areas;
+mod behind;
 mod chunk;
 mod cut;
 mod form;
@@ -143,9 +146,9 @@ pub fn sort_lines<O: LineOrder>(
 ) -> Result<LinesReport, Error> {
     let begun = Instant::now();
     let plan = Plan::new(options, sources.iter().map(|source| source.bytes).sum());
-    let (areas, desks) = plan.memory()?;
+    let memory = plan.memory()?;
     let job = Job::new(order, options, plan, disk, observer);
-    let formed = form::form(&job, sources, areas, desks)?;
+    let formed = form::form(&job, sources, memory)?;
     job.finish(begun, formed, output)
 }
 
@@ -164,9 +167,9 @@ pub fn merge_lines<O: LineOrder>(
 ) -> Result<LinesReport, Error> {
     let begun = Instant::now();
     let plan = Plan::of_merge(options, sources.len());
-    let (areas, desks) = plan.memory()?;
+    let memory = plan.memory()?;
     let job = Job::new(order, options, plan, disk, observer);
     let sorted = |source| Run::Sorted(Mutex::new(Stream::new(source, options.delimiter)));
     let runs = sources.into_iter().map(sorted).collect();
-    job.finish(begun, Formed { runs, areas, desks, lines: 0, bytes: 0 }, output)
+    job.finish(begun, Formed { runs, memory, lines: 0, bytes: 0 }, output)
 }

@@ -18,4 +18,7 @@ pub struct LinesOptions {
     pub caches: Caches,
     /// Directories for what doesn't fit.
     pub scratch: Vec<PathBuf>,
+    /// The regular file that the output writes to, where it does nothing else than that: once the output is flushed it is empty, and lines may be
+    /// written to it past the page cache.
+    pub output_file: Option<PathBuf>,
 }

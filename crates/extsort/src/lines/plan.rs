@@ -1,8 +1,8 @@
 //! How a sort of lines divides its budget.
 //!
 //! ```text
-//! form    | desk | desk | ... | area | area | area | ...                     a desk a thread: blocks on their way to scratch
-//! merge   | desk | desk | ... | runs that stay | blocks of runs on scratch   a desk a thread: merged lines on their way out
+//! form    | desk | desk | ... | area | area | area | ...                     | input    a desk a thread: blocks on their way to scratch
+//! merge   | desk | desk | ... | runs that stay | blocks of runs on scratch   | output   a desk a thread: merged lines on their way out
 //! ```
 //!
 //! How many lines there will be, and how long they are, nobody knows. So areas are of one size, and each takes as many lines as it takes.
@@ -10,7 +10,8 @@
 use super::options::LinesOptions;
 use crate::Error;
 use serde::Serialize;
-use xsort_disk::{Lease, align_down, align_up};
+use std::sync::Arc;
+use xsort_disk::{Lease, Shelf, align_down, align_up};
 use xsort_kernels::lines::Entry;
 
 const KIB: u64 = 1 << 10;
@@ -33,6 +34,10 @@ const CHUNKS_PER_THREAD: u64 = 4;
 /// Input below this is sorted by one thread: starting another takes longer.
 const ONE_THREAD_BYTES: u64 = 512 * KIB;
 
+/// Blocks of files that are read or written past the page cache, and how many of them are under way.
+const BYPASS_BLOCK_BYTES: u64 = MIB;
+pub(super) const BYPASS_BLOCKS: u64 = 16;
+
 /// The shape of a sort of lines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Plan {
@@ -44,6 +49,8 @@ pub struct Plan {
     pub area_bytes: usize,
     /// Bytes of a thread's buffer.
     pub desk_bytes: usize,
+    /// Bytes of a block of files that are read or written past the page cache; 0 if none are.
+    pub bypass_block_bytes: usize,
     /// Most bytes of a block on scratch.
     pub block_bytes: usize,
     /// Bytes of text after which a chunk is full even if its area isn't; 0 if only time will tell.
@@ -52,6 +59,15 @@ pub struct Plan {
 
 /// Bytes that a line takes in an area beside its text: an entry, and room to sort it.
 pub(super) const LINE_BYTES: usize = 2 * size_of::<Entry>();
+
+/// The budget, divided.
+pub(super) struct Memory {
+    pub(super) areas: Vec<Lease>,
+    /// One for each thread.
+    pub(super) desks: Vec<Lease>,
+    /// Blocks of files that pass the page cache: first the inputs', then the output's.
+    pub(super) bypass: Option<Arc<Shelf>>,
+}
 
 impl Plan {
     /// For inputs of so many bytes in all; `None` if that isn't known.
@@ -65,7 +81,12 @@ impl Plan {
         let block = (1 << (budget / 512).max(BLOCK_BYTES_MIN).ilog2())
             .min(MIB)
             .min(align_down(desk / DESK_BLOCKS as u64));
-        let most = (budget - threads as u64 * desk) / areas as u64;
+        // What fits in memory is in the page cache, or might as well be.
+        let bypass_block = match input_bytes {
+            Some(bytes) if bytes < budget => 0,
+            _ => align_down((budget / 16 / BYPASS_BLOCKS).min(BYPASS_BLOCK_BYTES)),
+        };
+        let most = (budget - threads as u64 * desk - BYPASS_BLOCKS * bypass_block) / areas as u64;
         // Lines may all be empty.
         let wanted = input_bytes.map_or(u64::MAX, |bytes| {
             let chunk =
@@ -77,6 +98,7 @@ impl Plan {
             areas,
             area_bytes: align_down(most.min(wanted).min(Entry::TEXT_BYTES_MAX as u64)) as usize,
             desk_bytes: if is_small { desk.min(256 * KIB) as usize } else { desk as usize },
+            bypass_block_bytes: bypass_block as usize,
             block_bytes: block as usize,
             chunk_bytes: input_bytes.map_or(0, |bytes| {
                 bytes.div_ceil(CHUNKS_PER_THREAD * threads as u64).max(CHUNK_BYTES_MIN / 8)
@@ -87,23 +109,26 @@ impl Plan {
     /// For a merge of so many sources that are in order: one area, for blocks of them.
     pub(super) fn of_merge(options: &LinesOptions, sources: usize) -> Plan {
         let plan = Plan::new(options, None);
-        let area = plan.pool_bytes() - plan.threads * plan.desk_bytes;
+        let area = plan.areas * plan.area_bytes;
         // More blocks than sources, so that there is something to read ahead; but large ones, so that reading is cheap.
         let block = (area / (4 * sources + 64)).max(BLOCK_BYTES_MIN as usize);
         let block_bytes = (1 << block.ilog2()).min(plan.block_bytes);
         Plan { areas: 1, area_bytes: area, block_bytes, ..plan }
     }
 
-    /// The memory: areas and desks.
-    pub(super) fn memory(&self) -> Result<(Vec<Lease>, Vec<Lease>), Error> {
+    /// The memory.
+    pub(super) fn memory(&self) -> Result<Memory, Error> {
         let mut memory = Lease::map(self.pool_bytes())?;
         let desks = (0..self.threads).map(|_| memory.split_off_front(self.desk_bytes)).collect();
         let areas = (0..self.areas).map(|_| memory.split_off_front(self.area_bytes)).collect();
-        Ok((areas, desks))
+        let bypass = (self.bypass_block_bytes > 0).then(|| Shelf::new([memory], self.bypass_block_bytes));
+        Ok(Memory { areas, desks, bypass })
     }
 
     /// Bytes of all memory that grows with the input.
     pub(super) fn pool_bytes(&self) -> usize {
-        self.threads * self.desk_bytes + self.areas * self.area_bytes
+        self.threads * self.desk_bytes
+            + self.areas * self.area_bytes
+            + BYPASS_BLOCKS as usize * self.bypass_block_bytes
     }
 }

@@ -9,7 +9,7 @@ use crate::seal::seal;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::{Completion, Direction, Lease, Request, align_up};
-use xsort_kernels::lines::LineOrder;
+use xsort_kernels::lines::{Gathered, LineOrder, gather};
 
 /// Takes lines in order, and writes blocks of them.
 pub(super) struct Spiller<'a, 'j, O: LineOrder> {
@@ -58,15 +58,23 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
     /// Writes a sorted chunk.
     pub(super) fn spill(&mut self, chunk: &Chunk) -> Result<Vec<Block>, Error> {
         let delimiter = self.job.options.delimiter;
-        for entry in chunk.entries() {
-            let line = entry.line(chunk.text(), delimiter);
-            self.push(line)?;
+        let mut rest = chunk.entries();
+        while let Some((first, _)) = rest.split_first() {
+            let mut lease = self.take()?;
+            let gathered = gather(chunk.text(), delimiter, rest, &mut lease);
+            if gathered.lines == 0 {
+                return Err(self.too_long(first.bytes(chunk.text(), delimiter), lease.len()));
+            }
+            let Gathered { lines, bytes, last_line } = gathered;
+            self.block = Some(Filling { lease, used: bytes, last_line, lines: lines as u32 });
+            self.write()?;
+            rest = &rest[lines..];
         }
         self.end()
     }
 
     /// Takes the next line.
-    pub(super) fn push(&mut self, line: &[u8]) -> Result<(), Error> {
+    fn push(&mut self, line: &[u8]) -> Result<(), Error> {
         let bytes = line.len() + 1;
         if self.block.as_ref().is_some_and(|block| block.used + bytes > block.lease.len()) {
             self.write()?;
@@ -76,12 +84,7 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
             None => Filling { lease: self.take()?, used: 0, last_line: 0, lines: 0 },
         };
         if bytes > block.lease.len() {
-            let factor = (bytes as u64).div_ceil(block.lease.len() as u64);
-            return Err(Error::Settings(format!(
-                "a line of {} bytes is too long for this memory budget: more than {} of it are needed (-S)",
-                line.len(),
-                crate::units::Bytes(self.job.options.budget_bytes * factor),
-            )));
+            return Err(self.too_long(line.len(), block.lease.len()));
         }
         block.lease[block.used..][..line.len()].copy_from_slice(line);
         block.lease[block.used + line.len()] = self.job.options.delimiter;
@@ -90,6 +93,15 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
         block.lines += 1;
         self.block = Some(block);
         Ok(())
+    }
+
+    /// Of a line of so many bytes where blocks have so many.
+    fn too_long(&self, bytes: usize, block_bytes: usize) -> Error {
+        let factor = (bytes as u64 + 1).div_ceil(block_bytes as u64);
+        Error::Settings(format!(
+            "a line of {bytes} bytes is too long for this memory budget: more than {} of it are needed (-S)",
+            crate::units::Bytes(self.job.options.budget_bytes * factor),
+        ))
     }
 
     /// Takes the next bytes of lines, of which the last one may go on in the next bytes.

@@ -5,7 +5,7 @@ use crate::Error;
 
 /// A source, and what was read of it behind the last whole line.
 pub(super) struct Stream {
-    input: Input,
+    input: Input<'static>,
     delimiter: u8,
     carry: Vec<u8>,
     lines: u64,
@@ -22,7 +22,7 @@ pub(super) struct Filled {
 
 impl Stream {
     pub(super) fn new(source: Source, delimiter: u8) -> Stream {
-        let input = Input::new(vec![source], delimiter);
+        let input = Input::new(vec![source], delimiter, None);
         Stream { input, delimiter, carry: Vec::new(), lines: 0, is_over: false }
     }
 

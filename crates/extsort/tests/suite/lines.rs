@@ -30,6 +30,7 @@ fn options(budget_bytes: u64, threads: usize, is_unique: bool) -> LinesOptions {
         threads,
         caches: Caches::default(),
         scratch: vec![PathBuf::from("/scratch")],
+        output_file: None,
     }
 }
 
@@ -39,6 +40,7 @@ fn source(text: &[u8], is_size_known: bool) -> Source {
         path: PathBuf::from("lines"),
         bytes_from: Box::new(bytes_from),
         bytes: is_size_known.then_some(text.len() as u64),
+        is_file: false,
     }
 }
 
@@ -171,6 +173,7 @@ fn what_an_area_could_not_take_goes_to_the_next() {
             path: PathBuf::from("lines"),
             bytes_from: Box::new(std::io::Cursor::new(text.clone())),
             bytes: Some(text.len() as u64),
+            is_file: false,
         };
         let sources = texts.iter().map(whole).collect();
         let mut output = Vec::new();
@@ -224,7 +227,12 @@ fn a_source_that_fails_is_named() {
             Err(std::io::Error::other("no more"))
         }
     }
-    let broken = || Source { path: PathBuf::from("the-source"), bytes_from: Box::new(Broken), bytes: None };
+    let broken = || Source {
+        path: PathBuf::from("the-source"),
+        bytes_from: Box::new(Broken),
+        bytes: None,
+        is_file: false,
+    };
     let disk = SimDisk::new(SimOptions::default());
     for threads in [1, 2] {
         let sources = vec![source(b"b\na\n", false), broken()];

@@ -59,6 +59,12 @@ impl Entry {
         if bytes < LONG { bytes as usize } else { self.long_bytes(text, delimiter) }
     }
 
+    /// What the entry itself tells of the line's length: less than it is, if that is long.
+    #[inline(always)]
+    pub(crate) fn told_bytes(self) -> usize {
+        (self.place & LONG) as usize
+    }
+
     #[cold]
     fn long_bytes(self, text: &[u8], delimiter: u8) -> usize {
         super::line_end(&text[self.offset()..], delimiter)

@@ -6,10 +6,12 @@
 //! | `entry` | a line as a word of its key and its place |
 //! | `scan` | finding where lines end, 64 bytes at a time |
 //! | `sort` | entries sorted by words, equal ones by further words |
+//! | `gather` | lines copied together in a new order |
 //! | `merge` | the k-way merge of sorted runs of lines |
 //! | `search` | where a line would go in a sorted run |
 
 mod entry;
+mod gather;
 mod merge;
 mod order;
 mod scan;
@@ -17,6 +19,7 @@ mod search;
 mod sort;
 
 pub use entry::Entry;
+pub use gather::{Gathered, gather};
 pub use merge::{Lines, Merge};
 pub use order::{ByBytes, LineOrder};
 pub(crate) use scan::shared_bytes;

@@ -1,0 +1,104 @@
+//! A file read several blocks ahead of whoever wants its bytes, past the page cache.
+//!
+//! What is sorted once is of no use to a cache, and going through it costs a processor more than all else that is done to a long line.
+
+use crate::Error;
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+use xsort_disk::{Completion, Direction, Disk, FileId, Lease, Request, Shelf, align_up};
+
+/// A file, and its blocks that are there or on their way.
+pub(super) struct Ahead<'j> {
+    disk: &'j dyn Disk,
+    file: FileId,
+    /// Its length in bytes.
+    bytes: u64,
+    shelf: Arc<Shelf>,
+    /// Up to where it was asked for.
+    asked: u64,
+    /// Blocks in the order of the file.
+    blocks: VecDeque<Option<Lease>>,
+    /// Where the first of them begins, and what of it was read.
+    offset: u64,
+    taken: usize,
+    done_to: Sender<Completion>,
+    done_from: Receiver<Completion>,
+}
+
+impl<'j> Ahead<'j> {
+    /// Of the file at `path`, with blocks from `shelf`, of which it takes as many as there are.
+    pub(super) fn open(disk: &'j dyn Disk, path: &Path, shelf: Arc<Shelf>) -> Result<Ahead<'j>, Error> {
+        let file = disk.open_input(path)?;
+        let (done_to, done_from) = unbounded();
+        let blocks = VecDeque::with_capacity(shelf.capacity());
+        let mut ahead =
+            Ahead { disk, file, bytes: 0, shelf, asked: 0, blocks, offset: 0, taken: 0, done_to, done_from };
+        ahead.bytes = disk.file_bytes(file)?;
+        Ok(ahead)
+    }
+
+    /// Reads up to `buffer.len()` bytes; 0 at the end.
+    pub(super) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Error> {
+        loop {
+            self.ask();
+            let block_bytes = self.block_bytes(self.offset);
+            match self.blocks.front() {
+                None => return Ok(0),
+                Some(None) => self.wait()?,
+                Some(Some(block)) => {
+                    let left = &block[self.taken..block_bytes];
+                    let bytes = left.len().min(buffer.len());
+                    buffer[..bytes].copy_from_slice(&left[..bytes]);
+                    self.taken += bytes;
+                    if self.taken == block_bytes {
+                        self.blocks.pop_front();
+                        self.offset += block_bytes as u64;
+                        self.taken = 0;
+                    }
+                    return Ok(bytes);
+                }
+            }
+        }
+    }
+
+    /// Bytes of the file in the block at `offset`.
+    fn block_bytes(&self, offset: u64) -> usize {
+        (self.bytes - offset).min(self.shelf.block_bytes() as u64) as usize
+    }
+
+    fn ask(&mut self) {
+        while self.asked < self.bytes
+            && let Some(lease) = self.shelf.try_take()
+        {
+            let bytes_needed = self.block_bytes(self.asked);
+            self.disk.submit(Request {
+                direction: Direction::Read,
+                file: self.file,
+                offset: self.asked,
+                bytes: align_up(bytes_needed as u64) as usize,
+                bytes_needed,
+                lease,
+                tag: 0,
+                reply: self.done_to.clone(),
+            });
+            self.blocks.push_back(None);
+            self.asked += bytes_needed as u64;
+        }
+    }
+
+    fn wait(&mut self) -> Result<(), Error> {
+        let completion = self.done_from.recv().expect("this end holds a sender");
+        completion.result?;
+        let at = (completion.offset - self.offset) / self.shelf.block_bytes() as u64;
+        self.blocks[at as usize] = Some(completion.lease);
+        Ok(())
+    }
+}
+
+impl Drop for Ahead<'_> {
+    fn drop(&mut self) {
+        self.disk.close(self.file);
+    }
+}
