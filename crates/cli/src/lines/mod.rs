@@ -37,7 +37,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use target::Target;
 use xsort_disk::{DiskOptions, LazyDisk};
-use xsort_extsort::lines::{ByBytes, LineOrder};
+use xsort_extsort::lines::{ByBytes, ByBytesReversed, LineOrder};
 use xsort_extsort::{LinesOptions, LinesReport, Observer, Unobserved, merge_lines, sort_lines};
 use xsort_text::{Check, Command, Environment, Locale, Order, Refusal, Request};
 
@@ -107,8 +107,12 @@ impl Task<'_> {
         let order = Order::new(&self.command, &self.locale, seed);
         if order.is_bytes() {
             self.run_in(&ByBytes, &order, files)
+        } else if order.is_bytes_reversed() {
+            self.run_in(&ByBytesReversed, &order, files)
+        } else if order.is_told_by_a_word() {
+            self.run_in(&ByText::<[u64; 1]>::new(&order), &order, files)
         } else {
-            self.run_in(&ByText(&order), &order, files)
+            self.run_in(&ByText::<[u64; 2]>::new(&order), &order, files)
         }
     }
 

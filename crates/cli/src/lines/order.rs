@@ -1,28 +1,44 @@
 //! GNU sort's order of lines, as the engine wants it.
 
 use std::cmp::Ordering;
-use xsort_extsort::lines::LineOrder;
+use std::marker::PhantomData;
+use xsort_extsort::lines::{LineOrder, Words};
 use xsort_text::{Order, Scratch};
 
-/// Any order. That of the lines' bytes is faster as the engine's own.
-pub(super) struct ByText<'a>(pub(super) &'a Order);
+/// Any order, with so many words of the key beside each line. That of the lines' bytes is faster as the engine's own.
+pub(super) struct ByText<'a, W> {
+    order: &'a Order,
+    words: PhantomData<W>,
+}
 
-impl LineOrder for ByText<'_> {
+impl<'a, W> ByText<'a, W> {
+    pub(super) fn new(order: &'a Order) -> Self {
+        ByText { order, words: PhantomData }
+    }
+}
+
+impl<W: Words> LineOrder for ByText<'_, W> {
+    type Words = W;
+
     type Scratch = Scratch;
 
     fn word(&self, line: &[u8], skip: usize, scratch: &mut Scratch) -> u64 {
-        self.0.word(line, skip, scratch)
+        self.order.word(line, skip, scratch)
+    }
+
+    fn two_words_of(&self, tail: &[u8], bytes: usize, skip: usize, scratch: &mut Scratch) -> [u64; 2] {
+        self.order.two_words(&tail[..bytes], skip, scratch)
     }
 
     fn compare(&self, a: &[u8], b: &[u8], scratch: &mut Scratch) -> Ordering {
-        self.0.compare(a, b, scratch)
+        self.order.compare(a, b, scratch)
     }
 
     fn same(&self, a: &[u8], b: &[u8], scratch: &mut Scratch) -> bool {
-        self.0.same(a, b, scratch)
+        self.order.same(a, b, scratch)
     }
 
     fn is_exact(&self) -> bool {
-        self.0.is_exact()
+        self.order.is_exact()
     }
 }

@@ -4,10 +4,9 @@
 //!  | text, each line with its delimiter | entries, one a line | room to sort them, as large | ...free... |
 //! ```
 
-use super::plan::LINE_BYTES;
 use xsort_disk::{Lease, align_up};
 use xsort_kernels::Caches;
-use xsort_kernels::lines::{Entry, LineOrder, dedup, sort};
+use xsort_kernels::lines::{Entry, LineOrder, Words, dedup, sort};
 
 /// Whole lines in an area.
 #[derive(Debug)]
@@ -15,25 +14,22 @@ pub(super) struct Chunk {
     area: Lease,
     text_bytes: usize,
     lines: usize,
+    /// Bytes of an entry.
+    entry_bytes: usize,
     /// How many of them are in order at the front of the entries; 0 until they are sorted.
     entries: usize,
 }
 
 impl Chunk {
     /// Bytes of an area that a text of so many bytes and lines needs.
-    pub(super) fn bytes_needed(text_bytes: usize, lines: usize) -> usize {
-        align_up((entries_from(text_bytes) + lines * LINE_BYTES) as u64) as usize
+    pub(super) fn bytes_needed(text_bytes: usize, lines: usize, entry_bytes: usize) -> usize {
+        align_up((entries_from(text_bytes) + 2 * lines * entry_bytes) as u64) as usize
     }
 
-    /// Whether a text of so many bytes and lines fits an area of so many bytes.
-    pub(super) fn fits(area_bytes: usize, text_bytes: usize, lines: usize) -> bool {
-        Chunk::bytes_needed(text_bytes, lines) <= area_bytes
-    }
-
-    /// Of the first `text_bytes` bytes of an area, which are so many lines.
-    pub(super) fn new(area: Lease, text_bytes: usize, lines: usize) -> Chunk {
-        debug_assert!(Chunk::fits(area.len(), text_bytes, lines));
-        Chunk { area, text_bytes, lines, entries: 0 }
+    /// Of the first `text_bytes` bytes of an area, which are so many lines. The area has all the bytes that are needed for entries of so many.
+    pub(super) fn new(area: Lease, text_bytes: usize, lines: usize, entry_bytes: usize) -> Chunk {
+        debug_assert!(Chunk::bytes_needed(text_bytes, lines, entry_bytes) <= area.len());
+        Chunk { area, text_bytes, lines, entry_bytes, entries: 0 }
     }
 
     pub(super) fn text_bytes(&self) -> usize {
@@ -49,9 +45,14 @@ impl Chunk {
         &self.area[..self.text_bytes]
     }
 
-    /// The entries of the lines that are wanted, in order.
-    pub(super) fn entries(&self) -> &[Entry] {
-        let bytes = self.entries * size_of::<Entry>();
+    /// How many lines are wanted.
+    pub(super) fn entries_count(&self) -> usize {
+        self.entries
+    }
+
+    /// The entries of the lines that are wanted, in order. They are of the kind that the chunk was sorted with.
+    pub(super) fn entries<W: Words>(&self) -> &[Entry<W>] {
+        let bytes = self.entries * self.entry_bytes;
         bytemuck::cast_slice(&self.area[entries_from(self.text_bytes)..][..bytes])
     }
 
@@ -59,7 +60,8 @@ impl Chunk {
     pub(super) fn sort<O: LineOrder>(&mut self, order: &O, delimiter: u8, is_unique: bool, caches: Caches) {
         let (text, behind) = self.area.split_at_mut(entries_from(self.text_bytes));
         let text = &text[..self.text_bytes];
-        let entries: &mut [Entry] = bytemuck::cast_slice_mut(&mut behind[..self.lines * LINE_BYTES]);
+        let bytes = 2 * self.lines * self.entry_bytes;
+        let entries: &mut [Entry<O::Words>] = bytemuck::cast_slice_mut(&mut behind[..bytes]);
         let (entries, spare) = entries.split_at_mut(self.lines);
         sort(order, text, delimiter, entries, spare, caches);
         self.entries = if is_unique { dedup(order, text, delimiter, entries) } else { self.lines };
@@ -67,7 +69,7 @@ impl Chunk {
 
     /// Gives back what only sorting needs. To be called when it is sorted.
     pub(super) fn trim(&mut self) -> Lease {
-        let needed = align_up((entries_from(self.text_bytes) + self.entries * size_of::<Entry>()) as u64);
+        let needed = align_up((entries_from(self.text_bytes) + self.entries * self.entry_bytes) as u64);
         let own = self.area.split_off_front(needed as usize);
         std::mem::replace(&mut self.area, own)
     }
@@ -80,5 +82,5 @@ impl Chunk {
 
 /// Where entries begin behind a text.
 fn entries_from(text_bytes: usize) -> usize {
-    text_bytes.next_multiple_of(size_of::<Entry>())
+    text_bytes.next_multiple_of(align_of::<Entry>())
 }

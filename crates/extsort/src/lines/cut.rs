@@ -8,30 +8,30 @@ use super::read::{Front, Loaded};
 use super::run::Run;
 use std::cmp::Ordering;
 use std::sync::Arc;
-use xsort_kernels::lines::{Entry, LineOrder, Lines, bound_in_entries, bound_in_text};
+use xsort_kernels::lines::{Entry, LineOrder, Lines, Words, bound_in_entries, bound_in_text};
 
 /// One run's part of a segment.
-pub(super) enum Part<'r> {
+pub(super) enum Part<'r, W> {
     /// Blocks, with the range of bytes that belong to the segment.
     Blocks(Vec<(Arc<Loaded>, usize, usize)>),
     /// Lines in memory.
-    Ordered { text: &'r [u8], entries: &'r [Entry] },
+    Ordered { text: &'r [u8], entries: &'r [Entry<W>] },
 }
 
 /// What lies between two cuts.
-pub(super) struct Segment<'r> {
+pub(super) struct Segment<'r, W> {
     /// Segments are numbered from 0 in the order of the output.
     pub(super) number: usize,
     /// In the order of the runs.
-    pub(super) parts: Vec<Part<'r>>,
+    pub(super) parts: Vec<Part<'r, W>>,
     /// Lines between which all of its lines lie; none where it is the first.
     ends: Option<(Vec<u8>, Vec<u8>)>,
 }
 
-impl Segment<'_> {
+impl<W: Words> Segment<'_, W> {
     /// The slices of each part's blocks.
     pub(super) fn slices(&self) -> Vec<Vec<&[u8]>> {
-        fn slices<'s>(part: &'s Part<'_>) -> Vec<&'s [u8]> {
+        fn slices<'s, W>(part: &'s Part<'_, W>) -> Vec<&'s [u8]> {
             match part {
                 Part::Blocks(blocks) => {
                     blocks.iter().map(|(loaded, from, to)| &loaded.text()[*from..*to]).collect()
@@ -47,8 +47,8 @@ impl Segment<'_> {
     }
 
     /// As the kernel takes them.
-    pub(super) fn lines<'s>(&'s self, slices: &'s [Vec<&'s [u8]>]) -> Vec<Lines<'s>> {
-        let lines = |(part, slices): (&'s Part<'_>, &'s Vec<&'s [u8]>)| match part {
+    pub(super) fn lines<'s>(&'s self, slices: &'s [Vec<&'s [u8]>]) -> Vec<Lines<'s, W>> {
+        let lines = |(part, slices): (&'s Part<'_, W>, &'s Vec<&'s [u8]>)| match part {
             Part::Blocks(_) => Lines::Blocks(slices),
             Part::Ordered { text, entries } => Lines::Ordered { text, entries },
         };
@@ -96,14 +96,14 @@ impl<'j, O: LineOrder> Cutter<'j, O> {
     }
 
     /// The next segment; `None` if a block has to come first, or if there is nothing left.
-    pub(super) fn next<'r>(&mut self, fronts: &mut [Front<'r>]) -> Option<Segment<'r>> {
+    pub(super) fn next<'r>(&mut self, fronts: &mut [Front<'r>]) -> Option<Segment<'r, O::Words>> {
         let bound = self.bound(fronts)?;
         let wish = self.wish(fronts)?;
         let (run, place) = match bound {
             Some(bound) if self.is_before(fronts, bound, wish) => bound,
             _ => wish,
         };
-        let line = last_line(&fronts[run], place, self.delimiter).to_vec();
+        let line = last_line::<O::Words>(&fronts[run], place, self.delimiter).to_vec();
         let mut parts = Vec::with_capacity(fronts.len());
         for (number, front) in fronts.iter_mut().enumerate() {
             let place = match number == run {
@@ -138,7 +138,7 @@ impl<'j, O: LineOrder> Cutter<'j, O> {
     fn wish(&self, fronts: &[Front<'_>]) -> Option<(usize, Place)> {
         let left = |front: &Front<'_>| match front.run {
             Run::InMemory(chunk) => {
-                let lines = chunk.entries().len();
+                let lines = chunk.entries_count();
                 (lines - front.offset) * (chunk.text_bytes() / lines.max(1)).max(1)
             }
             Run::OnScratch(_) | Run::Sorted(_) => {
@@ -159,7 +159,7 @@ impl<'j, O: LineOrder> Cutter<'j, O> {
         let step = (self.segment_bytes / live).max(1);
         let place = match front.run {
             Run::InMemory(chunk) => {
-                let lines = chunk.entries().len();
+                let lines = chunk.entries_count();
                 let step = (step / (chunk.text_bytes() / lines.max(1)).max(1)).max(1);
                 Place { blocks: 0, offset: (front.offset + step).min(lines) }
             }
@@ -177,7 +177,7 @@ impl<'j, O: LineOrder> Cutter<'j, O> {
 
     /// Whether the line before a place comes before the one before another.
     fn is_before(&mut self, fronts: &[Front<'_>], a: (usize, Place), b: (usize, Place)) -> bool {
-        let line = |(run, place): (usize, Place)| last_line(&fronts[run], place, self.delimiter);
+        let line = |(run, place): (usize, Place)| last_line::<O::Words>(&fronts[run], place, self.delimiter);
         let order = self.order.compare(line(a), line(b), &mut self.scratch);
         order.then(a.0.cmp(&b.0)) == Ordering::Less
     }
@@ -186,7 +186,7 @@ impl<'j, O: LineOrder> Cutter<'j, O> {
     fn place(&mut self, front: &Front<'_>, line: &[u8], include_equal: bool) -> Place {
         match front.run {
             Run::InMemory(chunk) => {
-                let rest = &chunk.entries()[front.offset..];
+                let rest = &chunk.entries::<O::Words>()[front.offset..];
                 let bound = bound_in_entries(
                     self.order,
                     chunk.text(),
@@ -223,9 +223,9 @@ impl<'j, O: LineOrder> Cutter<'j, O> {
 }
 
 /// The line that ends at a place.
-fn last_line<'f>(front: &'f Front<'_>, place: Place, delimiter: u8) -> &'f [u8] {
+fn last_line<'f, W: Words>(front: &'f Front<'_>, place: Place, delimiter: u8) -> &'f [u8] {
     match front.run {
-        Run::InMemory(chunk) => chunk.entries()[place.offset - 1].line(chunk.text(), delimiter),
+        Run::InMemory(chunk) => chunk.entries::<W>()[place.offset - 1].line(chunk.text(), delimiter),
         Run::OnScratch(_) | Run::Sorted(_) if place.offset == 0 => front.loaded[place.blocks - 1].last_line(),
         Run::OnScratch(_) | Run::Sorted(_) => {
             let text = &front.loaded[place.blocks].text()[..place.offset - 1];
@@ -235,10 +235,10 @@ fn last_line<'f>(front: &'f Front<'_>, place: Place, delimiter: u8) -> &'f [u8] 
 }
 
 /// Moves a run's front to a place, and returns what lies between.
-fn take<'r>(front: &mut Front<'r>, place: Place) -> Option<Part<'r>> {
+fn take<'r, W: Words>(front: &mut Front<'r>, place: Place) -> Option<Part<'r, W>> {
     match front.run {
         Run::InMemory(chunk) => {
-            let entries = &chunk.entries()[front.offset..place.offset];
+            let entries = &chunk.entries::<W>()[front.offset..place.offset];
             front.offset = place.offset;
             (!entries.is_empty()).then_some(Part::Ordered { text: chunk.text(), entries })
         }

@@ -250,6 +250,11 @@ impl<O: LineOrder> Former<'_, '_, O> {
         Ok(())
     }
 
+    /// Bytes of an area that a text of so many bytes and lines needs.
+    fn needed(&self, text_bytes: usize, lines: usize) -> usize {
+        Chunk::bytes_needed(text_bytes, lines, self.job.plan.entry_bytes)
+    }
+
     /// Reads lines into an area until it is full, or as many as are good for the pipeline. Returns the chunk, if there was a line, and whether that
     /// was all.
     fn fill(&mut self, mut area: Lease) -> Result<(Option<Chunk>, bool), Error> {
@@ -266,7 +271,7 @@ impl<O: LineOrder> Former<'_, '_, O> {
         let mut lines = memchr::memchr_iter(delimiter, &area[..text_bytes]).count();
         let mut is_end = false;
         while self.carry.is_empty()
-            && Chunk::fits(area.len(), text_bytes + 1, lines + 1)
+            && self.needed(text_bytes + 1, lines + 1) <= area.len()
             && (text_bytes < target || lines == 0)
         {
             if self.job.should_stop() {
@@ -284,18 +289,21 @@ impl<O: LineOrder> Former<'_, '_, O> {
         }
         // Back to the last whole line that fits.
         let mut end = memchr::memrchr(delimiter, &area[..text_bytes]).map_or(0, |last| last + 1);
-        while lines > 0 && !Chunk::fits(area.len(), end, lines) {
+        while lines > 0 && self.needed(end, lines) > area.len() {
             lines -= 1;
             end = memchr::memrchr(delimiter, &area[..end - 1]).map_or(0, |last| last + 1);
         }
         self.carry.splice(0..0, area[end..text_bytes].iter().copied());
         if lines > 0 {
-            let needed = Chunk::bytes_needed(end, lines);
+            let needed = self.needed(end, lines);
             if needed < area.len() / 2 {
                 let own = area.split_off_front(needed);
                 self.free.give(std::mem::replace(&mut area, own));
             }
-            return Ok((Some(Chunk::new(area, end, lines)), is_end && self.carry.is_empty()));
+            return Ok((
+                Some(Chunk::new(area, end, lines, self.job.plan.entry_bytes)),
+                is_end && self.carry.is_empty(),
+            ));
         }
         if !is_end {
             return Err(Error::Settings(format!(

@@ -190,7 +190,7 @@ fn merge<O: LineOrder, S: Sink>(
     let segment_bytes = desks[0].len() / 4 * 3;
     let desks = Mutex::new(desks.iter_mut().collect::<Vec<_>>());
     let merger = Merger { job, turns: &turns };
-    let (segments_to, segments_from) = unbounded::<Segment<'_>>();
+    let (segments_to, segments_from) = unbounded::<Segment<'_, O::Words>>();
     let (done_to, done_from) = unbounded::<Result<u64, Error>>();
     std::thread::scope(|scope| {
         let started = match threads {
@@ -235,7 +235,7 @@ fn coordinate<'r, O: LineOrder>(
     segment_bytes: usize,
     threads: usize,
     done_from: &Receiver<Result<u64, Error>>,
-    mut hand_out: impl FnMut(Segment<'r>) -> Result<Option<u64>, Error>,
+    mut hand_out: impl FnMut(Segment<'r, O::Words>) -> Result<Option<u64>, Error>,
 ) -> Result<(), Error> {
     let options = job.options;
     let mut fronts: Vec<Front<'r>> = runs.iter().map(Front::new).collect();
@@ -283,7 +283,12 @@ struct Merger<'a, 'j, O: LineOrder, S> {
 }
 
 impl<O: LineOrder, S: Sink> Merger<'_, '_, O, S> {
-    fn run(&self, desk: &mut Lease, segments: &Receiver<Segment<'_>>, done: &Sender<Result<u64, Error>>) {
+    fn run(
+        &self,
+        desk: &mut Lease,
+        segments: &Receiver<Segment<'_, O::Words>>,
+        done: &Sender<Result<u64, Error>>,
+    ) {
         let _alarm = Alarm(&self.job.failure);
         while let Ok(segment) = segments.recv() {
             if self.job.failure.is_set() {
@@ -297,7 +302,7 @@ impl<O: LineOrder, S: Sink> Merger<'_, '_, O, S> {
     }
 
     /// Returns how many lines it took.
-    fn merge(&self, segment: &Segment<'_>, desk: &mut [u8]) -> Result<u64, Error> {
+    fn merge(&self, segment: &Segment<'_, O::Words>, desk: &mut [u8]) -> Result<u64, Error> {
         let Job { order, options, failure, .. } = self.job;
         let slices = segment.slices();
         let lines = segment.lines(&slices);

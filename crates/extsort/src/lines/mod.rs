@@ -45,7 +45,7 @@ mod turn;
 pub use input::Source;
 pub use options::LinesOptions;
 pub use report::LinesReport;
-pub use xsort_kernels::lines::{ByBytes, LineOrder};
+pub use xsort_kernels::lines::{ByBytes, ByBytesReversed, LineOrder, Words};
 
 use crate::failure::Failure;
 use crate::scratch::Scratch;
@@ -59,6 +59,7 @@ use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
 use stream::Stream;
 use xsort_disk::Disk;
+use xsort_kernels::lines::Entry;
 
 /// What all threads of a sort of lines share.
 struct Job<'a, O> {
@@ -145,7 +146,8 @@ pub fn sort_lines<O: LineOrder>(
     observer: &dyn Observer,
 ) -> Result<LinesReport, Error> {
     let begun = Instant::now();
-    let plan = Plan::new(options, sources.iter().map(|source| source.bytes).sum());
+    let plan =
+        Plan::new(options, sources.iter().map(|source| source.bytes).sum(), size_of::<Entry<O::Words>>());
     let memory = plan.memory()?;
     let job = Job::new(order, options, plan, disk, observer);
     let formed = form::form(&job, sources, memory)?;
@@ -169,7 +171,7 @@ pub fn merge_lines<O: LineOrder>(
     let plan = Plan::of_merge(options, sources.len());
     let memory = plan.memory()?;
     let job = Job::new(order, options, plan, disk, observer);
-    let sorted = |source| Run::Sorted(Mutex::new(Stream::new(source, options.delimiter)));
+    let sorted = |source| Run::Sorted(Box::new(Mutex::new(Stream::new(source, options.delimiter))));
     let runs = sources.into_iter().map(sorted).collect();
     job.finish(begun, Formed { runs, memory, lines: 0, bytes: 0 }, output)
 }

@@ -43,6 +43,8 @@ pub(super) const BYPASS_BLOCKS: u64 = 16;
 pub struct Plan {
     /// Threads that sort and merge.
     pub threads: usize,
+    /// Bytes of memory that each line takes beside its own, twice while it is sorted.
+    pub entry_bytes: usize,
     /// Areas that hold a chunk of lines each.
     pub areas: usize,
     /// Bytes of an area.
@@ -57,9 +59,6 @@ pub struct Plan {
     pub chunk_bytes: u64,
 }
 
-/// Bytes that a line takes in an area beside its text: an entry, and room to sort it.
-pub(super) const LINE_BYTES: usize = 2 * size_of::<Entry>();
-
 /// The budget, divided.
 pub(super) struct Memory {
     pub(super) areas: Vec<Lease>,
@@ -70,8 +69,8 @@ pub(super) struct Memory {
 }
 
 impl Plan {
-    /// For inputs of so many bytes in all; `None` if that isn't known.
-    pub(super) fn new(options: &LinesOptions, input_bytes: Option<u64>) -> Plan {
+    /// For inputs of so many bytes in all; `None` if that isn't known. Each line takes an entry of `entry_bytes`.
+    pub(super) fn new(options: &LinesOptions, input_bytes: Option<u64>, entry_bytes: usize) -> Plan {
         let budget = options.budget_bytes.max(BUDGET_BYTES_MIN);
         let is_small = input_bytes.is_some_and(|bytes| bytes <= ONE_THREAD_BYTES);
         // A desk of 64 KiB or more for each.
@@ -91,12 +90,13 @@ impl Plan {
         let wanted = input_bytes.map_or(u64::MAX, |bytes| {
             let chunk =
                 if is_small { bytes } else { bytes / (CHUNKS_PER_THREAD * threads as u64) + CHUNK_BYTES_MIN };
-            align_up((chunk + 4 * KIB) * (1 + LINE_BYTES as u64))
+            align_up((chunk + 4 * KIB) * (1 + 2 * entry_bytes as u64))
         });
         Plan {
             threads,
+            entry_bytes,
             areas,
-            area_bytes: align_down(most.min(wanted).min(Entry::TEXT_BYTES_MAX as u64)) as usize,
+            area_bytes: align_down(most.min(wanted).min(Entry::<()>::TEXT_BYTES_MAX as u64)) as usize,
             desk_bytes: if is_small { desk.min(256 * KIB) as usize } else { desk as usize },
             bypass_block_bytes: bypass_block as usize,
             block_bytes: block as usize,
@@ -108,7 +108,7 @@ impl Plan {
 
     /// For a merge of so many sources that are in order: one area, for blocks of them.
     pub(super) fn of_merge(options: &LinesOptions, sources: usize) -> Plan {
-        let plan = Plan::new(options, None);
+        let plan = Plan::new(options, None, 0);
         let area = plan.areas * plan.area_bytes;
         // More blocks than sources, so that there is something to read ahead; but large ones, so that reading is cheap.
         let block = (area / (4 * sources + 64)).max(BLOCK_BYTES_MIN as usize);

@@ -78,7 +78,7 @@ impl<'r> Front<'r> {
     /// Whether there are lines in memory.
     pub(super) fn is_left(&self) -> bool {
         match self.run {
-            Run::InMemory(chunk) => self.offset < chunk.entries().len(),
+            Run::InMemory(chunk) => self.offset < chunk.entries_count(),
             Run::OnScratch(_) | Run::Sorted(_) => !self.loaded.is_empty(),
         }
     }

@@ -28,14 +28,14 @@ pub(super) enum Run {
     InMemory(Chunk),
     OnScratch(Vec<Block>),
     /// A source whose lines are in order already.
-    Sorted(Mutex<Stream>),
+    Sorted(Box<Mutex<Stream>>),
 }
 
 impl Run {
     /// How many lines it has; of a source, has had so far.
     pub(super) fn lines(&self) -> u64 {
         match self {
-            Run::InMemory(chunk) => chunk.entries().len() as u64,
+            Run::InMemory(chunk) => chunk.entries_count() as u64,
             Run::OnScratch(blocks) => blocks.iter().map(|block| u64::from(block.lines)).sum(),
             Run::Sorted(stream) => stream.lock().unwrap_or_else(PoisonError::into_inner).lines(),
         }

@@ -58,7 +58,7 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
     /// Writes a sorted chunk.
     pub(super) fn spill(&mut self, chunk: &Chunk) -> Result<Vec<Block>, Error> {
         let delimiter = self.job.options.delimiter;
-        let mut rest = chunk.entries();
+        let mut rest = chunk.entries::<O::Words>();
         while let Some((first, _)) = rest.split_first() {
             let mut lease = self.take()?;
             let gathered = gather(chunk.text(), delimiter, rest, &mut lease);

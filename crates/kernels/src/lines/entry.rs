@@ -1,49 +1,142 @@
-//! A line as a word of its key and its place.
+//! A line as a word or two of its key and its place.
+
+#![allow(unsafe_code)]
 
 use crate::words::Word;
 use bytemuck::{Pod, Zeroable};
+use std::cmp::Ordering;
+use std::fmt::Debug;
 
 /// Bits of a line's length in its entry.
 const LENGTH_BITS: u32 = 24;
 /// The length of lines that are at least so long: where they end has to be looked up.
 const LONG: u64 = (1 << LENGTH_BITS) - 1;
 
+/// Words of a key that entries hold: one, or two.
+///
+/// A second word is worth its memory where keys are dear to make and often equal in the first.
+pub trait Words: sealed::Sealed + Pod + Eq + Default + Debug + Send + Sync {
+    /// How many.
+    const COUNT: usize;
+
+    /// The first of `words`.
+    fn of(words: [u64; 2]) -> Self;
+
+    /// The word at `place`, which is less than [`COUNT`](Words::COUNT).
+    fn at(self, place: usize) -> u64;
+
+    /// The same with another first word.
+    fn with_first(self, word: u64) -> Self;
+}
+
+/// Only arrays of words are words, so that entries have no padding.
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for [u64; 1] {}
+    impl Sealed for [u64; 2] {}
+}
+
+impl Words for [u64; 1] {
+    const COUNT: usize = 1;
+
+    #[inline(always)]
+    fn of([first, _]: [u64; 2]) -> Self {
+        [first]
+    }
+
+    #[inline(always)]
+    fn at(self, place: usize) -> u64 {
+        self[place]
+    }
+
+    #[inline(always)]
+    fn with_first(self, word: u64) -> Self {
+        [word]
+    }
+}
+
+impl Words for [u64; 2] {
+    const COUNT: usize = 2;
+
+    #[inline(always)]
+    fn of(words: [u64; 2]) -> Self {
+        words
+    }
+
+    #[inline(always)]
+    fn at(self, place: usize) -> u64 {
+        self[place]
+    }
+
+    #[inline(always)]
+    fn with_first(self, word: u64) -> Self {
+        [word, self[1]]
+    }
+}
+
 /// A line of a text.
 ///
 /// ```text
-///  word  | first eight bytes of its normalised key |
+///  words | first eight or sixteen bytes of its normalised key |
 ///  place | 40 bits: offset of the line in the text | 24 bits: its length in bytes, or all ones if that is too long |
 /// ```
 ///
-/// Entries are ordered by word, then by place: equal words keep the order of the text.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
+/// Entries are ordered by their first word, then by place: equal words keep the order of the text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
-pub struct Entry {
-    word: u64,
+pub struct Entry<W = [u64; 1]> {
+    words: W,
     place: u64,
 }
 
-impl Entry {
+// SAFETY: zeros are words, and so they are an entry.
+unsafe impl<W: Words> Zeroable for Entry<W> {}
+// SAFETY: it is one word or two and another one, in this order: no padding, and any bytes will do.
+unsafe impl<W: Words> Pod for Entry<W> {}
+
+impl<W: Words> PartialOrd for Entry<W> {
+    #[inline(always)]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<W: Words> Ord for Entry<W> {
+    #[inline(always)]
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.word(), self.place).cmp(&(other.word(), other.place))
+    }
+}
+
+impl<W> Entry<W> {
     /// Texts must be shorter than this.
     pub const TEXT_BYTES_MAX: usize = 1 << (64 - LENGTH_BITS);
+}
 
+impl<W: Words> Entry<W> {
     /// Of the line of `bytes` bytes at `offset`.
     #[inline(always)]
-    pub fn new(word: u64, offset: usize, bytes: usize) -> Entry {
-        debug_assert!(offset < Entry::TEXT_BYTES_MAX);
-        Entry { word, place: (offset as u64) << LENGTH_BITS | (bytes as u64).min(LONG) }
+    pub fn new(words: W, offset: usize, bytes: usize) -> Self {
+        debug_assert!(offset < Self::TEXT_BYTES_MAX);
+        Entry { words, place: (offset as u64) << LENGTH_BITS | (bytes as u64).min(LONG) }
     }
 
     /// The first eight bytes of its normalised key.
     #[inline(always)]
     pub fn word(self) -> u64 {
-        self.word
+        self.words.at(0)
     }
 
-    /// The same line with another word.
+    /// What it has of its normalised key.
     #[inline(always)]
-    pub(crate) fn with_word(self, word: u64) -> Entry {
-        Entry { word, ..self }
+    pub fn words(self) -> W {
+        self.words
+    }
+
+    /// The same line with another first word.
+    #[inline(always)]
+    pub(crate) fn with_word(self, word: u64) -> Self {
+        Entry { words: self.words.with_first(word), ..self }
     }
 
     /// Where the line begins.
@@ -77,9 +170,9 @@ impl Entry {
     }
 }
 
-impl Word for Entry {
+impl<W: Words> Word for Entry<W> {
     #[inline(always)]
     fn bits(self) -> u64 {
-        self.word
+        self.word()
     }
 }

@@ -1,6 +1,6 @@
 //! Copying lines together in a new order.
 
-use super::Entry;
+use super::{Entry, Words};
 use crate::prefetch;
 
 /// Lines ahead that are asked for.
@@ -20,7 +20,7 @@ pub struct Gathered {
 }
 
 /// Copies as many lines as fit whole to the front of `out`, in the order of `entries`, each with its delimiter.
-pub fn gather(text: &[u8], delimiter: u8, entries: &[Entry], out: &mut [u8]) -> Gathered {
+pub fn gather<W: Words>(text: &[u8], delimiter: u8, entries: &[Entry<W>], out: &mut [u8]) -> Gathered {
     let mut gathered = Gathered::default();
     for (at, &entry) in entries.iter().enumerate() {
         if let Some(later) = entries.get(at + AHEAD) {

@@ -2,7 +2,7 @@
 //!
 //! The same tree of losers as for records. A head is the first word of its key; lines with equal words are compared.
 
-use super::{Entry, LineOrder, line_end};
+use super::{Entry, LineOrder, Words, line_end};
 use crate::loser_tree::{self, Entrant, Node};
 use crate::prefetch;
 
@@ -23,7 +23,7 @@ const SHARED_MAX: usize = 256;
 
 /// One sorted run of lines, or the part of it that takes part in a merge.
 #[derive(Clone, Copy, Debug)]
-pub enum Lines<'a> {
+pub enum Lines<'a, W = [u64; 1]> {
     /// Lines in order, each with its delimiter, in consecutive slices (some may be empty).
     Blocks(&'a [&'a [u8]]),
     /// Lines in any order in memory, and the order in which to take them.
@@ -31,25 +31,31 @@ pub enum Lines<'a> {
         /// The lines.
         text: &'a [u8],
         /// In order.
-        entries: &'a [Entry],
+        entries: &'a [Entry<W>],
     },
 }
 
 /// Where a merge stands in one run.
-#[derive(Clone, Copy, Debug, Default)]
-struct Cursor<'a> {
+#[derive(Clone, Copy)]
+struct Cursor<'a, W> {
     /// From the beginning of the head on: the rest of its block, or of the text.
     tail: &'a [u8],
     /// Length of the head.
     bytes: usize,
     is_live: bool,
     /// Those behind the head's.
-    entries: &'a [Entry],
+    entries: &'a [Entry<W>],
     /// The number of the next block.
     next: usize,
 }
 
-impl<'a> Cursor<'a> {
+impl<W> Default for Cursor<'_, W> {
+    fn default() -> Self {
+        Cursor { tail: &[], bytes: 0, is_live: false, entries: &[], next: 0 }
+    }
+}
+
+impl<'a, W> Cursor<'a, W> {
     #[inline(always)]
     fn line(&self) -> &'a [u8] {
         &self.tail[..self.bytes]
@@ -65,8 +71,8 @@ pub struct Merge<'a, O: LineOrder> {
     skip: usize,
     /// Whether heads have more than a word of their keys, for words alone would tie too often.
     is_deep: bool,
-    runs: &'a [Lines<'a>],
-    nodes: Vec<Node<Cursor<'a>>>,
+    runs: &'a [Lines<'a, O::Words>],
+    nodes: Vec<Node<Cursor<'a, O::Words>>>,
     winner: Entrant,
     live: usize,
     taken: u64,
@@ -91,7 +97,7 @@ impl<'a, O: LineOrder> Merge<'a, O> {
         order: &'a O,
         delimiter: u8,
         is_unique: bool,
-        runs: &'a [Lines<'a>],
+        runs: &'a [Lines<'a, O::Words>],
         ends: Option<(&'a [u8], &'a [u8])>,
     ) -> Self {
         let mut scratch = O::Scratch::default();
@@ -104,6 +110,7 @@ impl<'a, O: LineOrder> Merge<'a, O> {
             is_unique,
             skip,
             is_deep: O::WORD_IS_LINE
+                || O::Words::COUNT > 1
                 || order.is_exact() && words_tie(order, delimiter, skip, runs, &mut scratch),
             runs,
             nodes,
@@ -124,7 +131,7 @@ impl<'a, O: LineOrder> Merge<'a, O> {
         merge.winner = loser_tree::play_all::<_, true>(
             &mut merge.nodes,
             |_, run| heads[run],
-            |nodes: &[Node<Cursor<'_>>], a, b| {
+            |nodes: &[Node<Cursor<'_, O::Words>>], a, b| {
                 first_wins(order, skip, nodes, a, b, &mut scratch.borrow_mut())
             },
         );
@@ -172,7 +179,7 @@ impl<'a, O: LineOrder> Merge<'a, O> {
             loser_tree::take_back(&mut self.nodes, run, winner, replayed);
             let (order, skip) = (self.order, self.skip);
             let scratch = std::cell::RefCell::new(&mut self.tie_scratch);
-            let first_wins = |nodes: &[Node<Cursor<'_>>], a, b| {
+            let first_wins = |nodes: &[Node<Cursor<'_, O::Words>>], a, b| {
                 first_wins(order, skip, nodes, a, b, &mut scratch.borrow_mut())
             };
             (self.winner, _) = loser_tree::replay_ties(&mut self.nodes, entrant, first_wins);
@@ -207,7 +214,7 @@ impl<'a, O: LineOrder> Merge<'a, O> {
             && self.skip == 0
             && let Some(to) = out.get_mut(at..at + WORD + 1)
         {
-            to[..WORD].copy_from_slice(&self.winner.first().to_be_bytes());
+            to[..WORD].copy_from_slice(&(self.winner.first() ^ O::TURN).to_be_bytes());
             to[bytes] = self.delimiter;
             return at + bytes + 1;
         }
@@ -258,10 +265,14 @@ impl<'a, O: LineOrder> Merge<'a, O> {
                 let (tail, bytes) = (cursor.tail, cursor.bytes);
                 // A short line has its bytes in the word, and nothing behind.
                 if self.skip == 0 && (!self.is_deep || O::WORD_IS_LINE && bytes <= WORD) {
-                    return Entrant::new(head.word(), 0, run);
+                    return Entrant::new(head.word(), O::TURN, run);
+                }
+                if self.skip == 0 && O::Words::COUNT > 1 {
+                    return Entrant::new(head.word(), head.words().at(1), run);
                 }
                 if self.skip == 0 {
-                    return Entrant::new(head.word(), self.second_word(tail, bytes), run);
+                    let second = self.order.word_of(tail, bytes, WORD, &mut self.scratch);
+                    return Entrant::new(head.word(), second, run);
                 }
                 self.entrant(tail, bytes, run)
             }
@@ -286,13 +297,11 @@ impl<'a, O: LineOrder> Merge<'a, O> {
 
     #[inline(always)]
     fn entrant(&mut self, tail: &[u8], bytes: usize, run: usize) -> Entrant {
-        let first = self.order.word_of(tail, bytes, self.skip, &mut self.scratch);
-        Entrant::new(first, self.second_word(tail, bytes), run)
-    }
-
-    #[inline(always)]
-    fn second_word(&mut self, tail: &[u8], bytes: usize) -> u64 {
-        if self.is_deep { self.order.word_of(tail, bytes, self.skip + WORD, &mut self.scratch) } else { 0 }
+        let [first, second] = match self.is_deep {
+            true => self.order.two_words_of(tail, bytes, self.skip, &mut self.scratch),
+            false => [self.order.word_of(tail, bytes, self.skip, &mut self.scratch), 0],
+        };
+        Entrant::new(first, second, run)
     }
 
     #[cold]
@@ -307,14 +316,14 @@ impl<'a, O: LineOrder> Merge<'a, O> {
 fn first_wins<O: LineOrder>(
     order: &O,
     skip: usize,
-    nodes: &[Node<Cursor<'_>>],
+    nodes: &[Node<Cursor<'_, O::Words>>],
     a: usize,
     b: usize,
     scratch: &mut O::Scratch,
 ) -> bool {
     let (first, second) = (&nodes[a].cursor, &nodes[b].cursor);
     let by_line = if O::WORD_IS_LINE && first.bytes.max(second.bytes) <= skip + WORD {
-        first.bytes.cmp(&second.bytes)
+        O::compare_lengths(first.bytes, second.bytes)
     } else {
         order.compare(first.line(), second.line(), scratch)
     };
@@ -326,7 +335,7 @@ fn words_tie<O: LineOrder>(
     order: &O,
     delimiter: u8,
     skip: usize,
-    runs: &[Lines<'_>],
+    runs: &[Lines<'_, O::Words>],
     scratch: &mut O::Scratch,
 ) -> bool {
     let (mut pairs, mut ties) = (0, 0);

@@ -3,7 +3,7 @@
 //! | file | idea |
 //! |---|---|
 //! | `order` | what sorting needs to know of an order of lines |
-//! | `entry` | a line as a word of its key and its place |
+//! | `entry` | a line as a word or two of its key and its place |
 //! | `scan` | finding where lines end, 64 bytes at a time |
 //! | `sort` | entries sorted by words, equal ones by further words |
 //! | `gather` | lines copied together in a new order |
@@ -18,10 +18,10 @@ mod scan;
 mod search;
 mod sort;
 
-pub use entry::Entry;
+pub use entry::{Entry, Words};
 pub use gather::{Gathered, gather};
 pub use merge::{Lines, Merge};
-pub use order::{ByBytes, LineOrder};
+pub use order::{ByBytes, ByBytesReversed, LineOrder};
 pub(crate) use scan::shared_bytes;
 pub use scan::{for_each_line, line_end};
 pub use search::{bound_in_entries, bound_in_text};

@@ -1,5 +1,6 @@
 //! What sorting needs to know of an order of lines.
 
+use super::Words;
 use std::cmp::Ordering;
 
 /// An order of lines. A line is given without its delimiter.
@@ -9,6 +10,22 @@ use std::cmp::Ordering;
 pub trait LineOrder: Sync {
     /// Whether words are the line's own bytes, and zeros behind its end: then a line that ends in its word need not be looked up.
     const WORD_IS_LINE: bool = false;
+
+    /// Whether, if words are the line's bytes, they are turned: every bit of them, so that larger bytes come first, and longer lines before
+    /// their own beginnings.
+    const IS_REVERSE: bool = false;
+
+    /// What turns words into the line's bytes, by exclusive or.
+    const TURN: u64 = if Self::IS_REVERSE { u64::MAX } else { 0 };
+
+    /// Orders two lines, of which the shorter is the beginning of the longer, by their lengths.
+    #[inline(always)]
+    fn compare_lengths(a: usize, b: usize) -> Ordering {
+        if Self::IS_REVERSE { b.cmp(&a) } else { a.cmp(&b) }
+    }
+
+    /// Words that entries hold: one or two. One if [`WORD_IS_LINE`](LineOrder::WORD_IS_LINE).
+    type Words: Words;
 
     /// What comparisons may write to; one for each thread.
     type Scratch: Default + Send;
@@ -20,6 +37,12 @@ pub trait LineOrder: Sync {
     #[inline(always)]
     fn word_of(&self, tail: &[u8], bytes: usize, skip: usize, scratch: &mut Self::Scratch) -> u64 {
         self.word(&tail[..bytes], skip, scratch)
+    }
+
+    /// The words at `skip` and behind it.
+    #[inline(always)]
+    fn two_words_of(&self, tail: &[u8], bytes: usize, skip: usize, scratch: &mut Self::Scratch) -> [u64; 2] {
+        [skip, skip + 8].map(|skip| self.word_of(tail, bytes, skip, scratch))
     }
 
     /// The whole order, but for the order of the input.
@@ -38,6 +61,8 @@ pub struct ByBytes;
 
 impl LineOrder for ByBytes {
     const WORD_IS_LINE: bool = true;
+
+    type Words = [u64; 1];
 
     type Scratch = ();
 
@@ -67,6 +92,44 @@ impl LineOrder for ByBytes {
     #[inline(always)]
     fn compare(&self, a: &[u8], b: &[u8], _: &mut ()) -> Ordering {
         a.cmp(b)
+    }
+
+    #[inline(always)]
+    fn same(&self, a: &[u8], b: &[u8], _: &mut ()) -> bool {
+        a == b
+    }
+
+    fn is_exact(&self) -> bool {
+        true
+    }
+}
+
+/// The order of the lines' bytes, backwards.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ByBytesReversed;
+
+impl LineOrder for ByBytesReversed {
+    const WORD_IS_LINE: bool = true;
+
+    const IS_REVERSE: bool = true;
+
+    type Words = [u64; 1];
+
+    type Scratch = ();
+
+    #[inline(always)]
+    fn word(&self, line: &[u8], skip: usize, scratch: &mut ()) -> u64 {
+        !ByBytes.word(line, skip, scratch)
+    }
+
+    #[inline(always)]
+    fn word_of(&self, tail: &[u8], bytes: usize, skip: usize, scratch: &mut ()) -> u64 {
+        !ByBytes.word_of(tail, bytes, skip, scratch)
+    }
+
+    #[inline(always)]
+    fn compare(&self, a: &[u8], b: &[u8], _: &mut ()) -> Ordering {
+        b.cmp(a)
     }
 
     #[inline(always)]

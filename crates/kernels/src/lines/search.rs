@@ -8,7 +8,7 @@ pub fn bound_in_entries<O: LineOrder>(
     order: &O,
     text: &[u8],
     delimiter: u8,
-    entries: &[Entry],
+    entries: &[Entry<O::Words>],
     line: &[u8],
     include_equal: bool,
     scratch: &mut O::Scratch,

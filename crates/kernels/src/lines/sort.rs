@@ -3,7 +3,7 @@
 //! Most lines are told apart by eight bytes that lie beside their place: no line is looked at. Groups with equal words take the next eight bytes
 //! (multikey quicksort's and burstsort's idea, with words for characters), small ones compare whole lines.
 
-use super::{Entry, LineOrder, for_each_line, line_end, shared_bytes};
+use super::{Entry, LineOrder, Words, for_each_line, line_end, shared_bytes};
 use crate::caches::Caches;
 use crate::{prefetch, words};
 use std::cmp::Ordering;
@@ -35,8 +35,8 @@ pub fn sort<O: LineOrder>(
     order: &O,
     text: &[u8],
     delimiter: u8,
-    entries: &mut [Entry],
-    spare: &mut [Entry],
+    entries: &mut [Entry<O::Words>],
+    spare: &mut [Entry<O::Words>],
     caches: Caches,
 ) {
     let mut sorter = Sorter { order, text, delimiter, caches, scratch: O::Scratch::default() };
@@ -47,14 +47,14 @@ pub fn sort<O: LineOrder>(
 }
 
 /// Moves the first of each group of entries with the same key to the front, in order; returns how many there are.
-pub fn dedup<O: LineOrder>(order: &O, text: &[u8], delimiter: u8, entries: &mut [Entry]) -> usize {
+pub fn dedup<O: LineOrder>(order: &O, text: &[u8], delimiter: u8, entries: &mut [Entry<O::Words>]) -> usize {
     let mut scratch = O::Scratch::default();
     let mut kept = 0;
     for at in 0..entries.len() {
         let entry = entries[at];
         let is_new = kept == 0 || {
             let last = entries[kept - 1];
-            last.word() != entry.word()
+            last.words() != entry.words()
                 || !order.same(last.line(text, delimiter), entry.line(text, delimiter), &mut scratch)
         };
         if is_new {
@@ -67,7 +67,7 @@ pub fn dedup<O: LineOrder>(order: &O, text: &[u8], delimiter: u8, entries: &mut 
 
 impl<O: LineOrder> Sorter<'_, O> {
     /// An entry for each line, with the word from where the prefix ends that all share. Returns the length of that prefix.
-    fn extract(&mut self, entries: &mut [Entry]) -> usize {
+    fn extract(&mut self, entries: &mut [Entry<O::Words>]) -> usize {
         let mut shared = self.guess_shared();
         // A guess that is wrong costs the lines until then.
         while let Err(shorter) = self.extract_from(entries, shared) {
@@ -95,7 +95,7 @@ impl<O: LineOrder> Sorter<'_, O> {
     }
 
     /// The same for a prefix of known length; what it really is, if some line doesn't have it.
-    fn extract_from(&mut self, entries: &mut [Entry], shared: usize) -> Result<(), usize> {
+    fn extract_from(&mut self, entries: &mut [Entry<O::Words>], shared: usize) -> Result<(), usize> {
         let text = self.text;
         let prefix = &text[..shared];
         let mut place = 0;
@@ -105,8 +105,11 @@ impl<O: LineOrder> Sorter<'_, O> {
             if shared > 0 && !tail[..end - start].starts_with(prefix) {
                 really = really.min(shared_bytes(prefix, &tail[..end - start]));
             }
-            let word = self.order.word_of(tail, end - start, shared, &mut self.scratch);
-            entries[place] = Entry::new(word, start, end - start);
+            let words = match O::Words::COUNT {
+                1 => [self.order.word_of(tail, end - start, shared, &mut self.scratch), 0],
+                _ => self.order.two_words_of(tail, end - start, shared, &mut self.scratch),
+            };
+            entries[place] = Entry::new(O::Words::of(words), start, end - start);
             place += 1;
         });
         assert_eq!(place, entries.len(), "an entry a line");
@@ -114,7 +117,7 @@ impl<O: LineOrder> Sorter<'_, O> {
     }
 
     /// Words from byte 0 on, as others expect them, for lines that share so many bytes.
-    fn restore(&self, entries: &mut [Entry], shared: usize) {
+    fn restore(&self, entries: &mut [Entry<O::Words>], shared: usize) {
         if shared == 0 {
             return;
         }
@@ -123,13 +126,19 @@ impl<O: LineOrder> Sorter<'_, O> {
         bytes[..known].copy_from_slice(&self.text[..known]);
         let prefix = u64::from_be_bytes(bytes);
         for entry in entries {
-            let own = if known == 8 { 0 } else { entry.word() >> (8 * known) };
-            *entry = entry.with_word(prefix | own);
+            let own = if known == 8 { 0 } else { (entry.word() ^ O::TURN) >> (8 * known) };
+            *entry = entry.with_word((prefix | own) ^ O::TURN);
         }
     }
 
     /// Settles the order within each group of equal words, which are those at byte `at`, after `depth` others.
-    fn settle_groups(&mut self, entries: &mut [Entry], spare: &mut [Entry], at: usize, depth: usize) {
+    fn settle_groups(
+        &mut self,
+        entries: &mut [Entry<O::Words>],
+        spare: &mut [Entry<O::Words>],
+        at: usize,
+        depth: usize,
+    ) {
         let mut start = 0;
         while start < entries.len() {
             let word = entries[start].word();
@@ -144,10 +153,22 @@ impl<O: LineOrder> Sorter<'_, O> {
     }
 
     /// Settles the order of a group whose words are equal up to the one at byte `at`. Changes their words.
-    fn settle(&mut self, group: &mut [Entry], spare: &mut [Entry], at: usize, depth: usize) {
+    fn settle(
+        &mut self,
+        group: &mut [Entry<O::Words>],
+        spare: &mut [Entry<O::Words>],
+        at: usize,
+        depth: usize,
+    ) {
         if O::WORD_IS_LINE && self.ends_in_word(group, at) {
             // Equal words, and nothing behind: what is shorter is a prefix of what is longer.
-            return group.sort_by_key(|entry| entry.bytes(self.text, self.delimiter));
+            let bytes = |entry: &Entry<_>| entry.bytes(self.text, self.delimiter);
+            return group.sort_by(|a, b| O::compare_lengths(bytes(a), bytes(b)));
+        }
+        if depth + 1 < O::Words::COUNT {
+            group.iter_mut().for_each(|entry| *entry = entry.with_word(entry.words().at(depth + 1)));
+            words::sort(group, spare, self.caches);
+            return self.settle_groups(group, spare, at + 8, depth + 1);
         }
         if group.len() <= COMPARE_MAX {
             return self.insertion(group);
@@ -176,20 +197,20 @@ impl<O: LineOrder> Sorter<'_, O> {
     }
 
     /// Whether the lines of a group, whose words at byte `at` are theirs, end there.
-    fn ends_in_word(&self, group: &[Entry], at: usize) -> bool {
+    fn ends_in_word(&self, group: &[Entry<O::Words>], at: usize) -> bool {
         group.iter().all(|entry| entry.bytes(self.text, self.delimiter) <= at + 8)
     }
 
     /// Whether a group is in order as it is, as groups of equal lines are.
-    fn is_settled(&mut self, group: &[Entry]) -> bool {
+    fn is_settled(&mut self, group: &[Entry<O::Words>]) -> bool {
         group.windows(2).all(|pair| self.compare(pair[0], pair[1]) != Ordering::Greater)
     }
 
-    fn compare_all(&mut self, group: &mut [Entry]) {
+    fn compare_all(&mut self, group: &mut [Entry<O::Words>]) {
         group.sort_by(|a, b| self.compare(*a, *b));
     }
 
-    fn insertion(&mut self, group: &mut [Entry]) {
+    fn insertion(&mut self, group: &mut [Entry<O::Words>]) {
         for place in 1..group.len() {
             let entry = group[place];
             let mut hole = place;
@@ -201,7 +222,7 @@ impl<O: LineOrder> Sorter<'_, O> {
         }
     }
 
-    fn compare(&mut self, a: Entry, b: Entry) -> Ordering {
+    fn compare(&mut self, a: Entry<O::Words>, b: Entry<O::Words>) -> Ordering {
         let (a, b) = (a.line(self.text, self.delimiter), b.line(self.text, self.delimiter));
         self.order.compare(a, b, &mut self.scratch)
     }

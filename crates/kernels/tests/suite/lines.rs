@@ -2,10 +2,11 @@
 
 use proptest::prelude::*;
 use std::cmp::{Ordering, Reverse};
+use std::marker::PhantomData;
 use xsort_kernels::Caches;
 use xsort_kernels::lines::{
-    ByBytes, Entry, LineOrder, Lines, Merge, bound_in_entries, bound_in_text, dedup, for_each_line, line_end,
-    sort,
+    ByBytes, ByBytesReversed, Entry, LineOrder, Lines, Merge, Words, bound_in_entries, bound_in_text, dedup,
+    for_each_line, line_end, sort,
 };
 
 /// Caches so small that every path is taken with few lines.
@@ -17,9 +18,11 @@ struct ByLetter {
 }
 
 /// The same order as that of the bytes, but nothing is known of it.
-struct ByHiddenBytes;
+#[derive(Default)]
+struct ByHiddenBytes<W>(PhantomData<W>);
 
-impl LineOrder for ByHiddenBytes {
+impl<W: Words> LineOrder for ByHiddenBytes<W> {
+    type Words = W;
     type Scratch = ();
 
     fn word(&self, line: &[u8], skip: usize, scratch: &mut ()) -> u64 {
@@ -44,6 +47,7 @@ fn letter(line: &[u8]) -> Reverse<u8> {
 }
 
 impl LineOrder for ByLetter {
+    type Words = [u64; 1];
     type Scratch = Vec<u8>;
 
     fn word(&self, line: &[u8], skip: usize, _: &mut Vec<u8>) -> u64 {
@@ -68,24 +72,24 @@ fn text_of(lines: &[Vec<u8>], delimiter: u8) -> Vec<u8> {
     lines.iter().flat_map(|line| line.iter().copied().chain([delimiter])).collect()
 }
 
-fn entries_of<O: LineOrder>(order: &O, text: &[u8], delimiter: u8) -> Vec<Entry> {
+fn entries_of<O: LineOrder>(order: &O, text: &[u8], delimiter: u8) -> Vec<Entry<O::Words>> {
     let mut entries = Vec::new();
     let mut scratch = O::Scratch::default();
     for_each_line(text, delimiter, |start, end| {
-        let word = order.word_of(&text[start..], end - start, 0, &mut scratch);
-        entries.push(Entry::new(word, start, end - start));
+        let words = order.two_words_of(&text[start..], end - start, 0, &mut scratch);
+        entries.push(Entry::new(O::Words::of(words), start, end - start));
     });
     entries
 }
 
-fn sorted_entries<O: LineOrder>(order: &O, text: &[u8], delimiter: u8) -> Vec<Entry> {
+fn sorted_entries<O: LineOrder>(order: &O, text: &[u8], delimiter: u8) -> Vec<Entry<O::Words>> {
     let mut entries = vec![Entry::default(); entries_of(order, text, delimiter).len()];
     let mut spare = entries.clone();
     sort(order, text, delimiter, &mut entries, &mut spare, TINY);
     entries
 }
 
-fn lines_of(text: &[u8], delimiter: u8, entries: &[Entry]) -> Vec<Vec<u8>> {
+fn lines_of<W: Words>(text: &[u8], delimiter: u8, entries: &[Entry<W>]) -> Vec<Vec<u8>> {
     entries.iter().map(|entry| entry.line(text, delimiter).to_vec()).collect()
 }
 
@@ -122,7 +126,8 @@ fn check_sort<O: LineOrder>(order: &O, lines: &[Vec<u8>], delimiter: u8) {
     let text = text_of(lines, delimiter);
     let mut entries = sorted_entries(order, &text, delimiter);
     assert_eq!(lines_of(&text, delimiter, &entries), expected(order, lines, false));
-    let offsets = |equal: &[Entry]| equal.windows(2).all(|pair| pair[0].offset() < pair[1].offset());
+    let offsets =
+        |equal: &[Entry<O::Words>]| equal.windows(2).all(|pair| pair[0].offset() < pair[1].offset());
     let mut scratch = O::Scratch::default();
     let stays = entries.chunk_by(|a, b| {
         order.compare(a.line(&text, delimiter), b.line(&text, delimiter), &mut scratch) == Ordering::Equal
@@ -130,11 +135,9 @@ fn check_sort<O: LineOrder>(order: &O, lines: &[Vec<u8>], delimiter: u8) {
     assert!(stays.into_iter().all(offsets), "equal lines keep their order");
     let mut words = O::Scratch::default();
     for entry in &entries {
-        assert_eq!(
-            entry.word(),
-            order.word(entry.line(&text, delimiter), 0, &mut words),
-            "words are whole again"
-        );
+        let line = entry.line(&text, delimiter);
+        let wanted = O::Words::of(order.two_words_of(line, line.len(), 0, &mut words));
+        assert_eq!(entry.words(), wanted, "words are whole again");
     }
     let kept = dedup(order, &text, delimiter, &mut entries);
     assert_eq!(lines_of(&text, delimiter, &entries[..kept]), expected(order, lines, true));
@@ -150,7 +153,8 @@ fn check_merge<O: LineOrder>(
 ) {
     let parts: Vec<&[Vec<u8>]> = lines.chunks(lines.len().div_ceil(runs).max(1)).collect();
     let texts: Vec<Vec<u8>> = parts.iter().map(|part| text_of(part, delimiter)).collect();
-    let sorted: Vec<Vec<Entry>> = texts.iter().map(|text| sorted_entries(order, text, delimiter)).collect();
+    let sorted: Vec<Vec<Entry<O::Words>>> =
+        texts.iter().map(|text| sorted_entries(order, text, delimiter)).collect();
     // Every other run as if it came from scratch, in blocks of three lines.
     let spilled: Vec<Vec<Vec<u8>>> = texts
         .iter()
@@ -161,7 +165,7 @@ fn check_merge<O: LineOrder>(
         .collect();
     let slices: Vec<Vec<&[u8]>> =
         spilled.iter().map(|blocks| blocks.iter().map(Vec::as_slice).collect()).collect();
-    let as_runs: Vec<Lines<'_>> = (0..parts.len())
+    let as_runs: Vec<Lines<'_, O::Words>> = (0..parts.len())
         .map(|run| match run % 2 {
             0 => Lines::Ordered { text: &texts[run], entries: &sorted[run] },
             _ => Lines::Blocks(&slices[run]),
@@ -205,7 +209,9 @@ proptest! {
     #[test]
     fn lines_are_sorted(lines in lines(b'\n'), has_last_resort: bool) {
         check_sort(&ByBytes, &lines, b'\n');
-        check_sort(&ByHiddenBytes, &lines, b'\n');
+        check_sort(&ByBytesReversed, &lines, b'\n');
+        check_sort(&ByHiddenBytes::<[u64; 1]>::default(), &lines, b'\n');
+        check_sort(&ByHiddenBytes::<[u64; 2]>::default(), &lines, b'\n');
         check_sort(&ByLetter { has_last_resort }, &lines, b'\n');
     }
 
@@ -218,7 +224,9 @@ proptest! {
         step in 1usize..200,
     ) {
         check_merge(&ByBytes, &lines, 0, runs, is_unique, step);
-        check_merge(&ByHiddenBytes, &lines, 0, runs, is_unique, step);
+        check_merge(&ByBytesReversed, &lines, 0, runs, is_unique, step);
+        check_merge(&ByHiddenBytes::<[u64; 1]>::default(), &lines, 0, runs, is_unique, step);
+        check_merge(&ByHiddenBytes::<[u64; 2]>::default(), &lines, 0, runs, is_unique, step);
         check_merge(&ByLetter { has_last_resort }, &lines, 0, runs, is_unique, step);
     }
 
@@ -245,6 +253,8 @@ fn many_lines_with_few_words_are_sorted() {
     let line = |number: u64| format!("prefix that all share, {:07}", number * 7919 % 1000).into_bytes();
     let lines: Vec<Vec<u8>> = (0..5000).map(line).collect();
     check_sort(&ByBytes, &lines, b'\n');
+    check_sort(&ByBytesReversed, &lines, b'\n');
+    check_sort(&ByHiddenBytes::<[u64; 2]>::default(), &lines, b'\n');
     check_sort(&ByLetter { has_last_resort: false }, &lines, b'\n');
 }
 

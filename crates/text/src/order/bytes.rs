@@ -48,3 +48,13 @@ pub(super) fn encode_marked(bytes: impl Iterator<Item = u8>, limit: usize, out: 
     }
     out.push(0);
 }
+
+/// The same of text as it is, which rarely has bytes to be escaped.
+pub(super) fn encode_text(text: &[u8], limit: usize, out: &mut Vec<u8>) {
+    let text = &text[..text.len().min(limit)];
+    if text.iter().fold(false, |is_escaped, &byte| is_escaped | (byte <= 1)) {
+        return encode_marked(text.iter().copied(), limit, out);
+    }
+    out.extend_from_slice(text);
+    out.push(0);
+}

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use super::bytes::encode_marked;
+use super::bytes::{encode_marked, encode_text};
 use super::collate::Language;
 use super::general::Floats;
 use super::human;
@@ -51,6 +51,11 @@ impl Key {
         );
         let transform = if has_text { Transform::new(field.flags, &locale.classes) } else { None };
         Self { span: Span::new(field), transform, kind, is_reverse: field.flags.reverse, is_open: false }
+    }
+
+    /// True if the key is the line's bytes, all of them as they are.
+    pub(super) fn is_whole_text(&self) -> bool {
+        matches!(self.kind, Kind::Bytes) && self.transform.is_none() && self.span.is_whole_line()
     }
 
     /// True if lines with equal bytes of this key have equal keys.
@@ -141,7 +146,7 @@ impl Key {
         if let Kind::Bytes = self.kind {
             match (&self.transform, self.is_open) {
                 (None, true) => out.extend_from_slice(&text[..text.len().min(limit)]),
-                (None, false) => encode_marked(text.iter().copied(), limit, out),
+                (None, false) => encode_text(text, limit, out),
                 (Some(transform), true) => out.extend(transform.bytes(text).take(limit)),
                 (Some(transform), false) => encode_marked(transform.bytes(text), limit, out),
             }

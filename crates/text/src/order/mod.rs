@@ -112,6 +112,12 @@ impl Order {
         matches!(self.head, Head::Line)
     }
 
+    /// True if it is the same backwards.
+    pub fn is_bytes_reversed(&self) -> bool {
+        let [key] = &self.keys[..] else { return false };
+        self.last_resort.is_none() && key.is_reverse && key.is_whole_text()
+    }
+
     /// Appends the normalised key of `line` to `out`: bytes that compare as all keys do, and the whole line as the last resort.
     pub fn encode(&self, line: &[u8], scratch: &mut Scratch, out: &mut Vec<u8>) {
         self.encode_at_most(line, usize::MAX, scratch, out);
@@ -151,6 +157,24 @@ impl Order {
         }
     }
 
+    /// The words at `skip` and behind it, for less than the price of two.
+    pub fn two_words(&self, line: &[u8], skip: usize, scratch: &mut Scratch) -> [u64; 2] {
+        let first = &self.keys[0];
+        match self.head {
+            Head::Line => [load(line, skip), load(line, skip + 8)],
+            Head::Part => {
+                let text = first.span.of(line, &self.fields);
+                [load(text, skip), load(text, skip + 8)]
+            }
+            _ => self.written(line, skip, 16, scratch, |key| [load(key, skip), load(key, skip + 8)]),
+        }
+    }
+
+    /// True if the first word alone tells most lines apart that are different.
+    pub fn is_told_by_a_word(&self) -> bool {
+        self.keys.len() == 1 && matches!(self.head, Head::Number)
+    }
+
     /// Appends the word of each line to `out`, faster than one by one.
     pub fn words<'a>(
         &self,
@@ -182,12 +206,24 @@ impl Order {
     }
 
     fn written_word(&self, line: &[u8], skip: usize, scratch: &mut Scratch) -> u64 {
+        self.written(line, skip, 8, scratch, |key| load(key, skip))
+    }
+
+    /// Writes the key as far as `bytes` behind `skip`, and reads of it.
+    fn written<T>(
+        &self,
+        line: &[u8],
+        skip: usize,
+        bytes: usize,
+        scratch: &mut Scratch,
+        read: impl FnOnce(&[u8]) -> T,
+    ) -> T {
         let mut key = std::mem::take(&mut scratch.key);
         key.clear();
-        self.encode_at_most(line, skip.saturating_add(8), scratch, &mut key);
-        let word = load(&key, skip);
+        self.encode_at_most(line, skip.saturating_add(bytes), scratch, &mut key);
+        let read = read(&key);
         scratch.key = key;
-        word
+        read
     }
 }
 
