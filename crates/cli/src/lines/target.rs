@@ -62,8 +62,10 @@ impl Target {
 
     fn begin(&mut self) -> io::Result<()> {
         let Some(due) = self.due.take() else { return Ok(()) };
-        // Pipes and devices can't be emptied, and need not be.
-        if due.is_emptied && self.file.metadata()?.is_file() {
+        // Pipes and devices can't be emptied, and what is empty need not be: ext4 writes a file that was cut back to the drive when it is closed,
+        // and has its closer wait.
+        let metadata = self.file.metadata()?;
+        if due.is_emptied && metadata.is_file() && metadata.len() > 0 {
             self.file.set_len(0)?;
         }
         self.file.write_all(&due.header)

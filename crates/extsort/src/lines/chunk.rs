@@ -1,7 +1,7 @@
 //! Lines in memory: text from the front of an area, entries behind it.
 //!
 //! ```text
-//!  | text, each line with its delimiter | entries, one a line | room to sort them, as large | ...free... |
+//!  | text, each line with its delimiter | entries, one a line | ...free... |
 //! ```
 
 use xsort_disk::{Lease, align_up};
@@ -23,7 +23,7 @@ pub(super) struct Chunk {
 impl Chunk {
     /// Bytes of an area that a text of so many bytes and lines needs.
     pub(super) fn bytes_needed(text_bytes: usize, lines: usize, entry_bytes: usize) -> usize {
-        align_up((entries_from(text_bytes) + 2 * lines * entry_bytes) as u64) as usize
+        align_up((entries_from(text_bytes) + lines * entry_bytes) as u64) as usize
     }
 
     /// Of the first `text_bytes` bytes of an area, which are so many lines. The area has all the bytes that are needed for entries of so many.
@@ -56,18 +56,25 @@ impl Chunk {
         bytemuck::cast_slice(&self.area[entries_from(self.text_bytes)..][..bytes])
     }
 
-    /// Sorts, and leaves only the first of lines with the same key if that is wanted.
-    pub(super) fn sort<O: LineOrder>(&mut self, order: &O, delimiter: u8, is_unique: bool, caches: Caches) {
+    /// Sorts, and leaves only the first of lines with the same key if that is wanted. `spare` has room for as many entries as there are lines.
+    pub(super) fn sort<O: LineOrder>(
+        &mut self,
+        order: &O,
+        delimiter: u8,
+        is_unique: bool,
+        caches: Caches,
+        spare: &mut [u8],
+    ) {
         let (text, behind) = self.area.split_at_mut(entries_from(self.text_bytes));
         let text = &text[..self.text_bytes];
-        let bytes = 2 * self.lines * self.entry_bytes;
+        let bytes = self.lines * self.entry_bytes;
         let entries: &mut [Entry<O::Words>] = bytemuck::cast_slice_mut(&mut behind[..bytes]);
-        let (entries, spare) = entries.split_at_mut(self.lines);
+        let spare: &mut [Entry<O::Words>] = bytemuck::cast_slice_mut(&mut spare[..bytes]);
         sort(order, text, delimiter, entries, spare, caches);
         self.entries = if is_unique { dedup(order, text, delimiter, entries) } else { self.lines };
     }
 
-    /// Gives back what only sorting needs. To be called when it is sorted.
+    /// Gives back what lines took that are not wanted. To be called when it is sorted.
     pub(super) fn trim(&mut self) -> Lease {
         let needed = align_up((entries_from(self.text_bytes) + self.entries * self.entry_bytes) as u64);
         let own = self.area.split_off_front(needed as usize);

@@ -7,7 +7,7 @@ use super::Job;
 use super::areas::Areas;
 use super::chunk::Chunk;
 use super::input::{Bypass, Input, Source};
-use super::plan::{CHUNK_BYTES_MIN, Memory};
+use super::plan::{CHUNK_BYTES_MIN, Memory, Plan};
 use super::run::{Block, Run};
 use super::spill::Spiller;
 use crate::Error;
@@ -42,7 +42,7 @@ enum Task {
 }
 
 enum Done {
-    /// With the memory that only sorting needed.
+    /// With the memory of what is not wanted.
     Sorted(usize, Chunk, Lease),
     Spilled(usize, Vec<Block>, Lease),
 }
@@ -51,6 +51,7 @@ enum Done {
 struct Worker<'a, 'j, O: LineOrder> {
     job: &'j Job<'a, O>,
     desks: &'j Mutex<Vec<Lease>>,
+    spares: &'j Mutex<Vec<Lease>>,
 }
 
 impl<O: LineOrder> Worker<'_, '_, O> {
@@ -66,7 +67,10 @@ impl<O: LineOrder> Worker<'_, '_, O> {
         let options = self.job.options;
         match task {
             Task::Sort(number, mut chunk) => {
-                chunk.sort(self.job.order, options.delimiter, options.is_unique, options.caches);
+                let spare = self.spares.lock().unwrap_or_else(PoisonError::into_inner).pop();
+                let mut spare = spare.expect("one for each thread");
+                chunk.sort(self.job.order, options.delimiter, options.is_unique, options.caches, &mut spare);
+                self.spares.lock().unwrap_or_else(PoisonError::into_inner).push(spare);
                 let room = chunk.trim();
                 Ok(Done::Sorted(number, chunk, room))
             }
@@ -87,12 +91,12 @@ pub(super) fn form<O: LineOrder>(
     sources: Vec<Source>,
     memory: Memory,
 ) -> Result<Formed, Error> {
-    let Memory { areas, desks, bypass } = memory;
-    let desks = Mutex::new(desks);
+    let Memory { areas, spares, desks, bypass } = memory;
+    let (spares, desks) = (Mutex::new(spares), Mutex::new(desks));
     let passing = |shelf: &Arc<Shelf>| Bypass { disk: job.disk, shelf: Arc::clone(shelf) };
     let (tasks_to, tasks_from) = unbounded();
     let (done_to, done_from) = unbounded();
-    let worker = Worker { job, desks: &desks };
+    let worker = Worker { job, desks: &desks, spares: &spares };
     let remaining = sources.iter().map(|source| source.bytes).sum();
     // The tasks' sender lives in the scope: however that ends, the workers end with it.
     let formed = std::thread::scope(|scope| {
@@ -124,10 +128,15 @@ pub(super) fn form<O: LineOrder>(
         let Former { sorted, runs, free, lines, bytes, .. } = former;
         Ok::<_, Error>((sorted, runs, free, lines, bytes))
     })?;
-    let (sorted, mut runs, free, lines, bytes) = formed;
+    let (sorted, mut runs, mut free, lines, bytes) = formed;
     runs.extend(sorted.into_iter().map(|(number, chunk)| (number, Run::InMemory(chunk))));
     let desks = desks.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let memory = Memory { areas: free.into_leases(), desks, bypass };
+    spares
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner)
+        .into_iter()
+        .for_each(|spare| free.give(spare));
+    let memory = Memory { areas: free.into_leases(), spares: Vec::new(), desks, bypass };
     Ok(Formed { runs: runs.into_values().collect(), memory, lines, bytes })
 }
 
@@ -255,6 +264,12 @@ impl<O: LineOrder> Former<'_, '_, O> {
         Chunk::bytes_needed(text_bytes, lines, self.job.plan.entry_bytes)
     }
 
+    /// Whether an area, and the memory to sort with, can hold a text of so many bytes and lines.
+    fn fits(&self, area: &Lease, text_bytes: usize, lines: usize) -> bool {
+        let Plan { entry_bytes, spare_bytes, .. } = self.job.plan;
+        self.needed(text_bytes, lines) <= area.len() && lines * entry_bytes <= spare_bytes
+    }
+
     /// Reads lines into an area until it is full, or as many as are good for the pipeline. Returns the chunk, if there was a line, and whether that
     /// was all.
     fn fill(&mut self, mut area: Lease) -> Result<(Option<Chunk>, bool), Error> {
@@ -271,7 +286,7 @@ impl<O: LineOrder> Former<'_, '_, O> {
         let mut lines = memchr::memchr_iter(delimiter, &area[..text_bytes]).count();
         let mut is_end = false;
         while self.carry.is_empty()
-            && self.needed(text_bytes + 1, lines + 1) <= area.len()
+            && self.fits(&area, text_bytes + 1, lines + 1)
             && (text_bytes < target || lines == 0)
         {
             if self.job.should_stop() {
@@ -289,7 +304,7 @@ impl<O: LineOrder> Former<'_, '_, O> {
         }
         // Back to the last whole line that fits.
         let mut end = memchr::memrchr(delimiter, &area[..text_bytes]).map_or(0, |last| last + 1);
-        while lines > 0 && self.needed(end, lines) > area.len() {
+        while lines > 0 && !self.fits(&area, end, lines) {
             lines -= 1;
             end = memchr::memrchr(delimiter, &area[..end - 1]).map_or(0, |last| last + 1);
         }

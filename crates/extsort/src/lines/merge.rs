@@ -72,7 +72,7 @@ pub(super) fn merge_all<O: LineOrder>(
     formed: Formed,
     output: &mut (dyn Write + Send),
 ) -> Result<u64, Error> {
-    let Formed { mut runs, memory: Memory { mut areas, mut desks, bypass }, bytes, .. } = formed;
+    let Formed { mut runs, memory: Memory { mut areas, mut desks, bypass, .. }, bytes, .. } = formed;
     job.observer.phase("merge", bytes);
     if elsewhere(&runs) > 0 {
         runs = make_room(job, runs, &mut areas, &mut desks)?;

@@ -1,7 +1,7 @@
 //! How a sort of lines divides its budget.
 //!
 //! ```text
-//! form    | desk | desk | ... | area | area | area | ...                     | input    a desk a thread: blocks on their way to scratch
+//! form    | desk | desk | ... | spare | spare | ... | area | area | area | ...                     | input    a desk a thread: blocks on their way to scratch
 //! merge   | desk | desk | ... | runs that stay | blocks of runs on scratch   | output   a desk a thread: merged lines on their way out
 //! ```
 //!
@@ -43,12 +43,14 @@ pub(super) const BYPASS_BLOCKS: u64 = 16;
 pub struct Plan {
     /// Threads that sort and merge.
     pub threads: usize,
-    /// Bytes of memory that each line takes beside its own, twice while it is sorted.
+    /// Bytes of memory that each line takes beside its own; while it is sorted as many more of the thread's spare ones.
     pub entry_bytes: usize,
     /// Areas that hold a chunk of lines each.
     pub areas: usize,
     /// Bytes of an area.
     pub area_bytes: usize,
+    /// Bytes that a thread has to sort a chunk with.
+    pub spare_bytes: usize,
     /// Bytes of a thread's buffer.
     pub desk_bytes: usize,
     /// Bytes of a block of files that are read or written past the page cache; 0 if none are.
@@ -62,6 +64,8 @@ pub struct Plan {
 /// The budget, divided.
 pub(super) struct Memory {
     pub(super) areas: Vec<Lease>,
+    /// One for each thread, to sort with.
+    pub(super) spares: Vec<Lease>,
     /// One for each thread.
     pub(super) desks: Vec<Lease>,
     /// Blocks of files that pass the page cache: first the inputs', then the output's.
@@ -85,18 +89,22 @@ impl Plan {
             Some(bytes) if bytes < budget => 0,
             _ => align_down((budget / 16 / BYPASS_BLOCKS).min(BYPASS_BLOCK_BYTES)),
         };
-        let most = (budget - threads as u64 * desk - BYPASS_BLOCKS * bypass_block) / areas as u64;
+        // Half an area is enough to sort one with lines of no more bytes than an entry has.
+        let most = 2 * (budget - threads as u64 * desk - BYPASS_BLOCKS * bypass_block)
+            / (2 * areas + threads) as u64;
         // Lines may all be empty.
         let wanted = input_bytes.map_or(u64::MAX, |bytes| {
             let chunk =
                 if is_small { bytes } else { bytes / (CHUNKS_PER_THREAD * threads as u64) + CHUNK_BYTES_MIN };
-            align_up((chunk + 4 * KIB) * (1 + 2 * entry_bytes as u64))
+            align_up((chunk + 4 * KIB) * (1 + entry_bytes as u64))
         });
+        let area = align_down(most.min(wanted).min(Entry::<()>::TEXT_BYTES_MAX as u64));
         Plan {
             threads,
             entry_bytes,
             areas,
-            area_bytes: align_down(most.min(wanted).min(Entry::<()>::TEXT_BYTES_MAX as u64)) as usize,
+            area_bytes: area as usize,
+            spare_bytes: align_down(if is_small { area } else { most / 2 }) as usize,
             desk_bytes: if is_small { desk.min(256 * KIB) as usize } else { desk as usize },
             bypass_block_bytes: bypass_block as usize,
             block_bytes: block as usize,
@@ -109,25 +117,26 @@ impl Plan {
     /// For a merge of so many sources that are in order: one area, for blocks of them.
     pub(super) fn of_merge(options: &LinesOptions, sources: usize) -> Plan {
         let plan = Plan::new(options, None, 0);
-        let area = plan.areas * plan.area_bytes;
+        let area = plan.areas * plan.area_bytes + plan.threads * plan.spare_bytes;
         // More blocks than sources, so that there is something to read ahead; but large ones, so that reading is cheap.
         let block = (area / (4 * sources + 64)).max(BLOCK_BYTES_MIN as usize);
         let block_bytes = (1 << block.ilog2()).min(plan.block_bytes);
-        Plan { areas: 1, area_bytes: area, block_bytes, ..plan }
+        Plan { areas: 1, area_bytes: area, spare_bytes: 0, block_bytes, ..plan }
     }
 
     /// The memory.
     pub(super) fn memory(&self) -> Result<Memory, Error> {
         let mut memory = Lease::map(self.pool_bytes())?;
         let desks = (0..self.threads).map(|_| memory.split_off_front(self.desk_bytes)).collect();
+        let spares = (0..self.threads).map(|_| memory.split_off_front(self.spare_bytes)).collect();
         let areas = (0..self.areas).map(|_| memory.split_off_front(self.area_bytes)).collect();
         let bypass = (self.bypass_block_bytes > 0).then(|| Shelf::new([memory], self.bypass_block_bytes));
-        Ok(Memory { areas, desks, bypass })
+        Ok(Memory { areas, spares, desks, bypass })
     }
 
     /// Bytes of all memory that grows with the input.
     pub(super) fn pool_bytes(&self) -> usize {
-        self.threads * self.desk_bytes
+        self.threads * (self.desk_bytes + self.spare_bytes)
             + self.areas * self.area_bytes
             + BYPASS_BLOCKS as usize * self.bypass_block_bytes
     }

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 use std::path::PathBuf;
-use xsort_disk::{SimDisk, SimOptions};
+use xsort_disk::{Fault, FileRole, Operation, Place, SimDisk, SimOptions};
 use xsort_extsort::lines::Source;
 use xsort_extsort::{Caches, Error, LinesOptions, LinesReport, Unobserved, merge_lines, sort_lines};
 use xsort_kernels::lines::ByBytes;
@@ -217,6 +217,81 @@ fn a_line_that_is_too_long_for_the_budget_is_refused() {
     long.push(b'\n');
     let error = sort(&options(2 * MIB, 1, false), &[long], false).unwrap_err().to_string();
     assert!(error.contains("too long") && error.contains("-S"), "{error}");
+}
+
+/// Large files, from a disk and to it, with small ones between them.
+fn sort_files(
+    disk: &SimDisk,
+    texts: &[Vec<u8>],
+    is_unique: bool,
+) -> (Result<LinesReport, Error>, Option<Vec<u8>>) {
+    let file = |(number, text): (usize, &Vec<u8>)| {
+        let path = PathBuf::from(format!("/input-{number}"));
+        disk.put(&path, text);
+        Source {
+            path,
+            bytes_from: Box::new(std::io::Cursor::new(text.clone())),
+            bytes: Some(text.len() as u64),
+            is_file: true,
+        }
+    };
+    let sources = texts.iter().enumerate().map(file).collect();
+    disk.put("/output", b"");
+    let options =
+        LinesOptions { output_file: Some(PathBuf::from("/output")), ..options(8 * MIB, 2, is_unique) };
+    let report = sort_lines(&options, &ByBytes, sources, &mut Vec::new(), disk, &Unobserved);
+    (report, disk.get("/output"))
+}
+
+#[test]
+fn large_files_pass_the_page_cache() {
+    let mut whole = long_alike(17 << 20, 11);
+    whole.truncate((17 << 20) + 1);
+    let texts = [long_alike((16 << 20) + 5, 10), short_numbers(1 << 10, 12), whole];
+    for is_unique in [false, true] {
+        let disk = SimDisk::new(SimOptions::rough(u64::from(is_unique)));
+        let (report, output) = sort_files(&disk, &texts, is_unique);
+        assert_eq!(report.unwrap().written_bytes, output.as_ref().unwrap().len() as u64);
+        assert!(output.unwrap() == expected(&texts, is_unique));
+        assert_eq!(disk.open_files(), 0);
+    }
+}
+
+#[test]
+fn an_output_that_fails_past_the_page_cache_ends_where_it_failed() {
+    let texts = [long_alike(17 << 20, 13)];
+    let whole = expected(&texts, false);
+    for place in [1 << 20, 5 << 20, 16 << 20] {
+        let fault = Fault {
+            operation: Operation::Write,
+            role: Some(FileRole::Output),
+            place: Place::Byte(place),
+            errno: 28,
+        };
+        let disk = SimDisk::new(SimOptions { faults: vec![fault], ..SimOptions::default() });
+        let (report, output) = sort_files(&disk, &texts, false);
+        let Err(Error::Output(error)) = report else { panic!("{report:?}") };
+        assert_eq!(error.kind(), std::io::ErrorKind::StorageFull);
+        let output = output.unwrap();
+        assert!(output.len() as u64 <= place && whole.starts_with(&output), "{} bytes", output.len());
+        assert_eq!(disk.open_files(), 0);
+    }
+}
+
+#[test]
+fn an_input_that_fails_past_the_page_cache_is_named() {
+    let texts = [long_alike(17 << 20, 14)];
+    let fault = Fault {
+        operation: Operation::Read,
+        role: Some(FileRole::Input),
+        place: Place::Byte(9 << 20),
+        errno: 5,
+    };
+    let disk = SimDisk::new(SimOptions { faults: vec![fault], ..SimOptions::default() });
+    let (report, output) = sort_files(&disk, &texts, false);
+    assert!(report.unwrap_err().to_string().contains("/input-0"));
+    assert_eq!(output.unwrap(), b"");
+    assert_eq!(disk.open_files(), 0);
 }
 
 #[test]
