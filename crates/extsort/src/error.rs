@@ -53,6 +53,10 @@ pub enum Error {
     #[error("write failed: {0}")]
     Output(std::io::Error),
 
+    /// A compression library gave up.
+    #[error("compression failed: {0}")]
+    Codec(std::io::Error),
+
     /// Bytes came back from a drive other than they were written.
     #[error("{} at byte {offset}: {what}: the drive or the memory is failing; run again with -T on another drive", path.display())]
     Corrupt {

@@ -55,13 +55,13 @@ What it takes:
   -S, --buffer-size=SIZE        memory: a number of KiB, or with one of % b K M G T P E Z Y
   -T, --temporary-directory=DIR where scratch goes instead of $TMPDIR or /tmp; may be repeated
       --batch-size=N            merge at most N inputs at once
-      --compress-program=PROG   compress scratch with PROG, decompress it with PROG -d
+      --compress-program=PROG   compress scratch: with LZ4 if PROG is called so, else with Zstandard; PROG isn't run
       --parallel=N              use at most N threads
 
 What GNU sort doesn't have:
       --check-output[=WORD]     prove the output
       --compress=lz4|zstd       compress scratch without another program
-      --decompress              decompress inputs as they are read
+      --decompress              decompress inputs that are gzip, Zstandard or LZ4 as they are read
       --header[=N]              leave the first N lines (1) where they are
       --json                    report for machines
       --progress                show how far it is

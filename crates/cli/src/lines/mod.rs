@@ -8,6 +8,7 @@
 //! | `failure` | what goes to standard error, and the status |
 //! | `names` | file names in messages |
 //! | `inputs` | which files, checked before anything is read; opened when they are |
+//! | `decompress` | inputs that are compressed, by their first bytes |
 //! | `target` | the output, untouched until there is something to write |
 //! | `filters` | what becomes of sorted lines on their way out: `--top`, `--debug` |
 //! | `order` | the order of lines as the engine wants it |
@@ -15,6 +16,7 @@
 //! | `check` | `-c`, which needs no sort |
 
 mod check;
+mod decompress;
 mod failure;
 mod filters;
 mod inputs;
@@ -117,14 +119,9 @@ impl Task<'_> {
     }
 
     fn refuse_what_is_missing(&self) -> Result<(), Failure> {
-        let Command { extras, check, merge, .. } = &self.command;
-        let missing = [
-            ("--check-output", extras.check_output.is_some()),
-            ("--compress", extras.compress.is_some()),
-            ("--decompress", extras.decompress),
-        ];
-        if let Some((name, _)) = missing.iter().find(|(_, is_asked)| *is_asked) {
-            return Err(Failure::Message(format!("option '{name}' is not there yet").into()));
+        let Command { extras, check, .. } = &self.command;
+        if extras.check_output.is_some() {
+            return Err(Failure::Message(b"option '--check-output' is not there yet".to_vec()));
         }
         let sorts_only = [("--json", extras.json), ("--progress", extras.progress)];
         let never_checks = [("--header", extras.header_lines > 0), ("--top", extras.top_lines.is_some())];
@@ -133,10 +130,9 @@ impl Task<'_> {
             Some(Failure::Message(format!("option '{name}' does nothing beside -{letter}").into()))
         };
         let letter = if *check == Some(Check::Quiet) { 'C' } else { 'c' };
-        let refused = match (check, merge) {
-            (Some(_), _) => beside(letter, &sorts_only).or_else(|| beside(letter, &never_checks)),
-            (None, true) => beside('m', &sorts_only),
-            (None, false) => None,
+        let refused = match check {
+            Some(_) => beside(letter, &sorts_only).or_else(|| beside(letter, &never_checks)),
+            None => None,
         };
         refused.map_or(Ok(()), Err)
     }
@@ -159,6 +155,11 @@ impl Task<'_> {
         let merges = self.command.merge && !inputs.include(&target)? && inputs.can_all_be_open();
         let bytes = inputs.bytes();
         let mut sources = inputs.sources();
+        let mut bytes = bytes;
+        if self.command.extras.decompress {
+            sources = sources.into_iter().map(decompress::decompressed).collect();
+            bytes = None;
+        }
         let terminator = self.command.terminator();
         let header_lines = self.command.extras.header_lines;
         if let Some(first) = sources.first_mut().filter(|_| header_lines > 0) {
@@ -187,7 +188,11 @@ impl Task<'_> {
     fn check<O: LineOrder>(&self, by: &O, check: Check, files: Vec<OsString>) -> Result<(), Failure> {
         let Some(file) = files.into_iter().next() else { return Ok(()) };
         let terminator = self.command.terminator();
-        let found = check::first_disorder(by, inputs::source(&file), terminator, self.command.unique)
+        let mut source = inputs::source(&file);
+        if self.command.extras.decompress {
+            source = decompress::decompressed(source);
+        }
+        let found = check::first_disorder(by, source, terminator, self.command.unique)
             .map_err(|error| failure::of_read(&file, &error))?;
         match (found, check) {
             (None, _) => Ok(()),

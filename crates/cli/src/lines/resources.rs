@@ -11,8 +11,10 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use rustix::system::sysinfo;
 use std::ffi::OsString;
 use std::io::{ErrorKind, Read};
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::thread;
+use xsort_extsort::lines::Codec;
 use xsort_extsort::{Caches, LinesOptions};
 use xsort_text::{Command, Environment, Locale};
 
@@ -52,8 +54,22 @@ pub(super) fn options(command: &Command, input_bytes: Option<u64>) -> LinesOptio
         },
         caches: if is_small { Caches::default() } else { caches(None) },
         scratch: scratch(command),
+        codec: codec(command),
         output_file: None,
     }
+}
+
+/// What `--compress` says; or what comes nearest to the program of `--compress-program`, which isn't run.
+fn codec(command: &Command) -> Option<Codec> {
+    if let Some(codec) = command.extras.compress {
+        return Some(match codec {
+            xsort_text::Codec::Lz4 => Codec::Lz4,
+            xsort_text::Codec::Zstd => Codec::Zstd,
+        });
+    }
+    let program = Path::new(command.compress_program.as_ref()?).file_name().unwrap_or_default();
+    let is_lz4 = memchr::memmem::find(program.as_bytes(), b"lz4").is_some();
+    Some(if is_lz4 { Codec::Lz4 } else { Codec::Zstd })
 }
 
 /// The directories of `-T`, or that of the environment.

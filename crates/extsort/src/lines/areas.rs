@@ -50,8 +50,42 @@ impl Areas {
         }
     }
 
+    /// A larger area with the first `bytes` bytes of `area`; or that area again, if there is none of `wanted` bytes.
+    pub(super) fn grow(&mut self, area: Lease, bytes: usize, wanted: usize) -> Result<Lease, Lease> {
+        let (from, whole) = (area.as_ptr() as usize, area.len());
+        self.give(area);
+        let joined =
+            |lease: &Lease| (lease.as_ptr() as usize..lease.as_ptr() as usize + lease.len()).contains(&from);
+        let at = self.free.iter().position(joined).expect("it was given back");
+        let offset = from - self.free[at].as_ptr() as usize;
+        let mut larger = self.free.remove(at);
+        if larger.len() >= wanted {
+            larger.copy_within(offset..offset + bytes, 0);
+            let own = larger.split_off_front(wanted);
+            self.give(larger);
+            return Ok(own);
+        }
+        let before = larger.split_off_front(offset);
+        let area = larger.split_off_front(whole);
+        self.give(before);
+        self.give(larger);
+        let Some(at) = self.free.iter().position(|lease| lease.len() >= wanted) else { return Err(area) };
+        let mut own = self.free[at].split_off_front(wanted);
+        if self.free[at].is_empty() {
+            self.free.remove(at);
+        }
+        own[..bytes].copy_from_slice(&area[..bytes]);
+        self.give(area);
+        Ok(own)
+    }
+
     pub(super) fn into_leases(self) -> Vec<Lease> {
         self.free
+    }
+
+    /// Bytes of the leases that are free.
+    pub(super) fn sizes(&self) -> impl Iterator<Item = usize> {
+        self.free.iter().map(|lease| lease.len())
     }
 
     fn is_enough(&self, lease: &Lease) -> bool {

@@ -7,6 +7,7 @@
 use super::read::{Front, Loaded};
 use super::run::Run;
 use std::cmp::Ordering;
+use std::ops::Range;
 use std::sync::Arc;
 use xsort_kernels::lines::{Entry, LineOrder, Lines, Words, bound_in_entries, bound_in_text};
 
@@ -25,7 +26,24 @@ pub(super) struct Segment<'r, W> {
     /// In the order of the runs.
     pub(super) parts: Vec<Part<'r, W>>,
     /// Lines between which all of its lines lie; none where it is the first.
-    ends: Option<(Vec<u8>, Vec<u8>)>,
+    ends: Option<(Anchor<'r>, Anchor<'r>)>,
+}
+
+/// The line of a cut, where it is: it may be too long for a copy.
+#[derive(Clone)]
+enum Anchor<'r> {
+    InMemory(&'r [u8]),
+    /// A block, and where in it.
+    Block(Arc<Loaded>, Range<usize>),
+}
+
+impl Anchor<'_> {
+    fn line(&self) -> &[u8] {
+        match self {
+            Anchor::InMemory(line) => line,
+            Anchor::Block(loaded, range) => &loaded.text()[range.clone()],
+        }
+    }
 }
 
 impl<W: Words> Segment<'_, W> {
@@ -43,7 +61,7 @@ impl<W: Words> Segment<'_, W> {
     }
 
     pub(super) fn ends(&self) -> Option<(&[u8], &[u8])> {
-        self.ends.as_ref().map(|(low, high)| (low.as_slice(), high.as_slice()))
+        self.ends.as_ref().map(|(low, high)| (low.line(), high.line()))
     }
 
     /// As the kernel takes them.
@@ -66,7 +84,7 @@ struct Place {
 }
 
 /// Cuts.
-pub(super) struct Cutter<'j, O: LineOrder> {
+pub(super) struct Cutter<'j, 'r, O: LineOrder> {
     order: &'j O,
     delimiter: u8,
     is_unique: bool,
@@ -74,10 +92,10 @@ pub(super) struct Cutter<'j, O: LineOrder> {
     segments: usize,
     scratch: O::Scratch,
     /// The line of the last cut.
-    line: Option<Vec<u8>>,
+    anchor: Option<Anchor<'r>>,
 }
 
-impl<'j, O: LineOrder> Cutter<'j, O> {
+impl<'j, 'r, O: LineOrder> Cutter<'j, 'r, O> {
     pub(super) fn new(order: &'j O, delimiter: u8, is_unique: bool, segment_bytes: usize) -> Self {
         Cutter {
             order,
@@ -86,7 +104,7 @@ impl<'j, O: LineOrder> Cutter<'j, O> {
             segment_bytes,
             segments: 0,
             scratch: O::Scratch::default(),
-            line: None,
+            anchor: None,
         }
     }
 
@@ -96,26 +114,26 @@ impl<'j, O: LineOrder> Cutter<'j, O> {
     }
 
     /// The next segment; `None` if a block has to come first, or if there is nothing left.
-    pub(super) fn next<'r>(&mut self, fronts: &mut [Front<'r>]) -> Option<Segment<'r, O::Words>> {
+    pub(super) fn next(&mut self, fronts: &mut [Front<'r>]) -> Option<Segment<'r, O::Words>> {
         let bound = self.bound(fronts)?;
         let wish = self.wish(fronts)?;
         let (run, place) = match bound {
             Some(bound) if self.is_before(fronts, bound, wish) => bound,
             _ => wish,
         };
-        let line = last_line::<O::Words>(&fronts[run], place, self.delimiter).to_vec();
+        let anchor = anchor::<O::Words>(&fronts[run], place, self.delimiter);
         let mut parts = Vec::with_capacity(fronts.len());
         for (number, front) in fronts.iter_mut().enumerate() {
             let place = match number == run {
                 true => place,
                 // Equal lines of earlier runs come before the cut, those of later ones after it.
-                false => self.place(front, &line, self.is_unique || number < run),
+                false => self.place(front, anchor.line(), self.is_unique || number < run),
             };
             parts.extend(take(front, place));
         }
-        let low = self.line.replace(line.clone());
+        let low = self.anchor.replace(anchor.clone());
         self.segments += 1;
-        Some(Segment { number: self.segments - 1, parts, ends: low.map(|low| (low, line)) })
+        Some(Segment { number: self.segments - 1, parts, ends: low.map(|low| (low, anchor)) })
     }
 
     /// The last line in memory of all runs that have more, the smallest of them; `None` if one of them has no line in memory.
@@ -222,6 +240,19 @@ impl<'j, O: LineOrder> Cutter<'j, O> {
     }
 }
 
+/// The line that ends at a place, which is in a block that is there.
+fn anchor<'r, W: Words>(front: &Front<'r>, place: Place, delimiter: u8) -> Anchor<'r> {
+    if let Run::InMemory(chunk) = front.run {
+        return Anchor::InMemory(chunk.entries::<W>()[place.offset - 1].line(chunk.text(), delimiter));
+    }
+    let line = last_line::<W>(front, place, delimiter).len();
+    let (blocks, end) = match place.offset {
+        0 => (place.blocks - 1, front.loaded[place.blocks - 1].text().len() - 1),
+        offset => (place.blocks, offset - 1),
+    };
+    Anchor::Block(Arc::clone(&front.loaded[blocks]), end - line..end)
+}
+
 /// The line that ends at a place.
 fn last_line<'f, W: Words>(front: &'f Front<'_>, place: Place, delimiter: u8) -> &'f [u8] {
     match front.run {
@@ -244,10 +275,12 @@ fn take<'r, W: Words>(front: &mut Front<'r>, place: Place) -> Option<Part<'r, W>
         }
         Run::OnScratch(_) | Run::Sorted(_) => {
             let mut blocks = Vec::new();
-            for loaded in front.loaded.drain(..place.blocks) {
+            let mut from = std::mem::take(&mut front.offset);
+            for loaded in front.pass(place.blocks) {
                 let bytes = loaded.text().len();
-                blocks.push((loaded, std::mem::take(&mut front.offset), bytes));
+                blocks.push((loaded, std::mem::take(&mut from), bytes));
             }
+            front.offset = from;
             if place.offset > front.offset {
                 blocks.push((Arc::clone(&front.loaded[0]), front.offset, place.offset));
                 front.offset = place.offset;

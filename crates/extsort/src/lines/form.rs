@@ -7,9 +7,11 @@ use super::Job;
 use super::areas::Areas;
 use super::chunk::Chunk;
 use super::input::{Bypass, Input, Source};
+use super::options::LinesOptions;
 use super::plan::{CHUNK_BYTES_MIN, Memory, Plan};
 use super::run::{Block, Run};
 use super::spill::Spiller;
+use super::too_long::too_long;
 use crate::Error;
 use crate::failure::{Alarm, STOP_INTERVAL};
 use crate::threads::spawn_up_to;
@@ -33,6 +35,8 @@ pub(super) struct Formed {
     pub(super) memory: Memory,
     pub(super) lines: u64,
     pub(super) bytes: u64,
+    /// Bytes to be merged; 0 if that isn't known.
+    pub(super) expected_bytes: u64,
 }
 
 /// Work on a chunk, whose number is that of its run.
@@ -76,7 +80,7 @@ impl<O: LineOrder> Worker<'_, '_, O> {
             }
             Task::Spill(number, chunk) => {
                 let desk = self.desks.lock().unwrap_or_else(PoisonError::into_inner).pop();
-                let mut spiller = Spiller::new(self.job, desk.expect("a desk for each thread"));
+                let mut spiller = Spiller::new(self.job, desk.expect("a desk for each thread"))?;
                 let blocks = spiller.spill(&chunk)?;
                 self.desks.lock().unwrap_or_else(PoisonError::into_inner).push(spiller.into_desk());
                 Ok(Done::Spilled(number, blocks, chunk.into_area()))
@@ -106,6 +110,7 @@ pub(super) fn form<O: LineOrder>(
             input: Input::new(sources, job.options.delimiter, bypass.as_ref().map(passing)),
             remaining,
             free: Areas::new(areas),
+            begun: None,
             carry: Vec::new(),
             sorted: BTreeMap::new(),
             runs: BTreeMap::new(),
@@ -137,7 +142,7 @@ pub(super) fn form<O: LineOrder>(
         .into_iter()
         .for_each(|spare| free.give(spare));
     let memory = Memory { areas: free.into_leases(), spares: Vec::new(), desks, bypass };
-    Ok(Formed { runs: runs.into_values().collect(), memory, lines, bytes })
+    Ok(Formed { runs: runs.into_values().collect(), memory, lines, bytes, expected_bytes: bytes })
 }
 
 /// Reads, and says what is to be done.
@@ -148,7 +153,9 @@ struct Former<'a, 'j, O: LineOrder> {
     /// Bytes still to be read, if that is known.
     remaining: Option<u64>,
     free: Areas,
-    /// What was read behind the last whole line that fitted.
+    /// An area with the beginning of a long line, of so many bytes.
+    begun: Option<(Lease, usize)>,
+    /// What was read behind the last whole line that fitted, or behind that beginning: about as much as is read at once.
     carry: Vec<u8>,
     sorted: BTreeMap<usize, Chunk>,
     runs: BTreeMap<usize, Run>,
@@ -165,8 +172,11 @@ struct Former<'a, 'j, O: LineOrder> {
 impl<O: LineOrder> Former<'_, '_, O> {
     fn run(&mut self) -> Result<(), Error> {
         loop {
-            let area = self.area()?;
-            let (chunk, is_end) = self.fill(area)?;
+            let (area, begun) = match self.begun.take() {
+                Some(begun) => begun,
+                None => (self.area()?, 0),
+            };
+            let (chunk, is_end) = self.fill(area, begun)?;
             if let Some(chunk) = chunk {
                 self.lines += chunk.lines() as u64;
                 self.bytes += chunk.text_bytes() as u64;
@@ -201,7 +211,8 @@ impl<O: LineOrder> Former<'_, '_, O> {
             if self.spilling == 0 {
                 self.spill_oldest()?;
             }
-            if !self.free.has_area() {
+            // A small run may not have made an area's room yet; without other threads nothing is going on that could.
+            if !self.free.has_area() && self.working > 0 {
                 self.wait()?;
             }
         }
@@ -270,64 +281,99 @@ impl<O: LineOrder> Former<'_, '_, O> {
         self.needed(text_bytes, lines) <= area.len() && lines * entry_bytes <= spare_bytes
     }
 
-    /// Reads lines into an area until it is full, or as many as are good for the pipeline. Returns the chunk, if there was a line, and whether that
-    /// was all.
-    fn fill(&mut self, mut area: Lease) -> Result<(Option<Chunk>, bool), Error> {
+    /// Reads lines into an area behind the `begun` bytes that are there, until it is full, or as many as are good for the pipeline. Returns the chunk,
+    /// if there was a line, and whether that was all.
+    fn fill(&mut self, mut area: Lease, begun: usize) -> Result<(Option<Chunk>, bool), Error> {
         let delimiter = self.job.options.delimiter;
-        let target = match self.job.plan.chunk_bytes {
-            0 => (self.bytes / STREAM_SHARE).max(CHUNK_BYTES_MIN),
-            known => known,
-        };
+        let known = self.job.plan.chunk_bytes;
+        let target = known.unwrap_or_else(|| (self.bytes / STREAM_SHARE).max(CHUNK_BYTES_MIN));
         let target = target.min(CHUNK_BYTES_EASY) as usize;
-        // The area may be smaller than the last one was.
-        let mut text_bytes = self.carry.len().min(area.len());
-        area[..text_bytes].copy_from_slice(&self.carry[..text_bytes]);
-        self.carry.drain(..text_bytes);
-        let mut lines = memchr::memchr_iter(delimiter, &area[..text_bytes]).count();
-        let mut is_end = false;
-        while self.carry.is_empty()
-            && self.fits(&area, text_bytes + 1, lines + 1)
-            && (text_bytes < target || lines == 0)
-        {
-            if self.job.should_stop() {
-                self.job.failure.check()?;
+        let (mut text_bytes, mut is_end) = (begun, false);
+        let mut lines = memchr::memchr_iter(delimiter, &area[..begun]).count();
+        let (end, fitting) = loop {
+            // The area may be smaller than the last one was.
+            let carried = self.carry.len().min(area.len() - text_bytes);
+            area[text_bytes..][..carried].copy_from_slice(&self.carry[..carried]);
+            self.carry.drain(..carried);
+            lines += memchr::memchr_iter(delimiter, &area[text_bytes..][..carried]).count();
+            text_bytes += carried;
+            while self.carry.is_empty()
+                && self.fits(&area, text_bytes + 1, lines + 1)
+                && (text_bytes < target || lines == 0)
+            {
+                if self.job.should_stop() {
+                    self.job.failure.check()?;
+                }
+                let room = area.len() - text_bytes;
+                let bytes = self.input.read(&mut area[text_bytes..][..room.min(READ_BYTES)])?;
+                if bytes == 0 {
+                    is_end = true;
+                    break;
+                }
+                self.remaining = self.remaining.map(|left| left.saturating_sub(bytes as u64));
+                lines += memchr::memchr_iter(delimiter, &area[text_bytes..][..bytes]).count();
+                text_bytes += bytes;
             }
-            let room = area.len() - text_bytes;
-            let bytes = self.input.read(&mut area[text_bytes..][..room.min(READ_BYTES)])?;
-            if bytes == 0 {
-                is_end = true;
-                break;
+            // Back to the last whole line that fits.
+            let mut fitting = lines;
+            let mut end = memchr::memrchr(delimiter, &area[..text_bytes]).map_or(0, |last| last + 1);
+            while fitting > 0 && !self.fits(&area, end, fitting) {
+                fitting -= 1;
+                end = memchr::memrchr(delimiter, &area[..end - 1]).map_or(0, |last| last + 1);
             }
-            self.remaining = self.remaining.map(|left| left.saturating_sub(bytes as u64));
-            lines += memchr::memchr_iter(delimiter, &area[text_bytes..][..bytes]).count();
-            text_bytes += bytes;
+            if fitting > 0 || text_bytes == 0 {
+                break (end, fitting);
+            }
+            area = self.grow(area, text_bytes)?;
+        };
+        if fitting == 0 {
+            self.free.give(area);
+            return Ok((None, true));
         }
-        // Back to the last whole line that fits.
-        let mut end = memchr::memrchr(delimiter, &area[..text_bytes]).map_or(0, |last| last + 1);
-        while lines > 0 && !self.fits(&area, end, lines) {
-            lines -= 1;
-            end = memchr::memrchr(delimiter, &area[..end - 1]).map_or(0, |last| last + 1);
+        let needed = self.needed(end, fitting);
+        let tail = text_bytes - end;
+        if tail > READ_BYTES && needed < area.len() {
+            // The beginning of a long line stays where there is memory for it.
+            let kept = tail.min(area.len() - needed);
+            self.carry.splice(0..0, area[end + kept..text_bytes].iter().copied());
+            area.copy_within(end..end + kept, needed);
+            let own = area.split_off_front(needed);
+            self.begun = Some((std::mem::replace(&mut area, own), kept));
+            return Ok((Some(Chunk::new(area, end, fitting, self.job.plan.entry_bytes)), false));
         }
         self.carry.splice(0..0, area[end..text_bytes].iter().copied());
-        if lines > 0 {
-            let needed = self.needed(end, lines);
-            if needed < area.len() / 2 {
-                let own = area.split_off_front(needed);
-                self.free.give(std::mem::replace(&mut area, own));
+        if needed < area.len() / 2 {
+            let own = area.split_off_front(needed);
+            self.free.give(std::mem::replace(&mut area, own));
+        }
+        Ok((Some(Chunk::new(area, end, fitting, self.job.plan.entry_bytes)), is_end && self.carry.is_empty()))
+    }
+
+    /// A larger area for the beginning of a line, with that in it; for a line that is as long as lines may be, all else goes to scratch.
+    fn grow(&mut self, mut area: Lease, text_bytes: usize) -> Result<Lease, Error> {
+        let plan = &self.job.plan;
+        let longest = plan.line_bytes_max();
+        if text_bytes > longest {
+            let options = self.job.options;
+            let line_bytes_max = |budget_bytes| {
+                Plan::new(&LinesOptions { budget_bytes, ..options.clone() }, None, plan.entry_bytes)
+                    .line_bytes_max()
+            };
+            return Err(too_long(&mut self.input, text_bytes as u64, options, line_bytes_max));
+        }
+        let wanted = self.needed(longest, 1).min((2 * area.len()).max(plan.area_bytes));
+        let wanted = wanted.min(plan.areas * plan.area_bytes);
+        loop {
+            area = match self.free.grow(area, text_bytes, wanted) {
+                Ok(larger) => return Ok(larger),
+                Err(area) => area,
+            };
+            if self.spilling == 0 {
+                self.spill_oldest()?;
             }
-            return Ok((
-                Some(Chunk::new(area, end, lines, self.job.plan.entry_bytes)),
-                is_end && self.carry.is_empty(),
-            ));
+            if self.working > 0 {
+                self.wait()?;
+            }
         }
-        if !is_end {
-            return Err(Error::Settings(format!(
-                "a line is longer than {} bytes, too long for this memory budget of {} (-S)",
-                self.carry.len(),
-                crate::units::Bytes(self.job.options.budget_bytes),
-            )));
-        }
-        self.free.give(area);
-        Ok((None, true))
     }
 }

@@ -63,8 +63,8 @@ impl<'j> Input<'j> {
     }
 
     /// The source that is being read.
-    pub(super) fn name(&self) -> String {
-        self.current.as_ref().map_or_else(String::new, |source| source.path.display().to_string())
+    pub(super) fn path(&self) -> PathBuf {
+        self.current.as_ref().map_or_else(PathBuf::new, |source| source.path.clone())
     }
 
     /// Reads up to `buffer.len()` bytes, of one source; 0 at the end of all.

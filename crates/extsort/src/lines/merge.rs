@@ -3,13 +3,18 @@
 //! This thread brings blocks back and cuts; the others merge a segment each into their desks, and write when it is their turn.
 
 use super::Job;
+use super::areas::Areas;
 use super::behind::Behind;
+use super::codec::Unpacker;
 use super::cut::{Cutter, Segment};
 use super::form::Formed;
-use super::plan::Memory;
-use super::read::{Front, Reader};
+use super::options::LinesOptions;
+use super::plan::{Memory, Plan};
+use super::read::{Front, Packed, Reader, Unpacked};
 use super::run::Run;
+use super::shelves::{Need, Shelves, fan_in_max};
 use super::spill::Spiller;
+use super::too_long::too_long;
 use super::turn::Turns;
 use crate::Error;
 use crate::failure::{Alarm, STOP_INTERVAL};
@@ -20,12 +25,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use xsort_disk::{Lease, Shelf};
 use xsort_kernels::lines::{LineOrder, Merge};
 
-/// Blocks beside one for each run that a merge needs to do well.
-const WORKING_BLOCKS: usize = 16;
-
 /// Where merged lines go.
 trait Sink: Send {
-    fn write(&mut self, bytes: &[u8]) -> Result<(), Error>;
+    /// Takes the next bytes. If they end within a line, so many bytes of it are to come, its delimiter included.
+    fn write(&mut self, bytes: &[u8], to_come: usize) -> Result<(), Error>;
 }
 
 /// The output.
@@ -51,7 +54,7 @@ impl Output<'_> {
 }
 
 impl Sink for Output<'_> {
-    fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+    fn write(&mut self, bytes: &[u8], _: usize) -> Result<(), Error> {
         self.bytes += bytes.len() as u64;
         match &mut self.to {
             To::Stream(to) => to.write_all(bytes).map_err(Error::Output),
@@ -61,8 +64,8 @@ impl Sink for Output<'_> {
 }
 
 impl<O: LineOrder> Sink for Spiller<'_, '_, O> {
-    fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.extend(bytes)
+    fn write(&mut self, bytes: &[u8], to_come: usize) -> Result<(), Error> {
+        self.extend(bytes, to_come)
     }
 }
 
@@ -72,20 +75,21 @@ pub(super) fn merge_all<O: LineOrder>(
     formed: Formed,
     output: &mut (dyn Write + Send),
 ) -> Result<u64, Error> {
-    let Formed { mut runs, memory: Memory { mut areas, mut desks, bypass, .. }, bytes, .. } = formed;
-    job.observer.phase("merge", bytes);
-    if elsewhere(&runs) > 0 {
-        runs = make_room(job, runs, &mut areas, &mut desks)?;
+    let Formed { mut runs, memory: Memory { areas, mut desks, bypass, .. }, expected_bytes, .. } = formed;
+    let mut memory = Areas::new(areas);
+    if runs.iter().any(is_elsewhere) {
+        (runs, memory) = make_room(job, runs, memory, &mut desks)?;
     }
-    let mut shelf = Shelf::new(areas, job.plan.block_bytes);
-    while elsewhere(&runs) > 0 && shelf.capacity() < elsewhere(&runs) + least_working(job) {
-        (runs, shelf) = reduce(job, runs, shelf, &mut desks)?;
+    while !Need::of(&runs, &job.plan, false).is_met(memory.sizes()) && runs.len() > 2 {
+        (runs, memory) = reduce(job, runs, memory, &mut desks)?;
     }
-    let to = match bypass.filter(|_| elsewhere(&runs) > 0) {
-        Some(blocks) => past_the_cache(job, output, blocks, bytes)?,
+    job.observer.phase("merge", expected_bytes);
+    let to = match bypass.filter(|_| runs.iter().any(is_elsewhere)) {
+        Some(blocks) => past_the_cache(job, output, blocks, expected_bytes)?,
         None => To::Stream(output),
     };
-    merge(job, &runs, &shelf, &mut desks, Output { to, bytes: 0 })?.end()
+    let (sink, _) = merge(job, &runs, memory, &mut desks, Output { to, bytes: 0 })?;
+    sink.end()
 }
 
 /// The output, past the page cache if it can be.
@@ -103,104 +107,111 @@ fn past_the_cache<'o, O: LineOrder>(
     })
 }
 
-/// Runs that need blocks of memory.
-fn elsewhere(runs: &[Run]) -> usize {
-    runs.iter().filter(|run| run.is_elsewhere()).count()
-}
-
-/// Blocks beside one for each run without which a merge can't be.
-fn least_working<O: LineOrder>(job: &Job<'_, O>) -> usize {
-    job.plan.threads + 2
+/// Whether a run needs blocks of memory.
+fn is_elsewhere(run: &Run) -> bool {
+    !matches!(run, Run::InMemory(_))
 }
 
 /// Sends runs to scratch until there is memory for blocks of all that are there.
 fn make_room<O: LineOrder>(
     job: &Job<'_, O>,
-    runs: Vec<Run>,
-    areas: &mut Vec<Lease>,
+    mut runs: Vec<Run>,
+    mut memory: Areas,
     desks: &mut Vec<Lease>,
-) -> Result<Vec<Run>, Error> {
-    let mut wanted = elsewhere(&runs) + 2 * job.plan.threads + WORKING_BLOCKS;
-    let mut made = Vec::with_capacity(runs.len());
-    for run in runs {
-        let blocks: usize = areas.iter().map(|area| area.len() / job.plan.block_bytes).sum();
-        made.push(match run {
-            Run::InMemory(chunk) if blocks < wanted => {
-                let mut spiller = Spiller::new(job, desks.pop().expect("a desk for each thread"));
-                let run = Run::OnScratch(spiller.spill(&chunk)?);
-                desks.push(spiller.into_desk());
-                areas.push(chunk.into_area());
-                wanted += 1;
-                run
-            }
-            run => run,
-        });
+) -> Result<(Vec<Run>, Areas), Error> {
+    for number in 0..runs.len() {
+        if Need::of(&runs, &job.plan, true).is_met(memory.sizes()) {
+            break;
+        }
+        let Run::InMemory(chunk) = &runs[number] else { continue };
+        let mut spiller = Spiller::new(job, desks.pop().expect("a desk for each thread"))?;
+        let blocks = spiller.spill(chunk)?;
+        desks.push(spiller.into_desk());
+        if let Run::InMemory(chunk) = std::mem::replace(&mut runs[number], Run::OnScratch(blocks)) {
+            memory.give(chunk.into_area());
+        }
     }
-    Ok(made)
+    Ok((runs, memory))
 }
 
 /// Merges as many neighbouring runs as the memory has blocks for into one.
 fn reduce<O: LineOrder>(
     job: &Job<'_, O>,
     runs: Vec<Run>,
-    shelf: Arc<Shelf>,
+    mut memory: Areas,
     desks: &mut Vec<Lease>,
-) -> Result<(Vec<Run>, Arc<Shelf>), Error> {
-    // One desk is lent to the spiller; of two, or it is cut in half.
-    let fan_in_max = shelf.capacity().saturating_sub(least_working(job)).max(2);
+) -> Result<(Vec<Run>, Areas), Error> {
+    let sizes = crate::sort::reduction(runs.len(), fan_in_max(&runs, &job.plan, &memory));
     let mut rest = runs.into_iter();
     let mut reduced = Vec::new();
+    // The spiller has a desk of its own: the last one, or half of the only one.
     let mut own = desks.pop().expect("a desk for each thread");
     if desks.is_empty() {
         desks.push(own.split_off_front(xsort_disk::align_down(own.len() as u64 / 2) as usize));
     }
-    let sizes = crate::sort::reduction(rest.len(), fan_in_max);
+    job.observer.phase("merge pass", 0);
     for taken in sizes {
         let group: Vec<Run> = rest.by_ref().take(taken).collect();
         if taken == 1 {
             reduced.extend(group);
             continue;
         }
-        let spiller = Spiller::new(job, own);
-        let mut spiller = merge(job, &group, &shelf, desks, spiller)?;
+        let spiller = Spiller::new(job, own)?;
+        let (mut spiller, free) = merge(job, &group, memory, desks, spiller)?;
+        memory = free;
         reduced.push(Run::OnScratch(spiller.end()?));
         own = spiller.into_desk();
-        let blocks = group.iter().filter_map(|run| match run {
-            Run::OnScratch(blocks) => Some(blocks),
-            Run::InMemory(_) | Run::Sorted(_) => None,
-        });
-        let places =
-            blocks.flatten().map(|block| (block.place, xsort_disk::align_up(u64::from(block.bytes))));
-        job.scratch()?.discard(places)?;
+        let blocks = group.iter().flat_map(Run::blocks);
+        job.scratch()?.discard(blocks.map(|block| (block.place, block.paged_bytes())))?;
+        for run in group {
+            if let Run::InMemory(chunk) = run {
+                memory.give(chunk.into_area());
+            }
+        }
     }
     desks.push(own);
-    Ok((reduced, shelf))
+    Ok((reduced, memory))
 }
 
-/// Merges `runs` into `sink`.
+/// Work of a thread that merges.
+enum Task<'r, W> {
+    Merge(Segment<'r, W>),
+    Unpack(Packed),
+}
+
+enum Done {
+    /// So many lines.
+    Merged(u64),
+    Unpacked(Unpacked),
+}
+
+/// Merges `runs` into `sink`. Returns that, and the memory.
 fn merge<O: LineOrder, S: Sink>(
     job: &Job<'_, O>,
     runs: &[Run],
-    shelf: &Arc<Shelf>,
+    memory: Areas,
     desks: &mut [Lease],
     sink: S,
-) -> Result<S, Error> {
+) -> Result<(S, Areas), Error> {
+    let shelves = Shelves::new(memory, runs, &job.plan)?;
     let turns = Turns::new(sink);
     let threads = desks.len().min(job.plan.threads);
     let segment_bytes = desks[0].len() / 4 * 3;
     let desks = Mutex::new(desks.iter_mut().collect::<Vec<_>>());
-    let merger = Merger { job, turns: &turns };
-    let (segments_to, segments_from) = unbounded::<Segment<'_, O::Words>>();
-    let (done_to, done_from) = unbounded::<Result<u64, Error>>();
+    let worker = || Merger::new(job, &turns);
+    let (unpacks_to, unpacks_from) = unbounded();
+    let (segments_to, segments_from) = unbounded();
+    let (done_to, done_from) = unbounded();
     std::thread::scope(|scope| {
         let started = match threads {
             1 => Ok(1),
             _ => spawn_up_to(scope, threads, |_| {
-                let (segments, done, merger, desks) =
-                    (segments_from.clone(), done_to.clone(), &merger, &desks);
+                let (unpacks, segments, done) =
+                    (unpacks_from.clone(), segments_from.clone(), done_to.clone());
+                let (worker, desks) = (&worker, &desks);
                 move || {
                     let desk = desks.lock().unwrap_or_else(PoisonError::into_inner).pop();
-                    merger.run(desk.expect("a desk for each thread"), &segments, &done);
+                    worker().run(desk.expect("a desk for each thread"), &unpacks, &segments, &done);
                 }
             }),
         };
@@ -208,97 +219,163 @@ fn merge<O: LineOrder, S: Sink>(
             job.failure.set(error);
         }
         let result = if threads > 1 {
-            coordinate(job, runs, shelf, segment_bytes, threads, &done_from, |segment| {
-                segments_to.send(segment).expect("mergers live as long as this scope");
+            coordinate(job, runs, &shelves, segment_bytes, threads, &done_from, |task| {
+                match task {
+                    Task::Merge(_) => segments_to.send(task),
+                    Task::Unpack(_) => unpacks_to.send(task),
+                }
+                .expect("mergers live as long as this scope");
                 Ok(None)
             })
         } else {
             let mut desks = desks.lock().unwrap_or_else(PoisonError::into_inner);
-            coordinate(job, runs, shelf, segment_bytes, 1, &done_from, |segment| {
-                merger.merge(&segment, desks[0]).map(Some)
+            let mut merger = worker();
+            coordinate(job, runs, &shelves, segment_bytes, 1, &done_from, |task| {
+                merger.work(task, desks[0]).map(Some)
             })
         };
         if let Err(error) = result {
             job.failure.set(error);
         }
-        drop(segments_to);
+        drop((segments_to, unpacks_to));
     });
     job.failure.check()?;
-    Ok(turns.into_inner())
+    Ok((turns.into_inner(), shelves.dissolve()))
 }
 
-/// Brings blocks back and hands out segments until all is merged. `hand_out` says how many lines it merged, if it is done already.
+/// Brings blocks back and hands out segments until all is merged. `hand_out` says what came of its task, if it is done already.
 fn coordinate<'r, O: LineOrder>(
     job: &Job<'_, O>,
     runs: &'r [Run],
-    shelf: &Arc<Shelf>,
+    shelves: &Shelves,
     segment_bytes: usize,
     threads: usize,
-    done_from: &Receiver<Result<u64, Error>>,
-    mut hand_out: impl FnMut(Segment<'r, O::Words>) -> Result<Option<u64>, Error>,
+    done_from: &Receiver<Result<Done, Error>>,
+    mut hand_out: impl FnMut(Task<'r, O::Words>) -> Result<Option<Done>, Error>,
 ) -> Result<(), Error> {
     let options = job.options;
-    let mut fronts: Vec<Front<'r>> = runs.iter().map(Front::new).collect();
-    let mut reader = Reader::new(job, Arc::clone(shelf), runs);
+    let mut fronts: Vec<Front<'r>> = runs.iter().map(|run| Front::new(run, job.plan.block_bytes)).collect();
+    let mut reader = Reader::new(job, shelves, runs);
     let mut cutter = Cutter::new(job.order, options.delimiter, options.is_unique, segment_bytes);
     let (mut segments_done, mut lines) = (0, 0);
     loop {
         if job.should_stop() {
             return job.failure.check();
         }
-        reader.start(&mut fronts)?;
+        let has_read = reader.start(&mut fronts)?;
+        let segments = cutter.segments();
         while cutter.segments() < segments_done + threads + 2
             && let Some(segment) = cutter.next(&mut fronts)
         {
-            let done = hand_out(segment)?;
-            segments_done += usize::from(done.is_some());
-            lines += done.unwrap_or(0);
+            if let Some(Done::Merged(taken)) = hand_out(Task::Merge(segment))? {
+                segments_done += 1;
+                lines += taken;
+            }
         }
-        let is_over = !fronts.iter().any(|front| front.has_more() || front.is_left());
-        if is_over && segments_done == cutter.segments() {
+        let is_idle = segments_done == cutter.segments() && reader.is_idle();
+        if is_idle && !fronts.iter().any(|front| front.has_more() || front.is_left()) {
             let expected: u64 = runs.iter().map(Run::lines).sum();
             let what = || format!("{lines} lines merged of {expected}");
             return if lines == expected { Ok(()) } else { Err(Error::Lost { what: what() }) };
         }
-        if threads == 1 && reader.in_flight == 0 {
+        if is_idle {
+            if segments == cutter.segments() && !has_read {
+                return Err(refuse_long_line(job, &fronts));
+            }
             continue;
         }
-        select! {
+        let done = select! {
             recv(reader.done_from) -> completion => {
-                reader.finish(&mut fronts, completion.expect("the reader holds a sender"))?;
+                let completion = completion.expect("the reader holds a sender");
+                match reader.finish(&mut fronts, completion)? {
+                    Some(packed) => hand_out(Task::Unpack(packed))?,
+                    None => None,
+                }
             }
-            recv(done_from) -> done => {
-                lines += done.expect("the caller holds a sender")?;
+            recv(done_from) -> done => Some(done.expect("the caller holds a sender")?),
+            default(STOP_INTERVAL) => None,
+        };
+        match done {
+            Some(Done::Merged(taken)) => {
                 segments_done += 1;
+                lines += taken;
             }
-            default(STOP_INTERVAL) => {}
+            Some(Done::Unpacked(unpacked)) => reader.finish_unpacked(&mut fronts, unpacked),
+            None => {}
         }
     }
 }
 
-/// Merges segments.
+/// A merge can't go on: a sorted source has a line that no block can hold, or too many of them have long ones at once.
+fn refuse_long_line<O: LineOrder>(job: &Job<'_, O>, fronts: &[Front<'_>]) -> Error {
+    let sources = fronts.iter().filter(|front| matches!(front.run, Run::Sorted(_))).count();
+    let mut stuck = fronts.iter().filter(|front| front.is_starving());
+    let Some(Front { run: Run::Sorted(stream), .. }) = stuck.next() else {
+        return Error::Lost { what: "a merge came to a standstill".into() };
+    };
+    let options = job.options;
+    let mut stream = stream.lock().unwrap_or_else(PoisonError::into_inner);
+    let (begun, input) = stream.begun();
+    let line_bytes_max = |budget_bytes| {
+        Plan::of_merge(&LinesOptions { budget_bytes, ..options.clone() }, sources)
+            .source_line_bytes_max(sources)
+    };
+    too_long(input, begun, options, line_bytes_max)
+}
+
+/// Merges segments, and decompresses blocks.
 struct Merger<'a, 'j, O: LineOrder, S> {
     job: &'j Job<'a, O>,
     turns: &'j Turns<S>,
+    unpacker: Option<Unpacker>,
 }
 
-impl<O: LineOrder, S: Sink> Merger<'_, '_, O, S> {
+impl<'a, 'j, O: LineOrder, S: Sink> Merger<'a, 'j, O, S> {
+    fn new(job: &'j Job<'a, O>, turns: &'j Turns<S>) -> Self {
+        Merger { job, turns, unpacker: None }
+    }
+
+    /// Does tasks until there are no more segments. Blocks go first: a cut may wait for them.
     fn run(
-        &self,
+        mut self,
         desk: &mut Lease,
-        segments: &Receiver<Segment<'_, O::Words>>,
-        done: &Sender<Result<u64, Error>>,
+        unpacks: &Receiver<Task<'_, O::Words>>,
+        segments: &Receiver<Task<'_, O::Words>>,
+        done: &Sender<Result<Done, Error>>,
     ) {
         let _alarm = Alarm(&self.job.failure);
-        while let Ok(segment) = segments.recv() {
+        loop {
+            let task = match unpacks.try_recv() {
+                Ok(task) => Ok(task),
+                Err(_) => select! {
+                    recv(unpacks) -> task => task.or_else(|_| segments.recv()),
+                    recv(segments) -> task => task,
+                },
+            };
+            let Ok(task) = task else { return };
             if self.job.failure.is_set() {
                 continue;
             }
-            let result = self.merge(&segment, desk);
-            drop(segment);
             // Whoever waits for it may have given up.
-            drop(done.send(result));
+            drop(done.send(self.work(task, desk)));
         }
+    }
+
+    /// Gives the task's memory back before it is done.
+    fn work(&mut self, task: Task<'_, O::Words>, desk: &mut [u8]) -> Result<Done, Error> {
+        match task {
+            Task::Merge(segment) => self.merge(&segment, desk).map(Done::Merged),
+            Task::Unpack(packed) => self.unpack(packed).map(Done::Unpacked),
+        }
+    }
+
+    fn unpack(&mut self, packed: Packed) -> Result<Unpacked, Error> {
+        let codec = self.job.options.codec.expect("only with one are there compressed blocks");
+        let unpacker = match &mut self.unpacker {
+            Some(unpacker) => unpacker,
+            none => none.insert(Unpacker::new(codec).map_err(Error::Codec)?),
+        };
+        packed.unpack(self.job, unpacker)
     }
 
     /// Returns how many lines it took.
@@ -310,7 +387,8 @@ impl<O: LineOrder, S: Sink> Merger<'_, '_, O, S> {
         loop {
             let bytes = merge.fill(desk);
             let is_last = merge.is_done();
-            self.turns.take(segment.number, is_last, failure, |sink| sink.write(&desk[..bytes]))?;
+            let to_come = merge.pending_bytes();
+            self.turns.take(segment.number, is_last, failure, |sink| sink.write(&desk[..bytes], to_come))?;
             self.job.observer.advance(bytes as u64);
             if is_last {
                 return Ok(merge.taken());

@@ -17,9 +17,12 @@
 //! | `chunk` | lines in memory: text from the front of an area, entries behind it |
 //! | `stream` | a source that is in order already |
 //! | `input` | bytes of several sources, line by line whole |
+//! | `too_long` | a line that the budget has no room for |
 //! | `form` | phase one: read, sort, keep as long as there is memory |
 //! | `spill` | a run on its way to scratch, in blocks of whole lines |
+//! | `codec` | blocks made smaller on that way, and back |
 //! | `run` | a sorted run, in memory or on scratch |
+//! | `shelves` | the memory of a merge, in blocks of two sizes |
 //! | `read` | which blocks to bring back, and when |
 //! | `cut` | where a merge can be cut into segments |
 //! | `merge` | phase two: hand out segments until all is merged |
@@ -29,6 +32,7 @@ mod ahead;
 mod areas;
 mod behind;
 mod chunk;
+mod codec;
 mod cut;
 mod form;
 mod input;
@@ -38,10 +42,13 @@ mod plan;
 mod read;
 mod report;
 mod run;
+mod shelves;
 mod spill;
 mod stream;
+mod too_long;
 mod turn;
 
+pub use codec::Codec;
 pub use input::Source;
 pub use options::LinesOptions;
 pub use report::LinesReport;
@@ -73,6 +80,10 @@ struct Job<'a, O> {
     observer: &'a dyn Observer,
     failure: Failure,
     spilled_bytes: AtomicU64,
+    scratch_bytes: AtomicU64,
+    /// Lines and bytes read from sorted sources.
+    source_lines: AtomicU64,
+    source_bytes: AtomicU64,
 }
 
 impl<'a, O: LineOrder> Job<'a, O> {
@@ -93,6 +104,9 @@ impl<'a, O: LineOrder> Job<'a, O> {
             observer,
             failure: Failure::default(),
             spilled_bytes: AtomicU64::new(0),
+            scratch_bytes: AtomicU64::new(0),
+            source_lines: AtomicU64::new(0),
+            source_bytes: AtomicU64::new(0),
         }
     }
 
@@ -106,17 +120,21 @@ impl<'a, O: LineOrder> Job<'a, O> {
         let (lines, bytes, runs) = (formed.lines, formed.bytes, formed.runs.len());
         let written_bytes = merge::merge_all(&self, formed, output)?;
         Ok(LinesReport {
-            lines,
-            bytes,
+            lines: lines + self.source_lines.into_inner(),
+            bytes: bytes + self.source_bytes.into_inner(),
             written_bytes,
             runs,
             spilled_bytes: self.spilled_bytes.into_inner(),
+            scratch_bytes: self.scratch_bytes.into_inner(),
             seconds: begun.elapsed().as_secs_f64(),
             plan: self.plan,
         })
     }
 
     fn scratch(&self) -> Result<&Scratch<'a>, Error> {
+        if let Some(scratch) = self.scratch.get() {
+            return Ok(scratch);
+        }
         let _one = self.making_scratch.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(scratch) = self.scratch.get() {
             return Ok(scratch);
@@ -146,10 +164,11 @@ pub fn sort_lines<O: LineOrder>(
     observer: &dyn Observer,
 ) -> Result<LinesReport, Error> {
     let begun = Instant::now();
-    let plan =
-        Plan::new(options, sources.iter().map(|source| source.bytes).sum(), size_of::<Entry<O::Words>>());
+    let bytes = bytes(&sources);
+    let plan = Plan::new(options, bytes, size_of::<Entry<O::Words>>());
     let memory = plan.memory()?;
     let job = Job::new(order, options, plan, disk, observer);
+    observer.phase("form runs", bytes.unwrap_or(0));
     let formed = form::form(&job, sources, memory)?;
     job.finish(begun, formed, output)
 }
@@ -168,10 +187,17 @@ pub fn merge_lines<O: LineOrder>(
     observer: &dyn Observer,
 ) -> Result<LinesReport, Error> {
     let begun = Instant::now();
+    let bytes = bytes(&sources).unwrap_or(0);
     let plan = Plan::of_merge(options, sources.len());
     let memory = plan.memory()?;
     let job = Job::new(order, options, plan, disk, observer);
     let sorted = |source| Run::Sorted(Box::new(Mutex::new(Stream::new(source, options.delimiter))));
     let runs = sources.into_iter().map(sorted).collect();
-    job.finish(begun, Formed { runs, memory, lines: 0, bytes: 0 }, output)
+    let formed = Formed { runs, memory, lines: 0, bytes: 0, expected_bytes: bytes };
+    job.finish(begun, formed, output)
+}
+
+/// Bytes of all sources together, if that is known.
+fn bytes(sources: &[Source]) -> Option<u64> {
+    sources.iter().map(|source| source.bytes).sum()
 }

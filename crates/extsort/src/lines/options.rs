@@ -1,5 +1,6 @@
 //! What a sort of lines is asked for.
 
+use super::codec::Codec;
 use std::path::PathBuf;
 use xsort_kernels::Caches;
 
@@ -18,6 +19,8 @@ pub struct LinesOptions {
     pub caches: Caches,
     /// Directories for what doesn't fit.
     pub scratch: Vec<PathBuf>,
+    /// How what goes there is compressed.
+    pub codec: Option<Codec>,
     /// The regular file that the output writes to, where it does nothing else than that: once the output is flushed it is empty, and lines may be
     /// written to it past the page cache.
     pub output_file: Option<PathBuf>,

@@ -7,7 +7,9 @@
 //!
 //! How many lines there will be, and how long they are, nobody knows. So areas are of one size, and each takes as many lines as it takes.
 
+use super::codec::Codec;
 use super::options::LinesOptions;
+use super::shelves::{line_bytes_max, source_blocks, source_line_bytes_max};
 use crate::Error;
 use serde::Serialize;
 use std::sync::Arc;
@@ -57,8 +59,8 @@ pub struct Plan {
     pub bypass_block_bytes: usize,
     /// Most bytes of a block on scratch.
     pub block_bytes: usize,
-    /// Bytes of text after which a chunk is full even if its area isn't; 0 if only time will tell.
-    pub chunk_bytes: u64,
+    /// Bytes of text after which a chunk is full even if its area isn't; `None` if only time will tell.
+    pub chunk_bytes: Option<u64>,
 }
 
 /// The budget, divided.
@@ -80,6 +82,8 @@ impl Plan {
         // A desk of 64 KiB or more for each.
         let threads = if is_small { 1 } else { options.threads.clamp(1, (budget / (MIB / 2)) as usize) };
         let areas = if is_small { 1 } else { threads + SPARE_AREAS };
+        let contexts = options.codec.map_or(0, Codec::context_bytes) * threads as u64;
+        let budget = budget.saturating_sub(contexts).max(BUDGET_BYTES_MIN);
         let desk = align_down((budget / 8 / threads as u64).min(DESK_BYTES_MAX));
         let block = (1 << (budget / 512).max(BLOCK_BYTES_MIN).ilog2())
             .min(MIB)
@@ -108,9 +112,8 @@ impl Plan {
             desk_bytes: if is_small { desk.min(256 * KIB) as usize } else { desk as usize },
             bypass_block_bytes: bypass_block as usize,
             block_bytes: block as usize,
-            chunk_bytes: input_bytes.map_or(0, |bytes| {
-                bytes.div_ceil(CHUNKS_PER_THREAD * threads as u64).max(CHUNK_BYTES_MIN / 8)
-            }),
+            chunk_bytes: input_bytes
+                .map(|bytes| bytes.div_ceil(CHUNKS_PER_THREAD * threads as u64).max(CHUNK_BYTES_MIN / 8)),
         }
     }
 
@@ -118,8 +121,8 @@ impl Plan {
     pub(super) fn of_merge(options: &LinesOptions, sources: usize) -> Plan {
         let plan = Plan::new(options, None, 0);
         let area = plan.areas * plan.area_bytes + plan.threads * plan.spare_bytes;
-        // More blocks than sources, so that there is something to read ahead; but large ones, so that reading is cheap.
-        let block = (area / (4 * sources + 64)).max(BLOCK_BYTES_MIN as usize);
+        // Large ones, so that reading is cheap; but half of the memory is for long lines.
+        let block = (area / 2 / source_blocks(sources)).max(BLOCK_BYTES_MIN as usize);
         let block_bytes = (1 << block.ilog2()).min(plan.block_bytes);
         Plan { areas: 1, area_bytes: area, spare_bytes: 0, block_bytes, ..plan }
     }
@@ -132,6 +135,16 @@ impl Plan {
         let areas = (0..self.areas).map(|_| memory.split_off_front(self.area_bytes)).collect();
         let bypass = (self.bypass_block_bytes > 0).then(|| Shelf::new([memory], self.bypass_block_bytes));
         Ok(Memory { areas, spares, desks, bypass })
+    }
+
+    /// The longest line that can be sorted, with its delimiter, in bytes.
+    pub(super) fn line_bytes_max(&self) -> usize {
+        line_bytes_max(self, self.areas * self.area_bytes)
+    }
+
+    /// The longest line of so many sorted sources that can be merged, if not too many have such lines at once.
+    pub(super) fn source_line_bytes_max(&self, sources: usize) -> usize {
+        source_line_bytes_max(self, sources, self.areas * self.area_bytes).max(self.block_bytes)
     }
 
     /// Bytes of all memory that grows with the input.

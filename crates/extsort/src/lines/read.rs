@@ -3,23 +3,29 @@
 //! Every run holds the block in which the merge stands. What memory is left goes to the blocks that are needed next, by the beginnings of their
 //! first lines (Knuth's forecasting, vol. 3, 5.4.9). These are a hint only, for lines may be alike for longer than an index can hold: so a
 //! run without a block always gets one before any other gets its second, and the merge comes to its end whatever the hint says.
+//!
+//! There are blocks of two sizes, and a run may have both. For each run that holds none of a size that it will need, one is left on the shelf, and
+//! one more for the last cut: so a run that gets to a block of the other size finds memory for it, too.
+//!
+//! A compressed block comes into memory of its own. Whoever merges decompresses it into its place.
 
 use super::Job;
+use super::codec::Unpacker;
 use super::run::{Block, Run};
+use super::shelves::{SOURCE_BLOCKS, Shelves, Size};
 use super::stream::Filled;
 use crate::Error;
+use crate::scratch::Place;
 use crate::seal::check_seal;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError};
-use xsort_disk::{Completion, Direction, Lease, Request, Shelf, align_up};
+use xsort_disk::{Completion, Direction, Lease, Request};
 use xsort_kernels::lines::LineOrder;
 
 /// Reads in flight, at most.
 const FLIGHT_BYTES: usize = 16 << 20;
-
-/// Blocks of a sorted source that are kept ahead of the merge.
-const SOURCE_BLOCKS: usize = 2;
 
 /// A block in memory again.
 #[derive(Debug)]
@@ -30,6 +36,10 @@ pub(super) struct Loaded {
 }
 
 impl Loaded {
+    pub(super) fn new(lease: Lease, bytes: usize, last_line: usize) -> Loaded {
+        Loaded { lease, bytes, last_line }
+    }
+
     /// Its lines, each with its delimiter.
     pub(super) fn text(&self) -> &[u8] {
         &self.lease[..self.bytes]
@@ -39,30 +49,93 @@ impl Loaded {
     pub(super) fn last_line(&self) -> &[u8] {
         &self.lease[self.last_line..self.bytes - 1]
     }
+
+    /// All of its memory; what lies behind its lines may be the beginning of another.
+    pub(super) fn memory(&self) -> &[u8] {
+        &self.lease
+    }
+}
+
+/// A compressed block that has to be decompressed.
+pub(super) struct Packed {
+    run: usize,
+    number: usize,
+    place: Place,
+    checksum: u64,
+    packed: Lease,
+    pages_bytes: usize,
+    packed_bytes: usize,
+    to: Lease,
+    bytes: usize,
+}
+
+/// One that was.
+pub(super) struct Unpacked {
+    run: usize,
+    number: usize,
+    lease: Lease,
+}
+
+impl Packed {
+    pub(super) fn unpack<O: LineOrder>(
+        mut self,
+        job: &Job<'_, O>,
+        unpacker: &mut Unpacker,
+    ) -> Result<Unpacked, Error> {
+        let scratch = job.scratch()?;
+        check_seal(job.disk, scratch, self.place, &self.packed[..self.pages_bytes], self.checksum)?;
+        let unpacked = unpacker.unpack(&self.packed[..self.packed_bytes], &mut self.to[..self.bytes]);
+        unpacked.map_err(|reason| Error::Corrupt {
+            path: job.disk.path(scratch.file(self.place.drive)),
+            offset: self.place.offset,
+            what: format!("a scratch block of {} bytes can't be decompressed: {reason}", self.bytes),
+        })?;
+        Ok(Unpacked { run: self.run, number: self.number, lease: self.to })
+    }
+}
+
+/// A block that was asked for.
+enum Arriving {
+    /// With the memory for what is in it, if it comes compressed.
+    Reading(Option<Lease>),
+    Unpacking,
+    Here(Arc<Loaded>),
 }
 
 /// Where the merge stands in a run.
 pub(super) struct Front<'r> {
     pub(super) run: &'r Run,
+    block_bytes: usize,
     /// On scratch: the next block to read.
     next_read: usize,
+    /// On scratch: long blocks that are still to be read.
+    long_left: usize,
     /// Blocks that were asked for and are not in `loaded`.
-    arriving: VecDeque<Option<Arc<Loaded>>>,
+    arriving: VecDeque<Arriving>,
     /// From the one in which the merge stands.
     pub(super) loaded: VecDeque<Arc<Loaded>>,
+    /// Long ones among these two.
+    long_held: usize,
     /// What of the first of these is merged, in bytes; of a run in memory, in entries.
     pub(super) offset: usize,
+    /// A sorted source's next line is longer than a block.
+    needs_long: bool,
 }
 
 impl<'r> Front<'r> {
-    pub(super) fn new(run: &'r Run) -> Self {
-        Front { run, next_read: 0, arriving: VecDeque::new(), loaded: VecDeque::new(), offset: 0 }
-    }
-
-    fn blocks(&self) -> &'r [Block] {
-        match self.run {
-            Run::OnScratch(blocks) => blocks,
-            Run::InMemory(_) | Run::Sorted(_) => &[],
+    /// At the beginning of a run whose blocks are short up to so many bytes.
+    pub(super) fn new(run: &'r Run, block_bytes: usize) -> Self {
+        let is_long = |block: &&Block| block.bytes > block_bytes as u64;
+        Front {
+            run,
+            block_bytes,
+            next_read: 0,
+            long_left: run.blocks().iter().filter(is_long).count(),
+            arriving: VecDeque::new(),
+            loaded: VecDeque::new(),
+            long_held: 0,
+            offset: 0,
+            needs_long: false,
         }
     }
 
@@ -83,77 +156,131 @@ impl<'r> Front<'r> {
         }
     }
 
-    fn is_starving(&self) -> bool {
+    /// Takes the next blocks, which are merged as soon as the segment is that they are in.
+    pub(super) fn pass(&mut self, blocks: usize) -> std::collections::vec_deque::Drain<'_, Arc<Loaded>> {
+        let is_long = |loaded: &&Arc<Loaded>| loaded.lease.len() > self.block_bytes;
+        self.long_held -= self.loaded.iter().take(blocks).filter(is_long).count();
+        self.loaded.drain(..blocks)
+    }
+
+    pub(super) fn is_starving(&self) -> bool {
         self.has_more() && self.loaded.is_empty() && self.arriving.is_empty()
+    }
+
+    /// The size of a block.
+    fn size(&self, block: &Block) -> Size {
+        if block.bytes > self.block_bytes as u64 { Size::Long } else { Size::Short }
+    }
+
+    /// How many blocks of a size must be left for it on the shelf.
+    fn reserved(&self, size: Size) -> usize {
+        let held = self.loaded.len() + self.arriving.len();
+        match (self.run, size) {
+            (Run::InMemory(_), _) | (Run::Sorted(_), Size::Long) => 0,
+            (Run::Sorted(_), Size::Short) if self.has_more() => SOURCE_BLOCKS.saturating_sub(held),
+            (Run::Sorted(_), Size::Short) => 0,
+            (Run::OnScratch(blocks), Size::Short) => {
+                let is_needed = blocks.len() - self.next_read > self.long_left;
+                usize::from(is_needed && held == self.long_held)
+            }
+            (Run::OnScratch(_), Size::Long) => usize::from(self.long_left > 0 && self.long_held == 0),
+        }
     }
 }
 
 /// Brings blocks back.
 pub(super) struct Reader<'a, 'j, O: LineOrder> {
     job: &'j Job<'a, O>,
-    shelf: Arc<Shelf>,
+    shelves: &'j Shelves,
     /// Blocks in the order in which they should be needed.
     forecast: Vec<(u32, u32)>,
     forecast_at: usize,
-    pub(super) in_flight: usize,
+    in_flight: usize,
     done_to: Sender<Completion>,
     pub(super) done_from: Receiver<Completion>,
 }
 
 impl<'a, 'j, O: LineOrder> Reader<'a, 'j, O> {
-    pub(super) fn new(job: &'j Job<'a, O>, shelf: Arc<Shelf>, runs: &[Run]) -> Self {
+    pub(super) fn new(job: &'j Job<'a, O>, shelves: &'j Shelves, runs: &[Run]) -> Self {
         let mut forecast = Vec::new();
         for (number, run) in runs.iter().enumerate() {
-            let Run::OnScratch(blocks) = run else { continue };
-            forecast.extend((0..blocks.len()).map(|block| (number as u32, block as u32)));
+            forecast.extend((0..run.blocks().len()).map(|block| (number as u32, block as u32)));
         }
-        let key = |&(run, block): &(u32, u32)| match &runs[run as usize] {
-            Run::OnScratch(blocks) => (blocks[block as usize].first_key, block, run),
-            Run::InMemory(_) | Run::Sorted(_) => unreachable!("only blocks on scratch are forecast"),
-        };
+        let key =
+            |&(run, block): &(u32, u32)| (runs[run as usize].blocks()[block as usize].first_key, block, run);
         forecast.sort_unstable_by_key(key);
         let (done_to, done_from) = unbounded();
-        Reader { job, shelf, forecast, forecast_at: 0, in_flight: 0, done_to, done_from }
+        Reader { job, shelves, forecast, forecast_at: 0, in_flight: 0, done_to, done_from }
     }
 
-    /// Starts as many reads as there is memory for.
-    pub(super) fn start(&mut self, fronts: &mut [Front<'_>]) -> Result<(), Error> {
-        let in_flight_max = (FLIGHT_BYTES / self.shelf.block_bytes()).clamp(4, 256);
-        let mut starving = 0;
+    /// Whether nothing is on its way.
+    pub(super) fn is_idle(&self) -> bool {
+        self.in_flight == 0
+    }
+
+    /// Starts as many reads as there is memory for; whether there was one.
+    pub(super) fn start(&mut self, fronts: &mut [Front<'_>]) -> Result<bool, Error> {
+        let mut has_read = false;
         for run in 0..fronts.len() {
-            if fronts[run].is_starving() && !self.read(fronts, run)? {
-                starving += 1;
+            if fronts[run].is_starving() {
+                has_read |= self.read(fronts, run)?;
             }
         }
+        let reserved = |size| fronts.iter().map(|front| front.reserved(size)).sum::<usize>() + 1;
+        let mut reserved = [reserved(Size::Short), reserved(Size::Long)];
         for run in 0..fronts.len() {
             let Front { run: Run::Sorted(_), loaded, .. } = &fronts[run] else { continue };
-            if loaded.len() < SOURCE_BLOCKS && fronts[run].has_more() && self.shelf.available() > starving {
-                self.read(fronts, run)?;
+            // A long block is taken only when nothing goes on without it.
+            let is_wanted = loaded.len() < SOURCE_BLOCKS && !fronts[run].needs_long && fronts[run].has_more();
+            if is_wanted && self.is_spare(&fronts[run], Size::Short, &mut reserved) {
+                has_read |= self.read(fronts, run)?;
             }
         }
-        while self.in_flight < in_flight_max && self.shelf.available() > starving {
-            let Some(&(run, block)) = self.forecast.get(self.forecast_at) else { break };
-            if fronts[run as usize].next_read == block as usize && !self.read(fronts, run as usize)? {
-                break;
+        let in_flight_max = (FLIGHT_BYTES / self.job.plan.block_bytes).clamp(4, 256);
+        while self.in_flight < in_flight_max {
+            let Some(&(run, number)) = self.forecast.get(self.forecast_at) else { break };
+            let (front, number) = (&fronts[run as usize], number as usize);
+            if front.next_read == number {
+                let size = front.size(&front.run.blocks()[number]);
+                let is_spare = self.is_spare(front, size, &mut reserved);
+                if !is_spare || !self.read(fronts, run as usize)? {
+                    break;
+                }
+                has_read = true;
             }
             self.forecast_at += 1;
         }
-        Ok(())
+        Ok(has_read)
+    }
+
+    /// Whether a run may have a block beside what must be left for all others; then what is left for it counts no more.
+    fn is_spare(&self, front: &Front<'_>, size: Size, reserved: &mut [usize; 2]) -> bool {
+        let own = front.reserved(size).min(1);
+        let is_spare = self.shelves.of(size).available() > reserved[size as usize] - own;
+        if is_spare {
+            reserved[size as usize] -= own;
+        }
+        is_spare
     }
 
     /// Starts to read a run's next block, if there is memory.
     fn read(&mut self, fronts: &mut [Front<'_>], run: usize) -> Result<bool, Error> {
-        let Some(lease) = self.shelf.try_take() else { return Ok(false) };
         let front = &mut fronts[run];
         if let Run::Sorted(stream) = front.run {
-            let mut lease = lease;
-            let filled = stream.lock().unwrap_or_else(PoisonError::into_inner).read(&mut lease)?;
-            let loaded = |Filled { bytes, last_line }| Arc::new(Loaded { lease, bytes, last_line });
-            front.loaded.extend(filled.map(loaded));
-            return Ok(true);
+            return self.read_source(front, &mut stream.lock().unwrap_or_else(PoisonError::into_inner));
         }
-        let block = &front.blocks()[front.next_read];
-        let bytes = align_up(u64::from(block.bytes)) as usize;
+        let block = &front.run.blocks()[front.next_read];
+        let size = front.size(block);
+        let shelf = self.shelves.of(size);
+        let (lease, to) = if block.is_packed() {
+            let Some(packed) = self.shelves.packed.try_take() else { return Ok(false) };
+            let Some(to) = shelf.try_take() else { return Ok(false) };
+            (packed, Some(to))
+        } else {
+            let Some(lease) = shelf.try_take() else { return Ok(false) };
+            (lease, None)
+        };
+        let bytes = block.paged_bytes() as usize;
         self.job.disk.submit(Request {
             direction: Direction::Read,
             file: self.job.scratch()?.file(block.place.drive),
@@ -165,26 +292,89 @@ impl<'a, 'j, O: LineOrder> Reader<'a, 'j, O> {
             reply: self.done_to.clone(),
         });
         front.next_read += 1;
-        front.arriving.push_back(None);
+        if size == Size::Long {
+            front.long_left -= 1;
+            front.long_held += 1;
+        }
+        front.arriving.push_back(Arriving::Reading(to));
         self.in_flight += 1;
         Ok(true)
     }
 
-    /// Takes a finished read in.
-    pub(super) fn finish(&mut self, fronts: &mut [Front<'_>], completion: Completion) -> Result<(), Error> {
+    fn read_source(
+        &mut self,
+        front: &mut Front<'_>,
+        stream: &mut super::stream::Stream,
+    ) -> Result<bool, Error> {
+        let size = if front.needs_long { Size::Long } else { Size::Short };
+        let Some(lease) = self.shelves.of(size).try_take() else { return Ok(false) };
+        match stream.read(lease, self.job.plan.block_bytes)? {
+            Filled::Lines(loaded, lines) => {
+                self.job.source_lines.fetch_add(lines, Relaxed);
+                self.job.source_bytes.fetch_add(loaded.text().len() as u64, Relaxed);
+                front.long_held += usize::from(size == Size::Long);
+                front.needs_long = false;
+                front.loaded.push_back(loaded);
+            }
+            // If this was a long block, nothing helps.
+            Filled::Beginning => return Ok(!std::mem::replace(&mut front.needs_long, true)),
+            Filled::Nothing => {}
+        }
+        Ok(true)
+    }
+
+    /// Takes a finished read in. What it returns has to be decompressed.
+    pub(super) fn finish(
+        &mut self,
+        fronts: &mut [Front<'_>],
+        completion: Completion,
+    ) -> Result<Option<Packed>, Error> {
         self.in_flight -= 1;
         completion.result?;
         let (run, number) = ((completion.tag >> 32) as usize, completion.tag as u32 as usize);
         let front = &mut fronts[run];
-        let block = &front.blocks()[number];
+        let block = &front.run.blocks()[number];
+        let at = number + front.arriving.len() - front.next_read;
+        if let Arriving::Reading(Some(_)) = front.arriving[at] {
+            let Arriving::Reading(Some(to)) = std::mem::replace(&mut front.arriving[at], Arriving::Unpacking)
+            else {
+                unreachable!("it was just looked at");
+            };
+            self.in_flight += 1;
+            return Ok(Some(Packed {
+                run,
+                number,
+                place: block.place,
+                checksum: block.checksum,
+                packed: completion.lease,
+                pages_bytes: completion.bytes,
+                packed_bytes: block.packed_bytes as usize,
+                to,
+                bytes: block.bytes as usize,
+            }));
+        }
         let pages = &completion.lease[..completion.bytes];
         check_seal(self.job.disk, self.job.scratch()?, block.place, pages, block.checksum)?;
-        let (bytes, last_line) = (block.bytes as usize, block.last_line as usize);
+        self.arrived(fronts, run, number, completion.lease);
+        Ok(None)
+    }
+
+    /// Takes a block in that was decompressed.
+    pub(super) fn finish_unpacked(&mut self, fronts: &mut [Front<'_>], unpacked: Unpacked) {
+        self.in_flight -= 1;
+        self.arrived(fronts, unpacked.run, unpacked.number, unpacked.lease);
+    }
+
+    fn arrived(&mut self, fronts: &mut [Front<'_>], run: usize, number: usize, lease: Lease) {
+        let front = &mut fronts[run];
+        let block = &front.run.blocks()[number];
+        let loaded = Loaded::new(lease, block.bytes as usize, block.last_line as usize);
         let at = number + front.arriving.len() - front.next_read;
-        front.arriving[at] = Some(Arc::new(Loaded { lease: completion.lease, bytes, last_line }));
-        while let Some(Some(_)) = front.arriving.front() {
-            front.loaded.extend(front.arriving.pop_front().flatten());
+        front.arriving[at] = Arriving::Here(Arc::new(loaded));
+        while let Some(Arriving::Here(loaded)) =
+            front.arriving.pop_front_if(|first| matches!(first, Arriving::Here(_)))
+        {
+            front.loaded.push_back(loaded);
         }
-        Ok(())
     }
 }

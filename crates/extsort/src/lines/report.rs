@@ -14,8 +14,10 @@ pub struct LinesReport {
     pub written_bytes: u64,
     /// Sorted runs that were formed.
     pub runs: usize,
-    /// Bytes that went to scratch.
+    /// Bytes of lines that went to scratch.
     pub spilled_bytes: u64,
+    /// Bytes that were written there for them: whole pages, compressed if that was asked.
+    pub scratch_bytes: u64,
     /// From the first read to the last write.
     pub seconds: f64,
     /// How the budget was divided.

@@ -1,29 +1,36 @@
 //! A source whose lines are in order already, read a block at a time as a merge needs it.
 
 use super::input::{Input, Source};
+use super::read::Loaded;
 use crate::Error;
+use std::ops::Range;
+use std::sync::Arc;
+use xsort_disk::Lease;
 
 /// A source, and what was read of it behind the last whole line.
 pub(super) struct Stream {
     input: Input<'static>,
     delimiter: u8,
-    carry: Vec<u8>,
+    /// The beginning of the next line, where it was read to.
+    tail: Option<(Arc<Loaded>, Range<usize>)>,
     lines: u64,
     is_over: bool,
 }
 
-/// What was read into a block.
-pub(super) struct Filled {
-    /// Bytes of whole lines.
-    pub(super) bytes: usize,
-    /// Where the last one begins.
-    pub(super) last_line: usize,
+/// What was read.
+pub(super) enum Filled {
+    /// Whole lines, and how many: one at least.
+    Lines(Arc<Loaded>, u64),
+    /// No whole line: it takes a larger block.
+    Beginning,
+    /// There are no more lines.
+    Nothing,
 }
 
 impl Stream {
     pub(super) fn new(source: Source, delimiter: u8) -> Stream {
         let input = Input::new(vec![source], delimiter, None);
-        Stream { input, delimiter, carry: Vec::new(), lines: 0, is_over: false }
+        Stream { input, delimiter, tail: None, lines: 0, is_over: false }
     }
 
     /// Whether all lines were read.
@@ -36,32 +43,49 @@ impl Stream {
         self.lines
     }
 
-    /// Fills a block with whole lines; `None` if there are no more.
-    pub(super) fn read(&mut self, block: &mut [u8]) -> Result<Option<Filled>, Error> {
-        let mut bytes = self.carry.len();
-        block[..bytes].copy_from_slice(&self.carry);
-        self.carry.clear();
-        while bytes < block.len() {
-            match self.input.read(&mut block[bytes..])? {
-                0 => {
-                    self.is_over = true;
-                    break;
-                }
-                more => bytes += more,
+    /// Reads whole lines into `block`: at least `enough` bytes if the block has room for them, and then only until there is one. Of a block that
+    /// had no room for a line the beginning is kept.
+    pub(super) fn read(&mut self, mut block: Lease, enough: usize) -> Result<Filled, Error> {
+        let mut used = 0;
+        let mut end = None;
+        if let Some((loaded, range)) = self.tail.take() {
+            if range.len() >= block.len() {
+                self.tail = Some((loaded, range));
+                return Ok(Filled::Beginning);
             }
+            used = range.len();
+            block[..used].copy_from_slice(&loaded.memory()[range]);
         }
-        let Some(end) = memchr::memrchr(self.delimiter, &block[..bytes]) else {
+        while used < block.len() && (used < enough || end.is_none()) {
+            // So that a line's beginning behind the last whole one always fits a block of `enough` bytes.
+            let room = if used < enough { enough - used } else { enough }.min(block.len() - used);
+            let bytes = self.input.read(&mut block[used..][..room])?;
             if bytes == 0 {
-                return Ok(None);
+                self.is_over = true;
+                break;
             }
-            return Err(Error::Settings(format!(
-                "{}: a line is longer than {bytes} bytes, too long for this memory budget (-S)",
-                self.input.name(),
-            )));
+            end = memchr::memrchr(self.delimiter, &block[used..][..bytes]).map(|at| used + at).or(end);
+            used += bytes;
+        }
+        let Some(end) = end else {
+            if used == 0 {
+                return Ok(Filled::Nothing);
+            }
+            self.tail = Some((Arc::new(Loaded::new(block, 0, 0)), 0..used));
+            return Ok(Filled::Beginning);
         };
-        self.carry.extend_from_slice(&block[end + 1..bytes]);
-        self.lines += memchr::memchr_iter(self.delimiter, &block[..=end]).count() as u64;
+        let lines = memchr::memchr_iter(self.delimiter, &block[..=end]).count() as u64;
+        self.lines += lines;
         let last_line = memchr::memrchr(self.delimiter, &block[..end]).map_or(0, |before| before + 1);
-        Ok(Some(Filled { bytes: end + 1, last_line }))
+        let loaded = Arc::new(Loaded::new(block, end + 1, last_line));
+        if end + 1 < used {
+            self.tail = Some((Arc::clone(&loaded), end + 1..used));
+        }
+        Ok(Filled::Lines(loaded, lines))
+    }
+
+    /// How many bytes of the next line were read, and where the rest of it comes from.
+    pub(super) fn begun(&mut self) -> (u64, &mut Input<'static>) {
+        (self.tail.as_ref().map_or(0, |(_, range)| range.len() as u64), &mut self.input)
     }
 }

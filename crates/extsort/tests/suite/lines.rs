@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::PathBuf;
 use xsort_disk::{Fault, FileRole, Operation, Place, SimDisk, SimOptions};
-use xsort_extsort::lines::Source;
+use xsort_extsort::lines::{Codec, Source};
 use xsort_extsort::{Caches, Error, LinesOptions, LinesReport, Unobserved, merge_lines, sort_lines};
 use xsort_kernels::lines::ByBytes;
 
@@ -30,6 +30,7 @@ fn options(budget_bytes: u64, threads: usize, is_unique: bool) -> LinesOptions {
         threads,
         caches: Caches::default(),
         scratch: vec![PathBuf::from("/scratch")],
+        codec: None,
         output_file: None,
     }
 }
@@ -154,6 +155,22 @@ fn what_does_not_fit_goes_to_scratch() {
 }
 
 #[test]
+fn what_goes_to_scratch_is_compressed_if_that_is_asked() {
+    for codec in [Codec::Lz4, Codec::Zstd] {
+        for (budget_bytes, threads) in [(2 * MIB, 1), (4 * MIB, 2), (6 * MIB, 5)] {
+            let options = LinesOptions { codec: Some(codec), ..options(budget_bytes, threads, false) };
+            for text in [long_alike(12 << 20, 2), one_line(6 << 20)] {
+                for report in check(&options, &[text.clone()]) {
+                    let (before, after) = (report.spilled_bytes, report.scratch_bytes);
+                    assert!(before > 0 && after < before / 2, "{report:?}");
+                }
+            }
+            check(&options, &[short_numbers(8 << 20, 1)]);
+        }
+    }
+}
+
+#[test]
 fn more_runs_than_memory_has_blocks_for_take_several_passes() {
     for threads in [1, 2] {
         let texts = [short_numbers(12 << 20, 3), long_alike(8 << 20, 4)];
@@ -211,12 +228,70 @@ fn long_lines_are_whole() {
     check(&options(64 * MIB, 2, false), &[text]);
 }
 
+/// Short lines, and so many long ones of about `bytes` bytes among them, many of which begin alike.
+fn some_long(short_bytes: usize, long: usize, bytes: usize, seed: u64) -> Vec<u8> {
+    let mut next = numbers(seed);
+    let mut text = Vec::new();
+    text.extend(short_numbers(short_bytes / (long + 1), next()));
+    for _ in 0..long {
+        text.extend(short_numbers(short_bytes / (long + 1), next()));
+        let bytes = bytes - next() as usize % (bytes / 4);
+        let first = next() as u8 % 3;
+        text.extend((0..bytes).map(|at| b'1' + if at < 1000 { first } else { (at * at / 7) as u8 % 20 }));
+        text.push(b'\n');
+    }
+    text
+}
+
+/// They were refused once where they didn't fit a block of at most 1 MiB.
 #[test]
-fn a_line_that_is_too_long_for_the_budget_is_refused() {
-    let mut long = vec![b'x'; 3 << 20];
-    long.push(b'\n');
-    let error = sort(&options(2 * MIB, 1, false), &[long], false).unwrap_err().to_string();
-    assert!(error.contains("too long") && error.contains("-S"), "{error}");
+fn lines_longer_than_blocks_go_through_scratch_and_passes() {
+    for (budget_bytes, threads, codec) in
+        [(2 * MIB, 1, None), (4 * MIB, 2, Some(Codec::Lz4)), (7 * MIB, 3, Some(Codec::Zstd))]
+    {
+        let long_bytes = budget_bytes as usize / 6;
+        for is_unique in [false, true] {
+            let options = LinesOptions { codec, ..options(budget_bytes, threads, is_unique) };
+            let mut texts: Vec<Vec<u8>> =
+                (1..4).map(|seed| some_long(budget_bytes as usize / 3, 2, long_bytes, seed)).collect();
+            texts.push(texts[0].clone());
+            texts.push(some_long(100_000, 30, 40_000, 9));
+            for report in check(&options, &texts) {
+                assert!(report.spilled_bytes > budget_bytes, "{report:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_line_may_be_alone_and_almost_as_long_as_memory_allows() {
+    for threads in [1, 2] {
+        let mut long = vec![b'x'; 2_200_000];
+        long.push(b'\n');
+        let texts = [short_numbers(9 << 20, 1), long.clone(), short_numbers(1 << 20, 2), long];
+        check(&options(8 * MIB, threads, false), &texts);
+    }
+}
+
+/// What such an error says is enough must be.
+fn enough_bytes(error: &str) -> u64 {
+    let (_, rest) = error.split_once("-S ").unwrap_or_else(|| panic!("{error}"));
+    rest.split_once('M').unwrap().0.parse::<u64>().unwrap() * MIB
+}
+
+#[test]
+fn a_line_that_is_too_long_for_the_budget_is_refused_with_one_that_is_enough() {
+    for threads in [1, 2] {
+        let mut long = vec![b'x'; 3 << 20];
+        long.push(b'\n');
+        let texts = [short_numbers(5 << 20, 1), long.clone(), b"b\na\n".to_vec(), long];
+        let error = sort(&options(2 * MIB, threads, false), &texts, false).unwrap_err().to_string();
+        assert!(error.starts_with("lines: a line of 3145729 bytes is too long"), "{error}");
+        let enough = enough_bytes(&error);
+        assert!(enough < 16 * MIB, "{error}");
+        check(&options(enough, threads, false), &texts);
+        assert!(sort(&options(enough - MIB, threads, false), &texts, false).is_err());
+    }
 }
 
 /// Large files, from a disk and to it, with small ones between them.
@@ -374,4 +449,48 @@ fn sources_out_of_order_lose_no_line() {
         let (merged, _) = merge(&options(4 * MIB, threads, false), &texts).unwrap();
         assert!(expected(&[merged], false) == expected(&texts, false));
     }
+}
+
+#[test]
+fn sources_in_order_may_have_long_lines() {
+    for (threads, is_unique) in [(1, false), (2, true), (3, false)] {
+        let sorted = |seed| expected(&[some_long(300_000, 5, 1_500_000, seed)], false);
+        let mut texts: Vec<Vec<u8>> = (0..4).map(sorted).collect();
+        texts.push(expected(&[short_numbers(3_000_000, 8)], false));
+        let (merged, report) = merge(&options(32 * MIB, threads, is_unique), &texts).unwrap();
+        assert!(merged == expected(&texts, is_unique));
+        assert_eq!(
+            report.lines,
+            expected(&texts, false).iter().filter(|&&byte| byte == b'\n').count() as u64
+        );
+        assert_eq!(report.bytes, texts.iter().map(|text| text.len() as u64).sum::<u64>());
+    }
+}
+
+#[test]
+fn long_lines_of_sources_go_through_passes() {
+    for codec in [None, Some(Codec::Lz4)] {
+        let sorted =
+            |seed| expected(&[some_long(20_000, usize::from(seed % 100 == 0), 120_000, seed)], false);
+        let texts: Vec<Vec<u8>> = (0..300).map(sorted).collect();
+        let (merged, report) = merge(&LinesOptions { codec, ..options(4 * MIB, 1, false) }, &texts).unwrap();
+        assert!(merged == expected(&texts, false));
+        assert!(report.spilled_bytes > 0, "{report:?}");
+    }
+}
+
+#[test]
+fn a_line_that_is_too_long_to_be_merged_is_refused_with_a_budget_that_is_enough() {
+    for threads in [1, 2] {
+        let mut long = vec![b'x'; 3 << 20];
+        long.push(b'\n');
+        let texts = [b"a\n".to_vec(), long.clone(), long];
+        let error = merge(&options(4 * MIB, threads, false), &texts).unwrap_err().to_string();
+        assert!(error.starts_with("lines: a line of 3145729 bytes is too long"), "{error}");
+        let (merged, _) = merge(&options(enough_bytes(&error), threads, false), &texts).unwrap();
+        assert!(merged == expected(&texts, false));
+    }
+    let many = vec![vec![b'x'; 3 << 20]; 7];
+    let error = merge(&options(64 * MIB, 2, false), &many).unwrap_err().to_string();
+    assert!(error.contains("without -m"), "{error}");
 }

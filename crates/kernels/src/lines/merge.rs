@@ -161,6 +161,11 @@ impl<'a, O: LineOrder> Merge<'a, O> {
         at
     }
 
+    /// Bytes of a line that is written in part and still to come, its delimiter included; 0 if there is none.
+    pub fn pending_bytes(&self) -> usize {
+        self.pending.rest.len() + usize::from(self.pending.has_delimiter)
+    }
+
     /// Lines taken from the runs so far, also those that were not wanted.
     pub fn taken(&self) -> u64 {
         self.taken

@@ -1,0 +1,126 @@
+//! Blocks made smaller on their way to scratch, and back: each by itself, on the thread that has it.
+
+use serde::Serialize;
+use std::io;
+
+/// How blocks on scratch are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Codec {
+    /// LZ4: where drives are fast.
+    Lz4,
+    /// Zstandard at its fastest level but those that give up ratio: where drives are slow, or space is short.
+    Zstd,
+}
+
+/// Level 1 halves the time of level 3 for a tenth more bytes (docs/experiments/2026-11-21-lines-compression.md).
+const ZSTD_LEVEL: i32 = 1;
+
+impl Codec {
+    /// Most bytes of lines in a block of so many bytes, whose compressed form must fit another such block even if it is larger.
+    pub(super) fn fill_bytes_max(codec: Option<Codec>, block_bytes: usize) -> usize {
+        match codec {
+            // LZ4 wants room for the worst case, 10% and 20 bytes more.
+            Some(Codec::Lz4) => block_bytes / 16 * 14,
+            Some(Codec::Zstd) | None => block_bytes,
+        }
+    }
+
+    /// Bytes that compressing and decompressing take on a thread beside the blocks.
+    pub(super) fn context_bytes(self) -> u64 {
+        match self {
+            Codec::Lz4 => 64 << 10,
+            // ZSTD_estimateCCtxSize(1) is 580 KB, ZSTD_estimateDCtxSize 95 KB.
+            Codec::Zstd => 1 << 20,
+        }
+    }
+}
+
+/// Compresses blocks, one after another.
+pub(super) enum Packer {
+    Lz4,
+    Zstd(zstd::bulk::Compressor<'static>),
+}
+
+impl Packer {
+    pub(super) fn new(codec: Codec) -> io::Result<Packer> {
+        Ok(match codec {
+            Codec::Lz4 => Packer::Lz4,
+            Codec::Zstd => Packer::Zstd(zstd::bulk::Compressor::new(ZSTD_LEVEL)?),
+        })
+    }
+
+    /// Compresses `block` into `packed`. Returns how many bytes that took; `None` if it can't be done in fewer pages.
+    pub(super) fn pack(&mut self, block: &[u8], packed: &mut [u8]) -> Option<usize> {
+        let bytes = match self {
+            Packer::Lz4 => lz4_flex::block::compress_into(block, packed).ok()?,
+            Packer::Zstd(compressor) => compressor.compress_to_buffer(block, packed).ok()?,
+        };
+        (pages(bytes) < pages(block.len())).then_some(bytes)
+    }
+}
+
+/// Decompresses blocks, one after another.
+pub(super) enum Unpacker {
+    Lz4,
+    Zstd(zstd::bulk::Decompressor<'static>),
+}
+
+impl Unpacker {
+    pub(super) fn new(codec: Codec) -> io::Result<Unpacker> {
+        Ok(match codec {
+            Codec::Lz4 => Unpacker::Lz4,
+            Codec::Zstd => Unpacker::Zstd(zstd::bulk::Decompressor::new()?),
+        })
+    }
+
+    /// Decompresses into `block`, which it must fill.
+    pub(super) fn unpack(&mut self, packed: &[u8], block: &mut [u8]) -> Result<(), String> {
+        let bytes = match self {
+            Unpacker::Lz4 => {
+                lz4_flex::block::decompress_into(packed, block).map_err(|error| error.to_string())?
+            }
+            Unpacker::Zstd(decompressor) => {
+                decompressor.decompress_to_buffer(packed, block).map_err(|error| error.to_string())?
+            }
+        };
+        if bytes == block.len() { Ok(()) } else { Err(format!("{bytes} bytes instead of {}", block.len())) }
+    }
+}
+
+fn pages(bytes: usize) -> u64 {
+    xsort_disk::align_up(bytes as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_come_back_whole_or_are_not_packed() {
+        let block_bytes = 64 << 10;
+        let alike = b"some words of a log, again and again\n".repeat(3000);
+        let mut state = 1u64;
+        let random: Vec<u8> = std::iter::repeat_with(|| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 56) as u8
+        })
+        .take(block_bytes)
+        .collect();
+        for codec in [Codec::Lz4, Codec::Zstd] {
+            let most = Codec::fill_bytes_max(Some(codec), block_bytes);
+            let mut packed = vec![0; block_bytes];
+            let mut packer = Packer::new(codec).unwrap();
+            assert_eq!(packer.pack(&random[..most], &mut packed), None, "{codec:?}");
+            assert_eq!(packer.pack(&alike[..4096], &mut packed), None, "a page is a page: {codec:?}");
+            let bytes = packer.pack(&alike[..most], &mut packed).unwrap();
+            assert!(bytes < most / 8, "{codec:?}: {bytes}");
+            let mut block = vec![0; most];
+            let mut unpacker = Unpacker::new(codec).unwrap();
+            unpacker.unpack(&packed[..bytes], &mut block).unwrap();
+            assert!(block == alike[..most]);
+            assert!(unpacker.unpack(&packed[..bytes - 1], &mut block).is_err());
+            assert!(unpacker.unpack(&packed[..bytes], &mut block[1..]).is_err());
+        }
+    }
+}
