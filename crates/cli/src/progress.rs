@@ -173,6 +173,10 @@ fn paint_lines(board: Arc<Board>) -> impl FnMut() + Send {
 
 /// One line of a log: how far, how fast, how much longer.
 fn line(phase: &Phase, done: u64, seconds: f64) -> String {
+    if phase.bytes == 0 {
+        let rate = done as f64 / seconds.max(1e-3);
+        return format!("{}: {}, {}/s", phase.name, Decimal(done as f64), Decimal(rate));
+    }
     let percent = 100 * u128::from(done.min(phase.bytes)) / u128::from(phase.bytes.max(1));
     let pace = pace(phase.bytes, done, seconds);
     format!("{}: {percent}% of {}, {pace}", phase.name, Decimal(phase.bytes as f64))
@@ -206,5 +210,7 @@ mod tests {
         let phase = Phase { name: "merge".into(), bytes: 8_000_000_000, began: Instant::now() };
         assert_eq!(line(&phase, 2_000_000_000, 1.0), "merge: 25% of 8.00 GB, 2.00 GB/s, 3 s left");
         assert_eq!(line(&phase, 0, 1.0), "merge: 0% of 8.00 GB, 0 B/s, unknown time left");
+        let unknown = Phase { bytes: 0, ..phase };
+        assert_eq!(line(&unknown, 2_000_000_000, 1.0), "merge: 2.00 GB, 2.00 GB/s");
     }
 }
