@@ -7,13 +7,13 @@ use std::io;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Codec {
-    /// LZ4: where drives are fast.
+    /// LZ4: less of the processor for more bytes.
     Lz4,
-    /// Zstandard at its fastest level but those that give up ratio: where drives are slow, or space is short.
+    /// Zstandard: where drives are slow, or space is short.
     Zstd,
 }
 
-/// Level 1 halves the time of level 3 for a tenth more bytes (docs/experiments/2026-11-21-lines-compression.md).
+/// The lowest regular level: the others were not measured (docs/experiments/2026-11-21-lines-compression.md).
 const ZSTD_LEVEL: i32 = 1;
 
 impl Codec {
@@ -30,7 +30,7 @@ impl Codec {
     pub(super) fn context_bytes(self) -> u64 {
         match self {
             Codec::Lz4 => 64 << 10,
-            // ZSTD_estimateCCtxSize(1) is 580 KB, ZSTD_estimateDCtxSize 95 KB.
+            // With so much left out of the pool the process took no more than without compression (the same record).
             Codec::Zstd => 1 << 20,
         }
     }

@@ -184,8 +184,9 @@ impl Shelves {
             }
         }
         rest.extend(leases.into_iter().filter(|lease| !lease.is_empty()));
-        let packed = if need.packed > 0 { need.packed.max(short.len() / PACKED_SHARE) } else { 0 };
-        let packed = short.split_off(short.len().saturating_sub(packed));
+        let spare = short.len().saturating_sub(need.short);
+        let packed = if need.packed > 0 { need.packed.max(short.len() / PACKED_SHARE).min(spare) } else { 0 };
+        let packed = short.split_off(short.len() - packed);
         Ok(Shelves {
             short: Shelf::new(short, plan.block_bytes),
             long: Shelf::new(long, need.long_bytes.max(xsort_disk::ALIGNMENT)),

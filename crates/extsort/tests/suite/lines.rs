@@ -249,7 +249,7 @@ fn lines_longer_than_blocks_go_through_scratch_and_passes() {
     for (budget_bytes, threads, codec) in
         [(2 * MIB, 1, None), (4 * MIB, 2, Some(Codec::Lz4)), (7 * MIB, 3, Some(Codec::Zstd))]
     {
-        let long_bytes = budget_bytes as usize / 6;
+        let long_bytes = budget_bytes as usize / 10;
         for is_unique in [false, true] {
             let options = LinesOptions { codec, ..options(budget_bytes, threads, is_unique) };
             let mut texts: Vec<Vec<u8>> =
