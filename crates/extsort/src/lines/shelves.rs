@@ -13,7 +13,7 @@
 
 use super::areas::Areas;
 use super::plan::Plan;
-use super::run::Run;
+use super::run::{Block, Run};
 use crate::Error;
 use std::sync::Arc;
 use xsort_disk::{Lease, Shelf, align_up};
@@ -66,7 +66,7 @@ impl Need {
             long_bytes += long.clone().sum::<u64>();
             need.long_bytes = need.long_bytes.max(align_up(long.clone().max().unwrap_or(0)) as usize);
             need.long += usize::from(long.count() > 0);
-            is_packed |= run.blocks().iter().any(|block| block.is_packed());
+            is_packed |= run.blocks().iter().any(Block::is_packed);
             need.short += match run {
                 Run::InMemory(_) => 0,
                 Run::OnScratch(_) => 1,
