@@ -29,7 +29,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     if let Some((program, arguments)) = lines::called(std::env::args_os()) {
-        return lines::run(program, &arguments);
+        return lines::run(&program, &arguments);
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

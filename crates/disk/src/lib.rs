@@ -10,7 +10,8 @@
 //! Memory is `region`, `lease`, `shelf`; the face of a disk is `store` and `request`. The operating system's disk is `os`, with `file` (O_DIRECT),
 //! `output` (how a file appears), `drive` (what holds it), and two engines, `uring` (with `ring`) and `threads`, that share one
 //! idea of a transfer: `transfer` and the state machine in `progress`, which the simulated disk, `sim`, uses as well. What the page cache
-//! holds of an input may come from there: `cache`. `lazy` puts the engine's start off until a file is opened.
+//! holds of an input may come from there: `cache`. `lazy` puts the engine's start off until a file is opened. What the process was given to write
+//! and read is `inherited`.
 //!
 //! Knows nothing of keys or order, and imports none of the other rooms. Measures no drive and plans nothing.
 
@@ -18,6 +19,7 @@ mod cache;
 mod drive;
 mod error;
 mod file;
+mod inherited;
 mod lazy;
 mod lease;
 mod notice;
@@ -36,6 +38,7 @@ mod transfer;
 mod uring;
 
 pub use error::{Error, Operation};
+pub use inherited::{Inherited, inherited};
 pub use lazy::LazyDisk;
 pub use lease::Lease;
 pub use options::{DiskOptions, IoChoice, UnknownIoChoice};

@@ -2,6 +2,7 @@
 
 use super::target::Target;
 use super::{inputs, names};
+use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::io;
 use xsort_disk::Operation;
@@ -9,7 +10,7 @@ use xsort_extsort::Error;
 use xsort_text::Refusal;
 
 const DISORDER: u8 = 1;
-const TROUBLE: u8 = 2;
+pub(super) const TROUBLE: u8 = 2;
 
 /// Why there is no result.
 #[derive(Debug)]
@@ -18,6 +19,8 @@ pub(super) enum Failure {
     Refused(Refusal),
     /// A message without the program's name.
     Message(Vec<u8>),
+    /// The output: said of it, and then again by whoever closes it at the end.
+    Unwritten(Vec<u8>),
     /// A check found lines out of order: everything that is to be said of it.
     Disorder(Vec<u8>),
 }
@@ -35,11 +38,23 @@ impl Failure {
         Failure::Message(parts.concat())
     }
 
+    /// The same of the output.
+    pub(super) fn unwritten(what: &str, file: &OsStr, error: &io::Error) -> Failure {
+        match Failure::of_file(what, file, error) {
+            Failure::Message(text) => Failure::Unwritten(text),
+            other => other,
+        }
+    }
+
     /// What goes to standard error.
     pub(super) fn text(&self, program: &str) -> Vec<u8> {
         match self {
             Failure::Refused(refusal) => refusal.message(program),
             Failure::Message(text) => [program.as_bytes(), b": ", text, b"\n"].concat(),
+            Failure::Unwritten(text) => {
+                let program = program.as_bytes();
+                [program, b": ", text, b"\n", program, b": write error\n"].concat()
+            }
             Failure::Disorder(text) => text.clone(),
         }
     }
@@ -47,7 +62,7 @@ impl Failure {
     pub(super) fn status(&self) -> u8 {
         match self {
             Failure::Refused(refusal) => refusal.status(),
-            Failure::Message(_) => TROUBLE,
+            Failure::Message(_) | Failure::Unwritten(_) => TROUBLE,
             Failure::Disorder(_) => DISORDER,
         }
     }
@@ -65,14 +80,15 @@ pub(super) fn of_read(file: &OsStr, error: &io::Error) -> Failure {
 pub(super) fn of_job(error: &Error, target: &Target) -> Failure {
     match error {
         Error::Output(error) => target.failed(error),
+        Error::Space { directory, .. } => {
+            Failure::of_file("write failed", directory.as_os_str(), &Errno::NOSPC.into())
+        }
+        Error::Disk(error) if target.is_at(&error.path) => target.failed(&error.source),
         Error::Disk(error) => match error.operation {
             Operation::Read => of_read(error.path.as_os_str(), &error.source),
             Operation::Create => {
-                let directory = error.path.parent().unwrap_or(&error.path).as_os_str();
-                let reason = reason(&error.source);
-                let quoted = names::quoted(directory);
-                let parts = [b"cannot create temporary file in ", &quoted[..], b": ", reason.as_bytes()];
-                Failure::Message(parts.concat())
+                let directory = error.path.parent().unwrap_or(&error.path);
+                of_scratch(directory.as_os_str(), &error.source)
             }
             Operation::Write | Operation::Reserve => {
                 Failure::of_file("write failed", error.path.as_os_str(), &error.source)
@@ -81,6 +97,13 @@ pub(super) fn of_job(error: &Error, target: &Target) -> Failure {
         },
         other => Failure::Message(other.to_string().into()),
     }
+}
+
+/// A directory in which scratch can't be made.
+pub(super) fn of_scratch(directory: &OsStr, error: &io::Error) -> Failure {
+    let (quoted, reason) = (names::quoted(directory), reason(error));
+    let parts = [b"cannot create temporary file in ", &quoted[..], b": ", reason.as_bytes()];
+    Failure::Message(parts.concat())
 }
 
 /// The system's reason without its number.

@@ -10,11 +10,12 @@ use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata};
-use std::io::{self, BufRead, BufReader, Read, Seek};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use xsort_disk::inherited;
 use xsort_extsort::lines::Source;
 use xsort_text::Command;
 
@@ -23,6 +24,9 @@ const STANDARD: &str = "-";
 
 /// What is expected of files that say that they are empty, as those of /proc do.
 const UNTOLD_BYTES: u64 = 64 << 10;
+
+/// Bytes that are copied at once.
+const COPY_BYTES: usize = 256 << 10;
 
 /// Files that are open besides the inputs: scratch in some directories, rings, standard streams.
 const OTHER_FILES: u64 = 64;
@@ -33,7 +37,7 @@ pub(super) fn files(command: &Command) -> Result<Vec<OsString>, Failure> {
     let mut text = Vec::new();
     let unreadable =
         || Failure::Message([b"cannot read file names from ", &names::quoted(list)[..]].concat());
-    match (Opener { name: list.clone(), file: None }).read_to_end(&mut text) {
+    match source(list).bytes_from.read_to_end(&mut text) {
         Ok(_) => {}
         Err(error) if opening_error(&error).is_some() => return Err(failure::of_read(list, &error)),
         Err(_) => return Err(unreadable()),
@@ -92,31 +96,75 @@ impl Inputs {
         self.0.iter().map(|input| input.bytes).sum()
     }
 
-    /// Whether what will be written is one of them.
-    pub(super) fn include(&self, target: &Target) -> Result<bool, Failure> {
-        let metadata = target.metadata()?;
-        let is_same =
-            |input: &Input| (input.metadata.dev(), input.metadata.ino()) == (metadata.dev(), metadata.ino());
-        Ok(metadata.is_file() && self.0.iter().any(is_same))
+    /// What GNU sort notices before it reads, but after the output is there.
+    pub(super) fn refuse_closed(&self) -> Result<(), Failure> {
+        match self.0.first() {
+            Some(first) if is_closed(&first.name) => {
+                Err(Failure::of_file("stat failed", &first.name, &Errno::BADF.into()))
+            }
+            _ => Ok(()),
+        }
     }
 
+    /// To be read one after the other.
     pub(super) fn sources(self) -> Vec<Source> {
-        let source = |Input { name, metadata, bytes }: Input| Source {
-            bytes,
-            // Whoever handed standard input over may go on reading behind what was read of it.
-            is_file: metadata.is_file() && metadata.len() > 0 && name != STANDARD,
-            ..source(&name)
+        let source = |(number, input): (usize, Input)| {
+            let (bytes, is_file) = (input.bytes, input.is_named_file());
+            let opener =
+                Opener { is_closed: number == 0 && is_closed(&input.name), ..Opener::new(input.name) };
+            Source { is_file, ..opener.source(bytes) }
         };
-        self.0.into_iter().map(source).collect()
+        self.0.into_iter().enumerate().map(source).collect()
     }
+
+    /// To be read all at once. What will be written over is copied to `directory` first. If they are more than may be open, files are open
+    /// only while they are read.
+    pub(super) fn sources_at_once(self, target: &Target, directory: &Path) -> Result<Vec<Source>, Failure> {
+        let keeps_open = self.can_all_be_open();
+        let written = target.identity();
+        let at_once = |(number, input): (usize, Input)| {
+            let is_closed = number == 0 && is_closed(&input.name);
+            let file = match written {
+                Some(written) if written == (input.metadata.dev(), input.metadata.ino()) => {
+                    Some(copy(&input.name, directory)?)
+                }
+                _ => None,
+            };
+            let keeps_open =
+                keeps_open || file.is_some() || !input.metadata.is_file() || input.name == STANDARD;
+            let (bytes, is_file) = (input.bytes, input.is_named_file() && file.is_none());
+            let opener = Opener { name: input.name, file, keeps_open, position: 0, is_closed };
+            Ok(Source { is_file, ..opener.source(bytes) })
+        };
+        self.0.into_iter().enumerate().map(at_once).collect()
+    }
+}
+
+/// A nameless copy of an input.
+fn copy(name: &OsStr, directory: &Path) -> Result<File, Failure> {
+    let mut copy = tempfile::tempfile_in(directory)
+        .map_err(|error| failure::of_scratch(directory.as_os_str(), &error))?;
+    let mut from = source(name).bytes_from;
+    let mut buffer = vec![0; COPY_BYTES];
+    loop {
+        match from.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(bytes) => copy
+                .write_all(&buffer[..bytes])
+                .map_err(|error| Failure::of_file("write failed", directory.as_os_str(), &error))?,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(failure::of_read(name, &error)),
+        }
+    }
+    copy.rewind().map_err(|error| Failure::of_file("read failed", name, &error))?;
+    Ok(copy)
 }
 
 impl Input {
     fn look(name: OsString) -> Result<Input, Failure> {
         let fail = |what, error: io::Error| Failure::of_file(what, &name, &error);
-        let standard = || standard_input().map_err(|error| fail("open failed", error));
         let (metadata, position) = if name == STANDARD {
-            let mut file = standard()?;
+            let mut file = standard_input().map_err(|error| fail("open failed", error))?;
             let metadata = file.metadata().map_err(|error| fail("stat failed", error))?;
             // A pipe has none.
             (metadata, file.stream_position().unwrap_or(0))
@@ -125,9 +173,6 @@ impl Input {
                 .map_err(|errno| fail("cannot read", errno.into()))?;
             (fs::metadata(&name).map_err(|error| fail("cannot read", error))?, 0)
         };
-        if metadata.is_dir() {
-            return Err(fail("read failed", Errno::ISDIR.into()));
-        }
         let bytes = match metadata.len() {
             _ if !metadata.is_file() => None,
             0 => Some(UNTOLD_BYTES),
@@ -135,12 +180,21 @@ impl Input {
         };
         Ok(Input { name, metadata, bytes })
     }
+
+    /// Whether all of it can be read by its name. Whoever handed standard input over may go on reading behind what was read of it.
+    fn is_named_file(&self) -> bool {
+        self.metadata.is_file() && self.metadata.len() > 0 && self.name != STANDARD
+    }
 }
 
 /// A file's bytes, unlooked at.
 pub(super) fn source(name: &OsStr) -> Source {
-    let opener = Opener { name: name.to_owned(), file: None };
-    Source { path: PathBuf::from(name), bytes_from: Box::new(opener), bytes: None, is_file: false }
+    Opener::new(name.to_owned()).source(None)
+}
+
+/// Whether there is nothing to read from. (A file that is opened before standard input is looked at takes its place.)
+fn is_closed(name: &OsStr) -> bool {
+    name == STANDARD && !inherited().is_open[0]
 }
 
 /// Takes the first lines of a source, each with its end.
@@ -164,6 +218,22 @@ pub(super) fn take_header(source: &mut Source, lines: u64, terminator: u8) -> io
 struct Opener {
     name: OsString,
     file: Option<File>,
+    /// Else it is closed after each read, and opened again where that ended.
+    keeps_open: bool,
+    position: u64,
+    /// Standard input was closed when the process was started.
+    is_closed: bool,
+}
+
+impl Opener {
+    fn new(name: OsString) -> Opener {
+        let is_closed = is_closed(&name);
+        Opener { name, file: None, keeps_open: true, position: 0, is_closed }
+    }
+
+    fn source(self, bytes: Option<u64>) -> Source {
+        Source { path: PathBuf::from(&self.name), bytes_from: Box::new(self), bytes, is_file: false }
+    }
 }
 
 /// Marks the error of a read that failed because the file couldn't be opened.
@@ -178,10 +248,20 @@ pub(super) fn opening_error(error: &io::Error) -> Option<&io::Error> {
 
 impl Read for Opener {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.file.is_none() {
-            self.file = Some(open(&self.name).map_err(|error| io::Error::other(NotOpened(error)))?);
+        if self.is_closed {
+            return Err(Errno::BADF.into());
         }
-        self.file.as_mut().expect("it was just opened").read(buffer)
+        let mut file = match self.file.take() {
+            Some(file) => file,
+            None => open(&self.name).map_err(|error| io::Error::other(NotOpened(error)))?,
+        };
+        if self.keeps_open {
+            return self.file.insert(file).read(buffer);
+        }
+        file.seek(SeekFrom::Start(self.position))?;
+        let bytes = file.read(buffer)?;
+        self.position += bytes as u64;
+        Ok(bytes)
     }
 }
 

@@ -28,7 +28,7 @@ mod target;
 use crate::progress::Console;
 use crate::settings::{Progress, Voice};
 use crate::signals::Stop;
-use failure::Failure;
+use failure::{Failure, TROUBLE};
 use filters::{Marks, Top};
 use inputs::Inputs;
 use order::ByText;
@@ -37,20 +37,25 @@ use std::io::{self, IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use target::Target;
-use xsort_disk::{DiskOptions, LazyDisk};
-use xsort_extsort::lines::{ByBytes, ByBytesReversed, LineOrder};
+use xsort_disk::{LazyDisk, inherited};
+use xsort_extsort::lines::{ByBytes, ByBytesReversed, LineOrder, merge_heads};
 use xsort_extsort::{LinesOptions, LinesReport, Observer, Unobserved, merge_lines, sort_lines};
 use xsort_text::{Check, Command, Environment, Locale, Order, Refusal, Request};
 
+/// Inputs from this size on are merged by all threads, which takes it that they are in order.
+const PLAIN_BYTES_MAX: u64 = 64 << 20;
+
 /// The name to speak under and the arguments, if the words of the command line are for this door: `xsort lines ...`, or anything if the
 /// program was called `sort` or `lines`.
-pub(crate) fn called(mut words: impl Iterator<Item = OsString>) -> Option<(&'static str, Vec<OsString>)> {
+pub(crate) fn called(mut words: impl Iterator<Item = OsString>) -> Option<(String, Vec<OsString>)> {
     let program = words.next()?;
+    // As GNU programs do, it speaks under the whole of the path by which it was called.
     let program = match Path::new(&program).file_name().and_then(OsStr::to_str) {
-        Some("sort") => "sort",
-        Some("lines") => "lines",
-        _ if words.next()? == "lines" => "xsort lines",
+        Some("sort" | "lines") => program.to_string_lossy().into_owned(),
+        _ if words.next()? == "lines" => "xsort lines".to_owned(),
         _ => return None,
     };
     Some((program, words.collect()))
@@ -58,19 +63,29 @@ pub(crate) fn called(mut words: impl Iterator<Item = OsString>) -> Option<(&'sta
 
 /// Does what the arguments ask for, and speaks as `program`.
 pub(crate) fn run(program: &str, arguments: &[OsString]) -> ExitCode {
-    let result = Stop::die_of_closed_pipes().map_err(|error| Failure::said("signals", &error));
-    match result.and_then(|()| answer(program, arguments)) {
-        Ok(()) => ExitCode::SUCCESS,
+    // Whoever ignores SIGPIPE wants to be told.
+    let signals = if inherited().ignores_sigpipe { Ok(()) } else { Stop::die_of_closed_pipes() };
+    let result = signals.map_err(|error| Failure::said("signals", &error));
+    let status = match result.and_then(|()| answer(program, arguments)) {
+        Ok(()) => 0,
         Err(failure) => {
             say(&failure.text(program));
-            ExitCode::from(failure.status())
+            failure.status()
         }
-    }
+    };
+    ExitCode::from(if IS_UNHEARD.load(Relaxed) { TROUBLE } else { status })
 }
 
-/// Where standard error is broken there is nobody to tell.
+fn base_name(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+/// Whether something couldn't be said, which makes any status one of trouble.
+static IS_UNHEARD: AtomicBool = AtomicBool::new(false);
+
 fn say(text: &[u8]) {
-    let _ = io::stderr().write_all(text);
+    let is_heard = inherited().is_open[2] && io::stderr().write_all(text).is_ok();
+    IS_UNHEARD.fetch_or(!is_heard && !text.is_empty(), Relaxed);
 }
 
 fn answer(program: &str, arguments: &[OsString]) -> Result<(), Failure> {
@@ -78,15 +93,16 @@ fn answer(program: &str, arguments: &[OsString]) -> Result<(), Failure> {
     let has_locale = asked.is_some();
     let locale = asked.unwrap_or_else(Locale::c);
     let environment = resources::environment(locale.clone());
-    let text = match xsort_text::parse(arguments, &environment)? {
+    let (text, is_long) = match xsort_text::parse(arguments, &environment)? {
         Request::Run(command) => {
             return Task { program, command: *command, environment, locale }.run(has_locale);
         }
-        Request::Help => xsort_text::help(program),
-        Request::Version => xsort_text::version(program),
+        Request::Help => (xsort_text::help(program), true),
+        Request::Version => (xsort_text::version(base_name(program)), false),
     };
-    let mut output = Target::standard()?;
-    output.write_all(text.as_bytes()).map_err(|error| output.failed(&error))
+    let mut output = Target::standard();
+    let written = output.write_all(text.as_bytes()).and_then(|()| output.flush());
+    written.map_err(|error| output.failed_at_exit(&error, is_long))
 }
 
 /// A command that was understood.
@@ -151,11 +167,15 @@ impl Task<'_> {
         }
         let inputs = Inputs::look(files)?;
         let mut target = Target::open(self.command.output.as_deref())?;
-        // A sort's result is the same: it reads one input after the other, and all before it writes.
-        let merges = self.command.merge && !inputs.include(&target)? && inputs.can_all_be_open();
-        let bytes = inputs.bytes();
-        let mut sources = inputs.sources();
-        let mut bytes = bytes;
+        let (mut bytes, can_all_be_open) = (inputs.bytes(), inputs.can_all_be_open());
+        let merges = self.command.merge;
+        let mut sources = if merges {
+            inputs.sources_at_once(&target, &resources::scratch(&self.command)[0])?
+        } else {
+            inputs.refuse_closed()?;
+            resources::refuse_missing_scratch(&self.command, bytes)?;
+            inputs.sources()
+        };
         if self.command.extras.decompress {
             sources = sources.into_iter().map(decompress::decompressed).collect();
             bytes = None;
@@ -168,6 +188,10 @@ impl Task<'_> {
         }
         let is_filtered = self.command.debug || self.command.extras.top_lines.is_some();
         let output_file = target.path().filter(|_| !is_filtered);
+        if merges {
+            // As GNU sort does: before it reads.
+            target.begin().map_err(|error| target.failed(&error))?;
+        }
         let mut out: Box<dyn Write + Send + '_> = Box::new(&mut target);
         if self.command.debug {
             out = Box::new(Marks::new(out, order, &self.locale, terminator));
@@ -176,10 +200,15 @@ impl Task<'_> {
             out = Box::new(Top::new(out, lines, terminator));
         }
         let options = LinesOptions { output_file, ..resources::options(&self.command, bytes) };
-        let disk = LazyDisk::new(DiskOptions::default());
+        let disk = LazyDisk::new(resources::disk());
         let observer = self.observer();
-        let pipeline = if merges { merge_lines } else { sort_lines };
-        let result = pipeline(&options, by, sources, &mut out, &disk, &*observer);
+        let result = match bytes {
+            _ if !merges => sort_lines(&options, by, sources, &mut out, &disk, &*observer),
+            Some(PLAIN_BYTES_MAX..) if can_all_be_open => {
+                merge_lines(&options, by, sources, &mut out, &disk, &*observer)
+            }
+            _ => merge_heads(&options, by, sources, &mut out, &*observer),
+        };
         drop(out);
         let report = result.map_err(|error| failure::of_job(&error, &target))?;
         if self.command.extras.json { tell(&report) } else { Ok(()) }

@@ -1,19 +1,21 @@
 //! What a sort may use: memory, threads, directories for scratch, and random bytes.
 
 use super::failure::{self, Failure};
-use super::inputs;
 use super::names;
 use crate::caches::caches;
 use crate::memory::Machine;
 use crate::size::Memory;
+use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::process::{Resource, getrlimit};
 use rustix::rand::{GetRandomFlags, getrandom};
 use rustix::system::sysinfo;
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::thread;
+use xsort_disk::{DiskOptions, IoChoice};
 use xsort_extsort::lines::Codec;
 use xsort_extsort::{Caches, LinesOptions};
 use xsort_text::{Command, Environment, Locale};
@@ -22,6 +24,12 @@ use xsort_text::{Command, Environment, Locale};
 const SMALL_BYTES: u64 = 512 << 10;
 /// Memory for these, far more than they need.
 const SMALL_BUDGET_BYTES: u64 = 64 << 20;
+
+/// The least that GNU sort takes `-S` for.
+const LEAST_BUFFER_BYTES: u64 = 1 << 10;
+
+/// Where fewer files may be open than this, each counts.
+const FEW_OPEN_FILES: u64 = 64;
 
 /// The process, as the grammar must know it.
 pub(super) fn environment(locale: Locale) -> Environment {
@@ -72,8 +80,15 @@ fn codec(command: &Command) -> Option<Codec> {
     Some(if is_lz4 { Codec::Lz4 } else { Codec::Zstd })
 }
 
+/// How scratch travels: without rings where files are scarce, for these are files too.
+pub(super) fn disk() -> DiskOptions {
+    let open_files_max = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let io = if open_files_max < FEW_OPEN_FILES { IoChoice::Sync } else { IoChoice::Auto };
+    DiskOptions { io, ..DiskOptions::default() }
+}
+
 /// The directories of `-T`, or that of the environment.
-fn scratch(command: &Command) -> Vec<PathBuf> {
+pub(super) fn scratch(command: &Command) -> Vec<PathBuf> {
     if command.temporary_directories.is_empty() {
         let named = std::env::var_os("TMPDIR").filter(|name| !name.is_empty());
         return vec![named.unwrap_or_else(|| "/tmp".into()).into()];
@@ -93,10 +108,22 @@ pub(super) fn seed(command: &Command) -> Result<[u8; 16], Failure> {
         return Ok(seed);
     };
     let said = |text: &str| Failure::Message([&names::quoted(file)[..], b": ", text.as_bytes()].concat());
-    inputs::source(file).bytes_from.read_exact(&mut seed).map_err(|error| match error.kind() {
+    let mut source = File::open(file).map_err(|error| Failure::of_file("open failed", file, &error))?;
+    source.read_exact(&mut seed).map_err(|error| match error.kind() {
         ErrorKind::UnexpectedEof => said("end of file"),
-        _ if inputs::opening_error(&error).is_some() => failure::of_read(file, &error),
         _ => said(&format!("read error: {}", failure::reason(&error))),
     })?;
     Ok(seed)
+}
+
+/// Refuses directories in which no scratch can be made, if the input is larger than what `-S` says: then GNU sort makes some.
+pub(super) fn refuse_missing_scratch(command: &Command, input_bytes: Option<u64>) -> Result<(), Failure> {
+    let asked = command.buffer_bytes.map(|bytes| bytes.max(LEAST_BUFFER_BYTES));
+    if asked.zip(input_bytes).is_none_or(|(asked, input)| input <= asked) {
+        return Ok(());
+    }
+    let directory = &scratch(command)[0];
+    // Whatever is no directory has no such file.
+    accessat(CWD, directory.join("."), Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)
+        .map_err(|errno| failure::of_scratch(directory.as_os_str(), &errno.into()))
 }

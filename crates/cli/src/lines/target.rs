@@ -1,18 +1,41 @@
 //! The output. What it held stays until the first line is written, or until it is clear that there is none: it may be an input.
+//!
+//! What is written last is held back, as the C library does it for GNU sort: whether a write failed or the flush at the end depends on it, and
+//! both have words of their own.
 
 use super::failure::Failure;
+use rustix::fs::{FileType, fstat};
+use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, Metadata, OpenOptions};
-use std::io::{self, Write};
-use std::os::fd::{AsFd, AsRawFd};
-use std::path::PathBuf;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Stdout, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+use xsort_disk::inherited;
+
+/// Bytes of the C library's buffer, the block of nearly every file system. So much, and at least one byte, is held back.
+const HELD_BYTES: usize = 4096;
+
+/// Where the kernel shows files by their descriptors.
+const OPEN_FILES: &str = "/proc/self/fd/";
 
 /// A file that is opened at once and emptied late.
 pub(super) struct Target {
-    file: File,
+    sink: Sink,
     name: OsString,
     /// What must be done before the first line is written.
     due: Option<Due>,
+    held: Vec<u8>,
+    /// Whether all was written and only what is held back failed.
+    is_flushing: bool,
+}
+
+enum Sink {
+    /// Standard output as it is, without another descriptor for it.
+    Standard,
+    /// Standard output was closed when the process was started.
+    Closed,
+    File(File),
 }
 
 struct Due {
@@ -23,26 +46,37 @@ struct Due {
 impl Target {
     /// The file of `-o`, made if it isn't there; without one, standard output.
     pub(super) fn open(name: Option<&OsStr>) -> Result<Target, Failure> {
-        let Some(name) = name else { return Target::standard() };
+        let Some(name) = name else { return Ok(Target::standard()) };
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(name);
         let file = file.map_err(|error| Failure::of_file("open failed", name, &error))?;
-        Ok(Target { file, name: name.to_owned(), due: Some(Due { is_emptied: true, header: Vec::new() }) })
+        Ok(Target::new(Sink::File(file), name.to_owned()))
     }
 
-    /// Standard output, as it is: neither buffered nor looked at line by line.
-    pub(super) fn standard() -> Result<Target, Failure> {
-        let name = OsString::from("standard output");
-        let file = io::stdout().as_fd().try_clone_to_owned();
-        let file = file.map_err(|error| Failure::of_file("open failed", &name, &error))?.into();
-        Ok(Target { file, name, due: Some(Due { is_emptied: false, header: Vec::new() }) })
+    /// Standard output, as it is: not looked at line by line.
+    pub(super) fn standard() -> Target {
+        let sink = if inherited().is_open[1] { Sink::Standard } else { Sink::Closed };
+        Target::new(sink, "standard output".into())
+    }
+
+    fn new(sink: Sink, name: OsString) -> Target {
+        let is_emptied = matches!(sink, Sink::File(_));
+        let due = Some(Due { is_emptied, header: Vec::new() });
+        Target { sink, name, due, held: Vec::with_capacity(HELD_BYTES), is_flushing: false }
     }
 
     /// A path to the file, if it is a regular one and lines are all that it will hold.
     pub(super) fn path(&self) -> Option<PathBuf> {
-        let is_own = self.due.as_ref().is_some_and(|due| due.is_emptied && due.header.is_empty());
-        let is_regular = self.file.metadata().is_ok_and(|metadata| metadata.is_file());
+        let Sink::File(file) = &self.sink else { return None };
+        let is_own = self.due.as_ref().is_some_and(|due| due.header.is_empty());
+        let is_regular = file.metadata().is_ok_and(|metadata| metadata.is_file());
         // Whatever its name means by then.
-        (is_own && is_regular).then(|| format!("/proc/self/fd/{}", self.file.as_raw_fd()).into())
+        (is_own && is_regular).then(|| format!("{OPEN_FILES}{}", file.as_raw_fd()).into())
+    }
+
+    /// Whether this is the path by which the output is written.
+    pub(super) fn is_at(&self, path: &Path) -> bool {
+        let Sink::File(file) = &self.sink else { return false };
+        path.as_os_str() == OsStr::new(&format!("{OPEN_FILES}{}", file.as_raw_fd()))
     }
 
     /// Lines that come before all others.
@@ -51,34 +85,100 @@ impl Target {
         due.header = header;
     }
 
-    pub(super) fn metadata(&self) -> Result<Metadata, Failure> {
-        self.file.metadata().map_err(|error| Failure::of_file("stat failed", &self.name, &error))
+    /// Device and inode of the file that will be written, if it is one that keeps what it is given.
+    pub(super) fn identity(&self) -> Option<(u64, u64)> {
+        let status = fstat(self.sink.descriptor(&io::stdout())?).ok()?;
+        let is_file = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile;
+        is_file.then_some((status.st_dev, status.st_ino))
     }
 
     /// A write that failed.
     pub(super) fn failed(&self, error: &io::Error) -> Failure {
-        Failure::of_file("write failed", &self.name, error)
+        let what = if self.is_flushing { "fflush failed" } else { "write failed" };
+        Failure::unwritten(what, &self.name, error)
     }
 
-    fn begin(&mut self) -> io::Result<()> {
+    /// The same where the text is not of lines. GNU sort only looks at the end, when the reason of the failure of a long text is forgotten.
+    pub(super) fn failed_at_exit(&self, error: &io::Error, is_long: bool) -> Failure {
+        if is_long && !matches!(self.sink, Sink::Closed) {
+            return Failure::Message(b"write error".to_vec());
+        }
+        Failure::said("write error", error)
+    }
+
+    /// Empties the file, and writes the header.
+    pub(super) fn begin(&mut self) -> io::Result<()> {
         let Some(due) = self.due.take() else { return Ok(()) };
         // Pipes and devices can't be emptied, and what is empty need not be: ext4 writes a file that was cut back to the drive when it is closed,
         // and has its closer wait.
-        let metadata = self.file.metadata()?;
-        if due.is_emptied && metadata.is_file() && metadata.len() > 0 {
-            self.file.set_len(0)?;
+        if let Sink::File(file) = &self.sink
+            && due.is_emptied
+            && file.metadata().map(|metadata| metadata.is_file() && metadata.len() > 0)?
+        {
+            file.set_len(0)?;
         }
-        self.file.write_all(&due.header)
+        self.put(&due.header)
+    }
+
+    /// Holds back the end of `bytes`, writes what comes before it.
+    fn put(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        if self.held.len() + bytes.len() > HELD_BYTES {
+            let (first, rest) = bytes.split_at(HELD_BYTES - self.held.len());
+            self.held.extend_from_slice(first);
+            self.write_held()?;
+            let held = (rest.len() - 1) % HELD_BYTES + 1;
+            let (whole, rest) = rest.split_at(rest.len() - held);
+            self.sink.write_all(whole)?;
+            bytes = rest;
+        }
+        self.held.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn write_held(&mut self) -> io::Result<()> {
+        let result = self.sink.write_all(&self.held);
+        self.held.clear();
+        result
     }
 }
 
 impl Write for Target {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.begin()?;
-        self.file.write(bytes)
+        self.is_flushing = false;
+        self.put(bytes)?;
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.begin()
+        self.begin()?;
+        self.is_flushing = true;
+        self.write_held()
+    }
+}
+
+impl Sink {
+    fn descriptor<'f>(&'f self, output: &'f Stdout) -> Option<BorrowedFd<'f>> {
+        match self {
+            Sink::Standard => Some(output.as_fd()),
+            Sink::Closed => None,
+            Sink::File(file) => Some(file.as_fd()),
+        }
+    }
+
+    fn write_all(&self, mut bytes: &[u8]) -> io::Result<()> {
+        let output = io::stdout();
+        let Some(to) = self.descriptor(&output) else {
+            return if bytes.is_empty() { Ok(()) } else { Err(Errno::BADF.into()) };
+        };
+        while !bytes.is_empty() {
+            match rustix::io::write(to, bytes) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => bytes = &bytes[written..],
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        Ok(())
     }
 }

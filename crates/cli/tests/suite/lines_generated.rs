@@ -1,9 +1,14 @@
 //! Options and inputs by chance, from seeds that stay: scripts with GNU sort and with ours must do the same.
+//!
+//! `XSORT_CASES=50000 cargo test -p xsort generated` runs more of them, `XSORT_SEED=7` begins there.
 
-use crate::lines::{gnu_is_here, run};
+use crate::lines::{Outcome, gnu_is_here, run_in};
+use std::path::Path;
+use std::process::Command;
 
-/// Scripts that are compared; the whole takes some seconds.
-const SCRIPTS: u64 = 250;
+/// Scripts that are compared unless more are asked for, and those whose inputs go to scratch; the whole takes some seconds.
+const SCRIPTS: u64 = 300;
+const LARGE_SCRIPTS: u64 = 4;
 
 /// Options of which some are taken together; those that exclude each other are refused alike.
 const OPTIONS: &[&str] = &[
@@ -20,6 +25,9 @@ const OPTIONS: &[&str] = &[
     "-V",
     "-M",
     "-z",
+    "-m",
+    "-c",
+    "-C",
     "-k2",
     "-k2,2",
     "-k1,1n",
@@ -33,49 +41,231 @@ const OPTIONS: &[&str] = &[
     "-k2h",
     "-k1,1M",
     "-k2g",
+    "-k1,1b -k2,2nr",
     "-t:",
     "-t:",
     "-t,",
+    "-t.",
+    "-t-",
+    "-ta",
+    "-t '\\0'",
     "-k2.1b,2.3b",
+    "-k0",
+    "-k1x",
+    "+1",
+    "+1 -2",
+    "+0.1n -1.2b",
     "--parallel=2",
     "--debug",
+    "--sort=human",
+    "--sort=ver",
+    "--numeric",
+    "--ignore-case",
+    "--check=quiet",
+    "-S1M",
+    "-Sx",
+    "--batch-size=2",
+    "-o out",
+    "-o 1",
     "-R --random-source=seed",
+    "-k1,1R --random-source=seed",
 ];
 
 /// What lines are made of.
-const PIECES: &[&str] = &[
-    "a", "b", "B", "A", "ab", " ", "  ", "\t", ":", ":", ",", "0", "1", "2", "10", "007", "-1", "1.5", "1e3",
-    "3K", "2M", "jan", "FEB", "dec", "v1.2", "v1.10", "~", "_", ".", "x", "\u{1}", "nan", "inf", "0x1f",
+const PIECES: &[&[u8]] = &[
+    b"a",
+    b"b",
+    b"B",
+    b"A",
+    b"ab",
+    b" ",
+    b"  ",
+    b"\t",
+    b":",
+    b":",
+    b",",
+    b"0",
+    b"1",
+    b"2",
+    b"10",
+    b"007",
+    b"-",
+    b"+",
+    b"-1",
+    b"1.5",
+    b".5",
+    b"-.0",
+    b"1e3",
+    b"1e-4950",
+    b"3K",
+    b"2M",
+    b"1Ki",
+    b"9Y",
+    b"1,000",
+    b"1.000",
+    b"1\x80000",
+    b"1\xA0000K",
+    b"jan",
+    b"FEB",
+    b"dec",
+    b"Mai",
+    b"v1.2",
+    b"v1.10",
+    b"~",
+    b"_",
+    b".",
+    b"..",
+    b".a",
+    b"x",
+    b"\x01",
+    b"nan",
+    b"inf",
+    b"-INFINITY",
+    b"0x1f",
+    b"0x1p-3",
+    b"0x",
+    b"99999999999999999999",
+    b"a.tar.gz",
+    b"b-1.0~rc1",
+    b"\xE4",
+    b"\xFD",
+    b"\xC3\xA4",
+    b"\xC4\xB1",
+    b"\xFF",
+    b"\x0B",
+    b"\r",
+    b"\x7F",
+    b"'",
+    b"ch",
 ];
+
+/// Locales that are made for the test, by name, source and character set.
+const LOCALES: [(&str, &str, &str); 3] = [
+    ("en_US.UTF-8", "en_US", "UTF-8"),
+    ("cs_CZ.ISO-8859-2", "cs_CZ", "ISO-8859-2"),
+    ("tr_TR.ISO-8859-9", "tr_TR", "ISO-8859-9"),
+];
+
+fn variable(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(otherwise)
+}
+
+fn seeds(cases: u64) -> std::ops::Range<u64> {
+    let first = variable("XSORT_SEED", 1);
+    first..first + variable("XSORT_CASES", cases)
+}
+
+/// The names of the locales that are there, those of `LOCALES` in a folder of their own.
+fn locales(folder: &Path) -> Vec<&'static str> {
+    let make = |&(name, source, characters): &(&'static str, &str, &str)| {
+        let made =
+            Command::new("localedef").args(["-i", source, "-f", characters]).arg(folder.join(name)).output();
+        made.is_ok_and(|made| made.status.success()).then_some(name)
+    };
+    let mut names = vec!["C", "C", "C", "C.UTF-8", "no_SUCH"];
+    names.extend(LOCALES.iter().filter_map(make));
+    if names.len() == 5 {
+        eprintln!("SKIPPED: `localedef` or the sources of its locales are missing");
+    }
+    names
+}
 
 #[test]
 fn generated_scripts_cannot_tell_it_from_gnu_sort() {
     if !gnu_is_here() {
         return;
     }
-    for seed in 1..=SCRIPTS {
-        let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        let options: Vec<&str> = (0..chance.below(4)).map(|_| chance.one_of(OPTIONS)).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let locales = locales(folder.path());
+    let folder = folder.path().to_str().unwrap();
+    for seed in seeds(SCRIPTS) {
+        let mut chance = Chance::of(seed);
+        let options: Vec<&str> = (0..chance.below(5)).map(|_| *chance.one_of(OPTIONS)).collect();
         let options = options.join(" ");
-        let files =
-            [("seed", b"sixteen bytes or more".to_vec()), ("1", text(&mut chance)), ("2", text(&mut chance))];
-        // Merges are of what is in order.
-        let plain = options.replace("--debug", "");
-        let script = match chance.below(6) {
-            0 => format!("sort {options} -c 1"),
-            1 => format!("sort {plain} 1 >s1; sort {plain} 2 >s2; sort {options} -m s1 s2"),
-            2 => format!("cat 2 | sort {options} 1 - -o 1"),
+        let files = [
+            ("seed", b"sixteen bytes or more".to_vec()),
+            ("1", text(&mut chance)),
+            ("2", text(&mut chance)),
+            ("3", text(&mut chance)),
+        ];
+        let script = match chance.below(9) {
+            0 => format!("sort {options} 1"),
+            1 => format!("sort {options} 1 >s1; sort {options} 2 >s2; sort {options} -m s1 s2"),
+            2 => format!("cat 2 | sort {options} 1 - 3"),
             3 => format!("sort {options} <2; sort {options} 1 2 >s; sort {options} -C s; echo $?"),
+            4 => format!("sort {options} -m 1 2 3 1"),
+            5 => format!("sort {options} 1 2 -o 2"),
+            6 => format!("sort {options} -m 3 2 -o 2"),
             _ => format!("sort {options} 1 2"),
         };
-        assert_eq!(run(&script, &files, true), run(&script, &files, false), "seed {seed}: {script}");
+        let locale = *chance.one_of(&locales);
+        let run = |is_ours| in_locale(&script, &files, locale, folder, is_ours);
+        assert_eq!(run(true), run(false), "seed {seed}, {locale}: {script}");
     }
 }
 
+/// Scratch is used, in several passes too, and all threads take part.
+#[test]
+fn generated_large_inputs_come_out_as_gnu_sorts() {
+    if !gnu_is_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let locales = locales(folder.path());
+    let folder = folder.path().to_str().unwrap();
+    for seed in seeds(LARGE_SCRIPTS) {
+        let mut chance = Chance::of(seed);
+        let bytes = (1 + chance.below(4)) << 20;
+        let files = [
+            ("seed", b"sixteen bytes or more".to_vec()),
+            ("1", large(&mut chance, bytes)),
+            ("2", large(&mut chance, 1 << 20)),
+        ];
+        let orders = [
+            "",
+            "-n",
+            "-k2",
+            "-k2n",
+            "-f",
+            "-k1.3,1.5",
+            "-g",
+            "-h",
+            "-V",
+            "-b -k2,2",
+            "-z",
+            "-R --random-source=seed",
+        ];
+        let ways = ["", "", "-u", "-s", "-r", "-us", "-rs", "-m", "-mu"];
+        let options = [
+            chance.one_of(&orders),
+            chance.one_of(&ways),
+            chance.one_of(&["-S500K", "-S2M", "-S3M", "-S50M"]),
+            chance.one_of(&["--parallel=1", "--parallel=2", "--parallel=3"]),
+        ];
+        let options = options.map(|option| *option).join(" ");
+        let script = match chance.below(3) {
+            0 => format!("cat 1 2 | sort {options} -T . | cksum"),
+            1 => format!("sort {options} -T . 1 2 1 | cksum"),
+            _ => format!("sort {options} -T . 2 1 -o 1"),
+        };
+        let locale = *chance.one_of(&locales);
+        let run = |is_ours| in_locale(&script, &files, locale, folder, is_ours);
+        assert_eq!(run(true), run(false), "seed {seed}, {locale}: {script}");
+    }
+}
+
+/// Messages stay English, whatever the locale.
+fn in_locale(script: &str, files: &[(&str, Vec<u8>)], locale: &str, folder: &str, is_ours: bool) -> Outcome {
+    let variables = [("LANG", locale), ("LC_MESSAGES", "C"), ("LOCPATH", folder)];
+    run_in(&["sh", "-c", script], &variables, files, is_ours)
+}
+
 fn text(chance: &mut Chance) -> Vec<u8> {
+    let few = chance.below(2) == 0;
+    let pieces: Vec<&[u8]> = (0..if few { 8 } else { 100 }).map(|_| *chance.one_of(PIECES)).collect();
     let mut text = Vec::new();
     for _ in 0..chance.below(40) {
-        (0..chance.below(6)).for_each(|_| text.extend(chance.one_of(PIECES).bytes()));
+        (0..chance.below(6)).for_each(|_| text.extend(*chance.one_of(&pieces)));
         let end = if chance.below(30) == 0 { b'\0' } else { b'\n' };
         text.push(end);
     }
@@ -85,10 +275,29 @@ fn text(chance: &mut Chance) -> Vec<u8> {
     text
 }
 
+fn large(chance: &mut Chance, bytes: usize) -> Vec<u8> {
+    let kind = chance.below(4);
+    let mut text = Vec::new();
+    while text.len() < bytes {
+        match kind {
+            0 => text.extend(chance.below(1 << 30).to_string().bytes()),
+            1 => (0..chance.below(6)).for_each(|_| text.extend(*chance.one_of(PIECES))),
+            2 => text.extend(format!("the same for long in all lines {}", chance.below(1 << 20)).bytes()),
+            _ => text.extend(format!("{} {}\t", chance.below(100), chance.below(1 << 20)).bytes()),
+        }
+        text.push(if chance.below(20) == 0 { b'\0' } else { b'\n' });
+    }
+    text
+}
+
 /// xorshift64*
 struct Chance(u64);
 
 impl Chance {
+    fn of(seed: u64) -> Chance {
+        Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
     fn below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -96,7 +305,7 @@ impl Chance {
         (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % bound
     }
 
-    fn one_of(&mut self, choices: &[&'static str]) -> &'static str {
-        choices[self.below(choices.len())]
+    fn one_of<'c, C>(&mut self, choices: &'c [C]) -> &'c C {
+        &choices[self.below(choices.len())]
     }
 }

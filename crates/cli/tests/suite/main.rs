@@ -7,6 +7,7 @@ mod json;
 mod limits;
 mod lines;
 mod lines_generated;
+mod lines_scripts;
 mod refusals;
 mod sandbox;
 mod signals;

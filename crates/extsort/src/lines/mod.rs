@@ -27,6 +27,7 @@
 //! | `cut` | where a merge can be cut into segments |
 //! | `merge` | phase two: hand out segments until all is merged |
 //! | `turn` | writers take turns, in the order of the output |
+//! | `heads` | the plain merge, of little and of what may not be in order |
 
 mod ahead;
 mod areas;
@@ -35,6 +36,7 @@ mod chunk;
 mod codec;
 mod cut;
 mod form;
+mod heads;
 mod input;
 mod merge;
 mod options;
@@ -49,6 +51,7 @@ mod too_long;
 mod turn;
 
 pub use codec::Codec;
+pub use heads::merge_heads;
 pub use input::Source;
 pub use options::LinesOptions;
 pub use report::LinesReport;

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::PathBuf;
 use xsort_disk::{Fault, FileRole, Operation, Place, SimDisk, SimOptions};
-use xsort_extsort::lines::{Codec, Source};
+use xsort_extsort::lines::{Codec, Source, merge_heads};
 use xsort_extsort::{Caches, Error, LinesOptions, LinesReport, Unobserved, merge_lines, sort_lines};
 use xsort_kernels::lines::ByBytes;
 
@@ -493,4 +493,54 @@ fn a_line_that_is_too_long_to_be_merged_is_refused_with_a_budget_that_is_enough(
     let many = vec![vec![b'x'; 3 << 20]; 7];
     let error = merge(&options(64 * MIB, 2, false), &many).unwrap_err().to_string();
     assert!(error.contains("without -m"), "{error}");
+}
+
+/// Always the smallest head, of equal ones the first source's.
+fn by_heads(texts: &[Vec<u8>], is_unique: bool) -> Vec<u8> {
+    let lines = |text: &Vec<u8>| {
+        let mut lines: Vec<Vec<u8>> = text.split(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect();
+        lines.pop_if(|last| last.is_empty());
+        std::collections::VecDeque::from(lines)
+    };
+    let mut rest: Vec<_> = texts.iter().map(lines).collect();
+    let mut merged: Vec<Vec<u8>> = Vec::new();
+    while let Some(first) = rest.iter_mut().filter(|lines| !lines.is_empty()).min_by(|a, b| a[0].cmp(&b[0])) {
+        merged.extend(first.pop_front());
+    }
+    if is_unique {
+        merged.dedup();
+    }
+    merged.into_iter().flat_map(|line| [line, vec![b'\n']].concat()).collect()
+}
+
+#[test]
+fn the_plain_merge_takes_the_smallest_head_whatever_the_order() {
+    let mut state = 1_u64;
+    let mut below = |bound: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % bound
+    };
+    for round in 0..300 {
+        let alphabet = [2, 5, 200][round % 3];
+        let texts: Vec<Vec<u8>> = (0..below(20))
+            .map(|_| {
+                let mut text = Vec::new();
+                for _ in 0..below(30) {
+                    let length = if below(40) == 0 { 200_000 } else { below(20) };
+                    text.extend((0..length).map(|_| b'a' + below(alphabet) as u8 % 20));
+                    text.push(b'\n');
+                }
+                text.truncate(text.len() - (text.len() > 1 && below(2) == 0) as usize);
+                text
+            })
+            .collect();
+        for is_unique in [false, true] {
+            let options = options(2 * MIB, 1, is_unique);
+            let sources = texts.iter().map(|text| source(text, false)).collect();
+            let mut output = Vec::new();
+            let report = merge_heads(&options, &ByBytes, sources, &mut output, &Unobserved).unwrap();
+            assert_eq!(report.written_bytes, output.len() as u64);
+            assert!(output == by_heads(&texts, is_unique), "round {round}, unique: {is_unique}");
+        }
+    }
 }

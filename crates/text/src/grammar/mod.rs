@@ -25,6 +25,7 @@ pub use environment::Environment;
 pub(crate) use long::option_names;
 use long::{Long, Meaning, Takes};
 pub(crate) use quote::Quoting;
+pub use quote::{quoted_name, shown_name};
 pub use refusal::Refusal;
 use refusal::{incompatible, no_such_word, words};
 

@@ -1,7 +1,10 @@
 //! Arguments in messages: quoted as GNU programs do, in two styles.
 //!
 //! `quote` is for words of the command line: the locale's quotation marks and C escapes. `quote_name` is for file names: what can
-//! be pasted into a shell.
+//! be pasted into a shell; `show_name` leaves out the marks where a shell needs none.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 
 use crate::locale::Locale;
 
@@ -69,14 +72,33 @@ impl Quoting<'_> {
         quoted
     }
 
+    /// `name` as it is if a shell would read it so, else as a word of it.
+    pub(crate) fn show_name(self, name: &[u8]) -> Vec<u8> {
+        let is_plain = |piece: &Piece<'_>| match *piece {
+            Piece::Printable(&[byte]) => {
+                byte.is_ascii_alphanumeric() || byte >= 0x80 || b"%+,-./@]_#~{}".contains(&byte)
+            }
+            Piece::Printable(_) => true,
+            Piece::Other(_) => false,
+        };
+        let is_odd = matches!(name, [] | [b'#' | b'~', ..] | b"{" | b"}");
+        let is_shown = !is_odd && self.pieces(name).iter().all(is_plain);
+        if is_shown { name.to_vec() } else { self.quote_name(name) }
+    }
+
     fn pieces<'a>(self, text: &'a [u8]) -> Vec<Piece<'a>> {
+        if !self.0.is_utf8 {
+            let piece = |byte: &'a u8| match self.0.classes.printable[usize::from(*byte)] {
+                true => Piece::Printable(std::slice::from_ref(byte)),
+                false => Piece::Other(*byte),
+            };
+            return text.iter().map(piece).collect();
+        }
         let mut pieces = Vec::new();
         for chunk in text.utf8_chunks() {
             for (at, c) in chunk.valid().char_indices() {
                 let bytes = &chunk.valid().as_bytes()[at..at + c.len_utf8()];
-                let is_printable =
-                    if self.0.is_utf8 { self.0.handle.is_printable(c) } else { (' '..='~').contains(&c) };
-                if is_printable {
+                if self.0.handle.is_printable(c) {
                     pieces.push(Piece::Printable(bytes));
                 } else {
                     pieces.extend(bytes.iter().map(|&byte| Piece::Other(byte)));
@@ -101,5 +123,48 @@ fn escape(byte: u8, out: &mut Vec<u8>) {
     match byte {
         7..=13 => out.extend_from_slice(&[b'\\', b"abtnvfr"[usize::from(byte - 7)]]),
         _ => out.extend_from_slice(format!("\\{byte:03o}").as_bytes()),
+    }
+}
+
+/// The name of a file as messages show it: as it is if a shell would read it so, else as a word that can be pasted into one.
+pub fn shown_name(name: &OsStr, locale: &Locale) -> Vec<u8> {
+    Quoting(locale).show_name(name.as_bytes())
+}
+
+/// The name of a file as a word that can be pasted into a shell, always with marks.
+pub fn quoted_name(name: &OsStr, locale: &Locale) -> Vec<u8> {
+    Quoting(locale).quote_name(name.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As GNU sort 9.1 shows them.
+    #[test]
+    fn names_are_words_of_a_shell() {
+        let locale = Locale::named("C.UTF-8").unwrap();
+        let shown = |name: &[u8]| String::from_utf8(shown_name(OsStr::from_bytes(name), &locale)).unwrap();
+        for (name, expected) in [
+            ("plain-name_1.txt", "plain-name_1.txt"),
+            ("a b", "'a b'"),
+            ("x:y", "'x:y'"),
+            ("x=y", "'x=y'"),
+            ("#a", "'#a'"),
+            ("a#", "a#"),
+            ("{", "'{'"),
+            ("{}", "{}"),
+            ("", "''"),
+            ("it's", "\"it's\""),
+            ("it's $", "'it'\\''s $'"),
+            ("a\nb", "'a'$'\\n''b'"),
+            ("a\n\nb\n", "'a'$'\\n\\n''b'$'\\n'"),
+            ("a\x7fb", "'a'$'\\177''b'"),
+            ("é", "é"),
+        ] {
+            assert_eq!(shown(name.as_bytes()), expected, "{name:?}");
+        }
+        assert_eq!(shown(b"a\xffb"), "'a'$'\\377''b'");
+        assert_eq!(quoted_name(OsStr::new("a"), &locale), b"'a'");
     }
 }

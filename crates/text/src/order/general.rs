@@ -13,6 +13,9 @@ use crate::sys::{Extended, Handle};
 /// A number as a key.
 pub(super) type Key = [u8; 10];
 
+/// Minus infinity's key, behind two zeros.
+const MINUS_INFINITY: [u8; 8] = [0x7F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF];
+
 /// Reads floating-point numbers of a locale.
 #[derive(Clone, Debug)]
 pub(super) struct Floats {
@@ -34,6 +37,13 @@ impl Floats {
             (_, 0) => Key::default(),
             (number, _) => key_of(number),
         }
+    }
+
+    /// True if the number at the head of `text` is "not a number". (No number at all is something else.)
+    pub(super) fn is_nan(&self, text: &[u8], work: &mut Vec<u8>) -> bool {
+        let key = self.key(text, work);
+        let (zeros, code) = key.split_at(2);
+        zeros == [0, 0] && code != [0; 8] && code != MINUS_INFINITY
     }
 
     /// Length of the number at the head of `text`, with white space before it; 0 if there is none.

@@ -69,6 +69,12 @@ impl Key {
         if self.is_reverse { order.reverse() } else { order }
     }
 
+    /// True if the key is a floating-point number that is "not a number".
+    pub(super) fn is_nan(&self, line: &[u8], fields: &Fields, scratch: &mut Scratch) -> bool {
+        let Kind::General(floats) = &self.kind else { return false };
+        floats.is_nan(self.span.of(line, fields), &mut scratch.a.key)
+    }
+
     fn compare_texts(&self, a: &[u8], b: &[u8], scratch: &mut Scratch) -> Ordering {
         if let (Kind::Bytes, Some(transform)) = (&self.kind, &self.transform) {
             return transform.bytes(a).cmp(transform.bytes(b));

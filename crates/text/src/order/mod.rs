@@ -96,9 +96,11 @@ impl Order {
             .unwrap_or(Ordering::Equal)
     }
 
-    /// True if `-u` keeps only one of two lines.
+    /// True if `-u` keeps only one of two lines. Not of two whose first key is "not a number", though they compare equal: GNU sort 9.1
+    /// compares the bytes of such numbers there, some of which mean nothing.
     pub fn same(&self, a: &[u8], b: &[u8], scratch: &mut Scratch) -> bool {
-        self.keys.iter().all(|key| key.compare(a, b, &self.fields, scratch) == Ordering::Equal)
+        !self.keys.first().is_some_and(|key| key.is_nan(a, &self.fields, scratch))
+            && self.keys.iter().all(|key| key.compare(a, b, &self.fields, scratch) == Ordering::Equal)
     }
 
     /// True if lines with equal normalised keys are equal in this order. If not (keys ordered by a language, or at random), the normalised

@@ -30,7 +30,10 @@ const EXPONENT_MAX: i64 = 94;
 #[derive(Clone, Debug)]
 pub(super) struct Numbers {
     pub(super) decimal_point: u8,
+    /// What separates thousands, as the suffix of a number is looked for.
     pub(super) thousands: Option<u8>,
+    /// The same as the number is read.
+    skipped: Option<u8>,
     blank: Box<[bool; 256]>,
 }
 
@@ -52,6 +55,7 @@ impl Numbers {
         Self {
             decimal_point: locale.decimal_point,
             thousands: locale.thousands,
+            skipped: skipped(locale),
             blank: Box::new(locale.classes.blank),
         }
     }
@@ -95,7 +99,7 @@ impl Numbers {
         let mut rest = self.trim(text);
         let is_negative = rest.first() == Some(&b'-');
         rest = &rest[usize::from(is_negative)..];
-        let zeros = rest.iter().take_while(|&&byte| byte == b'0' || Some(byte) == self.thousands).count();
+        let zeros = rest.iter().take_while(|&&byte| byte == b'0' || Some(byte) == self.skipped).count();
         rest = &rest[zeros..];
 
         let mut sum = Sum::default();
@@ -103,7 +107,7 @@ impl Numbers {
         while let Some(&byte) = rest.get(at) {
             if byte.is_ascii_digit() {
                 sum.add(byte);
-            } else if Some(byte) != self.thousands {
+            } else if Some(byte) != self.skipped {
                 break;
             }
             at += 1;
@@ -157,6 +161,12 @@ fn encode_groups(text: &[u8], out: &mut Vec<u8>) {
         let group = sum.digits() << 1 | u64::from(left > 0);
         out.extend_from_slice(&group.to_be_bytes()[1..]);
     }
+}
+
+/// The byte that is skipped in numbers. GNU sort takes 128 for "none", and reads bytes without a sign, so that where there is no separator this
+/// byte is one; a separator that it knows with a sign, from 128 on, is never met.
+fn skipped(locale: &Locale) -> Option<u8> {
+    locale.thousands.map_or(Some(0x80), |byte| Some(byte).filter(u8::is_ascii))
 }
 
 impl Number<'_> {

@@ -1,0 +1,64 @@
+//! Many more scripts, one a line, in files: closed and full streams, signals, few descriptors and merges of anything in `scripts/streams.txt`;
+//! words of the command line, right and wrong, in `scripts/words.txt`. Each is run with GNU sort and with ours, and must do the same.
+
+use crate::lines::{gnu_is_here, run_in};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread;
+
+/// What the scripts find in their directory, beside what others do.
+fn files() -> Vec<(&'static str, Vec<u8>)> {
+    let mut files = crate::lines::files();
+    files.extend([
+        ("u1", b"c\na\nd\nb\n".to_vec()),
+        ("u2", b"b\nz\na\n".to_vec()),
+        ("u3", b"m\nb\nb\na".to_vec()),
+        ("num", NUMBERS.as_bytes().to_vec()),
+        ("words", WORDS.as_bytes().to_vec()),
+        ("months", MONTHS.as_bytes().to_vec()),
+        ("latin", b"Zebra\napple\n\xC4pfel\nzebra\n\xFD\nI\ni\n\xDD\n\xFE\ns\n".to_vec()),
+    ]);
+    files
+}
+
+const NUMBERS: &str = "1,000\n1.5\n-3\n1e3\n2K\n3M\n1 000\n1.000\n-0\n0\n+5\n0x10\nnan\ninf\n-inf\n\n .5\n-.5\n1000\n999\n1,5\n";
+const WORDS: &str = "Zebra\napple\nÄpfel\nzebra\nApple\néclair\neclair\ncôte\ncoté\ncote\nchata\ncihla\nhora\nı\nI\ni\nİ\n_x\n-y\n a\na b\nab\n";
+const MONTHS: &str = "jan\nFeb\nMAR \n apr\nmai\nMai\nMär\nokt\nDez\ndec\nčen\nled\nxyz\n";
+
+fn check(scripts: &str) {
+    if !gnu_is_here() {
+        return;
+    }
+    let scripts: Vec<&str> = scripts.lines().filter(|line| can_run(line)).collect();
+    let (files, next) = (files(), AtomicUsize::new(0));
+    let differences = || {
+        let mut told = Vec::new();
+        while let Some(script) = scripts.get(next.fetch_add(1, Relaxed)) {
+            let [ours, gnus] = [true, false]
+                .map(|is_ours| run_in(&["bash", "-c", script], &[("LC_ALL", "C")], &files, is_ours));
+            if ours != gnus {
+                told.push(format!("{script}\nours:  {ours:?}\nGNU's: {gnus:?}\n"));
+            }
+        }
+        told
+    };
+    let told: Vec<String> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(differences)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(told.is_empty(), "{}", told.join("\n"));
+}
+
+/// Only root can become another user.
+fn can_run(script: &str) -> bool {
+    !script.contains("setpriv") || rustix::process::geteuid().is_root()
+}
+
+#[test]
+fn streams_and_files_fail_as_gnu_sorts() {
+    check(include_str!("scripts/streams.txt"));
+}
+
+#[test]
+fn words_are_understood_as_by_gnu_sort() {
+    check(include_str!("scripts/words.txt"));
+}
