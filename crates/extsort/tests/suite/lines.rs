@@ -530,7 +530,7 @@ fn the_plain_merge_takes_the_smallest_head_whatever_the_order() {
                     text.extend((0..length).map(|_| b'a' + below(alphabet) as u8 % 20));
                     text.push(b'\n');
                 }
-                text.truncate(text.len() - (text.len() > 1 && below(2) == 0) as usize);
+                text.truncate(text.len() - usize::from(text.len() > 1 && below(2) == 0));
                 text
             })
             .collect();
