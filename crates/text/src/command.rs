@@ -9,9 +9,9 @@ use std::ffi::OsString;
 /// What a command line asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// `--help`: print [`help`](crate::help) and do nothing else.
+    /// `--help`: print [`help`](fn@crate::help) and do nothing else.
     Help,
-    /// `--version`: print [`version`](crate::version) and do nothing else.
+    /// `--version`: print [`version`](fn@crate::version) and do nothing else.
     Version,
     /// Everything else.
     Run(Box<Command>),
@@ -86,7 +86,7 @@ impl Command {
 /// How a check tells what it finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check {
-    /// `-c`: name the first line out of order ([`disorder`](crate::disorder)), status 1.
+    /// `-c`: name the first line out of order ([`disorder`](fn@crate::disorder)), status 1.
     DiagnoseFirst,
     /// `-C`: status 1, nothing said.
     Quiet,
