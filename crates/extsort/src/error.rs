@@ -77,6 +77,17 @@ pub enum Error {
         what: String,
     },
 
+    /// Other lines were written than were read.
+    #[error(
+        "lines with checksum {read:016x} were read, and with {written:016x} written: don't trust the output; this is a fault of xsort or of the machine's memory, please report it"
+    )]
+    LostLines {
+        /// The sum of the hashes of all lines read.
+        read: u64,
+        /// That of those written or dropped.
+        written: u64,
+    },
+
     /// The job failed after the inputs were removed on request.
     #[error(
         "{cause}; the inputs had been removed already (--remove-input): without another copy their records are LOST"

@@ -107,8 +107,8 @@ pub struct Extras {
     pub compress: Option<Codec>,
     /// `--decompress`: inputs that are compressed are decompressed as they are read.
     pub decompress: bool,
-    /// `--check-output[=WORD]`: prove the output; the word, empty if there is none.
-    pub check_output: Option<OsString>,
+    /// `--check-output`: compare checksums of the lines read and written.
+    pub check_output: bool,
 }
 
 /// A compression within the process.

@@ -59,7 +59,7 @@ What it takes:
       --parallel=N              use at most N threads
 
 What GNU sort doesn't have:
-      --check-output[=WORD]     prove the output
+      --check-output            compare count and checksum of the lines read and written: sorts always do
       --compress=lz4|zstd       compress scratch without another program
       --decompress              decompress inputs that are gzip, Zstandard or LZ4 as they are read
       --header[=N]              leave the first N lines (1) where they are

@@ -115,7 +115,7 @@ struct Task<'a> {
 
 impl Task<'_> {
     fn run(&self, has_locale: bool) -> Result<(), Failure> {
-        self.refuse_what_is_missing()?;
+        self.refuse_what_does_nothing()?;
         let files = inputs::files(&self.command)?;
         xsort_text::refuse_many(&self.command, &files, &self.environment)?;
         if self.command.debug {
@@ -134,11 +134,9 @@ impl Task<'_> {
         }
     }
 
-    fn refuse_what_is_missing(&self) -> Result<(), Failure> {
-        let Command { extras, check, .. } = &self.command;
-        if extras.check_output.is_some() {
-            return Err(Failure::Message(b"option '--check-output' is not there yet".to_vec()));
-        }
+    fn refuse_what_does_nothing(&self) -> Result<(), Failure> {
+        let Command { extras, check, merge, .. } = &self.command;
+        let sorts_check = [("--check-output", extras.check_output)];
         let sorts_only = [("--json", extras.json), ("--progress", extras.progress)];
         let never_checks = [("--header", extras.header_lines > 0), ("--top", extras.top_lines.is_some())];
         let beside = |letter, options: &[(&str, bool)]| {
@@ -147,7 +145,10 @@ impl Task<'_> {
         };
         let letter = if *check == Some(Check::Quiet) { 'C' } else { 'c' };
         let refused = match check {
-            Some(_) => beside(letter, &sorts_only).or_else(|| beside(letter, &never_checks)),
+            Some(_) => beside(letter, &sorts_only)
+                .or_else(|| beside(letter, &never_checks))
+                .or_else(|| beside(letter, &sorts_check)),
+            None if *merge => beside('m', &sorts_check),
             None => None,
         };
         refused.map_or(Ok(()), Err)

@@ -6,7 +6,7 @@
 
 use xsort_disk::{Lease, align_up};
 use xsort_kernels::Caches;
-use xsort_kernels::lines::{Entry, LineOrder, Words, dedup, sort};
+use xsort_kernels::lines::{Entry, Kept, LineOrder, Words, dedup, sort};
 
 /// Whole lines in an area.
 #[derive(Debug)]
@@ -56,7 +56,8 @@ impl Chunk {
         bytemuck::cast_slice(&self.area[entries_from(self.text_bytes)..][..bytes])
     }
 
-    /// Sorts, and leaves only the first of lines with the same key if that is wanted. `spare` has room for as many entries as there are lines.
+    /// Sorts, and leaves only the first of lines with the same key if that is wanted. Returns the sums of the hashes of all lines, and of those that were
+    /// dropped. `spare` has room for as many entries as there are lines.
     pub(super) fn sort<O: LineOrder>(
         &mut self,
         order: &O,
@@ -64,14 +65,17 @@ impl Chunk {
         is_unique: bool,
         caches: Caches,
         spare: &mut [u8],
-    ) {
+    ) -> (u64, u64) {
         let (text, behind) = self.area.split_at_mut(entries_from(self.text_bytes));
         let text = &text[..self.text_bytes];
         let bytes = self.lines * self.entry_bytes;
         let entries: &mut [Entry<O::Words>] = bytemuck::cast_slice_mut(&mut behind[..bytes]);
         let spare: &mut [Entry<O::Words>] = bytemuck::cast_slice_mut(&mut spare[..bytes]);
-        sort(order, text, delimiter, entries, spare, caches);
-        self.entries = if is_unique { dedup(order, text, delimiter, entries) } else { self.lines };
+        let sum = sort(order, text, delimiter, entries, spare, caches);
+        let all = || Kept { lines: self.lines, dropped_sum: 0 };
+        let kept = if is_unique { dedup(order, text, delimiter, entries) } else { all() };
+        self.entries = kept.lines;
+        (sum, kept.dropped_sum)
     }
 
     /// Gives back what lines took that are not wanted. To be called when it is sorted.

@@ -73,7 +73,15 @@ impl<O: LineOrder> Worker<'_, '_, O> {
             Task::Sort(number, mut chunk) => {
                 let spare = self.spares.lock().unwrap_or_else(PoisonError::into_inner).pop();
                 let mut spare = spare.expect("one for each thread");
-                chunk.sort(self.job.order, options.delimiter, options.is_unique, options.caches, &mut spare);
+                let (read_sum, dropped_sum) = chunk.sort(
+                    self.job.order,
+                    options.delimiter,
+                    options.is_unique,
+                    options.caches,
+                    &mut spare,
+                );
+                self.job.balance.read(read_sum);
+                self.job.balance.dropped(dropped_sum);
                 self.spares.lock().unwrap_or_else(PoisonError::into_inner).push(spare);
                 let room = chunk.trim();
                 Ok(Done::Sorted(number, chunk, room))

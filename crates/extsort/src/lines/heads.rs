@@ -83,6 +83,7 @@ pub fn merge_heads<O: LineOrder>(
         lines,
         bytes,
         written_bytes,
+        checksum: None,
         runs,
         spilled_bytes: 0,
         scratch_bytes: 0,

@@ -27,6 +27,9 @@ use xsort_kernels::lines::{LineOrder, Merge};
 
 /// Where merged lines go.
 trait Sink: Send {
+    /// Whether this is the last time that lines are merged.
+    const IS_OUTPUT: bool;
+
     /// Takes the next bytes. If they end within a line, so many bytes of it are to come, its delimiter included.
     fn write(&mut self, bytes: &[u8], to_come: usize) -> Result<(), Error>;
 }
@@ -54,6 +57,8 @@ impl Output<'_> {
 }
 
 impl Sink for Output<'_> {
+    const IS_OUTPUT: bool = true;
+
     fn write(&mut self, bytes: &[u8], _: usize) -> Result<(), Error> {
         self.bytes += bytes.len() as u64;
         match &mut self.to {
@@ -64,6 +69,8 @@ impl Sink for Output<'_> {
 }
 
 impl<O: LineOrder> Sink for Spiller<'_, '_, O> {
+    const IS_OUTPUT: bool = false;
+
     fn write(&mut self, bytes: &[u8], to_come: usize) -> Result<(), Error> {
         self.extend(bytes, to_come)
     }
@@ -391,6 +398,11 @@ impl<'a, 'j, O: LineOrder, S: Sink> Merger<'a, 'j, O, S> {
             self.turns.take(segment.number, is_last, failure, |sink| sink.write(&desk[..bytes], to_come))?;
             self.job.observer.advance(bytes as u64);
             if is_last {
+                let (written_sum, dropped_sum) = merge.sums();
+                self.job.balance.dropped(dropped_sum);
+                if S::IS_OUTPUT {
+                    self.job.balance.written(written_sum);
+                }
                 return Ok(merge.taken());
             }
         }

@@ -26,11 +26,13 @@
 //! | `read` | which blocks to bring back, and when |
 //! | `cut` | where a merge can be cut into segments |
 //! | `merge` | phase two: hand out segments until all is merged |
+//! | `balance` | what was read must have been written or dropped |
 //! | `turn` | writers take turns, in the order of the output |
 //! | `heads` | the plain merge, of little and of what may not be in order |
 
 mod ahead;
 mod areas;
+mod balance;
 mod behind;
 mod chunk;
 mod codec;
@@ -60,6 +62,7 @@ pub use xsort_kernels::lines::{ByBytes, ByBytesReversed, LineOrder, Words};
 use crate::failure::Failure;
 use crate::scratch::Scratch;
 use crate::{Error, Observer};
+use balance::Balance;
 use form::Formed;
 use plan::Plan;
 use run::Run;
@@ -84,6 +87,7 @@ struct Job<'a, O> {
     failure: Failure,
     spilled_bytes: AtomicU64,
     scratch_bytes: AtomicU64,
+    balance: Balance,
     /// Lines and bytes read from sorted sources.
     source_lines: AtomicU64,
     source_bytes: AtomicU64,
@@ -108,6 +112,7 @@ impl<'a, O: LineOrder> Job<'a, O> {
             failure: Failure::default(),
             spilled_bytes: AtomicU64::new(0),
             scratch_bytes: AtomicU64::new(0),
+            balance: Balance::default(),
             source_lines: AtomicU64::new(0),
             source_bytes: AtomicU64::new(0),
         }
@@ -121,11 +126,15 @@ impl<'a, O: LineOrder> Job<'a, O> {
         output: &mut (dyn Write + Send),
     ) -> Result<LinesReport, Error> {
         let (lines, bytes, runs) = (formed.lines, formed.bytes, formed.runs.len());
+        let has_sources = formed.runs.iter().any(|run| matches!(run, Run::Sorted(_)));
         let written_bytes = merge::merge_all(&self, formed, output)?;
+        // Lines of sorted sources are only counted.
+        let checksum = if has_sources { None } else { Some(self.balance.close()?) };
         Ok(LinesReport {
             lines: lines + self.source_lines.into_inner(),
             bytes: bytes + self.source_bytes.into_inner(),
             written_bytes,
+            checksum,
             runs,
             spilled_bytes: self.spilled_bytes.into_inner(),
             scratch_bytes: self.scratch_bytes.into_inner(),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use xsort_disk::{Fault, FileRole, Operation, Place, SimDisk, SimOptions};
 use xsort_extsort::lines::{Codec, Source, merge_heads};
 use xsort_extsort::{Caches, Error, LinesOptions, LinesReport, Unobserved, merge_lines, sort_lines};
-use xsort_kernels::lines::ByBytes;
+use xsort_kernels::lines::{ByBytes, line_hash};
 
 const MIB: u64 = 1 << 20;
 
@@ -77,9 +77,19 @@ fn check(options: &LinesOptions, texts: &[Vec<u8>]) -> Vec<LinesReport> {
     let report = |is_size_known| {
         let (sorted, report) = sort(options, texts, is_size_known).unwrap();
         assert!(sorted == wanted, "{options:?}, size known: {is_size_known}");
+        assert_eq!(report.checksum, Some(sum_of(texts)));
         report
     };
     [true, false].map(report).into()
+}
+
+/// Of all lines, the last of each text with or without its end.
+fn sum_of(texts: &[Vec<u8>]) -> u64 {
+    let lines = texts.iter().flat_map(|text| text.split_inclusive(|&byte| byte == b'\n'));
+    lines.fold(0, |sum, line| {
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        sum.wrapping_add(line_hash(line, line.len()))
+    })
 }
 
 /// Numbers that no two seeds share.

@@ -2,7 +2,8 @@
 //!
 //! The same tree of losers as for records. A head is the first word of its key; lines with equal words are compared.
 
-use super::{Entry, LineOrder, Words, line_end};
+use super::tally::word_hash;
+use super::{Entry, LineOrder, Words, line_end, line_hash};
 use crate::loser_tree::{self, Entrant, Node};
 use crate::prefetch;
 
@@ -76,6 +77,9 @@ pub struct Merge<'a, O: LineOrder> {
     winner: Entrant,
     live: usize,
     taken: u64,
+    /// The sum of the hashes of lines that were written, and of those that were not.
+    written_sum: u64,
+    dropped_sum: u64,
     /// What is left of a line that didn't fit, its delimiter included.
     pending: Pending<'a>,
     last: Option<(&'a [u8], u64)>,
@@ -117,6 +121,8 @@ impl<'a, O: LineOrder> Merge<'a, O> {
             winner: Entrant::dry(0),
             live: 0,
             taken: 0,
+            written_sum: 0,
+            dropped_sum: 0,
             pending: Pending::default(),
             last,
             scratch,
@@ -143,9 +149,16 @@ impl<'a, O: LineOrder> Merge<'a, O> {
         let mut at = self.put_pending(out);
         while self.live > 0 && at < out.len() {
             let run = self.winner.run();
-            let bytes = self.nodes[run].cursor.bytes;
+            let Cursor { tail, bytes, .. } = self.nodes[run].cursor;
+            let hash = match O::WORD_IS_LINE && bytes <= WORD && self.skip == 0 {
+                true => word_hash(self.winner.first() ^ O::TURN, bytes),
+                false => line_hash(tail, bytes),
+            };
             if self.is_wanted(run) {
+                self.written_sum = self.written_sum.wrapping_add(hash);
                 at = self.put(out, at, run);
+            } else {
+                self.dropped_sum = self.dropped_sum.wrapping_add(hash);
             }
             self.taken += 1;
             let entrant = self.next(run);
@@ -169,6 +182,11 @@ impl<'a, O: LineOrder> Merge<'a, O> {
     /// Lines taken from the runs so far, also those that were not wanted.
     pub fn taken(&self) -> u64 {
         self.taken
+    }
+
+    /// The sum of the hashes of lines that were written, and of those that were not because they were not wanted.
+    pub fn sums(&self) -> (u64, u64) {
+        (self.written_sum, self.dropped_sum)
     }
 
     /// Whether everything was written.

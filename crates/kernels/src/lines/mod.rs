@@ -8,6 +8,7 @@
 //! | `sort` | entries sorted by words, equal ones by further words |
 //! | `gather` | lines copied together in a new order |
 //! | `merge` | the k-way merge of sorted runs of lines |
+//! | `tally` | a sum over lines in any order: what goes in must come out |
 //! | `search` | where a line would go in a sorted run |
 
 mod entry;
@@ -17,6 +18,7 @@ mod order;
 mod scan;
 mod search;
 mod sort;
+mod tally;
 
 pub use entry::{Entry, Words};
 pub use gather::{Gathered, gather};
@@ -25,4 +27,5 @@ pub use order::{ByBytes, ByBytesReversed, LineOrder};
 pub(crate) use scan::shared_bytes;
 pub use scan::{for_each_line, line_end};
 pub use search::{bound_in_entries, bound_in_text};
-pub use sort::{dedup, sort};
+pub use sort::{Kept, dedup, sort};
+pub use tally::line_hash;

@@ -3,7 +3,7 @@
 //! Most lines are told apart by eight bytes that lie beside their place: no line is looked at. Groups with equal words take the next eight bytes
 //! (multikey quicksort's and burstsort's idea, with words for characters), small ones compare whole lines.
 
-use super::{Entry, LineOrder, Words, for_each_line, line_end, shared_bytes};
+use super::{Entry, LineOrder, Words, for_each_line, line_end, line_hash, shared_bytes};
 use crate::caches::Caches;
 use crate::{prefetch, words};
 use std::cmp::Ordering;
@@ -27,7 +27,7 @@ struct Sorter<'a, O: LineOrder> {
 }
 
 /// Makes an entry of each line of `text`, and sorts them. `entries` and `spare` are lent; both have as many elements as the text has lines, fewer than
-/// 2^32. Lines that compare equal keep the order of the text.
+/// 2^32. Lines that compare equal keep the order of the text. Returns the sum of the lines' hashes.
 ///
 /// # Panics
 /// If the number of lines is another.
@@ -38,18 +38,28 @@ pub fn sort<O: LineOrder>(
     entries: &mut [Entry<O::Words>],
     spare: &mut [Entry<O::Words>],
     caches: Caches,
-) {
+) -> u64 {
     let mut sorter = Sorter { order, text, delimiter, caches, scratch: O::Scratch::default() };
-    let shared = sorter.extract(entries);
+    let (shared, sum) = sorter.extract(entries);
     words::sort(entries, spare, caches);
     sorter.settle_groups(entries, spare, shared, 0);
     sorter.restore(entries, shared);
+    sum
 }
 
-/// Moves the first of each group of entries with the same key to the front, in order; returns how many there are.
-pub fn dedup<O: LineOrder>(order: &O, text: &[u8], delimiter: u8, entries: &mut [Entry<O::Words>]) -> usize {
+/// What is left of lines without duplicates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// How many lines.
+    pub lines: usize,
+    /// The sum of the hashes of those that were dropped.
+    pub dropped_sum: u64,
+}
+
+/// Moves the first of each group of entries with the same key to the front, in order.
+pub fn dedup<O: LineOrder>(order: &O, text: &[u8], delimiter: u8, entries: &mut [Entry<O::Words>]) -> Kept {
     let mut scratch = O::Scratch::default();
-    let mut kept = 0;
+    let (mut kept, mut dropped_sum) = (0, 0u64);
     for at in 0..entries.len() {
         let entry = entries[at];
         let is_new = kept == 0 || {
@@ -60,20 +70,26 @@ pub fn dedup<O: LineOrder>(order: &O, text: &[u8], delimiter: u8, entries: &mut 
         if is_new {
             entries[kept] = entry;
             kept += 1;
+        } else {
+            let hash = line_hash(&text[entry.offset()..], entry.bytes(text, delimiter));
+            dropped_sum = dropped_sum.wrapping_add(hash);
         }
     }
-    kept
+    Kept { lines: kept, dropped_sum }
 }
 
 impl<O: LineOrder> Sorter<'_, O> {
-    /// An entry for each line, with the word from where the prefix ends that all share. Returns the length of that prefix.
-    fn extract(&mut self, entries: &mut [Entry<O::Words>]) -> usize {
+    /// An entry for each line, with the word from where the prefix ends that all share. Returns the length of that prefix, and the sum of
+    /// the lines' hashes.
+    fn extract(&mut self, entries: &mut [Entry<O::Words>]) -> (usize, u64) {
         let mut shared = self.guess_shared();
         // A guess that is wrong costs the lines until then.
-        while let Err(shorter) = self.extract_from(entries, shared) {
-            shared = shorter;
+        loop {
+            match self.extract_from(entries, shared) {
+                Ok(sum) => return (shared, sum),
+                Err(shorter) => shared = shorter,
+            }
         }
-        shared
     }
 
     /// Length of the prefix that the first line shares with some others. 0 for orders whose words are not the line's bytes.
@@ -95,16 +111,17 @@ impl<O: LineOrder> Sorter<'_, O> {
     }
 
     /// The same for a prefix of known length; what it really is, if some line doesn't have it.
-    fn extract_from(&mut self, entries: &mut [Entry<O::Words>], shared: usize) -> Result<(), usize> {
+    fn extract_from(&mut self, entries: &mut [Entry<O::Words>], shared: usize) -> Result<u64, usize> {
         let text = self.text;
         let prefix = &text[..shared];
         let mut place = 0;
-        let mut really = shared;
+        let (mut really, mut sum) = (shared, 0u64);
         for_each_line(text, self.delimiter, |start, end| {
             let tail = &text[start..];
             if shared > 0 && !tail[..end - start].starts_with(prefix) {
                 really = really.min(shared_bytes(prefix, &tail[..end - start]));
             }
+            sum = sum.wrapping_add(line_hash(tail, end - start));
             let words = match O::Words::COUNT {
                 1 => [self.order.word_of(tail, end - start, shared, &mut self.scratch), 0],
                 _ => self.order.two_words_of(tail, end - start, shared, &mut self.scratch),
@@ -113,7 +130,7 @@ impl<O: LineOrder> Sorter<'_, O> {
             place += 1;
         });
         assert_eq!(place, entries.len(), "an entry a line");
-        if really == shared { Ok(()) } else { Err(really) }
+        if really == shared { Ok(sum) } else { Err(really) }
     }
 
     /// Words from byte 0 on, as others expect them, for lines that share so many bytes.

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use xsort_kernels::Caches;
 use xsort_kernels::lines::{
     ByBytes, ByBytesReversed, Entry, LineOrder, Lines, Merge, Words, bound_in_entries, bound_in_text, dedup,
-    for_each_line, line_end, sort,
+    for_each_line, line_end, line_hash, sort,
 };
 
 /// Caches so small that every path is taken with few lines.
@@ -82,10 +82,15 @@ fn entries_of<O: LineOrder>(order: &O, text: &[u8], delimiter: u8) -> Vec<Entry<
     entries
 }
 
+fn sum_of(lines: &[Vec<u8>]) -> u64 {
+    lines.iter().fold(0, |sum, line| sum.wrapping_add(line_hash(line, line.len())))
+}
+
 fn sorted_entries<O: LineOrder>(order: &O, text: &[u8], delimiter: u8) -> Vec<Entry<O::Words>> {
     let mut entries = vec![Entry::default(); entries_of(order, text, delimiter).len()];
     let mut spare = entries.clone();
-    sort(order, text, delimiter, &mut entries, &mut spare, TINY);
+    let sum = sort(order, text, delimiter, &mut entries, &mut spare, TINY);
+    assert_eq!(sum, sum_of(&lines_of(text, delimiter, &entries)));
     entries
 }
 
@@ -140,7 +145,9 @@ fn check_sort<O: LineOrder>(order: &O, lines: &[Vec<u8>], delimiter: u8) {
         assert_eq!(entry.words(), wanted, "words are whole again");
     }
     let kept = dedup(order, &text, delimiter, &mut entries);
-    assert_eq!(lines_of(&text, delimiter, &entries[..kept]), expected(order, lines, true));
+    let kept_lines = lines_of(&text, delimiter, &entries[..kept.lines]);
+    assert_eq!(sum_of(lines), sum_of(&kept_lines).wrapping_add(kept.dropped_sum));
+    assert_eq!(kept_lines, expected(order, lines, true));
 }
 
 fn check_merge<O: LineOrder>(
@@ -183,6 +190,9 @@ fn check_merge<O: LineOrder>(
         merged.extend_from_slice(&out[..bytes]);
     }
     assert_eq!(merge.taken(), lines.len() as u64);
+    let (written, dropped) = merge.sums();
+    assert_eq!(written, sum_of(&expected(order, lines, is_unique)));
+    assert_eq!(written.wrapping_add(dropped), sum_of(lines));
     let wanted = text_of(&expected(order, lines, is_unique), delimiter);
     assert_eq!(String::from_utf8_lossy(&merged), String::from_utf8_lossy(&wanted));
 }

@@ -87,7 +87,7 @@ const GNU: [Long; 30] = {
 
 /// Ours. `--compress` is apart, because it is also short for `--compress-program`.
 const OURS: [Long; 6] = [
-    long("check-output", Takes::Perhaps, Meaning::CheckOutput),
+    long("check-output", Takes::Nothing, Meaning::CheckOutput),
     long("decompress", Takes::Nothing, Meaning::Decompress),
     long("header", Takes::Perhaps, Meaning::Header),
     long("json", Takes::Nothing, Meaning::Json),

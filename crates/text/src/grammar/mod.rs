@@ -176,7 +176,7 @@ impl<'a> Parser<'a> {
             Meaning::Letter(letter) => self.letter_with(letter, given, full)?,
             Meaning::BatchSize => self.batch_size(given)?,
             Meaning::Check => self.check_word(argument)?,
-            Meaning::CheckOutput => command.extras.check_output = Some(text()),
+            Meaning::CheckOutput => command.extras.check_output = true,
             Meaning::Compress => {
                 command.extras.compress = Some(if given == b"lz4" { Codec::Lz4 } else { Codec::Zstd });
             }
