@@ -335,7 +335,7 @@ fn options_that_would_do_nothing_are_refused() {
     let sandbox = Sandbox::new();
     sandbox.write("few", "b\na\n");
     for (line, reason) in [
-        ("--check-output few", "option '--check-output' is not there yet"),
+        ("-m --check-output few", "option '--check-output' does nothing beside -m"),
         ("-c --top 3 few", "option '--top' does nothing beside -c"),
         ("-C --header few", "option '--header' does nothing beside -C"),
         ("-c --json few", "option '--json' does nothing beside -c"),
