@@ -189,6 +189,7 @@ impl Task<'_> {
         }
         let is_filtered = self.command.debug || self.command.extras.top_lines.is_some();
         let output_file = target.path().filter(|_| !is_filtered);
+        let has_path = output_file.is_some();
         if merges {
             // As GNU sort does: before it reads.
             target.begin().map_err(|error| target.failed(&error))?;
@@ -212,6 +213,9 @@ impl Task<'_> {
         };
         drop(out);
         let report = result.map_err(|error| failure::of_job(&error, &target))?;
+        if has_path {
+            target.go_to_end().map_err(|error| target.failed(&error))?;
+        }
         if self.command.extras.json { tell(&report) } else { Ok(()) }
     }
 

@@ -4,7 +4,7 @@
 //! both have words of their own.
 
 use super::failure::Failure;
-use rustix::fs::{FileType, fstat};
+use rustix::fs::{FileType, OFlags, SeekFrom, fcntl_getfl, fstat, seek, tell};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
@@ -66,17 +66,34 @@ impl Target {
 
     /// A path to the file, if it is a regular one and lines are all that it will hold.
     pub(super) fn path(&self) -> Option<PathBuf> {
-        let Sink::File(file) = &self.sink else { return None };
-        let is_own = self.due.as_ref().is_some_and(|due| due.header.is_empty());
-        let is_regular = file.metadata().is_ok_and(|metadata| metadata.is_file());
-        // Whatever its name means by then.
-        (is_own && is_regular).then(|| format!("{OPEN_FILES}{}", file.as_raw_fd()).into())
+        let output = io::stdout();
+        let file = self.sink.descriptor(&output)?;
+        let status = fstat(file).ok()?;
+        let is_regular = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile;
+        // What others wrote to standard output, or will write to its end, stays.
+        let is_own = match &self.sink {
+            Sink::File(_) => true,
+            Sink::Standard => {
+                let appends = fcntl_getfl(file).map_or(true, |flags| flags.contains(OFlags::APPEND));
+                status.st_size == 0 && !appends && tell(file) == Ok(0)
+            }
+            Sink::Closed => false,
+        };
+        let has_no_header = self.due.as_ref().is_some_and(|due| due.header.is_empty());
+        (is_regular && is_own && has_no_header).then(|| path_of(file))
     }
 
     /// Whether this is the path by which the output is written.
     pub(super) fn is_at(&self, path: &Path) -> bool {
-        let Sink::File(file) = &self.sink else { return false };
-        path.as_os_str() == OsStr::new(&format!("{OPEN_FILES}{}", file.as_raw_fd()))
+        self.sink.descriptor(&io::stdout()).is_some_and(|file| path == path_of(file))
+    }
+
+    /// Has those who write to the same open file go on behind what was written by its path.
+    pub(super) fn go_to_end(&self) -> io::Result<()> {
+        if let Sink::Standard = self.sink {
+            seek(io::stdout(), SeekFrom::End(0))?;
+        }
+        Ok(())
     }
 
     /// Lines that come before all others.
@@ -140,6 +157,11 @@ impl Target {
         self.held.clear();
         result
     }
+}
+
+/// A path to an open file, whatever its name means by now.
+fn path_of(file: BorrowedFd<'_>) -> PathBuf {
+    format!("{OPEN_FILES}{}", file.as_raw_fd()).into()
 }
 
 impl Write for Target {

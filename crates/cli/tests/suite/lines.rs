@@ -330,6 +330,26 @@ fn figures_go_to_standard_error() {
     assert_eq!((&report["lines"], &report["bytes"]), (&4.into(), &8.into()));
 }
 
+/// Larger than the memory, so that the output is written by its path where that is possible.
+#[test]
+fn an_output_that_others_write_to_keeps_what_is_theirs() {
+    if !gnu_is_here() {
+        return;
+    }
+    let line = |number: u64| format!("{} and more of the same\n", number * 7_919 % 100_003).into_bytes();
+    let files = [("big", (0..150_000).flat_map(line).collect::<Vec<u8>>())];
+    for script in [
+        "sort -S 2M big > out",
+        "(sort -S 2M big; echo end) > out",
+        "(echo start; sort -S 2M big) > out",
+        "echo start > out; sort -S 2M big >> out; sort -S 2M -u big >> out",
+        "sort -S 2M big >> out; echo end >> out",
+        "cp big out; sort -S 2M -o out out; sort -S 2M big 1<> out",
+    ] {
+        assert_eq!(run(script, &files, true), run(script, &files, false), "{script}");
+    }
+}
+
 #[test]
 fn options_that_would_do_nothing_are_refused() {
     let sandbox = Sandbox::new();
