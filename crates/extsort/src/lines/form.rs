@@ -312,8 +312,9 @@ impl<O: LineOrder> Former<'_, '_, O> {
                 if self.job.should_stop() {
                     self.job.failure.check()?;
                 }
-                let room = area.len() - text_bytes;
-                let bytes = self.input.read(&mut area[text_bytes..][..room.min(READ_BYTES)])?;
+                // What doesn't fit is copied twice: lines may be empty, and a small area full of them at once.
+                let step = READ_BYTES.min(area.len() / 8).min(area.len() - text_bytes);
+                let bytes = self.input.read(&mut area[text_bytes..][..step])?;
                 if bytes == 0 {
                     is_end = true;
                     break;

@@ -9,6 +9,8 @@ use crate::prefetch;
 
 /// Lines ahead that the cursor of a run in memory asks for.
 const AHEAD: usize = 16;
+/// Entries ahead that it asks for, so that those of the lines ahead are there: the processor by itself does not look so far.
+const ENTRIES_AHEAD: usize = 64;
 /// Lines up to this length are copied as a whole block of so many bytes, where there is room.
 const SHORT: usize = 32;
 
@@ -273,6 +275,7 @@ impl<'a, O: LineOrder> Merge<'a, O> {
             Lines::Ordered { text, entries } => {
                 let entries = if cursor.is_live { cursor.entries } else { entries };
                 let Some((&head, behind)) = entries.split_first() else { return self.run_dry(run) };
+                prefetch::line(behind.as_ptr().wrapping_add(ENTRIES_AHEAD).cast());
                 if let Some(later) = behind.get(AHEAD)
                     && !(O::WORD_IS_LINE && self.skip == 0 && later.bytes(text, self.delimiter) <= WORD)
                 {
