@@ -23,6 +23,8 @@ const MIB: u64 = 1 << 20;
 const BUDGET_BYTES_MIN: u64 = 2 * MIB;
 /// Merged lines that a thread collects before it is its turn to write.
 const DESK_BYTES_MAX: u64 = 4 * MIB;
+/// The same where there is little input.
+const DESK_BYTES_SMALL: u64 = 256 * KIB;
 /// Least bytes of a block on scratch.
 const BLOCK_BYTES_MIN: u64 = 16 * KIB;
 /// Blocks that a thread has to write to scratch.
@@ -79,12 +81,14 @@ impl Plan {
     pub(super) fn new(options: &LinesOptions, input_bytes: Option<u64>, entry_bytes: usize) -> Plan {
         let budget = options.budget_bytes.max(BUDGET_BYTES_MIN);
         let is_small = input_bytes.is_some_and(|bytes| bytes <= ONE_THREAD_BYTES);
-        // A desk of 64 KiB or more for each.
-        let threads = if is_small { 1 } else { options.threads.clamp(1, (budget / (MIB / 2)) as usize) };
+        // A desk of 64 KiB or more for each, beside what compression takes.
+        let context = options.codec.map_or(0, Codec::context_bytes);
+        let threads_max = (budget / (MIB / 2 + context)).max(1) as usize;
+        let threads = if is_small { 1 } else { options.threads.clamp(1, threads_max) };
         let areas = if is_small { 1 } else { threads + SPARE_AREAS };
-        let contexts = options.codec.map_or(0, Codec::context_bytes) * threads as u64;
-        let budget = budget.saturating_sub(contexts).max(BUDGET_BYTES_MIN);
-        let desk = align_down((budget / 8 / threads as u64).min(DESK_BYTES_MAX));
+        let budget = budget.saturating_sub(context * threads as u64).max(BUDGET_BYTES_MIN);
+        let desk_max = if is_small { DESK_BYTES_SMALL } else { DESK_BYTES_MAX };
+        let desk = align_down((budget / 8 / threads as u64).min(desk_max));
         let block = (1 << (budget / 512).max(BLOCK_BYTES_MIN).ilog2())
             .min(MIB)
             .min(align_down(desk / DESK_BLOCKS as u64));
@@ -108,8 +112,8 @@ impl Plan {
             entry_bytes,
             areas,
             area_bytes: area as usize,
-            spare_bytes: align_down(if is_small { area } else { most / 2 }) as usize,
-            desk_bytes: if is_small { desk.min(256 * KIB) as usize } else { desk as usize },
+            spare_bytes: align_down(if is_small { area.min(most / 2) } else { most / 2 }) as usize,
+            desk_bytes: desk as usize,
             bypass_block_bytes: bypass_block as usize,
             block_bytes: block as usize,
             chunk_bytes: input_bytes
@@ -152,5 +156,43 @@ impl Plan {
         self.threads * (self.desk_bytes + self.spare_bytes)
             + self.areas * self.area_bytes
             + BYPASS_BLOCKS as usize * self.bypass_block_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+    use xsort_kernels::Caches;
+
+    /// Half a desk must have a block to fill and one to compress it into: with fewer a spill would wait for itself.
+    #[test]
+    fn every_budget_has_a_plan_that_can_spill() {
+        for codec in [None, Some(Codec::Lz4), Some(Codec::Zstd)] {
+            for budget_mib in [0, 1, 2, 3, 5, 16, 33, 64, 65, 1024, 1 << 20] {
+                for threads in [1, 2, 3, 5, 8, 60, 64, 1000] {
+                    for input_bytes in [None, Some(0), Some(1), Some(500_000), Some(600_000), Some(1 << 40)] {
+                        let options = LinesOptions {
+                            delimiter: b'\n',
+                            is_unique: false,
+                            budget_bytes: budget_mib * MIB,
+                            threads,
+                            caches: Caches::default(),
+                            scratch: vec![PathBuf::from("/scratch")],
+                            codec,
+                            output_file: None,
+                        };
+                        let plan = Plan::new(&options, input_bytes, 24);
+                        let half_desk = align_down(plan.desk_bytes as u64 / 2);
+                        assert!(plan.block_bytes >= BLOCK_BYTES_MIN as usize, "{options:?} {plan:?}");
+                        assert!(half_desk as usize >= 2 * plan.block_bytes, "{options:?} {plan:?}");
+                        let contexts = codec.map_or(0, Codec::context_bytes) * plan.threads as u64;
+                        let most = options.budget_bytes.max(BUDGET_BYTES_MIN + contexts);
+                        assert!(plan.pool_bytes() as u64 + contexts <= most, "{options:?} {plan:?}");
+                        assert!(plan.spare_bytes > 0 && plan.area_bytes > 2 * 24, "{options:?} {plan:?}");
+                    }
+                }
+            }
+        }
     }
 }
