@@ -175,7 +175,10 @@ impl Write for Target {
     fn flush(&mut self) -> io::Result<()> {
         self.begin()?;
         self.is_flushing = true;
-        self.write_held()
+        self.write_held()?;
+        // What fails after this is written past it.
+        self.is_flushing = false;
+        Ok(())
     }
 }
 

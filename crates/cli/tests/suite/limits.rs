@@ -152,3 +152,33 @@ fn sorting_lines_stays_within_its_budget() {
     let peak = peak_bytes(xsort(&sandbox, "lines -c -r out"));
     assert!(peak <= 16 * MIB, "{} MiB", peak / MIB);
 }
+
+/// Entries take many times the bytes of empty lines, and threads divide whatever there is; long lines and many inputs have memory of their own.
+#[test]
+fn sorting_odd_lines_stays_within_its_budget() {
+    let sandbox = Sandbox::new();
+    sandbox.write("empty", "\n".repeat(6_000_000));
+    sandbox.write("equal", "the same line of text\n".repeat(2_000_000));
+    sandbox
+        .write("short", (0..3_000_000u64).map(|n| format!("{}\n", n * 7_919 % 999_983)).collect::<String>());
+    sandbox.write("long", format!("{}\nb\n", "x".repeat(40_000_000)));
+    let names: Vec<String> = (0..3000).map(|number| format!("many{number}")).collect();
+    names.iter().for_each(|name| sandbox.write(name, name));
+    sandbox.write("names", names.join("\0"));
+    for (input, options) in [
+        ("empty", "-S 16M --parallel=64"),
+        ("empty", "-S 64M --parallel=2 -k1,1n"),
+        ("equal", "-S 16M --parallel=8"),
+        ("equal", "-S 32M --parallel=1 -u --compress=zstd"),
+        ("short", "-S 16M --parallel=64 --compress=zstd"),
+        ("short", "-S 64M --parallel=64"),
+        ("long", "-S 256M --parallel=8"),
+        ("--files0-from=names", "-S 16M --parallel=2"),
+        ("--files0-from=names", "-S 16M --parallel=2 -m"),
+    ] {
+        let line = format!("lines {options} -T . {input} -o out");
+        let peak = peak_bytes(xsort(&sandbox, &line));
+        let budget: u64 = options[3..].split('M').next().unwrap().parse().unwrap();
+        assert!(peak <= budget * MIB + OVERHEAD_BYTES, "{line}: {} MiB", peak / MIB);
+    }
+}

@@ -1,6 +1,6 @@
 //! Signals in the middle of a job: the old output stays, nothing else does, and the status says which signal it was.
 
-use crate::sandbox::{Sandbox, program};
+use crate::sandbox::{Sandbox, names, program};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -143,6 +143,38 @@ fn a_sort_that_is_killed_leaves_nothing() {
     assert_eq!(status.signal(), Some(9));
     assert_eq!(sandbox.names(), ["in", "out"]);
     assert_eq!(sandbox.read("out"), b"old");
+}
+
+/// Lines have no handlers to clean up with: scratch has no name, and the output past the page cache is a file like any other.
+#[test]
+fn a_sort_of_lines_that_is_killed_leaves_no_scratch() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q -f gensort-ascii 100MB in");
+    fs::create_dir(sandbox.path().join("scratch")).unwrap();
+    let output = sandbox.path().join("out");
+    for signal in [Signal::TERM, Signal::INT, Signal::KILL].into_iter().filter(|signal| !is_ignored(*signal))
+    {
+        for is_writing in [false, true] {
+            let _ = fs::remove_file(&output);
+            let mut child = Command::new(program())
+                .args("lines -S 8M -T scratch in -o out".split_whitespace())
+                .current_dir(sandbox.path())
+                .spawn()
+                .unwrap();
+            if is_writing {
+                while fs::metadata(&output).map_or(0, |metadata| metadata.len()) == 0 {
+                    assert!(child.try_wait().unwrap().is_none(), "the job was over before its middle");
+                    thread::sleep(Duration::from_millis(1));
+                }
+            } else {
+                wait_for_the_middle(&mut child);
+            }
+            kill_process(Pid::from_child(&child), signal).unwrap();
+            assert_eq!(child.wait().unwrap().signal(), Some(signal.as_raw()));
+            assert_eq!(sandbox.names(), ["in", "out", "scratch"], "{signal:?}");
+            assert_eq!(names(&sandbox.path().join("scratch")), [""; 0], "{signal:?}");
+        }
+    }
 }
 
 #[test]
