@@ -448,15 +448,3 @@ fn a_long_line_is_a_line() {
     let told = "sort: all: a line of 1700001 bytes is too long for a memory budget of 2.00 MiB: -S ";
     assert!(refused.stderr.starts_with(told), "{refused:?}");
 }
-
-/// The buffered part of the output was flushed by then, so a refused write was once said to be that flush's.
-#[test]
-fn an_output_that_is_refused_past_the_page_cache_has_gnu_sorts_words() {
-    if !gnu_is_here() || Command::new("prlimit").arg("--version").output().is_err() {
-        return;
-    }
-    let line = |n: u64| format!("{:010}{}\n", n * 7919 % 20_000, "x".repeat(989));
-    let files = [("large", (0..20_000).map(line).collect::<String>().into_bytes())];
-    let script = "trap '' XFSZ; prlimit --fsize=16777216 sort -S 15M -T . large -o out; echo $?; rm out";
-    assert_eq!(run(script, &files, true), run(script, &files, false));
-}
