@@ -51,6 +51,7 @@ Examples:
   xsort sort -m 1G -T /ssd1 -T /ssd2 data -o sorted  in 1 GiB, scratch on two drives
   xsort sort --record 24 --key 8:8:u64le:desc a b -o out
                                                      24-byte records of two files, by a number
+  zcat data.gz | xsort sort -m 1G -o sorted          what comes from a pipe
   xsort sort --dry-run data -o sorted                only say what would be done
 ";
 
@@ -187,12 +188,14 @@ pub(crate) struct SortArgs {
     /// not, they are removed as soon as their records are in scratch, so that the sort needs little more space than the data's size
     /// besides the inputs: from then until the output is in place the records exist only in scratch files without a name, and
     /// a crash, a kill, a full drive or a power cut in that time LOSES THE DATA. An input that was changed or replaced meanwhile stays.
+    /// Standard input can't be removed.
     #[arg(long)]
     pub(crate) remove_input: bool,
 
     /// Print the plan and what it would cost, and do nothing
     ///
-    /// The drive is measured for a second with a scratch file, to say how long the sort would take.
+    /// The drive is measured for a second with a scratch file, to say how long the sort would take. Standard input
+    /// has to be a file: of a stream nothing is known before it is read.
     #[arg(long)]
     pub(crate) dry_run: bool,
 
@@ -211,8 +214,13 @@ pub(crate) struct SortArgs {
     #[command(flatten)]
     pub(crate) report: Report,
 
-    /// Files to sort, as one
-    #[arg(required = true, value_name = "INPUT", value_hint = ValueHint::FilePath)]
+    /// Files to sort, as one; '-' is standard input
+    ///
+    /// A stream's size is known only at its end, so it is read whole before anything is sorted. What can be sorted in memory
+    /// is kept there; more is written to scratch first, in the directory with the most free space, and read from there: one more
+    /// write and read, and for a while the space of the data there. That space is given back while the runs take it. A file (< data)
+    /// is read as if it was named.
+    #[arg(default_value = "-", value_name = "INPUT", value_hint = ValueHint::FilePath)]
     pub(crate) inputs: Vec<PathBuf>,
 
     /// The sorted file

@@ -18,6 +18,7 @@ mod settings;
 mod signals;
 mod size;
 mod sort;
+mod stdin;
 mod summary;
 mod verify;
 

@@ -129,13 +129,21 @@ fn style(name: &str, bytes: u64, began: Instant) -> ProgressStyle {
     let bar = if colour { "{wide_bar:.cyan/dim}" } else { "{wide_bar}" };
     let figures = "{decimal_bytes} of {decimal_total_bytes}  {pace}";
     let name = format!("{name:>10}").replace('{', "{{").replace('}', "}}");
-    let template = if bytes == 0 { name } else { format!("{name} {bar} {figures}") };
+    let template = if bytes == 0 { format!("{name} {{sum}}") } else { format!("{name} {bar} {figures}") };
     // Not the bar's own rate, which starts with its first frame: the bytes before that would have taken no time.
     let pace = move |state: &ProgressState, out: &mut dyn fmt::Write| {
         // What can't be written is not shown.
         let _ = out.write_str(&pace(bytes, state.pos(), began.elapsed().as_secs_f64()));
     };
-    ProgressStyle::with_template(&template).expect("the template is constant").with_key("pace", pace)
+    // Of a phase whose size nobody knows, what is done is all that there is to tell.
+    let sum = move |state: &ProgressState, out: &mut dyn fmt::Write| {
+        if state.pos() > 0 {
+            let rate = state.pos() as f64 / began.elapsed().as_secs_f64().max(1e-3);
+            let _ = write!(out, "{}, {}/s", Decimal(state.pos() as f64), Decimal(rate));
+        }
+    };
+    let style = ProgressStyle::with_template(&template).expect("the template is constant");
+    style.with_key("pace", pace).with_key("sum", sum)
 }
 
 fn paint_bar(board: Arc<Board>, bar: ProgressBar) -> impl FnMut() + Send {

@@ -7,21 +7,23 @@ use crate::output::Output;
 use crate::progress::Console;
 use crate::settings::{self, Allowance, Voice};
 use crate::signals::Stop;
+use crate::stdin;
 use serde::Serialize;
 use std::fmt;
 use xsort_disk::Disk;
-use xsort_extsort::{Observer, SortOptions, SortReport, dry_run, sort};
+use xsort_extsort::{Observer, SortOptions, SortReport, dry_run, sort_streamed};
 
 pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
     let voice = Voice::decide(&args.report);
     let layout = settings::layout(&args.records)?;
+    let (inputs, stream) = stdin::inputs(args, stop)?;
     let allowance = Allowance::decide(&args.resources);
     let disk = allowance.disk()?;
     let console = Console::new(voice, stop);
     allowance.notice.iter().for_each(|line| console.notice(line));
 
     let options = SortOptions {
-        inputs: args.inputs.clone(),
+        inputs,
         output: args.output.clone(),
         layout,
         budget_bytes: allowance.budget_bytes,
@@ -40,7 +42,7 @@ pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
         drop(console);
         return output.print("sort", &plan);
     }
-    let report = sort(&options, &disk, &console)?;
+    let report = sort_streamed(&options, stream, &disk, &console)?;
     disk.notices().iter().for_each(|line| console.notice(line));
     drop(console);
     if args.verbose { output.print("sort", &InDetail(&report)) } else { output.print("sort", &report) }

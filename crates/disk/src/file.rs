@@ -51,16 +51,21 @@ impl From<&Stat> for Snapshot {
 }
 
 impl OpenFile {
-    /// Takes an opened file over and makes it direct if its file system allows; a notice says so if not.
-    pub(crate) fn new(fd: OwnedFd, path: &Path, notices: &Arc<Notices>) -> OpenFile {
-        let file = OpenFile {
+    /// Takes an opened file over as it is.
+    pub(crate) fn buffered(fd: OwnedFd, path: &Path, notices: &Arc<Notices>) -> OpenFile {
+        OpenFile {
             fd,
             path: path.to_owned(),
             is_direct: AtomicBool::new(false),
             notices: Arc::clone(notices),
             unpublished: None,
             snapshot: None,
-        };
+        }
+    }
+
+    /// Takes an opened file over and makes it direct if its file system allows; a notice says so if not.
+    pub(crate) fn new(fd: OwnedFd, path: &Path, notices: &Arc<Notices>) -> OpenFile {
+        let file = OpenFile::buffered(fd, path, notices);
         match make_direct(&file.fd) {
             Ok(()) => file.is_direct.store(true, Ordering::Relaxed),
             Err(refusal) => file.notice(refusal),

@@ -69,6 +69,10 @@ impl Disk for LazyDisk {
         self.start()?.create_scratch(directory)
     }
 
+    fn create_memory(&self) -> Result<FileId, Error> {
+        self.start()?.create_memory()
+    }
+
     fn reserve(&self, file: FileId, bytes: u64) -> Result<(), Error> {
         self.started().reserve(file, bytes)
     }

@@ -12,7 +12,8 @@ use crate::transfer::Transfer;
 use crate::uring::Lanes;
 use crate::{Disk, Drive, Error, FileId, Identity, Operation, Request, drive, output};
 use rustix::fs::{
-    FallocateFlags, FileType, Mode, OFlags, Stat, fallocate, fstat, ftruncate, open, stat, unlink,
+    FallocateFlags, FileType, MemfdFlags, Mode, OFlags, Stat, fallocate, fstat, ftruncate, memfd_create,
+    open, stat, unlink,
 };
 use rustix::io::Errno;
 use std::io;
@@ -141,6 +142,14 @@ impl Disk for OsDisk {
         let fd = output::create_scratch(directory)
             .map_err(|errno| Error::new(Operation::Create, directory.join("(scratch file)"), errno))?;
         Ok(self.insert(OpenFile::new(fd, directory, &self.notices)))
+    }
+
+    fn create_memory(&self) -> Result<FileId, Error> {
+        let name = Path::new("(memory)");
+        let fd = memfd_create(c"xsort", MemfdFlags::CLOEXEC)
+            .map_err(|errno| Error::new(Operation::Create, name, errno))?;
+        // Past `insert`: how it is read is nothing that reports or notices should tell of.
+        Ok(self.files.insert(OpenFile::buffered(fd, name, &self.notices)))
     }
 
     fn reserve(&self, file: FileId, bytes: u64) -> Result<(), Error> {

@@ -203,6 +203,11 @@ impl Disk for SimDisk {
         self.create(FileRole::Scratch, directory)
     }
 
+    /// Scratch like any other: here all files are in memory.
+    fn create_memory(&self) -> Result<FileId, Error> {
+        self.create(FileRole::Scratch, "memory".as_ref())
+    }
+
     fn reserve(&self, file: FileId, bytes: u64) -> Result<(), Error> {
         let mut world = self.world();
         let handle = world.handle(file);

@@ -64,6 +64,10 @@ pub trait Disk: Send + Sync {
     /// Creates a nameless scratch file in `directory`. Its space is free again once it is closed or the process is gone, however it went.
     fn create_scratch(&self, directory: &Path) -> Result<FileId, Error>;
 
+    /// Creates a nameless file in memory, written and read like one of scratch. It takes up as much memory as was written to it and not discarded,
+    /// which is no part of any lease. Fails where the system doesn't offer it.
+    fn create_memory(&self) -> Result<FileId, Error>;
+
     /// Reserves space so that the file is at least `bytes` long without writing it. A file system that can't reserve succeeds silently.
     ///
     /// Worth it before writing: on ext4 a write beyond the file's end takes the file's lock alone, and under io_uring a kernel thread; within

@@ -39,6 +39,8 @@ pub(crate) struct Scratch<'a> {
 struct Drive {
     end: u64,
     reserved: u64,
+    /// Bytes to reserve at a time: less once so much isn't free any more, since tmpfs finds that out page by page.
+    reserve_step: u64,
     full: bool,
     in_flight_bytes: u64,
     done_bytes: u64,
@@ -79,6 +81,7 @@ impl<'a> Scratch<'a> {
             scratch.drives.push(Mutex::new(Drive {
                 end: 0,
                 reserved: 0,
+                reserve_step: RESERVE_BYTES,
                 full: false,
                 in_flight_bytes: 0,
                 done_bytes: 0,
@@ -116,7 +119,8 @@ impl<'a> Scratch<'a> {
             let end = state.end + bytes;
             if end > state.reserved {
                 let share = self.expected_bytes / self.drives.len() as u64;
-                let step = RESERVE_BYTES.min(share.saturating_sub(state.reserved)).max(end - state.reserved);
+                let step =
+                    state.reserve_step.min(share.saturating_sub(state.reserved)).max(end - state.reserved);
                 let reserved = xsort_disk::align_up(state.reserved + step);
                 let is_full = |error: &xsort_disk::Error| {
                     matches!(error.source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
@@ -124,7 +128,10 @@ impl<'a> Scratch<'a> {
                 let reserve = |bytes| self.disk.reserve(self.files[drive], bytes).map(|()| bytes);
                 // The last step may be shorter.
                 let reserved = match reserve(reserved) {
-                    Err(error) if is_full(&error) && end < reserved => reserve(end),
+                    Err(error) if is_full(&error) && end < reserved => {
+                        state.reserve_step /= 2;
+                        reserve(end)
+                    }
                     tried => tried,
                 };
                 let reserved = match reserved {

@@ -67,7 +67,7 @@ fn wrong_usage_is_one_line() {
     for (line, reason) in [
         ("", "subcommand"),
         ("sort", "--output <FILE>"),
-        ("sort -o out", "<INPUT>"),
+        ("sort -", "--output <FILE>"),
         ("sort in -o out --frobnicate", "--frobnicate"),
         ("sort in -o out --key 0:4", "--record <BYTES>"),
         ("sort in -o out -f kv128 --record 128", "cannot be used with"),

@@ -12,4 +12,5 @@ mod refusals;
 mod sandbox;
 mod signals;
 mod sort;
+mod stdin;
 mod verify;

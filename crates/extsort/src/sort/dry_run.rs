@@ -33,7 +33,7 @@ pub struct DryRun {
 
 /// Checks everything that a sort would check, and plans it. Moves no data, but for a measurement of the drive if `options.probe` is set.
 pub fn dry_run(options: &SortOptions, disk: &dyn Disk, observer: &dyn Observer) -> Result<DryRun, Error> {
-    let prepared = prepare(options, disk, observer)?;
+    let prepared = prepare(options, None, disk, observer)?;
     let plan = prepared.plan;
     let mut rates = Vec::new();
     for directory in &prepared.scratch_directories {

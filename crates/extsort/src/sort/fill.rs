@@ -9,6 +9,7 @@ use crate::Error;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::collections::VecDeque;
 use std::iter::Peekable;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 use xsort_disk::{Completion, Direction, FileId, Lease, Request, align_down, align_up};
 use xsort_records::Key;
@@ -44,6 +45,8 @@ pub(crate) struct Filler<'a, K, I: Iterator> {
     in_flight: usize,
     in_flight_bytes: u64,
     reads_are_progress: bool,
+    /// Stretches of the spool that were read and still take up space.
+    read: Vec<Range<u64>>,
     completions_to: Sender<Completion>,
     /// Where its reads end.
     pub(crate) completions_from: Receiver<Completion>,
@@ -67,6 +70,8 @@ struct Piece {
     offset: u64,
     bytes: u64,
     bytes_needed: u64,
+    /// The whole pages of the file that nobody else needs.
+    own_pages: Range<u64>,
     /// The memory, once it has arrived.
     lease: Option<Lease>,
 }
@@ -79,7 +84,8 @@ fn pieces(extents: &[Extent]) -> Vec<Piece> {
         for offset in extent.aligned().step_by(PIECE_BYTES as usize) {
             let bytes = PIECE_BYTES.min(align_up(end) - offset);
             let bytes_needed = bytes.min(end - offset);
-            pieces.push(Piece { file: extent.file, offset, bytes, bytes_needed, lease: None });
+            let own_pages = align_up(offset.max(extent.offset))..align_down(offset + bytes_needed);
+            pieces.push(Piece { file: extent.file, offset, bytes, bytes_needed, own_pages, lease: None });
         }
     }
     pieces
@@ -105,6 +111,7 @@ impl<'a, K: Key, I: Iterator<Item = Vec<Extent>>> Filler<'a, K, I> {
             in_flight: 0,
             in_flight_bytes: 0,
             reads_are_progress,
+            read: Vec::new(),
             completions_to,
             completions_from,
         }
@@ -181,10 +188,30 @@ impl<'a, K: Key, I: Iterator<Item = Vec<Extent>>> Filler<'a, K, I> {
         if self.reads_are_progress {
             self.job.observer.advance(piece.bytes_needed);
         }
+        let (file, own_pages) = (self.files[piece.file], piece.own_pages.clone());
         chunk.arrived += 1;
         if chunk.arrived == chunk.pieces.len() {
             self.hand_out(index);
         }
+        self.give_back(file, own_pages)
+    }
+
+    /// Gives the space of what was read back, if it is the spool's and has become enough to be worth it.
+    fn give_back(&mut self, file: FileId, pages: Range<u64>) -> Result<(), Error> {
+        let Some(spool) = self.job.spooled.as_ref().map(|spooled| &spooled.spool) else { return Ok(()) };
+        if spool.file != file || pages.is_empty() {
+            return Ok(());
+        }
+        self.read.push(pages);
+        if self.read.iter().map(|pages| pages.end - pages.start).sum::<u64>() < spool.give_back_bytes() {
+            return Ok(());
+        }
+        self.read.sort_unstable_by_key(|pages| pages.start);
+        for stretch in self.read.chunk_by(|before, after| before.end == after.start) {
+            let (start, end) = (stretch[0].start, stretch[stretch.len() - 1].end);
+            self.job.disk.discard(file, start, end - start)?;
+        }
+        self.read.clear();
         Ok(())
     }
 

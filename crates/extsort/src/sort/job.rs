@@ -1,13 +1,16 @@
 //! What every stage of one sort shares: the rule, the plan, the disk, and how the sort ends early.
 
+use super::chunks::Extent;
 use super::ledger::Ledger;
 use super::plan::Plan;
 use super::report::{BinReport, ChunkReport};
+use super::spool::Spool;
 use super::traffic::Traffic;
 use crate::failure::Failure;
 use crate::scratch::Scratch;
 use crate::{Error, Observer};
 
+use std::sync::{Mutex, PoisonError};
 use xsort_disk::{Disk, FileId, Request};
 use xsort_kernels::Caches;
 use xsort_records::Checksum;
@@ -28,6 +31,41 @@ pub(crate) struct Journey<'a> {
     pub(crate) bins: Vec<BinReport>,
 }
 
+/// An input that came from a stream: only kept until it is read.
+pub(crate) struct Spooled {
+    pub(crate) spool: Spool,
+    /// Of its records that were read so far.
+    read: Mutex<Checksum>,
+}
+
+impl Spooled {
+    pub(crate) fn new(spool: Spool) -> Spooled {
+        Spooled { spool, read: Mutex::default() }
+    }
+
+    fn read(&self) -> std::sync::MutexGuard<'_, Checksum> {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether what was read, which has to be all, is what the stream gave.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let read = *self.read();
+        if read == self.spool.checksum {
+            return Ok(());
+        }
+        Err(Error::Corrupt {
+            path: self.spool.report.directory.clone().unwrap_or_else(|| "(memory)".into()),
+            offset: 0,
+            what: format!(
+                "a stream of {} records with checksum {} came back as {} with checksum {read}",
+                self.spool.checksum.records(),
+                self.spool.checksum,
+                read.records(),
+            ),
+        })
+    }
+}
+
 /// A sort in progress. Stages borrow it; threads share it.
 pub(crate) struct Job<'a, K> {
     pub(crate) key: K,
@@ -38,6 +76,8 @@ pub(crate) struct Job<'a, K> {
     pub(crate) disk: &'a dyn Disk,
     /// Scratch, if the plan needs any.
     pub(crate) scratch: Option<Scratch<'a>>,
+    /// The input that came from a stream, if there is one.
+    pub(crate) spooled: Option<Spooled>,
     pub(crate) observer: &'a dyn Observer,
     pub(crate) ledger: Ledger,
     pub(crate) traffic: Traffic,
@@ -48,6 +88,23 @@ impl<K> Job<'_, K> {
     /// Scratch, for those who deal with what was spilled.
     pub(crate) fn scratch(&self) -> &Scratch<'_> {
         self.scratch.as_ref().expect("what the plan spills has scratch")
+    }
+
+    /// The checksum of a chunk of the inputs, whose records lie together.
+    pub(crate) fn checksum_of(&self, extents: &[Extent], mut records: &[u8]) -> Checksum {
+        let mut checksum = Checksum::default();
+        for extent in extents {
+            let (of_extent, rest) = records.split_at(extent.bytes as usize);
+            let mut part = Checksum::default();
+            part.add_records(of_extent, self.record_bytes);
+            checksum.merge(part);
+            if let Some(spooled) = self.spooled.as_ref().filter(|spooled| spooled.spool.input == extent.file)
+            {
+                spooled.read().merge(part);
+            }
+            records = rest;
+        }
+        checksum
     }
 
     /// Records in a full block on scratch.

@@ -6,6 +6,7 @@
 //! | file | idea |
 //! |---|---|
 //! | `plan`, `prepare`, `dry_run` | what will be done, and whether it can be |
+//! | `spool` | an input that is a stream, kept until it can be read by ranges |
 //! | `pass`, `fill`, `chunks` | one pass over data: read a chunk, work on it, write what comes of it |
 //! | `scratch`, `seal` | blocks spread over drives, and whether they come back as they were |
 //! | `output` | the output file, written at any byte and by any thread |
@@ -27,6 +28,7 @@ mod plan;
 mod prepare;
 mod report;
 mod runs;
+mod spool;
 mod traffic;
 
 pub use bins::ScatterShape;
@@ -38,13 +40,14 @@ pub use plan::{Facts, Plan, Shape, plan};
 pub use report::{BinReport, ChunkReport, SortReport, floor_seconds};
 pub use runs::MergeShape;
 pub(crate) use runs::reduction;
+pub use spool::{SpoolReport, Stream};
 pub use traffic::Moved;
 
 use crate::failure::Failure;
 use crate::process::{cpu_seconds, peak_memory_bytes};
 use crate::scratch::Scratch;
 use crate::{Error, Observer};
-use job::{Job, Journey};
+use job::{Job, Journey, Spooled};
 use memory::Memory;
 use phases::Phases;
 use prepare::{Prepared, prepare};
@@ -60,11 +63,25 @@ use xsort_records::{Checksum, Key, KeyRule};
 /// Any [`Error`]. The output's path then names what it named before, and nothing else is left behind; inputs are gone only if
 /// `remove_input` was set and they had been read whole.
 pub fn sort(options: &SortOptions, disk: &dyn Disk, observer: &dyn Observer) -> Result<SortReport, Error> {
+    sort_streamed(options, None, disk, observer)
+}
+
+/// The same, with one input that is a stream. It is read to its end first; what of it can't be sorted in memory is written to scratch for that.
+///
+/// # Errors
+/// As [`sort`]; and [`Error::Settings`] if it is to be removed.
+pub fn sort_streamed(
+    options: &SortOptions,
+    stream: Option<Stream>,
+    disk: &dyn Disk,
+    observer: &dyn Observer,
+) -> Result<SortReport, Error> {
     let mut inputs_removed = false;
+    let removed = &mut inputs_removed;
     let result = match options.layout.rule() {
-        KeyRule::Plain(key) => sort_by(key, options, disk, observer, &mut inputs_removed),
-        KeyRule::Little(key) => sort_by(key, options, disk, observer, &mut inputs_removed),
-        KeyRule::Fields(key) => sort_by(key, options, disk, observer, &mut inputs_removed),
+        KeyRule::Plain(key) => sort_by(key, options, stream, disk, observer, removed),
+        KeyRule::Little(key) => sort_by(key, options, stream, disk, observer, removed),
+        KeyRule::Fields(key) => sort_by(key, options, stream, disk, observer, removed),
     };
     match result {
         Err(cause) if inputs_removed => Err(Error::InputsRemoved { cause: Box::new(cause) }),
@@ -75,18 +92,21 @@ pub fn sort(options: &SortOptions, disk: &dyn Disk, observer: &dyn Observer) -> 
 fn sort_by<K: Key>(
     key: K,
     options: &SortOptions,
+    stream: Option<Stream>,
     disk: &dyn Disk,
     observer: &dyn Observer,
     inputs_removed: &mut bool,
 ) -> Result<SortReport, Error> {
     let prepare_begun = Instant::now();
-    let prepared = prepare(options, disk, observer)?;
+    let prepared = prepare(options, stream, disk, observer)?;
     let Prepared {
         plan,
         inputs: input_files,
         input_bytes,
         input_guard,
+        spool,
         needs_input_space,
+        reserves_late,
         scratch_directories,
         output_file,
         mut output_guard,
@@ -107,7 +127,7 @@ fn sort_by<K: Key>(
         None
     };
     let output_bytes = align_up(plan.bytes);
-    if !needs_input_space {
+    if !reserves_late {
         // Early, so that a drive that fills up meanwhile fails the sort before it has done its work.
         disk.reserve(output_file, output_bytes)?;
     }
@@ -119,6 +139,7 @@ fn sort_by<K: Key>(
         plan: &plan,
         disk,
         scratch,
+        spooled: spool.map(Spooled::new),
         observer,
         ledger: Ledger::default(),
         traffic: Traffic::default(),
@@ -130,9 +151,15 @@ fn sort_by<K: Key>(
         if read.records() != plan.records {
             return Err(Error::Lost { what: format!("{} records read of {}", read.records(), plan.records) });
         }
+        if let Some(spooled) = &job.spooled {
+            spooled.check()?;
+            input_guard = None;
+        }
         if needs_input_space {
             *inputs_removed = remove_inputs(options, disk, observer, &input_files, None);
             input_guard = None;
+        }
+        if reserves_late {
             disk.reserve(output_file, output_bytes)?;
         }
         Ok(())
@@ -183,6 +210,7 @@ fn sort_by<K: Key>(
         seconds,
         bytes_per_second: plan.bytes as f64 / seconds.max(1e-9),
         prepare_seconds,
+        spool: job.spooled.map(|spooled| spooled.spool.report),
         phases,
         cpu_user_seconds: user,
         cpu_system_seconds: system,

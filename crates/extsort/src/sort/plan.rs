@@ -139,6 +139,21 @@ pub fn plan(facts: &Facts) -> Result<Plan, Error> {
     Err(Error::Memory { budget_bytes: facts.budget_bytes, needed_bytes: high.next_multiple_of(PAGE) })
 }
 
+/// The most bytes that input number `stream`, whose size isn't known yet, can have for all to be sorted in memory.
+pub(crate) fn resident_bytes_max(facts: &Facts, stream: usize) -> u64 {
+    let mut asked = facts.clone();
+    let mut fits = |records: u64| {
+        asked.input_bytes[stream] = records * facts.record_bytes;
+        within(&asked).is_some_and(|plan| plan.spilled_chunks == 0 && plan.scratch_bytes == 0)
+    };
+    let (mut low, mut high) = (0, facts.budget_bytes / facts.record_bytes);
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        if fits(middle) { low = middle } else { high = middle - 1 }
+    }
+    low * facts.record_bytes
+}
+
 /// The best plan within the budget, if there is any.
 fn within(facts: &Facts) -> Option<Plan> {
     match facts.method {

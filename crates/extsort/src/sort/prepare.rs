@@ -1,7 +1,8 @@
 //! Everything that is checked before any work: inputs, output, scratch, and the space for all of it.
 
 use super::options::SortOptions;
-use super::plan::{Facts, Plan, plan};
+use super::plan::{Facts, Plan, plan, resident_bytes_max};
+use super::spool::{Spool, Stream, spool};
 use crate::units::Bytes;
 use crate::{Error, Observer};
 use std::collections::BTreeMap;
@@ -18,6 +19,11 @@ impl<'a> OpenFiles<'a> {
     /// Guards one file.
     pub(crate) fn one(disk: &'a dyn Disk, file: FileId) -> Self {
         OpenFiles { disk, files: vec![file] }
+    }
+
+    /// Guards the files of another guard too.
+    fn adopt(&mut self, mut other: OpenFiles<'a>) {
+        self.files.append(&mut other.files);
     }
 
     /// Leaves a file to someone else.
@@ -41,26 +47,41 @@ pub(crate) struct Prepared<'a> {
     /// Size of each input.
     pub(crate) input_bytes: Vec<u64>,
     pub(crate) input_guard: OpenFiles<'a>,
+    /// The input that was a stream.
+    pub(crate) spool: Option<Spool>,
     /// The output and scratch have no room beside the inputs: these have to go before the output is written.
     pub(crate) needs_input_space: bool,
+    /// The output has no room before the inputs, or the spool, have given theirs back.
+    pub(crate) reserves_late: bool,
     pub(crate) scratch_directories: Vec<PathBuf>,
     /// The output, not yet published.
     pub(crate) output_file: FileId,
     pub(crate) output_guard: OpenFiles<'a>,
 }
 
-/// Opens and measures the inputs, plans, and checks the space.
+/// Opens and measures the inputs, reads a stream, plans, and checks the space.
 pub(crate) fn prepare<'a>(
     options: &SortOptions,
+    stream: Option<Stream>,
     disk: &'a dyn Disk,
-    observer: &dyn Observer,
+    observer: &'a dyn Observer,
 ) -> Result<Prepared<'a>, Error> {
     let record_bytes = options.layout.record_bytes() as u64;
     let mut input_guard = OpenFiles { disk, files: Vec::new() };
     let mut input_bytes = Vec::new();
-    for path in &options.inputs {
+    let mut inputs = Vec::new();
+    let stream_input = stream.as_ref().map(|stream| stream.input);
+    if stream.is_some() && options.remove_input {
+        return Err(Error::Settings("a stream can't be removed (--remove-input)".into()));
+    }
+    for (number, path) in options.inputs.iter().enumerate() {
+        if Some(number) == stream_input {
+            input_bytes.push(0);
+            continue;
+        }
         let file = disk.open_input(path)?;
         input_guard.files.push(file);
+        inputs.push(file);
         let bytes = disk.file_bytes(file)?;
         if !bytes.is_multiple_of(record_bytes) {
             return Err(Error::Input {
@@ -74,15 +95,14 @@ pub(crate) fn prepare<'a>(
         }
         input_bytes.push(bytes);
     }
-    let plan = plan(&Facts {
+    let mut facts = Facts {
         input_bytes: input_bytes.clone(),
         record_bytes,
         key_bytes: options.layout.key_bytes() as u64,
         budget_bytes: options.budget_bytes,
         threads: options.threads,
         method: options.method,
-    })?;
-    let inputs = input_guard.files.clone();
+    };
     let output_directory = directory_of(&options.output);
     let scratch_directories = if options.scratch.is_empty() {
         vec![output_directory.to_path_buf()]
@@ -95,21 +115,59 @@ pub(crate) fn prepare<'a>(
     for directory in &scratch_directories {
         disk.close(disk.create_scratch(directory)?);
     }
+    let mut spooled = None;
+    if let Some(stream) = stream {
+        let number = stream.input;
+        let memory_bytes = resident_bytes_max(&facts, number);
+        let (spool, guard) = spool(stream, memory_bytes, options, &scratch_directories, disk, observer)?;
+        input_guard.adopt(guard);
+        inputs.insert(number, spool.file);
+        input_bytes[number] = spool.report.bytes;
+        facts.input_bytes[number] = spool.report.bytes;
+        spooled = Some(spool);
+    }
+    let plan = plan(&facts)?;
     let output_drive = disk.drive(output_directory)?;
-    let freed_bytes =
-        if options.remove_input { freed_bytes(disk, &inputs, &input_bytes, output_drive.id)? } else { 0 };
-    let needs_input_space =
-        check_space(options, disk, observer, &plan, &scratch_directories, &output_drive, freed_bytes)?;
+    let mut freed = Freed::default();
+    if options.remove_input {
+        freed.inputs_bytes = freed_bytes(disk, &inputs, &input_bytes, output_drive.id)?;
+    }
+    if let Some(spool) = &spooled
+        && let Some(directory) = &spool.report.directory
+    {
+        freed.spool = Some((disk.drive(directory)?.id, spool.returned_bytes()));
+    }
+    let (needs_input_space, reserves_late) =
+        check_space(options, disk, observer, &plan, &scratch_directories, &output_drive, &freed)?;
     Ok(Prepared {
         plan,
         inputs,
         input_bytes,
         input_guard,
+        spool: spooled,
         needs_input_space,
+        reserves_late,
         scratch_directories,
         output_file,
         output_guard,
     })
+}
+
+/// Space that is free again when the inputs have been read.
+#[derive(Default)]
+struct Freed {
+    /// On the output's drive, by removing inputs.
+    inputs_bytes: u64,
+    /// On which drive and how much, by reading the spool.
+    spool: Option<(u64, u64)>,
+}
+
+impl Freed {
+    /// Free bytes of a drive, and those that the spool gives back to it while it is read.
+    fn free_bytes(&self, drive: &Drive) -> u64 {
+        let spool = self.spool.filter(|(id, _)| *id == drive.id).map_or(0, |(_, bytes)| bytes);
+        drive.free_bytes + spool
+    }
 }
 
 /// Space on a drive that removing the inputs sets free: each file once, and none that has other names.
@@ -132,7 +190,7 @@ pub(crate) fn directory_of(path: &Path) -> &Path {
     }
 }
 
-/// Whether there is space for everything, and whether that takes the inputs' space.
+/// Whether there is space for everything; returns whether that takes the inputs' space, and whether the output's can't be reserved before they are read.
 fn check_space(
     options: &SortOptions,
     disk: &dyn Disk,
@@ -140,8 +198,8 @@ fn check_space(
     plan: &Plan,
     scratch_directories: &[PathBuf],
     output_drive: &Drive,
-    freed_bytes: u64,
-) -> Result<bool, Error> {
+    freed: &Freed,
+) -> Result<(bool, bool), Error> {
     // Each drive once, however many directories are on it.
     let mut drives: BTreeMap<u64, Drive> = BTreeMap::new();
     if plan.scratch_bytes > 0 {
@@ -158,7 +216,7 @@ fn check_space(
             drives.insert(drive.id, drive);
         }
     }
-    let scratch_free: u64 = drives.values().map(|drive| drive.free_bytes).sum();
+    let scratch_free: u64 = drives.values().map(|drive| freed.free_bytes(drive)).sum();
     if scratch_free < plan.scratch_bytes {
         return Err(Error::Space {
             directory: scratch_directories[0].clone(),
@@ -171,11 +229,15 @@ fn check_space(
     }
 
     // Scratch goes to the other drives first in this sum: the most optimistic split, since the sort itself finds the real one.
-    let elsewhere: u64 =
-        drives.values().filter(|drive| drive.id != output_drive.id).map(|drive| drive.free_bytes).sum();
+    let elsewhere: u64 = drives
+        .values()
+        .filter(|drive| drive.id != output_drive.id)
+        .map(|drive| freed.free_bytes(drive))
+        .sum();
     let scratch_here = plan.scratch_bytes.saturating_sub(elsewhere);
     let needed_bytes = plan.bytes + scratch_here;
-    let free_bytes = output_drive.free_bytes + freed_bytes;
+    let free_here = freed.free_bytes(output_drive);
+    let free_bytes = free_here + freed.inputs_bytes;
     if free_bytes < needed_bytes {
         let purpose = if scratch_here > 0 {
             format!("the output ({}) and scratch ({})", Bytes(plan.bytes), Bytes(scratch_here))
@@ -190,5 +252,5 @@ fn check_space(
             way_out: "free some, put scratch on another drive with -T, or let the input's space be used with --remove-input".into(),
         });
     }
-    Ok(output_drive.free_bytes < needed_bytes)
+    Ok((free_here < needed_bytes, output_drive.free_bytes < needed_bytes))
 }

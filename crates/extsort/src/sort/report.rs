@@ -3,6 +3,7 @@
 use super::ledger::{Account, Ledger};
 use super::phases::Phase;
 use super::plan::{Plan, Shape};
+use super::spool::SpoolReport;
 use super::traffic::Moved;
 use crate::DriveRates;
 use crate::units::{Bytes, Rate};
@@ -67,8 +68,10 @@ pub struct SortReport {
     pub seconds: f64,
     /// Input bytes per second, over all.
     pub bytes_per_second: f64,
-    /// Seconds of opening, planning and checking, and of measuring the drive if that was asked for.
+    /// Seconds of opening, reading a stream, planning and checking, and of measuring the drive if that was asked for.
     pub prepare_seconds: f64,
+    /// How the input that came from a stream was kept, if there was one; what was written for it is no part of `moved`.
+    pub spool: Option<SpoolReport>,
     /// One phase after the other.
     pub phases: Vec<Phase>,
     /// Seconds in which each stage worked or waited, summed over its threads.
@@ -122,6 +125,13 @@ impl fmt::Display for SortReport {
         let stages = &self.stages;
         writeln!(f, "records       {} ({})", self.records, Bytes(self.bytes))?;
         writeln!(f, "checksum      {}", self.checksum)?;
+        if let Some(SpoolReport { bytes, directory, seconds }) = &self.spool {
+            let place = match directory {
+                Some(directory) => format!("written to scratch first, in {}", directory.display()),
+                None => "kept in memory".into(),
+            };
+            writeln!(f, "stream        {} in {seconds:.2} s before that, {place}", Bytes(*bytes))?;
+        }
         writeln!(f, "time          {:.2} s, {}", self.seconds, Rate(self.bytes_per_second))?;
         for Phase { name, seconds, read_bytes, written_bytes } in &self.phases {
             let rate = Rate((read_bytes + written_bytes) as f64 / seconds.max(1e-9));

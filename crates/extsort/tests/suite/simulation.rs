@@ -4,11 +4,12 @@
 //! `XSORT_SEEDS=5000` runs more seeds than the few hundred of an ordinary test run.
 
 use crate::sort::oracle;
+use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use xsort_disk::{Corruption, Damage, Fault, FileRole, Operation, Place, SimDisk, SimOptions};
 use xsort_extsort::sort::Method;
-use xsort_extsort::{Caches, Error, Observer, SortOptions, sort};
+use xsort_extsort::{Caches, Error, Observer, SortOptions, Stream, sort_streamed};
 use xsort_records::Layout;
 
 /// Numbers from a seed (SplitMix64).
@@ -159,6 +160,22 @@ fn disk(dice: &mut Dice, seed: u64, trouble: Trouble, bytes: u64) -> SimDisk {
     SimDisk::new(options)
 }
 
+/// A stream that comes in pieces of few bytes.
+struct Trickle {
+    bytes: Vec<u8>,
+    read: usize,
+    few: usize,
+}
+
+impl Read for Trickle {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let bytes = (self.bytes.len() - self.read).min(self.few).min(buffer.len());
+        buffer[..bytes].copy_from_slice(&self.bytes[self.read..][..bytes]);
+        self.read += bytes;
+        Ok(bytes)
+    }
+}
+
 /// The least budget that works, by asking.
 fn least_budget(options: &SortOptions, bytes: &[u8]) -> u64 {
     let plain = SimDisk::new(SimOptions::default());
@@ -196,8 +213,14 @@ fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
     disk.put(&options.output, "old");
     let patience = if trouble == Trouble::Cancel { dice.between(0, bytes.len() as u64) } else { u64::MAX };
     let observer = Impatient { patience, done: AtomicU64::new(0) };
+    let streamed = (dice.between(0, 2) == 0).then(|| dice.between(0, inputs as u64 - 1) as usize);
+    options.remove_input &= streamed.is_none();
+    let stream = streamed.map(|input| {
+        let few = dice.between(1, 100_000) as usize;
+        Stream { input, read: Box::new(Trickle { bytes: parts[input].to_vec(), read: 0, few }) }
+    });
 
-    let result = sort(&options, &disk, &observer);
+    let result = sort_streamed(&options, stream, &disk, &observer);
     if disk.open_files() != 0 && trouble != Trouble::PowerCut {
         return Err(format!("{} files are still open after {result:?}", disk.open_files()));
     }

@@ -189,10 +189,10 @@ impl<K: Key> Worker for Scatterer<'_, K> {
         let (first_byte, bytes) = ledger.load_busy.time(load)?;
         let records = &lease[first_byte..][..bytes];
         let count = bytes / record_bytes;
-        let mut checksum = Checksum::default();
-        if let Source::Input { .. } = self.source {
-            ledger.checksum_busy.time(|| checksum.add_records(records, record_bytes));
-        }
+        let checksum = match self.source {
+            Source::Input { .. } => ledger.checksum_busy.time(|| self.job.checksum_of(&extents, records)),
+            Source::Loads { .. } => Checksum::default(),
+        };
         let order: &mut [u64] = &mut bytemuck::cast_slice_mut(&mut order_lease)[..count];
         let spare: &mut [u64] = &mut bytemuck::cast_slice_mut(self.spare)[..count];
         let mut ends = vec![0; self.splitters.bins()];

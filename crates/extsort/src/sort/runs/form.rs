@@ -89,8 +89,7 @@ impl<K: Key> Worker for Sorter<'_, K> {
         let first_byte = compact(&mut records_lease, &extents);
         let records = &records_lease[first_byte..][..bytes];
 
-        let mut checksum = Checksum::default();
-        ledger.checksum_busy.time(|| checksum.add_records(records, record_bytes));
+        let checksum = ledger.checksum_busy.time(|| self.job.checksum_of(&extents, records));
         let order: &mut [u64] = &mut bytemuck::cast_slice_mut(&mut order_lease)[..count];
         let spare: &mut [u64] = &mut bytemuck::cast_slice_mut(self.spare)[..count];
         ledger.sort_busy.time(|| sort(key, records, record_bytes, order, spare, caches));
