@@ -45,7 +45,11 @@ impl<'j> Ahead<'j> {
             self.ask();
             let block_bytes = self.block_bytes(self.offset);
             match self.blocks.front() {
-                None => return Ok(0),
+                None => {
+                    // Were there no block to read on with, this would pass for the end, and lines would be lost in silence.
+                    assert_eq!(self.offset, self.bytes, "all blocks are there when a file is opened");
+                    return Ok(0);
+                }
                 Some(None) => self.wait()?,
                 Some(Some(block)) => {
                     let left = &block[self.taken..block_bytes];
