@@ -7,12 +7,12 @@
 //!
 //! Not a buffer with a length in use: how many of its bytes mean something is the holder's knowledge.
 
-use crate::region::Piece;
+use crate::region::{Backing, Piece};
 use crate::shelf::Shelf;
 use crate::{ALIGNMENT, Error};
 use std::fmt;
 use std::mem;
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 use std::sync::Arc;
 
 /// A piece of one anonymous mapping, aligned to [`ALIGNMENT`], owned by whoever holds it.
@@ -33,7 +33,25 @@ impl Lease {
     /// # Errors
     /// [`Operation::Map`](crate::Operation::Map) if the address space or a limit (`ulimit -v`) doesn't allow it.
     pub fn map(bytes: usize) -> Result<Lease, Error> {
-        Piece::map(bytes).map(Lease::plain)
+        Piece::map(bytes, Backing::Huge).map(Lease::plain)
+    }
+
+    /// The same for memory that is used only once or twice: in huge pages only where [`back`](Lease::back) is called, and while the system has them
+    /// at hand. In a virtual machine huge pages are often dearer than what is done with them: its host must find the memory first.
+    ///
+    /// # Errors
+    /// As [`map`](Lease::map).
+    pub fn map_at_hand(bytes: usize) -> Result<Lease, Error> {
+        Piece::map(bytes, Backing::AtHand).map(Lease::plain)
+    }
+
+    /// Says that these bytes are about to be used. Of a mapping by [`map_at_hand`](Lease::map_at_hand) they are taken from the system now,
+    /// in huge pages, if these come fast; the bytes don't change.
+    ///
+    /// # Panics
+    /// If they are beyond the end.
+    pub fn back(&self, range: Range<usize>) {
+        self.piece.back(range);
     }
 
     pub(crate) fn plain(piece: Piece) -> Lease {

@@ -11,18 +11,47 @@
 
 use crate::{ALIGNMENT, Error, Operation};
 use std::io;
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::time::{Duration, Instant};
 
 /// Mappings start on a huge page's boundary, so that the kernel can back them with huge pages from the first byte.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 const _: () = assert!(HUGE_PAGE_BYTES.is_multiple_of(ALIGNMENT));
 
+/// A huge page that takes longer than this to get would have been faster in small ones: those take 0.3 to 0.7 ms, a huge page 0.1 ms where the
+/// system has it, and 4 ms where a virtual machine has given it back to its host (docs/experiments/2026-11-21-first-touch.md).
+const SLOW: Duration = Duration::from_millis(1);
+/// After so many of them no more are asked for. One may have been an interruption.
+const SLOW_MAX: usize = 2;
+/// Smaller mappings aren't worth the calls.
+const AT_HAND_BYTES_MIN: usize = 16 * HUGE_PAGE_BYTES;
+
+/// Where memory is to come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Backing {
+    /// In huge pages, whatever they cost: for memory that is used again and again.
+    Huge,
+    /// In huge pages as long as [`Piece::back`] finds that they come as fast as small ones: for memory that is used once or twice.
+    AtHand,
+}
+
+/// Which huge pages of a mapping [`Piece::back`] has asked for, and whether it goes on asking.
+struct AtHand {
+    asked: Box<[AtomicBool]>,
+    /// Huge pages that took long.
+    slow: AtomicUsize,
+}
+
 /// An anonymous private mapping, unmapped on drop.
 struct Region {
     start: NonNull<u8>,
     bytes: usize,
+    at_hand: Option<AtHand>,
 }
 
 // SAFETY: a Region is an address range of the process, not tied to the thread that mapped it; nobody reads or writes
@@ -33,7 +62,7 @@ unsafe impl Sync for Region {}
 
 impl Region {
     #[cfg(not(miri))]
-    fn map(bytes: usize) -> io::Result<Region> {
+    fn map(bytes: usize, backing: Backing) -> io::Result<Region> {
         use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
         assert!(bytes > 0 && bytes.is_multiple_of(ALIGNMENT));
         // mmap aligns to 4 KiB only: map up to one huge page more and give the two ends back.
@@ -61,22 +90,59 @@ impl Region {
         // as many pages: reads were half as fast and cost six times the processor time
         // (docs/experiments/2026-11-21-engine-knobs.md). No copy in a forked child: a fork under direct I/O would else copy the whole budget.
         // Both are preferences; a kernel without them is as correct.
-        for advice in [Advice::LinuxHugepage, Advice::LinuxDontFork] {
+        let pages = match backing {
+            Backing::Huge => Advice::LinuxHugepage,
+            Backing::AtHand => Advice::LinuxNoHugepage,
+        };
+        for advice in [pages, Advice::LinuxDontFork] {
             // SAFETY: the range is the mapping just made; neither advice changes the bytes in this process.
             let _ = unsafe { madvise(start, bytes, advice) };
         }
         let start = NonNull::new(start.cast::<u8>()).expect("the kernel never maps address 0 unasked");
-        Ok(Region { start, bytes })
+        let at_hand = (backing == Backing::AtHand && bytes >= AT_HAND_BYTES_MIN).then(|| AtHand {
+            asked: (0..bytes / HUGE_PAGE_BYTES).map(|_| AtomicBool::new(false)).collect(),
+            slow: AtomicUsize::new(0),
+        });
+        Ok(Region { start, bytes, at_hand })
     }
+
+    /// Gets memory for the huge pages that a range touches, if they lie in the mapping and weren't asked for before.
+    #[cfg(not(miri))]
+    fn back(&self, range: Range<usize>) {
+        use rustix::mm::{Advice, madvise};
+        let Some(AtHand { asked, slow }) = &self.at_hand else { return };
+        let end = range.end.div_ceil(HUGE_PAGE_BYTES).min(asked.len());
+        for page in range.start / HUGE_PAGE_BYTES..end {
+            if slow.load(Relaxed) >= SLOW_MAX {
+                return;
+            }
+            if asked[page].swap(true, Relaxed) {
+                continue;
+            }
+            let start = self.start.as_ptr().wrapping_add(page * HUGE_PAGE_BYTES).cast();
+            let begun = Instant::now();
+            for advice in [Advice::LinuxHugepage, Advice::LinuxPopulateWrite] {
+                // SAFETY: a whole huge page within the mapping (page < asked.len() = bytes / HUGE_PAGE_BYTES). Neither advice changes bytes, not
+                // even those of neighbours who use them now: the one is a preference, the other a write fault without a write.
+                let _ = unsafe { madvise(start, HUGE_PAGE_BYTES, advice) };
+            }
+            if begun.elapsed() > SLOW {
+                slow.fetch_add(1, Relaxed);
+            }
+        }
+    }
+
+    #[cfg(miri)]
+    fn back(&self, _: Range<usize>) {}
 
     /// Miri interprets no system calls of ours; the heap stands in for the mapping.
     #[cfg(miri)]
-    fn map(bytes: usize) -> io::Result<Region> {
+    fn map(bytes: usize, _: Backing) -> io::Result<Region> {
         let layout = std::alloc::Layout::from_size_align(bytes, ALIGNMENT).expect("bytes are page-sized");
         // SAFETY: the layout's size is not zero (asserted by the caller, Piece::map).
         let start =
             NonNull::new(unsafe { std::alloc::alloc_zeroed(layout) }).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Region { start, bytes })
+        Ok(Region { start, bytes, at_hand: None })
     }
 }
 
@@ -112,12 +178,12 @@ unsafe impl Sync for Piece {}
 
 impl Piece {
     /// Maps `bytes`, rounded up to the alignment; at least one page.
-    pub(crate) fn map(bytes: usize) -> Result<Piece, Error> {
+    pub(crate) fn map(bytes: usize, backing: Backing) -> Result<Piece, Error> {
         let region = bytes
             .max(1)
             .checked_next_multiple_of(ALIGNMENT)
             .ok_or_else(|| io::ErrorKind::OutOfMemory.into())
-            .and_then(Region::map)
+            .and_then(|bytes| Region::map(bytes, backing))
             .map_err(|source| Error::new(Operation::Map, "", source))?;
         Ok(Piece { start: region.start, bytes: region.bytes, region: Some(Arc::new(region)) })
     }
@@ -129,6 +195,18 @@ impl Piece {
 
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Gets memory for what of these bytes has none, if the mapping is [`Backing::AtHand`].
+    ///
+    /// # Panics
+    /// If they are beyond the piece's end.
+    pub(crate) fn back(&self, range: Range<usize>) {
+        assert!(range.end <= self.bytes, "can't back {range:?} of a piece of {}", self.bytes);
+        if let Some(region) = &self.region {
+            let from = self.start.addr().get() - region.start.addr().get();
+            region.back(from + range.start..from + range.end);
+        }
     }
 
     /// Cuts the first `bytes` off.

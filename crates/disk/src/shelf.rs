@@ -93,6 +93,7 @@ impl Shelf {
         }
         let piece = stock.pieces.pop()?;
         drop(stock);
+        piece.back(0..self.block_bytes);
         Some(Lease::of_shelf(piece, Arc::clone(self)))
     }
 
@@ -114,6 +115,7 @@ impl Shelf {
         }
         let piece = stock.pieces.pop()?;
         drop(stock);
+        piece.back(0..self.block_bytes);
         Some(Lease::of_shelf(piece, Arc::clone(self)))
     }
 

@@ -31,6 +31,21 @@ fn a_large_mapping_begins_at_a_huge_page() {
 }
 
 #[test]
+fn backing_memory_changes_no_byte_and_ends_where_it_ends() {
+    let mut lease = Lease::map_at_hand(if cfg!(miri) { 4 * PAGE } else { (40 << 20) + 3 * PAGE }).unwrap();
+    let mut front = lease.split_off_front(PAGE);
+    front.fill(1);
+    lease[PAGE..2 * PAGE].fill(2);
+    for _ in 0..2 {
+        lease.back(0..lease.len());
+        front.back(0..PAGE);
+    }
+    assert!(front.iter().all(|&byte| byte == 1));
+    assert!(lease.chunks(PAGE).enumerate().all(|(at, page)| page == [if at == 1 { 2 } else { 0 }; PAGE]));
+    assert!(panics(|| lease.back(0..lease.len() + 1)));
+}
+
+#[test]
 #[cfg_attr(miri, ignore = "asks the system")]
 fn what_cannot_be_mapped_is_an_error() {
     for bytes in [usize::MAX, usize::MAX / 2, 1 << 50] {

@@ -64,11 +64,14 @@ impl Chunk {
         delimiter: u8,
         is_unique: bool,
         caches: Caches,
-        spare: &mut [u8],
+        spare: &mut Lease,
     ) -> (u64, u64) {
-        let (text, behind) = self.area.split_at_mut(entries_from(self.text_bytes));
-        let text = &text[..self.text_bytes];
         let bytes = self.lines * self.entry_bytes;
+        let from = entries_from(self.text_bytes);
+        self.area.back(from..from + bytes);
+        spare.back(0..bytes);
+        let (text, behind) = self.area.split_at_mut(from);
+        let text = &text[..self.text_bytes];
         let entries: &mut [Entry<O::Words>] = bytemuck::cast_slice_mut(&mut behind[..bytes]);
         let spare: &mut [Entry<O::Words>] = bytemuck::cast_slice_mut(&mut spare[..bytes]);
         let sum = sort(order, text, delimiter, entries, spare, caches);

@@ -314,6 +314,7 @@ impl<O: LineOrder> Former<'_, '_, O> {
                 }
                 // What doesn't fit is copied twice: lines may be empty, and a small area full of them at once.
                 let step = READ_BYTES.min(area.len() / 8).min(area.len() - text_bytes);
+                area.back(text_bytes..text_bytes + step);
                 let bytes = self.input.read(&mut area[text_bytes..][..step])?;
                 if bytes == 0 {
                     is_end = true;

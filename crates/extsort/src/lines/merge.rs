@@ -237,6 +237,7 @@ fn merge<O: LineOrder, S: Sink>(
         } else {
             let mut desks = desks.lock().unwrap_or_else(PoisonError::into_inner);
             let mut merger = worker();
+            desks[0].back(0..desks[0].len());
             coordinate(job, runs, &shelves, segment_bytes, 1, &done_from, |task| {
                 merger.work(task, desks[0]).map(Some)
             })
@@ -351,6 +352,7 @@ impl<'a, 'j, O: LineOrder, S: Sink> Merger<'a, 'j, O, S> {
         done: &Sender<Result<Done, Error>>,
     ) {
         let _alarm = Alarm(&self.job.failure);
+        desk.back(0..desk.len());
         loop {
             let task = match unpacks.try_recv() {
                 Ok(task) => Ok(task),

@@ -178,7 +178,7 @@ pub fn sort_lines<O: LineOrder>(
     let begun = Instant::now();
     let bytes = bytes(&sources);
     let plan = Plan::new(options, bytes, size_of::<Entry<O::Words>>());
-    let memory = plan.memory()?;
+    let memory = plan.memory(bytes.is_some_and(|bytes| bytes >= options.budget_bytes))?;
     let job = Job::new(order, options, plan, disk, observer);
     observer.phase("form runs", bytes.unwrap_or(0));
     let formed = form::form(&job, sources, memory)?;
@@ -201,7 +201,7 @@ pub fn merge_lines<O: LineOrder>(
     let begun = Instant::now();
     let bytes = bytes(&sources).unwrap_or(0);
     let plan = Plan::of_merge(options, sources.len());
-    let memory = plan.memory()?;
+    let memory = plan.memory(true)?;
     let job = Job::new(order, options, plan, disk, observer);
     let sorted = |source| Run::Sorted(Box::new(Mutex::new(Stream::new(source, options.delimiter))));
     let runs = sources.into_iter().map(sorted).collect();

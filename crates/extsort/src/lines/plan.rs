@@ -131,9 +131,10 @@ impl Plan {
         Plan { areas: 1, area_bytes: area, spare_bytes: 0, block_bytes, ..plan }
     }
 
-    /// The memory.
-    pub(super) fn memory(&self) -> Result<Memory, Error> {
-        let mut memory = Lease::map(self.pool_bytes())?;
+    /// The memory. If it `is_reused`, more is going to be read into it than it holds.
+    pub(super) fn memory(&self, is_reused: bool) -> Result<Memory, Error> {
+        let map = if is_reused { Lease::map } else { Lease::map_at_hand };
+        let mut memory = map(self.pool_bytes())?;
         let desks = (0..self.threads).map(|_| memory.split_off_front(self.desk_bytes)).collect();
         let spares = (0..self.threads).map(|_| memory.split_off_front(self.spare_bytes)).collect();
         let areas = (0..self.areas).map(|_| memory.split_off_front(self.area_bytes)).collect();

@@ -138,13 +138,15 @@ impl<'a, K: Key, I: Iterator<Item = Vec<Extent>>> Filler<'a, K, I> {
             };
             self.in_flight += 1;
             self.in_flight_bytes += piece.bytes;
+            let lease = chunk.rest.split_off_front(piece.bytes as usize);
+            lease.back(0..lease.len());
             self.job.submit(Request {
                 direction: Direction::Read,
                 file: self.files[piece.file],
                 offset: piece.offset,
                 bytes: piece.bytes as usize,
                 bytes_needed: piece.bytes_needed as usize,
-                lease: chunk.rest.split_off_front(piece.bytes as usize),
+                lease,
                 tag: ((chunk.number as u64) << 24) | chunk.issued as u64,
                 reply: self.completions_to.clone(),
             });

@@ -131,7 +131,8 @@ fn sort_by<K: Key>(
         // Early, so that a drive that fills up meanwhile fails the sort before it has done its work.
         disk.reserve(output_file, output_bytes)?;
     }
-    let mut memory = Memory::new([Lease::map(plan.pool_bytes as usize)?]);
+    let map = if plan.may_spill() { Lease::map } else { Lease::map_at_hand };
+    let mut memory = Memory::new([map(plan.pool_bytes as usize)?]);
     let job = Job {
         key,
         record_bytes: options.layout.record_bytes(),
