@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata};
-use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
@@ -195,23 +195,6 @@ pub(super) fn source(name: &OsStr) -> Source {
 /// Whether there is nothing to read from. (A file that is opened before standard input is looked at takes its place.)
 fn is_closed(name: &OsStr) -> bool {
     name == STANDARD && !inherited().is_open[0]
-}
-
-/// Takes the first lines of a source, each with its end.
-pub(super) fn take_header(source: &mut Source, lines: u64, terminator: u8) -> io::Result<Vec<u8>> {
-    let bytes_from = std::mem::replace(&mut source.bytes_from, Box::new(io::empty()));
-    let mut reader = BufReader::new(bytes_from);
-    let mut header = Vec::new();
-    for _ in 0..lines {
-        reader.read_until(terminator, &mut header)?;
-    }
-    if header.last().is_some_and(|&last| last != terminator) {
-        header.push(terminator);
-    }
-    source.bytes_from = Box::new(reader);
-    source.is_file = false;
-    source.bytes = source.bytes.map(|bytes| bytes.saturating_sub(header.len() as u64));
-    Ok(header)
 }
 
 /// A file that is opened when it is read, and never before.

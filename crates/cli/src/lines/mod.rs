@@ -9,6 +9,7 @@
 //! | `names` | file names in messages |
 //! | `inputs` | which files, checked before anything is read; opened when they are |
 //! | `decompress` | inputs that are compressed, by their first bytes |
+//! | `header` | lines that stay at the head |
 //! | `target` | the output, untouched until there is something to write |
 //! | `filters` | what becomes of sorted lines on their way out: `--top`, `--debug` |
 //! | `order` | the order of lines as the engine wants it |
@@ -19,6 +20,7 @@ mod check;
 mod decompress;
 mod failure;
 mod filters;
+mod header;
 mod inputs;
 mod names;
 mod order;
@@ -184,7 +186,7 @@ impl Task<'_> {
         let terminator = self.command.terminator();
         let header_lines = self.command.extras.header_lines;
         if let Some(first) = sources.first_mut().filter(|_| header_lines > 0) {
-            let header = inputs::take_header(first, header_lines, terminator);
+            let header = header::take_header(first, header_lines, terminator);
             target.begin_with(header.map_err(|error| failure::of_read(first.path.as_os_str(), &error))?);
         }
         let is_filtered = self.command.debug || self.command.extras.top_lines.is_some();
