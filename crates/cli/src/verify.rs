@@ -131,8 +131,7 @@ fn summaries(files: &[PathBuf], layout: &Layout) -> Result<Part, Failure> {
         if bytes.is_empty() {
             return Err(bad("it is empty, and no summary; verify -o makes them".into()));
         }
-        let parts = Part::from_summaries(&bytes, layout).map_err(|error| bad(error.to_string()))?;
-        parts.iter().for_each(|part| whole.append(part));
+        whole.append_summaries(&bytes).map_err(|error| bad(error.to_string()))?;
     }
     // What a file of zeros, or one that was never written, would tell of too: no proof of anything.
     match files.first() {

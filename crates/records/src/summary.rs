@@ -112,15 +112,21 @@ impl Part {
         })
     }
 
-    /// Reads summaries that follow each other without gaps, in their order. [`Part::append`] puts them together.
+    /// Appends the stretches of summaries that follow each other without gaps, in their order. Returns how many there are.
     ///
     /// # Errors
-    /// If the bytes are no whole number of summaries, or one of them contradicts itself.
-    pub fn from_summaries(summaries: &[u8], layout: &Layout) -> Result<Vec<Part>, SummaryError> {
-        summaries
-            .chunks(summary_bytes(layout.record_bytes()))
-            .map(|summary| Part::from_summary(summary, layout))
-            .collect()
+    /// If the bytes are no whole number of summaries, one of them contradicts itself, or all together tell of more records than there can be.
+    pub fn append_summaries(&mut self, summaries: &[u8]) -> Result<usize, SummaryError> {
+        let summaries = summaries.chunks(summary_bytes(self.layout.record_bytes()));
+        let count = summaries.len();
+        for summary in summaries {
+            let next = Part::from_summary(summary, &self.layout)?;
+            if self.records().checked_add(next.records()).is_none() {
+                return Err(contradiction("2^64 records or more, with those before them"));
+            }
+            self.append(&next);
+        }
+        Ok(count)
     }
 }
 

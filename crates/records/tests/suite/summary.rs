@@ -36,12 +36,9 @@ fn every_split_equals_the_whole() {
     let whole = part(&layout, &block);
     let together = |pieces: &[&[u8]]| {
         let file: Vec<u8> = pieces.iter().flat_map(|piece| part(&layout, piece).to_summary()).collect();
-        let parts = Part::from_summaries(&file, &layout).unwrap();
-        assert_eq!(parts.len(), pieces.len());
-        parts.iter().fold(Part::new(&layout), |mut all, next| {
-            all.append(next);
-            all
-        })
+        let mut all = Part::new(&layout);
+        assert_eq!(all.append_summaries(&file), Ok(pieces.len()));
+        all
     };
     for cut in 0..=50 {
         let (left, right) = block.split_at(cut * 100);
@@ -62,9 +59,9 @@ fn lengths_are_checked() {
         assert!(error.to_string().contains("280"), "{error}");
     }
     let mut two = [summary.clone(), summary].concat();
-    assert_eq!(Part::from_summaries(&two, &layout).unwrap().len(), 2);
+    assert_eq!(Part::new(&layout).append_summaries(&two), Ok(2));
     two.pop();
-    assert!(matches!(Part::from_summaries(&two, &layout), Err(SummaryError::Length { .. })));
+    assert!(matches!(Part::new(&layout).append_summaries(&two), Err(SummaryError::Length { .. })));
 }
 
 #[test]
@@ -95,6 +92,21 @@ fn contradictions_are_errors() {
         assert!(error.to_string().contains("contradicts itself"), "{error}");
     }
     assert!(Part::from_summary(&[0; 280], &layout).is_ok_and(|part| part == Part::new(&layout)));
+}
+
+/// Two summaries of half of all countable records once told of none, and their checksums went on adding up.
+#[test]
+fn records_of_all_summaries_can_be_counted() {
+    let layout = Format::Gensort.layout();
+    let mut summary = part(&layout, &records(spec(Format::Gensort, 10))).to_summary();
+    let (records_at, half) = (2 * 16 + 8, 1_u64 << 63);
+    summary[records_at..][..8].copy_from_slice(&half.to_le_bytes());
+    let mut whole = Part::new(&layout);
+    assert_eq!(whole.append_summaries(&summary), Ok(1));
+    assert_eq!(whole.records(), half);
+    let error = whole.append_summaries(&summary).unwrap_err();
+    assert!(error.to_string().contains("2^64 records or more"), "{error}");
+    assert_eq!(whole.records(), half);
 }
 
 /// Two records have one pair of neighbours: each number at the edge of what that allows, and one past it.
