@@ -8,6 +8,9 @@ use super::quote::Quoting;
 use super::refusal::{Refusal, words};
 use crate::command::{Flags, KeyEnd, KeyField};
 
+/// The field that can't be counted to, which only the obsolete form can name: GNU sort takes it for the line's beginning, or its end.
+const NOWHERE: usize = usize::MAX;
+
 /// The argument of `-k`.
 pub(super) fn key(text: &[u8], quoting: Quoting<'_>) -> Result<KeyField, Refusal> {
     let spec_error = |problem: &str| bad_field(problem, text, quoting);
@@ -40,6 +43,9 @@ pub(super) fn obsolete_start(text: &[u8]) -> Option<KeyField> {
         key.start_char = char.value as usize;
         rest = char.rest;
     }
+    if key.start_field == NOWHERE {
+        (key.start_field, key.start_char) = (0, 0);
+    }
     flags(rest, &mut key.flags, true).is_empty().then_some(key)
 }
 
@@ -48,8 +54,11 @@ pub(super) fn obsolete_end(text: &[u8], key: &mut KeyField, quoting: Quoting<'_>
     let (field, after) = number(&text[1..], "invalid number after '-'", quoting)?;
     let (char, after) = end_char(after, quoting)?;
     // `-F` ends before field F (from 0), `-F.C` in it.
-    key.end =
-        Some(if char == 0 && field > 0 { KeyEnd { field: field - 1, char } } else { KeyEnd { field, char } });
+    key.end = match (field, char) {
+        (1.., 0) => Some(KeyEnd { field: field - 1, char }),
+        (NOWHERE, _) => None,
+        _ => Some(KeyEnd { field, char }),
+    };
     let rest = flags(after, &mut key.flags, false);
     if rest.is_empty() { Ok(()) } else { Err(bad_field("stray character in field spec", text, quoting)) }
 }

@@ -2,7 +2,9 @@
 
 use std::ffi::{OsStr, OsString};
 
-use xsort_text::{Check, Codec, Command, Environment, KeyEnd, Locale, Refusal, Request, parse, refuse_many};
+use xsort_text::{
+    Check, Codec, Command, Environment, KeyEnd, Locale, Refusal, Request, parse, refuse_many, warnings,
+};
 
 use crate::understand;
 
@@ -98,6 +100,18 @@ fn a_check_has_one_input() {
     let environment = Environment::new(|_| None, Locale::c());
     let refusal = refuse_many(&command, &["a", "b"], &environment).unwrap_err();
     assert_eq!(refusal.message("sort"), b"sort: extra operand 'b' not allowed with -C\n");
+}
+
+/// Such a field was once counted on from, which is an overflow, where `--debug` names it.
+#[test]
+fn an_obsolete_key_may_begin_and_end_beyond_all_numbers() {
+    let [far, end] = ["+99999999999999999999.3 -1", "+0 -99999999999999999999.5"].map(command);
+    assert_eq!((far.keys[0].start_field, far.keys[0].start_char), (0, 0));
+    assert_eq!(far.keys[0].end, Some(KeyEnd { field: 0, char: 0 }));
+    assert_eq!(end.keys[0].end, None);
+    let lines = warnings(&far, &Locale::c()).concat();
+    let said = String::from_utf8_lossy(&lines);
+    assert!(said.contains("key '+0 -1' used; consider '-k 1,1' instead"), "as GNU sort 9.1 says: {said}");
 }
 
 #[test]
