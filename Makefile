@@ -9,8 +9,11 @@ DEMO_MEMORY ?= 256M
 SEEDS ?= 5000
 # The uutils sort that `make bench` measures; the other rivals' versions are in bench/requirements.txt.
 UUTILS = 0.12.0
+# Seconds for each target of `make fuzz`, and the driver's version.
+FUZZ_SECONDS ?= 60
+CARGO_FUZZ = 0.13.2
 
-.PHONY: all demo test lint format bench bench-test bench-smoke bench-tools bench-kernels simulate build doc clean
+.PHONY: all demo test lint format bench bench-test bench-smoke bench-tools bench-kernels fuzz fuzz-smoke fuzz-tools simulate build doc clean
 
 all: build
 
@@ -67,6 +70,18 @@ bench-kernels:
 ## The whole sort on the simulated disk, over many seeds.
 simulate:
 	XSORT_SEEDS=$(SEEDS) $(CARGO) test --release --locked -p xsort-extsort --test suite simulation
+
+## All fuzz targets (needs nightly Rust and a C++ compiler), under the address sanitizer.
+fuzz: fuzz-tools
+	fuzz/run $(FUZZ_SECONDS)
+
+## A few seconds of each, quicker to build.
+fuzz-smoke: fuzz-tools
+	FUZZ_SANITIZER=none fuzz/run 3
+
+## Install cargo-fuzz, pinned, under target/. It only starts others, so it needn't be fast.
+fuzz-tools:
+	$(CARGO) install --quiet --locked --debug --root target/fuzz-tools cargo-fuzz@$(CARGO_FUZZ)
 
 doc:
 	$(CARGO) doc --workspace --no-deps --open

@@ -123,6 +123,31 @@ fn a_control_groups_limit_is_survived() {
         }
         sandbox.ok("verify -q out --against in");
     }
+    sandbox.ok("gen -q -f gensort-ascii 300MB text");
+    for memory in ["-S 64M", "-S 64M --parallel=8", "-S 64M --parallel=64", "-S 1G", ""] {
+        let line = format!("lines text -o out {memory}");
+        let output = group.run(&sandbox, &line);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), &stderr[..]), (Some(0), ""), "{line}: {:?}", output.status);
+        sandbox.ok("lines -c out");
+    }
+}
+
+#[test]
+fn many_threads_leave_address_space_for_all_else() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q -f gensort-ascii 100MB in");
+    for limit_kib in [300_000, 400_000] {
+        for command in ["sort -q -j 200 -m 256M", "lines --parallel=200 -S 256M"] {
+            let script = format!("ulimit -v {limit_kib}; exec {} {command} in -o out", program().display());
+            let output = Command::new("sh").args(["-c", &script]).current_dir(sandbox.path()).output().unwrap();
+            let stderr = String::from_utf8(output.stderr).unwrap();
+            // The records' pool may be too small for so many threads, and says so.
+            let is_refused = stderr.contains("is too small") || stderr.contains("at least");
+            assert!(output.status.success() || is_refused, "{script}: {:?} {stderr}", output.status);
+        }
+        sandbox.ok("lines -c out");
+    }
 }
 
 #[test]

@@ -1,0 +1,112 @@
+//! Bytes that come from outside, or back from a drive: compressed inputs, compressed blocks, summaries. Hostile ones are refused or mean something:
+//! never a panic, never memory without bound, and the same however they trickle in.
+//!
+//! The first byte says what the others are: `d`, an input of `--decompress`; `z` and `l`, a block on scratch; `p`, text to be packed and unpacked;
+//! `s`, summaries of `xsort verify`.
+#![no_main]
+
+#[allow(dead_code, unreachable_pub, reason = "the engine uses and shows it")]
+#[path = "../../crates/extsort/src/lines/codec.rs"]
+mod codec;
+#[path = "../../crates/cli/src/lines/decompress.rs"]
+mod decompress;
+
+use codec::{Codec, Packer, Unpacker};
+use libfuzzer_sys::fuzz_target;
+use std::io::{self, Read, Write};
+use xsort_extsort::lines::Source;
+use xsort_fuzz::memory::{Counting, peak_bytes};
+use xsort_fuzz::texts::Dribble;
+use xsort_records::{Layout, Part};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// So much is read of what may be a bomb.
+const READ_BYTES_MAX: u64 = 4 << 20;
+/// Most that decompression allocates, but for what Zstandard's library does: two blocks of LZ4, four MiB each at most or eight in the old format,
+/// what was read ahead, and the text itself, which doubles as it grows.
+const MEMORY_BYTES_MAX: usize = 40 << 20;
+
+fuzz_target!(|data: &[u8]| {
+    let Some((&what, data)) = data.split_first() else { return };
+    match what {
+        b'd' => input(data),
+        b'l' => block(Codec::Lz4, data),
+        b'z' => block(Codec::Zstd, data),
+        b'p' => there_and_back(data),
+        b's' => summaries(data),
+        _ => {}
+    }
+});
+
+fn read(bytes: &[u8], most: usize) -> (Vec<u8>, io::Result<usize>) {
+    let source = Source {
+        path: "input".into(),
+        bytes_from: Box::new(Dribble::new(bytes.to_vec(), most)),
+        bytes: Some(bytes.len() as u64),
+        is_file: true,
+    };
+    let mut text = Vec::new();
+    let end = decompress::decompressed(source).bytes_from.take(READ_BYTES_MAX).read_to_end(&mut text);
+    (text, end)
+}
+
+fn input(bytes: &[u8]) {
+    let ((text, end), memory) = peak_bytes(|| read(bytes, usize::MAX));
+    assert!(memory < MEMORY_BYTES_MAX + bytes.len(), "{memory} bytes for {}", bytes.len());
+    let (slowly, slow_end) = read(bytes, 1);
+    match (&end, &slow_end) {
+        (Ok(_), Ok(_)) => assert!(text == slowly),
+        (Err(_), Err(_)) => assert!(text.starts_with(&slowly) || slowly.starts_with(&text)),
+        _ => panic!("{end:?}, but byte by byte {slow_end:?}"),
+    }
+    let magic: [&[u8]; 3] = [b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18"];
+    let is_plain =
+        magic.iter().all(|magic| !bytes.starts_with(magic)) && bytes.get(1..4) != Some(b"\x2a\x4d\x18");
+    if is_plain {
+        assert!(end.is_ok() && text == bytes);
+    }
+}
+
+fn block(codec: Codec, packed: &[u8]) {
+    for bytes in [0, 1, 100, 16 << 10] {
+        let mut block = vec![0; bytes];
+        let _ = Unpacker::new(codec).unwrap().unpack(packed, &mut block);
+    }
+}
+
+fn there_and_back(text: &[u8]) {
+    for codec in [Codec::Lz4, Codec::Zstd] {
+        // Repeated, so that there are pages to save.
+        let block: Vec<u8> =
+            text.iter().copied().cycle().take(Codec::fill_bytes_max(Some(codec), 16 << 10)).collect();
+        let mut packed = vec![0; 16 << 10];
+        let Some(bytes) = Packer::new(codec).unwrap().pack(&block, &mut packed) else { continue };
+        let mut back = vec![0; block.len()];
+        Unpacker::new(codec).unwrap().unpack(&packed[..bytes], &mut back).unwrap();
+        assert!(back == block);
+    }
+    let gzip = {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(text).unwrap();
+        encoder.finish().unwrap()
+    };
+    let lz4 = {
+        let mut encoder = lz4_flex::frame::FrameEncoder::new(Vec::new());
+        encoder.write_all(text).unwrap();
+        encoder.finish().unwrap()
+    };
+    let zstd = zstd::stream::encode_all(text, 1).unwrap();
+    for packed in [gzip, lz4, zstd] {
+        let (back, end) = read(&packed, 7);
+        assert!(end.is_ok() && back == text);
+    }
+}
+
+fn summaries(bytes: &[u8]) {
+    let layout = Layout::new(4, vec!["0:2:u16le".parse().unwrap(), "2:1:desc".parse().unwrap()]).unwrap();
+    let mut whole = Part::new(&layout);
+    let _ = whole.append_summaries(bytes);
+    assert_eq!(Part::from_summary(&whole.to_summary(), &layout), Ok(whole));
+}

@@ -1,0 +1,122 @@
+//! Everything that a command line is read with: never a panic, and what was understood can be said again, in words that mean the same.
+//!
+//! The first byte says whose: `w`, words of GNU sort's (each ended by NUL); `k`, key fields of `xsort sort` (by spaces); `s`, sizes; `c`, checksums.
+#![no_main]
+
+#[allow(dead_code, reason = "the program's other files use the rest")]
+#[path = "../../crates/cli/src/size.rs"]
+mod size;
+
+use libfuzzer_sys::fuzz_target;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use xsort_fuzz::{model, orders, print};
+use xsort_records::{Checksum, KeyField, Layout};
+use xsort_text::{Command, Environment, Locale, Order, Request, Scratch, parse};
+
+fuzz_target!(|data: &[u8]| {
+    let Some((&whose, data)) = data.split_first() else { return };
+    match whose {
+        b'w' => words(data),
+        b'k' => key_fields(&String::from_utf8_lossy(data)),
+        b's' => size_of(&String::from_utf8_lossy(data)),
+        b'c' => checksum(&String::from_utf8_lossy(data)),
+        _ => {}
+    }
+});
+
+fn words(data: &[u8]) {
+    let words: Vec<&OsStr> = data.split(|&byte| byte == 0).map(OsStr::from_bytes).collect();
+    let plain = orders::environment();
+    let old =
+        Environment { posix2_version: 199_209, memory_bytes: 1 << 34, open_files_max: 1024, ..plain.clone() };
+    let posix = Environment { posixly_correct: true, posix2_version: 200_112, ..old.clone() };
+    for environment in [plain, old, posix] {
+        match parse(&words, &environment) {
+            Ok(Request::Run(command)) => understood(&command, &environment),
+            Ok(Request::Help | Request::Version) => {}
+            Err(refusal) => {
+                assert!([1, 2].contains(&refusal.status()));
+                let message = refusal.message("sort");
+                assert!(message.starts_with(b"sort: ") && message.ends_with(b"\n"));
+                assert!(!refusal.to_string().is_empty());
+            }
+        }
+    }
+    for &word in &words {
+        let locale = Locale::c();
+        assert!(xsort_text::quoted_name(word, &locale).ends_with(b"'") || word.as_bytes().contains(&b'\''));
+        assert!(xsort_text::shown_name(word, &locale).len() >= word.len());
+    }
+}
+
+fn understood(command: &Command, environment: &Environment) {
+    assert!(command.files.is_empty() == command.files0_from.is_some());
+    let again = print::words(command);
+    let expected = in_one_form(command.clone());
+    match parse(&again, environment) {
+        Ok(Request::Run(command)) => assert_eq!(in_one_form(*command), expected, "{again:?}"),
+        other => panic!("{again:?} is {other:?}"),
+    }
+    // It can be sorted by, wherever the keys are.
+    let locale = Locale::c();
+    let order = Order::new(command, &locale, *b"0123456789abcdef");
+    let lines: [&[u8]; 5] = [b"", b" a:1 -2.5e3\tJan", b"b:10K x-1.10.tar.gz", b"\xff\0:\x80 ~", b"b:9 x"];
+    model::check_keys(&order, &lines);
+    let mut scratch = Scratch::default();
+    let mut marks = Vec::new();
+    for line in lines {
+        xsort_text::annotate(&order, &locale, line, &mut scratch, &mut marks);
+        assert!(xsort_text::disorder("sort", b"-", 1, line, command).starts_with(b"sort: "));
+    }
+    xsort_text::warnings(command, &locale);
+}
+
+/// What two command lines that mean the same have alike. The last byte that can be counted is as far as the one behind it, and blanks at an end that
+/// there isn't don't count anyway.
+fn in_one_form(mut command: Command) -> Command {
+    for key in &mut command.keys {
+        key.is_obsolete = false;
+        key.start_char = key.start_char.min(usize::MAX - 1);
+        key.flags.end_blanks &= key.end.is_some();
+    }
+    command
+}
+
+fn key_fields(text: &str) {
+    let fields: Vec<KeyField> = text.split(' ').filter_map(|word| word.parse().ok()).collect();
+    for field in &fields {
+        assert_eq!(field.to_string().parse(), Ok(*field), "{field}");
+    }
+    let end = fields.iter().map(|field| field.offset.saturating_add(field.length)).max().unwrap_or(1);
+    let least = Layout::new(end, fields.clone());
+    assert!(end == 0 || Layout::new(end - 1, fields.clone()).is_err(), "{fields:?} leave their record");
+    if let Ok(layout) = least {
+        assert_eq!(layout.fields(), fields);
+        assert_eq!(layout.key_bytes(), fields.iter().map(|field| field.length).sum::<usize>());
+        let _ = layout.rule();
+    }
+}
+
+fn size_of(text: &str) {
+    let _ = (text.parse::<size::Amount>(), text.parse::<size::Memory>());
+    let Ok(bytes) = size::bytes(text) else { return };
+    // The number times its unit, as a float has it.
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let unit = size::bytes(&format!("1{}", &text[digits.len()..])).unwrap();
+    let about = digits.parse::<f64>().unwrap() * unit as f64;
+    assert!((bytes as f64 - about).abs() <= 1.0 + about * 1e-6, "{text} is {bytes}, and not about {about}");
+    assert_eq!(size::bytes(&bytes.to_string()), Ok(bytes));
+    assert!(
+        !size::Binary(bytes).to_string().is_empty() && !size::Decimal(bytes as f64).to_string().is_empty()
+    );
+}
+
+fn checksum(text: &str) {
+    if let Ok(sum) = Checksum::parse_sum(text) {
+        let shown = Checksum::from_parts(1, sum).to_string();
+        assert_eq!(Checksum::parse_sum(&shown), Ok(sum));
+        let digits = text.trim_start_matches("0x").trim_start_matches('0').to_ascii_lowercase();
+        assert_eq!(shown.trim_start_matches('0'), digits);
+    }
+}
