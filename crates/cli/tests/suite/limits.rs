@@ -140,7 +140,8 @@ fn many_threads_leave_address_space_for_all_else() {
     for limit_kib in [300_000, 400_000] {
         for command in ["sort -q -j 200 -m 256M", "lines --parallel=200 -S 256M"] {
             let script = format!("ulimit -v {limit_kib}; exec {} {command} in -o out", program().display());
-            let output = Command::new("sh").args(["-c", &script]).current_dir(sandbox.path()).output().unwrap();
+            let output =
+                Command::new("sh").args(["-c", &script]).current_dir(sandbox.path()).output().unwrap();
             let stderr = String::from_utf8(output.stderr).unwrap();
             // The records' pool may be too small for so many threads, and says so.
             let is_refused = stderr.contains("is too small") || stderr.contains("at least");

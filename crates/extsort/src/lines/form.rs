@@ -19,7 +19,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use xsort_disk::{Lease, Shelf};
-use xsort_kernels::lines::LineOrder;
+use xsort_kernels::lines::{LineOrder, count_lines, whole_lines_bytes};
 
 /// Bytes read at once.
 const READ_BYTES: usize = 1 << 20;
@@ -297,13 +297,13 @@ impl<O: LineOrder> Former<'_, '_, O> {
         let target = known.unwrap_or_else(|| (self.bytes / STREAM_SHARE).max(CHUNK_BYTES_MIN));
         let target = target.min(CHUNK_BYTES_EASY) as usize;
         let (mut text_bytes, mut is_end) = (begun, false);
-        let mut lines = memchr::memchr_iter(delimiter, &area[..begun]).count();
+        let mut lines = count_lines(&area[..begun], delimiter);
         let (end, fitting) = loop {
             // The area may be smaller than the last one was.
             let carried = self.carry.len().min(area.len() - text_bytes);
             area[text_bytes..][..carried].copy_from_slice(&self.carry[..carried]);
             self.carry.drain(..carried);
-            lines += memchr::memchr_iter(delimiter, &area[text_bytes..][..carried]).count();
+            lines += count_lines(&area[text_bytes..][..carried], delimiter);
             text_bytes += carried;
             while self.carry.is_empty()
                 && self.fits(&area, text_bytes + 1, lines + 1)
@@ -321,15 +321,15 @@ impl<O: LineOrder> Former<'_, '_, O> {
                     break;
                 }
                 self.remaining = self.remaining.map(|left| left.saturating_sub(bytes as u64));
-                lines += memchr::memchr_iter(delimiter, &area[text_bytes..][..bytes]).count();
+                lines += count_lines(&area[text_bytes..][..bytes], delimiter);
                 text_bytes += bytes;
             }
             // Back to the last whole line that fits.
             let mut fitting = lines;
-            let mut end = memchr::memrchr(delimiter, &area[..text_bytes]).map_or(0, |last| last + 1);
+            let mut end = whole_lines_bytes(&area[..text_bytes], delimiter);
             while fitting > 0 && !self.fits(&area, end, fitting) {
                 fitting -= 1;
-                end = memchr::memrchr(delimiter, &area[..end - 1]).map_or(0, |last| last + 1);
+                end = whole_lines_bytes(&area[..end - 1], delimiter);
             }
             if fitting > 0 || text_bytes == 0 {
                 break (end, fitting);

@@ -25,7 +25,7 @@ pub use gather::{Gathered, gather};
 pub use merge::{Lines, Merge};
 pub use order::{ByBytes, ByBytesReversed, LineOrder};
 pub(crate) use scan::shared_bytes;
-pub use scan::{for_each_line, line_end};
+pub use scan::{count_lines, for_each_line, line_end, whole_lines_bytes};
 pub use search::{bound_in_entries, bound_in_text};
 pub use sort::{Kept, dedup, sort};
 pub use tally::line_hash;

@@ -102,7 +102,7 @@ impl<O: LineOrder> Sorter<'_, O> {
         let mut shared = first.len();
         for guess in 1..GUESSES {
             let Some(rest) = self.text.get(guess * part..) else { break };
-            let Some(rest) = memchr::memchr(self.delimiter, rest).map(|end| &rest[end + 1..]) else { break };
+            let Some(rest) = rest.get(line_end(rest, self.delimiter) + 1..) else { break };
             if !rest.is_empty() {
                 shared = shared_bytes(&first[..shared], &rest[..line_end(rest, self.delimiter)]);
             }

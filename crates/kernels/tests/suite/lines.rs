@@ -5,8 +5,8 @@ use std::cmp::{Ordering, Reverse};
 use std::marker::PhantomData;
 use xsort_kernels::Caches;
 use xsort_kernels::lines::{
-    ByBytes, ByBytesReversed, Entry, LineOrder, Lines, Merge, Words, bound_in_entries, bound_in_text, dedup,
-    for_each_line, line_end, line_hash, sort,
+    ByBytes, ByBytesReversed, Entry, LineOrder, Lines, Merge, Words, bound_in_entries, bound_in_text,
+    count_lines, dedup, for_each_line, line_end, line_hash, sort, whole_lines_bytes,
 };
 
 /// Caches so small that every path is taken with few lines.
@@ -247,7 +247,10 @@ proptest! {
     }
 
     #[test]
-    fn ends_are_found(text in prop::collection::vec(prop_oneof![3 => Just(b'\n'), 9 => any::<u8>()], 0..300)) {
+    fn ends_are_found(
+        text in prop::collection::vec(prop_oneof![3 => Just(b'\n'), 9 => any::<u8>()], 0..300),
+        large in 0..2usize,
+    ) {
         let mut found = Vec::new();
         for_each_line(&text, b'\n', |start, end| found.push(&text[start..end]));
         let mut wanted: Vec<&[u8]> = text.split(|&byte| byte == b'\n').collect();
@@ -255,6 +258,12 @@ proptest! {
         prop_assert_eq!(found, wanted);
         let first = text.iter().position(|&byte| byte == b'\n').unwrap_or(text.len());
         prop_assert_eq!(line_end(&text, b'\n'), first);
+        let many = text.repeat(1 + large * 70_000 / text.len().max(1));
+        for text in [&text, &many] {
+            prop_assert_eq!(count_lines(text, b'\n'), text.iter().filter(|&&byte| byte == b'\n').count());
+            let last = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
+            prop_assert_eq!(whole_lines_bytes(text, b'\n'), last);
+        }
     }
 }
 
