@@ -1,0 +1,220 @@
+//! What a reader process has mapped: the state, the roll if it may write there, and the buffers that it has seen.
+//!
+//! Everything that is read from the files is checked before it is believed, against the length that was mapped: whatever they hold, no access goes beyond it.
+
+use crate::checksum::{checksum, hasher_name};
+use crate::error::{Error, Result};
+use crate::files::{self, Names};
+use crate::layout::{FRESH_FILES, HEADER_BYTES, Header, LAYOUT, STATE_BYTES, STATE_MAGIC, State};
+use crate::protocol::{BUFFERS_MAX, NONE, Word, buffer_of, unpin};
+use crate::reader::ReaderOptions;
+use crate::roll::{MappedRoll, length_of};
+use crate::sys::{self, Access, ForkMark, Mapping};
+use std::fs::{self, File};
+use std::hash::Hasher;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::ptr::NonNull;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A reader process's view of the files of one prefix.
+pub(crate) struct Attachment {
+    pub names: Names,
+    state_file: File,
+    state: Mapping,
+    /// `None` for a reader that has no slots, and copies or maps by name instead.
+    roll: Option<MappedRoll>,
+    lineage: u64,
+    pub mark: ForkMark,
+    /// Buffers that a thread has mapped, for the others. Looked at only by a thread that has not seen a buffer yet.
+    mapped: Mutex<Vec<Option<Arc<Mapping>>>>,
+}
+
+/// Attempts to find a state and a roll that go together while a writer makes them anew.
+const TRIES: usize = 100;
+
+impl Attachment {
+    pub(crate) fn open<H: Hasher + Default>(names: &Names, options: &ReaderOptions) -> Result<Attachment> {
+        let mark = ForkMark::new().map_err(Error::io("marking the process for", names.prefix()))?;
+        let path = names.state();
+        let mut mismatch = None;
+        for _ in 0..TRIES {
+            let (state_file, metadata) = files::open(&path, false)?;
+            match length_of(&metadata) {
+                0 => return Err(Error::NotReady { path }),
+                STATE_BYTES => {}
+                _ => return Err(Error::Foreign { path, what: "its length is not that of a state" }),
+            }
+            let state =
+                Mapping::new(&state_file, STATE_BYTES, Access::Read).map_err(Error::io("mapping", &path))?;
+            let head: &State = state.at(0);
+            match head.magic.get() {
+                0 => return Err(Error::NotReady { path }),
+                STATE_MAGIC if head.layout.peek() == LAYOUT => {}
+                _ => return Err(Error::Foreign { path, what: "not a state of this version of the crate" }),
+            }
+            if head.hasher.peek() != hasher_name::<H>() {
+                return Err(Error::Foreign { path, what: "it was written with another checksum" });
+            }
+            let lineage = head.lineage.peek();
+            let roll = match MappedRoll::open(&names.readers(), lineage) {
+                _ if options.copy => None,
+                Ok(roll) => Some(roll),
+                Err(Error::Io { source, .. }) if is_refusal(source.kind()) => None,
+                Err(error @ Error::Foreign { .. }) => {
+                    mismatch = Some(error);
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            let (names, mapped) = (names.clone(), Mutex::default());
+            return Ok(Attachment { names, state_file, state, roll, lineage, mark, mapped });
+        }
+        Err(mismatch.unwrap_or(Error::NotReady { path }))
+    }
+
+    #[inline]
+    pub(crate) fn state(&self) -> &State {
+        self.state.at(0)
+    }
+
+    pub(crate) fn roll(&self) -> Option<&MappedRoll> {
+        self.roll.as_ref()
+    }
+
+    /// Whether the buffers' files are never written again. Asked after `current` was read, it holds for that version.
+    pub(crate) fn has_fresh_files(&self) -> bool {
+        self.state().flags.get() & FRESH_FILES != 0
+    }
+
+    pub(crate) fn has_writer(&self) -> Result<bool> {
+        sys::is_locked(&self.state_file, 0).map_err(Error::io("asking for the lock of", self.names.state()))
+    }
+
+    pub(crate) fn is_orphaned(&self) -> Result<bool> {
+        let path = self.names.state();
+        let mine = self.state_file.metadata().map_err(Error::io("inspecting", &path))?;
+        match fs::metadata(&path) {
+            Ok(named) => Ok((named.dev(), named.ino()) != (mine.dev(), mine.ino())),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
+            Err(error) => Err(Error::io("inspecting", &path)(error)),
+        }
+    }
+
+    /// Whether `mapping` is of the buffer that holds version `word`, whole.
+    #[inline]
+    pub(crate) fn fits(&self, mapping: &Mapping, word: u64) -> bool {
+        let header: &Header = mapping.at(0);
+        header.version.get() == word
+            && header.lineage.peek() == self.lineage
+            && header.length.peek() <= (mapping.length() - HEADER_BYTES) as u64
+    }
+
+    /// Maps the buffer that holds version `word`: the mapping of another thread, or its file.
+    #[cold]
+    pub(crate) fn map(&self, word: u64) -> Result<Arc<Mapping>> {
+        let index = self.index(word)?;
+        let mut mapped = self.mapped.lock().unwrap_or_else(PoisonError::into_inner);
+        if mapped.len() <= index {
+            mapped.resize(index + 1, None);
+        }
+        if let Some(mapping) = &mapped[index]
+            && self.fits(mapping, word)
+        {
+            return Ok(Arc::clone(mapping));
+        }
+        let path = self.names.buffer(index);
+        let (file, metadata) = files::open(&path, false)?;
+        // Whole words, so that the last one of a copy is within.
+        let length = length_of(&metadata) & !7;
+        if length < HEADER_BYTES {
+            return Err(Error::Corrupt { path, what: "shorter than a buffer's header" });
+        }
+        let mapping =
+            Arc::new(Mapping::new(&file, length, Access::Read).map_err(Error::io("mapping", &path))?);
+        if !self.fits(&mapping, word) {
+            return Err(Error::Corrupt { path, what: "it is not the buffer of the current version" });
+        }
+        mapped[index] = Some(Arc::clone(&mapping));
+        Ok(mapping)
+    }
+
+    /// The buffer that a version word names, if it can name one.
+    #[inline]
+    pub(crate) fn index(&self, word: u64) -> Result<usize> {
+        let index = buffer_of(word);
+        if word == NONE {
+            return Err(Error::NotReady { path: self.names.state() });
+        }
+        if index >= BUFFERS_MAX {
+            return Err(Error::Corrupt {
+                path: self.names.state(),
+                what: "the current version is in no buffer",
+            });
+        }
+        Ok(index)
+    }
+
+    /// The error of a version whose bytes are not those that were written.
+    #[cold]
+    pub(crate) fn damaged(&self, index: usize) -> Error {
+        Error::Corrupt { path: self.names.buffer(index), what: "its checksum is wrong" }
+    }
+}
+
+/// Why a reader goes without a slot: it may not write the roll, or somebody removed it.
+fn is_refusal(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem | ErrorKind::NotFound)
+}
+
+/// The place of a version's bytes in a mapping that [fits](Attachment::fits) it. The length is read once: it can't grow after it was checked.
+#[inline]
+pub(crate) fn place(mapping: &Mapping) -> NonNull<[u8]> {
+    let length = usize::try_from(mapping.at::<Header>(0).length.peek()).unwrap_or(usize::MAX);
+    mapping.bytes(HEADER_BYTES, length.min(mapping.length() - HEADER_BYTES))
+}
+
+/// Whether `bytes` have the checksum that the header says.
+#[inline]
+pub(crate) fn is_sound<H: Hasher + Default>(mapping: &Mapping, bytes: &[u8]) -> bool {
+    checksum::<H>(bytes) == mapping.at::<Header>(0).checksum.peek()
+}
+
+/// A slot of the roll, taken by this process.
+pub(crate) struct TakenSlot {
+    attachment: Arc<Attachment>,
+    index: usize,
+}
+
+impl TakenSlot {
+    /// Takes a slot, or `None` if this reader has no roll.
+    pub(crate) fn new(attachment: &Arc<Attachment>) -> Result<Option<TakenSlot>> {
+        let Some(roll) = attachment.roll() else { return Ok(None) };
+        let index = roll.enlist(&attachment.names.readers())?;
+        Ok(Some(TakenSlot { attachment: Arc::clone(attachment), index }))
+    }
+
+    #[inline]
+    pub(crate) fn pinned(&self) -> &AtomicU64 {
+        let roll = self.attachment.roll().expect("a slot is of a roll");
+        &roll.slot(self.index).pinned
+    }
+
+    /// Ends the protection, unless the slot is the parent's.
+    pub(crate) fn unpin(&self) {
+        if self.attachment.mark.is_here() {
+            unpin(self.pinned());
+        }
+    }
+}
+
+impl Drop for TakenSlot {
+    fn drop(&mut self) {
+        if self.attachment.mark.is_here()
+            && let Some(roll) = self.attachment.roll()
+        {
+            roll.discharge(self.index);
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! What can go wrong between a writer, its readers and their files.
+//!
+//! One enum; its text says which file, what is wrong with it, and the way out where there is one.
+
+use std::io;
+use std::path::PathBuf;
+
+/// A failure of a [`Writer`](crate::Writer), a [`Reader`](crate::Reader) or [`remove`](crate::remove).
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The system refused something: no such file, no permission, no space.
+    #[error("{operation} {}: {source}", path.display())]
+    Io {
+        /// What was being done, as the beginning of a sentence.
+        operation: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// There is no version yet: the writer has not started, has not written, or died before it did.
+    #[error("{} has no version yet: its writer has not written any", path.display())]
+    NotReady {
+        /// The file of the state.
+        path: PathBuf,
+    },
+    /// Another writer lives.
+    #[error("{} has another writer, which lives", path.display())]
+    Busy {
+        /// The prefix of the files.
+        path: PathBuf,
+    },
+    /// The file is not one of this crate's, or of another version of it, or damaged. It is left as it is.
+    #[error("{} is not what it should be: {what}; if it is no longer needed, remove it", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// What the current version's word or buffer says can't be true. The next version may be sound.
+    #[error("{} is damaged: {what}", path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// The bytes are not a value of the type that was asked for.
+    #[error("version {sequence} is not an archive of {type_name}: {what}")]
+    NotThatType {
+        /// The version.
+        sequence: u64,
+        /// The type that was asked for.
+        type_name: &'static str,
+        /// What the check says.
+        what: String,
+    },
+    /// The value can't be archived.
+    #[error("archiving a {type_name}: {what}")]
+    NotArchived {
+        /// The value's type.
+        type_name: &'static str,
+        /// What the archiver says.
+        what: String,
+    },
+    /// All slots are taken: by reading threads, and by versions that they still hold.
+    #[error("{} has no slot left of its {capacity}: raise readers_max in the writer's options, or hold fewer versions", path.display())]
+    TooManyReaders {
+        /// The file of the slots.
+        path: PathBuf,
+        /// How many there are.
+        capacity: usize,
+    },
+    /// A reader without a slot did not get through a copy before the version was replaced, again and again.
+    #[error("{}: versions were replaced faster than they could be copied, {tries} times; a slot avoids this: let this user write {}", path.display(), readers.display())]
+    Overtaken {
+        /// The prefix of the files.
+        path: PathBuf,
+        /// The file that has the slots.
+        readers: PathBuf,
+        /// How often it tried.
+        tries: u32,
+    },
+    /// This writer was inherited by a fork: it belongs to the parent.
+    #[error("{} is written by the parent of this process", path.display())]
+    Forked {
+        /// The prefix of the files.
+        path: PathBuf,
+    },
+    /// Versions can't be counted any further.
+    #[error("{} has had 2^52 versions; remove its files to begin again", path.display())]
+    Exhausted {
+        /// The prefix of the files.
+        path: PathBuf,
+    },
+}
+
+/// A result whose error is [`Error`].
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// For `map_err`: the system's error with operation and path.
+    pub(crate) fn io(operation: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Error {
+        let path = path.into();
+        move |source| Error::Io { operation, path, source }
+    }
+}

@@ -1,0 +1,101 @@
+//! One object that writes or reads, with the operations of mmap-sync's `Synchronizer`, for programs that come from there. MOVING.md says what changes.
+//!
+//! A thin layer: a [`Writer`] and a [`Reader`] that are opened when they are first needed.
+#![allow(unsafe_code, reason = "passes on the caller's promise about unchecked archives")]
+
+use crate::archived::{Archivable, Archived, Checkable};
+use crate::checksum::Xxh3;
+use crate::error::{Error, Result};
+use crate::reader::Reader;
+use crate::writer::Writer;
+use rkyv::{Archive, Portable};
+use std::ffi::OsStr;
+use std::hash::Hasher;
+use std::path::PathBuf;
+
+/// What a [`Synchronizer`]'s read returns.
+pub type ReadResult<'a, T> = Archived<'a, T>;
+
+/// Writes or reads values under a path prefix. It is the writer from its first write on, and there is only one.
+pub struct Synchronizer<H = Xxh3> {
+    prefix: PathBuf,
+    writer: Option<Writer<H>>,
+    reader: Option<Reader<H>>,
+}
+
+impl Synchronizer {
+    /// A synchronizer under `path_prefix` with the default checksum. Opens and creates nothing yet.
+    pub fn new(path_prefix: &OsStr) -> Synchronizer {
+        Synchronizer::with_params(path_prefix)
+    }
+}
+
+impl<H: Hasher + Default> Synchronizer<H> {
+    /// A synchronizer under `path_prefix` with the checksum `H`. Opens and creates nothing yet.
+    pub fn with_params(path_prefix: &OsStr) -> Synchronizer<H> {
+        Synchronizer { prefix: path_prefix.into(), writer: None, reader: None }
+    }
+
+    /// Publishes `entity` as the next version and returns the number of its bytes. Never waits for readers, so there is no grace period.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] while another writer lives, and those of [`Writer::with_options`] and [`Writer::write_archived`].
+    pub fn write<T: Archivable>(&mut self, entity: &T) -> Result<usize> {
+        let writer = self.writer()?;
+        writer.write_archived(entity)?;
+        Ok(writer.archived_bytes())
+    }
+
+    /// Publishes `data`, an archive of a `T`, as the next version and returns the number of its bytes. Whether it is one is looked at by who reads it.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] while another writer lives, and those of [`Writer::with_options`] and [`Writer::write_with`].
+    pub fn write_raw<T: Archive>(&mut self, data: &[u8]) -> Result<usize> {
+        self.writer()?.write(data)?;
+        Ok(data.len())
+    }
+
+    /// The current version, checked when it is first read.
+    ///
+    /// # Errors
+    /// Those of [`Reader::with_options`] and [`Reader::read_archived`].
+    pub fn read<T: Checkable>(&mut self) -> Result<ReadResult<'_, T>> {
+        self.reader()?.read_archived()
+    }
+
+    /// The current version, not checked.
+    ///
+    /// # Safety
+    /// As [`Reader::read_archived_unchecked`].
+    ///
+    /// # Errors
+    /// Those of [`Reader::with_options`] and [`Reader::read`].
+    pub unsafe fn read_unchecked<T: Archive<Archived: Portable>>(&mut self) -> Result<ReadResult<'_, T>> {
+        let reader = self.reader()?;
+        // SAFETY: the caller's promise.
+        unsafe { reader.read_archived_unchecked() }
+    }
+
+    /// The number of the current version. Numbers only grow.
+    ///
+    /// # Errors
+    /// Those of [`Reader::with_options`], and [`Error::NotReady`] before the first version.
+    pub fn version(&mut self) -> Result<u64> {
+        let path = self.prefix.clone();
+        self.reader()?.version().ok_or(Error::NotReady { path })
+    }
+
+    fn writer(&mut self) -> Result<&mut Writer<H>> {
+        if self.writer.is_none() {
+            self.writer = Some(Writer::with_options(&self.prefix, Default::default())?);
+        }
+        Ok(self.writer.as_mut().expect("just opened"))
+    }
+
+    fn reader(&mut self) -> Result<&Reader<H>> {
+        if self.reader.is_none() {
+            self.reader = Some(Reader::with_options(&self.prefix, Default::default())?);
+        }
+        Ok(self.reader.as_ref().expect("just opened"))
+    }
+}

@@ -1,0 +1,253 @@
+//! The door to the kernel: mappings, locks that die with their owner, sleeping and waking, and a page that forgets on fork.
+//!
+//! A [`Mapping`] hands out references to atomics within its bounds, which it checks, and raw places of bytes; who may read those and when is the
+//! business of `writer` and `reader`. Nothing here knows the protocol.
+#![allow(unsafe_code, reason = "the crate's only door to the kernel")]
+
+use crate::layout::Plain;
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+use rustix::thread::futex;
+use std::fs::File;
+use std::io;
+use std::mem::{align_of, size_of};
+use std::num::NonZeroUsize;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// What a mapping is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    Read,
+    Write,
+}
+
+/// A file's bytes in this process's memory, shared with all who map it. Unmapped on drop.
+pub(crate) struct Mapping {
+    base: NonNull<u8>,
+    length: usize,
+    access: Access,
+}
+
+// SAFETY: a Mapping is an address range of the process, not tied to a thread; through `&Mapping` only atomics and raw pointers are had.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Maps the first `length` bytes of `file`, which must have them: beyond the end of a file memory can't be touched (SIGBUS). Page tables are
+    /// filled at once, so that the first look at a page is no fault.
+    pub(crate) fn new(file: &File, length: usize, access: Access) -> io::Result<Mapping> {
+        let length = NonZeroUsize::new(length).ok_or(io::ErrorKind::UnexpectedEof)?.get();
+        let protection = match access {
+            Access::Read => ProtFlags::READ,
+            Access::Write => ProtFlags::READ | ProtFlags::WRITE,
+        };
+        let flags = MapFlags::SHARED | MapFlags::POPULATE;
+        // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing.
+        let base = unsafe { mmap(std::ptr::null_mut(), length, protection, flags, file, 0)? };
+        let base = NonNull::new(base.cast()).expect("the kernel never maps address 0 unasked");
+        Ok(Mapping { base, length, access })
+    }
+
+    /// Bytes mapped.
+    pub(crate) fn length(&self) -> usize {
+        self.length
+    }
+
+    /// The atomics at `offset`.
+    ///
+    /// # Panics
+    /// If they are not within the mapping, or not aligned.
+    #[inline]
+    pub(crate) fn at<T: Plain>(&self, offset: usize) -> &T {
+        assert!(offset.is_multiple_of(align_of::<T>()));
+        assert!(offset <= self.length && size_of::<T>() <= self.length - offset);
+        // SAFETY: within the mapping and aligned (checked above; a mapping begins at a page), mapped as long as `self` lives, and any bytes
+        // are a T that others may change (Plain). Stores through a read-only mapping are a bug that ends in a signal, not in a wrong value.
+        unsafe { self.base.add(offset).cast::<T>().as_ref() }
+    }
+
+    /// `count` words at `offset`.
+    ///
+    /// # Panics
+    /// If they are not within the mapping, or not aligned.
+    pub(crate) fn words(&self, offset: usize, count: usize) -> &[AtomicU64] {
+        assert!(offset.is_multiple_of(align_of::<AtomicU64>()) && offset <= self.length);
+        assert!(count <= (self.length - offset) / size_of::<AtomicU64>());
+        // SAFETY: as in `at`.
+        unsafe { std::slice::from_raw_parts(self.base.add(offset).cast().as_ptr(), count) }
+    }
+
+    /// The place of the `length` bytes at `offset`.
+    ///
+    /// # Panics
+    /// If they are not within the mapping.
+    pub(crate) fn bytes(&self, offset: usize, length: usize) -> NonNull<[u8]> {
+        assert!(offset <= self.length && length <= self.length - offset);
+        // SAFETY: within the mapping (checked above).
+        NonNull::slice_from_raw_parts(unsafe { self.base.add(offset) }, length)
+    }
+
+    /// The same, to be written.
+    ///
+    /// # Safety
+    /// Until the slice is dropped nobody in this process reads or writes these bytes otherwise. (Other processes may read them; what they make of it
+    /// is their business: they know that bytes that they have not pinned change.)
+    ///
+    /// # Panics
+    /// If they are not within the mapping, or it was not made for writing.
+    #[allow(clippy::mut_from_ref, reason = "the caller promises that it is the only one")]
+    pub(crate) unsafe fn bytes_mut(&self, offset: usize, length: usize) -> &mut [u8] {
+        assert!(self.access == Access::Write);
+        // SAFETY: within the mapping, which allows writing (checked), and alone (the caller's promise).
+        unsafe { self.bytes(offset, length).as_mut() }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: this is the mapping that `new` made; every reference into it borrows from `self` or is kept by a holder of it.
+        let unmapped = unsafe { munmap(self.base.as_ptr().cast(), self.length) };
+        debug_assert!(unmapped.is_ok());
+    }
+}
+
+/// Makes `file` `length` bytes long with space for all of them: a later store can't fail for want of space, which would be a signal.
+pub(crate) fn reserve(file: &File, length: usize) -> io::Result<()> {
+    match fallocate(file, FallocateFlags::empty(), 0, length as u64) {
+        Ok(()) => Ok(()),
+        // File systems without it: write the zeros that are missing.
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
+            let zeros = [0; 1 << 14];
+            let mut at = file.metadata()?.len();
+            while at < length as u64 {
+                let count = zeros.len().min((length as u64 - at) as usize);
+                file.write_all_at(&zeros[..count], at)?;
+                at += count as u64;
+            }
+            Ok(())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// How a byte is locked. The locks belong to the open file description (fcntl(2), "open file description locks"): the kernel drops them when its
+/// last descriptor is closed, whatever ends the process; threads and closing other descriptors of the file don't matter, and no process id is involved.
+#[derive(Clone, Copy)]
+pub(crate) enum Lock {
+    /// Needs a descriptor for reading; also works on a directory.
+    Shared = libc::F_RDLCK as isize,
+    /// Needs a descriptor for writing.
+    Exclusive = libc::F_WRLCK as isize,
+}
+
+/// Takes the lock on one byte, if it can be had at once.
+pub(crate) fn lock(file: &File, byte: u64, lock: Lock) -> io::Result<bool> {
+    match lock_command(file, libc::F_OFD_SETLK, lock as i32, byte) {
+        Ok(_) => Ok(true),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Gives back the lock on one byte.
+pub(crate) fn unlock(file: &File, byte: u64) -> io::Result<()> {
+    lock_command(file, libc::F_OFD_SETLK, libc::F_UNLCK, byte).map(drop)
+}
+
+/// Whether another open file description has a lock on the byte.
+pub(crate) fn is_locked(file: &File, byte: u64) -> io::Result<bool> {
+    Ok(lock_command(file, libc::F_OFD_GETLK, libc::F_WRLCK, byte)? != libc::F_UNLCK)
+}
+
+fn lock_command(file: &File, command: i32, kind: i32, byte: u64) -> io::Result<i32> {
+    let start = i64::try_from(byte).map_err(|_| io::ErrorKind::InvalidInput)?;
+    loop {
+        let mut lock = libc::flock {
+            l_type: kind as libc::c_short,
+            l_whence: libc::SEEK_SET as libc::c_short,
+            l_start: start,
+            l_len: 1,
+            l_pid: 0,
+        };
+        // SAFETY: the descriptor is open as long as `file` lives, and the lock structure as long as the call.
+        if unsafe { libc::fcntl(file.as_raw_fd(), command, &raw mut lock) } != -1 {
+            return Ok(i32::from(lock.l_type));
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+/// Sleeps until `ticket` is woken or `timeout` is over, unless its value is not `expected` any more. May return early.
+pub(crate) fn sleep_on(ticket: &AtomicU32, expected: u32, timeout: Duration) -> io::Result<()> {
+    let timeout = futex::Timespec {
+        tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: timeout.subsec_nanos().into(),
+    };
+    match futex::wait(ticket, futex::Flags::empty(), expected, Some(&timeout)) {
+        Ok(()) | Err(Errno::AGAIN | Errno::INTR | Errno::TIMEDOUT) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Wakes all who sleep on `ticket`, in whatever process.
+pub(crate) fn wake_all(ticket: &AtomicU32) {
+    // The only errors are of wrong addresses and arguments.
+    let _ = futex::wake(ticket, futex::Flags::empty(), i32::MAX as u32);
+}
+
+/// A page that the kernel empties in the child of a fork: who finds it empty is not the process that made it.
+pub(crate) struct ForkMark {
+    page: NonNull<AtomicU64>,
+}
+
+const PAGE_BYTES: usize = 4096;
+
+// SAFETY: an atomic behind a pointer that is valid as long as the ForkMark is.
+unsafe impl Send for ForkMark {}
+// SAFETY: as above.
+unsafe impl Sync for ForkMark {}
+
+impl ForkMark {
+    /// Needs Linux 4.14.
+    pub(crate) fn new() -> io::Result<ForkMark> {
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new anonymous mapping at an address of the kernel's choice overlaps nothing.
+        let base =
+            unsafe { mmap_anonymous(std::ptr::null_mut(), PAGE_BYTES, protection, MapFlags::PRIVATE)? };
+        let page = NonNull::new(base.cast::<AtomicU64>()).expect("the kernel never maps address 0 unasked");
+        let mark = ForkMark { page };
+        // SAFETY: the range is the mapping just made, of anonymous private memory.
+        unsafe { madvise(base, PAGE_BYTES, Advice::LinuxWipeOnFork)? };
+        mark.word().store(1, Ordering::Relaxed);
+        Ok(mark)
+    }
+
+    /// Whether this is still the process that made the mark.
+    #[inline]
+    pub(crate) fn is_here(&self) -> bool {
+        self.word().load(Ordering::Relaxed) != 0
+    }
+
+    #[inline]
+    fn word(&self) -> &AtomicU64 {
+        // SAFETY: one page was mapped at a page's boundary, and stays as long as `self`.
+        unsafe { self.page.as_ref() }
+    }
+}
+
+impl Drop for ForkMark {
+    fn drop(&mut self) {
+        // SAFETY: this is the page that `new` mapped; references to it borrow from `self`.
+        let unmapped = unsafe { munmap(self.page.as_ptr().cast(), PAGE_BYTES) };
+        debug_assert!(unmapped.is_ok());
+    }
+}

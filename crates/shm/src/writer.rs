@@ -1,0 +1,440 @@
+//! The writer: takes a buffer that nobody holds, fills it, makes it current. It never waits for a reader.
+//!
+//! Buffers that it finds when it starts are never written again: what readers still hold stays, the rest is removed. So every buffer
+//! that it writes is a file that it made, of a length that it knows.
+#![allow(unsafe_code, reason = "lends the bytes of a buffer to be filled")]
+
+use crate::checksum::{Xxh3, checksum, hasher_name};
+use crate::error::{Error, Result};
+use crate::files::{self, Claim, Names};
+use crate::layout::{FRESH_FILES, HEADER_BYTES, Header, LAYOUT, STATE_BYTES, STATE_MAGIC, State};
+use crate::protocol::{
+    BUFFERS_MAX, NONE, SEQUENCE_MAX, Word, begin_fill, buffer_of, end_fill, must_wake, publish, sequence_of,
+    version_word,
+};
+use crate::roll::{CAPACITY_MAX, MappedRoll, length_of};
+use crate::sys::{self, Access, ForkMark, Mapping};
+use rustix::rand::{GetRandomFlags, getrandom};
+use std::hash::Hasher;
+use std::marker::PhantomData;
+use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// How a [`Writer`] makes its files.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct WriterOptions {
+    /// Slots for readers: one for each thread that reads, and one for each older version that it still holds. Each takes 128 bytes. 1 to 4,093.
+    pub readers_max: usize,
+    /// Permissions of `P.state` and the buffers: who may read. 0644 by default, whatever the umask.
+    pub mode: u32,
+    /// Permissions of `P.readers`: who may read without copying, and can be woken. 0660 by default, whatever the umask.
+    ///
+    /// Who may write this file is trusted not to shorten it: that would end the writer and the readers with a signal.
+    pub readers_mode: u32,
+    /// Each version in a new file that is never written again.
+    ///
+    /// Readers that may not write `P.readers` then map it instead of copying it, however large it is, and are woken. A write takes tens of microseconds.
+    pub fresh_files: bool,
+}
+
+impl Default for WriterOptions {
+    fn default() -> WriterOptions {
+        WriterOptions { readers_max: 1024, mode: 0o644, readers_mode: 0o660, fresh_files: false }
+    }
+}
+
+/// The only writer under a prefix, as long as it lives.
+///
+/// Dropping it leaves the files, so that readers go on reading the last version, and the next writer goes on counting; [`Writer::remove`] and
+/// [`remove`](crate::remove) take them away.
+pub struct Writer<H = Xxh3> {
+    names: Names,
+    options: WriterOptions,
+    claim: Claim,
+    state: Mapping,
+    roll: MappedRoll,
+    buffers: Vec<Option<Buffer>>,
+    busy: Busy,
+    lineage: u64,
+    /// The word of the version published last.
+    current: u64,
+    sequence: u64,
+    mark: ForkMark,
+    #[cfg(feature = "rkyv")]
+    pub(crate) scratch: rkyv::util::AlignedVec,
+    hasher: PhantomData<fn() -> H>,
+}
+
+impl Writer {
+    /// Becomes the writer under `path`, the beginning of the names of all files, with the default options and checksum. See [`Writer::with_options`].
+    ///
+    /// # Errors
+    /// As [`Writer::with_options`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Writer> {
+        Writer::with_options(path, WriterOptions::default())
+    }
+}
+
+impl<H: Hasher + Default> Writer<H> {
+    /// Becomes the writer under `path`. Makes the files, or goes on where another writer ended, whatever ended it.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] while another writer lives, in whatever process or container; [`Error::Foreign`] if `P.state` is something else, or was written
+    /// with another checksum; [`Error::Io`] if the system refuses a file, a lock or space.
+    ///
+    /// # Panics
+    /// If `readers_max` is not 1 to 4,093.
+    pub fn with_options(path: impl AsRef<Path>, options: WriterOptions) -> Result<Writer<H>> {
+        assert!((1..=CAPACITY_MAX).contains(&options.readers_max), "readers_max is 1 to {CAPACITY_MAX}");
+        let names = Names::new(path.as_ref());
+        let mark = ForkMark::new().map_err(Error::io("marking the process for", names.prefix()))?;
+        let claim = Claim::take(&names)?;
+        let found = found::<H>(&names, &claim)?;
+        let (claim, state, roll) = match found {
+            Found::Pair(state, mut roll) => {
+                roll.grow(&names.readers(), options.readers_max)?;
+                (claim, state, roll)
+            }
+            Found::Blank => begin(&names, claim, 0, hasher_name::<H>(), options.readers_max)?,
+            // Readers of the old state may live, and this writer would not see what they hold: they keep the old files, under no name.
+            Found::Alone(sequence) => {
+                let claim = claim.renew(&names)?;
+                begin(&names, claim, sequence, hasher_name::<H>(), options.readers_max)?
+            }
+        };
+        let head: &State = state.at(0);
+        let (lineage, current) = (head.lineage.peek(), head.live.current.peek());
+        let sequence = sequence_of(current).max(sequence_of(head.floor.peek()));
+        head.flags.put(if options.fresh_files { FRESH_FILES } else { 0 });
+        roll.allow(&names.readers(), options.readers_mode)?;
+        files::allow(&claim.state, &names.state(), options.mode)?;
+        let mut writer = Writer {
+            names,
+            options,
+            claim,
+            state,
+            roll,
+            buffers: Vec::new(),
+            busy: Busy::default(),
+            lineage,
+            current,
+            sequence,
+            mark,
+            #[cfg(feature = "rkyv")]
+            scratch: rkyv::util::AlignedVec::new(),
+            hasher: PhantomData,
+        };
+        writer.trim()?;
+        // Whoever slept when the last writer died between publishing and waking.
+        writer.wake();
+        Ok(writer)
+    }
+
+    /// Publishes a copy of `bytes` as the next version, and returns its number.
+    ///
+    /// # Errors
+    /// As [`Writer::write_with`].
+    #[inline]
+    pub fn write(&mut self, bytes: &[u8]) -> Result<u64> {
+        self.write_with(bytes.len(), |place| place.copy_from_slice(bytes))
+    }
+
+    /// Publishes the `length` bytes that `fill` writes as the next version, and returns its number. They are written where readers read them, nothing is copied.
+    ///
+    /// What `fill` finds there is not specified (an older version, or zeros). If it panics nothing is published.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if a buffer can't be made: no space; [`Error::Forked`] in a child of the process that opened the writer;
+    /// [`Error::TooManyReaders`] if all buffers are held, which takes more readers than slots; [`Error::Exhausted`] after 2^52 versions.
+    #[inline]
+    pub fn write_with(&mut self, length: usize, fill: impl FnOnce(&mut [u8])) -> Result<u64> {
+        if !self.mark.is_here() {
+            return Err(Error::Forked { path: self.names.prefix().to_owned() });
+        }
+        if self.sequence >= SEQUENCE_MAX {
+            return Err(Error::Exhausted { path: self.names.prefix().to_owned() });
+        }
+        let index = self.take(length)?;
+        let word = version_word(index, self.sequence + 1);
+        let buffer = self.buffers[index].as_ref().expect("a taken buffer is there");
+        let header = buffer.header();
+        begin_fill(&header.version);
+        // SAFETY: nobody in this process reads or writes these bytes: readers in it read only what they have pinned, `take` found that nobody
+        // has pinned this buffer and nobody can pin it before it is current, and `&mut self` keeps other writes away. Copies that readers
+        // make unpinned (copy_stable) are atomic, and thrown away.
+        let bytes = unsafe { buffer.mapping.bytes_mut(HEADER_BYTES, length) };
+        fill(&mut *bytes);
+        header.length.poke(length as u64);
+        header.checksum.poke(checksum::<H>(bytes));
+        end_fill(&header.version, word);
+        self.publish(word);
+        Ok(self.sequence)
+    }
+
+    /// The number of the version written last, by this writer or one before; `None` if there is none.
+    pub fn version(&self) -> Option<u64> {
+        (self.current != NONE).then(|| sequence_of(self.current))
+    }
+
+    /// How many readers live: threads that read through a slot, in all processes, and versions that they hold beside their newest. A system call for each.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the system can't tell.
+    pub fn readers(&self) -> Result<usize> {
+        self.roll.living(&self.names.readers())
+    }
+
+    /// Removes all buffers that nobody needs: neither current, nor held by a reader that lives. Done once when a writer opens.
+    ///
+    /// A writer keeps the buffers that it once needed, at most one for each reader and two: this is for afterwards.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the directory can't be listed or a file not removed.
+    pub fn trim(&mut self) -> Result<()> {
+        if !self.mark.is_here() {
+            return Err(Error::Forked { path: self.names.prefix().to_owned() });
+        }
+        self.roll.reap(&self.names.readers())?;
+        self.look(BUFFERS_MAX);
+        for index in self.names.buffers()? {
+            if !self.busy.has(index) {
+                self.buffers.get_mut(index).map(Option::take);
+                files::remove_if_there(&self.names.buffer(index))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the writer and removes all files. Readers keep what they have, and see nothing new.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if a file can't be removed; [`Error::Forked`] in a child of the process that opened the writer.
+    pub fn remove(self) -> Result<()> {
+        if !self.mark.is_here() {
+            return Err(Error::Forked { path: self.names.prefix().to_owned() });
+        }
+        files::remove_claimed(&self.names, &self.claim)
+    }
+
+    fn head(&self) -> &State {
+        self.state.at(0)
+    }
+
+    #[inline]
+    fn publish(&mut self, word: u64) {
+        publish(&self.head().live.current, word);
+        self.head().live.ticket.store(sequence_of(word) as u32, Relaxed);
+        self.current = word;
+        self.sequence = sequence_of(word);
+        if must_wake(&self.roll.head().shared.waiters) || self.options.fresh_files {
+            self.wake();
+        }
+    }
+
+    #[cold]
+    fn wake(&self) {
+        sys::wake_all(&self.head().live.ticket);
+    }
+
+    /// Notes which buffers below `bound` are current or held.
+    #[inline]
+    fn look(&mut self, bound: usize) {
+        self.busy.clear(bound);
+        if self.current != NONE {
+            self.busy.note(buffer_of(self.current));
+        }
+        for index in self.roll.held(self.current) {
+            self.busy.note(index);
+        }
+    }
+
+    /// A buffer that nobody holds, with room for `length` bytes.
+    #[inline]
+    fn take(&mut self, length: usize) -> Result<usize> {
+        self.look(self.buffers.len());
+        let after = buffer_of(self.current) + 1;
+        let index = match self.free(after) {
+            Some(index) => index,
+            None => self.make_free()?,
+        };
+        if self.options.fresh_files
+            || self.buffers[index].as_ref().is_none_or(|buffer| buffer.capacity() < length)
+        {
+            self.renew(index, length)?;
+        }
+        Ok(index)
+    }
+
+    /// A free one of the buffers that this writer has, by turns: a reader that copies has the more time.
+    #[inline]
+    fn free(&self, after: usize) -> Option<usize> {
+        let count = self.buffers.len();
+        let is_free = |index: &usize| !self.busy.has(*index) && self.buffers[*index].is_some();
+        (after.min(count)..count).find(is_free).or_else(|| (0..after.min(count)).find(is_free))
+    }
+
+    /// None of the buffers is free: takes from the dead what they hold, or else the smallest index that nobody holds.
+    #[cold]
+    fn make_free(&mut self) -> Result<usize> {
+        self.roll.reap(&self.names.readers())?;
+        self.look(BUFFERS_MAX);
+        if let Some(index) = self.free(0) {
+            return Ok(index);
+        }
+        let index = (0..BUFFERS_MAX).find(|index| !self.busy.has(*index)).ok_or_else(|| {
+            Error::TooManyReaders { path: self.names.readers(), capacity: self.roll.capacity() }
+        })?;
+        if self.buffers.len() <= index {
+            self.buffers.resize_with(index + 1, || None);
+        }
+        Ok(index)
+    }
+
+    /// Makes a buffer large enough, or makes it at all.
+    #[cold]
+    fn renew(&mut self, index: usize, length: usize) -> Result<()> {
+        let path = self.names.buffer(index);
+        let too_long = || Error::io("reserving space for", &path)(std::io::ErrorKind::FileTooLarge.into());
+        let old = self.buffers[index].take();
+        // A version that grows from one to the next does not make a buffer longer every time.
+        let spare = old
+            .as_ref()
+            .map_or(0, |buffer| if buffer.capacity() < length { buffer.capacity() / 4 } else { 0 });
+        let wanted = (HEADER_BYTES + spare)
+            .checked_add(length)
+            .and_then(|bytes| bytes.checked_next_multiple_of(PAGE_BYTES));
+        let bytes = wanted.filter(|bytes| isize::try_from(*bytes).is_ok()).ok_or_else(too_long)?;
+        drop(old);
+        let file = files::create(&path, bytes)?;
+        let mapping = Mapping::new(&file, bytes, Access::Write).map_err(Error::io("mapping", &path))?;
+        mapping.at::<Header>(0).lineage.poke(self.lineage);
+        files::allow(&file, &path, self.options.mode)?;
+        self.buffers[index] = Some(Buffer { mapping });
+        Ok(())
+    }
+}
+
+/// Buffers are whole pages.
+const PAGE_BYTES: usize = 4096;
+
+/// A buffer's file, mapped. Its length never changes: a larger one is a new file.
+struct Buffer {
+    mapping: Mapping,
+}
+
+impl Buffer {
+    #[inline]
+    fn header(&self) -> &Header {
+        self.mapping.at(0)
+    }
+
+    #[inline]
+    fn capacity(&self) -> usize {
+        self.mapping.length() - HEADER_BYTES
+    }
+}
+
+/// A set of buffers' indexes; those at the bound and above are taken for members.
+struct Busy {
+    words: [u64; BUFFERS_MAX.div_ceil(64)],
+    bound: usize,
+}
+
+impl Default for Busy {
+    fn default() -> Busy {
+        Busy { words: [0; BUFFERS_MAX.div_ceil(64)], bound: 0 }
+    }
+}
+
+impl Busy {
+    #[inline]
+    fn clear(&mut self, bound: usize) {
+        self.words[..bound.div_ceil(64)].fill(0);
+        self.bound = bound;
+    }
+
+    #[inline]
+    fn note(&mut self, index: usize) {
+        if index < self.bound {
+            self.words[index / 64] |= 1 << (index % 64);
+        }
+    }
+
+    #[inline]
+    fn has(&self, index: usize) -> bool {
+        index >= self.bound || self.words[index / 64] & 1 << (index % 64) != 0
+    }
+}
+
+/// What is there when a writer comes.
+enum Found {
+    /// Nothing that a reader can have attached to.
+    Blank,
+    /// A state and the roll that belongs to it.
+    Pair(Mapping, MappedRoll),
+    /// A state whose roll is lost, with its last version's number.
+    Alone(u64),
+}
+
+fn found<H: Hasher + Default>(names: &Names, claim: &Claim) -> Result<Found> {
+    let path = names.state();
+    let foreign = |what| Error::Foreign { path: path.clone(), what };
+    let length = length_of(&claim.state.metadata().map_err(Error::io("inspecting", &path))?);
+    if length == 0 {
+        return Ok(Found::Blank);
+    }
+    if length != STATE_BYTES {
+        return Err(foreign("its length is not that of a state"));
+    }
+    let state =
+        Mapping::new(&claim.state, STATE_BYTES, Access::Write).map_err(Error::io("mapping", &path))?;
+    let head: &State = state.at(0);
+    match head.magic.get() {
+        // Its writer died before it was complete.
+        0 => return Ok(Found::Blank),
+        STATE_MAGIC if head.layout.peek() == LAYOUT => {}
+        _ => return Err(foreign("not a state of this version of the crate")),
+    }
+    if head.hasher.peek() != hasher_name::<H>() {
+        return Err(foreign("it was written with another checksum"));
+    }
+    match MappedRoll::open(&names.readers(), head.lineage.peek()) {
+        Ok(roll) => Ok(Found::Pair(state, roll)),
+        Err(Error::Foreign { .. }) => Ok(Found::Alone(sequence_of(head.live.current.peek()))),
+        Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+            Ok(Found::Alone(sequence_of(head.live.current.peek())))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Makes state and roll, with a lineage of their own. The state's magic is written last: before that, readers find nothing, and a writer begins anew.
+fn begin(
+    names: &Names,
+    claim: Claim,
+    sequence: u64,
+    hasher: u64,
+    readers_max: usize,
+) -> Result<(Claim, Mapping, MappedRoll)> {
+    let path = names.state();
+    for index in names.buffers()? {
+        files::remove_if_there(&names.buffer(index))?;
+    }
+    let mut lineage = [0; 8];
+    getrandom(&mut lineage, GetRandomFlags::empty())
+        .map_err(|error| Error::io("drawing a random number for", &path)(error.into()))?;
+    let lineage = u64::from_ne_bytes(lineage);
+    let roll = MappedRoll::create(&names.readers(), lineage, readers_max)?;
+    sys::reserve(&claim.state, STATE_BYTES).map_err(Error::io("reserving space for", &path))?;
+    let state =
+        Mapping::new(&claim.state, STATE_BYTES, Access::Write).map_err(Error::io("mapping", &path))?;
+    let head: &State = state.at(0);
+    head.layout.poke(LAYOUT);
+    head.lineage.poke(lineage);
+    head.floor.poke(sequence);
+    head.hasher.poke(hasher);
+    head.live.current.poke(NONE);
+    head.magic.put(STATE_MAGIC);
+    Ok((claim, state, roll))
+}

@@ -1,0 +1,2 @@
+//! The crate from outside: one process, many processes, and processes that are killed.
+mod versions;
