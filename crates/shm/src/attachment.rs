@@ -2,7 +2,7 @@
 //!
 //! Everything that is read from the files is checked before it is believed, against the length that was mapped: whatever they hold, no access goes beyond it.
 
-use crate::checksum::{checksum, hasher_name};
+use crate::checksum::hasher_name;
 use crate::error::{Error, Result};
 use crate::files::{self, Names};
 use crate::layout::{FRESH_FILES, HEADER_BYTES, Header, LAYOUT, STATE_BYTES, STATE_MAGIC, State};
@@ -168,17 +168,14 @@ fn is_refusal(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem | ErrorKind::NotFound)
 }
 
-/// The place of a version's bytes in a mapping that [fits](Attachment::fits) it. The length is read once: it can't grow after it was checked.
+/// Where a version's bytes are in a mapping that [fits](Attachment::fits) it, and their checksum.
+///
+/// The length is read once more, and cut to what is mapped: it may have changed since it was checked.
 #[inline]
-pub(crate) fn place(mapping: &Mapping) -> NonNull<[u8]> {
-    let length = usize::try_from(mapping.at::<Header>(0).length.peek()).unwrap_or(usize::MAX);
-    mapping.bytes(HEADER_BYTES, length.min(mapping.length() - HEADER_BYTES))
-}
-
-/// Whether `bytes` have the checksum that the header says.
-#[inline]
-pub(crate) fn is_sound<H: Hasher + Default>(mapping: &Mapping, bytes: &[u8]) -> bool {
-    checksum::<H>(bytes) == mapping.at::<Header>(0).checksum.peek()
+pub(crate) fn contents(mapping: &Mapping) -> (NonNull<[u8]>, u64) {
+    let header: &Header = mapping.at(0);
+    let length = usize::try_from(header.length.peek()).unwrap_or(usize::MAX);
+    (mapping.bytes(HEADER_BYTES, length.min(mapping.length() - HEADER_BYTES)), header.checksum.peek())
 }
 
 /// A slot of the roll, taken by this process.

@@ -4,7 +4,7 @@
 //! the files are removed and made anew, so that there is never a second writer. Readers create, resize and remove nothing.
 
 use crate::error::{Error, Result};
-use crate::sys::{self, Lock};
+use crate::sys::{self, ForkMark, Lock};
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io;
@@ -132,6 +132,9 @@ pub(crate) struct Claim {
     pub state: File,
     /// Keeps the lock that does not go with the files.
     directory: File,
+    place: u64,
+    /// A child inherits the descriptors, but not the claim.
+    mark: ForkMark,
 }
 
 /// Attempts to lock a file that another process replaces at the same time.
@@ -143,6 +146,7 @@ impl Claim {
         let busy = || Error::Busy { path: names.prefix().to_owned() };
         let (directory_path, path) = (names.directory(), names.state());
         let place = names.lock_place();
+        let mark = ForkMark::new().map_err(Error::io("marking the process for", names.prefix()))?;
         let directory = File::open(&directory_path).map_err(Error::io("opening", &directory_path))?;
         let locking = || Error::io("locking", &directory_path);
         for _ in 0..TRIES {
@@ -175,19 +179,37 @@ impl Claim {
             {
                 return Err(busy());
             }
-            return Ok(Claim { state, directory });
+            return Ok(Claim { state, directory, place, mark });
         }
         Err(busy())
     }
 
     /// Puts an empty `P.state` in place of the one that is there. Who has that one mapped keeps it.
-    pub(crate) fn renew(self, names: &Names) -> Result<Claim> {
+    pub(crate) fn renew(&mut self, names: &Names) -> Result<()> {
         let path = names.state();
         let state = create(&path, 0)?;
         if !sys::lock(&state, 0, Lock::Exclusive).map_err(Error::io("locking", &path))? {
             return Err(Error::Busy { path: names.prefix().to_owned() });
         }
-        Ok(Claim { state, directory: self.directory })
+        self.state = state;
+        Ok(())
+    }
+
+    /// Whether this process made the claim: not so in the child of a fork.
+    #[inline]
+    pub(crate) fn is_here(&self) -> bool {
+        self.mark.is_here()
+    }
+}
+
+impl Drop for Claim {
+    /// Gives the locks back at once: a child that is being started may hold the descriptors for a moment longer.
+    fn drop(&mut self) {
+        if self.is_here() {
+            // What can't be given back goes with the descriptors.
+            let _ = sys::unlock(&self.directory, self.place);
+            let _ = sys::unlock(&self.state, 0);
+        }
     }
 }
 

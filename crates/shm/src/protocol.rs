@@ -11,10 +11,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-//#[cfg(all(test, not(miri)))]
-//MODEL mod model;
-//#[cfg(test)]
-//THREADS mod threads;
+#[cfg(all(test, not(miri)))]
+mod model;
+#[cfg(test)]
+mod threads;
 
 /// An atomic 64-bit word that several processes share. The methods are named for what the protocol does with them; each says its ordering, and
 /// PROTOCOL.md its partner.

@@ -10,8 +10,8 @@
 //! numbers, because it can't leave its thread. A Pin that is held when a newer version is read stays behind with its slot, and the thread takes another.
 #![allow(unsafe_code, reason = "lends pinned bytes for as long as they are pinned")]
 
-use crate::attachment::{Attachment, TakenSlot, is_sound, place};
-use crate::checksum::Xxh3;
+use crate::attachment::{Attachment, TakenSlot, contents};
+use crate::checksum::{Xxh3, checksum};
 use crate::error::{Error, Result};
 use crate::files::Names;
 use crate::layout::{HEADER_BYTES, Header};
@@ -262,6 +262,7 @@ struct Pin {
     slot: Option<TakenSlot>,
     word: Cell<u64>,
     bytes: Cell<NonNull<[u8]>>,
+    checksum: Cell<u64>,
     /// Versions that hold it, and one if it is active.
     holds: Cell<usize>,
     /// The archived type that the bytes were found to be.
@@ -283,6 +284,7 @@ impl Pin {
             slot,
             word: Cell::new(NONE),
             bytes: Cell::new(nothing()),
+            checksum: Cell::new(0),
             holds: Cell::new(0),
             checked: Cell::new(None),
             mapping: RefCell::new(None),
@@ -458,7 +460,9 @@ impl Local {
             }
         };
         pin.word.set(word);
-        pin.bytes.set(place(mapping));
+        let (bytes, checksum) = contents(mapping);
+        pin.bytes.set(bytes);
+        pin.checksum.set(checksum);
         let mut shown = pin.mapping.borrow_mut();
         if !shown.as_ref().is_some_and(|shown| Arc::ptr_eq(shown, mapping)) {
             *shown = Some(Arc::clone(mapping));
@@ -466,10 +470,10 @@ impl Local {
         Ok(())
     }
 
+    /// Compares the checksum of `bytes`, those of the version that `pin` shows, with what the writer has noted.
     #[inline]
     fn verify<H: Hasher + Default>(&self, pin: &Pin, bytes: &[u8], index: usize) -> Result<()> {
-        let mapping = pin.mapping.borrow();
-        if self.options.verify && !mapping.as_ref().is_some_and(|mapping| is_sound::<H>(mapping, bytes)) {
+        if self.options.verify && checksum::<H>(bytes) != pin.checksum.get() {
             return Err(self.attachment().damaged(index));
         }
         Ok(())

@@ -5,8 +5,10 @@ use crate::files;
 use crate::layout::{LAYOUT, ROLL_MAGIC, Roll, Slot, roll_bytes, slot_offset};
 use crate::protocol::{All, BUFFERS_MAX, Word, buffer_of, protected, unpin};
 use crate::sys::{self, Access, Lock, Mapping};
+use std::collections::BTreeSet;
 use std::fs::{File, Metadata};
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// As many slots as there can be: each may hold a buffer, the current version has one, and the next needs one.
 pub(crate) const CAPACITY_MAX: usize = BUFFERS_MAX - 2;
@@ -16,6 +18,8 @@ pub(crate) struct MappedRoll {
     file: File,
     mapping: Mapping,
     capacity: usize,
+    /// Slots taken through this file. To the kernel all its locks are one owner's, who may take each again.
+    own: Mutex<BTreeSet<usize>>,
 }
 
 impl MappedRoll {
@@ -29,7 +33,7 @@ impl MappedRoll {
         roll.lineage.poke(lineage);
         roll.capacity.poke(capacity as u64);
         roll.magic.put(ROLL_MAGIC);
-        Ok(MappedRoll { file, mapping, capacity })
+        Ok(MappedRoll { file, mapping, capacity, own: Mutex::default() })
     }
 
     /// Maps the roll at `path`, if it goes with the state of this `lineage`.
@@ -54,7 +58,7 @@ impl MappedRoll {
         if capacity == 0 || capacity > CAPACITY_MAX || roll_bytes(capacity) > length {
             return Err(foreign("its number of slots is not that of its length"));
         }
-        Ok(MappedRoll { file, mapping, capacity })
+        Ok(MappedRoll { file, mapping, capacity, own: Mutex::default() })
     }
 
     /// Makes the roll longer, for the writer that finds an old one. Who has mapped it sees no difference.
@@ -105,11 +109,15 @@ impl MappedRoll {
 
     /// Takes a free slot for the calling reader: its lock can be had, because nobody lives who has it.
     pub(crate) fn enlist(&self, path: &Path) -> Result<usize> {
+        let mut own = self.own();
         for index in 0..self.capacity {
-            if sys::lock(&self.file, index as u64, Lock::Exclusive).map_err(Error::io("locking", path))? {
+            if !own.contains(&index)
+                && sys::lock(&self.file, index as u64, Lock::Exclusive).map_err(Error::io("locking", path))?
+            {
                 unpin(&self.slot(index).pinned);
                 // Before the first pin, so that a writer that does not look at this slot has published before that pin is re-checked.
                 self.head().shared.used.raise(index as u64 + 1);
+                own.insert(index);
                 return Ok(index);
             }
         }
@@ -118,9 +126,15 @@ impl MappedRoll {
 
     /// Gives a slot back.
     pub(crate) fn discharge(&self, index: usize) {
+        let mut own = self.own();
         unpin(&self.slot(index).pinned);
+        own.remove(&index);
         // A lock that can't be given back goes with the file; until then the slot is taken, and holds nothing.
         let _ = sys::unlock(&self.file, index as u64);
+    }
+
+    fn own(&self) -> MutexGuard<'_, BTreeSet<usize>> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Frees what the dead hold, and forgets the last slots if nobody has them.
@@ -155,7 +169,7 @@ pub(crate) fn length_of(metadata: &Metadata) -> usize {
     usize::try_from(metadata.len()).unwrap_or(usize::MAX)
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(miri)))]
 mod tests {
     use super::*;
     use std::sync::atomic::Ordering::Relaxed;

@@ -13,7 +13,7 @@ use crate::protocol::{
     version_word,
 };
 use crate::roll::{CAPACITY_MAX, MappedRoll, length_of};
-use crate::sys::{self, Access, ForkMark, Mapping};
+use crate::sys::{self, Access, Mapping};
 use rustix::rand::{GetRandomFlags, getrandom};
 use std::hash::Hasher;
 use std::marker::PhantomData;
@@ -60,7 +60,6 @@ pub struct Writer<H = Xxh3> {
     /// The word of the version published last.
     current: u64,
     sequence: u64,
-    mark: ForkMark,
     #[cfg(feature = "rkyv")]
     pub(crate) scratch: rkyv::util::AlignedVec,
     hasher: PhantomData<fn() -> H>,
@@ -88,19 +87,18 @@ impl<H: Hasher + Default> Writer<H> {
     pub fn with_options(path: impl AsRef<Path>, options: WriterOptions) -> Result<Writer<H>> {
         assert!((1..=CAPACITY_MAX).contains(&options.readers_max), "readers_max is 1 to {CAPACITY_MAX}");
         let names = Names::new(path.as_ref());
-        let mark = ForkMark::new().map_err(Error::io("marking the process for", names.prefix()))?;
-        let claim = Claim::take(&names)?;
+        let mut claim = Claim::take(&names)?;
         let found = found::<H>(&names, &claim)?;
-        let (claim, state, roll) = match found {
+        let (state, roll) = match found {
             Found::Pair(state, mut roll) => {
                 roll.grow(&names.readers(), options.readers_max)?;
-                (claim, state, roll)
+                (state, roll)
             }
-            Found::Blank => begin(&names, claim, 0, hasher_name::<H>(), options.readers_max)?,
+            Found::Blank => begin(&names, &claim, 0, hasher_name::<H>(), options.readers_max)?,
             // Readers of the old state may live, and this writer would not see what they hold: they keep the old files, under no name.
             Found::Alone(sequence) => {
-                let claim = claim.renew(&names)?;
-                begin(&names, claim, sequence, hasher_name::<H>(), options.readers_max)?
+                claim.renew(&names)?;
+                begin(&names, &claim, sequence, hasher_name::<H>(), options.readers_max)?
             }
         };
         let head: &State = state.at(0);
@@ -120,7 +118,6 @@ impl<H: Hasher + Default> Writer<H> {
             lineage,
             current,
             sequence,
-            mark,
             #[cfg(feature = "rkyv")]
             scratch: rkyv::util::AlignedVec::new(),
             hasher: PhantomData,
@@ -149,7 +146,7 @@ impl<H: Hasher + Default> Writer<H> {
     /// [`Error::TooManyReaders`] if all buffers are held, which takes more readers than slots; [`Error::Exhausted`] after 2^52 versions.
     #[inline]
     pub fn write_with(&mut self, length: usize, fill: impl FnOnce(&mut [u8])) -> Result<u64> {
-        if !self.mark.is_here() {
+        if !self.claim.is_here() {
             return Err(Error::Forked { path: self.names.prefix().to_owned() });
         }
         if self.sequence >= SEQUENCE_MAX {
@@ -177,6 +174,11 @@ impl<H: Hasher + Default> Writer<H> {
         (self.current != NONE).then(|| sequence_of(self.current))
     }
 
+    /// The number that the next version will have.
+    pub fn next_version(&self) -> u64 {
+        self.sequence + 1
+    }
+
     /// How many readers live: threads that read through a slot, in all processes, and versions that they hold beside their newest. A system call for each.
     ///
     /// # Errors
@@ -192,7 +194,7 @@ impl<H: Hasher + Default> Writer<H> {
     /// # Errors
     /// [`Error::Io`] if the directory can't be listed or a file not removed.
     pub fn trim(&mut self) -> Result<()> {
-        if !self.mark.is_here() {
+        if !self.claim.is_here() {
             return Err(Error::Forked { path: self.names.prefix().to_owned() });
         }
         self.roll.reap(&self.names.readers())?;
@@ -211,7 +213,7 @@ impl<H: Hasher + Default> Writer<H> {
     /// # Errors
     /// [`Error::Io`] if a file can't be removed; [`Error::Forked`] in a child of the process that opened the writer.
     pub fn remove(self) -> Result<()> {
-        if !self.mark.is_here() {
+        if !self.claim.is_here() {
             return Err(Error::Forked { path: self.names.prefix().to_owned() });
         }
         files::remove_claimed(&self.names, &self.claim)
@@ -412,11 +414,11 @@ fn found<H: Hasher + Default>(names: &Names, claim: &Claim) -> Result<Found> {
 /// Makes state and roll, with a lineage of their own. The state's magic is written last: before that, readers find nothing, and a writer begins anew.
 fn begin(
     names: &Names,
-    claim: Claim,
+    claim: &Claim,
     sequence: u64,
     hasher: u64,
     readers_max: usize,
-) -> Result<(Claim, Mapping, MappedRoll)> {
+) -> Result<(Mapping, MappedRoll)> {
     let path = names.state();
     for index in names.buffers()? {
         files::remove_if_there(&names.buffer(index))?;
@@ -436,5 +438,5 @@ fn begin(
     head.hasher.poke(hasher);
     head.live.current.poke(NONE);
     head.magic.put(STATE_MAGIC);
-    Ok((claim, state, roll))
+    Ok((state, roll))
 }

@@ -1,0 +1,58 @@
+//! The protocol on real atomics between real threads, with plain memory in between: what Miri can look at, and a stress for the processor.
+#![allow(unsafe_code, reason = "the promise of the protocol, put to the test")]
+
+use super::{All, NONE, Word, buffer_of, pin, protected, publish, sequence_of, unpin, version_word};
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+const READERS: usize = 3;
+const VERSIONS: u64 = if cfg!(miri) { 60 } else { 100_000 };
+const WORDS: usize = 16;
+
+/// Bytes that the protocol alone protects.
+struct Buffer(UnsafeCell<[u64; WORDS]>);
+
+// SAFETY: what the tests show: the writer writes only buffers that nobody holds.
+unsafe impl Sync for Buffer {}
+
+#[test]
+fn no_version_is_torn_between_threads() {
+    let current = AtomicU64::new(version_word(0, 1));
+    let slots: [AtomicU64; READERS] = Default::default();
+    let buffers: Vec<Buffer> = (0..READERS + 2).map(|_| Buffer(UnsafeCell::new([1; WORDS]))).collect();
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for slot in &slots {
+            scope.spawn(|| {
+                let mut held = NONE;
+                while !is_over.load(Ordering::Relaxed) {
+                    let seen = current.get();
+                    if seen != held {
+                        let word = pin::<_, All>(&current, slot, seen);
+                        assert!(sequence_of(word) >= sequence_of(held));
+                        held = word;
+                    }
+                    // SAFETY: it is pinned.
+                    let bytes = unsafe { *buffers[buffer_of(held)].0.get() };
+                    assert_eq!(bytes, [sequence_of(held); WORDS]);
+                }
+                unpin(slot);
+            });
+        }
+        let mut word = version_word(0, 1);
+        for sequence in 2..=VERSIONS {
+            let held: Vec<u64> =
+                slots.iter().map(|slot| protected::<_, All>(word, slot)).chain([word]).collect();
+            let is_held =
+                |buffer: &usize| held.iter().any(|held| *held != NONE && buffer_of(*held) == *buffer);
+            let buffer =
+                (0..buffers.len()).find(|buffer| !is_held(buffer)).expect("readers + 2 buffers are enough");
+            // SAFETY: nobody holds it, and nobody can before it is published.
+            unsafe { *buffers[buffer].0.get() = [sequence; WORDS] };
+            word = version_word(buffer, sequence);
+            publish(&current, word);
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+}

@@ -1,0 +1,241 @@
+//! Files that are short, damaged, or made to deceive: errors, and never a look beyond what is mapped.
+
+use crate::{on_disk, stamp};
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::{FileExt, symlink};
+use std::path::{Path, PathBuf};
+use xsort_shm::{Error, Reader, ReaderOptions, Writer, Xxh3};
+
+// Where the words are; docs/formats.md draws them.
+const CURRENT: u64 = 128;
+const CAPACITY: u64 = 24;
+const HEADER_LENGTH: u64 = 16;
+const HEADER_CHECKSUM: u64 = 24;
+const BYTES: u64 = 64;
+
+fn file(path: &Path) -> File {
+    OpenOptions::new().read(true).write(true).open(path).unwrap()
+}
+
+fn put(path: &Path, at: u64, word: u64) {
+    file(path).write_all_at(&word.to_ne_bytes(), at).unwrap();
+}
+
+fn get(path: &Path, at: u64) -> u64 {
+    let mut word = [0; 8];
+    file(path).read_exact_at(&mut word, at).unwrap();
+    u64::from_ne_bytes(word)
+}
+
+/// One version, a stamped one, and no writer.
+fn written() -> (tempfile::TempDir, PathBuf) {
+    let (folder, prefix) = on_disk();
+    stamp::write(&mut Writer::open(&prefix).unwrap()).unwrap();
+    (folder, prefix)
+}
+
+fn state(prefix: &Path) -> PathBuf {
+    prefix.with_extension("state")
+}
+
+fn readers(prefix: &Path) -> PathBuf {
+    prefix.with_extension("readers")
+}
+
+fn buffer(prefix: &Path) -> PathBuf {
+    prefix.with_extension("buffer-0")
+}
+
+/// With a slot and without.
+fn both(prefix: &Path) -> [Reader; 2] {
+    let mut copy = ReaderOptions::default();
+    copy.copy = true;
+    [Reader::open(prefix).unwrap(), Reader::<Xxh3>::with_options(prefix, copy).unwrap()]
+}
+
+#[test]
+fn a_state_that_is_none() {
+    let (_folder, prefix) = on_disk();
+    for bytes in [vec![1; 16], vec![1; 4096], b"xsortshm".repeat(512), vec![0; 4095], vec![0; 8192]] {
+        fs::write(state(&prefix), &bytes).unwrap();
+        assert!(matches!(Reader::open(&prefix), Err(Error::Foreign { .. })));
+        assert!(matches!(Writer::open(&prefix), Err(Error::Foreign { .. })));
+        assert_eq!(fs::read(state(&prefix)).unwrap(), bytes, "what is not ours is left as it is");
+    }
+}
+
+#[test]
+fn names_that_are_no_files() {
+    let (folder, prefix) = on_disk();
+    fs::create_dir(state(&prefix)).unwrap();
+    assert!(Reader::open(&prefix).is_err() && Writer::open(&prefix).is_err());
+    fs::remove_dir(state(&prefix)).unwrap();
+    let pipe = std::process::Command::new("mkfifo").arg(state(&prefix)).status();
+    if pipe.is_ok_and(|status| status.success()) {
+        assert!(Reader::open(&prefix).is_err() && Writer::open(&prefix).is_err());
+        fs::remove_file(state(&prefix)).unwrap();
+    }
+    // A planted link makes a writer write somewhere else.
+    let elsewhere = folder.path().join("elsewhere");
+    symlink(&elsewhere, state(&prefix)).unwrap();
+    assert!(Writer::open(&prefix).is_err());
+    fs::remove_file(state(&prefix)).unwrap();
+    symlink(&elsewhere, buffer(&prefix)).unwrap();
+    symlink(&elsewhere, readers(&prefix)).unwrap();
+    stamp::write(&mut Writer::open(&prefix).unwrap()).unwrap();
+    assert!(!elsewhere.exists());
+}
+
+#[test]
+fn a_roll_that_is_none() {
+    let (_folder, prefix) = written();
+    for (at, word) in [(0, 7), (8, 7), (16, 7), (CAPACITY, 0), (CAPACITY, 4094), (CAPACITY, u64::MAX)] {
+        let before = get(&readers(&prefix), at);
+        put(&readers(&prefix), at, word);
+        assert!(matches!(Reader::open(&prefix), Err(Error::Foreign { .. })), "{word} at {at}");
+        put(&readers(&prefix), at, before);
+    }
+    let length = fs::metadata(readers(&prefix)).unwrap().len();
+    for shorter in [0, 100, 256, length - 1] {
+        file(&readers(&prefix)).set_len(shorter).unwrap();
+        assert!(matches!(Reader::open(&prefix), Err(Error::Foreign { .. })), "{shorter} bytes");
+    }
+    // The writer makes a new one, and with it a new state.
+    let mut writer = Writer::open(&prefix).unwrap();
+    assert_eq!(stamp::write(&mut writer).unwrap(), 2);
+    stamp::check(2, &Reader::open(&prefix).unwrap().read().unwrap());
+}
+
+#[test]
+fn a_current_version_that_can_not_be() {
+    let (_folder, prefix) = written();
+    let sound = get(&state(&prefix), CURRENT);
+    for reader in both(&prefix) {
+        for word in [u64::MAX, u64::MAX - 1, 1 << 52, 4095 << 52 | 1, 4094 << 52 | 1, 7 << 52 | 1, sound + 1]
+        {
+            put(&state(&prefix), CURRENT, word);
+            assert!(reader.read().is_err(), "{word:#x}");
+        }
+        put(&state(&prefix), CURRENT, 0);
+        assert!(matches!(reader.read(), Err(Error::NotReady { .. })));
+        put(&state(&prefix), CURRENT, sound);
+        stamp::check(1, &reader.read().unwrap());
+    }
+    // Four years of writing at full speed are over.
+    put(&state(&prefix), CURRENT, (1 << 52) - 2);
+    let mut writer = Writer::open(&prefix).unwrap();
+    assert_eq!(writer.write(b"the last").unwrap(), (1 << 52) - 1);
+    assert!(matches!(writer.write(b"one more"), Err(Error::Exhausted { .. })));
+    assert_eq!(&*Reader::open(&prefix).unwrap().read().unwrap(), b"the last");
+}
+
+#[test]
+fn a_buffer_that_is_short_or_lies() {
+    let (_folder, prefix) = written();
+    let bytes = fs::read(buffer(&prefix)).unwrap();
+    let refused = || both(&prefix).iter().all(|reader| matches!(reader.read(), Err(Error::Corrupt { .. })));
+    let length = bytes.len() as u64 - BYTES;
+    for (at, word) in [
+        (0, 1),
+        (8, 3),
+        (HEADER_LENGTH, length + 1),
+        (HEADER_LENGTH, u64::MAX),
+        (HEADER_LENGTH, u64::MAX - 63),
+        (HEADER_LENGTH, 0),
+        (HEADER_CHECKSUM, 1),
+        (BYTES, 1),
+    ] {
+        put(&buffer(&prefix), at, word);
+        assert!(refused(), "{word} at {at}");
+        fs::write(buffer(&prefix), &bytes).unwrap();
+    }
+    for shorter in [0, 63, 64, 71] {
+        file(&buffer(&prefix)).set_len(shorter).unwrap();
+        assert!(both(&prefix).iter().all(|reader| reader.read().is_err()), "{shorter} bytes");
+        fs::write(buffer(&prefix), &bytes).unwrap();
+    }
+    fs::remove_file(buffer(&prefix)).unwrap();
+    assert!(both(&prefix).iter().all(|reader| matches!(reader.read(), Err(Error::Io { .. }))));
+    fs::write(buffer(&prefix), &bytes).unwrap();
+    both(&prefix).iter().for_each(|reader| stamp::check(1, &reader.read().unwrap()));
+}
+
+/// Damage is found in the version that has it; the next one is read.
+#[test]
+fn after_a_damaged_version_comes_a_sound_one() {
+    let (_folder, prefix) = on_disk();
+    let mut writer = Writer::open(&prefix).unwrap();
+    stamp::write(&mut writer).unwrap();
+    for reader in both(&prefix) {
+        let held = reader.read().unwrap();
+        let sequence = stamp::write(&mut writer).unwrap();
+        let index = get(&state(&prefix), CURRENT) >> 52;
+        let path = prefix.with_extension(format!("buffer-{index}"));
+        put(&path, BYTES, !get(&path, BYTES));
+        assert!(matches!(reader.read(), Err(Error::Corrupt { .. })));
+        assert!(matches!(reader.read(), Err(Error::Corrupt { .. })));
+        stamp::check(sequence - 1, &held);
+        stamp::write(&mut writer).unwrap();
+        stamp::check(sequence + 1, &reader.read().unwrap());
+        stamp::check(sequence - 1, &held);
+    }
+}
+
+/// Whatever a member of the readers' group writes into the roll, the writer writes on, and honest readers read on.
+#[test]
+fn any_words_in_the_roll() {
+    let (_folder, prefix) = on_disk();
+    let mut writer = Writer::open(&prefix).unwrap();
+    stamp::write(&mut writer).unwrap();
+    let reader = Reader::open(&prefix).unwrap();
+    let held = reader.read().unwrap();
+    let roll = file(&readers(&prefix));
+    let mut word = 1u64;
+    for round in 0..3000 {
+        word = word.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        let value = [word, 0, u64::MAX, word >> 40, (word % 4096) << 52][(word >> 33) as usize % 5];
+        // Its own slot is the first; the others, the number of slots in use, and the flag of those who wait.
+        let at = [128, 136, 256 + 128 * (1 + word % 1000)][round % 3];
+        roll.write_all_at(&value.to_ne_bytes(), at).unwrap();
+        if round % 3 == 0 {
+            // A reader that lowers it below the slots of others breaks those. What it can't is to lead the writer out of the file.
+            roll.write_all_at(&value.max(1).to_ne_bytes(), at).unwrap();
+        }
+        let sequence = stamp::write(&mut writer).unwrap();
+        stamp::check(sequence, &reader.read().unwrap());
+        stamp::check(1, &held);
+    }
+}
+
+/// Random damage of state and header under attached readers: errors or whole versions, nothing else.
+#[test]
+fn any_words_in_state_and_header() {
+    let (_folder, prefix) = written();
+    let readers = both(&prefix);
+    let paths = [state(&prefix), buffer(&prefix)];
+    let sound = paths.each_ref().map(|path| fs::read(path).unwrap());
+    let mut word = 3u64;
+    for _ in 0..3000 {
+        word = word.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        let which = (word >> 60) as usize % 2;
+        let at = (word >> 40) % 22 * 8;
+        let value = [word, 0, u64::MAX, word >> 40, (word % 4096) << 52 | 1][(word >> 33) as usize % 5];
+        put(&paths[which], at, value);
+        for reader in &readers {
+            if let Ok(version) = reader.read() {
+                assert!(
+                    version.is_empty() || version.len() == sound[1].len() || {
+                        stamp::check(1, &version);
+                        true
+                    }
+                );
+            }
+            reader.release();
+        }
+        if word >> 50 & 3 == 0 {
+            for (path, bytes) in paths.iter().zip(&sound) {
+                file(path).write_all_at(bytes, 0).unwrap();
+            }
+        }
+    }
+}

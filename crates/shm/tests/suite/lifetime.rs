@@ -1,0 +1,106 @@
+//! What stays, what goes on, and how it goes away.
+
+use crate::{in_memory, names, on_disk, stamp};
+use std::fs;
+use xsort_shm::{Error, NoChecksum, Reader, Writer, WriterOptions, Xxh3};
+
+#[test]
+fn the_next_writer_goes_on() {
+    let (folder, prefix) = on_disk();
+    let reader = {
+        let mut writer = Writer::open(&prefix).unwrap();
+        assert_eq!(writer.version(), None);
+        assert!(matches!(Reader::open(&prefix).unwrap().read(), Err(Error::NotReady { .. })));
+        stamp::write(&mut writer).unwrap();
+        Reader::open(&prefix).unwrap()
+    };
+    assert_eq!(names(&folder), ["p.buffer-0", "p.readers", "p.state"]);
+    stamp::check(1, &reader.read().unwrap());
+    let mut writer = Writer::open(&prefix).unwrap();
+    assert_eq!(writer.version(), Some(1));
+    let held = reader.read().unwrap();
+    for sequence in 2..50 {
+        stamp::write(&mut writer).unwrap();
+        stamp::check(sequence, &reader.read().unwrap());
+    }
+    stamp::check(1, &held);
+}
+
+#[test]
+fn what_stays_is_removed() {
+    let (folder, prefix) = on_disk();
+    assert!(!xsort_shm::remove(&prefix).unwrap(), "there is nothing yet");
+    let mut writer = Writer::open(&prefix).unwrap();
+    stamp::write(&mut writer).unwrap();
+    let reader = Reader::open(&prefix).unwrap();
+    let held = reader.read().unwrap();
+    stamp::write(&mut writer).unwrap();
+    fs::write(folder.path().join("p.buffer-x"), b"not ours").unwrap();
+    fs::write(folder.path().join("p.1"), b"not ours").unwrap();
+    drop(writer);
+    assert!(xsort_shm::remove(&prefix).unwrap());
+    assert_eq!(names(&folder), ["p.1", "p.buffer-x"]);
+    stamp::check(1, &held);
+    assert!(reader.is_orphaned().unwrap());
+    assert!(matches!(Reader::open(&prefix), Err(Error::Io { .. })));
+}
+
+/// Buffers for many held versions go away when nobody holds them.
+#[test]
+fn buffers_are_as_many_as_are_held_and_two() {
+    let (folder, prefix) = in_memory();
+    let mut writer = Writer::open(&prefix).unwrap();
+    let reader = Reader::open(&prefix);
+    let reader = reader.unwrap();
+    let mut held = Vec::new();
+    for _ in 0..30 {
+        stamp::write(&mut writer).unwrap();
+        held.push(reader.read().unwrap());
+    }
+    for version in &held {
+        stamp::check(version.sequence(), version);
+    }
+    stamp::write(&mut writer).unwrap();
+    let buffers = || names(&folder).iter().filter(|name| name.contains("buffer")).count();
+    assert_eq!(buffers(), 31);
+    held.drain(5..);
+    writer.trim().unwrap();
+    // Five that are held, the reader's newest, and the current one.
+    assert_eq!(buffers(), 7);
+    for version in &held {
+        stamp::check(version.sequence(), version);
+    }
+    drop(held);
+    reader.release();
+    writer.trim().unwrap();
+    assert_eq!(buffers(), 1);
+    stamp::write(&mut writer).unwrap();
+    stamp::check(32, &reader.read().unwrap());
+}
+
+/// A writer that was killed while it made its files left a state without its magic, or an empty one.
+#[test]
+fn half_made_files_are_made_whole() {
+    for length in [0, 4096] {
+        let (_folder, prefix) = on_disk();
+        fs::write(prefix.with_extension("state"), vec![0; length]).unwrap();
+        assert!(matches!(Reader::open(&prefix), Err(Error::NotReady { .. })));
+        let mut writer = Writer::open(&prefix).unwrap();
+        stamp::write(&mut writer).unwrap();
+        stamp::check(1, &Reader::open(&prefix).unwrap().read().unwrap());
+    }
+}
+
+#[test]
+fn another_checksum_is_told() {
+    let (_folder, prefix) = on_disk();
+    let mut writer = Writer::<NoChecksum>::with_options(&prefix, WriterOptions::default()).unwrap();
+    writer.write(b"x").unwrap();
+    assert!(matches!(Reader::open(&prefix), Err(Error::Foreign { .. })));
+    assert_eq!(
+        &*Reader::<NoChecksum>::with_options(&prefix, Default::default()).unwrap().read().unwrap(),
+        b"x"
+    );
+    drop(writer);
+    assert!(matches!(Writer::<Xxh3>::with_options(&prefix, Default::default()), Err(Error::Foreign { .. })));
+}
