@@ -112,7 +112,6 @@ impl Attachment {
     }
 
     /// Maps the buffer that holds version `word`: the mapping of another thread, or its file.
-    #[cold]
     pub(crate) fn map(&self, word: u64) -> Result<Arc<Mapping>> {
         let index = self.index(word)?;
         let mut mapped = self.mapped.lock().unwrap_or_else(PoisonError::into_inner);

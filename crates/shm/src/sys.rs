@@ -237,8 +237,9 @@ impl ForkMark {
         self.word().load(Ordering::Relaxed) != 0
     }
 
+    /// Not zero in the process that made the mark, zero in its children.
     #[inline]
-    fn word(&self) -> &AtomicU64 {
+    pub(crate) fn word(&self) -> &AtomicU64 {
         // SAFETY: one page was mapped at a page's boundary, and stays as long as `self`.
         unsafe { self.page.as_ref() }
     }

@@ -13,8 +13,8 @@ fn a_hundred_readers() {
     let (folder, prefix) = in_memory();
     let mut writer = Writer::open(&prefix).unwrap();
     stamp::write(&mut writer).unwrap();
-    let role = |number: usize| if number % 25 == 0 { "reader" } else { "sleeper" };
-    let readers: Vec<_> = (0..100).map(|number| roles::start(role(number), &prefix)).collect();
+    let role = |number: usize| if number.is_multiple_of(25) { "reader" } else { "sleeper" };
+    let mut readers: Vec<_> = (0..100).map(|number| roles::start(role(number), &prefix)).collect();
     while writer.readers().unwrap() < 100 {
         thread::sleep(Duration::from_millis(1));
     }
@@ -23,6 +23,7 @@ fn a_hundred_readers() {
     }
     let buffers = names(&folder).iter().filter(|name| name.contains("buffer")).count();
     assert!(buffers <= 102, "{buffers} buffers");
+    readers.iter_mut().for_each(|reader| drop(reader.stdin.take()));
     for reader in readers {
         assert!(roles::dismiss(reader), "a reader found something wrong");
     }
