@@ -7,13 +7,15 @@ DEMO_SIZE ?= 4GiB
 DEMO_MEMORY ?= 256M
 # Seeds of the simulated disk for `make simulate`.
 SEEDS ?= 5000
+# How often `make loom` lets a thread be interrupted.
+LOOM_MAX_PREEMPTIONS ?= 4
 # The uutils sort that `make bench` measures; the other rivals' versions are in bench/requirements.txt.
 UUTILS = 0.12.0
 # Seconds for each target of `make fuzz`, and the driver's version.
 FUZZ_SECONDS ?= 60
 CARGO_FUZZ = 0.13.2
 
-.PHONY: all demo test lint format bench bench-test bench-smoke bench-tools bench-kernels fuzz fuzz-smoke fuzz-tools simulate build doc clean
+.PHONY: all demo test lint format bench bench-test bench-smoke bench-tools bench-kernels fuzz fuzz-smoke fuzz-tools simulate loom build doc clean
 
 all: build
 
@@ -82,6 +84,10 @@ fuzz-smoke: fuzz-tools
 ## Install cargo-fuzz, pinned, under target/. It only starts others, so it needn't be fast.
 fuzz-tools:
 	$(CARGO) install --quiet --locked --debug --root target/fuzz-tools cargo-fuzz@$(CARGO_FUZZ)
+
+## The shared memory's protocol under the model checker, further than `make test` goes.
+loom:
+	LOOM_MAX_PREEMPTIONS=$(LOOM_MAX_PREEMPTIONS) $(CARGO) test --release --locked -p xsort-shm --lib protocol::model
 
 doc:
 	$(CARGO) doc --workspace --no-deps --open

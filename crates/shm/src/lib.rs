@@ -66,3 +66,8 @@ pub use reader::{Reader, ReaderOptions, Version};
 #[cfg(feature = "rkyv")]
 pub use synchronizer::{ReadResult, Synchronizer};
 pub use writer::{Writer, WriterOptions};
+
+/// The README's example, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
