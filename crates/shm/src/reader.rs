@@ -159,7 +159,7 @@ impl<H: Hasher + Default> Reader<H> {
     /// Lets go of the version that this thread read last, if no guard holds it: for a thread that will not read for long, so that it costs no buffer.
     pub fn release(&self) {
         if let Some(local) = self.inner.locals.get() {
-            local.retire();
+            local.release();
         }
     }
 
@@ -408,11 +408,14 @@ impl Local {
             None => self.load_unpinned::<H>(pin),
         };
         if let Err(error) = loaded {
+            pin.holds.set(0);
             pin.let_go();
             return Err(error);
         }
         pin.checked.set(None);
-        pin.holds.set(1);
+        if self.active.get().is_some() {
+            self.retire();
+        }
         self.active.set(Some(NonNull::from(pin)));
         let is_new = self.last.replace(pin.word.get()) != pin.word.get();
         Ok(Version::new(pin, is_new))
@@ -446,7 +449,7 @@ impl Local {
                     continue;
                 }
             }
-            if attachment.has_fresh_files() {
+            if attachment.has_fresh_files() && !self.options.copy {
                 // SAFETY: the file is never written again, and the mapping is in `pin.mapping`.
                 return self.verify::<H>(pin, unsafe { pin.bytes.get().as_ref() }, index);
             }
@@ -505,16 +508,25 @@ impl Local {
     }
 
     /// A Pin that nobody holds: the active one if no Version holds it, so that its slot moves on. None is active afterwards.
+    ///
+    /// It counts as held from now on, so that a hasher that reads while its version is hashed finds another.
+    #[inline]
     fn free_pin(&self) -> Result<&Pin> {
-        let last = self.active.take();
-        let mut pins = self.pins.borrow_mut();
         // SAFETY: it is one of `pins`, as in `unchanged`.
-        if let Some(last) = last.map(|last| unsafe { last.as_ref() }) {
-            last.holds.set(last.holds.get() - 1);
-            if !last.is_held() {
+        if let Some(last) = self.active.take().map(|last| unsafe { last.as_ref() }) {
+            // One hold less for having been active, and if that was the last, one more for being taken.
+            if last.holds.get() == 1 {
                 return Ok(last);
             }
+            last.holds.set(last.holds.get() - 1);
         }
+        self.other_pin()
+    }
+
+    /// A Pin that nobody holds, from among those that were active before, or a new one with a slot of its own.
+    #[cold]
+    fn other_pin(&self) -> Result<&Pin> {
+        let mut pins = self.pins.borrow_mut();
         let free = pins.iter().position(|pin| !pin.is_held());
         let index = match free {
             Some(index) => index,
@@ -525,24 +537,36 @@ impl Local {
                 pins.len() - 1
             }
         };
+        pins[index].holds.set(1);
         // SAFETY: Pins are neither moved (Rc) nor dropped before `self`, so the reference outlives the borrow of the vector.
         Ok(unsafe { NonNull::from(&*pins[index]).as_ref() })
     }
 
-    /// Lets go of the active Pin.
-    fn retire(&self) {
+    /// Lets go of the active Pin, unless a Version holds it.
+    fn release(&self) {
         // SAFETY: it is one of `pins`, as in `unchanged`.
-        if let Some(pin) = self.active.take().map(|pin| unsafe { pin.as_ref() }) {
-            pin.holds.set(pin.holds.get() - 1);
-            if !pin.is_held() {
-                pin.let_go();
-            }
+        if let Some(pin) = self.active.get().map(|pin| unsafe { pin.as_ref() })
+            && pin.holds.get() == 1
+        {
+            self.active.set(None);
+            pin.holds.set(0);
+            pin.let_go();
+        }
+    }
+
+    /// A hasher that has read meanwhile has made its Pin the active one: it is not any more.
+    #[cold]
+    fn retire(&self) {
+        self.release();
+        // SAFETY: it is one of `pins`, as in `unchanged`.
+        if let Some(other) = self.active.take().map(|other| unsafe { other.as_ref() }) {
+            other.holds.set(other.holds.get() - 1);
         }
     }
 
     /// Takes a slot before the first read needs one.
     fn prepare(&self) -> Result<()> {
-        self.free_pin().map(drop)
+        self.free_pin().map(|pin| pin.holds.set(0))
     }
 
     /// In the child of a fork: attaches anew, so that it has slots of its own. What the parent's slots protect is the parent's.

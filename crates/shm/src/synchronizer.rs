@@ -81,8 +81,8 @@ impl<H: Hasher + Default> Synchronizer<H> {
     /// # Errors
     /// Those of [`Reader::with_options`], and [`Error::NotReady`] before the first version.
     pub fn version(&mut self) -> Result<u64> {
-        let path = self.prefix.clone();
-        self.reader()?.version().ok_or(Error::NotReady { path })
+        let version = self.reader()?.version();
+        version.ok_or_else(|| Error::NotReady { path: self.prefix.clone() })
     }
 
     fn writer(&mut self) -> Result<&mut Writer<H>> {

@@ -94,11 +94,11 @@ impl<H: Hasher + Default> Writer<H> {
                 roll.grow(&names.readers(), options.readers_max)?;
                 (state, roll)
             }
-            Found::Blank => begin(&names, &claim, 0, hasher_name::<H>(), options.readers_max)?,
+            Found::Blank => begin(&names, &claim, 0, hasher_name::<H>(), &options)?,
             // Readers of the old state may live, and this writer would not see what they hold: they keep the old files, under no name.
             Found::Alone(sequence) => {
                 claim.renew(&names)?;
-                begin(&names, &claim, sequence, hasher_name::<H>(), options.readers_max)?
+                begin(&names, &claim, sequence, hasher_name::<H>(), &options)?
             }
         };
         let head: &State = state.at(0);
@@ -417,7 +417,7 @@ fn begin(
     claim: &Claim,
     sequence: u64,
     hasher: u64,
-    readers_max: usize,
+    options: &WriterOptions,
 ) -> Result<(Mapping, MappedRoll)> {
     let path = names.state();
     for index in names.buffers()? {
@@ -427,7 +427,8 @@ fn begin(
     getrandom(&mut lineage, GetRandomFlags::empty())
         .map_err(|error| Error::io("drawing a random number for", &path)(error.into()))?;
     let lineage = u64::from_ne_bytes(lineage);
-    let roll = MappedRoll::create(&names.readers(), lineage, readers_max)?;
+    let roll = MappedRoll::create(&names.readers(), lineage, options.readers_max)?;
+    roll.allow(&names.readers(), options.readers_mode)?;
     sys::reserve(&claim.state, STATE_BYTES).map_err(Error::io("reserving space for", &path))?;
     let state =
         Mapping::new(&claim.state, STATE_BYTES, Access::Write).map_err(Error::io("mapping", &path))?;

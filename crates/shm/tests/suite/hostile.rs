@@ -1,10 +1,12 @@
 //! Files that are short, damaged, or made to deceive: errors, and never a look beyond what is mapped.
 
 use crate::{on_disk, stamp};
+use std::cell::{Cell, RefCell};
 use std::fs::{self, File, OpenOptions};
+use std::hash::Hasher;
 use std::os::unix::fs::{FileExt, symlink};
 use std::path::{Path, PathBuf};
-use xsort_shm::{Error, Reader, ReaderOptions, Writer, Xxh3};
+use xsort_shm::{Error, Reader, ReaderOptions, Version, Writer, WriterOptions, Xxh3};
 
 // Where the words are; docs/formats.md draws them.
 const CURRENT: u64 = 128;
@@ -238,4 +240,61 @@ fn any_words_in_state_and_header() {
             }
         }
     }
+}
+
+/// A writer that changes what it has published deceives readers that look at its files, but not those that copy; also not if it says that its files are fresh.
+#[test]
+fn who_copies_is_not_deceived() {
+    let (_folder, prefix) = on_disk();
+    let mut options = WriterOptions::default();
+    options.fresh_files = true;
+    let mut writer = Writer::<Xxh3>::with_options(&prefix, options).unwrap();
+    stamp::write(&mut writer).unwrap();
+    let [_, reader] = both(&prefix);
+    let held = reader.read().unwrap();
+    put(&buffer(&prefix), BYTES, 1);
+    stamp::check(1, &held);
+    stamp::check(1, &reader.read().unwrap());
+}
+
+thread_local! {
+    static NOSY: Cell<Option<&'static Reader<Nosy>>> = const { Cell::new(None) };
+    static SEEN: RefCell<Option<Version<'static>>> = const { RefCell::new(None) };
+}
+
+/// A hasher that reads while it hashes.
+#[derive(Default)]
+struct Nosy(Xxh3);
+
+impl Hasher for Nosy {
+    fn write(&mut self, bytes: &[u8]) {
+        if let Some(reader) = NOSY.take() {
+            SEEN.set(reader.read().ok());
+        }
+        self.0.write(bytes);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0.finish()
+    }
+}
+
+/// A hasher is other people's code, and may call the reader that calls it: two versions are held then, by two slots.
+#[test]
+fn a_hasher_may_read() {
+    let (_folder, prefix) = on_disk();
+    let mut writer = Writer::<Nosy>::with_options(&prefix, WriterOptions::default()).unwrap();
+    writer.write(&[1; 4096]).unwrap();
+    let reader: &'static Reader<Nosy> =
+        Box::leak(Box::new(Reader::with_options(&prefix, Default::default()).unwrap()));
+    NOSY.set(Some(reader));
+    let outer = reader.read().unwrap();
+    let inner = SEEN.take().expect("the hasher has read");
+    assert_eq!(writer.readers().unwrap(), 2);
+    drop(inner);
+    reader.release();
+    for number in 2..10 {
+        writer.write(&[number; 4096]).unwrap();
+    }
+    assert_eq!(&*outer, &[1; 4096]);
 }
