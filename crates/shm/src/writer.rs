@@ -76,7 +76,8 @@ impl Writer {
 }
 
 impl<H: Hasher + Default> Writer<H> {
-    /// Becomes the writer under `path`. Makes the files, or goes on where another writer ended, whatever ended it.
+    /// Becomes the writer under `path`. Makes the files, or goes on where another writer ended, whatever ended it: at the number after the next, because the
+    /// next may have been written but not published.
     ///
     /// # Errors
     /// [`Error::Busy`] while another writer lives, in whatever process or container; [`Error::Foreign`] if `P.state` is something else, or was written
@@ -89,10 +90,11 @@ impl<H: Hasher + Default> Writer<H> {
         let names = Names::new(path.as_ref());
         let mut claim = Claim::take(&names)?;
         let found = found::<H>(&names, &claim)?;
-        let (state, roll) = match found {
+        let (state, roll, unsure) = match found {
             Found::Pair(state, mut roll) => {
                 roll.grow(&names.readers(), options.readers_max)?;
-                (state, roll)
+                // The one after the last may be complete in a buffer that some reader has mapped, if its writer died before it made it current.
+                (state, roll, 1)
             }
             Found::Blank => begin(&names, &claim, 0, hasher_name::<H>(), &options)?,
             // Readers of the old state may live, and this writer would not see what they hold: they keep the old files, under no name.
@@ -103,7 +105,7 @@ impl<H: Hasher + Default> Writer<H> {
         };
         let head: &State = state.at(0);
         let (lineage, current) = (head.lineage.peek(), head.live.current.peek());
-        let sequence = sequence_of(current).max(sequence_of(head.floor.peek()));
+        let sequence = (sequence_of(current).max(sequence_of(head.floor.peek())) + unsure).min(SEQUENCE_MAX);
         head.flags.put(if options.fresh_files { FRESH_FILES } else { 0 });
         roll.allow(&names.readers(), options.readers_mode)?;
         files::allow(&claim.state, &names.state(), options.mode)?;
@@ -411,14 +413,14 @@ fn found<H: Hasher + Default>(names: &Names, claim: &Claim) -> Result<Found> {
     }
 }
 
-/// Makes state and roll, with a lineage of their own. The state's magic is written last: before that, readers find nothing, and a writer begins anew.
+/// Makes state and roll, with a lineage of their own, so that no number need be left out. The state's magic is written last: before that, readers find nothing, and a writer begins anew.
 fn begin(
     names: &Names,
     claim: &Claim,
     sequence: u64,
     hasher: u64,
     options: &WriterOptions,
-) -> Result<(Mapping, MappedRoll)> {
+) -> Result<(Mapping, MappedRoll, u64)> {
     let path = names.state();
     for index in names.buffers()? {
         files::remove_if_there(&names.buffer(index))?;
@@ -439,5 +441,5 @@ fn begin(
     head.hasher.poke(hasher);
     head.live.current.poke(NONE);
     head.magic.put(STATE_MAGIC);
-    Ok((state, roll))
+    Ok((state, roll, 0))
 }

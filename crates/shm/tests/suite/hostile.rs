@@ -124,7 +124,7 @@ fn a_current_version_that_can_not_be() {
         stamp::check(1, &reader.read().unwrap());
     }
     // Four years of writing at full speed are over.
-    put(&state(&prefix), CURRENT, (1 << 52) - 2);
+    put(&state(&prefix), CURRENT, (1 << 52) - 3);
     let mut writer = Writer::open(&prefix).unwrap();
     assert_eq!(writer.write(b"the last").unwrap(), (1 << 52) - 1);
     assert!(matches!(writer.write(b"one more"), Err(Error::Exhausted { .. })));

@@ -2,6 +2,7 @@
 
 use crate::{in_memory, names, on_disk, stamp};
 use std::fs;
+use std::os::unix::fs::FileExt;
 use xsort_shm::{Error, NoChecksum, Reader, Writer, WriterOptions, Xxh3};
 
 #[test]
@@ -19,11 +20,36 @@ fn the_next_writer_goes_on() {
     let mut writer = Writer::open(&prefix).unwrap();
     assert_eq!(writer.version(), Some(1));
     let held = reader.read().unwrap();
-    for sequence in 2..50 {
-        stamp::write(&mut writer).unwrap();
+    for sequence in 3..50 {
+        assert_eq!(stamp::write(&mut writer).unwrap(), sequence);
         stamp::check(sequence, &reader.read().unwrap());
     }
     stamp::check(1, &held);
+}
+
+/// A writer died after it had filled and stamped a buffer, before it made it current. The next writer's version would have had the same number, and could have
+/// been in a buffer of the same name: a reader that had the dead one's mapped took that for it.
+#[test]
+fn a_version_that_was_not_published_is_never_read() {
+    let (_folder, prefix) = on_disk();
+    let mut writer = Writer::open(&prefix).unwrap();
+    let reader = Reader::open(&prefix).unwrap();
+    for _ in 0..3 {
+        stamp::write(&mut writer).unwrap();
+        reader.read().unwrap();
+    }
+    let current = fs::read(prefix.with_extension("state")).unwrap()[135] >> 4;
+    assert_eq!(current, 0, "versions alternate between two buffers");
+    drop(writer);
+    let file = fs::OpenOptions::new().write(true).open(prefix.with_extension("buffer-1")).unwrap();
+    file.write_all_at(&(1u64 << 52 | 4).to_ne_bytes(), 8).unwrap();
+    let mut writer = Writer::open(&prefix).unwrap();
+    for _ in 0..3 {
+        let sequence = stamp::write(&mut writer).unwrap();
+        let version = reader.read().unwrap();
+        assert_eq!(version.sequence(), sequence);
+        stamp::check(sequence, &version);
+    }
 }
 
 #[test]
