@@ -25,14 +25,14 @@ const PERIOD: Duration = Duration::from_millis(1);
 const GRACE: Duration = Duration::from_secs(60);
 
 enum Writing {
-    Ours(Writer),
+    Ours(Box<Writer>),
     Rival(Synchronizer),
 }
 
 impl Writing {
     fn open(kind: &str, prefix: &Path) -> Writing {
         match kind {
-            "xsort-shm" => Writing::Ours(Writer::open(prefix).unwrap()),
+            "xsort-shm" => Writing::Ours(Box::new(Writer::open(prefix).unwrap())),
             _ => Writing::Rival(Synchronizer::new(prefix.as_os_str())),
         }
     }
