@@ -216,7 +216,7 @@ fn generated_large_inputs_come_out_as_gnu_sorts() {
     for seed in seeds(LARGE_SCRIPTS) {
         let mut chance = Chance::of(seed);
         let bytes = (1 + chance.below(4)) << 20;
-        let files = [
+        let mut files = [
             ("seed", b"sixteen bytes or more".to_vec()),
             ("1", large(&mut chance, bytes)),
             ("2", large(&mut chance, 1 << 20)),
@@ -242,6 +242,9 @@ fn generated_large_inputs_come_out_as_gnu_sorts() {
             chance.one_of(&["-S500K", "-S2M", "-S3M", "-S50M"]),
             chance.one_of(&["--parallel=1", "--parallel=2", "--parallel=3"]),
         ];
+        if *options[0] == "-g" {
+            files.iter_mut().for_each(|(_, bytes)| leave_out_nans(bytes));
+        }
         let options = options.map(|option| *option).join(" ");
         let script = match chance.below(3) {
             0 => format!("cat 1 2 | sort {options} -T . | cksum"),
@@ -251,6 +254,15 @@ fn generated_large_inputs_come_out_as_gnu_sorts() {
         let locale = *chance.one_of(&locales);
         let run = |is_ours| in_locale(&script, &files, locale, folder, is_ours);
         assert_eq!(run(true), run(false), "seed {seed}, {locale}: {script}");
+    }
+}
+
+/// GNU sort's order of not-numbers depends on what lies in memory beside them: with another `-S` it is another.
+fn leave_out_nans(text: &mut [u8]) {
+    for at in 2..text.len() {
+        if text[at - 2..=at].eq_ignore_ascii_case(b"nan") {
+            text[at - 1] = b'o';
+        }
     }
 }
 
