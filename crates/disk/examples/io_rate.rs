@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                     for reserve in list::<String>("reserve", "no")? {
                         let lanes = first("lanes", 0)?;
                         let measurement = Measurement {
-                            disk: OsDisk::new(DiskOptions { io, depth, lanes })?,
+                            disk: OsDisk::new(DiskOptions { io, depth, lanes, ..DiskOptions::default() })?,
                             directory: Path::new(&directory),
                             shelf: touched(2 * depth, block.0)?,
                             blocks: bytes / block.0 as u64,

@@ -10,7 +10,7 @@
 //! Memory is `region`, `lease`, `shelf`; the face of a disk is `store` and `request`. The operating system's disk is `os`, with `file` (O_DIRECT),
 //! `output` (how a file appears), `drive` (what holds it), and two engines, `uring` (with `ring`) and `threads`, that share one
 //! idea of a transfer: `transfer` and the state machine in `progress`, which the simulated disk, `sim`, uses as well. What the page cache
-//! holds of an input may come from there: `cache`. `lazy` puts the engine's start off until a file is opened. What the process was given to write
+//! holds of an input may come from there: `cache`. `lazy` puts the engine's start off until a file is opened; `gate` holds transfers back while drives are too hot. What the process was given to write
 //! and read is `inherited`.
 //!
 //! Knows nothing of keys or order, and imports none of the other rooms. Measures no drive and plans nothing.
@@ -19,6 +19,7 @@ mod cache;
 mod drive;
 mod error;
 mod file;
+mod gate;
 mod inherited;
 mod lazy;
 mod lease;
@@ -38,6 +39,7 @@ mod transfer;
 mod uring;
 
 pub use error::{Error, Operation};
+pub use gate::Gate;
 pub use inherited::{Inherited, inherited};
 pub use lazy::LazyDisk;
 pub use lease::Lease;

@@ -1,7 +1,9 @@
 //! What the user can say about how bytes travel.
 
+use crate::Gate;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// Which engine moves the bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -58,7 +60,7 @@ impl FromStr for IoChoice {
 }
 
 /// How an [`OsDisk`](crate::OsDisk) moves bytes. The default is right for most machines.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct DiskOptions {
     /// Which engine.
     pub io: IoChoice,
@@ -66,6 +68,8 @@ pub struct DiskOptions {
     pub depth: usize,
     /// Threads that drive rings, or groups of `depth` threads in the sync engine; 0: choose by the number of cores.
     pub lanes: usize,
+    /// What every transfer passes before it starts, if there is to be such a thing.
+    pub gate: Option<Arc<Gate>>,
 }
 
 /// Transfers in flight per lane unless told otherwise: 1 MiB blocks at depth 4 to 16 were fastest.

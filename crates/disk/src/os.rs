@@ -10,7 +10,7 @@ use crate::options::{DiskOptions, IoChoice};
 use crate::threads::{ThreadPool, carry_out};
 use crate::transfer::Transfer;
 use crate::uring::Lanes;
-use crate::{Disk, Drive, Error, FileId, Identity, Operation, Request, drive, output};
+use crate::{Disk, Drive, Error, FileId, Gate, Identity, Operation, Request, drive, output};
 use rustix::fs::{
     FallocateFlags, FileType, MemfdFlags, Mode, OFlags, Stat, fallocate, fstat, ftruncate, memfd_create,
     open, stat, unlink,
@@ -31,6 +31,7 @@ pub struct OsDisk {
     engine: Engine,
     cache: CacheReader,
     notices: Arc<Notices>,
+    gate: Option<Arc<Gate>>,
     /// Files opened so far by whether they were direct, for `describe`.
     direct_files: AtomicUsize,
     buffered_files: AtomicUsize,
@@ -86,6 +87,7 @@ impl OsDisk {
             engine,
             cache: CacheReader::new(options.lanes()),
             notices,
+            gate: options.gate,
             direct_files: AtomicUsize::new(0),
             buffered_files: AtomicUsize::new(0),
         })
@@ -205,6 +207,9 @@ impl Disk for OsDisk {
         if request.bytes == 0 {
             drop(file);
             return request.complete(Ok(()));
+        }
+        if let Some(gate) = &self.gate {
+            gate.pass();
         }
         let transfer = Transfer::new(request, file);
         if let Some(transfer) = self.cache.take_over(transfer, self.engine.load()) {

@@ -14,7 +14,7 @@
 //! This file does not know what a record looks like: that is the generator's.
 
 use crate::threads::spawn_up_to;
-use crate::{Error, Observer};
+use crate::{Error, Frame, Gauges, Observer};
 use crossbeam_channel::{Receiver, Sender};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -95,6 +95,13 @@ pub fn generate(
     for line in disk.notices() {
         observer.notice(&line);
     }
+    let gauges = Gauges::new(Frame {
+        record_bytes: Some(record_bytes as u64),
+        budget_bytes: options.budget_bytes,
+        threads: shape.threads,
+        chunks: None,
+    });
+    observer.show(gauges.clone());
     observer.phase("generate", bytes);
     let job = Job {
         generator: &options.generator,
@@ -102,6 +109,7 @@ pub fn generate(
         disk,
         file,
         observer,
+        gauges,
         shelf,
         next_block: AtomicU64::new(0),
         stop: AtomicBool::new(false),
@@ -188,6 +196,7 @@ struct Job<'a> {
     disk: &'a dyn Disk,
     file: FileId,
     observer: &'a dyn Observer,
+    gauges: Gauges,
     shelf: Arc<Shelf>,
     next_block: AtomicU64,
     stop: AtomicBool,
@@ -221,6 +230,7 @@ impl Job<'_> {
     fn collect(&self, completions: &Receiver<Completion>) -> Option<Error> {
         let mut failure = None;
         for completion in completions {
+            self.gauges.traffic.finish(&completion);
             match completion.result {
                 Ok(()) => {
                     let bytes = (completion.bytes as u64).min(self.bytes - completion.offset);
@@ -241,16 +251,18 @@ impl Job<'_> {
         let block_bytes = self.shelf.block_bytes() as u64;
         let mut straddler = vec![0; self.generator.record_bytes()];
         let mut checksum = Checksum::default();
-        while let Some(mut lease) = self.shelf.take() {
+        let Gauges { ledger, traffic, .. } = &self.gauges;
+        while let Some(mut lease) = ledger.output_waits_for_write.time(|| self.shelf.take()) {
             let begin = self.next_block.fetch_add(1, Ordering::Relaxed).saturating_mul(block_bytes);
             if begin >= self.bytes || self.stop.load(Ordering::Relaxed) || self.observer.is_cancelled() {
                 break;
             }
             let filled = block_bytes.min(self.bytes - begin) as usize;
-            fill_block(self.generator, begin, &mut lease[..filled], &mut straddler, &mut checksum);
+            let (out, rest) = (&mut lease[..filled], (&mut straddler, &mut checksum));
+            ledger.make_busy.time(|| fill_block(self.generator, begin, out, rest.0, rest.1));
             let padded = align_up(filled as u64) as usize;
             lease[filled..padded].fill(0);
-            self.disk.submit(Request {
+            let request = Request {
                 direction: Direction::Write,
                 file: self.file,
                 offset: begin,
@@ -259,7 +271,8 @@ impl Job<'_> {
                 lease,
                 tag: begin,
                 reply: reply.clone(),
-            });
+            };
+            traffic.submit(self.disk, request);
         }
         checksum
     }

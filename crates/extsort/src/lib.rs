@@ -13,7 +13,9 @@
 
 mod error;
 mod failure;
+mod gauges;
 mod generate;
+mod ledger;
 pub mod lines;
 mod observer;
 mod probe;
@@ -22,11 +24,14 @@ mod scratch;
 mod seal;
 pub mod sort;
 mod threads;
+mod traffic;
 pub mod units;
 mod verify;
 
 pub use error::Error;
+pub use gauges::{Frame, Gauges, Reading};
 pub use generate::{GenerateOptions, GenerateReport, generate};
+pub use ledger::Stage;
 pub use lines::{LinesOptions, LinesReport, merge_lines, sort_lines};
 pub use observer::{Observer, Unobserved};
 pub use probe::{DriveRates, probe};

@@ -1,5 +1,7 @@
 //! How a running job tells of itself, and how it is told to stop: the only way out of this room besides results.
 
+use crate::Gauges;
+
 /// Someone who watches a job. Called from any thread, about once a block; must be cheap and never block.
 pub trait Observer: Sync {
     /// A new phase begins, in which `bytes` bytes will be dealt with ("form runs", "merge", "generate", "verify").
@@ -15,6 +17,12 @@ pub trait Observer: Sync {
     fn is_cancelled(&self) -> bool {
         false
     }
+
+    /// The phases that are foreseen, in their order, and how many bytes each will deal with. Others may turn up between them.
+    fn expect(&self, _phases: &[(&str, u64)]) {}
+
+    /// What can be read of the job from now on, by any thread at any time. A later one replaces it.
+    fn show(&self, _gauges: Gauges) {}
 }
 
 /// Watches nothing and never cancels.

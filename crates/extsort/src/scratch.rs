@@ -5,9 +5,10 @@
 //! whatever happens to the process.
 
 use crate::Error;
+use crate::gauges::ScratchUse;
 use std::io::ErrorKind;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use xsort_disk::{Completion, Disk, FileId};
 
@@ -34,6 +35,7 @@ pub(crate) struct Scratch<'a> {
     files: Vec<FileId>,
     /// Bytes that all drives together are expected to hold at most: no more is reserved in advance.
     expected_bytes: u64,
+    in_use: Arc<ScratchUse>,
 }
 
 struct Drive {
@@ -63,11 +65,12 @@ impl Drive {
 }
 
 impl<'a> Scratch<'a> {
-    /// Creates one nameless file in each directory.
+    /// Creates one nameless file in each directory, and says in `in_use` how much is in them.
     pub(crate) fn create(
         disk: &'a dyn Disk,
         directories: &[PathBuf],
         expected_bytes: u64,
+        in_use: Arc<ScratchUse>,
     ) -> Result<Self, Error> {
         let mut scratch = Scratch {
             disk,
@@ -75,7 +78,9 @@ impl<'a> Scratch<'a> {
             directories: directories.to_vec(),
             files: Vec::new(),
             expected_bytes,
+            in_use,
         };
+        scratch.in_use.begin(directories);
         for directory in directories {
             scratch.files.push(disk.create_scratch(directory)?);
             scratch.drives.push(Mutex::new(Drive {
@@ -150,6 +155,7 @@ impl<'a> Scratch<'a> {
                 state.busy_since = Some(Instant::now());
             }
             state.in_flight_bytes += bytes;
+            self.in_use.add(drive, bytes);
             return Ok(place);
         }
     }
@@ -185,7 +191,9 @@ impl<'a> Scratch<'a> {
             |a: &(Place, u64), b: &(Place, u64)| a.0.drive == b.0.drive && a.0.offset + a.1 == b.0.offset;
         for stretch in blocks.chunk_by(are_neighbours) {
             let bytes = stretch.iter().map(|(_, bytes)| bytes).sum();
-            self.disk.discard(self.file(stretch[0].0.drive), stretch[0].0.offset, bytes)?;
+            let Place { drive, offset } = stretch[0].0;
+            self.disk.discard(self.file(drive), offset, bytes)?;
+            self.in_use.subtract(usize::from(drive), bytes);
         }
         Ok(())
     }

@@ -17,7 +17,7 @@
 //! What "in order" means is not here: that is the records' room.
 
 use crate::threads::spawn_up_to;
-use crate::{Error, Observer};
+use crate::{Error, Frame, Gauges, Observer};
 use crossbeam_channel::{Receiver, Sender};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -82,6 +82,13 @@ pub fn verify(
     for line in disk.notices() {
         observer.notice(&line);
     }
+    let gauges = Gauges::new(Frame {
+        record_bytes: Some(record_bytes),
+        budget_bytes: options.budget_bytes,
+        threads: shape.threads as usize,
+        chunks: None,
+    });
+    observer.show(gauges.clone());
     observer.phase(if options.order { "verify" } else { "checksum" }, sequence.bytes());
 
     let memory = Lease::map(shape.lease_bytes as usize * shape.leases as usize)?;
@@ -90,6 +97,7 @@ pub fn verify(
         sequence: &sequence,
         disk,
         observer,
+        gauges,
         shelf: Shelf::new([memory], shape.lease_bytes as usize),
         ledger: Mutex::new(Ledger::new(options)),
     };
@@ -309,6 +317,7 @@ struct Job<'a> {
     sequence: &'a Sequence,
     disk: &'a dyn Disk,
     observer: &'a dyn Observer,
+    gauges: Gauges,
     shelf: Arc<Shelf>,
     ledger: Mutex<Ledger>,
 }
@@ -339,12 +348,13 @@ impl Job<'_> {
         for source in &self.sequence.sources {
             let file = self.disk.open_input(&source.path)?;
             for (number, piece) in self.sequence.pieces(source) {
-                let Some(lease) = self.shelf.take() else { break };
+                let take = || self.shelf.take();
+                let Some(lease) = self.gauges.ledger.read_waits_for_areas.time(take) else { break };
                 if self.observer.is_cancelled() {
                     break;
                 }
                 let offset = align_down(piece.start);
-                self.disk.submit(Request {
+                let request = Request {
                     direction: Direction::Read,
                     file,
                     offset,
@@ -353,7 +363,8 @@ impl Job<'_> {
                     lease,
                     tag: number,
                     reply: reply.clone(),
-                });
+                };
+                self.gauges.traffic.submit(self.disk, request);
             }
             // Reads in flight keep the file alive.
             self.disk.close(file);
@@ -364,7 +375,9 @@ impl Job<'_> {
     /// One worker: pieces until none is left. After a failure it only drops what still arrives.
     fn work(&self, completions: &Receiver<Completion>) {
         let record_bytes = self.options.layout.record_bytes();
-        for completion in completions {
+        let Gauges { ledger, traffic, .. } = &self.gauges;
+        while let Ok(completion) = ledger.work_waits_for_read.time(|| completions.recv()) {
+            traffic.finish(&completion);
             if let Err(error) = completion.result {
                 self.fail(Error::Disk(error));
                 continue;
@@ -373,7 +386,8 @@ impl Job<'_> {
             let begin = (piece.start - completion.offset) as usize;
             let end = (piece.end - completion.offset) as usize;
             let mut tally = Tally::new(self.options);
-            tally.extend(&completion.lease[begin..end], record_bytes);
+            let records = &completion.lease[begin..end];
+            ledger.checksum_busy.time(|| tally.extend(records, record_bytes));
             drop(completion.lease);
             self.ledger().enter(completion.tag, tally);
             self.observer.advance(piece.end - piece.start);

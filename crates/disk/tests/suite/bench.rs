@@ -36,7 +36,7 @@ pub(crate) fn on_real_disks(test: impl Fn(&Bench)) {
     let kinds =
         [("uring", IoChoice::Uring, 1), ("uring, 3 lanes", IoChoice::Uring, 3), ("sync", IoChoice::Sync, 1)];
     for (name, io, lanes) in kinds {
-        match OsDisk::new(DiskOptions { io, lanes, depth: 4 }) {
+        match OsDisk::new(DiskOptions { io, lanes, depth: 4, ..DiskOptions::default() }) {
             Ok(disk) => run(&real(name, disk), &test),
             Err(error) if io == IoChoice::Uring => eprintln!("SKIPPED on {name}: {error}"),
             Err(error) => panic!("{error}"),

@@ -24,7 +24,8 @@ fn a_drive_is_known_by_its_device_and_space() {
 
 #[test]
 fn a_disk_describes_itself() {
-    let sync = OsDisk::new(DiskOptions { io: IoChoice::Sync, depth: 3, lanes: 2 }).unwrap();
+    let sync = OsDisk::new(DiskOptions { io: IoChoice::Sync, depth: 3, lanes: 2, ..DiskOptions::default() })
+        .unwrap();
     assert_eq!(sync.describe(), "6 I/O threads, direct");
     assert!(sync.notices().is_empty());
     match OsDisk::new(DiskOptions { io: IoChoice::from_str("uring").unwrap(), ..DiskOptions::default() }) {

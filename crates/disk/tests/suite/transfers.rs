@@ -183,7 +183,9 @@ fn many_threads_submit_at_once() {
 
 fn disks() -> Vec<(&'static str, Box<dyn Disk>)> {
     let os = |io| {
-        OsDisk::new(DiskOptions { io, depth: 2, lanes: 2 }).ok().map(|disk| Box::new(disk) as Box<dyn Disk>)
+        OsDisk::new(DiskOptions { io, depth: 2, lanes: 2, ..DiskOptions::default() })
+            .ok()
+            .map(|disk| Box::new(disk) as Box<dyn Disk>)
     };
     let sim = SimOptions { delay_max: Duration::from_millis(1), ..SimOptions::rough(3) };
     [

@@ -17,6 +17,7 @@ use crate::failure::{Alarm, STOP_INTERVAL};
 use crate::threads::spawn_up_to;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use xsort_disk::{Lease, Shelf};
 use xsort_kernels::lines::{LineOrder, count_lines, whole_lines_bytes};
@@ -61,7 +62,7 @@ struct Worker<'a, 'j, O: LineOrder> {
 impl<O: LineOrder> Worker<'_, '_, O> {
     fn run(&self, tasks: &Receiver<Task>, done: &Sender<Result<Done, Error>>) {
         let _alarm = Alarm(&self.job.failure);
-        while let Ok(task) = tasks.recv() {
+        while let Ok(task) = self.job.gauges.ledger.work_waits_for_read.time(|| tasks.recv()) {
             // Whoever waits for it may have given up.
             drop(done.send(self.work(task)));
         }
@@ -73,13 +74,11 @@ impl<O: LineOrder> Worker<'_, '_, O> {
             Task::Sort(number, mut chunk) => {
                 let spare = self.spares.lock().unwrap_or_else(PoisonError::into_inner).pop();
                 let mut spare = spare.expect("one for each thread");
-                let (read_sum, dropped_sum) = chunk.sort(
-                    self.job.order,
-                    options.delimiter,
-                    options.is_unique,
-                    options.caches,
-                    &mut spare,
-                );
+                let (order, delimiter, is_unique) = (self.job.order, options.delimiter, options.is_unique);
+                let gauges = &self.job.gauges;
+                let sort = || chunk.sort(order, delimiter, is_unique, options.caches, &mut spare);
+                let (read_sum, dropped_sum) = gauges.ledger.sort_busy.time(sort);
+                gauges.counts.chunks.fetch_add(1, Relaxed);
                 self.job.balance.read(read_sum);
                 self.job.balance.dropped(dropped_sum);
                 self.spares.lock().unwrap_or_else(PoisonError::into_inner).push(spare);
@@ -315,7 +314,8 @@ impl<O: LineOrder> Former<'_, '_, O> {
                 // What doesn't fit is copied twice: lines may be empty, and a small area full of them at once.
                 let step = READ_BYTES.min(area.len() / 8).min(area.len() - text_bytes);
                 area.back(text_bytes..text_bytes + step);
-                let bytes = self.input.read(&mut area[text_bytes..][..step])?;
+                let place = &mut area[text_bytes..][..step];
+                let bytes = self.job.gauges.ledger.read_busy.time(|| self.input.read(place))?;
                 if bytes == 0 {
                     is_end = true;
                     break;

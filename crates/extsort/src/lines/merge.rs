@@ -21,6 +21,7 @@ use crate::failure::{Alarm, STOP_INTERVAL};
 use crate::threads::spawn_up_to;
 use crossbeam_channel::{Receiver, Sender, select, unbounded};
 use std::io::Write;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use xsort_disk::{Lease, Shelf};
 use xsort_kernels::lines::{LineOrder, Merge};
@@ -394,10 +395,13 @@ impl<'a, 'j, O: LineOrder, S: Sink> Merger<'a, 'j, O, S> {
         let lines = segment.lines(&slices);
         let mut merge = Merge::new(*order, options.delimiter, options.is_unique, &lines, segment.ends());
         loop {
-            let bytes = merge.fill(desk);
+            let ledger = &self.job.gauges.ledger;
+            let bytes = ledger.output_busy.time(|| merge.fill(desk));
             let is_last = merge.is_done();
             let to_come = merge.pending_bytes();
-            self.turns.take(segment.number, is_last, failure, |sink| sink.write(&desk[..bytes], to_come))?;
+            let write = |sink: &mut S| sink.write(&desk[..bytes], to_come);
+            let turn = || self.turns.take(segment.number, is_last, failure, write);
+            ledger.output_waits_for_write.time(turn)?;
             self.job.observer.advance(bytes as u64);
             if is_last {
                 let (written_sum, dropped_sum) = merge.sums();
@@ -405,6 +409,7 @@ impl<'a, 'j, O: LineOrder, S: Sink> Merger<'a, 'j, O, S> {
                 if S::IS_OUTPUT {
                     self.job.balance.written(written_sum);
                 }
+                self.job.gauges.counts.parts.fetch_add(1, Relaxed);
                 return Ok(merge.taken());
             }
         }

@@ -61,14 +61,14 @@ pub use xsort_kernels::lines::{ByBytes, ByBytesReversed, LineOrder, Words};
 
 use crate::failure::Failure;
 use crate::scratch::Scratch;
-use crate::{Error, Observer};
+use crate::{Error, Frame, Gauges, Observer};
 use balance::Balance;
 use form::Formed;
 use plan::Plan;
 use run::Run;
 use std::io::Write;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 use stream::Stream;
 use xsort_disk::Disk;
@@ -84,6 +84,7 @@ struct Job<'a, O> {
     scratch: OnceLock<Scratch<'a>>,
     making_scratch: Mutex<()>,
     observer: &'a dyn Observer,
+    gauges: Gauges,
     failure: Failure,
     spilled_bytes: AtomicU64,
     scratch_bytes: AtomicU64,
@@ -101,6 +102,13 @@ impl<'a, O: LineOrder> Job<'a, O> {
         disk: &'a dyn Disk,
         observer: &'a dyn Observer,
     ) -> Self {
+        let gauges = Gauges::new(Frame {
+            record_bytes: None,
+            budget_bytes: options.budget_bytes,
+            threads: plan.threads,
+            chunks: None,
+        });
+        observer.show(gauges.clone());
         Job {
             order,
             options,
@@ -109,6 +117,7 @@ impl<'a, O: LineOrder> Job<'a, O> {
             scratch: OnceLock::new(),
             making_scratch: Mutex::new(()),
             observer,
+            gauges,
             failure: Failure::default(),
             spilled_bytes: AtomicU64::new(0),
             scratch_bytes: AtomicU64::new(0),
@@ -151,7 +160,8 @@ impl<'a, O: LineOrder> Job<'a, O> {
         if let Some(scratch) = self.scratch.get() {
             return Ok(scratch);
         }
-        let scratch = Scratch::create(self.disk, &self.options.scratch, u64::MAX)?;
+        let scratch =
+            Scratch::create(self.disk, &self.options.scratch, u64::MAX, Arc::clone(&self.gauges.scratch))?;
         Ok(self.scratch.get_or_init(|| scratch))
     }
 
@@ -180,6 +190,9 @@ pub fn sort_lines<O: LineOrder>(
     let plan = Plan::new(options, bytes, size_of::<Entry<O::Words>>());
     let memory = plan.memory(bytes.is_some_and(|bytes| bytes >= options.budget_bytes))?;
     let job = Job::new(order, options, plan, disk, observer);
+    if let Some(bytes) = bytes {
+        observer.expect(&[("form runs", bytes), ("merge", bytes)]);
+    }
     observer.phase("form runs", bytes.unwrap_or(0));
     let formed = form::form(&job, sources, memory)?;
     job.finish(begun, formed, output)

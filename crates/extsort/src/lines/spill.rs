@@ -220,7 +220,8 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
     }
 
     fn wait(&mut self) -> Result<Lease, Error> {
-        let completion = self.done_from.recv().expect("this spiller holds a sender");
+        let wait = || self.done_from.recv().expect("this spiller holds a sender");
+        let completion = self.job.gauges.ledger.spill_waits_for_write.time(wait);
         self.in_flight -= 1;
         self.job.scratch()?.written(&completion);
         completion.result?;

@@ -1,14 +1,14 @@
 //! What every stage of one sort shares: the rule, the plan, the disk, and how the sort ends early.
 
 use super::chunks::Extent;
-use super::ledger::Ledger;
 use super::plan::Plan;
 use super::report::{BinReport, ChunkReport};
 use super::spool::Spool;
-use super::traffic::Traffic;
 use crate::failure::Failure;
+use crate::ledger::Ledger;
 use crate::scratch::Scratch;
-use crate::{Error, Observer};
+use crate::traffic::Traffic;
+use crate::{Error, Gauges, Observer};
 
 use std::sync::{Mutex, PoisonError};
 use xsort_disk::{Disk, FileId, Request};
@@ -79,8 +79,10 @@ pub(crate) struct Job<'a, K> {
     /// The input that came from a stream, if there is one.
     pub(crate) spooled: Option<Spooled>,
     pub(crate) observer: &'a dyn Observer,
-    pub(crate) ledger: Ledger,
-    pub(crate) traffic: Traffic,
+    /// What others see of it.
+    pub(crate) gauges: &'a Gauges,
+    pub(crate) ledger: &'a Ledger,
+    pub(crate) traffic: &'a Traffic,
     pub(crate) failure: Failure,
 }
 

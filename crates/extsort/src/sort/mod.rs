@@ -11,14 +11,13 @@
 //! | `scratch`, `seal` | blocks spread over drives, and whether they come back as they were |
 //! | `output` | the output file, written at any byte and by any thread |
 //! | `memory` | the pool, handed from phase to phase |
-//! | `job`, `ledger`, `traffic`, `phases`, `report` | what all stages share, and what is told of them |
+//! | `job`, `phases`, `report` | what all stages share, and what is told of them |
 
 mod bins;
 mod chunks;
 mod dry_run;
 mod fill;
 mod job;
-mod ledger;
 mod memory;
 mod options;
 mod output;
@@ -29,11 +28,9 @@ mod prepare;
 mod report;
 mod runs;
 mod spool;
-mod traffic;
 
 pub use bins::ScatterShape;
 pub use dry_run::{DryRun, dry_run};
-pub use ledger::Ledger;
 pub use options::{Method, SortOptions, UnknownMethod};
 pub use phases::Phase;
 pub use plan::{Facts, Plan, Shape, plan};
@@ -41,19 +38,21 @@ pub use report::{BinReport, ChunkReport, SortReport, floor_seconds};
 pub use runs::MergeShape;
 pub(crate) use runs::reduction;
 pub use spool::{SpoolReport, Stream};
-pub use traffic::Moved;
+
+pub use crate::ledger::Ledger;
+pub use crate::traffic::Moved;
 
 use crate::failure::Failure;
 use crate::process::{cpu_seconds, peak_memory_bytes};
 use crate::scratch::Scratch;
-use crate::{Error, Observer};
+use crate::{Error, Frame, Gauges, Observer};
 use job::{Job, Journey, Spooled};
 use memory::Memory;
 use phases::Phases;
 use prepare::{Prepared, prepare};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
-use traffic::Traffic;
 use xsort_disk::{Disk, FileId, Lease, align_up};
 use xsort_records::{Checksum, Key, KeyRule};
 
@@ -121,8 +120,16 @@ fn sort_by<K: Key>(
     let prepare_seconds = prepare_begun.elapsed().as_secs_f64();
 
     let (begun, cpu_before) = (Instant::now(), cpu_seconds());
+    let gauges = Gauges::new(Frame {
+        record_bytes: Some(plan.record_bytes),
+        budget_bytes: plan.budget_bytes,
+        threads: plan.threads,
+        chunks: Some(plan.chunks as u64),
+    });
+    observer.show(gauges.clone());
+    observer.expect(&plan.phases());
     let scratch = if plan.may_spill() {
-        Some(Scratch::create(disk, &scratch_directories, plan.scratch_bytes)?)
+        Some(Scratch::create(disk, &scratch_directories, plan.scratch_bytes, Arc::clone(&gauges.scratch))?)
     } else {
         None
     };
@@ -142,8 +149,9 @@ fn sort_by<K: Key>(
         scratch,
         spooled: spool.map(Spooled::new),
         observer,
-        ledger: Ledger::default(),
-        traffic: Traffic::default(),
+        gauges: &gauges,
+        ledger: &gauges.ledger,
+        traffic: &gauges.traffic,
         failure: Failure::default(),
     };
 
@@ -174,7 +182,7 @@ fn sort_by<K: Key>(
         chunks: Vec::new(),
         bins: Vec::new(),
     };
-    let mut phases = Phases::new("begin", observer, &job.traffic);
+    let mut phases = Phases::new("begin", observer, job.traffic);
     let written = match &plan.shape {
         Shape::Merge(shape) => runs::sort(&job, shape, &mut journey, &mut memory, &mut phases)?,
         Shape::Scatter(shape) => bins::sort(&job, shape, &mut journey, &mut memory, &mut phases)?,
@@ -219,7 +227,7 @@ fn sort_by<K: Key>(
         peak_memory_bytes: peak_memory_bytes(),
         moved,
         scratch: job.scratch.as_ref().map(Scratch::placed_bytes).unwrap_or_default(),
-        stages: job.ledger,
+        stages: Arc::clone(&gauges.ledger),
         io: disk.describe(),
         drive,
         floor_seconds: floor,

@@ -1,7 +1,7 @@
 //! The phases of a sort, one after the other: what each took and moved.
 
-use super::traffic::{Moved, Traffic};
 use crate::Observer;
+use crate::traffic::{Moved, Traffic};
 use serde::Serialize;
 use std::time::Instant;
 

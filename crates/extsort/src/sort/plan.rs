@@ -110,6 +110,17 @@ pub enum Shape {
 }
 
 impl Plan {
+    /// The phases that a sort by this plan goes through, as far as is known before, and how many bytes each deals with.
+    pub(crate) fn phases(&self) -> Vec<(&'static str, u64)> {
+        let (first, again, times, last) = match &self.shape {
+            Shape::Merge(shape) => ("form runs", "reduce", shape.merge_passes, "merge"),
+            Shape::Scatter(shape) => ("scatter", "split", shape.levels, "gather"),
+        };
+        let between = self.bytes * times.saturating_sub(1) as u64;
+        let phases = [(first, self.bytes), (again, between), (last, self.bytes)];
+        phases.into_iter().filter(|(_, bytes)| *bytes > 0).collect()
+    }
+
     /// Chunks that stay in memory.
     pub fn resident_chunks(&self) -> usize {
         self.chunks - self.spilled_chunks

@@ -1,15 +1,16 @@
 //! What a sort did, for people and for machines.
 
-use super::ledger::{Account, Ledger};
 use super::phases::Phase;
 use super::plan::{Plan, Shape};
 use super::spool::SpoolReport;
-use super::traffic::Moved;
 use crate::DriveRates;
+use crate::ledger::{Account, Ledger};
+use crate::traffic::Moved;
 use crate::units::{Bytes, Rate};
 use serde::{Serialize, Serializer};
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// What was done with one chunk of the input.
 #[derive(Clone, Debug, Serialize)]
@@ -75,7 +76,7 @@ pub struct SortReport {
     /// One phase after the other.
     pub phases: Vec<Phase>,
     /// Seconds in which each stage worked or waited, summed over its threads.
-    pub stages: Ledger,
+    pub stages: Arc<Ledger>,
     /// Processor seconds in user mode.
     pub cpu_user_seconds: f64,
     /// Processor seconds in the kernel.

@@ -14,6 +14,7 @@ use crate::sort::output::{Output, Seams};
 use crate::sort::pass::{Pass, Worked, Worker, pass};
 use crate::sort::report::BinReport;
 use crossbeam_channel::Sender;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 use xsort_disk::{ALIGNMENT, Completion, FileId, Lease, Shelf, align_up};
 use xsort_records::{Checksum, Key};
@@ -85,7 +86,7 @@ impl<K: Key> Worker for Gatherer<'_, K> {
     fn work(&mut self, chunk: Chunk) -> Result<Worked<Self::Made>, Error> {
         let Chunk { number, extents, mut area, read_time, arrived_at } = chunk;
         let begun_at = Instant::now();
-        let Job { key, record_bytes, caches, plan, ref ledger, .. } = *self.job;
+        let Job { key, record_bytes, caches, plan, ledger, .. } = *self.job;
         let load = &self.loads[number];
         let order_bytes = align_up(plan.chunk_bytes / plan.record_bytes * 8) as usize;
         let pages_bytes = area.len() - order_bytes;
@@ -128,6 +129,7 @@ impl<K: Key> Worker for Gatherer<'_, K> {
             write_seconds: sorted_at.elapsed().as_secs_f64(),
             write_wait_seconds: filled.waited.as_secs_f64(),
         };
+        self.job.gauges.counts.parts.fetch_add(load.bins as u64, Relaxed);
         lease.join(order_lease);
         Ok(Worked { area: Some(lease), writes: filled.writes, made: (checksum, report) })
     }

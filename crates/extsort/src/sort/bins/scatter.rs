@@ -15,6 +15,7 @@ use crate::sort::pass::{Pass, Worked, Worker, pass};
 use crate::sort::report::ChunkReport;
 use crossbeam_channel::Sender;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 use xsort_disk::{Completion, Lease, Shelf, align_up};
 use xsort_kernels::Splitters;
@@ -180,7 +181,7 @@ impl<K: Key> Worker for Scatterer<'_, K> {
     fn work(&mut self, chunk: Chunk) -> Result<Worked<Shared>, Error> {
         let Chunk { number, extents, mut area, read_time, arrived_at } = chunk;
         let begun_at = Instant::now();
-        let Job { record_bytes, plan, ref ledger, .. } = *self.job;
+        let Job { record_bytes, plan, ledger, .. } = *self.job;
         let order_bytes = align_up(plan.chunk_bytes / plan.record_bytes * 8) as usize;
         let pages_bytes = area.len() - order_bytes;
         let (mut lease, mut order_lease) = (area.split_off_front(pages_bytes), area);
@@ -226,6 +227,9 @@ impl<K: Key> Worker for Scatterer<'_, K> {
             sort_seconds: (sorted_at - begun_at).as_secs_f64(),
             spill_seconds: sorted_at.elapsed().as_secs_f64(),
         };
+        if let Source::Input { .. } = self.source {
+            self.job.gauges.counts.chunks.fetch_add(1, Relaxed);
+        }
         Ok(Worked { area, writes, made: Shared { pieces, resident, checksum, report } })
     }
 }

@@ -14,6 +14,7 @@ use crate::sort::pass::{Pass, Worked, Worker, pass};
 use crate::sort::report::ChunkReport;
 use crossbeam_channel::Sender;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 use xsort_disk::{Completion, Lease, Shelf, align_up};
 use xsort_kernels::{gather, sort};
@@ -79,7 +80,7 @@ impl<K: Key> Worker for Sorter<'_, K> {
     fn work(&mut self, chunk: Chunk) -> Result<Worked<Sorted>, Error> {
         let Chunk { number, extents, mut area, read_time, arrived_at } = chunk;
         let begun_at = Instant::now();
-        let Job { key, record_bytes, caches, plan, ref ledger, .. } = *self.job;
+        let Job { key, record_bytes, caches, plan, ledger, .. } = *self.job;
         let bytes = extents.iter().map(|extent| extent.bytes as usize).sum::<usize>();
         let count = bytes / record_bytes;
         let order_bytes = align_up(count as u64 * 8) as usize;
@@ -121,6 +122,7 @@ impl<K: Key> Worker for Sorter<'_, K> {
             sort_seconds: (sorted_at - begun_at).as_secs_f64(),
             spill_seconds: sorted_at.elapsed().as_secs_f64(),
         };
+        self.job.gauges.counts.chunks.fetch_add(1, Relaxed);
         let (resident, area) = match kept {
             Ok(resident) => (Some(resident), None),
             Err(area) => (None, Some(area)),
@@ -132,7 +134,7 @@ impl<K: Key> Worker for Sorter<'_, K> {
 impl<K: Key> Sorter<'_, K> {
     /// Gathers a sorted chunk into blocks and hands them to the drives.
     fn spill(&self, shelf: &Arc<Shelf>, records: &[u8], order: &[u64]) -> Result<Index, Error> {
-        let Job { record_bytes, ref ledger, .. } = *self.job;
+        let Job { record_bytes, ledger, .. } = *self.job;
         let block_records = self.job.block_records();
         let mut index = self.new_index(order);
         for stretch in order.chunks(block_records) {

@@ -28,6 +28,7 @@ use crate::threads::spawn_up_to;
 use crossbeam_channel::{Receiver, Sender, select_biased, unbounded};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::{Completion, Direction, Request, Shelf};
 use xsort_records::{Checksum, Key};
 
@@ -110,6 +111,7 @@ pub(crate) fn merge<K: Key>(
                     let Done { number, writes, checksum, records, index } =
                         done.expect("this thread holds a sender");
                     segments_done += 1;
+                    job.gauges.counts.parts.fetch_add(1, Relaxed);
                     writes_started += writes;
                     merged.records += records;
                     merged.checksum.merge(checksum);

@@ -50,7 +50,7 @@ impl<K: Key> Merger<'_, K> {
     }
 
     fn merge(&self, segment: Segment, nodes: &mut Vec<Node>) -> Result<Done, Error> {
-        let Job { key, record_bytes, ref ledger, .. } = *self.job;
+        let Job { key, record_bytes, ledger, .. } = *self.job;
         let end = Arc::new(ledger.cut_busy.time_cpu(|| Cut::find(self.job, self.runs, &segment)));
         // Whoever has the next segment may have given up already.
         drop(segment.end.send(Arc::clone(&end)));

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use xsort_disk::{Completion, Direction, Disk, Request};
 
-/// Counts every transfer of a sort, from its start to the moment its completion is looked at.
+/// Counts every transfer of a job, from its start to the moment its completion is looked at.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic(Mutex<State>);
 
@@ -18,7 +18,7 @@ struct State {
     busy_since: Option<Instant>,
 }
 
-/// Bytes that a sort moved, and how busy that kept the drives.
+/// Bytes that a job moved, and how busy that kept the drives.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Moved {
     /// Bytes read from inputs and scratch.
@@ -59,12 +59,14 @@ impl Traffic {
         }
     }
 
+    /// Up to now.
     pub(crate) fn moved(&self) -> Moved {
         let state = self.lock();
+        let busy = state.busy + state.busy_since.map_or(Duration::ZERO, |since| since.elapsed());
         Moved {
             read_bytes: state.read_bytes,
             written_bytes: state.written_bytes,
-            busy_seconds: state.busy.as_secs_f64(),
+            busy_seconds: busy.as_secs_f64(),
         }
     }
 }
