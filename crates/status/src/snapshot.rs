@@ -1,0 +1,289 @@
+//! All that a job tells of itself, at one moment: JSON, so that any language reads it; and checked, for whoever may write the file may have written anything.
+//!
+//! What is parsed is bounded in size, its numbers are finite, its lists are no longer than a job makes them, and its texts have no control characters, so that
+//! it can be shown on a terminal. The bytes are drawn in docs/formats.md.
+
+use serde::{Deserialize, Serialize};
+
+/// The layout that this program writes and reads. Fields may be added without a new number; one that goes or changes its meaning needs one.
+pub const FORMAT: u32 = 1;
+
+/// The longest snapshot, in bytes: more isn't looked at. A job's is 2 to 8 KiB.
+pub const SNAPSHOT_BYTES_MAX: usize = 1 << 20;
+
+/// Entries of any list that are kept.
+const ENTRIES_MAX: usize = 256;
+/// Characters of any text that are kept: a path's length at most.
+const TEXT_MAX: usize = 4096;
+
+/// One job at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// Whose it is.
+    pub job: Identity,
+    /// When it was taken, in seconds since 1970.
+    pub taken_unix_seconds: f64,
+    /// Seconds since the job began.
+    pub seconds: f64,
+    /// What is being done.
+    pub phase: Phase,
+    /// The share of the whole work that is done, 0 to 1, where that can be foreseen.
+    pub share_done: Option<f64>,
+    /// Until the job will be done, where that can be foreseen.
+    pub seconds_left: Option<f64>,
+    /// Over the last two seconds, of the phase's bytes.
+    pub bytes_per_second_now: f64,
+    /// Since the job began, of all phases' bytes.
+    pub bytes_per_second_mean: f64,
+    /// The rate over the job's life: bytes per second in each of so many equal stretches of time.
+    pub curve: Vec<f64>,
+    /// Seconds of each stretch.
+    pub curve_step_seconds: f64,
+    /// Size of a record in bytes; `None` of lines.
+    pub record_bytes: Option<u64>,
+    /// Threads that work.
+    pub threads: u64,
+    /// Who works and who waits for whom.
+    pub stages: Vec<Stage>,
+    /// Bytes read from drives so far; 0 if the job doesn't count them.
+    pub read_bytes: u64,
+    /// Bytes written to drives so far.
+    pub written_bytes: u64,
+    /// Pieces of the work.
+    pub counts: Counts,
+    /// What it holds.
+    pub memory: Memory,
+    /// The drives that it uses.
+    pub drives: Vec<DriveState>,
+    /// Transfers wait until the drives have cooled down to less than `resume_celsius`.
+    pub is_paused: bool,
+    /// Above it transfers pause, if that was asked for.
+    pub limit_celsius: Option<f64>,
+    /// Below it they go on.
+    pub resume_celsius: Option<f64>,
+    /// Directories in which hidden files of the job are left if it is killed, where the file system knows no nameless files.
+    pub places: Vec<String>,
+    /// What the job had to say, the last lines.
+    pub notices: Vec<String>,
+}
+
+/// Which job it is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Identity {
+    /// Name of the command: "sort".
+    pub command: String,
+    /// The words of the command line, the program's name first; of many the first ones.
+    pub arguments: Vec<String>,
+    /// Its process, as numbered where it runs.
+    pub pid: u32,
+    /// Number of the user that it runs for.
+    pub uid: u32,
+    /// Name of that user, or the number.
+    pub user: String,
+    /// Working directory.
+    pub directory: String,
+    /// When it began, in seconds since 1970.
+    pub started_unix_seconds: f64,
+    /// Version of the program.
+    pub version: String,
+}
+
+/// What a job is doing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Phase {
+    /// Its name: "form runs".
+    pub name: String,
+    /// How many phases have begun, this one included.
+    pub number: u64,
+    /// Bytes dealt with so far.
+    pub done_bytes: u64,
+    /// Bytes to deal with; 0 if nobody knows.
+    pub bytes: u64,
+    /// Since it began.
+    pub seconds: f64,
+}
+
+/// A stage of the pipeline.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stage {
+    /// What it does.
+    pub name: String,
+    /// Seconds of work so far, over all of its threads.
+    pub busy_seconds: f64,
+    /// How many threads were at work, on average over the last second.
+    pub busy_threads: f64,
+    /// For what it waits.
+    pub waits: Vec<Wait>,
+}
+
+/// What a stage waits for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Wait {
+    /// For what.
+    pub on: String,
+    /// Seconds so far, over all of the stage's threads.
+    pub seconds: f64,
+    /// How many threads waited for it, on average over the last second.
+    pub threads: f64,
+}
+
+/// Pieces of the work.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Chunks of the input that were sorted or scattered.
+    pub chunks: u64,
+    /// Of so many, if that is known.
+    pub chunks_all: Option<u64>,
+    /// Segments or bins that went to the output.
+    pub parts: u64,
+}
+
+/// Memory of a job, in bytes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Memory {
+    /// What the process holds now.
+    pub resident_bytes: u64,
+    /// What it may use for data.
+    pub budget_bytes: u64,
+}
+
+/// A directory that a job uses, and its drive.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DriveState {
+    /// The directory.
+    pub path: String,
+    /// What for: "scratch", "output", "input".
+    pub role: String,
+    /// Bytes of the job's scratch there.
+    pub scratch_bytes: u64,
+    /// The device, where it has a thermometer.
+    pub device: Option<String>,
+    /// How hot it is, where that is shown.
+    pub celsius: Option<f64>,
+}
+
+/// Bytes that are no snapshot.
+#[derive(Debug, thiserror::Error)]
+pub enum ParseError {
+    /// Longer than any.
+    #[error("{0} bytes are too long for a snapshot")]
+    TooLong(usize),
+    /// Of another version of the program.
+    #[error("its format is {found}, this program knows {FORMAT}: use the xsort that runs the job")]
+    OtherFormat {
+        /// The number that it has.
+        found: u32,
+    },
+    /// Not what a job writes.
+    #[error("not a snapshot: {0}")]
+    Malformed(#[from] serde_json::Error),
+}
+
+impl Snapshot {
+    /// The bytes to publish.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        // Numbers that JSON has no word for become null, which a reader refuses: what is written is made finite as well.
+        serde_json::to_vec(&self.clone().tidy())
+            .expect("maps have text as keys, and writing to memory does not fail")
+    }
+
+    /// Reads what [`Snapshot::to_bytes`] wrote, or anything.
+    ///
+    /// # Errors
+    /// [`ParseError`] if it is no snapshot of this [`FORMAT`].
+    pub fn parse(bytes: &[u8]) -> Result<Snapshot, ParseError> {
+        #[derive(Deserialize)]
+        struct Head {
+            format: u32,
+        }
+        if bytes.len() > SNAPSHOT_BYTES_MAX {
+            return Err(ParseError::TooLong(bytes.len()));
+        }
+        let Head { format } = serde_json::from_slice(bytes)?;
+        if format != FORMAT {
+            return Err(ParseError::OtherFormat { found: format });
+        }
+        Ok(serde_json::from_slice::<Snapshot>(bytes)?.tidy())
+    }
+
+    /// Bounded lists and texts, texts without control characters, times and rates that are finite and not negative.
+    fn tidy(mut self) -> Snapshot {
+        let Snapshot { job, phase, stages, drives, places, notices, curve, .. } = &mut self;
+        for text in [&mut job.command, &mut job.user, &mut job.directory, &mut job.version, &mut phase.name] {
+            clean(text);
+        }
+        for list in [&mut job.arguments, places, notices] {
+            list.truncate(ENTRIES_MAX);
+            list.iter_mut().for_each(clean);
+        }
+        stages.truncate(ENTRIES_MAX);
+        for stage in stages {
+            clean(&mut stage.name);
+            stage.waits.truncate(ENTRIES_MAX);
+            for number in [&mut stage.busy_seconds, &mut stage.busy_threads] {
+                bound(number);
+            }
+            for wait in &mut stage.waits {
+                clean(&mut wait.on);
+                bound(&mut wait.seconds);
+                bound(&mut wait.threads);
+            }
+        }
+        drives.truncate(ENTRIES_MAX);
+        for drive in drives {
+            clean(&mut drive.path);
+            clean(&mut drive.role);
+            drive.device.iter_mut().for_each(clean);
+            drive.celsius = drive.celsius.filter(|celsius| celsius.is_finite());
+        }
+        curve.truncate(ENTRIES_MAX);
+        curve.iter_mut().for_each(bound);
+        for number in [
+            &mut self.taken_unix_seconds,
+            &mut self.seconds,
+            &mut self.phase.seconds,
+            &mut self.job.started_unix_seconds,
+            &mut self.bytes_per_second_now,
+            &mut self.bytes_per_second_mean,
+            &mut self.curve_step_seconds,
+        ] {
+            bound(number);
+        }
+        for number in [&mut self.share_done, &mut self.seconds_left] {
+            number.iter_mut().for_each(bound);
+        }
+        self.share_done = self.share_done.map(|share| share.min(1.0));
+        for number in [&mut self.limit_celsius, &mut self.resume_celsius] {
+            *number = number.filter(|celsius| celsius.is_finite());
+        }
+        self
+    }
+
+    /// Records of the phase that are done, where there are records.
+    pub fn records_done(&self) -> Option<u64> {
+        self.record_bytes.filter(|bytes| *bytes > 0).map(|bytes| self.phase.done_bytes / bytes)
+    }
+}
+
+/// Times and rates: from 0 to more than any can be, so that sums and integers of them stay in range.
+fn bound(number: &mut f64) {
+    *number = if number.is_nan() { 0.0 } else { number.clamp(0.0, 1e15) };
+}
+
+/// Names of files and arguments can hold anything, a terminal's commands too.
+fn clean(text: &mut String) {
+    if let Some((end, _)) = text.char_indices().nth(TEXT_MAX) {
+        text.truncate(end);
+    }
+    if text.contains(is_unfit) {
+        *text = text.replace(is_unfit, "\u{fffd}");
+    }
+}
+
+/// Control characters, and those that turn the direction of what follows.
+fn is_unfit(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
