@@ -63,6 +63,15 @@ Examples:
   xsort verify -s 1.sum 2.sum              ... then their seams and sums
 ";
 
+const STATUS_EXAMPLES: &str = "\
+Examples:
+  xsort status                a line for each job
+  xsort status 4711           all about one
+  xsort status --watch        on the whole terminal, live
+  xsort status --json         for machines
+  xsort status --clear        remove what killed jobs left
+";
+
 /// Sort anything bigger than memory, at the speed of the drives.
 #[derive(Debug, Parser)]
 #[command(name = "xsort", version, help_template = TEMPLATE, before_help = EXAMPLES, after_help = EXIT_STATUS)]
@@ -78,6 +87,7 @@ pub(crate) enum Command {
     Gen(GenArgs),
     Sort(SortArgs),
     Verify(VerifyArgs),
+    Status(StatusArgs),
     /// Sort lines of text, with the options of GNU sort
     ///
     /// Arguments, output, messages and statuses are GNU sort's; 'xsort lines --help' lists them. A link to xsort with the name sort does the
@@ -265,6 +275,33 @@ pub(crate) struct VerifyArgs {
     pub(crate) files: Vec<PathBuf>,
 }
 
+/// Show the jobs that run, how far they are, and what killed ones left
+///
+/// Every gen, sort, lines and verify that takes longer than a quarter of a second publishes its state ten times a second, in shared memory, for its own user.
+/// Watchers cost it nothing. XSORT_STATUS=off (in the job's environment) leaves that out, XSORT_STATUS_DIR is another directory for it. A job also
+/// prints a line on its standard error when it gets SIGUSR1, as dd does.
+#[derive(Debug, Args)]
+#[command(help_template = TEMPLATE, before_help = STATUS_EXAMPLES, after_long_help = EXIT_STATUS)]
+pub(crate) struct StatusArgs {
+    /// Number of a process: all that is known of this job [default: a line for each]
+    pub(crate) job: Option<String>,
+
+    /// Watch on the whole terminal: arrows choose a job, q ends
+    #[arg(short, long, conflicts_with_all = ["json", "clear"])]
+    pub(crate) watch: bool,
+
+    /// Print one JSON object on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Remove what killed jobs left: their status, and hidden files with their data
+    ///
+    /// Such files there are only where the file system knows no files without a name. Nothing of a job that lives is touched, and no file that is
+    /// open or was written to after the job's last word.
+    #[arg(long)]
+    pub(crate) clear: bool,
+}
+
 /// Size and key of the records.
 #[derive(Debug, Args)]
 pub(crate) struct Records {
@@ -310,6 +347,12 @@ pub(crate) struct Resources {
     /// How to talk to the drive; auto takes io_uring where it is allowed
     #[arg(long, value_name = "HOW", default_value = "auto", value_parser = engines())]
     pub(crate) io: IoChoice,
+
+    /// Pause all transfers while a drive of the job is hotter than so many degrees Celsius
+    ///
+    /// They go on when it is 5 degrees below that. Drives whose temperature the system doesn't show have no effect.
+    #[arg(long, value_name = "CELSIUS", value_parser = degrees)]
+    pub(crate) temperature_limit: Option<u16>,
 }
 
 /// How a job tells of itself.
@@ -350,6 +393,13 @@ fn threads(text: &str) -> Result<u16, String> {
     match whole::<u64>(text)? {
         threads @ 0..=1024 => Ok(threads as u16),
         _ => Err("from 0 (as many as processors) to 1024 are possible".into()),
+    }
+}
+
+fn degrees(text: &str) -> Result<u16, String> {
+    match whole::<u64>(text)? {
+        celsius @ 1..=200 => Ok(celsius as u16),
+        _ => Err("from 1 to 200 degrees are possible".into()),
     }
 }
 

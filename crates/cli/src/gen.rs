@@ -3,7 +3,8 @@
 use crate::args::GenArgs;
 use crate::exit::Failure;
 use crate::output::{self, Output};
-use crate::progress::Console;
+use crate::progress::{Console, Task};
+use crate::publish::Uses;
 use crate::settings::{self, Allowance, Voice};
 use crate::signals::Stop;
 use crate::size::{Amount, Decimal};
@@ -57,7 +58,14 @@ pub(crate) fn run(args: &GenArgs, stop: &Stop) -> Result<(), Failure> {
     let generator = Generator::new(spec).map_err(|error| Failure::Usage(error.to_string()))?;
     let allowance = Allowance::decide(&args.resources);
     let disk = allowance.disk()?;
-    let console = Console::new(voice, stop);
+    let output = settings::directory_of(&args.file);
+    let console = Console::new(Task {
+        command: "gen",
+        voice,
+        uses: Uses { directories: vec![(output.clone(), "output")], places: vec![output] },
+        limit: allowance.limit.clone(),
+        stop: Some(stop),
+    });
     allowance.notice.iter().for_each(|line| console.notice(line));
 
     let options = GenerateOptions {

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod board;
 mod caches;
 mod exit;
 mod r#gen;
@@ -14,12 +15,16 @@ mod memory;
 mod open_files;
 mod output;
 mod progress;
+mod publish;
+mod reporter;
 mod settings;
 mod signals;
 mod size;
 mod sort;
+mod status;
 mod stdin;
 mod summary;
+mod thermostat;
 mod verify;
 
 use args::{Cli, Command};
@@ -60,6 +65,7 @@ fn run(command: &Command, stop: &Stop) -> Result<(), Failure> {
         Command::Gen(args) => r#gen::run(args, stop),
         Command::Sort(args) => sort::run(args, stop),
         Command::Verify(args) => verify::run(args, stop),
+        Command::Status(args) => status::run(args, stop),
         Command::Lines { .. } => unreachable!("it has a door of its own"),
         Command::Completions { shell } => manual::completions(*shell),
         Command::Man { dir } => manual::man(dir.as_deref()),

@@ -38,7 +38,8 @@ struct Named<'a, T> {
     result: &'a T,
 }
 
-fn json<T: Serialize>(result: &T) -> Result<String, Failure> {
+/// One object, without a line end.
+pub(crate) fn json<T: Serialize>(result: &T) -> Result<String, Failure> {
     serde_json::to_string(result)
         .map_err(|error| Failure::File { what: "writing the result as JSON".into(), source: error.into() })
 }

@@ -1,117 +1,143 @@
 //! What a running job shows: a bar on a terminal, lines in a log, or nothing; and its notices.
 //!
-//! The pipelines only add to a counter. A thread of its own draws ten times a second, so that a terminal that is stopped (Ctrl-S)
-//! or slow never holds a worker up.
+//! The pipelines write on a board; the reporter's thread draws what is there.
 
+use crate::board::{Board, Phase};
 use crate::output::write_stderr;
+use crate::publish::{Publication, Uses};
+use crate::reporter::{Duties, Reporter};
 use crate::settings::{self, Voice};
 use crate::signals::Stop;
 use crate::size::Decimal;
-use crossbeam_channel::{RecvTimeoutError, Sender};
+use crate::thermostat::Thermostat;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-use xsort_extsort::Observer;
+use xsort_disk::Gate;
+use xsort_extsort::{Gauges, Observer};
 
 const BAR_PERIOD: Duration = Duration::from_millis(100);
 const LINE_PERIOD: Duration = Duration::from_secs(1);
 
 /// Watches one job.
 pub(crate) struct Console {
+    // Before the bar: it draws.
+    reporter: Option<Reporter>,
     board: Arc<Board>,
     bar: Option<ProgressBar>,
     quiet: bool,
     stop: Stop,
-    painter: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
-/// What the pipelines write and the painter reads.
-#[derive(Debug)]
-struct Board {
-    /// Bytes of this phase that are done.
-    done: AtomicU64,
-    phase: Mutex<Phase>,
-}
-
-#[derive(Clone, Debug)]
-struct Phase {
-    name: String,
-    bytes: u64,
-    began: Instant,
+/// What the console has to know of a job.
+pub(crate) struct Task<'a> {
+    /// Name of the command.
+    pub(crate) command: &'static str,
+    pub(crate) voice: Voice,
+    pub(crate) uses: Uses,
+    /// The limit in degrees Celsius, and the gate to close above it.
+    pub(crate) limit: Option<(f64, Arc<Gate>)>,
+    /// What tells the job to stop; `None` if signals end it where it stands.
+    pub(crate) stop: Option<&'a Stop>,
 }
 
 impl Console {
-    pub(crate) fn new(voice: Voice, stop: &Stop) -> Console {
-        let phase = Phase { name: String::new(), bytes: 0, began: Instant::now() };
-        let board = Arc::new(Board { done: AtomicU64::new(0), phase: Mutex::new(phase) });
+    pub(crate) fn new(task: Task<'_>) -> Console {
+        let Task { command, voice, uses, limit, stop } = task;
+        let board = Arc::new(Board::new());
         let bar = (voice.progress == settings::Progress::Bar).then(bar);
-        let painter = match (&bar, voice.progress) {
-            (Some(bar), _) => spawn(BAR_PERIOD, paint_bar(Arc::clone(&board), bar.clone())),
-            (None, settings::Progress::Lines) => spawn(LINE_PERIOD, paint_lines(Arc::clone(&board))),
+        let paint: Option<(Duration, Box<dyn FnMut() + Send>)> = match (&bar, voice.progress) {
+            (Some(bar), _) => Some((BAR_PERIOD, Box::new(paint_bar(Arc::clone(&board), bar.clone())))),
+            (None, settings::Progress::Lines) => {
+                Some((LINE_PERIOD, Box::new(paint_lines(Arc::clone(&board)))))
+            }
             (None, _) => None,
         };
-        Console { board, bar, quiet: voice.quiet, stop: stop.clone(), painter }
+        let is_stopped = stop.cloned().unwrap_or_default();
+        let mut thermostat = limit.map(|(limit, gate)| {
+            let directories = uses.directories.iter().map(|(path, _)| path.clone()).collect();
+            let (bar, stop) = (bar.clone(), is_stopped.clone());
+            let say = move |line: &str| say(bar.as_ref(), voice.quiet, line);
+            Thermostat::new(limit, gate, directories, Box::new(say), Box::new(move || stop.is_set()))
+        });
+        if let Some(thermostat) = &mut thermostat {
+            // Before the first transfer.
+            thermostat.look(&board);
+        }
+        let teller = (Arc::clone(&board), bar.clone());
+        let duties = Duties {
+            paint,
+            tell: Box::new(move || {
+                above(teller.1.as_ref(), &format!("{command}: {}", where_it_is(&teller.0)));
+            }),
+            publication: Publication::new(command, uses),
+            thermostat,
+            dies_of_signals: stop.is_none(),
+        };
+        let reporter = Reporter::start(&board, duties);
+        Console { reporter, board, bar, quiet: voice.quiet, stop: is_stopped }
     }
 }
 
 impl Observer for Console {
     fn phase(&self, name: &str, bytes: u64) {
-        let mut phase = self.board.phase();
-        *phase = Phase { name: name.into(), bytes, began: Instant::now() };
-        self.board.done.store(0, Ordering::Relaxed);
+        self.board.begin_phase(name, bytes);
     }
 
     fn advance(&self, bytes: u64) {
-        self.board.done.fetch_add(bytes, Ordering::Relaxed);
+        self.board.advance(bytes);
     }
 
     fn notice(&self, line: &str) {
-        if self.quiet {
-            return;
-        }
-        match &self.bar {
-            Some(bar) => bar.suspend(|| write_stderr(&format!("note: {line}"))),
-            None => write_stderr(&format!("note: {line}")),
-        }
+        self.board.notice(line);
+        say(self.bar.as_ref(), self.quiet, line);
     }
 
     fn is_cancelled(&self) -> bool {
         self.stop.is_set()
     }
+
+    fn expect(&self, phases: &[(&str, u64)]) {
+        self.board.expect(phases);
+    }
+
+    fn show(&self, gauges: Gauges) {
+        self.board.show(gauges);
+    }
 }
 
 impl Drop for Console {
     fn drop(&mut self) {
-        if let Some((stop, painter)) = self.painter.take() {
-            drop(stop);
-            // A painter that panicked has nothing left to lose.
-            let _ = painter.join();
-        }
+        self.reporter = None;
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
     }
 }
 
-impl Board {
-    fn phase(&self) -> MutexGuard<'_, Phase> {
-        self.phase.lock().unwrap_or_else(PoisonError::into_inner)
+/// A notice, unless only errors are wanted.
+fn say(bar: Option<&ProgressBar>, quiet: bool, line: &str) {
+    if !quiet {
+        above(bar, &format!("note: {line}"));
     }
 }
 
-/// Calls `paint` once a period until the sender is dropped. Where no thread can be had (a limit on processes), the job goes on unseen.
-fn spawn(period: Duration, mut paint: impl FnMut() + Send + 'static) -> Option<(Sender<()>, JoinHandle<()>)> {
-    let (sender, receiver) = crossbeam_channel::bounded(0);
-    let repeat = move || {
-        while receiver.recv_timeout(period) == Err(RecvTimeoutError::Timeout) {
-            paint();
-        }
-    };
-    let painter = thread::Builder::new().name("progress".into()).spawn(repeat).ok()?;
-    Some((sender, painter))
+/// A line on standard error, above the bar if there is one.
+fn above(bar: Option<&ProgressBar>, line: &str) {
+    match bar {
+        Some(bar) => bar.suspend(|| write_stderr(line)),
+        None => write_stderr(line),
+    }
+}
+
+/// The phase, how far, how fast, how much longer.
+fn where_it_is(board: &Board) -> String {
+    let phase = board.phase();
+    if phase.name.is_empty() {
+        return "it begins".into();
+    }
+    line(&phase, board.done_bytes(), phase.began.elapsed().as_secs_f64())
 }
 
 fn bar() -> ProgressBar {
@@ -149,7 +175,7 @@ fn style(name: &str, bytes: u64, began: Instant) -> ProgressStyle {
 fn paint_bar(board: Arc<Board>, bar: ProgressBar) -> impl FnMut() + Send {
     let mut shown = None;
     move || {
-        let Phase { name, bytes, began } = board.phase().clone();
+        let Phase { name, bytes, began, .. } = board.phase();
         if name.is_empty() {
             return;
         }
@@ -157,7 +183,7 @@ fn paint_bar(board: Arc<Board>, bar: ProgressBar) -> impl FnMut() + Send {
             shown = Some(began);
             bar.set_style(style(&name, bytes, began));
         }
-        frame(&bar, board.done.load(Ordering::Relaxed), bytes);
+        frame(&bar, board.done_bytes(), bytes);
     }
 }
 
@@ -171,10 +197,8 @@ fn frame(bar: &ProgressBar, done: u64, bytes: u64) {
 
 fn paint_lines(board: Arc<Board>) -> impl FnMut() + Send {
     move || {
-        let phase = board.phase().clone();
-        if !phase.name.is_empty() {
-            let done = board.done.load(Ordering::Relaxed);
-            write_stderr(&line(&phase, done, phase.began.elapsed().as_secs_f64()));
+        if !board.phase().name.is_empty() {
+            write_stderr(&where_it_is(&board));
         }
     }
 }
@@ -215,10 +239,13 @@ mod tests {
 
     #[test]
     fn lines_say_how_far_and_how_fast() {
-        let phase = Phase { name: "merge".into(), bytes: 8_000_000_000, began: Instant::now() };
+        let board = Board::new();
+        board.begin_phase("merge", 8_000_000_000);
+        let phase = board.phase();
         assert_eq!(line(&phase, 2_000_000_000, 1.0), "merge: 25% of 8.00 GB, 2.00 GB/s, 3 s left");
         assert_eq!(line(&phase, 0, 1.0), "merge: 0% of 8.00 GB, 0 B/s, unknown time left");
-        let unknown = Phase { bytes: 0, ..phase };
+        board.begin_phase("merge", 0);
+        let unknown = board.phase();
         assert_eq!(line(&unknown, 2_000_000_000, 1.0), "merge: 2.00 GB, 2.00 GB/s");
     }
 }

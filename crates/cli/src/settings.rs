@@ -7,8 +7,10 @@ use crate::exit::Failure;
 use crate::memory::Machine;
 use crate::size::Amount;
 use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
-use xsort_disk::{DiskOptions, IoChoice, OsDisk};
+use xsort_disk::{DiskOptions, Gate, IoChoice, OsDisk};
 use xsort_records::{Format, KeyField, KeyKind, Layout};
 
 /// What a job may use.
@@ -18,6 +20,8 @@ pub(crate) struct Allowance {
     pub(crate) budget_bytes: u64,
     pub(crate) threads: usize,
     io: IoChoice,
+    /// The temperature of drives in degrees Celsius above which transfers pause, and the gate for that.
+    pub(crate) limit: Option<(f64, Arc<Gate>)>,
     /// A line for the user, if the memory is not what was asked for.
     pub(crate) notice: Option<String>,
 }
@@ -29,12 +33,14 @@ impl Allowance {
             0 => thread::available_parallelism().map_or(1, usize::from),
             threads => usize::from(threads),
         };
-        Allowance { budget_bytes: budget.bytes, threads, io: resources.io, notice: budget.notice }
+        let limit = resources.temperature_limit.map(|celsius| (f64::from(celsius), Arc::default()));
+        Allowance { budget_bytes: budget.bytes, threads, io: resources.io, limit, notice: budget.notice }
     }
 
     /// The machine's disk, spoken to as asked.
     pub(crate) fn disk(&self) -> Result<OsDisk, Failure> {
-        Ok(OsDisk::new(DiskOptions { io: self.io, ..DiskOptions::default() })?)
+        let gate = self.limit.as_ref().map(|(_, gate)| Arc::clone(gate));
+        Ok(OsDisk::new(DiskOptions { io: self.io, gate, ..DiskOptions::default() })?)
     }
 }
 
@@ -85,6 +91,14 @@ pub(crate) fn records(amount: Amount, record_bytes: usize) -> (u64, u64) {
     match amount {
         Amount::Records(records) => (records, 0),
         Amount::Bytes(bytes) => (bytes / record_bytes as u64, bytes % record_bytes as u64),
+    }
+}
+
+/// The directory that holds a file.
+pub(crate) fn directory_of(file: &Path) -> PathBuf {
+    match file.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => ".".into(),
     }
 }
 

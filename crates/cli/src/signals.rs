@@ -8,17 +8,22 @@
 //! SIGPIPE, which Rust ignores, kills again as everywhere else. SIGXFSZ (`ulimit -f`) does not kill, so that the write that is too far
 //! fails and has its line.
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGUSR1, SIGXFSZ};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
+use signal_hook::low_level::pipe;
 use std::io;
-use std::sync::Arc;
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::thread;
 use std::time::Duration;
 
 /// How long after the first signal further ones are taken for the same request.
 const ECHO: Duration = Duration::from_secs(1);
+
+/// Whether SIGPIPE ends the process on the spot: a process has one handler for it.
+static PIPES_KILL: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// The flag.
 #[derive(Clone, Debug, Default)]
@@ -60,7 +65,8 @@ impl Stop {
     /// # Errors
     /// If the system refuses the handler.
     pub(crate) fn die_of_closed_pipes() -> io::Result<()> {
-        flag::register_conditional_default(SIGPIPE, Arc::new(AtomicBool::new(true))).map(drop)
+        PIPES_KILL.store(true, Ordering::Relaxed);
+        flag::register_conditional_default(SIGPIPE, Arc::clone(&PIPES_KILL)).map(drop)
     }
 
     /// Whether a signal has come.
@@ -75,6 +81,67 @@ impl Stop {
             signal => signal,
         };
         128 + signal as u8
+    }
+}
+
+/// Whether someone asks how far the job is: SIGUSR1, as for dd.
+pub(crate) struct Asked(Arc<AtomicBool>);
+
+impl Asked {
+    /// Installs the handler, which also writes to `alarm`.
+    ///
+    /// # Errors
+    /// If the system refuses it.
+    pub(crate) fn register(alarm: &UnixStream) -> io::Result<Asked> {
+        let asked = Asked(Arc::default());
+        flag::register(SIGUSR1, Arc::clone(&asked.0))?;
+        pipe::register(SIGUSR1, alarm.try_clone()?)?;
+        Ok(asked)
+    }
+
+    /// Whether somebody asked since the last time.
+    pub(crate) fn take(&self) -> bool {
+        self.0.swap(false, Ordering::Relaxed)
+    }
+}
+
+/// Signals that would end the process on the spot, in the hands of a thread that has something to tidy up before.
+pub(crate) struct Fatal {
+    came: Arc<AtomicUsize>,
+    /// Whether they end the process on the spot again.
+    kill: Arc<AtomicBool>,
+    pipes_killed: bool,
+}
+
+impl Fatal {
+    /// From now on these signals write to `alarm`: SIGPIPE, if it would kill; and with `all` those that a [`Stop`] would heed, unless they are ignored.
+    ///
+    /// # Errors
+    /// If the system refuses a handler.
+    pub(crate) fn take_over(alarm: &UnixStream, all: bool) -> io::Result<Fatal> {
+        let ignored = ignored_mask(&std::fs::read_to_string("/proc/self/status").unwrap_or_default());
+        let pipes_killed = PIPES_KILL.load(Ordering::Relaxed);
+        let fatal = Fatal { came: Arc::default(), kill: Arc::default(), pipes_killed };
+        let others = [SIGINT, SIGTERM, SIGHUP].into_iter();
+        let others = others.filter(|signal| all && ignored & (1 << (signal - 1)) == 0);
+        for signal in others.chain(pipes_killed.then_some(SIGPIPE)) {
+            flag::register_conditional_default(signal, Arc::clone(&fatal.kill))?;
+            flag::register_usize(signal, Arc::clone(&fatal.came), signal as usize)?;
+            pipe::register(signal, alarm.try_clone()?)?;
+        }
+        PIPES_KILL.store(false, Ordering::Relaxed);
+        Ok(fatal)
+    }
+
+    /// The signal that came, if one did.
+    pub(crate) fn came(&self) -> Option<i32> {
+        Some(self.came.load(Ordering::Relaxed) as i32).filter(|signal| *signal != 0)
+    }
+
+    /// Nothing is left to be tidied up: they end the process on the spot again.
+    pub(crate) fn give_back(self) {
+        self.kill.store(true, Ordering::Relaxed);
+        PIPES_KILL.store(self.pipes_killed, Ordering::Relaxed);
     }
 }
 

@@ -4,7 +4,8 @@ use crate::args::SortArgs;
 use crate::caches::caches;
 use crate::exit::Failure;
 use crate::output::Output;
-use crate::progress::Console;
+use crate::progress::{Console, Task};
+use crate::publish::Uses;
 use crate::settings::{self, Allowance, Voice};
 use crate::signals::Stop;
 use crate::stdin;
@@ -19,7 +20,13 @@ pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
     let (inputs, stream) = stdin::inputs(args, stop)?;
     let allowance = Allowance::decide(&args.resources);
     let disk = allowance.disk()?;
-    let console = Console::new(voice, stop);
+    let console = Console::new(Task {
+        command: "sort",
+        voice,
+        uses: uses(args),
+        limit: allowance.limit.clone(),
+        stop: Some(stop),
+    });
     allowance.notice.iter().for_each(|line| console.notice(line));
 
     let options = SortOptions {
@@ -46,6 +53,17 @@ pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
     disk.notices().iter().for_each(|line| console.notice(line));
     drop(console);
     if args.verbose { output.print("sort", &InDetail(&report)) } else { output.print("sort", &report) }
+}
+
+/// What a sort reads and writes.
+fn uses(args: &SortArgs) -> Uses {
+    let output = settings::directory_of(&args.output);
+    let mut directories: Vec<_> = args.scratch.iter().map(|path| (path.clone(), "scratch")).collect();
+    let inputs = args.inputs.iter().filter(|path| path.as_os_str() != "-");
+    directories.extend(inputs.map(|path| (settings::directory_of(path), "input")));
+    directories.push((output.clone(), "output"));
+    directories.dedup();
+    Uses { directories, places: [vec![output], args.scratch.clone()].concat() }
 }
 
 /// A report whose text also tells of every chunk and every bin.

@@ -5,7 +5,8 @@
 use crate::args::VerifyArgs;
 use crate::exit::Failure;
 use crate::output::{self, Output};
-use crate::progress::Console;
+use crate::progress::{Console, Task};
+use crate::publish::Uses;
 use crate::settings::{self, Allowance, Voice};
 use crate::signals::Stop;
 use crate::summary::Summary;
@@ -103,7 +104,16 @@ impl<'a> Reader<'a> {
     fn new(args: &VerifyArgs, layout: &'a Layout, voice: Voice, stop: &Stop) -> Result<Reader<'a>, Failure> {
         let allowance = Allowance::decide(&args.resources);
         let disk = allowance.disk()?;
-        let console = Console::new(voice, stop);
+        let files = args.files.iter().chain(&args.against);
+        let mut directories: Vec<_> = files.map(|path| (settings::directory_of(path), "input")).collect();
+        directories.dedup();
+        let console = Console::new(Task {
+            command: "verify",
+            voice,
+            uses: Uses { directories, places: Vec::new() },
+            limit: allowance.limit.clone(),
+            stop: Some(stop),
+        });
         allowance.notice.iter().for_each(|line| console.notice(line));
         Ok(Reader { layout, allowance, disk, console })
     }

@@ -32,8 +32,8 @@ pub struct Progress {
     pub done_bytes: u64,
     /// Of this phase.
     pub phase_done_bytes: u64,
-    /// Of this phase in all; 0 if nobody knows.
-    pub phase_bytes: u64,
+    /// Of this phase in all, if that is known; 0 of one that doesn't deal with bytes.
+    pub phase_bytes: Option<u64>,
     /// Of phases that are to come, if they are known.
     pub to_come_bytes: Option<u64>,
     /// Seconds of this phase.
@@ -107,6 +107,6 @@ impl Progress {
     }
 
     fn phase_left(&self) -> Option<u64> {
-        (self.phase_bytes > 0).then(|| self.phase_bytes.saturating_sub(self.phase_done_bytes))
+        self.phase_bytes.map(|bytes| bytes.saturating_sub(self.phase_done_bytes))
     }
 }

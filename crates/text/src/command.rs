@@ -101,6 +101,8 @@ pub struct Extras {
     pub top_lines: Option<u64>,
     /// `--progress`.
     pub progress: bool,
+    /// `--temperature-limit=C`: transfers of scratch pause while a drive is hotter than so many degrees Celsius.
+    pub limit_celsius: Option<u16>,
     /// `--json`: a report for machines.
     pub json: bool,
     /// `--compress=lz4` and `--compress=zstd`: compress scratch within the process.

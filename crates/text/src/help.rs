@@ -65,6 +65,7 @@ What GNU sort doesn't have:
       --header[=N]              leave the first N lines (1) where they are
       --json                    report for machines
       --progress                show how far it is
+      --temperature-limit=C     pause scratch while a drive is hotter than C degrees Celsius
       --top N                   print only the first N lines of the output
 
       --help                    print this

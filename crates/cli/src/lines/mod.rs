@@ -27,8 +27,9 @@ mod order;
 mod resources;
 mod target;
 
-use crate::progress::Console;
-use crate::settings::{Progress, Voice};
+use crate::progress::{Console, Task as Watched};
+use crate::publish::Uses;
+use crate::settings::{self, Progress, Voice};
 use crate::signals::Stop;
 use failure::{Failure, TROUBLE};
 use filters::{Marks, Top};
@@ -39,12 +40,13 @@ use std::io::{self, IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use target::Target;
-use xsort_disk::{LazyDisk, inherited};
+use xsort_disk::{DiskOptions, Gate, LazyDisk, inherited};
 use xsort_extsort::lines::{ByBytes, ByBytesReversed, LineOrder, merge_heads};
-use xsort_extsort::{LinesOptions, LinesReport, Observer, Unobserved, merge_lines, sort_lines};
+use xsort_extsort::{LinesOptions, LinesReport, merge_lines, sort_lines};
 use xsort_text::{Check, Command, Environment, Locale, Order, Refusal, Request};
 
 /// Inputs from this size on are merged by all threads, which takes it that they are in order.
@@ -139,7 +141,9 @@ impl Task<'_> {
     fn refuse_what_does_nothing(&self) -> Result<(), Failure> {
         let Command { extras, check, merge, .. } = &self.command;
         let sorts_check = [("--check-output", extras.check_output)];
-        let sorts_only = [("--json", extras.json), ("--progress", extras.progress)];
+        let has_limit = extras.limit_celsius.is_some();
+        let sorts_only =
+            [("--json", extras.json), ("--progress", extras.progress), ("--temperature-limit", has_limit)];
         let never_checks = [("--header", extras.header_lines > 0), ("--top", extras.top_lines.is_some())];
         let beside = |letter, options: &[(&str, bool)]| {
             let (name, _) = options.iter().find(|(_, is_asked)| *is_asked)?;
@@ -204,14 +208,16 @@ impl Task<'_> {
             out = Box::new(Top::new(out, lines, terminator));
         }
         let options = LinesOptions { output_file, ..resources::options(&self.command, bytes) };
-        let disk = LazyDisk::new(resources::disk());
-        let observer = self.observer();
+        let limit = self.command.extras.limit_celsius.map(|limit| (f64::from(limit), Arc::<Gate>::default()));
+        let gate = limit.as_ref().map(|(_, gate)| Arc::clone(gate));
+        let disk = LazyDisk::new(DiskOptions { gate, ..resources::disk() });
+        let observer = self.console(limit);
         let result = match bytes {
-            _ if !merges => sort_lines(&options, by, sources, &mut out, &disk, &*observer),
+            _ if !merges => sort_lines(&options, by, sources, &mut out, &disk, &observer),
             Some(PLAIN_BYTES_MAX..) if can_all_be_open => {
-                merge_lines(&options, by, sources, &mut out, &disk, &*observer)
+                merge_lines(&options, by, sources, &mut out, &disk, &observer)
             }
-            _ => merge_heads(&options, by, sources, &mut out, &*observer),
+            _ => merge_heads(&options, by, sources, &mut out, &observer),
         };
         drop(out);
         let report = result.map_err(|error| failure::of_job(&error, &target))?;
@@ -241,13 +247,20 @@ impl Task<'_> {
         }
     }
 
-    fn observer(&self) -> Box<dyn Observer> {
-        if !self.command.extras.progress {
-            return Box::new(Unobserved);
-        }
-        let progress = if io::stderr().is_terminal() { Progress::Bar } else { Progress::Lines };
+    fn console(&self, limit: Option<(f64, Arc<Gate>)>) -> Console {
+        let progress = match self.command.extras.progress {
+            true if io::stderr().is_terminal() => Progress::Bar,
+            true => Progress::Lines,
+            false => Progress::None,
+        };
         let voice = Voice { json: false, quiet: false, progress };
-        Box::new(Console::new(voice, &Stop::default()))
+        let scratch = resources::scratch(&self.command);
+        let mut directories: Vec<_> = scratch.iter().map(|path| (path.clone(), "scratch")).collect();
+        if let Some(output) = &self.command.output {
+            directories.push((settings::directory_of(Path::new(output)), "output"));
+        }
+        let uses = Uses { directories, places: scratch };
+        Console::new(Watched { command: "lines", voice, uses, limit, stop: None })
     }
 }
 

@@ -31,6 +31,7 @@ pub(super) enum Meaning {
     Progress,
     RandomSource,
     Sort,
+    TemperatureLimit,
     Top,
     Version,
 }
@@ -86,12 +87,13 @@ const GNU: [Long; 30] = {
 };
 
 /// Ours. `--compress` is apart, because it is also short for `--compress-program`.
-const OURS: [Long; 6] = [
+const OURS: [Long; 7] = [
     long("check-output", Takes::Nothing, Meaning::CheckOutput),
     long("decompress", Takes::Nothing, Meaning::Decompress),
     long("header", Takes::Perhaps, Meaning::Header),
     long("json", Takes::Nothing, Meaning::Json),
     long("progress", Takes::Nothing, Meaning::Progress),
+    long("temperature-limit", Takes::Argument, Meaning::TemperatureLimit),
     long("top", Takes::Argument, Meaning::Top),
 ];
 

@@ -196,6 +196,10 @@ impl<'a> Parser<'a> {
                 once(&mut command.random_source, text(), "multiple random sources specified")?;
             }
             Meaning::Sort => self.sort_word(given)?,
+            Meaning::TemperatureLimit => {
+                let celsius = whole_count(given, full)?;
+                command.extras.limit_celsius = Some(u16::try_from(celsius).unwrap_or(u16::MAX));
+            }
             Meaning::Top => {
                 let lines = whole_count(given, full)?;
                 command.extras.top_lines = Some(lines).filter(|&lines| lines > 0);

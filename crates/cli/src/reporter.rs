@@ -1,0 +1,149 @@
+//! The thread that tells of a running job: ten times a second it draws, publishes, and looks at thermometers.
+//!
+//! The pipelines only add to counters. So a terminal that is stopped (Ctrl-S), a slow disk under the status, and any number of watchers hold nobody up.
+//!
+//! Nothing is published of a job that is over in a quarter of a second. From then on this thread also is who lets the process die of signals that would end it
+//! on the spot, so that it takes its status along.
+
+use crate::board::Board;
+use crate::publish::Publication;
+use crate::signals::{Asked, Fatal};
+use crate::thermostat::Thermostat;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Ten times a second.
+const PERIOD: Duration = Duration::from_millis(100);
+
+/// Jobs that are shorter than this publish nothing.
+const UNPUBLISHED: Duration = Duration::from_millis(250);
+
+/// What the thread does beside waiting.
+pub(crate) struct Duties {
+    /// Draws, and how often.
+    pub(crate) paint: Option<(Duration, Box<dyn FnMut() + Send>)>,
+    /// Says one line of where the job is.
+    pub(crate) tell: Box<dyn Fn() + Send>,
+    pub(crate) publication: Option<Publication>,
+    pub(crate) thermostat: Option<Thermostat>,
+    /// Whether SIGINT and the like end the process where it stands, or are dealt with by someone else.
+    pub(crate) dies_of_signals: bool,
+}
+
+/// The thread; it ends when this is dropped.
+pub(crate) struct Reporter {
+    is_over: Arc<AtomicBool>,
+    alarm: UnixStream,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Reporter {
+    /// Starts it. `None` where no thread can be had (a limit on processes): the job goes on unseen.
+    pub(crate) fn start(board: &Arc<Board>, duties: Duties) -> Option<Reporter> {
+        let (wake, alarm) = UnixStream::pair().ok()?;
+        wake.set_nonblocking(true).ok()?;
+        let is_over = Arc::new(AtomicBool::new(false));
+        let asked = Asked::register(&alarm).ok()?;
+        let work = Work {
+            board: Arc::clone(board),
+            duties,
+            is_over: Arc::clone(&is_over),
+            wake,
+            alarm: alarm.try_clone().ok()?,
+            asked,
+            fatal: None,
+        };
+        let thread = thread::Builder::new().name("reporter".into()).spawn(move || work.run()).ok()?;
+        Some(Reporter { is_over, alarm, thread: Some(thread) })
+    }
+}
+
+impl Drop for Reporter {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Release);
+        // Where it is full the thread is awake.
+        let _ = self.alarm.write(&[0]);
+        if let Some(thread) = self.thread.take() {
+            // One that panicked has nothing left to lose.
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Work {
+    board: Arc<Board>,
+    duties: Duties,
+    is_over: Arc<AtomicBool>,
+    wake: UnixStream,
+    alarm: UnixStream,
+    asked: Asked,
+    fatal: Option<Fatal>,
+}
+
+impl Work {
+    fn run(mut self) {
+        let begun = Instant::now();
+        let mut painted = begun;
+        while !self.is_over.load(Ordering::Acquire) {
+            self.sleep();
+            self.die_if_asked();
+            if self.asked.take() {
+                (self.duties.tell)();
+            }
+            if self.is_over.load(Ordering::Acquire) {
+                break;
+            }
+            if let Some((period, paint)) = &mut self.duties.paint
+                && painted.elapsed() + PERIOD / 2 > *period
+            {
+                painted = Instant::now();
+                paint();
+            }
+            let state = self.duties.thermostat.as_mut().map(|thermostat| thermostat.look(&self.board));
+            if begun.elapsed() >= UNPUBLISHED {
+                self.publish(state.flatten());
+            }
+        }
+        if let Some(publication) = self.duties.publication.take() {
+            publication.end();
+        }
+        self.die_if_asked();
+        if let Some(fatal) = self.fatal {
+            fatal.give_back();
+        }
+    }
+
+    /// Until the next period, a signal, or the end.
+    fn sleep(&mut self) {
+        let timeout = Timespec { tv_sec: 0, tv_nsec: PERIOD.subsec_nanos().into() };
+        let _ = poll(&mut [PollFd::new(&self.wake, PollFlags::IN)], Some(&timeout));
+        let mut bytes = [0; 64];
+        while matches!(self.wake.read(&mut bytes), Ok(64)) {}
+    }
+
+    fn publish(&mut self, pause: Option<crate::thermostat::Pause>) {
+        let Some(publication) = &mut self.duties.publication else { return };
+        match publication.publish(&self.board, pause) {
+            Ok(is_first) if is_first => {
+                self.fatal = Fatal::take_over(&self.alarm, self.duties.dies_of_signals).ok();
+            }
+            Ok(_) => {}
+            // A job does well without.
+            Err(_) => self.duties.publication = None,
+        }
+    }
+
+    /// Ends the process as the signal would have, if one came.
+    fn die_if_asked(&mut self) {
+        let Some(signal) = self.fatal.as_ref().and_then(Fatal::came) else { return };
+        if let Some(publication) = self.duties.publication.take() {
+            publication.end();
+        }
+        let _: io::Result<()> = signal_hook::low_level::emulate_default_handler(signal);
+    }
+}

@@ -1,0 +1,81 @@
+//! Figures as people read them.
+
+use crate::size::Decimal;
+use xsort_status::Snapshot;
+
+/// A stretch of time: "42 s", "12 m 05 s", "3 h 07 m", "2 d 03 h".
+pub(super) fn span(seconds: f64) -> String {
+    let whole = seconds.round() as u64;
+    match whole {
+        0..100 => format!("{whole} s"),
+        100..6_000 => format!("{} m {:02} s", whole / 60, whole % 60),
+        6_000..172_800 => format!("{} h {:02} m", whole / 3_600, whole / 60 % 60),
+        _ => format!("{} d {:02} h", whole / 86_400, whole / 3_600 % 24),
+    }
+}
+
+/// A rate.
+pub(super) fn rate(bytes_per_second: f64) -> String {
+    format!("{}/s", Decimal(bytes_per_second))
+}
+
+/// The share of the phase that is done, of 1; `None` if its size isn't known.
+pub(super) fn phase_share(snapshot: &Snapshot) -> Option<f64> {
+    let phase = &snapshot.phase;
+    (phase.bytes > 0).then(|| (phase.done_bytes as f64 / phase.bytes as f64).min(1.0))
+}
+
+/// "57% of 8.00 GB", or "4.56 GB".
+pub(super) fn how_far(snapshot: &Snapshot) -> String {
+    let phase = &snapshot.phase;
+    match phase_share(snapshot) {
+        Some(share) => format!("{:.0}% of {}", (100.0 * share).floor(), Decimal(phase.bytes as f64)),
+        None => Decimal(phase.done_bytes as f64).to_string(),
+    }
+}
+
+/// The name of the phase, or that there is none yet.
+pub(super) fn phase_name(snapshot: &Snapshot) -> &str {
+    if snapshot.phase.name.is_empty() { "it begins" } else { &snapshot.phase.name }
+}
+
+/// The words of the command line; the program without its directory.
+pub(super) fn command_line(snapshot: &Snapshot) -> String {
+    let mut words = snapshot.job.arguments.iter();
+    let program = words.next().map(|word| word.rsplit('/').next().unwrap_or(word));
+    program.into_iter().chain(words.map(String::as_str)).collect::<Vec<_>>().join(" ")
+}
+
+/// So many characters of a text at most; the last one tells that there were more.
+pub(super) fn cut(text: &str, characters: usize) -> String {
+    if text.chars().count() <= characters {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(characters.saturating_sub(1)).collect();
+    kept + "…"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_two_units_at_most() {
+        for (seconds, expected) in [
+            (0.4, "0 s"),
+            (99.4, "99 s"),
+            (125.0, "2 m 05 s"),
+            (11_220.0, "3 h 07 m"),
+            (183_600.0, "2 d 03 h"),
+        ] {
+            assert_eq!(span(seconds), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_cut_says_so() {
+        assert_eq!(cut("größer", 6), "größer");
+        assert_eq!(cut("größer als", 6), "größe…");
+        assert_eq!(cut("a", 0), "…");
+    }
+}
