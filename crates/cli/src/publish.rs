@@ -185,25 +185,26 @@ impl Publication {
         reading.stages.iter().map(stage).collect()
     }
 
+    /// The directories that the job uses, each once, and what is known of their drives.
     fn drives(&mut self, reading: &Reading) -> Vec<DriveState> {
-        let scratch: Vec<(PathBuf, u64)> = reading
-            .scratch
-            .iter()
-            .map(|(path, bytes)| (absolute(Path::new(&self.identity.directory), path), *bytes))
-            .collect();
-        let has_scratch = |path: &PathBuf| scratch.iter().any(|(other, _)| other == path);
-        let named =
-            self.uses.directories.iter().filter(|(path, role)| *role != "scratch" || !has_scratch(path));
-        let named = named.map(|(path, role)| (path.clone(), *role, 0));
-        let scratch = scratch.iter().map(|(path, bytes)| (path.clone(), "scratch", *bytes));
-        let used: Vec<(PathBuf, &str, u64)> = scratch.chain(named).collect();
-        used.into_iter()
-            .map(|(path, role, scratch_bytes)| {
-                let (device, celsius) = self.sensors.look(&path).unzip();
-                let path = path.display().to_string();
-                DriveState { path, role: role.into(), scratch_bytes, device, celsius: celsius.flatten() }
-            })
-            .collect()
+        let working = Path::new(&self.identity.directory);
+        let scratch =
+            reading.scratch.iter().map(|(path, bytes)| (absolute(working, path), "scratch", *bytes));
+        let named = self.uses.directories.iter().map(|(path, role)| (path.clone(), *role, 0));
+        let mut drives: Vec<(PathBuf, Vec<&str>, u64)> = Vec::new();
+        for (path, role, bytes) in scratch.chain(named) {
+            match drives.iter_mut().find(|(known, ..)| *known == path) {
+                Some((_, roles, _)) if roles.contains(&role) => {}
+                Some((_, roles, _)) => roles.push(role),
+                None => drives.push((path, vec![role], bytes)),
+            }
+        }
+        let state = |(path, roles, scratch_bytes): (PathBuf, Vec<&str>, u64)| {
+            let (device, celsius) = self.sensors.look(&path).unzip();
+            let path = path.display().to_string();
+            DriveState { path, role: roles.join(", "), scratch_bytes, device, celsius: celsius.flatten() }
+        };
+        drives.into_iter().map(state).collect()
     }
 }
 

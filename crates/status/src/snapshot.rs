@@ -154,7 +154,7 @@ pub struct Memory {
 pub struct DriveState {
     /// The directory.
     pub path: String,
-    /// What for: "scratch", "output", "input".
+    /// What for: "scratch", "output", "input", or several of these with commas between.
     pub role: String,
     /// Bytes of the job's scratch there.
     pub scratch_bytes: u64,

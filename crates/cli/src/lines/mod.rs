@@ -46,7 +46,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use target::Target;
 use xsort_disk::{DiskOptions, Gate, LazyDisk, inherited};
 use xsort_extsort::lines::{ByBytes, ByBytesReversed, LineOrder, merge_heads};
-use xsort_extsort::{LinesOptions, LinesReport, merge_lines, sort_lines};
+use xsort_extsort::{LinesOptions, LinesReport, Observer, Unobserved, merge_lines, sort_lines};
 use xsort_text::{Check, Command, Environment, Locale, Order, Refusal, Request};
 
 /// Inputs from this size on are merged by all threads, which takes it that they are in order.
@@ -211,13 +211,13 @@ impl Task<'_> {
         let limit = self.command.extras.limit_celsius.map(|limit| (f64::from(limit), Arc::<Gate>::default()));
         let gate = limit.as_ref().map(|(_, gate)| Arc::clone(gate));
         let disk = LazyDisk::new(DiskOptions { gate, ..resources::disk() });
-        let observer = self.console(limit);
+        let observer = self.observer(bytes, limit);
         let result = match bytes {
-            _ if !merges => sort_lines(&options, by, sources, &mut out, &disk, &observer),
+            _ if !merges => sort_lines(&options, by, sources, &mut out, &disk, &*observer),
             Some(PLAIN_BYTES_MAX..) if can_all_be_open => {
-                merge_lines(&options, by, sources, &mut out, &disk, &observer)
+                merge_lines(&options, by, sources, &mut out, &disk, &*observer)
             }
-            _ => merge_heads(&options, by, sources, &mut out, &observer),
+            _ => merge_heads(&options, by, sources, &mut out, &*observer),
         };
         drop(out);
         let report = result.map_err(|error| failure::of_job(&error, &target))?;
@@ -247,7 +247,12 @@ impl Task<'_> {
         }
     }
 
-    fn console(&self, limit: Option<(f64, Arc<Gate>)>) -> Console {
+    /// Who watches a sort of so many bytes, if that is known. Little is sorted before anybody could look, and sooner without a thread for that.
+    fn observer(&self, bytes: Option<u64>, limit: Option<(f64, Arc<Gate>)>) -> Box<dyn Observer> {
+        let is_small = bytes.is_some_and(|bytes| bytes <= resources::SMALL_BYTES);
+        if is_small && !self.command.extras.progress && limit.is_none() {
+            return Box::new(Unobserved);
+        }
         let progress = match self.command.extras.progress {
             true if io::stderr().is_terminal() => Progress::Bar,
             true => Progress::Lines,
@@ -260,7 +265,7 @@ impl Task<'_> {
             directories.push((settings::directory_of(Path::new(output)), "output"));
         }
         let uses = Uses { directories, places: scratch };
-        Console::new(Watched { command: "lines", voice, uses, limit, stop: None })
+        Box::new(Console::new(Watched { command: "lines", voice, uses, limit, stop: None }))
     }
 }
 

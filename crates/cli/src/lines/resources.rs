@@ -21,7 +21,7 @@ use xsort_extsort::{Caches, LinesOptions};
 use xsort_text::{Command, Environment, Locale};
 
 /// Inputs up to this size are sorted in less time than it takes to ask the machine for its memory, caches and processors.
-const SMALL_BYTES: u64 = 512 << 10;
+pub(super) const SMALL_BYTES: u64 = 512 << 10;
 /// Memory for these, far more than they need.
 const SMALL_BUDGET_BYTES: u64 = 64 << 20;
 

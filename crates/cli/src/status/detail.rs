@@ -13,7 +13,7 @@ pub(super) fn detail(job: &Found) -> String {
         return format!("job         {}, {}: {what}\n", job.name(), state(job));
     };
     let mut lines = vec![
-        ("job", format!("{}, {} for {}", job.name(), state(job), span(snapshot.seconds))),
+        ("job", format!("{}, {} {} {}", job.name(), state(job), since(job), span(snapshot.seconds))),
         ("command", command_line(snapshot)),
         ("directory", snapshot.job.directory.clone()),
         ("user", format!("{}, xsort {}", snapshot.job.user, snapshot.job.version)),
@@ -26,10 +26,8 @@ pub(super) fn detail(job: &Found) -> String {
     if let Some(records) = snapshot.records_done() {
         lines.push(("records", format!("{records} of this phase")));
     }
-    if snapshot.read_bytes + snapshot.written_bytes > 0 {
-        let [read, written] =
-            [snapshot.read_bytes, snapshot.written_bytes].map(|bytes| Decimal(bytes as f64));
-        lines.push(("moved", format!("{read} read, {written} written")));
+    if let Some(moved) = moved(snapshot) {
+        lines.push(("moved", moved));
     }
     if let Some(pieces) = pieces(snapshot) {
         lines.push(("pieces", pieces));
@@ -64,6 +62,11 @@ pub(super) fn detail(job: &Found) -> String {
     text
 }
 
+/// A job runs for a time, or died after it.
+pub(super) fn since(job: &Found) -> &'static str {
+    if job.life() == Life::Running { "for" } else { "after" }
+}
+
 fn phase(snapshot: &Snapshot) -> String {
     format!(
         "{}: {}, {} now, for {}",
@@ -95,6 +98,13 @@ pub(super) fn pieces(snapshot: &Snapshot) -> Option<String> {
     }
 }
 
+/// What the drives moved, of jobs that count it.
+pub(super) fn moved(snapshot: &Snapshot) -> Option<String> {
+    let Snapshot { read_bytes, written_bytes, .. } = *snapshot;
+    let [read, written] = [read_bytes, written_bytes].map(|bytes| Decimal(bytes as f64));
+    (read_bytes + written_bytes > 0).then(|| format!("{read} read, {written} written"))
+}
+
 /// What it holds, and of how much.
 pub(super) fn memory(snapshot: &Snapshot) -> String {
     let memory = &snapshot.memory;
@@ -113,9 +123,9 @@ fn stage_line(stage: &Stage) -> String {
 
 /// A drive in a line.
 pub(super) fn drive_line(drive: &DriveState) -> String {
-    let mut text = format!("{:<8} {}", drive.role, drive.path);
-    if drive.role == "scratch" {
-        let _ = write!(text, ", {} in use", Decimal(drive.scratch_bytes as f64));
+    let mut text = format!("{}, for {}", drive.path, drive.role);
+    if drive.role.contains("scratch") {
+        let _ = write!(text, " ({} in use)", Decimal(drive.scratch_bytes as f64));
     }
     if let Some(celsius) = drive.celsius {
         let _ = write!(text, ", {} {celsius:.0} °C", drive.device.as_deref().unwrap_or_default());

@@ -15,17 +15,17 @@
 //!
 //! It only draws: what there is to see comes as an argument, so that tests see what users do.
 
-use super::detail::{drive_line, memory, pieces, whole};
+use super::detail::{drive_line, memory, moved, pieces, since, whole};
 use super::state;
+use super::table::left_in_words;
 use super::words::{command_line, cut, how_far, phase_name, phase_share, rate, span};
-use crate::size::Decimal;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{LineGauge, Paragraph, Sparkline};
-use xsort_status::{Found, Life, Snapshot, Stage};
+use xsort_status::{Found, Life, Snapshot, Stage, leftovers};
 
 /// Jobs that the list shows at once.
 const LISTED_MAX: usize = 5;
@@ -109,6 +109,7 @@ impl Screen<'_> {
         };
         let last_notices = snapshot.notices.len().saturating_sub(NOTICES_MAX);
         let notices = &snapshot.notices[last_notices..];
+        let travelled = moved(snapshot);
         let heights = [
             Constraint::Length(1),
             Constraint::Length(1),
@@ -119,16 +120,25 @@ impl Screen<'_> {
             Constraint::Length(snapshot.stages.len() as u16),
             Constraint::Length(snapshot.drives.len() as u16),
             Constraint::Length(1),
+            Constraint::Length(u16::from(travelled.is_some())),
             Constraint::Length(notices.len() as u16),
         ];
-        let [command, identity, _, bar, pace, curve, stages, drives, holds, said] =
+        let [command, identity, _, bar, pace, curve, stages, drives, holds, has_moved, said] =
             Layout::vertical(heights).areas(area);
         let width = usize::from(area.width);
         let bold = Style::new().add_modifier(Modifier::BOLD);
         frame.render_widget(Line::styled(cut(&command_line(snapshot), width), bold), command);
         self.draw_identity(frame, job, snapshot, identity);
         self.draw_bar(frame, snapshot, bar);
-        let pace_text = format!("{} now; whole: {}", rate(snapshot.bytes_per_second_now), whole(snapshot));
+        let pace_text = match job.life() {
+            Life::Running => {
+                format!("{} now; whole: {}", rate(snapshot.bytes_per_second_now), whole(snapshot))
+            }
+            Life::Dead => {
+                format!("killed; left {}; xsort status --clear removes it", left_in_words(&leftovers(job)))
+            }
+            Life::Over => "it is over".to_owned(),
+        };
         frame.render_widget(Line::from(cut(&pace_text, width)), pace);
         self.draw_curve(frame, snapshot, curve);
         let lanes: Vec<Line<'_>> =
@@ -141,16 +151,12 @@ impl Screen<'_> {
             Line::styled(cut(&drive_line(drive), width), style)
         });
         frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), drives);
-        let mut text = format!("memory   {}", memory(snapshot));
-        if let Some(pieces) = pieces(snapshot) {
-            text = format!("{text}; {pieces}");
-        }
-        if snapshot.read_bytes + snapshot.written_bytes > 0 {
-            let [read, written] =
-                [snapshot.read_bytes, snapshot.written_bytes].map(|bytes| Decimal(bytes as f64));
-            text = format!("{text}; {read} read, {written} written");
-        }
+        let pieces = pieces(snapshot).map(|pieces| format!("; {pieces}"));
+        let text = format!("memory   {}{}", memory(snapshot), pieces.unwrap_or_default());
         frame.render_widget(Line::from(cut(&text, width)), holds);
+        if let Some(text) = travelled {
+            frame.render_widget(Line::from(cut(&format!("moved    {text}"), width)), has_moved);
+        }
         let lines = notices.iter().map(|line| Line::styled(cut(line, width), self.colour(Color::Yellow)));
         frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), said);
     }
@@ -162,8 +168,13 @@ impl Screen<'_> {
             (Life::Running, "running") => self.colour(Color::Green),
             _ => self.colour(Color::Yellow),
         };
-        let rest =
-            format!(" for {}, {}, in {}", span(snapshot.seconds), snapshot.job.user, snapshot.job.directory);
+        let rest = format!(
+            " {} {}, {}, in {}",
+            since(job),
+            span(snapshot.seconds),
+            snapshot.job.user,
+            snapshot.job.directory
+        );
         let name = format!("job {}, ", job.name());
         let room = usize::from(area.width).saturating_sub(name.len() + state.len());
         let spans = [Span::raw(name), Span::styled(state, style), Span::raw(cut(&rest, room))];

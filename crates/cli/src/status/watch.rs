@@ -11,6 +11,8 @@ use xsort_status::{Found, Life, Place, find};
 
 /// As often as jobs publish.
 const FRAME: Duration = Duration::from_millis(100);
+/// Less urgent than what is watched.
+const NICENESS: i32 = 10;
 /// How often it is looked whether there are other jobs.
 const SEARCH: Duration = Duration::from_millis(500);
 
@@ -22,6 +24,8 @@ pub(super) fn watch(place: &Place, name: Option<&str>, stop: &Stop) -> Result<()
     let mut watcher = Watcher { jobs: super::chosen(place, name)?, chosen: 0, is_over: false };
     let has_colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let broken = |source| Failure::File { what: "terminal".into(), source };
+    // Many may watch on a machine that is busy: the jobs go first. If it is refused, nothing is lost.
+    let _ = rustix::process::nice(NICENESS);
     // Also has a panic restore the terminal.
     let mut terminal = ratatui::try_init().map_err(broken)?;
     let mut searched = Instant::now();
