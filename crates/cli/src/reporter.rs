@@ -23,6 +23,9 @@ const PERIOD: Duration = Duration::from_millis(100);
 /// Jobs that are shorter than this publish nothing.
 const UNPUBLISHED: Duration = Duration::from_millis(250);
 
+/// It formats and copies a few KiB; the default of 2 MiB counts where address space is limited.
+const STACK_BYTES: usize = 256 << 10;
+
 /// What the thread does beside waiting.
 pub(crate) struct Duties {
     /// Draws, and how often.
@@ -58,7 +61,11 @@ impl Reporter {
             asked,
             fatal: None,
         };
-        let thread = thread::Builder::new().name("reporter".into()).spawn(move || work.run()).ok()?;
+        let thread = thread::Builder::new()
+            .name("reporter".into())
+            .stack_size(STACK_BYTES)
+            .spawn(move || work.run())
+            .ok()?;
         Some(Reporter { is_over, alarm, thread: Some(thread) })
     }
 }

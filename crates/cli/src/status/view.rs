@@ -252,3 +252,162 @@ fn columns(curve: &[f64], width: usize) -> Vec<u64> {
     };
     (0..width).map(column).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+    use std::path::Path;
+    use xsort_status::{Counts, DriveState, FORMAT, Identity, Memory, Phase, Place, Publisher, Wait, find};
+
+    fn snapshot(pid: u32) -> Snapshot {
+        let words = ["/usr/bin/xsort", "sort", "-m", "1G", "-T", "/nvme1", "data", "-o", "sorted"];
+        let wait = |on: &str, threads| Wait { on: on.into(), seconds: 1.0, threads };
+        let stage = |name: &str, busy_threads, waits| Stage {
+            name: name.into(),
+            busy_seconds: 1.0,
+            busy_threads,
+            waits,
+        };
+        Snapshot {
+            format: FORMAT,
+            job: Identity {
+                command: "sort".into(),
+                arguments: words.map(str::to_owned).to_vec(),
+                pid,
+                user: "ada".into(),
+                directory: "/home/ada".into(),
+                ..Identity::default()
+            },
+            // Not a job that has been silent for long, whenever this is.
+            taken_unix_seconds: 1e12,
+            seconds: 125.0,
+            phase: Phase {
+                name: "merge".into(),
+                number: 2,
+                done_bytes: 4_560_000_000,
+                bytes: 8_000_000_000,
+                seconds: 9.0,
+            },
+            share_done: Some(0.785),
+            seconds_left: Some(7.0),
+            bytes_per_second_now: 512e6,
+            bytes_per_second_mean: 480e6,
+            curve: (0..120).map(|point| 1e6 * f64::from(point)).collect(),
+            curve_step_seconds: 1.0,
+            threads: 4,
+            stages: vec![
+                stage("spill", 0.0, vec![wait("write", 0.0)]),
+                stage("output", 2.0, vec![wait("read", 0.2), wait("write", 1.0)]),
+            ],
+            read_bytes: 12_560_000_000,
+            written_bytes: 12_000_000_000,
+            counts: Counts { chunks: 63, chunks_all: Some(63), parts: 800 },
+            memory: Memory { resident_bytes: 1100 << 20, budget_bytes: 1 << 30 },
+            drives: vec![DriveState {
+                path: "/nvme1".into(),
+                role: "scratch".into(),
+                scratch_bytes: 3_440_000_000,
+                device: Some("nvme1n1".into()),
+                celsius: Some(71.0),
+            }],
+            limit_celsius: Some(80.0),
+            notices: vec!["io_uring is forbidden here".into()],
+            ..Snapshot::default()
+        }
+    }
+
+    fn jobs(home: &Path, pids: &[u32]) -> (Vec<Publisher>, Vec<Found>) {
+        let home = home.as_os_str().to_owned();
+        let place = Place::of_environment(move |name| (name == "XSORT_STATUS_DIR").then(|| home.clone()));
+        let publish = |pid: &u32| {
+            let mut publisher = Publisher::open(&place, *pid).unwrap();
+            publisher.publish(&snapshot(*pid)).unwrap();
+            publisher
+        };
+        (pids.iter().map(publish).collect(), find(&place))
+    }
+
+    fn drawn(jobs: &[Found], chosen: usize, size: (u16, u16)) -> Vec<String> {
+        let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
+        let screen = Screen { jobs, chosen, has_colour: true };
+        terminal.draw(|frame| screen.draw(frame)).unwrap();
+        let buffer = terminal.backend().buffer();
+        let row = |y| (0..size.0).map(|x| buffer[(x, y)].symbol()).collect::<String>().trim_end().to_owned();
+        (0..size.1).map(row).collect()
+    }
+
+    #[test]
+    fn one_job_fills_80_by_24() {
+        let home = tempfile::tempdir().unwrap();
+        let (_alive, jobs) = jobs(home.path(), &[4711]);
+        let rows = drawn(&jobs, 0, (80, 24));
+        let bar = format!(" merge  {}{} 57% of 8.00 GB", "█".repeat(32), "░".repeat(24));
+        for (row, expected) in [
+            (0, " xsort status                                                    1 job, q quits"),
+            (1, " xsort sort -m 1G -T /nvme1 data -o sorted"),
+            (2, " job 4711, running for 2 m 05 s, ada, in /home/ada"),
+            (3, ""),
+            (4, &bar),
+            (5, " 512 MB/s now; whole: 78% done, 480 MB/s on average, 7 s left"),
+            (6, " rate since the beginning, up to 118 MB/s"),
+            (18, " spill                              0.0 busy"),
+            (19, " output   ████████████░░░░░░░       2.0 busy  1.0 wait for write"),
+            (20, " /nvme1, for scratch (3.44 GB in use), nvme1n1 71 °C"),
+            (21, " memory   1.07 GiB held, 1.00 GiB for data; 63 of 63 chunks, 800 parts of the o…"),
+            (22, " moved    12.6 GB read, 12.0 GB written"),
+            (23, " io_uring is forbidden here"),
+        ] {
+            assert_eq!(rows[row], expected, "row {row} of\n{}", rows.join("\n"));
+        }
+        // The curve rises to the right, over the whole width.
+        assert!(rows[17].ends_with("████████") && rows[7].ends_with('█') && !rows[7].starts_with(" █"));
+    }
+
+    #[test]
+    fn several_are_listed_around_the_chosen_one() {
+        let home = tempfile::tempdir().unwrap();
+        let pids: Vec<u32> = (1001..1010).collect();
+        let (_alive, jobs) = jobs(home.path(), &pids);
+        let rows = drawn(&jobs, 6, (80, 24));
+        assert!(rows[0].contains("9 jobs, arrows choose, q quits"), "{}", rows[0]);
+        let listed: Vec<&str> = rows[1..=LISTED_MAX].iter().map(|row| &row[2..9]).collect();
+        assert_eq!(listed, ["   1005", "   1006", "   1007", "   1008", "   1009"]);
+        assert!(rows[3].starts_with(">    1007 running  merge"), "{}", rows[3]);
+        assert!(rows.iter().any(|row| row.starts_with(" job 1007, running")), "{rows:?}");
+    }
+
+    #[test]
+    fn the_dead_are_told_from_the_living() {
+        let home = tempfile::tempdir().unwrap();
+        let (alive, _) = jobs(home.path(), &[4711]);
+        drop(alive);
+        let (_none, jobs) = jobs(home.path(), &[]);
+        let rows = drawn(&jobs, 0, (80, 24));
+        assert_eq!(rows[2], " job 4711, dead after 2 m 05 s, ada, in /home/ada");
+        assert!(rows[5].starts_with(" killed; left its status ("), "{}", rows[5]);
+    }
+
+    #[test]
+    fn any_size_is_drawn_without_harm() {
+        let home = tempfile::tempdir().unwrap();
+        let (_alive, jobs) = jobs(home.path(), &[1, 2]);
+        for size in [(1, 1), (2, 50), (10, 3), (20, 5), (60, 14), (200, 60), (500, 2)] {
+            assert_eq!(drawn(&jobs, 1, size).len(), usize::from(size.1));
+            drawn(&[], 0, size);
+        }
+    }
+
+    #[test]
+    fn a_curve_is_stretched_and_squeezed() {
+        assert_eq!(columns(&[1.0, 3.0], 4), [1, 1, 3, 3]);
+        assert_eq!(columns(&[1.0, 3.0, 5.0, 7.0], 2), [2, 6]);
+        assert_eq!(columns(&[], 4), [0; 0]);
+        assert_eq!(columns(&[1.0], 0), [0; 0]);
+        for (points, width) in [(120, 78), (7, 78), (119, 118), (1, 1)] {
+            let curve = vec![5.0; points];
+            assert_eq!(columns(&curve, width), vec![5; width], "{points} in {width}");
+        }
+    }
+}

@@ -59,6 +59,7 @@ fn unsafe_code_is_where_the_table_says() {
     for (room, is_forbidden) in [
         ("records", true),
         ("extsort", true),
+        ("status", true),
         ("cli", true),
         ("kernels", false),
         ("disk", false),

@@ -5,7 +5,7 @@ use crate::sandbox::Sandbox;
 #[test]
 fn examples_come_before_usage_and_options() {
     let sandbox = Sandbox::new();
-    for command in ["", "gen ", "sort ", "verify "] {
+    for command in ["", "gen ", "sort ", "verify ", "status "] {
         for flag in ["-h", "--help"] {
             let help = sandbox.ok(&format!("{command}{flag}"));
             let place =
@@ -19,7 +19,7 @@ fn examples_come_before_usage_and_options() {
 #[test]
 fn short_help_is_short_and_long_help_documents_the_exit_status() {
     let sandbox = Sandbox::new();
-    for command in ["gen", "sort", "verify"] {
+    for command in ["gen", "sort", "verify", "status"] {
         let (short, long) = (sandbox.ok(&format!("{command} -h")), sandbox.ok(&format!("{command} --help")));
         assert!(short.lines().count() < 60, "{} lines", short.lines().count());
         assert!(long.contains("Exit status:\n  0 ") && !short.contains("Exit status"), "{long}");
@@ -53,6 +53,7 @@ fn version_completions_and_manual() {
             "xsort-lines.1",
             "xsort-man.1",
             "xsort-sort.1",
+            "xsort-status.1",
             "xsort-verify.1",
             "xsort.1"
         ]

@@ -12,5 +12,6 @@ mod refusals;
 mod sandbox;
 mod signals;
 mod sort;
+mod status;
 mod stdin;
 mod verify;

@@ -1,0 +1,408 @@
+//! Jobs that are watched: listed, shown, killed, cleared, cooled down. A job is held where it is by a pipe that nobody fills or drains.
+
+use crate::sandbox::{Ended, Sandbox, names, program};
+use rustix::fs::{major, minor, stat};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::symlink;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant, UNIX_EPOCH};
+
+/// Jobs that publish in a directory of their own.
+struct Watched {
+    sandbox: Sandbox,
+}
+
+/// A job whose standard input is held open.
+struct Job {
+    child: Child,
+    stdin: Option<ChildStdin>,
+}
+
+impl Watched {
+    fn new() -> Watched {
+        let sandbox = Sandbox::new();
+        fs::create_dir(sandbox.path().join("status")).unwrap();
+        Watched { sandbox }
+    }
+
+    fn home(&self) -> PathBuf {
+        self.sandbox.path().join("status")
+    }
+
+    fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(program());
+        command.args(line.split_whitespace()).current_dir(self.sandbox.path());
+        command.env("XSORT_STATUS_DIR", self.home()).env_remove("XSORT_STATUS");
+        command
+    }
+
+    fn start(&self, line: &str) -> Job {
+        self.start_with(self.command(line))
+    }
+
+    fn start_with(&self, mut command: Command) -> Job {
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let stdin = child.stdin.take();
+        Job { child, stdin }
+    }
+
+    /// A sort of records that waits for more of them.
+    fn start_sort(&self, output: &str) -> Job {
+        let mut job = self.start(&format!("sort -m 8M -o {output}"));
+        job.stdin.as_mut().unwrap().write_all(&[7; 300_000]).unwrap();
+        job
+    }
+
+    fn status(&self, line: &str) -> Ended {
+        let output = self.command(&format!("status {line}")).output().unwrap();
+        Ended {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    fn jobs(&self) -> Vec<Value> {
+        let ended = self.status("--json");
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+        let told: Value = serde_json::from_str(&ended.stdout).unwrap();
+        assert_eq!(told["command"], "status");
+        told["jobs"].as_array().unwrap().clone()
+    }
+
+    /// Waits until the text is as it should be. (Where all processes were stopped for a while, jobs are silent for a moment.)
+    fn wait_for_text(&self, line: &str, is_so: impl Fn(&str) -> bool) -> String {
+        let begun = Instant::now();
+        loop {
+            let text = self.status(line).stdout;
+            if is_so(&text) {
+                return text;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(300), "it was never so: {text}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Waits until the job is as it should be.
+    fn wait_for(&self, job: &mut Job, is_so: impl Fn(&Value) -> bool) -> Value {
+        let begun = Instant::now();
+        loop {
+            let pid = job.child.id();
+            let found = self.jobs().into_iter().find(|found| found["snapshot"]["job"]["pid"] == pid);
+            if let Some(found) = found.filter(&is_so) {
+                return found;
+            }
+            if let Some(status) = job.child.try_wait().unwrap() {
+                let mut stderr = String::new();
+                job.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+                panic!("it ended: {status}: {stderr}");
+            }
+            assert!(begun.elapsed() < Duration::from_secs(300), "it was never so: {:?}", self.jobs());
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Job {
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Lets it end, and says how it did and what it said.
+    fn end(mut self) -> (std::process::ExitStatus, String) {
+        drop(self.stdin.take());
+        let output = self.child.wait_with_output().unwrap();
+        (output.status, String::from_utf8(output.stderr).unwrap())
+    }
+}
+
+#[test]
+fn a_job_is_listed_and_shown_while_it_runs() {
+    let watched = Watched::new();
+    assert!(watched.status("").stdout.starts_with("no job runs"));
+    let mut job = watched.start_sort("out");
+    let pid = job.child.id();
+    let found = watched.wait_for(&mut job, |found| {
+        found["snapshot"]["phase"]["done_bytes"] == 300_000 && found["state"] == "running"
+    });
+    let snapshot = &found["snapshot"];
+    assert_eq!(found["leftovers"], Value::Null);
+    assert_eq!(snapshot["format"], 1);
+    assert_eq!(snapshot["job"]["command"], "sort");
+    let words: Vec<&str> =
+        snapshot["job"]["arguments"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
+    assert_eq!(words[1..], ["sort", "-m", "8M", "-o", "out"]);
+    let directory = watched.sandbox.path().canonicalize().unwrap();
+    assert_eq!(snapshot["job"]["directory"], directory.to_str().unwrap());
+    assert_eq!(snapshot["phase"]["name"], "spool");
+    assert!(snapshot["memory"]["resident_bytes"].as_u64().unwrap() > 100_000);
+    assert_eq!(snapshot["drives"][0]["path"], directory.to_str().unwrap());
+
+    let table = watched.wait_for_text("", |text| {
+        let line = text.lines().nth(1).unwrap();
+        [&pid.to_string(), "running", "spool", "xsort sort -m 8M -o out"]
+            .iter()
+            .all(|word| line.contains(*word))
+    });
+    let detail = watched.status(&pid.to_string()).stdout;
+    assert!(
+        detail.contains("command     xsort sort -m 8M -o out") && detail.contains("spool: 300 kB"),
+        "{detail}"
+    );
+    assert!(!table.contains('\u{1b}') && !detail.contains('\u{1b}'), "no colours in a pipe");
+
+    let (status, stderr) = job.end();
+    assert!(status.success(), "{stderr}");
+    assert_eq!(watched.jobs().len(), 0);
+    assert_eq!(names(&watched.home()), [""; 0], "nothing stays of a job that took leave");
+}
+
+/// What a sort tells once it has a plan: held by its drive, which is too hot.
+#[test]
+fn a_drive_that_is_too_hot_pauses_a_job_until_it_has_cooled_down() {
+    let watched = Watched::new();
+    let root = watched.sandbox.path().join("sys");
+    let sensor = hot_drive(&watched, &root);
+    watched.sandbox.ok("gen -q 3MB in");
+    let mut command = watched.command("sort -m 1M in -o out --temperature-limit 70");
+    command.env("XSORT_SYSFS", &root);
+    let mut job = watched.start_with(command);
+    let found = watched.wait_for(&mut job, |found| {
+        found["snapshot"]["phase"]["name"] == "form runs" && found["state"] == "cooling"
+    });
+    let snapshot = &found["snapshot"];
+    assert_eq!((&snapshot["limit_celsius"], &snapshot["resume_celsius"]), (&70.0.into(), &65.0.into()));
+    let drives = snapshot["drives"].as_array().unwrap();
+    assert!(
+        drives.iter().all(|drive| drive["celsius"] == 88.5 && drive["device"] == "nvme7n1"),
+        "{drives:?}"
+    );
+    assert_eq!(snapshot["phase"]["bytes"], 3_000_000);
+    assert_eq!(snapshot["phase"]["done_bytes"], 0);
+    assert_eq!(snapshot["record_bytes"], 100);
+    assert_eq!(snapshot["memory"]["budget_bytes"], 1 << 20);
+    assert_eq!(snapshot["share_done"], 0.0);
+    assert!(snapshot["counts"]["chunks_all"].as_u64().unwrap() > 1);
+    assert!(watched.status(&job.child.id().to_string()).stdout.contains("70 °C, transfers pause"));
+    fs::write(&sensor, "69000").unwrap();
+    watched.wait_for(&mut job, |found| {
+        found["snapshot"]["drives"][0]["celsius"] == 69.0 && found["state"] == "cooling"
+    });
+    fs::write(&sensor, "64000").unwrap();
+    let (status, stderr) = job.end();
+    assert!(status.success(), "{stderr}");
+    for part in [
+        "nvme7n1 has 88 °C, the limit is 70: transfers pause until it is below 65",
+        "has 64 °C: transfers go on",
+    ] {
+        assert!(stderr.contains(part), "{part} in {stderr}");
+    }
+    watched.sandbox.ok("verify -q out --against in");
+}
+
+#[test]
+fn a_job_that_pauses_can_be_stopped() {
+    let watched = Watched::new();
+    let root = watched.sandbox.path().join("sys");
+    hot_drive(&watched, &root);
+    let mut command = watched.command("gen 3MB out --temperature-limit 70");
+    command.env("XSORT_SYSFS", &root);
+    let mut job = watched.start_with(command);
+    watched.wait_for(&mut job, |found| found["state"] == "cooling");
+    job.signal(Signal::TERM);
+    let (status, stderr) = job.end();
+    assert_eq!(status.code(), Some(143), "{stderr}");
+    assert_eq!(watched.sandbox.names(), ["status", "sys"]);
+    assert_eq!(names(&watched.home()), [""; 0]);
+}
+
+#[test]
+fn a_limit_without_a_thermometer_says_that_it_has_no_effect() {
+    let watched = Watched::new();
+    let mut command = watched.command("gen 1MB out --temperature-limit 70");
+    let output = command.env("XSORT_SYSFS", watched.sandbox.path().join("nothing")).output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && stderr.contains("the limit has no effect"), "{stderr}");
+}
+
+/// A tree of devices in which the sandbox's drive has a thermometer; returns the file that says how hot it is.
+fn hot_drive(watched: &Watched, root: &std::path::Path) -> PathBuf {
+    let (block, sensor) = (root.join("devices/nvme7/nvme7n1"), root.join("devices/nvme7/hwmon5"));
+    for directory in [&block, &sensor, &root.join("dev/block"), &root.join("class/hwmon")] {
+        fs::create_dir_all(directory).unwrap();
+    }
+    let device = stat(watched.sandbox.path()).unwrap().st_dev;
+    symlink(&block, root.join(format!("dev/block/{}:{}", major(device), minor(device)))).unwrap();
+    symlink(root.join("devices/nvme7"), sensor.join("device")).unwrap();
+    symlink(&sensor, root.join("class/hwmon/hwmon5")).unwrap();
+    fs::write(sensor.join("name"), "nvme\n").unwrap();
+    fs::write(sensor.join("temp1_input"), "88500\n").unwrap();
+    sensor.join("temp1_input")
+}
+
+#[test]
+fn a_killed_job_is_shown_as_dead_and_cleared_and_a_living_one_left_alone() {
+    let watched = Watched::new();
+    let (mut living, mut killed) = (watched.start_sort("a"), watched.start_sort("b"));
+    watched.wait_for(&mut living, |_| true);
+    let lived = watched.wait_for(&mut killed, |_| true);
+    killed.signal(Signal::KILL);
+    let pid = killed.child.id();
+    assert_eq!(killed.child.wait().unwrap().signal(), Some(9));
+    // A hidden output, as it would be left where the file system knows no nameless files.
+    let hidden = format!(".b.xsort-{pid}-0123456789abcdef");
+    watched.sandbox.write(&hidden, "records");
+    let foreign = format!(".b.xsort-{}-0123456789abcdef", living.child.id());
+    watched.sandbox.write(&foreign, "of the living one");
+
+    let lived = lived["snapshot"]["taken_unix_seconds"].as_f64().unwrap();
+    for name in [&hidden, &foreign] {
+        let file = fs::File::options().write(true).open(watched.sandbox.path().join(name)).unwrap();
+        file.set_modified(UNIX_EPOCH + Duration::from_secs_f64(lived)).unwrap();
+    }
+
+    let dead = watched.jobs().into_iter().find(|job| job["name"] == pid.to_string().as_str()).unwrap();
+    assert_eq!(dead["state"], "dead");
+    assert_eq!(dead["snapshot"]["job"]["pid"], pid);
+    assert!(!dead["leftovers"]["status"].as_array().unwrap().is_empty());
+    let path = watched.sandbox.path().canonicalize().unwrap().join(&hidden);
+    assert_eq!(dead["leftovers"]["hidden"], serde_json::json!([path.to_str().unwrap()]));
+    let table = watched.status("").stdout;
+    assert!(
+        table.contains(&format!("job {pid} was killed and left its status")) && table.contains(&hidden),
+        "{table}"
+    );
+
+    let cleared = watched.status("--clear");
+    assert_eq!(cleared.code, Some(0), "{}", cleared.stderr);
+    assert!(cleared.stdout.contains(&format!("job {pid}: removed its status")), "{}", cleared.stdout);
+    assert_eq!(watched.sandbox.names(), [foreign.as_str(), "status"]);
+    watched.wait_for(&mut living, |found| found["state"] == "running");
+    assert_eq!(watched.jobs().len(), 1);
+    assert_eq!(watched.status("--clear").stdout, "no killed job left anything\n");
+    let (status, stderr) = living.end();
+    assert!(status.success(), "{stderr}");
+}
+
+/// Lines are sorted by a process that dies of signals where it stands, as GNU sort does; its status goes all the same.
+#[test]
+fn a_sort_of_lines_that_dies_of_a_signal_leaves_no_status() {
+    let watched = Watched::new();
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+        let mut job = watched.start("lines -S 8M");
+        job.stdin.as_mut().unwrap().write_all(b"some\nlines\n").unwrap();
+        let mask = fs::read_to_string("/proc/self/status").unwrap();
+        let mask = mask.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim().to_owned();
+        let found = watched.wait_for(&mut job, |_| true);
+        assert_eq!(found["snapshot"]["job"]["command"], "lines");
+        if u64::from_str_radix(&mask, 16).unwrap() & (1 << (signal.as_raw() - 1)) != 0 {
+            continue; // The tests run with it ignored, and children inherit that.
+        }
+        // The handlers are there since the first word or a moment later.
+        while !catches(job.child.id(), signal) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        job.signal(signal);
+        let (status, stderr) = job.end();
+        assert_eq!((status.signal(), stderr.as_str()), (Some(signal.as_raw()), ""));
+        assert_eq!(names(&watched.home()), [""; 0], "{signal:?}");
+    }
+}
+
+/// Whether the process has a handler for the signal.
+fn catches(process: u32, signal: Signal) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+    u64::from_str_radix(mask.trim(), 16).unwrap() & (1 << (signal.as_raw() - 1)) != 0
+}
+
+/// `sort | head`: the end of many sorts of lines.
+#[test]
+fn a_sort_of_lines_whose_reader_is_gone_dies_of_that_and_leaves_no_status() {
+    let watched = Watched::new();
+    watched.sandbox.ok("gen -q -f gensort-ascii 4MB in");
+    let mut job = watched.start("lines in");
+    let found = watched.wait_for(&mut job, |_| true);
+    assert_eq!(found["snapshot"]["phase"]["name"], "merge", "nobody drains its output");
+    // The handler is changed a moment after the first word.
+    watched.wait_for(&mut job, |later| {
+        later["snapshot"]["seconds"].as_f64() > found["snapshot"]["seconds"].as_f64()
+    });
+    drop(job.child.stdout.take());
+    let (status, stderr) = job.end();
+    assert_eq!((status.signal(), stderr.as_str()), (Some(Signal::PIPE.as_raw()), ""));
+    assert_eq!(names(&watched.home()), [""; 0]);
+}
+
+#[test]
+fn a_job_that_is_asked_by_a_signal_says_a_line() {
+    let watched = Watched::new();
+    for line in ["sort -q -m 8M -o out", "lines -S 8M"] {
+        let mut job = watched.start(line);
+        watched.wait_for(&mut job, |_| true);
+        job.signal(Signal::USR1);
+        let mut said = String::new();
+        let mut stderr = BufReader::new(job.child.stderr.take().unwrap());
+        stderr.read_line(&mut said).unwrap();
+        let command = line.split(' ').next().unwrap();
+        assert!(said.starts_with(&format!("xsort: {command}: ")), "{said}");
+        drop(job.stdin.take());
+        assert!(job.child.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn a_job_that_may_not_publish_does_not() {
+    let watched = Watched::new();
+    let mut silent = watched.command("sort -m 8M -o a");
+    silent.env("XSORT_STATUS", "off");
+    let mut homeless = watched.command("sort -m 8M -o b");
+    homeless.env("XSORT_STATUS_DIR", "/proc/no/such/place");
+    let earlier = [watched.start_with(silent), watched.start_with(homeless)];
+    let mut later = watched.start_sort("c");
+    watched.wait_for(&mut later, |_| true);
+    assert_eq!(watched.jobs().len(), 1, "the others began before");
+    for job in earlier.into_iter().chain([later]) {
+        let (status, stderr) = job.end();
+        assert!(status.success() && !stderr.contains("status"), "{stderr}");
+    }
+}
+
+#[test]
+fn many_watch_one_job() {
+    let watched = Watched::new();
+    let mut job = watched.start_sort("out");
+    watched.wait_for(&mut job, |_| true);
+    let pid = job.child.id();
+    thread::scope(|scope| {
+        for _ in 0..20 {
+            scope.spawn(|| {
+                for _ in 0..5 {
+                    let jobs = watched.jobs();
+                    assert_eq!((jobs.len(), &jobs[0]["snapshot"]["job"]["pid"]), (1, &pid.into()));
+                }
+            });
+        }
+    });
+    let (status, stderr) = job.end();
+    assert!(status.success(), "{stderr}");
+}
+
+#[test]
+fn what_can_not_be_shown_is_told() {
+    let watched = Watched::new();
+    let none = watched.status("4000000");
+    assert_eq!((none.code, none.stdout.as_str()), (Some(2), ""));
+    assert!(none.stderr.contains("no job 4000000 was found"), "{}", none.stderr);
+    let blind = watched.status("--watch");
+    assert_eq!(blind.code, Some(2));
+    assert!(blind.stderr.contains("--watch needs a terminal"), "{}", blind.stderr);
+    assert_eq!(watched.status("--watch --json").code, Some(2));
+}
