@@ -286,7 +286,7 @@ mod tests {
             phase: Phase {
                 name: "merge".into(),
                 number: 2,
-                done_bytes: 4_560_000_000,
+                done_bytes: 4_600_000_000,
                 bytes: 8_000_000_000,
                 seconds: 9.0,
             },
@@ -355,7 +355,7 @@ mod tests {
             (18, " spill                              0.0 busy"),
             (19, " output   ████████████░░░░░░░       2.0 busy  1.0 wait for write"),
             (20, " /nvme1, for scratch (3.44 GB in use), nvme1n1 71 °C"),
-            (21, " memory   1.07 GiB held, 1.00 GiB for data; 63 of 63 chunks, 800 parts of the o…"),
+            (21, " memory   1.07 GiB held, 1.00 GiB for data; 63 of 63 chunks, 800 parts of the …"),
             (22, " moved    12.6 GB read, 12.0 GB written"),
             (23, " io_uring is forbidden here"),
         ] {
