@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use xsort_status::{Life, Place, Publisher, clear, find, leftovers};
+use xsort_status::{Found, Life, Place, Publisher, clear, find, leftovers};
 
 fn names(directory: &Path) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(directory)
@@ -53,7 +53,7 @@ fn jobs_with_one_number_have_names_of_their_own() {
     let mut jobs = [0; 3].map(|_| Publisher::open(&place, 42).unwrap());
     jobs.iter_mut().for_each(|job| job.publish(&snapshot(42)).unwrap());
     let found = find(&place);
-    assert_eq!(found.iter().map(|job| job.name()).collect::<Vec<_>>(), ["42", "42-1", "42-2"]);
+    assert_eq!(found.iter().map(Found::name).collect::<Vec<_>>(), ["42", "42-1", "42-2"]);
     assert!(found.iter().all(|job| job.is_called("42")));
     assert_eq!(found.iter().filter(|job| job.is_called("42-1")).count(), 1);
 }
@@ -68,7 +68,7 @@ fn a_dead_job_is_told_from_a_living_one_and_cleared() {
     killed.publish(&snapshot(2)).unwrap();
     die(killed);
     let jobs = find(&place);
-    assert_eq!(jobs.iter().map(|job| job.life()).collect::<Vec<_>>(), [Life::Running, Life::Dead]);
+    assert_eq!(jobs.iter().map(Found::life).collect::<Vec<_>>(), [Life::Running, Life::Dead]);
     assert!(leftovers(&jobs[0]).status.is_empty());
     assert_eq!(leftovers(&jobs[1]).status.len(), names(home.path()).len() / 2);
     jobs.iter().for_each(|job| drop(clear(job).unwrap()));
