@@ -54,7 +54,7 @@ fn watched(method: Method) -> (Watcher, SortReport) {
         probe: false,
     };
     let disk = SimDisk::new(SimOptions::default());
-    disk.put("/in", &generated(format, Pattern::Uniform, 40_000));
+    disk.put("/in", generated(format, Pattern::Uniform, 40_000));
     let watcher = Watcher::default();
     let report = sort(&options, &disk, &watcher).unwrap();
     (watcher, report)
