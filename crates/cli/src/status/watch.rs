@@ -4,6 +4,7 @@ use super::view::Screen;
 use crate::exit::Failure;
 use crate::signals::Stop;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 use xsort_extsort::Error;
@@ -47,7 +48,8 @@ pub(super) fn watch(place: &Place, name: Option<&str>, stop: &Stop) -> Result<()
             break Ok(());
         }
     };
-    ratatui::restore();
+    // The terminal may be gone.
+    let _ = ratatui::try_restore();
     result
 }
 
@@ -71,11 +73,18 @@ impl Watcher {
     fn listen(&mut self) -> io::Result<()> {
         let begun = Instant::now();
         while let Some(left) = FRAME.checked_sub(begun.elapsed()) {
-            match event::poll(left) {
-                Ok(true) => {}
-                Ok(false) => break,
+            match wait_for_key(left) {
+                Ok(Waited::Key) => {}
+                Ok(Waited::Nothing) => break,
+                Ok(Waited::HungUp) => {
+                    self.is_over = true;
+                    break;
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => break,
                 Err(error) => return Err(error),
+            }
+            if !event::poll(Duration::ZERO)? {
+                continue;
             }
             match event::read()? {
                 Event::Key(key) if key.kind != KeyEventKind::Release => self.press(key),
@@ -102,4 +111,27 @@ impl Watcher {
             _ => {}
         }
     }
+}
+
+enum Waited {
+    Key,
+    Nothing,
+    /// The terminal is gone.
+    HungUp,
+}
+
+/// Waits for a key on standard input, no longer than that. Crossterm's own wait never ends once the terminal is gone, at full speed.
+fn wait_for_key(longest: Duration) -> io::Result<Waited> {
+    let stdin = io::stdin();
+    let mut looked = [PollFd::new(&stdin, PollFlags::IN)];
+    let longest = Timespec::try_from(longest).expect("a frame is short");
+    rustix::event::poll(&mut looked, Some(&longest))?;
+    let found = looked[0].revents();
+    Ok(if found.intersects(PollFlags::HUP | PollFlags::ERR) {
+        Waited::HungUp
+    } else if found.contains(PollFlags::IN) {
+        Waited::Key
+    } else {
+        Waited::Nothing
+    })
 }
