@@ -247,10 +247,12 @@ impl Task<'_> {
         }
     }
 
-    /// Who watches a sort of so many bytes, if that is known. Little is sorted before anybody could look, and sooner without a thread for that.
+    /// Who watches a sort of so many bytes, if that is known. Little is sorted before anybody could look, and sooner without a thread for that;
+    /// where files are scarce, the thread's would be missed.
     fn observer(&self, bytes: Option<u64>, limit: Option<(f64, Arc<Gate>)>) -> Box<dyn Observer> {
         let is_small = bytes.is_some_and(|bytes| bytes <= resources::SMALL_BYTES);
-        if is_small && !self.command.extras.progress && limit.is_none() {
+        let is_asked = self.command.extras.progress || limit.is_some();
+        if !is_asked && (is_small || resources::has_few_files()) {
             return Box::new(Unobserved);
         }
         let progress = match self.command.extras.progress {

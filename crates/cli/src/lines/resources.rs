@@ -87,9 +87,13 @@ fn codec(command: &Command) -> Option<Codec> {
 
 /// How scratch travels: without rings where files are scarce, for these are files too.
 pub(super) fn disk() -> DiskOptions {
-    let open_files_max = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    let io = if open_files_max < FEW_OPEN_FILES { IoChoice::Sync } else { IoChoice::Auto };
+    let io = if has_few_files() { IoChoice::Sync } else { IoChoice::Auto };
     DiskOptions { io, ..DiskOptions::default() }
+}
+
+/// Whether so few files may be open that none can be spent on what GNU sort doesn't do.
+pub(super) fn has_few_files() -> bool {
+    getrlimit(Resource::Nofile).current.is_some_and(|most| most < FEW_OPEN_FILES)
 }
 
 /// The directories of `-T`, or that of the environment.
