@@ -48,7 +48,10 @@ pub(super) fn watch(place: &Place, name: Option<&str>, stop: &Stop) -> Result<()
             break Ok(());
         }
     };
-    // The terminal may be gone.
+    // The terminal may be gone. Then dropping this would say so to it, and panic.
+    if terminal.show_cursor().is_err() {
+        std::mem::forget(terminal);
+    }
     let _ = ratatui::try_restore();
     result
 }
