@@ -5,7 +5,7 @@
 
 use crate::error::{Error, Result};
 use crate::sys::{self, ForkMark, Lock};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 /// The prefix and the names that are made of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Names {
+    /// Absolute: files are opened as long as a reader or writer lives, wherever its process goes meanwhile.
     prefix: PathBuf,
 }
 
@@ -22,8 +23,9 @@ pub(crate) struct Names {
 const WARY: i32 = libc::O_NOFOLLOW | libc::O_NONBLOCK;
 
 impl Names {
-    pub(crate) fn new(prefix: &Path) -> Names {
-        Names { prefix: prefix.to_owned() }
+    pub(crate) fn new(prefix: &Path) -> Result<Names> {
+        let absolute = std::path::absolute(prefix).map_err(Error::io("finding the folder of", prefix))?;
+        Ok(Names { prefix: absolute })
     }
 
     pub(crate) fn prefix(&self) -> &Path {
@@ -48,27 +50,28 @@ impl Names {
         self.with(&format!(".buffer-{index}"))
     }
 
-    fn directory(&self) -> PathBuf {
-        match self.prefix.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-            _ => PathBuf::from("."),
-        }
+    /// The folder of the files, and what their names begin with: nothing, if the prefix ends in a slash. (`Path::parent` would take such a folder's name
+    /// for the beginning of names in the folder above.)
+    fn parts(&self) -> (&Path, &OsStr) {
+        let bytes = self.prefix.as_os_str().as_bytes();
+        let stem = bytes.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
+        let (directory, stem) = bytes.split_at(stem);
+        (Path::new(OsStr::from_bytes(directory)), OsStr::from_bytes(stem))
     }
 
     /// Where in its directory the lock of this prefix is: two names meet in one of 2^63 cases.
     fn lock_place(&self) -> u64 {
-        let name = self.prefix.file_name().unwrap_or_default();
-        xxhash_rust::xxh3::xxh3_64(name.as_bytes()) >> 1
+        xxhash_rust::xxh3::xxh3_64(self.parts().1.as_bytes()) >> 1
     }
 
     /// The buffers that exist, whoever made them: their indexes.
     pub(crate) fn buffers(&self) -> Result<Vec<usize>> {
-        let directory = self.directory();
-        let listing = |error| Error::io("listing", &directory)(error);
-        let mut stem = self.prefix.file_name().unwrap_or_default().to_owned();
+        let (directory, stem) = self.parts();
+        let listing = |error| Error::io("listing", directory)(error);
+        let mut stem = stem.to_owned();
         stem.push(".buffer-");
         let mut indexes = Vec::new();
-        for entry in fs::read_dir(&directory).map_err(listing)? {
+        for entry in fs::read_dir(directory).map_err(listing)? {
             let name = entry.map_err(listing)?.file_name();
             let digits =
                 name.as_bytes().strip_prefix(stem.as_bytes()).and_then(|rest| std::str::from_utf8(rest).ok());
@@ -144,11 +147,11 @@ impl Claim {
     /// Becomes the writer of this prefix, or says that there is one.
     pub(crate) fn take(names: &Names) -> Result<Claim> {
         let busy = || Error::Busy { path: names.prefix().to_owned() };
-        let (directory_path, path) = (names.directory(), names.state());
+        let (directory_path, path) = (names.parts().0, names.state());
         let place = names.lock_place();
         let mark = ForkMark::new().map_err(Error::io("marking the process for", names.prefix()))?;
-        let directory = File::open(&directory_path).map_err(Error::io("opening", &directory_path))?;
-        let locking = || Error::io("locking", &directory_path);
+        let directory = File::open(directory_path).map_err(Error::io("opening", directory_path))?;
+        let locking = || Error::io("locking", directory_path);
         for _ in 0..TRIES {
             // Before anything is made: a writer whose files were removed is still the writer.
             if sys::is_locked(&directory, place).map_err(locking())? {
@@ -220,7 +223,7 @@ impl Drop for Claim {
 /// # Errors
 /// [`Error::Busy`] while a writer lives; [`Error::Io`] if a file can't be opened, locked or removed.
 pub fn remove(path: impl AsRef<Path>) -> Result<bool> {
-    let names = Names::new(path.as_ref());
+    let names = Names::new(path.as_ref())?;
     let has = |path: PathBuf| fs::symlink_metadata(path).is_ok();
     if !has(names.state()) && !has(names.readers()) && names.buffers()?.is_empty() {
         return Ok(false);

@@ -89,7 +89,7 @@ impl<H: Hasher + Default> Reader<H> {
     /// [`Error::Io`] with kind `NotFound` if there never was a writer; [`Error::NotReady`] if it has not got far enough; [`Error::Foreign`] if the files are something
     /// else, or were written with another checksum; [`Error::TooManyReaders`] if no slot is free.
     pub fn with_options(path: impl AsRef<Path>, options: ReaderOptions) -> Result<Reader<H>> {
-        let names = Names::new(path.as_ref());
+        let names = Names::new(path.as_ref())?;
         let attachment = Arc::new(Attachment::open::<H>(&names, &options)?);
         let reader = Reader {
             inner: Arc::new(Inner { attachment, options, locals: ThreadLocal::new() }),

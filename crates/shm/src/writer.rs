@@ -87,7 +87,7 @@ impl<H: Hasher + Default> Writer<H> {
     /// If `readers_max` is not 1 to 4,093.
     pub fn with_options(path: impl AsRef<Path>, options: WriterOptions) -> Result<Writer<H>> {
         assert!((1..=CAPACITY_MAX).contains(&options.readers_max), "readers_max is 1 to {CAPACITY_MAX}");
-        let names = Names::new(path.as_ref());
+        let names = Names::new(path.as_ref())?;
         let mut claim = Claim::take(&names)?;
         let found = found::<H>(&names, &claim)?;
         let (state, roll, unsure) = match found {

@@ -1,8 +1,9 @@
 //! What stays, what goes on, and how it goes away.
 
-use crate::{in_memory, names, on_disk, stamp};
+use crate::{in_memory, names, on_disk, roles, stamp};
 use std::fs;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use xsort_shm::{Error, NoChecksum, Reader, Writer, WriterOptions, Xxh3};
 
 #[test]
@@ -129,4 +130,46 @@ fn another_checksum_is_told() {
     );
     drop(writer);
     assert!(matches!(Writer::<Xxh3>::with_options(&prefix, Default::default()), Err(Error::Foreign { .. })));
+}
+
+/// Once the lock and the list of buffers went by the folder above, so that buffers were never removed.
+#[test]
+fn a_prefix_may_end_in_a_slash() {
+    let (folder, prefix) = in_memory();
+    drop(prefix);
+    let prefix = folder.path().join("");
+    let mut writer = Writer::open(&prefix).unwrap();
+    stamp::write(&mut writer).unwrap();
+    let reader = Reader::open(&prefix).unwrap();
+    let held = reader.read().unwrap();
+    stamp::write(&mut writer).unwrap();
+    assert_eq!(names(&folder), [".buffer-0", ".buffer-1", ".readers", ".state"]);
+    drop(held);
+    reader.release();
+    writer.trim().unwrap();
+    assert_eq!(names(&folder), [".buffer-1", ".readers", ".state"]);
+    writer.remove().unwrap();
+    assert!(names(&folder).is_empty());
+}
+
+/// A daemon changes its directory after it has opened its files, and opens more of them later.
+#[test]
+fn a_prefix_is_of_the_directory_where_it_was_opened() {
+    let (folder, prefix) = in_memory();
+    assert!(roles::dismiss(roles::start("wanderer", &prefix)));
+    assert_eq!(names(&folder), ["p.buffer-0", "p.buffer-1", "p.readers", "p.state"]);
+}
+
+/// The part that goes elsewhere, in a process of its own.
+pub(crate) fn opens_and_goes_elsewhere(prefix: &Path) {
+    let name = prefix.file_name().unwrap();
+    std::env::set_current_dir(prefix.parent().unwrap()).unwrap();
+    let mut writer = Writer::open(name).unwrap();
+    let reader = Reader::open(name).unwrap();
+    std::env::set_current_dir("/").unwrap();
+    stamp::write(&mut writer).unwrap();
+    let held = reader.read().unwrap();
+    stamp::write(&mut writer).unwrap();
+    assert_eq!(reader.read().unwrap().sequence(), held.sequence() + 1);
+    assert!(!reader.is_orphaned().unwrap());
 }

@@ -72,6 +72,7 @@ fn plays_its_role() {
         }
         "writer" => write(prefix),
         "fork" => crate::fork::parent_and_child(prefix),
+        "wanderer" => crate::lifetime::opens_and_goes_elsewhere(prefix),
         "quiet" => crate::syscalls::reads_and_writes(prefix),
         other => panic!("no such role: {other}"),
     }
