@@ -12,7 +12,7 @@ use crate::roll::{MappedRoll, length_of};
 use crate::sys::{self, Access, ForkMark, Mapping};
 use std::fs::{self, File};
 use std::hash::Hasher;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
@@ -61,7 +61,7 @@ impl Attachment {
             let roll = match MappedRoll::open(&names.readers(), lineage) {
                 _ if options.copy => None,
                 Ok(roll) => Some(roll),
-                Err(Error::Io { source, .. }) if is_refusal(source.kind()) => None,
+                Err(Error::Io { source, .. }) if is_refusal(&source) => None,
                 Err(error @ Error::Foreign { .. }) => {
                     mismatch = Some(error);
                     continue;
@@ -162,9 +162,10 @@ impl Attachment {
     }
 }
 
-/// Why a reader goes without a slot: it may not write the roll, or somebody removed it.
-fn is_refusal(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem | ErrorKind::NotFound)
+/// Why a reader goes without a slot: it may not write the roll, somebody removed it, or its name is a link.
+fn is_refusal(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem | ErrorKind::NotFound)
+        || error.raw_os_error() == Some(libc::ELOOP)
 }
 
 /// Where a version's bytes are in a mapping that [fits](Attachment::fits) it, and their checksum.

@@ -2,7 +2,7 @@
 
 use crate::{in_memory, names, on_disk, roles, stamp};
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Barrier, mpsc};
@@ -189,4 +189,20 @@ fn files_made_anew_leave_old_readers_alone() {
         // Counting goes on where the state is known.
         assert_eq!(version.sequence(), if removed == "state" { 100 } else { 101 });
     }
+}
+
+/// A folder of links to the files: what is written is not reached through a link, so a reader there copies.
+#[test]
+fn a_view_made_of_links_is_read() {
+    let (folder, prefix) = on_disk();
+    let mut writer = Writer::open(&prefix).unwrap();
+    stamp::write(&mut writer).unwrap();
+    let (_view, view_prefix) = on_disk();
+    for name in names(&folder) {
+        symlink(folder.path().join(&name), view_prefix.with_file_name(&name)).unwrap();
+    }
+    let reader = Reader::open(&view_prefix).unwrap();
+    assert!(!reader.has_slots());
+    let version = reader.read().unwrap();
+    stamp::check(version.sequence(), &version);
 }
