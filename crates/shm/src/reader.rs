@@ -51,7 +51,8 @@ impl Default for ReaderOptions {
 /// Reads the versions under a prefix. A clone is the same reader; so is a reference in another thread.
 ///
 /// Each thread that reads takes a slot, and keeps the newest version that it has read pinned until it reads a newer one or calls [`Reader::release`].
-/// Slots are given back when the last clone is dropped; the kernel does it if the process dies.
+/// Slots are given back when the last clone is dropped; the kernel does it if the process dies. The slot of a thread that ended, with what is pinned in it, goes to
+/// the next thread that reads: let threads that end call [`Reader::release`].
 pub struct Reader<H = Xxh3> {
     inner: Arc<Inner>,
     hasher: PhantomData<fn() -> H>,
@@ -118,10 +119,12 @@ impl<H: Hasher + Default> Reader<H> {
 
     /// Sleeps until there is a version newer than the one that this thread read last, and returns it; `None` after `timeout`.
     ///
-    /// Without a slot it looks once a millisecond, unless the writer makes [fresh files](crate::WriterOptions::fresh_files).
+    /// Nobody wakes it when the files are removed or made anew, or the writer ends: who waits for ever waits in turns, and asks [`Reader::is_orphaned`] and
+    /// [`Reader::has_writer`] in between. Without a slot it looks once a millisecond, unless the writer makes [fresh files](crate::WriterOptions::fresh_files).
     ///
     /// # Errors
-    /// As [`Reader::read`], but for [`Error::NotReady`]: it waits for the first version.
+    /// As [`Reader::read`], but for [`Error::NotReady`]: it waits for the first version. An error is returned at once, and again by the next call as long as the
+    /// version that causes it is current: pause before trying again.
     pub fn wait_newer(&self, timeout: Duration) -> Result<Option<Version<'_>>> {
         let local = self.local()?;
         local.stay()?;
@@ -186,9 +189,11 @@ impl<H: Hasher + Default> Reader<H> {
 
     fn local(&self) -> Result<&Local> {
         let inner = &self.inner;
-        Ok(inner.locals.get_or(|| {
+        let local = inner.locals.get_or(|| {
             Local::new(Arc::clone(&inner.attachment), inner.options.clone(), Attachment::open::<H>)
-        }))
+        });
+        local.welcome();
+        Ok(local)
     }
 
     /// The long way of `read`: there is a newer version, or this thread's first. Kept out of `read`, whose short way would else save registers for it: 3.9 ns
@@ -328,8 +333,24 @@ fn nothing() -> NonNull<[u8]> {
     NonNull::slice_from_raw_parts(NonNull::<Line>::dangling().cast(), 0)
 }
 
-/// What one thread has of a reader.
+thread_local! {
+    /// A number that no other thread has had; 0 until a reader asks for it.
+    static THREAD: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The calling thread's number.
+fn thread_number() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    if THREAD.get() == 0 {
+        THREAD.set(LAST.fetch_add(1, Relaxed) + 1);
+    }
+    THREAD.get()
+}
+
+/// What one thread has of a reader, and after its end the next that comes.
 struct Local {
+    /// The thread whose it is.
+    owner: Cell<u64>,
     /// The Pin of the newest version; one of `pins`.
     active: Cell<Option<NonNull<Pin>>>,
     /// The word of the version that was read last.
@@ -365,6 +386,7 @@ impl Local {
         reattach: fn(&Names, &ReaderOptions) -> Result<Attachment>,
     ) -> Local {
         Local {
+            owner: Cell::new(thread_number()),
             current: Cell::new(NonNull::from(&attachment.state().live.current)),
             mark: Cell::new(NonNull::from(attachment.mark.word())),
             attachment: Cell::new(NonNull::from(&*attachment)),
@@ -392,8 +414,16 @@ impl Local {
         let pin: &Pin = unsafe { self.active.get()?.as_ref() };
         // SAFETY: they are in the mapping and the page of one of `attachments`, which are neither dropped nor moved (Arc) before `self`.
         let (current, mark) = unsafe { (self.current.get().as_ref(), self.mark.get().as_ref()) };
-        let is_same = current.get() == self.last.get() && mark.peek() != 0;
-        is_same.then(|| Version::new(pin, false))
+        let is_own = mark.peek() != 0 && self.owner.get() == THREAD.get();
+        (is_own && current.get() == self.last.get()).then(|| Version::new(pin, false))
+    }
+
+    /// A thread that comes after another has slots and mappings from it, but has read nothing.
+    fn welcome(&self) {
+        let here = thread_number();
+        if self.owner.replace(here) != here {
+            self.last.set(NONE);
+        }
     }
 
     /// Pins the current version.

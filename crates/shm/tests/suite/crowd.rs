@@ -89,3 +89,26 @@ fn there_are_as_many_slots_as_the_writer_says() {
     assert_eq!(&*Reader::open(&prefix).unwrap().read().unwrap(), b"three");
     assert_eq!(&*held, b"one");
 }
+
+/// What a thread has read last ends with it. Once the thread that came after it took it for its own: nothing was new, and it waited for the version after.
+#[test]
+fn a_thread_that_comes_after_another_has_read_nothing() {
+    let (_folder, prefix) = in_memory();
+    let mut writer = Writer::open(&prefix).unwrap();
+    writer.write(b"one").unwrap();
+    let reader = Reader::open(&prefix).unwrap();
+    // One after the other, so that each gets the place of the one before.
+    let in_a_thread = |body: &(dyn Fn() + Sync)| thread::scope(|scope| scope.spawn(body).join().unwrap());
+    for _ in 0..3 {
+        in_a_thread(&|| {
+            assert!(reader.read().unwrap().is_new());
+            assert!(!reader.read().unwrap().is_new());
+        });
+        in_a_thread(&|| {
+            assert!(reader.wait_newer(Duration::ZERO).unwrap().is_some_and(|version| version.is_new()));
+            assert!(reader.wait_newer(Duration::ZERO).unwrap().is_none());
+        });
+        in_a_thread(&|| reader.release());
+    }
+    assert!(reader.read().unwrap().is_new());
+}
