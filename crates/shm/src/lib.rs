@@ -28,7 +28,8 @@
 //! What it is not: a queue (versions that nobody read are gone), a map of keys, or a way to share memory that both sides change.
 //!
 //! # What is trusted
-//! Readers are safe from each other. A reader believes the writer that it leaves a published version alone; [`ReaderOptions::copy`] does without that.
+//! Readers that keep to the protocol are safe from each other; one that may write the slots can overwrite those of others, whose versions the writer then takes for
+//! free. A reader believes the writer that it leaves a published version alone. [`ReaderOptions::copy`] does without both.
 //! Both believe that nobody shortens the files while they are mapped, which ends a process with SIGBUS, and which the system can't forbid for files that have names:
 //! who may do so is what [`WriterOptions::mode`] and [`WriterOptions::readers_mode`] say. Everything else that the files can hold gives an error.
 //!

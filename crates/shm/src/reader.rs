@@ -19,6 +19,7 @@ use crate::protocol::{self, All, NONE, Word, copy_stable, may_sleep, sequence_of
 use crate::sys::{self, Mapping};
 use std::any::TypeId;
 use std::cell::{Cell, RefCell, UnsafeCell};
+use std::fmt;
 use std::hash::Hasher;
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -56,6 +57,14 @@ impl Default for ReaderOptions {
 pub struct Reader<H = Xxh3> {
     inner: Arc<Inner>,
     hasher: PhantomData<fn() -> H>,
+}
+
+impl<H> fmt::Debug for Reader<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reader")
+            .field("prefix", &self.inner.attachment.names.prefix())
+            .finish_non_exhaustive()
+    }
 }
 
 struct Inner {
@@ -240,6 +249,16 @@ impl<'a> Version<'a> {
     #[cfg(feature = "rkyv")]
     pub(crate) fn set_checked(&self, archived: TypeId) {
         self.pin.checked.set(Some(archived));
+    }
+}
+
+impl fmt::Debug for Version<'_> {
+    /// Which one and how long: its bytes may be a gigabyte.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Version")
+            .field("sequence", &self.sequence())
+            .field("bytes", &self.len())
+            .finish_non_exhaustive()
     }
 }
 

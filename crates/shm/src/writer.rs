@@ -15,6 +15,7 @@ use crate::protocol::{
 use crate::roll::{CAPACITY_MAX, MappedRoll, length_of};
 use crate::sys::{self, Access, Mapping};
 use rustix::rand::{GetRandomFlags, getrandom};
+use std::fmt;
 use std::hash::Hasher;
 use std::marker::PhantomData;
 use std::path::Path;
@@ -72,6 +73,12 @@ impl Writer {
     /// As [`Writer::with_options`].
     pub fn open(path: impl AsRef<Path>) -> Result<Writer> {
         Writer::with_options(path, WriterOptions::default())
+    }
+}
+
+impl<H> fmt::Debug for Writer<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer").field("prefix", &self.names.prefix()).finish_non_exhaustive()
     }
 }
 

@@ -26,6 +26,17 @@ fn a_held_version_stays_and_the_next_is_read() {
     }
 }
 
+#[test]
+fn all_say_what_they_are() {
+    let (_folder, path) = in_memory();
+    let mut writer = Writer::open(&path).unwrap();
+    writer.write(b"twelve bytes").unwrap();
+    let reader = Reader::open(&path).unwrap();
+    let prefix = path.to_str().unwrap();
+    assert!(format!("{writer:?}").contains(prefix) && format!("{reader:?}").contains(prefix));
+    assert_eq!(format!("{:?}", reader.read().unwrap()), "Version { sequence: 1, bytes: 12, .. }");
+}
+
 /// Guards of many versions, dropped in any order, each whole until its end.
 #[test]
 fn versions_are_held_and_dropped_in_any_order() {
