@@ -406,3 +406,29 @@ fn what_can_not_be_shown_is_told() {
     assert!(blind.stderr.contains("--watch needs a terminal"), "{}", blind.stderr);
     assert_eq!(watched.status("--watch --json").code, Some(2));
 }
+
+/// It would else wait for keys that can't come, at full speed.
+#[test]
+fn a_watch_ends_with_its_terminal() {
+    use rustix::fs::{Mode, OFlags};
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    let watched = Watched::new();
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+    grantpt(&terminal).unwrap();
+    unlockpt(&terminal).unwrap();
+    let name = ptsname(&terminal, Vec::new()).unwrap();
+    let open = || {
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+        Stdio::from(rustix::fs::open(&*name, flags, Mode::empty()).unwrap())
+    };
+    let mut command = watched.command("status --watch");
+    let mut child = command.stdin(open()).stdout(open()).stderr(open()).spawn().unwrap();
+    // Else the terminal stays open in this process.
+    drop(command);
+    let mut screen = fs::File::from(terminal);
+    assert!(screen.read(&mut [0; 1024]).unwrap() > 0, "it draws");
+    drop(screen);
+    // Whether the next frame or the next key finds it out.
+    let ended = child.wait().unwrap();
+    assert!(ended.code().is_some(), "{ended}");
+}
