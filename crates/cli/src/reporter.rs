@@ -10,6 +10,7 @@ use crate::publish::Publication;
 use crate::signals::{Asked, Fatal};
 use crate::thermostat::Thermostat;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Resource, getrlimit};
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -46,8 +47,13 @@ pub(crate) struct Reporter {
 }
 
 impl Reporter {
-    /// Starts it. `None` where no thread can be had (a limit on processes): the job goes on unseen.
+    /// Starts it. `None` where no thread can be had (a limit on processes), or where the address space is limited, of which the allocator sets 64 MiB
+    /// aside for each thread: the job goes on unseen, unless it is to be drawn or cooled.
     pub(crate) fn start(board: &Arc<Board>, duties: Duties) -> Option<Reporter> {
+        let is_wanted = duties.paint.is_some() || duties.thermostat.is_some();
+        if !is_wanted && getrlimit(Resource::As).current.is_some() {
+            return None;
+        }
         let (wake, alarm) = UnixStream::pair().ok()?;
         wake.set_nonblocking(true).ok()?;
         let is_over = Arc::new(AtomicBool::new(false));

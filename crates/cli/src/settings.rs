@@ -6,12 +6,21 @@ use crate::args::{Records, Report, Resources, When};
 use crate::exit::Failure;
 use crate::memory::Machine;
 use crate::size::Amount;
+use rustix::process::{Resource, getrlimit};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use xsort_disk::{DiskOptions, Gate, IoChoice, OsDisk};
 use xsort_records::{Format, KeyField, KeyKind, Layout};
+
+/// Threads where the address space is limited: each takes a stack of it, and 64 MiB that the allocator sets aside.
+const LIMITED_THREADS_MAX: usize = 16;
+
+/// The most threads that a job may use here.
+pub(crate) fn threads_max() -> usize {
+    if getrlimit(Resource::As).current.is_some() { LIMITED_THREADS_MAX } else { usize::MAX }
+}
 
 /// What a job may use.
 #[derive(Debug)]
@@ -33,6 +42,7 @@ impl Allowance {
             0 => thread::available_parallelism().map_or(1, usize::from),
             threads => usize::from(threads),
         };
+        let threads = threads.min(threads_max());
         let limit = resources.temperature_limit.map(|celsius| (f64::from(celsius), Arc::default()));
         Allowance { budget_bytes: budget.bytes, threads, io: resources.io, limit, notice: budget.notice }
     }

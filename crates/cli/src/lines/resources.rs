@@ -4,6 +4,7 @@ use super::failure::{self, Failure};
 use super::names;
 use crate::caches::caches;
 use crate::memory::Machine;
+use crate::settings::threads_max;
 use crate::size::Memory;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::process::{Resource, getrlimit};
@@ -28,9 +29,6 @@ const SMALL_BUDGET_BYTES: u64 = 64 << 20;
 /// The least that GNU sort takes `-S` for.
 const LEAST_BUFFER_BYTES: u64 = 1 << 10;
 
-/// Threads where the address space is limited: each takes a stack of it, and what the allocator sets aside.
-const LIMITED_THREADS_MAX: usize = 16;
-
 /// Where fewer files may be open than this, each counts.
 const FEW_OPEN_FILES: u64 = 64;
 
@@ -54,14 +52,12 @@ pub(super) fn environment(locale: Locale) -> Environment {
 pub(super) fn options(command: &Command, input_bytes: Option<u64>) -> LinesOptions {
     let is_small = input_bytes.is_some_and(|bytes| bytes <= SMALL_BYTES);
     let budget = || Machine::look().budget(command.buffer_bytes.map(Memory::Bytes)).bytes;
-    let is_limited = getrlimit(Resource::As).current.is_some();
     LinesOptions {
         delimiter: command.terminator(),
         is_unique: command.unique,
         budget_bytes: if is_small { SMALL_BUDGET_BYTES } else { budget() },
         threads: match command.parallel {
-            Some(threads) if is_limited => threads.min(LIMITED_THREADS_MAX),
-            Some(threads) => threads,
+            Some(threads) => threads.min(threads_max()),
             None if is_small => 1,
             None => thread::available_parallelism().map_or(1, usize::from),
         },
