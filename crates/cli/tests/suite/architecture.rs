@@ -60,6 +60,7 @@ fn unsafe_code_is_where_the_table_says() {
         ("records", true),
         ("extsort", true),
         ("status", true),
+        ("usage", true),
         ("cli", true),
         ("kernels", false),
         ("disk", false),

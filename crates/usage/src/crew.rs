@@ -1,0 +1,231 @@
+//! The threads of a walk: tasks pushed, stolen and waited for, and more threads while these wait for a device.
+//!
+//! Each thread has a deque (Chase and Lev's, as crossbeam has it): it pushes and pops at one end, others steal at the other. One thread begins; a second is
+//! started when there is work for it for longer than a thread takes to start, so that small trees don't pay for any.
+//!
+//! Sleep. Who finds nothing says so in `sleepers`, looks once more, and sleeps. Who pushes looks at `sleepers` after the push. Between the two looks and writes
+//! are sequentially consistent fences, so that at least one of them sees the other (Dekker's way): no task waits for a sleeper that nobody wakes.
+
+use crossbeam_deque::{Steal, Stealer, Worker};
+use rustix::time::{ClockId, clock_gettime};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a thread works before it looks whether another could help. Starting one takes about a tenth of this.
+const WATCH: Duration = Duration::from_micros(200);
+
+/// How often a thread without work looks for some before it sleeps: a few microseconds, less than it takes to wake up.
+const LOOKS: usize = 50;
+
+/// The threads.
+#[derive(Debug)]
+pub(crate) struct Crew<T> {
+    stealers: Box<[OnceLock<Stealer<T>>]>,
+    started: AtomicUsize,
+    /// Threads while they work, and while they wait for the device.
+    busy_max: usize,
+    waiting_max: AtomicUsize,
+    /// Tasks that were pushed and aren't done.
+    unfinished: AtomicUsize,
+    is_over: AtomicBool,
+    sleepers: AtomicUsize,
+    bed: Mutex<()>,
+    bell: Condvar,
+}
+
+/// A thread's place in the crew.
+#[derive(Debug)]
+pub(crate) struct Hand<'a, T> {
+    crew: &'a Crew<T>,
+    number: usize,
+    deque: Worker<T>,
+    watch: Watch,
+}
+
+/// Whether a thread works or waits.
+#[derive(Debug)]
+struct Watch {
+    since: Instant,
+    worked: Duration,
+}
+
+impl<T> Crew<T> {
+    /// At most `busy_max` threads, until [`Crew::allow_waiting`].
+    pub(crate) fn new(busy_max: usize, threads_max: usize) -> Crew<T> {
+        Crew {
+            stealers: (0..threads_max.max(busy_max)).map(|_| OnceLock::new()).collect(),
+            started: AtomicUsize::new(0),
+            busy_max,
+            waiting_max: AtomicUsize::new(busy_max),
+            unfinished: AtomicUsize::new(0),
+            is_over: AtomicBool::new(false),
+            sleepers: AtomicUsize::new(0),
+            bed: Mutex::new(()),
+            bell: Condvar::new(),
+        }
+    }
+
+    /// Lets more threads start while those that there are mostly wait.
+    pub(crate) fn allow_waiting(&self, threads: usize) {
+        self.waiting_max.store(threads.min(self.stealers.len()), Ordering::Relaxed);
+    }
+
+    /// A place for one more thread, if there may be one.
+    pub(crate) fn join(&self, threads_max: usize) -> Option<Hand<'_, T>> {
+        let number = self
+            .started
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |started| {
+                (started < threads_max).then_some(started + 1)
+            })
+            .ok()?;
+        let deque = Worker::new_lifo();
+        self.stealers[number].set(deque.stealer()).expect("each place is taken once");
+        Some(Hand { crew: self, number, deque, watch: Watch::begin() })
+    }
+
+    /// Sends all threads home.
+    pub(crate) fn end(&self) {
+        self.is_over.store(true, Ordering::SeqCst);
+        self.wake_all();
+    }
+
+    fn steal(&self, thief: usize) -> Option<T> {
+        let started = self.started.load(Ordering::Relaxed);
+        loop {
+            let mut is_undecided = false;
+            for offset in 1..started {
+                let victim = self.stealers[(thief + offset) % started].get();
+                match victim.map(Stealer::steal) {
+                    Some(Steal::Success(task)) => return Some(task),
+                    Some(Steal::Retry) => is_undecided = true,
+                    Some(Steal::Empty) | None => {}
+                }
+            }
+            if !is_undecided {
+                return None;
+            }
+        }
+    }
+
+    fn has_work(&self) -> bool {
+        self.stealers.iter().map_while(OnceLock::get).any(|stealer| !stealer.is_empty())
+    }
+
+    fn wake_one(&self) {
+        // Pairs with the fence in `sleep`.
+        fence(Ordering::SeqCst);
+        if self.sleepers.load(Ordering::Relaxed) > 0 {
+            let _bed = self.bed.lock().unwrap_or_else(PoisonError::into_inner);
+            self.bell.notify_one();
+        }
+    }
+
+    fn wake_all(&self) {
+        let _bed = self.bed.lock().unwrap_or_else(PoisonError::into_inner);
+        self.bell.notify_all();
+    }
+
+    /// Until there may be work, or `is_done`.
+    fn sleep(&self, is_done: impl Fn() -> bool) {
+        let bed = self.bed.lock().unwrap_or_else(PoisonError::into_inner);
+        self.sleepers.fetch_add(1, Ordering::Relaxed);
+        // Pairs with the fence in `wake_one`.
+        fence(Ordering::SeqCst);
+        if !self.has_work() && !is_done() {
+            drop(self.bell.wait(bed));
+        }
+        self.sleepers.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl<T> Hand<'_, T> {
+    /// Tasks of this thread's, which takes the last one first.
+    pub(crate) fn push_all(&self, tasks: impl ExactSizeIterator<Item = T>) {
+        self.crew.unfinished.fetch_add(tasks.len(), Ordering::Relaxed);
+        for task in tasks {
+            self.deque.push(task);
+            self.crew.wake_one();
+        }
+    }
+
+    /// Performs tasks, its own first, until all are done: those of the other threads too. `grow` starts one more thread, with the place that it is given.
+    pub(crate) fn work_until_done(&mut self, mut perform: impl FnMut(&Self, T), grow: impl Fn(usize)) {
+        let crew = self.crew;
+        let is_done = || crew.unfinished.load(Ordering::Acquire) == 0;
+        self.work(&mut perform, &grow, is_done);
+    }
+
+    /// Performs tasks until the crew is sent home.
+    pub(crate) fn work_until_over(&mut self, mut perform: impl FnMut(&Self, T), grow: impl Fn(usize)) {
+        self.work(&mut perform, &grow, || false);
+    }
+
+    fn work(
+        &mut self,
+        perform: &mut impl FnMut(&Self, T),
+        grow: &impl Fn(usize),
+        is_done: impl Fn() -> bool,
+    ) {
+        let crew = self.crew;
+        let is_done = || is_done() || crew.is_over.load(Ordering::Acquire);
+        self.watch = Watch::begin();
+        while let Some(task) = self.next(&is_done) {
+            perform(self, task);
+            if crew.unfinished.fetch_sub(1, Ordering::AcqRel) == 1 {
+                // Whoever waits for all to be done.
+                crew.wake_all();
+            }
+            self.look_for_help(grow);
+        }
+    }
+
+    fn next(&mut self, is_done: &impl Fn() -> bool) -> Option<T> {
+        if let Some(task) = self.deque.pop() {
+            return Some(task);
+        }
+        loop {
+            for _ in 0..LOOKS {
+                if let Some(task) = self.crew.steal(self.number) {
+                    return Some(task);
+                }
+                if is_done() {
+                    return None;
+                }
+                std::hint::spin_loop();
+            }
+            self.crew.sleep(is_done);
+            self.watch = Watch::begin();
+        }
+    }
+
+    /// Has another thread started if there is work for it: up to one for each processor, and more if this one spent most of its time waiting.
+    fn look_for_help(&mut self, grow: &impl Fn(usize)) {
+        let passed = self.watch.since.elapsed();
+        if passed < WATCH {
+            return;
+        }
+        let started = self.crew.started.load(Ordering::Relaxed);
+        let waiting_max = self.crew.waiting_max.load(Ordering::Relaxed);
+        if started < waiting_max.max(self.crew.busy_max) && !self.deque.is_empty() {
+            if started < self.crew.busy_max {
+                grow(self.crew.busy_max);
+            } else if cpu_time().saturating_sub(self.watch.worked) < passed / 2 {
+                grow(waiting_max);
+            }
+        }
+        self.watch = Watch::begin();
+    }
+}
+
+impl Watch {
+    fn begin() -> Watch {
+        Watch { since: Instant::now(), worked: cpu_time() }
+    }
+}
+
+/// Of this thread.
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0))
+}

@@ -1,0 +1,51 @@
+//! The figures of a file or a tree.
+
+use std::ops::AddAssign;
+
+/// A point in time, since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Timestamp {
+    /// Whole seconds, rounded down.
+    pub seconds: i64,
+    /// And nanoseconds, below 10^9.
+    pub nanoseconds: u32,
+}
+
+/// What a file takes, or a tree in all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Bytes of the device that are set aside for it.
+    pub allocated_bytes: u64,
+    /// Bytes as its sizes say: more where files have holes, less where blocks are not full.
+    pub apparent_bytes: u64,
+    /// Files, of all kinds.
+    pub inodes: u64,
+    /// The newest of their times, if any was asked for.
+    pub newest: Option<Timestamp>,
+}
+
+impl AddAssign for Usage {
+    /// Sums end at 2^64 - 1: a few sparse files can be larger than that.
+    fn add_assign(&mut self, other: Usage) {
+        self.allocated_bytes = self.allocated_bytes.saturating_add(other.allocated_bytes);
+        self.apparent_bytes = self.apparent_bytes.saturating_add(other.apparent_bytes);
+        self.inodes = self.inodes.saturating_add(other.inodes);
+        self.newest = self.newest.max(other.newest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_take_the_newest_time_and_dont_wrap() {
+        let time = |seconds| Some(Timestamp { seconds, nanoseconds: 5 });
+        let huge = Usage { apparent_bytes: u64::MAX - 1, newest: time(-3), ..Usage::default() };
+        let mut sum = Usage { apparent_bytes: 7, inodes: 1, newest: time(-4), ..Usage::default() };
+        sum += huge;
+        assert_eq!(sum, Usage { allocated_bytes: 0, apparent_bytes: u64::MAX, inodes: 1, newest: time(-3) });
+        sum += Usage::default();
+        assert_eq!(sum.newest, time(-3), "what has no time changes none");
+    }
+}

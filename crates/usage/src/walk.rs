@@ -1,0 +1,624 @@
+//! The walk: what each task does.
+
+use crate::batch::{BUFFER_BYTES, Batch, Entry, GNU_ENTRIES_MAX, is_sorted_by_gnu};
+use crate::crew::{Crew, Hand};
+use crate::directory::{Directory, Place, Sums};
+use crate::handle::{self, Handles, Opened};
+use crate::links::{self, Link};
+use crate::medium::{self, Medium};
+use crate::options::{Detail, Follow, Links, Options};
+use crate::seen::Seen;
+use crate::status::{Question, Status};
+use crate::usage::Usage;
+use crate::visitor::{Failure, Found, Operation, Visitor};
+use rustix::fs::{Mode, openat};
+use rustix::io::Errno;
+use std::ffi::{CStr, CString};
+use std::mem::{self, MaybeUninit};
+use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, Builder, Scope};
+
+/// Entries that are read before any of them is looked at: the more, the better they can be sorted.
+const BATCH_ENTRIES: usize = 16 << 10;
+
+/// Entries of a large batch that are one task: half a millisecond, if the kernel knows them all.
+const LOOK_ENTRIES: usize = 512;
+
+/// Threads in all, whatever the device bears.
+const THREADS_MAX: usize = 128;
+
+/// Bytes of a thread's stack. Nothing recurses, and the buffer for listings is on the heap.
+const STACK_BYTES: usize = 256 << 10;
+
+/// Walks one argument after the other, each taken when its turn comes. Every inode counts once over all (but for [`Links::Each`]). Returns the sum over all
+/// arguments.
+///
+/// Memory goes with what is open, a batch of entries for each level, and with files of several names; not with files.
+///
+/// # Panics
+/// If the visitor does.
+pub fn walk(options: &Options, arguments: &mut dyn Iterator<Item = Vec<u8>>, visitor: &dyn Visitor) -> Usage {
+    let walk = Walk::new(options, visitor);
+    thread::scope(|scope| {
+        let _end = End(&walk.crew);
+        let mut desk = Desk::default();
+        let mut hand = walk.crew.join(1).expect("the first place is free");
+        let mut total = Usage::default();
+        for argument in arguments {
+            if visitor.is_stopped() {
+                break;
+            }
+            total += walk.argument(&argument, &mut hand, &mut desk, scope);
+        }
+        total
+    })
+}
+
+/// Sends the crew home, also when there was a panic.
+struct End<'a>(&'a Crew<Task>);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+/// What a thread does at a time.
+#[derive(Debug)]
+enum Task {
+    /// A directory, to be opened.
+    Open { within: Within, name: Box<CStr>, place: Place },
+    /// An open directory, to be listed on.
+    Read { opened: Arc<Opened>, rest: Batch },
+    /// Some of the entries that were listed.
+    Look { opened: Arc<Opened>, batch: Arc<Batch>, range: Range<usize> },
+}
+
+/// The directory that something is in.
+#[derive(Debug)]
+enum Within {
+    Open(Arc<Opened>),
+    Closed(Arc<Directory>),
+}
+
+impl Within {
+    fn directory(&self) -> &Arc<Directory> {
+        match self {
+            Within::Open(opened) => &opened.directory,
+            Within::Closed(directory) => directory,
+        }
+    }
+}
+
+/// What all threads share.
+struct Walk<'a> {
+    options: &'a Options,
+    visitor: &'a dyn Visitor,
+    question: Question,
+    /// Entries are taken strictly in the order of their listing, directories as they come: GNU's order. Else by inode, directories after files.
+    is_in_order: bool,
+    /// Files of several names are kept aside until the argument is walked.
+    keeps_links: bool,
+    remembers_all: bool,
+    crew: Crew<Task>,
+    handles: Arc<Handles>,
+    seen: Seen,
+    links: Mutex<Vec<Link>>,
+    /// The argument's directory.
+    top: Mutex<Option<Arc<Opened>>>,
+}
+
+/// What a thread works with.
+struct Desk {
+    buffer: Box<[MaybeUninit<u8>]>,
+    batch: Batch,
+    found: Counted,
+}
+
+impl Default for Desk {
+    fn default() -> Desk {
+        Desk {
+            buffer: Box::new_uninit_slice(BUFFER_BYTES),
+            batch: Batch::default(),
+            found: Counted::default(),
+        }
+    }
+}
+
+/// What came of some of a directory's entries.
+#[derive(Default)]
+struct Counted {
+    own: Usage,
+    /// Files that count once, and may have been counted.
+    remembered: Vec<(Status, Entry)>,
+    directories: Vec<Entry>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(options: &'a Options, visitor: &'a dyn Visitor) -> Walk<'a> {
+        // What all symbolic links lead to can't be ordered afterwards: whole trees would have to change their places.
+        let must_be_in_order = options.follow == Follow::Always && options.detail != Detail::Total;
+        let processors = || thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let threads = match options.threads {
+            _ if must_be_in_order => 1,
+            Some(threads) => threads.get(),
+            None => processors(),
+        };
+        let is_fixed = options.threads.is_some() || must_be_in_order;
+        let threads_max = if is_fixed { threads } else { THREADS_MAX.max(threads) };
+        let is_in_order = threads == 1 && is_fixed;
+        Walk {
+            options,
+            visitor,
+            question: Question::new(options),
+            is_in_order,
+            keeps_links: options.links == Links::Once && options.detail != Detail::Total && !is_in_order,
+            remembers_all: options.remembers_all || options.follow == Follow::Always,
+            crew: Crew::new(threads, threads_max),
+            handles: Handles::new(threads_max),
+            seen: Seen::new(),
+            links: Mutex::default(),
+            top: Mutex::default(),
+        }
+    }
+
+    /// Walks an argument to its end, and returns what it adds to the sum.
+    fn argument<'scope>(
+        &'a self,
+        argument: &[u8],
+        hand: &mut Hand<'_, Task>,
+        desk: &mut Desk,
+        scope: &'scope Scope<'scope, '_>,
+    ) -> Usage
+    where
+        'a: 'scope,
+    {
+        let name = without_slashes(argument);
+        if self.options.has_excludes && self.visitor.excludes(name) {
+            return Usage::default();
+        }
+        let looked = match CString::new(name) {
+            Ok(path) => self.question.of_argument(&path).map(|status| (path, status)),
+            // No file has such a name.
+            Err(_) => Err(Errno::NOENT),
+        };
+        let (path, status) = match looked {
+            Ok(looked) => looked,
+            Err(errno) => {
+                self.fail(Operation::Access, name.to_vec(), errno);
+                return Usage::default();
+            }
+        };
+        if !self.is_new(&status) {
+            return Usage::default();
+        }
+        self.visitor.advance(1, status.usage.allocated_bytes);
+        if status.is_directory {
+            match handle::open_argument(&path, self.options.follow != Follow::Never) {
+                Ok(file) => return self.tree(name, &status, file, hand, desk, scope),
+                Err(errno) => self.fail(Operation::Open, name.to_vec(), errno),
+            }
+        }
+        let Status { usage, is_directory, .. } = status;
+        self.visitor.found(&Found { depth: 0, is_directory, total: usage, own: usage, within: None, name });
+        usage
+    }
+
+    fn tree<'scope>(
+        &'a self,
+        name: &[u8],
+        status: &Status,
+        file: OwnedFd,
+        hand: &mut Hand<'_, Task>,
+        desk: &mut Desk,
+        scope: &'scope Scope<'scope, '_>,
+    ) -> Usage
+    where
+        'a: 'scope,
+    {
+        if self.options.threads.is_none() {
+            let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+            self.crew.allow_waiting(Medium::of(&file, status.identity.device).threads_max(processors));
+        }
+        let place = Place { ordinal: 0, inode: status.identity.inode };
+        let directory = Directory::new(None, name.into(), place, status.identity, status.usage);
+        let opened = Opened::new(Arc::new(directory), file, &self.handles);
+        *self.top.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&opened));
+        let root = Arc::clone(&opened.directory);
+        hand.push_all([Task::Read { opened, rest: Batch::default() }].into_iter());
+        hand.work_until_done(|hand, task| self.perform(hand, desk, task), |most| self.grow(scope, most));
+        *self.top.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.charge_links();
+        root.total()
+    }
+
+    /// Starts a thread, if there may be one more. If the system has none, the walk goes on with those that there are.
+    fn grow<'scope>(&'a self, scope: &'scope Scope<'scope, '_>, threads_max: usize)
+    where
+        'a: 'scope,
+    {
+        let Some(mut hand) = self.crew.join(threads_max) else { return };
+        let thread = Builder::new().name("walk".into()).stack_size(STACK_BYTES);
+        let work = move || {
+            let guard = End(&self.crew);
+            let mut desk = Desk::default();
+            hand.work_until_over(
+                |hand, task| self.perform(hand, &mut desk, task),
+                |most| self.grow(scope, most),
+            );
+            // Only a panic ends the others' work.
+            mem::forget(guard);
+        };
+        let _ = thread.spawn_scoped(scope, work);
+    }
+
+    fn perform(&self, hand: &Hand<'_, Task>, desk: &mut Desk, task: Task) {
+        if self.visitor.is_stopped() {
+            return;
+        }
+        match task {
+            Task::Open { within, name, place } => self.open(hand, desk, within, &name, place),
+            Task::Read { opened, rest } => self.read(hand, desk, &opened, rest),
+            Task::Look { opened, batch, range } => self.look(hand, desk, &opened, &batch, range),
+        }
+    }
+
+    /// Opens a directory, and begins with what is in it.
+    fn open(&self, hand: &Hand<'_, Task>, desk: &mut Desk, within: Within, name: &CStr, place: Place) {
+        let parent = within.directory();
+        let path = || parent.path_of(name.to_bytes());
+        let (file, status) = match self.open_entry(&within, name) {
+            Ok(opened) => opened,
+            Err((operation, errno)) => {
+                self.fail(operation, path(), errno);
+                return self.settle(parent, Usage::default(), 0, 1);
+            }
+        };
+        if !self.is_wanted(parent, &status) || !self.is_new(&status) {
+            return self.settle(parent, Usage::default(), 0, 1);
+        }
+        // Only a mount, or a link that was followed, makes a sound tree hold itself.
+        let is_suspect = status.is_mount != Some(false) || self.options.follow == Follow::Always;
+        if status.is_directory && parent.is_within(status.identity, is_suspect) {
+            if !is_suspect {
+                self.fail(Operation::Cycle, path(), Errno::LOOP);
+            }
+            return self.settle(parent, Usage::default(), 0, 1);
+        }
+        self.visitor.advance(1, status.usage.allocated_bytes);
+        let Some(file) = file.filter(|_| status.is_directory) else {
+            return self.count_closed(parent, name, &status);
+        };
+        let directory = Directory::new(
+            Some(Arc::clone(parent)),
+            name.to_bytes().into(),
+            place,
+            status.identity,
+            status.usage,
+        );
+        let opened = Opened::new(Arc::new(directory), file, &self.handles);
+        // The directory that it is in may close.
+        drop(within);
+        self.read(hand, desk, &opened, Batch::default());
+    }
+
+    /// A directory that is counted, but can't be opened; or what was a directory when it was listed.
+    fn count_closed(&self, parent: &Arc<Directory>, name: &CStr, status: &Status) {
+        let sums = Sums { own: status.usage, total: status.usage };
+        self.show(Some(parent), name.to_bytes(), parent.depth + 1, status.is_directory, sums);
+        if status.is_directory {
+            self.rise(parent.settle_below(status.usage), parent);
+        } else {
+            self.settle(parent, status.usage, 0, 1);
+        }
+    }
+
+    /// Opens a name in a directory and looks at it; only looks, if it can't be opened.
+    fn open_entry(
+        &self,
+        within: &Within,
+        name: &CStr,
+    ) -> Result<(Option<OwnedFd>, Status), (Operation, Errno)> {
+        let flags = handle::flags(self.options.follow == Follow::Always);
+        let anew;
+        let directory = match within {
+            Within::Open(opened) => opened.as_fd(),
+            Within::Closed(directory) => {
+                anew = self.reopen(directory).map_err(|errno| (Operation::Access, errno))?;
+                anew.as_fd()
+            }
+        };
+        match openat(directory, name, flags, Mode::empty()) {
+            Ok(file) => match self.question.of_open(&file) {
+                Ok(status) => Ok((Some(file), status)),
+                Err(errno) => Err((Operation::Access, errno)),
+            },
+            Err(errno) => {
+                let status =
+                    self.question.of_entry(directory, name).map_err(|errno| (Operation::Access, errno))?;
+                if status.is_directory {
+                    let path = within.directory().path_of(name.to_bytes());
+                    self.fail(Operation::Open, path, errno);
+                }
+                Ok((None, status))
+            }
+        }
+    }
+
+    /// Opens a directory again that closed early.
+    fn reopen(&self, directory: &Directory) -> Result<OwnedFd, Errno> {
+        let top = self.top.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let file = handle::reopen(&top.expect("an argument is open while it is walked"), directory)?;
+        let is_same = self.question.of_open(&file)?.identity == directory.identity;
+        // Its name, or that of one above it, is another's now.
+        if is_same { Ok(file) } else { Err(Errno::NOENT) }
+    }
+
+    /// Lists a directory, or more of it, and begins with what was listed.
+    fn read(&self, hand: &Hand<'_, Task>, desk: &mut Desk, opened: &Arc<Opened>, rest: Batch) {
+        let directory = &opened.directory;
+        let entries_max = if self.is_in_order { GNU_ENTRIES_MAX } else { BATCH_ENTRIES };
+        let mut batch = mem::take(&mut desk.batch);
+        if rest.entries.is_empty() {
+            batch.clear();
+        } else {
+            batch = rest;
+        }
+        let mut ordinal = directory.entries.load(Ordering::Relaxed);
+        let read = batch.read(&**opened, &mut desk.buffer, entries_max, &mut ordinal);
+        // No two threads list a directory at a time.
+        directory.entries.store(ordinal, Ordering::Relaxed);
+        let has_more = read.unwrap_or_else(|errno| {
+            self.fail(Operation::List, directory.path(), errno);
+            false
+        });
+        let mut rest = Batch::default();
+        if !self.is_in_order {
+            batch.sort_by_inode();
+        } else {
+            rest = batch.split_off(GNU_ENTRIES_MAX);
+            if is_sorted_by_gnu(batch.entries.len()) && medium::is_sorted_by_gnu(&**opened) {
+                batch.sort_by_inode();
+            }
+        }
+        if self.keeps_links && is_sorted_by_gnu(ordinal as usize) && !medium::is_sorted_by_gnu(&**opened) {
+            directory.is_sortable.store(false, Ordering::Relaxed);
+        }
+        if has_more || !rest.entries.is_empty() {
+            self.settle(directory, Usage::default(), 1, 0);
+            hand.push_all([Task::Read { opened: Arc::clone(opened), rest }].into_iter());
+        }
+        self.share(hand, desk, opened, batch);
+    }
+
+    /// Looks at a batch: at small ones at once, at large ones in pieces that others may take.
+    fn share(&self, hand: &Hand<'_, Task>, desk: &mut Desk, opened: &Arc<Opened>, batch: Batch) {
+        let entries = batch.entries.len();
+        if self.is_in_order || entries <= 2 * LOOK_ENTRIES {
+            let batch = Arc::new(batch);
+            self.look(hand, desk, opened, &batch, 0..entries);
+            // What is left of it is in the hands of a task, if it is.
+            desk.batch = Arc::into_inner(batch).unwrap_or_default();
+            return;
+        }
+        let batch = Arc::new(batch);
+        let pieces = entries.div_ceil(LOOK_ENTRIES);
+        self.settle(&opened.directory, Usage::default(), pieces - 1, 0);
+        hand.push_all((1..pieces).rev().map(|piece| Task::Look {
+            opened: Arc::clone(opened),
+            batch: Arc::clone(&batch),
+            range: piece * LOOK_ENTRIES..((piece + 1) * LOOK_ENTRIES).min(entries),
+        }));
+        self.look(hand, desk, opened, &batch, 0..LOOK_ENTRIES);
+    }
+
+    /// Looks at some of a directory's entries: counts files, and pushes directories.
+    fn look(
+        &self,
+        hand: &Hand<'_, Task>,
+        desk: &mut Desk,
+        opened: &Arc<Opened>,
+        batch: &Arc<Batch>,
+        range: Range<usize>,
+    ) {
+        let counted = &mut desk.found;
+        for (index, entry) in batch.entries[range.clone()].iter().enumerate() {
+            self.look_at(opened, batch, entry, counted);
+            if self.is_in_order && !counted.directories.is_empty() {
+                // The directory comes first, then what is after it.
+                let next = range.start + index + 1;
+                let rest = Task::Look {
+                    opened: Arc::clone(opened),
+                    batch: Arc::clone(batch),
+                    range: next..range.end,
+                };
+                self.settle(&opened.directory, Usage::default(), 1, 0);
+                hand.push_all([rest].into_iter());
+                break;
+            }
+        }
+        self.hand_in(hand, counted, opened, batch);
+    }
+
+    fn look_at(&self, opened: &Arc<Opened>, batch: &Batch, entry: &Entry, counted: &mut Counted) {
+        let (directory, name) = (&opened.directory, batch.name(entry));
+        let path = || directory.path_of(name.to_bytes());
+        if self.options.has_excludes && self.visitor.excludes(&path()) {
+            return;
+        }
+        if entry.is_directory {
+            return counted.directories.push(*entry);
+        }
+        let status = match self.question.of_entry(&**opened, name) {
+            Ok(status) => status,
+            Err(errno) => return self.fail(Operation::Access, path(), errno),
+        };
+        if status.is_directory {
+            return counted.directories.push(*entry);
+        }
+        if !self.is_wanted(directory, &status) {
+            return;
+        }
+        if self.must_remember(&status) {
+            return counted.remembered.push((status, *entry));
+        }
+        counted.own += status.usage;
+        self.show_file(directory, name, status.usage);
+    }
+
+    /// Adds to a directory what came of looking at some of its entries.
+    fn hand_in(&self, hand: &Hand<'_, Task>, counted: &mut Counted, opened: &Arc<Opened>, batch: &Batch) {
+        let directory = &opened.directory;
+        let Counted { own, remembered, directories } = counted;
+        let mut links = 0;
+        if self.keeps_links {
+            links = remembered.len();
+            if links > 0 {
+                self.keep(directory, batch, remembered);
+            }
+        } else {
+            self.seen.insert_all(
+                remembered,
+                |(status, _)| status.identity,
+                |(status, entry)| {
+                    *own += status.usage;
+                    self.show_file(directory, batch.name(entry), status.usage);
+                },
+            );
+        }
+        remembered.clear();
+        let own = mem::take(own);
+        self.visitor.advance(own.inodes, own.allocated_bytes);
+        self.settle(directory, own, directories.len() + links, 1);
+        let is_scarce = self.handles.are_scarce();
+        hand.push_all(directories.drain(..).rev().map(|entry| {
+            let within = if is_scarce {
+                Within::Closed(Arc::clone(directory))
+            } else {
+                Within::Open(Arc::clone(opened))
+            };
+            Task::Open { within, name: batch.name(&entry).into(), place: Place::from(&entry) }
+        }));
+    }
+
+    /// Keeps files of several names for later.
+    fn keep(&self, within: &Arc<Directory>, batch: &Batch, remembered: &[(Status, Entry)]) {
+        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        links.extend(remembered.iter().map(|(status, entry)| Link {
+            identity: status.identity,
+            usage: status.usage,
+            within: Arc::clone(within),
+            place: Place::from(entry),
+            name: self.is_file_shown(within).then(|| batch.name(entry).to_bytes().into()),
+        }));
+    }
+
+    /// Charges each file of several names to the one that comes first, unless it was counted with an argument before.
+    fn charge_links(&self) {
+        let mut links = mem::take(&mut *self.links.lock().unwrap_or_else(PoisonError::into_inner));
+        if self.visitor.is_stopped() {
+            return;
+        }
+        links::sort(&mut links);
+        let mut last = None;
+        for link in links {
+            let is_first = last.replace(link.identity) != Some(link.identity);
+            let mut own = Usage::default();
+            if is_first && self.seen.insert(link.identity) {
+                own = link.usage;
+                self.visitor.advance(own.inodes, own.allocated_bytes);
+                if let Some(name) = &link.name {
+                    self.show(
+                        Some(&link.within),
+                        name,
+                        link.within.depth + 1,
+                        false,
+                        Sums { own, total: own },
+                    );
+                }
+            }
+            self.settle(&link.within, own, 0, 1);
+        }
+    }
+
+    /// Whether it is on a file system that counts. Below an argument everything that counts is on the file system of the directory that it is in.
+    fn is_wanted(&self, within: &Directory, status: &Status) -> bool {
+        !self.options.one_file_system || status.identity.device == within.identity.device
+    }
+
+    /// Whether a file may be met again under another name.
+    fn must_remember(&self, status: &Status) -> bool {
+        self.options.links == Links::Once && (self.remembers_all || status.has_links)
+    }
+
+    /// Whether a file or directory that is met wasn't counted before.
+    fn is_new(&self, status: &Status) -> bool {
+        !self.must_remember(status) || self.seen.insert(status.identity)
+    }
+
+    fn settle(&self, directory: &Arc<Directory>, own: Usage, more: usize, done: usize) {
+        self.rise(directory.settle(own, more, done), directory);
+    }
+
+    /// Tells of a directory that is complete, and adds it to the one above, which may be complete then.
+    fn rise(&self, sums: Option<Sums>, directory: &Arc<Directory>) {
+        let (mut sums, mut directory) = (sums, directory);
+        while let Some(complete) = sums {
+            let parent = directory.parent();
+            self.show(parent, &directory.name, directory.depth, true, complete);
+            let Some(parent) = parent else { return };
+            sums = parent.settle_below(complete.total);
+            directory = parent;
+        }
+    }
+
+    fn is_file_shown(&self, within: &Directory) -> bool {
+        self.options.detail == Detail::Files && within.depth < self.options.depth_max
+    }
+
+    fn show_file(&self, within: &Arc<Directory>, name: &CStr, usage: Usage) {
+        if self.is_file_shown(within) {
+            let sums = Sums { own: usage, total: usage };
+            self.show(Some(within), name.to_bytes(), within.depth + 1, false, sums);
+        }
+    }
+
+    fn show(
+        &self,
+        within: Option<&Arc<Directory>>,
+        name: &[u8],
+        depth: usize,
+        is_directory: bool,
+        sums: Sums,
+    ) {
+        let is_shown = match self.options.detail {
+            Detail::Total => depth == 0,
+            Detail::Directories => is_directory && depth <= self.options.depth_max,
+            Detail::Files => depth <= self.options.depth_max,
+        };
+        if is_shown || depth == 0 {
+            let Sums { own, total } = sums;
+            let within = within.map(|within| &**within);
+            self.visitor.found(&Found { depth, is_directory, total, own, within, name });
+        }
+    }
+
+    fn fail(&self, operation: Operation, path: Vec<u8>, errno: Errno) {
+        self.visitor.failed(&Failure { path, operation, source: errno.into() });
+    }
+}
+
+/// Less all slashes at its end but one.
+fn without_slashes(argument: &[u8]) -> &[u8] {
+    let mut name = argument;
+    while let [before @ .., b'/'] = name
+        && before.ends_with(b"/")
+    {
+        name = before;
+    }
+    name
+}
