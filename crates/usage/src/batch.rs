@@ -52,7 +52,11 @@ impl Batch {
     ) -> Result<bool, Errno> {
         let mut listing = RawDir::new(directory, buffer);
         while let Some(entry) = listing.next() {
-            let entry = entry?;
+            let entry = match entry {
+                // It was removed since it was opened.
+                Err(Errno::NOENT) => break,
+                entry => entry?,
+            };
             let name = entry.file_name().to_bytes_with_nul();
             if name != b".\0" && name != b"..\0" {
                 let is_directory = entry.file_type() == FileType::Directory;

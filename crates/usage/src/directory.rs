@@ -1,6 +1,6 @@
 //! A directory under way: its place in the tree, and what is known of its sums.
 
-use crate::batch::{Entry, GNU_ENTRIES_MAX};
+use crate::batch::{Entry, GNU_ENTRIES_MAX, is_sorted_by_gnu};
 use crate::status::Identity;
 use crate::usage::Usage;
 use std::cmp::Ordering;
@@ -21,8 +21,10 @@ pub(crate) struct Directory {
     landmark: Identity,
     /// Entries listed so far.
     pub(crate) entries: AtomicU32,
-    /// Whether GNU's walk would have sorted it by inode, had it been large.
-    pub(crate) is_sortable: AtomicBool,
+    /// Whether that is all.
+    is_listed: AtomicBool,
+    /// Whether GNU's walk sorts it by inode, if it is large.
+    is_sortable: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -87,6 +89,7 @@ impl Directory {
             place,
             landmark,
             entries: AtomicU32::new(0),
+            is_listed: AtomicBool::new(false),
             is_sortable: AtomicBool::new(true),
             state: Mutex::new(State { own: itself, below: Usage::default(), tasks: 1 }),
         }
@@ -132,6 +135,12 @@ impl Directory {
         (state.tasks == 0).then(|| state.sums())
     }
 
+    /// All its entries are listed. On some file systems GNU's walk sorts none.
+    pub(crate) fn finish_listing(&self, is_sortable: bool) {
+        self.is_sortable.store(is_sortable, atomic::Ordering::Relaxed);
+        self.is_listed.store(true, atomic::Ordering::Release);
+    }
+
     /// Of itself and everything below, as far as it is known.
     pub(crate) fn total(&self) -> Usage {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -162,26 +171,30 @@ impl Directory {
     }
 
     /// Which of two entries of this directory GNU's walk meets first.
-    fn compare_places(&self, a: Place, b: Place) -> Ordering {
+    fn compare_places(&self, a: Place, b: Place) -> Option<Ordering> {
+        if !self.is_listed.load(atomic::Ordering::Acquire) {
+            return None;
+        }
         let part = |place: Place| place.ordinal as usize / GNU_ENTRIES_MAX;
         let entries = self.entries.load(atomic::Ordering::Relaxed) as usize;
         let is_sorted = || {
             let in_part = (entries - part(a) * GNU_ENTRIES_MAX).min(GNU_ENTRIES_MAX);
-            crate::batch::is_sorted_by_gnu(in_part) && self.is_sortable.load(atomic::Ordering::Relaxed)
+            is_sorted_by_gnu(in_part) && self.is_sortable.load(atomic::Ordering::Relaxed)
         };
-        part(a).cmp(&part(b)).then_with(|| {
+        Some(part(a).cmp(&part(b)).then_with(|| {
             let by_inode = if is_sorted() { a.inode.cmp(&b.inode) } else { Ordering::Equal };
             by_inode.then(a.ordinal.cmp(&b.ordinal))
-        })
+        }))
     }
 }
 
-/// Which of two entries, each in a directory of the same argument, GNU's walk meets first: it goes depth first, entries in the order of their listing.
-pub(crate) fn compare(a: (&Directory, Place), b: (&Directory, Place)) -> Ordering {
+/// Which of two entries, each in a directory of the same argument, GNU's walk meets first: it goes depth first, entries in the order of their listing. `None`
+/// while the directory in which their paths part is being listed.
+pub(crate) fn compare(a: &(&Directory, Place), b: &(&Directory, Place)) -> Option<Ordering> {
     fn lift((directory, _): (&Directory, Place)) -> (&Directory, Place) {
         (directory.parent.as_deref().expect("a deeper directory has a parent"), directory.place)
     }
-    let (mut a, mut b) = (a, b);
+    let (mut a, mut b) = (*a, *b);
     while a.0.depth > b.0.depth {
         a = lift(a);
     }
@@ -239,9 +252,11 @@ mod tests {
             (&two, place(0)),
             (&root, place(9)),
         ];
+        assert_eq!(compare(&order[1], &order[3]), None, "more of it may be listed");
+        order.iter().for_each(|(directory, _)| directory.finish_listing(true));
         for (i, a) in order.iter().enumerate() {
             for (j, b) in order.iter().enumerate() {
-                assert_eq!(compare(*a, *b), i.cmp(&j), "{i} {j}");
+                assert_eq!(compare(a, b), Some(i.cmp(&j)), "{i} {j}");
             }
         }
     }
@@ -249,18 +264,19 @@ mod tests {
     #[test]
     fn large_directories_are_met_by_inode() {
         let large = directory(None, "large", 0);
-        large.entries.store(10_001, atomic::Ordering::Relaxed);
-        assert_eq!(compare((&large, place(3)), (&large, place(5))), Ordering::Greater);
-        large.entries.store(10_000, atomic::Ordering::Relaxed);
-        assert_eq!(compare((&large, place(3)), (&large, place(5))), Ordering::Less);
-        // The last part of a hundred thousand, and what is over.
-        let late = |ordinal, inode| Place { ordinal, inode };
-        large.entries.store(100_500, atomic::Ordering::Relaxed);
-        assert_eq!(compare((&large, late(7, 9)), (&large, late(9, 7))), Ordering::Greater);
-        assert_eq!(compare((&large, late(7, 9)), (&large, late(100_007, 1))), Ordering::Less);
-        assert_eq!(compare((&large, late(100_006, 9)), (&large, late(100_007, 1))), Ordering::Less);
-        large.is_sortable.store(false, atomic::Ordering::Relaxed);
-        assert_eq!(compare((&large, late(7, 9)), (&large, late(9, 7))), Ordering::Less);
+        let is_first = |entries, is_sortable, a: (u32, u64), b: (u32, u64)| {
+            large.entries.store(entries, atomic::Ordering::Relaxed);
+            large.finish_listing(is_sortable);
+            let place = |(ordinal, inode)| Place { ordinal, inode };
+            compare(&(&large, place(a)), &(&large, place(b))) == Some(Ordering::Less)
+        };
+        assert!(!is_first(10_001, true, (3, 9), (5, 7)));
+        assert!(is_first(10_000, true, (3, 9), (5, 7)));
+        assert!(is_first(10_001, false, (3, 9), (5, 7)));
+        // The first part of a hundred thousand, and what is over.
+        assert!(!is_first(100_500, true, (7, 9), (9, 7)));
+        assert!(is_first(100_500, true, (7, 9), (100_007, 1)));
+        assert!(is_first(100_500, true, (100_006, 9), (100_007, 1)));
     }
 
     #[test]

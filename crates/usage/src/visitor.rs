@@ -39,7 +39,7 @@ pub struct Found<'a> {
     pub is_directory: bool,
     /// Itself and everything below.
     pub total: Usage,
-    /// Itself and what is right in it but directories.
+    /// Itself and what is right in it but directories; with [`Detail::Total`](crate::Detail::Total) it depends on the order of the walk.
     pub own: Usage,
     pub(crate) within: Option<&'a Directory>,
     pub(crate) name: &'a [u8],

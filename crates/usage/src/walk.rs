@@ -4,7 +4,7 @@ use crate::batch::{BUFFER_BYTES, Batch, Entry, GNU_ENTRIES_MAX, is_sorted_by_gnu
 use crate::crew::{Crew, Hand};
 use crate::directory::{Directory, Place, Sums};
 use crate::handle::{self, Handles, Opened};
-use crate::links::{self, Link};
+use crate::links::{Kept, Link};
 use crate::medium::{self, Medium};
 use crate::options::{Detail, Follow, Links, Options};
 use crate::seen::Seen;
@@ -107,7 +107,7 @@ struct Walk<'a> {
     crew: Crew<Task>,
     handles: Arc<Handles>,
     seen: Seen,
-    links: Mutex<Vec<Link>>,
+    links: Mutex<Kept>,
     /// The argument's directory.
     top: Mutex<Option<Arc<Opened>>>,
 }
@@ -385,8 +385,9 @@ impl<'a> Walk<'a> {
                 batch.sort_by_inode();
             }
         }
-        if self.keeps_links && is_sorted_by_gnu(ordinal as usize) && !medium::is_sorted_by_gnu(&**opened) {
-            directory.is_sortable.store(false, Ordering::Relaxed);
+        if !has_more {
+            directory
+                .finish_listing(!is_sorted_by_gnu(ordinal as usize) || medium::is_sorted_by_gnu(&**opened));
         }
         if has_more || !rest.entries.is_empty() {
             self.settle(directory, Usage::default(), 1, 0);
@@ -474,26 +475,21 @@ impl<'a> Walk<'a> {
     fn hand_in(&self, hand: &Hand<'_, Task>, counted: &mut Counted, opened: &Arc<Opened>, batch: &Batch) {
         let directory = &opened.directory;
         let Counted { own, remembered, directories } = counted;
-        let mut links = 0;
-        if self.keeps_links {
-            links = remembered.len();
-            if links > 0 {
-                self.keep(directory, batch, remembered);
-            }
-        } else {
-            self.seen.insert_all(
-                remembered,
-                |(status, _)| status.identity,
-                |(status, entry)| {
-                    *own += status.usage;
-                    self.show_file(directory, batch.name(entry), status.usage);
-                },
-            );
+        if !self.keeps_links {
+            let identity = |(status, _): &(Status, Entry)| status.identity;
+            self.seen.insert_all(remembered, identity, |(status, entry)| {
+                *own += status.usage;
+                self.show_file(directory, batch.name(entry), status.usage);
+            });
+            remembered.clear();
         }
-        remembered.clear();
         let own = mem::take(own);
         self.visitor.advance(own.inodes, own.allocated_bytes);
-        self.settle(directory, own, directories.len() + links, 1);
+        self.settle(directory, own, directories.len() + remembered.len(), 1);
+        if !remembered.is_empty() {
+            self.keep(directory, batch, remembered);
+            remembered.clear();
+        }
         let is_scarce = self.handles.are_scarce();
         hand.push_all(directories.drain(..).rev().map(|entry| {
             let within = if is_scarce {
@@ -507,28 +503,28 @@ impl<'a> Walk<'a> {
 
     /// Keeps files of several names for later.
     fn keep(&self, within: &Arc<Directory>, batch: &Batch, remembered: &[(Status, Entry)]) {
-        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
-        links.extend(remembered.iter().map(|(status, entry)| Link {
+        let links = remembered.iter().map(|(status, entry)| Link {
             identity: status.identity,
             usage: status.usage,
             within: Arc::clone(within),
             place: Place::from(entry),
             name: self.is_file_shown(within).then(|| batch.name(entry).to_bytes().into()),
-        }));
+        });
+        let out = self.links.lock().unwrap_or_else(PoisonError::into_inner).add(links);
+        out.iter().for_each(|link| self.settle(&link.within, Usage::default(), 0, 1));
     }
 
     /// Charges each file of several names to the one that comes first, unless it was counted with an argument before.
     fn charge_links(&self) {
-        let mut links = mem::take(&mut *self.links.lock().unwrap_or_else(PoisonError::into_inner));
+        let kept = mem::take(&mut *self.links.lock().unwrap_or_else(PoisonError::into_inner));
         if self.visitor.is_stopped() {
             return;
         }
-        links::sort(&mut links);
-        let mut last = None;
+        let (links, out) = kept.decide();
+        out.iter().for_each(|link| self.settle(&link.within, Usage::default(), 0, 1));
         for link in links {
-            let is_first = last.replace(link.identity) != Some(link.identity);
             let mut own = Usage::default();
-            if is_first && self.seen.insert(link.identity) {
+            if self.seen.insert(link.identity) {
                 own = link.usage;
                 self.visitor.advance(own.inodes, own.allocated_bytes);
                 if let Some(name) = &link.name {
