@@ -117,6 +117,11 @@ impl Locale {
         sys::Handle::load(&CString::new(name).ok()?).map(Self::of)
     }
 
+    /// True if text is in UTF-8.
+    pub fn is_utf8(&self) -> bool {
+        self.is_utf8
+    }
+
     /// How the locale writes numbers.
     pub fn numerals(&self) -> Numerals {
         // The item after the mark between groups is their sizes (`GROUPING` of localeconv).

@@ -54,6 +54,9 @@ impl<'a> Surroundings<'a> {
     }
 }
 
+/// Levels of a tree where nothing else is said.
+const TREE_DEPTH: usize = 2;
+
 /// Understands the words after the program's name.
 ///
 /// # Errors
@@ -264,6 +267,7 @@ impl<'a> Parser<'a> {
                 self.said.push(format!("warning: summarizing conflicts with --max-depth={depth}").into());
                 return Err(self.give_up());
             }
+            None if self.command.extras.tree => self.command.depth_max = TREE_DEPTH,
             depth => self.command.depth_max = depth.unwrap_or(usize::MAX),
         }
         if self.summarizes {
@@ -338,6 +342,7 @@ impl<'a> Parser<'a> {
             (*json && *tree, "--json", "--tree"),
             (*json && sort.is_some(), "--sort", "--json"),
             (*tree && self.command.zero_terminated, "--null", "--tree"),
+            (*tree && self.time.is_some(), "--time", "--tree"),
             (*json && self.command.zero_terminated, "--null", "--json"),
             (top_lines.is_some() && *sort == Some(SortBy::Name), "--top", "--sort=name"),
         ];

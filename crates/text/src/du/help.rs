@@ -20,7 +20,7 @@ Examples:
   {program} -sh /var              all of /var, as people read it
   {program} -h -d1 /var           and each directory right in it
   {program} -ah --top=20 .        the twenty largest of all files and directories
-  {program} --tree -d2 /usr       two levels as a tree, with bars
+  {program} -h --tree /usr         two levels as a tree, with bars
   {program} -xs --skip-pseudo /   the file system of /, nothing that is mounted in it
   {program} --json -d0 /srv       bytes allocated and apparent, files and errors, for machines
 
@@ -69,7 +69,7 @@ What GNU du doesn't have:
       --sort=size|name          the largest first, or by name
       --threads=N               use at most N threads; with one, lines come in GNU du's order
       --top=N                   only the N largest, largest first
-      --tree                    a tree with bars, as wide as the terminal
+      --tree                    a tree with bars, as wide as the terminal, with two levels unless -d says more
 
       --help                    print this
       --version                 print the version
