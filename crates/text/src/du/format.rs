@@ -89,6 +89,11 @@ impl Formatter<'_> {
         let letter = text.get(at + colons).copied();
         let length = (at + colons + 1).min(text.len());
         let is_known = match (letter, colons) {
+            // GNU's own slip: the letter is lost.
+            (Some(b'z'), 1..=3) if modifier == Some(b'O') => {
+                self.text(&text[..=at], style, out);
+                true
+            }
             (Some(b'z'), 0..=3) => {
                 self.offset(colons, style, out);
                 true
@@ -100,12 +105,15 @@ impl Formatter<'_> {
             (Some(letter), 0) => self.letter(letter, modifier, style, out),
             _ => false,
         };
-        if !is_known {
-            // A modifier or colon that nothing follows up is copied, and reading goes on behind what was copied.
-            let length = if colons > 0 { at + 1 } else { length };
-            self.text(&text[..length], style, out);
+        if is_known {
             return length;
         }
+        // What is no conversion is copied, and reading goes on behind it: at the next percent sign, or behind the first of colons that lead nowhere.
+        let length = match (letter, colons) {
+            (Some(b'z'), 1..) | (_, 0) => length - usize::from(letter == Some(b'%')),
+            _ => at + 1,
+        };
+        self.text(&text[..length], style, out);
         length
     }
 
@@ -338,4 +346,66 @@ fn iso_week(at: &Moment) -> (i64, u32) {
 fn days(year: i64) -> i64 {
     let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     365 + i64::from(is_leap)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+
+    use super::*;
+    use crate::du::Zone;
+
+    fn shown(format: &str, zone: &str, seconds: i64, nanoseconds: u32) -> String {
+        let moment = Zone::of(Some(OsStr::new(zone)), |_| None).moment(seconds, nanoseconds).unwrap();
+        let mut out = Vec::new();
+        format_time(format.as_bytes(), &moment, &Locale::c(), &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    /// As `du --time --time-style=+...` of coreutils 9.1 shows 2024-02-29 07:08:09.0123 UTC.
+    #[test]
+    fn times_are_shown_as_gnu_shows_them() {
+        for (format, expected) in [
+            ("%Y-%m-%d %H:%M:%S.%N %z", "2024-02-29 02:08:09.012300000 -0500"),
+            ("%y %C %G %g %V %U %W %u %w %j %q", "24 20 2024 24 09 08 09 4 4 060 1"),
+            ("%e %k %l %I %s %p %P", "29  2  2 02 1709190489 AM am"),
+            ("%a %A %b %B %h %c", "Thu Thursday Feb February Feb Thu Feb 29 02:08:09 2024"),
+            ("%x %X %r %D %F %T %R", "02/29/24 02:08:09 02:08:09 AM 02/29/24 2024-02-29 02:08:09 02:08"),
+            ("%3N|%12N|%-N|%_12N|%03N|%1N", "012|012300000000|0123|0123        |012|0"),
+            ("%10Y|%_10Y|%-Y|%+6Y|%+Y|%4C", "0000002024|      2024|2024|+02024|2024|0020"),
+            ("%^a|%#a|%#p|%^P|%#Z|%10a|%010a|%-d|%_5d", "THU|THU|am|am|est|       Thu|0000000Thu|29|   29"),
+            (
+                "%12F|%-F|%+12F|%10T|%40c",
+                "002024-02-29|2024-02-29|+02024-02-29|  02:08:09|                Thu Feb 29 02:08:09 2024",
+            ),
+            ("%:z %::z %:::z %_z %-z %10:z %Ez", "-05:00 -05:00:00 -05  -500 -500 -000005:00 -0500"),
+            ("%Ey %OH %Od|%Ed|%OY|%Q|%5Q|%|%:|%::x", "24 02 29|%Ed|%OY|%Q|  %5Q|%|%:|%::x"),
+            ("%5%d|%E%d|%::::z|%O:z|%%%", "   %529|%E29|%::::z|%O:|%%"),
+            ("%n%t%5", "\n\t   %5"),
+        ] {
+            assert_eq!(shown(format, "EST5EDT", 1_709_190_489, 12_300_000), expected, "{format}");
+        }
+    }
+
+    #[test]
+    fn odd_years_and_zones_have_their_signs() {
+        let years = "%Y %C %y %G %g %F %+F %+Y %_6Y %j %V|%10C";
+        for (seconds, expected) in [
+            (-62_135_596_801, "0000 00 00 0000 00 0000-12-31 0-12-31 0000      0 366 52|0000000000"),
+            (-62_167_219_201, "-001 -0 01 -001 01 -001-12-31 -1-12-31 -001     -1 365 52|-000000000"),
+            (
+                253_402_300_800,
+                "10000 100 00 9999 99 +10000-01-01 +10000-01-01 +10000  10000 001 52|0000000100",
+            ),
+            (
+                -4_000_000_000_000,
+                "-124785 -1247 85 -124785 85 -124785-01-17 -124785-01-17 -124785 -124785 017 03|-000001247",
+            ),
+        ] {
+            assert_eq!(shown(years, "", seconds, 0), expected, "{seconds}");
+        }
+        assert_eq!(shown("%z %:z %Z", "<-00>0", 0, 0), "-0000 -00:00 -00");
+        assert_eq!(shown("%z %:::z", "<+0530>-5:30", 0, 0), "+0530 +05:30");
+        assert_eq!(shown("%::z %:::z", "XXX-1:02:03", 0, 0), "+01:02:03 +01:02:03");
+    }
 }
