@@ -464,7 +464,13 @@ impl<'a> Walk<'a> {
             return;
         }
         if self.must_remember(&status) {
-            return counted.remembered.push((status, *entry));
+            if !self.is_in_order {
+                return counted.remembered.push((status, *entry));
+            }
+            // Later it would be shown after the directory's other files.
+            if !self.seen.insert(status.identity) {
+                return;
+            }
         }
         counted.own += status.usage;
         self.show_file(directory, name, status.usage);

@@ -7,10 +7,14 @@ use super::output::Output;
 use super::tree::Tree;
 use super::watch::Watch;
 use crate::gnu::locale;
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use xsort_text::du::{Command, Complaint};
+use xsort_text::du::{Command, Complaint, Follow};
 use xsort_usage::{Failure, Found, Operation, Usage, Visitor};
 
 /// Takes what is found, and prints it.
@@ -53,6 +57,14 @@ impl<'a> Desk<'a> {
     fn say(&self, complaint: &Complaint<'_>) {
         let text = complaint.text(locale());
         self.watch.above(|| self.output.then_say(|| self.speaker.say(&text)));
+    }
+
+    /// Whether a symbolic link was followed that leads nowhere.
+    fn is_dangling(&self, failure: &Failure) -> bool {
+        let path = Path::new(OsStr::from_bytes(&failure.path));
+        self.command.follow != Follow::Never
+            && failure.source.kind() == io::ErrorKind::NotFound
+            && path.symlink_metadata().is_ok()
     }
 
     fn print(&self, entry: &Entry) {
@@ -145,6 +157,7 @@ impl Visitor for Desk<'_> {
     fn failed(&self, failure: &Failure) {
         let Failure { path, source, .. } = failure;
         let complaint = match failure.operation {
+            Operation::Access if self.is_dangling(failure) => Complaint::Dangling(path),
             Operation::Access => Complaint::Access(path, source),
             Operation::Open | Operation::List => Complaint::ReadDirectory(path, source),
             Operation::Cycle => Complaint::Cycle(path),

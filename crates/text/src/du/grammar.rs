@@ -214,9 +214,9 @@ impl<'a> Parser<'a> {
     }
 
     fn depth(&mut self, argument: &[u8]) {
-        let depth = number(argument, i64::MIN.into(), i64::MAX.into(), b"");
+        let depth = number(argument, 0, u64::MAX.into(), b"");
         match depth {
-            Number { value: Some(value @ 0..), problem: None, .. } => self.depth_max = Some(value as usize),
+            Number { value: Some(value), problem: None, .. } => self.depth_max = Some(value as usize),
             _ => self.complain([b"invalid maximum depth ", &self.surroundings.quote(argument)[..]].concat()),
         }
     }
@@ -340,7 +340,6 @@ impl<'a> Parser<'a> {
         let Extras { json, tree, sort, top_lines, .. } = &self.command.extras;
         let pairs = [
             (*json && *tree, "--json", "--tree"),
-            (*json && sort.is_some(), "--sort", "--json"),
             (*tree && self.command.zero_terminated, "--null", "--tree"),
             (*tree && self.time.is_some(), "--time", "--tree"),
             (*json && self.command.zero_terminated, "--null", "--json"),

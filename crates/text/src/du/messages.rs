@@ -12,6 +12,8 @@ use crate::locale::Locale;
 pub enum Complaint<'a> {
     /// A file can't be looked at.
     Access(&'a [u8], &'a io::Error),
+    /// A symbolic link that was to be followed leads nowhere: GNU du says no reason.
+    Dangling(&'a [u8]),
     /// A directory can't be read.
     ReadDirectory(&'a [u8], &'a io::Error),
     /// A directory is within itself.
@@ -40,6 +42,7 @@ impl Complaint<'_> {
         };
         match *self {
             Complaint::Access(path, error) => of_file("cannot access ", path, "", error),
+            Complaint::Dangling(path) => [b"cannot access ", &quoting.quote_name(path)[..]].concat(),
             Complaint::ReadDirectory(path, error) => of_file("cannot read directory ", path, "", error),
             Complaint::OpenList(list, error) => {
                 of_file("cannot open ", list.as_bytes(), " for reading", error)
