@@ -98,6 +98,16 @@ pub(crate) enum Command {
         #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true, value_hint = ValueHint::FilePath)]
         arguments: Vec<std::ffi::OsString>,
     },
+    /// Count the space that trees of files take, with the options of GNU du
+    ///
+    /// Arguments, output, messages and statuses are GNU du's; 'xsort du --help' lists them, and what GNU du doesn't have: --tree, --top, --sort, --json,
+    /// --threads, --progress, --skip-pseudo. A link to xsort with the name du does the same. The door in front of this one takes the arguments as they are.
+    #[command(disable_help_flag = true)]
+    Du {
+        /// Options and files as for GNU du
+        #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true, value_hint = ValueHint::AnyPath)]
+        arguments: Vec<std::ffi::OsString>,
+    },
     /// Print a shell's completion script
     ///
     /// For example: xsort completions bash > ~/.local/share/bash-completion/completions/xsort
@@ -277,7 +287,7 @@ pub(crate) struct VerifyArgs {
 
 /// Show the jobs that run, how far they are, and what killed ones left
 ///
-/// Every gen, sort, lines and verify that takes longer than a quarter of a second publishes its state ten times a second, in shared memory, for its own user.
+/// Every gen, sort, lines, verify and du that takes longer than a quarter of a second publishes its state ten times a second, in shared memory, for its own user.
 /// Watchers cost it nothing. XSORT_STATUS=off (in the job's environment) leaves that out, XSORT_STATUS_DIR is another directory for it. A job also
 /// prints a line on its standard error when it gets SIGUSR1, as dd does.
 #[derive(Debug, Args)]

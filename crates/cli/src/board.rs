@@ -14,6 +14,8 @@ const NOTICES_MAX: usize = 8;
 pub(crate) struct Board {
     /// Bytes of this phase that are done.
     done: AtomicU64,
+    /// Files that were counted, if files are what the job deals with.
+    files: AtomicU64,
     state: Mutex<State>,
     began: Instant,
 }
@@ -45,7 +47,7 @@ impl Board {
         let began = Instant::now();
         let phase = Phase { name: String::new(), number: 0, bytes: 0, began, before_bytes: 0 };
         let state = State { phase, to_come: None, gauges: None, notices: Vec::new() };
-        Board { done: AtomicU64::new(0), state: Mutex::new(state), began }
+        Board { done: AtomicU64::new(0), files: AtomicU64::new(0), state: Mutex::new(state), began }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -66,6 +68,15 @@ impl Board {
 
     pub(crate) fn advance(&self, bytes: u64) {
         self.done.fetch_add(bytes, Relaxed);
+    }
+
+    pub(crate) fn count_files(&self, files: u64) {
+        self.files.fetch_add(files, Relaxed);
+    }
+
+    /// Files that were counted.
+    pub(crate) fn files(&self) -> u64 {
+        self.files.load(Relaxed)
     }
 
     pub(crate) fn expect(&self, phases: &[(&str, u64)]) {

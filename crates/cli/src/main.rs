@@ -7,8 +7,10 @@
 mod args;
 mod board;
 mod caches;
+mod du;
 mod exit;
 mod r#gen;
+mod gnu;
 mod lines;
 mod manual;
 mod memory;
@@ -30,12 +32,16 @@ mod verify;
 use args::{Cli, Command};
 use clap::Parser;
 use exit::Failure;
+use gnu::Door;
 use signals::Stop;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    if let Some((program, arguments)) = lines::called(std::env::args_os()) {
-        return lines::run(&program, &arguments);
+    if let Some((door, program, arguments)) = gnu::called(std::env::args_os()) {
+        return match door {
+            Door::Lines => lines::run(&program, &arguments),
+            Door::Du => du::run(&program, &arguments),
+        };
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -66,7 +72,7 @@ fn run(command: &Command, stop: &Stop) -> Result<(), Failure> {
         Command::Sort(args) => sort::run(args, stop),
         Command::Verify(args) => verify::run(args, stop),
         Command::Status(args) => status::run(args, stop),
-        Command::Lines { .. } => unreachable!("it has a door of its own"),
+        Command::Lines { .. } | Command::Du { .. } => unreachable!("they have doors of their own"),
         Command::Completions { shell } => manual::completions(*shell),
         Command::Man { dir } => manual::man(dir.as_deref()),
     }

@@ -13,6 +13,8 @@ use crate::thermostat::Thermostat;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use xsort_disk::Gate;
 use xsort_extsort::{Gauges, Observer};
@@ -80,6 +82,21 @@ impl Console {
     }
 }
 
+impl Console {
+    /// So many more files were counted.
+    pub(crate) fn count_files(&self, files: u64) {
+        self.board.count_files(files);
+    }
+
+    /// Has `say` speak on standard error, above the bar if there is one.
+    pub(crate) fn above(&self, say: impl FnOnce()) {
+        match &self.bar {
+            Some(bar) => bar.suspend(say),
+            None => say(),
+        }
+    }
+}
+
 impl Observer for Console {
     fn phase(&self, name: &str, bytes: u64) {
         self.board.begin_phase(name, bytes);
@@ -137,7 +154,7 @@ fn where_it_is(board: &Board) -> String {
     if phase.name.is_empty() {
         return "it begins".into();
     }
-    line(&phase, board.done_bytes(), phase.began.elapsed().as_secs_f64())
+    line(&phase, board.done_bytes(), board.files(), phase.began.elapsed().as_secs_f64())
 }
 
 fn bar() -> ProgressBar {
@@ -145,12 +162,13 @@ fn bar() -> ProgressBar {
         "",
         0,
         Instant::now(),
+        Arc::default(),
     ))
 }
 
 /// What a phase of so many bytes looks like; one of none has nothing to measure. The name is part of the template: as a message it would
 /// be drawn at once, beside the length of the phase before.
-fn style(name: &str, bytes: u64, began: Instant) -> ProgressStyle {
+fn style(name: &str, bytes: u64, began: Instant, files: Arc<AtomicU64>) -> ProgressStyle {
     let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let bar = if colour { "{wide_bar:.cyan/dim}" } else { "{wide_bar}" };
     let figures = "{decimal_bytes} of {decimal_total_bytes}  {pace}";
@@ -163,9 +181,9 @@ fn style(name: &str, bytes: u64, began: Instant) -> ProgressStyle {
     };
     // Of a phase whose size nobody knows, what is done is all that there is to tell.
     let sum = move |state: &ProgressState, out: &mut dyn fmt::Write| {
-        if state.pos() > 0 {
-            let rate = state.pos() as f64 / began.elapsed().as_secs_f64().max(1e-3);
-            let _ = write!(out, "{}, {}/s", Decimal(state.pos() as f64), Decimal(rate));
+        let files = files.load(Relaxed);
+        if state.pos() > 0 || files > 0 {
+            let _ = out.write_str(&sum(state.pos(), files, began.elapsed().as_secs_f64()));
         }
     };
     let style = ProgressStyle::with_template(&template).expect("the template is constant");
@@ -174,6 +192,7 @@ fn style(name: &str, bytes: u64, began: Instant) -> ProgressStyle {
 
 fn paint_bar(board: Arc<Board>, bar: ProgressBar) -> impl FnMut() + Send {
     let mut shown = None;
+    let files = Arc::<AtomicU64>::default();
     move || {
         let Phase { name, bytes, began, .. } = board.phase();
         if name.is_empty() {
@@ -181,8 +200,9 @@ fn paint_bar(board: Arc<Board>, bar: ProgressBar) -> impl FnMut() + Send {
         }
         if shown != Some(began) {
             shown = Some(began);
-            bar.set_style(style(&name, bytes, began));
+            bar.set_style(style(&name, bytes, began, Arc::clone(&files)));
         }
+        files.store(board.files(), Relaxed);
         frame(&bar, board.done_bytes(), bytes);
     }
 }
@@ -204,14 +224,22 @@ fn paint_lines(board: Arc<Board>) -> impl FnMut() + Send {
 }
 
 /// One line of a log: how far, how fast, how much longer.
-fn line(phase: &Phase, done: u64, seconds: f64) -> String {
+fn line(phase: &Phase, done: u64, files: u64, seconds: f64) -> String {
     if phase.bytes == 0 {
-        let rate = done as f64 / seconds.max(1e-3);
-        return format!("{}: {}, {}/s", phase.name, Decimal(done as f64), Decimal(rate));
+        return format!("{}: {}", phase.name, sum(done, files, seconds));
     }
     let percent = 100 * u128::from(done.min(phase.bytes)) / u128::from(phase.bytes.max(1));
     let pace = pace(phase.bytes, done, seconds);
     format!("{}: {percent}% of {}, {pace}", phase.name, Decimal(phase.bytes as f64))
+}
+
+/// What is done of a phase whose size nobody knows, and how fast: in files, if these are what counts.
+fn sum(done: u64, files: u64, seconds: f64) -> String {
+    let seconds = seconds.max(1e-3);
+    match files {
+        0 => format!("{}, {}/s", Decimal(done as f64), Decimal(done as f64 / seconds)),
+        _ => format!("{files} files, {}, {:.0} files/s", Decimal(done as f64), files as f64 / seconds),
+    }
 }
 
 /// How fast, and how much longer.
@@ -231,7 +259,7 @@ mod tests {
     #[test]
     fn any_name_makes_a_bar() {
         for name in ["form runs", "", "{brace", "}", "{msg}"] {
-            let bar = ProgressBar::hidden().with_style(style(name, 10, Instant::now()));
+            let bar = ProgressBar::hidden().with_style(style(name, 10, Instant::now(), Arc::default()));
             frame(&bar, 7, 10);
             assert_eq!((bar.position(), bar.length()), (7, Some(10)));
         }
@@ -242,10 +270,11 @@ mod tests {
         let board = Board::new();
         board.begin_phase("merge", 8_000_000_000);
         let phase = board.phase();
-        assert_eq!(line(&phase, 2_000_000_000, 1.0), "merge: 25% of 8.00 GB, 2.00 GB/s, 3 s left");
-        assert_eq!(line(&phase, 0, 1.0), "merge: 0% of 8.00 GB, 0 B/s, unknown time left");
+        assert_eq!(line(&phase, 2_000_000_000, 0, 1.0), "merge: 25% of 8.00 GB, 2.00 GB/s, 3 s left");
+        assert_eq!(line(&phase, 0, 0, 1.0), "merge: 0% of 8.00 GB, 0 B/s, unknown time left");
         board.begin_phase("merge", 0);
         let unknown = board.phase();
-        assert_eq!(line(&unknown, 2_000_000_000, 1.0), "merge: 2.00 GB, 2.00 GB/s");
+        assert_eq!(line(&unknown, 2_000_000_000, 0, 1.0), "merge: 2.00 GB, 2.00 GB/s");
+        assert_eq!(line(&unknown, 2_000_000, 500, 0.5), "merge: 500 files, 2.00 MB, 1000 files/s");
     }
 }

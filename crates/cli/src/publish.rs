@@ -137,7 +137,12 @@ impl Publication {
             stages,
             read_bytes: reading.moved.read_bytes,
             written_bytes: reading.moved.written_bytes,
-            counts: Counts { chunks: reading.chunks, chunks_all: reading.frame.chunks, parts: reading.parts },
+            counts: Counts {
+                chunks: reading.chunks,
+                chunks_all: reading.frame.chunks,
+                parts: reading.parts,
+                files: board.files(),
+            },
             memory: Memory { resident_bytes: resident_bytes(), budget_bytes: reading.frame.budget_bytes },
             drives: self.drives(&reading),
             is_paused: pause.is_paused,

@@ -138,6 +138,9 @@ pub struct Counts {
     pub chunks_all: Option<u64>,
     /// Segments or bins that went to the output.
     pub parts: u64,
+    /// Files that were counted; 0 if the job deals with something else.
+    #[serde(default)]
+    pub files: u64,
 }
 
 /// Memory of a job, in bytes.

@@ -1,7 +1,7 @@
-//! What GNU sort means: its command line, the order of lines that it asks for, and the words in which it answers.
+//! What GNU sort and GNU du mean: their command lines, the order of lines and the figures that they ask for, and the words in which they answer.
 //!
-//! A pure library: it opens no file, starts no thread, and borrows what memory it needs from its caller. What GNU sort does was
-//! learnt from its manual (GNU coreutils, "sort invocation") and by asking the program; the tests ask it again.
+//! A pure library: it opens no file, starts no thread, and borrows what memory it needs from its caller. What they do was
+//! learnt from their manual (GNU coreutils, "sort invocation" and "du invocation") and by asking the programs; the tests ask them again.
 //!
 //! ```text
 //! grammar    words of a command line -> Command, or GNU's refusal (options, keys, sizes, messages)
@@ -9,6 +9,7 @@
 //! locale     tables of a locale               sys    the C library's locales, the only unsafe code
 //! order      Command + Locale -> Order: compare lines, normalised keys, words of them
 //! debug      marks and warnings of --debug      disorder   what -c says      help   --help, --version
+//! du         the same for du, in a module of its own, on getopt, quotation marks and refusals of `grammar`
 //! ```
 //!
 //! How an engine uses it:
@@ -37,6 +38,7 @@
 mod command;
 mod debug;
 mod disorder;
+pub mod du;
 mod grammar;
 mod help;
 mod locale;
@@ -48,5 +50,5 @@ pub use debug::{annotate, warnings};
 pub use disorder::disorder;
 pub use grammar::{Environment, Refusal, parse, quoted_name, refuse_many, shown_name};
 pub use help::{help, version};
-pub use locale::Locale;
+pub use locale::{Locale, Numerals};
 pub use order::{Order, Scratch};

@@ -29,6 +29,51 @@ pub struct Locale {
     pub(crate) handle: Arc<sys::Handle>,
 }
 
+/// What a locale puts between the digits of a number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Numerals {
+    /// Before the fraction.
+    pub point: Vec<u8>,
+    /// Between groups.
+    pub thousands: Vec<u8>,
+    /// Digits of the groups, from the right; the last is for all that are left. [`NO_MORE`] is: no group from here on.
+    pub grouping: Vec<u8>,
+}
+
+/// In a grouping: all digits that are left are together.
+const NO_MORE: u8 = libc::c_char::MAX as u8;
+
+impl Default for Numerals {
+    /// Those of the locale C.
+    fn default() -> Self {
+        Self { point: b".".to_vec(), thousands: Vec::new(), grouping: Vec::new() }
+    }
+}
+
+impl Numerals {
+    /// Appends a number's digits in groups.
+    pub(crate) fn group(&self, digits: &[u8], out: &mut Vec<u8>) {
+        let mut cuts = Vec::new();
+        let (mut left, mut sizes) = (digits.len(), self.grouping.iter().copied());
+        let mut size = 0;
+        loop {
+            size = sizes.next().filter(|&next| next > 0).unwrap_or(size);
+            if size == 0 || size >= NO_MORE || usize::from(size) >= left {
+                break;
+            }
+            left -= usize::from(size);
+            cuts.push(left);
+        }
+        let mut from = 0;
+        for cut in cuts.into_iter().rev() {
+            out.extend_from_slice(&digits[from..cut]);
+            out.extend_from_slice(&self.thousands);
+            from = cut;
+        }
+        out.extend_from_slice(&digits[from..]);
+    }
+}
+
 /// How text is ordered, and what a random order hashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Collation {
@@ -70,6 +115,19 @@ impl Locale {
     /// The locale of this name, such as `en_US.UTF-8`; none if the C library hasn't got it.
     pub fn named(name: &str) -> Option<Self> {
         sys::Handle::load(&CString::new(name).ok()?).map(Self::of)
+    }
+
+    /// True if text is in UTF-8.
+    pub fn is_utf8(&self) -> bool {
+        self.is_utf8
+    }
+
+    /// How the locale writes numbers.
+    pub fn numerals(&self) -> Numerals {
+        // The item after the mark between groups is their sizes (`GROUPING` of localeconv).
+        let [point, thousands, grouping] =
+            [libc::RADIXCHAR, libc::THOUSEP, libc::THOUSEP + 1].map(|item| self.handle.item(item));
+        Numerals { point: if point.is_empty() { b".".to_vec() } else { point }, thousands, grouping }
     }
 
     fn of(handle: sys::Handle) -> Self {

@@ -97,6 +97,17 @@ impl Handle {
         usize::try_from(columns).ok()
     }
 
+    /// `fnmatch` without flags: whether a shell's pattern matches the whole of a text; what is no pattern matches nothing.
+    pub(crate) fn matches(&self, pattern: &CStr, text: &CStr) -> bool {
+        // SAFETY: both are C strings; the thread's locale is this one meanwhile, and then what it was before.
+        unsafe {
+            let before = libc::uselocale(self.0);
+            let result = libc::fnmatch(pattern.as_ptr(), text.as_ptr(), 0);
+            libc::uselocale(before);
+            result == 0
+        }
+    }
+
     /// `strcoll`: how the locale orders two texts.
     pub(crate) fn collate(&self, a: &CStr, b: &CStr) -> Ordering {
         // SAFETY: both are C strings; the locale is loaded.

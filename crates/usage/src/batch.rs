@@ -78,7 +78,8 @@ impl Batch {
 
     /// In the order in which inodes lie on the device, so that few blocks of inodes are read, each once.
     pub(crate) fn sort_by_inode(&mut self) {
-        self.entries.sort_unstable_by_key(|entry| entry.inode);
+        // Names of one file stay in the order of their listing, which decides which of them counts.
+        self.entries.sort_by_key(|entry| entry.inode);
     }
 
     /// Keeps the first `entries`, and returns the rest.

@@ -12,6 +12,8 @@ pub struct Options {
     pub follow: Follow,
     /// Leaves out what is on another file system than the argument.
     pub one_file_system: bool,
+    /// File systems that are left out where they are met below an argument (`st_dev`).
+    pub skipped_devices: Vec<u64>,
     /// How often a file of several names counts.
     pub links: Links,
     /// What the visitor is told of.
@@ -32,6 +34,7 @@ impl Default for Options {
             threads: None,
             follow: Follow::Never,
             one_file_system: false,
+            skipped_devices: Vec::new(),
             links: Links::Once,
             detail: Detail::Directories,
             depth_max: usize::MAX,

@@ -465,7 +465,13 @@ impl<'a> Walk<'a> {
             return;
         }
         if self.must_remember(&status) {
-            return counted.remembered.push((status, *entry));
+            if !self.is_in_order {
+                return counted.remembered.push((status, *entry));
+            }
+            // Later it would be shown after the directory's other files.
+            if !self.seen.insert(status.identity) {
+                return;
+            }
         }
         counted.own += status.usage;
         self.show_file(directory, name, status.usage);
@@ -543,7 +549,9 @@ impl<'a> Walk<'a> {
 
     /// Whether it is on a file system that counts. Below an argument everything that counts is on the file system of the directory that it is in.
     fn is_wanted(&self, within: &Directory, status: &Status) -> bool {
-        !self.options.one_file_system || status.identity.device == within.identity.device
+        let device = status.identity.device;
+        device == within.identity.device
+            || !(self.options.one_file_system || self.options.skipped_devices.contains(&device))
     }
 
     /// Whether a file may be met again under another name.

@@ -27,6 +27,7 @@ mod order;
 mod resources;
 mod target;
 
+use crate::gnu::{base_name, is_unheard, say};
 use crate::progress::{Console, Task as Watched};
 use crate::publish::Uses;
 use crate::settings::{self, Progress, Voice};
@@ -35,14 +36,12 @@ use failure::{Failure, TROUBLE};
 use filters::{Marks, Top};
 use inputs::Inputs;
 use order::ByText;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::Relaxed;
 use target::Target;
 use xsort_disk::{DiskOptions, Gate, LazyDisk, inherited};
 use xsort_extsort::lines::{ByBytes, ByBytesReversed, LineOrder, merge_heads};
@@ -51,19 +50,6 @@ use xsort_text::{Check, Command, Environment, Locale, Order, Refusal, Request};
 
 /// Inputs from this size on are merged by all threads, which takes it that they are in order.
 const PLAIN_BYTES_MAX: u64 = 64 << 20;
-
-/// The name to speak under and the arguments, if the words of the command line are for this door: `xsort lines ...`, or anything if the
-/// program was called `sort` or `lines`.
-pub(crate) fn called(mut words: impl Iterator<Item = OsString>) -> Option<(String, Vec<OsString>)> {
-    let program = words.next()?;
-    // As GNU programs do, it speaks under the whole of the path by which it was called.
-    let program = match Path::new(&program).file_name().and_then(OsStr::to_str) {
-        Some("sort" | "lines") => program.to_string_lossy().into_owned(),
-        _ if words.next()? == "lines" => "xsort lines".to_owned(),
-        _ => return None,
-    };
-    Some((program, words.collect()))
-}
 
 /// Does what the arguments ask for, and speaks as `program`.
 pub(crate) fn run(program: &str, arguments: &[OsString]) -> ExitCode {
@@ -77,19 +63,7 @@ pub(crate) fn run(program: &str, arguments: &[OsString]) -> ExitCode {
             failure.status()
         }
     };
-    ExitCode::from(if IS_UNHEARD.load(Relaxed) { TROUBLE } else { status })
-}
-
-fn base_name(program: &str) -> &str {
-    program.rsplit('/').next().unwrap_or(program)
-}
-
-/// Whether something couldn't be said, which makes any status one of trouble.
-static IS_UNHEARD: AtomicBool = AtomicBool::new(false);
-
-fn say(text: &[u8]) {
-    let is_heard = inherited().is_open[2] && io::stderr().write_all(text).is_ok();
-    IS_UNHEARD.fetch_or(!is_heard && !text.is_empty(), Relaxed);
+    ExitCode::from(if is_unheard() { TROUBLE } else { status })
 }
 
 fn answer(program: &str, arguments: &[OsString]) -> Result<(), Failure> {

@@ -4,6 +4,7 @@
 //! both have words of their own.
 
 use super::failure::Failure;
+use crate::gnu::write_all;
 use rustix::fs::{FileType, OFlags, SeekFrom, fcntl_getfl, fstat, seek, tell};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -191,19 +192,11 @@ impl Sink {
         }
     }
 
-    fn write_all(&self, mut bytes: &[u8]) -> io::Result<()> {
+    fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
         let output = io::stdout();
         let Some(to) = self.descriptor(&output) else {
             return if bytes.is_empty() { Ok(()) } else { Err(Errno::BADF.into()) };
         };
-        while !bytes.is_empty() {
-            match rustix::io::write(to, bytes) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(written) => bytes = &bytes[written..],
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(errno.into()),
-            }
-        }
-        Ok(())
+        write_all(to, bytes)
     }
 }

@@ -303,7 +303,7 @@ mod tests {
             ],
             read_bytes: 12_560_000_000,
             written_bytes: 12_000_000_000,
-            counts: Counts { chunks: 63, chunks_all: Some(63), parts: 800 },
+            counts: Counts { chunks: 63, chunks_all: Some(63), parts: 800, files: 0 },
             memory: Memory { resident_bytes: 1100 << 20, budget_bytes: 1 << 30 },
             drives: vec![DriveState {
                 path: "/nvme1".into(),

@@ -25,11 +25,14 @@ pub(super) fn phase_share(snapshot: &Snapshot) -> Option<f64> {
     (phase.bytes > 0).then(|| (phase.done_bytes as f64 / phase.bytes as f64).min(1.0))
 }
 
-/// "57% of 8.00 GB", or "4.56 GB".
+/// "57% of 8.00 GB", "4.56 GB", or "4.56 GB in 1200 files".
 pub(super) fn how_far(snapshot: &Snapshot) -> String {
     let phase = &snapshot.phase;
     match phase_share(snapshot) {
         Some(share) => format!("{:.0}% of {}", (100.0 * share).floor(), Decimal(phase.bytes as f64)),
+        None if snapshot.counts.files > 0 => {
+            format!("{} in {} files", Decimal(phase.done_bytes as f64), snapshot.counts.files)
+        }
         None => Decimal(phase.done_bytes as f64).to_string(),
     }
 }

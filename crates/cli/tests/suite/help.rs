@@ -49,6 +49,7 @@ fn version_completions_and_manual() {
         pages,
         [
             "xsort-completions.1",
+            "xsort-du.1",
             "xsort-gen.1",
             "xsort-lines.1",
             "xsort-man.1",

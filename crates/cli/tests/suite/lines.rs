@@ -2,7 +2,8 @@
 
 use crate::sandbox::{Sandbox, program};
 use std::collections::BTreeMap;
-use std::os::unix::fs::symlink;
+use std::fs::{Permissions, set_permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 
@@ -47,6 +48,10 @@ pub(crate) fn run_in(
     let mut path = std::env::var("PATH").unwrap();
     if is_ours {
         symlink(program(), bin.path().join("sort")).unwrap();
+        // In GNU du's order, that is with one thread, but under its name.
+        let du = format!("#!/bin/bash\nexec -a du {} --threads=1 \"$@\"\n", program().display());
+        bin.write("du", du);
+        set_permissions(bin.path().join("du"), Permissions::from_mode(0o755)).unwrap();
         path = format!("{}:{path}", bin.path().display());
     }
     let output = Command::new(command[0])

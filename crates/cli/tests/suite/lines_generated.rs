@@ -2,6 +2,7 @@
 //!
 //! `XSORT_CASES=50000 cargo test -p xsort generated` runs more of them, `XSORT_SEED=7` begins there.
 
+use crate::chance::{Chance, seeds};
 use crate::lines::{Outcome, gnu_is_here, run_in};
 use std::path::Path;
 use std::process::Command;
@@ -145,15 +146,6 @@ const LOCALES: [(&str, &str, &str); 3] = [
     ("cs_CZ.ISO-8859-2", "cs_CZ", "ISO-8859-2"),
     ("tr_TR.ISO-8859-9", "tr_TR", "ISO-8859-9"),
 ];
-
-fn variable(name: &str, otherwise: u64) -> u64 {
-    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(otherwise)
-}
-
-fn seeds(cases: u64) -> std::ops::Range<u64> {
-    let first = variable("XSORT_SEED", 1);
-    first..first + variable("XSORT_CASES", cases)
-}
 
 /// The names of the locales that are there, those of `LOCALES` in a folder of their own.
 fn locales(folder: &Path) -> Vec<&'static str> {
@@ -300,24 +292,4 @@ fn large(chance: &mut Chance, bytes: usize) -> Vec<u8> {
         text.push(if chance.below(20) == 0 { b'\0' } else { b'\n' });
     }
     text
-}
-
-/// xorshift64*
-struct Chance(u64);
-
-impl Chance {
-    fn of(seed: u64) -> Chance {
-        Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % bound
-    }
-
-    fn one_of<'c, C>(&mut self, choices: &'c [C]) -> &'c C {
-        &choices[self.below(choices.len())]
-    }
 }

@@ -1,6 +1,10 @@
 //! The program as its users meet it: processes, files, exit statuses, signals.
 
 mod architecture;
+mod chance;
+mod du;
+mod du_extras;
+mod du_generated;
 mod generate;
 mod help;
 mod json;

@@ -65,6 +65,6 @@ fn percent(percent: u64, memory_bytes: u64) -> Option<u64> {
     u64::try_from(u128::from(percent) * u128::from(memory_bytes) / 100).ok()
 }
 
-fn wrong(problem: &str, option: &str, text: &[u8]) -> Refusal {
+pub(crate) fn wrong(problem: &str, option: &str, text: &[u8]) -> Refusal {
     Refusal::new(words(&[problem.as_bytes(), option.as_bytes(), b" argument '", text, b"'"]))
 }

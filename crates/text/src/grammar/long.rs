@@ -1,15 +1,6 @@
-//! Long options: GNU's, which may be shortened as long as no other begins alike, and ours, which may not.
+//! The options of GNU sort, and ours beside them.
 
-use super::refusal::{Refusal, words};
-
-/// Whether an option takes an argument.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Takes {
-    Nothing,
-    Argument,
-    /// Only joined: `--check=quiet`.
-    Perhaps,
-}
+use super::getopt::{Long, Takes, Vocabulary, long};
 
 /// What a long option stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +10,6 @@ pub(super) enum Meaning {
     BatchSize,
     Check,
     CheckOutput,
-    Compress,
     CompressProgram,
     Debug,
     Decompress,
@@ -36,20 +26,17 @@ pub(super) enum Meaning {
     Version,
 }
 
-/// A long option.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Long {
-    pub(super) name: &'static str,
-    pub(super) takes: Takes,
-    pub(super) meaning: Meaning,
-}
-
-const fn long(name: &'static str, takes: Takes, meaning: Meaning) -> Long {
-    Long { name, takes, meaning }
-}
+/// All of them.
+pub(super) const OPTIONS: Vocabulary<Meaning> = Vocabulary {
+    letters: b"bcCdfghiMmnRrsuVz",
+    letters_with_argument: b"koStTy",
+    gnu: &GNU,
+    ours: &OURS,
+    letter: Meaning::Letter,
+};
 
 /// GNU's, in the order in which GNU sort lists them where an abbreviation is ambiguous.
-const GNU: [Long; 30] = {
+const GNU: [Long<Meaning>; 30] = {
     use Meaning::*;
     use Takes::*;
     [
@@ -86,8 +73,8 @@ const GNU: [Long; 30] = {
     ]
 };
 
-/// Ours. `--compress` is apart, because it is also short for `--compress-program`.
-const OURS: [Long; 7] = [
+/// Ours. `--compress` is not among them, because it is also short for `--compress-program`.
+const OURS: [Long<Meaning>; 7] = [
     long("check-output", Takes::Nothing, Meaning::CheckOutput),
     long("decompress", Takes::Nothing, Meaning::Decompress),
     long("header", Takes::Perhaps, Meaning::Header),
@@ -97,36 +84,10 @@ const OURS: [Long; 7] = [
     long("top", Takes::Argument, Meaning::Top),
 ];
 
-/// `--compress` with one of the two words that are ours.
-const COMPRESS: Long = long("compress", Takes::Argument, Meaning::Compress);
-
-/// The option that `typed` names, without its dashes; `argument` is what follows an equals sign, or else the next word.
-pub(super) fn find(typed: &[u8], argument: Option<&[u8]>, spelled: &[u8]) -> Result<Long, Refusal> {
-    let named = |option: &&Long| option.name.as_bytes() == typed;
-    if let Some(&option) = GNU.iter().chain(&OURS).find(named) {
-        return Ok(option);
-    }
-    if typed == b"compress" && argument.is_some_and(|word| [&b"lz4"[..], b"zstd"].contains(&word)) {
-        return Ok(COMPRESS);
-    }
-    let candidates: Vec<&Long> =
-        GNU.iter().filter(|option| option.name.as_bytes().starts_with(typed)).collect();
-    match candidates[..] {
-        [] => Err(Refusal::new(words(&[b"unrecognized option '--", spelled, b"'"])).see_help()),
-        [&option] => Ok(option),
-        _ => {
-            let names: String = candidates.iter().map(|option| format!(" '--{}'", option.name)).collect();
-            let names = names.as_bytes();
-            Err(Refusal::new(words(&[b"option '--", spelled, b"' is ambiguous; possibilities:", names]))
-                .see_help())
-        }
-    }
-}
-
 /// The names of all long options.
 #[cfg(test)]
 pub(crate) fn option_names() -> impl Iterator<Item = &'static str> {
-    GNU.iter().chain(&OURS).chain([&COMPRESS]).map(|option| option.name)
+    OPTIONS.long_options().map(|option| option.name).chain(["compress"])
 }
 
 #[cfg(test)]
@@ -136,8 +97,6 @@ mod tests {
     /// What GNU sort takes for an abbreviation stays one.
     #[test]
     fn our_names_begin_none_of_gnus() {
-        for ours in OURS {
-            assert!(GNU.iter().all(|gnu| !gnu.name.starts_with(ours.name)), "{}", ours.name);
-        }
+        assert!(!OPTIONS.takes_from_gnu());
     }
 }

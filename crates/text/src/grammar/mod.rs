@@ -5,25 +5,27 @@
 //! the answers of the program.
 //!
 //! ```text
-//! long      names of long options        key     -k and +POS       refusal   messages and status
-//! count     numbers and sizes            quote   arguments in messages
+//! getopt    words, as any program reads them       long      the options' names        key   -k and +POS
+//! count     numbers and sizes     quote   arguments in messages         refusal   messages and status
 //! ```
 
-mod count;
+pub(crate) mod count;
 mod environment;
+pub(crate) mod getopt;
 mod key;
 mod long;
 mod quote;
-mod refusal;
+pub(crate) mod refusal;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use count::{size, whole_count};
 pub use environment::Environment;
+use getopt::{Given, Said, Words};
 #[cfg(test)]
 pub(crate) use long::option_names;
-use long::{Long, Meaning, Takes};
+use long::{Meaning, OPTIONS};
 pub(crate) use quote::Quoting;
 pub use quote::{quoted_name, shown_name};
 pub use refusal::Refusal;
@@ -43,8 +45,7 @@ pub fn parse<W: AsRef<OsStr>>(
     let words: Vec<Vec<u8>> =
         arguments.into_iter().map(|argument| argument.as_ref().as_bytes().to_vec()).collect();
     let mut parser = Parser {
-        words: &words,
-        at: 0,
+        words: Words::new(&OPTIONS, &words),
         environment,
         quoting: Quoting(&environment.locale),
         has_obsolete_keys: environment.has_obsolete_keys(),
@@ -79,11 +80,15 @@ fn check_letter(check: Check) -> u8 {
     }
 }
 
+/// The system's reason without its number.
+pub(crate) fn system_reason(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
 /// The words, and what is known so far.
 struct Parser<'a> {
-    words: &'a [Vec<u8>],
-    /// The next word.
-    at: usize,
+    words: Words<'a, Meaning>,
     environment: &'a Environment,
     quoting: Quoting<'a>,
     has_obsolete_keys: bool,
@@ -95,90 +100,56 @@ type Step = Result<Option<Request>, Refusal>;
 
 impl<'a> Parser<'a> {
     fn run(&mut self) -> Step {
-        let mut only_operands = false;
-        while let Some(word) = self.next() {
-            if only_operands || self.options_are_over(word) {
-                self.command.files.push(OsString::from_vec(word.to_vec()));
-            } else if word == b"--" {
-                only_operands = true;
-            } else if let Some(name) = word.strip_prefix(b"--") {
-                if let Some(request) = self.long(name)? {
-                    return Ok(Some(request));
+        loop {
+            let has_files = !self.command.files.is_empty();
+            let may_be_output = self.has_obsolete_keys && self.command.check.is_none();
+            let is_over = self.environment.posixly_correct && has_files;
+            // POSIX ends the options at the first operand, but for an `-o` as tradition has it.
+            let said = self.words.next(|word, next| {
+                let is_output = word.starts_with(b"-o") && (word.len() > 2 || next.is_some());
+                is_over && !(may_be_output && is_output)
+            });
+            match said {
+                None => return Ok(None),
+                Some(Said::Operand(word)) if is_over || self.words.has_only_operands => {
+                    self.command.files.push(OsString::from_vec(word.to_vec()));
                 }
-            } else if word.len() > 1 && word[0] == b'-' {
-                self.cluster(&word[1..])?;
-            } else {
-                self.operand(word)?;
+                Some(Said::Operand(word)) => self.operand(word)?,
+                Some(Said::Wrong(text)) => return Err(Refusal::new(text).see_help()),
+                Some(Said::Option(given)) => {
+                    if let Some(request) = self.option(&given)? {
+                        return Ok(Some(request));
+                    }
+                }
             }
         }
-        Ok(None)
     }
 
-    fn next(&mut self) -> Option<&'a [u8]> {
-        let word = self.words.get(self.at)?;
-        self.at += 1;
-        Some(word)
-    }
-
-    /// POSIX ends the options at the first operand, but for an `-o` as tradition has it.
-    fn options_are_over(&self, word: &[u8]) -> bool {
-        let is_output = word.starts_with(b"-o") && (word.len() > 2 || self.at < self.words.len());
-        let may_be_output = self.has_obsolete_keys && self.command.check.is_none() && is_output;
-        self.environment.posixly_correct && !self.command.files.is_empty() && !may_be_output
-    }
-
-    /// `-nrk2`: letters, and what is left is the argument of the first that takes one.
-    fn cluster(&mut self, letters: &'a [u8]) -> Result<(), Refusal> {
-        for (at, &letter) in letters.iter().enumerate() {
-            if !b"koStTy".contains(&letter) {
-                self.letter(letter)?;
-                continue;
-            }
-            let joined = &letters[at + 1..];
-            let missing =
-                || Refusal::new(words(&[b"option requires an argument -- '", &[letter], b"'"])).see_help();
-            let argument = if joined.is_empty() { self.next().ok_or_else(missing)? } else { joined };
-            if letter != b'y' {
-                return self.letter_with(letter, argument, &format!("-{}", char::from(letter)));
-            }
-            // `-y` of old systems means nothing; a word of its own belongs to it only if it is a number.
-            if joined.is_empty() && !argument.iter().all(u8::is_ascii_digit) {
-                self.at -= 1;
-            }
-            return Ok(());
-        }
-        Ok(())
-    }
-
-    fn long(&mut self, spelled: &'a [u8]) -> Step {
-        let mut parts = spelled.splitn(2, |&byte| byte == b'=');
-        let (name, joined) = (parts.next().unwrap_or_default(), parts.next());
-        let following = self.words.get(self.at).map(Vec::as_slice);
-        let option = long::find(name, joined.or(following), spelled)?;
-        let full = format!("--{}", option.name);
-        let complain = |problem: &str| Refusal::new(format!("option '{full}' {problem}")).see_help();
-        let argument = match (option.takes, joined) {
-            (Takes::Nothing, Some(_)) => return Err(complain("doesn't allow an argument")),
-            (Takes::Argument, None) => Some(self.next().ok_or_else(|| complain("requires an argument"))?),
-            _ => joined,
-        };
-        self.long_option(option, argument, &full)
-    }
-
-    fn long_option(&mut self, option: Long, argument: Option<&[u8]>, full: &str) -> Step {
+    fn option(&mut self, option: &Given<'_, Meaning>) -> Step {
+        let (argument, full) = (option.argument, &option.name[..]);
         let given = argument.unwrap_or_default();
         let text = || OsString::from_vec(given.to_vec());
         let command = &mut self.command;
         match option.meaning {
             Meaning::Help => return Ok(Some(Request::Help)),
             Meaning::Version => return Ok(Some(Request::Version)),
-            Meaning::Letter(letter) if option.takes == Takes::Nothing => self.letter(letter)?,
+            Meaning::Letter(b'y') => {
+                // `-y` of old systems means nothing; a word of its own belongs to it only if it is a number.
+                if option.is_apart && !given.iter().all(u8::is_ascii_digit) {
+                    self.words.put_back();
+                }
+            }
+            Meaning::Letter(letter) if argument.is_none() => self.letter(letter)?,
             Meaning::Letter(letter) => self.letter_with(letter, given, full)?,
             Meaning::BatchSize => self.batch_size(given)?,
             Meaning::Check => self.check_word(argument)?,
             Meaning::CheckOutput => command.extras.check_output = true,
-            Meaning::Compress => {
-                command.extras.compress = Some(if given == b"lz4" { Codec::Lz4 } else { Codec::Zstd });
+            // Two words after the abbreviation are ours.
+            Meaning::CompressProgram if option.typed == b"compress" && given == b"lz4" => {
+                command.extras.compress = Some(Codec::Lz4);
+            }
+            Meaning::CompressProgram if option.typed == b"compress" && given == b"zstd" => {
+                command.extras.compress = Some(Codec::Zstd);
             }
             Meaning::CompressProgram => {
                 once(&mut command.compress_program, text(), "multiple compress programs specified")?;
@@ -221,8 +192,7 @@ impl<'a> Parser<'a> {
             b's' => command.stable = true,
             b'u' => command.unique = true,
             b'z' => command.zero_terminated = true,
-            _ if command.global.set(letter, true, true) => {}
-            _ => return Err(Refusal::new(words(&[b"invalid option -- '", &[letter], b"'"])).see_help()),
+            _ => assert!(command.global.set(letter, true, true), "the vocabulary has no other letters"),
         }
         Ok(())
     }
@@ -326,8 +296,8 @@ impl<'a> Parser<'a> {
 
     /// A file, or a key in the obsolete form.
     fn operand(&mut self, word: &'a [u8]) -> Result<(), Refusal> {
-        let is_end = |word: &&Vec<u8>| word.len() > 1 && word[0] == b'-' && word[1].is_ascii_digit();
-        let end = self.words.get(self.at).filter(is_end);
+        let is_end = |word: &&[u8]| word.len() > 1 && word[0] == b'-' && word[1].is_ascii_digit();
+        let end = self.words.peek().filter(is_end);
         if word.starts_with(b"+") && end.is_some() && !self.environment.posixly_correct {
             self.has_obsolete_keys = true;
         }
@@ -337,7 +307,7 @@ impl<'a> Parser<'a> {
             return Ok(());
         };
         if let Some(end) = end {
-            self.at += 1;
+            self.words.word();
             key::obsolete_end(end, &mut key, self.quoting)?;
         }
         self.command.keys.push(key);
@@ -404,7 +374,7 @@ fn once(place: &mut Option<OsString>, value: OsString, problem: &str) -> Result<
 }
 
 /// The meaning of a word, which may be shortened as long as it has one; the error is whether it has several.
-fn choose<M: Copy + PartialEq>(word: &[u8], words: &[(&str, M)]) -> Result<M, bool> {
+pub(crate) fn choose<M: Copy + PartialEq>(word: &[u8], words: &[(&str, M)]) -> Result<M, bool> {
     if let Some(&(_, meaning)) = words.iter().find(|(full, _)| full.as_bytes() == word) {
         return Ok(meaning);
     }

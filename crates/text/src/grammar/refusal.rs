@@ -1,10 +1,10 @@
-//! A command line that GNU sort refuses, as the message and the status with which it does so.
+//! A command line that a GNU program refuses, as the message and the status with which it does so.
 
 use std::fmt;
 
 use super::quote::Quoting;
 
-/// Why a command line was refused: GNU sort's own words, and its exit status.
+/// Why a command line was refused: its own words, and its exit status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     lines: Vec<Line>,
@@ -20,35 +20,46 @@ struct Line {
 
 impl Refusal {
     /// A message of one line, status 2.
-    pub(super) fn new(text: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn new(text: impl Into<Vec<u8>>) -> Self {
         Self { lines: vec![Line { is_prefixed: true, text: text.into() }], asks_for_help: false, status: 2 }
     }
 
+    /// Without a line of its own: all was said already.
+    pub(crate) fn none() -> Self {
+        Self { lines: Vec::new(), asks_for_help: false, status: 2 }
+    }
+
+    /// After other lines, which begin with the program's name.
+    pub(crate) fn after(mut self, said: Vec<Vec<u8>>) -> Self {
+        self.lines.splice(0..0, said.into_iter().map(|text| Line { is_prefixed: true, text }));
+        self
+    }
+
     /// Another line that begins with the program's name.
-    pub(super) fn and(mut self, text: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn and(mut self, text: impl Into<Vec<u8>>) -> Self {
         self.lines.push(Line { is_prefixed: true, text: text.into() });
         self
     }
 
     /// Another line as it is.
-    pub(super) fn and_bare(mut self, text: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn and_bare(mut self, text: impl Into<Vec<u8>>) -> Self {
         self.lines.push(Line { is_prefixed: false, text: text.into() });
         self
     }
 
     /// Ends with the line that points to `--help`.
-    pub(super) fn see_help(mut self) -> Self {
+    pub(crate) fn see_help(mut self) -> Self {
         self.asks_for_help = true;
         self
     }
 
     /// With another status than 2.
-    pub(super) fn with_status(mut self, status: u8) -> Self {
+    pub(crate) fn with_status(mut self, status: u8) -> Self {
         self.status = status;
         self
     }
 
-    /// The exit status: 2, or 1 for a wrong WORD of `--sort` and `--check`.
+    /// The exit status: GNU sort's is 2, or 1 for a wrong WORD of `--sort` and `--check`; GNU du's is 1.
     pub fn status(&self) -> u8 {
         self.status
     }
@@ -82,17 +93,17 @@ impl fmt::Display for Refusal {
 impl std::error::Error for Refusal {}
 
 /// `parts` joined to one line of a message.
-pub(super) fn words(parts: &[&[u8]]) -> Vec<u8> {
+pub(crate) fn words(parts: &[&[u8]]) -> Vec<u8> {
     parts.concat()
 }
 
 /// The refusal of options that exclude each other; `letters` are named together.
-pub(super) fn incompatible(letters: &str) -> Refusal {
+pub(crate) fn incompatible(letters: &str) -> Refusal {
     Refusal::new(format!("options '-{letters}' are incompatible"))
 }
 
 /// The refusal of an argument that is none of `valid` (each a set of words with one meaning).
-pub(super) fn no_such_word(
+pub(crate) fn no_such_word(
     argument: &[u8],
     option: &str,
     is_ambiguous: bool,

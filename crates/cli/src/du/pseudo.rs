@@ -1,0 +1,59 @@
+//! Which mounted file systems hold no data of their own: windows on the kernel's state, whose files take no space, or seem to take all of it (/proc/kcore).
+
+use rustix::fs::makedev;
+
+/// Their types. Not among them are those in memory (tmpfs, devtmpfs), which hold what is written to them.
+const TYPES: [&str; 20] = [
+    "autofs",
+    "binfmt_misc",
+    "bpf",
+    "cgroup",
+    "cgroup2",
+    "configfs",
+    "debugfs",
+    "devpts",
+    "efivarfs",
+    "fusectl",
+    "mqueue",
+    "nfsd",
+    "nsfs",
+    "proc",
+    "pstore",
+    "rpc_pipefs",
+    "securityfs",
+    "selinuxfs",
+    "sysfs",
+    "tracefs",
+];
+
+/// The devices of those that are mounted.
+pub(super) fn devices() -> Vec<u64> {
+    // Where the list can't be read, no such file system is mounted either.
+    devices_in(&std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default())
+}
+
+/// The same from the text of `/proc/self/mountinfo`: the third word of a line is the device, the one after a lone dash the type.
+fn devices_in(mounts: &str) -> Vec<u64> {
+    let device = |line: &str| {
+        let (before, after) = line.split_once(" - ")?;
+        TYPES.contains(&after.split(' ').next()?).then_some(())?;
+        let (major, minor) = before.split(' ').nth(2)?.split_once(':')?;
+        Some(makedev(major.parse().ok()?, minor.parse().ok()?))
+    };
+    mounts.lines().filter_map(device).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_are_found_by_their_types() {
+        let mounts = "22 28 0:20 / /sys rw,nosuid shared:7 - sysfs sysfs rw\n\
+                      23 28 0:21 / /proc rw - proc proc rw\n\
+                      24 28 0:5 / /dev rw - devtmpfs udev rw\n\
+                      28 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw\n";
+        assert_eq!(devices_in(mounts), [makedev(0, 20), makedev(0, 21)]);
+        assert!(devices_in("").is_empty() && devices_in("what\n - proc\n").is_empty());
+    }
+}

@@ -1,0 +1,80 @@
+//! What du says when something goes wrong on its way, one line or several, without the program's name.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+
+use crate::grammar::{Quoting, system_reason};
+use crate::locale::Locale;
+
+/// Something that du says and goes on after, to end with status 1.
+#[derive(Debug)]
+pub enum Complaint<'a> {
+    /// A file can't be looked at.
+    Access(&'a [u8], &'a io::Error),
+    /// A symbolic link that was to be followed leads nowhere: GNU du says no reason.
+    Dangling(&'a [u8]),
+    /// A directory can't be read.
+    ReadDirectory(&'a [u8], &'a io::Error),
+    /// A directory is within itself.
+    Cycle(&'a [u8]),
+    /// A time's year can't be counted: its seconds.
+    TimeOutOfRange(i64),
+    /// An operand is empty.
+    EmptyName,
+    /// The name of this number (from 1 on) in this list is empty.
+    EmptyNameInList(&'a OsStr, u64),
+    /// A list from standard input names `-`.
+    StandardInputInList,
+    /// A list can't be read on.
+    ReadList(&'a OsStr, &'a io::Error),
+    /// A list can't be opened; du does nothing else.
+    OpenList(&'a OsStr, &'a io::Error),
+}
+
+impl Complaint<'_> {
+    /// What is said, in a locale's quotation marks.
+    pub fn text(&self, locale: &Locale) -> Vec<u8> {
+        let quoting = Quoting(locale);
+        let of_file = |what: &str, path: &[u8], after: &str, error: &io::Error| {
+            let reason = system_reason(error);
+            [what.as_bytes(), &quoting.quote_name(path), after.as_bytes(), b": ", reason.as_bytes()].concat()
+        };
+        match *self {
+            Complaint::Access(path, error) => of_file("cannot access ", path, "", error),
+            Complaint::Dangling(path) => [b"cannot access ", &quoting.quote_name(path)[..]].concat(),
+            Complaint::ReadDirectory(path, error) => of_file("cannot read directory ", path, "", error),
+            Complaint::OpenList(list, error) => {
+                of_file("cannot open ", list.as_bytes(), " for reading", error)
+            }
+            Complaint::Cycle(path) => {
+                [CYCLE_BEFORE.as_bytes(), b"  ", &quoting.show_name(path), b"\n"].concat()
+            }
+            Complaint::TimeOutOfRange(seconds) => {
+                let seconds = quoting.quote(seconds.to_string().as_bytes());
+                [b"time ", &seconds[..], b" is out of range"].concat()
+            }
+            Complaint::EmptyName => b"invalid zero-length file name".to_vec(),
+            Complaint::EmptyNameInList(list, number) => {
+                let rest = format!(":{number}: invalid zero-length file name");
+                [&quoting.show_name(list.as_bytes())[..], rest.as_bytes()].concat()
+            }
+            Complaint::StandardInputInList => {
+                let name = quoting.quote_name(b"-");
+                [b"when reading file names from stdin, no file name of ", &name[..], b" allowed"].concat()
+            }
+            Complaint::ReadList(list, error) => {
+                let rest = format!(": read error: {}", system_reason(error));
+                [&quoting.show_name(list.as_bytes())[..], rest.as_bytes()].concat()
+            }
+        }
+    }
+}
+
+/// Before the name of a directory that is within itself.
+const CYCLE_BEFORE: &str = "\
+WARNING: Circular directory structure.
+This almost certainly means that you have a corrupted file system.
+NOTIFY YOUR SYSTEM MANAGER.
+The following directory is part of the cycle:
+";

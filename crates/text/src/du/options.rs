@@ -1,0 +1,93 @@
+//! The options of GNU du, and ours beside them.
+
+use crate::grammar::getopt::{Long, Takes, Vocabulary, long};
+
+/// What an option means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Meaning {
+    /// The short option of this letter.
+    Letter(u8),
+    Exclude,
+    Files0From,
+    Help,
+    Inodes,
+    Json,
+    Progress,
+    Si,
+    SkipPseudo,
+    Sort,
+    Threads,
+    Time,
+    TimeStyle,
+    Top,
+    Tree,
+    Version,
+}
+
+/// All of them.
+pub(super) const OPTIONS: Vocabulary<Meaning> = Vocabulary {
+    letters: b"0AabcDHhkLlmPSsx",
+    letters_with_argument: b"BdtX",
+    gnu: &GNU,
+    ours: &OURS,
+    letter: Meaning::Letter,
+};
+
+const GNU: [Long<Meaning>; 25] = {
+    use Meaning::*;
+    use Takes::*;
+    [
+        long("all", Nothing, Letter(b'a')),
+        long("apparent-size", Nothing, Letter(b'A')),
+        long("block-size", Argument, Letter(b'B')),
+        long("bytes", Nothing, Letter(b'b')),
+        long("count-links", Nothing, Letter(b'l')),
+        long("dereference", Nothing, Letter(b'L')),
+        long("dereference-args", Nothing, Letter(b'D')),
+        long("exclude", Argument, Exclude),
+        long("exclude-from", Argument, Letter(b'X')),
+        long("files0-from", Argument, Files0From),
+        long("human-readable", Nothing, Letter(b'h')),
+        long("inodes", Nothing, Inodes),
+        long("si", Nothing, Si),
+        long("max-depth", Argument, Letter(b'd')),
+        long("null", Nothing, Letter(b'0')),
+        long("no-dereference", Nothing, Letter(b'P')),
+        long("one-file-system", Nothing, Letter(b'x')),
+        long("separate-dirs", Nothing, Letter(b'S')),
+        long("summarize", Nothing, Letter(b's')),
+        long("total", Nothing, Letter(b'c')),
+        long("threshold", Argument, Letter(b't')),
+        long("time", Perhaps, Time),
+        long("time-style", Argument, TimeStyle),
+        long("help", Nothing, Help),
+        long("version", Nothing, Version),
+    ]
+};
+
+const OURS: [Long<Meaning>; 7] = [
+    long("json", Takes::Nothing, Meaning::Json),
+    long("progress", Takes::Nothing, Meaning::Progress),
+    long("skip-pseudo", Takes::Nothing, Meaning::SkipPseudo),
+    long("sort", Takes::Argument, Meaning::Sort),
+    long("threads", Takes::Argument, Meaning::Threads),
+    long("top", Takes::Argument, Meaning::Top),
+    long("tree", Takes::Nothing, Meaning::Tree),
+];
+
+/// The names of all long options.
+#[cfg(test)]
+pub(super) fn option_names() -> impl Iterator<Item = &'static str> {
+    OPTIONS.long_options().map(|option| option.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What GNU du takes for an abbreviation stays one.
+    #[test]
+    fn our_names_begin_none_of_gnus() {
+        assert!(!OPTIONS.takes_from_gnu());
+    }
+}

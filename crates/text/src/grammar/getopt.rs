@@ -1,0 +1,185 @@
+//! Words of a command line as getopt reads them, whatever the program: options in clusters and in full, their arguments, and operands among them.
+//!
+//! Source: the C library's manual ("Using Getopt"). What is wrong is a message without the program's name; programs go on after it, or don't.
+
+/// Whether an option takes an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Takes {
+    Nothing,
+    Argument,
+    /// Only joined: `--check=quiet`.
+    Perhaps,
+}
+
+/// A long option.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Long<M> {
+    pub(crate) name: &'static str,
+    pub(crate) takes: Takes,
+    pub(crate) meaning: M,
+}
+
+pub(crate) const fn long<M>(name: &'static str, takes: Takes, meaning: M) -> Long<M> {
+    Long { name, takes, meaning }
+}
+
+/// The options of a program.
+pub(crate) struct Vocabulary<M: 'static> {
+    /// Letters without an argument.
+    pub(crate) letters: &'static [u8],
+    /// Letters that take one.
+    pub(crate) letters_with_argument: &'static [u8],
+    /// GNU's long options, in the order in which it lists them where an abbreviation is ambiguous. They may be shortened as long as no other begins alike.
+    pub(crate) gnu: &'static [Long<M>],
+    /// Ours, which may not be shortened.
+    pub(crate) ours: &'static [Long<M>],
+    /// What a letter means.
+    pub(crate) letter: fn(u8) -> M,
+}
+
+/// What is said next.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Said<'a, M> {
+    Option(Given<'a, M>),
+    Operand(&'a [u8]),
+    /// What is wrong, as getopt words it.
+    Wrong(Vec<u8>),
+}
+
+/// An option as it was given.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Given<'a, M> {
+    pub(crate) meaning: M,
+    /// Of a long option what was typed, else its letter.
+    pub(crate) typed: &'a [u8],
+    /// As messages name it: `-k`, `--key`.
+    pub(crate) name: String,
+    pub(crate) argument: Option<&'a [u8]>,
+    /// Whether the argument is a word of its own.
+    pub(crate) is_apart: bool,
+}
+
+/// The words, and how far they are read.
+pub(crate) struct Words<'a, M: 'static> {
+    vocabulary: &'static Vocabulary<M>,
+    words: &'a [Vec<u8>],
+    at: usize,
+    /// What is left of a cluster of letters.
+    cluster: &'a [u8],
+    /// Whether `--` was read.
+    pub(crate) has_only_operands: bool,
+}
+
+impl<'a, M: Copy> Words<'a, M> {
+    pub(crate) fn new(vocabulary: &'static Vocabulary<M>, words: &'a [Vec<u8>]) -> Self {
+        Self { vocabulary, words, at: 0, cluster: &[], has_only_operands: false }
+    }
+
+    /// The word after the one that was read last, unread.
+    pub(crate) fn peek(&self) -> Option<&'a [u8]> {
+        self.words.get(self.at).map(Vec::as_slice)
+    }
+
+    /// That word, read.
+    pub(crate) fn word(&mut self) -> Option<&'a [u8]> {
+        let word = self.peek()?;
+        self.at += 1;
+        Some(word)
+    }
+
+    /// Has the word that was read last read again.
+    pub(crate) fn put_back(&mut self) {
+        self.at -= 1;
+    }
+
+    /// What is said next. `ends_options` looks at each word, and at what follows it: those of which it is true are operands.
+    pub(crate) fn next(
+        &mut self,
+        ends_options: impl Fn(&[u8], Option<&[u8]>) -> bool,
+    ) -> Option<Said<'a, M>> {
+        if let Some((&letter, rest)) = self.cluster.split_first() {
+            return Some(self.letter(letter, rest));
+        }
+        let word = self.word()?;
+        if self.has_only_operands || ends_options(word, self.peek()) {
+            return Some(Said::Operand(word));
+        }
+        match word {
+            b"--" => {
+                self.has_only_operands = true;
+                self.next(ends_options)
+            }
+            [b'-', b'-', spelled @ ..] => Some(self.long(spelled).unwrap_or_else(Said::Wrong)),
+            [b'-', letter, rest @ ..] => Some(self.letter(*letter, rest)),
+            _ => Some(Said::Operand(word)),
+        }
+    }
+
+    /// A letter; what follows in its word are more, or its argument.
+    fn letter(&mut self, letter: u8, rest: &'a [u8]) -> Said<'a, M> {
+        self.cluster = rest;
+        let typed = &self.words[self.at - 1][..];
+        let typed = &typed[typed.len() - rest.len() - 1..typed.len() - rest.len()];
+        let name = format!("-{}", char::from(letter));
+        let mut given =
+            Given { meaning: (self.vocabulary.letter)(letter), typed, name, argument: None, is_apart: false };
+        if self.vocabulary.letters.contains(&letter) {
+            return Said::Option(given);
+        }
+        if !self.vocabulary.letters_with_argument.contains(&letter) {
+            return Said::Wrong([b"invalid option -- '", typed, b"'"].concat());
+        }
+        given.is_apart = rest.is_empty();
+        given.argument = if given.is_apart { self.word() } else { Some(rest) };
+        self.cluster = &[];
+        match given.argument {
+            Some(_) => Said::Option(given),
+            None => Said::Wrong([b"option requires an argument -- '", typed, b"'"].concat()),
+        }
+    }
+
+    fn long(&mut self, spelled: &'a [u8]) -> Result<Said<'a, M>, Vec<u8>> {
+        let mut parts = spelled.splitn(2, |&byte| byte == b'=');
+        let (typed, joined) = (parts.next().unwrap_or_default(), parts.next());
+        let option = self.vocabulary.find(typed, spelled)?;
+        let name = format!("--{}", option.name);
+        let complaint = |problem: &str| format!("option '{name}' {problem}").into_bytes();
+        let argument = match (option.takes, joined) {
+            (Takes::Nothing, Some(_)) => return Err(complaint("doesn't allow an argument")),
+            (Takes::Argument, None) => Some(self.word().ok_or_else(|| complaint("requires an argument"))?),
+            _ => joined,
+        };
+        let is_apart = joined.is_none() && argument.is_some();
+        Ok(Said::Option(Given { meaning: option.meaning, typed, name, argument, is_apart }))
+    }
+}
+
+impl<M: Copy> Vocabulary<M> {
+    /// The option that `typed` names, without its dashes; `spelled` is with the argument that is joined to it.
+    fn find(&self, typed: &[u8], spelled: &[u8]) -> Result<Long<M>, Vec<u8>> {
+        if let Some(&option) = self.long_options().find(|option| option.name.as_bytes() == typed) {
+            return Ok(option);
+        }
+        let candidates: Vec<&Long<M>> =
+            self.gnu.iter().filter(|option| option.name.as_bytes().starts_with(typed)).collect();
+        match candidates[..] {
+            [] => Err([b"unrecognized option '--", spelled, b"'"].concat()),
+            [&option] => Ok(option),
+            _ => {
+                let names: String = candidates.iter().map(|option| format!(" '--{}'", option.name)).collect();
+                Err([b"option '--", spelled, b"' is ambiguous; possibilities:", names.as_bytes()].concat())
+            }
+        }
+    }
+
+    /// All long options.
+    pub(crate) fn long_options(&self) -> impl Iterator<Item = &Long<M>> {
+        self.gnu.iter().chain(self.ours)
+    }
+
+    /// Whether one of our long options is an abbreviation that GNU's program understands.
+    #[cfg(test)]
+    pub(crate) fn takes_from_gnu(&self) -> bool {
+        self.ours.iter().any(|ours| self.gnu.iter().any(|gnu| gnu.name.starts_with(ours.name)))
+    }
+}
