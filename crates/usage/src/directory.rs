@@ -1,7 +1,7 @@
 //! A directory under way: its place in the tree, and what is known of its sums.
 
 use crate::batch::{Entry, GNU_ENTRIES_MAX, is_sorted_by_gnu};
-use crate::status::Identity;
+use crate::status::{Identity, Status};
 use crate::usage::Usage;
 use std::cmp::Ordering;
 use std::sync::atomic::{self, AtomicBool, AtomicU32};
@@ -17,6 +17,8 @@ pub(crate) struct Directory {
     pub(crate) identity: Identity,
     /// Its place among the entries of its parent.
     place: Place,
+    /// Whether something is mounted on it, or on one between the argument and it.
+    pub(crate) is_below_mount: bool,
     /// An ancestor's identity, moved on at every power of two of the depth: what holds itself meets it again (Brent's cycle detection).
     landmark: Identity,
     /// Entries listed so far.
@@ -72,9 +74,10 @@ impl Directory {
         parent: Option<Arc<Directory>>,
         name: Box<[u8]>,
         place: Place,
-        identity: Identity,
-        itself: Usage,
+        status: &Status,
     ) -> Directory {
+        let identity = status.identity;
+        let is_mount = status.is_mount != Some(false);
         let depth = parent.as_ref().map_or(0, |parent| parent.depth + 1);
         let landmark = match &parent {
             Some(parent) if !depth.is_power_of_two() => parent.landmark,
@@ -82,16 +85,17 @@ impl Directory {
             None => identity,
         };
         Directory {
-            parent,
             name,
             depth,
             identity,
             place,
             landmark,
+            is_below_mount: parent.as_ref().is_some_and(|parent| parent.is_below_mount || is_mount),
             entries: AtomicU32::new(0),
             is_listed: AtomicBool::new(false),
             is_sortable: AtomicBool::new(true),
-            state: Mutex::new(State { own: itself, below: Usage::default(), tasks: 1 }),
+            state: Mutex::new(State { own: status.usage, below: Usage::default(), tasks: 1 }),
+            parent,
         }
     }
 
@@ -223,7 +227,17 @@ mod tests {
     fn directory(parent: Option<&Arc<Directory>>, name: &str, ordinal: u32) -> Arc<Directory> {
         let identity = Identity { device: 1, inode: 1000 + u64::from(ordinal) };
         let place = Place { ordinal, inode: 50 - u64::from(ordinal) };
-        Arc::new(Directory::new(parent.cloned(), name.as_bytes().into(), place, identity, Usage::default()))
+        Arc::new(Directory::new(parent.cloned(), name.as_bytes().into(), place, &status(identity)))
+    }
+
+    fn status(identity: Identity) -> Status {
+        Status {
+            identity,
+            is_directory: true,
+            has_links: false,
+            is_mount: Some(false),
+            usage: Usage { inodes: 1, ..Usage::default() },
+        }
     }
 
     fn place(ordinal: u32) -> Place {
@@ -282,8 +296,7 @@ mod tests {
     #[test]
     fn a_directory_is_complete_when_all_in_it_is() {
         let itself = Usage { inodes: 1, ..Usage::default() };
-        let root =
-            Directory::new(None, (*b"root").into(), place(0), Identity { device: 1, inode: 1 }, itself);
+        let root = directory(None, "root", 0);
         assert!(root.settle(itself, 2, 1).is_none());
         assert!(root.settle_below(itself).is_none());
         let sums = root.settle(itself, 0, 1).expect("complete");
@@ -304,7 +317,7 @@ mod tests {
         for identity in identities {
             found |= chain.is_within(identity, false);
             let place = Place { ordinal: 0, inode: 0 };
-            chain = Arc::new(Directory::new(Some(chain), (*b"x").into(), place, identity, Usage::default()));
+            chain = Arc::new(Directory::new(Some(chain), (*b"x").into(), place, &status(identity)));
         }
         assert!(found);
     }

@@ -23,6 +23,7 @@
 //! | `status` | one stat call |
 //! | `seen` | which inodes were counted, in a few bits each |
 //! | `links` | which of a file's names is the one that counts |
+//! | `mounts` | where something is mounted |
 //! | `medium` | what kind of device holds a tree, and how many threads that bears |
 //!
 //! What it is not: it formats nothing and prints nothing.
@@ -37,6 +38,7 @@ mod directory;
 mod handle;
 mod links;
 mod medium;
+mod mounts;
 mod options;
 mod seen;
 mod status;

@@ -6,6 +6,7 @@ use crate::directory::{Directory, Place, Sums};
 use crate::handle::{self, Handles, Opened};
 use crate::links::{Kept, Link};
 use crate::medium::{self, Medium};
+use crate::mounts;
 use crate::options::{Detail, Follow, Links, Options};
 use crate::seen::Seen;
 use crate::status::{Question, Status};
@@ -225,7 +226,7 @@ impl<'a> Walk<'a> {
             self.crew.allow_waiting(Medium::of(&file, status.identity.device).threads_max(processors));
         }
         let place = Place { ordinal: 0, inode: status.identity.inode };
-        let directory = Directory::new(None, name.into(), place, status.identity, status.usage);
+        let directory = Directory::new(None, name.into(), place, status);
         let opened = Opened::new(Arc::new(directory), file, &self.handles);
         *self.top.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&opened));
         let root = Arc::clone(&opened.directory);
@@ -282,9 +283,10 @@ impl<'a> Walk<'a> {
             return self.settle(parent, Usage::default(), 0, 1);
         }
         // Only a mount, or a link that was followed, makes a sound tree hold itself.
-        let is_suspect = status.is_mount != Some(false) || self.options.follow == Follow::Always;
-        if status.is_directory && parent.is_within(status.identity, is_suspect) {
-            if !is_suspect {
+        let is_followed = self.options.follow == Follow::Always;
+        let is_below_mount = parent.is_below_mount || status.is_mount != Some(false);
+        if status.is_directory && parent.is_within(status.identity, is_below_mount || is_followed) {
+            if !is_followed && !mounts::is_mounted(&self.question, status.identity) {
                 self.fail(Operation::Cycle, path(), Errno::LOOP);
             }
             return self.settle(parent, Usage::default(), 0, 1);
@@ -293,13 +295,7 @@ impl<'a> Walk<'a> {
         let Some(file) = file.filter(|_| status.is_directory) else {
             return self.count_closed(parent, name, &status);
         };
-        let directory = Directory::new(
-            Some(Arc::clone(parent)),
-            name.to_bytes().into(),
-            place,
-            status.identity,
-            status.usage,
-        );
+        let directory = Directory::new(Some(Arc::clone(parent)), name.to_bytes().into(), place, &status);
         let opened = Opened::new(Arc::new(directory), file, &self.handles);
         // The directory that it is in may close.
         drop(within);
