@@ -1,6 +1,6 @@
 //! Everything that a command line is read with: never a panic, and what was understood can be said again, in words that mean the same.
 //!
-//! The first byte says whose: `w`, words of GNU sort's (each ended by NUL); `k`, key fields of `xsort sort` (by spaces); `s`, sizes; `c`, checksums.
+//! The first byte says whose: `w`, words of GNU sort's (each ended by NUL); `d`, of GNU du's; `k`, key fields of `xsort sort` (by spaces); `s`, sizes; `c`, checksums.
 #![no_main]
 
 #[allow(dead_code, reason = "the program's other files use the rest")]
@@ -8,16 +8,17 @@
 mod size;
 
 use libfuzzer_sys::fuzz_target;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use xsort_fuzz::{model, orders, print};
 use xsort_records::{Checksum, KeyField, Layout};
-use xsort_text::{Command, Environment, Locale, Order, Request, Scratch, parse};
+use xsort_text::{Command, Environment, Locale, Numerals, Order, Request, Scratch, du, parse};
 
 fuzz_target!(|data: &[u8]| {
     let Some((&whose, data)) = data.split_first() else { return };
     match whose {
         b'w' => words(data),
+        b'd' => words_of_du(data),
         b'k' => key_fields(&String::from_utf8_lossy(data)),
         b's' => size_of(&String::from_utf8_lossy(data)),
         b'c' => checksum(&String::from_utf8_lossy(data)),
@@ -47,6 +48,55 @@ fn words(data: &[u8]) {
         let locale = Locale::c();
         assert!(xsort_text::quoted_name(word, &locale).ends_with(b"'") || word.as_bytes().contains(&b'\''));
         assert!(xsort_text::shown_name(word, &locale).len() >= word.len());
+    }
+}
+
+/// What du understood prints any size and time, and leaves out what its patterns match.
+fn words_of_du(data: &[u8]) {
+    let words: Vec<&OsStr> = data.split(|&byte| byte == 0).map(OsStr::from_bytes).collect();
+    let locale = Locale::c();
+    // The last words are the environment, too.
+    let last = words.last().map(|word| word.to_os_string());
+    let some = |_: &str| last.clone();
+    let read = |_: &OsStr| Ok(data.to_vec());
+    for variable in [&(|_: &str| None) as &dyn Fn(&str) -> Option<OsString>, &some] {
+        let surroundings = du::Surroundings { variable, locale: &|| &locale, read: &read };
+        match du::parse(&words, &surroundings) {
+            Ok(du::Understood { request: du::Request::Run(command), .. }) => counted(&command, &locale),
+            Ok(_) => {}
+            Err(refusal) => {
+                assert_eq!(refusal.status(), 1);
+                let message = refusal.message("du");
+                assert!(message.starts_with(b"du: ") && message.ends_with(b"\n"));
+            }
+        }
+    }
+}
+
+fn counted(command: &du::Command, locale: &Locale) {
+    assert!(command.files.is_empty() == command.files0_from.is_some());
+    for path in [&b"a"[..], b"a/b*.o/", b"./\xff/[x]"] {
+        command.excludes.matches(path, locale);
+    }
+    let numerals = Numerals::default();
+    for bytes in [0, 1, 1023, 1024, 999_999, u64::MAX - 1, u64::MAX] {
+        let mut size = Vec::new();
+        command.scale.write(bytes, &numerals, &mut size);
+        let digits = size.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        assert!(digits > 0, "a size begins with a number");
+        // Never less than it is: that many units hold it.
+        if !command.scale.is_short {
+            let units: u64 = std::str::from_utf8(&size[..digits]).unwrap().parse().unwrap();
+            assert!(u128::from(units) * u128::from(command.scale.unit_bytes) >= u128::from(bytes));
+        }
+    }
+    // Widths are taken at their word: those of many digits are for patient terminals.
+    let is_wide = |format: &[u8]| format.split(|byte| !byte.is_ascii_digit()).any(|digits| digits.len() > 4);
+    if let Some(time) = command.time.as_ref().filter(|time| !is_wide(&time.format)) {
+        let zone = du::Zone::of(command.files.first().map(OsString::as_os_str), |_| None);
+        for seconds in [i64::MIN, -1, 0, 1 << 31, 1 << 40, i64::MAX] {
+            du::write_time(&time.format, seconds, 999_999_999, &zone, locale, &mut Vec::new());
+        }
     }
 }
 

@@ -69,7 +69,7 @@ const OPTIONS: &[&str] = &[
     "-q",
 ];
 
-/// What names are made of.
+/// What names are made of. No apostrophes: GNU du 9.1 has marks too many around those that end with what can't be printed.
 const PIECES: &[&[u8]] = &[
     b"a",
     b"b",
@@ -77,7 +77,6 @@ const PIECES: &[&[u8]] = &[
     b"A",
     b" ",
     b"\n",
-    b"'",
     b"\"",
     b"\\",
     b"*",

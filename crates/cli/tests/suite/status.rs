@@ -432,3 +432,36 @@ fn a_watch_ends_with_its_terminal() {
     let ended = child.wait().unwrap();
     assert!(ended.code().is_some(), "{ended}");
 }
+
+/// Its trees come from a list that is held open. What takes less than a tenth of a second has no status, so there are more of them until it has one.
+#[test]
+fn a_walk_tells_of_itself_once_it_takes_long() {
+    let watched = Watched::new();
+    let mut job = watched.start("du --files0-from=-");
+    let mut list = job.stdin.take().unwrap();
+    let begun = Instant::now();
+    for number in 0.. {
+        let tree = format!("tree{number}");
+        fs::create_dir(watched.sandbox.path().join(&tree)).unwrap();
+        list.write_all(format!("{tree}\0").as_bytes()).unwrap();
+        if !watched.jobs().is_empty() {
+            break;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(300), "it was never seen");
+        thread::sleep(Duration::from_millis(20));
+    }
+    let found = watched.wait_for(&mut job, |found| found["snapshot"]["counts"]["files"].as_u64() > Some(0));
+    assert_eq!(
+        (&found["snapshot"]["job"]["command"], &found["snapshot"]["phase"]["name"]),
+        (&"du".into(), &"walk".into())
+    );
+    let text = watched.status(&job.child.id().to_string()).stdout;
+    assert!(text.contains("walk") && text.contains(" files"), "{text}");
+    job.signal(Signal::USR1);
+    let mut said = String::new();
+    BufReader::new(job.child.stderr.take().unwrap()).read_line(&mut said).unwrap();
+    assert!(said.starts_with("xsort: du: walk: ") && said.contains(" files/s"), "{said}");
+    drop(list);
+    assert!(job.child.wait_with_output().unwrap().status.success());
+    assert_eq!(names(&watched.home()), [""; 0], "it takes its status along");
+}

@@ -41,7 +41,7 @@ impl Quoting<'_> {
 
     /// `name` as a word of a shell, always with marks.
     pub(crate) fn quote_name(self, name: &[u8]) -> Vec<u8> {
-        if fits_double_marks(name) {
+        if name.contains(&b'\'') && self.fits_double_marks(name) {
             return [b"\"", name, b"\""].concat();
         }
         let mut quoted = b"'".to_vec();
@@ -86,6 +86,19 @@ impl Quoting<'_> {
         if is_shown { name.to_vec() } else { self.quote_name(name) }
     }
 
+    /// True if `name` has nothing that a shell would see between double marks.
+    fn fits_double_marks(self, name: &[u8]) -> bool {
+        let is_harmless = |(at, piece): (usize, &Piece<'_>)| match *piece {
+            Piece::Printable(&[byte @ ..0x80]) => {
+                let is_plain = byte.is_ascii_alphanumeric() || b"'%+,-./:@]_ ".contains(&byte);
+                is_plain || (at == 0 && b"#~".contains(&byte))
+            }
+            Piece::Printable(_) => true,
+            Piece::Other(_) => false,
+        };
+        self.pieces(name).iter().enumerate().all(is_harmless)
+    }
+
     fn pieces<'a>(self, text: &'a [u8]) -> Vec<Piece<'a>> {
         if !self.0.is_utf8 {
             let piece = |byte: &'a u8| match self.0.classes.printable[usize::from(*byte)] {
@@ -108,14 +121,6 @@ impl Quoting<'_> {
         }
         pieces
     }
-}
-
-/// True if `name` has an apostrophe, and nothing that a shell would see between double marks.
-fn fits_double_marks(name: &[u8]) -> bool {
-    let is_harmless = |(at, &byte): (usize, &u8)| {
-        byte.is_ascii_alphanumeric() || b"'%+,-./:@]_ ".contains(&byte) || (at == 0 && b"#~".contains(&byte))
-    };
-    name.contains(&b'\'') && name.iter().enumerate().all(is_harmless)
 }
 
 /// One byte as C writes it.
@@ -156,6 +161,7 @@ mod tests {
             ("{}", "{}"),
             ("", "''"),
             ("it's", "\"it's\""),
+            ("it's ä", "\"it's ä\""),
             ("it's $", "'it'\\''s $'"),
             ("a\nb", "'a'$'\\n''b'"),
             ("a\n\nb\n", "'a'$'\\n\\n''b'$'\\n'"),
