@@ -50,9 +50,11 @@ mod checksum;
 mod error;
 mod files;
 mod layout;
+mod local;
 mod protocol;
 mod reader;
 mod roll;
+mod seat;
 #[cfg(feature = "rkyv")]
 mod synchronizer;
 mod sys;
@@ -63,6 +65,7 @@ pub use archived::{Archivable, Archived, Checkable};
 pub use checksum::{NoChecksum, Xxh3};
 pub use error::{Error, Result};
 pub use files::remove;
+pub use local::{LocalReader, View};
 pub use reader::{Reader, ReaderOptions, Version};
 #[cfg(feature = "rkyv")]
 pub use synchronizer::{ReadResult, Synchronizer};
