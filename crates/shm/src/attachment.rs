@@ -41,7 +41,14 @@ impl Attachment {
         let path = names.state();
         let mut mismatch = None;
         for _ in 0..TRIES {
-            let (state_file, metadata) = files::open(&path, false)?;
+            let (state_file, metadata) = match files::open(&path, false) {
+                // A writer lets others read its state while it is still empty.
+                Err(error) if error.is_denial() => match fs::metadata(&path) {
+                    Ok(metadata) if metadata.len() == 0 => return Err(Error::NotReady { path }),
+                    _ => files::open(&path, false)?,
+                },
+                opened => opened?,
+            };
             match length_of(&metadata) {
                 0 => return Err(Error::NotReady { path }),
                 STATE_BYTES => {}

@@ -80,7 +80,8 @@ impl<H: Hasher + Default> LocalReader<H> {
     pub(crate) fn new(attachment: &Arc<Attachment>, options: &ReaderOptions) -> Result<LocalReader<H>> {
         let seat = Seat::new::<H>(attachment, options);
         seat.prepare()?;
-        let page = ForkMark::new().map_err(Error::io("marking the process for", attachment.names.prefix()))?;
+        let page =
+            ForkMark::new().map_err(Error::io("marking the process for", attachment.names.prefix()))?;
         page.word().poke(NONE);
         Ok(LocalReader {
             current: NonNull::from(&NOWHERE),

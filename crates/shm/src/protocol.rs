@@ -99,8 +99,6 @@ pub(crate) trait Steps {
     const RECHECK: bool = true;
     /// The writer turns an announcement into a pin.
     const HELP: bool = true;
-    /// The reader looks at the header of what it has pinned, if that is not what it looked at before.
-    const LOOK_AGAIN: bool = true;
 }
 
 /// Every step.
@@ -158,24 +156,6 @@ pub(crate) fn pin<W: Word, S: Steps>(current: &W, slot: &W, seen: u64) -> u64 {
         Ok(_) => newer,
         Err(helped) => helped,
     }
-}
-
-/// [Pins](pin) the current version, and returns with its word what `look` sees of its buffer's header.
-///
-/// `look` runs before the pin, so that the header's cache line is on its way while the exchange waits for the slot's: a version that is current before the pin and
-/// after it was current in between, and nobody has written to its buffer. Only what the exchange did not find current any more is looked at again.
-#[inline]
-pub(crate) fn pin_and_look<W: Word, S: Steps, T>(
-    current: &W,
-    slot: &W,
-    seen: u64,
-    look: impl Fn(u64) -> T,
-) -> (u64, T) {
-    let early = look(seen);
-    // What was seen of a later version's header comes with that version's being current, which `pin` then finds.
-    W::fence_acquire();
-    let word = pin::<W, S>(current, slot, seen);
-    (word, if word == seen || !S::LOOK_AGAIN { early } else { look(word) })
 }
 
 /// Ends the protection that the reader's own slot gives. All reads through it are over before the writer sees that.

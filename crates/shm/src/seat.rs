@@ -15,7 +15,7 @@ use crate::checksum::checksum;
 use crate::error::{Error, Result};
 use crate::files::Names;
 use crate::layout::{HEADER_BYTES, Header};
-use crate::protocol::{All, NONE, Word, copy_stable, may_sleep, pin_and_look};
+use crate::protocol::{self, All, NONE, Word, copy_stable, may_sleep};
 use crate::reader::ReaderOptions;
 use crate::sys::{self, Mapping};
 use std::any::TypeId;
@@ -253,11 +253,9 @@ impl Seat {
     #[inline]
     fn load_pinned<H: Hasher + Default>(&self, pin: &Pin, slot: &TakenSlot, seen: u64) -> Result<()> {
         let current = &self.attachment().state().live.current;
-        let (word, known) = pin_and_look::<_, All, _>(current, slot.pinned(), seen, |word| self.look(word));
-        match known {
-            Some((mapping, contents)) => pin.show(word, mapping, contents),
-            None => self.show_new(pin, word)?,
-        }
+        // The header is looked at after the exchange. A look before it, to have its cache line the sooner, makes this 12 ns longer when one core has all of them, and
+        // no shorter, as far as could be seen, when another core has (EPYC, 2026-11-21).
+        self.show(pin, protocol::pin::<_, All>(current, slot.pinned(), seen))?;
         // SAFETY: the bytes are pinned, and the mapping is one of `mapped`.
         self.verify::<H>(pin, unsafe { pin.bytes.get().as_ref() })
     }
@@ -300,6 +298,7 @@ impl Seat {
     }
 
     /// Lets `pin` show the buffer of version `word`.
+    #[inline]
     fn show(&self, pin: &Pin, word: u64) -> Result<()> {
         match self.look(word) {
             Some((mapping, contents)) => pin.show(word, mapping, contents),
@@ -432,11 +431,14 @@ impl Seat {
     }
 
     /// In the child of a fork: attaches anew, so that it has slots of its own. What the parent's slots protect is the parent's.
+    #[inline]
     fn stay(&self) -> Result<()> {
+        if self.attachment().mark.is_here() { Ok(()) } else { self.reattach() }
+    }
+
+    #[cold]
+    fn reattach(&self) -> Result<()> {
         let attachment = self.attachment();
-        if attachment.mark.is_here() {
-            return Ok(());
-        }
         let own = Arc::new((self.reattach)(&attachment.names, &self.options)?);
         self.active.set(None);
         self.inherited.borrow_mut().append(&mut self.pins.borrow_mut());
@@ -456,6 +458,40 @@ fn copy_to(copy: &mut Vec<Line>, mapping: &Mapping, length: usize) {
     for (line, words) in copy.iter_mut().zip(words.chunks(8)) {
         for (to, from) in line.0.iter_mut().zip(words) {
             *to = from.peek();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    /// A Pin between a thread that ends and the one that comes after it.
+    struct Between(Pin);
+
+    // SAFETY: what the test shows (to Miri): the one takes the Pin only after the other has given it up.
+    unsafe impl Sync for Between {}
+
+    /// A Version in a thread-local variable may be given up when the next thread has the Seat.
+    #[test]
+    fn a_pin_is_taken_after_all_that_its_last_holder_did() {
+        for _ in 0..20 {
+            let pin = Between(Pin::new(None));
+            pin.0.hold();
+            thread::scope(|scope| {
+                let pin = &pin;
+                scope.spawn(move || {
+                    pin.0.checked.set(Some(TypeId::of::<u64>()));
+                    pin.0.give_up();
+                });
+                while pin.0.holds() > 0 {
+                    std::hint::spin_loop();
+                }
+                pin.0.checked.set(None);
+                pin.0.hold();
+                assert_eq!(pin.0.holds(), 1);
+            });
         }
     }
 }
