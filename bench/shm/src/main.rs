@@ -141,7 +141,7 @@ impl Times {
             self.0.get(((self.0.len() as f64 * share) as usize).min(self.0.len().saturating_sub(1))).copied()
         };
         let columns =
-            [0.5, 0.99, 0.999, 1.0].map(|share| at(share).map_or("-".into(), |time| format!("{time:.1}")));
+            [0.5, 0.99, 0.999, 1.0].map(|share| at(share).map_or("-".into(), |time| format!("{time:.2}")));
         format!("{} | {}", columns.join(" | "), self.0.len())
     }
 }
@@ -156,7 +156,7 @@ fn read<R: Reading>(prefix: &Path) {
     while !is_over.is_finished() {
         let started = Instant::now();
         for _ in 0..BATCH {
-            black_box(reading.read());
+            black_box(reading.read().0);
         }
         all.0.push(started.elapsed().as_nanos() as f64 / f64::from(BATCH));
         for _ in 0..BATCH {

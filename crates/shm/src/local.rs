@@ -9,7 +9,7 @@ use crate::attachment::Attachment;
 use crate::checksum::Xxh3;
 use crate::error::{Error, Result};
 use crate::files::Names;
-use crate::protocol::{NONE, Word, sequence_of};
+use crate::protocol::{NONE, Word, is_current, sequence_of};
 use crate::reader::ReaderOptions;
 use crate::seat::{Seat, nothing};
 use crate::sys::ForkMark;
@@ -36,9 +36,9 @@ pub struct LocalReader<H = Xxh3> {
     word: ForkMark,
     /// Its bytes.
     bytes: NonNull<[u8]>,
-    /// The archived type that they were found to be.
+    /// The archived type that they were found to be, or `Unchecked`'s.
     #[cfg(feature = "rkyv")]
-    checked: Option<TypeId>,
+    checked: TypeId,
     seat: Seat,
     hasher: PhantomData<fn() -> H>,
 }
@@ -48,6 +48,10 @@ unsafe impl<H> Send for LocalReader<H> {}
 
 /// What a reader looks at that has nothing to lend: never its `word`, which is `NONE` then.
 static NOWHERE: AtomicU64 = AtomicU64::new(NONE + 1);
+
+/// No version is an archive of this.
+#[cfg(feature = "rkyv")]
+struct Unchecked;
 
 impl<H> fmt::Debug for LocalReader<H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -88,7 +92,7 @@ impl<H: Hasher + Default> LocalReader<H> {
             word: page,
             bytes: nothing(),
             #[cfg(feature = "rkyv")]
-            checked: None,
+            checked: TypeId::of::<Unchecked>(),
             seat,
             hasher: PhantomData,
         })
@@ -153,8 +157,8 @@ impl<H: Hasher + Default> LocalReader<H> {
     pub(crate) fn refresh(&mut self) -> Result<Refreshed> {
         // SAFETY: it is in the mapping of an attachment that `seat` keeps, or NOWHERE.
         let current = unsafe { self.current.as_ref() };
-        let word = current.get();
-        if word == self.word.word().peek() { Ok(Refreshed { word, is_new: false }) } else { self.adopt() }
+        let word = self.word.word().peek();
+        if is_current(current, word) { Ok(Refreshed { word, is_new: false }) } else { self.adopt() }
     }
 
     /// The long way: there is a newer version, or the first.
@@ -175,7 +179,7 @@ impl<H: Hasher + Default> LocalReader<H> {
         self.word.word().poke(NONE);
         #[cfg(feature = "rkyv")]
         {
-            self.checked = None;
+            self.checked = TypeId::of::<Unchecked>();
         }
     }
 
@@ -183,13 +187,13 @@ impl<H: Hasher + Default> LocalReader<H> {
     #[cfg(feature = "rkyv")]
     #[inline]
     pub(crate) fn is_checked(&self, archived: TypeId) -> bool {
-        self.checked == Some(archived)
+        self.checked == archived
     }
 
     /// Notes that the bytes are a sound archive of this type.
     #[cfg(feature = "rkyv")]
     pub(crate) fn set_checked(&mut self, archived: TypeId) {
-        self.checked = Some(archived);
+        self.checked = archived;
     }
 
     /// The pinned version, as `refresh` has just left it.

@@ -48,6 +48,8 @@ impl Default for ReaderOptions {
 /// Each thread that reads takes a slot, and keeps the newest version that it has read pinned until it reads a newer one or calls [`Reader::release`].
 /// Slots are given back when the last clone is dropped; the kernel does it if the process dies. The slot of a thread that ended, with what is pinned in it, goes to
 /// the next thread that reads: let threads that end call [`Reader::release`].
+///
+/// A thread that reads often takes a [`LocalReader`].
 pub struct Reader<H = Xxh3> {
     inner: Arc<Inner>,
     hasher: PhantomData<fn() -> H>,
@@ -125,8 +127,8 @@ impl<H: Hasher + Default> Reader<H> {
     /// [`Reader::has_writer`] in between. Without a slot it looks once a millisecond, unless the writer makes [fresh files](crate::WriterOptions::fresh_files).
     ///
     /// # Errors
-    /// As [`Reader::read`], but for [`Error::NotReady`]: it waits for the first version. An error is returned at once, and again by the next call as long as the
-    /// version that causes it is current: pause before trying again.
+    /// As [`Reader::read`], but for [`Error::NotReady`]: it waits for the first version. A version that can't be read ends one wait with its error; the next wait
+    /// is for another version. [`Reader::read`] tries the same one again.
     pub fn wait_newer(&self, timeout: Duration) -> Result<Option<Version<'_>>> {
         if self.seat().wait(timeout)? { self.adopt().map(Some) } else { Ok(None) }
     }

@@ -15,7 +15,7 @@ use crate::checksum::checksum;
 use crate::error::{Error, Result};
 use crate::files::Names;
 use crate::layout::{HEADER_BYTES, Header};
-use crate::protocol::{self, All, NONE, Word, copy_stable, may_sleep};
+use crate::protocol::{self, All, NONE, Word, copy_stable, is_current, may_sleep};
 use crate::reader::ReaderOptions;
 use crate::sys::{self, Mapping};
 use std::any::TypeId;
@@ -213,7 +213,7 @@ impl Seat {
         // SAFETY: they are in the mapping and the page of one of `attachments`, which are neither dropped nor moved (Arc) before `self`.
         let (current, mark) = unsafe { (self.current.get().as_ref(), self.mark.get().as_ref()) };
         let is_own = mark.peek() != 0 && self.owner.get() == THREAD.get();
-        (is_own && current.get() == self.last.get()).then_some(pin)
+        (is_own && is_current(current, self.last.get())).then_some(pin)
     }
 
     /// A thread that comes after another has slots and mappings from it, but has read nothing.

@@ -62,6 +62,17 @@ fn it_costs_one_slot_and_one_buffer() {
         assert_eq!(version.sequence(), 3005);
         stamp::check(3005, &version);
     }
+    // What it let go it pins again, though nothing is new.
+    for reader in &mut readers {
+        reader.read().unwrap();
+        reader.release();
+        let version = reader.read().unwrap();
+        assert!(!version.is_new());
+        for _ in 0..10 {
+            stamp::write(&mut writer).unwrap();
+        }
+        stamp::check(version.sequence(), &version);
+    }
     drop(readers);
     assert_eq!(writer.readers().unwrap(), 0);
 }
