@@ -10,6 +10,8 @@
 
 use crate::attachment::Attachment;
 use crate::checksum::Xxh3;
+#[cfg(doc)]
+use crate::error::Error;
 use crate::error::Result;
 use crate::files::Names;
 use crate::local::LocalReader;
@@ -169,7 +171,7 @@ impl<H: Hasher + Default> Reader<H> {
     /// A reader for one owner, with a slot of its own: an unchanged version costs it a load and a comparison. See [`LocalReader`].
     ///
     /// # Errors
-    /// [`Error::TooManyReaders`](crate::Error::TooManyReaders) if no slot is free, and those of opening in the child of a fork.
+    /// [`Error::TooManyReaders`] if no slot is free, and those of opening in the child of a fork.
     pub fn local(&self) -> Result<LocalReader<H>> {
         LocalReader::new(&self.inner.attachment, &self.inner.options)
     }

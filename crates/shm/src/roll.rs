@@ -15,7 +15,7 @@ use std::time::Duration;
 /// As many slots as there can be: each may hold a buffer, the current version has one, and the next needs one.
 pub(crate) const CAPACITY_MAX: usize = BUFFERS_MAX - 2;
 
-/// Attempts to find a free slot while the writer looks for those of the dead. It may have been stopped or killed at that, so the attempts end, after 10 ms.
+/// Attempts to find a free slot while the writer looks for those of the dead. It may have been stopped or killed at that, so the attempts end, after some 10 ms.
 const TRIES: usize = 100;
 
 /// The mapped roll.
