@@ -40,8 +40,10 @@ fn look(reader: &Reader, local: &mut LocalReader) {
         }
         let _ = (reader.version(), reader.has_writer(), reader.is_orphaned());
     }
-    let _ =
-        reader.read_archived::<Vec<String>>().map(|value| value.iter().map(|text| text.len()).sum::<usize>());
+    // Not by who maps the files: bytes that are changed after they were checked deceive it, as its documentation says.
+    if let Ok(value) = local.read_archived::<Vec<String>>() {
+        assert!(value.iter().all(|text| text.len() <= 4096));
+    }
 }
 
 fuzz_target!(|data: &[u8]| {
