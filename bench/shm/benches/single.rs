@@ -29,9 +29,22 @@ fn read_unchanged(c: &mut Criterion) {
         writer.write(&[1; 64]).unwrap();
         let reader = Reader::open(&prefix).unwrap();
         group.bench_function("xsort-shm", |b| b.iter(|| black_box(reader.read().unwrap()[8])));
+        let mut local = reader.local().unwrap();
+        group.bench_function("xsort-shm, local", |b| b.iter(|| black_box(local.read().unwrap()[8])));
         writer.write_archived(&vec![7u64; 6]).unwrap();
         group.bench_function("xsort-shm, archived, checked", |b| {
             b.iter(|| black_box(reader.read_archived::<Vec<u64>>().unwrap()[1]));
+        });
+        group.bench_function("xsort-shm, local, archived, checked", |b| {
+            b.iter(|| black_box(local.read_archived::<Vec<u64>>().unwrap()[1]));
+        });
+        group.bench_function("xsort-shm, local, archived, unchecked", |b| {
+            // SAFETY: that is what was written.
+            b.iter(|| black_box(unsafe { local.read_archived_unchecked::<Vec<u64>>() }.unwrap()[1]));
+        });
+        let mut synchronizer = xsort_shm::Synchronizer::new(prefix.as_os_str());
+        group.bench_function("xsort-shm, Synchronizer, checked", |b| {
+            b.iter(|| black_box(synchronizer.read::<Vec<u64>>().unwrap()[1]));
         });
     }
     {
@@ -116,6 +129,13 @@ fn read_changed(c: &mut Criterion) {
             b.iter(|| {
                 writer.write(black_box(&bytes)).unwrap();
                 black_box(reader.read().unwrap()[8]);
+            });
+        });
+        let mut local = reader.local().unwrap();
+        group.bench_function("xsort-shm, local", |b| {
+            b.iter(|| {
+                writer.write(black_box(&bytes)).unwrap();
+                black_box(local.read().unwrap()[8]);
             });
         });
         group.bench_function("xsort-shm, the write alone", |b| {

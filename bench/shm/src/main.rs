@@ -1,4 +1,4 @@
-//! Tables of what readers and the writer pay when they are processes of their own: median, p99, p99.9 and maximum for 1, 2 and 4 readers, ours and
+//! Tables of what readers and the writer pay when they are processes of their own: median, p99, p99.9 and maximum for 1, 2 and 4 readers, ours of one owner, ours, and
 //! mmap-sync's. Every version read is checked; a torn one ends the program.
 //!
 //! `tables [SECONDS]` starts itself again as readers (`reader KIND PREFIX`), which read at full speed until their standard input ends.
@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use xsort_shm::{Reader, Writer};
+use xsort_shm::{LocalReader, Reader, Writer};
 
 /// 64 bytes as both archive them: seven words that are alike, and what `rkyv` says of them.
 type Value = [u64; 8];
@@ -24,6 +24,8 @@ const PERIOD: Duration = Duration::from_millis(1);
 /// How long mmap-sync's writer waits for readers: longer than the program runs, so that it tears nothing for want of patience.
 const GRACE: Duration = Duration::from_secs(60);
 
+const KINDS: [&str; 3] = ["xsort-shm, local", "xsort-shm", "mmap-sync"];
+
 enum Writing {
     Ours(Box<Writer>),
     Rival(Synchronizer),
@@ -32,8 +34,8 @@ enum Writing {
 impl Writing {
     fn open(kind: &str, prefix: &Path) -> Writing {
         match kind {
-            "xsort-shm" => Writing::Ours(Box::new(Writer::open(prefix).unwrap())),
-            _ => Writing::Rival(Synchronizer::new(prefix.as_os_str())),
+            "mmap-sync" => Writing::Rival(Synchronizer::new(prefix.as_os_str())),
+            _ => Writing::Ours(Box::new(Writer::open(prefix).unwrap())),
         }
     }
 
@@ -57,51 +59,73 @@ impl Writing {
     }
 }
 
-enum Reading {
-    Ours(Reader),
-    Rival(Box<Synchronizer>),
-}
-
-impl Reading {
-    fn open(kind: &str, prefix: &Path) -> Reading {
-        match kind {
-            "xsort-shm" => Reading::Ours(Reader::open(prefix).unwrap()),
-            _ => Reading::Rival(Box::new(Synchronizer::new(prefix.as_os_str()))),
-        }
-    }
+/// A way to read; each is compiled into a loop of its own, so that none pays for the others.
+trait Reading {
+    fn open(prefix: &Path) -> Self;
 
     /// The first word, and whether the version is another than the last.
-    #[inline]
-    fn read(&mut self) -> (u64, bool) {
-        match self {
-            Reading::Ours(reader) => {
-                let version = reader.read().unwrap();
-                (u64::from_le_bytes(version[..8].try_into().unwrap()), version.is_new())
-            }
-            Reading::Rival(reader) => {
-                // SAFETY: the writer's grace period is longer than the program runs; what else mmap-sync does to readers is its subject.
-                let value = unsafe { reader.read::<Value>(false) }.unwrap();
-                (value[0], value.is_switched())
-            }
-        }
-    }
+    fn read(&mut self) -> (u64, bool);
 
     /// Whether the version is whole.
-    fn check(&mut self) -> bool {
-        let is_whole = |words: &[u64]| words.iter().all(|word| *word == words[0]);
-        match self {
-            Reading::Ours(reader) => {
-                let version = reader.read().unwrap();
-                let (words, _) = version.as_chunks::<8>();
-                words.len() == 8
-                    && is_whole(&words.iter().map(|word| u64::from_le_bytes(*word)).collect::<Vec<_>>())
-            }
-            Reading::Rival(reader) => {
-                // SAFETY: as in `read`.
-                let value = unsafe { reader.read::<Value>(false) }.unwrap();
-                is_whole(&*value)
-            }
-        }
+    fn is_whole(&mut self) -> bool;
+}
+
+fn first(bytes: &[u8]) -> u64 {
+    u64::from_le_bytes(bytes[..8].try_into().unwrap())
+}
+
+fn is_alike(bytes: &[u8]) -> bool {
+    bytes.len() == 64 && bytes.chunks_exact(8).all(|word| first(word) == first(bytes))
+}
+
+impl Reading for Reader {
+    fn open(prefix: &Path) -> Reader {
+        Reader::open(prefix).unwrap()
+    }
+
+    #[inline]
+    fn read(&mut self) -> (u64, bool) {
+        let version = Reader::read(self).unwrap();
+        (first(&version), version.is_new())
+    }
+
+    fn is_whole(&mut self) -> bool {
+        is_alike(&Reader::read(self).unwrap())
+    }
+}
+
+impl Reading for LocalReader {
+    fn open(prefix: &Path) -> LocalReader {
+        LocalReader::open(prefix).unwrap()
+    }
+
+    #[inline]
+    fn read(&mut self) -> (u64, bool) {
+        let version = LocalReader::read(self).unwrap();
+        (first(&version), version.is_new())
+    }
+
+    fn is_whole(&mut self) -> bool {
+        is_alike(&LocalReader::read(self).unwrap())
+    }
+}
+
+impl Reading for Synchronizer {
+    fn open(prefix: &Path) -> Synchronizer {
+        Synchronizer::new(prefix.as_os_str())
+    }
+
+    #[inline]
+    fn read(&mut self) -> (u64, bool) {
+        // SAFETY: the writer's grace period is longer than the program runs; what else mmap-sync does to readers is its subject.
+        let value = unsafe { Synchronizer::read::<Value>(self, false) }.unwrap();
+        (value[0], value.is_switched())
+    }
+
+    fn is_whole(&mut self) -> bool {
+        // SAFETY: as in `read`.
+        let value = unsafe { Synchronizer::read::<Value>(self, false) }.unwrap();
+        value.iter().all(|word| *word == value[0])
     }
 }
 
@@ -117,14 +141,14 @@ impl Times {
             self.0.get(((self.0.len() as f64 * share) as usize).min(self.0.len().saturating_sub(1))).copied()
         };
         let columns =
-            [0.5, 0.99, 0.999, 1.0].map(|share| at(share).map_or("-".into(), |time| format!("{time:.1}")));
+            [0.5, 0.99, 0.999, 1.0].map(|share| at(share).map_or("-".into(), |time| format!("{time:.2}")));
         format!("{} | {}", columns.join(" | "), self.0.len())
     }
 }
 
 /// A reader process: says "ready", reads until its input ends, then says what reads cost (in batches), and what the first read after a change cost (each by itself).
-fn read(kind: &str, prefix: &Path) {
-    let mut reading = Reading::open(kind, prefix);
+fn read<R: Reading>(prefix: &Path) {
+    let mut reading = R::open(prefix);
     reading.read();
     println!("ready");
     let is_over = std::thread::spawn(|| std::io::stdin().read_to_end(&mut Vec::new()));
@@ -132,7 +156,7 @@ fn read(kind: &str, prefix: &Path) {
     while !is_over.is_finished() {
         let started = Instant::now();
         for _ in 0..BATCH {
-            black_box(reading.read());
+            black_box(reading.read().0);
         }
         all.0.push(started.elapsed().as_nanos() as f64 / f64::from(BATCH));
         for _ in 0..BATCH {
@@ -143,7 +167,7 @@ fn read(kind: &str, prefix: &Path) {
                 changed.0.push(time.as_nanos() as f64);
             }
         }
-        torn += u64::from(!reading.check());
+        torn += u64::from(!reading.is_whole());
         if all.0.len() > 1 << 22 {
             all.0.clear();
         }
@@ -198,7 +222,7 @@ fn row(kind: &str, count: usize, period: Option<Duration>, seconds: f64) {
                 number + 1
             );
         }
-        assert!(torn == "0" || kind != "xsort-shm", "torn reads");
+        assert!(torn == "0" || kind == "mmap-sync", "torn reads");
     }
     if period.is_some() {
         println!("| {kind} | {count} | {what} | writer: a write* | {} |", times.columns());
@@ -236,7 +260,12 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let [role, kind, prefix] = &arguments[..] {
         assert_eq!(role, "reader");
-        return read(kind, Path::new(prefix));
+        let prefix = Path::new(prefix);
+        return match kind.as_str() {
+            "xsort-shm, local" => read::<LocalReader>(prefix),
+            "xsort-shm" => read::<Reader>(prefix),
+            _ => read::<Synchronizer>(prefix),
+        };
     }
     let seconds = arguments.first().map_or(2.0, |text| text.parse().expect("tables [SECONDS]"));
     let mut clock = Times((0..100_000).map(|_| Instant::now().elapsed().as_nanos() as f64).collect());
@@ -248,12 +277,12 @@ fn main() {
         "| | readers | writes | what | median | p99 | p99.9 | maximum | times |\n|---|--:|---|---|--:|--:|--:|--:|--:|"
     );
     for count in [1, 2, 4] {
-        for kind in ["xsort-shm", "mmap-sync"] {
+        for kind in KINDS {
             row(kind, count, None, seconds);
         }
     }
     for count in [1, 2, 4] {
-        for kind in ["xsort-shm", "mmap-sync"] {
+        for kind in KINDS {
             row(kind, count, Some(PERIOD), seconds);
         }
     }

@@ -4,6 +4,7 @@
 #![allow(unsafe_code, reason = "takes an archive from bytes that were found to be one")]
 
 use crate::error::{Error, Result};
+use crate::local::{LocalReader, View};
 use crate::reader::{Reader, Version};
 use crate::writer::Writer;
 use rkyv::api::high::{HighSerializer, HighValidator};
@@ -74,7 +75,8 @@ impl<H: Hasher + Default> Reader<H> {
     pub fn read_archived<T: Checkable>(&self) -> Result<Archived<'_, T>> {
         let version = self.read()?;
         if !version.is_checked(TypeId::of::<T::Archived>()) {
-            check::<T>(&version)?;
+            check::<T>(version.sequence(), &version)?;
+            version.set_checked(TypeId::of::<T::Archived>());
         }
         // SAFETY: it was checked, just now or before, and the bytes have not changed since, for the version is held.
         Ok(unsafe { Archived::new(version) })
@@ -99,15 +101,54 @@ impl<H: Hasher + Default> Reader<H> {
     }
 }
 
+impl<H: Hasher + Default> LocalReader<H> {
+    /// As [`Reader::read_archived`].
+    ///
+    /// # Errors
+    /// As there.
+    #[inline]
+    pub fn read_archived<T: Checkable>(&mut self) -> Result<View<'_, T::Archived>> {
+        let read = self.refresh()?;
+        if !self.is_checked(TypeId::of::<T::Archived>()) {
+            check::<T>(self.lend(read).sequence(), &self.lend(read))?;
+            self.set_checked(TypeId::of::<T::Archived>());
+        }
+        // SAFETY: it was checked, just now or before, and the bytes have not changed since, for the version is pinned.
+        Ok(self.lend(read).map(|bytes| unsafe { rkyv::access_unchecked::<T::Archived>(bytes) }))
+    }
+
+    /// As [`Reader::read_archived_unchecked`].
+    ///
+    /// # Safety
+    /// As there.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Panics
+    /// As there.
+    #[inline]
+    pub unsafe fn read_archived_unchecked<T: Archive<Archived: Portable>>(
+        &mut self,
+    ) -> Result<View<'_, T::Archived>> {
+        let read = self.refresh()?;
+        Ok(self.lend(read).map(|bytes| {
+            assert!(bytes.len() >= size_of::<T::Archived>(), "a version shorter than its type");
+            // SAFETY: the caller's promise.
+            unsafe { rkyv::access_unchecked::<T::Archived>(bytes) }
+        }))
+    }
+}
+
 #[cold]
-fn check<T: Checkable>(version: &Version<'_>) -> Result<()> {
-    rkyv::access::<T::Archived, rancor::Error>(version).map_err(|error| Error::NotThatType {
-        sequence: version.sequence(),
-        type_name: type_name::<T>(),
-        what: error.to_string(),
-    })?;
-    version.set_checked(TypeId::of::<T::Archived>());
-    Ok(())
+fn check<T: Checkable>(sequence: u64, bytes: &[u8]) -> Result<()> {
+    match rkyv::access::<T::Archived, rancor::Error>(bytes) {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            let (type_name, what) = (type_name::<T>(), error.to_string());
+            Err(Error::NotThatType { sequence, type_name, what })
+        }
+    }
 }
 
 /// A version that is held as the value that it is: dereferences to `T::Archived`, the form in which `rkyv` stores a `T`.

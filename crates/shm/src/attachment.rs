@@ -1,12 +1,13 @@
 //! What a reader process has mapped: the state, the roll if it may write there, and the buffers that it has seen.
 //!
 //! Everything that is read from the files is checked before it is believed, against the length that was mapped: whatever they hold, no access goes beyond it.
+#![allow(unsafe_code, reason = "remembers where a slot is")]
 
 use crate::checksum::hasher_name;
 use crate::error::{Error, Result};
 use crate::files::{self, Names};
 use crate::layout::{FRESH_FILES, HEADER_BYTES, Header, LAYOUT, STATE_BYTES, STATE_MAGIC, State};
-use crate::protocol::{BUFFERS_MAX, NONE, Word, buffer_of, unpin};
+use crate::protocol::{BUFFERS_MAX, NONE, Word, buffer_of, sequence_of, unpin};
 use crate::reader::ReaderOptions;
 use crate::roll::{MappedRoll, length_of};
 use crate::sys::{self, Access, ForkMark, Mapping};
@@ -40,7 +41,14 @@ impl Attachment {
         let path = names.state();
         let mut mismatch = None;
         for _ in 0..TRIES {
-            let (state_file, metadata) = files::open(&path, false)?;
+            let (state_file, metadata) = match files::open(&path, false) {
+                // A writer lets others read its state while it is still empty.
+                Err(error) if error.is_denial() => match fs::metadata(&path) {
+                    Ok(metadata) if metadata.len() == 0 => return Err(Error::NotReady { path }),
+                    _ => files::open(&path, false)?,
+                },
+                opened => opened?,
+            };
             match length_of(&metadata) {
                 0 => return Err(Error::NotReady { path }),
                 STATE_BYTES => {}
@@ -88,6 +96,12 @@ impl Attachment {
         self.state().flags.get() & FRESH_FILES != 0
     }
 
+    /// The number of the current version, if there is one.
+    pub(crate) fn version(&self) -> Option<u64> {
+        let word = self.state().live.current.get();
+        (word != NONE).then(|| sequence_of(word))
+    }
+
     pub(crate) fn has_writer(&self) -> Result<bool> {
         sys::is_locked(&self.state_file, 0).map_err(Error::io("asking for the lock of", self.names.state()))
     }
@@ -102,26 +116,35 @@ impl Attachment {
         }
     }
 
-    /// Whether `mapping` is of the buffer that holds version `word`, whole.
+    /// Where the bytes of version `word` are, if `mapping` is of the buffer that holds it, whole.
     #[inline]
-    pub(crate) fn fits(&self, mapping: &Mapping, word: u64) -> bool {
+    pub(crate) fn contents(&self, mapping: &Mapping, word: u64) -> Option<Contents> {
         let header: &Header = mapping.at(0);
-        header.version.get() == word
-            && header.lineage.peek() == self.lineage
-            && header.length.peek() <= (mapping.length() - HEADER_BYTES) as u64
+        if header.version.get() != word || header.lineage.peek() != self.lineage {
+            return None;
+        }
+        // Read once, so that it stays what it is when it is compared.
+        let length = header.length.peek();
+        if length > (mapping.length() - HEADER_BYTES) as u64 {
+            return None;
+        }
+        Some(Contents {
+            bytes: mapping.bytes(HEADER_BYTES, length as usize),
+            checksum: header.checksum.peek(),
+        })
     }
 
     /// Maps the buffer that holds version `word`: the mapping of another thread, or its file.
-    pub(crate) fn map(&self, word: u64) -> Result<Arc<Mapping>> {
+    pub(crate) fn map(&self, word: u64) -> Result<(Arc<Mapping>, Contents)> {
         let index = self.index(word)?;
         let mut mapped = self.mapped.lock().unwrap_or_else(PoisonError::into_inner);
         if mapped.len() <= index {
             mapped.resize(index + 1, None);
         }
         if let Some(mapping) = &mapped[index]
-            && self.fits(mapping, word)
+            && let Some(contents) = self.contents(mapping, word)
         {
-            return Ok(Arc::clone(mapping));
+            return Ok((Arc::clone(mapping), contents));
         }
         let path = self.names.buffer(index);
         let (file, metadata) = files::open(&path, false)?;
@@ -132,11 +155,11 @@ impl Attachment {
         }
         let mapping =
             Arc::new(Mapping::new(&file, length, Access::Read).map_err(Error::io("mapping", &path))?);
-        if !self.fits(&mapping, word) {
+        let Some(contents) = self.contents(&mapping, word) else {
             return Err(Error::Corrupt { path, what: "it is not the buffer of the current version" });
-        }
+        };
         mapped[index] = Some(Arc::clone(&mapping));
-        Ok(mapping)
+        Ok((mapping, contents))
     }
 
     /// The buffer that a version word names, if it can name one.
@@ -157,8 +180,8 @@ impl Attachment {
 
     /// The error of a version whose bytes are not those that were written.
     #[cold]
-    pub(crate) fn damaged(&self, index: usize) -> Error {
-        Error::Corrupt { path: self.names.buffer(index), what: "its checksum is wrong" }
+    pub(crate) fn damaged(&self, word: u64) -> Error {
+        Error::Corrupt { path: self.names.buffer(buffer_of(word)), what: "its checksum is wrong" }
     }
 }
 
@@ -168,20 +191,18 @@ fn is_refusal(error: &io::Error) -> bool {
         || error.raw_os_error() == Some(libc::ELOOP)
 }
 
-/// Where a version's bytes are in a mapping that [fits](Attachment::fits) it, and their checksum.
-///
-/// The length is read once more, and cut to what is mapped: it may have changed since it was checked.
-#[inline]
-pub(crate) fn contents(mapping: &Mapping) -> (NonNull<[u8]>, u64) {
-    let header: &Header = mapping.at(0);
-    let length = usize::try_from(header.length.peek()).unwrap_or(usize::MAX);
-    (mapping.bytes(HEADER_BYTES, length.min(mapping.length() - HEADER_BYTES)), header.checksum.peek())
+/// Where a version's bytes are, and their checksum.
+pub(crate) struct Contents {
+    pub bytes: NonNull<[u8]>,
+    pub checksum: u64,
 }
 
 /// A slot of the roll, taken by this process.
 pub(crate) struct TakenSlot {
     attachment: Arc<Attachment>,
     index: usize,
+    /// The slot's word, in the mapping that `attachment` keeps.
+    pinned: NonNull<AtomicU64>,
 }
 
 impl TakenSlot {
@@ -189,13 +210,14 @@ impl TakenSlot {
     pub(crate) fn new(attachment: &Arc<Attachment>) -> Result<Option<TakenSlot>> {
         let Some(roll) = attachment.roll() else { return Ok(None) };
         let index = roll.enlist(&attachment.names.readers())?;
-        Ok(Some(TakenSlot { attachment: Arc::clone(attachment), index }))
+        let pinned = NonNull::from(&roll.slot(index).pinned);
+        Ok(Some(TakenSlot { attachment: Arc::clone(attachment), index, pinned }))
     }
 
     #[inline]
     pub(crate) fn pinned(&self) -> &AtomicU64 {
-        let roll = self.attachment.roll().expect("a slot is of a roll");
-        &roll.slot(self.index).pinned
+        // SAFETY: it is in the roll's mapping, which a reader never replaces, and which `attachment` keeps.
+        unsafe { self.pinned.as_ref() }
     }
 
     /// Ends the protection, unless the slot is the parent's.

@@ -106,4 +106,9 @@ impl Error {
         let path = path.into();
         move |source| Error::Io { operation, path, source }
     }
+
+    /// Whether this user may not do what was tried.
+    pub(crate) fn is_denial(&self) -> bool {
+        matches!(self, Error::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied)
+    }
 }

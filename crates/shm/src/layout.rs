@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  P.state     | magic layout lineage flags hasher ... | 128: current ticket |                 4,096 bytes
-//!  P.readers   | magic layout lineage capacity         | 128: used waiters   | 256: slot | slot | ...   128 bytes each
+//!  P.readers   | magic layout lineage capacity         | 128: used waiters reaps | 256: slot | slot | ...   128 bytes each
 //!  P.buffer-n  | lineage version length checksum ...   | 64: the bytes
 //! ```
 //!
@@ -72,6 +72,8 @@ pub(crate) struct Shared {
     pub used: AtomicU64,
     /// Not zero: somebody sleeps, or is about to.
     pub waiters: AtomicU64,
+    /// Odd while the writer looks for slots of the dead, and so has the locks of free ones for a moment; counts those times by two.
+    pub reaps: AtomicU64,
 }
 
 /// What one reader holds.

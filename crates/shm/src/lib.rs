@@ -22,7 +22,8 @@
 //! ```
 //!
 //! What it is: `protocol` (which word is exchanged when) over `layout` (the files' bytes) through `sys` (the door to the kernel); `files` (names, and who
-//! may be the writer) and `roll` (the readers' slots); on these the two sides, `writer`, and `attachment` with `reader`; `archived` and `synchronizer` put types on top.
+//! may be the writer) and `roll` (the readers' slots); on these the two sides, `writer`, and `attachment` and `seat` with `reader` and `local`; `archived` and
+//! `synchronizer` put types on top.
 //! PROTOCOL.md has states, orderings and the proof, README.md what is promised and what is not, MOVING.md the way from mmap-sync.
 //!
 //! What it is not: a queue (versions that nobody read are gone), a map of keys, or a way to share memory that both sides change.
@@ -50,9 +51,11 @@ mod checksum;
 mod error;
 mod files;
 mod layout;
+mod local;
 mod protocol;
 mod reader;
 mod roll;
+mod seat;
 #[cfg(feature = "rkyv")]
 mod synchronizer;
 mod sys;
@@ -63,6 +66,7 @@ pub use archived::{Archivable, Archived, Checkable};
 pub use checksum::{NoChecksum, Xxh3};
 pub use error::{Error, Result};
 pub use files::remove;
+pub use local::{LocalReader, View};
 pub use reader::{Reader, ReaderOptions, Version};
 #[cfg(feature = "rkyv")]
 pub use synchronizer::{ReadResult, Synchronizer};

@@ -141,6 +141,12 @@ pub(crate) fn sequence_of(word: u64) -> u64 {
     word & SEQUENCE_MAX
 }
 
+/// Whether the version that the reader's own slot names is still the current one: all that a read of an unchanged version asks.
+#[inline(always)]
+pub(crate) fn is_current<W: Word>(current: &W, pinned: u64) -> bool {
+    current.get() == pinned
+}
+
 /// Pins the current version in the reader's own slot and returns its word. At most five accesses, no loop.
 ///
 /// `seen` is what the reader has just [got](Word::get) from `current`. What the slot held before is no longer protected.

@@ -9,9 +9,14 @@ use std::collections::BTreeSet;
 use std::fs::{File, Metadata};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 /// As many slots as there can be: each may hold a buffer, the current version has one, and the next needs one.
 pub(crate) const CAPACITY_MAX: usize = BUFFERS_MAX - 2;
+
+/// Attempts to find a free slot while the writer looks for those of the dead. It may have been stopped or killed at that, so the attempts end, after some 10 ms.
+const TRIES: usize = 100;
 
 /// The mapped roll.
 pub(crate) struct MappedRoll {
@@ -110,16 +115,26 @@ impl MappedRoll {
     /// Takes a free slot for the calling reader: its lock can be had, because nobody lives who has it.
     pub(crate) fn enlist(&self, path: &Path) -> Result<usize> {
         let mut own = self.own();
-        for index in 0..self.capacity {
-            if !own.contains(&index)
-                && sys::lock(&self.file, index as u64, Lock::Exclusive).map_err(Error::io("locking", path))?
-            {
-                unpin(&self.slot(index).pinned);
-                // Before the first pin, so that a writer that does not look at this slot has published before that pin is re-checked.
-                self.head().shared.used.raise(index as u64 + 1);
-                own.insert(index);
-                return Ok(index);
+        let reaps = &self.head().shared.reaps;
+        for _ in 0..TRIES {
+            let before = reaps.observe();
+            for index in 0..self.capacity {
+                if !own.contains(&index)
+                    && sys::lock(&self.file, index as u64, Lock::Exclusive)
+                        .map_err(Error::io("locking", path))?
+                {
+                    unpin(&self.slot(index).pinned);
+                    // Before the first pin, so that a writer that does not look at this slot has published before that pin is re-checked.
+                    self.head().shared.used.raise(index as u64 + 1);
+                    own.insert(index);
+                    return Ok(index);
+                }
             }
+            // None was free, unless it was the writer who had the lock of one.
+            if before.is_multiple_of(2) && reaps.observe() == before {
+                break;
+            }
+            thread::sleep(Duration::from_micros(100));
         }
         Err(Error::TooManyReaders { path: path.to_owned(), capacity: self.capacity })
     }
@@ -141,6 +156,15 @@ impl MappedRoll {
     ///
     /// A slot whose lock can be had has no living owner; while the writer has the lock, nobody becomes its owner.
     pub(crate) fn reap(&self, path: &Path) -> Result<()> {
+        let reaps = &self.head().shared.reaps;
+        let begun = reaps.peek() | 1;
+        reaps.exchange(begun);
+        let reaped = self.reap_slots(path);
+        reaps.exchange(begun.wrapping_add(1));
+        reaped
+    }
+
+    fn reap_slots(&self, path: &Path) -> Result<()> {
         let locking = || Error::io("locking", path);
         for index in (0..self.used()).rev() {
             if sys::lock(&self.file, index as u64, Lock::Exclusive).map_err(locking())? {
@@ -172,7 +196,37 @@ pub(crate) fn length_of(metadata: &Metadata) -> usize {
 #[cfg(all(test, not(miri)))]
 mod tests {
     use super::*;
+    use std::sync::atomic::AtomicBool;
     use std::sync::atomic::Ordering::Relaxed;
+
+    /// The writer has the lock of a free slot for a moment when it looks whether its owner lives. A reader that came at that moment once heard that all were taken.
+    #[test]
+    fn the_last_free_slot_is_found_while_the_writer_looks_for_the_dead() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("roll");
+        let writer = MappedRoll::create(&path, 7, 1).unwrap();
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Relaxed) {
+                    writer.reap(&path).unwrap();
+                    thread::yield_now();
+                }
+            });
+            let enlisted = (0..20_000).try_for_each(|_| {
+                let reader = MappedRoll::open(&path, 7)?;
+                reader.enlist(&path).map(|index| reader.discharge(index))
+            });
+            is_over.store(true, Relaxed);
+            enlisted.unwrap();
+        });
+        let reader = MappedRoll::open(&path, 7).unwrap();
+        reader.enlist(&path).unwrap();
+        assert!(matches!(
+            MappedRoll::open(&path, 7).unwrap().enlist(&path),
+            Err(Error::TooManyReaders { capacity: 1, .. })
+        ));
+    }
 
     #[test]
     fn hostile_words_in_the_roll_stay_within_it() {

@@ -1,12 +1,12 @@
 //! One object that writes or reads, with the operations of mmap-sync's `Synchronizer`, for programs that come from there. MOVING.md says what changes.
 //!
-//! A thin layer: a [`Writer`] and a [`Reader`] that are opened when they are first needed.
+//! A thin layer: a [`Writer`] and a [`LocalReader`] that are opened when they are first needed.
 #![allow(unsafe_code, reason = "passes on the caller's promise about unchecked archives")]
 
-use crate::archived::{Archivable, Archived, Checkable};
+use crate::archived::{Archivable, Checkable};
 use crate::checksum::Xxh3;
 use crate::error::{Error, Result};
-use crate::reader::Reader;
+use crate::local::{LocalReader, View};
 use crate::writer::Writer;
 use rkyv::{Archive, Portable};
 use std::ffi::OsStr;
@@ -14,13 +14,13 @@ use std::hash::Hasher;
 use std::path::PathBuf;
 
 /// What a [`Synchronizer`]'s read returns.
-pub type ReadResult<'a, T> = Archived<'a, T>;
+pub type ReadResult<'a, T> = View<'a, <T as Archive>::Archived>;
 
 /// Writes or reads values under a path prefix. It is the writer from its first write on, and there is only one.
 pub struct Synchronizer<H = Xxh3> {
     prefix: PathBuf,
     writer: Option<Writer<H>>,
-    reader: Option<Reader<H>>,
+    reader: Option<LocalReader<H>>,
 }
 
 impl Synchronizer {
@@ -58,31 +58,49 @@ impl<H: Hasher + Default> Synchronizer<H> {
     /// The current version, checked when it is first read.
     ///
     /// # Errors
-    /// Those of [`Reader::with_options`] and [`Reader::read_archived`].
+    /// Those of [`LocalReader::with_options`] and [`LocalReader::read_archived`].
+    #[inline]
     pub fn read<T: Checkable>(&mut self) -> Result<ReadResult<'_, T>> {
-        self.reader()?.read_archived()
+        self.reader()?.read_archived::<T>()
     }
 
     /// The current version, not checked.
     ///
     /// # Safety
-    /// As [`Reader::read_archived_unchecked`].
+    /// As [`LocalReader::read_archived_unchecked`].
     ///
     /// # Errors
-    /// Those of [`Reader::with_options`] and [`Reader::read`].
+    /// Those of [`LocalReader::with_options`] and [`LocalReader::read`].
+    #[inline]
     pub unsafe fn read_unchecked<T: Archive<Archived: Portable>>(&mut self) -> Result<ReadResult<'_, T>> {
         let reader = self.reader()?;
         // SAFETY: the caller's promise.
-        unsafe { reader.read_archived_unchecked() }
+        unsafe { reader.read_archived_unchecked::<T>() }
     }
 
     /// The number of the current version. Numbers only grow.
     ///
     /// # Errors
-    /// Those of [`Reader::with_options`], and [`Error::NotReady`] before the first version.
+    /// Those of [`LocalReader::with_options`], and [`Error::NotReady`] before the first version.
     pub fn version(&mut self) -> Result<u64> {
         let version = self.reader()?.version();
         version.ok_or_else(|| Error::NotReady { path: self.prefix.clone() })
+    }
+
+    /// Whether the files were removed or made anew since this synchronizer first read: its reads see no new version then, until it [reopens](Synchronizer::reopen).
+    ///
+    /// # Errors
+    /// Those of [`LocalReader::with_options`] and [`LocalReader::is_orphaned`].
+    pub fn is_orphaned(&mut self) -> Result<bool> {
+        self.reader()?.is_orphaned()
+    }
+
+    /// Reads from the files that have the prefix's names now. If that fails, reads go on where they were.
+    ///
+    /// # Errors
+    /// Those of [`LocalReader::with_options`].
+    pub fn reopen(&mut self) -> Result<()> {
+        self.attach()
     }
 
     fn writer(&mut self) -> Result<&mut Writer<H>> {
@@ -92,10 +110,17 @@ impl<H: Hasher + Default> Synchronizer<H> {
         Ok(self.writer.as_mut().expect("just opened"))
     }
 
-    fn reader(&mut self) -> Result<&Reader<H>> {
+    #[inline]
+    fn reader(&mut self) -> Result<&mut LocalReader<H>> {
         if self.reader.is_none() {
-            self.reader = Some(Reader::with_options(&self.prefix, Default::default())?);
+            self.attach()?;
         }
-        Ok(self.reader.as_ref().expect("just opened"))
+        Ok(self.reader.as_mut().expect("just opened"))
+    }
+
+    #[cold]
+    fn attach(&mut self) -> Result<()> {
+        self.reader = Some(LocalReader::with_options(&self.prefix, Default::default())?);
+        Ok(())
     }
 }

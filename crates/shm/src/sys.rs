@@ -55,6 +55,7 @@ impl Mapping {
     }
 
     /// Bytes mapped.
+    #[inline]
     pub(crate) fn length(&self) -> usize {
         self.length
     }
@@ -87,6 +88,7 @@ impl Mapping {
     ///
     /// # Panics
     /// If they are not within the mapping.
+    #[inline]
     pub(crate) fn bytes(&self, offset: usize, length: usize) -> NonNull<[u8]> {
         assert!(offset <= self.length && length <= self.length - offset);
         // SAFETY: within the mapping (checked above).

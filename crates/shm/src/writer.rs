@@ -429,6 +429,8 @@ fn begin(
     options: &WriterOptions,
 ) -> Result<(Mapping, MappedRoll, u64)> {
     let path = names.state();
+    // As long as it is empty: a reader of another user is then told to wait, and not that it may not read.
+    files::allow(&claim.state, &path, options.mode)?;
     for index in names.buffers()? {
         files::remove_if_there(&names.buffer(index))?;
     }

@@ -19,6 +19,8 @@ pub struct Found {
     prefix: PathBuf,
     reader: Option<Reader<Xxh3>>,
     life: Life,
+    /// The number of the version that `snapshot` or `trouble` are of.
+    read: Option<u64>,
     snapshot: Option<Snapshot>,
     trouble: Option<String>,
 }
@@ -82,11 +84,12 @@ impl Found {
         }
         let mut found = match opened {
             Ok(reader) => {
-                Found { prefix, reader: Some(reader), life: Life::Running, snapshot: None, trouble: None }
+                let life = Life::Running;
+                Found { prefix, reader: Some(reader), life, read: None, snapshot: None, trouble: None }
             }
             Err(error) => {
                 let trouble = Some(error.to_string());
-                Found { prefix, reader: None, life: Life::Dead, snapshot: None, trouble }
+                Found { prefix, reader: None, life: Life::Dead, read: None, snapshot: None, trouble }
             }
         };
         found.refresh();
@@ -108,11 +111,18 @@ impl Found {
             (false, true) => Life::Running,
             (false, false) => Life::Dead,
         };
-        match reader.read().map(|version| Snapshot::parse(&version)) {
-            Ok(Ok(snapshot)) => (self.snapshot, self.trouble) = (Some(snapshot), None),
-            Ok(Err(error)) => self.trouble = Some(error.to_string()),
+        match reader.read() {
+            // Understood before, or not.
+            Ok(version) if self.read == Some(version.sequence()) => {}
+            Ok(version) => {
+                self.read = Some(version.sequence());
+                match Snapshot::parse(&version) {
+                    Ok(snapshot) => (self.snapshot, self.trouble) = (Some(snapshot), None),
+                    Err(error) => self.trouble = Some(error.to_string()),
+                }
+            }
             Err(xsort_shm::Error::NotReady { .. }) => {}
-            Err(error) => self.trouble = Some(error.to_string()),
+            Err(error) => (self.read, self.trouble) = (None, Some(error.to_string())),
         }
     }
 

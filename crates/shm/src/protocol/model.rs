@@ -12,8 +12,8 @@
 #![allow(unsafe_code, reason = "looks into cells whose use the model checker judges")]
 
 use super::{
-    All, NONE, Steps, Word, begin_fill, buffer_of, copy_stable, end_fill, may_sleep, must_wake, pin,
-    protected, publish, sequence_of, unpin, version_word,
+    All, NONE, Steps, Word, begin_fill, buffer_of, copy_stable, end_fill, is_current, may_sleep, must_wake,
+    pin, protected, publish, sequence_of, unpin, version_word,
 };
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -185,9 +185,8 @@ impl<O: Orderings, const READERS: usize> Shared<O, READERS> {
     fn read<S: Steps>(&self, slot: usize, times: usize) {
         let mut held = NONE;
         for _ in 0..times {
-            let seen = self.current.get();
-            if seen != held {
-                let word = pin::<_, S>(&self.current, &self.slots[slot], seen);
+            if !is_current(&self.current, held) {
+                let word = pin::<_, S>(&self.current, &self.slots[slot], self.current.get());
                 assert!(sequence_of(word) >= sequence_of(held));
                 held = word;
             }
@@ -199,6 +198,30 @@ impl<O: Orderings, const READERS: usize> Shared<O, READERS> {
         }
         unpin(&self.slots[slot]);
     }
+}
+
+/// A reader that lets go of what it was lent, and later pins in the same slot again, while the writer may have taken the buffer.
+fn one_that_lets_go<O: Orderings>() {
+    explore(|| {
+        let shared = Shared::<O, 1>::new(1);
+        let reader = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || (0..2).for_each(|_| shared.read::<All>(0, 1)))
+        };
+        shared.write::<All>(3);
+        reader.join().unwrap();
+    });
+}
+
+#[test]
+fn a_reader_that_let_go_pins_again() {
+    one_that_lets_go::<Ordered>();
+}
+
+#[test]
+#[should_panic]
+fn with_a_relaxed_unpin_letting_go_comes_too_early() {
+    one_that_lets_go::<RelaxedUnpin>();
 }
 
 fn one_reader<O: Orderings, S: Steps + 'static>() {

@@ -1,7 +1,9 @@
 //! The protocol on real atomics between real threads, with plain memory in between: what Miri can look at, and a stress for the processor.
 #![allow(unsafe_code, reason = "the promise of the protocol, put to the test")]
 
-use super::{All, NONE, Word, buffer_of, pin, protected, publish, sequence_of, unpin, version_word};
+use super::{
+    All, NONE, Word, buffer_of, is_current, pin, protected, publish, sequence_of, unpin, version_word,
+};
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -27,9 +29,8 @@ fn no_version_is_torn_between_threads() {
             scope.spawn(|| {
                 let mut held = NONE;
                 while !is_over.load(Ordering::Relaxed) {
-                    let seen = current.get();
-                    if seen != held {
-                        let word = pin::<_, All>(&current, slot, seen);
+                    if !is_current(&current, held) {
+                        let word = pin::<_, All>(&current, slot, current.get());
                         assert!(sequence_of(word) >= sequence_of(held));
                         held = word;
                     }

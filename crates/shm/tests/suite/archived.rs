@@ -3,7 +3,7 @@
 use crate::on_disk;
 use rkyv::{Archive, Deserialize, Serialize};
 use std::collections::HashMap;
-use xsort_shm::{Error, NoChecksum, Reader, Synchronizer, Writer};
+use xsort_shm::{Error, LocalReader, NoChecksum, Reader, Synchronizer, Writer};
 
 #[derive(Archive, Deserialize, Serialize, Debug, PartialEq)]
 struct Weather {
@@ -36,6 +36,33 @@ fn values_are_read_where_they_lie() {
         assert!(std::ptr::eq(&*unchecked, &*value));
     }
     assert_eq!(one.stations["station 4"].as_slice(), [1., 2., 3., 4.]);
+}
+
+/// The same through a reader of one owner; what one type's check has found is nothing for another's, nor for another version.
+#[test]
+fn values_are_lent() {
+    let (_folder, prefix) = on_disk();
+    let mut writer = Writer::open(&prefix).unwrap();
+    let mut reader = LocalReader::open(&prefix).unwrap();
+    for day in 1..30 {
+        writer.write_archived(&weather(day)).unwrap();
+        let value = reader.read_archived::<Weather>().unwrap();
+        assert!(value.is_new() && value.sequence() == 2 * u64::from(day) - 1);
+        assert_eq!(rkyv::deserialize::<Weather, rkyv::rancor::Error>(value.get()).unwrap(), weather(day));
+        let place = &raw const *value;
+        assert!(matches!(reader.read_archived::<[Weather; 1000]>(), Err(Error::NotThatType { .. })));
+        let again = reader.read_archived::<Weather>().unwrap();
+        assert!(!again.is_new() && std::ptr::eq(&*again, place));
+        // SAFETY: this version is of this type.
+        #[allow(unsafe_code, reason = "the subject of the test")]
+        let unchecked = unsafe { reader.read_archived_unchecked::<Weather>() }.unwrap();
+        assert!(std::ptr::eq(&*unchecked, place));
+        writer.write(&[0xff; 64]).unwrap();
+        for _ in 0..2 {
+            assert!(matches!(reader.read_archived::<Weather>(), Err(Error::NotThatType { .. })));
+        }
+        assert_eq!(&*reader.read().unwrap(), &[0xff; 64]);
+    }
 }
 
 /// Bytes that are no archive of the type give an error, each time; and what one type's check has found is nothing for another's.
@@ -81,6 +108,26 @@ fn a_synchronizer_does_what_mmap_syncs_does() {
     let value = unsafe { reader.read_unchecked::<Weather>() }.unwrap();
     assert_eq!(value.day, 9);
     assert!(matches!(Synchronizer::new(prefix.as_os_str()).write(&weather(1)), Err(Error::Busy { .. })));
+}
+
+/// Files that were removed, or made anew, are left for those that have the names now.
+#[test]
+fn a_synchronizer_reads_from_new_files_when_told() {
+    let (_folder, prefix) = on_disk();
+    let mut reader = Synchronizer::new(prefix.as_os_str());
+    let mut writer = Writer::open(&prefix).unwrap();
+    writer.write_archived(&weather(1)).unwrap();
+    assert_eq!(reader.read::<Weather>().unwrap().day, 1);
+    assert!(!reader.is_orphaned().unwrap());
+    writer.remove().unwrap();
+    assert!(reader.is_orphaned().unwrap());
+    assert!(matches!(reader.reopen(), Err(Error::Io { .. })));
+    assert_eq!(reader.read::<Weather>().unwrap().day, 1);
+    Writer::open(&prefix).unwrap().write_archived(&weather(2)).unwrap();
+    assert_eq!(reader.read::<Weather>().unwrap().day, 1);
+    reader.reopen().unwrap();
+    assert!(!reader.is_orphaned().unwrap());
+    assert_eq!(reader.read::<Weather>().unwrap().day, 2);
 }
 
 #[test]

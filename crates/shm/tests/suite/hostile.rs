@@ -5,8 +5,10 @@ use std::cell::{Cell, RefCell};
 use std::fs::{self, File, OpenOptions};
 use std::hash::Hasher;
 use std::os::unix::fs::{FileExt, symlink};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use xsort_shm::{Error, Reader, ReaderOptions, Version, Writer, WriterOptions, Xxh3};
+use std::time::Duration;
+use xsort_shm::{Error, LocalReader, Reader, ReaderOptions, Version, Writer, WriterOptions, Xxh3};
 
 // Where the words are; docs/formats.md draws them.
 const CURRENT: u64 = 128;
@@ -183,6 +185,36 @@ fn after_a_damaged_version_comes_a_sound_one() {
     }
 }
 
+/// Who waits hears once of a version that can't be read, and then sleeps until the next. Once the same error came back at full speed.
+#[test]
+fn a_damaged_version_ends_one_wait() {
+    let (_folder, prefix) = on_disk();
+    let mut writer = Writer::open(&prefix).unwrap();
+    stamp::write(&mut writer).unwrap();
+    let readers = both(&prefix);
+    let mut local = LocalReader::open(&prefix).unwrap();
+    for sequence in [1, 3, 5] {
+        let path = prefix.with_extension(format!("buffer-{}", get(&state(&prefix), CURRENT) >> 52));
+        put(&path, BYTES, !get(&path, BYTES));
+        for reader in &readers {
+            assert!(matches!(reader.wait_newer(Duration::from_secs(60)), Err(Error::Corrupt { .. })));
+            assert!(reader.wait_newer(Duration::from_millis(1)).unwrap().is_none());
+            assert!(matches!(reader.read(), Err(Error::Corrupt { .. })));
+        }
+        assert!(matches!(local.wait_newer(Duration::from_secs(60)), Err(Error::Corrupt { .. })));
+        assert!(local.wait_newer(Duration::from_millis(1)).unwrap().is_none());
+        assert!(matches!(local.read(), Err(Error::Corrupt { .. })));
+        stamp::write(&mut writer).unwrap();
+        for reader in &readers {
+            let version = reader.wait_newer(Duration::from_secs(60)).unwrap().expect("a sound one");
+            stamp::check(sequence + 1, &version);
+        }
+        let version = local.wait_newer(Duration::from_secs(60)).unwrap().expect("a sound one");
+        stamp::check(sequence + 1, &version);
+        stamp::write(&mut writer).unwrap();
+    }
+}
+
 /// Whatever a member of the readers' group writes into the roll, the writer writes on, and honest readers read on.
 #[test]
 fn any_words_in_the_roll() {
@@ -277,6 +309,50 @@ impl Hasher for Nosy {
     fn finish(&self) -> u64 {
         self.0.finish()
     }
+}
+
+thread_local! {
+    static IS_CLUMSY: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A hasher that panics now and then.
+#[derive(Default)]
+struct Clumsy(Xxh3);
+
+impl Hasher for Clumsy {
+    fn write(&mut self, bytes: &[u8]) {
+        assert!(!IS_CLUMSY.get(), "on purpose");
+        self.0.write(bytes);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0.finish()
+    }
+}
+
+/// A hasher that panicked once left its version pinned, in a slot that nobody had any more.
+#[test]
+fn a_hasher_may_panic() {
+    let (_folder, prefix) = on_disk();
+    let mut writer = Writer::<Clumsy>::with_options(&prefix, WriterOptions::default()).unwrap();
+    writer.write(&[0; 4096]).unwrap();
+    let reader = Reader::<Clumsy>::with_options(&prefix, Default::default()).unwrap();
+    let mut local = reader.local().unwrap();
+    for number in 1..20 {
+        let held = reader.read().unwrap();
+        local.read().unwrap();
+        writer.write(&[number; 4096]).unwrap();
+        IS_CLUMSY.set(true);
+        let panics = |read: &mut dyn FnMut()| assert!(catch_unwind(AssertUnwindSafe(read)).is_err());
+        panics(&mut || drop(reader.read()));
+        panics(&mut || drop(local.read()));
+        IS_CLUMSY.set(false);
+        assert_eq!(&*held, &[number - 1; 4096]);
+        assert_eq!(&*reader.read().unwrap(), &[number; 4096]);
+        assert_eq!(&*local.read().unwrap(), &[number; 4096]);
+    }
+    // Two of the thread's, for it held an older version, and that of the reader of one owner.
+    assert_eq!(writer.readers().unwrap(), 3);
 }
 
 /// A hasher is other people's code, and may call the reader that calls it: two versions are held then, by two slots.

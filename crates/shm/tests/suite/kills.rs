@@ -35,7 +35,7 @@ fn readers_and_writers_are_killed_at_any_moment() {
     drop(Writer::open(&prefix).unwrap());
     let reader = Reader::open(&prefix).unwrap();
     let mut writer = roles::start("writer", &prefix);
-    let mut readers = ["reader", "reader", "copier", "holder"]
+    let mut readers = ["reader", "local", "copier", "holder"]
         .map(|role| (role, roles_after_a_version(role, &reader, &prefix)));
     let mut last = 0;
     for round in 0..kills() {
@@ -97,10 +97,14 @@ fn a_dead_reader_costs_one_buffer_until_it_is_needed() {
 /// With a reader stopped anywhere, also between its announcement and its pin, the writer goes on; and the reader does when it may.
 #[test]
 fn a_stopped_reader_stops_nobody() {
+    ["reader", "local"].into_iter().for_each(one_is_stopped);
+}
+
+fn one_is_stopped(role: &str) {
     let (_folder, prefix) = in_memory();
     let mut writer = Writer::open(&prefix).unwrap();
     stamp::write(&mut writer).unwrap();
-    let mut reader = roles::start("reader", &prefix);
+    let mut reader = roles::start(role, &prefix);
     while writer.readers().unwrap() == 0 {
         thread::yield_now();
     }

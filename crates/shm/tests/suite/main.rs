@@ -10,6 +10,7 @@ mod fork;
 mod hostile;
 mod kills;
 mod lifetime;
+mod local;
 mod rights;
 mod roles;
 mod space;

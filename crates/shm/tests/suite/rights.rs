@@ -2,6 +2,7 @@
 
 use crate::{in_memory, names, on_disk, roles, stamp};
 use std::fs::{self, Permissions};
+use std::io::ErrorKind;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Stdio;
@@ -189,6 +190,27 @@ fn files_made_anew_leave_old_readers_alone() {
         // Counting goes on where the state is known.
         assert_eq!(version.sequence(), if removed == "state" { 100 } else { 101 });
     }
+}
+
+/// A writer makes its state readable while it is empty. Once it did so at the end, and a reader of another user that came in between heard that it may not read.
+#[test]
+fn who_comes_while_the_files_are_made_is_told_to_wait() {
+    let (folder, prefix) = on_disk();
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+    let state = prefix.with_extension("state");
+    fs::write(&state, b"").unwrap();
+    fs::set_permissions(&state, Permissions::from_mode(0o600)).unwrap();
+    as_other(|| assert!(matches!(Reader::open(&prefix), Err(Error::NotReady { .. }))));
+    // What is not meant for others is not.
+    let mut options = WriterOptions::default();
+    options.mode = 0;
+    let mut writer = Writer::<Xxh3>::with_options(&prefix, options).unwrap();
+    stamp::write(&mut writer).unwrap();
+    as_other(|| {
+        assert!(
+            matches!(Reader::open(&prefix), Err(Error::Io { source, .. }) if source.kind() == ErrorKind::PermissionDenied)
+        );
+    });
 }
 
 /// A folder of links to the files: what is written is not reached through a link, so a reader there copies.

@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-use xsort_shm::{Reader, ReaderOptions, Writer, Xxh3};
+use xsort_shm::{LocalReader, Reader, ReaderOptions, Writer, Xxh3};
 
 const ROLE: &str = "XSORT_SHM_ROLE";
 const PREFIX: &str = "XSORT_SHM_PREFIX";
@@ -56,6 +56,7 @@ fn plays_its_role() {
     let prefix = Path::new(&prefix);
     match role.as_str() {
         "reader" => read(&Reader::open(prefix).unwrap()),
+        "local" => read_alone(&mut LocalReader::open(prefix).unwrap()),
         "copier" => {
             let mut options = ReaderOptions::default();
             options.copy = true;
@@ -72,6 +73,7 @@ fn plays_its_role() {
         }
         "writer" => write(prefix),
         "fork" => crate::fork::parent_and_child(prefix),
+        "local-fork" => crate::local::parent_and_child(prefix),
         "wanderer" => crate::lifetime::opens_and_goes_elsewhere(prefix),
         "quiet" => crate::syscalls::reads_and_writes(prefix),
         other => panic!("no such role: {other}"),
@@ -90,6 +92,24 @@ fn read(reader: &Reader) {
                     stamp::check(last, &version);
                 }
                 Err(xsort_shm::Error::NotReady { .. } | xsort_shm::Error::Overtaken { .. }) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+}
+
+/// The same through a reader of one owner.
+fn read_alone(reader: &mut LocalReader) {
+    let mut last = 0;
+    while !is_dismissed() {
+        for _ in 0..64 {
+            match reader.read() {
+                Ok(version) => {
+                    assert!(version.sequence() >= last, "version {} after {last}", version.sequence());
+                    last = version.sequence();
+                    stamp::check(last, &version);
+                }
+                Err(xsort_shm::Error::NotReady { .. }) => {}
                 Err(error) => panic!("{error}"),
             }
         }

@@ -18,11 +18,14 @@ fn mark() {
 pub(crate) fn reads_and_writes(prefix: &Path) {
     let mut writer = Writer::open(prefix).unwrap();
     let reader = Reader::open(prefix).unwrap();
+    let mut local = reader.local().unwrap();
     let mut read = |count: u64| {
         for _ in 0..count {
             stamp::write(&mut writer).unwrap();
             for _ in 0..3 {
                 let version = reader.read().unwrap();
+                stamp::check(version.sequence(), &version);
+                let version = local.read().unwrap();
                 stamp::check(version.sequence(), &version);
             }
         }

@@ -1,0 +1,273 @@
+//! A reader with one owner. What is lent borrows from it mutably, so nothing need be counted and no thread's place be looked up: an unchanged version is
+//! a load and a comparison away.
+//!
+//! It has a [`Seat`] of its own. The borrow ends before the next read, so one Pin is enough, and its slot moves on in place: a `LocalReader` never holds more
+//! than one version.
+#![allow(unsafe_code, reason = "lends pinned bytes for as long as they are pinned")]
+
+use crate::attachment::Attachment;
+use crate::checksum::Xxh3;
+use crate::error::{Error, Result};
+use crate::files::Names;
+use crate::protocol::{NONE, Word, is_current, sequence_of};
+use crate::reader::ReaderOptions;
+use crate::seat::{Seat, nothing};
+use crate::sys::ForkMark;
+#[cfg(feature = "rkyv")]
+use std::any::TypeId;
+use std::fmt;
+use std::hash::Hasher;
+use std::marker::PhantomData;
+use std::ops::Deref;
+use std::path::Path;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+/// Reads the versions under a prefix, for one owner: what it lends ends before the next read. It may go from thread to thread.
+///
+/// It takes one slot, keeps the newest version that it has read pinned until it reads a newer one or [releases](LocalReader::release) it, and gives the slot back when it is
+/// dropped. To hold a version while newer ones are read, use a [`Reader`](crate::Reader) or a second `LocalReader`.
+pub struct LocalReader<H = Xxh3> {
+    /// The word that is `lent` as long as the version is current: in the state that is mapped, or `NOWHERE`.
+    current: NonNull<AtomicU64>,
+    /// The word of the version that is pinned, or `NONE`. A page that the kernel empties in the child of a fork, which so finds no version to be its.
+    word: ForkMark,
+    /// Its bytes.
+    bytes: NonNull<[u8]>,
+    /// The archived type that they were found to be, or `Unchecked`'s.
+    #[cfg(feature = "rkyv")]
+    checked: TypeId,
+    seat: Seat,
+    hasher: PhantomData<fn() -> H>,
+}
+
+// SAFETY: the pointers are to what `seat` keeps, which is Send, or to a static.
+unsafe impl<H> Send for LocalReader<H> {}
+
+/// What a reader looks at that has nothing to lend: never its `word`, which is `NONE` then.
+static NOWHERE: AtomicU64 = AtomicU64::new(NONE + 1);
+
+/// No version is an archive of this.
+#[cfg(feature = "rkyv")]
+struct Unchecked;
+
+impl<H> fmt::Debug for LocalReader<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalReader")
+            .field("prefix", &self.seat.attachment().names.prefix())
+            .finish_non_exhaustive()
+    }
+}
+
+impl LocalReader {
+    /// As [`Reader::open`](crate::Reader::open).
+    ///
+    /// # Errors
+    /// As [`Reader::with_options`](crate::Reader::with_options).
+    pub fn open(path: impl AsRef<Path>) -> Result<LocalReader> {
+        LocalReader::with_options(path, ReaderOptions::default())
+    }
+}
+
+impl<H: Hasher + Default> LocalReader<H> {
+    /// As [`Reader::with_options`](crate::Reader::with_options).
+    ///
+    /// # Errors
+    /// As [`Reader::with_options`](crate::Reader::with_options).
+    pub fn with_options(path: impl AsRef<Path>, options: ReaderOptions) -> Result<LocalReader<H>> {
+        let names = Names::new(path.as_ref())?;
+        LocalReader::new(&Arc::new(Attachment::open::<H>(&names, &options)?), &options)
+    }
+
+    pub(crate) fn new(attachment: &Arc<Attachment>, options: &ReaderOptions) -> Result<LocalReader<H>> {
+        let seat = Seat::new::<H>(attachment, options);
+        seat.prepare()?;
+        let page =
+            ForkMark::new().map_err(Error::io("marking the process for", attachment.names.prefix()))?;
+        page.word().poke(NONE);
+        Ok(LocalReader {
+            current: NonNull::from(&NOWHERE),
+            word: page,
+            bytes: nothing(),
+            #[cfg(feature = "rkyv")]
+            checked: TypeId::of::<Unchecked>(),
+            seat,
+            hasher: PhantomData,
+        })
+    }
+
+    /// The current version. It can't change as long as it is borrowed, however long that is, and the writer does not wait for it.
+    ///
+    /// # Errors
+    /// As [`Reader::read`](crate::Reader::read).
+    #[inline]
+    pub fn read(&mut self) -> Result<View<'_>> {
+        let read = self.refresh()?;
+        Ok(self.lend(read))
+    }
+
+    /// Sleeps until there is a version newer than the one that was read last, and returns it; `None` after `timeout`.
+    ///
+    /// # Errors
+    /// As [`Reader::wait_newer`](crate::Reader::wait_newer).
+    pub fn wait_newer(&mut self, timeout: Duration) -> Result<Option<View<'_>>> {
+        if !self.seat.wait(timeout)? {
+            return Ok(None);
+        }
+        let read = self.adopt()?;
+        Ok(Some(self.lend(read)))
+    }
+
+    /// As [`Reader::version`](crate::Reader::version).
+    pub fn version(&self) -> Option<u64> {
+        self.seat.attachment().version()
+    }
+
+    /// Lets go of the version that was read last: for who will not read for long, so that it costs no buffer.
+    pub fn release(&mut self) {
+        self.forget();
+        self.seat.release();
+    }
+
+    /// As [`Reader::has_slots`](crate::Reader::has_slots).
+    pub fn has_slots(&self) -> bool {
+        self.seat.attachment().roll().is_some()
+    }
+
+    /// As [`Reader::has_writer`](crate::Reader::has_writer).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn has_writer(&self) -> Result<bool> {
+        self.seat.attachment().has_writer()
+    }
+
+    /// As [`Reader::is_orphaned`](crate::Reader::is_orphaned).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn is_orphaned(&self) -> Result<bool> {
+        self.seat.attachment().is_orphaned()
+    }
+
+    /// Sees to it that the current version is the pinned one.
+    #[inline]
+    pub(crate) fn refresh(&mut self) -> Result<Refreshed> {
+        // SAFETY: it is in the mapping of an attachment that `seat` keeps, or NOWHERE.
+        let current = unsafe { self.current.as_ref() };
+        let word = self.word.word().peek();
+        if is_current(current, word) { Ok(Refreshed { word, is_new: false }) } else { self.adopt() }
+    }
+
+    /// The long way: there is a newer version, or the first.
+    #[cold]
+    #[inline(never)]
+    fn adopt(&mut self) -> Result<Refreshed> {
+        self.forget();
+        let (pin, is_new) = self.seat.adopt::<H>()?;
+        let word = pin.word.get();
+        self.word.word().poke(word);
+        self.bytes = pin.bytes.get();
+        self.current = NonNull::from(&self.seat.attachment().state().live.current);
+        Ok(Refreshed { word, is_new })
+    }
+
+    fn forget(&mut self) {
+        (self.current, self.bytes) = (NonNull::from(&NOWHERE), nothing());
+        self.word.word().poke(NONE);
+        #[cfg(feature = "rkyv")]
+        {
+            self.checked = TypeId::of::<Unchecked>();
+        }
+    }
+
+    /// Whether [`set_checked`](LocalReader::set_checked) was called for this type since the version was adopted.
+    #[cfg(feature = "rkyv")]
+    #[inline]
+    pub(crate) fn is_checked(&self, archived: TypeId) -> bool {
+        self.checked == archived
+    }
+
+    /// Notes that the bytes are a sound archive of this type.
+    #[cfg(feature = "rkyv")]
+    pub(crate) fn set_checked(&mut self, archived: TypeId) {
+        self.checked = archived;
+    }
+
+    /// The pinned version, as `refresh` has just left it.
+    #[inline]
+    pub(crate) fn lend(&self, Refreshed { word, is_new }: Refreshed) -> View<'_> {
+        // SAFETY: the Pin is held as the active one of `seat` until the next `adopt` or `release`, which need `&mut self`, and so an end of this borrow.
+        View { value: unsafe { self.bytes.as_ref() }, word, is_new }
+    }
+}
+
+/// The word of the version that is pinned now, and whether it is another than before.
+#[derive(Clone, Copy)]
+pub(crate) struct Refreshed {
+    word: u64,
+    is_new: bool,
+}
+
+/// A version that is lent by a [`LocalReader`], as its bytes or as the value that it is: stays as it is while it is borrowed.
+pub struct View<'a, T: ?Sized = [u8]> {
+    value: &'a T,
+    word: u64,
+    is_new: bool,
+}
+
+impl<'a, T: ?Sized> View<'a, T> {
+    /// Its number. Numbers only grow.
+    #[inline]
+    pub fn sequence(&self) -> u64 {
+        sequence_of(self.word)
+    }
+
+    /// Whether this is another version than the one that was read before.
+    #[inline]
+    pub fn is_new(&self) -> bool {
+        self.is_new
+    }
+
+    #[cfg(feature = "rkyv")]
+    #[inline]
+    pub(crate) fn map<U: ?Sized>(self, look: impl FnOnce(&'a T) -> &'a U) -> View<'a, U> {
+        View { value: look(self.value), word: self.word, is_new: self.is_new }
+    }
+
+    /// The version itself, for as long as it is lent.
+    #[inline]
+    pub fn get(self) -> &'a T {
+        self.value
+    }
+}
+
+impl<T: ?Sized> Clone for View<'_, T> {
+    #[inline]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: ?Sized> Copy for View<'_, T> {}
+
+impl<T: ?Sized> Deref for View<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        self.value
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for View<'_, T> {
+    /// Which one and how long: its bytes may be a gigabyte.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("View")
+            .field("sequence", &self.sequence())
+            .field("bytes", &size_of_val(self.value))
+            .finish_non_exhaustive()
+    }
+}
