@@ -17,7 +17,7 @@ import machine
 import measure
 from report import seconds
 from rivals import ENVIRONMENT
-from topic import FAILURE_CHARACTERS, WRONG, has_failed
+from topic import FAILURE_CHARACTERS, has_failed
 import trees
 import walkers
 import workloads
@@ -99,7 +99,7 @@ class Walks:
         if name == walkers.FLOOR and not run.failure:
             row |= told_by_floor(run.answer)
         if name == walkers.BASELINE and not run.failure and row["total_bytes"] != shared["expected_bytes"]:
-            row["failure"] = f"{WRONG}{row['total_bytes']} bytes, not {shared['expected_bytes']}"
+            row["failure"] = f"the total is wrong: {row['total_bytes']} bytes, not {shared['expected_bytes']}"
         row["failure"] = row["failure"] and self.placeless(row["failure"])[:FAILURE_CHARACTERS]
         self.add(row)
 

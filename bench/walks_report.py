@@ -5,19 +5,19 @@ The floor is that of `floor/`, a program that knows the tree and only makes the 
 
 from statistics import median
 
-from report import cpu_seconds, median_of, peak_cell, seconds, sentence, was_tried
+from report import cpu_seconds, median_of, peak_cell, sentence, was_tried
 import walkers
 
 COLUMNS = (
-    "tree", "caches", "program", "seconds", "times xsort's", "share of the floor", "ns a name", "CPU s", "user", "system", "peak MiB", "read MB",
+    "tree", "caches", "program", "ms", "times xsort's", "share of the floor", "ns a name", "CPU ms", "user", "system", "peak MiB", "read MB",
     "calls a name", "total",
 )
 HEAD = f"| {' | '.join(COLUMNS)} |"
 RULE = "|---|---|---|" + "--:|" * (len(COLUMNS) - 4) + "---|"
 
-LEGEND = """`caches`: warm, the kernel has all in memory; cold, dropped before each walk. `seconds`: median (least-most) of the rounds, from start to exit; the floor's
-are those that it measures itself, after it has learnt the tree. `times xsort's`: seconds as a multiple of xsort's in the same round, median (least-most).
-`share of the floor`: the floor's seconds in the same round as a part of the program's. A name is one of a file or directory. `peak`: what it took (`<`: less than the harness, so not
+LEGEND = """`caches`: warm, the kernel has all in memory; cold, dropped before each walk. `ms`: median (least-most) of the rounds, from start to exit; the floor's
+are those that it measures itself, after it has learnt the tree. `times xsort's`: time as a multiple of xsort's in the same round, median (least-most).
+`share of the floor`: the floor's time in the same round as a part of the program's. A name is one of a file or directory. `peak`: what it took (`<`: less than the harness, so not
 known). `read`: by the device. `calls a name`: system calls on a smaller tree of that shape, start and exit included. `total`: beside GNU du's. Raw rows, with
 each command: `rows.jsonl`.
 """
@@ -99,7 +99,7 @@ def times_cell(result):
 
 
 def milliseconds(value):
-    return f"{value * 1e3:,.{0 if value >= 0.1 else 2}f}"
+    return f"{value * 1e3:,.{0 if value >= 0.0995 else 2}f}"
 
 
 def cells(values):
@@ -124,14 +124,14 @@ def figures(result):
         ratio += " ({:.2f}-{:.2f})".format(*result["ratio_spread"])
     is_floor = result["contender"] == walkers.FLOOR
     return [
-        seconds(result["seconds"]) + (f" ({seconds(least)}-{seconds(most)})" if least != most else ""),
+        milliseconds(result["seconds"]) + (f" ({milliseconds(least)}-{milliseconds(most)})" if least != most else ""),
         ratio,
         "" if is_floor else shown(result["share"], ".0%"),
         f"{result['seconds'] * 1e9 / (result['names'] + result['directories']):,.0f}",
-        seconds(result["cpu_seconds"]),
+        milliseconds(result["cpu_seconds"]),
         # It can't tell them apart, nor its memory from what it has learnt.
-        "" if is_floor else seconds(result["user_seconds"]),
-        "" if is_floor else seconds(result["system_seconds"]),
+        "" if is_floor else milliseconds(result["user_seconds"]),
+        "" if is_floor else milliseconds(result["system_seconds"]),
         "" if is_floor else peak_cell(result),
         f"{result['read_bytes'] / 1e6:,.0f}",
         shown(result["calls_per_name"], ".2f"),
