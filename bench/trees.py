@@ -1,11 +1,12 @@
 """Trees to walk: deep, wide, one large directory, many links, a million files; the same names and sizes every time.
 
-A tree is `directories` directories, each of which has `files` files and, but for the last ones, `branching` directories: number 0 is the root, number n is in
-number (n - 1) // branching, so 4,095 of branching 2 are 12 levels. With `links` names for each file, its other names are in other directories.
-A file holds 70 bytes, for which most file systems take a block; the million hold none, so that they can be made and removed in a minute and take no 4 GB.
+A tree is `directories` directories, each of which has `files` names of files and, but for the last ones, `branching` directories: number 0 is the
+root, number n is in number (n - 1) // branching, so 4,095 of branching 2 are 12 levels. With `links` names for each file, its other names are in
+other directories. A file holds 70 bytes, for which most file systems take a block; the million hold none, so that they take no 4 GB, nor minutes to
+be made and given back.
 
-Run as `trees.py NAME SCALE DIRECTORY` with a process for each processor, so that the harness stays small: the kernel counts what it has as peak memory
-of those it starts. All is done relative to descriptors of directories; a million files take half a minute.
+Run as `trees.py NAME SCALE DIRECTORY`, so that the harness stays small: the kernel counts what it has as peak memory of those it starts. There is a
+process for each processor, and all is done relative to descriptors of directories: a million files take about a minute.
 """
 
 from dataclasses import dataclass, replace

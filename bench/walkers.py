@@ -15,7 +15,7 @@ TOOLS = ROOT / "target/bench-tools/bin"
 
 @dataclass(frozen=True)
 class Walker:
-    """A program: its name for people, where it is, and its arguments: `{threads}` is their number, `{tree}` the directory, which is alone in `{above}`."""
+    """A program: its name for people, where it is, and its arguments, where `{threads}` is a number, `{tree}` the directory, alone in `{above}`."""
 
     label: str
     program: str

@@ -57,7 +57,7 @@ class Walks:
         room = os.statvfs(self.work)
         entries = tree.inodes + tree.directories
         if room.f_bavail * room.f_frsize < entries * INODE_BYTES + FREE_BYTES or room.f_favail < entries:
-            self.skip(shared, walkers.NAMES, "not tried: too little space on the drive")
+            self.skip(shared, self.takers(tree, 1), "not tried: too little space on the drive")
             return
         directory = self.make(tree.name, self.scale)
         shared["expected_bytes"] = self.judged(directory)

@@ -38,7 +38,8 @@ class Shapes(unittest.TestCase):
 
     def test_levels(self):
         levels = lambda tree: 1 + max(tree.path(number).count("/") for number in range(tree.directories))
-        self.assertEqual({name: levels(TREES[name]) for name in ("deep", "wide", "single", "million")}, {"deep": 12, "wide": 2, "single": 1, "million": 3})
+        expected = {"deep": 12, "wide": 2, "single": 1, "million": 3}
+        self.assertEqual({name: levels(TREES[name]) for name in expected}, expected)
 
     def test_trees_are_what_their_numbers_say(self):
         for tree in TREES.values():
