@@ -9,8 +9,11 @@ DEMO_MEMORY ?= 256M
 SEEDS ?= 5000
 # How often `make loom` lets a thread be interrupted.
 LOOM_MAX_PREEMPTIONS ?= 4
-# The uutils sort that `make bench` measures; the other rivals' versions are in bench/requirements.txt.
+# The uutils sort and du that `make bench` measures, and those that walk trees; the other rivals' versions are in bench/requirements.txt.
 UUTILS = 0.12.0
+WALKERS = diskus@0.9.0 du-dust@1.2.7 parallel-disk-usage@0.24.0
+# Without its screen, which isn't measured.
+DUA = 3.0.0
 # Seconds for each target of `make fuzz`, and the driver's version.
 FUZZ_SECONDS ?= 60
 CARGO_FUZZ = 0.13.2
@@ -60,7 +63,9 @@ bench-smoke: build
 bench-tools:
 	python3 -m venv target/bench-venv
 	target/bench-venv/bin/pip install --quiet --disable-pip-version-check -r bench/requirements.txt
-	$(CARGO) install --quiet --locked --root target/bench-tools uu_sort@$(UUTILS)
+	$(CARGO) install --quiet --locked --root target/bench-tools uu_sort@$(UUTILS) uu_du@$(UUTILS) $(WALKERS)
+	$(CARGO) install --quiet --locked --root target/bench-tools --no-default-features dua-cli@$(DUA)
+	$(CARGO) install --quiet --locked --root target/bench-tools --path bench/floor
 
 ## Measure the kernels, alone and beside their rivals, and the I/O engine (criterion; half an hour).
 bench-kernels:

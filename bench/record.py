@@ -1,4 +1,4 @@
-"""A record: a folder with the table, the plot, the raw rows, and what a reader must know to make it again.
+"""A record: a folder with the table, the plot (of sorts), the raw rows, and what a reader must know to make it again.
 
 One of the same day, topic and name is replaced, unless the new one was stopped before its end: that one is put beside it.
 """
@@ -8,6 +8,7 @@ import json
 import plot
 import quote
 import report
+import walks_report
 
 
 def folder_name(date, topic, name, is_complete):
@@ -34,13 +35,22 @@ def placeless(text, places):
     return text
 
 
-def write(folder, title, environment, rows):
-    """Writes the folder and returns the table."""
+def sort_pages(title, environment, rows):
+    """What there is to see of sorts: files by name."""
     results = report.summary(rows)
-    table = report.table(title, environment, results, quote.table(results))
+    return {"table.md": report.table(title, environment, results, quote.table(results)), "plot.svg": plot.svg(title, results)}
+
+
+def walk_pages(title, environment, rows):
+    """The same of walks."""
+    return {"table.md": walks_report.table(title, environment, walks_report.summary(rows))}
+
+
+def write(folder, title, environment, rows, pages=sort_pages):
+    """Writes the folder and returns the table."""
+    files = pages(title, environment, rows)
+    files |= {"environment.json": json.dumps(environment, indent=2) + "\n", "rows.jsonl": "".join(json.dumps(row) + "\n" for row in rows)}
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "environment.json").write_text(json.dumps(environment, indent=2) + "\n")
-    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (folder / "table.md").write_text(table)
-    (folder / "plot.svg").write_text(plot.svg(title, results))
-    return table
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    return files["table.md"]

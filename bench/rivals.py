@@ -36,6 +36,8 @@ ENVIRONMENT = {**os.environ, "LC_ALL": "C"}
 class Contenders:
     """The programs by name; `xsort` is the path of the binary under test."""
 
+    names = NAMES
+
     def __init__(self, xsort):
         self.xsort = str(xsort)
 
@@ -67,6 +69,10 @@ class Contenders:
             return None
         answer = subprocess.run([*command, "--version"], capture_output=True, text=True, env=ENVIRONMENT)
         return answer.stdout.splitlines()[0].strip() if answer.returncode == 0 and answer.stdout else None
+
+    def missing(self, names):
+        """Of those, who isn't installed, by labels."""
+        return [LABELS[name] for name in names if name in NAMES and not self.version(name)]
 
     def _program(self, name):
         return {"xsort": self.xsort, "gnu": shutil.which("sort"), "uutils": str(UUTILS)}[name]

@@ -13,6 +13,7 @@ import subprocess
 import sys
 
 import measure
+import record
 from report import seconds
 import rivals
 import texts
@@ -39,6 +40,9 @@ class Topic:
         # Of a text, its checksum and lines; of a case, the checksum of the judge's output.
         self.known, self.expected = {}, {}
         self.rows = []
+
+    def title(self):
+        return record.title(self.name, self.cases)
 
     def run(self):
         for round in range(1, self.options.rounds + 1):

@@ -28,16 +28,22 @@ const LOOKS: usize = 50;
 pub(crate) struct Crew<T> {
     stealers: Box<[OnceLock<Stealer<T>>]>,
     started: AtomicUsize,
-    /// Threads while they work, ...
-    busy_max: usize,
-    /// ... and while they wait for the device.
-    waiting_max: AtomicUsize,
+    bounds: Mutex<Option<Bounds>>,
     /// Tasks that were pushed and aren't done.
     unfinished: AtomicUsize,
     is_over: AtomicBool,
     sleepers: AtomicUsize,
     bed: Mutex<()>,
     bell: Condvar,
+}
+
+/// How many threads there may be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// While they work.
+    pub(crate) busy: usize,
+    /// While they wait for the device.
+    pub(crate) waiting: usize,
 }
 
 /// A thread's place in the crew.
@@ -56,14 +62,22 @@ struct Watch {
     worked: Duration,
 }
 
+/// Where more threads come from.
+pub(crate) trait Help {
+    /// How many there may be. Asked when there is work for more than one.
+    fn bounds(&self) -> Bounds;
+
+    /// Starts one, unless there are as many.
+    fn start(&self, threads_max: usize);
+}
+
 impl<T> Crew<T> {
-    /// At most `busy_max` threads, until [`Crew::allow_waiting`].
-    pub(crate) fn new(busy_max: usize, threads_max: usize) -> Crew<T> {
+    /// At most so many threads, whatever the bounds.
+    pub(crate) fn new(threads_max: usize) -> Crew<T> {
         Crew {
-            stealers: (0..threads_max.max(busy_max)).map(|_| OnceLock::new()).collect(),
+            stealers: (0..threads_max).map(|_| OnceLock::new()).collect(),
             started: AtomicUsize::new(0),
-            busy_max,
-            waiting_max: AtomicUsize::new(busy_max),
+            bounds: Mutex::default(),
             unfinished: AtomicUsize::new(0),
             is_over: AtomicBool::new(false),
             sleepers: AtomicUsize::new(0),
@@ -72,9 +86,9 @@ impl<T> Crew<T> {
         }
     }
 
-    /// Lets more threads start while those that there are mostly wait.
-    pub(crate) fn allow_waiting(&self, threads: usize) {
-        self.waiting_max.store(threads.min(self.stealers.len()), Ordering::Relaxed);
+    /// Forgets the bounds: what comes may be on another device.
+    pub(crate) fn forget_bounds(&self) {
+        *self.bounds.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// A place for one more thread, if there may be one.
@@ -82,7 +96,7 @@ impl<T> Crew<T> {
         let number = self
             .started
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |started| {
-                (started < threads_max).then_some(started + 1)
+                (started < threads_max.min(self.stealers.len())).then_some(started + 1)
             })
             .ok()?;
         let deque = Worker::new_lifo();
@@ -155,7 +169,7 @@ impl<T> Hand<'_, T> {
         }
     }
 
-    /// Performs tasks, its own first, until all are done: those of the other threads too. `grow` starts one more thread, with the place that it is given.
+    /// Performs tasks, its own first, until all are done: those of the other threads too.
     pub(crate) fn work_until_done(&mut self, mut perform: impl FnMut(&Self, T), grow: impl Fn(usize)) {
         let crew = self.crew;
         let is_done = || crew.unfinished.load(Ordering::Acquire) == 0;
@@ -163,16 +177,11 @@ impl<T> Hand<'_, T> {
     }
 
     /// Performs tasks until the crew is sent home.
-    pub(crate) fn work_until_over(&mut self, mut perform: impl FnMut(&Self, T), grow: impl Fn(usize)) {
-        self.work(&mut perform, &grow, || false);
+    pub(crate) fn work_until_over(&mut self, perform: impl FnMut(&Self, T), help: &impl Help) {
+        self.work(perform, help, || false);
     }
 
-    fn work(
-        &mut self,
-        perform: &mut impl FnMut(&Self, T),
-        grow: &impl Fn(usize),
-        is_done: impl Fn() -> bool,
-    ) {
+    fn work(&mut self, mut perform: impl FnMut(&Self, T), help: &impl Help, is_done: impl Fn() -> bool) {
         let crew = self.crew;
         let is_done = || is_done() || crew.is_over.load(Ordering::Acquire);
         self.watch = Watch::begin();
@@ -182,7 +191,7 @@ impl<T> Hand<'_, T> {
                 // Whoever waits for all to be done.
                 crew.wake_all();
             }
-            self.look_for_help(grow);
+            self.look_for_help(help);
         }
     }
 
@@ -207,23 +216,30 @@ impl<T> Hand<'_, T> {
 
     /// Has another thread started if there is work for it and none sleeps: up to one for each processor while these work, and as many as the device bears
     /// while they wait for it.
-    fn look_for_help(&mut self, grow: &impl Fn(usize)) {
-        let crew = self.crew;
-        let started = crew.started.load(Ordering::Relaxed);
-        let waiting_max = crew.waiting_max.load(Ordering::Relaxed);
-        if started >= waiting_max.max(crew.busy_max) {
-            return;
-        }
+    fn look_for_help(&mut self, help: &impl Help) {
         let passed = self.watch.since.elapsed();
-        if passed < if started < crew.busy_max { WATCH } else { LONG_WATCH } {
+        if passed < WATCH {
             return;
         }
-        if !self.deque.is_empty() && crew.sleepers.load(Ordering::Relaxed) == 0 {
+        let crew = self.crew;
+        let bounds = *crew
+            .bounds
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get_or_insert_with(|| help.bounds());
+        let started = crew.started.load(Ordering::Relaxed);
+        if started >= bounds.busy && passed < LONG_WATCH {
+            return;
+        }
+        if started < bounds.waiting.max(bounds.busy)
+            && !self.deque.is_empty()
+            && crew.sleepers.load(Ordering::Relaxed) == 0
+        {
             let worked = cpu_time().saturating_sub(self.watch.worked).as_secs_f64();
-            let could = passed.as_secs_f64() * started.min(crew.busy_max) as f64;
-            let threads_max = if worked < IDLE_SHARE * could { waiting_max } else { crew.busy_max };
+            let could = passed.as_secs_f64() * started.min(bounds.busy) as f64;
+            let threads_max = if worked < IDLE_SHARE * could { bounds.waiting } else { bounds.busy };
             if started < threads_max {
-                grow(threads_max);
+                help.start(threads_max);
             }
         }
         self.watch = Watch::begin();
