@@ -170,10 +170,10 @@ impl<T> Hand<'_, T> {
     }
 
     /// Performs tasks, its own first, until all are done: those of the other threads too.
-    pub(crate) fn work_until_done(&mut self, mut perform: impl FnMut(&Self, T), grow: impl Fn(usize)) {
+    pub(crate) fn work_until_done(&mut self, perform: impl FnMut(&Self, T), help: &impl Help) {
         let crew = self.crew;
         let is_done = || crew.unfinished.load(Ordering::Acquire) == 0;
-        self.work(&mut perform, &grow, is_done);
+        self.work(perform, help, is_done);
     }
 
     /// Performs tasks until the crew is sent home.
@@ -222,11 +222,8 @@ impl<T> Hand<'_, T> {
             return;
         }
         let crew = self.crew;
-        let bounds = *crew
-            .bounds
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get_or_insert_with(|| help.bounds());
+        let bounds =
+            *crew.bounds.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| help.bounds());
         let started = crew.started.load(Ordering::Relaxed);
         if started >= bounds.busy && passed < LONG_WATCH {
             return;

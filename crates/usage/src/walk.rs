@@ -1,7 +1,7 @@
 //! The walk: what each task does.
 
 use crate::batch::{BUFFER_BYTES, Batch, Entry, GNU_ENTRIES_MAX, is_sorted_by_gnu};
-use crate::crew::{Crew, Hand};
+use crate::crew::{Bounds, Crew, Hand, Help};
 use crate::directory::{Directory, Place, Sums};
 use crate::handle::{self, Handles, Opened};
 use crate::links::{Kept, Link};
@@ -30,7 +30,7 @@ const BATCH_ENTRIES: usize = 16 << 10;
 const LOOK_ENTRIES: usize = 512;
 
 /// Threads in all, whatever the device bears.
-const THREADS_MAX: usize = 128;
+const THREADS_MAX: usize = 256;
 
 /// Bytes of a thread's stack. Nothing recurses, and the buffer for listings is on the heap.
 const STACK_BYTES: usize = 256 << 10;
@@ -53,7 +53,7 @@ pub fn walk(options: &Options, arguments: &mut dyn Iterator<Item = Vec<u8>>, vis
             if visitor.is_stopped() {
                 break;
             }
-            total += walk.argument(&argument, &mut hand, &mut desk, scope);
+            total += walk.argument(&argument, &mut hand, &mut desk, &Starter { walk: &walk, scope });
         }
         total
     })
@@ -65,6 +65,40 @@ struct End<'a>(&'a Crew<Task>);
 impl Drop for End<'_> {
     fn drop(&mut self) {
         self.0.end();
+    }
+}
+
+/// Starts the threads after the first.
+struct Starter<'scope, 'env> {
+    walk: &'scope Walk<'scope>,
+    scope: &'scope Scope<'scope, 'env>,
+}
+
+impl Help for Starter<'_, '_> {
+    fn bounds(&self) -> Bounds {
+        if let Some(threads) = self.walk.threads {
+            return Bounds { busy: threads.get(), waiting: threads.get() };
+        }
+        let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let top = self.walk.top.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let medium = top.map_or(Medium::Solid, |top| Medium::of(&*top, top.directory.identity.device));
+        Bounds { busy: processors, waiting: medium.threads_max(processors) }
+    }
+
+    /// If the system has no more threads, the walk goes on with those that there are.
+    fn start(&self, threads_max: usize) {
+        let &Starter { walk, scope } = self;
+        let Some(mut hand) = walk.crew.join(threads_max) else { return };
+        let thread = Builder::new().name("walk".into()).stack_size(STACK_BYTES);
+        let work = move || {
+            let end = End(&walk.crew);
+            let mut desk = Desk::default();
+            let help = Starter { walk, scope };
+            hand.work_until_over(|hand, task| walk.perform(hand, &mut desk, task), &help);
+            // Only a panic ends the others' work.
+            mem::forget(end);
+        };
+        let _ = thread.spawn_scoped(scope, work);
     }
 }
 
@@ -100,6 +134,8 @@ struct Walk<'a> {
     options: &'a Options,
     visitor: &'a dyn Visitor,
     question: Question,
+    /// `None`: as the machine and the device bear.
+    threads: Option<NonZeroUsize>,
     /// Entries are taken strictly in the order of their listing, directories as they come: GNU's order. Else by inode, directories after files.
     is_in_order: bool,
     /// Files of several names are kept aside until the argument is walked.
@@ -143,15 +179,9 @@ impl<'a> Walk<'a> {
     fn new(options: &'a Options, visitor: &'a dyn Visitor) -> Walk<'a> {
         // What all symbolic links lead to can't be ordered afterwards: whole trees would have to change their places.
         let must_be_in_order = options.follow == Follow::Always && options.detail != Detail::Total;
-        let processors = || thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        let threads = match options.threads {
-            _ if must_be_in_order => 1,
-            Some(threads) => threads.get(),
-            None => processors(),
-        };
-        let is_fixed = options.threads.is_some() || must_be_in_order;
-        let threads_max = if is_fixed { threads } else { THREADS_MAX.max(threads) };
-        let is_in_order = threads == 1 && is_fixed;
+        let threads = if must_be_in_order { NonZeroUsize::new(1) } else { options.threads };
+        let is_in_order = threads.is_some_and(|threads| threads.get() == 1);
+        let threads_max = threads.map_or(THREADS_MAX, NonZeroUsize::get);
         Walk {
             options,
             visitor,
@@ -159,7 +189,8 @@ impl<'a> Walk<'a> {
             is_in_order,
             keeps_links: options.links == Links::Once && options.detail != Detail::Total && !is_in_order,
             remembers_all: options.remembers_all || options.follow == Follow::Always,
-            crew: Crew::new(threads, threads_max),
+            threads,
+            crew: Crew::new(threads_max),
             handles: Handles::new(threads_max),
             seen: Seen::new(),
             links: Mutex::default(),
@@ -168,16 +199,13 @@ impl<'a> Walk<'a> {
     }
 
     /// Walks an argument to its end, and returns what it adds to the sum.
-    fn argument<'scope>(
-        &'a self,
+    fn argument(
+        &self,
         argument: &[u8],
         hand: &mut Hand<'_, Task>,
         desk: &mut Desk,
-        scope: &'scope Scope<'scope, '_>,
-    ) -> Usage
-    where
-        'a: 'scope,
-    {
+        help: &impl Help,
+    ) -> Usage {
         let name = without_slashes(argument);
         if self.options.has_excludes && self.visitor.excludes(name) {
             return Usage::default();
@@ -200,7 +228,7 @@ impl<'a> Walk<'a> {
         self.visitor.advance(1, status.usage.allocated_bytes);
         if status.is_directory {
             match handle::open_argument(&path, self.options.follow != Follow::Never) {
-                Ok(file) => return self.tree(name, &status, file, hand, desk, scope),
+                Ok(file) => return self.tree(name, &status, file, hand, desk, help),
                 Err(errno) => self.fail(Operation::Open, name.to_vec(), errno),
             }
         }
@@ -209,52 +237,27 @@ impl<'a> Walk<'a> {
         usage
     }
 
-    fn tree<'scope>(
-        &'a self,
+    /// Walks an argument that is an open directory.
+    fn tree(
+        &self,
         name: &[u8],
         status: &Status,
         file: OwnedFd,
         hand: &mut Hand<'_, Task>,
         desk: &mut Desk,
-        scope: &'scope Scope<'scope, '_>,
-    ) -> Usage
-    where
-        'a: 'scope,
-    {
-        if self.options.threads.is_none() {
-            let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-            self.crew.allow_waiting(Medium::of(&file, status.identity.device).threads_max(processors));
-        }
+        help: &impl Help,
+    ) -> Usage {
         let place = Place { ordinal: 0, inode: status.identity.inode };
         let directory = Directory::new(None, name.into(), place, status);
         let opened = Opened::new(Arc::new(directory), file, &self.handles);
         *self.top.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&opened));
         let root = Arc::clone(&opened.directory);
         hand.push_all([Task::Read { opened, rest: Batch::default() }].into_iter());
-        hand.work_until_done(|hand, task| self.perform(hand, desk, task), |most| self.grow(scope, most));
+        self.crew.forget_bounds();
+        hand.work_until_done(|hand, task| self.perform(hand, desk, task), help);
         *self.top.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.charge_links();
         root.total()
-    }
-
-    /// Starts a thread, if there may be one more. If the system has none, the walk goes on with those that there are.
-    fn grow<'scope>(&'a self, scope: &'scope Scope<'scope, '_>, threads_max: usize)
-    where
-        'a: 'scope,
-    {
-        let Some(mut hand) = self.crew.join(threads_max) else { return };
-        let thread = Builder::new().name("walk".into()).stack_size(STACK_BYTES);
-        let work = move || {
-            let guard = End(&self.crew);
-            let mut desk = Desk::default();
-            hand.work_until_over(
-                |hand, task| self.perform(hand, &mut desk, task),
-                |most| self.grow(scope, most),
-            );
-            // Only a panic ends the others' work.
-            mem::forget(guard);
-        };
-        let _ = thread.spawn_scoped(scope, work);
     }
 
     fn perform(&self, hand: &Hand<'_, Task>, desk: &mut Desk, task: Task) {
