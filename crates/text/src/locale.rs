@@ -36,7 +36,7 @@ pub struct Numerals {
     pub point: Vec<u8>,
     /// Between groups.
     pub thousands: Vec<u8>,
-    /// Digits of the groups, from the right; the last is for all that are left. [`NO_MORE`] is: no group from here on.
+    /// Digits of the groups, from the right; the last is for all that are left. `NO_MORE` is: no group from here on.
     pub grouping: Vec<u8>,
 }
 
