@@ -52,13 +52,14 @@ Examples:
   xsort sort --record 24 --key 8:8:u64le:desc a b -o out
                                                      24-byte records of two files, by a number
   zcat data.gz | xsort sort -m 1G -o sorted          what comes from a pipe
+  xsort sort data.d -o sorted                        all files below a directory
   xsort sort --dry-run data -o sorted                only say what would be done
 ";
 
 const VERIFY_EXAMPLES: &str = "\
 Examples:
   xsort verify sorted                      order, records, checksum, duplicates
-  xsort verify sorted --against data       also: the same records as in data
+  xsort verify sorted --against data       also: the same records as in data, a file or a directory
   xsort verify -o 1.sum part1              judge the parts of a sequence on their own, ...
   xsort verify -s 1.sum 2.sum              ... then their seams and sums
 ";
@@ -208,7 +209,7 @@ pub(crate) struct SortArgs {
     /// not, they are removed as soon as their records are in scratch, so that the sort needs little more space than the data's size
     /// besides the inputs: from then until the output is in place the records exist only in scratch files without a name, and
     /// a crash, a kill, a full drive or a power cut in that time LOSES THE DATA. An input that was changed or replaced meanwhile stays.
-    /// Standard input can't be removed.
+    /// Standard input can't be removed. Below a directory the names that were read go; directories, and a file's other names, stay.
     #[arg(long)]
     pub(crate) remove_input: bool,
 
@@ -234,13 +235,20 @@ pub(crate) struct SortArgs {
     #[command(flatten)]
     pub(crate) report: Report,
 
-    /// Files to sort, as one; '-' is standard input
+    #[command(flatten)]
+    pub(crate) trees: Trees,
+
+    /// Files to sort, as one; '-' is standard input, a directory all regular files below it
+    ///
+    /// The files of a directory come in the order of their paths, compared as bytes (find DIR -type f | LC_ALL=C sort). Symbolic links in it are not
+    /// followed, special files are left out, both with a word; what can't be listed is an error. An output that is there already and lies in
+    /// it is refused unless it is empty: it would be sorted with the rest.
     ///
     /// A stream's size is known only at its end, so it is read whole before anything is sorted. What can be sorted in memory
     /// is kept there; more is written to scratch first, in the directory with the most free space, and read from there: one more
     /// write and read, and for a while the space of the data there. That space is given back while the runs take it. A file (< data)
     /// is read as if it was named.
-    #[arg(default_value = "-", value_name = "INPUT", value_hint = ValueHint::FilePath)]
+    #[arg(default_value = "-", value_name = "INPUT", value_hint = ValueHint::AnyPath)]
     pub(crate) inputs: Vec<PathBuf>,
 
     /// The sorted file
@@ -270,9 +278,12 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "CHECKSUM", value_parser = Checksum::parse_sum)]
     pub(crate) expect: Option<u128>,
 
-    /// Records and checksum must be those of this file; repeat for several
-    #[arg(long, value_name = "INPUT", value_hint = ValueHint::FilePath)]
+    /// Records and checksum must be those of this file, or of all regular files below this directory; repeat for several
+    #[arg(long, value_name = "INPUT", value_hint = ValueHint::AnyPath)]
     pub(crate) against: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) trees: Trees,
 
     #[command(flatten)]
     pub(crate) resources: Resources,
@@ -280,8 +291,8 @@ pub(crate) struct VerifyArgs {
     #[command(flatten)]
     pub(crate) report: Report,
 
-    /// Files to check, in this order
-    #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    /// Files to check, in this order; of a directory all regular files below it, in the order of their paths
+    #[arg(required = true, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub(crate) files: Vec<PathBuf>,
 }
 
@@ -339,6 +350,17 @@ What to compare, OFFSET:LENGTH[:TYPE][:desc]; repeat for further keys among equa
 
 OFFSET and LENGTH are bytes, OFFSET counts from 0. TYPE is bytes (unless told otherwise), or a number: \
 u8, u16, u32, u64, u128, i8 ... i128, f32, f64, with le or be at its end for the byte order.";
+
+/// How directories are read.
+#[derive(Debug, Args)]
+pub(crate) struct Trees {
+    /// Take a file that has several names (hard links) below a directory under each of them
+    ///
+    /// Otherwise it counts once for each directory named, under the name that comes first. A file that is named itself counts as often as it
+    /// is named, and so does a directory.
+    #[arg(long)]
+    pub(crate) count_links: bool,
+}
 
 /// What a job may use.
 #[derive(Debug, Args)]

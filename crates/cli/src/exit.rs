@@ -1,5 +1,6 @@
 //! How the program ends: one line on standard error, and a documented status.
 
+use crate::trees::Refusal;
 use std::io;
 use xsort_disk::Operation;
 use xsort_extsort::Error;
@@ -40,6 +41,18 @@ pub(crate) enum Failure {
 impl From<xsort_disk::Error> for Failure {
     fn from(error: xsort_disk::Error) -> Failure {
         Failure::Job(Error::Disk(error))
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Failure {
+        match refusal {
+            Refusal::Unreadable { path, source } => {
+                Failure::Job(Error::Input { path, reason: source.to_string() })
+            }
+            Refusal::IsOutput(_) => Failure::Usage(refusal.to_string()),
+            Refusal::Stopped => Failure::Job(Error::Cancelled),
+        }
     }
 }
 

@@ -27,6 +27,7 @@ mod status;
 mod stdin;
 mod summary;
 mod thermostat;
+mod trees;
 mod verify;
 
 use args::{Cli, Command};

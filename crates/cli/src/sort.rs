@@ -9,15 +9,20 @@ use crate::publish::Uses;
 use crate::settings::{self, Allowance, Voice};
 use crate::signals::Stop;
 use crate::stdin;
+use crate::trees::{self, Rules};
 use serde::Serialize;
 use std::fmt;
+use std::fs;
 use xsort_disk::Disk;
 use xsort_extsort::{Observer, SortOptions, SortReport, dry_run, sort_streamed};
 
 pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
     let voice = Voice::decide(&args.report);
     let layout = settings::layout(&args.records)?;
-    let (inputs, stream) = stdin::inputs(args, stop)?;
+    let output = fs::metadata(&args.output).ok().map(|metadata| trees::identity(&metadata));
+    let rules = Rules { counts_links: args.trees.count_links, output };
+    let (inputs, notices) = trees::expand(&args.inputs, rules, || stop.is_set())?;
+    let (inputs, stream) = stdin::inputs(inputs, args, stop)?;
     let allowance = Allowance::decide(&args.resources);
     let disk = allowance.disk()?;
     let console = Console::new(Task {
@@ -27,7 +32,7 @@ pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
         limit: allowance.limit.clone(),
         stop: Some(stop),
     });
-    allowance.notice.iter().for_each(|line| console.notice(line));
+    allowance.notice.iter().chain(&notices).for_each(|line| console.notice(line));
 
     let options = SortOptions {
         inputs,
@@ -60,7 +65,7 @@ fn uses(args: &SortArgs) -> Uses {
     let output = settings::directory_of(&args.output);
     let mut directories: Vec<_> = args.scratch.iter().map(|path| (path.clone(), "scratch")).collect();
     let inputs = args.inputs.iter().filter(|path| path.as_os_str() != "-");
-    directories.extend(inputs.map(|path| (settings::directory_of(path), "input")));
+    directories.extend(inputs.map(|path| (trees::directory_of(path), "input")));
     directories.push((output.clone(), "output"));
     directories.dedup();
     Uses { directories, places: [vec![output], args.scratch.clone()].concat() }

@@ -19,12 +19,15 @@ const PATH: &str = "/dev/stdin";
 /// How often a wait looks whether the job should stop: 50 ms.
 const STOP_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
-/// The inputs' paths, and a stream in place of one of them, if standard input is asked for and is one.
+/// The paths of `inputs`, and a stream in place of one of them, if standard input is asked for and is one.
 ///
 /// # Errors
 /// If standard input is asked for and isn't fit for it.
-pub(crate) fn inputs(args: &SortArgs, stop: &Stop) -> Result<(Vec<PathBuf>, Option<Stream>), Failure> {
-    let mut inputs = args.inputs.clone();
+pub(crate) fn inputs(
+    mut inputs: Vec<PathBuf>,
+    args: &SortArgs,
+    stop: &Stop,
+) -> Result<(Vec<PathBuf>, Option<Stream>), Failure> {
     let mut places = (0..inputs.len()).filter(|&place| inputs[place].as_os_str() == "-");
     let (Some(place), another) = (places.next(), places.next()) else { return Ok((inputs, None)) };
     let refuse = |what: &str| Err(Failure::Usage(what.into()));

@@ -10,6 +10,7 @@ use crate::publish::Uses;
 use crate::settings::{self, Allowance, Voice};
 use crate::signals::Stop;
 use crate::summary::Summary;
+use crate::trees::{self, Rules};
 use serde::Serialize;
 use std::fmt;
 use std::fs;
@@ -59,11 +60,18 @@ pub(crate) fn run(args: &VerifyArgs, stop: &Stop) -> Result<(), Failure> {
         (summaries(&args.files, &layout)?, 0, None)
     } else {
         let reader = Reader::new(args, &layout, voice, stop)?;
-        let read = || args.files.iter().chain(&args.against);
+        let rules = Rules { counts_links: args.trees.count_links, output: None };
+        let files_of = |paths| -> Result<Vec<PathBuf>, Failure> {
+            let (files, notices) = trees::expand(paths, rules, || stop.is_set())?;
+            notices.iter().for_each(|line| reader.console.notice(line));
+            Ok(files)
+        };
+        let (files, against) = (files_of(&args.files)?, files_of(&args.against)?);
+        let read = || files.iter().chain(&against);
         let summary =
             args.summary.as_deref().map(|path| Summary::create(path, read(), &reader.disk)).transpose()?;
-        let VerifyReport { part, bytes, .. } = reader.read(&args.files, true)?;
-        let against = if args.against.is_empty() { None } else { Some(reader.read(&args.against, false)?) };
+        let VerifyReport { part, bytes, .. } = reader.read(&files, true)?;
+        let against = if args.against.is_empty() { None } else { Some(reader.read(&against, false)?) };
         let part = part.expect("order was asked for");
         summary.map_or(Ok(()), |summary| summary.write(&part.to_summary()))?;
         (part, bytes, against)
@@ -105,7 +113,7 @@ impl<'a> Reader<'a> {
         let allowance = Allowance::decide(&args.resources);
         let disk = allowance.disk()?;
         let files = args.files.iter().chain(&args.against);
-        let mut directories: Vec<_> = files.map(|path| (settings::directory_of(path), "input")).collect();
+        let mut directories: Vec<_> = files.map(|path| (trees::directory_of(path), "input")).collect();
         directories.dedup();
         let console = Console::new(Task {
             command: "verify",

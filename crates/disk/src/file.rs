@@ -3,18 +3,23 @@
 //! A file is direct (O_DIRECT) where its file system can do that at our alignment, else buffered; the flag can change from direct to
 //! buffered later, if the file system turns out to refuse a transfer.
 //!
+//! A sort of a tree has more inputs than may be open. All are opened once, so that what can't be read is known at once; beyond a number the first ones are
+//! closed again, and opened by their names when their turn comes, if these are still theirs.
+//!
 //! Not the transfers: those hold an `Arc` of the file, so that closing it while bytes are under way is harmless.
 
 use crate::drive::kind_of;
 use crate::notice::Notices;
 use crate::output::Unpublished;
-use crate::{ALIGNMENT, FileId};
+use crate::{ALIGNMENT, Error, FileId, Operation};
 use rustix::fs::{AtFlags, OFlags, Stat, StatxFlags, fcntl_getfl, fcntl_setfl, statx};
 use rustix::io::Errno;
+use std::collections::VecDeque;
+use std::mem;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 
 /// A file that is open.
 #[derive(Debug)]
@@ -134,48 +139,183 @@ fn make_direct(fd: &OwnedFd) -> Result<(), String> {
 }
 
 /// Files by number. Numbers are never used again, so that a stale one is found out instead of meaning another file; an entry of a
-/// closed file costs eight bytes.
-#[derive(Debug, Default)]
+/// closed file costs a few words.
+#[derive(Debug)]
 pub(crate) struct FileTable {
-    files: RwLock<Vec<Option<Arc<OpenFile>>>>,
+    files: RwLock<Files>,
+    /// Inputs that are open at most, but for those that transfers hold.
+    inputs_open_max: usize,
+}
+
+#[derive(Debug, Default)]
+struct Files {
+    entries: Vec<Entry>,
+    /// Inputs in the order in which they were opened; some may be closed by now.
+    inputs: VecDeque<FileId>,
+}
+
+#[derive(Debug)]
+enum Entry {
+    Open(Arc<OpenFile>),
+    /// An input that is closed until it is needed.
+    Parked(Box<Parked>),
+    Closed,
+}
+
+/// What it takes to open an input again.
+#[derive(Clone, Debug)]
+struct Parked {
+    path: PathBuf,
+    snapshot: Snapshot,
 }
 
 impl FileTable {
-    pub(crate) fn insert(&self, file: OpenFile) -> FileId {
-        let mut files = self.files.write().unwrap_or_else(PoisonError::into_inner);
-        let id = u32::try_from(files.len()).expect("fewer than four thousand million files are ever opened");
-        files.push(Some(Arc::new(file)));
-        FileId(id)
+    pub(crate) fn new(inputs_open_max: usize) -> FileTable {
+        FileTable { files: RwLock::default(), inputs_open_max: inputs_open_max.max(1) }
     }
 
+    pub(crate) fn insert(&self, file: OpenFile) -> FileId {
+        let mut files = self.write();
+        let id =
+            u32::try_from(files.entries.len()).expect("fewer than four thousand million are ever opened");
+        let id = FileId(id);
+        files.entries.push(Entry::Closed);
+        self.put(&mut files, id, Arc::new(file));
+        id
+    }
+
+    /// The file, opened by `reopen` if it was closed for the sake of others.
+    ///
+    /// # Errors
+    /// If its path can't be opened any more, or is another file's by now.
+    ///
     /// # Panics
     /// If the file is closed or was never opened here.
-    pub(crate) fn get(&self, id: FileId) -> Arc<OpenFile> {
-        self.with(id, Arc::clone)
+    pub(crate) fn get(
+        &self,
+        id: FileId,
+        reopen: impl FnOnce(&Path) -> Result<OpenFile, Error>,
+    ) -> Result<Arc<OpenFile>, Error> {
+        let parked = match self.with(id, |file| Ok(Arc::clone(file)), |parked| Err(parked.clone())) {
+            Ok(file) => return Ok(file),
+            Err(parked) => parked,
+        };
+        let file = reopen(&parked.path)?;
+        let opened = file.snapshot.expect("an input has one");
+        if (opened.device, opened.inode) != (parked.snapshot.device, parked.snapshot.inode) {
+            let source = std::io::Error::other("its name is another file's by now");
+            return Err(Error::new(Operation::Open, parked.path, source));
+        }
+        // What it was when it was opened first is what counts.
+        let file = Arc::new(OpenFile { snapshot: Some(parked.snapshot), ..file });
+        let mut files = self.write();
+        if let Entry::Open(other) = &files.entries[id.0 as usize] {
+            return Ok(Arc::clone(other));
+        }
+        self.put(&mut files, id, Arc::clone(&file));
+        Ok(file)
     }
 
     /// Looks at a file without holding it longer than the call, so that `remove` can tell whether transfers hold it.
-    ///
-    /// # Panics
-    /// As `get`.
-    pub(crate) fn with<T>(&self, id: FileId, look: impl FnOnce(&Arc<OpenFile>) -> T) -> T {
+    fn with<T>(
+        &self,
+        id: FileId,
+        open: impl FnOnce(&Arc<OpenFile>) -> T,
+        parked: impl FnOnce(&Parked) -> T,
+    ) -> T {
         let files = self.files.read().unwrap_or_else(PoisonError::into_inner);
-        match files.get(id.0 as usize) {
-            Some(Some(file)) => look(file),
-            Some(None) => panic!("file {} was closed before", id.0),
+        match files.entries.get(id.0 as usize) {
+            Some(Entry::Open(file)) => open(file),
+            Some(Entry::Parked(file)) => parked(file),
+            Some(Entry::Closed) => panic!("file {} was closed before", id.0),
             None => panic!("file {} was never opened on this disk", id.0),
         }
     }
 
-    /// Takes a file out of the table. `None` if it is not in it any more.
+    /// The path that a file was opened under.
+    ///
+    /// # Panics
+    /// As `get`.
+    pub(crate) fn path(&self, id: FileId) -> PathBuf {
+        self.with(id, |file| file.path().to_owned(), |parked| parked.path.clone())
+    }
+
+    /// Takes a file out of the table. `None` if it is not in it any more, or isn't open.
     pub(crate) fn remove(&self, id: FileId) -> Option<Arc<OpenFile>> {
-        self.files.write().unwrap_or_else(PoisonError::into_inner).get_mut(id.0 as usize)?.take()
+        let mut files = self.write();
+        match mem::replace(files.entries.get_mut(id.0 as usize)?, Entry::Closed) {
+            Entry::Open(file) => Some(file),
+            Entry::Parked(_) | Entry::Closed => None,
+        }
+    }
+
+    /// Puts an open file in its place, and parks the input that was opened first, if they are too many now.
+    fn put(&self, files: &mut Files, id: FileId, file: Arc<OpenFile>) {
+        if file.snapshot.is_some() {
+            files.inputs.push_back(id);
+        }
+        files.entries[id.0 as usize] = Entry::Open(file);
+        while files.inputs.len() > self.inputs_open_max {
+            let first = files.inputs.pop_front().expect("there are more than none");
+            let entry = &mut files.entries[first.0 as usize];
+            if let Entry::Open(file) = entry
+                && let Some(snapshot) = file.snapshot
+            {
+                *entry = Entry::Parked(Box::new(Parked { path: file.path().to_owned(), snapshot }));
+            }
+        }
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Files> {
+        self.files.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn inputs_beyond_the_limit_are_opened_again_if_their_names_are_still_theirs() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: usize| directory.path().join(name.to_string());
+        let notices = Arc::new(Notices::default());
+        let open = |path: &Path| {
+            let file = std::fs::File::open(path).map_err(|error| Error::new(Operation::Open, path, error))?;
+            let snapshot = Snapshot::from(&rustix::fs::fstat(&file).unwrap());
+            let file = OpenFile::buffered(file.into(), path, &notices);
+            Ok(OpenFile { snapshot: Some(snapshot), ..file })
+        };
+        let table = FileTable::new(2);
+        let ids: Vec<FileId> = (0..5)
+            .map(|name| {
+                std::fs::write(path(name), name.to_string()).unwrap();
+                table.insert(open(&path(name)).unwrap())
+            })
+            .collect();
+        let count_open = || {
+            let files = table.files.read().unwrap();
+            files.entries.iter().filter(|entry| matches!(entry, Entry::Open(_))).count()
+        };
+        assert_eq!(count_open(), 2);
+        for _ in 0..2 {
+            for (name, &id) in ids.iter().enumerate() {
+                let file = table.get(id, open).unwrap();
+                let mut byte = [0];
+                assert_eq!(rustix::io::pread(&file, &mut byte, 0), Ok(1));
+                assert_eq!((byte[0], table.path(id)), (b'0' + name as u8, path(name)));
+                assert_eq!(count_open(), 2);
+            }
+        }
+        // What is open may lose its name, what is parked may not.
+        std::fs::remove_file(path(4)).unwrap();
+        assert!(table.get(ids[4], open).is_ok());
+        std::fs::remove_file(path(0)).unwrap();
+        assert!(table.get(ids[0], open).is_err());
+        std::fs::rename(path(2), path(1)).unwrap();
+        let error = table.get(ids[1], open).unwrap_err();
+        assert!(error.to_string().contains("another file's"), "{error}");
+    }
 
     #[test]
     fn a_file_made_buffered_has_lost_the_flag_and_says_so_once() {

@@ -16,11 +16,15 @@ use rustix::fs::{
     open, stat, unlink,
 };
 use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Inputs that are open at a time, where the system allows twice as many files: each takes a kilobyte or two of the kernel's memory.
+const INPUTS_OPEN_MAX: u64 = 8192;
 
 /// The operating system's files, read and written with direct I/O where that is possible.
 ///
@@ -82,8 +86,9 @@ impl OsDisk {
                 }
             },
         };
+        let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / 2;
         Ok(OsDisk {
-            files: FileTable::default(),
+            files: FileTable::new(most.min(INPUTS_OPEN_MAX) as usize),
             engine,
             cache: CacheReader::new(options.lanes()),
             notices,
@@ -91,6 +96,19 @@ impl OsDisk {
             direct_files: AtomicUsize::new(0),
             buffered_files: AtomicUsize::new(0),
         })
+    }
+
+    /// An input, not in the table.
+    fn read_only(&self, path: &Path) -> Result<OpenFile, Error> {
+        let (fd, opened) = open_regular(path, OFlags::RDONLY)?;
+        let mut file = OpenFile::new(fd, path, &self.notices);
+        file.snapshot = Some(Snapshot::from(&opened));
+        Ok(file)
+    }
+
+    /// A file that was opened here; an input may have to be opened again.
+    fn get(&self, file: FileId) -> Result<Arc<OpenFile>, Error> {
+        self.files.get(file, |path| self.read_only(path))
     }
 
     fn insert(&self, file: OpenFile) -> FileId {
@@ -102,17 +120,13 @@ impl OsDisk {
 
 impl Disk for OsDisk {
     fn open_input(&self, path: &Path) -> Result<FileId, Error> {
-        let (fd, opened) = open_regular(path, OFlags::RDONLY)?;
-        let mut file = OpenFile::new(fd, path, &self.notices);
-        file.snapshot = Some(Snapshot::from(&opened));
-        Ok(self.insert(file))
+        Ok(self.insert(self.read_only(path)?))
     }
 
     fn file_bytes(&self, file: FileId) -> Result<u64, Error> {
-        self.files.with(file, |file| match fstat(file.as_fd()) {
-            Ok(stat) => Ok(stat.st_size as u64),
-            Err(errno) => Err(Error::new(Operation::Inspect, file.path(), errno)),
-        })
+        let file = self.get(file)?;
+        let stat = fstat(file.as_fd()).map_err(|errno| Error::new(Operation::Inspect, file.path(), errno))?;
+        Ok(stat.st_size as u64)
     }
 
     fn create_output(&self, path: &Path) -> Result<FileId, Error> {
@@ -136,7 +150,7 @@ impl Disk for OsDisk {
     }
 
     fn set_bytes(&self, file: FileId, bytes: u64) -> Result<(), Error> {
-        let file = self.files.get(file);
+        let file = self.get(file)?;
         ftruncate(file.as_fd(), bytes).map_err(|errno| Error::new(Operation::Write, file.path(), errno))
     }
 
@@ -155,12 +169,12 @@ impl Disk for OsDisk {
     }
 
     fn reserve(&self, file: FileId, bytes: u64) -> Result<(), Error> {
-        let file = self.files.get(file);
+        let file = self.get(file)?;
         reserve(&file, bytes).map_err(|errno| Error::new(Operation::Reserve, file.path(), errno))
     }
 
     fn discard(&self, file: FileId, offset: u64, bytes: u64) -> Result<(), Error> {
-        let file = self.files.get(file);
+        let file = self.get(file)?;
         let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         match retry(|| fallocate(file.as_fd(), punch, offset, bytes)) {
             Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
@@ -174,16 +188,13 @@ impl Disk for OsDisk {
 
     #[allow(clippy::useless_conversion, reason = "the number of links has 32 bits on some machines")]
     fn identity(&self, file: FileId) -> Result<Identity, Error> {
-        self.files.with(file, |file| match fstat(file.as_fd()) {
-            Ok(stat) => {
-                Ok(Identity { drive: stat.st_dev, number: stat.st_ino, links: u64::from(stat.st_nlink) })
-            }
-            Err(errno) => Err(Error::new(Operation::Inspect, file.path(), errno)),
-        })
+        let file = self.get(file)?;
+        let stat = fstat(file.as_fd()).map_err(|errno| Error::new(Operation::Inspect, file.path(), errno))?;
+        Ok(Identity { drive: stat.st_dev, number: stat.st_ino, links: u64::from(stat.st_nlink) })
     }
 
     fn remove_input(&self, input: FileId) -> Result<(), Error> {
-        let file = self.files.get(input);
+        let file = self.get(input)?;
         let fail = |source: io::Error| Error::new(Operation::Remove, file.path(), source);
         // A link's target holds the space. Once that is gone the link leads nowhere, and goes too.
         let target = std::fs::canonicalize(file.path()).map_err(fail)?;
@@ -203,7 +214,10 @@ impl Disk for OsDisk {
     }
 
     fn submit(&self, request: Request) {
-        let file = self.files.get(request.file);
+        let file = match self.get(request.file) {
+            Ok(file) => file,
+            Err(error) => return request.complete(Err(error)),
+        };
         if request.bytes == 0 {
             drop(file);
             return request.complete(Ok(()));
@@ -222,7 +236,7 @@ impl Disk for OsDisk {
     }
 
     fn path(&self, file: FileId) -> PathBuf {
-        self.files.with(file, |file| file.path().to_owned())
+        self.files.path(file)
     }
 
     fn describe(&self) -> String {

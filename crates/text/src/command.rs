@@ -111,6 +111,10 @@ pub struct Extras {
     pub decompress: bool,
     /// `--check-output`: compare checksums of the lines read and written.
     pub check_output: bool,
+    /// `--recursive`: a directory among the inputs is all regular files below it, in the order of their paths.
+    pub recursive: bool,
+    /// `--count-links`: of these, files of several names are read under each of them.
+    pub counts_links: bool,
 }
 
 /// A compression within the process.

@@ -61,10 +61,12 @@ What it takes:
 What GNU sort doesn't have:
       --check-output            compare count and checksum of the lines read and written: sorts always do
       --compress=lz4|zstd       compress scratch without another program
+      --count-links             with --recursive, read a file of several names (hard links) under each of them
       --decompress              decompress inputs that are gzip, Zstandard or LZ4 as they are read
       --header[=N]              leave the first N lines (1) where they are
       --json                    report for machines
       --progress                show how far it is
+      --recursive               read all regular files below directories, by their paths: sort --recursive logs > all
       --temperature-limit=C     pause scratch while a drive is hotter than C degrees Celsius
       --top N                   print only the first N lines of the output
 

@@ -223,6 +223,7 @@ impl Drop for Directory {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::status::Kind;
 
     fn directory(parent: Option<&Arc<Directory>>, name: &str, ordinal: u32) -> Arc<Directory> {
         let identity = Identity { device: 1, inode: 1000 + u64::from(ordinal) };
@@ -233,7 +234,7 @@ mod tests {
     fn status(identity: Identity) -> Status {
         Status {
             identity,
-            is_directory: true,
+            kind: Kind::Directory,
             has_links: false,
             is_mount: Some(false),
             usage: Usage { inodes: 1, ..Usage::default() },

@@ -47,6 +47,7 @@ mod visitor;
 mod walk;
 
 pub use options::{Detail, Follow, Links, Options, Time};
+pub use status::{Identity, Kind};
 pub use usage::{Timestamp, Usage};
 pub use visitor::{Failure, Found, Operation, Visitor};
 pub use walk::walk;

@@ -8,7 +8,7 @@
 //! apart while the directory in which their paths part is still being listed, for large ones are sorted; so they both stay until later.
 
 use crate::directory::{Directory, Place, compare};
-use crate::status::Identity;
+use crate::status::Nature;
 use crate::usage::Usage;
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const FEW: usize = 32 << 10;
 /// A name of a file that has several. It is a task of its directory until it is charged or dropped.
 #[derive(Debug)]
 pub(crate) struct Link {
-    pub(crate) identity: Identity,
+    pub(crate) nature: Nature,
     pub(crate) usage: Usage,
     pub(crate) within: Arc<Directory>,
     pub(crate) place: Place,
@@ -50,12 +50,12 @@ impl Kept {
 
     /// Takes out names that come after another of the same file.
     fn thin(&mut self) -> Vec<Link> {
-        self.links.sort_unstable_by_key(|link| link.identity);
+        self.links.sort_unstable_by_key(|link| link.nature.identity);
         let mut out = Vec::new();
         let mut first = 0;
         let mut stay: Vec<Link> = Vec::with_capacity(self.links.len() / 2);
         for mut link in self.links.drain(..) {
-            if stay.last().is_none_or(|last| last.identity != link.identity) {
+            if stay.last().is_none_or(|last| last.nature.identity != link.nature.identity) {
                 first = stay.len();
                 stay.push(link);
                 continue;

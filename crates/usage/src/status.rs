@@ -9,16 +9,56 @@ use std::os::fd::AsFd;
 
 /// A file, whatever its names are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Identity {
-    pub(crate) device: u64,
-    pub(crate) inode: u64,
+pub struct Identity {
+    /// `st_dev`.
+    pub device: u64,
+    /// `st_ino`.
+    pub inode: u64,
+}
+
+/// What kind of file it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It holds other files.
+    Directory,
+    /// It holds bytes.
+    Regular,
+    /// A symbolic link that was not followed.
+    Link,
+    /// A pipe, a socket or a device.
+    Special,
+}
+
+impl From<FileType> for Kind {
+    fn from(file_type: FileType) -> Kind {
+        match file_type {
+            FileType::Directory => Kind::Directory,
+            FileType::RegularFile => Kind::Regular,
+            FileType::Symlink => Kind::Link,
+            _ => Kind::Special,
+        }
+    }
+}
+
+/// What a file is, apart from its size.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Nature {
+    pub(crate) identity: Identity,
+    pub(crate) kind: Kind,
+    pub(crate) has_links: bool,
+}
+
+impl Nature {
+    pub(crate) fn of_directory(identity: Identity) -> Nature {
+        Nature { identity, kind: Kind::Directory, has_links: false }
+    }
 }
 
 /// What a stat call told.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Status {
     pub(crate) identity: Identity,
-    pub(crate) is_directory: bool,
+    pub(crate) kind: Kind,
     pub(crate) has_links: bool,
     /// `None`: this kernel doesn't say.
     pub(crate) is_mount: Option<bool>,
@@ -35,6 +75,16 @@ pub(crate) struct Question {
 
 /// Never mounts what it looks at.
 const FLAGS: AtFlags = AtFlags::NO_AUTOMOUNT;
+
+impl Status {
+    pub(crate) fn nature(&self) -> Nature {
+        Nature { identity: self.identity, kind: self.kind, has_links: self.has_links }
+    }
+
+    pub(crate) fn is_directory(&self) -> bool {
+        self.kind == Kind::Directory
+    }
+}
 
 impl Question {
     pub(crate) fn new(options: &Options) -> Question {
@@ -72,15 +122,15 @@ impl Question {
             Time::Modified => statx.stx_mtime,
             Time::Changed => statx.stx_ctime,
         });
-        let is_directory = FileType::from_raw_mode(statx.stx_mode.into()) == FileType::Directory;
+        let kind = Kind::from(FileType::from_raw_mode(statx.stx_mode.into()));
         let is_known = statx.stx_attributes_mask.contains(StatxAttributes::MOUNT_ROOT);
         Status {
             identity: Identity {
                 device: makedev(statx.stx_dev_major, statx.stx_dev_minor),
                 inode: statx.stx_ino,
             },
-            is_directory,
-            has_links: !is_directory && statx.stx_nlink > 1,
+            kind,
+            has_links: kind != Kind::Directory && statx.stx_nlink > 1,
             is_mount: is_known.then(|| statx.stx_attributes.contains(StatxAttributes::MOUNT_ROOT)),
             usage: Usage {
                 allocated_bytes: statx.stx_blocks.saturating_mul(512),

@@ -1,6 +1,7 @@
 //! Who is told what was found.
 
 use crate::directory::Directory;
+use crate::status::{Identity, Kind};
 use crate::usage::Usage;
 use std::fmt::{self, Display, Formatter};
 use std::io;
@@ -35,8 +36,12 @@ pub trait Visitor: Sync {
 pub struct Found<'a> {
     /// 0 for arguments, 1 for what is right in them.
     pub depth: usize,
-    /// Whether it is one.
-    pub is_directory: bool,
+    /// What it is.
+    pub kind: Kind,
+    /// Which file it is.
+    pub identity: Identity,
+    /// Whether it has other names (hard links); never true of directories.
+    pub has_links: bool,
     /// Itself and everything below.
     pub total: Usage,
     /// Itself and what is right in it but directories; with [`Detail::Total`](crate::Detail::Total) it depends on the order of the walk.
@@ -46,6 +51,11 @@ pub struct Found<'a> {
 }
 
 impl Found<'_> {
+    /// Whether it is one.
+    pub fn is_directory(&self) -> bool {
+        self.kind == Kind::Directory
+    }
+
     /// The argument as it was given, less all slashes at its end but one, and the names from there.
     pub fn path(&self) -> Vec<u8> {
         self.within.map_or_else(|| self.name.to_vec(), |within| within.path_of(self.name))

@@ -9,7 +9,7 @@ use crate::medium::{self, Medium};
 use crate::mounts;
 use crate::options::{Detail, Follow, Links, Options};
 use crate::seen::Seen;
-use crate::status::{Question, Status};
+use crate::status::{Kind, Nature, Question, Status};
 use crate::usage::Usage;
 use crate::visitor::{Failure, Found, Operation, Visitor};
 use rustix::fs::{Mode, openat};
@@ -226,15 +226,15 @@ impl<'a> Walk<'a> {
             return Usage::default();
         }
         self.visitor.advance(1, status.usage.allocated_bytes);
-        if status.is_directory {
+        if status.is_directory() {
             match handle::open_argument(&path, self.options.follow != Follow::Never) {
                 Ok(file) => return self.tree(name, &status, file, hand, desk, help),
                 Err(errno) => self.fail(Operation::Open, name.to_vec(), errno),
             }
         }
-        let Status { usage, is_directory, .. } = status;
-        self.visitor.found(&Found { depth: 0, is_directory, total: usage, own: usage, within: None, name });
-        usage
+        let sums = Sums { own: status.usage, total: status.usage };
+        self.show(None, name, 0, status.nature(), sums);
+        status.usage
     }
 
     /// Walks an argument that is an open directory.
@@ -288,14 +288,14 @@ impl<'a> Walk<'a> {
         // Only a mount, or a link that was followed, makes a sound tree hold itself.
         let is_followed = self.options.follow == Follow::Always;
         let is_below_mount = parent.is_below_mount || status.is_mount != Some(false);
-        if status.is_directory && parent.is_within(status.identity, is_below_mount || is_followed) {
+        if status.is_directory() && parent.is_within(status.identity, is_below_mount || is_followed) {
             if !is_followed && !mounts::is_mounted(&self.question, status.identity) {
                 self.fail(Operation::Cycle, path(), Errno::LOOP);
             }
             return self.settle(parent, Usage::default(), 0, 1);
         }
         self.visitor.advance(1, status.usage.allocated_bytes);
-        let Some(file) = file.filter(|_| status.is_directory) else {
+        let Some(file) = file.filter(|_| status.is_directory()) else {
             return self.count_closed(parent, name, &status);
         };
         let directory = Directory::new(Some(Arc::clone(parent)), name.to_bytes().into(), place, &status);
@@ -308,8 +308,8 @@ impl<'a> Walk<'a> {
     /// A directory that is counted, but can't be opened; or what was a directory when it was listed.
     fn count_closed(&self, parent: &Arc<Directory>, name: &CStr, status: &Status) {
         let sums = Sums { own: status.usage, total: status.usage };
-        self.show(Some(parent), name.to_bytes(), parent.depth + 1, status.is_directory, sums);
-        if status.is_directory {
+        self.show(Some(parent), name.to_bytes(), parent.depth + 1, status.nature(), sums);
+        if status.is_directory() {
             self.rise(parent.settle_below(status.usage), parent);
         } else {
             self.settle(parent, status.usage, 0, 1);
@@ -339,7 +339,7 @@ impl<'a> Walk<'a> {
             Err(errno) => {
                 let status =
                     self.question.of_entry(directory, name).map_err(|errno| (Operation::Access, errno))?;
-                if status.is_directory {
+                if status.is_directory() {
                     let path = within.directory().path_of(name.to_bytes());
                     self.fail(Operation::Open, path, errno);
                 }
@@ -457,7 +457,7 @@ impl<'a> Walk<'a> {
             Ok(status) => status,
             Err(errno) => return self.fail(Operation::Access, path(), errno),
         };
-        if status.is_directory {
+        if status.is_directory() {
             return counted.directories.push(*entry);
         }
         if !self.is_wanted(directory, &status) {
@@ -473,7 +473,7 @@ impl<'a> Walk<'a> {
             }
         }
         counted.own += status.usage;
-        self.show_file(directory, name, status.usage);
+        self.show_file(directory, name, &status);
     }
 
     /// Adds to a directory what came of looking at some of its entries.
@@ -484,7 +484,7 @@ impl<'a> Walk<'a> {
             let identity = |(status, _): &(Status, Entry)| status.identity;
             self.seen.insert_all(remembered, identity, |(status, entry)| {
                 *own += status.usage;
-                self.show_file(directory, batch.name(entry), status.usage);
+                self.show_file(directory, batch.name(entry), status);
             });
             remembered.clear();
         }
@@ -509,7 +509,7 @@ impl<'a> Walk<'a> {
     /// Keeps files of several names for later.
     fn keep(&self, within: &Arc<Directory>, batch: &Batch, remembered: &[(Status, Entry)]) {
         let links = remembered.iter().map(|(status, entry)| Link {
-            identity: status.identity,
+            nature: status.nature(),
             usage: status.usage,
             within: Arc::clone(within),
             place: Place::from(entry),
@@ -529,7 +529,7 @@ impl<'a> Walk<'a> {
         out.iter().for_each(|link| self.settle(&link.within, Usage::default(), 0, 1));
         for link in links {
             let mut own = Usage::default();
-            if self.seen.insert(link.identity) {
+            if self.seen.insert(link.nature.identity) {
                 own = link.usage;
                 self.visitor.advance(own.inodes, own.allocated_bytes);
                 if let Some(name) = &link.name {
@@ -537,7 +537,7 @@ impl<'a> Walk<'a> {
                         Some(&link.within),
                         name,
                         link.within.depth + 1,
-                        false,
+                        link.nature,
                         Sums { own, total: own },
                     );
                 }
@@ -572,7 +572,8 @@ impl<'a> Walk<'a> {
         let (mut sums, mut directory) = (sums, directory);
         while let Some(complete) = sums {
             let parent = directory.parent();
-            self.show(parent, &directory.name, directory.depth, true, complete);
+            let nature = Nature::of_directory(directory.identity);
+            self.show(parent, &directory.name, directory.depth, nature, complete);
             let Some(parent) = parent else { return };
             sums = parent.settle_below(complete.total);
             directory = parent;
@@ -583,30 +584,24 @@ impl<'a> Walk<'a> {
         self.options.detail == Detail::Files && within.depth < self.options.depth_max
     }
 
-    fn show_file(&self, within: &Arc<Directory>, name: &CStr, usage: Usage) {
+    fn show_file(&self, within: &Arc<Directory>, name: &CStr, status: &Status) {
         if self.is_file_shown(within) {
-            let sums = Sums { own: usage, total: usage };
-            self.show(Some(within), name.to_bytes(), within.depth + 1, false, sums);
+            let sums = Sums { own: status.usage, total: status.usage };
+            self.show(Some(within), name.to_bytes(), within.depth + 1, status.nature(), sums);
         }
     }
 
-    fn show(
-        &self,
-        within: Option<&Arc<Directory>>,
-        name: &[u8],
-        depth: usize,
-        is_directory: bool,
-        sums: Sums,
-    ) {
+    fn show(&self, within: Option<&Arc<Directory>>, name: &[u8], depth: usize, nature: Nature, sums: Sums) {
         let is_shown = match self.options.detail {
             Detail::Total => depth == 0,
-            Detail::Directories => is_directory && depth <= self.options.depth_max,
+            Detail::Directories => nature.kind == Kind::Directory && depth <= self.options.depth_max,
             Detail::Files => depth <= self.options.depth_max,
         };
         if is_shown || depth == 0 {
             let Sums { own, total } = sums;
             let within = within.map(|within| &**within);
-            self.visitor.found(&Found { depth, is_directory, total, own, within, name });
+            let Nature { kind, identity, has_links } = nature;
+            self.visitor.found(&Found { depth, kind, identity, has_links, total, own, within, name });
         }
     }
 

@@ -132,7 +132,7 @@ impl Visitor for Desk<'_> {
         let entry = || Entry {
             path: found.path(),
             depth: found.depth,
-            is_directory: found.is_directory,
+            is_directory: found.is_directory(),
             usage: *usage,
             figure,
         };

@@ -5,19 +5,20 @@ use super::failure::{self, Failure};
 use super::names;
 use super::target::Target;
 use crate::open_files;
+use crate::trees::{self, Refusal, Rules, Tree};
 use rustix::fs::{Access, Advice, AtFlags, CWD, FileType, accessat, fadvise, fstat};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use xsort_disk::inherited;
 use xsort_extsort::lines::Source;
 use xsort_text::Command;
+use xsort_usage::Identity;
 
 /// The name of standard input.
 const STANDARD: &str = "-";
@@ -64,20 +65,36 @@ pub(super) struct Inputs(Vec<Input>);
 
 struct Input {
     name: OsString,
-    metadata: Metadata,
+    identity: Identity,
+    is_regular: bool,
+    /// Whether all of it can be read by its name. Whoever handed standard input over may go on reading behind what was read of it.
+    is_named_file: bool,
     /// Bytes to be read, if that is known.
     bytes: Option<u64>,
 }
 
 impl Inputs {
-    /// Looks at all of them. Standard input, where it is named again, is at its end.
-    pub(super) fn look(files: Vec<OsString>) -> Result<Inputs, Failure> {
+    /// Looks at all of them. Standard input, where it is named again, is at its end. With `rules` a directory is the files below it, and `say` hears
+    /// what of it is left out.
+    pub(super) fn look(
+        files: Vec<OsString>,
+        rules: Option<Rules>,
+        say: impl Fn(&str),
+    ) -> Result<Inputs, Failure> {
         let mut inputs: Vec<Input> = Vec::new();
         let mut has_standard = false;
         for name in files {
             let is_standard = name == STANDARD;
-            if !(is_standard && has_standard) {
-                inputs.push(Input::look(name)?);
+            match rules {
+                Some(rules) if !is_standard && trees::is_directory(&name) => {
+                    let tree = Tree::below(Path::new(&name), rules, || false).map_err(of_tree)?;
+                    tree.notice(Path::new(&name)).iter().for_each(|line| say(line));
+                    for file in tree.files {
+                        inputs.push(Input::look_in_tree(file)?);
+                    }
+                }
+                _ if is_standard && has_standard => {}
+                _ => inputs.push(Input::look(name)?),
             }
             has_standard |= is_standard;
         }
@@ -109,7 +126,7 @@ impl Inputs {
     /// To be read one after the other.
     pub(super) fn sources(self) -> Vec<Source> {
         let source = |(number, input): (usize, Input)| {
-            let (bytes, is_file) = (input.bytes, input.is_named_file());
+            let (bytes, is_file) = (input.bytes, input.is_named_file);
             let opener =
                 Opener { is_closed: number == 0 && is_closed(&input.name), ..Opener::new(input.name) };
             Source { is_file, ..opener.source(bytes) }
@@ -124,15 +141,10 @@ impl Inputs {
         let written = target.identity();
         let at_once = |(number, input): (usize, Input)| {
             let is_closed = number == 0 && is_closed(&input.name);
-            let file = match written {
-                Some(written) if written == (input.metadata.dev(), input.metadata.ino()) => {
-                    Some(copy(&input.name, directory)?)
-                }
-                _ => None,
-            };
-            let keeps_open =
-                keeps_open || file.is_some() || !input.metadata.is_file() || input.name == STANDARD;
-            let (bytes, is_file) = (input.bytes, input.is_named_file() && file.is_none());
+            let is_written = written == Some(input.identity);
+            let file = if is_written { Some(copy(&input.name, directory)?) } else { None };
+            let keeps_open = keeps_open || file.is_some() || !input.is_regular || input.name == STANDARD;
+            let (bytes, is_file) = (input.bytes, input.is_named_file && file.is_none());
             let opener = Opener { name: input.name, file, keeps_open, position: 0, is_closed };
             Ok(Source { is_file, ..opener.source(bytes) })
         };
@@ -169,8 +181,7 @@ impl Input {
             // A pipe has none.
             (metadata, file.stream_position().unwrap_or(0))
         } else {
-            accessat(CWD, name.as_bytes(), Access::READ_OK, AtFlags::EACCESS)
-                .map_err(|errno| fail("cannot read", errno.into()))?;
+            refuse_unreadable(&name)?;
             (fs::metadata(&name).map_err(|error| fail("cannot read", error))?, 0)
         };
         let bytes = match metadata.len() {
@@ -178,12 +189,34 @@ impl Input {
             0 => Some(UNTOLD_BYTES),
             all => Some(all.saturating_sub(position)),
         };
-        Ok(Input { name, metadata, bytes })
+        let is_regular = metadata.is_file();
+        Ok(Input {
+            is_named_file: is_regular && metadata.len() > 0 && name != STANDARD,
+            name,
+            identity: trees::identity(&metadata),
+            is_regular,
+            bytes,
+        })
     }
 
-    /// Whether all of it can be read by its name. Whoever handed standard input over may go on reading behind what was read of it.
-    fn is_named_file(&self) -> bool {
-        self.metadata.is_file() && self.metadata.len() > 0 && self.name != STANDARD
+    /// What the walk told of it isn't asked for again.
+    fn look_in_tree(file: trees::File) -> Result<Input, Failure> {
+        let trees::File { path: name, bytes, identity, .. } = file;
+        refuse_unreadable(&name)?;
+        let told = if bytes == 0 { UNTOLD_BYTES } else { bytes };
+        Ok(Input { name, identity, is_regular: true, is_named_file: bytes > 0, bytes: Some(told) })
+    }
+}
+
+fn refuse_unreadable(name: &OsStr) -> Result<(), Failure> {
+    accessat(CWD, name.as_bytes(), Access::READ_OK, AtFlags::EACCESS)
+        .map_err(|errno| Failure::of_file("cannot read", name, &errno.into()))
+}
+
+fn of_tree(refusal: Refusal) -> Failure {
+    match refusal {
+        Refusal::Unreadable { path, source } => Failure::of_file("cannot read", path.as_os_str(), &source),
+        Refusal::IsOutput(_) | Refusal::Stopped => Failure::Message(refusal.to_string().into()),
     }
 }
 

@@ -32,6 +32,7 @@ use crate::progress::{Console, Task as Watched};
 use crate::publish::Uses;
 use crate::settings::{self, Progress, Voice};
 use crate::signals::Stop;
+use crate::trees::Rules;
 use failure::{Failure, TROUBLE};
 use filters::{Marks, Top};
 use inputs::Inputs;
@@ -118,7 +119,11 @@ impl Task<'_> {
         let has_limit = extras.limit_celsius.is_some();
         let sorts_only =
             [("--json", extras.json), ("--progress", extras.progress), ("--temperature-limit", has_limit)];
-        let never_checks = [("--header", extras.header_lines > 0), ("--top", extras.top_lines.is_some())];
+        let never_checks = [
+            ("--header", extras.header_lines > 0),
+            ("--recursive", extras.recursive),
+            ("--top", extras.top_lines.is_some()),
+        ];
         let beside = |letter, options: &[(&str, bool)]| {
             let (name, _) = options.iter().find(|(_, is_asked)| *is_asked)?;
             Some(Failure::Message(format!("option '{name}' does nothing beside -{letter}").into()))
@@ -134,6 +139,13 @@ impl Task<'_> {
         refused.map_or(Ok(()), Err)
     }
 
+    /// How directories are read, if they are.
+    fn rules(&self) -> Option<Rules> {
+        let Command { extras, output, .. } = &self.command;
+        let output = || target::present(output.as_deref());
+        extras.recursive.then(|| Rules { counts_links: extras.counts_links, output: output() })
+    }
+
     /// What `--debug` has to say before anything is done.
     fn warn(&self, has_locale: bool) {
         let no_locale = (!has_locale).then(|| b"failed to set locale".to_vec());
@@ -146,7 +158,8 @@ impl Task<'_> {
         if let Some(check) = self.command.check {
             return self.check(by, check, files);
         }
-        let inputs = Inputs::look(files)?;
+        let note = |line: &str| say(format!("{}: {line}\n", self.program).as_bytes());
+        let inputs = Inputs::look(files, self.rules(), note)?;
         let mut target = Target::open(self.command.output.as_deref())?;
         let (mut bytes, can_all_be_open) = (inputs.bytes(), inputs.can_all_be_open());
         let merges = self.command.merge;

@@ -5,14 +5,16 @@
 
 use super::failure::Failure;
 use crate::gnu::write_all;
+use crate::trees;
 use rustix::fs::{FileType, OFlags, SeekFrom, fcntl_getfl, fstat, seek, tell};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Stdout, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use xsort_disk::inherited;
+use xsort_usage::Identity;
 
 /// Bytes of the C library's buffer, the block of nearly every file system. So much, and at least one byte, is held back.
 const HELD_BYTES: usize = 4096;
@@ -103,11 +105,11 @@ impl Target {
         due.header = header;
     }
 
-    /// Device and inode of the file that will be written, if it is one that keeps what it is given.
-    pub(super) fn identity(&self) -> Option<(u64, u64)> {
+    /// The file that will be written, if it is one that keeps what it is given.
+    pub(super) fn identity(&self) -> Option<Identity> {
         let status = fstat(self.sink.descriptor(&io::stdout())?).ok()?;
         let is_file = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile;
-        is_file.then_some((status.st_dev, status.st_ino))
+        is_file.then_some(Identity { device: status.st_dev, inode: status.st_ino })
     }
 
     /// A write that failed.
@@ -157,6 +159,14 @@ impl Target {
         let result = self.sink.write_all(&self.held);
         self.held.clear();
         result
+    }
+}
+
+/// Which file the output of this name, or standard output, will be written to, if it is there already and keeps what it is given.
+pub(super) fn present(name: Option<&OsStr>) -> Option<Identity> {
+    match name {
+        Some(name) => fs::metadata(name).ok().filter(Metadata::is_file).map(|file| trees::identity(&file)),
+        None => Target::standard().identity(),
     }
 }
 

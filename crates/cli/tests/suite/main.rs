@@ -18,4 +18,5 @@ mod signals;
 mod sort;
 mod status;
 mod stdin;
+mod trees;
 mod verify;

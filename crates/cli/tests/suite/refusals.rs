@@ -22,7 +22,7 @@ fn each_has_its_reason_and_status_and_changes_nothing() {
         ("sort partial -o out", 3, "partial"),
         ("sort in partial -o out", 3, "250"),
         ("sort missing -o out", 3, "missing"),
-        ("sort in . -o out", 3, ""),
+        ("sort in . -o out", 2, "./out is the output"),
         (
             "sort in -o missing/out",
             2,

@@ -50,6 +50,7 @@ use job::{Job, Journey, Spooled};
 use memory::Memory;
 use phases::Phases;
 use prepare::{Prepared, prepare};
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -248,8 +249,9 @@ fn remove_inputs(
     kept: Option<&Path>,
 ) -> bool {
     let mut any_is_gone = false;
-    for (number, (path, &file)) in options.inputs.iter().zip(files).enumerate() {
-        if Some(path.as_path()) == kept || options.inputs[..number].contains(path) {
+    let mut seen = HashSet::new();
+    for (path, &file) in options.inputs.iter().zip(files) {
+        if Some(path.as_path()) == kept || !seen.insert(path) {
             continue;
         }
         match disk.remove_input(file) {

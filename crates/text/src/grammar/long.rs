@@ -11,6 +11,7 @@ pub(super) enum Meaning {
     Check,
     CheckOutput,
     CompressProgram,
+    CountLinks,
     Debug,
     Decompress,
     Files0From,
@@ -20,6 +21,7 @@ pub(super) enum Meaning {
     Parallel,
     Progress,
     RandomSource,
+    Recursive,
     Sort,
     TemperatureLimit,
     Top,
@@ -74,12 +76,14 @@ const GNU: [Long<Meaning>; 30] = {
 };
 
 /// Ours. `--compress` is not among them, because it is also short for `--compress-program`.
-const OURS: [Long<Meaning>; 7] = [
+const OURS: [Long<Meaning>; 9] = [
     long("check-output", Takes::Nothing, Meaning::CheckOutput),
+    long("count-links", Takes::Nothing, Meaning::CountLinks),
     long("decompress", Takes::Nothing, Meaning::Decompress),
     long("header", Takes::Perhaps, Meaning::Header),
     long("json", Takes::Nothing, Meaning::Json),
     long("progress", Takes::Nothing, Meaning::Progress),
+    long("recursive", Takes::Nothing, Meaning::Recursive),
     long("temperature-limit", Takes::Argument, Meaning::TemperatureLimit),
     long("top", Takes::Argument, Meaning::Top),
 ];

@@ -154,6 +154,7 @@ impl<'a> Parser<'a> {
             Meaning::CompressProgram => {
                 once(&mut command.compress_program, text(), "multiple compress programs specified")?;
             }
+            Meaning::CountLinks => command.extras.counts_links = true,
             Meaning::Debug => command.debug = true,
             Meaning::Decompress => command.extras.decompress = true,
             Meaning::Files0From => command.files0_from = Some(text()),
@@ -166,6 +167,7 @@ impl<'a> Parser<'a> {
             Meaning::RandomSource => {
                 once(&mut command.random_source, text(), "multiple random sources specified")?;
             }
+            Meaning::Recursive => command.extras.recursive = true,
             Meaning::Sort => self.sort_word(given)?,
             Meaning::TemperatureLimit => {
                 let celsius = whole_count(given, full)?;

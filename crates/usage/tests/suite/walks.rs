@@ -2,15 +2,19 @@
 
 use crate::model::{Model, Told};
 use crate::trees::{Random, file, random};
+use std::ffi::OsStr;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use xsort_usage::{Detail, Failure, Follow, Found, Links, Operation, Options, Usage, Visitor, walk};
+use xsort_usage::{
+    Detail, Failure, Follow, Found, Identity, Kind, Links, Operation, Options, Usage, Visitor, walk,
+};
 
 /// Writes down what it is told.
 #[derive(Default)]
@@ -106,6 +110,45 @@ fn every_way_of_walking_tells_what_a_plain_walk_does() {
     }
 }
 
+/// Compares what it is told of a file with what the standard library says.
+struct Judge;
+
+impl Visitor for Judge {
+    fn found(&self, found: &Found<'_>) {
+        let path = found.path();
+        let metadata = fs::symlink_metadata(OsStr::from_bytes(&path)).unwrap();
+        let kind = match metadata.file_type() {
+            kind if kind.is_dir() => Kind::Directory,
+            kind if kind.is_file() => Kind::Regular,
+            kind if kind.is_symlink() => Kind::Link,
+            _ => Kind::Special,
+        };
+        let identity = Identity { device: metadata.dev(), inode: metadata.ino() };
+        let has_links = kind != Kind::Directory && metadata.nlink() > 1;
+        assert_eq!((found.kind, found.identity, found.has_links), (kind, identity, has_links), "{path:?}");
+    }
+
+    fn failed(&self, _: &Failure) {}
+}
+
+#[test]
+fn it_tells_what_each_file_is() {
+    let sandbox = tempfile::tempdir().unwrap();
+    let tree = sandbox.path().join("tree");
+    random(&tree, 77);
+    fs::hard_link(fs::canonicalize(file_in(&tree)).unwrap(), tree.join("another name")).unwrap();
+    std::os::unix::fs::symlink("nowhere", tree.join("dangling")).unwrap();
+    std::os::unix::net::UnixListener::bind(tree.join("socket")).unwrap();
+    for links in [Links::Once, Links::Each] {
+        for number in [1, 2] {
+            let options =
+                Options { links, detail: Detail::Files, threads: threads(number), ..Options::default() };
+            assert!(run(&options, &[&tree], &Judge).inodes > 3);
+            run(&options, &[&tree.join("socket"), &tree.join("dangling")], &Judge);
+        }
+    }
+}
+
 /// What matters of what was told: of a total nothing but that.
 fn told(told: Mutex<Told>, detail: Detail) -> Told {
     let mut told = told.into_inner().unwrap();
@@ -183,7 +226,7 @@ fn names_of_any_bytes_are_told_as_they_are() {
     let sandbox = tempfile::tempdir().unwrap();
     let names: [&[u8]; 4] = [b"new\nline", b"\xff\xfe", b" ", b"-s"];
     for name in names {
-        fs::create_dir(sandbox.path().join(std::ffi::OsStr::from_bytes(name))).unwrap();
+        fs::create_dir(sandbox.path().join(OsStr::from_bytes(name))).unwrap();
     }
     let told = record(&Options::default(), &[sandbox.path()]).1.told.into_inner().unwrap();
     for name in names {
