@@ -1,6 +1,6 @@
 """Who walks trees, and how each is told to print a tree's total of allocated bytes, each inode once, and as little else as it can.
 
-Threads are the same number for everyone who can be told; GNU and uutils du, and ncdu, have one. Nobody reads a configuration file.
+Threads are the same number for everyone who can be told, or everyone's own choice; GNU and uutils du, and ncdu, have one. Nobody reads a configuration file.
 """
 
 from dataclasses import dataclass
@@ -63,8 +63,11 @@ class Walkers:
         self.xsort = str(xsort)
 
     def command(self, name, tree, threads):
-        """The command that prints the total of the directory `tree`; the program must be installed."""
-        return [self._program(name), *(part.format(threads=threads, tree=tree, above=tree.parent) for part in WALKERS[name].arguments)]
+        """The command that prints the total of the directory `tree`; the program must be installed. Without `threads` it takes as many as it likes."""
+        parts = list(WALKERS[name].arguments)
+        if threads is None:
+            parts = without_threads(parts)
+        return [self._program(name), *(part.format(threads=threads, tree=tree, above=tree.parent) for part in parts)]
 
     def version(self, name):
         """What the program says of its version, or None if it isn't installed, or has no such command."""
@@ -81,6 +84,17 @@ class Walkers:
 
     def _program(self, name):
         return shutil.which(self.xsort if name == "xsort" else WALKERS[name].program)
+
+
+def without_threads(parts):
+    """Arguments without the option that says how many threads."""
+    kept = []
+    for part in parts:
+        if part == "{threads}":
+            kept.pop()
+        elif "{threads}" not in part:
+            kept.append(part)
+    return kept
 
 
 def total(name, answer):

@@ -91,10 +91,13 @@ class Walks:
         if not self.walkers.version(name):
             self.skip(shared, [name], "not installed")
             return
-        command = self.walkers.command(name, directory, self.options.threads)
+        # Where the drive has to be waited for, threads are not processors: everyone does as it likes. The floor can't.
+        is_told = shared["temperature"] == "warm" or name == walkers.FLOOR
+        threads = self.options.threads if is_told else None
+        command = self.walkers.command(name, directory, threads)
         repeats = max(WARM_REPEATS, tree.repeats) if shared["temperature"] == "warm" else 1
         run = self.measure_floor(shared, command, repeats) if name == walkers.FLOOR else self.measure(shared, name, command, repeats)
-        row = self.head(name) | shared | {"repeats": repeats, "threads": self.options.threads} | run.row()
+        row = self.head(name) | shared | {"repeats": repeats, "threads": threads} | run.row()
         row |= {"command": self.placeless(" ".join(command)), "total_bytes": walkers.total(name, run.answer)}
         if name == walkers.FLOOR and not run.failure:
             row |= told_by_floor(run.answer)

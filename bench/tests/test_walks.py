@@ -23,6 +23,18 @@ class Commands(unittest.TestCase):
                 self.assertEqual(sum(part.startswith("/above") for part in command), 1)
                 self.assertEqual(any("7" in part for part in command), name not in ("gnu", "uutils", "ncdu"))
 
+    def test_everyone_can_be_left_its_own_choice_of_threads(self):
+        programs = walkers.Walkers("/bin/true")
+        programs._program = lambda name: name
+        for name in set(walkers.NAMES) - {walkers.FLOOR}:
+            with self.subTest(name):
+                told, free = (programs.command(name, Path("/above/tree"), threads) for threads in (7, None))
+                self.assertEqual(sum(part.startswith("/above") for part in free), 1)
+                self.assertNotIn("None", " ".join(free))
+                taken = [part for part in told if part not in free]
+                self.assertEqual(bool(taken), any("7" in part for part in told))
+                self.assertTrue(all("7" in part or part.startswith("-") for part in taken))
+
     def test_who_has_no_such_command_is_not_installed(self):
         self.assertIsNone(walkers.Walkers("/bin/false").version("xsort"))
         self.assertIsNone(walkers.Walkers("/no/where").version("xsort"))
