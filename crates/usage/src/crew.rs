@@ -129,7 +129,7 @@ impl<T> Crew<T> {
     }
 
     fn has_work(&self) -> bool {
-        self.stealers.iter().map_while(OnceLock::get).any(|stealer| !stealer.is_empty())
+        self.stealers.iter().filter_map(OnceLock::get).any(|stealer| !stealer.is_empty())
     }
 
     fn wake_one(&self) {

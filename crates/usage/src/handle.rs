@@ -1,8 +1,8 @@
 //! Open directories, of which there are only so many.
 //!
 //! A directory stays open until all directories in it were opened, so that the kernel resolves one name to open each. A deep tree with something pending at
-//! each level could want more files than the process may have; then directories close early, and what is in them is opened by the names from where the tree is
-//! still open.
+//! each level could want more files than the process may have; then directories close early, and are opened again by their names from the argument when
+//! their turn comes. Those that are not listed to their end stay open, for their place in the listing.
 
 use crate::directory::Directory;
 use rustix::fs::{CWD, Mode, OFlags, openat};
@@ -19,6 +19,19 @@ const PATH_BYTES_MAX: usize = 4000;
 /// Files that are left to others: standard streams, the status that is published, what reading an argument list needs.
 const RESERVED_FILES: usize = 16;
 
+/// What a thread has open at a time: the directory of a task, the one that is opened, and one on the way to it.
+const FILES_A_THREAD: usize = 3;
+
+/// Threads for which there are files, half of them left for directories that wait.
+pub(crate) fn threads_max() -> usize {
+    (files_max().saturating_sub(RESERVED_FILES) / (2 * FILES_A_THREAD)).max(1)
+}
+
+fn files_max() -> usize {
+    let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    usize::try_from(files).unwrap_or(usize::MAX)
+}
+
 /// How many directories are open, and may be.
 #[derive(Debug)]
 pub(crate) struct Handles {
@@ -27,12 +40,9 @@ pub(crate) struct Handles {
 }
 
 impl Handles {
-    /// As many as the process may open, less some; never so few that threads couldn't go on.
+    /// As many as the process may open, less some for other things, and what each thread has open for a moment whatever is said here.
     pub(crate) fn new(threads_max: usize) -> Arc<Handles> {
-        let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-        let files = usize::try_from(files).unwrap_or(usize::MAX);
-        // Each thread has two open for a moment, whatever is said here.
-        let max = files.saturating_sub(RESERVED_FILES + 2 * threads_max);
+        let max = files_max().saturating_sub(RESERVED_FILES + FILES_A_THREAD * threads_max);
         Arc::new(Handles { open: AtomicUsize::new(0), max })
     }
 

@@ -110,7 +110,7 @@ enum Task {
     /// An open directory, to be listed on.
     Read { opened: Arc<Opened>, rest: Batch },
     /// Some of the entries that were listed.
-    Look { opened: Arc<Opened>, batch: Arc<Batch>, range: Range<usize> },
+    Look { within: Within, batch: Arc<Batch>, range: Range<usize> },
 }
 
 /// The directory that something is in.
@@ -181,7 +181,7 @@ impl<'a> Walk<'a> {
         let must_be_in_order = options.follow == Follow::Always && options.detail != Detail::Total;
         let threads = if must_be_in_order { NonZeroUsize::new(1) } else { options.threads };
         let is_in_order = threads.is_some_and(|threads| threads.get() == 1);
-        let threads_max = threads.map_or(THREADS_MAX, NonZeroUsize::get);
+        let threads_max = threads.map_or(THREADS_MAX, NonZeroUsize::get).min(handle::threads_max());
         Walk {
             options,
             visitor,
@@ -267,7 +267,33 @@ impl<'a> Walk<'a> {
         match task {
             Task::Open { within, name, place } => self.open(hand, desk, within, &name, place),
             Task::Read { opened, rest } => self.read(hand, desk, &opened, rest),
-            Task::Look { opened, batch, range } => self.look(hand, desk, &opened, &batch, range),
+            Task::Look { within, batch, range } => match self.opened(within) {
+                Ok(opened) => self.look(hand, desk, &opened, &batch, range),
+                Err((directory, errno)) => {
+                    self.fail(Operation::List, directory.path(), errno);
+                    self.settle(&directory, Usage::default(), 0, 1);
+                }
+            },
+        }
+    }
+
+    /// An open directory for a task that waits: closed in the meantime, where handles are scarce.
+    fn within(&self, opened: &Arc<Opened>) -> Within {
+        if self.handles.are_scarce() {
+            Within::Closed(Arc::clone(&opened.directory))
+        } else {
+            Within::Open(Arc::clone(opened))
+        }
+    }
+
+    /// The directory of a task that waited, open.
+    fn opened(&self, within: Within) -> Result<Arc<Opened>, (Arc<Directory>, Errno)> {
+        match within {
+            Within::Open(opened) => Ok(opened),
+            Within::Closed(directory) => match self.reopen(&directory) {
+                Ok(file) => Ok(Opened::new(directory, file, &self.handles)),
+                Err(errno) => Err((directory, errno)),
+            },
         }
     }
 
@@ -409,7 +435,7 @@ impl<'a> Walk<'a> {
         let pieces = entries.div_ceil(LOOK_ENTRIES);
         self.settle(&opened.directory, Usage::default(), pieces - 1, 0);
         hand.push_all((1..pieces).rev().map(|piece| Task::Look {
-            opened: Arc::clone(opened),
+            within: self.within(opened),
             batch: Arc::clone(&batch),
             range: piece * LOOK_ENTRIES..((piece + 1) * LOOK_ENTRIES).min(entries),
         }));
@@ -432,7 +458,7 @@ impl<'a> Walk<'a> {
                 // The directory comes first, then what is after it.
                 let next = range.start + index + 1;
                 let rest = Task::Look {
-                    opened: Arc::clone(opened),
+                    within: self.within(opened),
                     batch: Arc::clone(batch),
                     range: next..range.end,
                 };
@@ -495,14 +521,10 @@ impl<'a> Walk<'a> {
             self.keep(directory, batch, remembered);
             remembered.clear();
         }
-        let is_scarce = self.handles.are_scarce();
-        hand.push_all(directories.drain(..).rev().map(|entry| {
-            let within = if is_scarce {
-                Within::Closed(Arc::clone(directory))
-            } else {
-                Within::Open(Arc::clone(opened))
-            };
-            Task::Open { within, name: batch.name(&entry).into(), place: Place::from(&entry) }
+        hand.push_all(directories.drain(..).rev().map(|entry| Task::Open {
+            within: self.within(opened),
+            name: batch.name(&entry).into(),
+            place: Place::from(&entry),
         }));
     }
 

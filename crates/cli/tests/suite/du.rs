@@ -1,6 +1,7 @@
 //! `xsort du` and `du` as scripts meet them: the same scripts with the installed GNU du must print, say and return the same.
 
 use crate::lines::run;
+use crate::sandbox::{Sandbox, program};
 use std::process::Command;
 use std::sync::OnceLock;
 
@@ -114,5 +115,34 @@ fn scripts_cannot_tell_it_from_gnu_du() {
         }
         let script = format!("{TREE}{script}");
         assert_eq!(run(&script, &[], true), run(&script, &[], false), "{script}");
+    }
+}
+
+/// Something waits at each of 400 levels, and few files may be open.
+#[test]
+fn deep_trees_are_counted_with_few_open_files() {
+    let sandbox = Sandbox::new();
+    let mut path = sandbox.path().join("tree");
+    for _ in 0..400 {
+        for name in ["a", "m", "z"] {
+            std::fs::create_dir_all(path.join(name)).unwrap();
+            std::fs::write(path.join(name).join("file"), "x").unwrap();
+        }
+        path.push("m");
+    }
+    let counted = |files: &str, threads: &str| {
+        let script = format!("ulimit -n {files}; exec {} du {threads} tree", program().display());
+        let output = Command::new("sh").args(["-c", &script]).current_dir(sandbox.path()).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), &stderr[..]), (Some(0), ""), "{script}");
+        let mut lines: Vec<Vec<u8>> =
+            output.stdout.split(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect();
+        lines.sort_unstable();
+        lines
+    };
+    let expected = counted("1000", "");
+    assert_eq!(expected.len(), 1 + 3 * 400 + 1, "a line a directory, and what is behind the last");
+    for threads in ["", "--threads=1", "--threads=2", "--threads=64"] {
+        assert!(counted("24", threads) == expected, "{threads}");
     }
 }
