@@ -46,6 +46,7 @@ pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
         remove_input: args.remove_input,
         sync: !args.no_sync,
         probe: args.dry_run || args.probe,
+        checkpoint: None,
     };
     let output = Output::new(voice);
     if args.dry_run {

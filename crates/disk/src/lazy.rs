@@ -53,6 +53,10 @@ impl Disk for LazyDisk {
         self.start()?.create_output(path)
     }
 
+    fn create_kept_output(&self, path: &Path, tag: &str) -> Result<FileId, Error> {
+        self.start()?.create_kept_output(path, tag)
+    }
+
     fn publish(&self, output: FileId, bytes: u64, sync: bool) -> Result<(), Error> {
         self.started().publish(output, bytes, sync)
     }
@@ -71,6 +75,26 @@ impl Disk for LazyDisk {
 
     fn create_memory(&self) -> Result<FileId, Error> {
         self.start()?.create_memory()
+    }
+
+    fn create_kept(&self, path: &Path) -> Result<FileId, Error> {
+        self.start()?.create_kept(path)
+    }
+
+    fn open_kept(&self, path: &Path) -> Result<FileId, Error> {
+        self.start()?.open_kept(path)
+    }
+
+    fn remove_kept(&self, path: &Path) -> Result<(), Error> {
+        self.start()?.remove_kept(path)
+    }
+
+    fn lock(&self, file: FileId) -> Result<bool, Error> {
+        self.started().lock(file)
+    }
+
+    fn sync(&self, file: FileId) -> Result<(), Error> {
+        self.started().sync(file)
     }
 
     fn reserve(&self, file: FileId, bytes: u64) -> Result<(), Error> {

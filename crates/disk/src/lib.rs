@@ -11,7 +11,7 @@
 //! `output` (how a file appears), `drive` (what holds it), and two engines, `uring` (with `ring`) and `threads`, that share one
 //! idea of a transfer: `transfer` and the state machine in `progress`, which the simulated disk, `sim`, uses as well. What the page cache
 //! holds of an input may come from there: `cache`. `lazy` puts the engine's start off until a file is opened; `gate` holds transfers back while drives are too hot. What the process was given to write
-//! and read is `inherited`.
+//! and read is `inherited`. Files that a later process goes on with are `kept`.
 //!
 //! Knows nothing of keys or order, and imports none of the other rooms. Measures no drive and plans nothing.
 
@@ -21,6 +21,7 @@ mod error;
 mod file;
 mod gate;
 mod inherited;
+mod kept;
 mod lazy;
 mod lease;
 mod notice;

@@ -6,13 +6,14 @@
 use crate::cache::CacheReader;
 use crate::file::{FileTable, OpenFile, Snapshot};
 use crate::notice::Notices;
+use crate::output::Unpublished;
 use crate::options::{DiskOptions, IoChoice};
 use crate::threads::{ThreadPool, carry_out};
 use crate::transfer::Transfer;
 use crate::uring::Lanes;
-use crate::{Disk, Drive, Error, FileId, Gate, Identity, Operation, Request, drive, output};
+use crate::{Disk, Drive, Error, FileId, Gate, Identity, Operation, Request, drive, kept, output};
 use rustix::fs::{
-    FallocateFlags, FileType, MemfdFlags, Mode, OFlags, Stat, fallocate, fstat, ftruncate, memfd_create,
+    FallocateFlags, FileType, MemfdFlags, Mode, OFlags, Stat, fallocate, fdatasync, fstat, ftruncate, memfd_create,
     open, stat, unlink,
 };
 use rustix::io::Errno;
@@ -111,6 +112,12 @@ impl OsDisk {
         self.files.get(file, |path| self.read_only(path))
     }
 
+    fn insert_output(&self, path: &Path, (fd, unpublished): (OwnedFd, Unpublished)) -> FileId {
+        let mut file = OpenFile::new(fd, path, &self.notices);
+        file.unpublished = Some(unpublished);
+        self.insert(file)
+    }
+
     fn insert(&self, file: OpenFile) -> FileId {
         let count = if file.is_direct() { &self.direct_files } else { &self.buffered_files };
         count.fetch_add(1, Ordering::Relaxed);
@@ -130,10 +137,11 @@ impl Disk for OsDisk {
     }
 
     fn create_output(&self, path: &Path) -> Result<FileId, Error> {
-        let (fd, unpublished) = output::create(path)?;
-        let mut file = OpenFile::new(fd, path, &self.notices);
-        file.unpublished = Some(unpublished);
-        Ok(self.insert(file))
+        Ok(self.insert_output(path, output::create(path)?))
+    }
+
+    fn create_kept_output(&self, path: &Path, tag: &str) -> Result<FileId, Error> {
+        Ok(self.insert_output(path, output::create_kept(path, tag)?))
     }
 
     fn publish(&self, output: FileId, bytes: u64, sync: bool) -> Result<(), Error> {
@@ -158,6 +166,30 @@ impl Disk for OsDisk {
         let fd = output::create_scratch(directory)
             .map_err(|errno| Error::new(Operation::Create, directory.join("(scratch file)"), errno))?;
         Ok(self.insert(OpenFile::new(fd, directory, &self.notices)))
+    }
+
+    fn create_kept(&self, path: &Path) -> Result<FileId, Error> {
+        let fd = kept::create(path).map_err(|errno| Error::new(Operation::Create, path, errno))?;
+        Ok(self.insert(OpenFile::new(fd, path, &self.notices)))
+    }
+
+    fn open_kept(&self, path: &Path) -> Result<FileId, Error> {
+        let fd = kept::open_again(path).map_err(|errno| Error::new(Operation::Open, path, errno))?;
+        Ok(self.insert(OpenFile::new(fd, path, &self.notices)))
+    }
+
+    fn remove_kept(&self, path: &Path) -> Result<(), Error> {
+        kept::remove(path).map_err(|errno| Error::new(Operation::Remove, path, errno))
+    }
+
+    fn lock(&self, file: FileId) -> Result<bool, Error> {
+        let file = self.get(file)?;
+        kept::lock(file.as_fd()).map_err(|errno| Error::new(Operation::Open, file.path(), errno))
+    }
+
+    fn sync(&self, file: FileId) -> Result<(), Error> {
+        let file = self.get(file)?;
+        retry(|| fdatasync(file.as_fd())).map_err(|errno| Error::new(Operation::Sync, file.path(), errno))
     }
 
     fn create_memory(&self) -> Result<FileId, Error> {
@@ -190,7 +222,12 @@ impl Disk for OsDisk {
     fn identity(&self, file: FileId) -> Result<Identity, Error> {
         let file = self.get(file)?;
         let stat = fstat(file.as_fd()).map_err(|errno| Error::new(Operation::Inspect, file.path(), errno))?;
-        Ok(Identity { drive: stat.st_dev, number: stat.st_ino, links: u64::from(stat.st_nlink) })
+        Ok(Identity {
+            drive: stat.st_dev,
+            number: stat.st_ino,
+            links: u64::from(stat.st_nlink),
+            modified: (stat.st_mtime, stat.st_mtime_nsec),
+        })
     }
 
     fn remove_input(&self, input: FileId) -> Result<(), Error> {

@@ -18,7 +18,7 @@
 //! file remains.
 
 use crate::drive::parent;
-use crate::{Error, Operation};
+use crate::{Error, Operation, kept};
 use rustix::fs::{
     Access, AtFlags, CWD, FileType, Mode, OFlags, Stat, accessat, fchmod, fsync, ftruncate, linkat, open,
     openat, renameat, statat, unlinkat,
@@ -46,12 +46,23 @@ pub(crate) struct Unpublished {
     name: OsString,
     /// The name the file has now, if it has one.
     hidden: Option<OsString>,
+    /// The hidden name stays when this is dropped.
+    stays: bool,
     /// What the user called it, for messages.
     path: PathBuf,
 }
 
 /// Creates the file that is to become `path`.
 pub(crate) fn create(path: &Path) -> Result<(OwnedFd, Unpublished), Error> {
+    create_or_open(path, None)
+}
+
+/// The same under a hidden name that ends in `tag`, or the file that has this name since an earlier process.
+pub(crate) fn create_kept(path: &Path, tag: &str) -> Result<(OwnedFd, Unpublished), Error> {
+    create_or_open(path, Some(tag))
+}
+
+fn create_or_open(path: &Path, tag: Option<&str>) -> Result<(OwnedFd, Unpublished), Error> {
     let fail = |source: io::Error| Error::new(Operation::Create, path, source);
     let target = follow_links(path)?;
     let old = inspect_old(&target).map_err(fail)?;
@@ -62,13 +73,18 @@ pub(crate) fn create(path: &Path) -> Result<(OwnedFd, Unpublished), Error> {
     // Not even for a moment may more people read the new file than could read the old one.
     let mode =
         old.as_ref().map_or(Mode::from_raw_mode(0o666), |old| Mode::from_raw_mode(old.st_mode & 0o777));
-    let (fd, hidden) = create_nameless(directory.as_fd(), mode)
-        .and_then(|nameless| match nameless {
+    let made = match tag {
+        Some(tag) => {
+            let hidden = hidden_name(&name, tag);
+            kept::create_or_open(directory.as_fd(), &hidden, mode).map(|fd| (fd, Some(hidden)))
+        }
+        None => create_nameless(directory.as_fd(), mode).and_then(|nameless| match nameless {
             Some(fd) => Ok((fd, None)),
             None => create_hidden(directory.as_fd(), &name, mode).map(|(fd, hidden)| (fd, Some(hidden))),
-        })
-        .map_err(|errno| fail(errno.into()))?;
-    let unpublished = Unpublished { directory, name, hidden, path: path.to_owned() };
+        }),
+    };
+    let (fd, hidden) = made.map_err(|errno| fail(errno.into()))?;
+    let unpublished = Unpublished { directory, name, hidden, stays: tag.is_some(), path: path.to_owned() };
     if let Some(old) = old {
         inherit(&fd, &old).map_err(fail)?;
     }
@@ -145,6 +161,15 @@ pub(crate) fn create_hidden(
     with_hidden_name(name, |hidden| openat(directory, hidden, flags, mode))
 }
 
+/// `.NAME` and the suffix, with as much of the name as fits.
+fn hidden_name(name: &OsStr, suffix: &str) -> OsString {
+    let name = name.as_bytes();
+    let mut hidden = OsString::from(".");
+    hidden.push(OsStr::from_bytes(&name[..name.len().min(NAME_BYTES_MAX - 1 - suffix.len())]));
+    hidden.push(suffix);
+    hidden
+}
+
 /// Calls `make` with hidden names until one is free.
 fn with_hidden_name<T>(
     name: &OsStr,
@@ -154,11 +179,7 @@ fn with_hidden_name<T>(
         // A RandomState is seeded by the system once a thread and differs by one each time, so that names of two threads and
         // of two processes with one number (in two containers) differ as well. O_EXCL decides in the end.
         let random = RandomState::new().build_hasher().finish();
-        let suffix = format!(".xsort-{}-{random:016x}", std::process::id());
-        let name = name.as_bytes();
-        let mut hidden = OsString::from(".");
-        hidden.push(OsStr::from_bytes(&name[..name.len().min(NAME_BYTES_MAX - 1 - suffix.len())]));
-        hidden.push(suffix);
+        let hidden = hidden_name(name, &format!(".xsort-{}-{random:016x}", std::process::id()));
         match make(&hidden) {
             Ok(made) => return Ok((made, hidden)),
             Err(Errno::EXIST) => {}
@@ -188,7 +209,7 @@ impl Unpublished {
         }
         self.put_under_name(fd).map_err(|errno| fail(Operation::Rename)(&self.path, errno))?;
         if sync {
-            self.sync_directory().map_err(|errno| fail(Operation::Sync)(&self.path, errno))?;
+            kept::sync_directory(self.directory.as_fd(), Path::new(".")).map_err(|errno| fail(Operation::Sync)(&self.path, errno))?;
         }
         Ok(())
     }
@@ -209,21 +230,13 @@ impl Unpublished {
         self.hidden = None;
         Ok(())
     }
-
-    /// Makes the directory's new entry durable. A directory that may be written but not read can't be opened for that, and some
-    /// file systems have nothing to sync there: neither makes the output wrong.
-    fn sync_directory(&self) -> Result<(), Errno> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        match openat(&self.directory, c".", flags, Mode::empty()).and_then(fsync) {
-            Err(Errno::INVAL | Errno::ACCESS | Errno::OPNOTSUPP | Errno::ROFS) => Ok(()),
-            result => result,
-        }
-    }
 }
 
 impl Drop for Unpublished {
     fn drop(&mut self) {
-        if let Some(hidden) = &self.hidden {
+        if let Some(hidden) = &self.hidden
+            && !self.stays
+        {
             let _ = unlinkat(&self.directory, hidden, AtFlags::empty());
         }
     }
@@ -256,7 +269,7 @@ mod tests {
         let (fd, hidden) =
             create_hidden(place.as_fd(), OsStr::new(name), Mode::from_raw_mode(0o666)).unwrap();
         let path = directory.join(name);
-        (fd, Unpublished { directory: place, name: name.into(), hidden: Some(hidden), path })
+        (fd, Unpublished { directory: place, name: name.into(), hidden: Some(hidden), stays: false, path })
     }
 
     fn names(directory: &Path) -> Vec<String> {

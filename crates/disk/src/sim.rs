@@ -94,6 +94,11 @@ impl SimDisk {
         self.world().space_taken()
     }
 
+    /// Has the power go after so many more operations; see [`SimOptions::power_goes_after`].
+    pub fn power_goes_after(&self, operations: u64) {
+        self.world().power_goes_after(operations);
+    }
+
     /// Stops the machine and starts it again: names and bytes are those that were durable, all files are closed, and transfers still under way
     /// fail with EIO, as do calls with the numbers of files from before.
     pub fn power_cut(&self) {
@@ -167,6 +172,12 @@ impl Disk for SimDisk {
         self.create(FileRole::Output, path)
     }
 
+    fn create_kept_output(&self, path: &Path, tag: &str) -> Result<FileId, Error> {
+        let mut world = self.world();
+        self.first_step(&mut world, Operation::Create, FileRole::Output, path)?;
+        Ok(world.create_kept_output(path, &kept_name(path, tag)))
+    }
+
     fn publish(&self, output: FileId, bytes: u64, sync: bool) -> Result<(), Error> {
         let mut world = self.world();
         let handle = world.handle(output);
@@ -203,6 +214,38 @@ impl Disk for SimDisk {
         self.create(FileRole::Scratch, directory)
     }
 
+    fn create_kept(&self, path: &Path) -> Result<FileId, Error> {
+        let mut world = self.world();
+        self.first_step(&mut world, Operation::Create, FileRole::Scratch, path)?;
+        world.create_kept(path).map_err(|errno| Error::new(Operation::Create, path, errno))
+    }
+
+    fn open_kept(&self, path: &Path) -> Result<FileId, Error> {
+        let mut world = self.world();
+        self.first_step(&mut world, Operation::Open, FileRole::Scratch, path)?;
+        world.open(path, FileRole::Scratch).map_err(|errno| Error::new(Operation::Open, path, errno))
+    }
+
+    fn remove_kept(&self, path: &Path) -> Result<(), Error> {
+        let mut world = self.world();
+        self.first_step(&mut world, Operation::Remove, FileRole::Scratch, path)?;
+        world.remove_kept(path);
+        Ok(())
+    }
+
+    /// There are no other processes.
+    fn lock(&self, _file: FileId) -> Result<bool, Error> {
+        Ok(true)
+    }
+
+    fn sync(&self, file: FileId) -> Result<(), Error> {
+        let mut world = self.world();
+        let handle = world.handle(file);
+        self.step(&mut world, Operation::Sync, &handle, 0)?;
+        world.sync(handle.inode);
+        Ok(())
+    }
+
     /// Scratch like any other: here all files are in memory.
     fn create_memory(&self) -> Result<FileId, Error> {
         self.create(FileRole::Scratch, "memory".as_ref())
@@ -233,7 +276,7 @@ impl Disk for SimDisk {
         let mut world = self.world();
         let handle = world.handle(file);
         self.step(&mut world, Operation::Inspect, &handle, 1)?;
-        Ok(Identity { drive: 1, number: handle.inode, links: 1 })
+        Ok(Identity { drive: 1, number: handle.inode, links: 1, modified: (0, 0) })
     }
 
     fn remove_input(&self, input: FileId) -> Result<(), Error> {
@@ -382,6 +425,12 @@ impl Shared {
         }
         transfer.request.complete(result);
     }
+}
+
+/// The hidden name of a kept output.
+fn kept_name(path: &Path, tag: &str) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}{tag}"))
 }
 
 /// Copies pages to memory.

@@ -29,6 +29,8 @@ pub struct Identity {
     pub number: u64,
     /// How many names it has.
     pub links: u64,
+    /// When its bytes were last changed: seconds since 1970, and nanoseconds.
+    pub modified: (i64, u64),
 }
 
 /// Where files live: the operating system's, or a simulation. Object-safe; one virtual call a block.
@@ -47,6 +49,10 @@ pub trait Disk: Send + Sync {
     /// A symbolic link is followed: what it leads to is replaced. A new file gets mode 0666 less the umask, a replaced one keeps its mode and,
     /// where the system allows, its owner. What exists and is no regular file, or may not be written, is an error.
     fn create_output(&self, path: &Path) -> Result<FileId, Error>;
+
+    /// As `create_output`, but under a hidden name beside `path` that ends in `tag` and stays until the output is published, also if it is closed before
+    /// or the process ends. If a file has that name, it is opened as it is: it is what an earlier process has written.
+    fn create_kept_output(&self, path: &Path, tag: &str) -> Result<FileId, Error>;
 
     /// Gives the output its exact length, makes it durable (fsync), renames it over its path atomically, and makes that
     /// durable too (fsync of the directory). `sync: false` skips both fsyncs. The file is closed, whether or not this succeeds.
@@ -67,6 +73,23 @@ pub trait Disk: Send + Sync {
     /// Creates a nameless file in memory, written and read like one of scratch. It takes up as much memory as was written to it and not discarded,
     /// which is no part of any lease. Fails where the system doesn't offer it.
     fn create_memory(&self) -> Result<FileId, Error>;
+
+    /// Creates a file of scratch that has a name and stays when it is closed or the process ends, however that goes. The name may not be there
+    /// yet; it is durable when this returns. Mode 0600.
+    fn create_kept(&self, path: &Path) -> Result<FileId, Error>;
+
+    /// Opens what `create_kept` has made. A link, or someone else's file, is refused.
+    fn open_kept(&self, path: &Path) -> Result<FileId, Error>;
+
+    /// Removes the name of such a file, durably. One that isn't there is as good.
+    fn remove_kept(&self, path: &Path) -> Result<(), Error>;
+
+    /// Keeps other processes from a file for as long as this one has it open; `false` if another was first. It only binds those who ask.
+    fn lock(&self, file: FileId) -> Result<bool, Error>;
+
+    /// Makes what was written to a file, by transfers that have completed, durable. If this fails, nobody knows which of it is: another call that
+    /// succeeds proves nothing.
+    fn sync(&self, file: FileId) -> Result<(), Error>;
 
     /// Reserves space so that the file is at least `bytes` long without writing it. A file system that can't reserve succeeds silently.
     ///

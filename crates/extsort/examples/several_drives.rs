@@ -135,6 +135,7 @@ fn run(
         remove_input: false,
         sync: false,
         probe: false,
+        checkpoint: None,
     };
     Ok(sort(&options, &disk, &Unobserved)?)
 }

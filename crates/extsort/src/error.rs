@@ -97,6 +97,16 @@ pub enum Error {
         cause: Box<Error>,
     },
 
+    /// The job failed, and what was finished is kept.
+    #[error(
+        "{}; what was finished is kept: go on with --resume, or begin anew with --restart",
+        match cause.as_ref() { Error::Cancelled => "stopped on request".to_owned(), cause => cause.to_string() }
+    )]
+    Resumable {
+        /// Why it failed.
+        cause: Box<Error>,
+    },
+
     /// The observer asked to stop.
     #[error("stopped on request: the output was not put in place and scratch is gone")]
     Cancelled,

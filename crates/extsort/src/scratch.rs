@@ -1,19 +1,22 @@
 //! Scratch space on several drives: every block goes to the drive that will be done with it first.
 //!
 //! Each drive's rate is measured while the sort runs (bytes completed over time with something in flight), so that a drive that is
-//! twice as fast gets twice the blocks, and one that throttles gets fewer from then on. Files have no names: their space is free again
-//! whatever happens to the process.
+//! twice as fast gets twice the blocks, and one that throttles gets fewer from then on. Files have no names, so that their space is free again
+//! whatever happens to the process; but for those of a sort that can be resumed.
 
 use crate::Error;
 use crate::gauges::ScratchUse;
 use std::io::ErrorKind;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use xsort_disk::{Completion, Disk, FileId};
+use serde::{Deserialize, Serialize};
+use xsort_disk::{Completion, Disk, FileId, Lease, Request, Direction};
+use crossbeam_channel::Sender;
 
 /// Where a block is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Place {
     /// Index of the scratch directory.
     pub(crate) drive: u16,
@@ -23,6 +26,16 @@ pub(crate) struct Place {
 
 /// The place of a block that is in memory.
 pub(crate) const NOWHERE: Place = Place { drive: u16::MAX, offset: 0 };
+
+/// The tag of a write for a part of the job.
+pub(crate) fn tag(part: usize, drive: u16) -> u64 {
+    (part as u64) << 16 | u64::from(drive)
+}
+
+/// The part that a write was for.
+pub(crate) fn part_of(tag: u64) -> usize {
+    (tag >> 16) as usize
+}
 
 /// Space is reserved in steps of this many bytes, so that a full drive is noticed before a write fails, and files are laid out in long extents.
 const RESERVE_BYTES: u64 = 256 << 20;
@@ -36,9 +49,14 @@ pub(crate) struct Scratch<'a> {
     /// Bytes that all drives together are expected to hold at most: no more is reserved in advance.
     expected_bytes: u64,
     in_use: Arc<ScratchUse>,
+    /// There may be something in the files that nobody needs.
+    is_inherited: AtomicBool,
+    reclaiming: Mutex<()>,
 }
 
 struct Drive {
+    /// What an earlier process has written and this one needs, until the space between is given back.
+    claimed: Vec<(u64, u64)>,
     end: u64,
     reserved: u64,
     /// Bytes to reserve at a time: less once so much isn't free any more, since tmpfs finds that out page by page.
@@ -72,20 +90,45 @@ impl<'a> Scratch<'a> {
         expected_bytes: u64,
         in_use: Arc<ScratchUse>,
     ) -> Result<Self, Error> {
+        let mut files = Vec::new();
+        for directory in directories {
+            match disk.create_scratch(directory) {
+                Ok(file) => files.push(file),
+                Err(error) => {
+                    files.into_iter().for_each(|file| disk.close(file));
+                    return Err(error.into());
+                }
+            }
+        }
+        Scratch::of(disk, files, directories, expected_bytes, in_use)
+    }
+
+    /// Takes over open files, one for each directory. What is in them is in use as far as it is [claimed](Scratch::claim).
+    pub(crate) fn of(
+        disk: &'a dyn Disk,
+        files: Vec<FileId>,
+        directories: &[PathBuf],
+        expected_bytes: u64,
+        in_use: Arc<ScratchUse>,
+    ) -> Result<Self, Error> {
         let mut scratch = Scratch {
             disk,
             drives: Vec::new(),
             directories: directories.to_vec(),
-            files: Vec::new(),
+            files,
             expected_bytes,
             in_use,
+            is_inherited: AtomicBool::new(false),
+            reclaiming: Mutex::new(()),
         };
         scratch.in_use.begin(directories);
-        for directory in directories {
-            scratch.files.push(disk.create_scratch(directory)?);
+        for &file in &scratch.files {
+            let reserved = disk.file_bytes(file)?;
+            *scratch.is_inherited.get_mut() |= reserved > 0;
             scratch.drives.push(Mutex::new(Drive {
+                claimed: Vec::new(),
                 end: 0,
-                reserved: 0,
+                reserved,
                 reserve_step: RESERVE_BYTES,
                 full: false,
                 in_flight_bytes: 0,
@@ -104,6 +147,7 @@ impl<'a> Scratch<'a> {
     /// Finds a place for `bytes` bytes (a multiple of the alignment) that are about to be written. The caller writes them, and calls
     /// [`Scratch::written`] with the completion.
     pub(crate) fn place(&self, bytes: u64) -> Result<Place, Error> {
+        self.reclaim()?;
         loop {
             let expected = |drive: usize| {
                 let state = self.lock(drive);
@@ -160,9 +204,67 @@ impl<'a> Scratch<'a> {
         }
     }
 
-    /// Takes note of a finished write, whose tag is the drive's number.
+    /// What is at this place stays: an earlier process has written it. All claims come before the first [`Scratch::place`] and
+    /// [`Scratch::reclaim`].
+    pub(crate) fn claim(&self, place: Place, bytes: u64) {
+        let mut state = self.lock(usize::from(place.drive));
+        state.claimed.push((place.offset, bytes));
+        state.end = state.end.max(place.offset + bytes);
+        self.in_use.add(usize::from(place.drive), bytes);
+    }
+
+    /// Gives back what an earlier process has written and nobody has claimed: the beginnings of what it didn't finish.
+    pub(crate) fn reclaim(&self) -> Result<(), Error> {
+        if !self.is_inherited.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        // Others wait until it is done.
+        let _one = self.reclaiming.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.is_inherited.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        for (drive, &file) in self.files.iter().enumerate() {
+            let mut state = self.lock(drive);
+            let mut claimed = std::mem::take(&mut state.claimed);
+            claimed.sort_unstable();
+            let mut from = 0;
+            for (offset, bytes) in claimed {
+                if offset > from {
+                    self.disk.discard(file, from, offset - from)?;
+                }
+                from = from.max(offset + bytes);
+            }
+            self.disk.set_bytes(file, state.end)?;
+            state.reserved = state.end;
+        }
+        self.is_inherited.store(false, Ordering::Release);
+        Ok(())
+    }
+
+    /// The write of a lease to its place, for a part of the job; its completion goes to [`Scratch::written`].
+    pub(crate) fn write(
+        &self,
+        place: Place,
+        bytes: usize,
+        lease: Lease,
+        part: usize,
+        reply: &Sender<Completion>,
+    ) -> Request {
+        Request {
+            direction: Direction::Write,
+            file: self.file(place.drive),
+            offset: place.offset,
+            bytes,
+            bytes_needed: bytes,
+            lease,
+            tag: tag(part, place.drive),
+            reply: reply.clone(),
+        }
+    }
+
+    /// Takes note of a finished write.
     pub(crate) fn written(&self, completion: &Completion) {
-        let mut state = self.lock(completion.tag as usize);
+        let mut state = self.lock((completion.tag & 0xffff) as usize);
         state.in_flight_bytes -= completion.bytes as u64;
         state.done_bytes += completion.bytes as u64;
         if state.in_flight_bytes == 0

@@ -96,18 +96,25 @@ pub(super) struct World {
     pub(super) boot: u64,
     /// Operations since the last start.
     operations: u64,
+    /// The last one before the power goes, if that was asked for since the start.
+    last_operation: Option<u64>,
 }
 
 impl World {
     /// Counts an operation; EIO once the power is gone.
     pub(super) fn operate(&mut self, power_goes_after: Option<u64>) -> Result<(), Errno> {
         self.operations += 1;
-        // The machine comes up again once; what happens after that start is not cut again.
-        if self.boot == 0 && power_goes_after.is_some_and(|last| self.operations > last) {
+        // The machine comes up again once; what happens after that start is not cut again, unless that is asked for.
+        let last = self.last_operation.or(power_goes_after.filter(|_| self.boot == 0));
+        if last.is_some_and(|last| self.operations > last) {
             Err(Errno::IO)
         } else {
             Ok(())
         }
+    }
+
+    pub(super) fn power_goes_after(&mut self, operations: u64) {
+        self.last_operation = Some(self.operations + operations);
     }
 
     // Files by name.
@@ -139,11 +146,13 @@ impl World {
     }
 
     pub(super) fn rename(&mut self, inode: u64, path: &Path) {
+        self.names.retain(|_, named| *named != inode);
         self.names.insert(path.to_owned(), inode);
     }
 
     pub(super) fn sync_name(&mut self, path: &Path) {
         if let Some(&inode) = self.names.get(path) {
+            self.synced_names.retain(|_, named| *named != inode);
             self.synced_names.insert(path.to_owned(), inode);
         }
     }
@@ -159,6 +168,40 @@ impl World {
         let inode = self.new_inode();
         self.inodes.insert(inode, Inode::default());
         self.add_handle(inode, role, path)
+    }
+
+    /// A file with a name that survives a power cut.
+    pub(super) fn create_kept(&mut self, path: &Path) -> Result<FileId, Errno> {
+        if self.names.contains_key(path) {
+            return Err(Errno::EXIST);
+        }
+        let file = self.create(FileRole::Scratch, path);
+        let inode = self.handle(file).inode;
+        self.names.insert(path.to_owned(), inode);
+        self.synced_names.insert(path.to_owned(), inode);
+        Ok(file)
+    }
+
+    /// The same for what is to become `path`; or what has the hidden name already.
+    pub(super) fn create_kept_output(&mut self, path: &Path, hidden: &Path) -> FileId {
+        let inode = match self.names.get(hidden) {
+            Some(&inode) => inode,
+            None => {
+                let inode = self.new_inode();
+                self.inodes.insert(inode, Inode::default());
+                self.names.insert(hidden.to_owned(), inode);
+                self.synced_names.insert(hidden.to_owned(), inode);
+                inode
+            }
+        };
+        self.add_handle(inode, FileRole::Output, path)
+    }
+
+    /// Durably.
+    pub(super) fn remove_kept(&mut self, path: &Path) {
+        self.names.remove(path);
+        self.synced_names.remove(path);
+        self.collect();
     }
 
     /// # Panics
@@ -311,6 +354,7 @@ impl World {
     pub(super) fn power_cut(&mut self) {
         self.boot += 1;
         self.operations = 0;
+        self.last_operation = None;
         self.names = self.synced_names.clone();
         for inode in self.inodes.values_mut() {
             inode.content = inode.synced.clone();

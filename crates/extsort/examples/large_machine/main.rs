@@ -237,12 +237,13 @@ fn options(
         remove_input: false,
         sync: false,
         probe: false,
+        checkpoint: None,
     }
 }
 
 fn plan_of(bytes: u64, budget_bytes: u64, threads: usize, method: Method) -> Option<Plan> {
     let facts =
-        Facts { input_bytes: vec![bytes], record_bytes: 100, key_bytes: 10, budget_bytes, threads, method };
+        Facts { input_bytes: vec![bytes], record_bytes: 100, key_bytes: 10, budget_bytes, threads, method, may_keep: true };
     plan(&facts).ok()
 }
 

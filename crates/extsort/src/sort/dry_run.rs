@@ -2,7 +2,7 @@
 
 use super::options::SortOptions;
 use super::plan::Plan;
-use super::prepare::prepare;
+use super::prepare::{Work, prepare};
 use super::report::floor_seconds;
 use crate::units::{Bytes, Rate};
 use crate::{DriveRates, Error, Observer};
@@ -33,7 +33,10 @@ pub struct DryRun {
 
 /// Checks everything that a sort would check, and plans it. Moves no data, but for a measurement of the drive if `options.probe` is set.
 pub fn dry_run(options: &SortOptions, disk: &dyn Disk, observer: &dyn Observer) -> Result<DryRun, Error> {
-    let prepared = prepare(options, None, disk, observer)?;
+    let options = SortOptions { checkpoint: None, ..options.clone() };
+    let Work::Sort(prepared) = prepare(&options, None, disk, observer)? else {
+        unreachable!("nothing is finished where nothing is kept")
+    };
     let plan = prepared.plan;
     let mut rates = Vec::new();
     for directory in &prepared.scratch_directories {

@@ -34,9 +34,8 @@ pub(crate) struct Chunk {
 pub(crate) struct Filler<'a, K, I: Iterator> {
     job: &'a Job<'a, K>,
     files: &'a [FileId],
-    /// Those that were not begun.
+    /// Those that were not begun, by number.
     chunks: Peekable<I>,
-    next_number: usize,
     /// Free areas.
     pub(crate) areas: Vec<Lease>,
     filling: VecDeque<Filling>,
@@ -91,7 +90,7 @@ fn pieces(extents: &[Extent]) -> Vec<Piece> {
     pieces
 }
 
-impl<'a, K: Key, I: Iterator<Item = Vec<Extent>>> Filler<'a, K, I> {
+impl<'a, K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Filler<'a, K, I> {
     pub(crate) fn new(
         job: &'a Job<'a, K>,
         files: &'a [FileId],
@@ -104,7 +103,6 @@ impl<'a, K: Key, I: Iterator<Item = Vec<Extent>>> Filler<'a, K, I> {
             job,
             files,
             chunks: chunks.peekable(),
-            next_number: 0,
             areas,
             filling: VecDeque::new(),
             filled: Vec::new(),
@@ -162,9 +160,9 @@ impl<'a, K: Key, I: Iterator<Item = Vec<Extent>>> Filler<'a, K, I> {
         if self.areas.is_empty() {
             return None;
         }
-        let extents = self.chunks.next()?;
+        let (number, extents) = self.chunks.next()?;
         self.filling.push_back(Filling {
-            number: self.next_number,
+            number,
             pieces: pieces(&extents),
             extents,
             issued: 0,
@@ -172,7 +170,6 @@ impl<'a, K: Key, I: Iterator<Item = Vec<Extent>>> Filler<'a, K, I> {
             begun_at: Instant::now(),
             rest: self.areas.pop().expect("checked above"),
         });
-        self.next_number += 1;
         Some(self.filling.len() - 1)
     }
 

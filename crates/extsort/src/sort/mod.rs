@@ -9,11 +9,14 @@
 //! | `spool` | an input that is a stream, kept until it can be read by ranges |
 //! | `pass`, `fill`, `chunks` | one pass over data: read a chunk, work on it, write what comes of it |
 //! | `scratch`, `seal` | blocks spread over drives, and whether they come back as they were |
+//! | `checkpoint` | which files a sort keeps that can be resumed, and whether to go on with them |
+//! | `parts` | what of the work that threads share is finished |
 //! | `output` | the output file, written at any byte and by any thread |
 //! | `memory` | the pool, handed from phase to phase |
 //! | `job`, `phases`, `report` | what all stages share, and what is told of them |
 
 mod bins;
+mod checkpoint;
 mod chunks;
 mod dry_run;
 mod fill;
@@ -21,6 +24,7 @@ mod job;
 mod memory;
 mod options;
 mod output;
+mod parts;
 mod pass;
 mod phases;
 mod plan;
@@ -31,7 +35,7 @@ mod spool;
 
 pub use bins::ScatterShape;
 pub use dry_run::{DryRun, dry_run};
-pub use options::{Method, SortOptions, UnknownMethod};
+pub use options::{Begin, Checkpoint, Method, SortOptions, UnknownMethod};
 pub use phases::Phase;
 pub use plan::{Facts, Plan, Shape, plan};
 pub use report::{BinReport, ChunkReport, SortReport, floor_seconds};
@@ -45,13 +49,14 @@ pub use crate::traffic::Moved;
 use crate::failure::Failure;
 use crate::process::{cpu_seconds, peak_memory_bytes};
 use crate::scratch::Scratch;
+use crate::journal::Step;
 use crate::{Error, Frame, Gauges, Observer};
 use job::{Job, Journey, Spooled};
 use memory::Memory;
 use phases::Phases;
-use prepare::{Prepared, prepare};
+use prepare::{Finished, Prepared, Work, prepare};
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 use xsort_disk::{Disk, FileId, Lease, align_up};
@@ -60,8 +65,8 @@ use xsort_records::{Checksum, Key, KeyRule};
 /// Sorts `options.inputs` into `options.output`. Always stable: equal keys keep the order of the input.
 ///
 /// # Errors
-/// Any [`Error`]. The output's path then names what it named before, and nothing else is left behind; inputs are gone only if
-/// `remove_input` was set and they had been read whole.
+/// Any [`Error`]. The output's path then names what it named before, and nothing else is left behind but what a sort that can be resumed keeps; inputs
+/// are gone only if `remove_input` was set and they had been read whole.
 pub fn sort(options: &SortOptions, disk: &dyn Disk, observer: &dyn Observer) -> Result<SortReport, Error> {
     sort_streamed(options, None, disk, observer)
 }
@@ -76,17 +81,24 @@ pub fn sort_streamed(
     disk: &dyn Disk,
     observer: &dyn Observer,
 ) -> Result<SortReport, Error> {
-    let mut inputs_removed = false;
-    let removed = &mut inputs_removed;
+    let mut fate = Fate::default();
     let result = match options.layout.rule() {
-        KeyRule::Plain(key) => sort_by(key, options, stream, disk, observer, removed),
-        KeyRule::Little(key) => sort_by(key, options, stream, disk, observer, removed),
-        KeyRule::Fields(key) => sort_by(key, options, stream, disk, observer, removed),
+        KeyRule::Plain(key) => sort_by(key, options, stream, disk, observer, &mut fate),
+        KeyRule::Little(key) => sort_by(key, options, stream, disk, observer, &mut fate),
+        KeyRule::Fields(key) => sort_by(key, options, stream, disk, observer, &mut fate),
     };
     match result {
-        Err(cause) if inputs_removed => Err(Error::InputsRemoved { cause: Box::new(cause) }),
+        Err(cause) if fate.is_kept => Err(Error::Resumable { cause: Box::new(cause) }),
+        Err(cause) if fate.inputs_removed => Err(Error::InputsRemoved { cause: Box::new(cause) }),
         result => result,
     }
+}
+
+/// What is to be said of a sort that failed.
+#[derive(Default)]
+struct Fate {
+    inputs_removed: bool,
+    is_kept: bool,
 }
 
 fn sort_by<K: Key>(
@@ -95,10 +107,13 @@ fn sort_by<K: Key>(
     stream: Option<Stream>,
     disk: &dyn Disk,
     observer: &dyn Observer,
-    inputs_removed: &mut bool,
+    fate: &mut Fate,
 ) -> Result<SortReport, Error> {
     let prepare_begun = Instant::now();
-    let prepared = prepare(options, stream, disk, observer)?;
+    let prepared = match prepare(options, stream, disk, observer)? {
+        Work::Sort(prepared) => *prepared,
+        Work::Finish(done) => return finish(options, done, disk, observer),
+    };
     let Prepared {
         plan,
         inputs: input_files,
@@ -110,7 +125,9 @@ fn sort_by<K: Key>(
         scratch_directories,
         output_file,
         mut output_guard,
+        kept,
     } = prepared;
+    fate.is_kept = kept.is_some();
     let drive = if options.probe {
         let budget = dry_run::PROBE_BYTES.min(options.budget_bytes);
         Some(crate::probe(disk, &scratch_directories[0], budget, dry_run::PROBE_TIME)?)
@@ -129,7 +146,10 @@ fn sort_by<K: Key>(
     });
     observer.show(gauges.clone());
     observer.expect(&plan.phases());
-    let scratch = if plan.may_spill() {
+    let scratch = if let Some(kept) = &kept {
+        let (files, in_use) = (kept.open_scratch()?, Arc::clone(&gauges.scratch));
+        Some(Scratch::of(disk, files, &scratch_directories, plan.scratch_bytes, in_use)?)
+    } else if plan.may_spill() {
         Some(Scratch::create(disk, &scratch_directories, plan.scratch_bytes, Arc::clone(&gauges.scratch))?)
     } else {
         None
@@ -154,9 +174,11 @@ fn sort_by<K: Key>(
         ledger: &gauges.ledger,
         traffic: &gauges.traffic,
         failure: Failure::default(),
+        journal: kept.as_ref().map(|kept| &kept.journal),
     };
 
-    let mut input_guard = Some(input_guard);
+    let mut input_guard = input_guard;
+    let named = || options.inputs.iter().map(PathBuf::as_path).zip(input_files.iter().copied());
     let mut input_is_read = |read: Checksum| {
         if read.records() != plan.records {
             return Err(Error::Lost { what: format!("{} records read of {}", read.records(), plan.records) });
@@ -165,8 +187,10 @@ fn sort_by<K: Key>(
             spooled.check()?;
             input_guard = None;
         }
+        job.keep(Step::InputRead, &());
         if needs_input_space {
-            *inputs_removed = remove_inputs(options, disk, observer, &input_files, None);
+            job.settle()?;
+            fate.inputs_removed = remove_inputs(disk, observer, named(), None);
             input_guard = None;
         }
         if reserves_late {
@@ -184,28 +208,44 @@ fn sort_by<K: Key>(
         bins: Vec::new(),
     };
     let mut phases = Phases::new("begin", observer, job.traffic);
-    let written = match &plan.shape {
-        Shape::Merge(shape) => runs::sort(&job, shape, &mut journey, &mut memory, &mut phases)?,
-        Shape::Scatter(shape) => bins::sort(&job, shape, &mut journey, &mut memory, &mut phases)?,
+    let mut work = || -> Result<(), Error> {
+        let written = match &plan.shape {
+            Shape::Merge(shape) => runs::sort(&job, shape, &mut journey, &mut memory, &mut phases)?,
+            Shape::Scatter(shape) => bins::sort(&job, shape, &mut journey, &mut memory, &mut phases)?,
+        };
+        let read = journey.read;
+        if written != read {
+            return Err(Error::Lost {
+                what: format!(
+                    "{} records with checksum {read} were read, {} with checksum {written} would be written",
+                    read.records(),
+                    written.records(),
+                ),
+            });
+        }
+        if let Some(kept) = &kept {
+            kept.publish(output_file, read)?;
+        }
+        job.settle()
     };
-    let Journey { read, chunks, bins, .. } = journey;
-    if written != read {
-        return Err(Error::Lost {
-            what: format!(
-                "{} records with checksum {read} were read, {} with checksum {written} would be written",
-                read.records(),
-                written.records(),
-            ),
-        });
+    match &kept {
+        None => work()?,
+        Some(kept) => {
+            let data = [job.scratch().files(), &[output_file]].concat();
+            kept.journal.beside(&data, &job.failure, work)?;
+        }
     }
-
+    let Journey { read, chunks, bins, .. } = journey;
     phases.begin("publish", 0);
     output_guard.release(output_file);
     disk.publish(output_file, plan.bytes, options.sync)?;
     if options.remove_input && input_guard.is_some() {
-        remove_inputs(options, disk, observer, &input_files, Some(&options.output));
+        remove_inputs(disk, observer, named(), Some(&options.output));
     }
     drop(input_guard);
+    if let Some(kept) = &kept {
+        kept.end()?;
+    }
 
     let phases = phases.finish();
     let seconds = begun.elapsed().as_secs_f64();
@@ -239,19 +279,59 @@ fn sort_by<K: Key>(
     })
 }
 
-/// Removes the inputs, but for the one whose path is `kept`; returns whether any is gone. One that can't be removed is no reason to throw
-/// the work away: whether the space is enough shows when it is reserved.
-fn remove_inputs(
+/// Does what is left to do when an earlier process has given the output its name.
+fn finish(
     options: &SortOptions,
+    done: Finished<'_>,
     disk: &dyn Disk,
     observer: &dyn Observer,
-    files: &[FileId],
+) -> Result<SortReport, Error> {
+    let Finished { plan, checksum, inputs, input_guard, kept } = done;
+    if options.remove_input {
+        let inputs = inputs.iter().map(|&(number, file)| (&*options.inputs[number], file));
+        remove_inputs(disk, observer, inputs, Some(&options.output));
+    }
+    drop(input_guard);
+    kept.end()?;
+    observer.notice("the output was complete and in place already");
+    Ok(SortReport {
+        records: plan.records,
+        bytes: plan.bytes,
+        checksum: checksum.to_string(),
+        seconds: 0.0,
+        bytes_per_second: 0.0,
+        prepare_seconds: 0.0,
+        spool: None,
+        phases: Vec::new(),
+        cpu_user_seconds: 0.0,
+        cpu_system_seconds: 0.0,
+        cpu_nanoseconds_per_record: 0.0,
+        peak_memory_bytes: peak_memory_bytes(),
+        moved: Moved::default(),
+        scratch: Vec::new(),
+        stages: Arc::default(),
+        io: disk.describe(),
+        drive: None,
+        floor_seconds: None,
+        share_of_drive: None,
+        plan,
+        chunks: Vec::new(),
+        bins: Vec::new(),
+    })
+}
+
+/// Removes inputs, but for the one whose path is `kept`; returns whether any is gone. One that can't be removed is no reason to throw
+/// the work away: whether the space is enough shows when it is reserved.
+fn remove_inputs<'a>(
+    disk: &dyn Disk,
+    observer: &dyn Observer,
+    inputs: impl Iterator<Item = (&'a Path, FileId)>,
     kept: Option<&Path>,
 ) -> bool {
     let mut any_is_gone = false;
     let mut seen = HashSet::new();
-    for (path, &file) in options.inputs.iter().zip(files) {
-        if Some(path.as_path()) == kept || !seen.insert(path) {
+    for (path, file) in inputs {
+        if Some(path) == kept || !seen.insert(path) {
             continue;
         }
         match disk.remove_input(file) {

@@ -10,7 +10,10 @@
 //! ```
 
 use super::job::Job;
+use super::parts::Written;
 use crate::Error;
+use crate::journal::Step;
+use crate::scratch::tag;
 use crossbeam_channel::Sender;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,6 +37,8 @@ pub(crate) struct Filled {
     pub(crate) writes: usize,
     /// How long it waited for free blocks.
     pub(crate) waited: Duration,
+    /// Its bytes in the page in which it ends, if it doesn't end with a page.
+    pub(crate) tail: Vec<u8>,
 }
 
 /// Pages that are shared by segments.
@@ -47,6 +52,18 @@ impl Seams {
     pub(crate) fn new(pages: Arc<Shelf>) -> Seams {
         Seams { pages, begun: Mutex::default() }
     }
+
+    /// Begins with the page in which an output that was written up to `end` ends; `tail` are its bytes.
+    pub(crate) fn begin(&self, end: u64, tail: &[u8]) {
+        if tail.is_empty() {
+            return;
+        }
+        let mut page = self.pages.try_take().expect("nobody has taken any yet");
+        page.fill(0);
+        page[..tail.len()].copy_from_slice(tail);
+        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        begun.insert(align_down(end), (page, tail.len()));
+    }
 }
 
 /// Starts a write; how many were started is counted by the caller.
@@ -56,6 +73,7 @@ fn write<K>(
     offset: u64,
     bytes: usize,
     lease: Lease,
+    part: usize,
     written: &Sender<Completion>,
 ) {
     job.submit(Request {
@@ -65,12 +83,21 @@ fn write<K>(
         bytes,
         bytes_needed: bytes,
         lease,
-        tag: 0,
+        tag: tag(part, 0),
         reply: written.clone(),
     });
 }
 
 impl Output {
+    /// How much of it an earlier process has written; goes on behind that.
+    pub(crate) fn go_on<K>(&self, job: &Job<'_, K>) -> Result<Written, Error> {
+        let written: Written = job.recall(Step::Written)?.unwrap_or_default();
+        let bytes = written.checksum().records() * job.record_bytes as u64;
+        self.seams.begin(bytes, &written.tail);
+        job.observer.advance(bytes);
+        Ok(written)
+    }
+
     /// Wakes everyone who waits for memory: the job is being given up.
     pub(crate) fn close(&self) {
         self.blocks.close();
@@ -83,6 +110,7 @@ impl Output {
         job: &Job<'_, K>,
         offset: u64,
         piece: &[u8],
+        part: usize,
         written: &Sender<Completion>,
     ) -> Result<usize, Error> {
         if piece.is_empty() {
@@ -113,16 +141,17 @@ impl Output {
         }
         let (page, _) = begun.remove(&start).expect("just used");
         drop(begun);
-        write(job, self.file, start, ALIGNMENT, page, written);
+        write(job, self.file, start, ALIGNMENT, page, part, written);
         Ok(1)
     }
 
-    /// Takes `records` records from `source`, which fills what it is given with the next ones, and writes them from byte `start` on, hashing
-    /// them as they pass.
+    /// Takes `records` records from `source`, which fills what it is given with the next ones, and writes them from byte `start` on, as a part of the
+    /// job, hashing them as they pass.
     pub(crate) fn fill<K>(
         &self,
         job: &Job<'_, K>,
         mut source: impl FnMut(&mut [u8]),
+        part: usize,
         start: u64,
         records: u64,
         checksum: &mut Checksum,
@@ -147,7 +176,10 @@ impl Output {
         let head_bytes = (first_page - start) as usize;
         let mut carry = vec![0; head_bytes.next_multiple_of(record_bytes)];
         take(&mut carry);
-        let mut writes = self.add_seam(job, start, &carry[..head_bytes], written)?;
+        let mut writes = self.add_seam(job, start, &carry[..head_bytes], part, written)?;
+        // What ends inside the page in which it began is all tail.
+        let is_within = first_page == end && align_down(end) < end;
+        let mut tail = if is_within { carry[..head_bytes].to_vec() } else { Vec::new() };
         carry.drain(..head_bytes);
 
         // Whole blocks. A record that reaches over a block's end is carried to the next.
@@ -171,9 +203,10 @@ impl Output {
             }
             // Only the segment's last block can end inside a page.
             let whole = align_down(filled as u64) as usize;
-            writes += self.add_seam(job, offset + whole as u64, &block[whole..filled], written)?;
+            writes += self.add_seam(job, offset + whole as u64, &block[whole..filled], part, written)?;
+            tail = block[whole..filled].to_vec();
             if whole > 0 {
-                write(job, self.file, offset, whole, block, written);
+                write(job, self.file, offset, whole, block, part, written);
                 writes += 1;
             }
             offset += bytes as u64;
@@ -181,6 +214,6 @@ impl Output {
         }
         job.observer.advance(head_bytes as u64);
         job.ledger.output_waits_for_write.add(waited);
-        Ok(Filled { writes, waited })
+        Ok(Filled { writes, waited, tail })
     }
 }

@@ -14,6 +14,7 @@
 use super::chunks::Extent;
 use super::fill::{Chunk, Filler};
 use super::job::Job;
+use super::parts::Parts;
 use crate::Error;
 use crate::failure::{Alarm, STOP_INTERVAL};
 use crate::process::thread_cpu_time;
@@ -38,6 +39,9 @@ pub(crate) struct Pass<'a> {
     pub(crate) give_up: &'a dyn Fn(),
 }
 
+/// Is told of each chunk, by number, whose work is done and whose writes have completed.
+pub(crate) type Finished<'a, T> = &'a mut dyn FnMut(usize, &T);
+
 /// Someone who makes something of chunks, one after the other, in a thread of its own.
 pub(crate) trait Worker: Send {
     /// What is made of a chunk.
@@ -59,17 +63,18 @@ pub(crate) struct Worked<T> {
 
 /// What a pass leaves.
 pub(crate) struct Passed<T> {
-    /// By the number of the chunk.
-    pub(crate) made: Vec<T>,
+    /// With the number of the chunk, in their order.
+    pub(crate) made: Vec<(usize, T)>,
     /// Areas that are free again.
     pub(crate) areas: Vec<Lease>,
 }
 
-/// Runs one pass over `chunks`. `worker` makes the worker of each thread; its writes' completions go to the sender that it is given.
+/// Runs one pass over `chunks`, which are numbered in rising order. `worker` makes the worker of each thread; its writes' completions go to the sender that it is given.
 pub(crate) fn pass<K: Key, W: Worker>(
     job: &Job<'_, K>,
     pass: Pass<'_>,
-    chunks: impl Iterator<Item = Vec<Extent>>,
+    chunks: impl Iterator<Item = (usize, Vec<Extent>)>,
+    finished: Finished<'_, W::Made>,
     mut worker: impl FnMut(Sender<Completion>) -> W,
 ) -> Result<Passed<W::Made>, Error> {
     let Pass { files, areas, reads_are_progress, scratch, give_up } = pass;
@@ -77,7 +82,11 @@ pub(crate) fn pass<K: Key, W: Worker>(
     let (chunks_to, chunks_from) = unbounded();
     let (worked_to, worked_from) = unbounded();
     let (written_to, written_from) = unbounded();
-    let mut made: Vec<Option<W::Made>> = Vec::new();
+    let mut made: Vec<(usize, W::Made)> = Vec::new();
+    let mut finish = |number, done| {
+        finished(number, &done);
+        made.push((number, done));
+    };
     let mut filler = Filler::new(job, files, chunks, areas, reads_are_progress);
     std::thread::scope(|scope| {
         let started = spawn_up_to(scope, job.plan.threads, |_| {
@@ -88,14 +97,15 @@ pub(crate) fn pass<K: Key, W: Worker>(
         if let Err(error) = started {
             job.failure.set(error);
         }
-        let (mut sent, mut worked, mut writes_started, mut writes_done) = (0, 0, 0, 0);
+        let (mut sent, mut worked) = (0, 0);
+        let mut parts = Parts::default();
         while !job.should_stop() {
             filler.start_reads();
             for chunk in filler.filled.drain(..) {
                 sent += 1;
                 chunks_to.send(chunk).expect("workers live as long as this scope");
             }
-            if filler.is_done() && worked == sent && writes_done == writes_started {
+            if filler.is_done() && worked == sent && parts.is_empty() {
                 break;
             }
             let idle_since = filler.is_starved().then(Instant::now);
@@ -107,21 +117,25 @@ pub(crate) fn pass<K: Key, W: Worker>(
                 }
                 recv(written_from) -> completion => {
                     let completion: Completion = completion.expect("this thread holds a sender");
-                    writes_done += 1;
                     job.traffic.finish(&completion);
                     if let Some(scratch) = scratch {
                         scratch.written(&completion);
                     }
-                    if let Err(error) = completion.result {
-                        job.failure.set(error.into());
+                    match completion.result {
+                        Err(error) => job.failure.set(error.into()),
+                        Ok(()) => {
+                            if let Some((number, made)) = parts.written(completion.tag) {
+                                finish(number, made);
+                            }
+                        }
                     }
                 }
                 recv(worked_from) -> done => {
                     let (number, done): (usize, Worked<W::Made>) = done.expect("this thread holds a sender");
                     worked += 1;
-                    writes_started += done.writes;
-                    made.resize_with(made.len().max(number + 1), || None);
-                    made[number] = Some(done.made);
+                    if let Some(made) = parts.made(number, done.writes, done.made) {
+                        finish(number, made);
+                    }
                     filler.areas.extend(done.area);
                 }
                 default(STOP_INTERVAL) => {}
@@ -138,7 +152,8 @@ pub(crate) fn pass<K: Key, W: Worker>(
     });
     job.ledger.coordinator_busy.add(thread_cpu_time() - cpu_before);
     job.failure.check()?;
-    Ok(Passed { made: made.into_iter().flatten().collect(), areas: filler.areas })
+    made.sort_unstable_by_key(|(number, _)| *number);
+    Ok(Passed { made, areas: filler.areas })
 }
 
 /// The life of a worker.

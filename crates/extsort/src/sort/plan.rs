@@ -7,7 +7,7 @@
 use super::options::Method;
 use super::{bins, runs};
 use crate::Error;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use xsort_disk::ALIGNMENT;
 
 pub(crate) const KIB: u64 = 1 << 10;
@@ -43,10 +43,12 @@ pub struct Facts {
     pub threads: usize,
     /// The method asked for.
     pub method: Method,
+    /// Whether chunks may stay in memory. If not, all go to scratch, so that nothing is only in memory once the inputs are read.
+    pub may_keep: bool,
 }
 
 /// The shape of a sort.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// How it is done, and what only this method has.
     #[serde(flatten)]
@@ -100,7 +102,7 @@ pub struct Plan {
 }
 
 /// What only one of the methods has.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "method", rename_all = "snake_case")]
 pub enum Shape {
     /// Runs, each of them a sorted chunk, and a merge of them.

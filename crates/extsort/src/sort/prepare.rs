@@ -1,13 +1,17 @@
 //! Everything that is checked before any work: inputs, output, scratch, and the space for all of it.
 
+use super::checkpoint::{Kept, Left, Names, look};
 use super::options::SortOptions;
 use super::plan::{Facts, Plan, plan, resident_bytes_max};
 use super::spool::{Spool, Stream, spool};
 use crate::units::Bytes;
 use crate::{Error, Observer};
+use crate::journal::mark;
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use xsort_disk::{Disk, Drive, FileId};
+use xsort_records::Checksum;
 
 /// Files that are closed when this is dropped, whatever happens.
 pub(crate) struct OpenFiles<'a> {
@@ -46,7 +50,8 @@ pub(crate) struct Prepared<'a> {
     pub(crate) inputs: Vec<FileId>,
     /// Size of each input.
     pub(crate) input_bytes: Vec<u64>,
-    pub(crate) input_guard: OpenFiles<'a>,
+    /// None if the inputs are not to be touched any more.
+    pub(crate) input_guard: Option<OpenFiles<'a>>,
     /// The input that was a stream.
     pub(crate) spool: Option<Spool>,
     /// The output and scratch have no room beside the inputs: these have to go before the output is written.
@@ -57,10 +62,119 @@ pub(crate) struct Prepared<'a> {
     /// The output, not yet published.
     pub(crate) output_file: FileId,
     pub(crate) output_guard: OpenFiles<'a>,
+    /// What is kept for a later process, if anything is.
+    pub(crate) kept: Option<Kept<'a>>,
+}
+
+/// What there is to do.
+pub(crate) enum Work<'a> {
+    /// A sort.
+    Sort(Box<Prepared<'a>>),
+    /// The rest of what comes after.
+    Finish(Finished<'a>),
+}
+
+/// A sort whose output an earlier process has put in place.
+pub(crate) struct Finished<'a> {
+    pub(crate) plan: Plan,
+    /// Of the output.
+    pub(crate) checksum: Checksum,
+    /// The inputs that are still there and what they were, with their places in the list.
+    pub(crate) inputs: Vec<(usize, FileId)>,
+    pub(crate) input_guard: OpenFiles<'a>,
+    pub(crate) kept: Kept<'a>,
 }
 
 /// Opens and measures the inputs, reads a stream, plans, and checks the space.
 pub(crate) fn prepare<'a>(
+    options: &SortOptions,
+    stream: Option<Stream>,
+    disk: &'a dyn Disk,
+    observer: &'a dyn Observer,
+) -> Result<Work<'a>, Error> {
+    if let Some(checkpoint) = options.checkpoint {
+        if stream.is_some() {
+            return Err(Error::Settings(
+                "a stream can't be read again, so its sort can't be resumed: write it to a file first".into(),
+            ));
+        }
+        let names = Names::of(&options.output, &scratch_directories(options));
+        if let Some(left) = look(checkpoint, &names, options, disk, observer)? {
+            return resume(options, names, left, disk, observer);
+        }
+    }
+    begin(options, stream, disk, observer).map(|prepared| Work::Sort(Box::new(prepared)))
+}
+
+/// The directories for scratch.
+fn scratch_directories(options: &SortOptions) -> Vec<PathBuf> {
+    if options.scratch.is_empty() {
+        vec![directory_of(&options.output).to_path_buf()]
+    } else {
+        options.scratch.clone()
+    }
+}
+
+/// Goes on with what an earlier process has left, by its plan.
+fn resume<'a>(
+    options: &SortOptions,
+    names: Names,
+    left: Left<'a>,
+    disk: &'a dyn Disk,
+    observer: &'a dyn Observer,
+) -> Result<Work<'a>, Error> {
+    let mut input_guard = OpenFiles { disk, files: Vec::new() };
+    let published = left.published(disk, &options.output)?;
+    let may_be_gone = published.is_some() || left.is_input_read();
+    let mut inputs = Vec::new();
+    for (number, path) in options.inputs.iter().enumerate() {
+        let file = match disk.open_input(path) {
+            Err(error) if may_be_gone && error.source.kind() == ErrorKind::NotFound => continue,
+            result => result?,
+        };
+        input_guard.files.push(file);
+        match left.check(disk, number, file) {
+            // By now it may be someone else's.
+            Err(Error::Input { .. }) if may_be_gone => continue,
+            result => result?,
+        }
+        inputs.push((number, file));
+    }
+    let input_bytes = left.inputs.iter().map(|mark| mark.bytes).collect();
+    let is_input_read = left.is_input_read();
+    let Left { journal, plan, needs_input_space, reserves_late, .. } = left;
+    let kept = Kept::resume(disk, names, journal);
+    if let Some(checksum) = published {
+        return Ok(Work::Finish(Finished { plan, checksum, inputs, input_guard, kept }));
+    }
+    let mut input_guard = Some(input_guard);
+    if is_input_read {
+        // An earlier process was about to, or in the middle of it.
+        for (_, file) in inputs.drain(..) {
+            if let Err(error) = disk.remove_input(file) {
+                observer.notice(&format!("an input stays: {error}"));
+            }
+        }
+        input_guard = None;
+    }
+    let output_file = disk.create_kept_output(&options.output, &kept.output_tag())?;
+    Ok(Work::Sort(Box::new(Prepared {
+        plan,
+        inputs: inputs.into_iter().map(|(_, file)| file).collect(),
+        input_bytes,
+        input_guard,
+        spool: None,
+        needs_input_space: needs_input_space && !is_input_read,
+        reserves_late,
+        scratch_directories: scratch_directories(options),
+        output_file,
+        output_guard: OpenFiles::one(disk, output_file),
+        kept: Some(kept),
+    })))
+}
+
+/// Begins from the beginning.
+fn begin<'a>(
     options: &SortOptions,
     stream: Option<Stream>,
     disk: &'a dyn Disk,
@@ -102,16 +216,13 @@ pub(crate) fn prepare<'a>(
         budget_bytes: options.budget_bytes,
         threads: options.threads,
         method: options.method,
+        may_keep: true,
     };
     let output_directory = directory_of(&options.output);
-    let scratch_directories = if options.scratch.is_empty() {
-        vec![output_directory.to_path_buf()]
-    } else {
-        options.scratch.clone()
-    };
+    let scratch_directories = scratch_directories(options);
     // Before the space is looked at, so that a place that can't be written to is called that.
-    let output_file = disk.create_output(&options.output)?;
-    let output_guard = OpenFiles::one(disk, output_file);
+    let mut output_file = disk.create_output(&options.output)?;
+    let mut output_guard = OpenFiles::one(disk, output_file);
     for directory in &scratch_directories {
         disk.close(disk.create_scratch(directory)?);
     }
@@ -126,7 +237,7 @@ pub(crate) fn prepare<'a>(
         facts.input_bytes[number] = spool.report.bytes;
         spooled = Some(spool);
     }
-    let plan = plan(&facts)?;
+    let mut plan = plan(&facts)?;
     let output_drive = disk.drive(output_directory)?;
     let mut freed = Freed::default();
     if options.remove_input {
@@ -137,19 +248,52 @@ pub(crate) fn prepare<'a>(
     {
         freed.spool = Some((disk.drive(directory)?.id, spool.returned_bytes()));
     }
-    let (needs_input_space, reserves_late) =
-        check_space(options, disk, observer, &plan, &scratch_directories, &output_drive, &freed)?;
+    let check = |plan: &Plan| {
+        check_space(options, disk, observer, plan, &scratch_directories, &output_drive, &freed)
+    };
+    let (mut needs_input_space, mut reserves_late) = check(&plan)?;
+    let mut kept = None;
+    if let Some(checkpoint) = options.checkpoint {
+        if needs_input_space && plan.resident_chunks() > 0 {
+            // Once the inputs are gone, what is only in memory would be lost with the process.
+            facts.may_keep = false;
+            plan = super::plan::plan(&facts)?;
+            (needs_input_space, reserves_late) = check(&plan)?;
+        }
+        let mut marks = Vec::with_capacity(inputs.len());
+        for (&file, &bytes) in inputs.iter().zip(&input_bytes) {
+            marks.push(mark(disk, file, bytes)?);
+        }
+        let names = Names::of(&options.output, &scratch_directories);
+        // In place of the nameless one, which has shown that there can be one.
+        drop(output_guard);
+        output_file = disk.create_kept_output(&options.output, &names.output_tag)?;
+        output_guard = OpenFiles::one(disk, output_file);
+        disk.set_bytes(output_file, 0)?;
+        let begun = Kept::begin(
+            disk,
+            names,
+            checkpoint,
+            options,
+            &plan,
+            &marks,
+            needs_input_space,
+            reserves_late,
+        );
+        kept = Some(begun?);
+    }
     Ok(Prepared {
         plan,
         inputs,
         input_bytes,
-        input_guard,
+        input_guard: Some(input_guard),
         spool: spooled,
         needs_input_space,
         reserves_late,
         scratch_directories,
         output_file,
         output_guard,
+        kept,
     })
 }
 

@@ -31,6 +31,7 @@ fn sort_on(drives: Vec<SimDrive>, method: Method) -> SortReport {
         remove_input: false,
         sync: false,
         probe: false,
+        checkpoint: None,
     };
     let disk = SimDisk::new(SimOptions { drives, ..SimOptions::default() });
     let bytes = generated(format, Pattern::Uniform, RECORDS);

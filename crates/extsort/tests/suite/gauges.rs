@@ -52,6 +52,7 @@ fn watched(method: Method) -> (Watcher, SortReport) {
         remove_input: false,
         sync: false,
         probe: false,
+        checkpoint: None,
     };
     let disk = SimDisk::new(SimOptions::default());
     disk.put("/in", generated(format, Pattern::Uniform, 40_000));

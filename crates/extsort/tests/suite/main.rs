@@ -6,6 +6,7 @@ mod generate;
 mod lines;
 mod plan;
 mod probe;
+mod resume;
 mod simulation;
 mod sort;
 mod verify;

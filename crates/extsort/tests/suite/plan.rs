@@ -16,6 +16,7 @@ fn facts(bytes: u64, record_bytes: u64, key_bytes: u64, budget_bytes: u64, threa
         budget_bytes,
         threads,
         method: Method::Merge,
+        may_keep: true,
     }
 }
 

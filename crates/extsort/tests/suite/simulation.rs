@@ -13,10 +13,10 @@ use xsort_extsort::{Caches, Error, Observer, SortOptions, Stream, sort_streamed}
 use xsort_records::Layout;
 
 /// Numbers from a seed (SplitMix64).
-struct Dice(u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let word = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -24,11 +24,11 @@ impl Dice {
     }
 
     /// A number from `low` up to and including `high`.
-    fn between(&mut self, low: u64, high: u64) -> u64 {
+    pub(crate) fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.next() % (high - low + 1)
     }
 
-    fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
+    pub(crate) fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.between(0, choices.len() as u64 - 1) as usize]
     }
 }
@@ -69,7 +69,7 @@ impl Observer for Impatient {
     }
 }
 
-fn layout(dice: &mut Dice) -> Layout {
+pub(crate) fn layout(dice: &mut Dice) -> Layout {
     let record_bytes = dice.one_of(&[1, 2, 8, 16, 100, 100, 100, 128, 333, 4096]);
     if record_bytes >= 16 && dice.between(0, 3) == 0 {
         let keys = ["0:8:u64le:desc", "4:8:f64le", "1:2:i16be", "0:16:u128le", "2:4:u32le"];
@@ -86,7 +86,7 @@ fn layout(dice: &mut Dice) -> Layout {
 }
 
 /// Records whose bytes are uniform, few, constant, rising or falling, mixed with chance.
-fn records(dice: &mut Dice, layout: &Layout) -> Vec<u8> {
+pub(crate) fn records(dice: &mut Dice, layout: &Layout) -> Vec<u8> {
     let record_bytes = layout.record_bytes();
     let most = (400_000 / record_bytes as u64).min(9_000);
     let count = dice.one_of(&[0, 1, 2, most / 10, most, most, most]);
@@ -113,7 +113,7 @@ fn records(dice: &mut Dice, layout: &Layout) -> Vec<u8> {
     bytes
 }
 
-fn options(dice: &mut Dice, layout: &Layout, inputs: usize) -> SortOptions {
+pub(crate) fn options(dice: &mut Dice, layout: &Layout, inputs: usize) -> SortOptions {
     SortOptions {
         inputs: (0..inputs).map(|number| PathBuf::from(format!("/in/{number}"))).collect(),
         output: "/out/sorted".into(),
@@ -126,6 +126,7 @@ fn options(dice: &mut Dice, layout: &Layout, inputs: usize) -> SortOptions {
         remove_input: dice.between(0, 3) == 0,
         sync: true,
         probe: false,
+        checkpoint: None,
     }
 }
 
@@ -177,7 +178,7 @@ impl Read for Trickle {
 }
 
 /// The least budget that works, by asking.
-fn least_budget(options: &SortOptions, bytes: &[u8]) -> u64 {
+pub(crate) fn least_budget(options: &SortOptions, bytes: &[u8]) -> u64 {
     let plain = SimDisk::new(SimOptions::default());
     put(&plain, options, bytes);
     match xsort_extsort::dry_run(options, &plain, &xsort_extsort::Unobserved) {
@@ -187,7 +188,7 @@ fn least_budget(options: &SortOptions, bytes: &[u8]) -> u64 {
 }
 
 /// Spreads the records over the inputs; returns each input's bytes.
-fn put<'a>(disk: &SimDisk, options: &SortOptions, bytes: &'a [u8]) -> Vec<&'a [u8]> {
+pub(crate) fn put<'a>(disk: &SimDisk, options: &SortOptions, bytes: &'a [u8]) -> Vec<&'a [u8]> {
     let record_bytes = options.layout.record_bytes();
     let records = bytes.len() / record_bytes;
     let inputs = options.inputs.len();
@@ -262,7 +263,7 @@ fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
 }
 
 /// Seeds to try: a few hundred, or what the environment says.
-fn seeds() -> std::ops::Range<u64> {
+pub(crate) fn seeds() -> std::ops::Range<u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     match number("XSORT_SEED") {
         Some(seed) => seed..seed + 1,

@@ -42,6 +42,7 @@ fn options(layout: &Layout, directory: &Path, budget_bytes: u64, threads: usize)
         remove_input: false,
         sync: false,
         probe: false,
+        checkpoint: None,
     }
 }
 

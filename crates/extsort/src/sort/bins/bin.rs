@@ -5,10 +5,11 @@ use super::piece::Piece;
 use super::plan::{PIECE_BYTES_EASY, ScatterShape, fan_out};
 use super::scatter::Slice;
 use crate::sort::plan::Plan;
+use serde::{Deserialize, Serialize};
 use xsort_disk::align_down;
 
 /// All records in a range of keys.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Bin {
     /// Its number among all bins of the scatter that made it.
     pub(crate) number: usize,
@@ -18,7 +19,8 @@ pub(crate) struct Bin {
     pub(crate) is_one_key: bool,
     /// What of it is on scratch, in the order of the input.
     pub(crate) pieces: Vec<Piece>,
-    /// What of it is in chunks that stayed in memory, which all come after.
+    /// What of it is in chunks that stayed in memory, which all come after. Not for a journal: memory is gone with the process.
+    #[serde(skip)]
     pub(crate) slices: Vec<Slice>,
 }
 

@@ -7,10 +7,12 @@ use super::load::{Load, Source};
 use super::plan::ScatterShape;
 use super::scatter::Resident;
 use crate::Error;
+use crate::journal::Step;
 use crate::sort::fill::Chunk;
 use crate::sort::job::Job;
 use crate::sort::memory::Memory;
 use crate::sort::output::{Output, Seams};
+use crate::sort::parts::{Frontier, Stretch};
 use crate::sort::pass::{Pass, Worked, Worker, pass};
 use crate::sort::report::BinReport;
 use crossbeam_channel::Sender;
@@ -19,7 +21,7 @@ use std::time::Instant;
 use xsort_disk::{ALIGNMENT, Completion, FileId, Lease, Shelf, align_up};
 use xsort_records::{Checksum, Key};
 
-/// Sorts `loads`, one behind the other, into the output file. Returns the checksum of what was written, and what was done with each bin.
+/// Sorts `loads`, one behind the other, into the output file, behind what an earlier process has written of it. Returns the checksum of what was written, and what was done with each bin.
 pub(super) fn gather<K: Key>(
     job: &Job<'_, K>,
     shape: &ScatterShape,
@@ -39,6 +41,17 @@ pub(super) fn gather<K: Key>(
         blocks: Shelf::new(blocks, plan.output_block_bytes as usize),
         seams: Seams::new(Shelf::new(pages, ALIGNMENT)),
     };
+    let written = output.go_on(job)?;
+    let mut checksum = written.checksum();
+    let begun = written.sources as usize;
+    let mut frontier = Frontier::new(job.record_bytes, begun, written);
+    let mut keep = |number: usize, gathered: &Gathered| {
+        let (checksum, tail) = (gathered.checksum, gathered.tail.clone());
+        let stretch = Stretch { sources: number as u64 + 1, checksum, tail };
+        if let Some(written) = frontier.add(number, stretch) {
+            job.keep(Step::Written, written);
+        }
+    };
     let first_records = loads.iter().scan(0, |end, load| {
         *end += load.records;
         Some(*end - load.records)
@@ -52,9 +65,9 @@ pub(super) fn gather<K: Key>(
         give_up: &|| output.close(),
     };
     let source = Source::Loads { loads, residents, areas: shape.gather_areas };
-    let extents = loads.iter().map(|load| load.pages(job.record_bytes));
+    let extents = loads.iter().map(|load| load.pages(job.record_bytes)).enumerate().skip(begun);
     let mut spare = spares.iter_mut();
-    let passed = pass(job, what, extents, |written| Gatherer {
+    let passed = pass(job, what, extents, &mut keep, |written| Gatherer {
         job,
         loads,
         first_records: &first_records,
@@ -63,10 +76,15 @@ pub(super) fn gather<K: Key>(
         spare: spare.next().expect("the plan has a spare room for each thread"),
         written,
     })?;
-    let mut checksum = Checksum::default();
-    let (checksums, reports): (Vec<Checksum>, Vec<BinReport>) = passed.made.into_iter().unzip();
-    checksums.into_iter().for_each(|part| checksum.merge(part));
-    Ok((checksum, reports))
+    passed.made.iter().for_each(|(_, gathered)| checksum.merge(gathered.checksum));
+    Ok((checksum, passed.made.into_iter().map(|(_, gathered)| gathered.report).collect()))
+}
+
+/// A load that is in the output.
+struct Gathered {
+    checksum: Checksum,
+    tail: Vec<u8>,
+    report: BinReport,
 }
 
 /// A thread that sorts bins into the output.
@@ -81,9 +99,9 @@ struct Gatherer<'a, K> {
 }
 
 impl<K: Key> Worker for Gatherer<'_, K> {
-    type Made = (Checksum, BinReport);
+    type Made = Gathered;
 
-    fn work(&mut self, chunk: Chunk) -> Result<Worked<Self::Made>, Error> {
+    fn work(&mut self, chunk: Chunk) -> Result<Worked<Gathered>, Error> {
         let Chunk { number, extents, mut area, read_time, arrived_at } = chunk;
         let begun_at = Instant::now();
         let Job { key, record_bytes, caches, plan, ledger, .. } = *self.job;
@@ -117,7 +135,7 @@ impl<K: Key> Worker for Gatherer<'_, K> {
         };
         let start = self.first_records[number] * record_bytes as u64;
         let mut checksum = Checksum::default();
-        let filled = self.output.fill(self.job, fill, start, load.records, &mut checksum, &self.written)?;
+        let filled = self.output.fill(self.job, fill, number, start, load.records, &mut checksum, &self.written)?;
         let report = BinReport {
             bin: load.bin,
             bins: load.bins,
@@ -131,6 +149,6 @@ impl<K: Key> Worker for Gatherer<'_, K> {
         };
         self.job.gauges.counts.parts.fetch_add(load.bins as u64, Relaxed);
         lease.join(order_lease);
-        Ok(Worked { area: Some(lease), writes: filled.writes, made: (checksum, report) })
+        Ok(Worked { area: Some(lease), writes: filled.writes, made: Gathered { checksum, tail: filled.tail, report } })
     }
 }

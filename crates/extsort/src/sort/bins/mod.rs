@@ -29,6 +29,7 @@ use super::job::{Job, Journey};
 use super::memory::Memory;
 use super::phases::Phases;
 use crate::Error;
+use crate::journal::Step;
 use bin::{Bin, Limits};
 use gather::gather;
 use load::{Load, Source};
@@ -48,7 +49,14 @@ pub(crate) fn sort<K: Key>(
     let limits = Limits::of(job.plan, shape);
     phases.begin("sample", 0);
     let bins = limits.bins_at_once(job.plan.bytes);
-    let keys = sample_input(job, journey, memory, bins)?;
+    let keys = match job.recall(Step::Sample)? {
+        Some(keys) => keys,
+        None => {
+            let keys = sample_input(job, journey, memory, bins)?;
+            job.keep(Step::Sample, &keys);
+            keys
+        }
+    };
     let splitters = Splitters::from_sample(job.key, &keys, bins);
     drop(keys);
 
@@ -60,13 +68,14 @@ pub(crate) fn sort<K: Key>(
     journey.chunks = reports;
     (journey.input_is_read)(checksum)?;
 
+    let mut splits = 0;
     while bins.iter().any(|bin| limits.must_split(bin)) {
         let bytes: u64 = bins.iter().filter(|bin| limits.must_split(bin)).map(|bin| bin.records).sum();
         phases.begin("split", bytes * job.record_bytes as u64);
         let mut finer = Vec::with_capacity(bins.len());
         for bin in bins {
             if limits.must_split(&bin) {
-                finer.extend(split(job, shape, &limits, bin, &residents, memory)?);
+                finer.extend(split(job, shape, &limits, bin, &mut splits, &residents, memory)?);
             } else {
                 finer.push(bin);
             }
@@ -74,6 +83,7 @@ pub(crate) fn sort<K: Key>(
         bins = finer;
     }
 
+    job.reclaim()?;
     phases.begin("gather", job.plan.bytes);
     let loads = limits.pack(bins);
     let (written, reports) = gather(job, shape, journey.output_file, &loads, &residents, memory)?;
@@ -87,16 +97,33 @@ fn split<K: Key>(
     shape: &ScatterShape,
     limits: &Limits,
     bin: Bin,
+    splits: &mut u64,
     residents: &[scatter::Resident],
     memory: &mut Memory,
 ) -> Result<Vec<Bin>, Error> {
     let bins = limits.bins_at_once(bin.records * job.record_bytes as u64);
+    let bytes = bin.records * job.record_bytes as u64;
     let loads = limits.parts(bin);
-    let keys = sample_loads(job, &loads, residents, memory, bins)?;
-    let splitters = Splitters::from_sample(job.key, &keys, bins);
-    drop(keys);
-    let source = Source::Loads { loads: &loads, residents, areas: shape.gather_areas };
-    let finer = scatter(job, &source, &splitters, memory)?.bins;
+    let step = Step::Between(*splits);
+    *splits += 1;
+    let finer = match job.recall::<Vec<Bin>>(step)? {
+        Some(finer) => {
+            finer.iter().flat_map(|bin| &bin.pieces).for_each(|piece| piece.claim(job));
+            job.observer.advance(bytes);
+            finer
+        }
+        None => {
+            let keys = sample_loads(job, &loads, residents, memory, bins)?;
+            let splitters = Splitters::from_sample(job.key, &keys, bins);
+            drop(keys);
+            let source = Source::Loads { loads: &loads, residents, areas: shape.gather_areas };
+            let finer = scatter(job, &source, &splitters, memory)?.bins;
+            job.keep(step, &finer);
+            // Before what they were made of goes.
+            job.settle()?;
+            finer
+        }
+    };
     if shape.levels == 1 {
         // Not foreseen, so there may be no space for both.
         let pieces = loads.iter().flat_map(|load: &Load| &load.pieces);

@@ -8,12 +8,13 @@ use crate::scratch::Place;
 use crate::seal::{paged_bytes, seal};
 use crate::sort::job::Job;
 use crossbeam_channel::Sender;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use xsort_disk::{Completion, Direction, Lease, Request, Shelf};
+use xsort_disk::{Completion, Lease, Shelf};
 use xsort_kernels::gather;
 
 /// Some records of a bin on scratch.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Piece {
     pub(crate) place: Place,
     /// XXH3 of its pages.
@@ -25,6 +26,11 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
+    /// Says to scratch that it is there: an earlier process has written it.
+    pub(crate) fn claim<K>(&self, job: &Job<'_, K>) {
+        job.scratch().claim(self.place, self.paged_bytes(job.record_bytes));
+    }
+
     /// Bytes of its pages.
     pub(crate) fn paged_bytes(&self, record_bytes: usize) -> u64 {
         paged_bytes(self.records as usize, record_bytes) as u64
@@ -34,6 +40,7 @@ impl Piece {
 /// Writes the pieces of one chunk.
 pub(crate) struct PieceWriter<'a, K> {
     job: &'a Job<'a, K>,
+    chunk: usize,
     shelf: &'a Arc<Shelf>,
     written: &'a Sender<Completion>,
     block: Option<Lease>,
@@ -45,8 +52,13 @@ pub(crate) struct PieceWriter<'a, K> {
 }
 
 impl<'a, K> PieceWriter<'a, K> {
-    pub(crate) fn new(job: &'a Job<'a, K>, shelf: &'a Arc<Shelf>, written: &'a Sender<Completion>) -> Self {
-        PieceWriter { job, shelf, written, block: None, used: 0, pieces: Vec::new(), placed: 0, writes: 0 }
+    pub(crate) fn new(
+        job: &'a Job<'a, K>,
+        chunk: usize,
+        shelf: &'a Arc<Shelf>,
+        written: &'a Sender<Completion>,
+    ) -> Self {
+        PieceWriter { job, chunk, shelf, written, block: None, used: 0, pieces: Vec::new(), placed: 0, writes: 0 }
     }
 
     /// Gathers the records that `order` names into pieces of `bin`.
@@ -90,16 +102,7 @@ impl<'a, K> PieceWriter<'a, K> {
             piece.place = Place { drive: place.drive, offset: place.offset + piece.place.offset };
         }
         self.placed = self.pieces.len();
-        self.job.submit(Request {
-            direction: Direction::Write,
-            file: scratch.file(place.drive),
-            offset: place.offset,
-            bytes: self.used,
-            bytes_needed: self.used,
-            lease,
-            tag: u64::from(place.drive),
-            reply: self.written.clone(),
-        });
+        self.job.submit(scratch.write(place, self.used, lease, self.chunk, self.written));
         self.used = 0;
         self.writes += 1;
         Ok(())

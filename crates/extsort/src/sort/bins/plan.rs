@@ -13,7 +13,7 @@
 
 use crate::sort::chunks::{EXTENTS_MAX, SLACK_BYTES, chunk_count};
 use crate::sort::plan::{BLOCK_BYTES_MAX, CHUNK_BYTES_MIN, FLIGHT_BYTES, Facts, KIB, MIB, PAGE, Plan, Shape};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use xsort_disk::align_up;
 
 /// Pieces that are worth a transfer of their own.
@@ -36,7 +36,7 @@ const CHUNK_RECORDS_MIN: u64 = 8;
 const LEVELS_MAX: u64 = 8;
 
 /// What only scatter and gather has.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScatterShape {
     /// Bins that are aimed at, after the last level.
     pub bins: usize,
@@ -180,7 +180,7 @@ impl Candidate<'_> {
             return None;
         }
         let areas = areas_fitting.min(chunks.max(1) + gather_areas);
-        let resident = if levels > 1 { 0 } else { areas.saturating_sub(gather_areas).min(chunks) };
+        let resident = if levels > 1 || !self.facts.may_keep { 0 } else { areas.saturating_sub(gather_areas).min(chunks) };
         let spilled = chunks - resident;
 
         // Pages are filled up: half a page a piece.

@@ -7,6 +7,7 @@ use super::bin::Bin;
 use super::load::Source;
 use super::piece::{Piece, PieceWriter};
 use crate::Error;
+use crate::journal::Step;
 use crate::sort::chunks::{Extent, chunks};
 use crate::sort::fill::Chunk;
 use crate::sort::job::Job;
@@ -14,6 +15,7 @@ use crate::sort::memory::Memory;
 use crate::sort::pass::{Pass, Worked, Worker, pass};
 use crate::sort::report::ChunkReport;
 use crossbeam_channel::Sender;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
@@ -74,7 +76,8 @@ struct Shared {
     pieces: Vec<Piece>,
     resident: Option<Resident>,
     checksum: Checksum,
-    report: ChunkReport,
+    /// None if an earlier process has done it.
+    report: Option<ChunkReport>,
 }
 
 /// Scatters what `source` has into the bins of `splitters`.
@@ -97,6 +100,7 @@ pub(super) fn scatter<K: Key>(
         let blocks = memory.take(plan.spill_blocks, plan.block_bytes as usize);
         Shelf::new(blocks, plan.block_bytes as usize)
     });
+    let recalled = if is_input { recall(job)? } else { BTreeMap::new() };
     let extents: Box<dyn Iterator<Item = Vec<Extent>>> = match source {
         Source::Input { bytes, .. } => Box::new(chunks(bytes, plan.chunk_bytes, plan.extents_max)),
         Source::Loads { loads, .. } => Box::new(loads.iter().map(|load| load.pages(job.record_bytes))),
@@ -108,8 +112,15 @@ pub(super) fn scatter<K: Key>(
         scratch: job.scratch.as_ref(),
         give_up: &|| spill.iter().for_each(|shelf| shelf.close()),
     };
+    let extents = extents.enumerate().filter(|(number, _)| !recalled.contains_key(number));
+    let mut keep = |number: usize, shared: &Shared| {
+        if is_input && shared.resident.is_none() && job.journal.is_some() {
+            let checksum = (shared.checksum.records(), shared.checksum.sum());
+            job.keep(Step::Chunk(number as u64), &(&shared.pieces, checksum));
+        }
+    };
     let mut spare = spares.iter_mut();
-    let passed = pass(job, what, extents, |written| Scatterer {
+    let passed = pass(job, what, extents, &mut keep, |written| Scatterer {
         job,
         source,
         splitters,
@@ -121,7 +132,23 @@ pub(super) fn scatter<K: Key>(
     memory.give(passed.areas);
     memory.give(spares);
     memory.give(spill.into_iter().flat_map(Shelf::dissolve));
-    Ok(collect(splitters, passed.made))
+    let mut chunks = recalled;
+    chunks.extend(passed.made);
+    Ok(collect(splitters, chunks.into_values().collect()))
+}
+
+/// The chunks of the input that an earlier process has scattered, by number.
+fn recall<K: Key>(job: &Job<'_, K>) -> Result<BTreeMap<usize, Shared>, Error> {
+    let mut chunks = BTreeMap::new();
+    for number in 0..job.plan.spilled_chunks {
+        let step = Step::Chunk(number as u64);
+        let Some((pieces, checksum)) = job.recall::<(Vec<Piece>, (u64, u128))>(step)? else { continue };
+        pieces.iter().for_each(|piece| piece.claim(job));
+        let checksum = Checksum::from_parts(checksum.0, checksum.1);
+        job.observer.advance(checksum.records() * job.record_bytes as u64);
+        chunks.insert(number, Shared { pieces, resident: None, checksum, report: None });
+    }
+    Ok(chunks)
 }
 
 /// Puts together what the chunks, in order, have for each bin.
@@ -148,7 +175,7 @@ fn collect<K: Key>(splitters: &Splitters<K>, chunks: Vec<Shared>) -> Scattered {
         pieces.into_iter().for_each(|piece| scattered.bins[piece.bin as usize].pieces.push(piece));
         scattered.residents.extend(resident);
         scattered.checksum.merge(checksum);
-        scattered.reports.push(report);
+        scattered.reports.extend(report);
     }
     for (number, resident) in scattered.residents.iter().enumerate() {
         let mut from = 0;
@@ -207,7 +234,7 @@ impl<K: Key> Worker for Scatterer<'_, K> {
             (Vec::new(), 0, Some(resident), None)
         } else {
             let shelf = self.spill.expect("what does not stay has scratch");
-            let mut writer = PieceWriter::new(self.job, shelf, &self.written);
+            let mut writer = PieceWriter::new(self.job, number, shelf, &self.written);
             let mut from = 0;
             for (bin, &to) in ends.iter().enumerate() {
                 writer.add(bin, records, &order[from..to])?;
@@ -230,6 +257,6 @@ impl<K: Key> Worker for Scatterer<'_, K> {
         if let Source::Input { .. } = self.source {
             self.job.gauges.counts.chunks.fetch_add(1, Relaxed);
         }
-        Ok(Worked { area, writes, made: Shared { pieces, resident, checksum, report } })
+        Ok(Worked { area, writes, made: Shared { pieces, resident, checksum, report: Some(report) } })
     }
 }

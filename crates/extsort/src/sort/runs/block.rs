@@ -5,15 +5,16 @@ use crate::Error;
 use crate::seal::{paged_bytes, seal};
 use crate::sort::job::Job;
 use crossbeam_channel::Sender;
-use xsort_disk::{Completion, Direction, Lease, Request};
+use xsort_disk::{Completion, Lease};
 use xsort_records::Key;
 
-/// Seals a block of `records` sorted records, adds it to the index, and starts its write.
+/// Seals a block of `records` sorted records, adds it to the index, and starts its write, for a part of the job.
 pub(super) fn write_block<K: Key>(
     job: &Job<'_, K>,
     mut block: Lease,
     records: usize,
     index: &mut Index,
+    part: usize,
     written: &Sender<Completion>,
 ) -> Result<(), Error> {
     let bytes = paged_bytes(records, job.record_bytes);
@@ -22,15 +23,6 @@ pub(super) fn write_block<K: Key>(
     index.push(Block { place, records: records as u32, checksum }, |out| {
         job.key.encode(&block[..job.record_bytes], out);
     });
-    job.submit(Request {
-        direction: Direction::Write,
-        file: job.scratch().file(place.drive),
-        offset: place.offset,
-        bytes,
-        bytes_needed: bytes,
-        lease: block,
-        tag: u64::from(place.drive),
-        reply: written.clone(),
-    });
+    job.submit(job.scratch().write(place, bytes, block, part, written));
     Ok(())
 }

@@ -5,6 +5,7 @@
 use super::block::write_block;
 use super::run::{Block, Index, Resident, Run};
 use crate::Error;
+use crate::journal::Step;
 use crate::scratch::NOWHERE;
 use crate::sort::chunks::chunks;
 use crate::sort::fill::{Chunk, compact};
@@ -13,6 +14,8 @@ use crate::sort::memory::Memory;
 use crate::sort::pass::{Pass, Worked, Worker, pass};
 use crate::sort::report::ChunkReport;
 use crossbeam_channel::Sender;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
@@ -27,7 +30,16 @@ struct Sorted {
     report: ChunkReport,
 }
 
-/// Reads the inputs, and makes a sorted run of every chunk: in the order of the input. What it has read and done goes to the journey.
+/// A run on scratch, as the journal has it.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    index: Index,
+    /// Of the chunk: records, and the sum of their checksums.
+    checksum: (u64, u128),
+}
+
+/// Reads the inputs, and makes a sorted run of every chunk: in the order of the input. What it has read and done goes to the journey. Runs that an
+/// earlier process has left are taken over.
 pub(super) fn form<K: Key>(
     job: &Job<'_, K>,
     journey: &mut Journey<'_>,
@@ -39,7 +51,15 @@ pub(super) fn form<K: Key>(
         let blocks = memory.take(plan.spill_blocks, plan.block_bytes as usize);
         Shelf::new(blocks, plan.block_bytes as usize)
     });
-    let chunks = chunks(journey.input_bytes, plan.chunk_bytes, plan.extents_max);
+    let mut runs = recall(job, journey)?;
+    let chunks = chunks(journey.input_bytes, plan.chunk_bytes, plan.extents_max).enumerate();
+    let chunks = chunks.filter(|(number, _)| !runs.contains_key(number));
+    let mut keep = |number: usize, sorted: &Sorted| {
+        if sorted.run.resident.is_none() && job.journal.is_some() {
+            let checksum = (sorted.checksum.records(), sorted.checksum.sum());
+            job.keep(Step::Chunk(number as u64), &(&sorted.run.index, checksum));
+        }
+    };
     let what = Pass {
         files: journey.input_files,
         areas: memory.take(plan.areas, plan.area_bytes as usize),
@@ -48,7 +68,7 @@ pub(super) fn form<K: Key>(
         give_up: &|| spill.iter().for_each(|shelf| shelf.close()),
     };
     let mut spare = spares.iter_mut();
-    let formed = pass(job, what, chunks, |written| Sorter {
+    let formed = pass(job, what, chunks, &mut keep, |written| Sorter {
         job,
         spill: spill.as_ref(),
         spare: spare.next().expect("the plan has a spare room for each thread"),
@@ -57,11 +77,23 @@ pub(super) fn form<K: Key>(
     memory.give(formed.areas);
     memory.give(spares);
     memory.give(spill.into_iter().flat_map(Shelf::dissolve));
-    let mut runs = Vec::with_capacity(formed.made.len());
-    for Sorted { run, checksum, report } in formed.made {
-        runs.push(run);
+    for (number, Sorted { run, checksum, report }) in formed.made {
+        runs.insert(number, run);
         journey.read.merge(checksum);
         journey.chunks.push(report);
+    }
+    Ok(runs.into_values().collect())
+}
+
+/// The runs of an earlier process, by the number of their chunk.
+fn recall<K: Key>(job: &Job<'_, K>, journey: &mut Journey<'_>) -> Result<BTreeMap<usize, Run>, Error> {
+    let mut runs = BTreeMap::new();
+    for number in 0..job.plan.spilled_chunks {
+        let Some(Kept { index, checksum }) = job.recall(Step::Chunk(number as u64))? else { continue };
+        index.claim(job);
+        journey.read.merge(Checksum::from_parts(checksum.0, checksum.1));
+        job.observer.advance(index.records() * job.record_bytes as u64);
+        runs.insert(number, Run { index, resident: None });
     }
     Ok(runs)
 }
@@ -101,7 +133,7 @@ impl<K: Key> Worker for Sorter<'_, K> {
 
         let (index, kept) = match self.spill {
             Some(shelf) if number < plan.spilled_chunks => {
-                let index = self.spill(shelf, records, order)?;
+                let index = self.spill(number, shelf, records, order)?;
                 records_lease.join(order_lease);
                 (index, Err(records_lease))
             }
@@ -133,7 +165,13 @@ impl<K: Key> Worker for Sorter<'_, K> {
 
 impl<K: Key> Sorter<'_, K> {
     /// Gathers a sorted chunk into blocks and hands them to the drives.
-    fn spill(&self, shelf: &Arc<Shelf>, records: &[u8], order: &[u64]) -> Result<Index, Error> {
+    fn spill(
+        &self,
+        chunk: usize,
+        shelf: &Arc<Shelf>,
+        records: &[u8],
+        order: &[u64],
+    ) -> Result<Index, Error> {
         let Job { record_bytes, ledger, .. } = *self.job;
         let block_records = self.job.block_records();
         let mut index = self.new_index(order);
@@ -143,7 +181,7 @@ impl<K: Key> Sorter<'_, K> {
             let bytes = stretch.len() * record_bytes;
             ledger.spill_busy.time(|| {
                 gather(records, record_bytes, stretch, &mut block[..bytes]);
-                write_block(self.job, block, stretch.len(), &mut index, &self.written)
+                write_block(self.job, block, stretch.len(), &mut index, chunk, &self.written)
             })?;
         }
         self.set_largest(&mut index, records, order);

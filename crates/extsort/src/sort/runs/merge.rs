@@ -16,20 +16,23 @@
 use super::forecast::{Entry, forecast};
 use super::merger::{Done, Merger};
 use super::plan::MergeShape;
+use super::cut::Cut;
 use super::run::{Index, Run};
 use super::segment::{Loaded, Segment, Segments};
 use crate::Error;
 use crate::failure::STOP_INTERVAL;
+use crate::journal::Step;
 use crate::process::thread_cpu_time;
-use crate::seal::paged_bytes;
+use crate::seal::{check_seal, paged_bytes};
 use crate::sort::job::Job;
 use crate::sort::output::Output;
+use crate::sort::parts::{Frontier, Parts, Written};
 use crate::threads::spawn_up_to;
 use crossbeam_channel::{Receiver, Sender, select_biased, unbounded};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use xsort_disk::{Completion, Direction, Request, Shelf};
+use xsort_disk::{Completion, Direction, Lease, Request, Shelf};
 use xsort_records::{Checksum, Key};
 
 /// Reads in flight: several drives' worth, but not so many that writes to the same drive wait long for their turn.
@@ -63,20 +66,22 @@ pub(crate) struct Merged {
     pub(crate) index: Option<Index>,
 }
 
-/// Merges `runs`, in this order among equal keys.
+/// Merges `runs`, in this order among equal keys, and goes on behind what is written of the output.
 pub(crate) fn merge<K: Key>(
     job: &Job<'_, K>,
     shape: &MergeShape,
     runs: &[Run],
     read_blocks: &Arc<Shelf>,
     sink: &Sink<'_>,
+    begun: Written,
 ) -> Result<Merged, Error> {
     let cpu_before = thread_cpu_time();
     let entries = job.ledger.forecast_busy.time_cpu(|| forecast(runs));
     let (segments_to, segments_from) = unbounded();
     let (done_to, done_from) = unbounded();
     let (written_to, written_from) = unbounded();
-    let mut merged = Merged::default();
+    let checksum = begun.checksum();
+    let mut merged = Merged { records: checksum.records(), checksum, index: None };
     std::thread::scope(|scope| {
         let started = spawn_up_to(scope, job.plan.threads, |_| {
             let merger = Merger { job, runs, sink, written: written_to.clone() };
@@ -87,8 +92,19 @@ pub(crate) fn merge<K: Key>(
             job.failure.set(error);
         }
         let mut reader = Reader::new(job, shape, runs, read_blocks, &entries);
-        let mut indexes: Vec<Option<Index>> = Vec::new();
-        let (mut segments_done, mut writes_started, mut writes_done) = (0, 0, 0);
+        if let Err(error) = reader.skip(begun.sources as usize) {
+            job.failure.set(error);
+        }
+        // Those that were skipped make one segment.
+        let mut segments_done = reader.segments.begun();
+        let mut indexes: Vec<Option<Index>> = (0..segments_done).map(|_| None).collect();
+        let mut parts = Parts::default();
+        let mut frontier = Frontier::new(job.record_bytes, segments_done, begun);
+        let mut finish = |number, stretch| {
+            if let (Sink::Output(_), Some(written)) = (sink, frontier.add(number, stretch)) {
+                job.keep(Step::Written, written);
+            }
+        };
         while !job.should_stop() {
             reader.start_reads();
             while reader.segments.begun() < segments_done + job.plan.threads + 1
@@ -98,7 +114,7 @@ pub(crate) fn merge<K: Key>(
                 segments_to.send(segment).expect("mergers live as long as this scope");
             }
             // A segment that was handed out has freed no block yet; the reads go on as soon as one is done.
-            if reader.is_done() && segments_done == reader.segments.begun() && writes_done == writes_started {
+            if reader.is_done() && segments_done == reader.segments.begun() && parts.is_empty() {
                 break;
             }
             select_biased! {
@@ -108,24 +124,30 @@ pub(crate) fn merge<K: Key>(
                     }
                 }
                 recv(done_from) -> done => {
-                    let Done { number, writes, checksum, records, index } =
+                    let Done { number, writes, stretch, records, index } =
                         done.expect("this thread holds a sender");
                     segments_done += 1;
                     job.gauges.counts.parts.fetch_add(1, Relaxed);
-                    writes_started += writes;
                     merged.records += records;
-                    merged.checksum.merge(checksum);
+                    merged.checksum.merge(stretch.checksum);
                     indexes[number] = index;
+                    if let Some(stretch) = parts.made(number, writes, stretch) {
+                        finish(number, stretch);
+                    }
                 }
                 recv(written_from) -> completion => {
                     let completion: Completion = completion.expect("this thread holds a sender");
-                    writes_done += 1;
                     job.traffic.finish(&completion);
                     if let Sink::Run(_) = sink {
                         job.scratch().written(&completion);
                     }
-                    if let Err(error) = completion.result {
-                        job.failure.set(error.into());
+                    match completion.result {
+                        Err(error) => job.failure.set(error.into()),
+                        Ok(()) => {
+                            if let Some((number, stretch)) = parts.written(completion.tag) {
+                                finish(number, stretch);
+                            }
+                        }
                     }
                 }
                 default(STOP_INTERVAL) => {}
@@ -211,6 +233,62 @@ impl<'a, K: Key> Reader<'a, K> {
         }
     }
 
+    /// Begins with the forecast's entry number `from`, as if the segments before had been merged: reads the blocks in which the cut there falls, and makes it.
+    fn skip(&mut self, from: usize) -> Result<(), Error> {
+        let Some(&next) = self.entries.get(from) else {
+            self.segment_start = self.entries.len();
+            (self.started, self.pushed) = (self.segment_start, self.segment_start);
+            return Ok(());
+        };
+        let mut begun = vec![0; self.runs.len()];
+        self.entries[..from].iter().for_each(|entry| begun[entry.run as usize] += 1);
+        let low = self.runs[next.run as usize].index.key(next.block as usize);
+        for (number, &blocks) in begun.iter().enumerate().filter(|(_, blocks)| **blocks > 0) {
+            let Run { index, resident } = &self.runs[number];
+            let last = blocks - 1;
+            let is_over = blocks == index.blocks().len() && index.largest() < low;
+            let loaded = if resident.is_some() || is_over { None } else { Some(self.read(number, last)?) };
+            self.segments.skip(number, last, loaded, is_over);
+        }
+        (self.started, self.pushed, self.segment_start) = (from, from, from);
+        if from > 0 {
+            let passed = self.segments.end(self.entries[0], Some(next));
+            let cut = Cut::find(self.job, self.runs, &passed);
+            passed.end.send(Arc::new(cut)).expect("the next segment's beginning is there");
+        }
+        Ok(())
+    }
+
+    /// Reads one block, and waits for it.
+    fn read(&mut self, run: usize, block: usize) -> Result<Arc<Loaded>, Error> {
+        let lease = self.shelf.try_take().expect("the plan has a block for every run");
+        self.submit(run, block, lease, 0);
+        let completion = self.completions_from.recv().expect("the reader holds a sender");
+        self.in_flight -= 1;
+        self.job.traffic.finish(&completion);
+        completion.result?;
+        let found = self.runs[run].index.blocks()[block];
+        let bytes = paged_bytes(found.records as usize, self.job.record_bytes);
+        check_seal(self.job.disk, self.job.scratch(), found.place, &completion.lease[..bytes], found.checksum)?;
+        Ok(Arc::new(Loaded { lease: completion.lease }))
+    }
+
+    fn submit(&mut self, run: usize, block: usize, lease: Lease, tag: u64) {
+        let block = self.runs[run].index.blocks()[block];
+        let bytes = paged_bytes(block.records as usize, self.job.record_bytes);
+        self.in_flight += 1;
+        self.job.submit(Request {
+            direction: Direction::Read,
+            file: self.job.scratch().file(block.place.drive),
+            offset: block.place.offset,
+            bytes,
+            bytes_needed: bytes,
+            lease,
+            tag,
+            reply: self.completions_to.clone(),
+        });
+    }
+
     /// All segments have been handed out.
     fn is_done(&self) -> bool {
         self.segment_start == self.entries.len()
@@ -222,26 +300,12 @@ impl<'a, K: Key> Reader<'a, K> {
         // Resident blocks cost nothing to "read", but their slots would pile up.
         while self.in_flight < in_flight_max && self.window.len() < 4 * in_flight_max + self.segment_blocks {
             let Some(&Entry { run, block }) = self.entries.get(self.started) else { return };
-            let Run { index, resident } = &self.runs[run as usize];
-            if resident.is_some() {
+            if self.runs[run as usize].resident.is_some() {
                 self.window.push_back(Slot::Ready(None));
             } else {
                 let Some(lease) = self.shelf.try_take() else { return };
-                let place = index.blocks()[block as usize].place;
-                let records = index.blocks()[block as usize].records as usize;
-                let bytes = paged_bytes(records, self.job.record_bytes);
-                self.in_flight += 1;
                 self.window.push_back(Slot::Reading);
-                self.job.submit(Request {
-                    direction: Direction::Read,
-                    file: self.job.scratch().file(place.drive),
-                    offset: place.offset,
-                    bytes,
-                    bytes_needed: bytes,
-                    lease,
-                    tag: self.started as u64,
-                    reply: self.completions_to.clone(),
-                });
+                self.submit(run as usize, block as usize, lease, self.started as u64);
             }
             self.started += 1;
         }
@@ -274,7 +338,8 @@ impl<'a, K: Key> Reader<'a, K> {
             self.pushed += 1;
         }
         let (first, next) = (self.entries[self.segment_start], self.entries.get(end).copied());
-        let segment = self.job.ledger.hand_out_busy.time_cpu(|| self.segments.end(first, next));
+        let mut segment = self.job.ledger.hand_out_busy.time_cpu(|| self.segments.end(first, next));
+        segment.sources = end;
         self.segment_start = end;
         Some(segment)
     }

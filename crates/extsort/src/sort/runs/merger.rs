@@ -9,6 +9,7 @@ use super::segment::Segment;
 use crate::Error;
 use crate::failure::Alarm;
 use crate::sort::job::Job;
+use crate::sort::parts::Stretch;
 use crossbeam_channel::{Receiver, Sender};
 use std::sync::Arc;
 use xsort_disk::{Completion, Shelf};
@@ -28,7 +29,7 @@ pub(crate) struct Done {
     pub(crate) number: usize,
     /// Writes that were started for it.
     pub(crate) writes: usize,
-    pub(crate) checksum: Checksum,
+    pub(crate) stretch: Stretch,
     pub(crate) records: u64,
     pub(crate) index: Option<Index>,
 }
@@ -66,7 +67,7 @@ impl<K: Key> Merger<'_, K> {
         let mut merge = Merge::new(key, record_bytes, self.shared_bytes(&segment), &runs, nodes);
 
         let mut checksum = Checksum::default();
-        let mut index = None;
+        let (mut index, mut tail) = (None, Vec::new());
         let writes = match self.sink {
             Sink::Output(output) => {
                 let start = start.records * record_bytes as u64;
@@ -78,16 +79,21 @@ impl<K: Key> Merger<'_, K> {
                         "a segment holds the records that its cuts say"
                     );
                 };
-                output.fill(self.job, fill, start, records, &mut checksum, &self.written)?.writes
+                let part = segment.number;
+                let filled =
+                    output.fill(self.job, fill, part, start, records, &mut checksum, &self.written)?;
+                tail = filled.tail;
+                filled.writes
             }
             Sink::Run(shelf) => {
-                let made = fill_run(self.job, shelf, &mut merge, records, &self.written)?;
+                let made = fill_run(self.job, shelf, &mut merge, segment.number, records, &self.written)?;
                 let writes = made.blocks().len();
                 index = Some(made);
                 writes
             }
         };
-        Ok(Done { number: segment.number, writes, checksum, records, index })
+        let stretch = Stretch { sources: segment.sources as u64, checksum, tail };
+        Ok(Done { number: segment.number, writes, stretch, records, index })
     }
 
     /// Length of a key prefix that all records of a segment share.
@@ -106,6 +112,7 @@ fn fill_run<K: Key>(
     job: &Job<'_, K>,
     shelf: &Arc<Shelf>,
     merge: &mut Merge<'_, K>,
+    part: usize,
     records: u64,
     written: &Sender<Completion>,
 ) -> Result<Index, Error> {
@@ -124,7 +131,7 @@ fn fill_run<K: Key>(
                 let last = (wanted - 1) * record_bytes;
                 index.set_largest(|out| job.key.encode(&block[last..last + record_bytes], out));
             }
-            write_block(job, block, wanted, &mut index, written)
+            write_block(job, block, wanted, &mut index, part, written)
         })?;
         job.observer.advance((wanted * record_bytes) as u64);
         left -= wanted as u64;

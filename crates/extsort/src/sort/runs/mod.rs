@@ -18,11 +18,13 @@ pub(crate) use plan::{reduction, within};
 use super::job::{Job, Journey};
 use super::memory::Memory;
 use super::output::{Output, Seams};
+use super::parts::Written;
 use super::phases::Phases;
 use crate::Error;
+use crate::journal::Step;
 use form::form;
-use merge::{Merged, Sink, merge};
-use run::Run;
+use merge::{Sink, merge};
+use run::{Index, Run};
 use std::sync::Arc;
 use xsort_disk::{ALIGNMENT, Shelf, align_up};
 use xsort_records::{Checksum, Key};
@@ -38,6 +40,7 @@ pub(crate) fn sort<K: Key>(
     let plan = job.plan;
     phases.begin("form runs", plan.bytes);
     let mut runs = form(job, journey, memory)?;
+    let mut merges = 0;
     (journey.input_is_read)(journey.read)?;
 
     let pages = memory.take(plan.seam_pages, ALIGNMENT);
@@ -46,10 +49,11 @@ pub(crate) fn sort<K: Key>(
     let read_blocks = Shelf::new(memory.take_rest(), plan.block_bytes as usize);
     while runs.len() > shape.fan_in_max {
         let shelf = Shelf::new(output_memory.take_rest(), plan.block_bytes as usize);
-        runs = reduce(job, shape, runs, &read_blocks, &shelf, phases)?;
+        runs = reduce(job, shape, runs, &mut merges, &read_blocks, &shelf, phases)?;
         output_memory.give(shelf.dissolve());
     }
 
+    job.reclaim()?;
     phases.begin("merge", plan.bytes);
     let output = Output {
         file: journey.output_file,
@@ -57,7 +61,8 @@ pub(crate) fn sort<K: Key>(
         blocks: Shelf::new(output_memory.take_rest(), plan.output_block_bytes as usize),
         seams: Seams::new(Shelf::new(pages, ALIGNMENT)),
     };
-    let merged = merge(job, shape, &runs, &read_blocks, &Sink::Output(&output))?;
+    let written = output.go_on(job)?;
+    let merged = merge(job, shape, &runs, &read_blocks, &Sink::Output(&output), written)?;
     Ok(merged.checksum)
 }
 
@@ -66,6 +71,7 @@ fn reduce<K: Key>(
     job: &Job<'_, K>,
     shape: &MergeShape,
     runs: Vec<Run>,
+    merges: &mut u64,
     read_blocks: &Arc<Shelf>,
     write_blocks: &Arc<Shelf>,
     phases: &mut Phases<'_>,
@@ -82,13 +88,29 @@ fn reduce<K: Key>(
             reduced.append(&mut group);
             continue;
         }
-        let sink = Sink::Run(write_blocks);
-        let Merged { index, .. } = merge(job, shape, &group, read_blocks, &sink)?;
+        let step = Step::Between(*merges);
+        *merges += 1;
+        let index = match job.recall::<Index>(step)? {
+            Some(index) => {
+                index.claim(job);
+                job.observer.advance(index.records() * job.record_bytes as u64);
+                index
+            }
+            None => {
+                let sink = Sink::Run(write_blocks);
+                let merged = merge(job, shape, &group, read_blocks, &sink, Written::default())?;
+                let index = merged.index.expect("a merge to a run makes an index");
+                job.keep(step, &index);
+                // Before what it was made of goes.
+                job.settle()?;
+                index
+            }
+        };
         let blocks = group.iter().flat_map(|run| run.index.blocks());
         job.scratch().discard(
             blocks.map(|block| (block.place, align_up(u64::from(block.records) * job.record_bytes as u64))),
         )?;
-        reduced.push(Run { index: index.expect("a merge to a run makes an index"), resident: None });
+        reduced.push(Run { index, resident: None });
     }
     Ok(reduced)
 }

@@ -13,7 +13,7 @@ use crate::sort::chunks::{EXTENTS_MAX, SLACK_BYTES, chunk_count};
 use crate::sort::plan::{
     BLOCK_BYTES_MAX, CHUNK_BYTES_EASY, CHUNK_BYTES_MIN, FLIGHT_BYTES, Facts, KIB, MIB, PAGE, Plan, Shape,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use xsort_disk::align_up;
 
 /// Below this, transfers cost more than another pass does.
@@ -29,7 +29,7 @@ const SEGMENT_RECORDS_PER_RUN: u64 = 32;
 const INDEX_ENTRY_BYTES: u64 = 48;
 
 /// What only a merge has.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MergeShape {
     /// Most runs that one merge takes.
     pub fan_in_max: usize,
@@ -148,7 +148,9 @@ impl Candidate<'_> {
         let least_working = segments_held + 2;
 
         // Everything in memory?
-        let all_resident = runs <= areas_fitting.max(self.areas as u64)
+        let may_keep = self.facts.may_keep;
+        let all_resident = (may_keep || runs == 0)
+            && runs <= areas_fitting.max(self.areas as u64)
             && runs * area_bytes + (threads * spare_bytes).max(output_bytes) <= pool_bytes;
         let (spilled_runs, areas, fan_in_max);
         if all_resident {
@@ -160,7 +162,8 @@ impl Candidate<'_> {
             }
             let read_blocks = for_runs / block_bytes;
             // Holes that resident runs leave cost up to a block each.
-            let resident = (0..areas.min(runs)).rev().find(|&resident| {
+            let most = if may_keep { areas.min(runs) } else { 1 };
+            let resident = (0..most).rev().find(|&resident| {
                 resident * area_bytes
                     + (resident + 2 + runs - resident + working(runs - resident)) * block_bytes
                     <= for_runs

@@ -1,10 +1,13 @@
 //! Sorted runs: on scratch as blocks with an index, or in memory as a chunk with its order.
 
 use crate::scratch::Place;
+use crate::seal::paged_bytes;
+use crate::sort::job::Job;
+use serde::{Deserialize, Serialize};
 use xsort_disk::Lease;
 
 /// What is remembered of each block of a run, beside its smallest key.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Block {
     /// Where it is on scratch.
     pub(crate) place: Place,
@@ -18,7 +21,7 @@ pub(crate) struct Block {
 ///
 /// This is what Knuth's forecasting needs (vol. 3, 5.4.9), taken further: with all smallest keys at hand, the order of all reads of a merge is
 /// known before it starts.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Index {
     key_bytes: usize,
     blocks: Vec<Block>,
@@ -70,6 +73,13 @@ impl Index {
     /// The smallest normalised key in a block.
     pub(crate) fn key(&self, block: usize) -> &[u8] {
         &self.keys[block * self.key_bytes..][..self.key_bytes]
+    }
+
+    /// Says to scratch that the blocks are there: an earlier process has written them.
+    pub(crate) fn claim<K>(&self, job: &Job<'_, K>) {
+        for block in &self.blocks {
+            job.scratch().claim(block.place, paged_bytes(block.records as usize, job.record_bytes) as u64);
+        }
     }
 
     pub(crate) fn records(&self) -> u64 {

@@ -2,7 +2,7 @@
 
 use super::cut::Cut;
 use super::forecast::Entry;
-use super::run::Run;
+use super::run::{Block, Run};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::sync::Arc;
 use xsort_disk::Lease;
@@ -37,6 +37,8 @@ pub(crate) struct Segment {
     /// How many records come before the last blocks of all shares.
     pub(crate) records_passed: u64,
     loaded: Vec<Arc<Loaded>>,
+    /// Entries of the forecast up to its end.
+    pub(crate) sources: usize,
     /// From whoever has the segment before.
     pub(crate) start: Receiver<Arc<Cut>>,
     /// To whoever has the segment after.
@@ -85,6 +87,19 @@ impl<'a> Segments<'a> {
         self.begun
     }
 
+    /// Takes in the block of a run in which the end of what was merged before falls, instead of all blocks up to it; or, of a run that `is_over`, nothing.
+    pub(crate) fn skip(&mut self, run: usize, last: usize, loaded: Option<Arc<Loaded>>, is_over: bool) {
+        let blocks = self.runs[run].index.blocks();
+        let records = |blocks: &[Block]| blocks.iter().map(|block| u64::from(block.records)).sum::<u64>();
+        let front = &mut self.fronts[run];
+        front.begun = last + 1;
+        // As if it was the only one of the segment that ends here.
+        front.begun_before = last + 1;
+        front.loaded.extend(loaded);
+        front.is_over = is_over;
+        self.records_passed += records(&blocks[..if is_over { last + 1 } else { last }]);
+    }
+
     /// Takes in the next block of the forecast. `loaded` is its memory, unless its run is resident.
     pub(crate) fn push(&mut self, run: usize, loaded: Option<Arc<Loaded>>) {
         let front = &mut self.fronts[run];
@@ -105,6 +120,7 @@ impl<'a> Segments<'a> {
             shares: Vec::with_capacity(self.runs.len()),
             records_passed: 0,
             loaded: Vec::with_capacity(self.runs.len()),
+            sources: 0,
             start: std::mem::replace(&mut self.start, next_start),
             end,
         };

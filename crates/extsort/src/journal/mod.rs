@@ -1,0 +1,335 @@
+//! A journal of finished steps, so that a job that died can go on: whoever runs the same steps again is given what came of those that were
+//! finished, instead of doing them.
+//!
+//! ```text
+//!  step --- keep(step, what came of it) ---> keeper (a thread) --- sync the data, append, sync the journal ---> file
+//!  step <-- recall(step) ------------------- what the file of an earlier process says
+//! ```
+//!
+//! A step is in the journal only after the bytes that it speaks of are durable, and steps come in the order in which they depend on each other: so
+//! whatever beginning of the journal survives, it is true. The keeper takes together what has come while it was waiting for the drive, so that a job's
+//! threads never wait for it, unless they ask ([`Journal::settle`]) because they are about to destroy what an earlier step would need.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `frames` | bytes that are appended, and how far what is there can be believed |
+//! | `mark` | by what an input is known again |
+
+mod frames;
+mod mark;
+
+pub(crate) use mark::{InputMark, mark};
+
+use crate::Error;
+use crate::failure::{Failure, STOP_INTERVAL};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
+use frames::Frames;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use xsort_disk::{Disk, FileId};
+
+/// Longest encoding of one step, in bytes: more is damage.
+const STEP_BYTES_MAX: usize = 1 << 31;
+
+/// A step of a sort, in the order in which steps can depend on others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, serde::Deserialize)]
+pub(crate) enum Step {
+    /// What is to be done.
+    Begin,
+    /// By what an input is known again.
+    Input(u64),
+    /// Sampling the keys.
+    Sample,
+    /// A chunk of the input, on scratch now.
+    Chunk(u64),
+    /// All chunks: from here on nobody needs the inputs.
+    InputRead,
+    /// A merge on the way, or a split of a bin.
+    Between(u64),
+    /// How much of the output is written. Only the last one counts.
+    Written,
+    /// The output is complete, and about to get its name.
+    Publish,
+}
+
+enum Note {
+    Step(Step, Vec<u8>),
+    Settle(Sender<()>),
+}
+
+/// The journal of one job.
+pub(crate) struct Journal<'a> {
+    disk: &'a dyn Disk,
+    file: FileId,
+    recalled: Mutex<BTreeMap<Step, Vec<u8>>>,
+    frames: Mutex<Frames>,
+    notes: Sender<Note>,
+    kept: Receiver<Note>,
+    every: Duration,
+}
+
+impl<'a> Journal<'a> {
+    /// A new journal. `every` is how long the keeper collects steps at least.
+    pub(crate) fn create(disk: &'a dyn Disk, path: &Path, every: Duration) -> Result<Self, Error> {
+        let file = disk.create_kept(path)?;
+        Journal::with(disk, file, every, BTreeMap::new(), Frames::empty())
+    }
+
+    /// The journal of an earlier process.
+    ///
+    /// # Errors
+    /// [`Error::Settings`] if another process has it.
+    pub(crate) fn open(disk: &'a dyn Disk, path: &Path, every: Duration) -> Result<Self, Error> {
+        let file = disk.open_kept(path)?;
+        let read = || -> Result<_, Error> {
+            if !disk.lock(file)? {
+                return Err(Error::Settings(format!(
+                    "{}: another process is at this sort; see xsort status",
+                    path.display()
+                )));
+            }
+            let (frames, bytes) = Frames::read(disk, file)?;
+            Ok((frames, steps(&bytes)))
+        };
+        match read() {
+            Ok((frames, recalled)) => Journal::with(disk, file, every, recalled, frames),
+            Err(error) => {
+                disk.close(file);
+                Err(error)
+            }
+        }
+    }
+
+    fn with(
+        disk: &'a dyn Disk,
+        file: FileId,
+        every: Duration,
+        recalled: BTreeMap<Step, Vec<u8>>,
+        frames: Frames,
+    ) -> Result<Self, Error> {
+        let (notes, kept) = unbounded();
+        let journal = Journal {
+            disk,
+            file,
+            recalled: Mutex::new(recalled),
+            frames: Mutex::new(frames),
+            notes,
+            kept,
+            every,
+        };
+        // Not only of one that was there: two processes may begin at once.
+        journal.disk.lock(file)?;
+        Ok(journal)
+    }
+
+    /// What came of a step in an earlier process, once.
+    ///
+    /// # Errors
+    /// If it is there, but is no such thing.
+    pub(crate) fn recall<T: DeserializeOwned>(&self, step: Step) -> Result<Option<T>, Error> {
+        let found = self.recalled.lock().unwrap_or_else(PoisonError::into_inner).remove(&step);
+        let Some(bytes) = found else { return Ok(None) };
+        let decoded = postcard::from_bytes(&bytes).map_err(|error| Error::Corrupt {
+            path: self.disk.path(self.file),
+            offset: 0,
+            what: format!("{step:?} can't be read ({error})"),
+        })?;
+        Ok(Some(decoded))
+    }
+
+    /// Whether a step was finished in an earlier process.
+    pub(crate) fn has(&self, step: Step) -> bool {
+        self.recalled.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&step)
+    }
+
+    /// Has a finished step kept, soon. All transfers that it speaks of have completed.
+    pub(crate) fn keep<T: Serialize>(&self, step: Step, made: &T) {
+        let bytes = postcard::to_stdvec(made).expect("what is kept can be encoded");
+        // The keeper may have failed; then the job has, too.
+        drop(self.notes.send(Note::Step(step, bytes)));
+    }
+
+    /// Waits until everything kept so far is durable; `false` if it never will be, because the keeper has failed or is gone.
+    pub(crate) fn settle(&self) -> bool {
+        let (done, wait) = bounded(1);
+        self.notes.send(Note::Settle(done)).is_ok() && wait.recv().is_ok()
+    }
+
+    /// Runs `work` with a keeper beside it. `data` are the files that steps speak of.
+    pub(crate) fn beside<T>(&self, data: &[FileId], failure: &Failure, work: impl FnOnce() -> T) -> T {
+        let (end, ended) = bounded::<()>(0);
+        std::thread::scope(|scope| {
+            let keeper = || {
+                let _alarm = crate::failure::Alarm(failure);
+                if let Err(error) = self.run_keeper(data, &ended) {
+                    failure.set(error);
+                    // Whoever waits is told by the end of its channel.
+                    self.kept.try_iter().for_each(drop);
+                }
+            };
+            if let Err(error) = std::thread::Builder::new().spawn_scoped(scope, keeper) {
+                let error =
+                    xsort_disk::Error::new(xsort_disk::Operation::Start, "a thread for the journal", error);
+                failure.set(error.into());
+            }
+            let result = work();
+            drop(end);
+            result
+        })
+    }
+
+    /// The keeper's life: until `ended` is closed.
+    fn run_keeper(&self, data: &[FileId], ended: &Receiver<()>) -> Result<(), Error> {
+        let mut committed_at = Instant::now();
+        let mut steps: BTreeMap<Step, Vec<u8>> = BTreeMap::new();
+        let mut waiting = Vec::new();
+        loop {
+            let has_ended = match ended.recv_timeout(Duration::ZERO) {
+                Err(RecvTimeoutError::Disconnected) => true,
+                Ok(()) | Err(RecvTimeoutError::Timeout) => false,
+            };
+            let mut take = |note| match note {
+                Note::Step(step, bytes) => drop(steps.insert(step, bytes)),
+                Note::Settle(done) => waiting.push(done),
+            };
+            if let Ok(note) = self.kept.recv_timeout(if has_ended { Duration::ZERO } else { STOP_INTERVAL }) {
+                take(note);
+            }
+            self.kept.try_iter().for_each(take);
+            let is_due = !waiting.is_empty() || has_ended || committed_at.elapsed() >= self.every;
+            if is_due && !steps.is_empty() {
+                self.commit(data, &steps)?;
+                steps.clear();
+                committed_at = Instant::now();
+            }
+            for done in waiting.drain(..) {
+                // Whoever waited may have given up.
+                let _: Result<_, _> = done.send(());
+            }
+            if has_ended {
+                return Ok(());
+            }
+        }
+    }
+
+    fn commit(&self, data: &[FileId], steps: &BTreeMap<Step, Vec<u8>>) -> Result<(), Error> {
+        for &file in data {
+            self.disk.sync(file)?;
+        }
+        let mut bytes = Vec::new();
+        for (step, made) in steps {
+            let step = postcard::to_stdvec(step).expect("a step can be encoded");
+            bytes.extend(((step.len() + made.len()) as u64).to_le_bytes());
+            bytes.extend(step);
+            bytes.extend(made);
+        }
+        let mut frames = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
+        frames.append(self.disk, self.file, &bytes)?;
+        Ok(self.disk.sync(self.file)?)
+    }
+}
+
+impl Drop for Journal<'_> {
+    fn drop(&mut self) {
+        self.disk.close(self.file);
+    }
+}
+
+/// The steps in a journal's bytes, up to the first that is not whole.
+pub(crate) fn steps(mut bytes: &[u8]) -> BTreeMap<Step, Vec<u8>> {
+    let mut steps = BTreeMap::new();
+    while let Some((length, rest)) = bytes.split_first_chunk() {
+        let length = u64::from_le_bytes(*length) as usize;
+        if length > STEP_BYTES_MAX || length > rest.len() {
+            break;
+        }
+        let (entry, rest) = rest.split_at(length);
+        let Ok((step, made)) = postcard::take_from_bytes::<Step>(entry) else { break };
+        steps.insert(step, made.to_vec());
+        bytes = rest;
+    }
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+    use xsort_disk::{SimDisk, SimOptions};
+
+    fn path() -> PathBuf {
+        "/scratch/journal".into()
+    }
+
+    fn begin(disk: &SimDisk, numbers: std::ops::Range<u64>) {
+        let journal = Journal::create(disk, &path(), Duration::ZERO).unwrap();
+        let failure = Failure::default();
+        journal.beside(&[], &failure, || {
+            for number in numbers {
+                journal.keep(Step::Chunk(number), &vec![number; 1000]);
+                journal.keep(Step::Written, &number);
+                if number % 3 == 0 {
+                    assert!(journal.settle());
+                }
+            }
+        });
+        failure.check().unwrap();
+    }
+
+    #[test]
+    fn what_was_kept_is_recalled_once() {
+        let disk = SimDisk::new(SimOptions::rough(1));
+        begin(&disk, 0..20);
+        disk.power_cut();
+        let journal = Journal::open(&disk, &path(), Duration::ZERO).unwrap();
+        for number in 0..20 {
+            assert!(journal.has(Step::Chunk(number)));
+            let made: Option<Vec<u64>> = journal.recall(Step::Chunk(number)).unwrap();
+            assert_eq!(made, Some(vec![number; 1000]));
+            assert!(!journal.has(Step::Chunk(number)));
+        }
+        assert_eq!(journal.recall::<u64>(Step::Written).unwrap(), Some(19));
+        assert_eq!(journal.recall::<u64>(Step::Written).unwrap(), None);
+    }
+
+    #[test]
+    fn damage_ends_what_is_believed() {
+        let disk = SimDisk::new(SimOptions::default());
+        begin(&disk, 0..20);
+        let whole = disk.get(path()).unwrap();
+        for at in (0..whole.len()).step_by(4099) {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 4;
+            disk.put(path(), &damaged);
+            let journal = Journal::open(&disk, &path(), Duration::ZERO).unwrap();
+            let count = (0..20).take_while(|&number| journal.has(Step::Chunk(number))).count();
+            for number in 0..20 {
+                let made: Option<Vec<u64>> = journal.recall(Step::Chunk(number)).unwrap();
+                assert_eq!(made, (number < count as u64).then(|| vec![number; 1000]), "byte {at}");
+            }
+            drop(journal);
+        }
+    }
+
+    #[test]
+    fn a_keeper_that_fails_fails_the_job() {
+        let fault = xsort_disk::Fault {
+            operation: xsort_disk::Operation::Sync,
+            role: None,
+            place: xsort_disk::Place::Everywhere,
+            errno: 5,
+        };
+        let disk = SimDisk::new(SimOptions { faults: vec![fault], ..SimOptions::default() });
+        let journal = Journal::create(&disk, &path(), Duration::ZERO).unwrap();
+        let failure = Failure::default();
+        let is_settled = journal.beside(&[], &failure, || {
+            journal.keep(Step::Chunk(0), &1);
+            journal.settle()
+        });
+        assert!(!is_settled && failure.check().is_err());
+    }
+}

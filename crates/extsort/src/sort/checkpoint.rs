@@ -1,0 +1,274 @@
+//! A sort that can be resumed: which files it keeps, what their journal says at its beginning, and whether a later process may go on with them.
+//!
+//! ```text
+//! SCRATCH/.NAME.xsort-TAG.journal      what is finished                  in the first scratch directory
+//! SCRATCH/.NAME.xsort-TAG.scratch-N    blocks of runs, or pieces of bins  in scratch directory N
+//! OUTPUT/.NAME.xsort-TAG.output        the output until it has its name   beside the output
+//! ```
+//!
+//! NAME is the output's, TAG a hash of its path: so the output is what a sort is found by, and each has files of its own. The plan is taken from the
+//! journal, for what is finished only means something with it; the inputs have to be what they were.
+
+use super::options::{Begin, Checkpoint, SortOptions};
+use super::plan::Plan;
+use crate::journal::{InputMark, Journal, Step, mark};
+use crate::{Error, Observer};
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use xsort_disk::{Disk, FileId};
+use xsort_records::Checksum;
+
+/// Changes when journals of older versions mean something else.
+const FORMAT: u32 = 1;
+
+/// The names of what is kept.
+#[derive(Clone, Debug)]
+pub(crate) struct Names {
+    /// The end of the output's hidden name.
+    pub(crate) output_tag: String,
+    journal: PathBuf,
+    scratch: Vec<PathBuf>,
+}
+
+impl Names {
+    pub(crate) fn of(output: &Path, scratch_directories: &[PathBuf]) -> Names {
+        let absolute = std::path::absolute(output).unwrap_or_else(|_| output.to_path_buf());
+        let tag = format!(".xsort-{:016x}", xxhash_rust::xxh3::xxh3_64(absolute.as_os_str().as_bytes()));
+        let hidden = |suffix: &str| {
+            let mut name = OsString::from(".");
+            name.push(output.file_name().unwrap_or_default());
+            name.push(format!("{tag}.{suffix}"));
+            name
+        };
+        let number = |(number, directory): (usize, &PathBuf)| directory.join(hidden(&format!("scratch-{number}")));
+        Names {
+            journal: scratch_directories[0].join(hidden("journal")),
+            scratch: scratch_directories.iter().enumerate().map(number).collect(),
+            output_tag: format!("{tag}.output"),
+        }
+    }
+}
+
+/// What a journal begins with.
+#[derive(Debug, Serialize, Deserialize)]
+struct Head {
+    format: u32,
+    /// The plan, as JSON: it describes itself.
+    plan: String,
+    /// Record size and key.
+    layout: String,
+    inputs: u64,
+    /// See [`super::prepare::Prepared`].
+    needs_input_space: bool,
+    reserves_late: bool,
+}
+
+/// The output, complete and on its way to its name.
+#[derive(Debug, Serialize, Deserialize)]
+struct Publishing {
+    drive: u64,
+    number: u64,
+    records: u64,
+    sum: u128,
+}
+
+/// What an earlier process has left.
+pub(crate) struct Left<'a> {
+    pub(crate) journal: Journal<'a>,
+    pub(crate) plan: Plan,
+    pub(crate) inputs: Vec<InputMark>,
+    pub(crate) needs_input_space: bool,
+    pub(crate) reserves_late: bool,
+}
+
+/// What a sort keeps, while it runs.
+pub(crate) struct Kept<'a> {
+    pub(crate) journal: Journal<'a>,
+    names: Names,
+    disk: &'a dyn Disk,
+}
+
+/// Looks for what an earlier process has left, and at whether to go on with it.
+pub(crate) fn look<'a>(
+    checkpoint: Checkpoint,
+    names: &Names,
+    options: &SortOptions,
+    disk: &'a dyn Disk,
+    observer: &dyn Observer,
+) -> Result<Option<Left<'a>>, Error> {
+    let journal = match Journal::open(disk, &names.journal, checkpoint.every) {
+        Ok(journal) => journal,
+        Err(Error::Disk(error)) if error.source.kind() == ErrorKind::NotFound => {
+            if checkpoint.begin == Begin::Resume {
+                observer.notice(&format!("{}: there is none, so the sort begins", names.journal.display()));
+            }
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
+    };
+    let Some(head) = journal.recall::<Head>(Step::Begin)? else { return Ok(None) };
+    match checkpoint.begin {
+        Begin::Restart => return Ok(None),
+        Begin::New => {
+            return Err(Error::Settings(format!(
+                "{}: a sort to this output was interrupted: go on with it (--resume), or begin anew (--restart)",
+                names.journal.display()
+            )));
+        }
+        Begin::Resume => {}
+    }
+    let refuse = |what: &str| {
+        Err(Error::Settings(format!(
+            "{}: {what}; begin anew with --restart, or give the arguments of then",
+            names.journal.display()
+        )))
+    };
+    if head.format != FORMAT {
+        return refuse("it is another version's");
+    }
+    let Ok(plan) = serde_json::from_str::<Plan>(&head.plan) else { return refuse("its plan can't be read") };
+    if head.layout != format!("{:?}", options.layout) {
+        return refuse("the interrupted sort had other records or another key");
+    }
+    if plan.budget_bytes > options.budget_bytes {
+        return refuse(&format!("the interrupted sort has planned with -m {}", plan.budget_bytes));
+    }
+    if head.inputs != options.inputs.len() as u64 {
+        return refuse(&format!("the interrupted sort had {} inputs", head.inputs));
+    }
+    let mut inputs = Vec::with_capacity(options.inputs.len());
+    for number in 0..head.inputs {
+        match journal.recall(Step::Input(number))? {
+            Some(mark) => inputs.push(mark),
+            None => return Ok(None),
+        }
+    }
+    let Head { needs_input_space, reserves_late, .. } = head;
+    Ok(Some(Left { journal, plan, inputs, needs_input_space, reserves_late }))
+}
+
+impl Left<'_> {
+    /// Whether nobody needs the inputs any more, so that they may be gone.
+    pub(crate) fn is_input_read(&self) -> bool {
+        self.needs_input_space && self.journal.has(Step::InputRead)
+    }
+
+    /// Whether an input that was opened again is what it was.
+    pub(crate) fn check(&self, disk: &dyn Disk, number: usize, file: FileId) -> Result<(), Error> {
+        let was = &self.inputs[number];
+        let bytes = disk.file_bytes(file)?;
+        let now = mark(disk, file, bytes)?;
+        if now.is_as(was) {
+            return Ok(());
+        }
+        Err(Error::Input {
+            path: disk.path(file),
+            reason: "it was changed since the sort was interrupted (size, time or content): begin anew with --restart".into(),
+        })
+    }
+
+    /// The checksum of the output if it has its name: then all that is left to do is to clean up.
+    pub(crate) fn published(&self, disk: &dyn Disk, output: &Path) -> Result<Option<Checksum>, Error> {
+        let Some(Publishing { drive, number, records, sum }) = self.journal.recall(Step::Publish)? else {
+            return Ok(None);
+        };
+        let file = match disk.open_input(output) {
+            Ok(file) => file,
+            Err(error) if error.source.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let identity = disk.identity(file);
+        disk.close(file);
+        let identity = identity?;
+        let is_it = (identity.drive, identity.number) == (drive, number);
+        Ok(is_it.then(|| Checksum::from_parts(records, sum)))
+    }
+}
+
+impl<'a> Kept<'a> {
+    /// Begins a journal, and removes what is left of any other to this output. The steps to come are behind its first ones.
+    #[allow(clippy::too_many_arguments, reason = "all that a later process has to know")]
+    pub(crate) fn begin(
+        disk: &'a dyn Disk,
+        names: Names,
+        checkpoint: Checkpoint,
+        options: &SortOptions,
+        plan: &Plan,
+        inputs: &[InputMark],
+        needs_input_space: bool,
+        reserves_late: bool,
+    ) -> Result<Self, Error> {
+        disk.remove_kept(&names.journal)?;
+        for path in &names.scratch {
+            disk.remove_kept(path)?;
+        }
+        let journal = Journal::create(disk, &names.journal, checkpoint.every)?;
+        let head = Head {
+            format: FORMAT,
+            plan: serde_json::to_string(plan).expect("a plan is numbers and names"),
+            layout: format!("{:?}", options.layout),
+            inputs: inputs.len() as u64,
+            needs_input_space,
+            reserves_late,
+        };
+        journal.keep(Step::Begin, &head);
+        for (number, mark) in (0..).zip(inputs) {
+            journal.keep(Step::Input(number), mark);
+        }
+        Ok(Kept { journal, names, disk })
+    }
+
+    /// Goes on with a journal.
+    pub(crate) fn resume(disk: &'a dyn Disk, names: Names, journal: Journal<'a>) -> Self {
+        Kept { journal, names, disk }
+    }
+
+    /// The end of the output's hidden name.
+    pub(crate) fn output_tag(&self) -> String {
+        self.names.output_tag.clone()
+    }
+
+    /// The scratch files, those of an earlier process if they are there.
+    pub(crate) fn open_scratch(&self) -> Result<Vec<FileId>, Error> {
+        let mut files = Vec::new();
+        for path in &self.names.scratch {
+            let opened = match self.disk.open_kept(path) {
+                Err(error) if error.source.kind() == ErrorKind::NotFound => self.disk.create_kept(path),
+                result => result,
+            };
+            match opened {
+                Ok(file) => files.push(file),
+                Err(error) => {
+                    files.into_iter().for_each(|file| self.disk.close(file));
+                    return Err(error.into());
+                }
+            }
+        }
+        Ok(files)
+    }
+
+    /// Notes that the output is complete and about to be put in place.
+    pub(crate) fn publish(&self, output: FileId, checksum: Checksum) -> Result<(), Error> {
+        let identity = self.disk.identity(output)?;
+        let publishing = Publishing {
+            drive: identity.drive,
+            number: identity.number,
+            records: checksum.records(),
+            sum: checksum.sum(),
+        };
+        self.journal.keep(Step::Publish, &publishing);
+        Ok(())
+    }
+
+    /// Removes all that is kept: the output has its name. The journal goes last, so that a later process can do the rest of it.
+    pub(crate) fn end(&self) -> Result<(), Error> {
+        for path in &self.names.scratch {
+            self.disk.remove_kept(path)?;
+        }
+        self.disk.remove_kept(&self.names.journal)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,218 @@
+//! Sorts that are interrupted again and again, and go on each time, on the simulated disk: the power goes after some operations, or the process is told to
+//! stop. Whatever happened, in the end the output is what it would have been, and nothing else is left.
+//!
+//! `XSORT_SEEDS=5000` runs more seeds, `XSORT_SEED=1234` one.
+
+use crate::simulation::{Dice, layout, least_budget, options, put, records, seeds};
+use crate::sort::oracle;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use xsort_disk::{SimDisk, SimOptions};
+use xsort_extsort::sort::Method;
+use xsort_extsort::{Begin, Checkpoint, Error, Observer, SortOptions, SortReport, sort};
+
+/// Asks to stop after so many bytes.
+struct Impatient {
+    patience: u64,
+    done: AtomicU64,
+}
+
+impl Impatient {
+    fn after(patience: u64) -> Impatient {
+        Impatient { patience, done: AtomicU64::new(0) }
+    }
+}
+
+impl Observer for Impatient {
+    fn phase(&self, _name: &str, _bytes: u64) {}
+    fn advance(&self, bytes: u64) {
+        self.done.fetch_add(bytes, Ordering::Relaxed);
+    }
+    fn notice(&self, _line: &str) {}
+    fn is_cancelled(&self) -> bool {
+        self.done.load(Ordering::Relaxed) > self.patience
+    }
+}
+
+const RESUME: Option<Checkpoint> = Some(Checkpoint { begin: Begin::Resume, every: Duration::ZERO });
+
+/// Files that only a sort that is not finished has.
+fn kept(disk: &SimDisk) -> Vec<PathBuf> {
+    let is_hidden = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with('.');
+    disk.paths().into_iter().filter(is_hidden).collect()
+}
+
+/// How often a sort was interrupted, and how much it moved in all.
+#[derive(Default)]
+struct Story {
+    interruptions: u64,
+    read_bytes: u64,
+}
+
+fn simulate(seed: u64) -> Result<Story, String> {
+    let dice = &mut Dice(seed);
+    let layout = layout(dice);
+    let bytes = records(dice, &layout);
+    let inputs = dice.one_of(&[1, 1, 2, 5]);
+    let mut options = options(dice, &layout, inputs);
+    options.checkpoint = RESUME;
+    options.budget_bytes = least_budget(&options, &bytes) * dice.one_of(&[100, 101, 130, 200, 400, 3_000]) / 100;
+    let mut settings = if dice.between(0, 1) == 0 { SimOptions::rough(seed) } else { SimOptions::default() };
+    if dice.between(0, 3) == 0 {
+        // Too little space for inputs and output beside each other; but some for the journal, which is long for such short steps.
+        settings.capacity_bytes = Some(bytes.len() as u64 * 23 / 10 + 4096 * 1500);
+    }
+    let disk = SimDisk::new(settings);
+    let parts = put(&disk, &options, &bytes);
+    disk.put(&options.output, "old");
+    let sorted = oracle(&layout, &bytes);
+
+    let mut story = Story::default();
+    // Each time it comes further, or it would never end.
+    for attempt in 0..400 {
+        let is_last = attempt == 399 || dice.between(0, 40) == 0;
+        let all = (bytes.len() as u64 * 3).max(1);
+        let observer = Impatient::after(match dice.between(0, 2) {
+            0 if !is_last => dice.between(0, all),
+            _ => u64::MAX,
+        });
+        if !is_last && observer.patience == u64::MAX {
+            disk.power_goes_after(dice.between(0, 150 + 40 * attempt));
+        }
+        let result = sort(&options, &disk, &observer);
+        // Also of a sort that is done, and only thinks so. A process that is only told to stop leaves what isn't durable, too.
+        if !is_last && (observer.patience == u64::MAX || dice.between(0, 1) == 0) {
+            disk.power_cut();
+        }
+        match result {
+            Ok(report) => {
+                story.read_bytes += report.moved.read_bytes;
+                if disk.get(&options.output).as_ref() != Some(&sorted) {
+                    return Err(format!("success at attempt {attempt}, but the output is wrong"));
+                }
+                if report.records != (bytes.len() / layout.record_bytes()) as u64 {
+                    return Err("the report is wrong".into());
+                }
+                for (path, part) in options.inputs.iter().zip(parts) {
+                    match disk.get(path) {
+                        Some(there) if there == part => {}
+                        None if options.remove_input => {}
+                        _ => return Err(format!("{} is damaged", path.display())),
+                    }
+                }
+                return match kept(&disk) {
+                    left if left.is_empty() && disk.open_files() == 0 => Ok(story),
+                    left => Err(format!("{left:?} and {} open files are left", disk.open_files())),
+                };
+            }
+            // Full before anything was done: as it would be without a checkpoint.
+            Err(Error::Space { .. }) if attempt == 0 => return Ok(story),
+            Err(error) if is_last => return Err(format!("attempt {attempt} failed: {error}")),
+            Err(_) => story.interruptions += 1,
+        }
+        match disk.get(&options.output) {
+            Some(there) if there == b"old" || there == sorted => {}
+            _ => return Err("the old output is damaged".into()),
+        }
+    }
+    unreachable!("the last attempt is not interrupted")
+}
+
+#[test]
+fn a_sort_that_is_interrupted_at_any_time_goes_on() {
+    let mut interruptions = 0;
+    for seed in seeds() {
+        match simulate(seed) {
+            Ok(story) => interruptions += story.interruptions,
+            Err(broken) => panic!("XSORT_SEED={seed}: {broken}"),
+        }
+    }
+    assert!(interruptions > 0 || std::env::var_os("XSORT_SEED").is_some());
+}
+
+/// A sort of 100-byte records that spills nearly all, in several passes if `budget` is small.
+fn sample(method: Method, budget_percent: u64) -> (SimDisk, SortOptions, Vec<u8>) {
+    let dice = &mut Dice(7);
+    let layout = xsort_records::Layout::new(100, vec!["0:10".parse().unwrap()]).unwrap();
+    let bytes: Vec<u8> = (0..40_000).flat_map(|_| (0..100).map(|_| dice.next() as u8).collect::<Vec<u8>>()).collect();
+    let mut options = options(dice, &layout, 2);
+    (options.method, options.threads, options.remove_input) = (method, 2, false);
+    options.budget_bytes = least_budget(&options, &bytes) * budget_percent / 100;
+    options.checkpoint = RESUME;
+    let disk = SimDisk::new(SimOptions::default());
+    put(&disk, &options, &bytes);
+    (disk, options, bytes)
+}
+
+fn interrupted(disk: &SimDisk, options: &SortOptions, patience: u64) {
+    let error = sort(options, disk, &Impatient::after(patience)).unwrap_err();
+    assert!(matches!(error, Error::Resumable { .. }), "{error}");
+    assert!(error.to_string().contains("--resume"), "{error}");
+    disk.power_cut();
+    assert!(!kept(disk).is_empty());
+}
+
+fn finished(disk: &SimDisk, options: &SortOptions) -> SortReport {
+    let report = sort(options, disk, &Impatient::after(u64::MAX)).unwrap();
+    assert_eq!(kept(disk), [PathBuf::new(); 0]);
+    report
+}
+
+#[test]
+fn what_is_finished_is_not_done_again() {
+    for method in [Method::Merge, Method::Scatter] {
+        for budget_percent in [110, 300] {
+            let (disk, options, bytes) = sample(method, budget_percent);
+            let observer = Impatient::after(u64::MAX);
+            let whole = sort(&options, &disk, &observer).unwrap();
+            let all = whole.moved.read_bytes + whole.moved.written_bytes;
+            interrupted(&disk, &options, observer.done.into_inner() * 9 / 10);
+            let rest = finished(&disk, &options);
+            let moved = rest.moved.read_bytes + rest.moved.written_bytes;
+            assert!(moved < all * 2 / 5, "{method:?}: {moved} bytes moved by the rest, {all} by the whole");
+            assert_eq!(rest.checksum, whole.checksum);
+            let layout = &options.layout;
+            assert_eq!(disk.get(&options.output), Some(oracle(layout, &bytes)));
+        }
+    }
+}
+
+#[test]
+fn a_changed_input_is_refused() {
+    let (disk, options, bytes) = sample(Method::Merge, 200);
+    interrupted(&disk, &options, bytes.len() as u64 / 2);
+    let path = &options.inputs[1];
+    let was = disk.get(path).unwrap();
+    for change in [vec![], [&was[..], &[0; 100]].concat(), { let mut other = was.clone(); other[17] ^= 1; other }] {
+        disk.put(path, &change);
+        let error = sort(&options, &disk, &xsort_extsort::Unobserved).unwrap_err();
+        assert!(matches!(&error, Error::Input { .. }), "{error}");
+        assert!(error.to_string().contains("--restart"), "{error}");
+    }
+    disk.put(path, &was);
+    finished(&disk, &options);
+}
+
+#[test]
+fn other_arguments_are_refused_and_restart_begins_anew() {
+    let (disk, options, bytes) = sample(Method::Merge, 200);
+    interrupted(&disk, &options, bytes.len() as u64 / 2);
+    let other_key = xsort_records::Layout::new(100, vec!["3:10".parse().unwrap()]).unwrap();
+    let less = options.budget_bytes / 2;
+    let new = Some(Checkpoint { begin: Begin::New, every: Duration::ZERO });
+    for other in [
+        SortOptions { layout: other_key.clone(), ..options.clone() },
+        SortOptions { budget_bytes: less, ..options.clone() },
+        SortOptions { inputs: options.inputs[..1].to_vec(), ..options.clone() },
+        SortOptions { checkpoint: new, ..options.clone() },
+    ] {
+        let error = sort(&other, &disk, &xsort_extsort::Unobserved).unwrap_err();
+        assert!(matches!(&error, Error::Settings(_)), "{error}");
+        assert!(error.to_string().contains("--restart"), "{error}");
+    }
+    let restart = Some(Checkpoint { begin: Begin::Restart, every: Duration::ZERO });
+    let other = SortOptions { layout: other_key.clone(), checkpoint: restart, ..options.clone() };
+    finished(&disk, &other);
+    assert_eq!(disk.get(&options.output), Some(oracle(&other_key, &bytes)));
+}
