@@ -8,8 +8,10 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 use xsort_disk::IoChoice;
 use xsort_extsort::sort::Method;
+use xsort_extsort::{Begin, Checkpoint};
 use xsort_records::{Checksum, Format, KeyField, Pattern};
 
 /// Help in the order in which it is needed: what, examples, usage, options.
@@ -53,6 +55,8 @@ Examples:
                                                      24-byte records of two files, by a number
   zcat data.gz | xsort sort -m 1G -o sorted          what comes from a pipe
   xsort sort data.d -o sorted                        all files below a directory
+  xsort sort --checkpoint data -o sorted             if it is interrupted ...
+  xsort sort --resume data -o sorted                 ... go on
   xsort sort --dry-run data -o sorted                only say what would be done
 ";
 
@@ -184,7 +188,7 @@ pub(crate) struct SortArgs {
     /// Directory for scratch; several are used at once [default: beside the output]
     ///
     /// Scratch is striped over all of them by the speed of their drives. The files have no names and vanish with the program,
-    /// however it ends.
+    /// however it ends; but those of --checkpoint.
     #[arg(short = 'T', long = "scratch", value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) scratch: Vec<PathBuf>,
 
@@ -233,6 +237,9 @@ pub(crate) struct SortArgs {
     pub(crate) no_sync: bool,
 
     #[command(flatten)]
+    pub(crate) checkpoints: Checkpoints,
+
+    #[command(flatten)]
     pub(crate) report: Report,
 
     #[command(flatten)]
@@ -254,6 +261,52 @@ pub(crate) struct SortArgs {
     /// The sorted file
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
+}
+
+/// Whether a job can be resumed.
+#[derive(Debug, Args)]
+pub(crate) struct Checkpoints {
+    /// Keep what is finished, so that --resume can go on after a crash, a kill, a power cut or a full disk
+    ///
+    /// Scratch and the output have hidden names then (.OUTPUT.xsort-...), in the scratch directories and beside the output, and a journal in the
+    /// first scratch directory says what is finished; every second, what is new in them is made durable. All of it is gone when the sort is done.
+    #[arg(long, conflicts_with_all = ["resume", "restart", "dry_run"])]
+    checkpoint: bool,
+
+    /// Go on with an interrupted sort to this output, with the arguments of then; begin one, with --checkpoint, if there is none
+    ///
+    /// What was finished is not done again: sorted runs, merges and bins, and what of the output is written. The plan is that of then, and so is the memory. The
+    /// inputs must be what they were (size, time of the last change, and a sample of the content are compared). Of a sort whose output is complete
+    /// only the rest is done. The result is the same as without the interruption.
+    #[arg(long, conflicts_with_all = ["restart", "dry_run"])]
+    resume: bool,
+
+    /// Throw away what an interrupted sort to this output has kept, and begin anew with --checkpoint
+    #[arg(long, conflicts_with = "dry_run")]
+    restart: bool,
+
+    /// With one of these: make what is new durable every so many seconds
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds, hide_default_value = true)]
+    checkpoint_every: Duration,
+}
+
+/// A time in seconds, with a fraction or without.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| format!("'{text}' is no number of seconds"))?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+}
+
+impl Checkpoints {
+    /// What is asked for, if anything.
+    pub(crate) fn asked(&self) -> Option<Checkpoint> {
+        let begin = match self {
+            Checkpoints { resume: true, .. } => Begin::Resume,
+            Checkpoints { restart: true, .. } => Begin::Restart,
+            Checkpoints { checkpoint: true, .. } => Begin::New,
+            _ => return None,
+        };
+        Some(Checkpoint { begin, every: self.checkpoint_every })
+    }
 }
 
 /// Check order, count, duplicates and checksum

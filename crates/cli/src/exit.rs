@@ -85,7 +85,7 @@ fn job_code(error: &Error, stopped: u8) -> u8 {
         Error::Memory { .. } | Error::Space { .. } => SPACE,
         Error::Corrupt { .. } | Error::Lost { .. } => CORRUPT,
         Error::Disk(error) => system_code(&error.source, Some(error.operation)),
-        Error::InputsRemoved { cause } => job_code(cause, stopped),
+        Error::InputsRemoved { cause } | Error::Resumable { cause } => job_code(cause, stopped),
         _ => TRANSFER,
     }
 }

@@ -46,7 +46,7 @@ pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
         remove_input: args.remove_input,
         sync: !args.no_sync,
         probe: args.dry_run || args.probe,
-        checkpoint: None,
+        checkpoint: args.checkpoints.asked(),
     };
     let output = Output::new(voice);
     if args.dry_run {

@@ -125,6 +125,9 @@ impl Error {
             (Errno::AGAIN, Read | Write) => {
                 "the system had no resources for the transfer for seconds; is it out of memory?"
             }
+            (Errno::AGAIN, Open | Create) => {
+                "another process has it (see xsort status), or had it a moment ago: try again when that has ended"
+            }
             (Errno::AGAIN, Start) => "the system allows no more threads; raise the limit (ulimit -u)",
             (Errno::OPNOTSUPP, Reserve) => "this file system can't reserve space",
             _ => return None,

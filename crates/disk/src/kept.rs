@@ -1,17 +1,20 @@
 //! Files that outlive the process: what a job keeps so that a later one can go on with it.
 //!
+//! Whoever opens one has it for itself until its last transfer has ended: also those of a process that was killed, which go on for a moment. So
+//! nothing that a dead job had started can fall on what the next one writes.
+//!
 //! They have a name, which is durable before the first byte is; nobody else may read them; and a symbolic link in their place is never followed,
 //! for scratch directories are often everybody's.
 
 use crate::drive::parent;
-use rustix::fs::{
-    CWD, FileType, FlockOperation, Mode, OFlags, flock, fstat, fsync, openat, unlink,
-};
+use rustix::fs::{CWD, FileType, FlockOperation, Mode, OFlags, flock, fstat, fsync, openat, unlink};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 use std::ffi::OsStr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Creates a file that may not be there yet.
 pub(crate) fn create(path: &Path) -> Result<OwnedFd, Errno> {
@@ -22,7 +25,7 @@ fn create_in(directory: BorrowedFd<'_>, path: &Path, mode: Mode) -> Result<Owned
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fd = openat(directory, path, flags, mode)?;
     sync_directory(directory, &parent(path))?;
-    Ok(fd)
+    lock(fd)
 }
 
 /// Opens a file that was kept: a regular one, of this user, with no other name.
@@ -38,7 +41,7 @@ fn open_in(directory: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd, Errno> {
     if !is_regular || stat.st_nlink != 1 || stat.st_uid != geteuid().as_raw() {
         return Err(Errno::PERM);
     }
-    Ok(fd)
+    lock(fd)
 }
 
 /// Opens the file of that name in a directory, or creates it with `mode`.
@@ -49,12 +52,21 @@ pub(crate) fn create_or_open(directory: BorrowedFd<'_>, name: &OsStr, mode: Mode
     }
 }
 
-/// Keeps all other processes from the file until this one closes it or ends. `false` if another was first.
-pub(crate) fn lock(file: impl AsFd) -> Result<bool, Errno> {
-    match flock(file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(true),
-        Err(Errno::WOULDBLOCK) => Ok(false),
-        Err(errno) => Err(errno),
+/// How long to wait for the last transfers of a process that was killed.
+const LOCK_WAIT: Duration = Duration::from_secs(3);
+
+/// Keeps all other processes from the file until the last transfer of this one has ended; EAGAIN if another has it. The lock is the open file's, and
+/// each transfer holds that.
+fn lock(file: OwnedFd) -> Result<OwnedFd, Errno> {
+    let begun = Instant::now();
+    loop {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(file),
+            Err(Errno::AGAIN) if begun.elapsed() < LOCK_WAIT => thread::sleep(Duration::from_millis(5)),
+            // Some network file systems have none; then nobody can have it.
+            Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(file),
+            Err(errno) => return Err(errno),
+        }
     }
 }
 
@@ -90,15 +102,16 @@ mod tests {
         let file = create(&path).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
         assert_eq!(create(&path).unwrap_err(), Errno::EXIST);
-        assert!(open_again(&path).is_ok());
+        drop(file);
+        let file = open_again(&path).unwrap();
         let link = place.path().join("link");
         symlink(&path, &link).unwrap();
         assert_eq!(open_again(&link).unwrap_err(), Errno::LOOP);
         assert_eq!(create(&link).unwrap_err(), Errno::EXIST);
         let other_name = place.path().join("other");
+        drop(file);
         fs::hard_link(&path, &other_name).unwrap();
         assert_eq!(open_again(&path).unwrap_err(), Errno::PERM);
-        drop(file);
         remove(&path).unwrap();
         remove(&path).unwrap();
         assert!(!path.exists());
@@ -109,10 +122,8 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("kept");
         let first = create(&path).unwrap();
-        assert_eq!(lock(&first), Ok(true));
-        let second = open_again(&path).unwrap();
-        assert_eq!(lock(&second), Ok(false));
+        assert_eq!(open_again(&path).unwrap_err(), Errno::AGAIN);
         drop(first);
-        assert_eq!(lock(&second), Ok(true));
+        assert!(open_again(&path).is_ok());
     }
 }

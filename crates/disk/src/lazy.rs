@@ -89,10 +89,6 @@ impl Disk for LazyDisk {
         self.start()?.remove_kept(path)
     }
 
-    fn lock(&self, file: FileId) -> Result<bool, Error> {
-        self.started().lock(file)
-    }
-
     fn sync(&self, file: FileId) -> Result<(), Error> {
         self.started().sync(file)
     }

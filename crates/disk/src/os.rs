@@ -6,15 +6,15 @@
 use crate::cache::CacheReader;
 use crate::file::{FileTable, OpenFile, Snapshot};
 use crate::notice::Notices;
-use crate::output::Unpublished;
 use crate::options::{DiskOptions, IoChoice};
+use crate::output::Unpublished;
 use crate::threads::{ThreadPool, carry_out};
 use crate::transfer::Transfer;
 use crate::uring::Lanes;
 use crate::{Disk, Drive, Error, FileId, Gate, Identity, Operation, Request, drive, kept, output};
 use rustix::fs::{
-    FallocateFlags, FileType, MemfdFlags, Mode, OFlags, Stat, fallocate, fdatasync, fstat, ftruncate, memfd_create,
-    open, stat, unlink,
+    FallocateFlags, FileType, MemfdFlags, Mode, OFlags, Stat, fallocate, fdatasync, fstat, ftruncate,
+    memfd_create, open, stat, unlink,
 };
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
@@ -180,11 +180,6 @@ impl Disk for OsDisk {
 
     fn remove_kept(&self, path: &Path) -> Result<(), Error> {
         kept::remove(path).map_err(|errno| Error::new(Operation::Remove, path, errno))
-    }
-
-    fn lock(&self, file: FileId) -> Result<bool, Error> {
-        let file = self.get(file)?;
-        kept::lock(file.as_fd()).map_err(|errno| Error::new(Operation::Open, file.path(), errno))
     }
 
     fn sync(&self, file: FileId) -> Result<(), Error> {

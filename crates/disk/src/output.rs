@@ -209,7 +209,8 @@ impl Unpublished {
         }
         self.put_under_name(fd).map_err(|errno| fail(Operation::Rename)(&self.path, errno))?;
         if sync {
-            kept::sync_directory(self.directory.as_fd(), Path::new(".")).map_err(|errno| fail(Operation::Sync)(&self.path, errno))?;
+            kept::sync_directory(self.directory.as_fd(), Path::new("."))
+                .map_err(|errno| fail(Operation::Sync)(&self.path, errno))?;
         }
         Ok(())
     }

@@ -233,11 +233,6 @@ impl Disk for SimDisk {
         Ok(())
     }
 
-    /// There are no other processes.
-    fn lock(&self, _file: FileId) -> Result<bool, Error> {
-        Ok(true)
-    }
-
     fn sync(&self, file: FileId) -> Result<(), Error> {
         let mut world = self.world();
         let handle = world.handle(file);

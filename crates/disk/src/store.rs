@@ -78,14 +78,12 @@ pub trait Disk: Send + Sync {
     /// yet; it is durable when this returns. Mode 0600.
     fn create_kept(&self, path: &Path) -> Result<FileId, Error>;
 
-    /// Opens what `create_kept` has made. A link, or someone else's file, is refused.
+    /// Opens what `create_kept` has made. A link, or someone else's file, is refused; and (`WouldBlock`) a file that another process has, or whose last
+    /// transfers have not ended though the process has.
     fn open_kept(&self, path: &Path) -> Result<FileId, Error>;
 
     /// Removes the name of such a file, durably. One that isn't there is as good.
     fn remove_kept(&self, path: &Path) -> Result<(), Error>;
-
-    /// Keeps other processes from a file for as long as this one has it open; `false` if another was first. It only binds those who ask.
-    fn lock(&self, file: FileId) -> Result<bool, Error>;
 
     /// Makes what was written to a file, by transfers that have completed, durable. If this fails, nobody knows which of it is: another call that
     /// succeeds proves nothing.

@@ -6,14 +6,14 @@
 
 use crate::Error;
 use crate::gauges::ScratchUse;
+use crossbeam_channel::Sender;
+use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use serde::{Deserialize, Serialize};
-use xsort_disk::{Completion, Disk, FileId, Lease, Request, Direction};
-use crossbeam_channel::Sender;
+use xsort_disk::{Completion, Direction, Disk, FileId, Lease, Request};
 
 /// Where a block is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -13,6 +13,7 @@ mod lines;
 mod lines_generated;
 mod lines_scripts;
 mod refusals;
+mod resume;
 mod sandbox;
 mod signals;
 mod sort;

@@ -106,11 +106,7 @@ impl World {
         self.operations += 1;
         // The machine comes up again once; what happens after that start is not cut again, unless that is asked for.
         let last = self.last_operation.or(power_goes_after.filter(|_| self.boot == 0));
-        if last.is_some_and(|last| self.operations > last) {
-            Err(Errno::IO)
-        } else {
-            Ok(())
-        }
+        if last.is_some_and(|last| self.operations > last) { Err(Errno::IO) } else { Ok(()) }
     }
 
     pub(super) fn power_goes_after(&mut self, operations: u64) {

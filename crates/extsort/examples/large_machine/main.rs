@@ -242,8 +242,15 @@ fn options(
 }
 
 fn plan_of(bytes: u64, budget_bytes: u64, threads: usize, method: Method) -> Option<Plan> {
-    let facts =
-        Facts { input_bytes: vec![bytes], record_bytes: 100, key_bytes: 10, budget_bytes, threads, method, may_keep: true };
+    let facts = Facts {
+        input_bytes: vec![bytes],
+        record_bytes: 100,
+        key_bytes: 10,
+        budget_bytes,
+        threads,
+        method,
+        may_keep: true,
+    };
     plan(&facts).ok()
 }
 

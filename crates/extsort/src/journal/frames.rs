@@ -79,7 +79,8 @@ impl Frames {
 
     /// Writes bytes behind what is there, as many frames as they take. They are durable when the file is synced.
     pub(crate) fn append(&mut self, disk: &dyn Disk, file: FileId, bytes: &[u8]) -> Result<(), Error> {
-        let mut lease = Lease::map(align_up((HEAD_BYTES + bytes.len()) as u64).min(FRAME_BYTES as u64) as usize)?;
+        let mut lease =
+            Lease::map(align_up((HEAD_BYTES + bytes.len()) as u64).min(FRAME_BYTES as u64) as usize)?;
         for payload in bytes.chunks(FRAME_BYTES - HEAD_BYTES) {
             let chain = chain(self.chain, payload);
             let used = HEAD_BYTES + payload.len();

@@ -45,7 +45,16 @@ pub(crate) fn mark(disk: &dyn Disk, file: FileId, bytes: u64) -> Result<InputMar
         let needed = (bytes - offset).min(ALIGNMENT as u64) as usize;
         let (reply, completed) = bounded(1);
         let direction = Direction::Read;
-        disk.submit(Request { direction, file, offset, bytes: ALIGNMENT, bytes_needed: needed, lease, tag: 0, reply });
+        disk.submit(Request {
+            direction,
+            file,
+            offset,
+            bytes: ALIGNMENT,
+            bytes_needed: needed,
+            lease,
+            tag: 0,
+            reply,
+        });
         let completion = completed.recv().expect("a disk completes every request");
         completion.result?;
         lease = completion.lease;

@@ -76,27 +76,14 @@ impl<'a> Journal<'a> {
     /// A new journal. `every` is how long the keeper collects steps at least.
     pub(crate) fn create(disk: &'a dyn Disk, path: &Path, every: Duration) -> Result<Self, Error> {
         let file = disk.create_kept(path)?;
-        Journal::with(disk, file, every, BTreeMap::new(), Frames::empty())
+        Ok(Journal::with(disk, file, every, BTreeMap::new(), Frames::empty()))
     }
 
     /// The journal of an earlier process.
-    ///
-    /// # Errors
-    /// [`Error::Settings`] if another process has it.
     pub(crate) fn open(disk: &'a dyn Disk, path: &Path, every: Duration) -> Result<Self, Error> {
         let file = disk.open_kept(path)?;
-        let read = || -> Result<_, Error> {
-            if !disk.lock(file)? {
-                return Err(Error::Settings(format!(
-                    "{}: another process is at this sort; see xsort status",
-                    path.display()
-                )));
-            }
-            let (frames, bytes) = Frames::read(disk, file)?;
-            Ok((frames, steps(&bytes)))
-        };
-        match read() {
-            Ok((frames, recalled)) => Journal::with(disk, file, every, recalled, frames),
+        match Frames::read(disk, file) {
+            Ok((frames, bytes)) => Ok(Journal::with(disk, file, every, steps(&bytes), frames)),
             Err(error) => {
                 disk.close(file);
                 Err(error)
@@ -110,20 +97,14 @@ impl<'a> Journal<'a> {
         every: Duration,
         recalled: BTreeMap<Step, Vec<u8>>,
         frames: Frames,
-    ) -> Result<Self, Error> {
+    ) -> Self {
         let (notes, kept) = unbounded();
-        let journal = Journal {
-            disk,
-            file,
-            recalled: Mutex::new(recalled),
-            frames: Mutex::new(frames),
-            notes,
-            kept,
-            every,
-        };
-        // Not only of one that was there: two processes may begin at once.
-        journal.disk.lock(file)?;
-        Ok(journal)
+        Journal { disk, file, recalled: Mutex::new(recalled), frames: Mutex::new(frames), notes, kept, every }
+    }
+
+    /// Begins with steps that are durable when this returns.
+    pub(crate) fn begin(&self, steps: impl IntoIterator<Item = (Step, Vec<u8>)>) -> Result<(), Error> {
+        self.commit(&[], &steps.into_iter().collect())
     }
 
     /// What came of a step in an earlier process, once.
@@ -148,7 +129,7 @@ impl<'a> Journal<'a> {
 
     /// Has a finished step kept, soon. All transfers that it speaks of have completed.
     pub(crate) fn keep<T: Serialize>(&self, step: Step, made: &T) {
-        let bytes = postcard::to_stdvec(made).expect("what is kept can be encoded");
+        let bytes = encoded(made);
         // The keeper may have failed; then the job has, too.
         drop(self.notes.send(Note::Step(step, bytes)));
     }
@@ -222,7 +203,7 @@ impl<'a> Journal<'a> {
         }
         let mut bytes = Vec::new();
         for (step, made) in steps {
-            let step = postcard::to_stdvec(step).expect("a step can be encoded");
+            let step = encoded(step);
             bytes.extend(((step.len() + made.len()) as u64).to_le_bytes());
             bytes.extend(step);
             bytes.extend(made);
@@ -231,6 +212,11 @@ impl<'a> Journal<'a> {
         frames.append(self.disk, self.file, &bytes)?;
         Ok(self.disk.sync(self.file)?)
     }
+}
+
+/// What is kept, as bytes.
+pub(crate) fn encoded<T: Serialize>(made: &T) -> Vec<u8> {
+    postcard::to_stdvec(made).expect("what is kept has a length and no pointers")
 }
 
 impl Drop for Journal<'_> {

@@ -11,7 +11,7 @@
 
 use super::options::{Begin, Checkpoint, SortOptions};
 use super::plan::Plan;
-use crate::journal::{InputMark, Journal, Step, mark};
+use crate::journal::{InputMark, Journal, Step, encoded, mark};
 use crate::{Error, Observer};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -43,7 +43,8 @@ impl Names {
             name.push(format!("{tag}.{suffix}"));
             name
         };
-        let number = |(number, directory): (usize, &PathBuf)| directory.join(hidden(&format!("scratch-{number}")));
+        let number =
+            |(number, directory): (usize, &PathBuf)| directory.join(hidden(&format!("scratch-{number}")));
         Names {
             journal: scratch_directories[0].join(hidden("journal")),
             scratch: scratch_directories.iter().enumerate().map(number).collect(),
@@ -106,6 +107,9 @@ pub(crate) fn look<'a>(
                 observer.notice(&format!("{}: there is none, so the sort begins", names.journal.display()));
             }
             return Ok(None);
+        }
+        Err(Error::Disk(error)) if error.source.kind() == ErrorKind::WouldBlock => {
+            return Err(Error::Settings(error.to_string()));
         }
         Err(error) => return Err(error),
     };
@@ -189,7 +193,7 @@ impl Left<'_> {
 }
 
 impl<'a> Kept<'a> {
-    /// Begins a journal, and removes what is left of any other to this output. The steps to come are behind its first ones.
+    /// Begins a journal, and removes what is left of any other to this output.
     #[allow(clippy::too_many_arguments, reason = "all that a later process has to know")]
     pub(crate) fn begin(
         disk: &'a dyn Disk,
@@ -214,10 +218,8 @@ impl<'a> Kept<'a> {
             needs_input_space,
             reserves_late,
         };
-        journal.keep(Step::Begin, &head);
-        for (number, mark) in (0..).zip(inputs) {
-            journal.keep(Step::Input(number), mark);
-        }
+        let marks = (0..).zip(inputs).map(|(number, mark)| (Step::Input(number), encoded(mark)));
+        journal.begin(std::iter::once((Step::Begin, encoded(&head))).chain(marks))?;
         Ok(Kept { journal, names, disk })
     }
 

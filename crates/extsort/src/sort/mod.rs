@@ -47,9 +47,9 @@ pub use crate::ledger::Ledger;
 pub use crate::traffic::Moved;
 
 use crate::failure::Failure;
+use crate::journal::Step;
 use crate::process::{cpu_seconds, peak_memory_bytes};
 use crate::scratch::Scratch;
-use crate::journal::Step;
 use crate::{Error, Frame, Gauges, Observer};
 use job::{Job, Journey, Spooled};
 use memory::Memory;

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 use std::path::PathBuf;
-use std::time::Duration;
 use std::str::FromStr;
+use std::time::Duration;
 use xsort_kernels::Caches;
 use xsort_records::Layout;
 

@@ -4,9 +4,9 @@ use super::checkpoint::{Kept, Left, Names, look};
 use super::options::SortOptions;
 use super::plan::{Facts, Plan, plan, resident_bytes_max};
 use super::spool::{Spool, Stream, spool};
+use crate::journal::mark;
 use crate::units::Bytes;
 use crate::{Error, Observer};
-use crate::journal::mark;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -248,9 +248,8 @@ fn begin<'a>(
     {
         freed.spool = Some((disk.drive(directory)?.id, spool.returned_bytes()));
     }
-    let check = |plan: &Plan| {
-        check_space(options, disk, observer, plan, &scratch_directories, &output_drive, &freed)
-    };
+    let check =
+        |plan: &Plan| check_space(options, disk, observer, plan, &scratch_directories, &output_drive, &freed);
     let (mut needs_input_space, mut reserves_late) = check(&plan)?;
     let mut kept = None;
     if let Some(checkpoint) = options.checkpoint {
@@ -270,16 +269,8 @@ fn begin<'a>(
         output_file = disk.create_kept_output(&options.output, &names.output_tag)?;
         output_guard = OpenFiles::one(disk, output_file);
         disk.set_bytes(output_file, 0)?;
-        let begun = Kept::begin(
-            disk,
-            names,
-            checkpoint,
-            options,
-            &plan,
-            &marks,
-            needs_input_space,
-            reserves_late,
-        );
+        let begun =
+            Kept::begin(disk, names, checkpoint, options, &plan, &marks, needs_input_space, reserves_late);
         kept = Some(begun?);
     }
     Ok(Prepared {

@@ -57,7 +57,8 @@ fn simulate(seed: u64) -> Result<Story, String> {
     let inputs = dice.one_of(&[1, 1, 2, 5]);
     let mut options = options(dice, &layout, inputs);
     options.checkpoint = RESUME;
-    options.budget_bytes = least_budget(&options, &bytes) * dice.one_of(&[100, 101, 130, 200, 400, 3_000]) / 100;
+    options.budget_bytes =
+        least_budget(&options, &bytes) * dice.one_of(&[100, 101, 130, 200, 400, 3_000]) / 100;
     let mut settings = if dice.between(0, 1) == 0 { SimOptions::rough(seed) } else { SimOptions::default() };
     if dice.between(0, 3) == 0 {
         // Too little space for inputs and output beside each other; but some for the journal, which is long for such short steps.
@@ -135,7 +136,8 @@ fn a_sort_that_is_interrupted_at_any_time_goes_on() {
 fn sample(method: Method, budget_percent: u64) -> (SimDisk, SortOptions, Vec<u8>) {
     let dice = &mut Dice(7);
     let layout = xsort_records::Layout::new(100, vec!["0:10".parse().unwrap()]).unwrap();
-    let bytes: Vec<u8> = (0..40_000).flat_map(|_| (0..100).map(|_| dice.next() as u8).collect::<Vec<u8>>()).collect();
+    let bytes: Vec<u8> =
+        (0..40_000).flat_map(|_| (0..100).map(|_| dice.next() as u8).collect::<Vec<u8>>()).collect();
     let mut options = options(dice, &layout, 2);
     (options.method, options.threads, options.remove_input) = (method, 2, false);
     options.budget_bytes = least_budget(&options, &bytes) * budget_percent / 100;
@@ -184,7 +186,11 @@ fn a_changed_input_is_refused() {
     interrupted(&disk, &options, bytes.len() as u64 / 2);
     let path = &options.inputs[1];
     let was = disk.get(path).unwrap();
-    for change in [vec![], [&was[..], &[0; 100]].concat(), { let mut other = was.clone(); other[17] ^= 1; other }] {
+    for change in [vec![], [&was[..], &[0; 100]].concat(), {
+        let mut other = was.clone();
+        other[17] ^= 1;
+        other
+    }] {
         disk.put(path, &change);
         let error = sort(&options, &disk, &xsort_extsort::Unobserved).unwrap_err();
         assert!(matches!(&error, Error::Input { .. }), "{error}");

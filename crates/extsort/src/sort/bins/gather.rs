@@ -135,7 +135,8 @@ impl<K: Key> Worker for Gatherer<'_, K> {
         };
         let start = self.first_records[number] * record_bytes as u64;
         let mut checksum = Checksum::default();
-        let filled = self.output.fill(self.job, fill, number, start, load.records, &mut checksum, &self.written)?;
+        let filled =
+            self.output.fill(self.job, fill, number, start, load.records, &mut checksum, &self.written)?;
         let report = BinReport {
             bin: load.bin,
             bins: load.bins,
@@ -149,6 +150,10 @@ impl<K: Key> Worker for Gatherer<'_, K> {
         };
         self.job.gauges.counts.parts.fetch_add(load.bins as u64, Relaxed);
         lease.join(order_lease);
-        Ok(Worked { area: Some(lease), writes: filled.writes, made: Gathered { checksum, tail: filled.tail, report } })
+        Ok(Worked {
+            area: Some(lease),
+            writes: filled.writes,
+            made: Gathered { checksum, tail: filled.tail, report },
+        })
     }
 }

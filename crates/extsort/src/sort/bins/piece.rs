@@ -58,7 +58,17 @@ impl<'a, K> PieceWriter<'a, K> {
         shelf: &'a Arc<Shelf>,
         written: &'a Sender<Completion>,
     ) -> Self {
-        PieceWriter { job, chunk, shelf, written, block: None, used: 0, pieces: Vec::new(), placed: 0, writes: 0 }
+        PieceWriter {
+            job,
+            chunk,
+            shelf,
+            written,
+            block: None,
+            used: 0,
+            pieces: Vec::new(),
+            placed: 0,
+            writes: 0,
+        }
     }
 
     /// Gathers the records that `order` names into pieces of `bin`.

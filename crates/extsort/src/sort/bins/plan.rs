@@ -180,7 +180,11 @@ impl Candidate<'_> {
             return None;
         }
         let areas = areas_fitting.min(chunks.max(1) + gather_areas);
-        let resident = if levels > 1 || !self.facts.may_keep { 0 } else { areas.saturating_sub(gather_areas).min(chunks) };
+        let resident = if levels > 1 || !self.facts.may_keep {
+            0
+        } else {
+            areas.saturating_sub(gather_areas).min(chunks)
+        };
         let spilled = chunks - resident;
 
         // Pages are filled up: half a page a piece.

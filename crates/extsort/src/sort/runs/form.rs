@@ -165,13 +165,7 @@ impl<K: Key> Worker for Sorter<'_, K> {
 
 impl<K: Key> Sorter<'_, K> {
     /// Gathers a sorted chunk into blocks and hands them to the drives.
-    fn spill(
-        &self,
-        chunk: usize,
-        shelf: &Arc<Shelf>,
-        records: &[u8],
-        order: &[u64],
-    ) -> Result<Index, Error> {
+    fn spill(&self, chunk: usize, shelf: &Arc<Shelf>, records: &[u8], order: &[u64]) -> Result<Index, Error> {
         let Job { record_bytes, ledger, .. } = *self.job;
         let block_records = self.job.block_records();
         let mut index = self.new_index(order);

@@ -13,10 +13,10 @@
 //! It can't come to a standstill: reads are in the order in which cuts need them, every run holds at most one block across a cut, and the
 //! plan has a block for each of them besides those of the segments in flight.
 
+use super::cut::Cut;
 use super::forecast::{Entry, forecast};
 use super::merger::{Done, Merger};
 use super::plan::MergeShape;
-use super::cut::Cut;
 use super::run::{Index, Run};
 use super::segment::{Loaded, Segment, Segments};
 use crate::Error;
@@ -269,7 +269,13 @@ impl<'a, K: Key> Reader<'a, K> {
         completion.result?;
         let found = self.runs[run].index.blocks()[block];
         let bytes = paged_bytes(found.records as usize, self.job.record_bytes);
-        check_seal(self.job.disk, self.job.scratch(), found.place, &completion.lease[..bytes], found.checksum)?;
+        check_seal(
+            self.job.disk,
+            self.job.scratch(),
+            found.place,
+            &completion.lease[..bytes],
+            found.checksum,
+        )?;
         Ok(Arc::new(Loaded { lease: completion.lease }))
     }
 
