@@ -11,6 +11,7 @@
 //! Bytes come and go through a [`Disk`](xsort_disk::Disk), progress leaves through an [`Observer`]; both are arguments.
 #![forbid(unsafe_code)]
 
+mod checkpoint;
 mod error;
 mod failure;
 mod gauges;
@@ -29,6 +30,7 @@ mod traffic;
 pub mod units;
 mod verify;
 
+pub use checkpoint::{Begin, Checkpoint};
 pub use error::Error;
 pub use gauges::{Frame, Gauges, Reading};
 pub use generate::{GenerateOptions, GenerateReport, generate};
@@ -38,7 +40,7 @@ pub use observer::{Observer, Unobserved};
 pub use probe::{DriveRates, probe};
 pub use process::{cpu_seconds, peak_memory_bytes};
 pub use sort::{
-    Begin, Checkpoint, DryRun, Plan, SortOptions, SortReport, Stream, dry_run, sort, sort_streamed,
+    DryRun, Plan, SortOptions, SortReport, Stream, dry_run, sort, sort_streamed,
 };
 pub use verify::{VerifyOptions, VerifyReport, verify};
 pub use xsort_kernels::Caches;

@@ -9,14 +9,12 @@
 //! | `spool` | an input that is a stream, kept until it can be read by ranges |
 //! | `pass`, `fill`, `chunks` | one pass over data: read a chunk, work on it, write what comes of it |
 //! | `scratch`, `seal` | blocks spread over drives, and whether they come back as they were |
-//! | `checkpoint` | which files a sort keeps that can be resumed, and whether to go on with them |
 //! | `parts` | what of the work that threads share is finished |
 //! | `output` | the output file, written at any byte and by any thread |
 //! | `memory` | the pool, handed from phase to phase |
 //! | `job`, `phases`, `report` | what all stages share, and what is told of them |
 
 mod bins;
-mod checkpoint;
 mod chunks;
 mod dry_run;
 mod fill;
@@ -35,7 +33,7 @@ mod spool;
 
 pub use bins::ScatterShape;
 pub use dry_run::{DryRun, dry_run};
-pub use options::{Begin, Checkpoint, Method, SortOptions, UnknownMethod};
+pub use options::{Method, SortOptions, UnknownMethod};
 pub use phases::Phase;
 pub use plan::{Facts, Plan, Shape, plan};
 pub use report::{BinReport, ChunkReport, SortReport, floor_seconds};
@@ -224,7 +222,7 @@ fn sort_by<K: Key>(
             });
         }
         if let Some(kept) = &kept {
-            kept.publish(output_file, read)?;
+            kept.publish(output_file, (read.records(), read.sum()))?;
         }
         job.settle()
     };

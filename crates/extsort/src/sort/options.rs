@@ -1,9 +1,9 @@
 //! What a caller asks of a sort.
 
+use crate::Checkpoint;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::time::Duration;
 use xsort_kernels::Caches;
 use xsort_records::Layout;
 
@@ -34,26 +34,6 @@ pub struct SortOptions {
     pub probe: bool,
     /// Keep what is finished, so that a later process can go on with it.
     pub checkpoint: Option<Checkpoint>,
-}
-
-/// How a sort keeps what is finished.
-#[derive(Clone, Copy, Debug)]
-pub struct Checkpoint {
-    /// What to do with what an interrupted sort to the same output has kept.
-    pub begin: Begin,
-    /// How often it is kept at most.
-    pub every: Duration,
-}
-
-/// What to do with what an interrupted sort has kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Begin {
-    /// Refuse if there is any.
-    New,
-    /// Go on with it; begin if there is none.
-    Resume,
-    /// Throw it away, and begin.
-    Restart,
 }
 
 /// How a sort is done.

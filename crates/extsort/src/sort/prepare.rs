@@ -1,9 +1,9 @@
 //! Everything that is checked before any work: inputs, output, scratch, and the space for all of it.
 
-use super::checkpoint::{Kept, Left, Names, look};
 use super::options::SortOptions;
 use super::plan::{Facts, Plan, plan, resident_bytes_max};
 use super::spool::{Spool, Stream, spool};
+use crate::checkpoint::{Kept, Left, Names, Task, look};
 use crate::journal::mark;
 use crate::units::Bytes;
 use crate::{Error, Observer};
@@ -99,11 +99,17 @@ pub(crate) fn prepare<'a>(
             ));
         }
         let names = Names::of(&options.output, &scratch_directories(options));
-        if let Some(left) = look(checkpoint, &names, options, disk, observer)? {
+        let meaning = format!("{:?}", options.layout);
+        if let Some(left) = look(checkpoint, &names, &task(options, &meaning), disk, observer)? {
             return resume(options, names, left, disk, observer);
         }
     }
     begin(options, stream, disk, observer).map(|prepared| Work::Sort(Box::new(prepared)))
+}
+
+/// What an interrupted sort must have been asked for.
+fn task<'t>(options: &SortOptions, meaning: &'t str) -> Task<'t> {
+    Task { meaning, budget_bytes: options.budget_bytes, inputs: options.inputs.len() }
 }
 
 /// The directories for scratch.
@@ -142,9 +148,11 @@ fn resume<'a>(
     }
     let input_bytes = left.inputs.iter().map(|mark| mark.bytes).collect();
     let is_input_read = left.is_input_read();
-    let Left { journal, plan, needs_input_space, reserves_late, .. } = left;
+    let plan = left.plan()?;
+    let Left { journal, inputs_go_early, .. } = left;
     let kept = Kept::resume(disk, names, journal);
-    if let Some(checksum) = published {
+    if let Some((records, sum)) = published {
+        let checksum = Checksum::from_parts(records, sum);
         return Ok(Work::Finish(Finished { plan, checksum, inputs, input_guard, kept }));
     }
     let mut input_guard = Some(input_guard);
@@ -164,8 +172,9 @@ fn resume<'a>(
         input_bytes,
         input_guard,
         spool: None,
-        needs_input_space: needs_input_space && !is_input_read,
-        reserves_late,
+        needs_input_space: inputs_go_early && !is_input_read,
+        // When the inputs have been read, whatever was reserved before.
+        reserves_late: true,
         scratch_directories: scratch_directories(options),
         output_file,
         output_guard: OpenFiles::one(disk, output_file),
@@ -253,6 +262,7 @@ fn begin<'a>(
     let (mut needs_input_space, mut reserves_late) = check(&plan)?;
     let mut kept = None;
     if let Some(checkpoint) = options.checkpoint {
+        let meaning = format!("{:?}", options.layout);
         if needs_input_space && plan.resident_chunks() > 0 {
             // Once the inputs are gone, what is only in memory would be lost with the process.
             facts.may_keep = false;
@@ -269,8 +279,8 @@ fn begin<'a>(
         output_file = disk.create_kept_output(&options.output, &names.output_tag)?;
         output_guard = OpenFiles::one(disk, output_file);
         disk.set_bytes(output_file, 0)?;
-        let begun =
-            Kept::begin(disk, names, checkpoint, options, &plan, &marks, needs_input_space, reserves_late);
+        let task = Task { budget_bytes: plan.budget_bytes, ..task(options, &meaning) };
+        let begun = Kept::begin(disk, names, checkpoint, &task, &plan, &marks, needs_input_space);
         kept = Some(begun?);
     }
     Ok(Prepared {

@@ -9,17 +9,36 @@
 //! NAME is the output's, TAG a hash of its path: so the output is what a sort is found by, and each has files of its own. The plan is taken from the
 //! journal, for what is finished only means something with it; the inputs have to be what they were.
 
-use super::options::{Begin, Checkpoint, SortOptions};
-use super::plan::Plan;
 use crate::journal::{InputMark, Journal, Step, encoded, mark};
 use crate::{Error, Observer};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use xsort_disk::{Disk, FileId};
-use xsort_records::Checksum;
+use std::time::Duration;
+
+/// How a sort keeps what is finished.
+#[derive(Clone, Copy, Debug)]
+pub struct Checkpoint {
+    /// What to do with what an interrupted sort to the same output has kept.
+    pub begin: Begin,
+    /// How often it is kept at most.
+    pub every: Duration,
+}
+
+/// What to do with what an interrupted sort has kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begin {
+    /// Refuse if there is any.
+    New,
+    /// Go on with it; begin if there is none.
+    Resume,
+    /// Throw it away, and begin.
+    Restart,
+}
 
 /// Changes when journals of older versions mean something else.
 const FORMAT: u32 = 1;
@@ -57,14 +76,15 @@ impl Names {
 #[derive(Debug, Serialize, Deserialize)]
 struct Head {
     format: u32,
+    /// What the arguments mean, as far as the output depends on it.
+    meaning: String,
     /// The plan, as JSON: it describes itself.
     plan: String,
-    /// Record size and key.
-    layout: String,
+    /// Bytes of memory that it takes.
+    budget_bytes: u64,
     inputs: u64,
-    /// See [`super::prepare::Prepared`].
-    needs_input_space: bool,
-    reserves_late: bool,
+    /// Whether the inputs are removed before the output is written.
+    inputs_go_early: bool,
 }
 
 /// The output, complete and on its way to its name.
@@ -72,17 +92,24 @@ struct Head {
 struct Publishing {
     drive: u64,
     number: u64,
-    records: u64,
-    sum: u128,
+    /// What the job wants to know of it.
+    result: (u64, u128),
+}
+
+/// What a later process must be asked for, too, to go on.
+pub(crate) struct Task<'t> {
+    pub(crate) meaning: &'t str,
+    pub(crate) budget_bytes: u64,
+    pub(crate) inputs: usize,
 }
 
 /// What an earlier process has left.
 pub(crate) struct Left<'a> {
     pub(crate) journal: Journal<'a>,
-    pub(crate) plan: Plan,
+    /// The plan as it was kept.
+    plan: String,
     pub(crate) inputs: Vec<InputMark>,
-    pub(crate) needs_input_space: bool,
-    pub(crate) reserves_late: bool,
+    pub(crate) inputs_go_early: bool,
 }
 
 /// What a sort keeps, while it runs.
@@ -96,7 +123,7 @@ pub(crate) struct Kept<'a> {
 pub(crate) fn look<'a>(
     checkpoint: Checkpoint,
     names: &Names,
-    options: &SortOptions,
+    task: &Task<'_>,
     disk: &'a dyn Disk,
     observer: &dyn Observer,
 ) -> Result<Option<Left<'a>>, Error> {
@@ -133,31 +160,37 @@ pub(crate) fn look<'a>(
     if head.format != FORMAT {
         return refuse("it is another version's");
     }
-    let Ok(plan) = serde_json::from_str::<Plan>(&head.plan) else { return refuse("its plan can't be read") };
-    if head.layout != format!("{:?}", options.layout) {
-        return refuse("the interrupted sort had other records or another key");
+    if head.meaning != task.meaning {
+        return refuse("the interrupted sort had another order of other records");
     }
-    if plan.budget_bytes > options.budget_bytes {
-        return refuse(&format!("the interrupted sort has planned with -m {}", plan.budget_bytes));
+    if head.budget_bytes > task.budget_bytes {
+        return refuse(&format!("the interrupted sort has planned with {} bytes of memory", head.budget_bytes));
     }
-    if head.inputs != options.inputs.len() as u64 {
+    if head.inputs != task.inputs as u64 {
         return refuse(&format!("the interrupted sort had {} inputs", head.inputs));
     }
-    let mut inputs = Vec::with_capacity(options.inputs.len());
+    let mut inputs = Vec::with_capacity(task.inputs);
     for number in 0..head.inputs {
         match journal.recall(Step::Input(number))? {
             Some(mark) => inputs.push(mark),
             None => return Ok(None),
         }
     }
-    let Head { needs_input_space, reserves_late, .. } = head;
-    Ok(Some(Left { journal, plan, inputs, needs_input_space, reserves_late }))
+    let Head { plan, inputs_go_early, .. } = head;
+    Ok(Some(Left { journal, plan, inputs, inputs_go_early }))
 }
 
 impl Left<'_> {
+    /// The plan, if it can be read.
+    pub(crate) fn plan<P: DeserializeOwned>(&self) -> Result<P, Error> {
+        serde_json::from_str(&self.plan).map_err(|error| {
+            Error::Settings(format!("the plan of the interrupted sort can't be read ({error}): begin anew with --restart"))
+        })
+    }
+
     /// Whether nobody needs the inputs any more, so that they may be gone.
     pub(crate) fn is_input_read(&self) -> bool {
-        self.needs_input_space && self.journal.has(Step::InputRead)
+        self.inputs_go_early && self.journal.has(Step::InputRead)
     }
 
     /// Whether an input that was opened again is what it was.
@@ -174,9 +207,9 @@ impl Left<'_> {
         })
     }
 
-    /// The checksum of the output if it has its name: then all that is left to do is to clean up.
-    pub(crate) fn published(&self, disk: &dyn Disk, output: &Path) -> Result<Option<Checksum>, Error> {
-        let Some(Publishing { drive, number, records, sum }) = self.journal.recall(Step::Publish)? else {
+    /// What was to be known of the output if it has its name: then all that is left to do is to clean up.
+    pub(crate) fn published(&self, disk: &dyn Disk, output: &Path) -> Result<Option<(u64, u128)>, Error> {
+        let Some(Publishing { drive, number, result }) = self.journal.recall(Step::Publish)? else {
             return Ok(None);
         };
         let file = match disk.open_input(output) {
@@ -188,22 +221,20 @@ impl Left<'_> {
         disk.close(file);
         let identity = identity?;
         let is_it = (identity.drive, identity.number) == (drive, number);
-        Ok(is_it.then(|| Checksum::from_parts(records, sum)))
+        Ok(is_it.then_some(result))
     }
 }
 
 impl<'a> Kept<'a> {
     /// Begins a journal, and removes what is left of any other to this output.
-    #[allow(clippy::too_many_arguments, reason = "all that a later process has to know")]
-    pub(crate) fn begin(
+    pub(crate) fn begin<P: Serialize>(
         disk: &'a dyn Disk,
         names: Names,
         checkpoint: Checkpoint,
-        options: &SortOptions,
-        plan: &Plan,
+        task: &Task<'_>,
+        plan: &P,
         inputs: &[InputMark],
-        needs_input_space: bool,
-        reserves_late: bool,
+        inputs_go_early: bool,
     ) -> Result<Self, Error> {
         disk.remove_kept(&names.journal)?;
         for path in &names.scratch {
@@ -212,11 +243,11 @@ impl<'a> Kept<'a> {
         let journal = Journal::create(disk, &names.journal, checkpoint.every)?;
         let head = Head {
             format: FORMAT,
+            meaning: task.meaning.to_owned(),
             plan: serde_json::to_string(plan).expect("a plan is numbers and names"),
-            layout: format!("{:?}", options.layout),
+            budget_bytes: task.budget_bytes,
             inputs: inputs.len() as u64,
-            needs_input_space,
-            reserves_late,
+            inputs_go_early,
         };
         let marks = (0..).zip(inputs).map(|(number, mark)| (Step::Input(number), encoded(mark)));
         journal.begin(std::iter::once((Step::Begin, encoded(&head))).chain(marks))?;
@@ -253,13 +284,12 @@ impl<'a> Kept<'a> {
     }
 
     /// Notes that the output is complete and about to be put in place.
-    pub(crate) fn publish(&self, output: FileId, checksum: Checksum) -> Result<(), Error> {
+    pub(crate) fn publish(&self, output: FileId, result: (u64, u128)) -> Result<(), Error> {
         let identity = self.disk.identity(output)?;
         let publishing = Publishing {
             drive: identity.drive,
             number: identity.number,
-            records: checksum.records(),
-            sum: checksum.sum(),
+            result,
         };
         self.journal.keep(Step::Publish, &publishing);
         Ok(())
