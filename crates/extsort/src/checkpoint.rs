@@ -17,8 +17,8 @@ use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use xsort_disk::{Disk, FileId};
 use std::time::Duration;
+use xsort_disk::{Disk, FileId};
 
 /// How a sort keeps what is finished.
 #[derive(Clone, Copy, Debug)]
@@ -164,7 +164,10 @@ pub(crate) fn look<'a>(
         return refuse("the interrupted sort had another order of other records");
     }
     if head.budget_bytes > task.budget_bytes {
-        return refuse(&format!("the interrupted sort has planned with {} bytes of memory", head.budget_bytes));
+        return refuse(&format!(
+            "the interrupted sort has planned with {} bytes of memory",
+            head.budget_bytes
+        ));
     }
     if head.inputs != task.inputs as u64 {
         return refuse(&format!("the interrupted sort had {} inputs", head.inputs));
@@ -184,13 +187,15 @@ impl Left<'_> {
     /// The plan, if it can be read.
     pub(crate) fn plan<P: DeserializeOwned>(&self) -> Result<P, Error> {
         serde_json::from_str(&self.plan).map_err(|error| {
-            Error::Settings(format!("the plan of the interrupted sort can't be read ({error}): begin anew with --restart"))
+            Error::Settings(format!(
+                "the plan of the interrupted sort can't be read ({error}): begin anew with --restart"
+            ))
         })
     }
 
-    /// Whether nobody needs the inputs any more, so that they may be gone.
+    /// Whether the inputs have been read.
     pub(crate) fn is_input_read(&self) -> bool {
-        self.inputs_go_early && self.journal.has(Step::InputRead)
+        self.journal.has(Step::InputRead)
     }
 
     /// Whether an input that was opened again is what it was.
@@ -286,11 +291,7 @@ impl<'a> Kept<'a> {
     /// Notes that the output is complete and about to be put in place.
     pub(crate) fn publish(&self, output: FileId, result: (u64, u128)) -> Result<(), Error> {
         let identity = self.disk.identity(output)?;
-        let publishing = Publishing {
-            drive: identity.drive,
-            number: identity.number,
-            result,
-        };
+        let publishing = Publishing { drive: identity.drive, number: identity.number, result };
         self.journal.keep(Step::Publish, &publishing);
         Ok(())
     }

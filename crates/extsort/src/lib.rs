@@ -39,8 +39,6 @@ pub use lines::{LinesOptions, LinesReport, merge_lines, sort_lines};
 pub use observer::{Observer, Unobserved};
 pub use probe::{DriveRates, probe};
 pub use process::{cpu_seconds, peak_memory_bytes};
-pub use sort::{
-    DryRun, Plan, SortOptions, SortReport, Stream, dry_run, sort, sort_streamed,
-};
+pub use sort::{DryRun, Plan, SortOptions, SortReport, Stream, dry_run, sort, sort_streamed};
 pub use verify::{VerifyOptions, VerifyReport, verify};
 pub use xsort_kernels::Caches;

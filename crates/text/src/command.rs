@@ -113,8 +113,21 @@ pub struct Extras {
     pub check_output: bool,
     /// `--recursive`: a directory among the inputs is all regular files below it, in the order of their paths.
     pub recursive: bool,
+    /// `--checkpoint`, `--resume`, `--restart`: the sort can go on after an interruption; the last of them counts.
+    pub checkpoint: Option<Checkpoint>,
     /// `--count-links`: of these, files of several names are read under each of them.
     pub counts_links: bool,
+}
+
+/// What to do with what an interrupted sort to the same output has kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checkpoint {
+    /// Refuse if there is any, else begin.
+    Begin,
+    /// Go on with it, or begin.
+    Resume,
+    /// Throw it away, and begin.
+    Restart,
 }
 
 /// A compression within the process.

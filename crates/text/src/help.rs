@@ -60,6 +60,7 @@ What it takes:
 
 What GNU sort doesn't have:
       --check-output            compare count and checksum of the lines read and written: sorts always do
+      --checkpoint              keep what is finished in hidden files (with -o), so that --resume can go on after a crash
       --compress=lz4|zstd       compress scratch without another program
       --count-links             with --recursive, read a file of several names (hard links) under each of them
       --decompress              decompress inputs that are gzip, Zstandard or LZ4 as they are read
@@ -67,6 +68,8 @@ What GNU sort doesn't have:
       --json                    report for machines
       --progress                show how far it is
       --recursive               read all regular files below directories, by their paths: sort --recursive logs > all
+      --restart                 throw away what an interrupted sort to this output has kept, and begin anew
+      --resume                  go on with an interrupted sort to this output, or begin with --checkpoint
       --temperature-limit=C     pause scratch while a drive is hotter than C degrees Celsius
       --top N                   print only the first N lines of the output
 

@@ -45,7 +45,7 @@ mod locale;
 mod order;
 mod sys;
 
-pub use command::{Check, Codec, Command, Extras, Flags, KeyEnd, KeyField, Request};
+pub use command::{Check, Checkpoint, Codec, Command, Extras, Flags, KeyEnd, KeyField, Request};
 pub use debug::{annotate, warnings};
 pub use disorder::disorder;
 pub use grammar::{Environment, Refusal, parse, quoted_name, refuse_many, shown_name};

@@ -108,6 +108,13 @@ impl Inputs {
         self.0.len() as u64 + OTHER_FILES <= most
     }
 
+    /// Their paths, if all are regular files that can be read again by these.
+    pub(super) fn files(&self) -> Option<Vec<PathBuf>> {
+        let path =
+            |input: &Input| (input.is_regular && input.name != STANDARD).then(|| PathBuf::from(&input.name));
+        self.0.iter().map(path).collect()
+    }
+
     /// Bytes of all together, if that is known.
     pub(super) fn bytes(&self) -> Option<u64> {
         self.0.iter().map(|input| input.bytes).sum()

@@ -43,14 +43,20 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 use target::Target;
 use xsort_disk::{DiskOptions, Gate, LazyDisk, inherited};
-use xsort_extsort::lines::{ByBytes, ByBytesReversed, LineOrder, merge_heads};
-use xsort_extsort::{LinesOptions, LinesReport, Observer, Unobserved, merge_lines, sort_lines};
-use xsort_text::{Check, Command, Environment, Locale, Order, Refusal, Request};
+use xsort_extsort::lines::{ByBytes, ByBytesReversed, LineOrder, LinesCheckpoint, merge_heads};
+use xsort_extsort::{
+    Begin, Checkpoint, LinesOptions, LinesReport, Observer, Unobserved, merge_lines, sort_lines,
+};
+use xsort_text::{Check, Checkpoint as Asked, Command, Environment, Locale, Order, Refusal, Request};
 
 /// Inputs from this size on are merged by all threads, which takes it that they are in order.
 const PLAIN_BYTES_MAX: u64 = 64 << 20;
+
+/// How often a sort that can be resumed makes durable what is new.
+const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
 
 /// Does what the arguments ask for, and speaks as `program`.
 pub(crate) fn run(program: &str, arguments: &[OsString]) -> ExitCode {
@@ -160,6 +166,9 @@ impl Task<'_> {
         }
         let note = |line: &str| say(format!("{}: {line}\n", self.program).as_bytes());
         let inputs = Inputs::look(files, self.rules(), note)?;
+        if let Some(asked) = self.command.extras.checkpoint {
+            return self.sort_resumably(asked, by, inputs);
+        }
         let mut target = Target::open(self.command.output.as_deref())?;
         let (mut bytes, can_all_be_open) = (inputs.bytes(), inputs.can_all_be_open());
         let merges = self.command.merge;
@@ -212,6 +221,62 @@ impl Task<'_> {
             target.go_to_end().map_err(|error| target.failed(&error))?;
         }
         if self.command.extras.json { tell(&report) } else { Ok(()) }
+    }
+
+    /// A sort that can go on after an interruption: only of files, to a file.
+    fn sort_resumably<O: LineOrder>(&self, asked: Asked, by: &O, inputs: Inputs) -> Result<(), Failure> {
+        let Command { extras, output, .. } = &self.command;
+        let refuse = |what: &str| Failure::Message(format!("a sort that can be resumed {what}").into());
+        let Some(output) = output.clone() else { return Err(refuse("needs an output file (-o)")) };
+        let beside = [
+            (self.command.merge, "is no merge (-m)"),
+            (self.command.debug, "has no --debug"),
+            (extras.header_lines > 0, "has no --header"),
+            (extras.top_lines.is_some(), "has no --top"),
+            (
+                self.command.needs_random() && self.command.random_source.is_none(),
+                "with -R needs --random-source",
+            ),
+        ];
+        if let Some((_, what)) = beside.into_iter().find(|(is_asked, _)| *is_asked) {
+            return Err(refuse(what));
+        }
+        let Some(files) = inputs.files() else {
+            return Err(refuse("reads files only: what comes from a pipe can't be read again"));
+        };
+        let bytes = inputs.bytes();
+        resources::refuse_missing_scratch(&self.command, bytes)?;
+        let mut sources = inputs.sources();
+        if extras.decompress {
+            sources = sources.into_iter().map(decompress::decompressed).collect();
+        }
+        let begin = match asked {
+            Asked::Begin => Begin::New,
+            Asked::Resume => Begin::Resume,
+            Asked::Restart => Begin::Restart,
+        };
+        // What says how lines compare, and which are wanted.
+        let Command { keys, unique, stable, reverse, zero_terminated, separator, random_source, .. } =
+            &self.command;
+        let order = (keys, unique, stable, reverse, zero_terminated, separator, random_source);
+        let locale =
+            ["LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_NUMERIC", "LC_TIME", "LANG"].map(std::env::var_os);
+        let meaning = format!("{order:?} {} {locale:?}", extras.decompress);
+        let checkpoint = LinesCheckpoint {
+            checkpoint: Checkpoint { begin, every: CHECKPOINT_EVERY },
+            output: output.into(),
+            inputs: files,
+            meaning,
+        };
+        let limit = extras.limit_celsius.map(|limit| (f64::from(limit), Arc::<Gate>::default()));
+        let gate = limit.as_ref().map(|(_, gate)| Arc::clone(gate));
+        let disk = LazyDisk::new(DiskOptions { gate, ..resources::disk() });
+        let observer = self.observer(bytes, limit);
+        let options =
+            LinesOptions { checkpoint: Some(checkpoint), ..resources::options(&self.command, bytes) };
+        let report = sort_lines(&options, by, sources, &mut io::sink(), &disk, &*observer)
+            .map_err(|error| Failure::Message(error.to_string().into()))?;
+        if extras.json { tell(&report) } else { Ok(()) }
     }
 
     fn check<O: LineOrder>(&self, by: &O, check: Check, files: Vec<OsString>) -> Result<(), Failure> {

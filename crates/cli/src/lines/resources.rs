@@ -65,6 +65,7 @@ pub(super) fn options(command: &Command, input_bytes: Option<u64>) -> LinesOptio
         scratch: scratch(command),
         codec: codec(command),
         output_file: None,
+        checkpoint: None,
     }
 }
 

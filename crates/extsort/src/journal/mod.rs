@@ -219,6 +219,45 @@ pub(crate) fn encoded<T: Serialize>(made: &T) -> Vec<u8> {
     postcard::to_stdvec(made).expect("what is kept has a length and no pointers")
 }
 
+/// The journal of a job, if it has one.
+#[derive(Clone, Copy)]
+pub(crate) struct Notes<'a>(pub(crate) Option<&'a Journal<'a>>);
+
+impl Notes<'_> {
+    /// How often to tell how far something has come, if anything is kept.
+    pub(crate) fn every(&self) -> Option<Duration> {
+        self.0.map(|journal| journal.every)
+    }
+
+    /// Whether there is one.
+    pub(crate) fn are_kept(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// What came of a step in an earlier process, once.
+    pub(crate) fn recall<T: DeserializeOwned>(&self, step: Step) -> Result<Option<T>, Error> {
+        self.0.map_or(Ok(None), |journal| journal.recall(step))
+    }
+
+    /// Keeps a step soon.
+    pub(crate) fn keep<T: Serialize>(&self, step: Step, made: &T) {
+        if let Some(journal) = self.0 {
+            journal.keep(step, made);
+        }
+    }
+
+    /// Waits until all steps are kept: what they don't need any more may go.
+    pub(crate) fn settle(&self, failure: &Failure) -> Result<(), Error> {
+        match self.0 {
+            Some(journal) if !journal.settle() => {
+                failure.check()?;
+                Err(Error::Cancelled)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Drop for Journal<'_> {
     fn drop(&mut self) {
         self.disk.close(self.file);

@@ -39,6 +39,18 @@ impl<'j> Ahead<'j> {
         Ok(ahead)
     }
 
+    /// Passes over blocks that end within the next `bytes` bytes, and says how many bytes that were. To be called before the first read.
+    pub(super) fn skip(&mut self, bytes: u64) -> u64 {
+        let block_bytes = self.shelf.block_bytes() as u64;
+        // At least one byte is left, so that whoever reads sees how the file ends.
+        let skipped = bytes.min(self.bytes.saturating_sub(1)) / block_bytes * block_bytes;
+        if self.asked == 0 {
+            (self.offset, self.asked) = (skipped, skipped);
+            return skipped;
+        }
+        0
+    }
+
     /// Reads up to `buffer.len()` bytes; 0 at the end.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Error> {
         loop {

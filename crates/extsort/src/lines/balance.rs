@@ -30,6 +30,11 @@ impl Balance {
         self.gone.fetch_add(sum, Relaxed);
     }
 
+    /// The sum of the lines that were written or are not wanted, so far.
+    pub(super) fn gone(&self) -> u64 {
+        self.gone.load(Relaxed)
+    }
+
     /// When all threads are done: the sum of both sides.
     pub(super) fn close(&self) -> Result<u64, Error> {
         let (read, gone) = (self.read.load(Relaxed), self.gone.load(Relaxed));

@@ -26,6 +26,8 @@ pub(super) struct Behind<'j> {
     failed_at: u64,
     done_to: Sender<Completion>,
     done_from: Receiver<Completion>,
+    /// It is someone else's to close, and to give its length.
+    is_lent: bool,
 }
 
 impl<'j> Behind<'j> {
@@ -36,9 +38,12 @@ impl<'j> Behind<'j> {
         shelf: Arc<Shelf>,
         expected: u64,
     ) -> Result<Behind<'j>, Error> {
-        let file = disk.open_in_place(path)?;
+        Ok(Behind::of(disk, disk.open_in_place(path)?, shelf, expected))
+    }
+
+    fn of(disk: &'j dyn Disk, file: FileId, shelf: Arc<Shelf>, expected: u64) -> Behind<'j> {
         let (done_to, done_from) = unbounded();
-        Ok(Behind {
+        Behind {
             disk,
             file,
             shelf,
@@ -50,7 +55,32 @@ impl<'j> Behind<'j> {
             failed_at: u64::MAX,
             done_to,
             done_from,
-        })
+            is_lent: false,
+        }
+    }
+
+    /// Of a file that stays open, and has `offset` bytes, which are whole pages, already; `tail` comes next.
+    pub(super) fn go_on(
+        disk: &'j dyn Disk,
+        file: FileId,
+        shelf: Arc<Shelf>,
+        expected: u64,
+        offset: u64,
+        tail: &[u8],
+    ) -> Result<Behind<'j>, Error> {
+        let mut behind = Behind::of(disk, file, shelf, expected);
+        (behind.offset, behind.reserved, behind.is_lent) = (offset, offset, true);
+        behind.write(tail)?;
+        Ok(behind)
+    }
+
+    /// Waits until what was submitted is written; returns how many bytes that are, and those that come next.
+    pub(super) fn settle(&mut self) -> Result<(u64, &[u8]), Error> {
+        while self.in_flight > 0 {
+            self.wait()?;
+        }
+        let tail = self.block.as_ref().map_or(&[][..], |(lease, used)| &lease[..*used]);
+        Ok((self.offset, tail))
     }
 
     /// Takes the next bytes.
@@ -80,7 +110,7 @@ impl<'j> Behind<'j> {
             self.wait()?;
         }
         self.offset = bytes;
-        self.disk.set_bytes(self.file, bytes).map_err(failed)
+        if self.is_lent { Ok(()) } else { self.disk.set_bytes(self.file, bytes).map_err(failed) }
     }
 
     fn take(&mut self) -> Result<Lease, Error> {
@@ -134,6 +164,9 @@ impl Drop for Behind<'_> {
     fn drop(&mut self) {
         while self.in_flight > 0 {
             let _ = self.wait();
+        }
+        if self.is_lent {
+            return;
         }
         // Nothing more can be done if this fails, too.
         let _ = self.disk.set_bytes(self.file, self.offset.min(self.failed_at));

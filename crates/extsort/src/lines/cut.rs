@@ -25,6 +25,8 @@ pub(super) struct Segment<'r, W> {
     pub(super) number: usize,
     /// In the order of the runs.
     pub(super) parts: Vec<Part<'r, W>>,
+    /// Where each run stands behind it, if that is kept.
+    pub(super) behind: Vec<(usize, usize)>,
     /// Lines between which all of its lines lie; none where it is the first.
     ends: Option<(Anchor<'r>, Anchor<'r>)>,
 }
@@ -89,6 +91,7 @@ pub(super) struct Cutter<'j, 'r, O: LineOrder> {
     delimiter: u8,
     is_unique: bool,
     segment_bytes: usize,
+    keeps_positions: bool,
     segments: usize,
     scratch: O::Scratch,
     /// The line of the last cut.
@@ -96,12 +99,19 @@ pub(super) struct Cutter<'j, 'r, O: LineOrder> {
 }
 
 impl<'j, 'r, O: LineOrder> Cutter<'j, 'r, O> {
-    pub(super) fn new(order: &'j O, delimiter: u8, is_unique: bool, segment_bytes: usize) -> Self {
+    pub(super) fn new(
+        order: &'j O,
+        delimiter: u8,
+        is_unique: bool,
+        segment_bytes: usize,
+        keeps_positions: bool,
+    ) -> Self {
         Cutter {
             order,
             delimiter,
             is_unique,
             segment_bytes,
+            keeps_positions,
             segments: 0,
             scratch: O::Scratch::default(),
             anchor: None,
@@ -133,7 +143,9 @@ impl<'j, 'r, O: LineOrder> Cutter<'j, 'r, O> {
         }
         let low = self.anchor.replace(anchor.clone());
         self.segments += 1;
-        Some(Segment { number: self.segments - 1, parts, ends: low.map(|low| (low, anchor)) })
+        let positions = fronts.iter().filter(|_| self.keeps_positions).map(Front::position);
+        let behind = positions.collect();
+        Some(Segment { number: self.segments - 1, parts, behind, ends: low.map(|low| (low, anchor)) })
     }
 
     /// The last line in memory of all runs that have more, the smallest of them; `None` if one of them has no line in memory.

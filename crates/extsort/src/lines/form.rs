@@ -14,8 +14,10 @@ use super::spill::Spiller;
 use super::too_long::too_long;
 use crate::Error;
 use crate::failure::{Alarm, STOP_INTERVAL};
+use crate::journal::Step;
 use crate::threads::spawn_up_to;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -47,8 +49,8 @@ enum Task {
 }
 
 enum Done {
-    /// With the memory of what is not wanted.
-    Sorted(usize, Chunk, Lease),
+    /// With the sums of the hashes of all lines and of those that are not wanted, and the memory of the latter.
+    Sorted(usize, Chunk, (u64, u64), Lease),
     Spilled(usize, Vec<Block>, Lease),
 }
 
@@ -83,7 +85,7 @@ impl<O: LineOrder> Worker<'_, '_, O> {
                 self.job.balance.dropped(dropped_sum);
                 self.spares.lock().unwrap_or_else(PoisonError::into_inner).push(spare);
                 let room = chunk.trim();
-                Ok(Done::Sorted(number, chunk, room))
+                Ok(Done::Sorted(number, chunk, (read_sum, dropped_sum), room))
             }
             Task::Spill(number, chunk) => {
                 let desk = self.desks.lock().unwrap_or_else(PoisonError::into_inner).pop();
@@ -121,6 +123,7 @@ pub(super) fn form<O: LineOrder>(
             carry: Vec::new(),
             sorted: BTreeMap::new(),
             runs: BTreeMap::new(),
+            told: BTreeMap::new(),
             working: 0,
             spilling: 0,
             chunks: 0,
@@ -166,6 +169,8 @@ struct Former<'a, 'j, O: LineOrder> {
     carry: Vec<u8>,
     sorted: BTreeMap<usize, Chunk>,
     runs: BTreeMap<usize, Run>,
+    /// What is to be kept of sorted chunks, if anything is.
+    told: BTreeMap<usize, Told>,
     working: usize,
     spilling: usize,
     chunks: usize,
@@ -176,8 +181,65 @@ struct Former<'a, 'j, O: LineOrder> {
     done: Receiver<Result<Done, Error>>,
 }
 
+/// What is kept of a chunk beside its blocks: its lines and bytes as they were read, and the sums of their hashes.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Told {
+    lines: u64,
+    bytes: u64,
+    read_sum: u64,
+    dropped_sum: u64,
+}
+
+impl Told {
+    fn of(chunk: &Chunk, (read_sum, dropped_sum): (u64, u64)) -> Told {
+        Told { lines: chunk.lines() as u64, bytes: chunk.text_bytes() as u64, read_sum, dropped_sum }
+    }
+}
+
 impl<O: LineOrder> Former<'_, '_, O> {
     fn run(&mut self) -> Result<(), Error> {
+        let is_read = self.recall()?;
+        if !is_read {
+            self.read_all()?;
+        }
+        if self.job.notes.are_kept() {
+            // A later process finds all of it: nobody needs the inputs then.
+            while !self.sorted.is_empty() || self.working > 0 {
+                self.spill_oldest()?;
+                while self.working > 0 {
+                    self.wait()?;
+                }
+            }
+            self.job.notes.keep(Step::InputRead, &());
+        }
+        Ok(())
+    }
+
+    /// Takes over the runs that an earlier process has formed of the first lines; whether these were all.
+    fn recall(&mut self) -> Result<bool, Error> {
+        let notes = self.job.notes;
+        while let Some((told, blocks)) =
+            notes.recall::<(Told, Vec<Block>)>(Step::Chunk(self.chunks as u64))?
+        {
+            let scratch = self.job.scratch()?;
+            blocks.iter().for_each(|block| scratch.claim(block.place, block.paged_bytes()));
+            self.lines += told.lines;
+            self.bytes += told.bytes;
+            self.job.balance.read(told.read_sum);
+            self.job.balance.dropped(told.dropped_sum);
+            self.job.observer.advance(told.bytes);
+            self.runs.insert(self.chunks, Run::OnScratch(blocks));
+            self.chunks += 1;
+        }
+        if notes.recall::<()>(Step::InputRead)?.is_some() {
+            return Ok(true);
+        }
+        self.remaining = self.remaining.map(|left| left.saturating_sub(self.bytes));
+        self.input.skip(self.bytes)?;
+        Ok(false)
+    }
+
+    fn read_all(&mut self) -> Result<(), Error> {
         loop {
             let (area, begun) = match self.begun.take() {
                 Some(begun) => begun,
@@ -264,12 +326,18 @@ impl<O: LineOrder> Former<'_, '_, O> {
     fn take_in(&mut self, done: Result<Done, Error>) -> Result<(), Error> {
         self.working -= 1;
         match done? {
-            Done::Sorted(number, chunk, room) => {
+            Done::Sorted(number, chunk, sums, room) => {
+                if self.job.notes.are_kept() {
+                    self.told.insert(number, Told::of(&chunk, sums));
+                }
                 self.sorted.insert(number, chunk);
                 self.free.give(room);
             }
             Done::Spilled(number, blocks, area) => {
                 self.spilling -= 1;
+                if let Some(told) = self.told.remove(&number) {
+                    self.job.notes.keep(Step::Chunk(number as u64), &(told, &blocks));
+                }
                 self.runs.insert(number, Run::OnScratch(blocks));
                 self.free.give(area);
             }

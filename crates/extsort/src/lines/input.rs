@@ -2,7 +2,9 @@
 
 use super::ahead::Ahead;
 use crate::Error;
+use std::fs::File;
 use std::io::{ErrorKind, Read};
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use xsort_disk::{Disk, Shelf};
@@ -20,6 +22,18 @@ pub struct Source {
     pub bytes: Option<u64>,
     /// Whether they are the bytes of the regular file at `path`, all of them, so that they may be read past the page cache instead.
     pub is_file: bool,
+}
+
+/// Bytes of a source that can't be skipped, read at once to be passed over.
+const SKIP_BYTES: u64 = 256 << 10;
+
+/// Bytes of a regular file with the delimiter that is missing at its end; `None` if that can't be told.
+fn whole_lines_bytes(source: &Source, delimiter: u8) -> Option<u64> {
+    let bytes = source.bytes.filter(|bytes| source.is_file && *bytes > 0)?;
+    let file = File::open(&source.path).ok()?;
+    let mut last = [0];
+    file.read_exact_at(&mut last, bytes - 1).ok()?;
+    Some(bytes + u64::from(last[0] != delimiter))
 }
 
 /// What it takes to pass the page cache.
@@ -60,6 +74,27 @@ impl<'j> Input<'j> {
             }
             _ => None,
         };
+    }
+
+    /// Passes over the first `bytes` bytes, counted as `read` gives them. Whole files aren't read for that.
+    pub(super) fn skip(&mut self, mut bytes: u64) -> Result<(), Error> {
+        while bytes > 0 {
+            let whole = self.current.as_ref().and_then(|source| whole_lines_bytes(source, self.delimiter));
+            if let Some(whole) = whole.filter(|whole| *whole <= bytes) {
+                bytes -= whole;
+                self.go_on();
+                continue;
+            }
+            if let Some(ahead) = &mut self.ahead {
+                bytes -= ahead.skip(bytes);
+            }
+            let mut passed = vec![0; bytes.min(SKIP_BYTES) as usize];
+            match self.read(&mut passed)? {
+                0 => break,
+                read => bytes -= read as u64,
+            }
+        }
+        Ok(())
     }
 
     /// The source that is being read.

@@ -11,18 +11,21 @@ use super::form::Formed;
 use super::options::LinesOptions;
 use super::plan::{Memory, Plan};
 use super::read::{Front, Packed, Reader, Unpacked};
-use super::run::Run;
+use super::run::{Block, Run};
 use super::shelves::{Need, Shelves, fan_in_max};
 use super::spill::Spiller;
 use super::too_long::too_long;
 use super::turn::Turns;
 use crate::Error;
 use crate::failure::{Alarm, STOP_INTERVAL};
+use crate::journal::{Notes, Step};
 use crate::threads::spawn_up_to;
 use crossbeam_channel::{Receiver, Sender, select, unbounded};
+use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 use xsort_disk::{Lease, Shelf};
 use xsort_kernels::lines::{LineOrder, Merge};
 
@@ -31,14 +34,41 @@ trait Sink: Send {
     /// Whether this is the last time that lines are merged.
     const IS_OUTPUT: bool;
 
+    /// A segment is over, behind which runs stand at these positions: what it took and what became of it.
+    fn end_segment(&mut self, _behind: &[(usize, usize)], _taken: Taken) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Takes the next bytes. If they end within a line, so many bytes of it are to come, its delimiter included.
     fn write(&mut self, bytes: &[u8], to_come: usize) -> Result<(), Error>;
+}
+
+/// What merged segments took: lines, and the sum of the hashes of those that were written or not wanted.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Taken {
+    lines: u64,
+    gone: u64,
+}
+
+/// How much of the output is written.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Written {
+    /// Whole pages, and the bytes that come next.
+    offset: u64,
+    tail: Vec<u8>,
+    /// Where each run stands.
+    positions: Vec<(usize, usize)>,
+    taken: Taken,
 }
 
 /// The output.
 struct Output<'o> {
     to: To<'o>,
     bytes: u64,
+    taken: Taken,
+    notes: Notes<'o>,
+    /// When it was noted last how much is written.
+    noted_at: Instant,
 }
 
 enum To<'o> {
@@ -59,6 +89,20 @@ impl Output<'_> {
 
 impl Sink for Output<'_> {
     const IS_OUTPUT: bool = true;
+
+    fn end_segment(&mut self, behind: &[(usize, usize)], taken: Taken) -> Result<(), Error> {
+        self.taken.lines += taken.lines;
+        self.taken.gone = self.taken.gone.wrapping_add(taken.gone);
+        if let (Some(every), To::File(file)) = (self.notes.every(), &mut self.to)
+            && self.noted_at.elapsed() >= every
+        {
+            let (offset, tail) = file.settle()?;
+            let (tail, positions) = (tail.to_vec(), behind.to_vec());
+            self.notes.keep(Step::Written, &Written { offset, tail, positions, taken: self.taken });
+            self.noted_at = Instant::now();
+        }
+        Ok(())
+    }
 
     fn write(&mut self, bytes: &[u8], _: usize) -> Result<(), Error> {
         self.bytes += bytes.len() as u64;
@@ -88,16 +132,36 @@ pub(super) fn merge_all<O: LineOrder>(
     if runs.iter().any(is_elsewhere) {
         (runs, memory) = make_room(job, runs, memory, &mut desks)?;
     }
+    let mut merges = 0;
     while !Need::of(&runs, &job.plan, false).is_met(memory.sizes()) && runs.len() > 2 {
-        (runs, memory) = reduce(job, runs, memory, &mut desks)?;
+        (runs, memory) = reduce(job, runs, &mut merges, memory, &mut desks)?;
     }
     job.observer.phase("merge", expected_bytes);
-    let to = match bypass.filter(|_| runs.iter().any(is_elsewhere)) {
-        Some(blocks) => past_the_cache(job, output, blocks, expected_bytes)?,
-        None => To::Stream(output),
+    let written: Written = job.notes.recall(Step::Written)?.unwrap_or_default();
+    let to = match (bypass, job.kept_output) {
+        (Some(blocks), Some(file)) => {
+            let Written { offset, tail, .. } = &written;
+            To::File(Behind::go_on(job.disk, file, blocks, expected_bytes, *offset, tail)?)
+        }
+        (Some(blocks), None) if runs.iter().any(is_elsewhere) => {
+            past_the_cache(job, output, blocks, expected_bytes)?
+        }
+        _ => To::Stream(output),
     };
-    let (sink, _) = merge(job, &runs, memory, &mut desks, Output { to, bytes: 0 })?;
+    let bytes = written.offset + written.tail.len() as u64;
+    job.balance.written(written.taken.gone);
+    job.observer.advance(bytes);
+    let sink = Output { to, bytes, taken: written.taken, notes: job.notes, noted_at: Instant::now() };
+    let begun = Begun { positions: written.positions, lines: written.taken.lines };
+    let (sink, _) = merge(job, &runs, begun, memory, &mut desks, sink)?;
     sink.end()
+}
+
+/// Where a merge begins: the positions of its runs, if not at their beginnings, and how many lines come before.
+#[derive(Default)]
+struct Begun {
+    positions: Vec<(usize, usize)>,
+    lines: u64,
 }
 
 /// The output, past the page cache if it can be.
@@ -146,6 +210,7 @@ fn make_room<O: LineOrder>(
 fn reduce<O: LineOrder>(
     job: &Job<'_, O>,
     runs: Vec<Run>,
+    merges: &mut u64,
     mut memory: Areas,
     desks: &mut Vec<Lease>,
 ) -> Result<(Vec<Run>, Areas), Error> {
@@ -164,11 +229,29 @@ fn reduce<O: LineOrder>(
             reduced.extend(group);
             continue;
         }
-        let spiller = Spiller::new(job, own)?;
-        let (mut spiller, free) = merge(job, &group, memory, desks, spiller)?;
-        memory = free;
-        reduced.push(Run::OnScratch(spiller.end()?));
-        own = spiller.into_desk();
+        let step = Step::Between(*merges);
+        *merges += 1;
+        let blocks = match job.notes.recall::<(Vec<Block>, u64)>(step)? {
+            Some((blocks, dropped_sum)) => {
+                let scratch = job.scratch()?;
+                blocks.iter().for_each(|block| scratch.claim(block.place, block.paged_bytes()));
+                job.balance.dropped(dropped_sum);
+                blocks
+            }
+            None => {
+                let before = job.balance.gone();
+                let spiller = Spiller::new(job, own)?;
+                let (mut spiller, free) = merge(job, &group, Begun::default(), memory, desks, spiller)?;
+                memory = free;
+                let blocks = spiller.end()?;
+                own = spiller.into_desk();
+                job.notes.keep(step, &(&blocks, job.balance.gone().wrapping_sub(before)));
+                // Before what it was made of goes.
+                job.notes.settle(&job.failure)?;
+                blocks
+            }
+        };
+        reduced.push(Run::OnScratch(blocks));
         let blocks = group.iter().flat_map(Run::blocks);
         job.scratch()?.discard(blocks.map(|block| (block.place, block.paged_bytes())))?;
         for run in group {
@@ -197,6 +280,7 @@ enum Done {
 fn merge<O: LineOrder, S: Sink>(
     job: &Job<'_, O>,
     runs: &[Run],
+    begun: Begun,
     memory: Areas,
     desks: &mut [Lease],
     sink: S,
@@ -227,7 +311,7 @@ fn merge<O: LineOrder, S: Sink>(
             job.failure.set(error);
         }
         let result = if threads > 1 {
-            coordinate(job, runs, &shelves, segment_bytes, threads, &done_from, |task| {
+            coordinate(job, runs, &begun, &shelves, segment_bytes, threads, &done_from, |task| {
                 match task {
                     Task::Merge(_) => segments_to.send(task),
                     Task::Unpack(_) => unpacks_to.send(task),
@@ -239,7 +323,7 @@ fn merge<O: LineOrder, S: Sink>(
             let mut desks = desks.lock().unwrap_or_else(PoisonError::into_inner);
             let mut merger = worker();
             desks[0].back(0..desks[0].len());
-            coordinate(job, runs, &shelves, segment_bytes, 1, &done_from, |task| {
+            coordinate(job, runs, &begun, &shelves, segment_bytes, 1, &done_from, |task| {
                 merger.work(task, desks[0]).map(Some)
             })
         };
@@ -256,6 +340,7 @@ fn merge<O: LineOrder, S: Sink>(
 fn coordinate<'r, O: LineOrder>(
     job: &Job<'_, O>,
     runs: &'r [Run],
+    begun: &Begun,
     shelves: &Shelves,
     segment_bytes: usize,
     threads: usize,
@@ -264,9 +349,13 @@ fn coordinate<'r, O: LineOrder>(
 ) -> Result<(), Error> {
     let options = job.options;
     let mut fronts: Vec<Front<'r>> = runs.iter().map(|run| Front::new(run, job.plan.block_bytes)).collect();
+    for (front, &position) in fronts.iter_mut().zip(&begun.positions) {
+        front.go_to(position);
+    }
     let mut reader = Reader::new(job, shelves, runs);
-    let mut cutter = Cutter::new(job.order, options.delimiter, options.is_unique, segment_bytes);
-    let (mut segments_done, mut lines) = (0, 0);
+    let mut cutter =
+        Cutter::new(job.order, options.delimiter, options.is_unique, segment_bytes, job.notes.are_kept());
+    let (mut segments_done, mut lines) = (0, begun.lines);
     loop {
         if job.should_stop() {
             return job.failure.check();
@@ -399,12 +488,16 @@ impl<'a, 'j, O: LineOrder, S: Sink> Merger<'a, 'j, O, S> {
             let bytes = ledger.output_busy.time(|| merge.fill(desk));
             let is_last = merge.is_done();
             let to_come = merge.pending_bytes();
-            let write = |sink: &mut S| sink.write(&desk[..bytes], to_come);
+            let (written_sum, dropped_sum) = merge.sums();
+            let taken = Taken { lines: merge.taken(), gone: written_sum.wrapping_add(dropped_sum) };
+            let write = |sink: &mut S| {
+                sink.write(&desk[..bytes], to_come)?;
+                if is_last { sink.end_segment(&segment.behind, taken) } else { Ok(()) }
+            };
             let turn = || self.turns.take(segment.number, is_last, failure, write);
             ledger.output_waits_for_write.time(turn)?;
             self.job.observer.advance(bytes as u64);
             if is_last {
-                let (written_sum, dropped_sum) = merge.sums();
                 self.job.balance.dropped(dropped_sum);
                 if S::IS_OUTPUT {
                     self.job.balance.written(written_sum);

@@ -27,6 +27,7 @@
 //! | `cut` | where a merge can be cut into segments |
 //! | `merge` | phase two: hand out segments until all is merged |
 //! | `balance` | what was read must have been written or dropped |
+//! | `resumable` | a sort that a later process can go on with |
 //! | `turn` | writers take turns, in the order of the output |
 //! | `heads` | the plain merge, of little and of what may not be in order |
 
@@ -45,6 +46,7 @@ mod options;
 mod plan;
 mod read;
 mod report;
+mod resumable;
 mod run;
 mod shelves;
 mod spill;
@@ -55,11 +57,12 @@ mod turn;
 pub use codec::Codec;
 pub use heads::merge_heads;
 pub use input::Source;
-pub use options::LinesOptions;
+pub use options::{LinesCheckpoint, LinesOptions};
 pub use report::LinesReport;
 pub use xsort_kernels::lines::{ByBytes, ByBytesReversed, LineOrder, Words};
 
 use crate::failure::Failure;
+use crate::journal::Notes;
 use crate::scratch::Scratch;
 use crate::{Error, Frame, Gauges, Observer};
 use balance::Balance;
@@ -68,10 +71,11 @@ use plan::Plan;
 use run::Run;
 use std::io::Write;
 use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 use stream::Stream;
-use xsort_disk::Disk;
+use xsort_disk::{Disk, FileId};
 use xsort_kernels::lines::Entry;
 
 /// What all threads of a sort of lines share.
@@ -92,6 +96,10 @@ struct Job<'a, O> {
     /// Lines and bytes read from sorted sources.
     source_lines: AtomicU64,
     source_bytes: AtomicU64,
+    /// Of what is finished.
+    notes: Notes<'a>,
+    /// Where the output goes if it is kept.
+    kept_output: Option<FileId>,
 }
 
 impl<'a, O: LineOrder> Job<'a, O> {
@@ -124,31 +132,33 @@ impl<'a, O: LineOrder> Job<'a, O> {
             balance: Balance::default(),
             source_lines: AtomicU64::new(0),
             source_bytes: AtomicU64::new(0),
+            notes: Notes(None),
+            kept_output: None,
         }
     }
 
     /// Merges what was formed.
     fn finish(
-        self,
+        &self,
         begun: Instant,
         formed: Formed,
         output: &mut (dyn Write + Send),
     ) -> Result<LinesReport, Error> {
         let (lines, bytes, runs) = (formed.lines, formed.bytes, formed.runs.len());
         let has_sources = formed.runs.iter().any(|run| matches!(run, Run::Sorted(_)));
-        let written_bytes = merge::merge_all(&self, formed, output)?;
+        let written_bytes = merge::merge_all(self, formed, output)?;
         // Lines of sorted sources are only counted.
         let checksum = if has_sources { None } else { Some(self.balance.close()?) };
         Ok(LinesReport {
-            lines: lines + self.source_lines.into_inner(),
-            bytes: bytes + self.source_bytes.into_inner(),
+            lines: lines + self.source_lines.load(Relaxed),
+            bytes: bytes + self.source_bytes.load(Relaxed),
             written_bytes,
             checksum,
             runs,
-            spilled_bytes: self.spilled_bytes.into_inner(),
-            scratch_bytes: self.scratch_bytes.into_inner(),
+            spilled_bytes: self.spilled_bytes.load(Relaxed),
+            scratch_bytes: self.scratch_bytes.load(Relaxed),
             seconds: begun.elapsed().as_secs_f64(),
-            plan: self.plan,
+            plan: self.plan.clone(),
         })
     }
 
@@ -185,6 +195,9 @@ pub fn sort_lines<O: LineOrder>(
     disk: &dyn Disk,
     observer: &dyn Observer,
 ) -> Result<LinesReport, Error> {
+    if let Some(checkpoint) = &options.checkpoint {
+        return resumable::sort(options, checkpoint, order, sources, disk, observer);
+    }
     let begun = Instant::now();
     let bytes = bytes(&sources);
     let plan = Plan::new(options, bytes, size_of::<Entry<O::Words>>());

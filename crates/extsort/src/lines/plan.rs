@@ -11,7 +11,7 @@ use super::codec::Codec;
 use super::options::LinesOptions;
 use super::shelves::{line_bytes_max, source_blocks, source_line_bytes_max};
 use crate::Error;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use xsort_disk::{Lease, Shelf, align_down, align_up};
 use xsort_kernels::lines::Entry;
@@ -43,7 +43,7 @@ const BYPASS_BLOCK_BYTES: u64 = MIB;
 pub(super) const BYPASS_BLOCKS: u64 = 16;
 
 /// The shape of a sort of lines.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// Threads that sort and merge.
     pub threads: usize,
@@ -94,7 +94,7 @@ impl Plan {
             .min(align_down(desk / DESK_BLOCKS as u64));
         // What fits in memory is in the page cache, or might as well be.
         let bypass_block = match input_bytes {
-            Some(bytes) if bytes < budget => 0,
+            Some(bytes) if bytes < budget && options.checkpoint.is_none() => 0,
             _ => align_down((budget / 16 / BYPASS_BLOCKS).min(BYPASS_BLOCK_BYTES)),
         };
         // Half an area is enough to sort one with lines of no more bytes than an entry has.
@@ -182,6 +182,7 @@ mod tests {
                             scratch: vec![PathBuf::from("/scratch")],
                             codec,
                             output_file: None,
+                            checkpoint: None,
                         };
                         let plan = Plan::new(&options, input_bytes, 24);
                         let half_desk = align_down(plan.desk_bytes as u64 / 2);

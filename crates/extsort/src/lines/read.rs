@@ -116,6 +116,8 @@ pub(super) struct Front<'r> {
     pub(super) loaded: VecDeque<Arc<Loaded>>,
     /// Long ones among these two.
     long_held: usize,
+    /// Blocks that are merged, or in segments that are being merged.
+    passed: usize,
     /// What of the first of these is merged, in bytes; of a run in memory, in entries.
     pub(super) offset: usize,
     /// A sorted source's next line is longer than a block.
@@ -134,9 +136,22 @@ impl<'r> Front<'r> {
             arriving: VecDeque::new(),
             loaded: VecDeque::new(),
             long_held: 0,
+            passed: 0,
             offset: 0,
             needs_long: false,
         }
+    }
+
+    /// Where the merge stands in a run on scratch: behind so many blocks, and so many bytes of the next.
+    pub(super) fn position(&self) -> (usize, usize) {
+        (self.passed, self.offset)
+    }
+
+    /// Goes to a position, before anything is read.
+    pub(super) fn go_to(&mut self, (blocks, offset): (usize, usize)) {
+        let is_long = |block: &&Block| block.bytes > self.block_bytes as u64;
+        self.long_left -= self.run.blocks()[..blocks].iter().filter(is_long).count();
+        (self.next_read, self.passed, self.offset) = (blocks, blocks, offset);
     }
 
     /// Whether there are lines that are not in memory.
@@ -159,6 +174,7 @@ impl<'r> Front<'r> {
     /// Takes the next blocks, which are merged as soon as the segment is that they are in.
     pub(super) fn pass(&mut self, blocks: usize) -> std::collections::vec_deque::Drain<'_, Arc<Loaded>> {
         let is_long = |loaded: &&Arc<Loaded>| loaded.lease.len() > self.block_bytes;
+        self.passed += blocks;
         self.long_held -= self.loaded.iter().take(blocks).filter(is_long).count();
         self.loaded.drain(..blocks)
     }

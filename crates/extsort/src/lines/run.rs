@@ -3,6 +3,7 @@
 use super::chunk::Chunk;
 use super::stream::Stream;
 use crate::scratch::Place;
+use serde::{Deserialize, Serialize};
 use std::sync::{Mutex, PoisonError};
 use xsort_disk::align_up;
 
@@ -10,7 +11,7 @@ use xsort_disk::align_up;
 pub(super) const KEY_BYTES: usize = 64;
 
 /// A block on scratch: whole lines, each with its delimiter; one, if that is longer than blocks are.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Block {
     pub(super) place: Place,
     /// Bytes of its lines.

@@ -5,14 +5,12 @@ use super::plan::Plan;
 use super::report::{BinReport, ChunkReport};
 use super::spool::Spool;
 use crate::failure::Failure;
-use crate::journal::{Journal, Step};
+use crate::journal::Notes;
 use crate::ledger::Ledger;
 use crate::scratch::Scratch;
 use crate::traffic::Traffic;
 use crate::{Error, Gauges, Observer};
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use std::sync::{Mutex, PoisonError};
 use xsort_disk::{Disk, FileId, Request};
 use xsort_kernels::Caches;
@@ -88,33 +86,10 @@ pub(crate) struct Job<'a, K> {
     pub(crate) traffic: &'a Traffic,
     pub(crate) failure: Failure,
     /// Of what is finished, if it is kept.
-    pub(crate) journal: Option<&'a Journal<'a>>,
+    pub(crate) notes: Notes<'a>,
 }
 
 impl<K> Job<'_, K> {
-    /// What came of a step in an earlier process.
-    pub(crate) fn recall<T: DeserializeOwned>(&self, step: Step) -> Result<Option<T>, Error> {
-        self.journal.map_or(Ok(None), |journal| journal.recall(step))
-    }
-
-    /// Keeps a step soon, if anything is kept.
-    pub(crate) fn keep<T: Serialize>(&self, step: Step, made: &T) {
-        if let Some(journal) = self.journal {
-            journal.keep(step, made);
-        }
-    }
-
-    /// Waits until all steps are kept: what they don't need any more may go.
-    pub(crate) fn settle(&self) -> Result<(), Error> {
-        match self.journal {
-            Some(journal) if !journal.settle() => {
-                self.failure.check()?;
-                Err(Error::Cancelled)
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// Gives back what an earlier process has left on scratch and nobody needs. Nothing may be recalled after this that is there.
     pub(crate) fn reclaim(&self) -> Result<(), Error> {
         self.scratch.as_ref().map_or(Ok(()), Scratch::reclaim)

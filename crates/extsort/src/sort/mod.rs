@@ -45,7 +45,7 @@ pub use crate::ledger::Ledger;
 pub use crate::traffic::Moved;
 
 use crate::failure::Failure;
-use crate::journal::Step;
+use crate::journal::{Notes, Step};
 use crate::process::{cpu_seconds, peak_memory_bytes};
 use crate::scratch::Scratch;
 use crate::{Error, Frame, Gauges, Observer};
@@ -172,7 +172,7 @@ fn sort_by<K: Key>(
         ledger: &gauges.ledger,
         traffic: &gauges.traffic,
         failure: Failure::default(),
-        journal: kept.as_ref().map(|kept| &kept.journal),
+        notes: Notes(kept.as_ref().map(|kept| &kept.journal)),
     };
 
     let mut input_guard = input_guard;
@@ -185,9 +185,9 @@ fn sort_by<K: Key>(
             spooled.check()?;
             input_guard = None;
         }
-        job.keep(Step::InputRead, &());
+        job.notes.keep(Step::InputRead, &());
         if needs_input_space {
-            job.settle()?;
+            job.notes.settle(&job.failure)?;
             fate.inputs_removed = remove_inputs(disk, observer, named(), None);
             input_guard = None;
         }
@@ -224,7 +224,7 @@ fn sort_by<K: Key>(
         if let Some(kept) = &kept {
             kept.publish(output_file, (read.records(), read.sum()))?;
         }
-        job.settle()
+        job.notes.settle(&job.failure)
     };
     match &kept {
         None => work()?,

@@ -91,7 +91,7 @@ fn write<K>(
 impl Output {
     /// How much of it an earlier process has written; goes on behind that.
     pub(crate) fn go_on<K>(&self, job: &Job<'_, K>) -> Result<Written, Error> {
-        let written: Written = job.recall(Step::Written)?.unwrap_or_default();
+        let written: Written = job.notes.recall(Step::Written)?.unwrap_or_default();
         let bytes = written.checksum().records() * job.record_bytes as u64;
         self.seams.begin(bytes, &written.tail);
         job.observer.advance(bytes);

@@ -131,7 +131,8 @@ fn resume<'a>(
 ) -> Result<Work<'a>, Error> {
     let mut input_guard = OpenFiles { disk, files: Vec::new() };
     let published = left.published(disk, &options.output)?;
-    let may_be_gone = published.is_some() || left.is_input_read();
+    let is_input_read = left.inputs_go_early && left.is_input_read();
+    let may_be_gone = published.is_some() || is_input_read;
     let mut inputs = Vec::new();
     for (number, path) in options.inputs.iter().enumerate() {
         let file = match disk.open_input(path) {
@@ -147,7 +148,6 @@ fn resume<'a>(
         inputs.push((number, file));
     }
     let input_bytes = left.inputs.iter().map(|mark| mark.bytes).collect();
-    let is_input_read = left.is_input_read();
     let plan = left.plan()?;
     let Left { journal, inputs_go_early, .. } = left;
     let kept = Kept::resume(disk, names, journal);

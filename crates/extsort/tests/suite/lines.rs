@@ -32,6 +32,7 @@ fn options(budget_bytes: u64, threads: usize, is_unique: bool) -> LinesOptions {
         scratch: vec![PathBuf::from("/scratch")],
         codec: None,
         output_file: None,
+        checkpoint: None,
     }
 }
 

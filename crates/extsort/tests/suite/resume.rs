@@ -9,8 +9,11 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use xsort_disk::{SimDisk, SimOptions};
+use xsort_extsort::lines::{ByBytes, Codec, LinesCheckpoint, Source};
 use xsort_extsort::sort::Method;
-use xsort_extsort::{Begin, Checkpoint, Error, Observer, SortOptions, SortReport, sort};
+use xsort_extsort::{
+    Begin, Caches, Checkpoint, Error, LinesOptions, Observer, SortOptions, SortReport, sort, sort_lines,
+};
 
 /// Asks to stop after so many bytes.
 struct Impatient {
@@ -221,4 +224,107 @@ fn other_arguments_are_refused_and_restart_begins_anew() {
     let other = SortOptions { layout: other_key.clone(), checkpoint: restart, ..options.clone() };
     finished(&disk, &other);
     assert_eq!(disk.get(&options.output), Some(oracle(&other_key, &bytes)));
+}
+
+/// A line of one to some thousand bytes, with few and many different ones.
+fn line(dice: &mut Dice, text: &mut Vec<u8>) {
+    let bytes = dice.one_of(&[0, 1, 3, 10, 10, 30, 30, 100, 5_000]);
+    let spread = dice.one_of(&[2, 26]);
+    text.extend((0..bytes).map(|_| b'a' + (dice.next() % spread) as u8));
+    text.push(b'\n');
+}
+
+fn simulate_lines(seed: u64) -> Result<u64, String> {
+    let dice = &mut Dice(seed);
+    let inputs: Vec<PathBuf> =
+        (0..dice.one_of(&[1, 3])).map(|number| format!("/in/{number}").into()).collect();
+    let mut texts: Vec<Vec<u8>> = Vec::new();
+    for _ in &inputs {
+        let (mut text, bytes) = (Vec::new(), dice.one_of(&[100, 100_000, 3_000_000]));
+        while text.len() < bytes {
+            line(dice, &mut text);
+        }
+        // The last line's end may be missing.
+        text.truncate(text.len() - dice.between(0, 1) as usize);
+        texts.push(text);
+    }
+    let settings = if dice.between(0, 1) == 0 { SimOptions::rough(seed) } else { SimOptions::default() };
+    let disk = SimDisk::new(settings);
+    inputs.iter().zip(&texts).for_each(|(path, text)| disk.put(path, text));
+    let checkpoint = LinesCheckpoint {
+        checkpoint: RESUME.unwrap(),
+        output: "/out/sorted".into(),
+        inputs: inputs.clone(),
+        meaning: String::new(),
+    };
+    let options = LinesOptions {
+        delimiter: b'\n',
+        is_unique: dice.between(0, 2) == 0,
+        budget_bytes: 2 << 20,
+        threads: dice.between(1, 3) as usize,
+        caches: Caches::default(),
+        scratch: (0..dice.between(1, 2)).map(|number| format!("/scratch{number}").into()).collect(),
+        codec: dice.one_of(&[None, None, Some(Codec::Lz4)]),
+        output_file: None,
+        checkpoint: Some(checkpoint),
+    };
+    disk.put("/out/sorted", "old");
+    let mut lines: Vec<&[u8]> = Vec::new();
+    for text in &texts {
+        lines.extend(text.strip_suffix(b"\n").unwrap_or(text).split(|&byte| byte == b'\n'));
+    }
+    lines.sort();
+    if options.is_unique {
+        lines.dedup();
+    }
+    let sorted: Vec<u8> = lines.iter().flat_map(|line| line.iter().copied().chain([b'\n'])).collect();
+    let all: u64 = texts.iter().map(|text| text.len() as u64).sum();
+    let mut interruptions = 0;
+    for attempt in 0.. {
+        let is_last = dice.between(0, 20) == 0;
+        let sources = inputs.iter().zip(&texts).map(|(path, text)| Source {
+            path: path.clone(),
+            bytes_from: Box::new(std::io::Cursor::new(text.clone())),
+            bytes: Some(text.len() as u64),
+            is_file: false,
+        });
+        let observer = Impatient::after(match dice.between(0, 2) {
+            0 if !is_last => dice.between(0, 2 * all),
+            _ => u64::MAX,
+        });
+        if !is_last && observer.patience == u64::MAX {
+            disk.power_goes_after(dice.between(0, 100 + 20 * attempt));
+        }
+        let result =
+            sort_lines(&options, &ByBytes, sources.collect(), &mut std::io::sink(), &disk, &observer);
+        if !is_last && (observer.patience == u64::MAX || dice.between(0, 1) == 0) {
+            disk.power_cut();
+        }
+        let output = disk.get("/out/sorted").ok_or("no output at all")?;
+        match result {
+            Ok(_) if output != sorted => {
+                return Err(format!("success at attempt {attempt}, but the output is wrong"));
+            }
+            Ok(_) => match kept(&disk) {
+                left if left.is_empty() && disk.open_files() == 0 => return Ok(interruptions),
+                left => return Err(format!("{left:?} and {} open files are left", disk.open_files())),
+            },
+            Err(error) if is_last => return Err(format!("attempt {attempt} failed: {error}")),
+            Err(_) if output == b"old" || output == sorted => interruptions += 1,
+            Err(error) => return Err(format!("the old output is damaged after {error}")),
+        }
+    }
+    unreachable!("the last attempt is not interrupted")
+}
+
+#[test]
+fn a_sort_of_lines_that_is_interrupted_at_any_time_goes_on() {
+    let mut interruptions = 0;
+    for seed in seeds() {
+        match simulate_lines(seed) {
+            Ok(more) => interruptions += more,
+            Err(broken) => panic!("XSORT_SEED={seed}: {broken}"),
+        }
+    }
+    assert!(interruptions > 0 || std::env::var_os("XSORT_SEED").is_some());
 }

@@ -1,6 +1,7 @@
 //! The options of GNU sort, and ours beside them.
 
 use super::getopt::{Long, Takes, Vocabulary, long};
+use crate::command::Checkpoint;
 
 /// What a long option stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +14,7 @@ pub(super) enum Meaning {
     CompressProgram,
     CountLinks,
     Debug,
+    Checkpoint(Checkpoint),
     Decompress,
     Files0From,
     Header,
@@ -76,7 +78,8 @@ const GNU: [Long<Meaning>; 30] = {
 };
 
 /// Ours. `--compress` is not among them, because it is also short for `--compress-program`.
-const OURS: [Long<Meaning>; 9] = [
+const OURS: [Long<Meaning>; 12] = [
+    long("checkpoint", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Begin)),
     long("check-output", Takes::Nothing, Meaning::CheckOutput),
     long("count-links", Takes::Nothing, Meaning::CountLinks),
     long("decompress", Takes::Nothing, Meaning::Decompress),
@@ -84,6 +87,8 @@ const OURS: [Long<Meaning>; 9] = [
     long("json", Takes::Nothing, Meaning::Json),
     long("progress", Takes::Nothing, Meaning::Progress),
     long("recursive", Takes::Nothing, Meaning::Recursive),
+    long("restart", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Restart)),
+    long("resume", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Resume)),
     long("temperature-limit", Takes::Argument, Meaning::TemperatureLimit),
     long("top", Takes::Argument, Meaning::Top),
 ];

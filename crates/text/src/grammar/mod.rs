@@ -154,6 +154,7 @@ impl<'a> Parser<'a> {
             Meaning::CompressProgram => {
                 once(&mut command.compress_program, text(), "multiple compress programs specified")?;
             }
+            Meaning::Checkpoint(checkpoint) => command.extras.checkpoint = Some(checkpoint),
             Meaning::CountLinks => command.extras.counts_links = true,
             Meaning::Debug => command.debug = true,
             Meaning::Decompress => command.extras.decompress = true,

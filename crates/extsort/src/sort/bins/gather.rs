@@ -49,7 +49,7 @@ pub(super) fn gather<K: Key>(
         let (checksum, tail) = (gathered.checksum, gathered.tail.clone());
         let stretch = Stretch { sources: number as u64 + 1, checksum, tail };
         if let Some(written) = frontier.add(number, stretch) {
-            job.keep(Step::Written, written);
+            job.notes.keep(Step::Written, written);
         }
     };
     let first_records = loads.iter().scan(0, |end, load| {

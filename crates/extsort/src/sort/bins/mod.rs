@@ -49,11 +49,11 @@ pub(crate) fn sort<K: Key>(
     let limits = Limits::of(job.plan, shape);
     phases.begin("sample", 0);
     let bins = limits.bins_at_once(job.plan.bytes);
-    let keys = match job.recall(Step::Sample)? {
+    let keys = match job.notes.recall(Step::Sample)? {
         Some(keys) => keys,
         None => {
             let keys = sample_input(job, journey, memory, bins)?;
-            job.keep(Step::Sample, &keys);
+            job.notes.keep(Step::Sample, &keys);
             keys
         }
     };
@@ -106,7 +106,7 @@ fn split<K: Key>(
     let loads = limits.parts(bin);
     let step = Step::Between(*splits);
     *splits += 1;
-    let finer = match job.recall::<Vec<Bin>>(step)? {
+    let finer = match job.notes.recall::<Vec<Bin>>(step)? {
         Some(finer) => {
             finer.iter().flat_map(|bin| &bin.pieces).for_each(|piece| piece.claim(job));
             job.observer.advance(bytes);
@@ -118,9 +118,9 @@ fn split<K: Key>(
             drop(keys);
             let source = Source::Loads { loads: &loads, residents, areas: shape.gather_areas };
             let finer = scatter(job, &source, &splitters, memory)?.bins;
-            job.keep(step, &finer);
+            job.notes.keep(step, &finer);
             // Before what they were made of goes.
-            job.settle()?;
+            job.notes.settle(&job.failure)?;
             finer
         }
     };

@@ -114,9 +114,9 @@ pub(super) fn scatter<K: Key>(
     };
     let extents = extents.enumerate().filter(|(number, _)| !recalled.contains_key(number));
     let mut keep = |number: usize, shared: &Shared| {
-        if is_input && shared.resident.is_none() && job.journal.is_some() {
+        if is_input && shared.resident.is_none() && job.notes.are_kept() {
             let checksum = (shared.checksum.records(), shared.checksum.sum());
-            job.keep(Step::Chunk(number as u64), &(&shared.pieces, checksum));
+            job.notes.keep(Step::Chunk(number as u64), &(&shared.pieces, checksum));
         }
     };
     let mut spare = spares.iter_mut();
@@ -142,7 +142,7 @@ fn recall<K: Key>(job: &Job<'_, K>) -> Result<BTreeMap<usize, Shared>, Error> {
     let mut chunks = BTreeMap::new();
     for number in 0..job.plan.spilled_chunks {
         let step = Step::Chunk(number as u64);
-        let Some((pieces, checksum)) = job.recall::<(Vec<Piece>, (u64, u128))>(step)? else { continue };
+        let Some((pieces, checksum)) = job.notes.recall::<(Vec<Piece>, (u64, u128))>(step)? else { continue };
         pieces.iter().for_each(|piece| piece.claim(job));
         let checksum = Checksum::from_parts(checksum.0, checksum.1);
         job.observer.advance(checksum.records() * job.record_bytes as u64);

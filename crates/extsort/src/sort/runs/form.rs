@@ -55,9 +55,9 @@ pub(super) fn form<K: Key>(
     let chunks = chunks(journey.input_bytes, plan.chunk_bytes, plan.extents_max).enumerate();
     let chunks = chunks.filter(|(number, _)| !runs.contains_key(number));
     let mut keep = |number: usize, sorted: &Sorted| {
-        if sorted.run.resident.is_none() && job.journal.is_some() {
+        if sorted.run.resident.is_none() && job.notes.are_kept() {
             let checksum = (sorted.checksum.records(), sorted.checksum.sum());
-            job.keep(Step::Chunk(number as u64), &(&sorted.run.index, checksum));
+            job.notes.keep(Step::Chunk(number as u64), &(&sorted.run.index, checksum));
         }
     };
     let what = Pass {
@@ -89,7 +89,7 @@ pub(super) fn form<K: Key>(
 fn recall<K: Key>(job: &Job<'_, K>, journey: &mut Journey<'_>) -> Result<BTreeMap<usize, Run>, Error> {
     let mut runs = BTreeMap::new();
     for number in 0..job.plan.spilled_chunks {
-        let Some(Kept { index, checksum }) = job.recall(Step::Chunk(number as u64))? else { continue };
+        let Some(Kept { index, checksum }) = job.notes.recall(Step::Chunk(number as u64))? else { continue };
         index.claim(job);
         journey.read.merge(Checksum::from_parts(checksum.0, checksum.1));
         job.observer.advance(index.records() * job.record_bytes as u64);

@@ -102,7 +102,7 @@ pub(crate) fn merge<K: Key>(
         let mut frontier = Frontier::new(job.record_bytes, segments_done, begun);
         let mut finish = |number, stretch| {
             if let (Sink::Output(_), Some(written)) = (sink, frontier.add(number, stretch)) {
-                job.keep(Step::Written, written);
+                job.notes.keep(Step::Written, written);
             }
         };
         while !job.should_stop() {

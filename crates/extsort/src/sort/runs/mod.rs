@@ -90,7 +90,7 @@ fn reduce<K: Key>(
         }
         let step = Step::Between(*merges);
         *merges += 1;
-        let index = match job.recall::<Index>(step)? {
+        let index = match job.notes.recall::<Index>(step)? {
             Some(index) => {
                 index.claim(job);
                 job.observer.advance(index.records() * job.record_bytes as u64);
@@ -100,9 +100,9 @@ fn reduce<K: Key>(
                 let sink = Sink::Run(write_blocks);
                 let merged = merge(job, shape, &group, read_blocks, &sink, Written::default())?;
                 let index = merged.index.expect("a merge to a run makes an index");
-                job.keep(step, &index);
+                job.notes.keep(step, &index);
                 // Before what it was made of goes.
-                job.settle()?;
+                job.notes.settle(&job.failure)?;
                 index
             }
         };
