@@ -5,6 +5,7 @@
 //! values; this crate opens nothing.
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 /// What a command line asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,6 +116,8 @@ pub struct Extras {
     pub recursive: bool,
     /// `--checkpoint`, `--resume`, `--restart`: the sort can go on after an interruption; the last of them counts.
     pub checkpoint: Option<Checkpoint>,
+    /// `--checkpoint-every=SECONDS`.
+    pub checkpoint_every: Option<Duration>,
     /// `--count-links`: of these, files of several names are read under each of them.
     pub counts_links: bool,
 }

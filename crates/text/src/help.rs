@@ -61,6 +61,7 @@ What it takes:
 What GNU sort doesn't have:
       --check-output            compare count and checksum of the lines read and written: sorts always do
       --checkpoint              keep what is finished in hidden files (with -o), so that --resume can go on after a crash
+      --checkpoint-every=S      make what is new in them durable every S seconds (1)
       --compress=lz4|zstd       compress scratch without another program
       --count-links             with --recursive, read a file of several names (hard links) under each of them
       --decompress              decompress inputs that are gzip, Zstandard or LZ4 as they are read

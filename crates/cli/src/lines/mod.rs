@@ -263,7 +263,7 @@ impl Task<'_> {
             ["LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_NUMERIC", "LC_TIME", "LANG"].map(std::env::var_os);
         let meaning = format!("{order:?} {} {locale:?}", extras.decompress);
         let checkpoint = LinesCheckpoint {
-            checkpoint: Checkpoint { begin, every: CHECKPOINT_EVERY },
+            checkpoint: Checkpoint { begin, every: extras.checkpoint_every.unwrap_or(CHECKPOINT_EVERY) },
             output: output.into(),
             inputs: files,
             meaning,

@@ -47,9 +47,13 @@ fn kill_until_done(sandbox: &Sandbox, line: &str, chance: &mut Chance, kills_max
     }
 }
 
+fn kills_wanted() -> u32 {
+    std::env::var("XSORT_KILLS").map_or(30, |kills| kills.parse().unwrap())
+}
+
 #[test]
 fn a_sort_that_is_killed_at_any_moment_goes_on() {
-    let kills_wanted = std::env::var("XSORT_KILLS").map_or(30, |kills| kills.parse().unwrap());
+    let kills_wanted = kills_wanted();
     let sandbox = Sandbox::new();
     sandbox.ok("gen -q 60MB --pattern zipf in");
     let input = sandbox.read("in");
@@ -71,6 +75,35 @@ fn a_sort_that_is_killed_at_any_moment_goes_on() {
         assert_eq!(sandbox.sha256("out"), whole, "seed {seed}: {line}");
         let left: Vec<String> = sandbox.names().into_iter().filter(|name| name.starts_with('.')).collect();
         assert_eq!(left, [""; 0], "seed {seed}: {line}");
+        if kills >= kills_wanted {
+            break;
+        }
+    }
+}
+
+#[test]
+fn a_sort_of_lines_that_is_killed_at_any_moment_goes_on() {
+    let kills_wanted = kills_wanted();
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q -f gensort-ascii 60MB in");
+    let whole = |arguments: &str| {
+        sandbox.ok(&format!("lines {arguments} in -o whole"));
+        sandbox.sha256("whole")
+    };
+    let orders = ["", "-r -k2", "-u -k1.1,1.2", "--compress=lz4"];
+    let wholes = orders.map(whole);
+    let mut kills = 0;
+    for seed in seeds(u64::MAX / 2) {
+        let chance = &mut Chance::of(seed);
+        let order = chance.below(orders.len());
+        let memory = chance.one_of(&["2M", "8M", "40M"]);
+        let every = chance.one_of(&["0", "0.02", "1"]);
+        sandbox.write("out", "old");
+        let line =
+            format!("lines --resume --checkpoint-every={every} {} -S {memory} -T . in -o out", orders[order]);
+        kills += kill_until_done(&sandbox, &line, chance, 12);
+        assert_eq!(sandbox.sha256("out"), wholes[order], "seed {seed}: {line}");
+        assert_eq!(sandbox.names(), ["in", "out", "whole"], "seed {seed}: {line}");
         if kills >= kills_wanted {
             break;
         }
@@ -103,6 +136,8 @@ fn what_can_not_be_gone_on_with_is_refused() {
     sandbox.ok("gen -q 1MB in");
     let line = sandbox.fails("sort -q --checkpoint --resume in -o out", 2);
     assert!(line.contains("--resume"), "{line}");
+    let line = sandbox.run("lines --resume --top=3 in -o out").stderr;
+    assert!(line.contains("--top"), "{line}");
     let piped = format!("cat in | {} sort -q --checkpoint -o out", program().display());
     let piped = Command::new("bash").args(["-c", &piped]).current_dir(sandbox.path()).output().unwrap();
     let said = String::from_utf8(piped.stderr).unwrap();

@@ -15,6 +15,7 @@ pub(super) enum Meaning {
     CountLinks,
     Debug,
     Checkpoint(Checkpoint),
+    CheckpointEvery,
     Decompress,
     Files0From,
     Header,
@@ -78,9 +79,10 @@ const GNU: [Long<Meaning>; 30] = {
 };
 
 /// Ours. `--compress` is not among them, because it is also short for `--compress-program`.
-const OURS: [Long<Meaning>; 12] = [
+const OURS: [Long<Meaning>; 13] = [
     long("checkpoint", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Begin)),
     long("check-output", Takes::Nothing, Meaning::CheckOutput),
+    long("checkpoint-every", Takes::Argument, Meaning::CheckpointEvery),
     long("count-links", Takes::Nothing, Meaning::CountLinks),
     long("decompress", Takes::Nothing, Meaning::Decompress),
     long("header", Takes::Perhaps, Meaning::Header),

@@ -19,6 +19,7 @@ pub(crate) mod refusal;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::time::Duration;
 
 use count::{size, whole_count};
 pub use environment::Environment;
@@ -155,6 +156,13 @@ impl<'a> Parser<'a> {
                 once(&mut command.compress_program, text(), "multiple compress programs specified")?;
             }
             Meaning::Checkpoint(checkpoint) => command.extras.checkpoint = Some(checkpoint),
+            Meaning::CheckpointEvery => {
+                let seconds = std::str::from_utf8(given).ok().and_then(|text| text.parse().ok());
+                let every = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+                let refusal =
+                    || Refusal::new("the argument of --checkpoint-every must be seconds, such as 1 or 0.5");
+                command.extras.checkpoint_every = Some(every.ok_or_else(refusal)?);
+            }
             Meaning::CountLinks => command.extras.counts_links = true,
             Meaning::Debug => command.debug = true,
             Meaning::Decompress => command.extras.decompress = true,
