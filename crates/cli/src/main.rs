@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod bar;
 mod board;
 mod caches;
 mod du;
