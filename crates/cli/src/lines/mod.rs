@@ -41,7 +41,6 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::Arc;
 use target::Target;
 use xsort_disk::{DiskOptions, Gate, LazyDisk, inherited};
@@ -52,8 +51,8 @@ use xsort_text::{Check, Command, Environment, Locale, Order, Refusal, Request};
 /// Inputs from this size on are merged by all threads, which takes it that they are in order.
 const PLAIN_BYTES_MAX: u64 = 64 << 20;
 
-/// Does what the arguments ask for, and speaks as `program`.
-pub(crate) fn run(program: &str, arguments: &[OsString]) -> ExitCode {
+/// Does what the arguments ask for, and speaks as `program`. Returns the exit status.
+pub(crate) fn run(program: &str, arguments: &[OsString]) -> u8 {
     // Whoever ignores SIGPIPE wants to be told.
     let signals = if inherited().ignores_sigpipe { Ok(()) } else { Stop::die_of_closed_pipes() };
     let result = signals.map_err(|error| Failure::said("signals", &error));
@@ -64,7 +63,7 @@ pub(crate) fn run(program: &str, arguments: &[OsString]) -> ExitCode {
             failure.status()
         }
     };
-    ExitCode::from(if is_unheard() { TROUBLE } else { status })
+    if is_unheard() { TROUBLE } else { status }
 }
 
 fn answer(program: &str, arguments: &[OsString]) -> Result<(), Failure> {
