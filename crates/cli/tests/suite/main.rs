@@ -16,6 +16,7 @@ mod refusals;
 mod sandbox;
 mod signals;
 mod sort;
+mod start;
 mod status;
 mod stdin;
 mod trees;
