@@ -6,6 +6,7 @@ use xsort_disk::Operation;
 use xsort_extsort::Error;
 
 /// Exit statuses; `xsort --help` documents the same list.
+pub(crate) const SUCCESS: u8 = 0;
 pub(crate) const DISORDER: u8 = 1;
 pub(crate) const USAGE: u8 = 2;
 const INPUT: u8 = 3;

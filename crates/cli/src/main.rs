@@ -2,9 +2,10 @@
 //!
 //! A door and nothing else: arguments come in, settings go to the pipelines, reports and an exit status come out. Whatever is worth
 //! testing without a process lives in the rooms behind it.
-#![forbid(unsafe_code)]
+#![cfg_attr(all(target_env = "gnu", not(test)), no_main)]
 
 mod args;
+mod bar;
 mod board;
 mod caches;
 mod du;
@@ -23,6 +24,8 @@ mod settings;
 mod signals;
 mod size;
 mod sort;
+#[cfg(all(target_env = "gnu", not(test)))]
+mod start;
 mod status;
 mod stdin;
 mod summary;
@@ -35,14 +38,24 @@ use clap::Parser;
 use exit::Failure;
 use gnu::Door;
 use signals::Stop;
+#[cfg(any(not(target_env = "gnu"), test))]
 use std::process::ExitCode;
 
+#[cfg(any(not(target_env = "gnu"), test))]
 fn main() -> ExitCode {
+    ExitCode::from(run_program())
+}
+
+/// Does what the command line says; returns the exit status.
+fn run_program() -> u8 {
     if let Some((door, program, arguments)) = gnu::called(std::env::args_os()) {
         return match door {
             Door::Lines => lines::run(&program, &arguments),
             Door::Du => du::run(&program, &arguments),
         };
+    }
+    if let Err(error) = signals::heed_closed_pipes_as_errors() {
+        return fail(&format!("installing signal handlers: {error}"), exit::USAGE);
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -50,7 +63,7 @@ fn main() -> ExitCode {
         Err(help) => {
             // Help and version; to a closed pipe there is nothing left to say.
             let _ = help.print();
-            return ExitCode::SUCCESS;
+            return exit::SUCCESS;
         }
     };
     open_files::allow_as_many_as_possible();
@@ -59,10 +72,10 @@ fn main() -> ExitCode {
         Err(error) => return fail(&format!("installing signal handlers: {error}"), exit::USAGE),
     };
     match run(&cli.command, &stop) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => exit::SUCCESS,
         Err(failure) => {
             let code = failure.code(stop.exit_code());
-            failure.line().map_or(ExitCode::from(code), |line| fail(&line, code))
+            failure.line().map_or(code, |line| fail(&line, code))
         }
     }
 }
@@ -80,7 +93,7 @@ fn run(command: &Command, stop: &Stop) -> Result<(), Failure> {
 }
 
 /// The one line on standard error that every failure has.
-fn fail(line: &str, code: u8) -> ExitCode {
+fn fail(line: &str, code: u8) -> u8 {
     output::write_stderr(&format!("error: {line}"));
-    ExitCode::from(code)
+    code
 }

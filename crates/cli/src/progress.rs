@@ -2,6 +2,7 @@
 //!
 //! The pipelines write on a board; the reporter's thread draws what is there.
 
+use crate::bar::{Bar, Frame};
 use crate::board::{Board, Phase};
 use crate::output::write_stderr;
 use crate::publish::{Publication, Uses};
@@ -10,12 +11,8 @@ use crate::settings::{self, Voice};
 use crate::signals::Stop;
 use crate::size::Decimal;
 use crate::thermostat::Thermostat;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use xsort_disk::Gate;
 use xsort_extsort::{Gauges, Observer};
 
@@ -27,7 +24,7 @@ pub(crate) struct Console {
     // Before the bar: it draws.
     reporter: Option<Reporter>,
     board: Arc<Board>,
-    bar: Option<ProgressBar>,
+    bar: Option<Arc<Bar>>,
     quiet: bool,
     stop: Stop,
 }
@@ -48,9 +45,9 @@ impl Console {
     pub(crate) fn new(task: Task<'_>) -> Console {
         let Task { command, voice, uses, limit, stop } = task;
         let board = Arc::new(Board::new());
-        let bar = (voice.progress == settings::Progress::Bar).then(bar);
+        let bar = (voice.progress == settings::Progress::Bar).then(|| Arc::new(Bar::new()));
         let paint: Option<(Duration, Box<dyn FnMut() + Send>)> = match (&bar, voice.progress) {
-            (Some(bar), _) => Some((BAR_PERIOD, Box::new(paint_bar(Arc::clone(&board), bar.clone())))),
+            (Some(bar), _) => Some((BAR_PERIOD, Box::new(paint_bar(Arc::clone(&board), Arc::clone(bar))))),
             (None, settings::Progress::Lines) => {
                 Some((LINE_PERIOD, Box::new(paint_lines(Arc::clone(&board)))))
             }
@@ -91,7 +88,7 @@ impl Console {
     /// Has `say` speak on standard error, above the bar if there is one.
     pub(crate) fn above(&self, say: impl FnOnce()) {
         match &self.bar {
-            Some(bar) => bar.suspend(say),
+            Some(bar) => bar.above(say),
             None => say(),
         }
     }
@@ -128,22 +125,22 @@ impl Drop for Console {
     fn drop(&mut self) {
         self.reporter = None;
         if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
+            bar.clear();
         }
     }
 }
 
 /// A notice, unless only errors are wanted.
-fn say(bar: Option<&ProgressBar>, quiet: bool, line: &str) {
+fn say(bar: Option<&Arc<Bar>>, quiet: bool, line: &str) {
     if !quiet {
         above(bar, &format!("note: {line}"));
     }
 }
 
 /// A line on standard error, above the bar if there is one.
-fn above(bar: Option<&ProgressBar>, line: &str) {
+fn above(bar: Option<&Arc<Bar>>, line: &str) {
     match bar {
-        Some(bar) => bar.suspend(|| write_stderr(line)),
+        Some(bar) => bar.above(|| write_stderr(line)),
         None => write_stderr(line),
     }
 }
@@ -157,62 +154,26 @@ fn where_it_is(board: &Board) -> String {
     line(&phase, board.done_bytes(), board.files(), phase.began.elapsed().as_secs_f64())
 }
 
-fn bar() -> ProgressBar {
-    ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr()).with_style(style(
-        "",
-        0,
-        Instant::now(),
-        Arc::default(),
-    ))
-}
-
-/// What a phase of so many bytes looks like; one of none has nothing to measure. The name is part of the template: as a message it would
-/// be drawn at once, beside the length of the phase before.
-fn style(name: &str, bytes: u64, began: Instant, files: Arc<AtomicU64>) -> ProgressStyle {
-    let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let bar = if colour { "{wide_bar:.cyan/dim}" } else { "{wide_bar}" };
-    let figures = "{decimal_bytes} of {decimal_total_bytes}  {pace}";
-    let name = format!("{name:>10}").replace('{', "{{").replace('}', "}}");
-    let template = if bytes == 0 { format!("{name} {{sum}}") } else { format!("{name} {bar} {figures}") };
-    // Not the bar's own rate, which starts with its first frame: the bytes before that would have taken no time.
-    let pace = move |state: &ProgressState, out: &mut dyn fmt::Write| {
-        // What can't be written is not shown.
-        let _ = out.write_str(&pace(bytes, state.pos(), began.elapsed().as_secs_f64()));
-    };
-    // Of a phase whose size nobody knows, what is done is all that there is to tell.
-    let sum = move |state: &ProgressState, out: &mut dyn fmt::Write| {
-        let files = files.load(Relaxed);
-        if state.pos() > 0 || files > 0 {
-            let _ = out.write_str(&sum(state.pos(), files, began.elapsed().as_secs_f64()));
-        }
-    };
-    let style = ProgressStyle::with_template(&template).expect("the template is constant");
-    style.with_key("pace", pace).with_key("sum", sum)
-}
-
-fn paint_bar(board: Arc<Board>, bar: ProgressBar) -> impl FnMut() + Send {
-    let mut shown = None;
-    let files = Arc::<AtomicU64>::default();
+fn paint_bar(board: Arc<Board>, bar: Arc<Bar>) -> impl FnMut() + Send {
     move || {
-        let Phase { name, bytes, began, .. } = board.phase();
-        if name.is_empty() {
-            return;
+        let phase = board.phase();
+        if !phase.name.is_empty() {
+            let seconds = phase.began.elapsed().as_secs_f64();
+            bar.draw(&frame(phase, board.done_bytes(), board.files(), seconds));
         }
-        if shown != Some(began) {
-            shown = Some(began);
-            bar.set_style(style(&name, bytes, began, Arc::clone(&files)));
-        }
-        files.store(board.files(), Relaxed);
-        frame(&bar, board.done_bytes(), bytes);
     }
 }
 
-/// Draws position and length at once: no frame shows one of them without the other.
-fn frame(bar: &ProgressBar, done: u64, bytes: u64) {
-    bar.update(|state| {
-        state.set_len(bytes);
-        state.set_pos(done);
-    });
+/// What a phase looks like; one whose size nobody knows has nothing to measure, and what is done is all that there is to tell.
+fn frame(phase: Phase, done: u64, files: u64, seconds: f64) -> Frame {
+    let Phase { name, bytes, .. } = phase;
+    if bytes == 0 {
+        let figures = if done > 0 || files > 0 { sum(done, files, seconds) } else { String::new() };
+        return Frame { name, share: None, figures };
+    }
+    let figures =
+        format!("{} of {}  {}", Decimal(done as f64), Decimal(bytes as f64), pace(bytes, done, seconds));
+    Frame { name, share: Some(done as f64 / bytes as f64), figures }
 }
 
 fn paint_lines(board: Arc<Board>) -> impl FnMut() + Send {
@@ -257,24 +218,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_name_makes_a_bar() {
-        for name in ["form runs", "", "{brace", "}", "{msg}"] {
-            let bar = ProgressBar::hidden().with_style(style(name, 10, Instant::now(), Arc::default()));
-            frame(&bar, 7, 10);
-            assert_eq!((bar.position(), bar.length()), (7, Some(10)));
-        }
-    }
-
-    #[test]
     fn lines_say_how_far_and_how_fast() {
         let board = Board::new();
         board.begin_phase("merge", 8_000_000_000);
         let phase = board.phase();
         assert_eq!(line(&phase, 2_000_000_000, 0, 1.0), "merge: 25% of 8.00 GB, 2.00 GB/s, 3 s left");
         assert_eq!(line(&phase, 0, 0, 1.0), "merge: 0% of 8.00 GB, 0 B/s, unknown time left");
+        let shown = frame(phase, 2_000_000_000, 0, 1.0);
+        assert_eq!((shown.share, &*shown.figures), (Some(0.25), "2.00 GB of 8.00 GB  2.00 GB/s, 3 s left"));
         board.begin_phase("merge", 0);
         let unknown = board.phase();
         assert_eq!(line(&unknown, 2_000_000_000, 0, 1.0), "merge: 2.00 GB, 2.00 GB/s");
         assert_eq!(line(&unknown, 2_000_000, 500, 0.5), "merge: 500 files, 2.00 MB, 1000 files/s");
+        assert_eq!(frame(unknown.clone(), 0, 0, 0.5).figures, "");
+        let shown = frame(unknown, 2_000_000, 500, 0.5);
+        assert_eq!((shown.share, &*shown.figures), (None, "500 files, 2.00 MB, 1000 files/s"));
     }
 }

@@ -5,7 +5,7 @@
 //! `timeout` and terminals often send the same request twice, to the process and to its group, and the clean-up must not be lost
 //! to that. A signal that was ignored when the program started (nohup, a background job of a script) stays ignored.
 //!
-//! SIGPIPE, which Rust ignores, kills again as everywhere else. SIGXFSZ (`ulimit -f`) does not kill, so that the write that is too far
+//! SIGPIPE kills as everywhere else, once a command has begun; until then nobody who closes a pipe can change the status of a refusal. SIGXFSZ (`ulimit -f`) does not kill, so that the write that is too far
 //! fails and has its line.
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGUSR1, SIGXFSZ};
@@ -82,6 +82,15 @@ impl Stop {
         };
         128 + signal as u8
     }
+}
+
+/// Has a write to a closed pipe fail, and not kill.
+///
+/// # Errors
+/// If the system refuses the handler.
+pub(crate) fn heed_closed_pipes_as_errors() -> io::Result<()> {
+    // A handler that does nothing, as good as ignoring it.
+    flag::register(SIGPIPE, Arc::default()).map(drop)
 }
 
 /// Whether someone asks how far the job is: SIGUSR1, as for dd.

@@ -221,6 +221,10 @@ impl<T> Hand<'_, T> {
         if passed < WATCH {
             return;
         }
+        if self.deque.is_empty() {
+            self.watch = Watch::begin();
+            return;
+        }
         let crew = self.crew;
         let bounds =
             *crew.bounds.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| help.bounds());
@@ -228,10 +232,7 @@ impl<T> Hand<'_, T> {
         if started >= bounds.busy && passed < LONG_WATCH {
             return;
         }
-        if started < bounds.waiting.max(bounds.busy)
-            && !self.deque.is_empty()
-            && crew.sleepers.load(Ordering::Relaxed) == 0
-        {
+        if started < bounds.waiting.max(bounds.busy) && crew.sleepers.load(Ordering::Relaxed) == 0 {
             let worked = cpu_time().saturating_sub(self.watch.worked).as_secs_f64();
             let could = passed.as_secs_f64() * started.min(bounds.busy) as f64;
             let threads_max = if worked < IDLE_SHARE * could { bounds.waiting } else { bounds.busy };

@@ -35,7 +35,6 @@ use desk::Desk;
 use names::{Names, read_patterns};
 use output::Output;
 use std::ffi::OsString;
-use std::process::ExitCode;
 use xsort_disk::inherited;
 use xsort_text::du::{self, Command, Follow, Request, Surroundings, TimeOf};
 use xsort_usage::{Detail, Links, Options, Time, walk};
@@ -43,15 +42,15 @@ use xsort_usage::{Detail, Links, Options, Time, walk};
 /// Status after anything that couldn't be counted, or done at all.
 const TROUBLE: u8 = 1;
 
-/// Does what the arguments ask for, and speaks as `program`.
-pub(crate) fn run(program: &str, arguments: &[OsString]) -> ExitCode {
+/// Does what the arguments ask for, and speaks as `program`. Returns the exit status.
+pub(crate) fn run(program: &str, arguments: &[OsString]) -> u8 {
     let speaker = Speaker(program);
     // Whoever ignores SIGPIPE wants to be told.
     if !inherited().ignores_sigpipe
         && let Err(error) = Stop::die_of_closed_pipes()
     {
         speaker.say(format!("signals: {error}").as_bytes());
-        return ExitCode::from(TROUBLE);
+        return TROUBLE;
     }
     let surroundings =
         Surroundings { variable: &|name| std::env::var_os(name), locale: &|| locale(), read: &read_patterns };
@@ -69,7 +68,7 @@ pub(crate) fn run(program: &str, arguments: &[OsString]) -> ExitCode {
             false
         }
     };
-    ExitCode::from(if is_done && !is_unheard() { 0 } else { TROUBLE })
+    if is_done && !is_unheard() { 0 } else { TROUBLE }
 }
 
 /// Who speaks on standard error.

@@ -41,7 +41,6 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 use target::Target;
@@ -58,8 +57,8 @@ const PLAIN_BYTES_MAX: u64 = 64 << 20;
 /// How often a sort that can be resumed makes durable what is new.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
 
-/// Does what the arguments ask for, and speaks as `program`.
-pub(crate) fn run(program: &str, arguments: &[OsString]) -> ExitCode {
+/// Does what the arguments ask for, and speaks as `program`. Returns the exit status.
+pub(crate) fn run(program: &str, arguments: &[OsString]) -> u8 {
     // Whoever ignores SIGPIPE wants to be told.
     let signals = if inherited().ignores_sigpipe { Ok(()) } else { Stop::die_of_closed_pipes() };
     let result = signals.map_err(|error| Failure::said("signals", &error));
@@ -70,7 +69,7 @@ pub(crate) fn run(program: &str, arguments: &[OsString]) -> ExitCode {
             failure.status()
         }
     };
-    ExitCode::from(if is_unheard() { TROUBLE } else { status })
+    if is_unheard() { TROUBLE } else { status }
 }
 
 fn answer(program: &str, arguments: &[OsString]) -> Result<(), Failure> {

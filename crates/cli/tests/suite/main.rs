@@ -17,6 +17,7 @@ mod resume;
 mod sandbox;
 mod signals;
 mod sort;
+mod start;
 mod status;
 mod stdin;
 mod trees;

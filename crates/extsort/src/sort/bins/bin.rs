@@ -2,7 +2,7 @@
 
 use super::load::Load;
 use super::piece::Piece;
-use super::plan::{PIECE_BYTES_EASY, ScatterShape, fan_out};
+use super::plan::{PIECE_BYTES_EASY, ScatterShape, fan_out, levels, root};
 use super::scatter::Slice;
 use crate::sort::plan::Plan;
 use serde::{Deserialize, Serialize};
@@ -56,9 +56,9 @@ impl Limits {
     /// If pieces stay large enough, up to four times as many: small bins are packed together again, and one that comes out larger than it should
     /// is still small. At least three, so that splitting always makes a bin smaller.
     pub(crate) fn bins_at_once(&self, bytes: u64) -> usize {
-        let needed = bytes.div_ceil(self.bin_bytes).max(1) as f64;
-        let levels = (needed.ln() / (self.fan_out as f64).ln()).ceil().max(1.0);
-        let needed = needed.powf(1.0 / levels).ceil() as usize;
+        let needed = bytes.div_ceil(self.bin_bytes).max(1);
+        let levels = levels(needed, self.fan_out as u64);
+        let needed = root(needed, levels) as usize;
         needed.max(self.easy.min(4 * needed)).max(3)
     }
 

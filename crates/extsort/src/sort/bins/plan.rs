@@ -53,6 +53,22 @@ pub(super) fn fan_out(chunk_bytes: u64) -> usize {
     ((chunk_bytes / PIECE_BYTES_MIN) as usize).clamp(FAN_OUT_MIN, 1 << 16)
 }
 
+/// How many scatters into at most `fan_out` bins make so many.
+pub(super) fn levels(bins: u64, fan_out: u64) -> u32 {
+    (1..).find(|&levels| fan_out.saturating_pow(levels) >= bins).expect("a fan-out is two or more")
+}
+
+/// Into how many bins each of so many scatters goes that together make `bins`: the root, rounded up. In whole numbers, since the C library's
+/// powers would be the one thing that has its mathematics loaded at every start.
+pub(super) fn root(bins: u64, levels: u32) -> u64 {
+    let (mut low, mut high) = (1, bins.max(1));
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if middle.saturating_pow(levels) >= bins { high = middle } else { low = middle + 1 }
+    }
+    low
+}
+
 /// How many keys to sample for so many bins.
 pub(super) fn sample_keys(plan: &Plan, bins: usize) -> u64 {
     samples(bins as u64, plan.key_bytes, plan.budget_bytes).min(plan.records)
@@ -163,9 +179,12 @@ impl Candidate<'_> {
 
         let bin_bytes = (chunk_bytes * FILL_PERCENT / 100).max(record_bytes);
         let bins = bytes.div_ceil(bin_bytes).max(1);
-        let fan_out = fan_out(chunk_bytes) as u64;
-        let levels = (1..=LEVELS_MAX).find(|&levels| fan_out.saturating_pow(levels as u32) >= bins)?;
-        let bins_at_once = (bins as f64).powf(1.0 / levels as f64).ceil() as u64;
+        let levels = levels(bins, fan_out(chunk_bytes) as u64);
+        let bins_at_once = root(bins, levels);
+        let levels = u64::from(levels);
+        if levels > LEVELS_MAX {
+            return None;
+        }
         // A piece for each bin, one more for each block that ends inside one, and a quarter for bins that are split though they were not meant to.
         let pieces_of_chunk = bins_at_once.min(chunk_records) + chunk_bytes / self.block_bytes + 2;
         let pieces = chunks * pieces_of_chunk * if levels > 1 { 2 } else { 1 };
@@ -222,5 +241,24 @@ impl Candidate<'_> {
             read_bytes: bytes + levels * spilled_bytes,
             write_bytes: bytes + levels * spilled_bytes,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_as_few_as_do_and_bins_as_few_as_do_at_each() {
+        let numbers = (1..3000).chain([(1 << 16) - 1, 1 << 16, (1 << 16) + 1, 1 << 40, u64::MAX]);
+        for (bins, fan_out) in numbers.flat_map(|bins| [8, 100, 1 << 16].map(|fan_out| (bins, fan_out))) {
+            let levels = levels(bins, fan_out);
+            assert!(u128::from(fan_out).saturating_pow(levels) >= u128::from(bins), "{bins} {fan_out}");
+            assert!(levels == 1 || fan_out.pow(levels - 1) < bins, "{bins} {fan_out}");
+            let at_once = root(bins, levels);
+            assert!(at_once <= fan_out, "{bins} {fan_out}");
+            assert!(u128::from(at_once).saturating_pow(levels) >= u128::from(bins), "{bins} {fan_out}");
+            assert!(at_once == 1 || (at_once - 1).pow(levels) < bins, "{bins} {fan_out}");
+        }
     }
 }

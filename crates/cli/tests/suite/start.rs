@@ -1,0 +1,28 @@
+//! The first steps of the program, which are its own where the C library is GNU's.
+
+use crate::sandbox::{Sandbox, program};
+use std::io;
+use std::process::Command;
+
+/// With descriptors 0 to 2 free the output would be one of them, and what is said on standard error would be in it.
+#[test]
+fn a_closed_stream_is_not_the_number_of_a_file_that_is_opened() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q 1000r expected");
+    for closed in ["<&-", ">&-", "2>&-", "<&- >&-", "<&- >&- 2>&-"] {
+        let script = format!(r#""$0" gen 1000r out {closed}"#);
+        let mut shell = Command::new("sh");
+        let status = shell.args(["-c", &script]).arg(program()).current_dir(sandbox.path()).status().unwrap();
+        assert!(status.code().is_some(), "{closed}: {status}");
+        assert_eq!(sandbox.read("out"), sandbox.read("expected"), "{closed}");
+    }
+}
+
+/// A refusal has its status even if nobody reads it.
+#[test]
+fn a_refusal_that_nobody_reads_has_its_status() {
+    let (reader, writer) = io::pipe().unwrap();
+    drop(reader);
+    let status = Command::new(program()).args(["gen", "99"]).stderr(writer).status().unwrap();
+    assert_eq!(status.code(), Some(2), "{status}");
+}
