@@ -337,6 +337,7 @@ fn merge<O: LineOrder, S: Sink>(
 }
 
 /// Brings blocks back and hands out segments until all is merged. `hand_out` says what came of its task, if it is done already.
+#[allow(clippy::too_many_arguments, reason = "what both ways to merge hand over")]
 fn coordinate<'r, O: LineOrder>(
     job: &Job<'_, O>,
     runs: &'r [Run],

@@ -110,7 +110,7 @@ fn sort_by<K: Key>(
     let prepare_begun = Instant::now();
     let prepared = match prepare(options, stream, disk, observer)? {
         Work::Sort(prepared) => *prepared,
-        Work::Finish(done) => return finish(options, done, disk, observer),
+        Work::Finish(done) => return finish(options, *done, disk, observer),
     };
     let Prepared {
         plan,

@@ -31,6 +31,16 @@ pub(crate) struct Output {
     pub(crate) seams: Seams,
 }
 
+/// A stretch of the output that is one part of the job.
+#[derive(Clone, Copy)]
+pub(crate) struct Portion {
+    /// The part's number.
+    pub(crate) part: usize,
+    /// The first byte.
+    pub(crate) start: u64,
+    pub(crate) records: u64,
+}
+
 /// A stretch of the output that was filled.
 pub(crate) struct Filled {
     /// Writes that were started.
@@ -145,18 +155,16 @@ impl Output {
         Ok(1)
     }
 
-    /// Takes `records` records from `source`, which fills what it is given with the next ones, and writes them from byte `start` on, as a part of the
-    /// job, hashing them as they pass.
+    /// Takes the records of a portion from `source`, which fills what it is given with the next ones, and writes them, hashing them as they pass.
     pub(crate) fn fill<K>(
         &self,
         job: &Job<'_, K>,
         mut source: impl FnMut(&mut [u8]),
-        part: usize,
-        start: u64,
-        records: u64,
+        portion: Portion,
         checksum: &mut Checksum,
         written: &Sender<Completion>,
     ) -> Result<Filled, Error> {
+        let Portion { part, start, records } = portion;
         let record_bytes = job.record_bytes;
         let end = start + records * record_bytes as u64;
         let mut left = records as usize;

@@ -71,7 +71,7 @@ pub(crate) enum Work<'a> {
     /// A sort.
     Sort(Box<Prepared<'a>>),
     /// The rest of what comes after.
-    Finish(Finished<'a>),
+    Finish(Box<Finished<'a>>),
 }
 
 /// A sort whose output an earlier process has put in place.
@@ -153,7 +153,7 @@ fn resume<'a>(
     let kept = Kept::resume(disk, names, journal);
     if let Some((records, sum)) = published {
         let checksum = Checksum::from_parts(records, sum);
-        return Ok(Work::Finish(Finished { plan, checksum, inputs, input_guard, kept }));
+        return Ok(Work::Finish(Box::new(Finished { plan, checksum, inputs, input_guard, kept })));
     }
     let mut input_guard = Some(input_guard);
     if is_input_read {

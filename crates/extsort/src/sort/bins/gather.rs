@@ -11,7 +11,7 @@ use crate::journal::Step;
 use crate::sort::fill::Chunk;
 use crate::sort::job::Job;
 use crate::sort::memory::Memory;
-use crate::sort::output::{Output, Seams};
+use crate::sort::output::{Output, Portion, Seams};
 use crate::sort::parts::{Frontier, Stretch};
 use crate::sort::pass::{Pass, Worked, Worker, pass};
 use crate::sort::report::BinReport;
@@ -135,8 +135,8 @@ impl<K: Key> Worker for Gatherer<'_, K> {
         };
         let start = self.first_records[number] * record_bytes as u64;
         let mut checksum = Checksum::default();
-        let filled =
-            self.output.fill(self.job, fill, number, start, load.records, &mut checksum, &self.written)?;
+        let portion = Portion { part: number, start, records: load.records };
+        let filled = self.output.fill(self.job, fill, portion, &mut checksum, &self.written)?;
         let report = BinReport {
             bin: load.bin,
             bins: load.bins,

@@ -9,6 +9,7 @@ use super::segment::Segment;
 use crate::Error;
 use crate::failure::Alarm;
 use crate::sort::job::Job;
+use crate::sort::output::Portion;
 use crate::sort::parts::Stretch;
 use crossbeam_channel::{Receiver, Sender};
 use std::sync::Arc;
@@ -79,9 +80,8 @@ impl<K: Key> Merger<'_, K> {
                         "a segment holds the records that its cuts say"
                     );
                 };
-                let part = segment.number;
-                let filled =
-                    output.fill(self.job, fill, part, start, records, &mut checksum, &self.written)?;
+                let portion = Portion { part: segment.number, start, records };
+                let filled = output.fill(self.job, fill, portion, &mut checksum, &self.written)?;
                 tail = filled.tail;
                 filled.writes
             }
