@@ -59,6 +59,7 @@ What it takes:
       --parallel=N              use at most N threads
 
 What GNU sort doesn't have:
+      --bandwidth-limit=RATE    move at most RATE bytes a second, in all: 200M, 1.5G, 100MB
       --check-output            compare count and checksum of the lines read and written: sorts always do
       --compress=lz4|zstd       compress scratch without another program
       --count-links             with --recursive, read a file of several names (hard links) under each of them

@@ -10,6 +10,7 @@
 //! | `inputs` | which files, checked before anything is read; opened when they are |
 //! | `decompress` | inputs that are compressed, by their first bytes |
 //! | `header` | lines that stay at the head |
+//! | `limited` | `--bandwidth-limit`, for what doesn't go through the disk's engine |
 //! | `target` | the output, untouched until there is something to write |
 //! | `filters` | what becomes of sorted lines on their way out: `--top`, `--debug` |
 //! | `order` | the order of lines as the engine wants it |
@@ -22,6 +23,7 @@ mod failure;
 mod filters;
 mod header;
 mod inputs;
+mod limited;
 mod names;
 mod order;
 mod resources;
@@ -36,6 +38,7 @@ use crate::trees::Rules;
 use failure::{Failure, TROUBLE};
 use filters::{Marks, Top};
 use inputs::Inputs;
+use limited::Limited;
 use order::ByText;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
@@ -44,8 +47,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use target::Target;
-use xsort_disk::{DiskOptions, Gate, LazyDisk, inherited};
-use xsort_extsort::lines::{ByBytes, ByBytesReversed, LineOrder, merge_heads};
+use xsort_disk::{DiskOptions, Gate, LazyDisk, RateLimit, inherited};
+use xsort_extsort::lines::{ByBytes, ByBytesReversed, LineOrder, Source, merge_heads};
 use xsort_extsort::{LinesOptions, LinesReport, Observer, Unobserved, merge_lines, sort_lines};
 use xsort_text::{Check, Command, Environment, Locale, Order, Refusal, Request};
 
@@ -155,8 +158,9 @@ impl Task<'_> {
     }
 
     fn run_in<O: LineOrder>(&self, by: &O, order: &Order, files: Vec<OsString>) -> Result<(), Failure> {
+        let rate = self.rate()?;
         if let Some(check) = self.command.check {
-            return self.check(by, check, files);
+            return self.check(by, check, files, rate);
         }
         let note = |line: &str| say(format!("{}: {line}\n", self.program).as_bytes());
         let inputs = Inputs::look(files, self.rules(), note)?;
@@ -170,6 +174,9 @@ impl Task<'_> {
             resources::refuse_missing_scratch(&self.command, bytes)?;
             inputs.sources()
         };
+        if let Some(rate) = &rate {
+            sources = sources.into_iter().map(|source| limited(source, rate)).collect();
+        }
         if self.command.extras.decompress {
             sources = sources.into_iter().map(decompress::decompressed).collect();
             bytes = None;
@@ -187,7 +194,11 @@ impl Task<'_> {
             // As GNU sort does: before it reads.
             target.begin().map_err(|error| target.failed(&error))?;
         }
+        let is_to_drive = target.identity().is_some();
         let mut out: Box<dyn Write + Send + '_> = Box::new(&mut target);
+        if let Some(rate) = rate.as_ref().filter(|_| is_to_drive) {
+            out = Box::new(Limited::new(out, Arc::clone(rate)));
+        }
         if self.command.debug {
             out = Box::new(Marks::new(out, order, &self.locale, terminator));
         }
@@ -197,8 +208,8 @@ impl Task<'_> {
         let options = LinesOptions { output_file, ..resources::options(&self.command, bytes) };
         let limit = self.command.extras.limit_celsius.map(|limit| (f64::from(limit), Arc::<Gate>::default()));
         let gate = limit.as_ref().map(|(_, gate)| Arc::clone(gate));
-        let disk = LazyDisk::new(DiskOptions { gate, ..resources::disk() });
-        let observer = self.observer(bytes, limit);
+        let observer = self.observer(bytes, limit, rate.as_deref());
+        let disk = LazyDisk::new(DiskOptions { gate, rate, ..resources::disk() });
         let result = match bytes {
             _ if !merges => sort_lines(&options, by, sources, &mut out, &disk, &*observer),
             Some(PLAIN_BYTES_MAX..) if can_all_be_open => {
@@ -214,10 +225,25 @@ impl Task<'_> {
         if self.command.extras.json { tell(&report) } else { Ok(()) }
     }
 
-    fn check<O: LineOrder>(&self, by: &O, check: Check, files: Vec<OsString>) -> Result<(), Failure> {
+    /// How much may be moved in a second, if that was asked for. Signals end a sort of lines where it stands, waits too.
+    fn rate(&self) -> Result<Option<Arc<RateLimit>>, Failure> {
+        let rate = self.command.extras.bandwidth_limit.as_deref().map(limited::rate).transpose()?;
+        Ok(rate.map(|rate| Arc::new(RateLimit::new(rate, || false))))
+    }
+
+    fn check<O: LineOrder>(
+        &self,
+        by: &O,
+        check: Check,
+        files: Vec<OsString>,
+        rate: Option<Arc<RateLimit>>,
+    ) -> Result<(), Failure> {
         let Some(file) = files.into_iter().next() else { return Ok(()) };
         let terminator = self.command.terminator();
         let mut source = inputs::source(&file);
+        if let Some(rate) = rate {
+            source.bytes_from = Box::new(Limited::new(source.bytes_from, rate));
+        }
         if self.command.extras.decompress {
             source = decompress::decompressed(source);
         }
@@ -236,9 +262,14 @@ impl Task<'_> {
 
     /// Who watches a sort of so many bytes, if that is known. Little is sorted before anybody could look, and sooner without a thread for that;
     /// where files are scarce, the thread's would be missed.
-    fn observer(&self, bytes: Option<u64>, limit: Option<(f64, Arc<Gate>)>) -> Box<dyn Observer> {
+    fn observer(
+        &self,
+        bytes: Option<u64>,
+        limit: Option<(f64, Arc<Gate>)>,
+        rate: Option<&RateLimit>,
+    ) -> Box<dyn Observer> {
         let is_small = bytes.is_some_and(|bytes| bytes <= resources::SMALL_BYTES);
-        let is_asked = self.command.extras.progress || limit.is_some();
+        let is_asked = self.command.extras.progress || limit.is_some() || rate.is_some();
         if !is_asked && (is_small || resources::has_few_files()) {
             return Box::new(Unobserved);
         }
@@ -253,8 +284,19 @@ impl Task<'_> {
         if let Some(output) = &self.command.output {
             directories.push((settings::directory_of(Path::new(output)), "output"));
         }
-        let uses = Uses { directories, places: scratch };
+        let limit_bytes_per_second = rate.map(RateLimit::bytes_per_second);
+        let uses = Uses { directories, places: scratch, limit_bytes_per_second };
         Box::new(Console::new(Watched { command: "lines", voice, uses, limit, stop: None }))
+    }
+}
+
+/// A source held to a rate, if it is on a drive. One that is read by its name passes the disk's engine.
+fn limited(source: Source, rate: &Arc<RateLimit>) -> Source {
+    match source.bytes {
+        Some(_) => {
+            Source { bytes_from: Box::new(Limited::new(source.bytes_from, Arc::clone(rate))), ..source }
+        }
+        None => source,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The program as its users meet it: processes, files, exit statuses, signals.
 
 mod architecture;
+mod bandwidth;
 mod chance;
 mod du;
 mod du_extras;

@@ -7,6 +7,7 @@ use super::getopt::{Long, Takes, Vocabulary, long};
 pub(super) enum Meaning {
     /// The short option of this letter.
     Letter(u8),
+    BandwidthLimit,
     BatchSize,
     Check,
     CheckOutput,
@@ -76,7 +77,8 @@ const GNU: [Long<Meaning>; 30] = {
 };
 
 /// Ours. `--compress` is not among them, because it is also short for `--compress-program`.
-const OURS: [Long<Meaning>; 9] = [
+const OURS: [Long<Meaning>; 10] = [
+    long("bandwidth-limit", Takes::Argument, Meaning::BandwidthLimit),
     long("check-output", Takes::Nothing, Meaning::CheckOutput),
     long("count-links", Takes::Nothing, Meaning::CountLinks),
     long("decompress", Takes::Nothing, Meaning::Decompress),

@@ -141,6 +141,7 @@ impl<'a> Parser<'a> {
             }
             Meaning::Letter(letter) if argument.is_none() => self.letter(letter)?,
             Meaning::Letter(letter) => self.letter_with(letter, given, full)?,
+            Meaning::BandwidthLimit => command.extras.bandwidth_limit = Some(text()),
             Meaning::BatchSize => self.batch_size(given)?,
             Meaning::Check => self.check_word(argument)?,
             Meaning::CheckOutput => command.extras.check_output = true,
