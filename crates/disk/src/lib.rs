@@ -46,6 +46,7 @@ pub use lazy::LazyDisk;
 pub use lease::Lease;
 pub use options::{DiskOptions, IoChoice, UnknownIoChoice};
 pub use os::OsDisk;
+pub use output::abandon_outputs;
 pub use rate::RateLimit;
 pub use request::{Completion, Direction, Request};
 pub use shelf::Shelf;
