@@ -103,6 +103,12 @@ impl OsDisk {
     /// An input, not in the table.
     fn read_only(&self, path: &Path) -> Result<OpenFile, Error> {
         let (fd, opened) = open_regular(path, OFlags::RDONLY)?;
+        // Files of /proc and the like call themselves empty, and a sort would believe it.
+        if opened.st_size == 0 && rustix::io::pread(&fd, &mut [0; 1], 0) == Ok(1) {
+            let untold = "the system doesn't say how long it is: pipe it in (cat FILE | xsort sort)";
+            let source = io::Error::new(io::ErrorKind::InvalidInput, untold);
+            return Err(Error::new(Operation::Open, path, source));
+        }
         let mut file = OpenFile::new(fd, path, &self.notices);
         file.snapshot = Some(Snapshot::from(&opened));
         Ok(file)

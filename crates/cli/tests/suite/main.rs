@@ -8,6 +8,7 @@ mod du_extras;
 mod du_generated;
 mod generate;
 mod help;
+mod hostile;
 mod json;
 mod limits;
 mod lines;
