@@ -14,14 +14,14 @@
 //! error, as it would be for `sort -o`, though a rename could replace it. What exists and is not a regular file (a directory, a
 //! device, a pipe) is an error: there is nothing to rename over; standard output redirected there does it.
 //!
-//! Only where there is no O_TMPFILE (some network and FUSE file systems) and the process is killed outright (SIGKILL, power) a hidden
+//! While it is under way the file is locked (flock), for `xsort status --clear`. Only where there is no O_TMPFILE (some network and FUSE file systems) and the process is killed outright (SIGKILL, power) a hidden
 //! file remains. Who ends the process in another way, with outputs under way, calls [`abandon_outputs`].
 
 use crate::drive::parent;
 use crate::{Error, Operation};
 use rustix::fs::{
-    Access, AtFlags, CWD, FileType, Mode, OFlags, Stat, accessat, fchmod, fsync, ftruncate, linkat, open,
-    openat, renameat, statat, unlinkat,
+    Access, AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Stat, accessat, fchmod, flock, fsync,
+    ftruncate, linkat, open, openat, renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -111,6 +111,9 @@ pub(crate) fn create(path: &Path) -> Result<(OwnedFd, Unpublished), Error> {
                 .map(|(fd, hidden)| (fd, Some(hidden))),
         })
         .map_err(|errno| fail(errno.into()))?;
+    // While it is under way nobody may take a hidden name for a dead job's; this is seen in all containers, where the number of a process is not. A file system
+    // without locks doesn't mind.
+    let _ = flock(&fd, FlockOperation::NonBlockingLockExclusive);
     let unpublished = Unpublished { directory, name, hidden, path: path.to_owned() };
     if let Some(old) = old {
         inherit(&fd, &old).map_err(fail)?;
