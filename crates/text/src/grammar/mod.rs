@@ -13,6 +13,7 @@ pub(crate) mod count;
 mod environment;
 pub(crate) mod getopt;
 mod key;
+mod list;
 mod long;
 mod quote;
 pub(crate) mod refusal;
@@ -23,6 +24,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use count::{size, whole_count};
 pub use environment::Environment;
 use getopt::{Given, Said, Words};
+pub use list::listed_files;
 #[cfg(test)]
 pub(crate) use long::option_names;
 use long::{Meaning, OPTIONS};
