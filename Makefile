@@ -18,7 +18,7 @@ DUA = 3.0.0
 FUZZ_SECONDS ?= 60
 CARGO_FUZZ = 0.13.2
 
-.PHONY: all demo test lint format bench bench-test bench-smoke bench-tools bench-kernels fuzz fuzz-smoke fuzz-tools simulate loom build doc clean
+.PHONY: all demo test lint format bench bench-test bench-smoke bench-tools bench-kernels fuzz fuzz-smoke fuzz-tools simulate loom miri asan tsan build doc clean
 
 all: build
 
@@ -93,6 +93,25 @@ fuzz-tools:
 ## The shared memory's protocol under the model checker, further than `make test` goes.
 loom:
 	LOOM_MAX_PREEMPTIONS=$(LOOM_MAX_PREEMPTIONS) $(CARGO) test --release --locked -p xsort-shm --lib protocol::model
+
+# The rooms with unsafe code, and whole sorts above them.
+UNSAFE = -p xsort-kernels -p xsort-disk -p xsort-shm -p xsort-text
+# Where sanitized builds go, and what they are for: their own host's target, named, leaves build scripts and macros as they are.
+SANITIZED = target/sanitized
+HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+
+## Miri, the interpreter that knows undefined behaviour, over what doesn't call the system (needs nightly Rust with miri).
+miri:
+	MIRIFLAGS=-Zmiri-disable-isolation $(CARGO) +nightly miri test -p xsort-kernels
+	$(CARGO) +nightly miri test -p xsort-shm --lib
+
+## The address sanitizer over the rooms with unsafe code and whole sorts (needs nightly Rust).
+asan:
+	RUSTFLAGS=-Zsanitizer=address $(CARGO) +nightly test --locked --target $(HOST) --target-dir $(SANITIZED) $(UNSAFE) -p xsort-extsort --tests
+
+## The thread sanitizer over the same (needs nightly Rust with rust-src: the standard library must be watched, too).
+tsan:
+	RUSTFLAGS=-Zsanitizer=thread $(CARGO) +nightly test -Zbuild-std --locked --target $(HOST) --target-dir $(SANITIZED) $(UNSAFE) -p xsort-extsort --tests
 
 doc:
 	$(CARGO) doc --workspace --no-deps --open

@@ -1,6 +1,7 @@
 //! Everything that a command line is read with: never a panic, and what was understood can be said again, in words that mean the same.
 //!
-//! The first byte says whose: `w`, words of GNU sort's (each ended by NUL); `d`, of GNU du's; `k`, key fields of `xsort sort` (by spaces); `s`, sizes; `c`, checksums.
+//! The first byte says whose: `w`, words of GNU sort's (each ended by NUL); `d`, of GNU du's; `k`, key fields of `xsort sort` (by spaces); `s`, sizes and rates; `c`, checksums; `f`, the list
+//! of `--files0-from`.
 #![no_main]
 
 #[allow(dead_code, reason = "the program's other files use the rest")]
@@ -9,10 +10,11 @@ mod size;
 
 use libfuzzer_sys::fuzz_target;
 use std::ffi::{OsStr, OsString};
+use std::num::NonZeroU64;
 use std::os::unix::ffi::OsStrExt;
 use xsort_fuzz::{model, orders, print};
 use xsort_records::{Checksum, KeyField, Layout};
-use xsort_text::{Command, Environment, Locale, Numerals, Order, Request, Scratch, du, parse};
+use xsort_text::{Command, Environment, Locale, Numerals, Order, Request, Scratch, du, listed_files, parse};
 
 fuzz_target!(|data: &[u8]| {
     let Some((&whose, data)) = data.split_first() else { return };
@@ -22,6 +24,7 @@ fuzz_target!(|data: &[u8]| {
         b'k' => key_fields(&String::from_utf8_lossy(data)),
         b's' => size_of(&String::from_utf8_lossy(data)),
         b'c' => checksum(&String::from_utf8_lossy(data)),
+        b'f' => list(data),
         _ => {}
     }
 });
@@ -150,6 +153,10 @@ fn key_fields(text: &str) {
 
 fn size_of(text: &str) {
     let _ = (text.parse::<size::Amount>(), text.parse::<size::Memory>());
+    assert!(
+        size::rate(text).map_or(0, NonZeroU64::get)
+            == size::bytes(text.strip_suffix("/s").unwrap_or(text)).unwrap_or(0)
+    );
     let Ok(bytes) = size::bytes(text) else { return };
     // The number times its unit, as a float has it.
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
@@ -160,6 +167,17 @@ fn size_of(text: &str) {
     assert!(
         !size::Binary(bytes).to_string().is_empty() && !size::Decimal(bytes as f64).to_string().is_empty()
     );
+}
+
+fn list(data: &[u8]) {
+    let named: Vec<&[u8]> = data.strip_suffix(b"\0").unwrap_or(data).split(|&byte| byte == 0).collect();
+    match listed_files(data, OsStr::new("list"), &Locale::c()) {
+        Ok(names) => assert!(names.iter().map(|name| name.as_bytes()).eq(named)),
+        Err(refusal) => {
+            assert!(named.iter().any(|name| [&b""[..], b"-"].contains(name)));
+            assert!(refusal.message("sort").starts_with(b"sort: "));
+        }
+    }
 }
 
 fn checksum(text: &str) {

@@ -6,6 +6,7 @@
 use crate::size::{self, Amount, Memory};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -438,6 +439,12 @@ pub(crate) struct Resources {
     /// They go on when it is 5 degrees below that. Drives whose temperature the system doesn't show have no effect.
     #[arg(long, value_name = "CELSIUS", value_parser = degrees)]
     pub(crate) temperature_limit: Option<u16>,
+
+    /// Move at most so many bytes a second to and from the drives, read and written together (200M, 1.5GiB)
+    ///
+    /// For machines that others use at the same time; nothing is saved up for more than a tenth of a second.
+    #[arg(long, value_name = "RATE", value_parser = size::rate)]
+    pub(crate) bandwidth_limit: Option<NonZeroU64>,
 }
 
 /// How a job tells of itself.

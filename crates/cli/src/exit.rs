@@ -72,7 +72,7 @@ impl Failure {
     pub(crate) fn line(&self) -> Option<String> {
         match self {
             Failure::Disorder => None,
-            other => Some(one_line(&other.to_string())),
+            other => Some(other.to_string()),
         }
     }
 }

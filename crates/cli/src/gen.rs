@@ -56,13 +56,17 @@ pub(crate) fn run(args: &GenArgs, stop: &Stop) -> Result<(), Failure> {
         total: records,
     };
     let generator = Generator::new(spec).map_err(|error| Failure::Usage(error.to_string()))?;
-    let allowance = Allowance::decide(&args.resources);
+    let allowance = Allowance::decide(&args.resources, stop);
     let disk = allowance.disk()?;
     let output = settings::directory_of(&args.file);
     let console = Console::new(Task {
         command: "gen",
         voice,
-        uses: Uses { directories: vec![(output.clone(), "output")], places: vec![output] },
+        uses: Uses {
+            directories: vec![(output.clone(), "output")],
+            places: vec![output],
+            limit_bytes_per_second: allowance.bytes_per_second(),
+        },
         limit: allowance.limit.clone(),
         stop: Some(stop),
     });

@@ -8,6 +8,7 @@
 use crate::size::{Binary, Memory};
 use std::fs;
 use std::path::{Path, PathBuf};
+use xsort_disk::Shown;
 
 /// What is kept of a hard limit for the program itself: code, stacks, the allocator, the kernel's own books. The pipelines promise to
 /// stay within the budget and this.
@@ -134,7 +135,7 @@ impl Names {
         let headroom = max.saturating_sub(usage.saturating_sub(cache)).saturating_sub(OVERHEAD_BYTES);
         Some((
             headroom,
-            format!("the memory limit of the control group ({}, {})", directory.display(), Binary(max)),
+            format!("the memory limit of the control group ({}, {})", Shown(directory), Binary(max)),
         ))
     }
 }

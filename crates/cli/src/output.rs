@@ -6,6 +6,7 @@ use serde::{Serialize, Serializer};
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use xsort_disk::Shown;
 
 /// Standard output, spoken to as asked.
 #[derive(Clone, Copy, Debug)]
@@ -54,9 +55,9 @@ pub(crate) fn lossy_all<S: Serializer>(paths: &[PathBuf], serializer: S) -> Resu
     serializer.collect_seq(paths.iter().map(|path| path.to_string_lossy()))
 }
 
-/// Says a line on standard error. Where that is broken there is nobody to tell, and the job and its status matter more.
+/// Says a line on standard error, and nothing to a terminal, whatever the names in it. Where that is broken there is nobody to tell, and the job and its status matter more.
 pub(crate) fn write_stderr(line: &str) {
-    let _ = io::stderr().write_all(format!("xsort: {line}\n").as_bytes());
+    let _ = io::stderr().write_all(format!("xsort: {}\n", Shown(line)).as_bytes());
 }
 
 /// Writes everything, or says that standard output is broken: a result that did not arrive must not look like success.

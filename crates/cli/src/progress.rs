@@ -6,12 +6,12 @@ use crate::bar::{Bar, Frame};
 use crate::board::{Board, Phase};
 use crate::output::write_stderr;
 use crate::publish::{Publication, Uses};
-use crate::reporter::{Duties, Reporter};
+use crate::reporter::{Duties, Reporter, end_publication};
 use crate::settings::{self, Voice};
 use crate::signals::Stop;
 use crate::size::Decimal;
 use crate::thermostat::Thermostat;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use xsort_disk::Gate;
 use xsort_extsort::{Gauges, Observer};
@@ -64,13 +64,18 @@ impl Console {
             // Before the first transfer.
             thermostat.look(&board);
         }
+        let publication = Arc::new(Mutex::new(Publication::new(command, uses)));
+        if let Some(stop) = stop {
+            let publication = Arc::clone(&publication);
+            stop.before_leaving(move || end_publication(&publication));
+        }
         let teller = (Arc::clone(&board), bar.clone());
         let duties = Duties {
             paint,
             tell: Box::new(move || {
                 above(teller.1.as_ref(), &format!("{command}: {}", where_it_is(&teller.0)));
             }),
-            publication: Publication::new(command, uses),
+            publication,
             thermostat,
             dies_of_signals: stop.is_none(),
         };

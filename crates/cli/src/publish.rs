@@ -20,13 +20,15 @@ const ARGUMENTS_BYTES_MAX: usize = 4096;
 /// Readings that the averages over the last second are made of.
 const READINGS: usize = 11;
 
-/// Which files a job uses, for whoever watches it.
+/// What a job uses, for whoever watches it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Uses {
     /// Directories and what for: "input", "scratch", "output".
     pub(crate) directories: Vec<(PathBuf, &'static str)>,
     /// Of these, where hidden files may be left if the job is killed.
     pub(crate) places: Vec<PathBuf>,
+    /// Bytes a second, read and written together, if these are limited.
+    pub(crate) limit_bytes_per_second: Option<u64>,
 }
 
 /// The status of one job.
@@ -64,13 +66,12 @@ impl Publication {
         })
     }
 
-    /// Shows what is now; whether that was the first time.
+    /// Shows what is now.
     ///
     /// # Errors
     /// If there is no place for it.
-    pub(crate) fn publish(&mut self, board: &Board, pause: Option<Pause>) -> Result<bool, String> {
-        let is_first = self.publisher.is_none();
-        if is_first {
+    pub(crate) fn publish(&mut self, board: &Board, pause: Option<Pause>) -> Result<(), String> {
+        if self.publisher.is_none() {
             self.publisher = Some(Publisher::open(
                 &Place::of_environment(|name| std::env::var_os(name)),
                 self.identity.pid,
@@ -78,8 +79,7 @@ impl Publication {
             self.identify();
         }
         let snapshot = self.snapshot(board, pause);
-        self.publisher.as_mut().expect("made above").publish(&snapshot)?;
-        Ok(is_first)
+        self.publisher.as_mut().expect("made above").publish(&snapshot)
     }
 
     /// The job is over.
@@ -147,6 +147,7 @@ impl Publication {
             drives: self.drives(&reading),
             is_paused: pause.is_paused,
             limit_celsius: pause.limit_celsius,
+            limit_bytes_per_second: self.uses.limit_bytes_per_second,
             resume_celsius: pause.resume_celsius,
             places: self.uses.places.iter().map(|path| path.display().to_string()).collect(),
             notices: board.notices(),

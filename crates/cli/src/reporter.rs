@@ -13,10 +13,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Resource, getrlimit};
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+use xsort_disk::abandon_outputs;
 
 /// Ten times a second.
 const PERIOD: Duration = Duration::from_millis(100);
@@ -27,13 +28,27 @@ const UNPUBLISHED: Duration = Duration::from_millis(250);
 /// It formats and copies a few KiB; the default of 2 MiB counts where address space is limited.
 const STACK_BYTES: usize = 256 << 10;
 
+/// The job's status, until it is over or who ends the process takes it away.
+pub(crate) type SharedPublication = Arc<Mutex<Option<Publication>>>;
+
+/// Takes the status away, if there is one.
+pub(crate) fn end_publication(publication: &SharedPublication) {
+    if let Some(publication) = lock(publication).take() {
+        publication.end();
+    }
+}
+
+fn lock(publication: &SharedPublication) -> MutexGuard<'_, Option<Publication>> {
+    publication.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// What the thread does beside waiting.
 pub(crate) struct Duties {
     /// Draws, and how often.
     pub(crate) paint: Option<(Duration, Box<dyn FnMut() + Send>)>,
     /// Says one line of where the job is.
     pub(crate) tell: Box<dyn Fn() + Send>,
-    pub(crate) publication: Option<Publication>,
+    pub(crate) publication: SharedPublication,
     pub(crate) thermostat: Option<Thermostat>,
     /// Whether SIGINT and the like end the process where it stands, or are dealt with by someone else.
     pub(crate) dies_of_signals: bool,
@@ -122,9 +137,7 @@ impl Work {
                 self.publish(state.flatten());
             }
         }
-        if let Some(publication) = self.duties.publication.take() {
-            publication.end();
-        }
+        end_publication(&self.duties.publication);
         self.die_if_asked();
         if let Some(fatal) = self.fatal {
             fatal.give_back();
@@ -140,23 +153,23 @@ impl Work {
     }
 
     fn publish(&mut self, pause: Option<crate::thermostat::Pause>) {
-        let Some(publication) = &mut self.duties.publication else { return };
-        match publication.publish(&self.board, pause) {
-            Ok(is_first) if is_first => {
-                self.fatal = Fatal::take_over(&self.alarm, self.duties.dies_of_signals).ok();
-            }
-            Ok(_) => {}
+        let mut shared = lock(&self.duties.publication);
+        let Some(publication) = &mut *shared else { return };
+        // Before there is anything that a signal would leave behind.
+        if self.fatal.is_none() {
+            self.fatal = Fatal::take_over(&self.alarm, self.duties.dies_of_signals).ok();
+        }
+        if publication.publish(&self.board, pause).is_err() {
             // A job does well without.
-            Err(_) => self.duties.publication = None,
+            *shared = None;
         }
     }
 
     /// Ends the process as the signal would have, if one came.
     fn die_if_asked(&mut self) {
         let Some(signal) = self.fatal.as_ref().and_then(Fatal::came) else { return };
-        if let Some(publication) = self.duties.publication.take() {
-            publication.end();
-        }
+        end_publication(&self.duties.publication);
+        abandon_outputs();
         let _: io::Result<()> = signal_hook::low_level::emulate_default_handler(signal);
     }
 }

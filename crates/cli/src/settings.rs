@@ -5,13 +5,14 @@
 use crate::args::{Records, Report, Resources, When};
 use crate::exit::Failure;
 use crate::memory::Machine;
+use crate::signals::Stop;
 use crate::size::Amount;
 use rustix::process::{Resource, getrlimit};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
-use xsort_disk::{DiskOptions, Gate, IoChoice, OsDisk};
+use xsort_disk::{DiskOptions, Gate, IoChoice, OsDisk, RateLimit};
 use xsort_records::{Format, KeyField, KeyKind, Layout};
 
 /// Threads where the address space is limited: each takes a stack of it, and 64 MiB that the allocator sets aside.
@@ -31,12 +32,15 @@ pub(crate) struct Allowance {
     io: IoChoice,
     /// The temperature of drives in degrees Celsius above which transfers pause, and the gate for that.
     pub(crate) limit: Option<(f64, Arc<Gate>)>,
+    /// How many bytes a second may be moved.
+    rate: Option<Arc<RateLimit>>,
     /// A line for the user, if the memory is not what was asked for.
     pub(crate) notice: Option<String>,
 }
 
 impl Allowance {
-    pub(crate) fn decide(resources: &Resources) -> Allowance {
+    /// From what was asked for, of a job that `stop` ends.
+    pub(crate) fn decide(resources: &Resources, stop: &Stop) -> Allowance {
         let budget = Machine::look().budget(resources.memory);
         let threads = match resources.threads {
             0 => thread::available_parallelism().map_or(1, usize::from),
@@ -44,13 +48,29 @@ impl Allowance {
         };
         let threads = threads.min(threads_max());
         let limit = resources.temperature_limit.map(|celsius| (f64::from(celsius), Arc::default()));
-        Allowance { budget_bytes: budget.bytes, threads, io: resources.io, limit, notice: budget.notice }
+        let rate = resources.bandwidth_limit.map(|bytes_per_second| {
+            let stop = stop.clone();
+            Arc::new(RateLimit::new(bytes_per_second, move || stop.is_set()))
+        });
+        Allowance {
+            budget_bytes: budget.bytes,
+            threads,
+            io: resources.io,
+            limit,
+            rate,
+            notice: budget.notice,
+        }
+    }
+
+    /// The limit in bytes a second.
+    pub(crate) fn bytes_per_second(&self) -> Option<u64> {
+        self.rate.as_ref().map(|rate| rate.bytes_per_second())
     }
 
     /// The machine's disk, spoken to as asked.
     pub(crate) fn disk(&self) -> Result<OsDisk, Failure> {
         let gate = self.limit.as_ref().map(|(_, gate)| Arc::clone(gate));
-        Ok(OsDisk::new(DiskOptions { io: self.io, gate, ..DiskOptions::default() })?)
+        Ok(OsDisk::new(DiskOptions { io: self.io, gate, rate: self.rate.clone(), ..DiskOptions::default() })?)
     }
 }
 

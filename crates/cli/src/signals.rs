@@ -1,9 +1,10 @@
 //! Being told to stop.
 //!
 //! SIGINT, SIGTERM and SIGHUP raise a flag that the pipelines look at between blocks; they clean up and the program exits with
-//! 128 and the signal's number. A signal that comes a second or more after the first ends the program at once; not an earlier one, because
-//! `timeout` and terminals often send the same request twice, to the process and to its group, and the clean-up must not be lost
-//! to that. A signal that was ignored when the program started (nohup, a background job of a script) stays ignored.
+//! 128 and the signal's number. A signal that comes a tenth of a second or more after the first ends the program at once, with no more than
+//! the names taken away that would stay behind; not an earlier one, because `timeout` and terminals often send the same request twice,
+//! to the process and to its group, and the clean-up must not be lost to that. A third one doesn't even wait for the names. A signal that was ignored when the program started
+//! (nohup, a background job of a script) stays ignored.
 //!
 //! SIGPIPE kills as everywhere else, once a command has begun; until then nobody who closes a pipe can change the status of a refusal. SIGXFSZ (`ulimit -f`) does not kill, so that the write that is too far
 //! fails and has its line.
@@ -11,25 +12,34 @@
 use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGUSR1, SIGXFSZ};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
-use signal_hook::low_level::pipe;
+use signal_hook::low_level::{exit, pipe};
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
+use xsort_disk::abandon_outputs;
 
-/// How long after the first signal further ones are taken for the same request.
-const ECHO: Duration = Duration::from_secs(1);
+/// How long after the first signal further ones are taken for the same request: `timeout` sends both within microseconds, and nobody presses Ctrl-C
+/// ten times a second.
+const ECHO: Duration = Duration::from_millis(100);
+
+/// What waits for signals calls the system a few times.
+const STACK_BYTES: usize = 256 << 10;
 
 /// Whether SIGPIPE ends the process on the spot: a process has one handler for it.
 static PIPES_KILL: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// The flag.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Stop {
     signal: Arc<AtomicUsize>,
+    farewell: Arc<Mutex<Option<Farewell>>>,
 }
+
+/// What must not stay behind a job that is ended at once.
+type Farewell = Box<dyn FnOnce() + Send>;
 
 impl Stop {
     /// Installs the handlers.
@@ -48,7 +58,17 @@ impl Stop {
             flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&impatient))?;
             flag::register_usize(signal, Arc::clone(&stop.signal), signal as usize)?;
         }
-        if !lose_patience(&heeded, &impatient)? {
+        let (farewell, hurry) = (Arc::clone(&stop.farewell), Arc::clone(&impatient));
+        let leave = move |mut again: Signals| {
+            let Some(signal) = again.forever().next() else { return };
+            hurry.store(true, Ordering::Relaxed);
+            abandon_outputs();
+            if let Some(farewell) = lock(&farewell).take() {
+                farewell();
+            }
+            exit(128 + signal);
+        };
+        if !after_the_first(&heeded, leave)? {
             // After the shutdowns, which still see the flag down on the first signal.
             for &signal in &heeded {
                 flag::register(signal, Arc::clone(&impatient))?;
@@ -72,6 +92,11 @@ impl Stop {
     /// Whether a signal has come.
     pub(crate) fn is_set(&self) -> bool {
         self.signal.load(Ordering::Relaxed) != 0
+    }
+
+    /// What to do before the process ends at once, because someone insists.
+    pub(crate) fn before_leaving(&self, farewell: impl FnOnce() + Send + 'static) {
+        *lock(&self.farewell) = Some(Box::new(farewell));
     }
 
     /// 128 and the number of the signal that came, or of SIGINT if none did.
@@ -133,12 +158,16 @@ impl Fatal {
         let fatal = Fatal { came: Arc::default(), kill: Arc::default(), pipes_killed };
         let others = [SIGINT, SIGTERM, SIGHUP].into_iter();
         let others = others.filter(|signal| all && ignored & (1 << (signal - 1)) == 0);
-        for signal in others.chain(pipes_killed.then_some(SIGPIPE)) {
+        let signals: Vec<_> = others.chain(pipes_killed.then_some(SIGPIPE)).collect();
+        for &signal in &signals {
             flag::register_conditional_default(signal, Arc::clone(&fatal.kill))?;
             flag::register_usize(signal, Arc::clone(&fatal.came), signal as usize)?;
             pipe::register(signal, alarm.try_clone()?)?;
         }
         PIPES_KILL.store(false, Ordering::Relaxed);
+        // If who tidies up is held up (by a terminal, say), a second signal ends the process where it stands.
+        let kill = Arc::clone(&fatal.kill);
+        after_the_first(&signals, move |_| kill.store(true, Ordering::Relaxed))?;
         Ok(fatal)
     }
 
@@ -154,18 +183,22 @@ impl Fatal {
     }
 }
 
-/// Has the flag raised a while after the first of the signals, by a thread of its own, so that a job that hangs can be ended too. False
-/// where no thread can be had (a limit on processes).
-fn lose_patience(signals: &[i32], impatient: &Arc<AtomicBool>) -> io::Result<bool> {
+/// Calls `next` when the first of the signals has come and its echoes have died away, in a thread of its own. False where no thread can be had
+/// (a limit on processes).
+fn after_the_first(signals: &[i32], next: impl FnOnce(Signals) + Send + 'static) -> io::Result<bool> {
     let mut signals = Signals::new(signals)?;
-    let impatient = Arc::clone(impatient);
     let wait = move || {
         if signals.forever().next().is_some() {
             thread::sleep(ECHO);
-            impatient.store(true, Ordering::Relaxed);
+            signals.pending().for_each(drop);
+            next(signals);
         }
     };
-    Ok(thread::Builder::new().name("patience".into()).spawn(wait).is_ok())
+    Ok(thread::Builder::new().name("patience".into()).stack_size(STACK_BYTES).spawn(wait).is_ok())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The set of ignored signals in the text of `/proc/self/status`; bit 0 is signal 1.

@@ -4,6 +4,7 @@
 //! powers of 1,000, as drives and the Sort Benchmark count. A bare number is bytes.
 
 use std::fmt;
+use std::num::NonZeroU64;
 use std::str::FromStr;
 
 /// A text that is no size.
@@ -71,6 +72,12 @@ pub(crate) fn bytes(text: &str) -> Result<u64, SizeError> {
     let parts = if fraction.is_empty() { 0 } else { fraction.parse::<u64>().map_err(|_| too_large())? };
     let fractional = u128::from(parts) * u128::from(unit) / 10u128.pow(fraction.len() as u32);
     u64::try_from(u128::from(whole) * u128::from(unit) + fractional).map_err(|_| too_large())
+}
+
+/// Bytes a second: a size that isn't 0, with `/s` behind it or not.
+pub(crate) fn rate(text: &str) -> Result<NonZeroU64, SizeError> {
+    let bytes = bytes(text.strip_suffix("/s").unwrap_or(text))?;
+    NonZeroU64::new(bytes).ok_or_else(|| SizeError("at 0 bytes a second nothing is ever done".into()))
 }
 
 /// Bytes in one of a unit.
@@ -170,6 +177,16 @@ mod tests {
             "0x10",
         ] {
             assert!(bytes(text).is_err(), "{text} -> {:?}", bytes(text));
+        }
+    }
+
+    #[test]
+    fn rates_are_sizes_by_the_second() {
+        for text in ["200M", "200M/s", "200MiB/s"] {
+            assert_eq!(rate(text).map(NonZeroU64::get), Ok(200 << 20), "{text}");
+        }
+        for text in ["0", "0/s", "0.1", "/s", "1/m", "1M/s/s"] {
+            assert!(rate(text).is_err(), "{text}");
         }
     }
 

@@ -23,12 +23,12 @@ pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
     let rules = Rules { counts_links: args.trees.count_links, output };
     let (inputs, notices) = trees::expand(&args.inputs, rules, || stop.is_set())?;
     let (inputs, stream) = stdin::inputs(inputs, args, stop)?;
-    let allowance = Allowance::decide(&args.resources);
+    let allowance = Allowance::decide(&args.resources, stop);
     let disk = allowance.disk()?;
     let console = Console::new(Task {
         command: "sort",
         voice,
-        uses: uses(args),
+        uses: Uses { limit_bytes_per_second: allowance.bytes_per_second(), ..uses(args) },
         limit: allowance.limit.clone(),
         stop: Some(stop),
     });
@@ -69,7 +69,7 @@ fn uses(args: &SortArgs) -> Uses {
     directories.extend(inputs.map(|path| (trees::directory_of(path), "input")));
     directories.push((output.clone(), "output"));
     directories.dedup();
-    Uses { directories, places: [vec![output], args.scratch.clone()].concat() }
+    Uses { directories, places: [vec![output], args.scratch.clone()].concat(), ..Uses::default() }
 }
 
 /// A report whose text also tells of every chunk and every bin.

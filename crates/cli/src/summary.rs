@@ -8,7 +8,7 @@ use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use xsort_disk::{ALIGNMENT, Direction, Disk, FileId, Lease, Request, align_up};
+use xsort_disk::{ALIGNMENT, Direction, Disk, FileId, Lease, Request, Shown, align_up};
 use xsort_extsort::Error;
 
 /// A summary to come. Dropped before it is written, it leaves nothing.
@@ -35,8 +35,8 @@ impl<'a> Summary<'a> {
         {
             return Err(Failure::Usage(format!(
                 "{} is {}, which is read: the summary would replace it; write it elsewhere (-o)",
-                path.display(),
-                if path == same { "one of the files".into() } else { same.display().to_string() },
+                Shown(path),
+                if path == same { "one of the files".into() } else { Shown(same).to_string() },
             )));
         }
         let is_stream = old.is_some_and(|old| !old.is_file() && !old.is_dir());
@@ -72,7 +72,7 @@ impl<'a> Summary<'a> {
     }
 
     fn failed(&self, source: io::Error) -> Failure {
-        Failure::File { what: format!("writing {}", self.path.display()), source }
+        Failure::File { what: format!("writing {}", Shown(&self.path)), source }
     }
 }
 

@@ -14,6 +14,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use xsort_disk::Shown;
 use xsort_usage::{Detail, Failure, Follow, Found, Identity, Kind, Links, Options, Visitor, walk};
 
 /// A file in a tree.
@@ -47,10 +48,10 @@ pub(crate) struct Rules {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refusal {
     /// Something in it can't be listed or looked at.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {source}", Shown(path))]
     Unreadable { path: PathBuf, source: io::Error },
     /// The output lies in it.
-    #[error("{} is the output, and holds data that would be sorted with the rest: move it, or write elsewhere", .0.display())]
+    #[error("{} is the output, and holds data that would be sorted with the rest: move it, or write elsewhere", Shown(.0))]
     IsOutput(PathBuf),
     /// The job was told to stop.
     #[error("stopped on request")]
@@ -115,7 +116,7 @@ impl Tree {
     /// A line for the user, if something is left out.
     pub(crate) fn notice(&self, directory: &Path) -> Option<String> {
         let LeftOut { links, special, example } = &self.left_out;
-        let example = Path::new(example.as_ref()?).display();
+        let example = Shown(example.as_ref()?);
         let count = |count: usize, what: &str| match count {
             0 => None,
             1 => Some(format!("1 {what}")),
@@ -125,7 +126,7 @@ impl Tree {
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         Some(format!(
             "{}: {} left out, {example} first: only regular files are sorted",
-            directory.display(),
+            Shown(directory),
             parts.join(" and ")
         ))
     }

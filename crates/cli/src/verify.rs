@@ -16,7 +16,7 @@ use std::fmt;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Instant;
-use xsort_disk::{Disk, OsDisk};
+use xsort_disk::{Disk, OsDisk, Shown};
 use xsort_extsort::{Error, Observer, VerifyOptions, VerifyReport, verify};
 use xsort_records::{Checksum, Layout, Part};
 
@@ -110,7 +110,7 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn new(args: &VerifyArgs, layout: &'a Layout, voice: Voice, stop: &Stop) -> Result<Reader<'a>, Failure> {
-        let allowance = Allowance::decide(&args.resources);
+        let allowance = Allowance::decide(&args.resources, stop);
         let disk = allowance.disk()?;
         let files = args.files.iter().chain(&args.against);
         let mut directories: Vec<_> = files.map(|path| (trees::directory_of(path), "input")).collect();
@@ -118,7 +118,11 @@ impl<'a> Reader<'a> {
         let console = Console::new(Task {
             command: "verify",
             voice,
-            uses: Uses { directories, places: Vec::new() },
+            uses: Uses {
+                directories,
+                places: Vec::new(),
+                limit_bytes_per_second: allowance.bytes_per_second(),
+            },
             limit: allowance.limit.clone(),
             stop: Some(stop),
         });
@@ -172,7 +176,7 @@ impl Comparison {
     }
 
     fn against(files: &[PathBuf], input: Checksum, found: Checksum) -> Comparison {
-        let names: Vec<_> = files.iter().map(|path| path.display().to_string()).collect();
+        let names: Vec<_> = files.iter().map(|path| Shown(path).to_string()).collect();
         Comparison {
             ok: found == input,
             records: Some(input.records()),

@@ -5,6 +5,7 @@
 //!
 //! Not a classification for retries: what can be retried (EINTR, EAGAIN, short transfers) has been retried before an Error is made.
 
+use crate::Shown;
 use rustix::io::Errno;
 use std::fmt;
 use std::io;
@@ -139,7 +140,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.operation)?;
         if !self.path.as_os_str().is_empty() {
-            write!(f, " {}", self.path.display())?;
+            write!(f, " {}", Shown(&self.path))?;
         }
         if let Some(offset) = self.offset {
             write!(f, " at byte {offset}")?;

@@ -29,6 +29,8 @@ pub(crate) struct OpenFile {
     /// Read and written relaxed: a stale `true` only costs one more refused transfer, which says so again.
     is_direct: AtomicBool,
     notices: Arc<Notices>,
+    /// No drive is behind it: a file that lives as long as the process.
+    pub(crate) is_memory: bool,
     /// For an output: where it goes. Dropped without publishing, it takes its hidden name along.
     pub(crate) unpublished: Option<Unpublished>,
     /// For an input: what it was when it was opened.
@@ -63,6 +65,7 @@ impl OpenFile {
             path: path.to_owned(),
             is_direct: AtomicBool::new(false),
             notices: Arc::clone(notices),
+            is_memory: false,
             unpublished: None,
             snapshot: None,
         }

@@ -10,8 +10,8 @@
 //! Memory is `region`, `lease`, `shelf`; the face of a disk is `store` and `request`. The operating system's disk is `os`, with `file` (O_DIRECT),
 //! `output` (how a file appears), `drive` (what holds it), and two engines, `uring` (with `ring`) and `threads`, that share one
 //! idea of a transfer: `transfer` and the state machine in `progress`, which the simulated disk, `sim`, uses as well. What the page cache
-//! holds of an input may come from there: `cache`. `lazy` puts the engine's start off until a file is opened; `gate` holds transfers back while drives are too hot. What the process was given to write
-//! and read is `inherited`. Files that a later process goes on with are `kept`.
+//! holds of an input may come from there: `cache`. `lazy` puts the engine's start off until a file is opened; `gate` holds transfers back while drives are too hot, `rate` to a number of bytes a second. What the process was given to write
+//! and read is `inherited`. Files that a later process goes on with are `kept`. `shown` is how paths look in messages.
 //!
 //! Knows nothing of keys or order, and imports none of the other rooms. Measures no drive and plans nothing.
 
@@ -29,10 +29,12 @@ mod options;
 mod os;
 mod output;
 mod progress;
+mod rate;
 mod region;
 mod request;
 mod ring;
 mod shelf;
+mod shown;
 mod sim;
 mod store;
 mod threads;
@@ -46,8 +48,11 @@ pub use lazy::LazyDisk;
 pub use lease::Lease;
 pub use options::{DiskOptions, IoChoice, UnknownIoChoice};
 pub use os::OsDisk;
+pub use output::abandon_outputs;
+pub use rate::RateLimit;
 pub use request::{Completion, Direction, Request};
 pub use shelf::Shelf;
+pub use shown::Shown;
 pub use sim::{Corruption, Damage, Fault, FileRole, Place, SimDisk, SimDrive, SimOptions, Throttle};
 pub use store::{Disk, Drive, FileId, Identity};
 

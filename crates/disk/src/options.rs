@@ -1,6 +1,6 @@
 //! What the user can say about how bytes travel.
 
-use crate::Gate;
+use crate::{Gate, RateLimit};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -70,6 +70,8 @@ pub struct DiskOptions {
     pub lanes: usize,
     /// What every transfer passes before it starts, if there is to be such a thing.
     pub gate: Option<Arc<Gate>>,
+    /// How many bytes a second may be moved to and from drives, if not as many as possible.
+    pub rate: Option<Arc<RateLimit>>,
 }
 
 /// Transfers in flight per lane unless told otherwise: 1 MiB blocks at depth 4 to 16 were fastest.

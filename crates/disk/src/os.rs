@@ -11,7 +11,7 @@ use crate::output::Unpublished;
 use crate::threads::{ThreadPool, carry_out};
 use crate::transfer::Transfer;
 use crate::uring::Lanes;
-use crate::{Disk, Drive, Error, FileId, Gate, Identity, Operation, Request, drive, kept, output};
+use crate::{Disk, Drive, Error, FileId, Gate, Identity, Operation, RateLimit, Request, drive, kept, output};
 use rustix::fs::{
     FallocateFlags, FileType, MemfdFlags, Mode, OFlags, Stat, fallocate, fdatasync, fstat, ftruncate,
     memfd_create, open, stat, unlink,
@@ -37,6 +37,7 @@ pub struct OsDisk {
     cache: CacheReader,
     notices: Arc<Notices>,
     gate: Option<Arc<Gate>>,
+    rate: Option<Arc<RateLimit>>,
     /// Files opened so far by whether they were direct, for `describe`.
     direct_files: AtomicUsize,
     buffered_files: AtomicUsize,
@@ -94,6 +95,7 @@ impl OsDisk {
             cache: CacheReader::new(options.lanes()),
             notices,
             gate: options.gate,
+            rate: options.rate,
             direct_files: AtomicUsize::new(0),
             buffered_files: AtomicUsize::new(0),
         })
@@ -102,6 +104,12 @@ impl OsDisk {
     /// An input, not in the table.
     fn read_only(&self, path: &Path) -> Result<OpenFile, Error> {
         let (fd, opened) = open_regular(path, OFlags::RDONLY)?;
+        // Files of /proc and the like call themselves empty, and a sort would believe it.
+        if opened.st_size == 0 && rustix::io::pread(&fd, &mut [0; 1], 0) == Ok(1) {
+            let untold = "the system doesn't say how long it is: pipe it in (cat FILE | xsort sort)";
+            let source = io::Error::new(io::ErrorKind::InvalidInput, untold);
+            return Err(Error::new(Operation::Open, path, source));
+        }
         let mut file = OpenFile::new(fd, path, &self.notices);
         file.snapshot = Some(Snapshot::from(&opened));
         Ok(file)
@@ -192,7 +200,9 @@ impl Disk for OsDisk {
         let fd = memfd_create(c"xsort", MemfdFlags::CLOEXEC)
             .map_err(|errno| Error::new(Operation::Create, name, errno))?;
         // Past `insert`: how it is read is nothing that reports or notices should tell of.
-        Ok(self.files.insert(OpenFile::buffered(fd, name, &self.notices)))
+        let mut file = OpenFile::buffered(fd, name, &self.notices);
+        file.is_memory = true;
+        Ok(self.files.insert(file))
     }
 
     fn reserve(&self, file: FileId, bytes: u64) -> Result<(), Error> {
@@ -257,6 +267,9 @@ impl Disk for OsDisk {
         if let Some(gate) = &self.gate {
             gate.pass();
         }
+        if let Some(rate) = self.rate.as_ref().filter(|_| !file.is_memory) {
+            rate.pass(request.bytes as u64);
+        }
         let transfer = Transfer::new(request, file);
         if let Some(transfer) = self.cache.take_over(transfer, self.engine.load()) {
             self.engine.start(transfer);
@@ -282,13 +295,15 @@ impl Disk for OsDisk {
             (false, true) => "buffered",
             (true, true) => "direct and buffered",
         };
-        match self.cache.bytes() {
-            0 => format!("{engine}, {files}"),
-            bytes => {
-                let gibibytes = bytes as f64 / (1u64 << 30) as f64;
-                format!("{engine}, {files}, {gibibytes:.2} GiB from the page cache")
-            }
+        let mut text = format!("{engine}, {files}");
+        if let bytes @ 1.. = self.cache.bytes() {
+            let gibibytes = bytes as f64 / (1u64 << 30) as f64;
+            text += &format!(", {gibibytes:.2} GiB from the page cache");
         }
+        if let Some(rate) = &self.rate {
+            text += &format!(", at most {} bytes/s", rate.bytes_per_second());
+        }
+        text
     }
 
     fn notices(&self) -> Vec<String> {

@@ -14,14 +14,14 @@
 //! error, as it would be for `sort -o`, though a rename could replace it. What exists and is not a regular file (a directory, a
 //! device, a pipe) is an error: there is nothing to rename over; standard output redirected there does it.
 //!
-//! Only where there is no O_TMPFILE (some network and FUSE file systems) and the process is killed outright (SIGKILL, power) a hidden
-//! file remains.
+//! While it is under way the file is locked (flock), for `xsort status --clear`. Only where there is no O_TMPFILE (some network and FUSE file systems) and the process is killed outright (SIGKILL, power) a hidden
+//! file remains. Who ends the process in another way, with outputs under way, calls [`abandon_outputs`].
 
 use crate::drive::parent;
 use crate::{Error, Operation, kept};
 use rustix::fs::{
-    Access, AtFlags, CWD, FileType, Mode, OFlags, Stat, accessat, fchmod, fsync, ftruncate, linkat, open,
-    openat, renameat, statat, unlinkat,
+    Access, AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Stat, accessat, fchmod, flock, fsync,
+    ftruncate, linkat, open, openat, renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -31,6 +31,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Links that are followed before a circle is suspected, as in the Linux kernel.
 const LINKS_MAX: u32 = 40;
@@ -38,11 +39,51 @@ const LINKS_MAX: u32 = 40;
 /// Longest name of common file systems, in bytes.
 const NAME_BYTES_MAX: usize = 255;
 
+/// A hidden name that an output has for now.
+struct Hidden {
+    directory: Arc<OwnedFd>,
+    name: OsString,
+}
+
+/// Those of the whole process: who ends it doesn't know its disks.
+static HIDDEN: Mutex<Vec<Hidden>> = Mutex::new(Vec::new());
+
+fn hidden_names() -> MutexGuard<'static, Vec<Hidden>> {
+    HIDDEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Puts the hidden name that `make` makes on the list, before anybody can look at that again.
+fn remembered<T>(
+    directory: &Arc<OwnedFd>,
+    make: impl FnOnce() -> Result<(T, OsString), Errno>,
+) -> Result<(T, OsString), Errno> {
+    let mut names = hidden_names();
+    let (made, name) = make()?;
+    names.push(Hidden { directory: Arc::clone(directory), name: name.clone() });
+    Ok((made, name))
+}
+
+/// Takes a name off the list. Each has a random number, so that no two are alike.
+fn forget(name: &OsStr) {
+    hidden_names().retain(|other| other.name != name);
+}
+
+/// For a process that ends at once, from any of its threads: removes the hidden names of all outputs that are not in place. None gets into place
+/// afterwards, and threads that try wait for the end.
+pub fn abandon_outputs() {
+    let names = hidden_names();
+    for Hidden { directory, name } in names.iter() {
+        // What can't be removed now, `xsort status --clear` finds.
+        let _ = unlinkat(directory, name, AtFlags::empty());
+    }
+    std::mem::forget(names);
+}
+
 /// Where an output goes once it is whole.
 #[derive(Debug)]
 pub(crate) struct Unpublished {
     /// The target's directory, so that it may be renamed meanwhile.
-    directory: OwnedFd,
+    directory: Arc<OwnedFd>,
     name: OsString,
     /// The name the file has now, if it has one.
     hidden: Option<OsString>,
@@ -69,6 +110,7 @@ fn create_or_open(path: &Path, tag: Option<&str>) -> Result<(OwnedFd, Unpublishe
     let name =
         target.file_name().ok_or_else(|| fail(invalid("the path names no file"))).map(OsStr::to_owned)?;
     let directory = open(parent(&target), OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        .map(Arc::new)
         .map_err(|errno| fail(errno.into()))?;
     // Not even for a moment may more people read the new file than could read the old one.
     let mode =
@@ -80,10 +122,14 @@ fn create_or_open(path: &Path, tag: Option<&str>) -> Result<(OwnedFd, Unpublishe
         }
         None => create_nameless(directory.as_fd(), mode).and_then(|nameless| match nameless {
             Some(fd) => Ok((fd, None)),
-            None => create_hidden(directory.as_fd(), &name, mode).map(|(fd, hidden)| (fd, Some(hidden))),
+            None => remembered(&directory, || create_hidden(directory.as_fd(), &name, mode))
+                .map(|(fd, hidden)| (fd, Some(hidden))),
         }),
     };
     let (fd, hidden) = made.map_err(|errno| fail(errno.into()))?;
+    // While it is under way nobody may take a hidden name for a dead job's; this is seen in all containers, where the number of a process is not. A file system
+    // without locks doesn't mind.
+    let _ = flock(&fd, FlockOperation::NonBlockingLockExclusive);
     let unpublished = Unpublished { directory, name, hidden, stays: tag.is_some(), path: path.to_owned() };
     if let Some(old) = old {
         inherit(&fd, &old).map_err(fail)?;
@@ -222,12 +268,15 @@ impl Unpublished {
             match link(&self.name) {
                 Ok(()) => return Ok(()),
                 // The name is taken, and linkat replaces nothing.
-                Err(Errno::EXIST) => self.hidden = Some(with_hidden_name(&self.name, link)?.1),
+                Err(Errno::EXIST) => {
+                    self.hidden = Some(remembered(&self.directory, || with_hidden_name(&self.name, link))?.1);
+                }
                 Err(errno) => return Err(errno),
             }
         }
         let hidden = self.hidden.as_ref().expect("set above");
         renameat(&self.directory, hidden, &self.directory, &self.name)?;
+        forget(hidden);
         self.hidden = None;
         Ok(())
     }
@@ -239,6 +288,7 @@ impl Drop for Unpublished {
             && !self.stays
         {
             let _ = unlinkat(&self.directory, hidden, AtFlags::empty());
+            forget(hidden);
         }
     }
 }
@@ -265,10 +315,12 @@ mod tests {
 
     /// An output on a file system without O_TMPFILE, which few machines that run tests have.
     fn hidden(directory: &Path, name: &str) -> (OwnedFd, Unpublished) {
-        let place =
-            open(directory, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).unwrap();
+        let place = Arc::new(
+            open(directory, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).unwrap(),
+        );
         let (fd, hidden) =
-            create_hidden(place.as_fd(), OsStr::new(name), Mode::from_raw_mode(0o666)).unwrap();
+            remembered(&place, || create_hidden(place.as_fd(), OsStr::new(name), Mode::from_raw_mode(0o666)))
+                .unwrap();
         let path = directory.join(name);
         (fd, Unpublished { directory: place, name: name.into(), hidden: Some(hidden), stays: false, path })
     }

@@ -18,7 +18,7 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use xsort_disk::{Disk, FileId};
+use xsort_disk::{Disk, FileId, Shown};
 
 /// How a sort keeps what is finished.
 #[derive(Clone, Copy, Debug)]
@@ -131,7 +131,7 @@ pub(crate) fn look<'a>(
         Ok(journal) => journal,
         Err(Error::Disk(error)) if error.source.kind() == ErrorKind::NotFound => {
             if checkpoint.begin == Begin::Resume {
-                observer.notice(&format!("{}: there is none, so the sort begins", names.journal.display()));
+                observer.notice(&format!("{}: there is none, so the sort begins", Shown(&names.journal)));
             }
             return Ok(None);
         }
@@ -146,7 +146,7 @@ pub(crate) fn look<'a>(
         Begin::New => {
             return Err(Error::Settings(format!(
                 "{}: a sort to this output was interrupted: go on with it (--resume), or begin anew (--restart)",
-                names.journal.display()
+                Shown(&names.journal)
             )));
         }
         Begin::Resume => {}
@@ -154,7 +154,7 @@ pub(crate) fn look<'a>(
     let refuse = |what: &str| {
         Err(Error::Settings(format!(
             "{}: {what}; begin anew with --restart, or give the arguments of then",
-            names.journal.display()
+            Shown(&names.journal)
         )))
     };
     if head.format != FORMAT {

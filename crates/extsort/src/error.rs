@@ -1,6 +1,7 @@
 //! Why a job ended without a result. Each text is one line, and ends in the way out where there is one.
 
 use std::path::PathBuf;
+use xsort_disk::Shown;
 
 /// A job's failure. The old output is intact and no scratch is left behind.
 #[derive(Debug, thiserror::Error)]
@@ -11,7 +12,7 @@ pub enum Error {
     Disk(#[from] xsort_disk::Error),
 
     /// An input can't be what the arguments say it is.
-    #[error("{}: {reason}", path.display())]
+    #[error("{}: {reason}", Shown(path))]
     Input {
         /// The file.
         path: PathBuf,
@@ -35,7 +36,10 @@ pub enum Error {
     },
 
     /// A directory has too little free space.
-    #[error("{}: {needed_bytes} bytes of free space needed for {purpose}, {free_bytes} there: {way_out}", directory.display())]
+    #[error(
+        "{}: {needed_bytes} bytes of free space needed for {purpose}, {free_bytes} there: {way_out}",
+        Shown(directory)
+    )]
     Space {
         /// The directory.
         directory: PathBuf,
@@ -58,7 +62,10 @@ pub enum Error {
     Codec(std::io::Error),
 
     /// Bytes came back from a drive other than they were written.
-    #[error("{} at byte {offset}: {what}: the drive or the memory is failing; run again with -T on another drive", path.display())]
+    #[error(
+        "{} at byte {offset}: {what}: the drive or the memory is failing; run again with -T on another drive",
+        Shown(path)
+    )]
     Corrupt {
         /// The file.
         path: PathBuf,

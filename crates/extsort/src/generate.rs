@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use xsort_disk::{
-    ALIGNMENT, Completion, Direction, Disk, FileId, Lease, Request, Shelf, align_down, align_up,
+    ALIGNMENT, Completion, Direction, Disk, FileId, Lease, Request, Shelf, Shown, align_down, align_up,
 };
 use xsort_records::{Checksum, Generator};
 
@@ -182,7 +182,7 @@ fn check_space(disk: &dyn Disk, output: &Path, bytes: u64) -> Result<(), Error> 
     };
     Err(Error::Space {
         directory,
-        purpose: format!("{} (a file it replaces stays until then)", output.display()),
+        purpose: format!("{} (a file it replaces stays until then)", Shown(output)),
         needed_bytes: align_up(bytes),
         free_bytes: drive.free_bytes,
         way_out: "free some space, write elsewhere, or make less".into(),

@@ -1,9 +1,12 @@
 //! What a killed job left: its shared memory; and hidden files, where the file system knows no nameless ones.
 //!
 //! Such a file is called `.NAME.xsort-PID-RANDOM`. The number of a process is no proof: another may have it by now, or in another container. So
-//! a file is the dead job's only if it was written to between the job's beginning and its last word, and nobody has it open.
+//! a file is the dead job's only if it was written to between the job's beginning and its last word, nobody has it open as far as that can be seen from here,
+//! and nobody holds the lock (flock) that every job has on its output: that is seen in all containers and of all users, on all of one kernel.
 
 use crate::{Found, Life, Snapshot};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
+use rustix::io::Errno;
 use std::collections::HashSet;
 use std::fs::{self, Metadata};
 use std::io;
@@ -85,7 +88,8 @@ fn hidden(snapshot: &Snapshot) -> Vec<(PathBuf, u64)> {
         .collect();
     if !found.is_empty() {
         let open = open_files();
-        found.retain(|(_, metadata)| !open.contains(&(metadata.dev(), metadata.ino())));
+        found
+            .retain(|(path, metadata)| !open.contains(&(metadata.dev(), metadata.ino())) && !is_locked(path));
     }
     found.sort_by(|a, b| a.0.cmp(&b.0));
     found.dedup_by(|a, b| a.0 == b.0);
@@ -111,6 +115,13 @@ fn is_of_its_time(metadata: &Metadata, snapshot: &Snapshot) -> bool {
     // The clock of a file's times is a tick late.
     let begun = snapshot.job.started_unix_seconds - 1.0;
     (begun..=snapshot.taken_unix_seconds + LAST_WORD_SECONDS).contains(&written)
+}
+
+/// Whether a job that lives holds a file, in whatever container; or whether that can't be known.
+fn is_locked(path: &Path) -> bool {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let Ok(file) = open(path, flags, Mode::empty()) else { return true };
+    flock(file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK)
 }
 
 /// Device and number of all files that processes of this user have open.

@@ -63,6 +63,8 @@ pub struct Snapshot {
     pub limit_celsius: Option<f64>,
     /// Below it they go on.
     pub resume_celsius: Option<f64>,
+    /// At most so many bytes are moved in a second, read and written together, if that was asked for.
+    pub limit_bytes_per_second: Option<u64>,
     /// Directories in which hidden files of the job are left if it is killed, where the file system knows no nameless files.
     pub places: Vec<String>,
     /// What the job had to say, the last lines.

@@ -104,6 +104,8 @@ pub struct Extras {
     pub progress: bool,
     /// `--temperature-limit=C`: transfers of scratch pause while a drive is hotter than so many degrees Celsius.
     pub limit_celsius: Option<u16>,
+    /// `--bandwidth-limit=RATE`: how much may be moved to and from drives in a second, as it was written; what it means is nothing of GNU sort's.
+    pub bandwidth_limit: Option<OsString>,
     /// `--json`: a report for machines.
     pub json: bool,
     /// `--compress=lz4` and `--compress=zstd`: compress scratch within the process.

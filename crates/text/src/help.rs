@@ -59,6 +59,7 @@ What it takes:
       --parallel=N              use at most N threads
 
 What GNU sort doesn't have:
+      --bandwidth-limit=RATE    move at most RATE bytes a second, in all: 200M, 1.5G, 100MB
       --check-output            compare count and checksum of the lines read and written: sorts always do
       --checkpoint              keep what is finished in hidden files (with -o), so that --resume can go on after a crash
       --checkpoint-every=S      make what is new in them durable every S seconds (1)

@@ -48,7 +48,7 @@ mod sys;
 pub use command::{Check, Checkpoint, Codec, Command, Extras, Flags, KeyEnd, KeyField, Request};
 pub use debug::{annotate, warnings};
 pub use disorder::disorder;
-pub use grammar::{Environment, Refusal, parse, quoted_name, refuse_many, shown_name};
+pub use grammar::{Environment, Refusal, listed_files, parse, quoted_name, refuse_many, shown_name};
 pub use help::{help, version};
 pub use locale::{Locale, Numerals};
 pub use order::{Order, Scratch};

@@ -72,7 +72,7 @@ impl Watch {
         let progress = if self.is_drawing { Progress::Bar } else { Progress::None };
         let voice = Voice { json: false, quiet: false, progress };
         let directories = self.directories.iter().map(|path| (path.clone(), "input")).collect();
-        let uses = Uses { directories, places: Vec::new() };
+        let uses = Uses { directories, ..Uses::default() };
         let console = Console::new(Task { command: "du", voice, uses, limit: None, stop: None });
         console.phase("walk", 0);
         console

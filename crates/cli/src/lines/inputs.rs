@@ -4,6 +4,7 @@
 use super::failure::{self, Failure};
 use super::names;
 use super::target::Target;
+use crate::gnu::locale;
 use crate::open_files;
 use crate::trees::{self, Refusal, Rules, Tree};
 use rustix::fs::{Access, Advice, AtFlags, CWD, FileType, accessat, fadvise, fstat};
@@ -13,7 +14,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use xsort_disk::inherited;
 use xsort_extsort::lines::Source;
@@ -43,21 +44,7 @@ pub(super) fn files(command: &Command) -> Result<Vec<OsString>, Failure> {
         Err(error) if opening_error(&error).is_some() => return Err(failure::of_read(list, &error)),
         Err(_) => return Err(unreadable()),
     }
-    if text.is_empty() {
-        return Err(Failure::Message([b"no input from ", &names::quoted(list)[..]].concat()));
-    }
-    let text = text.strip_suffix(b"\0").unwrap_or(&text);
-    let named = |(number, name): (usize, &[u8])| match name {
-        b"" => {
-            let rest = format!(":{number}: invalid zero-length file name");
-            Err(Failure::Message([&names::shown(list)[..], rest.as_bytes()].concat()))
-        }
-        b"-" => {
-            Err(Failure::Message(b"when reading file names from stdin, no file name of '-' allowed".to_vec()))
-        }
-        name => Ok(OsString::from_vec(name.to_vec())),
-    };
-    (1..).zip(text.split(|&byte| byte == 0)).map(named).collect()
+    Ok(xsort_text::listed_files(&text, list, locale())?)
 }
 
 /// Inputs that can be read, as far as one can tell without reading.

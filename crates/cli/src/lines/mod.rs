@@ -10,6 +10,7 @@
 //! | `inputs` | which files, checked before anything is read; opened when they are |
 //! | `decompress` | inputs that are compressed, by their first bytes |
 //! | `header` | lines that stay at the head |
+//! | `limited` | `--bandwidth-limit`, for what doesn't go through the disk's engine |
 //! | `target` | the output, untouched until there is something to write |
 //! | `filters` | what becomes of sorted lines on their way out: `--top`, `--debug` |
 //! | `order` | the order of lines as the engine wants it |
@@ -22,6 +23,7 @@ mod failure;
 mod filters;
 mod header;
 mod inputs;
+mod limited;
 mod names;
 mod order;
 mod resources;
@@ -36,6 +38,7 @@ use crate::trees::Rules;
 use failure::{Failure, TROUBLE};
 use filters::{Marks, Top};
 use inputs::Inputs;
+use limited::Limited;
 use order::ByText;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
@@ -44,8 +47,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use target::Target;
-use xsort_disk::{DiskOptions, Gate, LazyDisk, inherited};
-use xsort_extsort::lines::{ByBytes, ByBytesReversed, LineOrder, LinesCheckpoint, merge_heads};
+use xsort_disk::{DiskOptions, Gate, LazyDisk, RateLimit, inherited};
+use xsort_extsort::lines::{ByBytes, ByBytesReversed, LineOrder, LinesCheckpoint, Source, merge_heads};
 use xsort_extsort::{
     Begin, Checkpoint, LinesOptions, LinesReport, Observer, Unobserved, merge_lines, sort_lines,
 };
@@ -160,13 +163,14 @@ impl Task<'_> {
     }
 
     fn run_in<O: LineOrder>(&self, by: &O, order: &Order, files: Vec<OsString>) -> Result<(), Failure> {
+        let rate = self.rate()?;
         if let Some(check) = self.command.check {
-            return self.check(by, check, files);
+            return self.check(by, check, files, rate);
         }
         let note = |line: &str| say(format!("{}: {line}\n", self.program).as_bytes());
         let inputs = Inputs::look(files, self.rules(), note)?;
         if let Some(asked) = self.command.extras.checkpoint {
-            return self.sort_resumably(asked, by, inputs);
+            return self.sort_resumably(asked, by, inputs, rate);
         }
         let mut target = Target::open(self.command.output.as_deref())?;
         let (mut bytes, can_all_be_open) = (inputs.bytes(), inputs.can_all_be_open());
@@ -178,6 +182,9 @@ impl Task<'_> {
             resources::refuse_missing_scratch(&self.command, bytes)?;
             inputs.sources()
         };
+        if let Some(rate) = &rate {
+            sources = sources.into_iter().map(|source| limited(source, rate)).collect();
+        }
         if self.command.extras.decompress {
             sources = sources.into_iter().map(decompress::decompressed).collect();
             bytes = None;
@@ -195,7 +202,11 @@ impl Task<'_> {
             // As GNU sort does: before it reads.
             target.begin().map_err(|error| target.failed(&error))?;
         }
+        let is_to_drive = target.identity().is_some();
         let mut out: Box<dyn Write + Send + '_> = Box::new(&mut target);
+        if let Some(rate) = rate.as_ref().filter(|_| is_to_drive) {
+            out = Box::new(Limited::new(out, Arc::clone(rate)));
+        }
         if self.command.debug {
             out = Box::new(Marks::new(out, order, &self.locale, terminator));
         }
@@ -205,8 +216,8 @@ impl Task<'_> {
         let options = LinesOptions { output_file, ..resources::options(&self.command, bytes) };
         let limit = self.command.extras.limit_celsius.map(|limit| (f64::from(limit), Arc::<Gate>::default()));
         let gate = limit.as_ref().map(|(_, gate)| Arc::clone(gate));
-        let disk = LazyDisk::new(DiskOptions { gate, ..resources::disk() });
-        let observer = self.observer(bytes, limit);
+        let observer = self.observer(bytes, limit, rate.as_deref());
+        let disk = LazyDisk::new(DiskOptions { gate, rate, ..resources::disk() });
         let result = match bytes {
             _ if !merges => sort_lines(&options, by, sources, &mut out, &disk, &*observer),
             Some(PLAIN_BYTES_MAX..) if can_all_be_open => {
@@ -223,7 +234,13 @@ impl Task<'_> {
     }
 
     /// A sort that can go on after an interruption: only of files, to a file.
-    fn sort_resumably<O: LineOrder>(&self, asked: Asked, by: &O, inputs: Inputs) -> Result<(), Failure> {
+    fn sort_resumably<O: LineOrder>(
+        &self,
+        asked: Asked,
+        by: &O,
+        inputs: Inputs,
+        rate: Option<Arc<RateLimit>>,
+    ) -> Result<(), Failure> {
         let Command { extras, output, .. } = &self.command;
         let refuse = |what: &str| Failure::Message(format!("a sort that can be resumed {what}").into());
         let Some(output) = output.clone() else { return Err(refuse("needs an output file (-o)")) };
@@ -246,6 +263,9 @@ impl Task<'_> {
         let bytes = inputs.bytes();
         resources::refuse_missing_scratch(&self.command, bytes)?;
         let mut sources = inputs.sources();
+        if let Some(rate) = &rate {
+            sources = sources.into_iter().map(|source| limited(source, rate)).collect();
+        }
         if extras.decompress {
             sources = sources.into_iter().map(decompress::decompressed).collect();
         }
@@ -269,8 +289,8 @@ impl Task<'_> {
         };
         let limit = extras.limit_celsius.map(|limit| (f64::from(limit), Arc::<Gate>::default()));
         let gate = limit.as_ref().map(|(_, gate)| Arc::clone(gate));
-        let disk = LazyDisk::new(DiskOptions { gate, ..resources::disk() });
-        let observer = self.observer(bytes, limit);
+        let observer = self.observer(bytes, limit, rate.as_deref());
+        let disk = LazyDisk::new(DiskOptions { gate, rate, ..resources::disk() });
         let options =
             LinesOptions { checkpoint: Some(checkpoint), ..resources::options(&self.command, bytes) };
         let report = sort_lines(&options, by, sources, &mut io::sink(), &disk, &*observer)
@@ -278,10 +298,25 @@ impl Task<'_> {
         if extras.json { tell(&report) } else { Ok(()) }
     }
 
-    fn check<O: LineOrder>(&self, by: &O, check: Check, files: Vec<OsString>) -> Result<(), Failure> {
+    /// How much may be moved in a second, if that was asked for. Signals end a sort of lines where it stands, waits too.
+    fn rate(&self) -> Result<Option<Arc<RateLimit>>, Failure> {
+        let rate = self.command.extras.bandwidth_limit.as_deref().map(limited::rate).transpose()?;
+        Ok(rate.map(|rate| Arc::new(RateLimit::new(rate, || false))))
+    }
+
+    fn check<O: LineOrder>(
+        &self,
+        by: &O,
+        check: Check,
+        files: Vec<OsString>,
+        rate: Option<Arc<RateLimit>>,
+    ) -> Result<(), Failure> {
         let Some(file) = files.into_iter().next() else { return Ok(()) };
         let terminator = self.command.terminator();
         let mut source = inputs::source(&file);
+        if let Some(rate) = rate {
+            source.bytes_from = Box::new(Limited::new(source.bytes_from, rate));
+        }
         if self.command.extras.decompress {
             source = decompress::decompressed(source);
         }
@@ -300,9 +335,14 @@ impl Task<'_> {
 
     /// Who watches a sort of so many bytes, if that is known. Little is sorted before anybody could look, and sooner without a thread for that;
     /// where files are scarce, the thread's would be missed.
-    fn observer(&self, bytes: Option<u64>, limit: Option<(f64, Arc<Gate>)>) -> Box<dyn Observer> {
+    fn observer(
+        &self,
+        bytes: Option<u64>,
+        limit: Option<(f64, Arc<Gate>)>,
+        rate: Option<&RateLimit>,
+    ) -> Box<dyn Observer> {
         let is_small = bytes.is_some_and(|bytes| bytes <= resources::SMALL_BYTES);
-        let is_asked = self.command.extras.progress || limit.is_some();
+        let is_asked = self.command.extras.progress || limit.is_some() || rate.is_some();
         if !is_asked && (is_small || resources::has_few_files()) {
             return Box::new(Unobserved);
         }
@@ -317,8 +357,19 @@ impl Task<'_> {
         if let Some(output) = &self.command.output {
             directories.push((settings::directory_of(Path::new(output)), "output"));
         }
-        let uses = Uses { directories, places: scratch };
+        let limit_bytes_per_second = rate.map(RateLimit::bytes_per_second);
+        let uses = Uses { directories, places: scratch, limit_bytes_per_second };
         Box::new(Console::new(Watched { command: "lines", voice, uses, limit, stop: None }))
+    }
+}
+
+/// A source held to a rate, if it is on a drive. One that is read by its name passes the disk's engine.
+fn limited(source: Source, rate: &Arc<RateLimit>) -> Source {
+    match source.bytes {
+        Some(_) => {
+            Source { bytes_from: Box::new(Limited::new(source.bytes_from, Arc::clone(rate))), ..source }
+        }
+        None => source,
     }
 }
 

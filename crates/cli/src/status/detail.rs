@@ -41,6 +41,9 @@ pub(super) fn detail(job: &Found) -> String {
         };
         lines.push(("limit", format!("{limit:.0} °C, {is_paused}")));
     }
+    if let Some(bytes) = snapshot.limit_bytes_per_second {
+        lines.push(("limit", format!("{}, read and written together", rate(bytes as f64))));
+    }
     for stage in &snapshot.stages {
         lines.push(("stage", stage_line(stage)));
     }

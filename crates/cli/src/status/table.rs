@@ -4,6 +4,7 @@ use super::state;
 use super::words::{command_line, cut, phase_name, phase_share, rate, span};
 use crate::size::Decimal;
 use std::fmt::Write;
+use xsort_disk::Shown;
 use xsort_status::{Found, Leftovers, Life, leftovers};
 
 /// The jobs, in lines of at most `width` characters.
@@ -73,7 +74,7 @@ pub(super) fn left_in_words(left: &Leftovers) -> String {
     let files = |count: usize| format!("{count} file{}", if count == 1 { "" } else { "s" });
     let mut text = format!("its status ({})", files(left.status.len()));
     for (path, bytes) in &left.hidden {
-        let _ = write!(text, ", {} ({})", path.display(), Decimal(*bytes as f64));
+        let _ = write!(text, ", {} ({})", Shown(path), Decimal(*bytes as f64));
     }
     text
 }

@@ -1,12 +1,14 @@
 //! The program as its users meet it: processes, files, exit statuses, signals.
 
 mod architecture;
+mod bandwidth;
 mod chance;
 mod du;
 mod du_extras;
 mod du_generated;
 mod generate;
 mod help;
+mod hostile;
 mod json;
 mod limits;
 mod lines;

@@ -291,6 +291,102 @@ fn a_killed_job_is_shown_as_dead_and_cleared_and_a_living_one_left_alone() {
     assert!(status.success(), "{stderr}");
 }
 
+/// Jobs in two containers may have one number and write to one directory, and neither sees the other's open files. The lock is seen.
+#[test]
+fn a_hidden_output_of_a_namesake_in_another_container_is_left_alone() {
+    let watched = Watched::new();
+    let mut killed = watched.start_sort("b");
+    let lived = watched.wait_for(&mut killed, |_| true);
+    killed.signal(Signal::KILL);
+    killed.child.wait().unwrap();
+    let pid = killed.child.id();
+    let [mine, other] = ["0123456789abcdef", "fedcba9876543210"].map(|random| {
+        let name = format!(".b.xsort-{pid}-{random}");
+        watched.sandbox.write(&name, "records");
+        let path = watched.sandbox.path().join(&name);
+        let file = fs::File::options().write(true).open(path).unwrap();
+        let lived = lived["snapshot"]["taken_unix_seconds"].as_f64().unwrap();
+        file.set_modified(UNIX_EPOCH + Duration::from_secs_f64(lived)).unwrap();
+        (name, file)
+    });
+    other.1.try_lock().unwrap();
+    drop(mine.1);
+    let elsewhere = |line: &str| {
+        let command = watched.command(line);
+        let mut container = Command::new("unshare");
+        container.args(["--pid", "--fork", "--mount-proc"]).arg(program()).args(command.get_args());
+        container.env("XSORT_STATUS_DIR", watched.home()).current_dir(watched.sandbox.path());
+        container.output().unwrap()
+    };
+    if !elsewhere("--version").status.success() {
+        eprintln!("SKIPPED: no container can be made here");
+        return;
+    }
+    let cleared = elsewhere("status --clear");
+    assert!(cleared.status.success(), "{}", String::from_utf8_lossy(&cleared.stderr));
+    assert_eq!(watched.sandbox.names(), [other.0.as_str(), "status"]);
+}
+
+/// An output is locked from its beginning to its end, also while it has no name.
+#[test]
+fn outputs_under_way_are_locked() {
+    let watched = Watched::new();
+    let mut job = watched.start("gen -q 100MB out --bandwidth-limit 1K");
+    watched.wait_for(&mut job, |_| true);
+    let open = fs::read_dir(format!("/proc/{}/fd", job.child.id())).unwrap();
+    let place = watched.sandbox.path().canonicalize().unwrap();
+    let is_output =
+        |path: &PathBuf| fs::read_link(path).is_ok_and(|file| file.starts_with(&place) && file != place);
+    let output = open.map(|entry| entry.unwrap().path()).find(is_output).unwrap();
+    assert!(matches!(fs::File::open(&output).unwrap().try_lock(), Err(fs::TryLockError::WouldBlock)));
+    job.signal(Signal::TERM);
+    assert_eq!(job.end().0.code(), Some(143));
+}
+
+/// Whoever clears at the same time as others, or as jobs come and go, does no harm and hears of none.
+#[test]
+fn many_clear_at_once_while_jobs_come_and_go() {
+    let watched = Watched::new();
+    let mut living = watched.start_sort("living");
+    watched.wait_for(&mut living, |_| true);
+    for round in 0..3 {
+        let mut dead: Vec<Job> = (0..3).map(|job| watched.start_sort(&format!("{round}-{job}"))).collect();
+        for job in &mut dead {
+            watched.wait_for(job, |_| true);
+            job.signal(Signal::KILL);
+            job.child.wait().unwrap();
+        }
+        // These begin and end while others clear: each is over with its output in place.
+        let short: Vec<Job> = (0..4)
+            .map(|job| watched.start(&format!("gen -q 3MB out-{job} --bandwidth-limit 10MB")))
+            .collect();
+        let clearers: Vec<Child> = (0..6)
+            .map(|_| {
+                watched
+                    .command("status --clear")
+                    .stdout(Stdio::null())
+                    .stderr(Stdio::piped())
+                    .spawn()
+                    .unwrap()
+            })
+            .collect();
+        for clearer in clearers {
+            let output = clearer.wait_with_output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        }
+        for job in short {
+            let (status, stderr) = job.end();
+            assert!(status.success(), "{stderr}");
+        }
+        assert_eq!(watched.wait_for(&mut living, |_| true)["state"], "running");
+        assert_eq!(watched.jobs().len(), 1);
+    }
+    let (status, stderr) = living.end();
+    assert!(status.success(), "{stderr}");
+    assert_eq!(watched.sandbox.names(), ["living", "out-0", "out-1", "out-2", "out-3", "status"]);
+    assert!(fs::read_dir(watched.home()).unwrap().next().is_none());
+}
+
 /// Lines are sorted by a process that dies of signals where it stands, as GNU sort does; its status goes all the same.
 #[test]
 fn a_sort_of_lines_that_dies_of_a_signal_leaves_no_status() {

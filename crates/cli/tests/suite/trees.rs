@@ -259,7 +259,7 @@ fn what_cant_be_listed_or_read_is_an_error() {
 }
 
 /// Runs the program as a user whom permissions bind; `None` if that can't be done.
-fn run_as_nobody(sandbox: &Sandbox, line: &str) -> Option<Ended> {
+pub(crate) fn run_as_nobody(sandbox: &Sandbox, line: &str) -> Option<Ended> {
     let mut command = Command::new("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
     let words = |command: &mut Command, words: &[&str]| {

@@ -10,7 +10,7 @@ use crate::{Error, Observer};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use xsort_disk::{Disk, Drive, FileId};
+use xsort_disk::{Disk, Drive, FileId, Shown};
 use xsort_records::Checksum;
 
 /// Files that are closed when this is dropped, whatever happens.
@@ -354,7 +354,7 @@ fn check_space(
                 observer.notice(&format!(
                     "{}: this scratch directory is memory ({}): what is spilled there counts against the machine's memory, \
                      not against -m; name a directory on a drive with -T",
-                    directory.display(),
+                    Shown(directory),
                     drive.kind
                 ));
             }

@@ -11,6 +11,7 @@ use serde::{Serialize, Serializer};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use xsort_disk::Shown;
 
 /// What was done with one chunk of the input.
 #[derive(Clone, Debug, Serialize)]
@@ -128,7 +129,7 @@ impl fmt::Display for SortReport {
         writeln!(f, "checksum      {}", self.checksum)?;
         if let Some(SpoolReport { bytes, directory, seconds }) = &self.spool {
             let place = match directory {
-                Some(directory) => format!("written to scratch first, in {}", directory.display()),
+                Some(directory) => format!("written to scratch first, in {}", Shown(directory)),
                 None => "kept in memory".into(),
             };
             writeln!(f, "stream        {} in {seconds:.2} s before that, {place}", Bytes(*bytes))?;

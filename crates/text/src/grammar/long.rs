@@ -8,6 +8,7 @@ use crate::command::Checkpoint;
 pub(super) enum Meaning {
     /// The short option of this letter.
     Letter(u8),
+    BandwidthLimit,
     BatchSize,
     Check,
     CheckOutput,
@@ -79,7 +80,8 @@ const GNU: [Long<Meaning>; 30] = {
 };
 
 /// Ours. `--compress` is not among them, because it is also short for `--compress-program`.
-const OURS: [Long<Meaning>; 13] = [
+const OURS: [Long<Meaning>; 14] = [
+    long("bandwidth-limit", Takes::Argument, Meaning::BandwidthLimit),
     long("checkpoint", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Begin)),
     long("check-output", Takes::Nothing, Meaning::CheckOutput),
     long("checkpoint-every", Takes::Argument, Meaning::CheckpointEvery),

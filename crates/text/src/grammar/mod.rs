@@ -13,6 +13,7 @@ pub(crate) mod count;
 mod environment;
 pub(crate) mod getopt;
 mod key;
+mod list;
 mod long;
 mod quote;
 pub(crate) mod refusal;
@@ -24,6 +25,7 @@ use std::time::Duration;
 use count::{size, whole_count};
 pub use environment::Environment;
 use getopt::{Given, Said, Words};
+pub use list::listed_files;
 #[cfg(test)]
 pub(crate) use long::option_names;
 use long::{Meaning, OPTIONS};
@@ -142,6 +144,7 @@ impl<'a> Parser<'a> {
             }
             Meaning::Letter(letter) if argument.is_none() => self.letter(letter)?,
             Meaning::Letter(letter) => self.letter_with(letter, given, full)?,
+            Meaning::BandwidthLimit => command.extras.bandwidth_limit = Some(text()),
             Meaning::BatchSize => self.batch_size(given)?,
             Meaning::Check => self.check_word(argument)?,
             Meaning::CheckOutput => command.extras.check_output = true,
