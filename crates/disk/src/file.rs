@@ -55,6 +55,21 @@ impl From<&Stat> for Snapshot {
     }
 }
 
+impl Snapshot {
+    /// What happened to a file since this was taken of it, if its bytes may be others.
+    pub(crate) fn changed_to(&self, now: &Snapshot) -> Option<String> {
+        let (before, after) = (self.bytes, now.bytes);
+        let what = if before != after {
+            format!("it had {before} bytes when it was opened and has {after} now")
+        } else if self.modified != now.modified {
+            "it was written to since it was opened".to_owned()
+        } else {
+            return None;
+        };
+        Some(format!("{what}: what was read of it may be neither; run again when nobody writes to it"))
+    }
+}
+
 impl OpenFile {
     /// Takes an opened file over as it is.
     pub(crate) fn buffered(fd: OwnedFd, path: &Path, notices: &Arc<Notices>) -> OpenFile {

@@ -193,6 +193,16 @@ impl Disk for OsDisk {
         Ok(Identity { drive: stat.st_dev, number: stat.st_ino, links: u64::from(stat.st_nlink) })
     }
 
+    fn check_unchanged(&self, input: FileId) -> Result<(), Error> {
+        let file = self.get(input)?;
+        let opened = file.snapshot.expect("only an input is asked for");
+        let stat = fstat(file.as_fd()).map_err(|errno| Error::new(Operation::Inspect, file.path(), errno))?;
+        match opened.changed_to(&Snapshot::from(&stat)) {
+            None => Ok(()),
+            Some(how) => Err(Error::new(Operation::Read, file.path(), io::Error::other(how))),
+        }
+    }
+
     fn remove_input(&self, input: FileId) -> Result<(), Error> {
         let file = self.get(input)?;
         let fail = |source: io::Error| Error::new(Operation::Remove, file.path(), source);
