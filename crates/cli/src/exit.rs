@@ -12,6 +12,8 @@ const INPUT: u8 = 3;
 const SPACE: u8 = 4;
 const TRANSFER: u8 = 5;
 const CORRUPT: u8 = 6;
+/// That of a panic in the first thread, too.
+const BUG: u8 = 101;
 
 /// Why a command did not succeed.
 #[derive(Debug, thiserror::Error)]
@@ -84,6 +86,7 @@ fn job_code(error: &Error, stopped: u8) -> u8 {
         Error::Input { .. } => INPUT,
         Error::Memory { .. } | Error::Space { .. } => SPACE,
         Error::Corrupt { .. } | Error::Lost { .. } => CORRUPT,
+        Error::Panicked => BUG,
         Error::Disk(error) => system_code(&error.source, Some(error.operation)),
         Error::InputsRemoved { cause } => job_code(cause, stopped),
         _ => TRANSFER,
