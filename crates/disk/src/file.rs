@@ -8,7 +8,7 @@
 //!
 //! Not the transfers: those hold an `Arc` of the file, so that closing it while bytes are under way is harmless.
 
-use crate::drive::kind_of;
+use crate::drive::{FUSE, kind_of};
 use crate::notice::Notices;
 use crate::output::Unpublished;
 use crate::{ALIGNMENT, Error, FileId, Operation};
@@ -29,6 +29,8 @@ pub(crate) struct OpenFile {
     /// Read and written relaxed: a stale `true` only costs one more refused transfer, which says so again.
     is_direct: AtomicBool,
     notices: Arc<Notices>,
+    /// It is a FUSE file system's.
+    pub(crate) is_fuse: bool,
     /// For an output: where it goes. Dropped without publishing, it takes its hidden name along.
     pub(crate) unpublished: Option<Unpublished>,
     /// For an input: what it was when it was opened.
@@ -78,6 +80,7 @@ impl OpenFile {
             path: path.to_owned(),
             is_direct: AtomicBool::new(false),
             notices: Arc::clone(notices),
+            is_fuse: false,
             unpublished: None,
             snapshot: None,
         }
@@ -85,7 +88,8 @@ impl OpenFile {
 
     /// Takes an opened file over and makes it direct if its file system allows; a notice says so if not.
     pub(crate) fn new(fd: OwnedFd, path: &Path, notices: &Arc<Notices>) -> OpenFile {
-        let file = OpenFile::buffered(fd, path, notices);
+        let is_fuse = kind_of(&fd).is_ok_and(|(kind, _)| kind == FUSE);
+        let file = OpenFile { is_fuse, ..OpenFile::buffered(fd, path, notices) };
         match make_direct(&file.fd) {
             Ok(()) => file.is_direct.store(true, Ordering::Relaxed),
             Err(refusal) => file.notice(refusal),
