@@ -1,6 +1,7 @@
 //! How the program ends: one line on standard error, and a documented status.
 
 use crate::trees::Refusal;
+use rustix::io::Errno;
 use std::io;
 use xsort_disk::Operation;
 use xsort_extsort::Error;
@@ -13,6 +14,8 @@ const INPUT: u8 = 3;
 const SPACE: u8 = 4;
 const TRANSFER: u8 = 5;
 const CORRUPT: u8 = 6;
+/// That of a panic in the first thread, too.
+const BUG: u8 = 101;
 
 /// Why a command did not succeed.
 #[derive(Debug, thiserror::Error)]
@@ -85,6 +88,7 @@ fn job_code(error: &Error, stopped: u8) -> u8 {
         Error::Input { .. } => INPUT,
         Error::Memory { .. } | Error::Space { .. } => SPACE,
         Error::Corrupt { .. } | Error::Lost { .. } => CORRUPT,
+        Error::Panicked => BUG,
         Error::Disk(error) => system_code(&error.source, Some(error.operation)),
         Error::InputsRemoved { cause } | Error::Resumable { cause } => job_code(cause, stopped),
         _ => TRANSFER,
@@ -97,11 +101,15 @@ fn system_code(source: &io::Error, operation: Option<Operation>) -> u8 {
     use io::ErrorKind as Kind;
     match (source.kind(), operation) {
         (Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge | Kind::OutOfMemory, _) => SPACE,
+        // Whatever was being done: the drive is failing.
+        _ if Errno::from_io_error(source) == Some(Errno::IO) => TRANSFER,
         (_, Some(Operation::Map)) => SPACE,
         (_, Some(Operation::Open)) => INPUT,
         (_, Some(Operation::Create | Operation::Start | Operation::Inspect)) => USAGE,
+        // What could be made in the beginning, and is gone or can't be written to by now.
+        (Kind::NotFound, Some(Operation::Rename)) | (Kind::ReadOnlyFilesystem, Some(_)) => TRANSFER,
         (Kind::NotFound | Kind::PermissionDenied | Kind::NotADirectory | Kind::IsADirectory, _) => USAGE,
-        (Kind::ReadOnlyFilesystem, _) => USAGE,
+        (Kind::ReadOnlyFilesystem, None) => USAGE,
         _ => TRANSFER,
     }
 }
@@ -135,6 +143,13 @@ mod tests {
         assert_eq!(disk(Operation::Write, io::ErrorKind::StorageFull), SPACE);
         assert_eq!(disk(Operation::Write, io::ErrorKind::Other), TRANSFER);
         assert_eq!(disk(Operation::Rename, io::ErrorKind::IsADirectory), USAGE);
+        assert_eq!(disk(Operation::Rename, io::ErrorKind::NotFound), TRANSFER);
+        assert_eq!(disk(Operation::Create, io::ErrorKind::ReadOnlyFilesystem), USAGE);
+        assert_eq!(disk(Operation::Write, io::ErrorKind::ReadOnlyFilesystem), TRANSFER);
+        let failing =
+            |operation| Failure::from(xsort_disk::Error::new(operation, "file", Errno::IO)).code(130);
+        assert_eq!((failing(Operation::Open), failing(Operation::Create)), (TRANSFER, TRANSFER));
+        assert_eq!(Failure::Job(Error::Panicked).code(130), BUG);
         assert_eq!(Failure::Job(Error::Cancelled).code(143), 143);
         assert_eq!(Failure::Job(Error::Settings(String::new())).code(130), USAGE);
         assert_eq!(Failure::Job(Error::Memory { budget_bytes: 1, needed_bytes: 2 }).code(130), SPACE);

@@ -18,7 +18,7 @@ const KINDS: &[(u64, &str)] = &[
     (0x9584_58f6, "hugetlbfs"),
     (0x794c_7630, "overlay"),
     (0x6969, "nfs"),
-    (0x6573_5546, "fuse"),
+    (0x6573_5546, FUSE),
     (0x2fc1_2fc1, "zfs"),
     (0xf2f5_2010, "f2fs"),
     (0xca45_1a4e, "bcachefs"),
@@ -39,6 +39,8 @@ const KINDS: &[(u64, &str)] = &[
     (0x4750_4653, "gpfs"),
 ];
 const TMPFS: &str = "tmpfs";
+/// Of all file systems that are programs, whatever they do.
+pub(crate) const FUSE: &str = "fuse";
 const RAMFS: &str = "ramfs";
 
 /// The drive that holds `path`, or its parent if there is no such path yet.

@@ -8,7 +8,7 @@
 //!
 //! Not the transfers: those hold an `Arc` of the file, so that closing it while bytes are under way is harmless.
 
-use crate::drive::kind_of;
+use crate::drive::{FUSE, kind_of};
 use crate::notice::Notices;
 use crate::output::Unpublished;
 use crate::{ALIGNMENT, Error, FileId, Operation};
@@ -31,6 +31,8 @@ pub(crate) struct OpenFile {
     notices: Arc<Notices>,
     /// No drive is behind it: a file that lives as long as the process.
     pub(crate) is_memory: bool,
+    /// It is a FUSE file system's.
+    pub(crate) is_fuse: bool,
     /// For an output: where it goes. Dropped without publishing, it takes its hidden name along.
     pub(crate) unpublished: Option<Unpublished>,
     /// For an input: what it was when it was opened.
@@ -57,6 +59,21 @@ impl From<&Stat> for Snapshot {
     }
 }
 
+impl Snapshot {
+    /// What happened to a file since this was taken of it, if its bytes may be others.
+    pub(crate) fn changed_to(&self, now: &Snapshot) -> Option<String> {
+        let (before, after) = (self.bytes, now.bytes);
+        let what = if before != after {
+            format!("it had {before} bytes when it was opened and has {after} now")
+        } else if self.modified != now.modified {
+            "it was written to since it was opened".to_owned()
+        } else {
+            return None;
+        };
+        Some(format!("{what}: what was read of it may be neither; run again when nobody writes to it"))
+    }
+}
+
 impl OpenFile {
     /// Takes an opened file over as it is.
     pub(crate) fn buffered(fd: OwnedFd, path: &Path, notices: &Arc<Notices>) -> OpenFile {
@@ -66,6 +83,7 @@ impl OpenFile {
             is_direct: AtomicBool::new(false),
             notices: Arc::clone(notices),
             is_memory: false,
+            is_fuse: false,
             unpublished: None,
             snapshot: None,
         }
@@ -73,7 +91,8 @@ impl OpenFile {
 
     /// Takes an opened file over and makes it direct if its file system allows; a notice says so if not.
     pub(crate) fn new(fd: OwnedFd, path: &Path, notices: &Arc<Notices>) -> OpenFile {
-        let file = OpenFile::buffered(fd, path, notices);
+        let is_fuse = kind_of(&fd).is_ok_and(|(kind, _)| kind == FUSE);
+        let file = OpenFile { is_fuse, ..OpenFile::buffered(fd, path, notices) };
         match make_direct(&file.fd) {
             Ok(()) => file.is_direct.store(true, Ordering::Relaxed),
             Err(refusal) => file.notice(refusal),

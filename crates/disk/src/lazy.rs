@@ -109,6 +109,10 @@ impl Disk for LazyDisk {
         self.started().identity(file)
     }
 
+    fn check_unchanged(&self, input: FileId) -> Result<(), Error> {
+        self.started().check_unchanged(input)
+    }
+
     fn remove_input(&self, input: FileId) -> Result<(), Error> {
         self.started().remove_input(input)
     }

@@ -69,6 +69,14 @@ impl SimDisk {
         self.world().put(path.as_ref(), bytes.as_ref());
     }
 
+    /// Does to the file with this name what another program might while it is open: gives it other bytes, durable at once.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn overwrite(&self, path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) {
+        self.world().overwrite(path.as_ref(), bytes.as_ref());
+    }
+
     /// The bytes of the file with this name, if there is one.
     pub fn get(&self, path: impl AsRef<Path>) -> Option<Vec<u8>> {
         self.world().get(path.as_ref())
@@ -127,7 +135,7 @@ impl SimDisk {
         role: FileRole,
         path: &Path,
     ) -> Result<(), Error> {
-        let handle = Handle { inode: 0, role, path: path.to_owned(), boot: world.boot };
+        let handle = Handle { inode: 0, role, path: path.to_owned(), boot: world.boot, version: 0 };
         self.step(world, operation, &handle, 0)
     }
 
@@ -272,6 +280,20 @@ impl Disk for SimDisk {
         let handle = world.handle(file);
         self.step(&mut world, Operation::Inspect, &handle, 1)?;
         Ok(Identity { drive: 1, number: handle.inode, links: 1, modified: (0, 0) })
+    }
+
+    fn check_unchanged(&self, input: FileId) -> Result<(), Error> {
+        let mut world = self.world();
+        let handle = world.handle(input);
+        self.step(&mut world, Operation::Inspect, &handle, 2)?;
+        if world.version(handle.inode) == handle.version {
+            return Ok(());
+        }
+        Err(Error::new(
+            Operation::Read,
+            &handle.path,
+            io::Error::other("it was written to since it was opened"),
+        ))
     }
 
     fn remove_input(&self, input: FileId) -> Result<(), Error> {

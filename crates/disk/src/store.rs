@@ -107,6 +107,9 @@ pub trait Disk: Send + Sync {
     /// Which file an open file is, whatever names it has.
     fn identity(&self, file: FileId) -> Result<Identity, Error>;
 
+    /// Fails if an input was written to since it was opened, as far as its size and its time tell: what was read of it may be of several moments.
+    fn check_unchanged(&self, input: FileId) -> Result<(), Error>;
+
     /// Removes the name that an input was opened under, and what that links to. Its space is free once the file is closed too, unless
     /// others hold it.
     ///

@@ -114,6 +114,10 @@ pub enum Error {
         cause: Box<Error>,
     },
 
+    /// A thread gave up on a contradiction.
+    #[error("a thread failed, for the reason that it gave above: this is a fault of xsort, please report it")]
+    Panicked,
+
     /// The observer asked to stop.
     #[error("stopped on request: the output was not put in place and scratch is gone")]
     Cancelled,

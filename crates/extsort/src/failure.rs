@@ -36,14 +36,3 @@ impl Failure {
         Err(first.take().unwrap_or(Error::Cancelled))
     }
 }
-
-/// Held by a thread: if the thread panics, the job is marked as failed, so that nobody waits for what that thread owes.
-pub(crate) struct Alarm<'a>(pub(crate) &'a Failure);
-
-impl Drop for Alarm<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.set(Error::Lost { what: "a thread of the sort panicked".into() });
-        }
-    }
-}

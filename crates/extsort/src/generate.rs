@@ -18,7 +18,7 @@ use crate::{Error, Frame, Gauges, Observer};
 use crossbeam_channel::{Receiver, Sender};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use xsort_disk::{
     ALIGNMENT, Completion, Direction, Disk, FileId, Lease, Request, Shelf, Shown, align_down, align_up,
@@ -207,8 +207,13 @@ impl Job<'_> {
     fn run(&self, threads: usize) -> Result<Checksum, Error> {
         let (reply, completions) = crossbeam_channel::unbounded();
         let checksum = Mutex::new(Checksum::default());
+        let panicked = OnceLock::new();
+        let panic = |error| {
+            let _ = panicked.set(error);
+            self.give_up();
+        };
         let failure = thread::scope(|scope| {
-            let started = spawn_up_to(scope, threads, |_| {
+            let started = spawn_up_to(scope, threads, &panic, |_| {
                 let (reply, checksum) = (reply.clone(), &checksum);
                 move || {
                     let part = self.work(&reply);
@@ -219,7 +224,7 @@ impl Job<'_> {
             self.collect(&completions).or(started.err())
         });
         let checksum = checksum.into_inner().unwrap_or_else(PoisonError::into_inner);
-        match failure {
+        match failure.or(panicked.into_inner()) {
             Some(error) => Err(error),
             None if self.observer.is_cancelled() => Err(Error::Cancelled),
             None => Ok(checksum),
@@ -238,12 +243,17 @@ impl Job<'_> {
                 }
                 Err(error) => {
                     failure.get_or_insert(Error::Disk(error));
-                    self.stop.store(true, Ordering::Relaxed);
-                    self.shelf.close();
+                    self.give_up();
                 }
             }
         }
         failure
+    }
+
+    /// Stops the workers.
+    fn give_up(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.shelf.close();
     }
 
     /// One worker: blocks until none is left. Returns the checksum of the records that start in them.

@@ -2,6 +2,7 @@
 
 use crate::Error;
 use std::io::ErrorKind;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::thread::{Builder, Scope};
 use xsort_disk::Lease;
@@ -13,11 +14,14 @@ const CUSHION_BYTES: usize = 16 << 20;
 
 /// Runs `work(0)`, `work(1)` ... on `wanted` threads, or on fewer if the system refuses more (a limit on processes or on address space).
 ///
+/// If one panics, `fail` hears of it, so that nobody waits for what that thread owes, and the job ends as it does after any other error.
+///
 /// # Errors
 /// If not even one thread could be started.
 pub(crate) fn spawn_up_to<'scope, 'env, F>(
     scope: &'scope Scope<'scope, 'env>,
     wanted: usize,
+    fail: impl Fn(Error) + Copy + Send + 'scope,
     mut work: impl FnMut(usize) -> F,
 ) -> Result<usize, Error>
 where
@@ -27,8 +31,14 @@ where
     let _cushion = if wanted > 1 { Lease::map(CUSHION_BYTES).ok() } else { None };
     for number in 0..wanted {
         let thread = Builder::new().name(format!("xsort-{number}")).stack_size(STACK_BYTES);
-        let started = thread.spawn_scoped(scope, work(number));
-        if let Err(source) = started {
+        let work = work(number);
+        let guarded = move || {
+            // What it leaves half done nobody looks at: the job has failed.
+            if catch_unwind(AssertUnwindSafe(work)).is_err() {
+                fail(Error::Panicked);
+            }
+        };
+        if let Err(source) = thread.spawn_scoped(scope, guarded) {
             if number > 0 && source.kind() != ErrorKind::InvalidInput {
                 return Ok(number);
             }

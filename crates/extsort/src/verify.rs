@@ -19,11 +19,13 @@
 use crate::threads::spawn_up_to;
 use crate::{Error, Frame, Gauges, Observer};
 use crossbeam_channel::{Receiver, Sender};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use xsort_disk::{ALIGNMENT, Completion, Direction, Disk, Lease, Request, Shelf, align_down, align_up};
+use xsort_disk::{
+    ALIGNMENT, Completion, Direction, Disk, FileId, Lease, Request, Shelf, align_down, align_up,
+};
 use xsort_records::{Checksum, Layout, Part};
 
 /// Size in bytes of a piece when the budget allows.
@@ -240,6 +242,18 @@ impl Sequence {
     }
 }
 
+/// A file that is longer or shorter than when it was first looked at.
+fn refuse_resized(source: &Source, bytes: u64) -> Result<(), Error> {
+    if bytes == source.bytes {
+        return Ok(());
+    }
+    let reason = format!(
+        "it had {} bytes when it was looked at first and has {bytes} now; run again when nobody writes to it",
+        source.bytes
+    );
+    Err(Error::Input { path: source.path.clone(), reason })
+}
+
 /// A file that ends within a record.
 fn partial_record(path: PathBuf, bytes: u64, record_bytes: u64) -> Error {
     Error::Input {
@@ -311,6 +325,32 @@ impl Ledger {
     }
 }
 
+/// Files of which pieces are being read: no more than there are leases for those, but for one.
+struct Reading<'a> {
+    disk: &'a dyn Disk,
+    /// In order, each with the number of the first piece behind it.
+    files: VecDeque<(FileId, u64)>,
+}
+
+impl Reading<'_> {
+    /// Closes the files of whose pieces all are judged, the first `judged` of all pieces, unless they were changed meanwhile.
+    fn end(&mut self, judged: u64) -> Result<(), Error> {
+        while let Some((file, _)) = self.files.pop_front_if(|(_, end)| *end <= judged) {
+            let unchanged = self.disk.check_unchanged(file);
+            self.disk.close(file);
+            unchanged?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Reading<'_> {
+    /// Reads in flight keep a file alive.
+    fn drop(&mut self) {
+        self.files.iter().for_each(|(file, _)| self.disk.close(*file));
+    }
+}
+
 /// One verification; shared by feeder and workers.
 struct Job<'a> {
     options: &'a VerifyOptions,
@@ -326,12 +366,18 @@ impl Job<'_> {
     /// Reads and judges everything; returns once no read is in flight, however it went.
     fn run(self, threads: usize) -> Result<Tally, Error> {
         let (reply, completions) = crossbeam_channel::unbounded();
+        let mut reading = Reading { disk: self.disk, files: VecDeque::new() };
         thread::scope(|scope| {
-            let started = spawn_up_to(scope, threads, |_| {
-                let (job, completions) = (&self, completions.clone());
-                move || job.work(&completions)
-            });
-            if let Err(error) = started.and_then(|_| self.feed(reply)) {
+            let started = spawn_up_to(
+                scope,
+                threads,
+                |error| self.fail(error),
+                |_| {
+                    let (job, completions) = (&self, completions.clone());
+                    move || job.work(&completions)
+                },
+            );
+            if let Err(error) = started.and_then(|_| self.feed(reply, &mut reading)) {
                 self.fail(error);
             }
         });
@@ -339,14 +385,17 @@ impl Job<'_> {
         match ledger.failure {
             Some(error) => Err(error),
             None if self.observer.is_cancelled() => Err(Error::Cancelled),
-            None => Ok(ledger.whole),
+            None => reading.end(u64::MAX).map(|()| ledger.whole),
         }
     }
 
     /// Submits the reads of all pieces, each as soon as there is memory for it. The workers end when `reply` and its copies are gone.
-    fn feed(&self, reply: Sender<Completion>) -> Result<(), Error> {
+    fn feed(&self, reply: Sender<Completion>, reading: &mut Reading<'_>) -> Result<(), Error> {
         for source in &self.sequence.sources {
             let file = self.disk.open_input(&source.path)?;
+            let pieces_end = source.first_piece + source.bytes.div_ceil(self.sequence.piece_bytes);
+            reading.files.push_back((file, pieces_end));
+            refuse_resized(source, self.disk.file_bytes(file)?)?;
             for (number, piece) in self.sequence.pieces(source) {
                 let take = || self.shelf.take();
                 let Some(lease) = self.gauges.ledger.read_waits_for_areas.time(take) else { break };
@@ -366,8 +415,8 @@ impl Job<'_> {
                 };
                 self.gauges.traffic.submit(self.disk, request);
             }
-            // Reads in flight keep the file alive.
-            self.disk.close(file);
+            let judged = self.ledger().next;
+            reading.end(judged)?;
         }
         Ok(())
     }

@@ -6,6 +6,8 @@ mod chance;
 mod du;
 mod du_extras;
 mod du_generated;
+mod faults;
+mod flaky_drive;
 mod generate;
 mod help;
 mod hostile;

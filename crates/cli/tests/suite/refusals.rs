@@ -43,13 +43,13 @@ fn each_has_its_reason_and_status_and_changes_nothing() {
 }
 
 /// A small file system in memory; gone at the end.
-struct SmallDisk<'a> {
+pub(crate) struct SmallDisk<'a> {
     directory: &'a Path,
 }
 
 impl SmallDisk<'_> {
     /// `None` where mounting is not allowed.
-    fn mount(directory: &Path, megabytes: u32) -> Option<SmallDisk<'_>> {
+    pub(crate) fn mount(directory: &Path, megabytes: u32) -> Option<SmallDisk<'_>> {
         let options = format!("size={megabytes}m");
         let mount =
             Command::new("mount").args(["-t", "tmpfs", "-o", &options, "xsort-test"]).arg(directory).output();

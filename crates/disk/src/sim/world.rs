@@ -71,6 +71,8 @@ struct Inode {
     synced: Content,
     /// Transfers under way keep a closed file alive.
     in_flight: usize,
+    /// How often another program gave it other bytes.
+    version: u64,
     /// Blocks that take space in `content`, kept so that a full disk is noticed cheaply.
     space: u64,
 }
@@ -83,6 +85,8 @@ pub(super) struct Handle {
     pub(super) path: PathBuf,
     /// The machine's start that it belongs to: none survives the next.
     pub(super) boot: u64,
+    /// What the file was when it was opened.
+    pub(super) version: u64,
 }
 
 /// Everything under the simulated disk's one lock.
@@ -116,14 +120,26 @@ impl World {
     // Files by name.
 
     pub(super) fn put(&mut self, path: &Path, bytes: &[u8]) {
-        let mut content = Content { bytes: bytes.len() as u64, ..Content::default() };
-        content.blocks.extend((0..).zip(pages(bytes).into_iter().map(Block::Data)));
         let inode = self.new_inode();
-        let space = content.space();
-        self.inodes.insert(inode, Inode { synced: content.clone(), content, in_flight: 0, space });
+        self.inodes.insert(inode, Inode::default());
         self.names.insert(path.to_owned(), inode);
         self.synced_names.insert(path.to_owned(), inode);
+        self.overwrite(path, bytes);
         self.collect();
+    }
+
+    pub(super) fn overwrite(&mut self, path: &Path, bytes: &[u8]) {
+        let mut content = Content { bytes: bytes.len() as u64, ..Content::default() };
+        content.blocks.extend((0..).zip(pages(bytes).into_iter().map(Block::Data)));
+        let inode = self.inode(self.names[path]);
+        inode.version += 1;
+        inode.space = content.space();
+        inode.synced = content.clone();
+        inode.content = content;
+    }
+
+    pub(super) fn version(&mut self, inode: u64) -> u64 {
+        self.inode(inode).version
     }
 
     pub(super) fn get(&self, path: &Path) -> Option<Vec<u8>> {
@@ -395,7 +411,8 @@ impl World {
     }
 
     fn add_handle(&mut self, inode: u64, role: FileRole, path: &Path) -> FileId {
-        self.handles.push(Some(Handle { inode, role, path: path.to_owned(), boot: self.boot }));
+        let version = self.inode(inode).version;
+        self.handles.push(Some(Handle { inode, role, path: path.to_owned(), boot: self.boot, version }));
         FileId(self.handles.len() as u32 - 1)
     }
 

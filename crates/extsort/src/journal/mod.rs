@@ -22,12 +22,14 @@ pub(crate) use mark::{InputMark, mark};
 
 use crate::Error;
 use crate::failure::{Failure, STOP_INTERVAL};
+use crate::threads::spawn_up_to;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use frames::Frames;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use xsort_disk::{Disk, FileId};
@@ -70,6 +72,8 @@ pub(crate) struct Journal<'a> {
     notes: Sender<Note>,
     kept: Receiver<Note>,
     every: Duration,
+    /// The keeper has failed.
+    is_over: AtomicBool,
 }
 
 impl<'a> Journal<'a> {
@@ -99,7 +103,16 @@ impl<'a> Journal<'a> {
         frames: Frames,
     ) -> Self {
         let (notes, kept) = unbounded();
-        Journal { disk, file, recalled: Mutex::new(recalled), frames: Mutex::new(frames), notes, kept, every }
+        Journal {
+            disk,
+            file,
+            recalled: Mutex::new(recalled),
+            frames: Mutex::new(frames),
+            notes,
+            kept,
+            every,
+            is_over: AtomicBool::new(false),
+        }
     }
 
     /// Begins with steps that are durable when this returns.
@@ -137,25 +150,31 @@ impl<'a> Journal<'a> {
     /// Waits until everything kept so far is durable; `false` if it never will be, because the keeper has failed or is gone.
     pub(crate) fn settle(&self) -> bool {
         let (done, wait) = bounded(1);
-        self.notes.send(Note::Settle(done)).is_ok() && wait.recv().is_ok()
+        if self.notes.send(Note::Settle(done)).is_err() {
+            return false;
+        }
+        loop {
+            match wait.recv_timeout(STOP_INTERVAL) {
+                Ok(()) => return true,
+                Err(RecvTimeoutError::Timeout) if !self.is_over.load(Relaxed) => {}
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return false,
+            }
+        }
     }
 
     /// Runs `work` with a keeper beside it. `data` are the files that steps speak of.
     pub(crate) fn beside<T>(&self, data: &[FileId], failure: &Failure, work: impl FnOnce() -> T) -> T {
         let (end, ended) = bounded::<()>(0);
         std::thread::scope(|scope| {
-            let keeper = || {
-                let _alarm = crate::failure::Alarm(failure);
-                if let Err(error) = self.run_keeper(data, &ended) {
-                    failure.set(error);
-                    // Whoever waits is told by the end of its channel.
-                    self.kept.try_iter().for_each(drop);
-                }
+            let fail = |error| {
+                failure.set(error);
+                // Nobody would answer those who wait.
+                self.is_over.store(true, Relaxed);
             };
-            if let Err(error) = std::thread::Builder::new().spawn_scoped(scope, keeper) {
-                let error =
-                    xsort_disk::Error::new(xsort_disk::Operation::Start, "a thread for the journal", error);
-                failure.set(error.into());
+            let ended = &ended;
+            let keeper = |_| move || self.run_keeper(data, ended).unwrap_or_else(fail);
+            if let Err(error) = spawn_up_to(scope, 1, fail, keeper) {
+                fail(error);
             }
             let result = work();
             drop(end);
@@ -353,8 +372,9 @@ mod tests {
         let failure = Failure::default();
         let is_settled = journal.beside(&[], &failure, || {
             journal.keep(Step::Chunk(0), &1);
-            journal.settle()
+            // The first is told of the failure, the second comes after it.
+            [journal.settle(), journal.settle()]
         });
-        assert!(!is_settled && failure.check().is_err());
+        assert!(is_settled == [false, false] && failure.check().is_err());
     }
 }

@@ -13,7 +13,7 @@ use super::run::{Block, Run};
 use super::spill::Spiller;
 use super::too_long::too_long;
 use crate::Error;
-use crate::failure::{Alarm, STOP_INTERVAL};
+use crate::failure::STOP_INTERVAL;
 use crate::journal::Step;
 use crate::threads::spawn_up_to;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
@@ -63,7 +63,6 @@ struct Worker<'a, 'j, O: LineOrder> {
 
 impl<O: LineOrder> Worker<'_, '_, O> {
     fn run(&self, tasks: &Receiver<Task>, done: &Sender<Result<Done, Error>>) {
-        let _alarm = Alarm(&self.job.failure);
         while let Ok(task) = self.job.gauges.ledger.work_waits_for_read.time(|| tasks.recv()) {
             // Whoever waits for it may have given up.
             drop(done.send(self.work(task)));
@@ -133,10 +132,15 @@ pub(super) fn form<O: LineOrder>(
             done: done_from,
         };
         if former.tasks.is_some() {
-            spawn_up_to(scope, job.plan.threads, |_| {
-                let (tasks, done, worker) = (tasks_from.clone(), done_to.clone(), &worker);
-                move || worker.run(&tasks, &done)
-            })?;
+            spawn_up_to(
+                scope,
+                job.plan.threads,
+                |error| job.failure.set(error),
+                |_| {
+                    let (tasks, done, worker) = (tasks_from.clone(), done_to.clone(), &worker);
+                    move || worker.run(&tasks, &done)
+                },
+            )?;
         }
         former.run()?;
         former.tasks = None;

@@ -17,7 +17,7 @@ use super::spill::Spiller;
 use super::too_long::too_long;
 use super::turn::Turns;
 use crate::Error;
-use crate::failure::{Alarm, STOP_INTERVAL};
+use crate::failure::STOP_INTERVAL;
 use crate::journal::{Notes, Step};
 use crate::threads::spawn_up_to;
 use crossbeam_channel::{Receiver, Sender, select, unbounded};
@@ -297,15 +297,20 @@ fn merge<O: LineOrder, S: Sink>(
     std::thread::scope(|scope| {
         let started = match threads {
             1 => Ok(1),
-            _ => spawn_up_to(scope, threads, |_| {
-                let (unpacks, segments, done) =
-                    (unpacks_from.clone(), segments_from.clone(), done_to.clone());
-                let (worker, desks) = (&worker, &desks);
-                move || {
-                    let desk = desks.lock().unwrap_or_else(PoisonError::into_inner).pop();
-                    worker().run(desk.expect("a desk for each thread"), &unpacks, &segments, &done);
-                }
-            }),
+            _ => spawn_up_to(
+                scope,
+                threads,
+                |error| job.failure.set(error),
+                |_| {
+                    let (unpacks, segments, done) =
+                        (unpacks_from.clone(), segments_from.clone(), done_to.clone());
+                    let (worker, desks) = (&worker, &desks);
+                    move || {
+                        let desk = desks.lock().unwrap_or_else(PoisonError::into_inner).pop();
+                        worker().run(desk.expect("a desk for each thread"), &unpacks, &segments, &done);
+                    }
+                },
+            ),
         };
         if let Err(error) = started {
             job.failure.set(error);
@@ -359,7 +364,8 @@ fn coordinate<'r, O: LineOrder>(
     let (mut segments_done, mut lines) = (0, begun.lines);
     loop {
         if job.should_stop() {
-            return job.failure.check();
+            // The caller says why: the reason can be taken only once.
+            return Ok(());
         }
         let has_read = reader.start(&mut fronts)?;
         let segments = cutter.segments();
@@ -442,7 +448,6 @@ impl<'a, 'j, O: LineOrder, S: Sink> Merger<'a, 'j, O, S> {
         segments: &Receiver<Task<'_, O::Words>>,
         done: &Sender<Result<Done, Error>>,
     ) {
-        let _alarm = Alarm(&self.job.failure);
         desk.back(0..desk.len());
         loop {
             let task = match unpacks.try_recv() {

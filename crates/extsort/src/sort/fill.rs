@@ -197,7 +197,7 @@ impl<'a, K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Filler<'a, K, I> {
 
     /// Gives the space of what was read back, if it is the spool's and has become enough to be worth it.
     fn give_back(&mut self, file: FileId, pages: Range<u64>) -> Result<(), Error> {
-        let Some(spool) = self.job.spooled.as_ref().map(|spooled| &spooled.spool) else { return Ok(()) };
+        let Some(spool) = &self.job.spool else { return Ok(()) };
         if spool.file != file || pages.is_empty() {
             return Ok(());
         }

@@ -10,8 +10,6 @@ use crate::ledger::Ledger;
 use crate::scratch::Scratch;
 use crate::traffic::Traffic;
 use crate::{Error, Gauges, Observer};
-
-use std::sync::{Mutex, PoisonError};
 use xsort_disk::{Disk, FileId, Request};
 use xsort_kernels::Caches;
 use xsort_records::Checksum;
@@ -32,41 +30,6 @@ pub(crate) struct Journey<'a> {
     pub(crate) bins: Vec<BinReport>,
 }
 
-/// An input that came from a stream: only kept until it is read.
-pub(crate) struct Spooled {
-    pub(crate) spool: Spool,
-    /// Of its records that were read so far.
-    read: Mutex<Checksum>,
-}
-
-impl Spooled {
-    pub(crate) fn new(spool: Spool) -> Spooled {
-        Spooled { spool, read: Mutex::default() }
-    }
-
-    fn read(&self) -> std::sync::MutexGuard<'_, Checksum> {
-        self.read.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether what was read, which has to be all, is what the stream gave.
-    pub(crate) fn check(&self) -> Result<(), Error> {
-        let read = *self.read();
-        if read == self.spool.checksum {
-            return Ok(());
-        }
-        Err(Error::Corrupt {
-            path: self.spool.report.directory.clone().unwrap_or_else(|| "(memory)".into()),
-            offset: 0,
-            what: format!(
-                "a stream of {} records with checksum {} came back as {} with checksum {read}",
-                self.spool.checksum.records(),
-                self.spool.checksum,
-                read.records(),
-            ),
-        })
-    }
-}
-
 /// A sort in progress. Stages borrow it; threads share it.
 pub(crate) struct Job<'a, K> {
     pub(crate) key: K,
@@ -78,7 +41,7 @@ pub(crate) struct Job<'a, K> {
     /// Scratch, if the plan needs any.
     pub(crate) scratch: Option<Scratch<'a>>,
     /// The input that came from a stream, if there is one.
-    pub(crate) spooled: Option<Spooled>,
+    pub(crate) spool: Option<Spool>,
     pub(crate) observer: &'a dyn Observer,
     /// What others see of it.
     pub(crate) gauges: &'a Gauges,
@@ -108,9 +71,10 @@ impl<K> Job<'_, K> {
             let mut part = Checksum::default();
             part.add_records(of_extent, self.record_bytes);
             checksum.merge(part);
-            if let Some(spooled) = self.spooled.as_ref().filter(|spooled| spooled.spool.input == extent.file)
+            if let Some(spool) = self.spool.as_ref().filter(|spool| spool.input == extent.file)
+                && let Err(broken) = spool.seals.come_back(extent.offset, of_extent)
             {
-                spooled.read().merge(part);
+                self.failure.set(spool.corrupt(&broken));
             }
             records = rest;
         }

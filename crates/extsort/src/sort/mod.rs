@@ -6,7 +6,7 @@
 //! | file | idea |
 //! |---|---|
 //! | `plan`, `prepare`, `dry_run` | what will be done, and whether it can be |
-//! | `spool` | an input that is a stream, kept until it can be read by ranges |
+//! | `spool`, `spool_seals` | an input that is a stream, kept until it can be read by ranges |
 //! | `pass`, `fill`, `chunks` | one pass over data: read a chunk, work on it, write what comes of it |
 //! | `scratch`, `seal` | blocks spread over drives, and whether they come back as they were |
 //! | `parts` | what of the work that threads share is finished |
@@ -30,6 +30,7 @@ mod prepare;
 mod report;
 mod runs;
 mod spool;
+mod spool_seals;
 
 pub use bins::ScatterShape;
 pub use dry_run::{DryRun, dry_run};
@@ -49,7 +50,7 @@ use crate::journal::{Notes, Step};
 use crate::process::{cpu_seconds, peak_memory_bytes};
 use crate::scratch::Scratch;
 use crate::{Error, Frame, Gauges, Observer};
-use job::{Job, Journey, Spooled};
+use job::{Job, Journey};
 use memory::Memory;
 use phases::Phases;
 use prepare::{Finished, Prepared, Work, prepare};
@@ -166,7 +167,7 @@ fn sort_by<K: Key>(
         plan: &plan,
         disk,
         scratch,
-        spooled: spool.map(Spooled::new),
+        spool,
         observer,
         gauges: &gauges,
         ledger: &gauges.ledger,
@@ -181,8 +182,13 @@ fn sort_by<K: Key>(
         if read.records() != plan.records {
             return Err(Error::Lost { what: format!("{} records read of {}", read.records(), plan.records) });
         }
-        if let Some(spooled) = &job.spooled {
-            spooled.check()?;
+        let files = input_files.iter().enumerate();
+        let is_stream = |number| job.spool.as_ref().is_some_and(|spool| spool.input == number);
+        for (_, &file) in files.filter(|(number, _)| !is_stream(*number)) {
+            disk.check_unchanged(file)?;
+        }
+        if let Some(spool) = &job.spool {
+            assert!(spool.seals.is_all_back(), "all records were read, those of the stream among them");
             input_guard = None;
         }
         job.notes.keep(Step::InputRead, &());
@@ -258,7 +264,7 @@ fn sort_by<K: Key>(
         seconds,
         bytes_per_second: plan.bytes as f64 / seconds.max(1e-9),
         prepare_seconds,
-        spool: job.spooled.map(|spooled| spooled.spool.report),
+        spool: job.spool.map(|spool| spool.report),
         phases,
         cpu_user_seconds: user,
         cpu_system_seconds: system,

@@ -16,7 +16,7 @@ use super::fill::{Chunk, Filler};
 use super::job::Job;
 use super::parts::Parts;
 use crate::Error;
-use crate::failure::{Alarm, STOP_INTERVAL};
+use crate::failure::STOP_INTERVAL;
 use crate::process::thread_cpu_time;
 use crate::scratch::Scratch;
 use crate::threads::spawn_up_to;
@@ -89,11 +89,16 @@ pub(crate) fn pass<K: Key, W: Worker>(
     };
     let mut filler = Filler::new(job, files, chunks, areas, reads_are_progress);
     std::thread::scope(|scope| {
-        let started = spawn_up_to(scope, job.plan.threads, |_| {
-            let mut worker = worker(written_to.clone());
-            let (chunks_from, worked_to) = (chunks_from.clone(), worked_to.clone());
-            move || run(job, &mut worker, &chunks_from, &worked_to)
-        });
+        let started = spawn_up_to(
+            scope,
+            job.plan.threads,
+            |error| job.failure.set(error),
+            |_| {
+                let mut worker = worker(written_to.clone());
+                let (chunks_from, worked_to) = (chunks_from.clone(), worked_to.clone());
+                move || run(job, &mut worker, &chunks_from, &worked_to)
+            },
+        );
         if let Err(error) = started {
             job.failure.set(error);
         }
@@ -163,7 +168,6 @@ fn run<K, W: Worker>(
     chunks: &Receiver<Chunk>,
     worked: &Sender<(usize, Worked<W::Made>)>,
 ) {
-    let _alarm = Alarm(&job.failure);
     while let Ok(chunk) = job.ledger.work_waits_for_read.time(|| chunks.recv()) {
         if job.failure.is_set() {
             continue;

@@ -3,11 +3,12 @@
 //!
 //! It is kept in a nameless file in memory as long as everything can be sorted in memory, and moved to a nameless file in scratch, whole, once it is more than
 //! that: then it is written and read once more than a file would be. The first pass gives the file's space back as it reads (`fill.rs`), so that areas
-//! take over the memory, and runs the scratch. The records are hashed on their way in, and again when they are read (`Job::checksum_of`).
+//! take over the memory, and runs the scratch. Every block is sealed on its way in, and the seals are checked as chunks are read (`Job::checksum_of`).
 
 use super::options::SortOptions;
 use super::plan::{BLOCK_BYTES_MAX, PAGE};
 use super::prepare::OpenFiles;
+use super::spool_seals::{Broken, Seals};
 use crate::failure::STOP_INTERVAL;
 use crate::{Error, Observer};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
@@ -16,7 +17,6 @@ use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use xsort_disk::{Completion, Direction, Disk, FileId, Lease, Request, align_down, align_up};
-use xsort_records::Checksum;
 
 /// Blocks on their way to the file: 8 MiB keep a drive busy.
 const BLOCKS: u64 = 8;
@@ -24,6 +24,8 @@ const BLOCKS: u64 = 8;
 const RESERVE_BYTES: u64 = 256 << 20;
 /// Space on a drive is given back in stretches of so many bytes; see [`Disk::discard`].
 const GIVE_BACK_BYTES: u64 = 64 << 20;
+/// What is named in messages where there is no directory.
+const MEMORY: &str = "(memory)";
 
 /// An input that is read from a stream.
 pub struct Stream {
@@ -55,11 +57,24 @@ pub(crate) struct Spool {
     pub(crate) file: FileId,
     /// Which of the inputs it is.
     pub(crate) input: usize,
-    pub(crate) checksum: Checksum,
+    /// Of its blocks.
+    pub(crate) seals: Seals,
     pub(crate) report: SpoolReport,
 }
 
 impl Spool {
+    /// What to say of a block that came back other than it was kept.
+    pub(crate) fn corrupt(&self, broken: &Broken) -> Error {
+        let Broken { offset, bytes, written, read } = broken;
+        Error::Corrupt {
+            path: self.report.directory.clone().unwrap_or_else(|| MEMORY.into()),
+            offset: *offset,
+            what: format!(
+                "{bytes} bytes of what came from a stream were kept with checksum {written:08x} and read with {read:08x}"
+            ),
+        }
+    }
+
     /// How many bytes of it to give back at a time. Memory has no transfers that wait for it.
     pub(crate) fn give_back_bytes(&self) -> u64 {
         if self.report.directory.is_some() { GIVE_BACK_BYTES } else { 1 }
@@ -86,8 +101,7 @@ pub(crate) fn spool<'a>(
     observer.phase("spool", 0);
     let block_bytes = align_down(options.budget_bytes / BLOCKS).clamp(PAGE, BLOCK_BYTES_MAX);
     let mut spooler = Spooler::new(disk, observer, directories, block_bytes)?;
-    let mut records =
-        Records { checksum: Checksum::default(), bytes: options.layout.record_bytes(), begun: Vec::new() };
+    let mut seals = Seals::new(block_bytes);
     let mut bytes = 0;
     loop {
         let mut block = spooler.take()?;
@@ -95,9 +109,9 @@ pub(crate) fn spool<'a>(
         if spooler.directory.is_none() && bytes + filled as u64 > memory_bytes {
             spooler.move_to_scratch(bytes)?;
         }
-        records.add(&block[..filled]);
         let is_end = filled < block.len();
         if filled > 0 {
+            seals.push(&block[..filled]);
             block[filled..].fill(0);
             spooler.write(block, bytes)?;
         }
@@ -111,20 +125,20 @@ pub(crate) fn spool<'a>(
     }
     // What was reserved and not needed is the runs' again.
     disk.set_bytes(spooler.file, align_up(bytes))?;
-    let left_over = records.begun.len();
+    let record_bytes = options.layout.record_bytes() as u64;
+    let left_over = bytes % record_bytes;
     if left_over > 0 {
         return Err(Error::Input {
             path: name.clone(),
             reason: format!(
-                "its {bytes} bytes are no multiple of the record's {}: {left_over} bytes are left over; \
-                 is the format right (-f, --record), and did who wrote them come to the end?",
-                records.bytes
+                "its {bytes} bytes are no multiple of the record's {record_bytes}: {left_over} bytes are left over; \
+                 is the format right (-f, --record), and did who wrote them come to the end?"
             ),
         });
     }
     let Spooler { file, guard, directory, .. } = spooler;
     let report = SpoolReport { bytes, directory, seconds: begun_at.elapsed().as_secs_f64() };
-    Ok((Spool { file, input, checksum: records.checksum, report }, guard))
+    Ok((Spool { file, input, seals, report }, guard))
 }
 
 /// Reads until the block is full or the stream at its end; returns how many bytes came.
@@ -151,33 +165,6 @@ fn fill(read: &mut dyn Read, block: &mut [u8], name: &Path, observer: &dyn Obser
         }
     }
     Ok(filled)
-}
-
-/// Counts and hashes records that come in pieces.
-struct Records {
-    checksum: Checksum,
-    /// Of one record.
-    bytes: usize,
-    /// The beginning of a record whose end has not come.
-    begun: Vec<u8>,
-}
-
-impl Records {
-    fn add(&mut self, mut piece: &[u8]) {
-        if !self.begun.is_empty() {
-            let missing = (self.bytes - self.begun.len()).min(piece.len());
-            self.begun.extend_from_slice(&piece[..missing]);
-            piece = &piece[missing..];
-            if self.begun.len() < self.bytes {
-                return;
-            }
-            self.checksum.add_records(&self.begun, self.bytes);
-            self.begun.clear();
-        }
-        let (whole, begun) = piece.split_at(piece.len() / self.bytes * self.bytes);
-        self.checksum.add_records(whole, self.bytes);
-        self.begun.extend_from_slice(begun);
-    }
 }
 
 /// Writes blocks, one behind the other, several at a time.
@@ -334,7 +321,7 @@ impl<'a> Spooler<'a> {
 
     fn full(&self, needed_bytes: u64) -> Error {
         Error::Space {
-            directory: self.directory.clone().unwrap_or_default(),
+            directory: self.directory.clone().unwrap_or_else(|| MEMORY.into()),
             purpose:
                 "what comes from a stream, which is more than can be sorted in memory and kept here first"
                     .into(),

@@ -1,9 +1,10 @@
 //! Sorts that are interrupted again and again, and go on each time, on the simulated disk: the power goes after some operations, or the process is told to
 //! stop. Whatever happened, in the end the output is what it would have been, and nothing else is left.
 //!
-//! `XSORT_SEEDS=5000` runs more seeds, `XSORT_SEED=1234` one.
+//! The seeds are those of `seeds.rs`.
 
-use crate::simulation::{Dice, layout, least_budget, options, put, records, seeds};
+use crate::seeds::{Dice, keep_their_promises};
+use crate::simulation::{layout, least_budget, options, put, records};
 use crate::sort::oracle;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -46,14 +47,8 @@ fn kept(disk: &SimDisk) -> Vec<PathBuf> {
     disk.paths().into_iter().filter(is_hidden).collect()
 }
 
-/// How often a sort was interrupted, and how much it moved in all.
-#[derive(Default)]
-struct Story {
-    interruptions: u64,
-    read_bytes: u64,
-}
-
-fn simulate(seed: u64) -> Result<Story, String> {
+/// Returns how often it was interrupted.
+fn simulate(seed: u64) -> Result<u64, String> {
     let dice = &mut Dice(seed);
     let layout = layout(dice);
     let bytes = records(dice, &layout);
@@ -72,7 +67,7 @@ fn simulate(seed: u64) -> Result<Story, String> {
     disk.put(&options.output, "old");
     let sorted = oracle(&layout, &bytes);
 
-    let mut story = Story::default();
+    let mut interruptions = 0;
     // Each time it comes further, or it would never end.
     for attempt in 0..400 {
         let is_last = attempt == 399 || dice.between(0, 40) == 0;
@@ -91,7 +86,6 @@ fn simulate(seed: u64) -> Result<Story, String> {
         }
         match result {
             Ok(report) => {
-                story.read_bytes += report.moved.read_bytes;
                 if disk.get(&options.output).as_ref() != Some(&sorted) {
                     return Err(format!("success at attempt {attempt}, but the output is wrong"));
                 }
@@ -106,14 +100,14 @@ fn simulate(seed: u64) -> Result<Story, String> {
                     }
                 }
                 return match kept(&disk) {
-                    left if left.is_empty() && disk.open_files() == 0 => Ok(story),
+                    left if left.is_empty() && disk.open_files() == 0 => Ok(interruptions),
                     left => Err(format!("{left:?} and {} open files are left", disk.open_files())),
                 };
             }
             // Full before anything was done: as it would be without a checkpoint.
-            Err(Error::Space { .. }) if attempt == 0 => return Ok(story),
+            Err(Error::Space { .. }) if attempt == 0 => return Ok(0),
             Err(error) if is_last => return Err(format!("attempt {attempt} failed: {error}")),
-            Err(_) => story.interruptions += 1,
+            Err(_) => interruptions += 1,
         }
         match disk.get(&options.output) {
             Some(there) if there == b"old" || there == sorted => {}
@@ -123,16 +117,22 @@ fn simulate(seed: u64) -> Result<Story, String> {
     unreachable!("the last attempt is not interrupted")
 }
 
+/// Seeds of an ordinary run.
+const FEW: u64 = 120;
+
+/// Over all seeds `simulate` says how often a job was interrupted; never would prove nothing.
+fn interrupted_at_any_time(name: &str, simulate: impl Fn(u64) -> Result<u64, String>) {
+    let mut interruptions = 0;
+    keep_their_promises(name, FEW, |seed| {
+        interruptions += simulate(seed)?;
+        Ok(())
+    });
+    assert!(interruptions > 0 || std::env::var_os("XSORT_SEED").is_some());
+}
+
 #[test]
 fn a_sort_that_is_interrupted_at_any_time_goes_on() {
-    let mut interruptions = 0;
-    for seed in seeds() {
-        match simulate(seed) {
-            Ok(story) => interruptions += story.interruptions,
-            Err(broken) => panic!("XSORT_SEED={seed}: {broken}"),
-        }
-    }
-    assert!(interruptions > 0 || std::env::var_os("XSORT_SEED").is_some());
+    interrupted_at_any_time("resumed sort", simulate);
 }
 
 /// A sort of 100-byte records that spills nearly all, in several passes if `budget` is small.
@@ -319,12 +319,5 @@ fn simulate_lines(seed: u64) -> Result<u64, String> {
 
 #[test]
 fn a_sort_of_lines_that_is_interrupted_at_any_time_goes_on() {
-    let mut interruptions = 0;
-    for seed in seeds() {
-        match simulate_lines(seed) {
-            Ok(more) => interruptions += more,
-            Err(broken) => panic!("XSORT_SEED={seed}: {broken}"),
-        }
-    }
-    assert!(interruptions > 0 || std::env::var_os("XSORT_SEED").is_some());
+    interrupted_at_any_time("resumed sort of lines", simulate_lines);
 }

@@ -1,37 +1,15 @@
 //! The whole sort on the simulated disk, over many seeds. The seed decides everything: records, keys, budget, threads, files, and what goes
-//! wrong. So a failing seed is the bug report: `XSORT_SEED=1234 cargo test -p xsort-extsort simulation`.
-//!
-//! `XSORT_SEEDS=5000` runs more seeds than the few hundred of an ordinary test run.
+//! wrong (see `seeds.rs`).
 
+use crate::seeds::{Dice, keep_their_promises};
 use crate::sort::oracle;
 use std::io::{self, Read};
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use xsort_disk::{Corruption, Damage, Fault, FileRole, Operation, Place, SimDisk, SimOptions};
 use xsort_extsort::sort::Method;
 use xsort_extsort::{Caches, Error, Observer, SortOptions, Stream, sort_streamed};
 use xsort_records::Layout;
-
-/// Numbers from a seed (SplitMix64).
-pub(crate) struct Dice(pub(crate) u64);
-
-impl Dice {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let word = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word ^ (word >> 31)
-    }
-
-    /// A number from `low` up to and including `high`.
-    pub(crate) fn between(&mut self, low: u64, high: u64) -> u64 {
-        low + self.next() % (high - low + 1)
-    }
-
-    pub(crate) fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
-        choices[self.between(0, choices.len() as u64 - 1) as usize]
-    }
-}
 
 /// What goes wrong in a simulation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,24 +26,33 @@ enum Trouble {
     PowerCut,
     /// The user has had enough.
     Cancel,
+    /// Another program writes to an input.
+    Change,
     /// The output is stored wrong behind the sort's back: no sort can notice, so the check must.
     Canary,
 }
 
-/// Gives up after so many bytes.
-struct Impatient {
-    patience: u64,
+/// Does something once so many bytes are dealt with.
+struct Meanwhile<'a> {
+    after: u64,
     done: AtomicU64,
+    is_over: AtomicBool,
+    act: &'a (dyn Fn() + Sync),
+    /// And asks to stop then.
+    is_impatient: bool,
 }
 
-impl Observer for Impatient {
+impl Observer for Meanwhile<'_> {
     fn phase(&self, _name: &str, _bytes: u64) {}
     fn advance(&self, bytes: u64) {
-        self.done.fetch_add(bytes, Ordering::Relaxed);
+        let done = self.done.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if done > self.after && !self.is_over.swap(true, Ordering::Relaxed) {
+            (self.act)();
+        }
     }
     fn notice(&self, _line: &str) {}
     fn is_cancelled(&self) -> bool {
-        self.done.load(Ordering::Relaxed) > self.patience
+        self.is_impatient && self.is_over.load(Ordering::Relaxed)
     }
 }
 
@@ -139,7 +126,7 @@ fn disk(dice: &mut Dice, seed: u64, trouble: Trouble, bytes: u64) -> SimDisk {
         _ => Place::Everywhere,
     };
     match trouble {
-        Trouble::Rough | Trouble::Cancel => {}
+        Trouble::Rough | Trouble::Cancel | Trouble::Change => {}
         Trouble::Faults => {
             use Operation::{Create, Inspect, Open, Read, Remove, Rename, Reserve, Sync, Write};
             let operation = dice.one_of(&[Create, Inspect, Open, Read, Remove, Rename, Reserve, Sync, Write]);
@@ -200,6 +187,29 @@ pub(crate) fn put<'a>(disk: &SimDisk, options: &SortOptions, bytes: &'a [u8]) ->
     parts
 }
 
+/// Whether an error is the one that this trouble must lead to, and says which file it was and, of damage, where.
+fn is_clear(error: &Error, trouble: Trouble) -> bool {
+    let is_ours = |path: &Path| {
+        ["/in/", "/out", "/scratch", "memory", "(memory)"]
+            .iter()
+            .any(|start| path.to_string_lossy().starts_with(start))
+    };
+    match error {
+        Error::InputsRemoved { cause } => is_clear(cause, trouble),
+        Error::Corrupt { path, offset, .. } => {
+            let names_place = error.to_string().contains(&format!("{} at byte {offset}", path.display()));
+            trouble == Trouble::Corruption && is_ours(path) && names_place
+        }
+        // Whatever else may fail, damage must be called that.
+        _ if trouble == Trouble::Corruption => false,
+        Error::Disk(error) => is_ours(&error.path),
+        Error::Space { directory, .. } => is_ours(directory),
+        Error::Input { path, .. } => trouble == Trouble::Change && is_ours(path),
+        Error::Cancelled => trouble == Trouble::Cancel,
+        _ => false,
+    }
+}
+
 /// Runs the simulation of a seed: `Err` says which promise was broken.
 fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
     let dice = &mut Dice(seed);
@@ -212,8 +222,23 @@ fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
     let disk = disk(dice, seed, trouble, bytes.len() as u64);
     let parts = put(&disk, &options, &bytes);
     disk.put(&options.output, "old");
-    let patience = if trouble == Trouble::Cancel { dice.between(0, bytes.len() as u64) } else { u64::MAX };
-    let observer = Impatient { patience, done: AtomicU64::new(0) };
+    let is_impatient = trouble == Trouble::Cancel;
+    let changed = (trouble == Trouble::Change).then(|| dice.between(0, inputs as u64 - 1) as usize);
+    let after =
+        if is_impatient || changed.is_some() { dice.between(0, bytes.len() as u64) } else { u64::MAX };
+    let how = dice.between(0, 2);
+    let change = || {
+        let path = changed.map(|input| &options.inputs[input]);
+        let Some((path, mut bytes)) = path.and_then(|path| Some((path, disk.get(path)?))) else { return };
+        match how {
+            0 => bytes.extend([7; 4096]),
+            1 => bytes.truncate(bytes.len() / 2),
+            _ => bytes.iter_mut().for_each(|byte| *byte = !*byte),
+        }
+        disk.overwrite(path, bytes);
+    };
+    let (done, is_over) = Default::default();
+    let observer = Meanwhile { after, done, is_over, act: &change, is_impatient };
     let streamed = (dice.between(0, 2) == 0).then(|| dice.between(0, inputs as u64 - 1) as usize);
     options.remove_input &= streamed.is_none();
     let stream = streamed.map(|input| {
@@ -240,6 +265,7 @@ fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
             }
         }
         Err(error) if trouble == Trouble::Rough => return Err(format!("failed: {error}")),
+        Err(error) if !is_clear(error, trouble) => return Err(format!("unclear: {error}")),
         // After the rename itself, the sync of the directory can fail: then the new output is in place, whole.
         Err(_) if is_old || is_sorted => {}
         Err(error) => return Err(format!("the old output is damaged after {error}")),
@@ -248,7 +274,8 @@ fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
         return Err("scratch is left".into());
     }
     let removed_may_be = options.remove_input;
-    for (path, part) in options.inputs.iter().zip(parts) {
+    let others = options.inputs.iter().zip(parts).enumerate().filter(|(input, _)| Some(*input) != changed);
+    for (_, (path, part)) in others {
         match disk.get(path) {
             Some(there) if there == part => {}
             None if removed_may_be => {}
@@ -262,21 +289,8 @@ fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
     }
 }
 
-/// Seeds to try: a few hundred, or what the environment says.
-pub(crate) fn seeds() -> std::ops::Range<u64> {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    match number("XSORT_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("XSORT_SEEDS").unwrap_or(120),
-    }
-}
-
 fn all_seeds_keep_their_promises(trouble: Trouble) {
-    for seed in seeds() {
-        if let Err(broken) = simulate(seed, trouble) {
-            panic!("XSORT_SEED={seed} {trouble:?}: {broken}");
-        }
-    }
+    keep_their_promises(&format!("{trouble:?}"), 120, |seed| simulate(seed, trouble));
 }
 
 #[test]
@@ -307,6 +321,12 @@ fn a_power_cut_leaves_the_old_output_or_the_new_one() {
 #[test]
 fn a_stop_on_request_leaves_the_old_output() {
     all_seeds_keep_their_promises(Trouble::Cancel);
+}
+
+/// What was read of it may be of several moments, so no output is made of it. Once it is read, anybody may write to it.
+#[test]
+fn an_input_that_changes_is_noticed() {
+    all_seeds_keep_their_promises(Trouble::Change);
 }
 
 /// The canary: bits of the output flip on the way to the drive. If this passes unnoticed, the tests above prove nothing.

@@ -83,11 +83,16 @@ pub(crate) fn merge<K: Key>(
     let checksum = begun.checksum();
     let mut merged = Merged { records: checksum.records(), checksum, index: None };
     std::thread::scope(|scope| {
-        let started = spawn_up_to(scope, job.plan.threads, |_| {
-            let merger = Merger { job, runs, sink, written: written_to.clone() };
-            let (segments_from, done_to) = (segments_from.clone(), done_to.clone());
-            move || merger.run(&segments_from, &done_to)
-        });
+        let started = spawn_up_to(
+            scope,
+            job.plan.threads,
+            |error| job.failure.set(error),
+            |_| {
+                let merger = Merger { job, runs, sink, written: written_to.clone() };
+                let (segments_from, done_to) = (segments_from.clone(), done_to.clone());
+                move || merger.run(&segments_from, &done_to)
+            },
+        );
         if let Err(error) = started {
             job.failure.set(error);
         }

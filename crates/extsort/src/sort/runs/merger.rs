@@ -7,7 +7,6 @@ use super::merge::Sink;
 use super::run::{Index, Run};
 use super::segment::Segment;
 use crate::Error;
-use crate::failure::Alarm;
 use crate::sort::job::Job;
 use crate::sort::output::Portion;
 use crate::sort::parts::Stretch;
@@ -38,7 +37,6 @@ pub(crate) struct Done {
 impl<K: Key> Merger<'_, K> {
     pub(crate) fn run(self, segments: &Receiver<Segment>, done: &Sender<Done>) {
         let mut nodes = Vec::new();
-        let _alarm = Alarm(&self.job.failure);
         while let Ok(segment) = self.job.ledger.merge_waits_for_read.time(|| segments.recv()) {
             if self.job.failure.is_set() {
                 continue;

@@ -1,0 +1,797 @@
+//! The worst, done to whole processes: drives that fail, fill up, stall, lie and go away, inputs that change, limits of the system. Whatever happens, a job
+//! ends, says what it was and where, with the documented status, and leaves the old output and nothing else.
+//!
+//! What depends on an exact moment is done on a `FlakyDrive`, which holds the job at it.
+
+use crate::chance::Chance;
+use crate::flaky_drive::{Answer, Call, FlakyDrive};
+use crate::refusals::SmallDisk;
+use crate::sandbox::{Sandbox, names, program};
+use rustix::process::{Pid, Signal, kill_process};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+const EIO: i32 = 5;
+const ENOSPC: i32 = 28;
+const EROFS: i32 = 30;
+
+/// Looks at a job, a tenth of a second apart, before it counts as hanging. Looks and not a time, so that a machine that slept is no fault.
+const LOOKS_MAX: u32 = 1200;
+
+/// A job in a sandbox that has the inputs `in` (records) and `text` (lines), and old outputs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Job {
+    Merge,
+    Scatter,
+    /// Records from a pipe.
+    Stream,
+    Lines,
+    PackedLines,
+    /// Lines in order, from files.
+    MergedLines,
+}
+
+const JOBS: [Job; 5] = [Job::Merge, Job::Scatter, Job::Stream, Job::Lines, Job::PackedLines];
+
+impl Job {
+    fn is_of_lines(self) -> bool {
+        matches!(self, Job::Lines | Job::PackedLines | Job::MergedLines)
+    }
+
+    /// Its words, with these files and directories; `io` is the engine's name.
+    fn line(self, input: &str, output: &str, scratch: &str, io: &str) -> String {
+        let sort = |method| {
+            format!("sort -q -m 1M -j 2 --io {io} --method {method} {input} -o {output} -T {scratch}")
+        };
+        let lines = |more| format!("lines -S 2M --parallel=2 {more} {input} -o {output} -T {scratch}");
+        match self {
+            Job::Merge => sort("merge"),
+            Job::Scatter => sort("scatter"),
+            Job::Stream => sort("merge").replace(&format!(" {input} "), " - "),
+            Job::Lines => lines(""),
+            Job::PackedLines => lines("--compress=lz4"),
+            Job::MergedLines => lines("-m"),
+        }
+    }
+
+    /// The status of data that came back other than it was written, and of transfers that failed. Lines have GNU sort's.
+    fn status_of(self, status: i32) -> i32 {
+        if self.is_of_lines() { 2 } else { status }
+    }
+}
+
+/// A sandbox with inputs that take more than the memory.
+fn prepared() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q 8MB in");
+    sandbox.ok("gen -q -f gensort-ascii 8MB text");
+    sandbox.write("out", "old");
+    fs::create_dir(sandbox.path().join("scratch")).unwrap();
+    sandbox
+}
+
+/// A process that is never left behind.
+struct Running {
+    child: Child,
+    line: String,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// How a job ended.
+struct Ended {
+    code: Option<i32>,
+    /// What it said.
+    error: String,
+}
+
+fn command(sandbox: &Sandbox, line: &str) -> Command {
+    let mut command = Command::new(program());
+    command.args(line.split_whitespace());
+    adorn(&mut command, sandbox);
+    command
+}
+
+/// By a shell, which sets limits first.
+fn limited(sandbox: &Sandbox, limits: &str, line: &str) -> Command {
+    let mut command = Command::new("bash");
+    command.args(["-c", &format!("{limits}; exec {} {line}", program().display())]);
+    adorn(&mut command, sandbox);
+    command
+}
+
+fn adorn(command: &mut Command, sandbox: &Sandbox) {
+    command
+        .current_dir(sandbox.path())
+        .env("XSORT_STATUS", "off")
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+}
+
+impl Running {
+    fn start(mut command: Command) -> Running {
+        let line = format!("{command:?}");
+        Running { child: command.spawn().unwrap(), line }
+    }
+
+    /// With `in` through a pipe, if the job reads one.
+    fn start_job(sandbox: &Sandbox, job: Job, line: &str) -> Running {
+        let mut command = command(sandbox, line);
+        if job == Job::Stream {
+            let mut cat = Command::new("cat");
+            cat.arg("in").current_dir(sandbox.path()).stdout(Stdio::piped()).stderr(Stdio::null());
+            let mut cat = cat.spawn().unwrap();
+            command.stdin(cat.stdout.take().unwrap());
+            // Ends with the pipe.
+            thread::spawn(move || cat.wait());
+        }
+        Running::start(command)
+    }
+
+    fn is_over(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Waits for its end; the watchdog.
+    fn end(mut self) -> Ended {
+        let mut stderr = self.child.stderr.take().unwrap();
+        let text = thread::spawn(move || {
+            let mut text = String::new();
+            stderr.read_to_string(&mut text).unwrap();
+            text
+        });
+        for look in 0..LOOKS_MAX {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                let text = text.join().unwrap();
+                let error = text.trim_end().to_owned();
+                return Ended { code: status.code(), error };
+            }
+            thread::sleep(Duration::from_millis(u64::from(look).clamp(1, 100)));
+        }
+        panic!("{}: it hangs", self.line);
+    }
+}
+
+/// The sandbox is as before: its names, the old output, an empty scratch. An output of lines ends where it failed, as GNU sort's does, and is old again after this.
+fn is_untouched(sandbox: &Sandbox, before: &[String], job: Job, what: &str) {
+    assert_eq!(sandbox.names(), before, "{what}");
+    assert!(names(&sandbox.path().join("scratch")).is_empty(), "{what}");
+    if job.is_of_lines() {
+        sandbox.write("out", "old");
+    } else {
+        assert!(sandbox.read("out") == b"old", "{what}");
+    }
+}
+
+/// What is in `out` is what was in `input`, in order.
+fn is_sorted(sandbox: &Sandbox, job: Job, input: &str, output: &str) {
+    if job.is_of_lines() {
+        assert_eq!(sandbox.ok(&format!("lines -c {output}")), "");
+        let sum = |name: &str| {
+            let text = fs::read(sandbox.path().join(name)).unwrap();
+            let mut lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
+            lines.sort_unstable();
+            lines.concat()
+        };
+        assert!(sum(input) == sum(output));
+    } else {
+        sandbox.ok(&format!("verify -q {output} --against {input}"));
+    }
+}
+
+fn input_of(job: Job) -> &'static str {
+    if job.is_of_lines() { "text" } else { "in" }
+}
+
+/// What a job must say of a failure, and the status it must have.
+fn expect(ended: &Ended, code: i32, words: &[&str], what: &str) {
+    assert_eq!(ended.code, Some(code), "{what}: {}", ended.error);
+    for word in words {
+        assert!(ended.error.contains(word), "{what}: no {word:?} in {:?}", ended.error);
+    }
+}
+
+/// The scratch of a job that is about to read it for the first time is as it will ever be. Any bit in it is flipped: it must be found, in the block that it is in.
+#[test]
+fn a_bit_flipped_anywhere_in_scratch_is_found_and_named() {
+    let Some(drive) = FlakyDrive::mount() else { return };
+    let sandbox = prepared();
+    let before = sandbox.names();
+    let scratch = drive.path().to_str().unwrap();
+    let mut chance = Chance::of(1);
+    for job in JOBS.into_iter().cycle().take(30) {
+        drive.set(Call::Read, 0, Answer::Stalls);
+        let line = job.line(input_of(job), "out", scratch, "auto");
+        let mut running = Running::start_job(&sandbox, job, &line);
+        assert!(drive.wait_until_met(|| running.is_over()), "{line}");
+        let pages = drive.nameless_pages();
+        let (file, page) = pages[chance.below(pages.len())];
+        let (byte, bit) = (page + chance.below(4096) as u64, chance.below(8) as u32);
+        drive.flip(file, byte, bit);
+        drive.release();
+        let ended = running.end();
+        let what = format!("{job:?}: bit {bit} of byte {byte}");
+        expect(&ended, job.status_of(6), &[scratch, "at byte", "checksum"], &what);
+        let number = |after: &str| -> u64 {
+            let rest = ended.error.split_once(after).unwrap_or_else(|| panic!("{what}: {}", ended.error)).1;
+            rest.split(|letter: char| !letter.is_ascii_digit()).next().unwrap().parse().unwrap()
+        };
+        let offset = number("at byte ");
+        let bytes =
+            if job == Job::Stream { number(&format!("at byte {offset}: ")) } else { number("block of ") };
+        assert!((offset..offset + bytes).contains(&byte), "{what}: {}", ended.error);
+        is_untouched(&sandbox, &before, job, &what);
+        assert!(drive.names().is_empty(), "{what}");
+    }
+}
+
+/// On the drive that the tests run on: the job is held when it begins to write, bits are flipped in its nameless file by another process's hand, all over it.
+#[test]
+fn bits_flipped_on_a_real_drive_are_found() {
+    let Some(drive) = FlakyDrive::mount() else { return };
+    let sandbox = prepared();
+    let scratch = sandbox.path().join("scratch");
+    let output = drive.join("out");
+    for job in [Job::Merge, Job::Scatter, Job::Lines] {
+        fs::write(&output, "old").unwrap();
+        drive.set(Call::Write, 0, Answer::Stalls);
+        let line = job.line(input_of(job), output.to_str().unwrap(), "scratch", "auto");
+        let mut running = Running::start_job(&sandbox, job, &line);
+        assert!(drive.wait_until_met(|| running.is_over()), "{line}");
+        let open = fs::read_dir(format!("/proc/{}/fd", running.child.id())).unwrap();
+        let is_scratch = |path: &PathBuf| fs::read_link(path).is_ok_and(|link| link.starts_with(&scratch));
+        let path = open.map(|entry| entry.unwrap().path()).find(is_scratch).expect("there is a scratch file");
+        let file = File::options().read(true).write(true).open(path).unwrap();
+        let mut flips = 0;
+        for page in (0..file.metadata().unwrap().len()).step_by(4096) {
+            let mut bytes = [0; 4096];
+            let read = file.read_at(&mut bytes, page).unwrap();
+            if bytes[..read].iter().any(|byte| *byte != 0) {
+                file.write_all_at(&[bytes[100] ^ 8], page + 100).unwrap();
+                flips += 1;
+            }
+        }
+        assert!(flips > 1000, "{line}: {flips} pages");
+        drive.release();
+        let words = [scratch.file_name().unwrap().to_str().unwrap(), "at byte", "checksum"];
+        expect(&running.end(), job.status_of(6), &words, &line);
+        assert!(names(&scratch).is_empty());
+        assert_eq!(drive.names(), ["out"], "{line}");
+        if !job.is_of_lines() {
+            assert!(fs::read(&output).unwrap() == b"old");
+        }
+    }
+}
+
+/// Whatever call fails, wherever: what spills there names the directory, the reason and, of transfers, the place.
+#[test]
+fn scratch_that_fails_is_named() {
+    let Some(drive) = FlakyDrive::mount() else { return };
+    let sandbox = prepared();
+    let before = sandbox.names();
+    let scratch = drive.path().to_str().unwrap();
+    for (call, beyond, errno, status) in [
+        (Call::Create, 0, EIO, 5),
+        (Call::Create, 0, EROFS, 2),
+        (Call::Reserve, 0, EIO, 5),
+        (Call::Reserve, 2 << 20, ENOSPC, 4),
+        (Call::Write, 0, EIO, 5),
+        (Call::Write, 1 << 20, EIO, 5),
+        (Call::Write, 0, ENOSPC, 4),
+        (Call::Write, 3 << 20, ENOSPC, 4),
+        (Call::Write, 2 << 20, EROFS, 5),
+        (Call::Read, 0, EIO, 5),
+        (Call::Read, 3 << 20, EIO, 5),
+        (Call::Punch, 0, EIO, 5),
+    ] {
+        let mut times_met = 0;
+        for (job, io) in JOBS.into_iter().flat_map(|job| [(job, "auto"), (job, "sync")]) {
+            if job.is_of_lines() && io == "sync" {
+                continue;
+            }
+            drive.set(call, beyond, Answer::Fails(errno));
+            let what = format!("{job:?} {io} {call:?} {beyond} {errno}");
+            // Space is given back where runs are merged several times.
+            let has_passes = call == Call::Punch && job != Job::Scatter;
+            let memory = if has_passes { "-m 256K" } else { "-m 1M" };
+            let line = job.line(input_of(job), "out", scratch, io).replace("-m 1M", memory);
+            let ended = Running::start_job(&sandbox, job, &line).end();
+            times_met += drive.times_met();
+            if drive.times_met() == 0 {
+                // It has no need of this call.
+                assert_eq!(ended.code, Some(0), "{what}: {}", ended.error);
+                sandbox.write("out", "old");
+            } else {
+                expect(&ended, job.status_of(status), &[scratch], &what);
+                is_untouched(&sandbox, &before, job, &what);
+                if matches!(call, Call::Read | Call::Write) && errno == EIO && !job.is_of_lines() {
+                    expect(&ended, status, &["at byte", "Input/output error", "dmesg"], &what);
+                }
+            }
+            assert!(drive.names().is_empty(), "{what}");
+            sandbox.write("out", "old");
+        }
+        assert!(times_met > 0, "{call:?}: nobody calls it");
+    }
+}
+
+/// An output that fails is the old one still. Of a sync that failed nothing is believed afterwards: it is not tried again.
+#[test]
+fn an_output_that_fails_is_the_old_one() {
+    let Some(drive) = FlakyDrive::mount() else { return };
+    let sandbox = prepared();
+    let output = drive.join("out");
+    let output = output.to_str().unwrap();
+    for (call, beyond, errno, status) in [
+        (Call::Create, 0, EIO, 5),
+        (Call::Reserve, 0, EIO, 5),
+        (Call::Reserve, 0, ENOSPC, 4),
+        (Call::Write, 0, EIO, 5),
+        (Call::Write, 5 << 20, ENOSPC, 4),
+        (Call::Truncate, 0, EIO, 5),
+        (Call::Sync, 0, EIO, 5),
+        (Call::Sync, 0, ENOSPC, 4),
+        (Call::Rename, 0, EIO, 5),
+        (Call::SyncDirectory, 0, EIO, 5),
+    ] {
+        for (job, io) in [
+            (Some(Job::Merge), "auto"),
+            (Some(Job::Scatter), "sync"),
+            (Some(Job::Stream), "auto"),
+            (None, "auto"),
+        ] {
+            drive.behave();
+            fs::write(output, "old").unwrap();
+            drive.set(call, beyond, Answer::Fails(errno));
+            let line = match job {
+                Some(job) => job.line("in", output, "scratch", io),
+                None => format!("gen -q 8MB {output}"),
+            };
+            let what = format!("{call:?} {beyond} {errno}: {line}");
+            let ended = Running::start_job(&sandbox, job.unwrap_or(Job::Merge), &line).end();
+            assert_eq!(drive.calls(call).min(1), 1, "{what}: nobody calls it");
+            expect(&ended, status, &[output], &what);
+            if matches!(call, Call::Sync | Call::SyncDirectory) {
+                assert_eq!(drive.calls(call), 1, "{what}");
+                expect(&ended, status, &["making durable"], &what);
+            }
+            drive.behave();
+            assert_eq!(drive.names(), ["out"], "{what}");
+            // Its new name is there; only whether that survives a power cut is unknown.
+            let is_old = call != Call::SyncDirectory;
+            assert_eq!(fs::read(output).unwrap() == b"old", is_old, "{what}");
+            assert!(names(&sandbox.path().join("scratch")).is_empty(), "{what}");
+        }
+    }
+}
+
+#[test]
+fn inputs_that_fail_are_named() {
+    let Some(drive) = FlakyDrive::mount() else { return };
+    let sandbox = prepared();
+    let before = sandbox.names();
+    for name in ["in", "text"] {
+        fs::copy(sandbox.path().join(name), drive.join(name)).unwrap();
+    }
+    for beyond in [0, 5 << 20] {
+        for (job, io) in
+            [(Job::Merge, "auto"), (Job::Scatter, "sync"), (Job::Lines, ""), (Job::MergedLines, "")]
+        {
+            let input = drive.join(input_of(job));
+            let input = input.to_str().unwrap();
+            drive.set(Call::Read, beyond, Answer::Fails(EIO));
+            let ended = Running::start(command(&sandbox, &job.line(input, "out", "scratch", io))).end();
+            expect(&ended, job.status_of(5), &[input, "Input/output error"], input);
+            if !job.is_of_lines() {
+                expect(&ended, 5, &["at byte"], input);
+            }
+            is_untouched(&sandbox, &before, job, input);
+        }
+        drive.set(Call::Read, beyond, Answer::Fails(EIO));
+        let input = drive.join("in");
+        let ended = Running::start(command(&sandbox, &format!("verify -q {}", input.display()))).end();
+        expect(&ended, 5, &[input.to_str().unwrap(), "at byte", "Input/output error"], "verify");
+    }
+}
+
+/// Transfers that move a part of their bytes, each time, everywhere.
+#[test]
+fn short_transfers_change_nothing() {
+    let Some(drive) = FlakyDrive::mount() else { return };
+    let sandbox = prepared();
+    for name in ["in", "text"] {
+        fs::copy(sandbox.path().join(name), drive.join(name)).unwrap();
+    }
+    let output = drive.join("out");
+    for call in [Call::Read, Call::Write] {
+        for (job, io) in JOBS.into_iter().flat_map(|job| [(job, "auto"), (job, "sync")]) {
+            drive.set(call, 0, Answer::Short);
+            let input = drive.join(input_of(job));
+            let line = job.line(
+                input.to_str().unwrap(),
+                output.to_str().unwrap(),
+                drive.path().to_str().unwrap(),
+                io,
+            );
+            let ended = Running::start_job(&sandbox, job, &line).end();
+            assert_eq!((ended.code, &*ended.error), (Some(0), ""), "{line}");
+            assert!(drive.times_met() > 0, "{line}");
+            drive.behave();
+            is_sorted(&sandbox, job, input_of(job), output.to_str().unwrap());
+        }
+    }
+}
+
+/// A drive that doesn't answer for a while is waited for; a job that is told to stop meanwhile does so as soon as it answers.
+#[test]
+fn a_drive_that_stalls_is_waited_for() {
+    let Some(drive) = FlakyDrive::mount() else { return };
+    let sandbox = prepared();
+    let before = sandbox.names();
+    let scratch = drive.path().to_str().unwrap();
+    for (call, job, io) in [
+        (Call::Write, Job::Merge, "auto"),
+        (Call::Read, Job::Scatter, "sync"),
+        (Call::Read, Job::Stream, "auto"),
+        (Call::Write, Job::Lines, ""),
+        (Call::Read, Job::PackedLines, ""),
+    ] {
+        for signal in [None, Some(Signal::INT), Some(Signal::TERM)] {
+            drive.set(call, 1 << 20, Answer::Stalls);
+            let line = job.line(input_of(job), "out", scratch, io);
+            let mut running = Running::start_job(&sandbox, job, &line);
+            assert!(drive.wait_until_met(|| running.is_over()), "{line}");
+            match signal {
+                Some(signal) => running.signal(signal),
+                // Longer than anything that could be taken for a hiccup.
+                None => thread::sleep(Duration::from_secs(2)),
+            }
+            drive.release();
+            let ended = running.end();
+            let what = format!("{signal:?}: {line}");
+            match signal {
+                None => {
+                    assert_eq!((ended.code, &*ended.error), (Some(0), ""), "{what}");
+                    is_sorted(&sandbox, job, input_of(job), "out");
+                    sandbox.write("out", "old");
+                }
+                // Lines have GNU sort's way with signals: they kill.
+                Some(_) if job.is_of_lines() => assert_eq!(ended.code, None, "{what}"),
+                Some(signal) => expect(&ended, 128 + signal.as_raw(), &["stopped on request"], &what),
+            }
+            is_untouched(&sandbox, &before, job, &what);
+            assert!(drive.names().is_empty(), "{what}");
+        }
+    }
+}
+
+/// What another program does to an input.
+type Change = fn(&mut Vec<u8>);
+
+const CHANGES: [(Change, &str); 3] = [
+    (|bytes| bytes.extend([b'x'; 1000]), "bytes when it was opened and has"),
+    (|bytes| bytes.truncate(1_000_000), "shorter than it was"),
+    // Lines stay as long as they are.
+    (
+        |bytes| bytes.iter_mut().filter(|byte| !b"\n\x0b".contains(byte)).for_each(|byte| *byte ^= 1),
+        "written to since it was opened",
+    ),
+];
+
+/// Records are never made an output of that may be of several moments; one that got shorter says where.
+#[test]
+fn an_input_that_changes_while_it_is_read_is_named() {
+    let Some(drive) = FlakyDrive::mount() else { return };
+    let sandbox = prepared();
+    let before = sandbox.names();
+    let input = drive.join("in");
+    let input = input.to_str().unwrap();
+    let lines = [Job::Merge, Job::Scatter].map(|job| job.line(input, "out", "scratch", "auto"));
+    for (change, word) in CHANGES {
+        for line in lines.iter().cloned().chain([format!("verify -m 1M {input}")]) {
+            drive.behave();
+            fs::copy(sandbox.path().join("in"), input).unwrap();
+            drive.set(Call::Read, 6 << 20, Answer::Stalls);
+            let mut running = Running::start(command(&sandbox, &line));
+            assert!(drive.wait_until_met(|| running.is_over()), "{line}");
+            drive.change("in", change);
+            drive.release();
+            expect(&running.end(), 5, &[input, word], &line);
+            is_untouched(&sandbox, &before, Job::Merge, &line);
+        }
+    }
+}
+
+/// Lines are taken as they are when they are read, as GNU sort does it; a large file, which is asked for ahead, may not get shorter.
+#[test]
+fn lines_that_change_while_they_are_read_are_those_of_the_moment() {
+    let Some(drive) = FlakyDrive::mount() else { return };
+    let sandbox = prepared();
+    let before = sandbox.names();
+    sandbox.ok("gen -q -f gensort-ascii 20MB large");
+    for (name, beyond) in [("text", 6 << 20), ("large", 15 << 20)] {
+        let input = drive.join(name);
+        let input = input.to_str().unwrap();
+        for (change, word) in CHANGES {
+            drive.behave();
+            fs::copy(sandbox.path().join(name), input).unwrap();
+            drive.set(Call::Read, beyond, Answer::Stalls);
+            let mut running =
+                Running::start(command(&sandbox, &Job::Lines.line(input, "out", "scratch", "")));
+            assert!(drive.wait_until_met(|| running.is_over()), "{name} {word}");
+            drive.change(name, change);
+            drive.release();
+            let ended = running.end();
+            if name == "large" && word.contains("shorter") {
+                expect(&ended, 2, &[input], word);
+                assert!(sandbox.read("out") == b"old", "{word}");
+            } else {
+                assert_eq!((ended.code, &*ended.error), (Some(0), ""), "{name} {word}");
+                assert_eq!(sandbox.ok("lines -c out"), "");
+            }
+            sandbox.write("out", "old");
+        }
+    }
+    fs::remove_file(sandbox.path().join("large")).unwrap();
+    is_untouched(&sandbox, &before, Job::Lines, "in the end");
+}
+
+/// Scratch has no name, so it may lose its directory; an output may not.
+#[test]
+fn directories_that_go_away() {
+    let Some(drive) = FlakyDrive::mount() else { return };
+    let sandbox = prepared();
+    let output = drive.join("out");
+    for job in JOBS {
+        drive.set(Call::Write, 0, Answer::Stalls);
+        let line = job.line(input_of(job), output.to_str().unwrap(), "scratch", "auto");
+        let mut running = Running::start_job(&sandbox, job, &line);
+        assert!(drive.wait_until_met(|| running.is_over()), "{line}");
+        fs::remove_dir(sandbox.path().join("scratch")).unwrap();
+        drive.release();
+        let ended = running.end();
+        assert_eq!((ended.code, &*ended.error), (Some(0), ""), "{line}");
+        is_sorted(&sandbox, job, input_of(job), output.to_str().unwrap());
+        fs::create_dir(sandbox.path().join("scratch")).unwrap();
+    }
+    let before = sandbox.names();
+    for job in [Job::Merge, Job::Scatter, Job::Stream] {
+        fs::create_dir(sandbox.path().join("gone")).unwrap();
+        drive.set(Call::Read, 0, Answer::Stalls);
+        let line = job.line("in", "gone/out", drive.path().to_str().unwrap(), "auto");
+        let mut running = Running::start_job(&sandbox, job, &line);
+        assert!(drive.wait_until_met(|| running.is_over()), "{line}");
+        fs::remove_dir_all(sandbox.path().join("gone")).unwrap();
+        drive.release();
+        expect(&running.end(), 5, &["gone/out", "has vanished"], &line);
+        is_untouched(&sandbox, &before, job, &line);
+    }
+}
+
+/// File systems in memory of all sizes, so that scratch, or the output, or both fill up anywhere.
+#[test]
+fn space_that_runs_out_anywhere_is_named() {
+    let sandbox = prepared();
+    let before = sandbox.names();
+    let small = Sandbox::new();
+    for (megabytes, has_output) in (1..10).flat_map(|megabytes| [(megabytes, false), (megabytes, true)]) {
+        let Some(_mounted) = SmallDisk::mount(small.path(), megabytes) else {
+            eprintln!("skipped: mounting is not allowed here");
+            return;
+        };
+        let directory = small.path().to_str().unwrap();
+        let output = if has_output { format!("{directory}/out") } else { "out".to_owned() };
+        for job in JOBS {
+            let what = format!("{job:?}, {megabytes} MB, output: {has_output}");
+            let ended =
+                Running::start_job(&sandbox, job, &job.line(input_of(job), &output, directory, "auto")).end();
+            if ended.code == Some(0) {
+                is_sorted(&sandbox, job, input_of(job), &output);
+            } else {
+                let reason = if job.is_of_lines() { "No space left on device" } else { "free" };
+                let place = if has_output && job.is_of_lines() { "" } else { directory };
+                expect(&ended, job.status_of(4), &[place, reason], &what);
+                if !has_output {
+                    is_untouched(&sandbox, &before, job, &what);
+                }
+            }
+            // An output of lines ends where it failed, as GNU sort's does.
+            let left: Vec<_> = names(small.path()).into_iter().filter(|name| name != "out").collect();
+            assert!(left.is_empty(), "{what}: {left:?}");
+            let _ = fs::remove_file(small.path().join("out"));
+            sandbox.write("out", "old");
+        }
+    }
+}
+
+/// Someone else fills the drive that scratch is on.
+#[test]
+fn a_drive_that_fills_up_meanwhile_is_named() {
+    let Some(drive) = FlakyDrive::mount() else { return };
+    let sandbox = prepared();
+    let before = sandbox.names();
+    fs::copy(sandbox.path().join("in"), drive.join("in")).unwrap();
+    let small = Sandbox::new();
+    let Some(_mounted) = SmallDisk::mount(small.path(), 30) else {
+        eprintln!("skipped: mounting is not allowed here");
+        return;
+    };
+    for megabytes in [0, 1, 3, 6] {
+        let input = drive.join("in");
+        let scratch = small.path().to_str().unwrap();
+        drive.set(Call::Read, megabytes << 20, Answer::Stalls);
+        let line = Job::Merge.line(input.to_str().unwrap(), "out", scratch, "auto");
+        let mut running = Running::start(command(&sandbox, &line));
+        assert!(drive.wait_until_met(|| running.is_over()), "{line}");
+        let filler = small.path().join("filler");
+        let filled = fs::write(&filler, vec![1; 40 << 20]);
+        assert!(filled.is_err());
+        drive.release();
+        let ended = running.end();
+        // What was reserved before is the job's.
+        if ended.code == Some(0) {
+            is_sorted(&sandbox, Job::Merge, "in", "out");
+            sandbox.write("out", "old");
+        } else {
+            expect(&ended, 4, &[scratch, "free some"], &line);
+        }
+        assert!(megabytes > 0 || ended.code == Some(4), "nothing was reserved yet");
+        is_untouched(&sandbox, &before, Job::Merge, &line);
+        fs::remove_file(filler).unwrap();
+    }
+}
+
+/// So few that not even the program starts, up to so many that all goes well.
+#[test]
+fn few_open_files_are_enough_or_said() {
+    let sandbox = prepared();
+    let before = sandbox.names();
+    let mut refused = 0;
+    for (job, io) in [
+        (Job::Merge, "auto"),
+        (Job::Scatter, "sync"),
+        (Job::Stream, "auto"),
+        (Job::Lines, ""),
+        (Job::PackedLines, ""),
+    ] {
+        for files in 5..=30 {
+            let line = job.line(input_of(job), "out", "scratch", io);
+            let mut command = limited(&sandbox, &format!("ulimit -n {files}"), &line);
+            command.stdin(File::open(sandbox.path().join("in")).unwrap());
+            let ended = Running::start(command).end();
+            let what = format!("{files} files: {line}");
+            if ended.code == Some(0) {
+                is_sorted(&sandbox, job, input_of(job), "out");
+                sandbox.write("out", "old");
+            } else {
+                refused += 1;
+                assert!(
+                    [2, 3, 5].contains(&ended.code.unwrap_or(-1)),
+                    "{what}: {:?} {}",
+                    ended.code,
+                    ended.error
+                );
+                assert!(ended.error.contains("Too many open files"), "{what}: {}", ended.error);
+            }
+            assert!(files < 20 || ended.code == Some(0), "{what}: {}", ended.error);
+            is_untouched(&sandbox, &before, job, &what);
+        }
+    }
+    assert!(refused > 0, "fewer would be needed to be too few");
+}
+
+/// Of the memory that may be locked, which rings once counted against, there is none.
+#[test]
+fn no_locked_memory_is_no_hindrance() {
+    let sandbox = prepared();
+    for job in JOBS {
+        let line = format!("{} {}", program().display(), job.line(input_of(job), "out", "scratch", "auto"));
+        // Root may lock all the same, unless it gives that up.
+        let script = format!(
+            "ulimit -l 0; command -v setpriv >/dev/null && [ $(id -u) = 0 ] && exec setpriv --bounding-set -ipc_lock {line}; exec {line}"
+        );
+        let mut command = Command::new("bash");
+        command.args(["-c", &script]).stdin(File::open(sandbox.path().join("in")).unwrap());
+        adorn(&mut command, &sandbox);
+        let ended = Running::start(command).end();
+        assert_eq!(ended.code, Some(0), "{line}: {}", ended.error);
+        is_sorted(&sandbox, job, input_of(job), "out");
+    }
+}
+
+/// A process to which the kernel refuses system calls, as containers have it done; `None` where it can't be told to.
+fn refused(command: Command, refusals: &[(i64, Option<SeccompCondition>, i32)]) -> Option<Running> {
+    let programs = refusals.iter().map(|(call, condition, errno)| {
+        let rules =
+            condition.iter().map(|condition| SeccompRule::new(vec![condition.clone()]).unwrap()).collect();
+        let (calls, refuse) = (BTreeMap::from([(*call, rules)]), SeccompAction::Errno(*errno as u32));
+        let architecture = std::env::consts::ARCH.try_into().ok()?;
+        let filter = SeccompFilter::new(calls, SeccompAction::Allow, refuse, architecture).unwrap();
+        BpfProgram::try_from(filter).ok()
+    });
+    let programs: Vec<BpfProgram> = programs.collect::<Option<_>>()?;
+    // A thread of its own, for it never gets rid of them again.
+    let start = move || {
+        programs
+            .iter()
+            .all(|program| seccompiler::apply_filter(program).is_ok())
+            .then(|| Running::start(command))
+    };
+    let running = thread::spawn(start).join().unwrap();
+    if running.is_none() {
+        eprintln!("skipped: no system call can be refused here");
+    }
+    running
+}
+
+/// As in most containers.
+#[test]
+fn a_refused_io_uring_is_told_of_and_done_without() {
+    let sandbox = prepared();
+    let before = sandbox.names();
+    for errno in [1, 12, 38] {
+        let refusals = [(libc::SYS_io_uring_setup, None, errno)];
+        for job in JOBS {
+            let mut command = command(&sandbox, &job.line(input_of(job), "out", "scratch", "auto"));
+            command.stdin(File::open(sandbox.path().join("in")).unwrap());
+            let Some(running) = refused(command, &refusals) else { return };
+            let ended = running.end();
+            assert_eq!(ended.code, Some(0), "{job:?}: {}", ended.error);
+            is_sorted(&sandbox, job, input_of(job), "out");
+            sandbox.write("out", "old");
+        }
+        let loud = command(&sandbox, "sort -m 1M in -o out --progress never");
+        let ended = refused(loud, &refusals).unwrap().end();
+        expect(&ended, 0, &["note: ", "io_uring"], "a word of it");
+        sandbox.write("out", "old");
+        let wanted = command(&sandbox, &Job::Merge.line("in", "out", "scratch", "uring"));
+        let ended = refused(wanted, &refusals).unwrap().end();
+        expect(&ended, 2, &["io_uring", "--io"], "it is demanded");
+        is_untouched(&sandbox, &before, Job::Merge, "it is demanded");
+    }
+}
+
+/// As under a limit on processes, which root has none of.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn threads_that_can_not_be_had_are_named() {
+    let sandbox = prepared();
+    let before = sandbox.names();
+    let thread = u64::from(libc::CLONE_THREAD as u32);
+    let is_thread =
+        SeccompCondition::new(0, SeccompCmpArgLen::Qword, SeccompCmpOp::MaskedEq(thread), thread).unwrap();
+    // Without the newer call, whose flags are in memory, the C library takes the older one.
+    let refusals = [(libc::SYS_clone3, None, libc::ENOSYS), (libc::SYS_clone, Some(is_thread), libc::EAGAIN)];
+    for (job, io) in [
+        (Job::Merge, "auto"),
+        (Job::Scatter, "sync"),
+        (Job::Stream, "auto"),
+        (Job::Lines, ""),
+        (Job::PackedLines, ""),
+    ] {
+        let mut command = command(&sandbox, &job.line(input_of(job), "out", "scratch", io));
+        command.stdin(File::open(sandbox.path().join("in")).unwrap());
+        let Some(running) = refused(command, &refusals) else { return };
+        let ended = running.end();
+        expect(&ended, 2, &["Resource temporarily unavailable", "ulimit -u"], &format!("{job:?}"));
+        is_untouched(&sandbox, &before, job, "without threads");
+    }
+}
