@@ -14,6 +14,7 @@ mod gnu;
 mod lines;
 mod manual;
 mod memory;
+mod names_memory;
 mod open_files;
 mod output;
 mod progress;

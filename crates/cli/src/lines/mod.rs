@@ -11,6 +11,7 @@
 //! | `decompress` | inputs that are compressed, by their first bytes |
 //! | `header` | lines that stay at the head |
 //! | `target` | the output, untouched until there is something to write |
+//! | `passes` | a merge of more inputs than memory has room for |
 //! | `filters` | what becomes of sorted lines on their way out: `--top`, `--debug` |
 //! | `order` | the order of lines as the engine wants it |
 //! | `resources` | memory, threads, scratch, randomness |
@@ -24,6 +25,7 @@ mod header;
 mod inputs;
 mod names;
 mod order;
+mod passes;
 mod resources;
 mod target;
 
@@ -33,6 +35,7 @@ use crate::publish::Uses;
 use crate::settings::{self, Progress, Voice};
 use crate::signals::Stop;
 use crate::trees::Rules;
+use decompress::{Decoders, decompressed};
 use failure::{Failure, TROUBLE};
 use filters::{Marks, Top};
 use inputs::Inputs;
@@ -45,7 +48,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use target::Target;
 use xsort_disk::{DiskOptions, Gate, LazyDisk, inherited};
-use xsort_extsort::lines::{ByBytes, ByBytesReversed, LineOrder, merge_heads};
+use xsort_extsort::lines::{ByBytes, ByBytesReversed, LineOrder, heads_max, merge_heads};
 use xsort_extsort::{LinesOptions, LinesReport, Observer, Unobserved, merge_lines, sort_lines};
 use xsort_text::{Check, Command, Environment, Locale, Order, Refusal, Request};
 
@@ -143,7 +146,12 @@ impl Task<'_> {
     fn rules(&self) -> Option<Rules> {
         let Command { extras, output, .. } = &self.command;
         let output = || target::present(output.as_deref());
-        extras.recursive.then(|| Rules { counts_links: extras.counts_links, output: output() })
+        let budget_bytes = || resources::budget_bytes(&self.command);
+        extras.recursive.then(|| Rules {
+            counts_links: extras.counts_links,
+            output: output(),
+            budget_bytes: budget_bytes(),
+        })
     }
 
     /// What `--debug` has to say before anything is done.
@@ -160,6 +168,10 @@ impl Task<'_> {
         }
         let note = |line: &str| say(format!("{}: {line}\n", self.program).as_bytes());
         let inputs = Inputs::look(files, self.rules(), note)?;
+        let names_bytes = inputs.names.of_budget();
+        if names_bytes > 0 {
+            inputs.names.check(resources::budget_bytes(&self.command)).map_err(failure::of_names)?;
+        }
         let mut target = Target::open(self.command.output.as_deref())?;
         let (mut bytes, can_all_be_open) = (inputs.bytes(), inputs.can_all_be_open());
         let merges = self.command.merge;
@@ -170,8 +182,15 @@ impl Task<'_> {
             resources::refuse_missing_scratch(&self.command, bytes)?;
             inputs.sources()
         };
+        let (mut sources_max, mut taken_bytes) = (usize::MAX, names_bytes);
         if self.command.extras.decompress {
-            sources = sources.into_iter().map(decompress::decompressed).collect();
+            let budget_bytes = resources::budget_bytes(&self.command).saturating_sub(taken_bytes);
+            let decoders = match merges {
+                true => Decoders::of_merge(budget_bytes, sources.len()),
+                false => Decoders::of_sort(budget_bytes),
+            };
+            sources = sources.into_iter().map(|source| decompressed(source, decoders)).collect();
+            (sources_max, taken_bytes) = (decoders.sources_max, taken_bytes + decoders.taken_bytes);
             bytes = None;
         }
         let terminator = self.command.terminator();
@@ -187,6 +206,21 @@ impl Task<'_> {
             // As GNU sort does: before it reads.
             target.begin().map_err(|error| target.failed(&error))?;
         }
+        let options = LinesOptions { output_file, taken_bytes, ..resources::options(&self.command, bytes) };
+        let limit = self.command.extras.limit_celsius.map(|limit| (f64::from(limit), Arc::<Gate>::default()));
+        let gate = limit.as_ref().map(|(_, gate)| Arc::clone(gate));
+        let disk = LazyDisk::new(DiskOptions { gate, ..resources::disk() });
+        let observer = self.observer(bytes, limit);
+        let is_plain = !can_all_be_open || bytes < Some(PLAIN_BYTES_MAX);
+        if merges && is_plain {
+            let sources_max = sources_max.min(heads_max(&options));
+            let all_lines = LinesOptions { is_unique: false, ..options.clone() };
+            let merge = |group, part: &mut (dyn Write + Send)| {
+                merge_heads(&all_lines, by, group, part, &*observer).map(drop)
+            };
+            let (directory, of_job) = (&options.scratch[0], |error: &_| failure::of_job(error, &target));
+            sources = passes::reduce(sources, sources_max, directory, merge, of_job)?;
+        }
         let mut out: Box<dyn Write + Send + '_> = Box::new(&mut target);
         if self.command.debug {
             out = Box::new(Marks::new(out, order, &self.locale, terminator));
@@ -194,17 +228,10 @@ impl Task<'_> {
         if let Some(lines) = self.command.extras.top_lines {
             out = Box::new(Top::new(out, lines, terminator));
         }
-        let options = LinesOptions { output_file, ..resources::options(&self.command, bytes) };
-        let limit = self.command.extras.limit_celsius.map(|limit| (f64::from(limit), Arc::<Gate>::default()));
-        let gate = limit.as_ref().map(|(_, gate)| Arc::clone(gate));
-        let disk = LazyDisk::new(DiskOptions { gate, ..resources::disk() });
-        let observer = self.observer(bytes, limit);
-        let result = match bytes {
-            _ if !merges => sort_lines(&options, by, sources, &mut out, &disk, &*observer),
-            Some(PLAIN_BYTES_MAX..) if can_all_be_open => {
-                merge_lines(&options, by, sources, &mut out, &disk, &*observer)
-            }
-            _ => merge_heads(&options, by, sources, &mut out, &*observer),
+        let result = match (merges, is_plain) {
+            (false, _) => sort_lines(&options, by, sources, &mut out, &disk, &*observer),
+            (true, false) => merge_lines(&options, by, sources, &mut out, &disk, &*observer),
+            (true, true) => merge_heads(&options, by, sources, &mut out, &*observer),
         };
         drop(out);
         let report = result.map_err(|error| failure::of_job(&error, &target))?;
@@ -219,7 +246,7 @@ impl Task<'_> {
         let terminator = self.command.terminator();
         let mut source = inputs::source(&file);
         if self.command.extras.decompress {
-            source = decompress::decompressed(source);
+            source = decompressed(source, Decoders::of_sort(resources::budget_bytes(&self.command)));
         }
         let found = check::first_disorder(by, source, terminator, self.command.unique)
             .map_err(|error| failure::of_read(&file, &error))?;

@@ -169,6 +169,8 @@ fn reduce<O: LineOrder>(
         memory = free;
         reduced.push(Run::OnScratch(spiller.end()?));
         own = spiller.into_desk();
+        let merged: usize = group.iter().map(|run| run.blocks().len()).sum();
+        job.indexed_blocks.fetch_sub(merged as u64, Relaxed);
         let blocks = group.iter().flat_map(Run::blocks);
         job.scratch()?.discard(blocks.map(|block| (block.place, block.paged_bytes())))?;
         for run in group {
