@@ -15,6 +15,7 @@ mod lines_scripts;
 mod refusals;
 mod sandbox;
 mod signals;
+mod soak;
 mod sort;
 mod status;
 mod stdin;

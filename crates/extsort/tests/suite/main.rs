@@ -7,5 +7,6 @@ mod lines;
 mod plan;
 mod probe;
 mod simulation;
+mod soak;
 mod sort;
 mod verify;
