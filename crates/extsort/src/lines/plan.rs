@@ -227,6 +227,48 @@ mod tests {
     use std::path::PathBuf;
     use xsort_kernels::Caches;
 
+    fn options(budget_bytes: u64, threads: usize, codec: Option<Codec>) -> LinesOptions {
+        LinesOptions {
+            delimiter: b'\n',
+            is_unique: false,
+            budget_bytes,
+            taken_bytes: 0,
+            threads,
+            caches: Caches::default(),
+            scratch: vec![PathBuf::from("/scratch")],
+            codec,
+            output_file: None,
+        }
+    }
+
+    /// Or the input is refused, with a budget in which it does.
+    #[test]
+    fn the_index_of_any_input_stays_within_its_share() {
+        let mut refused = 0;
+        for budget_mib in [1, 2, 5, 64, 256, 1024, 16 << 10] {
+            for threads in [1, 2, 64] {
+                for input_bytes in [1 << 30, 5 << 30, 100 << 30, 10 << 40] {
+                    let of = |budget_bytes| {
+                        let options = options(budget_bytes, threads, None);
+                        let plan = Plan::new(&options, Some(input_bytes), 24);
+                        let refusal = plan.refuse_index(&options, Some(input_bytes));
+                        (plan, refusal)
+                    };
+                    let (mut plan, mut refusal) = of(budget_mib * MIB);
+                    if let Err(Error::Memory { needed_bytes, .. }) = refusal {
+                        assert!(needed_bytes > budget_mib * MIB);
+                        (plan, refusal) = of(needed_bytes);
+                        refused += 1;
+                    }
+                    assert!(refusal.is_ok(), "{budget_mib} {threads} {input_bytes}: {refusal:?}");
+                    let blocks = input_bytes / plan.block_bytes as u64;
+                    assert!(2 * blocks <= plan.index_entries_max(), "{budget_mib} {input_bytes}: {plan:?}");
+                }
+            }
+        }
+        assert!(refused > 5 && refused < 60, "{refused}");
+    }
+
     /// Half a desk must have a block to fill and one to compress it into: with fewer a spill would wait for itself.
     #[test]
     fn every_budget_has_a_plan_that_can_spill() {
@@ -234,24 +276,15 @@ mod tests {
             for budget_mib in [0, 1, 2, 3, 5, 16, 33, 64, 65, 1024, 1 << 20] {
                 for threads in [1, 2, 3, 5, 8, 60, 64, 1000] {
                     for input_bytes in [None, Some(0), Some(1), Some(500_000), Some(600_000), Some(1 << 40)] {
-                        let options = LinesOptions {
-                            delimiter: b'\n',
-                            is_unique: false,
-                            budget_bytes: budget_mib * MIB,
-                            taken_bytes: 0,
-                            threads,
-                            caches: Caches::default(),
-                            scratch: vec![PathBuf::from("/scratch")],
-                            codec,
-                            output_file: None,
-                        };
+                        let options = options(budget_mib * MIB, threads, codec);
                         let plan = Plan::new(&options, input_bytes, 24);
                         let half_desk = align_down(plan.desk_bytes as u64 / 2);
                         assert!(plan.block_bytes >= BLOCK_BYTES_MIN as usize, "{options:?} {plan:?}");
                         assert!(half_desk as usize >= 2 * plan.block_bytes, "{options:?} {plan:?}");
                         let contexts = codec.map_or(0, Codec::context_bytes) * plan.threads as u64;
                         let most = options.budget_bytes.max(BUDGET_BYTES_MIN + contexts);
-                        assert!(plan.pool_bytes() as u64 + contexts <= most, "{options:?} {plan:?}");
+                        let taken = plan.pool_bytes() as u64 + plan.index_bytes + contexts;
+                        assert!(taken <= most, "{options:?} {plan:?}");
                         assert!(plan.spare_bytes > 0 && plan.area_bytes > 2 * 24, "{options:?} {plan:?}");
                     }
                 }
