@@ -7,6 +7,8 @@ DEMO_SIZE ?= 4GiB
 DEMO_MEMORY ?= 256M
 # Seeds of the simulated disk for `make simulate`.
 SEEDS ?= 5000
+# Seconds of `make soak`.
+SOAK_SECONDS ?= 3600
 # How often `make loom` lets a thread be interrupted.
 LOOM_MAX_PREEMPTIONS ?= 4
 # The uutils sort and du that `make bench` measures, and those that walk trees; the other rivals' versions are in bench/requirements.txt.
@@ -18,7 +20,7 @@ DUA = 3.0.0
 FUZZ_SECONDS ?= 60
 CARGO_FUZZ = 0.13.2
 
-.PHONY: all demo test lint format bench bench-test bench-smoke bench-tools bench-kernels fuzz fuzz-smoke fuzz-tools simulate loom miri asan tsan build doc clean
+.PHONY: all demo test lint format bench bench-test bench-smoke bench-tools bench-kernels fuzz fuzz-smoke fuzz-tools simulate soak loom miri asan tsan build doc clean
 
 all: build
 
@@ -77,6 +79,10 @@ bench-kernels:
 ## The whole sort on the simulated disk, over many seeds.
 simulate:
 	XSORT_SEEDS=$(SEEDS) $(CARGO) test --release --locked -p xsort-extsort --test suite simulation
+
+## Jobs by chance, side by side, some of them killed at any moment; `make test` does it for seconds.
+soak:
+	XSORT_SOAK_SECONDS=$(SOAK_SECONDS) $(CARGO) test --release --locked -p xsort --test suite soak -- --nocapture
 
 ## All fuzz targets (needs nightly Rust and a C++ compiler), under the address sanitizer.
 fuzz: fuzz-tools

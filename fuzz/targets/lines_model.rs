@@ -107,6 +107,7 @@ fn check<O: LineOrder>(case: &Case, command: &Command, order: &Order, by: &O, te
         delimiter: terminator,
         is_unique: command.unique,
         budget_bytes: u64::from(case.budget % 8) << 19,
+        taken_bytes: 0,
         threads: usize::from(case.threads % 3) + 1,
         caches: Caches::default(),
         scratch: vec![PathBuf::from("/scratch")],

@@ -1,5 +1,6 @@
 //! How the program ends: one line on standard error, and a documented status.
 
+use crate::names_memory::TooMany;
 use crate::trees::Refusal;
 use rustix::io::Errno;
 use std::io;
@@ -55,6 +56,9 @@ impl From<Refusal> for Failure {
                 Failure::Job(Error::Input { path, reason: source.to_string() })
             }
             Refusal::IsOutput(_) => Failure::Usage(refusal.to_string()),
+            Refusal::TooMany(TooMany { budget_bytes, needed_bytes, .. }) => {
+                Failure::Job(Error::Memory { budget_bytes, needed_bytes })
+            }
             Refusal::Stopped => Failure::Job(Error::Cancelled),
         }
     }

@@ -15,6 +15,7 @@ mod gnu;
 mod lines;
 mod manual;
 mod memory;
+mod names_memory;
 mod open_files;
 mod output;
 mod progress;

@@ -3,27 +3,38 @@
 use crate::args::SortArgs;
 use crate::caches::caches;
 use crate::exit::Failure;
+use crate::names_memory::{NamesMemory, TooMany};
 use crate::output::Output;
 use crate::progress::{Console, Task};
 use crate::publish::Uses;
 use crate::settings::{self, Allowance, Voice};
 use crate::signals::Stop;
 use crate::stdin;
-use crate::trees::{self, Rules};
+use crate::trees::{self, Expanded, Refusal, Rules};
 use serde::Serialize;
 use std::fmt;
 use std::fs;
 use xsort_disk::Disk;
-use xsort_extsort::{Observer, SortOptions, SortReport, dry_run, sort_streamed};
+use xsort_extsort::sort::{Facts, Method, plan};
+use xsort_extsort::{Error, Observer, SortOptions, SortReport, dry_run, sort_streamed};
+use xsort_records::Layout;
 
 pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
     let voice = Voice::decide(&args.report);
     let layout = settings::layout(&args.records)?;
     let output = fs::metadata(&args.output).ok().map(|metadata| trees::identity(&metadata));
-    let rules = Rules { counts_links: args.trees.count_links, output };
-    let (inputs, notices) = trees::expand(&args.inputs, rules, || stop.is_set())?;
-    let (inputs, stream) = stdin::inputs(inputs, args, stop)?;
     let allowance = Allowance::decide(&args.resources, stop);
+    let rules = Rules { counts_links: args.trees.count_links, output, budget_bytes: allowance.budget_bytes };
+    let mut names = NamesMemory::default();
+    let expanded = trees::expand(&args.inputs, rules, &mut names, || stop.is_set());
+    let Expanded { files, notices } = match expanded {
+        Err(Refusal::TooMany(TooMany { budget_bytes, .. })) => {
+            let needed_bytes = names.of_budget() + data_bytes_min(&names, &layout, args.method, &allowance);
+            return Err(Failure::Job(Error::Memory { budget_bytes, needed_bytes }));
+        }
+        expanded => expanded?,
+    };
+    let (inputs, stream) = stdin::inputs(files, args, stop)?;
     let disk = allowance.disk()?;
     let console = Console::new(Task {
         command: "sort",
@@ -38,7 +49,7 @@ pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
         inputs,
         output: args.output.clone(),
         layout,
-        budget_bytes: allowance.budget_bytes,
+        budget_bytes: allowance.budget_bytes - names.of_budget().min(allowance.budget_bytes),
         method: args.method,
         threads: allowance.threads,
         caches: caches(args.cache_size),
@@ -50,15 +61,32 @@ pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
     };
     let output = Output::new(voice);
     if args.dry_run {
-        let plan = dry_run(&options, &disk, &console)?;
+        let plan = dry_run(&options, &disk, &console).map_err(|error| names.beside(error))?;
         disk.notices().iter().for_each(|line| console.notice(line));
         drop(console);
         return output.print("sort", &plan);
     }
-    let report = sort_streamed(&options, stream, &disk, &console)?;
+    let report = sort_streamed(&options, stream, &disk, &console).map_err(|error| names.beside(error))?;
     disk.notices().iter().for_each(|line| console.notice(line));
     drop(console);
     if args.verbose { output.print("sort", &InDetail(&report)) } else { output.print("sort", &report) }
+}
+
+/// The least memory beside their names to sort files with, in bytes; what was asked for, if that is enough.
+fn data_bytes_min(names: &NamesMemory, layout: &Layout, method: Method, allowance: &Allowance) -> u64 {
+    let facts = Facts {
+        input_bytes: names.file_bytes.clone(),
+        record_bytes: layout.record_bytes() as u64,
+        key_bytes: layout.key_bytes() as u64,
+        budget_bytes: allowance.budget_bytes,
+        threads: allowance.threads,
+        method,
+        may_keep: true,
+    };
+    match plan(&facts) {
+        Err(Error::Memory { needed_bytes, .. }) => needed_bytes,
+        _ => allowance.budget_bytes,
+    }
 }
 
 /// What a sort reads and writes.

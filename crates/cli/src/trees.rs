@@ -1,10 +1,11 @@
 //! Directories among the inputs of a sort: all regular files below them, in the order of their paths.
 //!
 //! The walk is `xsort du`'s, with all its threads; what it finds is put in order afterwards, so that the same tree always gives the same sequence of
-//! files: that of `find DIR -type f | LC_ALL=C sort`. Memory goes with the names.
+//! files: that of `find DIR -type f | LC_ALL=C sort`. Memory goes with the names, as far as the budget has room for them.
 //!
 //! Nothing is lost in silence: what can't be listed is an error, and what is no regular file is counted in a word to the user.
 
+use crate::names_memory::{NamesMemory, TooMany};
 use crate::settings;
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -42,6 +43,8 @@ pub(crate) struct Rules {
     pub(crate) counts_links: bool,
     /// The output, if it is there already: it must not be in a tree.
     pub(crate) output: Option<Identity>,
+    /// Memory for the names and the data of all inputs, in bytes.
+    pub(crate) budget_bytes: u64,
 }
 
 /// Why a directory doesn't become files.
@@ -53,6 +56,9 @@ pub(crate) enum Refusal {
     /// The output lies in it.
     #[error("{} is the output, and holds data that would be sorted with the rest: move it, or write elsewhere", Shown(.0))]
     IsOutput(PathBuf),
+    /// Its names take more memory than there is.
+    #[error(transparent)]
+    TooMany(#[from] TooMany),
     /// The job was told to stop.
     #[error("stopped on request")]
     Stopped,
@@ -68,16 +74,19 @@ struct LeftOut {
 }
 
 impl Tree {
-    /// Finds the regular files below `directory`.
+    /// Finds the regular files below `directory`. `names` are those of the inputs before, and take these in; if the budget has no room for them all, that
+    /// is all that is done.
     ///
     /// # Errors
     /// If anything below can't be listed, if the output is one of the files and isn't empty, or if `is_stopped` says so.
     pub(crate) fn below(
         directory: &Path,
         rules: Rules,
+        names: &mut NamesMemory,
         is_stopped: impl Fn() -> bool + Sync,
     ) -> Result<Tree, Refusal> {
-        let finder = Finder { is_stopped, finds: Mutex::default() };
+        let finds = Mutex::new(Finds { names: std::mem::take(names), ..Finds::default() });
+        let finder = Finder { is_stopped, budget_bytes: rules.budget_bytes, finds };
         let options = Options {
             follow: Follow::Arguments,
             // Which of its names counts is decided by their order, not by the walk's.
@@ -89,10 +98,12 @@ impl Tree {
         if (finder.is_stopped)() {
             return Err(Refusal::Stopped);
         }
-        let Finds { mut tree, refusal } = finder.finds.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let Finds { mut tree, names: all, refusal } =
+            finder.finds.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(refusal) = refusal {
             return Err(refusal);
         }
+        *names = all;
         tree.files.sort_unstable_by(|one, other| one.path.as_bytes().cmp(other.path.as_bytes()));
         if !rules.counts_links {
             let mut seen = HashSet::new();
@@ -132,23 +143,35 @@ impl Tree {
     }
 }
 
-/// Each directory's files in its place, and lines for the user. `-` is standard input, and no directory.
+/// Inputs with each directory's files in its place.
+#[derive(Debug)]
+pub(crate) struct Expanded {
+    pub(crate) files: Vec<PathBuf>,
+    /// Lines for the user.
+    pub(crate) notices: Vec<String>,
+}
+
+/// Puts each directory's files in its place, and all names into `names`. `-` is standard input, and no directory.
 pub(crate) fn expand(
     paths: &[PathBuf],
     rules: Rules,
+    names: &mut NamesMemory,
     is_stopped: impl Fn() -> bool + Sync,
-) -> Result<(Vec<PathBuf>, Vec<String>), Refusal> {
+) -> Result<Expanded, Refusal> {
     let (mut files, mut notices) = (Vec::with_capacity(paths.len()), Vec::new());
     for path in paths {
         if path.as_os_str() == "-" || !is_directory(path) {
+            let file_bytes = fs::metadata(path).map_or(0, |metadata| metadata.len());
+            names.add(path.as_os_str().len(), file_bytes);
             files.push(path.clone());
             continue;
         }
-        let tree = Tree::below(path, rules, &is_stopped)?;
+        let tree = Tree::below(path, rules, names, &is_stopped)?;
         notices.extend(tree.notice(path));
         files.extend(tree.files.into_iter().map(|file| PathBuf::from(file.path)));
     }
-    Ok((files, notices))
+    names.check(rules.budget_bytes)?;
+    Ok(Expanded { files, notices })
 }
 
 /// Which file it is.
@@ -169,12 +192,14 @@ pub(crate) fn directory_of(input: &Path) -> PathBuf {
 /// Collects what a walk finds.
 struct Finder<S> {
     is_stopped: S,
+    budget_bytes: u64,
     finds: Mutex<Finds>,
 }
 
 #[derive(Default)]
 struct Finds {
     tree: Tree,
+    names: NamesMemory,
     /// Of what comes first by its path.
     refusal: Option<Refusal>,
 }
@@ -197,7 +222,7 @@ impl<S: Fn() -> bool + Sync> Visitor for Finder<S> {
                     identity: found.identity,
                     has_links: found.has_links,
                 };
-                self.finds().tree.files.push(file);
+                self.finds().add(file, self.budget_bytes);
             }
             kind @ (Kind::Link | Kind::Special) => self.finds().tree.left_out.add(kind, path()),
         }
@@ -218,6 +243,18 @@ impl<S: Fn() -> bool + Sync> Visitor for Finder<S> {
 
     fn is_stopped(&self) -> bool {
         (self.is_stopped)()
+    }
+}
+
+impl Finds {
+    /// Beyond the budget only counts, so that it can be said how many there are.
+    fn add(&mut self, file: File, budget_bytes: u64) {
+        self.names.add(file.path.len(), file.bytes);
+        if self.names.fits(budget_bytes) {
+            self.tree.files.push(file);
+        } else {
+            self.tree.files = Vec::new();
+        }
     }
 }
 

@@ -4,13 +4,14 @@
 
 use crate::args::VerifyArgs;
 use crate::exit::Failure;
+use crate::names_memory::NamesMemory;
 use crate::output::{self, Output};
 use crate::progress::{Console, Task};
 use crate::publish::Uses;
 use crate::settings::{self, Allowance, Voice};
 use crate::signals::Stop;
 use crate::summary::Summary;
-use crate::trees::{self, Rules};
+use crate::trees::{self, Expanded, Rules};
 use serde::Serialize;
 use std::fmt;
 use std::fs;
@@ -60,9 +61,11 @@ pub(crate) fn run(args: &VerifyArgs, stop: &Stop) -> Result<(), Failure> {
         (summaries(&args.files, &layout)?, 0, None)
     } else {
         let reader = Reader::new(args, &layout, voice, stop)?;
-        let rules = Rules { counts_links: args.trees.count_links, output: None };
-        let files_of = |paths| -> Result<Vec<PathBuf>, Failure> {
-            let (files, notices) = trees::expand(paths, rules, || stop.is_set())?;
+        let budget_bytes = reader.allowance.budget_bytes;
+        let rules = Rules { counts_links: args.trees.count_links, output: None, budget_bytes };
+        let mut names = NamesMemory::default();
+        let mut files_of = |paths| -> Result<Vec<PathBuf>, Failure> {
+            let Expanded { files, notices } = trees::expand(paths, rules, &mut names, || stop.is_set())?;
             notices.iter().for_each(|line| reader.console.notice(line));
             Ok(files)
         };
@@ -70,8 +73,9 @@ pub(crate) fn run(args: &VerifyArgs, stop: &Stop) -> Result<(), Failure> {
         let read = || files.iter().chain(&against);
         let summary =
             args.summary.as_deref().map(|path| Summary::create(path, read(), &reader.disk)).transpose()?;
-        let VerifyReport { part, bytes, .. } = reader.read(&files, true)?;
-        let against = if args.against.is_empty() { None } else { Some(reader.read(&against, false)?) };
+        let VerifyReport { part, bytes, .. } = reader.read(&files, &names, true)?;
+        let against =
+            if args.against.is_empty() { None } else { Some(reader.read(&against, &names, false)?) };
         let part = part.expect("order was asked for");
         summary.map_or(Ok(()), |summary| summary.write(&part.to_summary()))?;
         (part, bytes, against)
@@ -130,11 +134,11 @@ impl<'a> Reader<'a> {
         Ok(Reader { layout, allowance, disk, console })
     }
 
-    fn read(&self, files: &[PathBuf], order: bool) -> Result<VerifyReport, Failure> {
+    fn read(&self, files: &[PathBuf], names: &NamesMemory, order: bool) -> Result<VerifyReport, Failure> {
         let options = VerifyOptions {
             inputs: files.to_vec(),
             layout: self.layout.clone(),
-            budget_bytes: self.allowance.budget_bytes,
+            budget_bytes: self.allowance.budget_bytes - names.of_budget().min(self.allowance.budget_bytes),
             threads: self.allowance.threads,
             order,
         };

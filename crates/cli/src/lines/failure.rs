@@ -2,6 +2,8 @@
 
 use super::target::Target;
 use super::{inputs, names};
+use crate::names_memory::TooMany;
+use crate::size::Binary;
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::io;
@@ -76,6 +78,12 @@ pub(super) fn of_read(file: &OsStr, error: &io::Error) -> Failure {
     }
 }
 
+/// More names than the budget has room for.
+pub(super) fn of_names(refusal: TooMany) -> Failure {
+    let enough = refusal.needed_bytes.div_ceil(1 << 20);
+    Failure::Message(format!("{refusal} (-S {enough}M)").into())
+}
+
 /// A sort or merge that failed.
 pub(super) fn of_job(error: &Error, target: &Target) -> Failure {
     match error {
@@ -95,6 +103,13 @@ pub(super) fn of_job(error: &Error, target: &Target) -> Failure {
             }
             _ => Failure::Message(error.to_string().into()),
         },
+        Error::Memory { budget_bytes, needed_bytes } => {
+            let (budget, enough) = (Binary(*budget_bytes), needed_bytes.div_ceil(1 << 20));
+            let text = format!(
+                "a memory budget of {budget} is too small for so much input: it needs at least -S {enough}M"
+            );
+            Failure::Message(text.into())
+        }
         other => Failure::Message(other.to_string().into()),
     }
 }

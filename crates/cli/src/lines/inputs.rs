@@ -5,6 +5,7 @@ use super::failure::{self, Failure};
 use super::names;
 use super::target::Target;
 use crate::gnu::locale;
+use crate::names_memory::NamesMemory;
 use crate::open_files;
 use crate::trees::{self, Refusal, Rules, Tree};
 use rustix::fs::{Access, Advice, AtFlags, CWD, FileType, accessat, fadvise, fstat};
@@ -48,7 +49,10 @@ pub(super) fn files(command: &Command) -> Result<Vec<OsString>, Failure> {
 }
 
 /// Inputs that can be read, as far as one can tell without reading.
-pub(super) struct Inputs(Vec<Input>);
+pub(super) struct Inputs {
+    all: Vec<Input>,
+    pub(super) names: NamesMemory,
+}
 
 struct Input {
     name: OsString,
@@ -69,47 +73,53 @@ impl Inputs {
         say: impl Fn(&str),
     ) -> Result<Inputs, Failure> {
         let mut inputs: Vec<Input> = Vec::new();
+        let mut names = NamesMemory::default();
         let mut has_standard = false;
         for name in files {
             let is_standard = name == STANDARD;
             match rules {
                 Some(rules) if !is_standard && trees::is_directory(&name) => {
-                    let tree = Tree::below(Path::new(&name), rules, || false).map_err(of_tree)?;
+                    let tree = Tree::below(Path::new(&name), rules, &mut names, || false).map_err(of_tree)?;
                     tree.notice(Path::new(&name)).iter().for_each(|line| say(line));
                     for file in tree.files {
                         inputs.push(Input::look_in_tree(file)?);
                     }
                 }
                 _ if is_standard && has_standard => {}
-                _ => inputs.push(Input::look(name)?),
+                _ => {
+                    let name_bytes = name.len();
+                    let input = Input::look(name)?;
+                    names.add(name_bytes, input.bytes.unwrap_or(0));
+                    inputs.push(input);
+                }
             }
             has_standard |= is_standard;
         }
-        Ok(Inputs(inputs))
+        Ok(Inputs { all: inputs, names })
     }
 
     /// Whether a merge can have them all open at once.
     pub(super) fn can_all_be_open(&self) -> bool {
         open_files::allow_as_many_as_possible();
         let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-        self.0.len() as u64 + OTHER_FILES <= most
+        self.all.len() as u64 + OTHER_FILES <= most
     }
 
     /// Their paths, if all are regular files that can be read again by these.
     pub(super) fn files(&self) -> Option<Vec<PathBuf>> {
         let path =
             |input: &Input| (input.is_regular && input.name != STANDARD).then(|| PathBuf::from(&input.name));
-        self.0.iter().map(path).collect()
+        self.all.iter().map(path).collect()
     }
 
     /// Bytes of all together, if that is known.
     pub(super) fn bytes(&self) -> Option<u64> {
-        self.0.iter().map(|input| input.bytes).sum()
+        self.all.iter().map(|input| input.bytes).sum()
     }
 
     /// What GNU sort notices before it reads, but after the output is there.
     pub(super) fn refuse_closed(&self) -> Result<(), Failure> {
-        match self.0.first() {
+        match self.all.first() {
             Some(first) if is_closed(&first.name) => {
                 Err(Failure::of_file("stat failed", &first.name, &Errno::BADF.into()))
             }
@@ -125,7 +135,7 @@ impl Inputs {
                 Opener { is_closed: number == 0 && is_closed(&input.name), ..Opener::new(input.name) };
             Source { is_file, ..opener.source(bytes) }
         };
-        self.0.into_iter().enumerate().map(source).collect()
+        self.all.into_iter().enumerate().map(source).collect()
     }
 
     /// To be read all at once. What will be written over is copied to `directory` first. If they are more than may be open, files are open
@@ -142,7 +152,7 @@ impl Inputs {
             let opener = Opener { name: input.name, file, keeps_open, position: 0, is_closed };
             Ok(Source { is_file, ..opener.source(bytes) })
         };
-        self.0.into_iter().enumerate().map(at_once).collect()
+        self.all.into_iter().enumerate().map(at_once).collect()
     }
 }
 
@@ -210,6 +220,7 @@ fn refuse_unreadable(name: &OsStr) -> Result<(), Failure> {
 fn of_tree(refusal: Refusal) -> Failure {
     match refusal {
         Refusal::Unreadable { path, source } => Failure::of_file("cannot read", path.as_os_str(), &source),
+        Refusal::TooMany(refusal) => failure::of_names(refusal),
         Refusal::IsOutput(_) | Refusal::Stopped => Failure::Message(refusal.to_string().into()),
     }
 }

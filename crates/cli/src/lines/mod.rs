@@ -12,6 +12,7 @@
 //! | `header` | lines that stay at the head |
 //! | `limited` | `--bandwidth-limit`, for what doesn't go through the disk's engine |
 //! | `target` | the output, untouched until there is something to write |
+//! | `passes` | a merge of more inputs than memory has room for |
 //! | `filters` | what becomes of sorted lines on their way out: `--top`, `--debug` |
 //! | `order` | the order of lines as the engine wants it |
 //! | `resources` | memory, threads, scratch, randomness |
@@ -26,6 +27,7 @@ mod inputs;
 mod limited;
 mod names;
 mod order;
+mod passes;
 mod resources;
 mod target;
 
@@ -35,6 +37,7 @@ use crate::publish::Uses;
 use crate::settings::{self, Progress, Voice};
 use crate::signals::Stop;
 use crate::trees::Rules;
+use decompress::{Decoders, decompressed};
 use failure::{Failure, TROUBLE};
 use filters::{Marks, Top};
 use inputs::Inputs;
@@ -48,7 +51,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use target::Target;
 use xsort_disk::{DiskOptions, Gate, LazyDisk, RateLimit, inherited};
-use xsort_extsort::lines::{ByBytes, ByBytesReversed, LineOrder, LinesCheckpoint, Source, merge_heads};
+use xsort_extsort::lines::{
+    ByBytes, ByBytesReversed, LineOrder, LinesCheckpoint, Source, heads_max, merge_heads,
+};
 use xsort_extsort::{
     Begin, Checkpoint, LinesOptions, LinesReport, Observer, Unobserved, merge_lines, sort_lines,
 };
@@ -151,7 +156,12 @@ impl Task<'_> {
     fn rules(&self) -> Option<Rules> {
         let Command { extras, output, .. } = &self.command;
         let output = || target::present(output.as_deref());
-        extras.recursive.then(|| Rules { counts_links: extras.counts_links, output: output() })
+        let budget_bytes = || resources::budget_bytes(&self.command);
+        extras.recursive.then(|| Rules {
+            counts_links: extras.counts_links,
+            output: output(),
+            budget_bytes: budget_bytes(),
+        })
     }
 
     /// What `--debug` has to say before anything is done.
@@ -169,6 +179,10 @@ impl Task<'_> {
         }
         let note = |line: &str| say(format!("{}: {line}\n", self.program).as_bytes());
         let inputs = Inputs::look(files, self.rules(), note)?;
+        let names_bytes = inputs.names.of_budget();
+        if names_bytes > 0 {
+            inputs.names.check(resources::budget_bytes(&self.command)).map_err(failure::of_names)?;
+        }
         if let Some(asked) = self.command.extras.checkpoint {
             return self.sort_resumably(asked, by, inputs, rate);
         }
@@ -185,8 +199,15 @@ impl Task<'_> {
         if let Some(rate) = &rate {
             sources = sources.into_iter().map(|source| limited(source, rate)).collect();
         }
+        let (mut sources_max, mut taken_bytes) = (usize::MAX, names_bytes);
         if self.command.extras.decompress {
-            sources = sources.into_iter().map(decompress::decompressed).collect();
+            let budget_bytes = resources::budget_bytes(&self.command).saturating_sub(taken_bytes);
+            let decoders = match merges {
+                true => Decoders::of_merge(budget_bytes, sources.len()),
+                false => Decoders::of_sort(budget_bytes),
+            };
+            sources = sources.into_iter().map(|source| decompressed(source, decoders)).collect();
+            (sources_max, taken_bytes) = (decoders.sources_max, taken_bytes + decoders.taken_bytes);
             bytes = None;
         }
         let terminator = self.command.terminator();
@@ -202,6 +223,21 @@ impl Task<'_> {
             // As GNU sort does: before it reads.
             target.begin().map_err(|error| target.failed(&error))?;
         }
+        let options = LinesOptions { output_file, taken_bytes, ..resources::options(&self.command, bytes) };
+        let limit = self.command.extras.limit_celsius.map(|limit| (f64::from(limit), Arc::<Gate>::default()));
+        let gate = limit.as_ref().map(|(_, gate)| Arc::clone(gate));
+        let observer = self.observer(bytes, limit, rate.as_deref());
+        let disk = LazyDisk::new(DiskOptions { gate, rate: rate.clone(), ..resources::disk() });
+        let is_plain = !can_all_be_open || bytes < Some(PLAIN_BYTES_MAX);
+        if merges && is_plain {
+            let sources_max = sources_max.min(heads_max(&options));
+            let all_lines = LinesOptions { is_unique: false, ..options.clone() };
+            let merge = |group, part: &mut (dyn Write + Send)| {
+                merge_heads(&all_lines, by, group, part, &*observer).map(drop)
+            };
+            let (directory, of_job) = (&options.scratch[0], |error: &_| failure::of_job(error, &target));
+            sources = passes::reduce(sources, sources_max, directory, merge, of_job)?;
+        }
         let is_to_drive = target.identity().is_some();
         let mut out: Box<dyn Write + Send + '_> = Box::new(&mut target);
         if let Some(rate) = rate.as_ref().filter(|_| is_to_drive) {
@@ -213,17 +249,10 @@ impl Task<'_> {
         if let Some(lines) = self.command.extras.top_lines {
             out = Box::new(Top::new(out, lines, terminator));
         }
-        let options = LinesOptions { output_file, ..resources::options(&self.command, bytes) };
-        let limit = self.command.extras.limit_celsius.map(|limit| (f64::from(limit), Arc::<Gate>::default()));
-        let gate = limit.as_ref().map(|(_, gate)| Arc::clone(gate));
-        let observer = self.observer(bytes, limit, rate.as_deref());
-        let disk = LazyDisk::new(DiskOptions { gate, rate, ..resources::disk() });
-        let result = match bytes {
-            _ if !merges => sort_lines(&options, by, sources, &mut out, &disk, &*observer),
-            Some(PLAIN_BYTES_MAX..) if can_all_be_open => {
-                merge_lines(&options, by, sources, &mut out, &disk, &*observer)
-            }
-            _ => merge_heads(&options, by, sources, &mut out, &*observer),
+        let result = match (merges, is_plain) {
+            (false, _) => sort_lines(&options, by, sources, &mut out, &disk, &*observer),
+            (true, false) => merge_lines(&options, by, sources, &mut out, &disk, &*observer),
+            (true, true) => merge_heads(&options, by, sources, &mut out, &*observer),
         };
         drop(out);
         let report = result.map_err(|error| failure::of_job(&error, &target))?;
@@ -262,12 +291,16 @@ impl Task<'_> {
         };
         let bytes = inputs.bytes();
         resources::refuse_missing_scratch(&self.command, bytes)?;
+        let mut taken_bytes = inputs.names.of_budget();
         let mut sources = inputs.sources();
         if let Some(rate) = &rate {
             sources = sources.into_iter().map(|source| limited(source, rate)).collect();
         }
         if extras.decompress {
-            sources = sources.into_iter().map(decompress::decompressed).collect();
+            let decoders =
+                Decoders::of_sort(resources::budget_bytes(&self.command).saturating_sub(taken_bytes));
+            sources = sources.into_iter().map(|source| decompressed(source, decoders)).collect();
+            taken_bytes += decoders.taken_bytes;
         }
         let begin = match asked {
             Asked::Begin => Begin::New,
@@ -291,8 +324,11 @@ impl Task<'_> {
         let gate = limit.as_ref().map(|(_, gate)| Arc::clone(gate));
         let observer = self.observer(bytes, limit, rate.as_deref());
         let disk = LazyDisk::new(DiskOptions { gate, rate, ..resources::disk() });
-        let options =
-            LinesOptions { checkpoint: Some(checkpoint), ..resources::options(&self.command, bytes) };
+        let options = LinesOptions {
+            checkpoint: Some(checkpoint),
+            taken_bytes,
+            ..resources::options(&self.command, bytes)
+        };
         let report = sort_lines(&options, by, sources, &mut io::sink(), &disk, &*observer)
             .map_err(|error| Failure::Message(error.to_string().into()))?;
         if extras.json { tell(&report) } else { Ok(()) }
@@ -318,7 +354,7 @@ impl Task<'_> {
             source.bytes_from = Box::new(Limited::new(source.bytes_from, rate));
         }
         if self.command.extras.decompress {
-            source = decompress::decompressed(source);
+            source = decompressed(source, Decoders::of_sort(resources::budget_bytes(&self.command)));
         }
         let found = check::first_disorder(by, source, terminator, self.command.unique)
             .map_err(|error| failure::of_read(&file, &error))?;

@@ -48,14 +48,23 @@ pub(super) fn environment(locale: Locale) -> Environment {
     }
 }
 
+/// Memory for names and lines, in bytes.
+pub(super) fn budget_bytes(command: &Command) -> u64 {
+    Machine::look().budget(command.buffer_bytes.map(Memory::Bytes)).bytes
+}
+
 /// The engine's settings for inputs of so many bytes, if that is known.
 pub(super) fn options(command: &Command, input_bytes: Option<u64>) -> LinesOptions {
     let is_small = input_bytes.is_some_and(|bytes| bytes <= SMALL_BYTES);
-    let budget = || Machine::look().budget(command.buffer_bytes.map(Memory::Bytes)).bytes;
     LinesOptions {
         delimiter: command.terminator(),
         is_unique: command.unique,
-        budget_bytes: if is_small { SMALL_BUDGET_BYTES } else { budget() },
+        taken_bytes: 0,
+        budget_bytes: if is_small {
+            command.buffer_bytes.map_or(SMALL_BUDGET_BYTES, |asked| asked.min(SMALL_BUDGET_BYTES))
+        } else {
+            budget_bytes(command)
+        },
         threads: match command.parallel {
             Some(threads) => threads.min(threads_max()),
             None if is_small => 1,

@@ -1,4 +1,5 @@
-//! Memory: the promise is the budget and 64 MiB, at any thread count and for any data; and limits set from outside are honoured.
+//! Memory: the promise is the budget and 64 MiB, at any thread count and for any data; limits set from outside are honoured; and what is too little
+//! is refused with a figure that is enough.
 
 use crate::sandbox::{Sandbox, program};
 use std::fs;
@@ -206,5 +207,132 @@ fn sorting_odd_lines_stays_within_its_budget() {
         let peak = peak_bytes(xsort(&sandbox, &line));
         let budget: u64 = options[3..].split('M').next().unwrap().parse().unwrap();
         assert!(peak <= budget * MIB + OVERHEAD_BYTES, "{line}: {} MiB", peak / MIB);
+    }
+}
+
+/// A directory of so many files, all the same one line under names of some length: names cost more than data.
+fn crowd(sandbox: &Sandbox, files: usize) {
+    let tree = sandbox.path().join("tree");
+    fs::create_dir(&tree).unwrap();
+    for file in 0..files {
+        let (group, name) = (file / 10_000, format!("{}-{file:06}", "name".repeat(30)));
+        let path = tree.join(format!("{group}"));
+        if file % 10_000 == 0 {
+            fs::create_dir(&path).unwrap();
+            fs::write(path.join("first"), format!("{:98}\n\n", 9 - group)).unwrap();
+        }
+        fs::hard_link(path.join("first"), path.join(name)).unwrap();
+    }
+}
+
+/// The number behind the last `-m ` or `-S ` of a refusal, as it can be given.
+fn enough(refusal: &str) -> String {
+    let (_, rest) = refusal.rsplit_once("-m ").or_else(|| refusal.rsplit_once("-S ")).expect(refusal);
+    rest.chars().take_while(char::is_ascii_alphanumeric).collect()
+}
+
+/// Names aren't data, but a million of them would be hundreds of megabytes beside any budget.
+#[test]
+fn the_names_of_a_large_tree_are_counted() {
+    let sandbox = Sandbox::new();
+    crowd(&sandbox, 60_000);
+    for (command, code) in [
+        ("sort -q -j 2 --count-links tree -o out -m", 4),
+        ("sort -q -j 64 --method scatter --count-links tree -o out -m", 4),
+        ("verify -q --count-links tree -m", 4),
+        ("lines --recursive --count-links tree -T . -o lines -S", 2),
+        ("lines --recursive --count-links tree -T . -m -o lines -S", 2),
+    ] {
+        let refused = sandbox.run(&format!("{command} 20M"));
+        assert_eq!(refused.code, Some(code), "{command}: {}", refused.stderr);
+        let peak = enough(&refused.stderr);
+        let budget = if let Some(mebibytes) = peak.strip_suffix('M') {
+            mebibytes.parse::<u64>().unwrap() * MIB
+        } else {
+            peak.parse().unwrap()
+        };
+        assert!(budget > 30 * MIB && budget < 64 * MIB, "{command}: {}", refused.stderr);
+        let line = format!("{command} {peak}");
+        let ended = sandbox.run(&line);
+        assert_eq!(ended.code, Some(0), "{line}: {}", ended.stderr);
+        let peak = peak_bytes(xsort(&sandbox, &line));
+        assert!(peak <= budget + OVERHEAD_BYTES, "{line}: {} MiB", peak / MIB);
+    }
+    sandbox.ok("verify -q out --against tree --count-links");
+    assert_eq!(fs::metadata(sandbox.path().join("lines")).unwrap().len(), 60_006 * 100);
+}
+
+/// Commands on small inputs: whatever budget is too small, the one that is named is enough.
+#[test]
+fn a_refused_budget_names_one_that_is_enough() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q 1MB in");
+    sandbox.ok("gen -q -f block4k 1MB blocks");
+    sandbox.write("giants", vec![b'x'; 48 << 20]);
+    sandbox.write("bytes", (0..50_000u32).map(|n| (n.wrapping_mul(7919) >> 3) as u8).collect::<Vec<u8>>());
+    let mut refused = 0;
+    for (command, input) in [
+        ("sort -q", "in -o out"),
+        ("sort -q --method scatter", "in -o out"),
+        ("sort -q -f block4k", "blocks -o out"),
+        ("sort -q --record 4096 --key 0:4096", "blocks -o out"),
+        ("sort -q --record 4096 --key 0:4096 --method scatter", "blocks -o out"),
+        ("sort -q --record 16777216 --key 5:3", "giants -o out"),
+        ("sort -q --record 1 --key 0:1", "bytes -o out"),
+        ("sort -q --record 1 --key 0:1 --method scatter", "bytes -o out"),
+        ("gen -q", "1MB out"),
+        ("gen -q -f block4k", "1MB out"),
+        ("verify -q", "in --against in"),
+    ] {
+        for budget in ["1", "100K", "1M"] {
+            for threads in [1, 64] {
+                let line = |budget: &str| format!("{command} -j {threads} -m {budget} {input}");
+                let ended = sandbox.run(&line(budget));
+                if ended.code == Some(4) {
+                    refused += 1;
+                    let budget = enough(&ended.stderr);
+                    assert!(ended.stderr.contains("at least"), "{}", ended.stderr);
+                    let ended = sandbox.run(&line(&budget));
+                    assert!(matches!(ended.code, Some(0 | 1)), "{}: {}", line(&budget), ended.stderr);
+                } else {
+                    assert!(matches!(ended.code, Some(0 | 1)), "{}: {}", line(budget), ended.stderr);
+                }
+            }
+        }
+    }
+    assert!(refused > 20, "{refused}");
+}
+
+/// More inputs than the memory has buffers for, with long lines among them, in order and not: the same bytes as from one merge.
+#[test]
+fn a_merge_of_many_inputs_takes_them_in_turns() {
+    let sandbox = Sandbox::new();
+    let mut names = Vec::new();
+    for number in 0..1500usize {
+        let name = format!("many{number}");
+        let lines: Vec<String> =
+            (0..4).map(|line| format!("{:03}\n", number * 31 % 977 + line * 100 % 350)).collect();
+        sandbox.write(&name, lines.concat());
+        names.push(name);
+    }
+    sandbox.write("names", names.join("\0"));
+    for options in ["", "-u", "-r", "-s -k1.2,1.2n"] {
+        sandbox.ok(&format!("lines -m {options} -S 64M -T . --files0-from=names -o at-once"));
+        let line = format!("lines -m {options} -S 2M -T . --files0-from=names -o in-turns");
+        let peak = peak_bytes(xsort(&sandbox, &line));
+        assert!(peak <= 2 * MIB + 16 * MIB, "{line}: {} MiB", peak / MIB);
+        assert!(sandbox.read("at-once") == sandbox.read("in-turns"), "{line}");
+    }
+    sandbox.write("long", format!("{}\nz\n", "y".repeat(20_000_000)));
+    sandbox.write("short", "a\nb\n");
+    for options in ["", "-u"] {
+        let line = |budget: &str| format!("lines -m {options} -S {budget} -T . short long short -o out");
+        let refused = sandbox.run(&line("8M"));
+        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+        let (budget, _) = refused.stderr.rsplit_once(" is enough").expect(&refused.stderr);
+        let budget = budget.rsplit_once("-S ").unwrap().1.to_owned();
+        let peak = peak_bytes(xsort(&sandbox, &line(&budget)));
+        let bytes = budget.trim_end_matches('M').parse::<u64>().unwrap() * MIB;
+        assert!(peak <= bytes + 16 * MIB, "{options} {budget}: {} MiB", peak / MIB);
     }
 }

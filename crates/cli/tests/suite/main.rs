@@ -20,6 +20,7 @@ mod refusals;
 mod resume;
 mod sandbox;
 mod signals;
+mod soak;
 mod sort;
 mod start;
 mod status;

@@ -227,6 +227,7 @@ impl<O: LineOrder> Former<'_, '_, O> {
         {
             let scratch = self.job.scratch()?;
             blocks.iter().for_each(|block| scratch.claim(block.place, block.paged_bytes()));
+            self.job.indexed_blocks.fetch_add(blocks.len() as u64, Relaxed);
             self.lines += told.lines;
             self.bytes += told.bytes;
             self.job.balance.read(told.read_sum);

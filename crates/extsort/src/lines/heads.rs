@@ -7,6 +7,7 @@ use super::input::{Input, Source};
 use super::options::LinesOptions;
 use super::plan::Plan;
 use super::report::LinesReport;
+use super::too_long::too_long;
 use crate::{Error, Observer};
 use std::cmp::Ordering;
 use std::io::Write;
@@ -16,14 +17,29 @@ use xsort_kernels::lines::LineOrder;
 /// Bytes of a source's buffer, unless a line is longer, or memory is scarce.
 const BUFFER_BYTES_MAX: u64 = 64 << 10;
 const BUFFER_BYTES_MIN: u64 = 4 << 10;
+/// What a source takes beside its buffer: itself, and the names of its file.
+const SOURCE_BYTES: u64 = 1 << 10;
+/// So much is taken in any case.
+const BUDGET_BYTES_MIN: u64 = 2 << 20;
 /// Merged lines that are collected before they are written.
 const OUT_BYTES: usize = 64 << 10;
 
-/// Merges `sources` by their heads, and writes them to `output`. Lines that compare equal come in the order of the
-/// sources. Memory grows with the number of sources and with their longest lines.
+/// How many sources [`merge_heads`] has memory for at once, at least two. Half of the memory is for long lines.
+///
+/// To merge more, merge neighbours first, all lines of them: the result is the same, also if a source is not in order. For what follows a line that is
+/// larger than it goes along with it, in each of the merges.
+pub fn heads_max(options: &LinesOptions) -> usize {
+    ((budget_bytes(options) / 2 / (BUFFER_BYTES_MIN + SOURCE_BYTES)) as usize).max(2)
+}
+
+fn budget_bytes(options: &LinesOptions) -> u64 {
+    options.budget_bytes.saturating_sub(options.taken_bytes).max(BUDGET_BYTES_MIN)
+}
+
+/// Merges `sources`, at most [`heads_max`], by their heads, and writes them to `output`. Lines that compare equal come in the order of the sources.
 ///
 /// # Errors
-/// If a source or the output fails.
+/// If a source or the output fails, or if the lines at the heads are too long for the budget.
 pub fn merge_heads<O: LineOrder>(
     options: &LinesOptions,
     order: &O,
@@ -34,10 +50,19 @@ pub fn merge_heads<O: LineOrder>(
     let begun = Instant::now();
     let runs = sources.len();
     observer.phase("merge", sources.iter().map(|source| source.bytes).sum::<Option<u64>>().unwrap_or(0));
-    let each = options.budget_bytes / 2 / sources.len().max(1) as u64;
+    let each = (budget_bytes(options) / 2 / sources.len().max(1) as u64).saturating_sub(SOURCE_BYTES);
     let buffer_bytes = each.clamp(BUFFER_BYTES_MIN, BUFFER_BYTES_MAX) as usize;
     let lane = |source| Lane::new(source, options.delimiter, buffer_bytes);
-    let mut heads = Heads { order, scratch: O::Scratch::default(), lanes: Vec::new(), heap: Vec::new() };
+    let taken_bytes = sources.len() as u64 * (buffer_bytes as u64 + SOURCE_BYTES);
+    let mut heads = Heads {
+        order,
+        options,
+        scratch: O::Scratch::default(),
+        room: budget_bytes(options).saturating_sub(taken_bytes) as usize,
+        buffer_bytes,
+        lanes: Vec::new(),
+        heap: Vec::new(),
+    };
     for lane in sources.into_iter().map(lane) {
         heads.lanes.push(lane);
         let number = heads.lanes.len() - 1;
@@ -46,7 +71,7 @@ pub fn merge_heads<O: LineOrder>(
         }
     }
     (0..heads.heap.len()).rev().for_each(|at| heads.sift_down(at));
-    let mut out = Vec::with_capacity(OUT_BYTES);
+    let mut out = Vec::with_capacity(2 * OUT_BYTES);
     let mut last: Option<Vec<u8>> = None;
     let (mut lines, mut bytes, mut written_bytes) = (0, 0, 0);
     while let Some(&first) = heads.heap.first() {
@@ -63,12 +88,19 @@ pub fn merge_heads<O: LineOrder>(
         };
         lines += 1;
         bytes += line.len() as u64 + 1;
+        let is_long = line.len() >= OUT_BYTES;
         if is_wanted {
-            out.extend_from_slice(line);
+            if is_long {
+                output.write_all(&out).and_then(|()| output.write_all(line)).map_err(Error::Output)?;
+                observer.advance((out.len() + line.len()) as u64);
+                out.clear();
+            } else {
+                out.extend_from_slice(line);
+            }
             out.push(options.delimiter);
             written_bytes += line.len() as u64 + 1;
         }
-        if out.len() >= OUT_BYTES {
+        if is_long || out.len() >= OUT_BYTES {
             output.write_all(&out).map_err(Error::Output)?;
             observer.advance(out.len() as u64);
             out.clear();
@@ -103,6 +135,7 @@ fn plan(block_bytes: usize) -> Plan {
         desk_bytes: OUT_BYTES,
         bypass_block_bytes: 0,
         block_bytes,
+        index_bytes: 0,
         chunk_bytes: None,
     }
 }
@@ -131,14 +164,14 @@ impl Lane {
         &self.buffer[self.from..][..self.bytes]
     }
 
-    /// Reads until there is a line at `from`; false at the end.
-    fn read_line(&mut self) -> Result<bool, Error> {
+    /// Reads until there is a line at `from`, or no room for more of it.
+    fn read_line(&mut self) -> Result<Next, Error> {
         let mut searched = 0;
         loop {
             let unread = &self.buffer[self.from..self.to];
             if let Some(end) = memchr::memchr(self.delimiter, &unread[searched..]) {
                 self.bytes = searched + end;
-                return Ok(true);
+                return Ok(Next::Line);
             }
             searched = unread.len();
             if self.from > 0 {
@@ -146,20 +179,43 @@ impl Lane {
                 (self.from, self.to) = (0, searched);
             }
             if self.to == self.buffer.len() {
-                self.buffer.resize(2 * self.buffer.len(), 0);
+                return Ok(Next::Full);
             }
             match self.input.read(&mut self.buffer[self.to..])? {
-                0 => return Ok(false),
+                0 => return Ok(Next::End),
                 bytes => self.to += bytes,
             }
         }
     }
+
+    /// Gives back what of the buffer isn't needed for what is in it, and returns how much that is.
+    fn shrink(&mut self, buffer_bytes: usize) -> usize {
+        let before = self.buffer.len();
+        self.buffer.copy_within(self.from..self.to, 0);
+        (self.from, self.to) = (0, self.to - self.from);
+        self.buffer.truncate(self.to.max(buffer_bytes));
+        self.buffer.shrink_to_fit();
+        before - self.buffer.len()
+    }
+}
+
+/// What there is at the front of a lane.
+enum Next {
+    Line,
+    /// The beginning of a line that is longer than the buffer.
+    Full,
+    End,
 }
 
 /// The heads of all lanes that have one, as a heap: none is before the one at half its place.
 struct Heads<'a, O: LineOrder> {
     order: &'a O,
+    options: &'a LinesOptions,
     scratch: O::Scratch,
+    /// Bytes of the budget that are left for long lines.
+    room: usize,
+    /// Bytes of a lane's buffer without such.
+    buffer_bytes: usize,
     lanes: Vec<Lane>,
     heap: Vec<usize>,
 }
@@ -167,13 +223,46 @@ struct Heads<'a, O: LineOrder> {
 impl<O: LineOrder> Heads<'_, O> {
     /// Brings the next line of a lane to its front; false if there is none.
     fn read_line(&mut self, number: usize) -> Result<bool, Error> {
-        let lane = &mut self.lanes[number];
-        if lane.read_line()? {
-            lane.word = self.order.word(lane.line(), 0, &mut self.scratch);
-            return Ok(true);
+        loop {
+            let lane = &mut self.lanes[number];
+            match lane.read_line()? {
+                Next::Line => {
+                    lane.word = self.order.word(lane.line(), 0, &mut self.scratch);
+                    return Ok(true);
+                }
+                Next::End => {
+                    let given = std::mem::take(&mut lane.buffer).len();
+                    self.room += self.cost() * given;
+                    return Ok(false);
+                }
+                Next::Full => self.grow(number)?,
+            }
         }
-        lane.buffer = Vec::new();
-        Ok(false)
+    }
+
+    /// Makes a lane's buffer larger, as far as there is room.
+    fn grow(&mut self, number: usize) -> Result<(), Error> {
+        let (cost, bytes) = (self.cost(), self.lanes[number].buffer.len());
+        if self.room / cost < bytes {
+            let given: usize = self.lanes.iter_mut().map(|lane| lane.shrink(self.buffer_bytes)).sum();
+            self.room += cost * given;
+        }
+        let more = bytes.min(self.room / cost);
+        let lane = &mut self.lanes[number];
+        if more < bytes.min(BUFFER_BYTES_MAX as usize) {
+            let budget_bytes = self.options.budget_bytes.max(BUDGET_BYTES_MIN);
+            let longest = |budget: u64| bytes + budget.saturating_sub(budget_bytes) as usize / cost;
+            return Err(too_long(&mut lane.input, bytes as u64, self.options, longest));
+        }
+        lane.buffer.reserve_exact(more);
+        lane.buffer.resize(bytes + more, 0);
+        self.room -= cost * more;
+        Ok(())
+    }
+
+    /// How often a long line is in memory: where equal ones are dropped, the last one is kept as well.
+    fn cost(&self) -> usize {
+        if self.options.is_unique { 2 } else { 1 }
     }
 
     /// Goes on to the line behind the first head.

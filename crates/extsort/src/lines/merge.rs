@@ -236,6 +236,7 @@ fn reduce<O: LineOrder>(
                 let scratch = job.scratch()?;
                 blocks.iter().for_each(|block| scratch.claim(block.place, block.paged_bytes()));
                 job.balance.dropped(dropped_sum);
+                job.indexed_blocks.fetch_add(blocks.len() as u64, Relaxed);
                 blocks
             }
             None => {
@@ -252,6 +253,8 @@ fn reduce<O: LineOrder>(
             }
         };
         reduced.push(Run::OnScratch(blocks));
+        let merged: usize = group.iter().map(|run| run.blocks().len()).sum();
+        job.indexed_blocks.fetch_sub(merged as u64, Relaxed);
         let blocks = group.iter().flat_map(Run::blocks);
         job.scratch()?.discard(blocks.map(|block| (block.place, block.paged_bytes())))?;
         for run in group {

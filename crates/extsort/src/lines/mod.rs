@@ -55,7 +55,7 @@ mod too_long;
 mod turn;
 
 pub use codec::Codec;
-pub use heads::merge_heads;
+pub use heads::{heads_max, merge_heads};
 pub use input::Source;
 pub use options::{LinesCheckpoint, LinesOptions};
 pub use report::LinesReport;
@@ -92,6 +92,8 @@ struct Job<'a, O> {
     failure: Failure,
     spilled_bytes: AtomicU64,
     scratch_bytes: AtomicU64,
+    /// Blocks on scratch that are in an index.
+    indexed_blocks: AtomicU64,
     balance: Balance,
     /// Lines and bytes read from sorted sources.
     source_lines: AtomicU64,
@@ -129,6 +131,7 @@ impl<'a, O: LineOrder> Job<'a, O> {
             failure: Failure::default(),
             spilled_bytes: AtomicU64::new(0),
             scratch_bytes: AtomicU64::new(0),
+            indexed_blocks: AtomicU64::new(0),
             balance: Balance::default(),
             source_lines: AtomicU64::new(0),
             source_bytes: AtomicU64::new(0),
@@ -201,6 +204,7 @@ pub fn sort_lines<O: LineOrder>(
     let begun = Instant::now();
     let bytes = bytes(&sources);
     let plan = Plan::new(options, bytes, size_of::<Entry<O::Words>>());
+    plan.refuse_index(options, bytes)?;
     let memory = plan.memory(bytes.is_some_and(|bytes| bytes >= options.budget_bytes))?;
     let job = Job::new(order, options, plan, disk, observer);
     if let Some(bytes) = bytes {

@@ -14,6 +14,8 @@ pub struct LinesOptions {
     pub is_unique: bool,
     /// Memory for text, its order, blocks and buffers, in bytes.
     pub budget_bytes: u64,
+    /// What of this whoever asks for the sort has taken already, for the names of its inputs and to decompress them.
+    pub taken_bytes: u64,
     /// Threads that sort and merge.
     pub threads: usize,
     /// What pieces of a sort in memory are made for.

@@ -6,10 +6,15 @@
 //! ```
 //!
 //! How many lines there will be, and how long they are, nobody knows. So areas are of one size, and each takes as many lines as it takes.
+//!
+//! The index of the blocks on scratch is on the heap. What it will take is estimated from the input's size and left out of the pool; blocks are larger where it
+//! would be too much. It is counted as it grows, so that a stream that is longer than its share is refused before it takes more.
 
 use super::codec::Codec;
 use super::options::LinesOptions;
+use super::run::Block;
 use super::shelves::{line_bytes_max, source_blocks, source_line_bytes_max};
+use super::too_long::least_budget;
 use crate::Error;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -38,6 +43,15 @@ const CHUNKS_PER_THREAD: u64 = 4;
 /// Input below this is sorted by one thread: starting another takes longer.
 const ONE_THREAD_BYTES: u64 = 512 * KIB;
 
+/// Heap bytes of a block on scratch: its entry in the index, and its place in the forecast.
+pub(super) const INDEX_ENTRY_BYTES: u64 = size_of::<Block>() as u64 + 8;
+/// Entries for each whole block of input: lines may leave blocks half empty, or runs be merged to others, which have their own.
+const INDEX_ENTRIES: u64 = 2;
+/// An index up to this is among what the program takes beside the budget.
+const INDEX_BYTES_BESIDE: u64 = 16 * MIB;
+/// The index is to take no more of the budget than this share; it may take twice as much if there is no other way.
+const INDEX_SHARE: u64 = 8;
+
 /// Blocks of files that are read or written past the page cache, and how many of them are under way.
 const BYPASS_BLOCK_BYTES: u64 = MIB;
 pub(super) const BYPASS_BLOCKS: u64 = 16;
@@ -61,6 +75,8 @@ pub struct Plan {
     pub bypass_block_bytes: usize,
     /// Most bytes of a block on scratch.
     pub block_bytes: usize,
+    /// Bytes of the budget that are set aside for the index of what is on scratch.
+    pub index_bytes: u64,
     /// Bytes of text after which a chunk is full even if its area isn't; `None` if only time will tell.
     pub chunk_bytes: Option<u64>,
 }
@@ -79,19 +95,31 @@ pub(super) struct Memory {
 impl Plan {
     /// For inputs of so many bytes in all; `None` if that isn't known. Each line takes an entry of `entry_bytes`.
     pub(super) fn new(options: &LinesOptions, input_bytes: Option<u64>, entry_bytes: usize) -> Plan {
-        let budget = options.budget_bytes.max(BUDGET_BYTES_MIN);
+        let budget = options.budget_bytes.saturating_sub(options.taken_bytes).max(BUDGET_BYTES_MIN);
         let is_small = input_bytes.is_some_and(|bytes| bytes <= ONE_THREAD_BYTES);
         // A desk of 64 KiB or more for each, beside what compression takes.
         let context = options.codec.map_or(0, Codec::context_bytes);
         let threads_max = (budget / (MIB / 2 + context)).max(1) as usize;
         let threads = if is_small { 1 } else { options.threads.clamp(1, threads_max) };
-        let areas = if is_small { 1 } else { threads + SPARE_AREAS };
-        let budget = budget.saturating_sub(context * threads as u64).max(BUDGET_BYTES_MIN);
         let desk_max = if is_small { DESK_BYTES_SMALL } else { DESK_BYTES_MAX };
-        let desk = align_down((budget / 8 / threads as u64).min(desk_max));
-        let block = (1 << (budget / 512).max(BLOCK_BYTES_MIN).ilog2())
-            .min(MIB)
-            .min(align_down(desk / DESK_BLOCKS as u64));
+        // Fewer threads have larger desks, and these larger blocks.
+        let mut threads = threads;
+        let (left, desk, block) = loop {
+            let left = budget.saturating_sub(context * threads as u64).max(BUDGET_BYTES_MIN);
+            let desk = align_down((left / 8 / threads as u64).min(desk_max));
+            let block_max = align_down(desk / DESK_BLOCKS as u64);
+            let mut block = (1 << (left / 512).max(BLOCK_BYTES_MIN).ilog2()).min(MIB).min(block_max);
+            while index_bytes(input_bytes, left, block) > left / INDEX_SHARE && 2 * block <= block_max {
+                block *= 2;
+            }
+            if index_bytes(input_bytes, left, block) <= left / INDEX_SHARE || threads == 1 {
+                break (left, desk, block);
+            }
+            threads /= 2;
+        };
+        let areas = if is_small { 1 } else { threads + SPARE_AREAS };
+        let index = align_up(index_bytes(input_bytes, left, block).min(2 * left / INDEX_SHARE));
+        let budget = left - index;
         // What fits in memory is in the page cache, or might as well be.
         let bypass_block = match input_bytes {
             Some(bytes) if bytes < budget && options.checkpoint.is_none() => 0,
@@ -116,9 +144,31 @@ impl Plan {
             desk_bytes: desk as usize,
             bypass_block_bytes: bypass_block as usize,
             block_bytes: block as usize,
+            index_bytes: index,
             chunk_bytes: input_bytes
                 .map(|bytes| bytes.div_ceil(CHUNKS_PER_THREAD * threads as u64).max(CHUNK_BYTES_MIN / 8)),
         }
+    }
+
+    /// Refuses an input of so many bytes whose index would take more than its share.
+    pub(super) fn refuse_index(&self, options: &LinesOptions, input_bytes: Option<u64>) -> Result<(), Error> {
+        let Some(bytes) = input_bytes else { return Ok(()) };
+        let is_enough = |budget_bytes| {
+            let plan =
+                Plan::new(&LinesOptions { budget_bytes, ..options.clone() }, Some(bytes), self.entry_bytes);
+            let room_bytes = budget_bytes.saturating_sub(options.taken_bytes).max(BUDGET_BYTES_MIN);
+            index_bytes(Some(bytes), room_bytes, plan.block_bytes as u64) <= plan.index_bytes
+        };
+        if is_enough(options.budget_bytes) {
+            return Ok(());
+        }
+        let needed_bytes = least_budget(options.budget_bytes, is_enough).unwrap_or(u64::MAX);
+        Err(Error::Memory { budget_bytes: options.budget_bytes, needed_bytes })
+    }
+
+    /// Blocks that the index has room for.
+    pub(super) fn index_entries_max(&self) -> u64 {
+        (self.index_bytes + INDEX_BYTES_BESIDE) / INDEX_ENTRY_BYTES
     }
 
     /// For a merge of so many sources that are in order: one area, for blocks of them.
@@ -160,11 +210,65 @@ impl Plan {
     }
 }
 
+/// Bytes of the budget for the index of an input, with blocks of so many bytes; of a stream, as much as is good for it.
+fn index_bytes(input_bytes: Option<u64>, budget: u64, block_bytes: u64) -> u64 {
+    match input_bytes {
+        Some(bytes) if bytes < budget => 0,
+        Some(bytes) => {
+            (INDEX_ENTRIES * (bytes / block_bytes) * INDEX_ENTRY_BYTES).saturating_sub(INDEX_BYTES_BESIDE)
+        }
+        None => budget / INDEX_SHARE / 2,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::path::PathBuf;
     use xsort_kernels::Caches;
+
+    fn options(budget_bytes: u64, threads: usize, codec: Option<Codec>) -> LinesOptions {
+        LinesOptions {
+            delimiter: b'\n',
+            is_unique: false,
+            budget_bytes,
+            taken_bytes: 0,
+            threads,
+            caches: Caches::default(),
+            scratch: vec![PathBuf::from("/scratch")],
+            codec,
+            output_file: None,
+            checkpoint: None,
+        }
+    }
+
+    /// Or the input is refused, with a budget in which it does.
+    #[test]
+    fn the_index_of_any_input_stays_within_its_share() {
+        let mut refused = 0;
+        for budget_mib in [1, 2, 5, 64, 256, 1024, 16 << 10] {
+            for threads in [1, 2, 64] {
+                for input_bytes in [1 << 30, 5 << 30, 100 << 30, 10 << 40] {
+                    let of = |budget_bytes| {
+                        let options = options(budget_bytes, threads, None);
+                        let plan = Plan::new(&options, Some(input_bytes), 24);
+                        let refusal = plan.refuse_index(&options, Some(input_bytes));
+                        (plan, refusal)
+                    };
+                    let (mut plan, mut refusal) = of(budget_mib * MIB);
+                    if let Err(Error::Memory { needed_bytes, .. }) = refusal {
+                        assert!(needed_bytes > budget_mib * MIB);
+                        (plan, refusal) = of(needed_bytes);
+                        refused += 1;
+                    }
+                    assert!(refusal.is_ok(), "{budget_mib} {threads} {input_bytes}: {refusal:?}");
+                    let blocks = input_bytes / plan.block_bytes as u64;
+                    assert!(2 * blocks <= plan.index_entries_max(), "{budget_mib} {input_bytes}: {plan:?}");
+                }
+            }
+        }
+        assert!(refused > 5 && refused < 60, "{refused}");
+    }
 
     /// Half a desk must have a block to fill and one to compress it into: with fewer a spill would wait for itself.
     #[test]
@@ -173,24 +277,15 @@ mod tests {
             for budget_mib in [0, 1, 2, 3, 5, 16, 33, 64, 65, 1024, 1 << 20] {
                 for threads in [1, 2, 3, 5, 8, 60, 64, 1000] {
                     for input_bytes in [None, Some(0), Some(1), Some(500_000), Some(600_000), Some(1 << 40)] {
-                        let options = LinesOptions {
-                            delimiter: b'\n',
-                            is_unique: false,
-                            budget_bytes: budget_mib * MIB,
-                            threads,
-                            caches: Caches::default(),
-                            scratch: vec![PathBuf::from("/scratch")],
-                            codec,
-                            output_file: None,
-                            checkpoint: None,
-                        };
+                        let options = options(budget_mib * MIB, threads, codec);
                         let plan = Plan::new(&options, input_bytes, 24);
                         let half_desk = align_down(plan.desk_bytes as u64 / 2);
                         assert!(plan.block_bytes >= BLOCK_BYTES_MIN as usize, "{options:?} {plan:?}");
                         assert!(half_desk as usize >= 2 * plan.block_bytes, "{options:?} {plan:?}");
                         let contexts = codec.map_or(0, Codec::context_bytes) * plan.threads as u64;
                         let most = options.budget_bytes.max(BUDGET_BYTES_MIN + contexts);
-                        assert!(plan.pool_bytes() as u64 + contexts <= most, "{options:?} {plan:?}");
+                        let taken = plan.pool_bytes() as u64 + plan.index_bytes + contexts;
+                        assert!(taken <= most, "{options:?} {plan:?}");
                         assert!(plan.spare_bytes > 0 && plan.area_bytes > 2 * 24, "{options:?} {plan:?}");
                     }
                 }

@@ -218,7 +218,7 @@ pub(super) struct Reader<'a, 'j, O: LineOrder> {
 
 impl<'a, 'j, O: LineOrder> Reader<'a, 'j, O> {
     pub(super) fn new(job: &'j Job<'a, O>, shelves: &'j Shelves, runs: &[Run]) -> Self {
-        let mut forecast = Vec::new();
+        let mut forecast = Vec::with_capacity(runs.iter().map(|run| run.blocks().len()).sum());
         for (number, run) in runs.iter().enumerate() {
             forecast.extend((0..run.blocks().len()).map(|block| (number as u32, block as u32)));
         }

@@ -209,7 +209,9 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
             let lease = self.wait()?;
             self.free.push(lease);
         }
-        Ok(std::mem::take(&mut self.blocks))
+        let mut blocks = std::mem::take(&mut self.blocks);
+        blocks.shrink_to_fit();
+        Ok(blocks)
     }
 
     fn take(&mut self) -> Result<Lease, Error> {
@@ -237,7 +239,7 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
         let bytes = align_up(stored_bytes as u64) as usize;
         let checksum = seal(&mut lease[..bytes], stored_bytes);
         let place = self.job.scratch()?.place(bytes as u64)?;
-        self.blocks.push(Block {
+        self.keep(Block {
             place,
             bytes: used as u64,
             packed_bytes: packed_bytes as u32,
@@ -245,9 +247,21 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
             last_line: last_line as u32,
             checksum,
             first_key,
-        });
+        })?;
         self.job.spilled_bytes.fetch_add(used as u64, Relaxed);
         self.submit(lease, place, bytes)
+    }
+
+    /// Takes a block into the index, which is not to outgrow its share of the memory.
+    fn keep(&mut self, block: Block) -> Result<(), Error> {
+        self.blocks.push(block);
+        let Job { plan, options, indexed_blocks, spilled_bytes, .. } = self.job;
+        if indexed_blocks.fetch_add(1, Relaxed) < plan.index_entries_max() {
+            return Ok(());
+        }
+        // For twice as much, of what nobody knows how much more there is.
+        plan.refuse_index(options, Some(2 * spilled_bytes.load(Relaxed)))?;
+        Err(Error::Memory { budget_bytes: options.budget_bytes, needed_bytes: 2 * options.budget_bytes })
     }
 
     /// The block compressed, and in how many bytes; or as it is, and 0.
@@ -276,7 +290,7 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
         if self.left > 0 {
             self.long = Some(Long { first_key: Some(first_key), ..long });
         } else {
-            self.blocks.push(Block {
+            self.keep(Block {
                 place: long.place,
                 bytes: long.bytes,
                 packed_bytes: 0,
@@ -284,7 +298,7 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
                 last_line: 0,
                 checksum: long.hash.digest(),
                 first_key,
-            });
+            })?;
             self.job.spilled_bytes.fetch_add(long.bytes, Relaxed);
         }
         self.submit(lease, place, bytes)

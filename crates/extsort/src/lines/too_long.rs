@@ -24,7 +24,7 @@ pub(super) fn too_long(
     };
     let bytes = begun + rest;
     let least = if is_whole { "" } else { "at least " };
-    let way_out = match budget_for(bytes, options.budget_bytes, line_bytes_max) {
+    let way_out = match least_budget(options.budget_bytes, |budget| line_bytes_max(budget) as u64 >= bytes) {
         Some(enough) if enough > options.budget_bytes => format!("-S {}M is enough", enough / MIB),
         // Others have long lines, too, and nobody knows how many.
         Some(_) => "sort the inputs instead of merging them (without -m)".into(),
@@ -51,9 +51,8 @@ fn rest_of_line(input: &mut Input<'_>, delimiter: u8) -> Result<(u64, bool), Err
     Ok((rest, false))
 }
 
-/// The least budget, in whole MiB, for lines of so many bytes.
-fn budget_for(bytes: u64, budget_bytes: u64, line_bytes_max: impl Fn(u64) -> usize) -> Option<u64> {
-    let is_enough = |budget: u64| line_bytes_max(budget) as u64 >= bytes;
+/// The least budget, in whole MiB, that is enough; `None` if none is.
+pub(super) fn least_budget(budget_bytes: u64, is_enough: impl Fn(u64) -> bool) -> Option<u64> {
     let mut enough = budget_bytes.next_multiple_of(MIB).max(MIB);
     while !is_enough(enough) {
         enough = enough.checked_mul(2).filter(|&budget| budget <= 1 << 50)?;

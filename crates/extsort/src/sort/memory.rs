@@ -24,10 +24,10 @@ impl Memory {
         Memory { pieces }
     }
 
-    /// Takes `count` blocks of `bytes` bytes, from the smallest pieces first so that the large ones stay whole. Panics if there are fewer: the
-    /// plan has counted them.
+    /// Takes `count` blocks of `bytes` bytes, first from pieces that are so many blocks and nothing else, as the holes between areas that stay are, and from
+    /// small ones before large ones; so what other blocks are to be cut from stays whole. Panics if there are fewer: the plan has counted them.
     pub(crate) fn take(&mut self, count: usize, bytes: usize) -> Vec<Lease> {
-        self.pieces.sort_unstable_by_key(|piece| piece.len());
+        self.pieces.sort_unstable_by_key(|piece| (piece.len() % bytes, piece.len()));
         let mut blocks = Vec::with_capacity(count);
         for piece in &mut self.pieces {
             while blocks.len() < count && piece.len() >= bytes {
@@ -52,5 +52,25 @@ impl Memory {
     /// Takes everything that is left.
     pub(crate) fn take_rest(&mut self) -> Vec<Lease> {
         std::mem::take(&mut self.pieces)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: usize = xsort_disk::ALIGNMENT;
+
+    /// A soak's find: two areas of two pages lay free before one that stayed, and three pages behind it. An area was cut from the three, as the smaller piece,
+    /// and then there was no room for the blocks that were counted.
+    #[test]
+    fn areas_come_from_holes_of_their_size() {
+        let mut pool = Lease::map(9 * PAGE).unwrap();
+        let hole = pool.split_off_front(4 * PAGE);
+        let _stays = pool.split_off_front(2 * PAGE);
+        let mut memory = Memory::new([hole, pool]);
+        assert_eq!(memory.take(2, 2 * PAGE).len(), 2);
+        assert_eq!(memory.take(1, 3 * PAGE).len(), 1);
+        assert_eq!(memory.free_bytes(), 0);
     }
 }

@@ -149,7 +149,12 @@ pub fn plan(facts: &Facts) -> Result<Plan, Error> {
         let middle = low + (high - low) / 2;
         if fits(middle) { high = middle } else { low = middle }
     }
-    Err(Error::Memory { budget_bytes: facts.budget_bytes, needed_bytes: high.next_multiple_of(PAGE) })
+    // A little more can be too little again, for blocks and areas are divided otherwise: what is named has been tried.
+    let mut needed_bytes = high.next_multiple_of(PAGE);
+    while !fits(needed_bytes) {
+        needed_bytes += PAGE;
+    }
+    Err(Error::Memory { budget_bytes: facts.budget_bytes, needed_bytes })
 }
 
 /// The most bytes that input number `stream`, whose size isn't known yet, can have for all to be sorted in memory.

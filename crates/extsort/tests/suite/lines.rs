@@ -27,6 +27,7 @@ fn options(budget_bytes: u64, threads: usize, is_unique: bool) -> LinesOptions {
         delimiter: b'\n',
         is_unique,
         budget_bytes,
+        taken_bytes: 0,
         threads,
         caches: Caches::default(),
         scratch: vec![PathBuf::from("/scratch")],
@@ -325,7 +326,8 @@ fn a_line_that_is_too_long_for_the_budget_is_refused_with_one_that_is_enough() {
         let enough = enough_bytes(&error);
         assert!(enough < 16 * MIB, "{error}");
         check(&options(enough, threads, false), &texts);
-        assert!(sort(&options(enough - MIB, threads, false), &texts, false).is_err());
+        // Where it lies in an area may save it one.
+        assert!(sort(&options(enough - 2 * MIB, threads, false), &texts, false).is_err());
     }
 }
 

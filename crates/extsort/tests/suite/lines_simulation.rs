@@ -166,6 +166,7 @@ fn options(dice: &mut Dice, trouble: Trouble) -> LinesOptions {
     let has_file = trouble == Trouble::Canary || dice.between(0, 1) == 0;
     LinesOptions {
         delimiter: b'\n',
+        taken_bytes: 0,
         is_unique: dice.between(0, 3) == 0,
         budget_bytes: dice.one_of(&[2, 2, 2, 3, 5]) * MIB,
         threads: dice.between(1, 3) as usize,

@@ -11,5 +11,6 @@ mod probe;
 mod resume;
 mod seeds;
 mod simulation;
+mod soak;
 mod sort;
 mod verify;

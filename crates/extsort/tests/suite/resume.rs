@@ -259,6 +259,7 @@ fn simulate_lines(seed: u64) -> Result<u64, String> {
     };
     let options = LinesOptions {
         delimiter: b'\n',
+        taken_bytes: 0,
         is_unique: dice.between(0, 2) == 0,
         budget_bytes: 2 << 20,
         threads: dice.between(1, 3) as usize,

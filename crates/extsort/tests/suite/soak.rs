@@ -1,0 +1,122 @@
+//! Many sorts in one process, as a server has them: each gives back what it took, files and memory.
+//!
+//! In a process of its own, for other tests open files, too.
+
+use crate::sort::{generated, oracle};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use xsort_disk::{DiskOptions, OsDisk};
+use xsort_extsort::lines::{ByBytes, Source};
+use xsort_extsort::sort::Method;
+use xsort_extsort::{Caches, LinesOptions, SortOptions, Unobserved, sort, sort_lines};
+use xsort_records::{Format, Pattern};
+
+/// Rounds before the first look, and before the second. The allocator's arenas, one for each thread that meets another, come to rest within the first.
+const ROUNDS: [usize; 2] = [15, 40];
+/// What the allocator may still keep of what was given back: less than one more budget for each of the rounds between would be.
+const SLACK_BYTES: u64 = 8 << 20;
+const BUDGET_BYTES: u64 = 2 << 20;
+
+/// Set for the process in which it happens.
+const INNER: &str = "XSORT_SOAK_INNER";
+
+fn open_files() -> usize {
+    fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+fn resident_bytes() -> u64 {
+    let text = fs::read_to_string("/proc/self/status").unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+}
+
+fn sort_records(directory: &Path, bytes: &[u8], method: Method, is_sorted: &[u8]) {
+    let options = SortOptions {
+        inputs: vec![directory.join("in")],
+        output: directory.join("out"),
+        layout: Format::Gensort.layout(),
+        budget_bytes: BUDGET_BYTES,
+        threads: 3,
+        caches: Caches::default(),
+        method,
+        scratch: Vec::new(),
+        remove_input: false,
+        sync: false,
+        probe: false,
+        checkpoint: None,
+    };
+    let disk = OsDisk::new(DiskOptions::default()).unwrap();
+    fs::write(directory.join("in"), bytes).unwrap();
+    sort(&options, &disk, &Unobserved).unwrap();
+    assert!(fs::read(directory.join("out")).unwrap() == is_sorted);
+    // One that fails gives back as much.
+    fs::write(directory.join("in"), &bytes[1..]).unwrap();
+    assert!(sort(&options, &disk, &Unobserved).is_err());
+}
+
+fn sort_text(directory: &Path, text: &[u8]) {
+    let options = LinesOptions {
+        delimiter: b'\n',
+        is_unique: false,
+        budget_bytes: BUDGET_BYTES,
+        taken_bytes: 0,
+        threads: 3,
+        caches: Caches::default(),
+        scratch: vec![directory.to_owned()],
+        codec: None,
+        output_file: None,
+        checkpoint: None,
+    };
+    let source = Source {
+        path: "text".into(),
+        bytes_from: Box::new(std::io::Cursor::new(text.to_vec())),
+        bytes: None,
+        is_file: false,
+    };
+    let disk = OsDisk::new(DiskOptions::default()).unwrap();
+    let mut output = Vec::new();
+    let report = sort_lines(&options, &ByBytes, vec![source], &mut output, &disk, &Unobserved).unwrap();
+    assert!(report.spilled_bytes > 0 && is_in_order(&output));
+}
+
+fn is_in_order(text: &[u8]) -> bool {
+    text.strip_suffix(b"\n").unwrap().split(|&byte| byte == b'\n').is_sorted()
+}
+
+fn rounds() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let layout = Format::Gensort.layout();
+    let bytes = generated(Format::Gensort, Pattern::Uniform, 40_000);
+    let is_sorted = oracle(&layout, &bytes);
+    let text = generated(Format::GensortAscii, Pattern::Uniform, 40_000);
+    let mut before = None;
+    for round in 0..ROUNDS[1] {
+        if round == ROUNDS[0] {
+            before = Some((open_files(), resident_bytes()));
+        }
+        for method in [Method::Merge, Method::Scatter] {
+            sort_records(directory.path(), &bytes, method, &is_sorted);
+        }
+        sort_text(directory.path(), &text);
+    }
+    let (files, resident) = before.expect("there are more rounds than that");
+    assert_eq!(open_files(), files);
+    assert!(resident_bytes() <= resident + SLACK_BYTES, "{} bytes, {resident} before", resident_bytes());
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2, "the input and the output");
+}
+
+#[test]
+fn many_sorts_in_one_process_leave_nothing_in_it() {
+    if std::env::var_os(INNER).is_some() {
+        return rounds();
+    }
+    let test = std::env::current_exe().unwrap();
+    let output = Command::new(test)
+        .args(["--exact", "soak::many_sorts_in_one_process_leave_nothing_in_it"])
+        .env(INNER, "1")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+}
