@@ -108,7 +108,7 @@ HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
 ## Miri, the interpreter that knows undefined behaviour, over what doesn't call the system (needs nightly Rust with miri).
 miri:
-	MIRIFLAGS=-Zmiri-disable-isolation $(CARGO) +nightly miri test -p xsort-kernels
+	$(CARGO) +nightly miri test -p xsort-kernels
 	$(CARGO) +nightly miri test -p xsort-shm --lib
 
 ## The address sanitizer over the rooms with unsafe code and whole sorts (needs nightly Rust).

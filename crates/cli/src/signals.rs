@@ -165,9 +165,11 @@ impl Fatal {
             pipe::register(signal, alarm.try_clone()?)?;
         }
         PIPES_KILL.store(false, Ordering::Relaxed);
-        // If who tidies up is held up (by a terminal, say), a second signal ends the process where it stands.
-        let kill = Arc::clone(&fatal.kill);
-        after_the_first(&signals, move |_| kill.store(true, Ordering::Relaxed))?;
+        if all {
+            // If who tidies up is held up (by a terminal, say), a second signal ends the process where it stands.
+            let kill = Arc::clone(&fatal.kill);
+            after_the_first(&signals, move |_| kill.store(true, Ordering::Relaxed))?;
+        }
         Ok(fatal)
     }
 
