@@ -213,7 +213,7 @@ impl Job<'_> {
             self.give_up();
         };
         let failure = thread::scope(|scope| {
-            let started = spawn_up_to(scope, threads, &panic, |_| {
+            let started = spawn_up_to(scope, threads, panic, |_| {
                 let (reply, checksum) = (reply.clone(), &checksum);
                 move || {
                     let part = self.work(&reply);
