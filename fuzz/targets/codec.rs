@@ -22,6 +22,8 @@ use xsort_records::{Layout, Part};
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// Windows of Zstandard stay small with so little.
+const BUDGET_BYTES: u64 = 64 << 20;
 /// So much is read of what may be a bomb.
 const READ_BYTES_MAX: u64 = 4 << 20;
 /// Most that decompression allocates, but for what Zstandard's library does: two blocks of LZ4, four MiB each at most or eight in the old format,
@@ -48,7 +50,8 @@ fn read(bytes: &[u8], most: usize) -> (Vec<u8>, io::Result<usize>) {
         is_file: true,
     };
     let mut text = Vec::new();
-    let end = decompress::decompressed(source).bytes_from.take(READ_BYTES_MAX).read_to_end(&mut text);
+    let decoders = decompress::Decoders::of_sort(BUDGET_BYTES);
+    let end = decompress::decompressed(source, decoders).bytes_from.take(READ_BYTES_MAX).read_to_end(&mut text);
     (text, end)
 }
 

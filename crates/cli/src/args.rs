@@ -30,6 +30,7 @@ Exit status:
   4    too little disk space or memory
   5    a read or write failed
   6    data was corrupted on the way; nothing was put in place
+  101  a fault of xsort itself: please report it
   129, 130, 143  stopped by SIGHUP, SIGINT, SIGTERM; cleaned up
   141  stopped by SIGPIPE: nobody reads the output any more";
 

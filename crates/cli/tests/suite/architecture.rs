@@ -88,3 +88,33 @@ fn unsafe_code_is_where_the_table_says() {
         }
     }
 }
+
+/// Whoever judges a sort shares nothing with it but what records are, and how bytes come from drives: what the verifier's files name of their own
+/// rooms is in this list.
+#[test]
+fn the_verifier_shares_no_code_with_the_sort() {
+    let files = [
+        ("extsort/src/verify.rs", &["threads", "Error", "Frame", "Gauges", "Observer"][..]),
+        ("extsort/src/threads.rs", &["Error"]),
+        ("records/src/verify.rs", &["judge", "Checksum", "Layout"]),
+        ("records/src/judge.rs", &["Endian", "KeyField", "KeyKind"]),
+    ];
+    for (file, allowed) in files {
+        let text = fs::read_to_string(root().join("crates").join(file)).unwrap();
+        let is_code = |line: &&str| !line.trim_start().starts_with("//");
+        let text = text.lines().filter(is_code).collect::<Vec<_>>().join("\n");
+        let words = |text: &str| -> Vec<String> {
+            let names = text.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+            names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
+        };
+        // `crate::a::b` names a, `crate::{a, b}` both.
+        let named = text.split("crate::").skip(1).flat_map(|rest| match rest.strip_prefix('{') {
+            Some(list) => words(list.split('}').next().unwrap()),
+            None => words(rest.split("::").next().unwrap().split(';').next().unwrap())[..1].to_vec(),
+        });
+        let named: BTreeSet<String> = named.collect();
+        let allowed: BTreeSet<String> = allowed.iter().map(|name| (*name).to_owned()).collect();
+        assert_eq!(named, allowed, "{file}");
+        assert!(!text.contains("xsort_kernels"), "{file}");
+    }
+}

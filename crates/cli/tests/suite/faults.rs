@@ -795,3 +795,61 @@ fn threads_that_can_not_be_had_are_named() {
         is_untouched(&sandbox, &before, job, "without threads");
     }
 }
+
+/// A real file system on a loop device whose storage is a `FlakyDrive`'s file: what io_uring does with direct I/O meets a device that fails.
+struct FailingDevice {
+    directory: Sandbox,
+    /// Unmounted before it.
+    drive: FlakyDrive,
+}
+
+impl FailingDevice {
+    /// `None`, with a word, where that can't be had.
+    fn mount() -> Option<FailingDevice> {
+        let drive = FlakyDrive::mount()?;
+        let device = drive.join("device");
+        File::create(&device).unwrap().set_len(64 << 20).unwrap();
+        let made = Command::new("mkfs.ext4")
+            .args(["-q", "-F", "-m", "0", "-O", "^has_journal"])
+            .arg(&device)
+            .output();
+        let directory = Sandbox::new();
+        let mut mount = Command::new("mount");
+        mount.args(["-o", "loop,errors=continue"]).arg(&device).arg(directory.path());
+        if made.is_ok_and(|made| made.status.success())
+            && mount.output().is_ok_and(|mounted| mounted.status.success())
+        {
+            return Some(FailingDevice { directory, drive });
+        }
+        eprintln!("skipped: no loop device here");
+        None
+    }
+}
+
+impl Drop for FailingDevice {
+    fn drop(&mut self) {
+        self.drive.behave();
+        let _ = Command::new("umount").arg(self.directory.path()).status();
+    }
+}
+
+#[test]
+fn a_device_that_fails_under_a_real_file_system_is_named() {
+    let sandbox = prepared();
+    let before = sandbox.names();
+    for call in [Call::Write, Call::Read] {
+        let Some(device) = FailingDevice::mount() else { return };
+        let scratch = device.directory.path().to_str().unwrap();
+        for (job, io) in JOBS.into_iter().flat_map(|job| [(job, "auto"), (job, "sync")]) {
+            // Behind most of what the file system keeps of itself.
+            device.drive.set(call, 4 << 20, Answer::Fails(EIO));
+            let line = job.line(input_of(job), "out", scratch, io);
+            let ended = Running::start_job(&sandbox, job, &line).end();
+            assert!(device.drive.times_met() > 0, "{line}");
+            expect(&ended, job.status_of(5), &[scratch, "Input/output error"], &line);
+            is_untouched(&sandbox, &before, job, &line);
+            device.drive.behave();
+            assert_eq!(names(device.directory.path()), ["lost+found"], "{line}");
+        }
+    }
+}

@@ -229,8 +229,9 @@ fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
     let is_merge = dice.between(0, 4) == 0;
     let budget = options.budget_bytes;
     // One of many has a file that is large enough to be read past the page cache.
-    let most = dice.one_of(&[0, 1, 100_000, budget, 2 * budget, 3 * budget, 3 * budget, 3 * budget]);
-    let most = if seed % 32 == 31 || trouble == Trouble::Canary { 17 * MIB } else { most };
+    let most =
+        dice.one_of(&[0, 1, 100_000, budget, budget * 5 / 4, budget * 5 / 4, budget * 3 / 2, 2 * budget]);
+    let most = if seed % 100 == 31 || trouble == Trouble::Canary { 17 * MIB } else { most };
     let count = if most > 16 * MIB { 1 } else { dice.between(1, 5) };
     let mut texts: Vec<Vec<u8>> = (0..count).map(|_| text(dice, most / count)).collect();
     if is_merge {
