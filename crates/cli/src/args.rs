@@ -287,8 +287,8 @@ pub(crate) struct Checkpoints {
     #[arg(long, conflicts_with = "dry_run")]
     restart: bool,
 
-    /// With one of these: make what is new durable every so many seconds
-    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds, hide_default_value = true)]
+    /// With one of these: make what is new durable every so many seconds, or whenever it can be (0)
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds, hide_short_help = true)]
     checkpoint_every: Duration,
 }
 
