@@ -8,6 +8,7 @@
 #[allow(dead_code, unreachable_pub, reason = "the engine uses and shows it")]
 #[path = "../../crates/extsort/src/lines/codec.rs"]
 mod codec;
+#[allow(dead_code, reason = "merges are no matter of bytes")]
 #[path = "../../crates/cli/src/lines/decompress.rs"]
 mod decompress;
 
@@ -51,7 +52,8 @@ fn read(bytes: &[u8], most: usize) -> (Vec<u8>, io::Result<usize>) {
     };
     let mut text = Vec::new();
     let decoders = decompress::Decoders::of_sort(BUDGET_BYTES);
-    let end = decompress::decompressed(source, decoders).bytes_from.take(READ_BYTES_MAX).read_to_end(&mut text);
+    let end =
+        decompress::decompressed(source, decoders).bytes_from.take(READ_BYTES_MAX).read_to_end(&mut text);
     (text, end)
 }
 

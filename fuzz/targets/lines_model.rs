@@ -113,6 +113,7 @@ fn check<O: LineOrder>(case: &Case, command: &Command, order: &Order, by: &O, te
         scratch: vec![PathBuf::from("/scratch")],
         codec: case.codec.map(|is_fast| if is_fast { Codec::Lz4 } else { Codec::Zstd }),
         output_file: has_file.then(|| PathBuf::from("/output")),
+        checkpoint: None,
     };
     let most = case.top.map_or(u64::MAX, |lines| u64::from(lines) + 1);
     let mut top = Top::new(&mut output, most, terminator);

@@ -202,11 +202,11 @@ pub(crate) struct SortArgs {
     ///
     /// What fits is sorted at once, anything larger in pieces that also fit the first-level cache. It changes the time only, and
     /// is for machines that don't tell of their caches and for experiments.
-    #[arg(long, value_name = "SIZE", value_parser = size::bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = size::bytes, hide_short_help = true)]
     pub(crate) cache_size: Option<u64>,
 
     /// Keep the input's order among equal keys: always so, accepted for the sake of scripts
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) stable: bool,
 
     /// Remove the inputs, before the output is written if its space is needed. DANGER: see --help
@@ -231,7 +231,7 @@ pub(crate) struct SortArgs {
     pub(crate) verbose: bool,
 
     /// Measure the drive before the sort, so that the report can say which share of its speed was reached (takes a second)
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) probe: bool,
 
     /// Do not wait until the output is safe against a power cut
@@ -284,7 +284,7 @@ pub(crate) struct Checkpoints {
     resume: bool,
 
     /// Throw away what an interrupted sort to this output has kept, and begin anew with --checkpoint
-    #[arg(long, conflicts_with = "dry_run")]
+    #[arg(long, conflicts_with = "dry_run", hide_short_help = true)]
     restart: bool,
 
     /// With one of these: make what is new durable every so many seconds, or whenever it can be (0)
@@ -413,7 +413,7 @@ pub(crate) struct Trees {
     ///
     /// Otherwise it counts once for each directory named, under the name that comes first. A file that is named itself counts as often as it
     /// is named, and so does a directory.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) count_links: bool,
 }
 
