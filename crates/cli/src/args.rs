@@ -214,7 +214,7 @@ pub(crate) struct SortArgs {
     /// If there is space for the output beside the inputs, they are removed after the output is in place, and nothing is at risk. If
     /// not, they are removed as soon as their records are in scratch, so that the sort needs little more space than the data's size
     /// besides the inputs: from then until the output is in place the records exist only in scratch files without a name, and
-    /// a crash, a kill, a full drive or a power cut in that time LOSES THE DATA. An input that was changed or replaced meanwhile stays.
+    /// a crash, a kill, a full drive or a power cut in that time LOSES THE DATA; not with --checkpoint, where they have names. An input that was changed or replaced meanwhile stays.
     /// Standard input can't be removed. Below a directory the names that were read go; directories, and a file's other names, stay.
     #[arg(long)]
     pub(crate) remove_input: bool,

@@ -60,9 +60,9 @@ impl Frames {
         Frames { end: 0, chain: 0 }
     }
 
-    /// The payloads of all frames that can be believed.
-    pub(crate) fn read(disk: &dyn Disk, file: FileId) -> Result<(Frames, Vec<u8>), Error> {
-        let (mut frames, mut payloads) = (Frames::empty(), Vec::new());
+    /// Hands the payloads of all frames that can be believed to `take`, one after the other.
+    pub(crate) fn read(disk: &dyn Disk, file: FileId, mut take: impl FnMut(&[u8])) -> Result<Frames, Error> {
+        let mut frames = Frames::empty();
         let file_bytes = disk.file_bytes(file)?;
         let mut lease = Lease::map(FRAME_BYTES)?;
         while frames.end < file_bytes {
@@ -70,11 +70,11 @@ impl Frames {
             let bytes = align_up(there as u64) as usize;
             lease = transfer(disk, file, Direction::Read, frames.end, bytes, there, lease)?;
             let Some((payload, chain)) = frame(&lease[..there], frames.chain) else { break };
-            payloads.extend_from_slice(payload);
+            take(payload);
             frames.end += align_up((HEAD_BYTES + payload.len()) as u64);
             frames.chain = chain;
         }
-        Ok((frames, payloads))
+        Ok(frames)
     }
 
     /// Writes bytes behind what is there, as many frames as they take. They are durable when the file is synced.

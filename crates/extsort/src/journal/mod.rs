@@ -86,8 +86,9 @@ impl<'a> Journal<'a> {
     /// The journal of an earlier process.
     pub(crate) fn open(disk: &'a dyn Disk, path: &Path, every: Duration) -> Result<Self, Error> {
         let file = disk.open_kept(path)?;
-        match Frames::read(disk, file) {
-            Ok((frames, bytes)) => Ok(Journal::with(disk, file, every, steps(&bytes), frames)),
+        let mut steps = Steps::default();
+        match Frames::read(disk, file, |payload| steps.take(payload)) {
+            Ok(frames) => Ok(Journal::with(disk, file, every, steps.whole, frames)),
             Err(error) => {
                 disk.close(file);
                 Err(error)
@@ -283,20 +284,37 @@ impl Drop for Journal<'_> {
     }
 }
 
-/// The steps in a journal's bytes, up to the first that is not whole.
-pub(crate) fn steps(mut bytes: &[u8]) -> BTreeMap<Step, Vec<u8>> {
-    let mut steps = BTreeMap::new();
-    while let Some((length, rest)) = bytes.split_first_chunk() {
-        let length = u64::from_le_bytes(*length) as usize;
-        if length > STEP_BYTES_MAX || length > rest.len() {
-            break;
+/// The steps in a journal's bytes, which come piece by piece: only the last of each is kept, so that a long journal of few steps takes little memory.
+#[derive(Debug, Default)]
+struct Steps {
+    whole: BTreeMap<Step, Vec<u8>>,
+    /// The beginning of one that isn't whole yet.
+    begun: Vec<u8>,
+    /// Something was no step: nothing behind it is believed.
+    is_over: bool,
+}
+
+impl Steps {
+    fn take(&mut self, bytes: &[u8]) {
+        if self.is_over {
+            return;
         }
-        let (entry, rest) = rest.split_at(length);
-        let Ok((step, made)) = postcard::take_from_bytes::<Step>(entry) else { break };
-        steps.insert(step, made.to_vec());
-        bytes = rest;
+        self.begun.extend_from_slice(bytes);
+        let mut rest = &self.begun[..];
+        while let Some((length, entries)) = rest.split_first_chunk() {
+            let length = usize::try_from(u64::from_le_bytes(*length)).unwrap_or(usize::MAX);
+            self.is_over = length > STEP_BYTES_MAX;
+            let Some((entry, behind)) = entries.split_at_checked(length) else { break };
+            let Ok((step, made)) = postcard::take_from_bytes::<Step>(entry) else {
+                self.is_over = true;
+                break;
+            };
+            self.whole.insert(step, made.to_vec());
+            rest = behind;
+        }
+        let taken = self.begun.len() - rest.len();
+        self.begun.drain(..taken);
     }
-    steps
 }
 
 #[cfg(test)]
@@ -338,6 +356,30 @@ mod tests {
         }
         assert_eq!(journal.recall::<u64>(Step::Written).unwrap(), Some(19));
         assert_eq!(journal.recall::<u64>(Step::Written).unwrap(), None);
+    }
+
+    #[test]
+    fn any_bytes_are_steps_or_none_however_they_come() {
+        let mut whole = Vec::new();
+        for number in 0..50u64 {
+            let entry = [encoded(&Step::Chunk(number)), encoded(&vec![number; number as usize])].concat();
+            whole.extend((entry.len() as u64).to_le_bytes());
+            whole.extend(entry);
+        }
+        let steps = |bytes: &[u8], most: usize| {
+            let mut steps = Steps::default();
+            bytes.chunks(most).for_each(|piece| steps.take(piece));
+            steps.whole
+        };
+        assert_eq!(steps(&whole, usize::MAX).len(), 50);
+        for most in [1, 7, 100, 4096] {
+            assert_eq!(steps(&whole, most), steps(&whole, usize::MAX));
+        }
+        for at in 0..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0x81;
+            assert_eq!(steps(&damaged, 13), steps(&damaged, usize::MAX), "byte {at}");
+        }
     }
 
     #[test]
