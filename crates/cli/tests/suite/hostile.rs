@@ -2,6 +2,7 @@
 
 use crate::sandbox::{Ended, Sandbox, program};
 use crate::trees::run_as_nobody;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, Permissions};
 use std::os::unix::ffi::OsStrExt;
@@ -383,8 +384,10 @@ fn a_directory_that_is_swapped_meanwhile_misleads_nobody() {
             assert!(job.try_wait().unwrap().is_none(), "{line} was over before it was seen");
             std::thread::sleep(Duration::from_millis(1));
         }
-        fs::rename(&place, sandbox.path().join("moved")).unwrap();
-        symlink("trap", &place).unwrap();
+        // Both at once: there is no moment without a directory of that name, in which a job would fail that looks for it.
+        let moved = sandbox.path().join("moved");
+        symlink("trap", &moved).unwrap();
+        renameat_with(CWD, &place, CWD, &moved, RenameFlags::EXCHANGE).unwrap();
         assert!(job.wait().unwrap().success(), "{line}");
         assert_eq!(fs::metadata(sandbox.path().join("moved/out")).unwrap().len(), 4_000_000, "{line}");
         assert_eq!(fs::read_dir(sandbox.path().join("trap")).unwrap().count(), 0, "{line}");

@@ -241,6 +241,15 @@ fn one_who_insists_leaves_nothing_behind() {
     }
     let hidden = sandbox.names().into_iter().find(is_hidden).unwrap();
     let pid: i32 = hidden.split('-').nth(1).unwrap().parse().unwrap();
+    // Held up in the rename, and not on the way there: a signal that its thread was woken for before would wait with it.
+    let mut looks = 0;
+    while looks < 50 {
+        let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let is_held = state.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('t'));
+        looks = if is_held { looks + 1 } else { 0 };
+        assert!(tracer.try_wait().unwrap().is_none(), "it is over");
+        thread::sleep(Duration::from_millis(5));
+    }
     // The second one must not be taken for the first one's echo, and the third not be needed: so they come slowly.
     for _ in 0..2 {
         kill_process(Pid::from_raw(pid).unwrap(), Signal::INT).unwrap();
