@@ -171,6 +171,14 @@ impl Running {
     }
 }
 
+/// Starts a job, and returns when the drive holds it at such a call.
+fn start_held(drive: &FlakyDrive, call: Call, beyond: u64, start: impl FnOnce() -> Running) -> Running {
+    drive.set(call, beyond, Answer::Stalls);
+    let mut running = start();
+    assert!(drive.wait_until_met(|| running.is_over()), "{}", running.line);
+    running
+}
+
 /// The sandbox is as before: its names, the old output, an empty scratch. An output of lines ends where it failed, as GNU sort's does, and is old again after this.
 fn is_untouched(sandbox: &Sandbox, before: &[String], job: Job, what: &str) {
     assert_eq!(sandbox.names(), before, "{what}");
@@ -219,10 +227,8 @@ fn a_bit_flipped_anywhere_in_scratch_is_found_and_named() {
     let scratch = drive.path().to_str().unwrap();
     let mut chance = Chance::of(1);
     for job in JOBS.into_iter().cycle().take(30) {
-        drive.set(Call::Read, 0, Answer::Stalls);
         let line = job.line(input_of(job), "out", scratch, "auto");
-        let mut running = Running::start_job(&sandbox, job, &line);
-        assert!(drive.wait_until_met(|| running.is_over()), "{line}");
+        let running = start_held(&drive, Call::Read, 0, || Running::start_job(&sandbox, job, &line));
         let pages = drive.nameless_pages();
         let (file, page) = pages[chance.below(pages.len())];
         let (byte, bit) = (page + chance.below(4096) as u64, chance.below(8) as u32);
@@ -253,10 +259,8 @@ fn bits_flipped_on_a_real_drive_are_found() {
     let output = drive.join("out");
     for job in [Job::Merge, Job::Scatter, Job::Lines] {
         fs::write(&output, "old").unwrap();
-        drive.set(Call::Write, 0, Answer::Stalls);
         let line = job.line(input_of(job), output.to_str().unwrap(), "scratch", "auto");
-        let mut running = Running::start_job(&sandbox, job, &line);
-        assert!(drive.wait_until_met(|| running.is_over()), "{line}");
+        let running = start_held(&drive, Call::Write, 0, || Running::start_job(&sandbox, job, &line));
         let open = fs::read_dir(format!("/proc/{}/fd", running.child.id())).unwrap();
         let is_scratch = |path: &PathBuf| fs::read_link(path).is_ok_and(|link| link.starts_with(&scratch));
         let path = open.map(|entry| entry.unwrap().path()).find(is_scratch).expect("there is a scratch file");
@@ -457,10 +461,8 @@ fn a_drive_that_stalls_is_waited_for() {
     ] {
         let signals = [Signal::INT, Signal::TERM].into_iter().filter(|signal| !is_ignored(*signal));
         for signal in std::iter::once(None).chain(signals.map(Some)) {
-            drive.set(call, 1 << 20, Answer::Stalls);
             let line = job.line(input_of(job), "out", scratch, io);
-            let mut running = Running::start_job(&sandbox, job, &line);
-            assert!(drive.wait_until_met(|| running.is_over()), "{line}");
+            let running = start_held(&drive, call, 1 << 20, || Running::start_job(&sandbox, job, &line));
             match signal {
                 Some(signal) => running.signal(signal),
                 // Longer than anything that could be taken for a hiccup.
@@ -516,9 +518,8 @@ fn an_input_that_changes_while_it_is_read_is_named() {
         for line in lines.iter().cloned().chain([format!("verify -m 1M {input}")]) {
             drive.behave();
             fs::copy(sandbox.path().join("in"), input).unwrap();
-            drive.set(Call::Read, 6 << 20, Answer::Stalls);
-            let mut running = Running::start(command(&sandbox, &line));
-            assert!(drive.wait_until_met(|| running.is_over()), "{line}");
+            let running =
+                start_held(&drive, Call::Read, 6 << 20, || Running::start(command(&sandbox, &line)));
             drive.change("in", change);
             drive.release();
             expect(&running.end(), 5, &[input, word], &line);
@@ -540,10 +541,9 @@ fn lines_that_change_while_they_are_read_are_those_of_the_moment() {
         for (change, word) in CHANGES {
             drive.behave();
             fs::copy(sandbox.path().join(name), input).unwrap();
-            drive.set(Call::Read, beyond, Answer::Stalls);
-            let mut running =
-                Running::start(command(&sandbox, &Job::Lines.line(input, "out", "scratch", "")));
-            assert!(drive.wait_until_met(|| running.is_over()), "{name} {word}");
+            let running = start_held(&drive, Call::Read, beyond, || {
+                Running::start(command(&sandbox, &Job::Lines.line(input, "out", "scratch", "")))
+            });
             drive.change(name, change);
             drive.release();
             let ended = running.end();
@@ -568,10 +568,8 @@ fn directories_that_go_away() {
     let sandbox = prepared();
     let output = drive.join("out");
     for job in JOBS {
-        drive.set(Call::Write, 0, Answer::Stalls);
         let line = job.line(input_of(job), output.to_str().unwrap(), "scratch", "auto");
-        let mut running = Running::start_job(&sandbox, job, &line);
-        assert!(drive.wait_until_met(|| running.is_over()), "{line}");
+        let running = start_held(&drive, Call::Write, 0, || Running::start_job(&sandbox, job, &line));
         fs::remove_dir(sandbox.path().join("scratch")).unwrap();
         drive.release();
         let ended = running.end();
@@ -582,10 +580,8 @@ fn directories_that_go_away() {
     let before = sandbox.names();
     for job in [Job::Merge, Job::Scatter, Job::Stream] {
         fs::create_dir(sandbox.path().join("gone")).unwrap();
-        drive.set(Call::Read, 0, Answer::Stalls);
         let line = job.line("in", "gone/out", drive.path().to_str().unwrap(), "auto");
-        let mut running = Running::start_job(&sandbox, job, &line);
-        assert!(drive.wait_until_met(|| running.is_over()), "{line}");
+        let running = start_held(&drive, Call::Read, 0, || Running::start_job(&sandbox, job, &line));
         fs::remove_dir_all(sandbox.path().join("gone")).unwrap();
         drive.release();
         expect(&running.end(), 5, &["gone/out", "has vanished"], &line);
@@ -644,10 +640,9 @@ fn a_drive_that_fills_up_meanwhile_is_named() {
     for megabytes in [0, 1, 3, 6] {
         let input = drive.join("in");
         let scratch = small.path().to_str().unwrap();
-        drive.set(Call::Read, megabytes << 20, Answer::Stalls);
         let line = Job::Merge.line(input.to_str().unwrap(), "out", scratch, "auto");
-        let mut running = Running::start(command(&sandbox, &line));
-        assert!(drive.wait_until_met(|| running.is_over()), "{line}");
+        let running =
+            start_held(&drive, Call::Read, megabytes << 20, || Running::start(command(&sandbox, &line)));
         let filler = small.path().join("filler");
         let filled = fs::write(&filler, vec![1; 40 << 20]);
         assert!(filled.is_err());

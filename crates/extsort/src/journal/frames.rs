@@ -8,9 +8,9 @@
 //! The chain is the hash of payload and length, seeded with the chain of the frame before: so a frame counts only behind those that it was written
 //! behind. The first frame that doesn't is the end, as after a power cut in the middle of an append; what lies behind it is written over.
 
+use super::transfer::transfer;
 use crate::Error;
-use crossbeam_channel::bounded;
-use xsort_disk::{ALIGNMENT, Direction, Disk, FileId, Lease, Request, align_up};
+use xsort_disk::{Direction, Disk, FileId, Lease, align_up};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 const MAGIC: &[u8; 8] = b"XSORTJ1\n";
@@ -38,23 +38,6 @@ fn frame(bytes: &[u8], before: u64) -> Option<(&[u8], u64)> {
     (magic == MAGIC && word(8) == chain(before, payload)).then(|| (payload, word(8)))
 }
 
-/// Moves the first `bytes` bytes of a lease, and waits.
-fn transfer(
-    disk: &dyn Disk,
-    file: FileId,
-    direction: Direction,
-    offset: u64,
-    bytes: usize,
-    bytes_needed: usize,
-    lease: Lease,
-) -> Result<Lease, Error> {
-    let (reply, completed) = bounded(1);
-    disk.submit(Request { direction, file, offset, bytes, bytes_needed, lease, tag: 0, reply });
-    let completion = completed.recv().expect("a disk completes every request");
-    completion.result?;
-    Ok(completion.lease)
-}
-
 impl Frames {
     pub(crate) fn empty() -> Frames {
         Frames { end: 0, chain: 0 }
@@ -69,10 +52,16 @@ impl Frames {
             let there = (file_bytes - frames.end).min(FRAME_BYTES as u64) as usize;
             let bytes = align_up(there as u64) as usize;
             lease = transfer(disk, file, Direction::Read, frames.end, bytes, there, lease)?;
-            let Some((payload, chain)) = frame(&lease[..there], frames.chain) else { break };
-            take(payload);
-            frames.end += align_up((HEAD_BYTES + payload.len()) as u64);
-            frames.chain = chain;
+            let mut believed = 0;
+            while let Some((payload, chain)) = frame(&lease[believed.min(there)..there], frames.chain) {
+                take(payload);
+                believed += align_up((HEAD_BYTES + payload.len()) as u64) as usize;
+                frames.chain = chain;
+            }
+            if believed == 0 {
+                break;
+            }
+            frames.end += believed as u64;
         }
         Ok(frames)
     }
@@ -85,7 +74,6 @@ impl Frames {
             let chain = chain(self.chain, payload);
             let used = HEAD_BYTES + payload.len();
             let paged = align_up(used as u64) as usize;
-            debug_assert!(paged.is_multiple_of(ALIGNMENT));
             lease[..8].copy_from_slice(MAGIC);
             lease[8..16].copy_from_slice(&(payload.len() as u64).to_le_bytes());
             lease[16..24].copy_from_slice(&chain.to_le_bytes());

@@ -2,10 +2,10 @@
 //!
 //! Not by its number or device, which a restored or remounted file system gives anew.
 
+use super::transfer::transfer;
 use crate::Error;
-use crossbeam_channel::bounded;
 use serde::{Deserialize, Serialize};
-use xsort_disk::{ALIGNMENT, Direction, Disk, FileId, Lease, Request, align_down};
+use xsort_disk::{ALIGNMENT, Direction, Disk, FileId, Lease, align_down};
 use xxhash_rust::xxh3::Xxh3;
 
 /// Places of a file that are looked at: its first and last page, and pages between these. Fewer of a small file.
@@ -43,21 +43,7 @@ pub(crate) fn mark(disk: &dyn Disk, file: FileId, bytes: u64) -> Result<InputMar
         }
         let offset = align_down((bytes - 1) * place / (places - 1).max(1));
         let needed = (bytes - offset).min(ALIGNMENT as u64) as usize;
-        let (reply, completed) = bounded(1);
-        let direction = Direction::Read;
-        disk.submit(Request {
-            direction,
-            file,
-            offset,
-            bytes: ALIGNMENT,
-            bytes_needed: needed,
-            lease,
-            tag: 0,
-            reply,
-        });
-        let completion = completed.recv().expect("a disk completes every request");
-        completion.result?;
-        lease = completion.lease;
+        lease = transfer(disk, file, Direction::Read, offset, ALIGNMENT, needed, lease)?;
         hash.update(&lease[..needed]);
     }
     Ok(InputMark { bytes, modified, sample: hash.digest() })

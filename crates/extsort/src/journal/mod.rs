@@ -14,9 +14,11 @@
 //! |---|---|
 //! | `frames` | bytes that are appended, and how far what is there can be believed |
 //! | `mark` | by what an input is known again |
+//! | `transfer` | one transfer, waited for |
 
 mod frames;
 mod mark;
+mod transfer;
 
 pub(crate) use mark::{InputMark, mark};
 

@@ -11,6 +11,7 @@
 //! | `scratch`, `seal` | blocks spread over drives, and whether they come back as they were |
 //! | `parts` | what of the work that threads share is finished |
 //! | `output` | the output file, written at any byte and by any thread |
+//! | `removal` | inputs that are to go |
 //! | `memory` | the pool, handed from phase to phase |
 //! | `job`, `phases`, `report` | what all stages share, and what is told of them |
 
@@ -27,6 +28,7 @@ mod pass;
 mod phases;
 mod plan;
 mod prepare;
+mod removal;
 mod report;
 mod runs;
 mod spool;
@@ -54,11 +56,11 @@ use job::{Job, Journey};
 use memory::Memory;
 use phases::Phases;
 use prepare::{Finished, Prepared, Work, prepare};
-use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use removal::remove_inputs;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
-use xsort_disk::{Disk, FileId, Lease, align_up};
+use xsort_disk::{Disk, Lease, align_up};
 use xsort_records::{Checksum, Key, KeyRule};
 
 /// Sorts `options.inputs` into `options.output`. Always stable: equal keys keep the order of the input.
@@ -322,26 +324,4 @@ fn finish(
         chunks: Vec::new(),
         bins: Vec::new(),
     })
-}
-
-/// Removes inputs, but for the one whose path is `kept`; returns whether any is gone. One that can't be removed is no reason to throw
-/// the work away: whether the space is enough shows when it is reserved.
-fn remove_inputs<'a>(
-    disk: &dyn Disk,
-    observer: &dyn Observer,
-    inputs: impl Iterator<Item = (&'a Path, FileId)>,
-    kept: Option<&Path>,
-) -> bool {
-    let mut any_is_gone = false;
-    let mut seen = HashSet::new();
-    for (path, file) in inputs {
-        if Some(path) == kept || !seen.insert(path) {
-            continue;
-        }
-        match disk.remove_input(file) {
-            Ok(()) => any_is_gone = true,
-            Err(error) => observer.notice(&format!("an input stays: {error}")),
-        }
-    }
-    any_is_gone
 }

@@ -2,6 +2,7 @@
 
 use super::options::SortOptions;
 use super::plan::{Facts, Plan, plan, resident_bytes_max};
+use super::removal::remove_inputs;
 use super::spool::{Spool, Stream, spool};
 use crate::checkpoint::{Kept, Left, Names, Task, look};
 use crate::journal::mark;
@@ -158,11 +159,8 @@ fn resume<'a>(
     let mut input_guard = Some(input_guard);
     if is_input_read {
         // An earlier process was about to, or in the middle of it.
-        for (_, file) in inputs.drain(..) {
-            if let Err(error) = disk.remove_input(file) {
-                observer.notice(&format!("an input stays: {error}"));
-            }
-        }
+        let inputs = inputs.drain(..).map(|(number, file)| (&*options.inputs[number], file));
+        remove_inputs(disk, observer, inputs, None);
         input_guard = None;
     }
     let output_file = disk.create_kept_output(&options.output, &kept.output_tag())?;

@@ -1,8 +1,8 @@
 //! Generated files against the generator itself, on a disk that misbehaves in ordinary ways, and on one that fails.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use crate::adversity::Impatient;
 use xsort_disk::{Fault, FileRole, Operation, Place, SimDisk, SimOptions};
-use xsort_extsort::{Error, GenerateOptions, GenerateReport, Observer, Unobserved, generate};
+use xsort_extsort::{Error, GenerateOptions, GenerateReport, Unobserved, generate};
 use xsort_records::{Checksum, Format, GenerateSpec, Generator, Pattern};
 
 const EIO: i32 = 5;
@@ -106,28 +106,12 @@ fn a_full_disk_is_found_before_anything_is_written() {
 }
 
 /// Cancels once so many bytes are done.
-struct Impatient {
-    patience: u64,
-    done: AtomicU64,
-}
-
-impl Observer for Impatient {
-    fn phase(&self, _: &str, _: u64) {}
-    fn advance(&self, bytes: u64) {
-        self.done.fetch_add(bytes, Ordering::Relaxed);
-    }
-    fn notice(&self, _: &str) {}
-    fn is_cancelled(&self) -> bool {
-        self.done.load(Ordering::Relaxed) >= self.patience
-    }
-}
-
 #[test]
 fn cancelled_at_any_moment_it_leaves_the_old_file() {
     for patience in [0, 1, 300_000, 999_900] {
         let disk = SimDisk::new(SimOptions::rough(patience));
         disk.put("/d/out", "old");
-        let observer = Impatient { patience, done: AtomicU64::new(0) };
+        let observer = Impatient::after(patience);
         let result = generate(&options(Format::Gensort, 9999, 65536, 3), &disk, &observer);
         assert!(matches!(result, Err(Error::Cancelled)), "{result:?}");
         check_intact(&disk);

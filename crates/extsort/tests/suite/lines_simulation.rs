@@ -4,11 +4,11 @@
 //! What holds of every seed: a success is the standard library's sort, byte for byte; a failure says which file it was, writes nothing but the beginning of that,
 //! leaves inputs alone and nothing open; and it ends.
 
+use crate::adversity::{Impatient, canary, corruption, fault, place, smooth_or_rough};
 use crate::seeds::{Dice, keep_their_promises};
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
-use xsort_disk::{Corruption, Damage, Fault, FileRole, Operation, Place, SimDisk, SimOptions};
+use xsort_disk::{Operation, SimDisk};
 use xsort_extsort::lines::{ByBytesReversed, Codec, LineOrder, Source};
 use xsort_extsort::{Caches, Error, LinesOptions, LinesReport, Observer, merge_lines, sort_lines};
 use xsort_kernels::lines::ByBytes;
@@ -71,23 +71,6 @@ impl Write for Bucket {
     }
 }
 
-/// Gives up after so many bytes.
-struct Impatient {
-    patience: u64,
-    done: AtomicU64,
-}
-
-impl Observer for Impatient {
-    fn phase(&self, _name: &str, _bytes: u64) {}
-    fn advance(&self, bytes: u64) {
-        self.done.fetch_add(bytes, Ordering::Relaxed);
-    }
-    fn notice(&self, _line: &str) {}
-    fn is_cancelled(&self) -> bool {
-        self.done.load(Ordering::Relaxed) > self.patience
-    }
-}
-
 /// Lines short or long, alike or not; the last one may have no end.
 fn text(dice: &mut Dice, bytes: u64) -> Vec<u8> {
     let mut text = Vec::with_capacity(bytes as usize + 300_000);
@@ -132,30 +115,17 @@ fn sorted(texts: &[Vec<u8>], is_reversed: bool, is_unique: bool) -> Vec<u8> {
 }
 
 fn disk(dice: &mut Dice, seed: u64, trouble: Trouble, bytes: u64) -> SimDisk {
-    let mut options = if dice.between(0, 1) == 0 { SimOptions::rough(seed) } else { SimOptions::default() };
-    options.seed = seed;
-    let place = match dice.between(0, 2) {
-        0 => Place::Byte(dice.between(0, bytes.max(1))),
-        1 => Place::Chance(0.02),
-        _ => Place::Everywhere,
-    };
+    let mut options = smooth_or_rough(dice, seed);
+    let place = place(dice, bytes);
     match trouble {
         Trouble::Rough | Trouble::Cancel | Trouble::Streams => {}
         Trouble::Faults => {
             use Operation::{Create, Inspect, Open, Read, Remove, Reserve, Write};
-            let operation = dice.one_of(&[Create, Inspect, Open, Read, Remove, Reserve, Write, Write, Read]);
-            let role =
-                dice.one_of(&[None, Some(FileRole::Input), Some(FileRole::Scratch), Some(FileRole::Output)]);
-            options.faults = vec![Fault { operation, role, place, errno: dice.one_of(&[5, 28]) }];
+            let operations = [Create, Inspect, Open, Read, Remove, Reserve, Write, Write, Read];
+            options.faults = vec![fault(dice, &operations, place)];
         }
-        Trouble::Corruption => {
-            let damage = dice.one_of(&[Damage::FlipBit, Damage::LoseWrite]);
-            options.corruptions = vec![Corruption { role: FileRole::Scratch, place, damage }];
-        }
-        Trouble::Canary => {
-            let place = Place::Everywhere;
-            options.corruptions = vec![Corruption { role: FileRole::Output, place, damage: Damage::FlipBit }];
-        }
+        Trouble::Corruption => options.corruptions = vec![corruption(dice, place)],
+        Trouble::Canary => options.corruptions = vec![canary()],
         Trouble::Full => options.capacity_bytes = Some(bytes * dice.between(100, 320) / 100 + 4096 * 6),
         Trouble::PowerCut => options.power_goes_after = Some(dice.between(0, 300)),
     }
@@ -244,7 +214,7 @@ fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
     let sources = sources(dice, trouble, &disk, &texts);
     let room = if trouble == Trouble::Streams { dice.between(0, 2 * bytes) as usize } else { usize::MAX };
     let patience = if trouble == Trouble::Cancel { dice.between(0, bytes) } else { u64::MAX };
-    let observer = Impatient { patience, done: AtomicU64::new(0) };
+    let observer = Impatient::after(patience);
     let Ended { result, streamed } = match is_reversed {
         false => run(&ByBytes, is_merge, &options, sources, room, &disk, &observer),
         true => run(&ByBytesReversed, is_merge, &options, sources, room, &disk, &observer),

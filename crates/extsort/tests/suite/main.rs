@@ -1,5 +1,6 @@
 //! The pipelines against naive oracles, on real files and on the simulated disk.
 
+mod adversity;
 mod drives;
 mod gauges;
 mod generate;

@@ -3,41 +3,18 @@
 //!
 //! The seeds are those of `seeds.rs`.
 
+use crate::adversity::Impatient;
 use crate::seeds::{Dice, keep_their_promises};
 use crate::simulation::{layout, least_budget, options, put, records};
 use crate::sort::oracle;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::lines::{ByBytes, Codec, LinesCheckpoint, Source};
 use xsort_extsort::sort::Method;
 use xsort_extsort::{
-    Begin, Caches, Checkpoint, Error, LinesOptions, Observer, SortOptions, SortReport, sort, sort_lines,
+    Begin, Caches, Checkpoint, Error, LinesOptions, SortOptions, SortReport, sort, sort_lines,
 };
-
-/// Asks to stop after so many bytes.
-struct Impatient {
-    patience: u64,
-    done: AtomicU64,
-}
-
-impl Impatient {
-    fn after(patience: u64) -> Impatient {
-        Impatient { patience, done: AtomicU64::new(0) }
-    }
-}
-
-impl Observer for Impatient {
-    fn phase(&self, _name: &str, _bytes: u64) {}
-    fn advance(&self, bytes: u64) {
-        self.done.fetch_add(bytes, Ordering::Relaxed);
-    }
-    fn notice(&self, _line: &str) {}
-    fn is_cancelled(&self) -> bool {
-        self.done.load(Ordering::Relaxed) > self.patience
-    }
-}
 
 const RESUME: Option<Checkpoint> = Some(Checkpoint { begin: Begin::Resume, every: Duration::ZERO });
 

@@ -1,12 +1,13 @@
 //! The whole sort on the simulated disk, over many seeds. The seed decides everything: records, keys, budget, threads, files, and what goes
 //! wrong (see `seeds.rs`).
 
+use crate::adversity::{canary, corruption, fault, place, smooth_or_rough};
 use crate::seeds::{Dice, keep_their_promises};
 use crate::sort::oracle;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use xsort_disk::{Corruption, Damage, Fault, FileRole, Operation, Place, SimDisk, SimOptions};
+use xsort_disk::{Operation, SimDisk, SimOptions};
 use xsort_extsort::sort::Method;
 use xsort_extsort::{Caches, Error, Observer, SortOptions, Stream, sort_streamed};
 use xsort_records::Layout;
@@ -118,30 +119,17 @@ pub(crate) fn options(dice: &mut Dice, layout: &Layout, inputs: usize) -> SortOp
 }
 
 fn disk(dice: &mut Dice, seed: u64, trouble: Trouble, bytes: u64) -> SimDisk {
-    let mut options = if dice.between(0, 1) == 0 { SimOptions::rough(seed) } else { SimOptions::default() };
-    options.seed = seed;
-    let place = match dice.between(0, 2) {
-        0 => Place::Byte(dice.between(0, bytes.max(1))),
-        1 => Place::Chance(0.02),
-        _ => Place::Everywhere,
-    };
+    let mut options = smooth_or_rough(dice, seed);
+    let place = place(dice, bytes);
     match trouble {
         Trouble::Rough | Trouble::Cancel | Trouble::Change => {}
         Trouble::Faults => {
             use Operation::{Create, Inspect, Open, Read, Remove, Rename, Reserve, Sync, Write};
-            let operation = dice.one_of(&[Create, Inspect, Open, Read, Remove, Rename, Reserve, Sync, Write]);
-            let role =
-                dice.one_of(&[None, Some(FileRole::Input), Some(FileRole::Scratch), Some(FileRole::Output)]);
-            options.faults = vec![Fault { operation, role, place, errno: dice.one_of(&[5, 28]) }];
+            let operations = [Create, Inspect, Open, Read, Remove, Rename, Reserve, Sync, Write];
+            options.faults = vec![fault(dice, &operations, place)];
         }
-        Trouble::Corruption => {
-            let damage = dice.one_of(&[Damage::FlipBit, Damage::LoseWrite]);
-            options.corruptions = vec![Corruption { role: FileRole::Scratch, place, damage }];
-        }
-        Trouble::Canary => {
-            let place = Place::Everywhere;
-            options.corruptions = vec![Corruption { role: FileRole::Output, place, damage: Damage::FlipBit }];
-        }
+        Trouble::Corruption => options.corruptions = vec![corruption(dice, place)],
+        Trouble::Canary => options.corruptions = vec![canary()],
         Trouble::Full => options.capacity_bytes = Some(bytes * dice.between(100, 400) / 100 + 4096 * 6),
         Trouble::PowerCut => options.power_goes_after = Some(dice.between(0, 60)),
     }

@@ -1,0 +1,62 @@
+//! What goes wrong in simulations, drawn by chance, and a user who has had enough.
+
+use crate::seeds::Dice;
+use std::sync::atomic::{AtomicU64, Ordering};
+use xsort_disk::{Corruption, Damage, Fault, FileRole, Operation, Place, SimOptions};
+use xsort_extsort::Observer;
+
+/// A disk that is rough or smooth.
+pub(crate) fn smooth_or_rough(dice: &mut Dice, seed: u64) -> SimOptions {
+    let options = if dice.between(0, 1) == 0 { SimOptions::rough(seed) } else { SimOptions::default() };
+    SimOptions { seed, ..options }
+}
+
+/// Where in files of up to so many bytes.
+pub(crate) fn place(dice: &mut Dice, bytes: u64) -> Place {
+    match dice.between(0, 2) {
+        0 => Place::Byte(dice.between(0, bytes.max(1))),
+        1 => Place::Chance(0.02),
+        _ => Place::Everywhere,
+    }
+}
+
+/// One of the operations fails for good, of any file or of those of one role.
+pub(crate) fn fault(dice: &mut Dice, operations: &[Operation], place: Place) -> Fault {
+    let operation = dice.one_of(operations);
+    let role = dice.one_of(&[None, Some(FileRole::Input), Some(FileRole::Scratch), Some(FileRole::Output)]);
+    Fault { operation, role, place, errno: dice.one_of(&[5, 28]) }
+}
+
+/// Scratch comes back other than it was written.
+pub(crate) fn corruption(dice: &mut Dice, place: Place) -> Corruption {
+    let damage = dice.one_of(&[Damage::FlipBit, Damage::LoseWrite]);
+    Corruption { role: FileRole::Scratch, place, damage }
+}
+
+/// The output is stored wrong behind the sort's back: no sort can notice, so the check must.
+pub(crate) fn canary() -> Corruption {
+    Corruption { role: FileRole::Output, place: Place::Everywhere, damage: Damage::FlipBit }
+}
+
+/// Gives up as soon as so many bytes are dealt with.
+pub(crate) struct Impatient {
+    pub(crate) patience: u64,
+    done: AtomicU64,
+}
+
+impl Impatient {
+    pub(crate) fn after(patience: u64) -> Impatient {
+        Impatient { patience, done: AtomicU64::new(0) }
+    }
+}
+
+impl Observer for Impatient {
+    fn phase(&self, _name: &str, _bytes: u64) {}
+    fn advance(&self, bytes: u64) {
+        self.done.fetch_add(bytes, Ordering::Relaxed);
+    }
+    fn notice(&self, _line: &str) {}
+    fn is_cancelled(&self) -> bool {
+        self.done.load(Ordering::Relaxed) >= self.patience
+    }
+}
