@@ -1,23 +1,25 @@
 //! Soak: jobs by chance, side by side in one scratch directory, and some of them killed at any moment.
 //!
 //! ```text
-//!  lane 0   gen   sort   lines   killed sort   verify   ...   each lane waits for its job, and judges what it made
-//!  lane 1   lines   killed gen   du   sort   ...
+//!  lane 0   gen   sort   lines   killed sort   verify   ...      each lane waits for its job, and judges what it made
+//!  lane 1   lines   killed gen   du   killed sort, resumed, killed, resumed   ...
 //!  ...
 //!  warden   status   status --clear   status --json   ...     beside them, all the time
 //! ```
 //!
 //! What must hold: a job that isn't killed ends well, and its output is that of an oracle (`verify --against` for records, GNU sort for lines, GNU du);
-//! the output of a sort of records that is killed is the old one, or whole; whatever was killed, at the end nothing is left in scratch, beside
-//! the outputs or in shared memory, and this process has no more files open than before.
+//! the output of a sort of records that is killed is the old one, or whole; inputs that a killed sort was to remove are there unless the output is; a sort that is
+//! killed and resumed ends as one that isn't; whatever was killed, at the end nothing is left in scratch, beside the outputs or in shared memory, and this
+//! process has no more files open than before.
 //!
-//! A lane's jobs follow from the seed; the moments of death are chosen by it, too, but when a job gets how far is the machine's matter.
+//! A lane's jobs follow from the seed. Death comes within the time that the lane's jobs have taken of late, so that it meets them in every phase, on any machine.
 //! `XSORT_SOAK_SECONDS=3600` is what `make soak` asks for.
 
 use crate::chance::Chance;
 use crate::lines::gnu_is_here;
 use crate::sandbox::{Sandbox, names, program};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use std::cell::Cell;
 use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -29,11 +31,13 @@ use std::time::{Duration, Instant};
 const LANES: usize = 4;
 /// Seconds of a run that nobody asked to be longer.
 const SECONDS: u64 = 5;
-/// Moments of death: up to so long after the start.
-const LIFE_MILLISECONDS: usize = 400;
+/// How often a sort is interrupted, at most, before it is left to end.
+const INTERRUPTIONS_MAX: usize = 4;
 /// A job of this size ends within seconds: one that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(300);
 
+/// Memory that is enough for one line of all that a lane has.
+const AMPLE: &str = "128M";
 const FORMATS: &[&str] = &["gensort", "gensort-ascii", "kv128", "block4k"];
 const PATTERNS: &[&str] = &["uniform", "equal", "sorted", "reversed", "heavy"];
 const METHODS: &[&str] = &["auto", "merge", "scatter"];
@@ -74,6 +78,7 @@ struct Soak {
     is_over: AtomicBool,
     finished: AtomicUsize,
     killed: AtomicUsize,
+    resumed: AtomicUsize,
 }
 
 impl Soak {
@@ -141,23 +146,20 @@ impl Soak {
     /// The lane's jobs, one after the other, until the time is over.
     fn lane(&self, number: usize, seed: u64) {
         let mut chance = Chance::of(seed.wrapping_mul(1009) + number as u64);
-        let mut lane = Lane { soak: self, number, format: "gensort".into() };
+        let mut lane = Lane { soak: self, number, format: "gensort".into(), pace: Cell::default() };
         lane.generate(&mut chance, None);
         while self.goes_on() {
-            let death = (chance.below(3) == 0).then(|| Death {
-                // Most soon, for most jobs are over soon.
-                after: Duration::from_millis({
-                    let most = 1 + chance.below(LIFE_MILLISECONDS);
-                    chance.below(most) as u64
-                }),
-                signal: *chance.one_of(&[Signal::KILL, Signal::TERM, Signal::INT]),
-            });
-            match chance.below(10) {
+            let death = (chance.below(3) == 0).then(|| lane.death(&mut chance));
+            match chance.below(14) {
                 0 => lane.generate(&mut chance, death),
                 1..=4 => lane.sort(&mut chance, death),
                 5..=7 => lane.lines(&mut chance, death),
                 8 => lane.measure(),
-                _ => lane.verify(&mut chance, death),
+                9 => lane.verify(&mut chance, death),
+                10 => lane.merge(&mut chance, death),
+                11 => lane.sort_away(&mut chance, death),
+                12 => lane.sort_in_pieces(&mut chance),
+                _ => lane.lines_in_pieces(&mut chance),
             }
         }
     }
@@ -182,17 +184,57 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+/// Whether a sort of lines that nobody killed did well. Records of four KiB without a newline can make lines that are too long for the smaller budgets.
+fn is_done(ended: &Output, line: &str) -> bool {
+    let said = text(ended);
+    let is_too_long = said.contains("is too long for a memory budget");
+    assert!(ended.status.success() || is_too_long, "xsort {line}: {:?} {said}", ended.status);
+    !is_too_long
+}
+
 /// One job after the other, on files of its own.
 struct Lane<'s> {
     soak: &'s Soak,
     number: usize,
     /// Of the records in its input.
     format: String,
+    /// How long the last job took that came to its end.
+    pace: Cell<Duration>,
 }
 
 impl Lane<'_> {
     fn input(&self) -> String {
         format!("data/lane{}/in", self.number)
+    }
+
+    fn death(&self, chance: &mut Chance) -> Death {
+        let microseconds = self.pace.get().as_micros() as usize * 5 / 4;
+        Death {
+            after: Duration::from_micros(chance.below(1 + microseconds) as u64),
+            signal: *chance.one_of(&[Signal::KILL, Signal::KILL, Signal::TERM, Signal::INT]),
+        }
+    }
+
+    /// Runs a job, and remembers how long it took if it isn't killed.
+    fn run(&self, line: &str, input: Option<&Path>, death: Option<Death>) -> Option<Output> {
+        let begun = Instant::now();
+        let ended = self.soak.run(line, input, death);
+        if ended.is_some() {
+            self.pace.set(begun.elapsed());
+        }
+        ended
+    }
+
+    /// Runs a job that can go on where it was killed until it does come to its end.
+    fn run_in_pieces(&self, line: &str, chance: &mut Chance) -> Output {
+        for _ in 0..chance.below(INTERRUPTIONS_MAX + 1) {
+            let death = self.death(chance);
+            if let Some(ended) = self.run(line, None, Some(death)) {
+                return ended;
+            }
+            self.soak.resumed.fetch_add(1, Relaxed);
+        }
+        self.run(line, None, None).expect("nobody killed it")
     }
 
     /// Makes the lane a new input; the old one stays if that is killed.
@@ -205,12 +247,12 @@ impl Lane<'_> {
             "gen -f {format} --pattern {pattern} --seed {seed} -j {threads} {kilobytes}KB {input}.new"
         );
         let new = self.soak.sandbox.path().join(format!("{input}.new"));
-        match self.soak.run(&line, None, death) {
+        match self.run(&line, None, death) {
             Some(output) => {
                 assert!(output.status.success(), "xsort {line}: {}", text(&output));
                 let said = String::from_utf8(output.stdout).unwrap();
                 let sum = said.lines().find_map(|line| line.strip_prefix("Checksum: ")).unwrap().to_owned();
-                let verdict = self.soak.run(&format!("verify -f {format} {input}.new"), None, None).unwrap();
+                let verdict = self.run(&format!("verify -f {format} {input}.new"), None, None).unwrap();
                 assert!(text_of(&verdict.stdout).contains(&format!("Checksum: {sum}")), "xsort {line}");
                 fs::rename(&new, self.soak.sandbox.path().join(&input)).unwrap();
                 format.clone_into(&mut self.format);
@@ -247,14 +289,14 @@ impl Lane<'_> {
             )
         };
         let mut line = with(budget);
-        let mut ended = self.soak.run(&line, pipe, death);
+        let mut ended = self.run(&line, pipe, death);
         // What is said to be enough, is.
         if let Some(refused) = ended.take_if(|ended| ended.status.code() == Some(4)) {
             let said = text(&refused);
             let enough =
                 said.split_once("-m ").and_then(|(_, rest)| rest.trim_end().strip_suffix(')')).expect(&said);
             line = with(enough);
-            ended = self.soak.run(&line, pipe, death);
+            ended = self.run(&line, pipe, death);
         }
         match ended {
             Some(ended) => {
@@ -272,36 +314,107 @@ impl Lane<'_> {
         let (budget, threads) = (*chance.one_of(BUDGETS), *chance.one_of(THREADS));
         let (input, output) = (self.input(), format!("out/lane{}.lines", self.number));
         let directory = self.soak.sandbox.path();
-        let path = directory.join(&output);
         let pipe = directory.join(&input);
         let (source, pipe) = if chance.below(3) == 0 { ("-", Some(&*pipe)) } else { (&*input, None) };
         let line =
             format!("lines {order} {extra} -S {budget} --parallel={threads} -T scratch {source} -o {output}");
-        let Some(ended) = self.soak.run(&line, pipe, death) else { return };
-        let said = text(&ended);
-        // Records of four KiB without a newline can make lines that are too long for the smallest budgets.
-        if said.contains("is too long for a memory budget") {
-            return;
+        if self.run(&line, pipe, death).is_some_and(|ended| is_done(&ended, &line)) {
+            self.judge_lines(order, &[&input], &output, &line);
         }
-        assert!(ended.status.success(), "xsort {line}: {:?} {said}", ended.status);
-        if !self.soak.has_gnu {
-            return;
+    }
+
+    /// Whether an output is GNU sort's of the same files, which are few and not large; then it goes.
+    fn judge_lines(&self, order: &str, inputs: &[&str], output: &str, line: &str) {
+        let path = self.soak.sandbox.path().join(output);
+        if self.soak.has_gnu {
+            let mut gnu = Command::new("sort");
+            gnu.args(order.split_whitespace())
+                .args(inputs)
+                .current_dir(self.soak.sandbox.path())
+                .env("LC_ALL", "C");
+            let expected = gnu.stderr(Stdio::inherit()).output().unwrap();
+            assert!(expected.status.success());
+            assert!(fs::read(&path).unwrap() == expected.stdout, "other lines than GNU sort's: xsort {line}");
         }
-        let expected = format!("{output}.gnu");
-        let gnu = Command::new("sort")
-            .args(order.split_whitespace())
-            .args(["-T", "out", "-o", &expected, &input])
-            .current_dir(directory)
-            .env("LC_ALL", "C")
-            .status();
-        assert!(gnu.unwrap().success());
-        let expected = directory.join(expected);
-        assert!(
-            fs::read(&path).unwrap() == fs::read(&expected).unwrap(),
-            "other lines than GNU sort's: xsort {line}"
-        );
-        fs::remove_file(expected).unwrap();
         fs::remove_file(path).unwrap();
+    }
+
+    /// Sorts the input twice, and merges that.
+    fn merge(&self, chance: &mut Chance, death: Option<Death>) {
+        let (order, budget) = (*chance.one_of(ORDERS), *chance.one_of(&["16M", "64M"]));
+        let threads = *chance.one_of(THREADS);
+        let (parts, output) =
+            (format!("out/lane{}.parts", self.number), format!("out/lane{}.lines", self.number));
+        let directory = self.soak.sandbox.path().join(&parts);
+        fs::create_dir(&directory).unwrap();
+        for part in ["a", "b"] {
+            self.soak.ok(&format!("lines {order} -S {AMPLE} -T scratch {} -o {parts}/{part}", self.input()));
+        }
+        let line = format!(
+            "lines -m {order} -S {budget} --parallel={threads} --batch-size=2 -T scratch --recursive {parts} -o {output}"
+        );
+        if self.run(&line, None, death).is_some_and(|ended| is_done(&ended, &line)) {
+            let parts = [format!("{parts}/a"), format!("{parts}/b")];
+            self.judge_lines(&format!("{order} -m"), &[&parts[0], &parts[1]], &output, &line);
+        }
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    /// Sorts a copy that is to be removed: it is there or the output is, whole.
+    fn sort_away(&self, chance: &mut Chance, death: Option<Death>) {
+        let (method, budget) = (*chance.one_of(METHODS), *chance.one_of(&["4M", "16M"]));
+        let (copy, output) = (format!("out/lane{}.copy", self.number), format!("out/lane{}", self.number));
+        let directory = self.soak.sandbox.path();
+        fs::copy(directory.join(self.input()), directory.join(&copy)).unwrap();
+        let _ = fs::remove_file(directory.join(&output));
+        let line = format!(
+            "sort -f {} --method {method} -m {budget} -T scratch --remove-input {copy} -o {output}",
+            self.format
+        );
+        let ended = self.run(&line, None, death);
+        let is_there = directory.join(&copy).exists();
+        if let Some(ended) = ended {
+            assert!(ended.status.success() && !is_there, "xsort {line}: {:?} {}", ended.status, text(&ended));
+        }
+        if directory.join(&output).exists() {
+            self.soak.ok(&format!("verify -q -f {} {output} --against {}", self.format, self.input()));
+        } else {
+            assert!(is_there, "neither input nor output is there: xsort {line}");
+        }
+        if is_there {
+            assert!(
+                fs::read(directory.join(&copy)).unwrap() == fs::read(directory.join(self.input())).unwrap()
+            );
+            fs::remove_file(directory.join(copy)).unwrap();
+        }
+    }
+
+    fn sort_in_pieces(&self, chance: &mut Chance) {
+        let (method, budget) = (*chance.one_of(METHODS), *chance.one_of(&["4M", "16M"]));
+        let (input, output) = (self.input(), format!("out/lane{}", self.number));
+        let (threads, every) = (*chance.one_of(THREADS), *chance.one_of(&["0", "0.05"]));
+        let line = format!(
+            "sort -f {} --method {method} -m {budget} -j {threads} -T scratch --resume --checkpoint-every {every} {input} -o {output}",
+            self.format
+        );
+        let ended = self.run_in_pieces(&line, chance);
+        assert!(ended.status.success(), "xsort {line}: {:?} {}", ended.status, text(&ended));
+        self.soak.ok(&format!("verify -q -f {} {output} --against {input}", self.format));
+    }
+
+    fn lines_in_pieces(&self, chance: &mut Chance) {
+        let (order, extra) = (*chance.one_of(ORDERS), *chance.one_of(EXTRAS));
+        let (input, output) = (self.input(), format!("out/lane{}.lines", self.number));
+        let memory = *chance.one_of(&["4M", "16M"]);
+        let with =
+            |memory, how| format!("lines {order} {extra} -S {memory} -T scratch {how} {input} -o {output}");
+        let mut line = with(memory, "--resume");
+        if !is_done(&self.run_in_pieces(&line, chance), &line) {
+            // What is kept was planned with too little.
+            line = with(AMPLE, "--restart");
+            self.soak.ok(&line);
+        }
+        self.judge_lines(order, &[&input], &output, &line);
     }
 
     fn measure(&self) {
@@ -319,7 +432,7 @@ impl Lane<'_> {
         let (budget, threads) = (*chance.one_of(BUDGETS), *chance.one_of(THREADS));
         let (input, format) = (self.input(), &self.format);
         let line = format!("verify -f {format} -m {budget} -j {threads} {input} --against {input}");
-        let Some(ended) = self.soak.run(&line, None, death) else { return };
+        let Some(ended) = self.run(&line, None, death) else { return };
         let verdict = text_of(&ended.stdout);
         assert!(verdict.contains("SUCCESS - records and checksum are those of"), "xsort {line}: {verdict}");
         assert_eq!(
@@ -361,6 +474,7 @@ fn jobs_side_by_side_and_killed_at_any_moment_leave_nothing_and_nothing_wrong() 
         is_over: AtomicBool::new(false),
         finished: AtomicUsize::new(0),
         killed: AtomicUsize::new(0),
+        resumed: AtomicUsize::new(0),
     };
     struct End<'s>(&'s AtomicBool);
     impl Drop for End<'_> {
@@ -384,7 +498,10 @@ fn jobs_side_by_side_and_killed_at_any_moment_leave_nothing_and_nothing_wrong() 
         });
     });
     let (finished, killed) = (soak.finished.load(Relaxed), soak.killed.load(Relaxed));
-    eprintln!("soak: {finished} jobs finished, {killed} were killed, seed {seed}");
+    let resumed = soak.resumed.load(Relaxed);
+    eprintln!(
+        "soak: {finished} jobs finished, {killed} were killed, {resumed} of these resumed, seed {seed}"
+    );
     assert!(finished > 0);
     soak.ok("status --clear");
     let directory = soak.sandbox.path();
