@@ -40,7 +40,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The completion of the eventfd's read. Slots have small numbers.
 const BELL: u64 = u64::MAX;
@@ -49,6 +49,9 @@ const BELL: u64 = u64::MAX;
 const PAUSE: u64 = 1 << 62;
 
 const NO_WORKER: &str = "the kernel may not start threads for io_uring (ulimit -u): some transfers are made one by one, which is slower";
+
+/// How long to ask again when the kernel says what it never should.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A single operation moves at most 0x7ffff000 bytes; a round number below keeps the rest aligned.
 const BYTES_MAX: usize = 1 << 30;
@@ -206,12 +209,15 @@ struct Driver {
     free: Vec<usize>,
     /// Where the kernel puts the eventfd's count.
     rung: Box<u64>,
+    /// When the kernel began to refuse everything, if it does.
+    refused_since: Option<Instant>,
 }
 
 impl Driver {
     fn new(ring: IoUring, door: Arc<Door>, depth: usize) -> Driver {
         let slots = (0..depth).map(|_| Slot::default()).collect();
-        Driver { ring, door, slots, free: (0..depth).rev().collect(), rung: Box::new(0) }
+        let free = (0..depth).rev().collect();
+        Driver { ring, door, slots, free, rung: Box::new(0), refused_since: None }
     }
 
     fn run(mut self) {
@@ -297,8 +303,15 @@ impl Driver {
             Err(error) if Errno::from_io_error(&error) == Some(Errno::AGAIN) => {
                 thread::sleep(Duration::from_millis(1));
             }
-            Err(error) => panic!("io_uring_enter on our own ring: {error}"),
+            // Nothing that is known to happen; what was not submitted stays queued.
+            Err(error) => {
+                let refused_since = *self.refused_since.get_or_insert_with(Instant::now);
+                assert!(refused_since.elapsed() < PATIENCE, "io_uring_enter on our own ring: {error}");
+                thread::sleep(Duration::from_millis(1));
+                return;
+            }
         }
+        self.refused_since = None;
     }
 
     /// Takes all completions: the next step for each, or its end.

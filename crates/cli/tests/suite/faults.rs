@@ -771,6 +771,29 @@ fn a_refused_io_uring_is_told_of_and_done_without() {
     }
 }
 
+/// The kernel refuses transfers for a moment: they are asked for again.
+#[test]
+fn an_io_uring_that_is_refused_for_a_moment_is_asked_again() {
+    let sandbox = prepared();
+    let before = sandbox.names();
+    for errno in ["EAGAIN", "EBUSY", "EINTR", "ENOMEM", "EIO"] {
+        let line = Job::Merge.line("in", "out", "scratch", "auto");
+        let mut tracer = Command::new("strace");
+        tracer.args(["-f", "-o", "/dev/null", "-e", "trace=io_uring_enter"]);
+        tracer.args(["-e", &format!("inject=io_uring_enter:error={errno}:when=5..9")]);
+        tracer.arg(program()).args(line.split_whitespace());
+        adorn(&mut tracer, &sandbox);
+        let Some(ended) = tracer.output().ok().filter(|ended| !ended.stderr.starts_with(b"strace")) else {
+            eprintln!("SKIPPED: there is no strace, or nobody may be traced here");
+            return;
+        };
+        assert!(ended.status.success(), "{errno}: {}", String::from_utf8_lossy(&ended.stderr));
+        is_sorted(&sandbox, Job::Merge, "in", "out");
+        assert_eq!(sandbox.names(), before, "{errno}");
+        sandbox.write("out", "old");
+    }
+}
+
 /// As under a limit on processes, which root has none of.
 #[test]
 #[cfg(target_arch = "x86_64")]

@@ -25,7 +25,7 @@ pub(crate) use mark::{InputMark, mark};
 use crate::Error;
 use crate::failure::{Failure, STOP_INTERVAL};
 use crate::threads::spawn_up_to;
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, select, unbounded};
 use frames::Frames;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -191,16 +191,16 @@ impl<'a> Journal<'a> {
         let mut steps: BTreeMap<Step, Vec<u8>> = BTreeMap::new();
         let mut waiting = Vec::new();
         loop {
-            let has_ended = match ended.recv_timeout(Duration::ZERO) {
-                Err(RecvTimeoutError::Disconnected) => true,
-                Ok(()) | Err(RecvTimeoutError::Timeout) => false,
-            };
+            let mut has_ended = false;
             let mut take = |note| match note {
                 Note::Step(step, bytes) => drop(steps.insert(step, bytes)),
                 Note::Settle(done) => waiting.push(done),
             };
-            if let Ok(note) = self.kept.recv_timeout(if has_ended { Duration::ZERO } else { STOP_INTERVAL }) {
-                take(note);
+            select! {
+                recv(self.kept) -> note => note.into_iter().for_each(&mut take),
+                // Nobody sends: it is closed.
+                recv(ended) -> _ => has_ended = true,
+                default(STOP_INTERVAL) => {}
             }
             self.kept.try_iter().for_each(take);
             let is_due = !waiting.is_empty() || has_ended || committed_at.elapsed() >= self.every;

@@ -41,7 +41,7 @@ pub(crate) fn canary() -> Corruption {
 /// Gives up as soon as so many bytes are dealt with.
 pub(crate) struct Impatient {
     pub(crate) patience: u64,
-    done: AtomicU64,
+    pub(crate) done: AtomicU64,
 }
 
 impl Impatient {
