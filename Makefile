@@ -111,13 +111,15 @@ miri:
 	$(CARGO) +nightly miri test -p xsort-kernels
 	$(CARGO) +nightly miri test -p xsort-shm --lib
 
-## The address sanitizer over the rooms with unsafe code and whole sorts (needs nightly Rust).
+## The address sanitizer over the rooms with unsafe code and whole sorts (needs nightly Rust). It looks for leaks from a process of its own, which a test
+## has no processes left for.
 asan:
-	RUSTFLAGS=-Zsanitizer=address $(CARGO) +nightly test --locked --target $(HOST) --target-dir $(SANITIZED) $(UNSAFE) -p xsort-extsort --tests
+	ASAN_OPTIONS=detect_leaks=0 RUSTFLAGS=-Zsanitizer=address $(CARGO) +nightly test --locked --target $(HOST) --target-dir $(SANITIZED) $(UNSAFE) -p xsort-extsort --tests --no-fail-fast
 
-## The thread sanitizer over the same (needs nightly Rust with rust-src: the standard library must be watched, too).
+## The thread sanitizer over the same (needs nightly Rust with rust-src: the standard library must be watched, too). By way of the C library, or it would
+## not see that memory was given back, and take who has those addresses next for a race.
 tsan:
-	RUSTFLAGS=-Zsanitizer=thread $(CARGO) +nightly test -Zbuild-std --locked --target $(HOST) --target-dir $(SANITIZED) $(UNSAFE) -p xsort-extsort --tests
+	RUSTFLAGS="-Zsanitizer=thread --cfg rustix_use_libc" $(CARGO) +nightly test -Zbuild-std --locked --target $(HOST) --target-dir $(SANITIZED) $(UNSAFE) -p xsort-extsort --tests --no-fail-fast
 
 doc:
 	$(CARGO) doc --workspace --no-deps --open
