@@ -48,14 +48,15 @@ pub(crate) struct Snapshot {
     modified: (i64, u64),
 }
 
+/// When a file's bytes were changed last: seconds since 1970, and nanoseconds.
+#[allow(clippy::unnecessary_cast, reason = "C says that these are signed, the kernel that they are not")]
+pub(crate) fn modified(stat: &Stat) -> (i64, u64) {
+    (stat.st_mtime as i64, stat.st_mtime_nsec as u64)
+}
+
 impl From<&Stat> for Snapshot {
     fn from(stat: &Stat) -> Snapshot {
-        Snapshot {
-            device: stat.st_dev,
-            inode: stat.st_ino,
-            bytes: stat.st_size,
-            modified: (stat.st_mtime, stat.st_mtime_nsec),
-        }
+        Snapshot { device: stat.st_dev, inode: stat.st_ino, bytes: stat.st_size, modified: modified(stat) }
     }
 }
 

@@ -4,7 +4,7 @@
 //! or `threads.rs`, or from memory, `cache.rs`. Here these are put together behind [`Disk`].
 
 use crate::cache::CacheReader;
-use crate::file::{FileTable, OpenFile, Snapshot};
+use crate::file::{FileTable, OpenFile, Snapshot, modified};
 use crate::notice::Notices;
 use crate::options::{DiskOptions, IoChoice};
 use crate::output::Unpublished;
@@ -256,7 +256,7 @@ impl Disk for OsDisk {
             drive: stat.st_dev,
             number: stat.st_ino,
             links: u64::from(stat.st_nlink),
-            modified: (stat.st_mtime, stat.st_mtime_nsec),
+            modified: modified(&stat),
         })
     }
 
