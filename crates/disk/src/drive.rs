@@ -3,8 +3,9 @@
 //! Not its speed: that is measured by whoever plans with it.
 
 use crate::{Drive, Error, Operation};
-use rustix::fs::{StatFs, StatVfs, stat, statfs, statvfs};
+use rustix::fs::{StatFs, StatVfs, major, minor, stat, statfs, statvfs};
 use rustix::io::Errno;
+use std::fs::canonicalize;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
@@ -67,6 +68,16 @@ pub(crate) fn parent(path: &Path) -> PathBuf {
 /// Name of the file system that holds an open file, and whether it keeps its files in memory.
 pub(crate) fn kind_of(file: impl AsFd) -> Result<(String, bool), Errno> {
     rustix::fs::fstatfs(file).map(|stat| kind(&stat))
+}
+
+/// What the system calls the device of a [`Drive::id`]: `nvme0n1p2, 259:2`; its numbers only, where that is no block device (tmpfs, btrfs, NFS).
+pub fn device_name(id: u64) -> String {
+    let numbers = format!("{}:{}", major(id), minor(id));
+    let block = canonicalize(format!("/sys/dev/block/{numbers}"));
+    match block.as_deref().ok().and_then(Path::file_name) {
+        Some(name) => format!("{}, {numbers}", name.display()),
+        None => numbers,
+    }
 }
 
 fn drive(id: u64, stat: &StatFs, space: &StatVfs) -> Drive {

@@ -41,6 +41,7 @@ mod threads;
 mod transfer;
 mod uring;
 
+pub use drive::device_name;
 pub use error::{Error, Operation};
 pub use gate::Gate;
 pub use inherited::{Inherited, inherited};

@@ -1,7 +1,7 @@
 //! Why a job ended without a result. Each text is one line, and ends in the way out where there is one.
 
 use std::path::PathBuf;
-use xsort_disk::Shown;
+use xsort_disk::{Disk, FileId, Shown, device_name};
 
 /// A job's failure. The old output is intact and no scratch is left behind.
 #[derive(Debug, thiserror::Error)]
@@ -63,7 +63,7 @@ pub enum Error {
 
     /// Bytes came back from a drive other than they were written.
     #[error(
-        "{} at byte {offset}: {what}: the drive or the memory is failing; run again with -T on another drive",
+        "{} at byte {offset}: {what}: the drive ({device}) or the memory is failing; run again with -T on another drive",
         Shown(path)
     )]
     Corrupt {
@@ -71,6 +71,8 @@ pub enum Error {
         path: PathBuf,
         /// The offset in bytes.
         offset: u64,
+        /// The device that it is on, as [`xsort_disk::device_name`] has it.
+        device: String,
         /// What was seen.
         what: String,
     },
@@ -121,4 +123,13 @@ pub enum Error {
     /// The observer asked to stop.
     #[error("stopped on request: the output was not put in place and scratch is gone")]
     Cancelled,
+}
+
+impl Error {
+    /// Damage in a file, from a byte on.
+    pub(crate) fn corrupt(disk: &dyn Disk, file: FileId, offset: u64, what: String) -> Error {
+        let device =
+            disk.identity(file).map_or_else(|_| "unknown".to_owned(), |file| device_name(file.drive));
+        Error::Corrupt { path: disk.path(file), offset, device, what }
+    }
 }

@@ -28,12 +28,9 @@ pub(crate) fn check_seal(
     if read == seal {
         return Ok(());
     }
-    Err(Error::Corrupt {
-        path: disk.path(scratch.file(place.drive)),
-        offset: place.offset,
-        what: format!(
-            "a scratch block of {} bytes was written with checksum {seal:016x} and read with {read:016x}",
-            pages.len()
-        ),
-    })
+    let what = format!(
+        "a scratch block of {} bytes was written with checksum {seal:016x} and read with {read:016x}",
+        pages.len()
+    );
+    Err(Error::corrupt(disk, scratch.file(place.drive), place.offset, what))
 }

@@ -15,7 +15,7 @@ use seccompiler::{
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Read;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -276,7 +276,9 @@ fn bits_flipped_on_a_real_drive_are_found() {
         }
         assert!(flips > 1000, "{line}: {flips} pages");
         drive.release();
-        let words = [scratch.file_name().unwrap().to_str().unwrap(), "at byte", "checksum"];
+        let number = fs::metadata(&scratch).unwrap().dev();
+        let device = format!("{}:{})", libc::major(number), libc::minor(number));
+        let words = [scratch.file_name().unwrap().to_str().unwrap(), "at byte", "checksum", &device];
         expect(&running.end(), job.status_of(6), &words, &line);
         assert!(names(&scratch).is_empty());
         assert_eq!(drive.names(), ["out"], "{line}");

@@ -130,10 +130,8 @@ impl<'a> Journal<'a> {
     pub(crate) fn recall<T: DeserializeOwned>(&self, step: Step) -> Result<Option<T>, Error> {
         let found = self.recalled.lock().unwrap_or_else(PoisonError::into_inner).remove(&step);
         let Some(bytes) = found else { return Ok(None) };
-        let decoded = postcard::from_bytes(&bytes).map_err(|error| Error::Corrupt {
-            path: self.disk.path(self.file),
-            offset: 0,
-            what: format!("{step:?} can't be read ({error})"),
+        let decoded = postcard::from_bytes(&bytes).map_err(|error| {
+            Error::corrupt(self.disk, self.file, 0, format!("{step:?} can't be read ({error})"))
         })?;
         Ok(Some(decoded))
     }

@@ -85,10 +85,9 @@ impl Packed {
         let scratch = job.scratch()?;
         check_seal(job.disk, scratch, self.place, &self.packed[..self.pages_bytes], self.checksum)?;
         let unpacked = unpacker.unpack(&self.packed[..self.packed_bytes], &mut self.to[..self.bytes]);
-        unpacked.map_err(|reason| Error::Corrupt {
-            path: job.disk.path(scratch.file(self.place.drive)),
-            offset: self.place.offset,
-            what: format!("a scratch block of {} bytes can't be decompressed: {reason}", self.bytes),
+        unpacked.map_err(|reason| {
+            let what = format!("a scratch block of {} bytes can't be decompressed: {reason}", self.bytes);
+            Error::corrupt(job.disk, scratch.file(self.place.drive), self.place.offset, what)
         })?;
         Ok(Unpacked { run: self.run, number: self.number, lease: self.to })
     }

@@ -74,7 +74,7 @@ impl<K> Job<'_, K> {
             if let Some(spool) = self.spool.as_ref().filter(|spool| spool.input == extent.file)
                 && let Err(broken) = spool.seals.come_back(extent.offset, of_extent)
             {
-                self.failure.set(spool.corrupt(&broken));
+                self.failure.set(spool.corrupt(self.disk, &broken));
             }
             records = rest;
         }

@@ -64,15 +64,12 @@ pub(crate) struct Spool {
 
 impl Spool {
     /// What to say of a block that came back other than it was kept.
-    pub(crate) fn corrupt(&self, broken: &Broken) -> Error {
+    pub(crate) fn corrupt(&self, disk: &dyn Disk, broken: &Broken) -> Error {
         let Broken { offset, bytes, written, read } = broken;
-        Error::Corrupt {
-            path: self.report.directory.clone().unwrap_or_else(|| MEMORY.into()),
-            offset: *offset,
-            what: format!(
-                "{bytes} bytes of what came from a stream were kept with checksum {written:08x} and read with {read:08x}"
-            ),
-        }
+        let what = format!(
+            "{bytes} bytes of what came from a stream were kept with checksum {written:08x} and read with {read:08x}"
+        );
+        Error::corrupt(disk, self.file, *offset, what)
     }
 
     /// How many bytes of it to give back at a time. Memory has no transfers that wait for it.
