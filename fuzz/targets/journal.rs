@@ -6,13 +6,12 @@
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::lines::{ByBytes, LinesCheckpoint, Source};
 use xsort_extsort::sort::Method;
 use xsort_extsort::{
-    Begin, Caches, Checkpoint, Error, LinesOptions, Observer, SortOptions, sort, sort_lines,
+    Begin, Caches, Checkpoint, Error, LinesOptions, SortOptions, Unobserved, sort, sort_lines,
 };
 use xsort_records::{KeyField, KeyKind, Layout};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -23,8 +22,8 @@ struct Case {
     scatters: bool,
     /// KiB of input.
     kib: u8,
-    /// When it is interrupted, in 256ths of the bytes that it reads and writes.
-    patience: u8,
+    /// Operations of the disk after which the power goes.
+    operations: u16,
     edits: Vec<Edit>,
     /// The last frame ends here.
     cut: Option<u16>,
@@ -38,23 +37,8 @@ struct Edit {
     byte: u8,
 }
 
-/// Gives up after so many bytes.
-struct Impatient {
-    patience: u64,
-    done: AtomicU64,
-}
-
-impl Observer for Impatient {
-    fn phase(&self, _name: &str, _bytes: u64) {}
-    fn advance(&self, bytes: u64) {
-        self.done.fetch_add(bytes, Ordering::Relaxed);
-    }
-    fn notice(&self, _line: &str) {}
-    fn is_cancelled(&self) -> bool {
-        self.done.load(Ordering::Relaxed) >= self.patience
-    }
-}
-
+/// More than most of these sorts make.
+const OPERATIONS_MAX: u64 = 1500;
 const INPUT: &str = "/in/data";
 const OUTPUT: &str = "/out/sorted";
 const CHECKPOINT: Checkpoint = Checkpoint { begin: Begin::Resume, every: Duration::ZERO };
@@ -65,21 +49,21 @@ fuzz_target!(|case: Case| {
     let unit = if case.is_of_lines { 48 << 10 } else { 1 << 10 };
     let input = text((usize::from(case.kib) + 1) * unit);
     disk.put(INPUT, &input);
-    let patience = 2 * input.len() as u64 * u64::from(case.patience) / 256;
-    let first = run(&case, &disk, patience);
     let expected = sorted(&input);
-    match first.map_err(cause) {
+    disk.power_goes_after(u64::from(case.operations) % OPERATIONS_MAX);
+    match run(&case, &disk).map_err(cause) {
         Ok(()) => assert!(disk.get(OUTPUT).unwrap() == expected),
-        Err(Error::Cancelled) => {}
-        Err(error) => panic!("nothing but its user ends it: {error}"),
+        Err(Error::Disk(_) | Error::Output(_)) => {}
+        Err(error) => panic!("nothing but the power's going ends it: {error}"),
     }
+    disk.power_cut();
     let journal = disk.paths().into_iter().find(|path| path.to_string_lossy().ends_with(".journal"));
     let Some(journal) = journal else { return };
     let whole = disk.get(&journal).unwrap();
     let changed = change(&case, &whole);
-    let is_changed = changed != whole;
+    let is_changed = !case.edits.is_empty() || case.cut.is_some();
     disk.put(&journal, &changed);
-    match run(&case, &disk, u64::MAX).map_err(cause) {
+    match run(&case, &disk).map_err(cause) {
         Err(Error::Panicked) => panic!("a thread of the sort panicked"),
         Err(error) => assert!(is_changed && !error.to_string().is_empty(), "{error}"),
         Ok(()) => assert!(is_changed || disk.get(OUTPUT).unwrap() == expected),
@@ -110,8 +94,7 @@ fn sorted(text: &[u8]) -> Vec<u8> {
     lines.concat()
 }
 
-fn run(case: &Case, disk: &SimDisk, patience: u64) -> Result<(), Error> {
-    let observer = Impatient { patience, done: AtomicU64::new(0) };
+fn run(case: &Case, disk: &SimDisk) -> Result<(), Error> {
     let scratch = vec![PathBuf::from("/scratch")];
     if case.is_of_lines {
         let bytes = disk.get(INPUT).unwrap();
@@ -138,7 +121,7 @@ fn run(case: &Case, disk: &SimDisk, patience: u64) -> Result<(), Error> {
             bytes_from: Box::new(std::io::Cursor::new(bytes)),
             is_file: true,
         };
-        return sort_lines(&options, &ByBytes, vec![source], &mut Vec::new(), disk, &observer).map(drop);
+        return sort_lines(&options, &ByBytes, vec![source], &mut Vec::new(), disk, &Unobserved).map(drop);
     }
     let key = KeyField { offset: 0, length: 16, kind: KeyKind::Bytes, descending: false };
     let options = SortOptions {
@@ -155,7 +138,7 @@ fn run(case: &Case, disk: &SimDisk, patience: u64) -> Result<(), Error> {
         probe: false,
         checkpoint: Some(CHECKPOINT),
     };
-    sort(&options, disk, &observer).map(drop)
+    sort(&options, disk, &Unobserved).map(drop)
 }
 
 /// The journal with the edits in it, its frames made anew (docs/formats.md).
@@ -168,7 +151,7 @@ fn change(case: &Case, whole: &[u8]) -> Vec<u8> {
         rest = &rest[(24 + bytes).next_multiple_of(4096).min(rest.len())..];
     }
     let count = payloads.len();
-    for edit in &case.edits {
+    for edit in case.edits.iter().filter(|_| count > 0) {
         let payload = &mut payloads[usize::from(edit.frame) % count];
         let at = usize::from(edit.at) % payload.len();
         payload[at] = edit.byte;

@@ -778,10 +778,11 @@ fn a_refused_io_uring_is_told_of_and_done_without() {
 fn an_io_uring_that_is_refused_for_a_moment_is_asked_again() {
     let sandbox = prepared();
     let before = sandbox.names();
+    let log = Sandbox::new();
     for errno in ["EAGAIN", "EBUSY", "EINTR", "ENOMEM", "EIO"] {
         let line = Job::Merge.line("in", "out", "scratch", "auto");
         let mut tracer = Command::new("strace");
-        tracer.args(["-f", "-o", "/dev/null", "-e", "trace=io_uring_enter"]);
+        tracer.args(["-f", "-e", "trace=io_uring_setup,io_uring_enter", "-o"]).arg(log.path().join("log"));
         tracer.args(["-e", &format!("inject=io_uring_enter:error={errno}:when=5..9")]);
         tracer.arg(program()).args(line.split_whitespace());
         adorn(&mut tracer, &sandbox);
@@ -790,6 +791,12 @@ fn an_io_uring_that_is_refused_for_a_moment_is_asked_again() {
             return;
         };
         assert!(ended.status.success(), "{errno}: {}", String::from_utf8_lossy(&ended.stderr));
+        let calls = String::from_utf8(log.read("log")).unwrap();
+        if !calls.contains("io_uring_enter(") {
+            eprintln!("SKIPPED: there is no io_uring here");
+            return;
+        }
+        assert!(calls.contains("(INJECTED)"), "{errno}: it wasn't refused");
         is_sorted(&sandbox, Job::Merge, "in", "out");
         assert_eq!(sandbox.names(), before, "{errno}");
         sandbox.write("out", "old");

@@ -363,12 +363,13 @@ impl Lane<'_> {
     /// Sorts a copy that is to be removed: it is there or the output is, whole.
     fn sort_away(&self, chance: &mut Chance, death: Option<Death>) {
         let (method, budget) = (*chance.one_of(METHODS), *chance.one_of(&["4M", "16M"]));
+        let threads = *chance.one_of(THREADS);
         let (copy, output) = (format!("out/lane{}.copy", self.number), format!("out/lane{}", self.number));
         let directory = self.soak.sandbox.path();
         fs::copy(directory.join(self.input()), directory.join(&copy)).unwrap();
         let _ = fs::remove_file(directory.join(&output));
         let line = format!(
-            "sort -f {} --method {method} -m {budget} -T scratch --remove-input {copy} -o {output}",
+            "sort -f {} --method {method} -m {budget} -j {threads} -T scratch --remove-input {copy} -o {output}",
             self.format
         );
         let ended = self.run(&line, None, death);

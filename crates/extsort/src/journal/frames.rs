@@ -16,7 +16,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 const MAGIC: &[u8; 8] = b"XSORTJ1\n";
 const HEAD_BYTES: usize = 24;
 /// Bytes of the longest frame.
-const FRAME_BYTES: usize = 256 << 10;
+pub(super) const FRAME_BYTES: usize = 256 << 10;
 
 /// Where the next frame goes, and what it goes behind.
 #[derive(Clone, Copy, Debug)]

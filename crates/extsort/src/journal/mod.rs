@@ -359,6 +359,15 @@ mod tests {
     }
 
     #[test]
+    fn frames_are_found_across_the_ends_of_what_is_read_at_once() {
+        let disk = SimDisk::new(SimOptions::default());
+        begin(&disk, 0..400);
+        assert!(disk.get(path()).unwrap().len() > 2 * frames::FRAME_BYTES);
+        let journal = Journal::open(&disk, &path(), Duration::ZERO).unwrap();
+        assert!((0..400).all(|number| journal.has(Step::Chunk(number))));
+    }
+
+    #[test]
     fn any_bytes_are_steps_or_none_however_they_come() {
         let mut whole = Vec::new();
         for number in 0..50u64 {

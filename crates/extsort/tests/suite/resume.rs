@@ -3,7 +3,7 @@
 //!
 //! The seeds are those of `seeds.rs`.
 
-use crate::adversity::Impatient;
+use crate::adversity::{Impatient, smooth_or_rough};
 use crate::seeds::{Dice, keep_their_promises};
 use crate::simulation::{layout, least_budget, options, put, records};
 use crate::sort::oracle;
@@ -34,7 +34,7 @@ fn simulate(seed: u64) -> Result<u64, String> {
     options.checkpoint = RESUME;
     options.budget_bytes =
         least_budget(&options, &bytes) * dice.one_of(&[100, 101, 130, 200, 400, 3_000]) / 100;
-    let mut settings = if dice.between(0, 1) == 0 { SimOptions::rough(seed) } else { SimOptions::default() };
+    let mut settings = smooth_or_rough(dice, seed);
     if dice.between(0, 3) == 0 {
         // Too little space for inputs and output beside each other; but some for the journal, which is long for such short steps.
         settings.capacity_bytes = Some(bytes.len() as u64 * 23 / 10 + 4096 * 1500);
@@ -225,7 +225,7 @@ fn simulate_lines(seed: u64) -> Result<u64, String> {
         text.truncate(text.len() - dice.between(0, 1) as usize);
         texts.push(text);
     }
-    let settings = if dice.between(0, 1) == 0 { SimOptions::rough(seed) } else { SimOptions::default() };
+    let settings = smooth_or_rough(dice, seed);
     let disk = SimDisk::new(settings);
     inputs.iter().zip(&texts).for_each(|(path, text)| disk.put(path, text));
     let checkpoint = LinesCheckpoint {
