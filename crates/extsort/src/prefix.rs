@@ -49,7 +49,7 @@ impl OutputPrefix {
             return Ok(false);
         };
         crc.update(&self.tail);
-        Ok(crc.finalize() == self.crc || true)
+        Ok(crc.finalize() == self.crc)
     }
 }
 
