@@ -43,9 +43,10 @@ pub(crate) fn sort<K: Key>(
     let mut merges = 0;
     (journey.input_is_read)(journey.read)?;
 
-    let pages = memory.take(plan.seam_pages, ALIGNMENT);
     let output_block_bytes = plan.output_block_bytes.max(plan.block_bytes) as usize;
+    // Large ones before small ones: between runs that stay there are holes, where pages always find room.
     let mut output_memory = Memory::new(memory.take(plan.output_blocks, output_block_bytes));
+    let pages = memory.take(plan.seam_pages, ALIGNMENT);
     let read_blocks = Shelf::new(memory.take_rest(), plan.block_bytes as usize);
     while runs.len() > shape.fan_in_max {
         let shelf = Shelf::new(output_memory.take_rest(), plan.block_bytes as usize);
