@@ -94,13 +94,15 @@ fn job_code(error: &Error, stopped: u8) -> u8 {
         Error::Corrupt { .. } | Error::Lost { .. } => CORRUPT,
         Error::Panicked => BUG,
         Error::Disk(error) => system_code(&error.source, Some(error.operation)),
-        Error::InputsRemoved { cause } | Error::Resumable { cause } => job_code(cause, stopped),
+        Error::InputsRemoved { cause } | Error::Resumable { cause } | Error::InPlace { cause } => {
+            job_code(cause, stopped)
+        }
         _ => TRANSFER,
     }
 }
 
-/// The status for the system's reason, which depends on what was being done: a file that isn't there is a bad input when it is opened and
-/// a bad setting when it is to be made.
+/// The status for the system's reason, which depends on what was being done: a file that isn't there is a bad input when it
+/// is opened and a bad setting when it is to be made; and what could be begun, and fails later, is the drive's fault.
 fn system_code(source: &io::Error, operation: Option<Operation>) -> u8 {
     use io::ErrorKind as Kind;
     match (source.kind(), operation) {
@@ -109,12 +111,14 @@ fn system_code(source: &io::Error, operation: Option<Operation>) -> u8 {
         _ if Errno::from_io_error(source) == Some(Errno::IO) => TRANSFER,
         (_, Some(Operation::Map)) => SPACE,
         (_, Some(Operation::Open)) => INPUT,
-        (_, Some(Operation::Create | Operation::Start | Operation::Inspect)) => USAGE,
+        (_, Some(Operation::Create | Operation::Keep | Operation::Start | Operation::Inspect)) => USAGE,
+        // Somebody has made a directory of that name meanwhile, or taken rights away.
+        (Kind::PermissionDenied | Kind::IsADirectory, Some(Operation::Rename | Operation::Remove)) => USAGE,
         // What could be made in the beginning, and is gone or can't be written to by now.
-        (Kind::NotFound, Some(Operation::Rename)) | (Kind::ReadOnlyFilesystem, Some(_)) => TRANSFER,
-        (Kind::NotFound | Kind::PermissionDenied | Kind::NotADirectory | Kind::IsADirectory, _) => USAGE,
+        (_, Some(_)) => TRANSFER,
+        (Kind::NotFound | Kind::PermissionDenied | Kind::NotADirectory | Kind::IsADirectory, None) => USAGE,
         (Kind::ReadOnlyFilesystem, None) => USAGE,
-        _ => TRANSFER,
+        (_, None) => TRANSFER,
     }
 }
 
@@ -148,6 +152,11 @@ mod tests {
         assert_eq!(disk(Operation::Write, io::ErrorKind::Other), TRANSFER);
         assert_eq!(disk(Operation::Rename, io::ErrorKind::IsADirectory), USAGE);
         assert_eq!(disk(Operation::Rename, io::ErrorKind::NotFound), TRANSFER);
+        assert_eq!(disk(Operation::Write, io::ErrorKind::PermissionDenied), TRANSFER);
+        assert_eq!(disk(Operation::Read, io::ErrorKind::NotFound), TRANSFER);
+        assert_eq!(disk(Operation::Keep, io::ErrorKind::PermissionDenied), USAGE);
+        assert_eq!(disk(Operation::SyncName, io::ErrorKind::PermissionDenied), TRANSFER);
+        assert_eq!(disk(Operation::SyncName, io::ErrorKind::StorageFull), SPACE);
         assert_eq!(disk(Operation::Create, io::ErrorKind::ReadOnlyFilesystem), USAGE);
         assert_eq!(disk(Operation::Write, io::ErrorKind::ReadOnlyFilesystem), TRANSFER);
         let failing =

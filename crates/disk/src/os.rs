@@ -202,12 +202,12 @@ impl Disk for OsDisk {
     }
 
     fn create_kept(&self, path: &Path) -> Result<FileId, Error> {
-        let fd = kept::create(path).map_err(|errno| Error::new(Operation::Create, path, errno))?;
+        let fd = kept::create(path).map_err(|errno| Error::new(Operation::Keep, path, errno))?;
         Ok(self.insert(OpenFile::new(fd, path, &self.notices)))
     }
 
     fn open_kept(&self, path: &Path) -> Result<FileId, Error> {
-        let fd = kept::open_again(path).map_err(|errno| Error::new(Operation::Open, path, errno))?;
+        let fd = kept::open_again(path).map_err(|errno| Error::new(Operation::Keep, path, errno))?;
         Ok(self.insert(OpenFile::new(fd, path, &self.notices)))
     }
 
@@ -240,7 +240,7 @@ impl Disk for OsDisk {
         let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         match retry(|| fallocate(file.as_fd(), punch, offset, bytes)) {
             Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
-            Err(errno) => Err(Error::at(Operation::Remove, file.path(), offset, errno)),
+            Err(errno) => Err(Error::at(Operation::Discard, file.path(), offset, errno)),
         }
     }
 

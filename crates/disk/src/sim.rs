@@ -14,6 +14,7 @@ mod world;
 pub use drives::{SimDrive, Throttle};
 pub use faults::{Corruption, Damage, Fault, FileRole, Place, SimOptions};
 
+use crate::output::hidden_name;
 use crate::progress::Next;
 use crate::{ALIGNMENT, Direction, Disk, Drive, Error, FileId, Identity, Operation, Request};
 use queue::{Queue, SimTransfer};
@@ -155,7 +156,7 @@ impl SimDisk {
         self.step(world, Operation::Rename, handle, 0)?;
         world.rename(handle.inode, &handle.path);
         if sync {
-            self.step(world, Operation::Sync, handle, 1)?;
+            self.step(world, Operation::SyncName, handle, 0)?;
             world.sync_name(&handle.path);
         }
         Ok(())
@@ -182,7 +183,7 @@ impl Disk for SimDisk {
 
     fn create_kept_output(&self, path: &Path, tag: &str) -> Result<FileId, Error> {
         let mut world = self.world();
-        self.first_step(&mut world, Operation::Create, FileRole::Output, path)?;
+        self.first_step(&mut world, Operation::Keep, FileRole::Output, path)?;
         Ok(world.create_kept_output(path, &kept_name(path, tag)))
     }
 
@@ -224,14 +225,14 @@ impl Disk for SimDisk {
 
     fn create_kept(&self, path: &Path) -> Result<FileId, Error> {
         let mut world = self.world();
-        self.first_step(&mut world, Operation::Create, FileRole::Scratch, path)?;
-        world.create_kept(path).map_err(|errno| Error::new(Operation::Create, path, errno))
+        self.first_step(&mut world, Operation::Keep, FileRole::Scratch, path)?;
+        world.create_kept(path).map_err(|errno| Error::new(Operation::Keep, path, errno))
     }
 
     fn open_kept(&self, path: &Path) -> Result<FileId, Error> {
         let mut world = self.world();
-        self.first_step(&mut world, Operation::Open, FileRole::Scratch, path)?;
-        world.open(path, FileRole::Scratch).map_err(|errno| Error::new(Operation::Open, path, errno))
+        self.first_step(&mut world, Operation::Keep, FileRole::Scratch, path)?;
+        world.open(path, FileRole::Scratch).map_err(|errno| Error::new(Operation::Keep, path, errno))
     }
 
     fn remove_kept(&self, path: &Path) -> Result<(), Error> {
@@ -266,7 +267,7 @@ impl Disk for SimDisk {
     fn discard(&self, file: FileId, offset: u64, bytes: u64) -> Result<(), Error> {
         let mut world = self.world();
         let handle = world.handle(file);
-        self.step(&mut world, Operation::Remove, &handle, 0)?;
+        self.step(&mut world, Operation::Discard, &handle, 0)?;
         world.discard(handle.inode, offset, bytes);
         Ok(())
     }
@@ -446,8 +447,7 @@ impl Shared {
 
 /// The hidden name of a kept output.
 fn kept_name(path: &Path, tag: &str) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!(".{name}{tag}"))
+    path.with_file_name(hidden_name(path.file_name().unwrap_or_default(), tag))
 }
 
 /// Copies pages to memory.

@@ -6,19 +6,18 @@
 //! OUTPUT/.NAME.xsort-TAG.output        the output until it has its name   beside the output
 //! ```
 //!
-//! NAME is the output's, TAG a hash of its path: so the output is what a sort is found by, and each has files of its own. The plan is taken from the
+//! NAME is the output's (the beginning of it, if it is long), TAG a hash of its path: so the output is what a sort is found by, and each has files of its own. The plan is taken from the
 //! journal, for what is finished only means something with it; the inputs have to be what they were.
 
 use crate::journal::{InputMark, Journal, Step, encoded, mark};
 use crate::{Error, Observer};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use xsort_disk::{Disk, FileId, Shown};
+use xsort_disk::{Disk, FileId, Shown, hidden_name};
 
 /// How a sort keeps what is finished.
 #[derive(Clone, Copy, Debug)]
@@ -56,12 +55,8 @@ impl Names {
     pub(crate) fn of(output: &Path, scratch_directories: &[PathBuf]) -> Names {
         let absolute = std::path::absolute(output).unwrap_or_else(|_| output.to_path_buf());
         let tag = format!(".xsort-{:016x}", xxhash_rust::xxh3::xxh3_64(absolute.as_os_str().as_bytes()));
-        let hidden = |suffix: &str| {
-            let mut name = OsString::from(".");
-            name.push(output.file_name().unwrap_or_default());
-            name.push(format!("{tag}.{suffix}"));
-            name
-        };
+        let name = output.file_name().unwrap_or_default();
+        let hidden = |suffix: &str| hidden_name(name, &format!("{tag}.{suffix}"));
         let number =
             |(number, directory): (usize, &PathBuf)| directory.join(hidden(&format!("scratch-{number}")));
         Names {

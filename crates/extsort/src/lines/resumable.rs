@@ -89,7 +89,7 @@ fn go_on<'a>(
 ) -> Result<Begun<'a>, Error> {
     let plan: Plan = left.plan()?;
     if let Some((lines, checksum)) = left.published(disk, &checkpoint.output)? {
-        Kept::resume(disk, names, left.journal).end()?;
+        Kept::resume(disk, names, left.journal).end().map_err(Error::after_publishing)?;
         return Ok(Begun::Finished(plan, lines, checksum as u64));
     }
     if !left.is_input_read() {
@@ -144,7 +144,7 @@ impl Output<'_> {
         })?;
         self.file = None;
         disk.publish(file, report.written_bytes, true)?;
-        kept.end()?;
+        kept.end().map_err(Error::after_publishing)?;
         Ok(report)
     }
 }

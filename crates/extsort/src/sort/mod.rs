@@ -60,13 +60,14 @@ use removal::remove_inputs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
-use xsort_disk::{Disk, Lease, align_up};
+use xsort_disk::{Disk, Lease, Operation, align_up};
 use xsort_records::{Checksum, Key, KeyRule};
 
 /// Sorts `options.inputs` into `options.output`. Always stable: equal keys keep the order of the input.
 ///
 /// # Errors
-/// Any [`Error`]. The output's path then names what it named before, and nothing else is left behind but what a sort that can be resumed keeps; inputs
+/// Any [`Error`]. The output's path then names what it named before (but after [`Operation::SyncName`]: then it names
+/// the new output, whole, and only whether that is durable isn't known), and nothing else is left behind but what a sort that can be resumed keeps; inputs
 /// are gone only if `remove_input` was set and they had been read whole.
 pub fn sort(options: &SortOptions, disk: &dyn Disk, observer: &dyn Observer) -> Result<SortReport, Error> {
     sort_streamed(options, None, disk, observer)
@@ -88,9 +89,13 @@ pub fn sort_streamed(
         KeyRule::Little(key) => sort_by(key, options, stream, disk, observer, &mut fate),
         KeyRule::Fields(key) => sort_by(key, options, stream, disk, observer, &mut fate),
     };
+    let is_in_place =
+        |cause: &Error| matches!(cause, Error::Disk(error) if error.operation == Operation::SyncName);
     match result {
         Err(cause) if fate.is_kept => Err(Error::Resumable { cause: Box::new(cause) }),
-        Err(cause) if fate.inputs_removed => Err(Error::InputsRemoved { cause: Box::new(cause) }),
+        Err(cause) if fate.inputs_removed && !is_in_place(&cause) => {
+            Err(Error::InputsRemoved { cause: Box::new(cause) })
+        }
         result => result,
     }
 }
@@ -250,7 +255,7 @@ fn sort_by<K: Key>(
     }
     drop(input_guard);
     if let Some(kept) = &kept {
-        kept.end()?;
+        kept.end().map_err(Error::after_publishing)?;
     }
 
     let phases = phases.finish();
@@ -298,7 +303,7 @@ fn finish(
         remove_inputs(disk, observer, inputs, Some(&options.output));
     }
     drop(input_guard);
-    kept.end()?;
+    kept.end().map_err(Error::after_publishing)?;
     observer.notice("the output was complete and in place already");
     Ok(SortReport {
         records: plan.records,
