@@ -105,13 +105,16 @@ fn job_code(error: &Error, stopped: u8) -> u8 {
 /// is opened and a bad setting when it is to be made; and what could be begun, and fails later, is the drive's fault.
 fn system_code(source: &io::Error, operation: Option<Operation>) -> u8 {
     use io::ErrorKind as Kind;
+    let errno = Errno::from_io_error(source);
     match (source.kind(), operation) {
         (Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge | Kind::OutOfMemory, _) => SPACE,
-        // Whatever was being done: the drive is failing.
-        _ if Errno::from_io_error(source) == Some(Errno::IO) => TRANSFER,
+        // Whatever was being done: the drive is failing, or a limit of the process or the system too low.
+        _ if errno == Some(Errno::IO) => TRANSFER,
+        _ if matches!(errno, Some(Errno::MFILE | Errno::NFILE)) => USAGE,
         (_, Some(Operation::Map)) => SPACE,
         (_, Some(Operation::Open)) => INPUT,
-        (_, Some(Operation::Create | Operation::Keep | Operation::Start | Operation::Inspect)) => USAGE,
+        (_, Some(Operation::Create | Operation::Keep | Operation::Start)) => USAGE,
+        (Kind::NotFound | Kind::PermissionDenied | Kind::NotADirectory, Some(Operation::Inspect)) => USAGE,
         // Somebody has made a directory of that name meanwhile, or taken rights away.
         (Kind::PermissionDenied | Kind::IsADirectory, Some(Operation::Rename | Operation::Remove)) => USAGE,
         // What could be made in the beginning, and is gone or can't be written to by now.
@@ -162,6 +165,10 @@ mod tests {
         let failing =
             |operation| Failure::from(xsort_disk::Error::new(operation, "file", Errno::IO)).code(130);
         assert_eq!((failing(Operation::Open), failing(Operation::Create)), (TRANSFER, TRANSFER));
+        let refused = xsort_disk::Error::new(Operation::Open, "file", Errno::MFILE);
+        assert_eq!(Failure::from(refused).code(130), USAGE);
+        assert_eq!(disk(Operation::Inspect, io::ErrorKind::NotFound), USAGE);
+        assert_eq!(disk(Operation::Inspect, io::ErrorKind::StaleNetworkFileHandle), TRANSFER);
         assert_eq!(Failure::Job(Error::Panicked).code(130), BUG);
         assert_eq!(Failure::Job(Error::Cancelled).code(143), 143);
         assert_eq!(Failure::Job(Error::Settings(String::new())).code(130), USAGE);
