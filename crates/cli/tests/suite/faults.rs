@@ -17,7 +17,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -392,6 +392,20 @@ fn an_output_that_fails_is_the_old_one() {
     }
 }
 
+/// Runs a job whose n-th sync (fsync) fails; `None`, with a word, where that can't be done.
+fn with_failing_syncs(sandbox: &Sandbox, line: &str, which: &str) -> Option<Output> {
+    let mut tracer = Command::new("strace");
+    tracer.args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync"]);
+    tracer.args(["-e", &format!("inject=fsync:error=EIO:when={which}")]);
+    tracer.arg(program()).args(line.split_whitespace());
+    adorn(&mut tracer, sandbox);
+    let ended = tracer.output().ok().filter(|ended| !ended.stderr.starts_with(b"strace"));
+    if ended.is_none() {
+        eprintln!("SKIPPED: there is no strace, or nobody may be traced here");
+    }
+    ended
+}
+
 /// Each sync of a job fails once, of files and of directories: the error says which output is there, and it is.
 #[test]
 fn after_any_sync_that_fails_it_is_said_which_output_is_there() {
@@ -409,14 +423,7 @@ fn after_any_sync_that_fails_it_is_said_which_output_is_there() {
         loop {
             sandbox.write("out", "old");
             fs::copy(sandbox.path().join("in"), sandbox.path().join("gone")).unwrap();
-            let mut tracer = Command::new("strace");
-            tracer.args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync"]);
-            tracer.args(["-e", &format!("inject=fsync:error=EIO:when={}", old + new + 1)]);
-            tracer.arg(program()).args(line.split_whitespace());
-            adorn(&mut tracer, &sandbox);
-            let Some(ended) = tracer.output().ok().filter(|ended| !ended.stderr.starts_with(b"strace"))
-            else {
-                eprintln!("SKIPPED: there is no strace, or nobody may be traced here");
+            let Some(ended) = with_failing_syncs(&sandbox, line, &(old + new + 1).to_string()) else {
                 return;
             };
             let error = String::from_utf8_lossy(&ended.stderr);
@@ -439,6 +446,16 @@ fn after_any_sync_that_fails_it_is_said_which_output_is_there() {
             // Inputs stay until the output's name is durable.
             let is_safe = sandbox.path().join("gone").exists() || !error.contains("making durable");
             assert!(is_safe, "{line}: {error}");
+            if line.contains("gone") && is_new && error.contains("making durable") {
+                // Nor does a later process take it for that before it has made sure.
+                let resume = line.replace("--restart", "--resume");
+                let again = with_failing_syncs(&sandbox, &resume, "1+").unwrap();
+                let error = String::from_utf8_lossy(&again.stderr);
+                assert!(error.contains("making durable the name of out"), "{resume}: {error}");
+                assert!(sandbox.path().join("gone").exists(), "{resume}: {error}");
+                assert_eq!(sandbox.run(&resume).code, Some(0));
+                assert!(!sandbox.path().join("gone").exists());
+            }
         }
         assert!(old > 0 && new > 0, "{line}: {old} and {new} syncs");
         assert!(names(&sandbox.path().join("scratch")).is_empty(), "{line}");
