@@ -161,7 +161,7 @@ fn a_directory_that_others_may_write_to_is_not_used() {
     assert!(error.contains("others may write to it"), "{error}");
     assert!(find(&place(&shared)).is_empty());
     let link = home.path().join("link");
-    std::os::unix::fs::symlink(home.path(), &link).unwrap();
+    symlink(home.path(), &link).unwrap();
     assert!(Publisher::open(&place(&link), 1).err().unwrap().contains("no directory"));
 }
 
@@ -308,10 +308,10 @@ fn a_job_whose_files_are_taken_away_appears_anew() {
     job.publish(&snapshot(7)).unwrap();
     assert_eq!(job.prefix(), status.join("7-1"));
     job.end();
-    assert_eq!(find(&place).iter().map(|job| (job.name(), job.life())).collect::<Vec<_>>(), [(
-        "7",
-        Life::Running
-    )]);
+    assert_eq!(
+        find(&place).iter().map(|job| (job.name(), job.life())).collect::<Vec<_>>(),
+        [("7", Life::Running)]
+    );
     fs::remove_dir_all(&status).unwrap();
     namesake.end();
     assert!(!status.exists(), "nothing is made by who leaves");
