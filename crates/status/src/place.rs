@@ -45,6 +45,12 @@ impl Place {
         Place { candidates }
     }
 
+    /// These directories.
+    #[cfg(test)]
+    pub(crate) fn of_candidates(candidates: Vec<PathBuf>) -> Place {
+        Place { candidates }
+    }
+
     /// The directories to publish in, the best one first.
     pub(crate) fn candidates(&self) -> &[PathBuf] {
         &self.candidates

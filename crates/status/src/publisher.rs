@@ -144,3 +144,39 @@ fn open_in(directory: &Path, pid: u32) -> Result<(Writer<Xxh3>, PathBuf), String
         directory.display()
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{FORMAT, find};
+    use std::path::Path;
+    use std::process::Command;
+
+    fn mount(words: &[&str], directory: &Path) -> bool {
+        Command::new("mount").args(words).arg(directory).output().is_ok_and(|ran| ran.status.success())
+    }
+
+    /// Whatever of it there is no room for, it is somewhere else then, and nowhere twice.
+    #[test]
+    fn a_job_goes_to_the_next_directory_where_one_is_full() {
+        let [first, second] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let place = Place::of_candidates(vec![first.path().into(), "/proc/no".into(), second.path().into()]);
+        let told = Snapshot { format: FORMAT, ..Snapshot::default() };
+        let names = |directory: &Path| fs::read_dir(directory).unwrap().count();
+        for (size, is_enough) in [(4, false), (12, false), (16, false), (20, false), (1024, true)] {
+            if !mount(&["-t", "tmpfs", "-o", &format!("mode=700,size={size}k"), "none"], first.path()) {
+                eprintln!("SKIPPED: nothing can be mounted here");
+                return;
+            }
+            let mut publisher = Publisher::open(&place, 7).unwrap();
+            let published = (0..2).all(|_| publisher.publish(&told).is_ok());
+            let found = find(&place).len();
+            let (left, taken) = (names(first.path()), names(second.path()));
+            publisher.end();
+            let after = names(first.path()) + names(second.path());
+            assert!(Command::new("umount").arg(first.path()).status().unwrap().success());
+            assert!(published, "{size}");
+            assert_eq!((found, left > 0, taken > 0, after), (1, is_enough, !is_enough, 0), "{size}");
+        }
+    }
+}
