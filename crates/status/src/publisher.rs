@@ -130,13 +130,13 @@ fn open_in(directory: &Path, pid: u32) -> Result<(Writer<Xxh3>, PathBuf), String
         }
         match Writer::with_options(&prefix, options.clone()) {
             Ok(writer) => return Ok((writer, prefix)),
-            // Another job's, of another version of the program perhaps, or no job's.
-            Err(Error::Busy { .. } | Error::Foreign { .. }) => {}
-            Err(error) => {
+            Err(error @ Error::Io { .. }) => {
                 // What was made before there was no room for more.
                 let _ = xsort_shm::remove(&prefix);
                 return Err(error.to_string());
             }
+            // Another job's, of another version of the program or another user perhaps, or no job's.
+            Err(_) => {}
         }
     }
     Err(format!(
