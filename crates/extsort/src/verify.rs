@@ -16,6 +16,7 @@
 //!
 //! What "in order" means is not here: that is the records' room.
 
+use crate::others::refuse_other;
 use crate::threads::spawn_up_to;
 use crate::{Error, Frame, Gauges, Observer};
 use crossbeam_channel::{Receiver, Sender};
@@ -44,6 +45,8 @@ pub struct VerifyOptions {
     pub inputs: Vec<PathBuf>,
     /// Size and key of the records.
     pub layout: Layout,
+    /// Refuse files that look like something else than records of the Sort Benchmark.
+    pub refuses_others: bool,
     /// Memory for pieces in bytes.
     pub budget_bytes: u64,
     /// Worker threads, at least one.
@@ -232,10 +235,15 @@ impl Sequence {
             .map(move |n| (first + n, Piece { start: n * step, end: ((n + 1) * step).min(bytes) }))
     }
 
+    /// The file of this piece.
+    fn source(&self, number: u64) -> &Source {
+        let after = self.sources.partition_point(|source| source.first_piece <= number);
+        &self.sources[after - 1]
+    }
+
     /// The piece of this number.
     fn piece(&self, number: u64) -> Piece {
-        let after = self.sources.partition_point(|source| source.first_piece <= number);
-        let source = &self.sources[after - 1];
+        let source = self.source(number);
         let start = (number - source.first_piece) * self.piece_bytes;
         assert!(start < source.bytes, "piece {number} is past the end of {}", source.path.display());
         Piece { start, end: (start + self.piece_bytes).min(source.bytes) }
@@ -436,11 +444,24 @@ impl Job<'_> {
             let end = (piece.end - completion.offset) as usize;
             let mut tally = Tally::new(self.options);
             let records = &completion.lease[begin..end];
+            if let Err(error) = self.refuse_others(completion.tag, piece, records) {
+                self.fail(error);
+                continue;
+            }
             ledger.checksum_busy.time(|| tally.extend(records, record_bytes));
             drop(completion.lease);
             self.ledger().enter(completion.tag, tally);
             self.observer.advance(piece.end - piece.start);
         }
+    }
+
+    /// Refuses the piece of a file's beginning if it is no beginning of records.
+    fn refuse_others(&self, number: u64, piece: Piece, records: &[u8]) -> Result<(), Error> {
+        if !self.options.refuses_others || piece.start > 0 {
+            return Ok(());
+        }
+        let source = self.sequence.source(number);
+        refuse_other(&source.path, records, piece.end == source.bytes)
     }
 
     /// Keeps the first error and stops the feeder.

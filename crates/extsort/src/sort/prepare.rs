@@ -6,6 +6,7 @@ use super::removal::remove_inputs;
 use super::spool::{Spool, Stream, spool};
 use crate::checkpoint::{Kept, Left, Names, Task, look};
 use crate::journal::mark;
+use crate::others::refuse_others;
 use crate::units::Bytes;
 use crate::{Error, Observer};
 use std::collections::BTreeMap;
@@ -203,7 +204,16 @@ fn begin<'a>(
         let file = disk.open_input(path)?;
         input_guard.files.push(file);
         inputs.push(file);
-        let bytes = disk.file_bytes(file)?;
+        input_bytes.push(disk.file_bytes(file)?);
+    }
+    let files = || {
+        (0..).zip(&options.inputs).zip(&input_bytes).filter(|((number, _), _)| Some(*number) != stream_input)
+    };
+    if options.refuses_others {
+        let looked = files().zip(&inputs).map(|(((_, path), &bytes), &file)| (path.as_path(), file, bytes));
+        refuse_others(disk, looked, observer)?;
+    }
+    for ((_, path), &bytes) in files() {
         if !bytes.is_multiple_of(record_bytes) {
             return Err(Error::Input {
                 path: path.clone(),
@@ -214,7 +224,6 @@ fn begin<'a>(
                 ),
             });
         }
-        input_bytes.push(bytes);
     }
     let mut facts = Facts {
         input_bytes: input_bytes.clone(),
