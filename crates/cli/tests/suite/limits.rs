@@ -293,7 +293,7 @@ fn crowd(sandbox: &Sandbox, files: usize) {
         let path = tree.join(format!("{group}"));
         if file % 10_000 == 0 {
             fs::create_dir(&path).unwrap();
-            fs::write(path.join("first"), format!("{:98}\n\n", 9 - group)).unwrap();
+            fs::write(path.join("first"), format!("{:98}\r\n", 9 - group)).unwrap();
         }
         fs::hard_link(path.join("first"), path.join(name)).unwrap();
     }
