@@ -21,6 +21,7 @@ mod ledger;
 pub mod lines;
 mod observer;
 mod others;
+mod prefix;
 mod probe;
 mod process;
 mod scratch;
