@@ -127,7 +127,7 @@ fn run(
         inputs: vec!["/array/in".into()],
         output: "/array/out".into(),
         layout: format.layout(),
-        refuses_others: false,
+        format_is_assumed: false,
         budget_bytes,
         method,
         threads,

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod checkpoint;
+mod content;
 mod error;
 mod failure;
 mod gauges;
@@ -20,7 +21,6 @@ mod journal;
 mod ledger;
 pub mod lines;
 mod observer;
-mod others;
 mod prefix;
 mod probe;
 mod process;

@@ -16,7 +16,7 @@
 //!
 //! What "in order" means is not here: that is the records' room.
 
-use crate::others::refuse_other;
+use crate::content::check_content;
 use crate::threads::spawn_up_to;
 use crate::{Error, Frame, Gauges, Observer};
 use crossbeam_channel::{Receiver, Sender};
@@ -45,8 +45,8 @@ pub struct VerifyOptions {
     pub inputs: Vec<PathBuf>,
     /// Size and key of the records.
     pub layout: Layout,
-    /// Refuse files that look like something else than records of the Sort Benchmark.
-    pub refuses_others: bool,
+    /// Nobody said what the records are: refuse files that look like something else.
+    pub format_is_assumed: bool,
     /// Memory for pieces in bytes.
     pub budget_bytes: u64,
     /// Worker threads, at least one.
@@ -444,7 +444,7 @@ impl Job<'_> {
             let end = (piece.end - completion.offset) as usize;
             let mut tally = Tally::new(self.options);
             let records = &completion.lease[begin..end];
-            if let Err(error) = self.refuse_others(completion.tag, piece, records) {
+            if let Err(error) = self.check_content(completion.tag, piece, records) {
                 self.fail(error);
                 continue;
             }
@@ -456,12 +456,12 @@ impl Job<'_> {
     }
 
     /// Refuses the piece of a file's beginning if it is no beginning of records.
-    fn refuse_others(&self, number: u64, piece: Piece, records: &[u8]) -> Result<(), Error> {
-        if !self.options.refuses_others || piece.start > 0 {
+    fn check_content(&self, number: u64, piece: Piece, records: &[u8]) -> Result<(), Error> {
+        if !self.options.format_is_assumed || piece.start > 0 {
             return Ok(());
         }
         let source = self.sequence.source(number);
-        refuse_other(&source.path, records, piece.end == source.bytes)
+        check_content(&source.path, records, piece.end == source.bytes)
     }
 
     /// Keeps the first error and stops the feeder.

@@ -229,7 +229,7 @@ fn options(
         inputs: inputs.to_vec(),
         output: output.into(),
         layout: Format::Gensort.layout(),
-        refuses_others: false,
+        format_is_assumed: false,
         budget_bytes,
         method,
         threads,

@@ -6,8 +6,8 @@ use super::spool::{Spool, Stream, spool};
 use crate::checkpoint::{
     CheckpointFiles, Found, FreshCheckpoint, Names, Opened, Reopened, SavedCheckpoint, Task, open_checkpoint,
 };
+use crate::content::check_contents;
 use crate::journal::mark;
-use crate::others::refuse_others;
 use crate::units::Bytes;
 use crate::{Error, Observer};
 use std::collections::BTreeMap;
@@ -284,7 +284,7 @@ fn begin<'a>(
     let record_bytes = options.layout.record_bytes() as u64;
     let mut input_guard = OpenFiles { disk, files: Vec::new() };
     let mut input_bytes = Vec::new();
-    let mut inputs = Vec::new();
+    let (mut inputs, mut looked) = (Vec::new(), Vec::new());
     let stream_input = stream.as_ref().map(|stream| stream.input);
     if stream.is_some() && options.remove_input {
         return Err(Error::Settings("a stream can't be removed (--remove-input)".into()));
@@ -297,19 +297,17 @@ fn begin<'a>(
         let file = disk.open_input(path)?;
         input_guard.files.push(file);
         inputs.push(file);
-        input_bytes.push(disk.file_bytes(file)?);
+        let bytes = disk.file_bytes(file)?;
+        input_bytes.push(bytes);
+        looked.push((path.as_path(), file, bytes));
     }
-    let files = || {
-        (0..).zip(&options.inputs).zip(&input_bytes).filter(|((number, _), _)| Some(*number) != stream_input)
-    };
-    if options.refuses_others {
-        let looked = files().zip(&inputs).map(|(((_, path), &bytes), &file)| (path.as_path(), file, bytes));
-        refuse_others(disk, looked, observer)?;
+    if options.format_is_assumed {
+        check_contents(disk, &looked, observer)?;
     }
-    for ((_, path), &bytes) in files() {
+    for (path, _, bytes) in looked {
         if !bytes.is_multiple_of(record_bytes) {
             return Err(Error::Input {
-                path: path.clone(),
+                path: path.to_owned(),
                 reason: format!(
                     "its size of {bytes} bytes is no multiple of the record's {record_bytes}: {} bytes are left over; \
                      is the format right (-f, --record), and the file complete?",

@@ -13,7 +13,7 @@ fn options(layout: &Layout, inputs: Vec<PathBuf>, budget_bytes: u64, threads: us
     VerifyOptions {
         inputs,
         layout: layout.clone(),
-        refuses_others: false,
+        format_is_assumed: false,
         budget_bytes,
         threads,
         order: true,

@@ -14,7 +14,7 @@ const AT_ONCE: usize = 64;
 pub(crate) type Looked<'a> = (&'a Path, FileId, u64);
 
 /// Refuses an input that begins with `head`, or is all of it, if it looks like something else.
-pub(crate) fn refuse_other(path: &Path, head: &[u8], is_whole: bool) -> Result<(), Error> {
+pub(crate) fn check_content(path: &Path, head: &[u8], is_whole: bool) -> Result<(), Error> {
     let shown = head.len().min(Content::HEAD_BYTES);
     match Content::of(&head[..shown], is_whole && shown == head.len()) {
         None => Ok(()),
@@ -23,26 +23,29 @@ pub(crate) fn refuse_other(path: &Path, head: &[u8], is_whole: bool) -> Result<(
 }
 
 /// Reads the beginnings of all inputs, and refuses the first of those that look like something else.
-pub(crate) fn refuse_others<'a>(
+pub(crate) fn check_contents(
     disk: &dyn Disk,
-    inputs: impl IntoIterator<Item = Looked<'a>>,
+    inputs: &[Looked<'_>],
     observer: &dyn Observer,
 ) -> Result<(), Error> {
-    let inputs: Vec<Looked<'_>> = inputs.into_iter().filter(|(.., bytes)| *bytes > 0).collect();
     for some in inputs.chunks(AT_ONCE) {
         if observer.is_cancelled() {
             return Err(Error::Cancelled);
         }
-        refuse_some(disk, some)?;
+        check_some(disk, some)?;
     }
     Ok(())
 }
 
-fn refuse_some(disk: &dyn Disk, inputs: &[Looked<'_>]) -> Result<(), Error> {
+fn check_some(disk: &dyn Disk, inputs: &[Looked<'_>]) -> Result<(), Error> {
     const HEAD_BYTES: usize = Content::HEAD_BYTES.next_multiple_of(ALIGNMENT);
+    let inputs: Vec<_> = inputs.iter().filter(|(.., bytes)| *bytes > 0).collect();
+    if inputs.is_empty() {
+        return Ok(());
+    }
     let mut memory = Lease::map(HEAD_BYTES * inputs.len())?;
     let (reply, completions) = unbounded();
-    for (number, &(_, file, bytes)) in inputs.iter().enumerate() {
+    for (number, &&(_, file, bytes)) in inputs.iter().enumerate() {
         disk.submit(Request {
             direction: Direction::Read,
             file,
@@ -60,7 +63,7 @@ fn refuse_some(disk: &dyn Disk, inputs: &[Looked<'_>]) -> Result<(), Error> {
     for (completion, &(path, _, bytes)) in results.into_iter().zip(inputs) {
         completion.result?;
         let head = &completion.lease[..bytes.min(HEAD_BYTES as u64) as usize];
-        refuse_other(path, head, bytes <= HEAD_BYTES as u64)?;
+        check_content(path, head, bytes <= HEAD_BYTES as u64)?;
     }
     Ok(())
 }
