@@ -16,7 +16,6 @@
 //!
 //! What "in order" means is not here: that is the records' room.
 
-use crate::content::check_content;
 use crate::threads::spawn_up_to;
 use crate::{Error, Frame, Gauges, Observer};
 use crossbeam_channel::{Receiver, Sender};
@@ -27,7 +26,7 @@ use std::thread;
 use xsort_disk::{
     ALIGNMENT, Completion, Direction, Disk, FileId, Lease, Request, Shelf, align_down, align_up,
 };
-use xsort_records::{Checksum, Layout, Part};
+use xsort_records::{Checksum, Content, Layout, Part};
 
 /// Size in bytes of a piece when the budget allows.
 const PIECE_BYTES_MAX: u64 = 4 << 20;
@@ -461,7 +460,11 @@ impl Job<'_> {
             return Ok(());
         }
         let source = self.sequence.source(number);
-        check_content(&source.path, records, piece.end == source.bytes)
+        let head = &records[..records.len().min(Content::HEAD_BYTES)];
+        match Content::of(head, head.len() as u64 == source.bytes) {
+            None => Ok(()),
+            Some(content) => Err(Error::Input { path: source.path.clone(), reason: content.to_string() }),
+        }
     }
 
     /// Keeps the first error and stops the feeder.

@@ -90,7 +90,7 @@ fn what_holds_no_records_is_refused_before_anything_is_touched() {
             "sort tree -o out",
             "verify NAME",
             "verify in --against NAME",
-            "verify -m 4K -j 1 NAME",
+            "verify -m 8K -j 1 NAME",
         ] {
             errors.push(sandbox.fails(&line.replace("NAME", name), 3));
         }
