@@ -103,12 +103,18 @@ impl Content {
             Some(Content::Other(name))
         } else if is_program_of_windows(head) {
             Some(Content::Other("a program (Windows)"))
-        } else if head.len() >= Content::HEAD_BYTES && head.iter().all(u8::is_ascii_alphanumeric) {
+        } else if is_block(head, is_whole) {
             Some(Content::Records(Format::Block4k))
         } else {
             text(head, is_whole)
         }
     }
+}
+
+/// Whether it is letters and digits throughout, or may go on so to the end of a block.
+fn is_block(head: &[u8], is_whole: bool) -> bool {
+    let is_long = head.len() >= Content::HEAD_BYTES || (!is_whole && !head.is_empty());
+    is_long && head.iter().all(u8::is_ascii_alphanumeric)
 }
 
 fn is_program_of_windows(head: &[u8]) -> bool {

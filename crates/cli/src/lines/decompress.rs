@@ -280,7 +280,8 @@ mod tests {
         }
     }
 
-    /// Every byte of the header but its time, level and system, and every one of what follows.
+    /// Every byte of the header but its time, level and system, and every one of what follows. Some bits mean
+    /// nothing: without them it is the same text.
     #[test]
     fn damaged_gzip_is_never_text() {
         let whole = gzip(b"some text\n");
@@ -289,8 +290,7 @@ mod tests {
                 let mut damaged = whole.clone();
                 damaged[at] ^= 1 << bit;
                 let result = read(damaged);
-                // A flag that says that the header is longer or is text may be taken for what it says.
-                assert!(result.is_err() || at == 3 && result.unwrap() == b"some text\n", "{at} {bit}");
+                assert!(result.is_err() || result.unwrap() == b"some text\n", "{at} {bit}");
             }
         }
     }
