@@ -22,7 +22,7 @@
 //! ```
 //!
 //! What it is: `protocol` (which word is exchanged when) over `layout` (the files' bytes) through `sys` (the door to the kernel); `files` (names, and who
-//! may be the writer) and `roll` (the readers' slots); on these the two sides, `writer`, and `attachment` and `seat` with `reader` and `local`; `archived` and
+//! may be the writer) and `roll` (the readers' slots); on these the two sides, `opening` with `writer`, and `attachment` and `seat` with `reader` and `local`; `archived` and
 //! `synchronizer` put types on top.
 //! PROTOCOL.md has states, orderings and the proof, README.md what is promised and what is not, MOVING.md the way from mmap-sync.
 //!
@@ -52,6 +52,7 @@ mod error;
 mod files;
 mod layout;
 mod local;
+mod opening;
 mod protocol;
 mod reader;
 mod roll;
@@ -65,7 +66,7 @@ mod writer;
 pub use archived::{Archivable, Archived, Checkable};
 pub use checksum::{NoChecksum, Xxh3};
 pub use error::{Error, Result};
-pub use files::remove;
+pub use files::{Owner, remove};
 pub use local::{LocalReader, View};
 pub use reader::{Reader, ReaderOptions, Version};
 #[cfg(feature = "rkyv")]
