@@ -30,8 +30,6 @@ pub(crate) struct Attachment {
     /// `None` for a reader that has no slots, and copies or maps by name instead.
     roll: Option<MappedRoll>,
     lineage: u64,
-    /// The user whose the state is, and so the roll and the buffers.
-    owner: u32,
     believed: Owner,
     pub mark: ForkMark,
     /// Buffers that a thread has mapped, for the others. Looked at only by a thread that has not seen a buffer yet.
@@ -78,8 +76,8 @@ impl Attachment {
             if head.hasher.peek() != hasher {
                 return Err(Error::Foreign { path, what: "it was written with another checksum" });
             }
-            let (lineage, owner, believed) = (head.lineage.peek(), metadata.uid(), options.owner);
-            let roll = match MappedRoll::open(&names.readers(), lineage, owner, None) {
+            let (lineage, believed) = (head.lineage.peek(), options.owner);
+            let roll = match MappedRoll::open(&names.readers(), lineage, believed, None) {
                 _ if options.copy => None,
                 Ok(roll) => Some(roll),
                 Err(error) if is_refusal(&error) => None,
@@ -92,7 +90,7 @@ impl Attachment {
                 Err(error) => return Err(error),
             };
             let (names, mapped) = (names.clone(), Mutex::default());
-            return Ok(Attachment { names, state_file, state, roll, lineage, owner, believed, mark, mapped });
+            return Ok(Attachment { names, state_file, state, roll, lineage, believed, mark, mapped });
         }
         Err(mismatch.unwrap_or(Error::NotReady { path }))
     }
@@ -150,7 +148,7 @@ impl Attachment {
             return Ok((Arc::clone(mapping), contents));
         }
         let path = self.names.buffer(index);
-        let (mapping, contents) = map_buffer(&path, self.lineage, self.owner, self.believed, word)?;
+        let (mapping, contents) = map_buffer(&path, self.lineage, self.believed, word)?;
         let mapping = Arc::new(mapping);
         mapped[index] = Some(Arc::clone(&mapping));
         Ok((mapping, contents))
@@ -194,17 +192,16 @@ fn contents(mapping: &Mapping, lineage: u64, word: u64) -> Option<Contents> {
     Some(Contents { bytes: mapping.bytes(HEADER_BYTES, length as usize), checksum: header.checksum.peek() })
 }
 
-/// Maps the buffer at `path`, if `owner` has made it, and version `word` of this `lineage` is in it.
+/// Maps the buffer at `path`, if who made it is believed, and version `word` of this `lineage` is in it.
 pub(crate) fn map_buffer(
     path: &Path,
     lineage: u64,
-    owner: u32,
     believed: Owner,
     word: u64,
 ) -> Result<(Mapping, Contents)> {
     let corrupt = |what| Error::Corrupt { path: path.to_owned(), what };
     let (file, metadata) = files::open(path, false)?;
-    files::check_kin(path, &metadata, owner)?;
+    believed.check_user(path, &metadata)?;
     believed.check_mode(path, &metadata)?;
     // Whole words, so that the last one of a copy is within.
     let length = length_of(&metadata) & !7;

@@ -125,6 +125,23 @@ fn own_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
+/// Whose a name is, if it is another user's.
+fn other_user(path: &Path) -> Option<u32> {
+    let user = fs::symlink_metadata(path).ok()?.uid();
+    (user != own_user()).then_some(user)
+}
+
+/// What the system refused to a writer, or whose file is the reason.
+fn refused(operation: &'static str, path: &Path, error: io::Error) -> Error {
+    match other_user(path) {
+        Some(user) if error.kind() == io::ErrorKind::PermissionDenied => stranger(path, user, NOT_TAKEN_OVER),
+        _ => Error::io(operation, path)(error),
+    }
+}
+
+const NOT_TAKEN_OVER: &str =
+    "a writer takes over only files of its own user; remove it, or choose another path";
+
 fn stranger(path: &Path, owner: u32, remedy: &'static str) -> Error {
     Error::Stranger { path: path.to_owned(), owner, remedy }
 }
@@ -135,13 +152,6 @@ pub(crate) const WRITE_BY_OTHERS: u32 = 0o022;
 /// Those bits of a file that is open: its name may lead to another one by now.
 pub(crate) fn others_write(metadata: &Metadata) -> u32 {
     metadata.mode() & WRITE_BY_OTHERS
-}
-
-/// Refuses a roll or a buffer that another user made than the state: in a directory where anybody
-/// may make files, that may have been anybody.
-pub(crate) fn check_kin(path: &Path, metadata: &Metadata, owner: u32) -> Result<()> {
-    let remedy = "the state beside it belongs to another user; if it is no longer needed, remove it";
-    if metadata.uid() == owner { Ok(()) } else { Err(stranger(path, metadata.uid(), remedy)) }
 }
 
 /// Opens a regular file for reading, or for reading and writing; follows links only for reading, as a reader's view may be made of them.
@@ -189,8 +199,8 @@ fn remove_if_there(path: &Path) -> Result<bool> {
     }
 }
 
-/// The same for a buffer, but for a name that can't be had.
-pub(crate) fn remove_buffer(path: &Path) -> Result<bool> {
+/// The same, but for a name that can't be had.
+pub(crate) fn remove_unless_taken(path: &Path) -> Result<bool> {
     remove_if_there(path).or_else(|error| if is_taken(&error) { Ok(false) } else { Err(error) })
 }
 
@@ -201,7 +211,7 @@ pub(crate) fn is_taken(error: &Error) -> bool {
     match source.raw_os_error() {
         Some(libc::EISDIR | libc::EEXIST) => true,
         // The system says the same of a file of one's own that nobody may change.
-        Some(libc::EPERM) => fs::symlink_metadata(path).is_ok_and(|metadata| metadata.uid() != own_user()),
+        Some(libc::EPERM) => other_user(path).is_some(),
         _ => false,
     }
 }
@@ -237,7 +247,7 @@ impl Spare {
 
     /// Gives it its name, in place of whatever has that.
     pub(crate) fn place(mut self, path: &Path) -> Result<()> {
-        fs::rename(&self.path, path).map_err(Error::io("putting in place", path))?;
+        fs::rename(&self.path, path).map_err(|error| refused("putting in place", path, error))?;
         self.is_placed = true;
         Ok(())
     }
@@ -351,13 +361,12 @@ fn open_state(path: &Path, owner: Option<u32>) -> Result<Option<(File, bool)>> {
                 created => Ok(Some((created.map_err(Error::io("creating", path))?, true))),
             };
         }
+        Err(Error::Io { operation, source, .. }) => return Err(refused(operation, path, source)),
         opened => opened?,
     };
     if let Some(owner) = owner {
         if metadata.uid() != owner {
-            let remedy = "a writer takes over only files of its own user; \
-                          remove it, or choose another path";
-            return Err(stranger(path, metadata.uid(), remedy));
+            return Err(stranger(path, metadata.uid(), NOT_TAKEN_OVER));
         }
         // Else a link that somebody planted makes it write to a file with another name.
         if metadata.nlink() > 1 {
@@ -388,8 +397,8 @@ impl Drop for Claim {
 
 /// Removes the files of a prefix whose writer is gone, whatever state they are in. Readers that are attached keep what they have.
 ///
-/// `false` if there was nothing to remove. Names of buffers that can't be had stay: directories, and
-/// files of others where only they may remove them.
+/// `false` if there was nothing to remove. What nobody but its owner may remove stays, and so do
+/// directories.
 ///
 /// # Errors
 /// [`Error::Busy`] while a writer lives; [`Error::Io`] if a file can't be opened, locked or removed.
@@ -407,9 +416,9 @@ pub fn remove(path: impl AsRef<Path>) -> Result<bool> {
 pub(crate) fn remove_claimed(names: &Names, claim: &Claim) -> Result<bool> {
     let mut was_there = false;
     for index in names.buffers()? {
-        was_there |= remove_buffer(&names.buffer(index))?;
+        was_there |= remove_unless_taken(&names.buffer(index))?;
     }
-    was_there |= remove_if_there(&names.readers())?;
+    was_there |= remove_unless_taken(&names.readers())?;
     was_there |= remove_if_there(&names.state())? && !claim.is_new;
     Ok(was_there)
 }

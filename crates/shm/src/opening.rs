@@ -22,7 +22,7 @@ use crate::writer::{WriterOptions, buffer_bytes};
 use rustix::rand::{GetRandomFlags, getrandom};
 use std::hash::Hasher;
 use std::mem::offset_of;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 
 /// What a writer begins with.
 pub(crate) struct Opened {
@@ -116,9 +116,9 @@ fn found<H: Hasher + Default>(
     if word(offset_of!(State, hasher)) != hasher {
         return Err(foreign("it was written with another checksum"));
     }
-    let (lineage, owner) = (word(offset_of!(State, lineage)), metadata.uid());
+    let lineage = word(offset_of!(State, lineage));
     if files::others_write(&metadata) == 0 {
-        match MappedRoll::open(&names.readers(), lineage, owner, Some(options.readers_mode)) {
+        match MappedRoll::open(&names.readers(), lineage, Owner::Own, Some(options.readers_mode)) {
             Ok(roll) => {
                 let state = Mapping::new(&claim.state, STATE_BYTES, Access::Write)
                     .map_err(Error::io("mapping", &path))?;
@@ -131,23 +131,18 @@ fn found<H: Hasher + Default>(
     }
     let current = word(offset_of!(State, live.current));
     let sequence = sequence_of(current).max(sequence_of(word(offset_of!(State, floor))));
-    let version = last_version::<H>(names, lineage, owner, current)?;
+    let version = last_version::<H>(names, lineage, current)?;
     Ok(Found::Lost(Lost { sequence, version }))
 }
 
 /// The version that a state names last; `None` if there is none, or it is damaged.
-fn last_version<H: Hasher + Default>(
-    names: &Names,
-    lineage: u64,
-    owner: u32,
-    word: u64,
-) -> Result<Option<LastVersion>> {
+fn last_version<H: Hasher + Default>(names: &Names, lineage: u64, word: u64) -> Result<Option<LastVersion>> {
     let sequence = sequence_of(word);
     if word == NONE || sequence == 0 {
         return Ok(None);
     }
     let path = names.buffer(buffer_of(word));
-    let (mapping, contents) = match map_buffer(&path, lineage, owner, Owner::Own, word) {
+    let (mapping, contents) = match map_buffer(&path, lineage, Owner::Own, word) {
         Err(Error::Corrupt { .. } | Error::Foreign { .. }) => return Ok(None),
         Err(error) if is_refusal(&error) => return Ok(None),
         mapped => mapped?,

@@ -1,7 +1,7 @@
 //! `P.readers` as it is mapped: the slots, and what goes with them. Both sides check it before they believe it.
 
 use crate::error::{Error, Result};
-use crate::files;
+use crate::files::{self, Owner};
 use crate::layout::{LAYOUT, ROLL_MAGIC, Roll, Slot, roll_bytes, slot_offset};
 use crate::protocol::{All, BUFFERS_MAX, Word, buffer_of, protected, unpin};
 use crate::sys::{self, Access, Lock, Mapping};
@@ -41,12 +41,12 @@ impl MappedRoll {
         Ok(MappedRoll { file, mapping, capacity, own: Mutex::default() })
     }
 
-    /// Maps the roll at `path`, if it goes with the state of this `lineage` and this `owner`; for a
-    /// writer, if also nobody else can write to it than who may by this `mode`.
-    pub(crate) fn open(path: &Path, lineage: u64, owner: u32, mode: Option<u32>) -> Result<MappedRoll> {
+    /// Maps the roll at `path`, if it goes with the state of this `lineage` and of somebody who
+    /// is believed; for a writer, if also nobody else can write to it than who may by this `mode`.
+    pub(crate) fn open(path: &Path, lineage: u64, believed: Owner, mode: Option<u32>) -> Result<MappedRoll> {
         let foreign = |what| Error::Foreign { path: path.to_owned(), what };
         let (file, metadata) = files::open(path, true)?;
-        files::check_kin(path, &metadata, owner)?;
+        believed.check_user(path, &metadata)?;
         // Before it is mapped: who can write to it may cut it at any time.
         if mode.is_some_and(|mode| files::others_write(&metadata) & !mode != 0) {
             return Err(foreign("more users may write to it than the writer's options say"));
@@ -215,7 +215,7 @@ mod tests {
     }
 
     fn open(path: &Path) -> Result<MappedRoll> {
-        MappedRoll::open(path, 7, rustix::process::geteuid().as_raw(), None)
+        MappedRoll::open(path, 7, Owner::Own, None)
     }
 
     /// The writer has the lock of a free slot for a moment when it looks whether its owner lives. A reader that came at that moment once heard that all were taken.

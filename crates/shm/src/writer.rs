@@ -204,7 +204,7 @@ impl<H: Hasher + Default> Writer<H> {
         for index in self.names.buffers()? {
             if !self.busy.has(index) {
                 self.buffers.get_mut(index).map(Option::take);
-                files::remove_buffer(&self.names.buffer(index))?;
+                files::remove_unless_taken(&self.names.buffer(index))?;
             }
         }
         Ok(())

@@ -24,8 +24,11 @@ pub(crate) fn opens_and_writes(prefix: &Path) {
     writer.trim().unwrap();
 }
 
+/// A name for it, and what makes it so.
+type Find = (&'static str, fn(&Path));
+
 /// What the writer finds.
-const FOUND: [(&str, fn(&Path)); 4] = [
+const FOUND: [Find; 4] = [
     ("all that there was", |_| {}),
     ("no roll", |prefix| fs::remove_file(prefix.with_extension("readers")).unwrap()),
     ("an empty roll", |prefix| fs::write(prefix.with_extension("readers"), b"").unwrap()),

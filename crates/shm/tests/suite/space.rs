@@ -58,6 +58,12 @@ fn fill_up(prefix: &Path, spare: u64) -> PathBuf {
     path
 }
 
+/// Gives it back at once: a process that another test is starting may have the file open still.
+fn give_back(filler: &Path) {
+    fs::write(filler, b"").unwrap();
+    fs::remove_file(filler).unwrap();
+}
+
 fn loses_the_roll(prefix: &Path) {
     let roll = prefix.with_extension("readers");
     let emptied: fn(&Path) = |path| fs::write(path, b"").unwrap();
@@ -80,7 +86,7 @@ fn loses_the_roll(prefix: &Path) {
             options.copy = true;
             let reader = Reader::<Xxh3>::with_options(prefix, options).unwrap();
             stamp::check(last, &reader.read().unwrap());
-            fs::remove_file(filler).unwrap();
+            give_back(&filler);
         }
         let mut writer = Writer::open(prefix).unwrap();
         assert_eq!(writer.version(), Some(last));
@@ -100,7 +106,7 @@ fn a_writer_that_can_not_begin_leaves_nothing() {
         for pages in [0, 1, 33] {
             let filler = fill_up(prefix, pages * 4096);
             assert!(is_full(Writer::open(prefix)), "{pages} pages");
-            fs::remove_file(filler).unwrap();
+            give_back(&filler);
             assert_eq!(fs::read_dir(prefix.parent().unwrap()).unwrap().count(), 0);
         }
         Writer::open(prefix).unwrap();
@@ -118,7 +124,7 @@ fn holes_on_a_full_file_system_are_an_error() {
         roll.set_len(length).unwrap();
         let filler = fill_up(prefix, 0);
         assert!(is_full(Writer::open(prefix)));
-        fs::remove_file(filler).unwrap();
+        give_back(&filler);
         let writer = Writer::open(prefix).unwrap();
         assert_eq!(roll.metadata().unwrap().blocks() * 512, length.next_multiple_of(4096));
         assert_eq!(writer.version(), Some(1));

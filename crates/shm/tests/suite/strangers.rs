@@ -150,7 +150,13 @@ fn names_that_strangers_took_are_gone_around() {
         drop(writer);
         assert!(xsort_shm::remove(&prefix).unwrap());
     });
-    assert_eq!(names(&folder), ["p.buffer-0", "p.buffer-1", "p.buffer-9"]);
+    // A roll's name can't be gone around: the error says whose it is, and that there are other paths.
+    fs::write(beside(&prefix, ".readers"), b"root's").unwrap();
+    as_other(|| {
+        assert!(matches!(Writer::open(&prefix), Err(Error::Stranger { owner: 0, .. })));
+        assert!(!xsort_shm::remove(&prefix).unwrap());
+    });
+    assert_eq!(names(&folder), ["p.buffer-0", "p.buffer-1", "p.buffer-9", "p.readers"]);
 }
 
 /// A directory with the name of a buffer did the same; and a number that no writer would write so was
