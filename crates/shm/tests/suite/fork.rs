@@ -238,14 +238,14 @@ pub(crate) fn forks_in_a_hasher(prefix: &Path) {
     }
     drop(attached);
 
-    // Two slots of this process, and two of each child that reads.
+    // Two slots of this process, and at least one of each child that reads.
     reader.release();
     local.release();
-    while writer.readers().unwrap() < 2 + 3 * 2 {
+    while writer.readers().unwrap() < 2 + 3 {
         std::thread::yield_now();
     }
-    for _ in 0..2000 {
-        writer.write(&[3; 4096]).unwrap();
+    for number in 0..2000 {
+        writer.write(&[number as u8; 4096]).unwrap();
     }
     for child in children {
         assert_eq!(wait_for(child), 0, "a child found something wrong");
@@ -286,9 +286,10 @@ pub(crate) fn forks_and_takes_slots(prefix: &Path) {
             std::thread::yield_now();
         }
     });
-    // In slots that were taken after the fork.
+    // In slots that were taken after the fork, and no other.
     let mut late = [reader.local().unwrap(), reader.local().unwrap()];
     let held = late.each_mut().map(|local| local.read().unwrap());
+    reader.release();
     stamp::write(&mut writer).unwrap();
     while writer.readers().unwrap() < 7 {
         std::thread::yield_now();
