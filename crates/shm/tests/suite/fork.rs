@@ -213,6 +213,7 @@ pub(crate) fn forks_in_a_hasher(prefix: &Path) {
         child => children.push(child),
     }
 
+    // Each child has a version of its own, in a buffer that nobody else holds.
     let reader = attach();
     let mut local = reader.local().unwrap();
     FORKS.set(true);
@@ -223,6 +224,7 @@ pub(crate) fn forks_in_a_hasher(prefix: &Path) {
     }
     drop(version);
 
+    writer.write(&[3; 4096]).unwrap();
     FORKS.set(true);
     let version = local.read().unwrap();
     match CHILD.take().unwrap() {
@@ -230,6 +232,7 @@ pub(crate) fn forks_in_a_hasher(prefix: &Path) {
         child => children.push(child),
     }
 
+    writer.write(&[4; 4096]).unwrap();
     FORKS.set(true);
     let attached = attach();
     match CHILD.take().unwrap() {
@@ -272,7 +275,8 @@ fn a_child_takes_no_slot_of_its_parents() {
 /// The part that forks.
 pub(crate) fn forks_and_takes_slots(prefix: &Path) {
     let mut writer = Writer::open(prefix).unwrap();
-    stamp::write(&mut writer).unwrap();
+    // All of one length, so that a buffer that is free is written again where it is.
+    writer.write(&[1; 4096]).unwrap();
     let reader = Reader::open(prefix).unwrap();
     reader.read().unwrap();
     let child = fork(|| {
@@ -290,13 +294,13 @@ pub(crate) fn forks_and_takes_slots(prefix: &Path) {
     let mut late = [reader.local().unwrap(), reader.local().unwrap()];
     let held = late.each_mut().map(|local| local.read().unwrap());
     reader.release();
-    stamp::write(&mut writer).unwrap();
+    writer.write(&[2; 4096]).unwrap();
     while writer.readers().unwrap() < 7 {
         std::thread::yield_now();
     }
-    for _ in 2..200 {
-        stamp::write(&mut writer).unwrap();
+    for number in 3..200 {
+        writer.write(&[number; 4096]).unwrap();
     }
-    held.iter().for_each(|version| stamp::check(1, version));
+    held.iter().for_each(|version| assert_eq!(&**version, &[1; 4096]));
     assert_eq!(wait_for(child), 0, "the child found something wrong");
 }
