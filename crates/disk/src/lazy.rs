@@ -85,8 +85,16 @@ impl Disk for LazyDisk {
         self.start()?.open_kept(path)
     }
 
-    fn remove_kept(&self, path: &Path) -> Result<(), Error> {
-        self.start()?.remove_kept(path)
+    fn open_kept_output(&self, path: &Path, tag: &str) -> Result<FileId, Error> {
+        self.start()?.open_kept_output(path, tag)
+    }
+
+    fn open_or_create_kept(&self, path: &Path) -> Result<(FileId, bool), Error> {
+        self.start()?.open_or_create_kept(path)
+    }
+
+    fn remove_kept(&self, file: FileId) -> Result<(), Error> {
+        self.started().remove_kept(file)
     }
 
     fn sync(&self, file: FileId) -> Result<(), Error> {

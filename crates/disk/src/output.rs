@@ -18,7 +18,7 @@
 //! file remains. Who ends the process in another way, with outputs under way, calls [`abandon_outputs`].
 
 use crate::drive::parent;
-use crate::{Error, Operation, kept};
+use crate::{Error, Operation, Shown, kept};
 use rustix::fs::{
     Access, AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Stat, accessat, fchmod, flock, fsync,
     ftruncate, linkat, open, openat, renameat, statat, unlinkat,
@@ -95,46 +95,89 @@ pub(crate) struct Unpublished {
 
 /// Creates the file that is to become `path`.
 pub(crate) fn create(path: &Path) -> Result<(OwnedFd, Unpublished), Error> {
-    create_or_open(path, None)
-}
-
-/// The same under a hidden name that ends in `tag`, or the file that has this name since an earlier process.
-pub(crate) fn create_kept(path: &Path, tag: &str) -> Result<(OwnedFd, Unpublished), Error> {
-    create_or_open(path, Some(tag))
-}
-
-fn create_or_open(path: &Path, tag: Option<&str>) -> Result<(OwnedFd, Unpublished), Error> {
-    let fail = |source: io::Error| Error::new(Operation::Create, path, source);
-    let target = follow_links(path)?;
-    let old = inspect_old(&target).map_err(fail)?;
-    let name =
-        target.file_name().ok_or_else(|| fail(invalid("the path names no file"))).map(OsStr::to_owned)?;
-    let directory = open(parent(&target), OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
-        .map(Arc::new)
-        .map_err(|errno| fail(errno.into()))?;
-    // Not even for a moment may more people read the new file than could read the old one.
-    let mode =
-        old.as_ref().map_or(Mode::from_raw_mode(0o666), |old| Mode::from_raw_mode(old.st_mode & 0o777));
-    let made = match tag {
-        Some(tag) => {
-            let hidden = hidden_name(&name, tag);
-            kept::create_or_open(directory.as_fd(), &hidden, mode).map(|fd| (fd, Some(hidden)))
+    let target = Target::of(path)?;
+    let mode = target.mode();
+    let made = match create_nameless(target.directory.as_fd(), mode) {
+        Ok(Some(fd)) => Ok((fd, None)),
+        Ok(None) => {
+            remembered(&target.directory, || create_hidden(target.directory.as_fd(), &target.name, mode))
+                .map(|(fd, hidden)| (fd, Some(hidden)))
         }
-        None => create_nameless(directory.as_fd(), mode).and_then(|nameless| match nameless {
-            Some(fd) => Ok((fd, None)),
-            None => remembered(&directory, || create_hidden(directory.as_fd(), &name, mode))
-                .map(|(fd, hidden)| (fd, Some(hidden))),
-        }),
+        Err(errno) => Err(errno),
     };
-    let (fd, hidden) = made.map_err(|errno| fail(errno.into()))?;
-    // While it is under way nobody may take a hidden name for a dead job's; this is seen in all containers, where the number of a process is not. A file system
-    // without locks doesn't mind.
-    let _ = flock(&fd, FlockOperation::NonBlockingLockExclusive);
-    let unpublished = Unpublished { directory, name, hidden, stays: tag.is_some(), path: path.to_owned() };
-    if let Some(old) = old {
-        inherit(&fd, &old).map_err(fail)?;
+    let (fd, hidden) = made.map_err(|errno| Error::new(Operation::Create, path, errno))?;
+    target.unpublished(fd, hidden, false)
+}
+
+/// The same under a hidden name that ends in `tag`. A file that has this name since an earlier process goes.
+pub(crate) fn create_kept(path: &Path, tag: &str) -> Result<(OwnedFd, Unpublished), Error> {
+    let target = Target::of(path)?;
+    let hidden = hidden_name(&target.name, tag);
+    let fd = kept::replace_in(target.directory.as_fd(), &hidden, target.mode())
+        .map_err(|errno| Error::new(Operation::Create, target.beside(&hidden), errno))?;
+    target.unpublished(fd, Some(hidden), true)
+}
+
+/// Opens what [`create_kept`] has made in an earlier process.
+pub(crate) fn open_kept(path: &Path, tag: &str) -> Result<(OwnedFd, Unpublished), Error> {
+    let target = Target::of(path)?;
+    let hidden = hidden_name(&target.name, tag);
+    let fd = kept::open_in(target.directory.as_fd(), Path::new(&hidden))
+        .map_err(|errno| Error::new(Operation::Open, target.beside(&hidden), errno))?;
+    target.unpublished(fd, Some(hidden), true)
+}
+
+/// Where an output is to appear, and what is there now.
+struct Target<'p> {
+    /// What the user called it.
+    path: &'p Path,
+    /// The same with symbolic links followed.
+    followed: PathBuf,
+    directory: Arc<OwnedFd>,
+    name: OsString,
+    old: Option<Stat>,
+}
+
+impl<'p> Target<'p> {
+    fn of(path: &'p Path) -> Result<Target<'p>, Error> {
+        let fail = |source: io::Error| Error::new(Operation::Create, path, source);
+        let followed = follow_links(path)?;
+        let old = inspect_old(&followed).map_err(fail)?;
+        let name = followed.file_name().ok_or_else(|| fail(invalid("the path names no file")))?.to_owned();
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = open(parent(&followed), flags, Mode::empty())
+            .map(Arc::new)
+            .map_err(|errno| fail(errno.into()))?;
+        Ok(Target { path, followed, directory, name, old })
     }
-    Ok((fd, unpublished))
+
+    /// Not even for a moment may more people read the new file than could read the old one.
+    fn mode(&self) -> Mode {
+        Mode::from_raw_mode(self.old.as_ref().map_or(0o666, |old| old.st_mode & 0o777))
+    }
+
+    /// The path of another name in its directory.
+    fn beside(&self, name: &OsStr) -> PathBuf {
+        self.followed.with_file_name(name)
+    }
+
+    /// The new file, which is to get the old one's mode and owner.
+    fn unpublished(
+        self,
+        fd: OwnedFd,
+        hidden: Option<OsString>,
+        stays: bool,
+    ) -> Result<(OwnedFd, Unpublished), Error> {
+        let Target { path, directory, name, old, .. } = self;
+        // While it is under way nobody may take a hidden name for a dead job's; this is seen in all containers, where
+        // the number of a process is not. A file system without locks doesn't mind.
+        let _ = flock(&fd, FlockOperation::NonBlockingLockExclusive);
+        let unpublished = Unpublished { directory, name, hidden, stays, path: path.to_owned() };
+        if let Some(old) = old {
+            inherit(&fd, &old).map_err(|source| Error::new(Operation::Create, path, source))?;
+        }
+        Ok((fd, unpublished))
+    }
 }
 
 /// The same place with symbolic links at its end resolved, whether or not the last one leads to something.
@@ -253,7 +296,7 @@ impl Unpublished {
         if sync {
             fsync(fd).map_err(|errno| fail(Operation::Sync)(&self.path, errno))?;
         }
-        self.put_under_name(fd).map_err(|errno| fail(Operation::Rename)(&self.path, errno))?;
+        self.put_under_name(fd).map_err(|source| Error::new(Operation::Rename, &self.path, source))?;
         if sync {
             kept::sync_directory(self.directory.as_fd(), Path::new("."))
                 .map_err(|errno| fail(Operation::Sync)(&self.path, errno))?;
@@ -261,7 +304,13 @@ impl Unpublished {
         Ok(())
     }
 
-    fn put_under_name(&mut self, fd: BorrowedFd<'_>) -> Result<(), Errno> {
+    /// Removes the hidden name, if there is one and it is still the file's.
+    pub(crate) fn remove_hidden(&self, fd: BorrowedFd<'_>) -> Result<(), Errno> {
+        let Some(hidden) = &self.hidden else { return Ok(()) };
+        kept::remove(self.directory.as_fd(), Path::new(hidden), fd)
+    }
+
+    fn put_under_name(&mut self, fd: BorrowedFd<'_>) -> io::Result<()> {
         if self.hidden.is_none() {
             let link =
                 |name: &OsStr| linkat(CWD, proc_path(fd), &self.directory, name, AtFlags::SYMLINK_FOLLOW);
@@ -271,10 +320,17 @@ impl Unpublished {
                 Err(Errno::EXIST) => {
                     self.hidden = Some(remembered(&self.directory, || with_hidden_name(&self.name, link))?.1);
                 }
-                Err(errno) => return Err(errno),
+                Err(errno) => return Err(errno.into()),
             }
         }
         let hidden = self.hidden.as_ref().expect("set above");
+        // Whoever may write to the directory can have put another file there.
+        if !kept::leads_to(self.directory.as_fd(), Path::new(hidden), fd)? {
+            let hidden = Shown(Path::new(hidden)).to_string();
+            return Err(io::Error::other(format!(
+                "its hidden name {hidden} was removed, or is another file's by now"
+            )));
+        }
         renameat(&self.directory, hidden, &self.directory, &self.name)?;
         forget(hidden);
         self.hidden = None;

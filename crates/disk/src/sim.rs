@@ -77,6 +77,11 @@ impl SimDisk {
         self.world().overwrite(path.as_ref(), bytes.as_ref());
     }
 
+    /// Takes a name away, durably, as another program might.
+    pub fn remove(&self, path: impl AsRef<Path>) {
+        self.world().forget(path.as_ref());
+    }
+
     /// The bytes of the file with this name, if there is one.
     pub fn get(&self, path: impl AsRef<Path>) -> Option<Vec<u8>> {
         self.world().get(path.as_ref())
@@ -135,7 +140,8 @@ impl SimDisk {
         role: FileRole,
         path: &Path,
     ) -> Result<(), Error> {
-        let handle = Handle { inode: 0, role, path: path.to_owned(), boot: world.boot, version: 0 };
+        let handle =
+            Handle { inode: 0, role, path: path.to_owned(), boot: world.boot, version: 0, is_kept: false };
         self.step(world, operation, &handle, 0)
     }
 
@@ -183,7 +189,17 @@ impl Disk for SimDisk {
     fn create_kept_output(&self, path: &Path, tag: &str) -> Result<FileId, Error> {
         let mut world = self.world();
         self.first_step(&mut world, Operation::Create, FileRole::Output, path)?;
-        Ok(world.create_kept_output(path, &kept_name(path, tag)))
+        world
+            .create_kept_output(path, &kept_name(path, tag))
+            .map_err(|errno| Error::new(Operation::Create, path, errno))
+    }
+
+    fn open_kept_output(&self, path: &Path, tag: &str) -> Result<FileId, Error> {
+        let mut world = self.world();
+        self.first_step(&mut world, Operation::Open, FileRole::Output, path)?;
+        let hidden = kept_name(path, tag);
+        let opened = world.open_kept(&hidden, path, FileRole::Output);
+        opened.map_err(|errno| Error::new(Operation::Open, hidden, errno))
     }
 
     fn publish(&self, output: FileId, bytes: u64, sync: bool) -> Result<(), Error> {
@@ -231,13 +247,26 @@ impl Disk for SimDisk {
     fn open_kept(&self, path: &Path) -> Result<FileId, Error> {
         let mut world = self.world();
         self.first_step(&mut world, Operation::Open, FileRole::Scratch, path)?;
-        world.open(path, FileRole::Scratch).map_err(|errno| Error::new(Operation::Open, path, errno))
+        world
+            .open_kept(path, path, FileRole::Scratch)
+            .map_err(|errno| Error::new(Operation::Open, path, errno))
     }
 
-    fn remove_kept(&self, path: &Path) -> Result<(), Error> {
+    fn open_or_create_kept(&self, path: &Path) -> Result<(FileId, bool), Error> {
         let mut world = self.world();
-        self.first_step(&mut world, Operation::Remove, FileRole::Scratch, path)?;
-        world.remove_kept(path);
+        self.first_step(&mut world, Operation::Open, FileRole::Scratch, path)?;
+        let made = match world.open_kept(path, path, FileRole::Scratch) {
+            Err(Errno::NOENT) => world.create_kept(path).map(|file| (file, true)),
+            opened => opened.map(|file| (file, false)),
+        };
+        made.map_err(|errno| Error::new(Operation::Open, path, errno))
+    }
+
+    fn remove_kept(&self, file: FileId) -> Result<(), Error> {
+        let mut world = self.world();
+        let handle = world.handle(file);
+        self.step(&mut world, Operation::Remove, &handle, 0)?;
+        world.remove_kept(handle.inode);
         Ok(())
     }
 

@@ -20,6 +20,7 @@ mod journal;
 mod ledger;
 pub mod lines;
 mod observer;
+mod prefix;
 mod probe;
 mod process;
 mod scratch;

@@ -14,4 +14,5 @@ mod seeds;
 mod simulation;
 mod soak;
 mod sort;
+mod tampering;
 mod verify;

@@ -10,7 +10,7 @@ use super::scatter::{Resident, Slice};
 use crate::Error;
 use crate::failure::STOP_INTERVAL;
 use crate::sort::chunks::Extent;
-use crate::sort::job::{Job, Journey};
+use crate::sort::job::{Job, SortIo};
 use crate::sort::memory::Memory;
 use crossbeam_channel::unbounded;
 use xsort_disk::{ALIGNMENT, Direction, FileId, Request, Shelf, align_up};
@@ -26,15 +26,15 @@ const READS_MAX: usize = 32;
 /// Normalised keys of the inputs' records, sorted, for so many bins.
 pub(super) fn sample_input<K: Key>(
     job: &Job<'_, K>,
-    journey: &Journey<'_>,
+    io: &SortIo<'_>,
     memory: &mut Memory,
     bins: usize,
 ) -> Result<Vec<u8>, Error> {
     let whole = |(file, &bytes): (usize, &u64)| Extent { file, offset: 0, bytes };
-    let extents: Vec<Extent> = journey.input_bytes.iter().enumerate().map(whole).collect();
+    let extents: Vec<Extent> = io.input_bytes.iter().enumerate().map(whole).collect();
     let wanted = sample_keys(job.plan, bins);
     let mut keys = Vec::new();
-    read_keys(job, journey.input_files, &extents, wanted, memory, &mut keys)?;
+    read_keys(job, io.input_files, &extents, wanted, memory, &mut keys)?;
     Ok(sorted(job, keys))
 }
 
