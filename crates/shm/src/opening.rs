@@ -132,6 +132,10 @@ fn found<H: Hasher + Default>(
     let current = word(offset_of!(State, live.current));
     let sequence = sequence_of(current).max(sequence_of(word(offset_of!(State, floor))));
     let version = last_version::<H>(names, lineage, current)?;
+    if !claim.is_here() {
+        // Its hasher has forked, and this is the child.
+        return Err(Error::Forked { path: names.prefix().to_owned() });
+    }
     Ok(Found::Lost(Lost { sequence, version }))
 }
 

@@ -2,6 +2,7 @@
 
 use crate::{in_memory, roles, stamp};
 use std::cell::Cell;
+use std::fs;
 use std::hash::Hasher;
 use std::path::Path;
 use std::process::Stdio;
@@ -162,7 +163,8 @@ fn fork_here() -> i32 {
 
 thread_local! {
     static CHILD: Cell<Option<i32>> = const { Cell::new(None) };
-    static FORKS: Cell<bool> = const { Cell::new(false) };
+    /// Forks at the checksum of this number, counted from now on; 0: at none.
+    static FORKS: Cell<u32> = const { Cell::new(0) };
 }
 
 /// A hasher that forks when it is told to.
@@ -175,7 +177,9 @@ impl Hasher for Forking {
     }
 
     fn finish(&self) -> u64 {
-        if FORKS.take() {
+        let left = FORKS.take();
+        FORKS.set(left.saturating_sub(1));
+        if left == 1 {
             CHILD.set(Some(fork_here()));
         }
         self.0.finish()
@@ -193,7 +197,7 @@ fn a_hasher_may_fork() {
 pub(crate) fn forks_in_a_hasher(prefix: &Path) {
     let open = || Writer::<Forking>::with_options(prefix, WriterOptions::default());
     let attach = || Reader::<Forking>::with_options(prefix, Default::default()).unwrap();
-    FORKS.set(true);
+    FORKS.set(1);
     let opened = open();
     // Two that open: each is the writer, unless the other is.
     let is_content = matches!(opened, Ok(_) | Err(Error::Busy { .. }));
@@ -204,9 +208,22 @@ pub(crate) fn forks_in_a_hasher(prefix: &Path) {
     }
     let mut writer = open().unwrap();
     writer.write(&[1; 4096]).unwrap();
+
+    // The second checksum of a beginning is that of the last version, if the roll is lost.
+    let last = writer.version();
+    drop(writer);
+    fs::remove_file(prefix.with_extension("readers")).unwrap();
+    FORKS.set(2);
+    let opened = open();
+    match CHILD.take().unwrap() {
+        0 => end(matches!(opened, Err(Error::Forked { .. }))),
+        child => assert_eq!(wait_for(child), 0, "the child is the writer, too"),
+    }
+    let mut writer = opened.unwrap();
+    assert_eq!(writer.version(), last);
     let mut children = Vec::new();
 
-    FORKS.set(true);
+    FORKS.set(1);
     let written = writer.write(&[2; 4096]);
     match CHILD.take().unwrap() {
         0 => end(matches!(written, Err(Error::Forked { .. }))),
@@ -216,7 +233,7 @@ pub(crate) fn forks_in_a_hasher(prefix: &Path) {
     // Each child has a version of its own, in a buffer that nobody else holds.
     let reader = attach();
     let mut local = reader.local().unwrap();
-    FORKS.set(true);
+    FORKS.set(1);
     let version = reader.read().unwrap();
     match CHILD.take().unwrap() {
         0 => check_until_thousand(&version, &attach()),
@@ -225,7 +242,7 @@ pub(crate) fn forks_in_a_hasher(prefix: &Path) {
     drop(version);
 
     writer.write(&[3; 4096]).unwrap();
-    FORKS.set(true);
+    FORKS.set(1);
     let version = local.read().unwrap();
     match CHILD.take().unwrap() {
         0 => check_until_thousand(&version, &attach()),
@@ -233,7 +250,7 @@ pub(crate) fn forks_in_a_hasher(prefix: &Path) {
     }
 
     writer.write(&[4; 4096]).unwrap();
-    FORKS.set(true);
+    FORKS.set(1);
     let attached = attach();
     match CHILD.take().unwrap() {
         0 => check_until_thousand(&attached.read().unwrap(), &attach()),
