@@ -7,7 +7,7 @@ use crate::checksum::hasher_name;
 use crate::error::{Error, Result};
 use crate::files::{self, Names};
 use crate::layout::{FRESH_FILES, HEADER_BYTES, Header, LAYOUT, STATE_BYTES, STATE_MAGIC, State};
-use crate::protocol::{BUFFERS_MAX, NONE, Word, buffer_of, sequence_of, unpin};
+use crate::protocol::{BUFFERS_MAX, NONE, Word, buffer_of, is_stamped, sequence_of, unpin};
 use crate::reader::ReaderOptions;
 use crate::roll::{MappedRoll, length_of};
 use crate::sys::{self, Access, ForkMark, Mapping};
@@ -91,9 +91,10 @@ impl Attachment {
         self.roll.as_ref()
     }
 
-    /// Whether the buffers' files are never written again. Asked after `current` was read, it holds for that version.
+    /// Whether the buffers' files are never written again. Asked after `current` was read by
+    /// [`copy_of`](crate::protocol::copy_of), it holds for that version.
     pub(crate) fn has_fresh_files(&self) -> bool {
-        self.state().flags.get() & FRESH_FILES != 0
+        self.state().flags.peek() & FRESH_FILES != 0
     }
 
     /// The number of the current version, if there is one.
@@ -120,7 +121,7 @@ impl Attachment {
     #[inline]
     pub(crate) fn contents(&self, mapping: &Mapping, word: u64) -> Option<Contents> {
         let header: &Header = mapping.at(0);
-        if header.version.get() != word || header.lineage.peek() != self.lineage {
+        if !is_stamped(&header.version, word) || header.lineage.peek() != self.lineage {
             return None;
         }
         // Read once, so that it stays what it is when it is compared.

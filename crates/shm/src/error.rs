@@ -102,9 +102,11 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
     /// For `map_err`: the system's error with operation and path.
-    pub(crate) fn io(operation: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Error {
-        let path = path.into();
-        move |source| Error::Io { operation, path, source }
+    pub(crate) fn io<P: Into<PathBuf>>(
+        operation: &'static str,
+        path: P,
+    ) -> impl FnOnce(io::Error) -> Error + use<P> {
+        move |source| Error::Io { operation, path: path.into(), source }
     }
 
     /// Whether this user may not do what was tried.

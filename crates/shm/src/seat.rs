@@ -15,7 +15,9 @@ use crate::checksum::checksum;
 use crate::error::{Error, Result};
 use crate::files::Names;
 use crate::layout::{HEADER_BYTES, Header};
-use crate::protocol::{self, All, NONE, Word, copy_stable, is_current, may_sleep};
+use crate::protocol::{
+    self, All, NONE, Word, copy_of, draw_ticket, is_current, is_unchanged, may_sleep,
+};
 use crate::reader::ReaderOptions;
 use crate::sys::{self, Mapping};
 use std::any::TypeId;
@@ -233,7 +235,7 @@ impl Seat {
     /// Pins the current version. The Pin is the active one, and [`unchanged`](Seat::unchanged) as long as the version is; the flag says whether it is another than before.
     pub(crate) fn adopt<H: Hasher + Default>(&self) -> Result<(&Pin, bool)> {
         self.stay()?;
-        let seen = self.attachment().state().live.current.get();
+        let seen = self.attachment().state().live.current.peek();
         self.attachment().index(seen)?;
         let taken = self.free_pin()?;
         match &taken.0.slot {
@@ -265,10 +267,10 @@ impl Seat {
         let attachment = self.attachment();
         let mut refused = None;
         for _ in 0..TRIES {
-            let word = attachment.state().live.current.get();
+            let word = copy_of(&attachment.state().live.current);
             if let Err(error) = self.show(pin, word) {
                 // Replaced meanwhile, most likely: then there is a newer version.
-                if attachment.state().live.current.get() == word {
+                if is_current(&attachment.state().live.current, word) {
                     return Err(error);
                 }
                 refused = Some(error);
@@ -284,7 +286,9 @@ impl Seat {
             let copy = unsafe { &mut *pin.copy.get() };
             let length = pin.bytes.get().len();
             let header: &Header = mapping.at(0);
-            if copy_stable(&header.version, word, || copy_to(copy, mapping, length)) {
+            copy_to(copy, mapping, length);
+            // `show` has found the stamp.
+            if is_unchanged(&header.version, word) {
                 pin.bytes.set(NonNull::slice_from_raw_parts(NonNull::from(&mut copy[..]).cast(), length));
                 // SAFETY: `copy_to` has made the copy at least `length` bytes long, and nobody changes it before the Pin is free again.
                 return self.verify::<H>(pin, unsafe { pin.bytes.get().as_ref() });
@@ -409,8 +413,8 @@ impl Seat {
         loop {
             let attachment = self.attachment();
             let live = &attachment.state().live;
-            let ticket = live.ticket.load(Relaxed);
-            let word = live.current.get();
+            let ticket = draw_ticket(&live.ticket) as u32;
+            let word = live.current.peek();
             if word != NONE && word != seen && word != self.awaited.get() {
                 self.awaited.set(word);
                 return Ok(true);

@@ -9,8 +9,8 @@ use crate::error::{Error, Result};
 use crate::files::{self, Claim, Names};
 use crate::layout::{FRESH_FILES, HEADER_BYTES, Header, LAYOUT, STATE_BYTES, STATE_MAGIC, State};
 use crate::protocol::{
-    BUFFERS_MAX, NONE, SEQUENCE_MAX, Word, begin_fill, buffer_of, end_fill, must_wake, publish, sequence_of,
-    version_word,
+    All, BUFFERS_MAX, NONE, SEQUENCE_MAX, Word, begin_fill, buffer_of, end_fill, last_number, must_wake,
+    publish, sequence_of, set_ticket, version_word,
 };
 use crate::roll::{CAPACITY_MAX, MappedRoll, length_of};
 use crate::sys::{self, Access, Mapping};
@@ -19,7 +19,6 @@ use std::fmt;
 use std::hash::Hasher;
 use std::marker::PhantomData;
 use std::path::Path;
-use std::sync::atomic::Ordering::Relaxed;
 
 /// How a [`Writer`] makes its files.
 #[derive(Clone, Debug)]
@@ -57,6 +56,7 @@ pub struct Writer<H = Xxh3> {
     roll: MappedRoll,
     buffers: Vec<Option<Buffer>>,
     busy: Busy,
+    patrol: Patrol,
     lineage: u64,
     /// The word of the version published last.
     current: u64,
@@ -97,11 +97,10 @@ impl<H: Hasher + Default> Writer<H> {
         let names = Names::new(path.as_ref())?;
         let mut claim = Claim::take(&names)?;
         let found = found::<H>(&names, &claim)?;
-        let (state, roll, unsure) = match found {
+        let (state, roll, takes_over) = match found {
             Found::Pair(state, mut roll) => {
                 roll.grow(&names.readers(), options.readers_max)?;
-                // The one after the last may be complete in a buffer that some reader has mapped, if its writer died before it made it current.
-                (state, roll, 1)
+                (state, roll, true)
             }
             Found::Blank => begin(&names, &claim, 0, hasher_name::<H>(), &options)?,
             // Readers of the old state may live, and this writer would not see what they hold: they keep the old files, under no name.
@@ -112,7 +111,8 @@ impl<H: Hasher + Default> Writer<H> {
         };
         let head: &State = state.at(0);
         let (lineage, current) = (head.lineage.peek(), head.live.current.peek());
-        let sequence = (sequence_of(current).max(sequence_of(head.floor.peek())) + unsure).min(SEQUENCE_MAX);
+        let floor = sequence_of(head.floor.peek());
+        let sequence = if takes_over { last_number::<All>(current, floor) } else { floor };
         head.flags.put(if options.fresh_files { FRESH_FILES } else { 0 });
         roll.allow(&names.readers(), options.readers_mode)?;
         files::allow(&claim.state, &names.state(), options.mode)?;
@@ -124,6 +124,7 @@ impl<H: Hasher + Default> Writer<H> {
             roll,
             buffers: Vec::new(),
             busy: Busy::default(),
+            patrol: Patrol::default(),
             lineage,
             current,
             sequence,
@@ -132,7 +133,9 @@ impl<H: Hasher + Default> Writer<H> {
             hasher: PhantomData,
         };
         writer.trim()?;
-        // Whoever slept when the last writer died between publishing and waking.
+        // Whoever sleeps, or is about to, though the last writer has published: it died before it
+        // changed the ticket, or before it woke anybody.
+        set_ticket(&writer.head().live.ticket, current);
         writer.wake();
         Ok(writer)
     }
@@ -175,6 +178,9 @@ impl<H: Hasher + Default> Writer<H> {
         header.checksum.poke(checksum::<H>(bytes));
         end_fill(&header.version, word);
         self.publish(word);
+        if self.patrol.slots > PATROL_SLOTS {
+            self.patrol();
+        }
         Ok(self.sequence)
     }
 
@@ -234,8 +240,7 @@ impl<H: Hasher + Default> Writer<H> {
 
     #[inline]
     fn publish(&mut self, word: u64) {
-        publish(&self.head().live.current, word);
-        self.head().live.ticket.store(sequence_of(word) as u32, Relaxed);
+        publish(&self.head().live.current, &self.head().live.ticket, word);
         self.current = word;
         self.sequence = sequence_of(word);
         if must_wake(&self.roll.head().shared.waiters) || self.options.fresh_files {
@@ -255,8 +260,23 @@ impl<H: Hasher + Default> Writer<H> {
         if self.current != NONE {
             self.busy.note(buffer_of(self.current));
         }
-        for index in self.roll.held(self.current) {
-            self.busy.note(index);
+        let (busy, roll) = (&mut self.busy, &self.roll);
+        self.patrol.slots = roll.held(self.current, |index| busy.note(index));
+    }
+
+    /// Where many slots are taken, some may be those of the dead, and each is looked at with every
+    /// version: now and then one owner is asked whether he lives, and the next at once if not.
+    #[cold]
+    fn patrol(&mut self) {
+        self.patrol.writes += 1;
+        if self.patrol.writes < PATROL_WRITES {
+            return;
+        }
+        self.patrol.writes = 0;
+        // Who can't be asked now is asked later.
+        if let Ok((slot, was_dead)) = self.roll.patrol(self.patrol.last, &self.names.readers()) {
+            self.patrol.last = slot;
+            self.patrol.writes = if was_dead { PATROL_WRITES } else { 0 };
         }
     }
 
@@ -324,6 +344,24 @@ impl<H: Hasher + Default> Writer<H> {
         self.buffers[index] = Some(Buffer { mapping });
         Ok(())
     }
+}
+
+/// As few slots are looked at in no time, whosever they are.
+const PATROL_SLOTS: usize = 16;
+
+/// Writes from one question to the next. With a thousand readers a question costs a few
+/// microseconds, and a write about one.
+const PATROL_WRITES: u32 = 64;
+
+/// Who was asked last whether he lives.
+#[derive(Default)]
+struct Patrol {
+    /// Slots that the last write looked at.
+    slots: usize,
+    /// Writes since the last question.
+    writes: u32,
+    /// The slot that it was about.
+    last: usize,
 }
 
 /// Buffers are whole pages.
@@ -427,7 +465,7 @@ fn begin(
     sequence: u64,
     hasher: u64,
     options: &WriterOptions,
-) -> Result<(Mapping, MappedRoll, u64)> {
+) -> Result<(Mapping, MappedRoll, bool)> {
     let path = names.state();
     // As long as it is empty: a reader of another user is then told to wait, and not that it may not read.
     files::allow(&claim.state, &path, options.mode)?;
@@ -450,5 +488,5 @@ fn begin(
     head.hasher.poke(hasher);
     head.live.current.poke(NONE);
     head.magic.put(STATE_MAGIC);
-    Ok((state, roll, 0))
+    Ok((state, roll, false))
 }
