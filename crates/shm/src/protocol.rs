@@ -70,9 +70,9 @@ accesses! {
     TAKEN_RELOOK: Acquire,
     /// Writer: loads a slot.
     LOOK: SeqCst,
-    /// Writer: turns a reader's announcement into a pin of the current version. It is the one that
-    /// `LOOK` has seen: for another there would have to be another version meanwhile.
-    HELP: Release,
+    /// Writer: turns a reader's announcement into a pin of the current version. It may be a later one
+    /// than `LOOK` has seen, and what was read before it is over.
+    HELP: AcqRel,
     /// Writer: finds that the reader was quicker.
     HELP_LATE: Acquire,
     /// Writer: swaps `current`; partner of all looks at it.

@@ -111,7 +111,7 @@ impl<const READERS: usize> Shared<READERS> {
         // SAFETY: loom checks that nobody else is in the cell.
         self.buffers[buffer].with_mut(|bytes| unsafe { *bytes = sequence });
         let word = version_word(buffer, sequence);
-        publish(&self.current, &std::sync::atomic::AtomicU64::new(0), word);
+        publish(&self.current, &AtomicU64::new(0), word);
         word
     }
 
@@ -479,6 +479,7 @@ const FOUND_BY: &[(Access, Scenario)] = &[
     (TAKEN_RELOOK, one_that_comes_when_its_group_is_forgotten::<All>),
     (LOOK, one_reader::<All>),
     (HELP, one_reader::<All>),
+    (HELP, one_that_dies),
     (HELP_LATE, one_reader::<All>),
     (PUBLISH, one_reader::<All>),
     (COPY_LOOK, one_copy),
@@ -495,17 +496,17 @@ const FOUND_BY: &[(Access, Scenario)] = &[
     (SEEN, one_header),
 ];
 
-/// No access can be weaker than it ships: the table is of all of them, and each loss is found.
+/// No access can be weaker than it ships: each loss is found. The outcomes are printed as a table.
 #[test]
 fn every_ordering_is_needed() {
-    for access in ACCESSES.iter().filter(|access| !losses(access.ordering).is_empty()) {
-        assert!(FOUND_BY.iter().any(|(listed, _)| listed == access), "{access:?} isn't in the table");
-    }
     let mut missed = Vec::new();
-    for (access, scenario) in FOUND_BY {
+    for access in ACCESSES {
         for loss in losses(access.ordering) {
-            let weakened = Some((*access, *loss));
-            let is_found = std::thread::spawn(move || scenario(weakened)).join().is_err();
+            let scenarios = FOUND_BY.iter().filter(|(listed, _)| listed == access);
+            let is_found = scenarios.map(|(_, scenario)| *scenario).any(|scenario| {
+                let weakened = Some((*access, *loss));
+                std::thread::spawn(move || scenario(weakened)).join().is_err()
+            });
             println!("{:<14} without {loss:?}: {}", access.name, if is_found { "found" } else { "MISSED" });
             if !is_found {
                 missed.push((access.name, loss));
