@@ -17,7 +17,9 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// A reader process's view of the files of one prefix.
 pub(crate) struct Attachment {
@@ -28,14 +30,35 @@ pub(crate) struct Attachment {
     roll: Option<MappedRoll>,
     lineage: u64,
     pub mark: ForkMark,
-    /// Buffers that a thread has mapped, for the others. Looked at only by a thread that has not seen a buffer yet.
-    mapped: Mutex<Vec<Option<Arc<Mapping>>>>,
+    /// Buffers that a thread has mapped, for the others, as long as one of them keeps it. Looked at only by a thread that has not seen a buffer yet.
+    mapped: Mutex<Vec<Weak<Mapping>>>,
 }
 
 /// Attempts to find a state and a roll that go together while a writer makes them anew.
 const TRIES: usize = 100;
 
+/// The longest time between two looks for a writer's files.
+const NAP_MAX: Duration = Duration::from_millis(20);
+
 impl Attachment {
+    /// Opens, once a writer has made its files, or the options' patience is over.
+    pub(crate) fn open_in_time<H: Hasher + Default>(
+        names: &Names,
+        options: &ReaderOptions,
+    ) -> Result<Attachment> {
+        let started = Instant::now();
+        let mut nap = Duration::from_millis(1);
+        loop {
+            match Attachment::open::<H>(names, options) {
+                Err(Error::NotReady { .. }) if started.elapsed() < options.wait => {
+                    thread::sleep(nap.min(options.wait.saturating_sub(started.elapsed())));
+                    nap = (2 * nap).min(NAP_MAX);
+                }
+                opened => return opened,
+            }
+        }
+    }
+
     pub(crate) fn open<H: Hasher + Default>(names: &Names, options: &ReaderOptions) -> Result<Attachment> {
         let mark = ForkMark::new().map_err(Error::io("marking the process for", names.prefix()))?;
         let path = names.state();
@@ -47,6 +70,9 @@ impl Attachment {
                     Ok(metadata) if metadata.len() == 0 => return Err(Error::NotReady { path }),
                     _ => files::open(&path, false)?,
                 },
+                Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
+                    return Err(Error::NotReady { path });
+                }
                 opened => opened?,
             };
             match length_of(&metadata) {
@@ -140,12 +166,12 @@ impl Attachment {
         let index = self.index(word)?;
         let mut mapped = self.mapped.lock().unwrap_or_else(PoisonError::into_inner);
         if mapped.len() <= index {
-            mapped.resize(index + 1, None);
+            mapped.resize(index + 1, Weak::new());
         }
-        if let Some(mapping) = &mapped[index]
-            && let Some(contents) = self.contents(mapping, word)
+        if let Some(mapping) = mapped[index].upgrade()
+            && let Some(contents) = self.contents(&mapping, word)
         {
-            return Ok((Arc::clone(mapping), contents));
+            return Ok((mapping, contents));
         }
         let path = self.names.buffer(index);
         let (file, metadata) = files::open(&path, false)?;
@@ -159,7 +185,7 @@ impl Attachment {
         let Some(contents) = self.contents(&mapping, word) else {
             return Err(Error::Corrupt { path, what: "it is not the buffer of the current version" });
         };
-        mapped[index] = Some(Arc::clone(&mapping));
+        mapped[index] = Arc::downgrade(&mapping);
         Ok((mapping, contents))
     }
 

@@ -20,7 +20,7 @@ pub enum Error {
         source: io::Error,
     },
     /// There is no version yet: the writer has not started, has not written, or died before it did.
-    #[error("{} has no version yet: its writer has not written any", path.display())]
+    #[error("{} has no version yet: no writer has been there, or it has not written any; wait for one, or start it", path.display())]
     NotReady {
         /// The file of the state.
         path: PathBuf,

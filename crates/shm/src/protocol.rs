@@ -286,9 +286,7 @@ pub(crate) fn unpin<W: Word>(slot: &W) {
 #[inline]
 pub(crate) fn protected<W: Word, S: Steps>(current: u64, slot: &W) -> u64 {
     match slot.load(LOOK) {
-        ANNOUNCE if S::HELP => {
-            slot.replace(ANNOUNCE, current, HELP, HELP_LATE).err().unwrap_or(current)
-        }
+        ANNOUNCE if S::HELP => slot.replace(ANNOUNCE, current, HELP, HELP_LATE).err().unwrap_or(current),
         ANNOUNCE => NONE,
         held => held,
     }

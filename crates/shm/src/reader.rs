@@ -37,11 +37,13 @@ pub struct ReaderOptions {
     /// Takes no slot, and copies each version to memory of its own instead: against a writer that is not trusted to leave alone what it has published.
     /// Off by default; what a reader does anyway that may not write `P.readers`.
     pub copy: bool,
+    /// How long opening waits for a writer that has not made its files yet. Not at all by default.
+    pub wait: Duration,
 }
 
 impl Default for ReaderOptions {
     fn default() -> ReaderOptions {
-        ReaderOptions { verify: true, copy: false }
+        ReaderOptions { verify: true, copy: false, wait: Duration::ZERO }
     }
 }
 
@@ -85,6 +87,16 @@ impl Reader {
     pub fn open(path: impl AsRef<Path>) -> Result<Reader> {
         Reader::with_options(path, ReaderOptions::default())
     }
+
+    /// The same, after a wait of up to `timeout` for a writer that has not made its files yet. For
+    /// its first version waits [`Reader::wait_newer`].
+    ///
+    /// # Errors
+    /// As [`Reader::with_options`]; [`Error::NotReady`] when the time is over.
+    pub fn open_wait(path: impl AsRef<Path>, timeout: Duration) -> Result<Reader> {
+        let options = ReaderOptions { wait: timeout, ..ReaderOptions::default() };
+        Reader::with_options(path, options)
+    }
 }
 
 impl<H: Hasher + Default> Reader<H> {
@@ -94,11 +106,11 @@ impl<H: Hasher + Default> Reader<H> {
     /// [fresh files](crate::WriterOptions::fresh_files). Everything else is the same.
     ///
     /// # Errors
-    /// [`Error::Io`] with kind `NotFound` if there never was a writer; [`Error::NotReady`] if it has not got far enough; [`Error::Foreign`] if the files are something
+    /// [`Error::NotReady`] if there never was a writer, or it has not got far enough; [`Error::Foreign`] if the files are something
     /// else, or were written with another checksum; [`Error::TooManyReaders`] if no slot is free.
     pub fn with_options(path: impl AsRef<Path>, options: ReaderOptions) -> Result<Reader<H>> {
         let names = Names::new(path.as_ref())?;
-        let attachment = Arc::new(Attachment::open::<H>(&names, &options)?);
+        let attachment = Arc::new(Attachment::open_in_time::<H>(&names, &options)?);
         let reader = Reader {
             inner: Arc::new(Inner { attachment, options, seats: ThreadLocal::new() }),
             hasher: PhantomData,
@@ -140,7 +152,8 @@ impl<H: Hasher + Default> Reader<H> {
         self.inner.attachment.version()
     }
 
-    /// Lets go of the version that this thread read last, if no guard holds it: for a thread that will not read for long, so that it costs no buffer.
+    /// Lets go of the version that this thread read last, if no guard holds it, and of the memory in
+    /// which older ones were: for a thread that will not read for long, so that it costs no buffer.
     pub fn release(&self) {
         if let Some(seat) = self.inner.seats.get() {
             seat.release();

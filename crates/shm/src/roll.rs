@@ -105,8 +105,7 @@ impl MappedRoll {
         let groups = bits(groups_taken(&roll.shared.groups));
         groups
             .flat_map(|group| {
-                let slots =
-                    slots_taken::<_, All>(&roll.shared.groups, &roll.taken[group], group);
+                let slots = slots_taken::<_, All>(&roll.shared.groups, &roll.taken[group], group);
                 bits(slots).map(move |slot| group * GROUP + slot)
             })
             .filter(|index| *index < self.capacity)
@@ -244,6 +243,7 @@ pub(crate) fn length_of(metadata: &Metadata) -> usize {
 #[cfg(all(test, not(miri)))]
 mod tests {
     use super::*;
+    use crate::protocol::version_word;
     use std::sync::atomic::AtomicBool;
     use std::sync::atomic::Ordering::Relaxed;
 
@@ -274,6 +274,52 @@ mod tests {
             MappedRoll::open(&path, 7).unwrap().enlist(&path),
             Err(Error::TooManyReaders { capacity: 1, .. })
         ));
+    }
+
+    /// Once the writer looked at as many slots as there had ever been, until somebody trimmed.
+    #[test]
+    fn a_crowd_that_left_costs_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("roll");
+        let writer = MappedRoll::create(&path, 7, 1000).unwrap();
+        let readers: Vec<_> = (0..1000).map(|_| MappedRoll::open(&path, 7).unwrap()).collect();
+        let slots: Vec<_> = readers.iter().map(|reader| reader.enlist(&path).unwrap()).collect();
+        assert_eq!(slots, (0..1000).collect::<Vec<_>>());
+        assert_eq!(writer.held(1, |_| ()), 1000);
+        // In the order of their slots, so that the last one is taken the longest.
+        for (reader, slot) in readers.iter().zip(slots).take(999) {
+            reader.discharge(slot);
+        }
+        assert_eq!(writer.held(1, |_| ()), 1);
+        assert_eq!(writer.head().shared.groups.peek(), 1 << (999 / GROUP));
+    }
+
+    /// Those that die leave their bits; each is asked for now and then, and its slot is free again.
+    #[test]
+    fn a_crowd_that_died_is_found_one_by_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("roll");
+        let writer = MappedRoll::create(&path, 7, 100).unwrap();
+        let readers: Vec<_> = (0..100).map(|_| MappedRoll::open(&path, 7).unwrap()).collect();
+        for (number, reader) in readers.iter().enumerate() {
+            let slot = reader.enlist(&path).unwrap();
+            reader.slot(slot).pinned.poke(version_word(number, 1));
+        }
+        let living = readers.into_iter().nth(70);
+        let mut buffers = 0;
+        assert_eq!((writer.held(1, |_| buffers += 1), buffers), (100, 100));
+        let (mut last, mut dead) = (0, 0);
+        for _ in 0..100 {
+            let (slot, was_dead) = writer.patrol(last, &path).unwrap();
+            (last, dead) = (slot, dead + usize::from(was_dead));
+            assert_eq!(was_dead, slot != 70);
+        }
+        let mut buffers = Vec::new();
+        assert_eq!((writer.held(1, |buffer| buffers.push(buffer)), dead), (1, 99));
+        assert_eq!(buffers, [70]);
+        drop(living);
+        let come = MappedRoll::open(&path, 7).unwrap();
+        assert_eq!(come.enlist(&path).unwrap(), 0);
     }
 
     #[test]

@@ -15,9 +15,7 @@ use crate::checksum::checksum;
 use crate::error::{Error, Result};
 use crate::files::Names;
 use crate::layout::{HEADER_BYTES, Header};
-use crate::protocol::{
-    self, All, NONE, Word, copy_of, draw_ticket, is_current, is_unchanged, may_sleep,
-};
+use crate::protocol::{self, All, NONE, Word, copy_of, draw_ticket, is_current, is_unchanged, may_sleep};
 use crate::reader::ReaderOptions;
 use crate::sys::{self, Mapping};
 use std::any::TypeId;
@@ -189,7 +187,8 @@ impl Seat {
             mark: Cell::new(NonNull::from(attachment.mark.word())),
             attachment: Cell::new(NonNull::from(&**attachment)),
             attachments: RefCell::new(vec![Arc::clone(attachment)]),
-            options: options.clone(),
+            // Who attaches anew after a fork does so at once.
+            options: ReaderOptions { wait: Duration::ZERO, ..options.clone() },
             reattach: Attachment::open::<H>,
             active: Cell::new(None),
             last: Cell::new(NONE),
@@ -325,14 +324,13 @@ impl Seat {
         let index = self.attachment().index(word)?;
         let (mapping, contents) = self.attachment().map(word)?;
         pin.show(word, NonNull::from(&*mapping), contents);
-        let (mut mapped, mut replaced) = (self.mapped.borrow_mut(), self.replaced.borrow_mut());
+        let mut mapped = self.mapped.borrow_mut();
         if mapped.len() <= index {
             mapped.resize(index + 1, None);
         }
-        replaced.extend(mapped[index].replace(mapping));
-        let (pins, inherited) = (self.pins.borrow(), self.inherited.borrow());
-        let held = || pins.iter().chain(inherited.iter()).filter(|pin| pin.holds() > 0);
-        replaced.retain(|mapping| held().any(|pin| pin.mapping.get() == Some(NonNull::from(&**mapping))));
+        let replaced = mapped[index].replace(mapping);
+        self.replaced.borrow_mut().extend(replaced);
+        self.drop_replaced();
         Ok(())
     }
 
@@ -380,7 +378,8 @@ impl Seat {
         Ok(Taken(unsafe { NonNull::from(&*pins[index]).as_ref() }))
     }
 
-    /// Lets go of the active Pin, unless a Version holds it.
+    /// Lets go of all that no Version holds: the active Pin, the slots of the others but one, the
+    /// mappings and the copies.
     pub(crate) fn release(&self) {
         // SAFETY: it is one of `pins`, as in `unchanged`.
         if let Some(pin) = self.active.get().map(|pin| unsafe { pin.as_ref() })
@@ -389,6 +388,30 @@ impl Seat {
             self.active.set(None);
             pin.give_up();
         }
+        let mut pins = self.pins.borrow_mut();
+        let mut keeps_one = true;
+        // One of them keeps its slot, so that the next read needs none. Nobody has a reference to a
+        // Pin that nobody holds.
+        pins.retain(|pin| pin.holds() > 0 || std::mem::take(&mut keeps_one));
+        for pin in pins.iter().filter(|pin| pin.holds() == 0) {
+            // SAFETY: the Pin is free, so nobody has a reference into its copy, and it belongs to
+            // this thread.
+            unsafe { *pin.copy.get() = Vec::new() };
+        }
+        drop(pins);
+        self.mapped.borrow_mut().iter_mut().for_each(|mapping| {
+            self.replaced.borrow_mut().extend(mapping.take());
+        });
+        self.drop_replaced();
+    }
+
+    /// Unmaps what others have taken the place of, but for what a held Pin shows.
+    fn drop_replaced(&self) {
+        let (pins, inherited) = (self.pins.borrow(), self.inherited.borrow());
+        let held = || pins.iter().chain(inherited.iter()).filter(|pin| pin.holds() > 0);
+        let is_shown =
+            |mapping: &Arc<Mapping>| held().any(|pin| pin.mapping.get() == Some(NonNull::from(&**mapping)));
+        self.replaced.borrow_mut().retain(is_shown);
     }
 
     /// A hasher that has read meanwhile has made its Pin the active one: it is not any more.

@@ -490,3 +490,33 @@ fn begin(
     head.magic.put(STATE_MAGIC);
     Ok((state, roll, false))
 }
+
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use super::*;
+
+    /// Readers that were killed leave slots that name versions. A writer with many of them finds out
+    /// by itself, in a few writes for each, and asks nobody where there are few.
+    #[test]
+    fn a_crowd_that_was_killed_is_forgotten_by_and_by() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("p");
+        let mut writer = Writer::open(&path).unwrap();
+        let roll = || MappedRoll::open(&writer.names.readers(), writer.lineage).unwrap();
+        let readers: Vec<_> = (0..200).map(|_| roll()).collect();
+        for reader in &readers {
+            reader.enlist(&path).unwrap();
+        }
+        // As many buffers as will be needed, so that none is made later, at which all are asked.
+        for _ in 0..3 {
+            writer.write(b"seen by all").unwrap();
+        }
+        assert_eq!(writer.patrol.slots, 200);
+        // Their locks go with them, and nothing else.
+        drop(readers);
+        for _ in 0..500 {
+            writer.write(b"seen by nobody").unwrap();
+        }
+        assert_eq!(writer.patrol.slots, PATROL_SLOTS);
+    }
+}

@@ -159,10 +159,7 @@ impl<const READERS: usize> Shared<READERS> {
 }
 
 /// Runs `body` in another thread of the model.
-fn with<T: 'static>(
-    shared: &Arc<T>,
-    body: impl FnOnce(&T) + 'static,
-) -> thread::JoinHandle<()> {
+fn with<T: 'static>(shared: &Arc<T>, body: impl FnOnce(&T) + 'static) -> thread::JoinHandle<()> {
     let shared = Arc::clone(shared);
     thread::spawn(move || body(&shared))
 }
@@ -190,8 +187,7 @@ fn one_that_lets_go(weakened: Weakened) {
 fn two_readers(weakened: Weakened) {
     explore(weakened, |model| {
         let shared = Shared::<2>::new(model);
-        let readers =
-            [0, 1].map(|slot| with(&shared, move |shared| shared.read_times::<All>(slot, 1)));
+        let readers = [0, 1].map(|slot| with(&shared, move |shared| shared.read_times::<All>(slot, 1)));
         shared.write_all::<All>(3);
         readers.into_iter().for_each(|reader| reader.join().unwrap());
     });
@@ -199,11 +195,7 @@ fn two_readers(weakened: Weakened) {
 
 /// A reader that the writer does not know of yet, the first of its group or not, makes itself known
 /// before it pins, and leaves again.
-fn one_that_comes<S: Steps + 'static, const READERS: usize>(
-    weakened: Weakened,
-    groups: u64,
-    taken: u64,
-) {
+fn one_that_comes<S: Steps + 'static, const READERS: usize>(weakened: Weakened, groups: u64, taken: u64) {
     explore(weakened, move |model| {
         let shared = Shared::<READERS>::with_arrivals(model, groups, taken);
         let reader = with(&shared, |shared| {
@@ -259,9 +251,7 @@ fn one_sleeper(weakened: Weakened) {
         let shared = Arc::new((current, ticket, waiters, Mutex::new(false)));
         let reader = with(&shared, |(current, ticket, waiters, is_asleep)| {
             let drawn = draw_ticket(ticket);
-            if current.peek() == version_word(0, 1)
-                && may_sleep(current, waiters, version_word(0, 1))
-            {
+            if current.peek() == version_word(0, 1) && may_sleep(current, waiters, version_word(0, 1)) {
                 let mut is_asleep = is_asleep.lock().unwrap();
                 *is_asleep = ticket.peek() == drawn;
             }

@@ -2,7 +2,21 @@
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use xsort_shm::{Error, Reader, Writer};
+
+/// A reader of a few bytes looks at no more of a buffer than those. Once it had all of its pages, which
+/// took time, and in a tmpfs filled the holes of a sparse file with memory.
+#[test]
+fn a_reader_has_the_pages_that_it_looks_at() {
+    let (_folder, prefix) = crate::in_memory();
+    Writer::open(&prefix).unwrap().write(b"four").unwrap();
+    let path = prefix.with_extension("buffer-0");
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_len(64 << 20).unwrap();
+    assert_eq!(&*Reader::open(&prefix).unwrap().read().unwrap(), b"four");
+    assert!(file.metadata().unwrap().blocks() * 512 < 1 << 20, "the reader has filled the holes");
+}
 
 #[test]
 fn a_full_file_system_is_an_error() {
