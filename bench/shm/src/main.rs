@@ -1,7 +1,7 @@
 //! Tables of what readers and the writer pay when they are processes of their own: median, p99, p99.9 and maximum for 1, 2 and 4 readers, ours of one owner, ours, and
 //! mmap-sync's. Every version read is checked; a torn one ends the program.
 //!
-//! `tables [SECONDS]` starts itself again as readers (`reader KIND PREFIX`), which read at full speed until their standard input ends.
+//! `tables crowd` is about many readers only. `tables [SECONDS]` starts itself again as readers (`reader KIND PREFIX`), which read at full speed until their standard input ends.
 #![allow(unsafe_code, reason = "mmap-sync reads are unsafe")]
 
 use mmap_sync::synchronizer::Synchronizer;
@@ -256,6 +256,46 @@ fn gibibyte() {
     }
 }
 
+/// What many readers cost: to attach them, a write while they are there and afterwards, one more slot,
+/// and the first read of a few bytes in a large buffer.
+fn crowd() {
+    const READERS: usize = 1024;
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let prefix = folder.path().join("p");
+    let mut writer = Writer::open(&prefix).unwrap();
+    let mut written = |what: &str| {
+        let started = Instant::now();
+        for _ in 0..100_000 {
+            writer.write(&[7; 64]).unwrap();
+        }
+        println!("| a write, {what} | {} ns |", started.elapsed().as_nanos() / 100_000);
+    };
+    println!("\n| many readers | |\n|---|--:|");
+    written("nobody there yet");
+    let started = Instant::now();
+    let mut readers: Vec<_> = (1..READERS).map(|_| Reader::open(&prefix).unwrap()).collect();
+    println!("| attaching 1,023 | {:.1} ms |", started.elapsed().as_secs_f64() * 1e3);
+    written("1,023 there");
+    let held = readers[0].read().unwrap();
+    written("one of them holds a version");
+    let started = Instant::now();
+    black_box(readers[0].read().unwrap()[0]);
+    println!("| that one's next read | {:.1} us |", started.elapsed().as_secs_f64() * 1e6);
+    drop(held);
+    readers.clear();
+    written("all gone");
+    writer.write(&vec![1; 256 << 20]).unwrap();
+    writer.write(&vec![1; 256 << 20]).unwrap();
+    writer.write(&[7; 4]).unwrap();
+    let reader = Reader::open(&prefix).unwrap();
+    let started = Instant::now();
+    black_box(reader.read().unwrap()[0]);
+    println!(
+        "| first read of 4 bytes in a buffer of 256 MiB | {:.1} us |",
+        started.elapsed().as_secs_f64() * 1e6
+    );
+}
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let [role, kind, prefix] = &arguments[..] {
@@ -266,6 +306,9 @@ fn main() {
             "xsort-shm" => read::<Reader>(prefix),
             _ => read::<Synchronizer>(prefix),
         };
+    }
+    if arguments == ["crowd"] {
+        return crowd();
     }
     let seconds = arguments.first().map_or(2.0, |text| text.parse().expect("tables [SECONDS]"));
     let mut clock = Times((0..100_000).map(|_| Instant::now().elapsed().as_nanos() as f64).collect());
@@ -287,4 +330,5 @@ fn main() {
         }
     }
     gibibyte();
+    crowd();
 }

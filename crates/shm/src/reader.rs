@@ -5,7 +5,7 @@
 //!  LocalReader (local.rs)              ── Seat of its own ───── Pin <── View
 //! ```
 //!
-//! A `Version` counts in its Pin with plain numbers, because it can't leave its thread.
+//! A `Version` counts in its Pin with plain numbers, as long as it is dropped in its own thread.
 #![allow(unsafe_code, reason = "lends pinned bytes for as long as they are pinned")]
 
 use crate::attachment::Attachment;
@@ -205,10 +205,18 @@ impl<H: Hasher + Default> Reader<H> {
 }
 
 /// A version that is held: dereferences to its bytes, which stay as they are for as long as it lives.
+///
+/// It may go to another thread. Dropped there, it costs a buffer until the thread that has read it reads a newer version, or releases.
 pub struct Version<'a> {
     pin: &'a Pin,
     is_new: bool,
 }
+
+// SAFETY: what other threads do with a Version is to look at its Pin's word and bytes, which don't change while it is held, and to give it up, which the Pin
+// counts for them by itself. What else is in a Pin only the thread looks at that has the Seat.
+unsafe impl Send for Version<'_> {}
+// SAFETY: as above; a shared one does less.
+unsafe impl Sync for Version<'_> {}
 
 impl<'a> Version<'a> {
     #[inline]
@@ -267,6 +275,6 @@ impl Deref for Version<'_> {
 impl Drop for Version<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.pin.give_up();
+        self.pin.give_back();
     }
 }

@@ -35,8 +35,12 @@ pub(crate) struct Pin {
     pub word: Cell<u64>,
     pub bytes: Cell<NonNull<[u8]>>,
     checksum: Cell<u64>,
+    /// The thread that counts in `holds`.
+    owner: AtomicU64,
     /// Versions that hold it, and one if it is active. Written by one thread at a time with plain stores; atomic for the sake of the thread that comes after it.
     holds: AtomicUsize,
+    /// Holds among them that other threads have given up.
+    returned: AtomicUsize,
     /// The archived type that the bytes were found to be.
     pub checked: Cell<Option<TypeId>>,
     /// One of the Seat's mappings.
@@ -58,7 +62,9 @@ impl Pin {
             word: Cell::new(NONE),
             bytes: Cell::new(nothing()),
             checksum: Cell::new(0),
+            owner: AtomicU64::new(thread_number()),
             holds: AtomicUsize::new(0),
+            returned: AtomicUsize::new(0),
             checked: Cell::new(None),
             mapping: Cell::new(None),
             copy: UnsafeCell::new(Vec::new()),
@@ -74,16 +80,32 @@ impl Pin {
         self.mapping.set(Some(mapping));
     }
 
+    /// By the owner.
     #[inline]
     pub(crate) fn hold(&self) {
         self.holds.store(self.holds.load(Relaxed) + 1, Relaxed);
     }
 
-    /// Gives up one hold. After the last one the version may change.
+    /// Gives up a Version's hold, in whatever thread the Version is by now. After the last one the
+    /// version may change.
     #[inline]
-    pub(crate) fn give_up(&self) {
+    pub(crate) fn give_back(&self) {
+        // Only the owner finds its own number.
+        if self.owner.load(Relaxed) == THREAD.get() { self.give_up() } else { self.send_back() }
+    }
+
+    /// The slot moves on when the owner finds it ([`settle`](Pin::settle)).
+    #[cold]
+    fn send_back(&self) {
+        // Release: all that was done with the version is over.
+        self.returned.fetch_add(1, Release);
+    }
+
+    /// By the owner: gives up one hold.
+    #[inline]
+    fn give_up(&self) {
         let holds = self.holds.load(Relaxed) - 1;
-        if holds == 0 {
+        if holds == self.returned.load(Acquire) {
             self.let_go();
         }
         // Release: a thread that comes after this one takes the Pin only after all that was done with it.
@@ -97,10 +119,39 @@ impl Pin {
         }
     }
 
-    /// By how many it is held.
+    /// By how many it is held; no fewer than there are.
     #[inline]
     fn holds(&self) -> usize {
-        self.holds.load(Acquire)
+        let holds = self.holds.load(Acquire);
+        holds - self.returned.load(Acquire)
+    }
+
+    /// Settles accounts with other threads, for the thread that has the Seat: `here`. What they held
+    /// last is let go of. A Pin of the thread before is this one's when nobody holds it any more.
+    #[inline]
+    fn settle(&self, here: u64) {
+        if self.returned.load(Relaxed) != 0 || self.owner.load(Relaxed) != here {
+            self.settle_accounts(here);
+        }
+    }
+
+    #[cold]
+    fn settle_accounts(&self, here: u64) {
+        if self.owner.load(Relaxed) != here {
+            if self.holds() > 0 {
+                return;
+            }
+            // Nobody is left who would look at these.
+            self.holds.store(0, Relaxed);
+            self.returned.store(0, Relaxed);
+            self.owner.store(here, Relaxed);
+            return self.let_go();
+        }
+        let holds = self.holds.load(Relaxed) - self.returned.swap(0, Acquire);
+        self.holds.store(holds, Release);
+        if holds == 0 {
+            self.let_go();
+        }
     }
 }
 
@@ -153,8 +204,8 @@ pub(crate) struct Seat {
 }
 
 // SAFETY: a Seat has no ties to its thread. Its Pins are counted in its own fields only, so all counts go along, and so do what `active`, `attachment` and the
-// Pins' `bytes` and `mapping` point to. Versions don't go along: they can't leave their thread. One that is still there when the next thread comes (in a
-// thread-local variable, of a reader that lives for ever) has a Pin that the Seat leaves alone as long as it is held (`welcome`).
+// Pins' `bytes` and `mapping` point to. Versions that are still there when the next thread comes (in other threads, or in a thread-local variable of the one
+// before, of a reader that lives for ever) have Pins that the Seat leaves to their owner as long as they are held (`welcome`, `settle`).
 unsafe impl Send for Seat {}
 
 /// Attempts to get hold of a version, without a slot, before it is replaced.
@@ -223,17 +274,24 @@ impl Seat {
         if self.owner.replace(here) != here {
             self.last.set(NONE);
             self.awaited.set(NONE);
+            // What Versions hold stays with their owner until they are given up.
             // SAFETY: it is one of `pins`, as in `unchanged`.
-            if self.active.get().is_some_and(|pin| unsafe { pin.as_ref() }.holds() > 1) {
-                // The other thread still has a Version of it, and may give it up at any moment: the Pin is never taken again.
-                self.active.set(None);
+            if let Some(pin) = self.active.take().map(|pin| unsafe { pin.as_ref() }) {
+                pin.send_back();
             }
+            self.settle();
         }
+    }
+
+    /// Finds what other threads have given up.
+    fn settle(&self) {
+        self.pins.borrow().iter().for_each(|pin| pin.settle(self.owner.get()));
     }
 
     /// Pins the current version. The Pin is the active one, and [`unchanged`](Seat::unchanged) as long as the version is; the flag says whether it is another than before.
     pub(crate) fn adopt<H: Hasher + Default>(&self) -> Result<(&Pin, bool)> {
         self.stay()?;
+        self.settle();
         let seen = self.attachment().state().live.current.peek();
         self.attachment().index(seen)?;
         let taken = self.free_pin()?;
@@ -363,6 +421,8 @@ impl Seat {
     #[cold]
     fn other_pin(&self) -> Result<Taken<'_>> {
         let mut pins = self.pins.borrow_mut();
+        let here = self.owner.get();
+        pins.iter().for_each(|pin| pin.settle(here));
         let free = pins.iter().position(|pin| pin.holds() == 0);
         let index = match free {
             Some(index) => index,
@@ -381,6 +441,7 @@ impl Seat {
     /// Lets go of all that no Version holds: the active Pin, the slots of the others but one, the
     /// mappings and the copies.
     pub(crate) fn release(&self) {
+        self.settle();
         // SAFETY: it is one of `pins`, as in `unchanged`.
         if let Some(pin) = self.active.get().map(|pin| unsafe { pin.as_ref() })
             && pin.holds() == 1
