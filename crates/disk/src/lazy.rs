@@ -61,6 +61,10 @@ impl Disk for LazyDisk {
         self.started().publish(output, bytes, sync)
     }
 
+    fn sync_name(&self, output: &Path) -> Result<(), Error> {
+        self.start()?.sync_name(output)
+    }
+
     fn open_in_place(&self, path: &Path) -> Result<FileId, Error> {
         self.start()?.open_in_place(path)
     }
@@ -85,8 +89,16 @@ impl Disk for LazyDisk {
         self.start()?.open_kept(path)
     }
 
-    fn remove_kept(&self, path: &Path) -> Result<(), Error> {
-        self.start()?.remove_kept(path)
+    fn open_kept_output(&self, path: &Path, tag: &str) -> Result<FileId, Error> {
+        self.start()?.open_kept_output(path, tag)
+    }
+
+    fn open_or_create_kept(&self, path: &Path) -> Result<(FileId, bool), Error> {
+        self.start()?.open_or_create_kept(path)
+    }
+
+    fn remove_kept(&self, file: FileId) -> Result<(), Error> {
+        self.started().remove_kept(file)
     }
 
     fn sync(&self, file: FileId) -> Result<(), Error> {

@@ -13,7 +13,7 @@ use crate::transfer::Transfer;
 use crate::uring::Lanes;
 use crate::{Disk, Drive, Error, FileId, Gate, Identity, Operation, RateLimit, Request, drive, kept, output};
 use rustix::fs::{
-    FallocateFlags, FileType, MemfdFlags, Mode, OFlags, Stat, fallocate, fdatasync, fstat, ftruncate,
+    CWD, FallocateFlags, FileType, MemfdFlags, Mode, OFlags, Stat, fallocate, fdatasync, fstat, ftruncate,
     memfd_create, open, stat, unlink,
 };
 use rustix::io::Errno;
@@ -177,12 +177,20 @@ impl Disk for OsDisk {
         Ok(self.insert_output(path, output::create_kept(path, tag)?))
     }
 
+    fn open_kept_output(&self, path: &Path, tag: &str) -> Result<FileId, Error> {
+        Ok(self.insert_output(path, output::open_kept(path, tag)?))
+    }
+
     fn publish(&self, output: FileId, bytes: u64, sync: bool) -> Result<(), Error> {
         let file = self.files.remove(output).unwrap_or_else(|| panic!("output {} is not open", output.0));
         let mut file = Arc::into_inner(file)
             .expect("an output is published only after all its transfers have completed");
         let unpublished = file.unpublished.take().expect("only an output can be published");
         unpublished.publish(file.as_fd(), bytes, sync)
+    }
+
+    fn sync_name(&self, output: &Path) -> Result<(), Error> {
+        output::sync_name(output)
     }
 
     fn open_in_place(&self, path: &Path) -> Result<FileId, Error> {
@@ -202,17 +210,28 @@ impl Disk for OsDisk {
     }
 
     fn create_kept(&self, path: &Path) -> Result<FileId, Error> {
-        let fd = kept::create(path).map_err(|errno| Error::new(Operation::Create, path, errno))?;
+        let fd = kept::create(path).map_err(|errno| Error::new(Operation::Keep, path, errno))?;
         Ok(self.insert(OpenFile::new(fd, path, &self.notices)))
     }
 
     fn open_kept(&self, path: &Path) -> Result<FileId, Error> {
-        let fd = kept::open_again(path).map_err(|errno| Error::new(Operation::Open, path, errno))?;
+        let fd = kept::open_again(path).map_err(|errno| Error::new(Operation::Keep, path, errno))?;
         Ok(self.insert(OpenFile::new(fd, path, &self.notices)))
     }
 
-    fn remove_kept(&self, path: &Path) -> Result<(), Error> {
-        kept::remove(path).map_err(|errno| Error::new(Operation::Remove, path, errno))
+    fn open_or_create_kept(&self, path: &Path) -> Result<(FileId, bool), Error> {
+        let (fd, is_new) =
+            kept::open_or_create(path).map_err(|errno| Error::new(Operation::Keep, path, errno))?;
+        Ok((self.insert(OpenFile::new(fd, path, &self.notices)), is_new))
+    }
+
+    fn remove_kept(&self, file: FileId) -> Result<(), Error> {
+        let file = self.get(file)?;
+        let removed = match &file.unpublished {
+            Some(unpublished) => unpublished.remove_hidden(file.as_fd()),
+            None => kept::remove(CWD, file.path(), file.as_fd()),
+        };
+        removed.map_err(|errno| Error::new(Operation::Remove, file.path(), errno))
     }
 
     fn sync(&self, file: FileId) -> Result<(), Error> {
@@ -240,7 +259,7 @@ impl Disk for OsDisk {
         let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         match retry(|| fallocate(file.as_fd(), punch, offset, bytes)) {
             Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
-            Err(errno) => Err(Error::at(Operation::Remove, file.path(), offset, errno)),
+            Err(errno) => Err(Error::at(Operation::Discard, file.path(), offset, errno)),
         }
     }
 

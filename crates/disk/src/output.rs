@@ -18,12 +18,12 @@
 //! file remains. Who ends the process in another way, with outputs under way, calls [`abandon_outputs`].
 
 use crate::drive::parent;
-use crate::{Error, Operation, kept};
+use crate::{Error, Operation, Shown, kept};
 use rustix::fs::{
     Access, AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Stat, accessat, fchmod, flock, fsync,
     ftruncate, linkat, open, openat, renameat, statat, unlinkat,
 };
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -36,8 +36,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Links that are followed before a circle is suspected, as in the Linux kernel.
 const LINKS_MAX: u32 = 40;
 
-/// Longest name of common file systems, in bytes.
-const NAME_BYTES_MAX: usize = 255;
+/// Bytes of the output's name in a hidden one. With any suffix that fits names of 143 bytes, the shortest limit in use
+/// (eCryptfs); most file systems allow 255.
+const STEM_BYTES_MAX: usize = 96;
 
 /// A hidden name that an output has for now.
 struct Hidden {
@@ -95,46 +96,95 @@ pub(crate) struct Unpublished {
 
 /// Creates the file that is to become `path`.
 pub(crate) fn create(path: &Path) -> Result<(OwnedFd, Unpublished), Error> {
-    create_or_open(path, None)
-}
-
-/// The same under a hidden name that ends in `tag`, or the file that has this name since an earlier process.
-pub(crate) fn create_kept(path: &Path, tag: &str) -> Result<(OwnedFd, Unpublished), Error> {
-    create_or_open(path, Some(tag))
-}
-
-fn create_or_open(path: &Path, tag: Option<&str>) -> Result<(OwnedFd, Unpublished), Error> {
-    let fail = |source: io::Error| Error::new(Operation::Create, path, source);
-    let target = follow_links(path)?;
-    let old = inspect_old(&target).map_err(fail)?;
-    let name =
-        target.file_name().ok_or_else(|| fail(invalid("the path names no file"))).map(OsStr::to_owned)?;
-    let directory = open(parent(&target), OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
-        .map(Arc::new)
-        .map_err(|errno| fail(errno.into()))?;
-    // Not even for a moment may more people read the new file than could read the old one.
-    let mode =
-        old.as_ref().map_or(Mode::from_raw_mode(0o666), |old| Mode::from_raw_mode(old.st_mode & 0o777));
-    let made = match tag {
-        Some(tag) => {
-            let hidden = hidden_name(&name, tag);
-            kept::create_or_open(directory.as_fd(), &hidden, mode).map(|fd| (fd, Some(hidden)))
+    let target = Target::of(path)?;
+    let mode = target.mode();
+    let made = match create_nameless(target.directory.as_fd(), mode) {
+        Ok(Some(fd)) => Ok((fd, None)),
+        Ok(None) => {
+            remembered(&target.directory, || create_hidden(target.directory.as_fd(), &target.name, mode))
+                .map(|(fd, hidden)| (fd, Some(hidden)))
         }
-        None => create_nameless(directory.as_fd(), mode).and_then(|nameless| match nameless {
-            Some(fd) => Ok((fd, None)),
-            None => remembered(&directory, || create_hidden(directory.as_fd(), &name, mode))
-                .map(|(fd, hidden)| (fd, Some(hidden))),
-        }),
+        Err(errno) => Err(errno),
     };
-    let (fd, hidden) = made.map_err(|errno| fail(errno.into()))?;
-    // While it is under way nobody may take a hidden name for a dead job's; this is seen in all containers, where the number of a process is not. A file system
-    // without locks doesn't mind.
-    let _ = flock(&fd, FlockOperation::NonBlockingLockExclusive);
-    let unpublished = Unpublished { directory, name, hidden, stays: tag.is_some(), path: path.to_owned() };
-    if let Some(old) = old {
-        inherit(&fd, &old).map_err(fail)?;
+    let (fd, hidden) = made.map_err(|errno| Error::new(Operation::Create, path, errno))?;
+    target.unpublished(fd, hidden, false)
+}
+
+/// The same under a hidden name that ends in `tag`. A file that has this name since an earlier process goes.
+pub(crate) fn create_kept(path: &Path, tag: &str) -> Result<(OwnedFd, Unpublished), Error> {
+    let target = Target::of(path)?;
+    let hidden = hidden_name(&target.name, tag);
+    let fd = kept::replace_in(target.directory.as_fd(), &hidden, target.mode())
+        .map_err(|errno| Error::new(Operation::Keep, target.beside(&hidden), errno))?;
+    target.unpublished(fd, Some(hidden), true)
+}
+
+/// Opens what [`create_kept`] has made in an earlier process.
+pub(crate) fn open_kept(path: &Path, tag: &str) -> Result<(OwnedFd, Unpublished), Error> {
+    let target = Target::of(path)?;
+    let hidden = hidden_name(&target.name, tag);
+    let fd = kept::open_in(target.directory.as_fd(), Path::new(&hidden))
+        .map_err(|errno| Error::new(Operation::Keep, target.beside(&hidden), errno))?;
+    target.unpublished(fd, Some(hidden), true)
+}
+
+/// Where an output is to appear, and what is there now.
+struct Target<'p> {
+    /// What the user called it.
+    path: &'p Path,
+    /// The same with symbolic links followed.
+    followed: PathBuf,
+    directory: Arc<OwnedFd>,
+    name: OsString,
+    old: Option<Stat>,
+}
+
+impl<'p> Target<'p> {
+    fn of(path: &'p Path) -> Result<Target<'p>, Error> {
+        let fail = |source: io::Error| Error::new(Operation::Create, path, source);
+        let followed = follow_links(path)?;
+        let old = inspect_old(&followed).map_err(fail)?;
+        let name = followed.file_name().ok_or_else(|| fail(invalid("the path names no file")))?.to_owned();
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = open(parent(&followed), flags, Mode::empty())
+            .map(Arc::new)
+            .map_err(|errno| fail(errno.into()))?;
+        Ok(Target { path, followed, directory, name, old })
     }
-    Ok((fd, unpublished))
+
+    /// Not even for a moment may more people read the new file than could read the old one.
+    fn mode(&self) -> Mode {
+        Mode::from_raw_mode(self.old.as_ref().map_or(0o666, |old| old.st_mode & 0o777))
+    }
+
+    /// The path of another name in its directory.
+    fn beside(&self, name: &OsStr) -> PathBuf {
+        self.followed.with_file_name(name)
+    }
+
+    /// The new file, which is to get the old one's mode and owner.
+    fn unpublished(
+        self,
+        fd: OwnedFd,
+        hidden: Option<OsString>,
+        stays: bool,
+    ) -> Result<(OwnedFd, Unpublished), Error> {
+        let Target { path, directory, name, old, .. } = self;
+        // While it is under way nobody may take a hidden name for a dead job's; this is seen in all containers, where
+        // the number of a process is not. A file system without locks doesn't mind.
+        let _ = flock(&fd, FlockOperation::NonBlockingLockExclusive);
+        let unpublished = Unpublished { directory, name, hidden, stays, path: path.to_owned() };
+        if let Some(old) = old {
+            inherit(&fd, &old).map_err(|source| Error::new(Operation::Create, path, source))?;
+        }
+        Ok((fd, unpublished))
+    }
+}
+
+/// Makes durable that an output which is in place has its name.
+pub(crate) fn sync_name(path: &Path) -> Result<(), Error> {
+    let directory = parent(&follow_links(path)?);
+    kept::sync_directory(CWD, &directory).map_err(|errno| Error::new(Operation::SyncName, path, errno))
 }
 
 /// The same place with symbolic links at its end resolved, whether or not the last one leads to something.
@@ -207,11 +257,16 @@ pub(crate) fn create_hidden(
     with_hidden_name(name, |hidden| openat(directory, hidden, flags, mode))
 }
 
-/// `.NAME` and the suffix, with as much of the name as fits.
-fn hidden_name(name: &OsStr, suffix: &str) -> OsString {
+/// `.NAME` and the suffix, with so much of a long name that it fits: only the suffix tells one from another.
+pub fn hidden_name(name: &OsStr, suffix: &str) -> OsString {
     let name = name.as_bytes();
+    let mut end = name.len().min(STEM_BYTES_MAX);
+    // Not within a character: some file systems take nothing but UTF-8.
+    while end < name.len() && end > STEM_BYTES_MAX - 3 && name[end] & 0xc0 == 0x80 {
+        end -= 1;
+    }
     let mut hidden = OsString::from(".");
-    hidden.push(OsStr::from_bytes(&name[..name.len().min(NAME_BYTES_MAX - 1 - suffix.len())]));
+    hidden.push(OsStr::from_bytes(&name[..end]));
     hidden.push(suffix);
     hidden
 }
@@ -246,22 +301,42 @@ fn inherit(fd: &OwnedFd, old: &Stat) -> io::Result<()> {
 }
 
 impl Unpublished {
-    /// Cuts the file to its length, makes it durable and puts it under its name.
+    /// Cuts the file to its length, makes it durable and puts it under its name. Fails with [`Operation::SyncName`] if
+    /// all of this is done and only whether the name is durable isn't known; else it has not got its name.
     pub(crate) fn publish(mut self, fd: BorrowedFd<'_>, bytes: u64, sync: bool) -> Result<(), Error> {
         let fail = |operation| move |path: &Path, errno: Errno| Error::new(operation, path, errno);
         ftruncate(fd, bytes).map_err(|errno| fail(Operation::Write)(&self.path, errno))?;
         if sync {
-            fsync(fd).map_err(|errno| fail(Operation::Sync)(&self.path, errno))?;
+            retry_on_intr(|| fsync(fd)).map_err(|errno| fail(Operation::Sync)(&self.path, errno))?;
         }
-        self.put_under_name(fd).map_err(|errno| fail(Operation::Rename)(&self.path, errno))?;
-        if sync {
-            kept::sync_directory(self.directory.as_fd(), Path::new("."))
-                .map_err(|errno| fail(Operation::Sync)(&self.path, errno))?;
+        // Opened before, so that what can't be is found while the old output is still there.
+        let directory = if sync { self.open_directory() } else { Ok(None) };
+        let directory = directory.map_err(|errno| fail(Operation::Sync)(&self.path, errno))?;
+        self.put_under_name(fd).map_err(|source| Error::new(Operation::Rename, &self.path, source))?;
+        match directory.map_or(Ok(()), |directory| retry_on_intr(|| fsync(&directory))) {
+            // Some file systems have nothing to sync there.
+            Ok(()) | Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::ROFS) => Ok(()),
+            Err(errno) => Err(fail(Operation::SyncName)(&self.path, errno)),
         }
-        Ok(())
     }
 
-    fn put_under_name(&mut self, fd: BorrowedFd<'_>) -> Result<(), Errno> {
+    /// The directory, to be synced; none if it may be written to but not read, for then it can't be.
+    fn open_directory(&self) -> Result<Option<OwnedFd>, Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        match openat(&self.directory, c".", flags, Mode::empty()) {
+            Ok(directory) => Ok(Some(directory)),
+            Err(Errno::ACCESS) => Ok(None),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Removes the hidden name, if there is one and it is still the file's.
+    pub(crate) fn remove_hidden(&self, fd: BorrowedFd<'_>) -> Result<(), Errno> {
+        let Some(hidden) = &self.hidden else { return Ok(()) };
+        kept::remove(self.directory.as_fd(), Path::new(hidden), fd)
+    }
+
+    fn put_under_name(&mut self, fd: BorrowedFd<'_>) -> io::Result<()> {
         if self.hidden.is_none() {
             let link =
                 |name: &OsStr| linkat(CWD, proc_path(fd), &self.directory, name, AtFlags::SYMLINK_FOLLOW);
@@ -271,10 +346,17 @@ impl Unpublished {
                 Err(Errno::EXIST) => {
                     self.hidden = Some(remembered(&self.directory, || with_hidden_name(&self.name, link))?.1);
                 }
-                Err(errno) => return Err(errno),
+                Err(errno) => return Err(errno.into()),
             }
         }
         let hidden = self.hidden.as_ref().expect("set above");
+        // Whoever may write to the directory can have put another file there.
+        if !kept::leads_to(self.directory.as_fd(), Path::new(hidden), fd)? {
+            let hidden = Shown(Path::new(hidden)).to_string();
+            return Err(io::Error::other(format!(
+                "its hidden name {hidden} was removed, or is another file's by now"
+            )));
+        }
         renameat(&self.directory, hidden, &self.directory, &self.name)?;
         forget(hidden);
         self.hidden = None;
@@ -332,6 +414,22 @@ mod tests {
             .collect();
         names.sort();
         names
+    }
+
+    #[test]
+    fn hidden_names_fit_and_end_between_characters() {
+        let suffix = ".xsort-0123456789abcdef.scratch-1000";
+        for unit in ["n", "\u{fc}", "\u{4e2d}", "\u{1f980}"] {
+            for lead in ["", "a", "ab", "abc"] {
+                let name = format!("{lead}{}", unit.repeat((255 - lead.len()) / unit.len()));
+                let hidden = hidden_name(OsStr::new(&name), suffix);
+                assert!(hidden.len() <= 143 && hidden.len() > STEM_BYTES_MAX, "{hidden:?}");
+                let stem = hidden.to_str().expect("whole characters").strip_suffix(suffix).unwrap();
+                assert!(name.starts_with(stem.strip_prefix('.').unwrap()), "{hidden:?}");
+            }
+        }
+        assert_eq!(hidden_name(OsStr::new("out"), "-1"), ".out-1");
+        assert_eq!(hidden_name(OsStr::from_bytes(&[0xbf; 255]), suffix).len(), 1 + 93 + suffix.len());
     }
 
     #[test]

@@ -50,9 +50,13 @@ pub trait Disk: Send + Sync {
     /// where the system allows, its owner. What exists and is no regular file, or may not be written, is an error.
     fn create_output(&self, path: &Path) -> Result<FileId, Error>;
 
-    /// As `create_output`, but under a hidden name beside `path` that ends in `tag` and stays until the output is published, also if it is closed before
-    /// or the process ends. If a file has that name, it is opened as it is: it is what an earlier process has written.
+    /// As `create_output`, but under a hidden name beside `path` that ends in `tag` and stays until the output is
+    /// published, also if it is closed before or the process ends. A file that has that name goes, unless another
+    /// process has it (`WouldBlock`).
     fn create_kept_output(&self, path: &Path, tag: &str) -> Result<FileId, Error>;
+
+    /// Opens what `create_kept_output` has made, as `open_kept` does. What is in it has to be checked.
+    fn open_kept_output(&self, path: &Path, tag: &str) -> Result<FileId, Error>;
 
     /// Gives the output its exact length, makes it durable (fsync), renames it over its path atomically, and makes that
     /// durable too (fsync of the directory). `sync: false` skips both fsyncs. The file is closed, whether or not this succeeds.
@@ -60,6 +64,10 @@ pub trait Disk: Send + Sync {
     /// # Panics
     /// If `output` is not an open output, or transfers to it have not completed.
     fn publish(&self, output: FileId, bytes: u64, sync: bool) -> Result<(), Error>;
+
+    /// Makes durable that an output which is in place has its name: the part of `publish` that an earlier process may not
+    /// have come to.
+    fn sync_name(&self, output: &Path) -> Result<(), Error>;
 
     /// Opens a regular file to be written where it is: under the names that it has, what is written is there at once.
     fn open_in_place(&self, path: &Path) -> Result<FileId, Error>;
@@ -78,12 +86,16 @@ pub trait Disk: Send + Sync {
     /// yet; it is durable when this returns. Mode 0600.
     fn create_kept(&self, path: &Path) -> Result<FileId, Error>;
 
-    /// Opens what `create_kept` has made. A link, or someone else's file, is refused; and (`WouldBlock`) a file that another process has, or whose last
-    /// transfers have not ended though the process has.
+    /// Opens what `create_kept` has made. A link, or someone else's file, is refused; and (`WouldBlock`) a file that
+    /// another process has or was done with just now, or whose last transfers have not ended though the process has.
     fn open_kept(&self, path: &Path) -> Result<FileId, Error>;
 
-    /// Removes the name of such a file, durably. One that isn't there is as good.
-    fn remove_kept(&self, path: &Path) -> Result<(), Error>;
+    /// Opens such a file, or creates it; whether it was created. Of several callers at one time, one has it.
+    fn open_or_create_kept(&self, path: &Path) -> Result<(FileId, bool), Error>;
+
+    /// Removes the name of such a file, or the hidden one of a kept output, durably. The file stays open. A name that
+    /// leads to another file stays.
+    fn remove_kept(&self, file: FileId) -> Result<(), Error>;
 
     /// Makes what was written to a file, by transfers that have completed, durable. If this fails, nobody knows which of it is: another call that
     /// succeeds proves nothing.

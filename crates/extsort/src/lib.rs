@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod checkpoint;
+mod content;
 mod error;
 mod failure;
 mod gauges;
@@ -20,6 +21,7 @@ mod journal;
 mod ledger;
 pub mod lines;
 mod observer;
+mod prefix;
 mod probe;
 mod process;
 mod scratch;

@@ -87,6 +87,8 @@ pub(super) struct Handle {
     pub(super) boot: u64,
     /// What the file was when it was opened.
     pub(super) version: u64,
+    /// It is locked: nobody else can open it as a kept file.
+    pub(super) is_kept: bool,
 }
 
 /// Everything under the simulated disk's one lock.
@@ -187,30 +189,55 @@ impl World {
         if self.names.contains_key(path) {
             return Err(Errno::EXIST);
         }
-        let file = self.create(FileRole::Scratch, path);
+        Ok(self.create_named(path, path, FileRole::Scratch))
+    }
+
+    /// The same for what is to become `path`; a file that has the hidden name goes, unless it is locked.
+    pub(super) fn create_kept_output(&mut self, path: &Path, hidden: &Path) -> Result<FileId, Errno> {
+        if self.names.get(hidden).is_some_and(|&inode| self.is_locked(inode)) {
+            return Err(Errno::AGAIN);
+        }
+        Ok(self.create_named(hidden, path, FileRole::Output))
+    }
+
+    fn create_named(&mut self, name: &Path, path: &Path, role: FileRole) -> FileId {
+        let file = self.create(role, path);
         let inode = self.handle(file).inode;
-        self.names.insert(path.to_owned(), inode);
-        self.synced_names.insert(path.to_owned(), inode);
+        self.lock(file);
+        self.names.insert(name.to_owned(), inode);
+        self.synced_names.insert(name.to_owned(), inode);
+        file
+    }
+
+    /// Opens a file that was kept, for itself alone.
+    pub(super) fn open_kept(&mut self, name: &Path, path: &Path, role: FileRole) -> Result<FileId, Errno> {
+        let inode = *self.names.get(name).ok_or(Errno::NOENT)?;
+        if self.is_locked(inode) {
+            return Err(Errno::AGAIN);
+        }
+        let file = self.add_handle(inode, role, path);
+        self.lock(file);
         Ok(file)
     }
 
-    /// The same for what is to become `path`; or what has the hidden name already.
-    pub(super) fn create_kept_output(&mut self, path: &Path, hidden: &Path) -> FileId {
-        let inode = match self.names.get(hidden) {
-            Some(&inode) => inode,
-            None => {
-                let inode = self.new_inode();
-                self.inodes.insert(inode, Inode::default());
-                self.names.insert(hidden.to_owned(), inode);
-                self.synced_names.insert(hidden.to_owned(), inode);
-                inode
-            }
-        };
-        self.add_handle(inode, FileRole::Output, path)
+    fn is_locked(&self, inode: u64) -> bool {
+        let is_it = |handle: &Handle| handle.inode == inode && handle.is_kept && handle.boot == self.boot;
+        self.handles.iter().flatten().any(is_it)
     }
 
-    /// Durably.
-    pub(super) fn remove_kept(&mut self, path: &Path) {
+    fn lock(&mut self, file: FileId) {
+        self.handles[file.0 as usize].as_mut().expect("it was just opened").is_kept = true;
+    }
+
+    /// Durably. One that has no name stays as it is.
+    pub(super) fn remove_kept(&mut self, inode: u64) {
+        self.names.retain(|_, named| *named != inode);
+        self.synced_names.retain(|_, named| *named != inode);
+        self.collect();
+    }
+
+    /// Takes a name away, durably.
+    pub(super) fn forget(&mut self, path: &Path) {
         self.names.remove(path);
         self.synced_names.remove(path);
         self.collect();
@@ -412,7 +439,14 @@ impl World {
 
     fn add_handle(&mut self, inode: u64, role: FileRole, path: &Path) -> FileId {
         let version = self.inode(inode).version;
-        self.handles.push(Some(Handle { inode, role, path: path.to_owned(), boot: self.boot, version }));
+        self.handles.push(Some(Handle {
+            inode,
+            role,
+            path: path.to_owned(),
+            boot: self.boot,
+            version,
+            is_kept: false,
+        }));
         FileId(self.handles.len() as u32 - 1)
     }
 

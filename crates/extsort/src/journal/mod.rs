@@ -24,6 +24,7 @@ pub(crate) use mark::{InputMark, mark};
 
 use crate::Error;
 use crate::failure::{Failure, STOP_INTERVAL};
+use crate::prefix::OutputPrefix;
 use crate::threads::spawn_up_to;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, select, unbounded};
 use frames::Frames;
@@ -54,7 +55,7 @@ pub(crate) enum Step {
     InputRead,
     /// A merge on the way, or a split of a bin.
     Between(u64),
-    /// How much of the output is written. Only the last one counts.
+    /// How much of the output is written: an [`OutputPrefix`], and what comes next. Only the last one counts.
     Written,
     /// The output is complete, and about to get its name.
     Publish,
@@ -79,18 +80,13 @@ pub(crate) struct Journal<'a> {
 }
 
 impl<'a> Journal<'a> {
-    /// A new journal. `every` is how long the keeper collects steps at least.
-    pub(crate) fn create(disk: &'a dyn Disk, path: &Path, every: Duration) -> Result<Self, Error> {
-        let file = disk.create_kept(path)?;
-        Ok(Journal::with(disk, file, every, BTreeMap::new(), Frames::empty()))
-    }
-
-    /// The journal of an earlier process.
-    pub(crate) fn open(disk: &'a dyn Disk, path: &Path, every: Duration) -> Result<Self, Error> {
-        let file = disk.open_kept(path)?;
+    /// Opens the journal at `path`, or begins one; nobody else can have it until it is dropped. Whether it is new.
+    /// `every` is how long the keeper collects steps at least.
+    pub(crate) fn open(disk: &'a dyn Disk, path: &Path, every: Duration) -> Result<(Self, bool), Error> {
+        let (file, is_new) = disk.open_or_create_kept(path)?;
         let mut steps = Steps::default();
         match Frames::read(disk, file, |payload| steps.take(payload)) {
-            Ok(frames) => Ok(Journal::with(disk, file, every, steps.whole, frames)),
+            Ok(frames) => Ok((Journal::with(disk, file, every, steps.whole, frames), is_new)),
             Err(error) => {
                 disk.close(file);
                 Err(error)
@@ -123,6 +119,39 @@ impl<'a> Journal<'a> {
         self.commit(&[], &steps.into_iter().collect())
     }
 
+    /// Forgets all that was in it, durably: what is appended next could else be followed by what lay behind it before.
+    pub(crate) fn clear(&self) -> Result<(), Error> {
+        self.disk.set_bytes(self.file, 0)?;
+        self.disk.sync(self.file)?;
+        *self.frames.lock().unwrap_or_else(PoisonError::into_inner) = Frames::empty();
+        self.recalled.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        Ok(())
+    }
+
+    /// Removes its name.
+    pub(crate) fn remove(&self) -> Result<(), Error> {
+        Ok(self.disk.remove_kept(self.file)?)
+    }
+
+    /// How much of the output an earlier process says to have written, without taking the step out.
+    pub(crate) fn written_prefix(&self) -> Result<OutputPrefix, Error> {
+        let recalled = self.recalled.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(bytes) = recalled.get(&Step::Written) else { return Ok(OutputPrefix::default()) };
+        match postcard::take_from_bytes(bytes) {
+            Ok((prefix, _)) => Ok(prefix),
+            Err(error) => Err(self.unreadable(Step::Written, &error)),
+        }
+    }
+
+    /// Forgets a step of an earlier process: what it says isn't so any more.
+    pub(crate) fn forget(&self, step: Step) {
+        self.recalled.lock().unwrap_or_else(PoisonError::into_inner).remove(&step);
+    }
+
+    fn unreadable(&self, step: Step, error: &postcard::Error) -> Error {
+        Error::corrupt(self.disk, self.file, 0, format!("{step:?} can't be read ({error})"))
+    }
+
     /// What came of a step in an earlier process, once.
     ///
     /// # Errors
@@ -130,10 +159,7 @@ impl<'a> Journal<'a> {
     pub(crate) fn recall<T: DeserializeOwned>(&self, step: Step) -> Result<Option<T>, Error> {
         let found = self.recalled.lock().unwrap_or_else(PoisonError::into_inner).remove(&step);
         let Some(bytes) = found else { return Ok(None) };
-        let decoded = postcard::from_bytes(&bytes).map_err(|error| {
-            Error::corrupt(self.disk, self.file, 0, format!("{step:?} can't be read ({error})"))
-        })?;
-        Ok(Some(decoded))
+        postcard::from_bytes(&bytes).map(Some).map_err(|error| self.unreadable(step, &error))
     }
 
     /// Whether a step was finished in an earlier process.
@@ -328,7 +354,7 @@ mod tests {
     }
 
     fn begin(disk: &SimDisk, numbers: std::ops::Range<u64>) {
-        let journal = Journal::create(disk, &path(), Duration::ZERO).unwrap();
+        let journal = Journal::open(disk, &path(), Duration::ZERO).unwrap().0;
         let failure = Failure::default();
         journal.beside(&[], &failure, || {
             for number in numbers {
@@ -347,7 +373,7 @@ mod tests {
         let disk = SimDisk::new(SimOptions::rough(1));
         begin(&disk, 0..20);
         disk.power_cut();
-        let journal = Journal::open(&disk, &path(), Duration::ZERO).unwrap();
+        let journal = Journal::open(&disk, &path(), Duration::ZERO).unwrap().0;
         for number in 0..20 {
             assert!(journal.has(Step::Chunk(number)));
             let made: Option<Vec<u64>> = journal.recall(Step::Chunk(number)).unwrap();
@@ -363,7 +389,7 @@ mod tests {
         let disk = SimDisk::new(SimOptions::default());
         begin(&disk, 0..400);
         assert!(disk.get(path()).unwrap().len() > 2 * frames::FRAME_BYTES);
-        let journal = Journal::open(&disk, &path(), Duration::ZERO).unwrap();
+        let journal = Journal::open(&disk, &path(), Duration::ZERO).unwrap().0;
         assert!((0..400).all(|number| journal.has(Step::Chunk(number))));
     }
 
@@ -400,7 +426,7 @@ mod tests {
             let mut damaged = whole.clone();
             damaged[at] ^= 4;
             disk.put(path(), &damaged);
-            let journal = Journal::open(&disk, &path(), Duration::ZERO).unwrap();
+            let journal = Journal::open(&disk, &path(), Duration::ZERO).unwrap().0;
             let count = (0..20).take_while(|&number| journal.has(Step::Chunk(number))).count();
             for number in 0..20 {
                 let made: Option<Vec<u64>> = journal.recall(Step::Chunk(number)).unwrap();
@@ -419,7 +445,7 @@ mod tests {
             errno: 5,
         };
         let disk = SimDisk::new(SimOptions { faults: vec![fault], ..SimOptions::default() });
-        let journal = Journal::create(&disk, &path(), Duration::ZERO).unwrap();
+        let journal = Journal::open(&disk, &path(), Duration::ZERO).unwrap().0;
         let failure = Failure::default();
         let is_settled = journal.beside(&[], &failure, || {
             journal.keep(Step::Chunk(0), &1);

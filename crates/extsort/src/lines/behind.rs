@@ -1,6 +1,7 @@
 //! A file written some blocks behind whoever makes its bytes, past the page cache.
 
 use crate::Error;
+use crate::prefix::OutputPrefix;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::path::Path;
 use std::sync::Arc;
@@ -59,28 +60,28 @@ impl<'j> Behind<'j> {
         }
     }
 
-    /// Of a file that stays open, and has `offset` bytes, which are whole pages, already; `tail` comes next.
+    /// Of a file that stays open, and has what `written` says already, but for its tail, which comes next.
     pub(super) fn go_on(
         disk: &'j dyn Disk,
         file: FileId,
         shelf: Arc<Shelf>,
         expected: u64,
-        offset: u64,
-        tail: &[u8],
+        written: &OutputPrefix,
     ) -> Result<Behind<'j>, Error> {
         let mut behind = Behind::of(disk, file, shelf, expected);
+        let offset = written.durable_bytes();
         (behind.offset, behind.reserved, behind.is_lent) = (offset, offset, true);
-        behind.write(tail)?;
+        behind.write(&written.tail)?;
         Ok(behind)
     }
 
-    /// Waits until what was submitted is written; returns how many bytes that are, and those that come next.
-    pub(super) fn settle(&mut self) -> Result<(u64, &[u8]), Error> {
+    /// Waits until what was submitted is written; returns the bytes that come next.
+    pub(super) fn settle(&mut self) -> Result<&[u8], Error> {
         while self.in_flight > 0 {
             self.wait()?;
         }
         let tail = self.block.as_ref().map_or(&[][..], |(lease, used)| &lease[..*used]);
-        Ok((self.offset, tail))
+        Ok(tail)
     }
 
     /// Takes the next bytes.

@@ -214,6 +214,9 @@ impl<O: LineOrder> Former<'_, '_, O> {
                     self.wait()?;
                 }
             }
+            if let Some(check) = self.job.input_is_read.filter(|_| !is_read) {
+                check()?;
+            }
             self.job.notes.keep(Step::InputRead, &());
         }
         Ok(())

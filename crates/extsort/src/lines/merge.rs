@@ -19,6 +19,7 @@ use super::turn::Turns;
 use crate::Error;
 use crate::failure::STOP_INTERVAL;
 use crate::journal::{Notes, Step};
+use crate::prefix::OutputPrefix;
 use crate::threads::spawn_up_to;
 use crossbeam_channel::{Receiver, Sender, select, unbounded};
 use serde::{Deserialize, Serialize};
@@ -39,8 +40,9 @@ trait Sink: Send {
         Ok(())
     }
 
-    /// Takes the next bytes. If they end within a line, so many bytes of it are to come, its delimiter included.
-    fn write(&mut self, bytes: &[u8], to_come: usize) -> Result<(), Error>;
+    /// Takes the next bytes, and their CRC-32 if a journal is kept of the output. If they end within a line, so many bytes
+    /// of it are to come, its delimiter included.
+    fn write(&mut self, bytes: &[u8], crc: Option<u32>, to_come: usize) -> Result<(), Error>;
 }
 
 /// What merged segments took: lines, and the sum of the hashes of those that were written or not wanted.
@@ -53,9 +55,8 @@ struct Taken {
 /// How much of the output is written.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Written {
-    /// Whole pages, and the bytes that come next.
-    offset: u64,
-    tail: Vec<u8>,
+    /// Its bytes. First: the journal gives it to those who know nothing of the rest.
+    prefix: OutputPrefix,
     /// Where each run stands.
     positions: Vec<(usize, usize)>,
     taken: Taken,
@@ -64,7 +65,8 @@ struct Written {
 /// The output.
 struct Output<'o> {
     to: To<'o>,
-    bytes: u64,
+    /// What was written so far; without the tail.
+    whole: OutputPrefix,
     taken: Taken,
     notes: Notes<'o>,
     /// When it was noted last how much is written.
@@ -77,13 +79,13 @@ enum To<'o> {
 }
 
 impl Output<'_> {
-    /// Everything was written. Returns how many bytes that were.
-    fn end(self) -> Result<u64, Error> {
+    /// Everything was written. Returns what that is.
+    fn end(self) -> Result<OutputPrefix, Error> {
         match self.to {
             To::Stream(to) => to.flush().map_err(Error::Output)?,
             To::File(file) => file.end()?,
         }
-        Ok(self.bytes)
+        Ok(self.whole)
     }
 }
 
@@ -96,16 +98,16 @@ impl Sink for Output<'_> {
         if let (Some(every), To::File(file)) = (self.notes.every(), &mut self.to)
             && self.noted_at.elapsed() >= every
         {
-            let (offset, tail) = file.settle()?;
-            let (tail, positions) = (tail.to_vec(), behind.to_vec());
-            self.notes.keep(Step::Written, &Written { offset, tail, positions, taken: self.taken });
+            let prefix = OutputPrefix { tail: file.settle()?.to_vec(), ..self.whole };
+            let written = Written { prefix, positions: behind.to_vec(), taken: self.taken };
+            self.notes.keep(Step::Written, &written);
             self.noted_at = Instant::now();
         }
         Ok(())
     }
 
-    fn write(&mut self, bytes: &[u8], _: usize) -> Result<(), Error> {
-        self.bytes += bytes.len() as u64;
+    fn write(&mut self, bytes: &[u8], crc: Option<u32>, _: usize) -> Result<(), Error> {
+        self.whole.append(crc, bytes.len() as u64);
         match &mut self.to {
             To::Stream(to) => to.write_all(bytes).map_err(Error::Output),
             To::File(file) => file.write(bytes),
@@ -116,17 +118,17 @@ impl Sink for Output<'_> {
 impl<O: LineOrder> Sink for Spiller<'_, '_, O> {
     const IS_OUTPUT: bool = false;
 
-    fn write(&mut self, bytes: &[u8], to_come: usize) -> Result<(), Error> {
+    fn write(&mut self, bytes: &[u8], _: Option<u32>, to_come: usize) -> Result<(), Error> {
         self.extend(bytes, to_come)
     }
 }
 
-/// Merges all runs into the output. Returns how many bytes that took.
+/// Merges all runs into the output. Returns what that is.
 pub(super) fn merge_all<O: LineOrder>(
     job: &Job<'_, O>,
     formed: Formed,
     output: &mut (dyn Write + Send),
-) -> Result<u64, Error> {
+) -> Result<OutputPrefix, Error> {
     let Formed { mut runs, memory: Memory { areas, mut desks, bypass, .. }, expected_bytes, .. } = formed;
     let mut memory = Areas::new(areas);
     if runs.iter().any(is_elsewhere) {
@@ -140,18 +142,17 @@ pub(super) fn merge_all<O: LineOrder>(
     let written: Written = job.notes.recall(Step::Written)?.unwrap_or_default();
     let to = match (bypass, job.kept_output) {
         (Some(blocks), Some(file)) => {
-            let Written { offset, tail, .. } = &written;
-            To::File(Behind::go_on(job.disk, file, blocks, expected_bytes, *offset, tail)?)
+            To::File(Behind::go_on(job.disk, file, blocks, expected_bytes, &written.prefix)?)
         }
         (Some(blocks), None) if runs.iter().any(is_elsewhere) => {
             past_the_cache(job, output, blocks, expected_bytes)?
         }
         _ => To::Stream(output),
     };
-    let bytes = written.offset + written.tail.len() as u64;
+    let whole = OutputPrefix { tail: Vec::new(), ..written.prefix };
     job.balance.written(written.taken.gone);
-    job.observer.advance(bytes);
-    let sink = Output { to, bytes, taken: written.taken, notes: job.notes, noted_at: Instant::now() };
+    job.observer.advance(whole.bytes);
+    let sink = Output { to, whole, taken: written.taken, notes: job.notes, noted_at: Instant::now() };
     let begun = Begun { positions: written.positions, lines: written.taken.lines };
     let (sink, _) = merge(job, &runs, begun, memory, &mut desks, sink)?;
     sink.end()
@@ -499,8 +500,10 @@ impl<'a, 'j, O: LineOrder, S: Sink> Merger<'a, 'j, O, S> {
             let to_come = merge.pending_bytes();
             let (written_sum, dropped_sum) = merge.sums();
             let taken = Taken { lines: merge.taken(), gone: written_sum.wrapping_add(dropped_sum) };
+            let is_kept = S::IS_OUTPUT && self.job.notes.are_kept();
+            let crc = is_kept.then(|| crc32fast::hash(&desk[..bytes]));
             let write = |sink: &mut S| {
-                sink.write(&desk[..bytes], to_come)?;
+                sink.write(&desk[..bytes], crc, to_come)?;
                 if is_last { sink.end_segment(&segment.behind, taken) } else { Ok(()) }
             };
             let turn = || self.turns.take(segment.number, is_last, failure, write);

@@ -63,6 +63,7 @@ pub use xsort_kernels::lines::{ByBytes, ByBytesReversed, LineOrder, Words};
 
 use crate::failure::Failure;
 use crate::journal::Notes;
+use crate::prefix::OutputPrefix;
 use crate::scratch::Scratch;
 use crate::{Error, Frame, Gauges, Observer};
 use balance::Balance;
@@ -102,6 +103,8 @@ struct Job<'a, O> {
     notes: Notes<'a>,
     /// Where the output goes if it is kept.
     kept_output: Option<FileId>,
+    /// Whether the inputs are still what they were, to be asked before it is recorded that they have been read.
+    input_is_read: Option<&'a (dyn Fn() -> Result<(), Error> + Sync)>,
 }
 
 impl<'a, O: LineOrder> Job<'a, O> {
@@ -137,32 +140,34 @@ impl<'a, O: LineOrder> Job<'a, O> {
             source_bytes: AtomicU64::new(0),
             notes: Notes(None),
             kept_output: None,
+            input_is_read: None,
         }
     }
 
-    /// Merges what was formed.
+    /// Merges what was formed. Returns what the output is, too.
     fn finish(
         &self,
         begun: Instant,
         formed: Formed,
         output: &mut (dyn Write + Send),
-    ) -> Result<LinesReport, Error> {
+    ) -> Result<(LinesReport, OutputPrefix), Error> {
         let (lines, bytes, runs) = (formed.lines, formed.bytes, formed.runs.len());
         let has_sources = formed.runs.iter().any(|run| matches!(run, Run::Sorted(_)));
-        let written_bytes = merge::merge_all(self, formed, output)?;
+        let whole = merge::merge_all(self, formed, output)?;
         // Lines of sorted sources are only counted.
         let checksum = if has_sources { None } else { Some(self.balance.close()?) };
-        Ok(LinesReport {
+        let report = LinesReport {
             lines: lines + self.source_lines.load(Relaxed),
             bytes: bytes + self.source_bytes.load(Relaxed),
-            written_bytes,
+            written_bytes: whole.bytes,
             checksum,
             runs,
             spilled_bytes: self.spilled_bytes.load(Relaxed),
             scratch_bytes: self.scratch_bytes.load(Relaxed),
             seconds: begun.elapsed().as_secs_f64(),
             plan: self.plan.clone(),
-        })
+        };
+        Ok((report, whole))
     }
 
     fn scratch(&self) -> Result<&Scratch<'a>, Error> {
@@ -212,7 +217,7 @@ pub fn sort_lines<O: LineOrder>(
     }
     observer.phase("form runs", bytes.unwrap_or(0));
     let formed = form::form(&job, sources, memory)?;
-    job.finish(begun, formed, output)
+    Ok(job.finish(begun, formed, output)?.0)
 }
 
 /// Merges `sources`, the lines of each of which are in order, and writes them to `output`. Lines that compare equal come in the order of the
@@ -236,7 +241,7 @@ pub fn merge_lines<O: LineOrder>(
     let sorted = |source| Run::Sorted(Box::new(Mutex::new(Stream::new(source, options.delimiter))));
     let runs = sources.into_iter().map(sorted).collect();
     let formed = Formed { runs, memory, lines: 0, bytes: 0, expected_bytes: bytes };
-    job.finish(begun, formed, output)
+    Ok(job.finish(begun, formed, output)?.0)
 }
 
 /// Bytes of all sources together, if that is known.

@@ -8,12 +8,13 @@ use super::options::{LinesCheckpoint, LinesOptions};
 use super::plan::Plan;
 use super::report::LinesReport;
 use super::{Job, bytes, form};
-use crate::checkpoint::{Kept, Left, Names, Task, look};
+use crate::checkpoint::{CheckpointFiles, Names, Opened, Reopened, SavedCheckpoint, Task, open_checkpoint};
 use crate::journal::{InputMark, Notes, mark};
 use crate::lines::Source;
 use crate::scratch::Scratch;
 use crate::{Error, Observer};
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 use xsort_disk::{Disk, FileId};
@@ -30,77 +31,97 @@ pub(super) fn sort<O: LineOrder>(
 ) -> Result<LinesReport, Error> {
     let begun = Instant::now();
     let bytes = bytes(&sources);
-    let names = Names::of(&checkpoint.output, &options.scratch);
     let task = Task {
+        output: &checkpoint.output,
         meaning: &format!("{} {:?} {}", checkpoint.meaning, options.codec, size_of::<Entry<O::Words>>()),
         budget_bytes: options.budget_bytes,
         inputs: checkpoint.inputs.len(),
     };
-    let (plan, kept) = match look(checkpoint.checkpoint, &names, &task, disk, observer)? {
-        Some(left) => match go_on(left, names, checkpoint, disk)? {
-            Begun::Sort(plan, kept) => (plan, kept),
-            Begun::Finished(plan, lines, checksum) => {
-                observer.notice("the output was complete and in place already");
-                return Ok(finished(plan, lines, checksum, bytes, begun));
-            }
-        },
-        None => {
+    let names = Names::of(&checkpoint.output, &options.scratch);
+    let begin = match open_checkpoint(checkpoint.checkpoint, names, &task, disk, observer)? {
+        Opened::Saved(saved) => go_on(*saved, options, checkpoint, disk, observer)?,
+        Opened::Fresh(fresh) => {
             let plan = Plan::new(options, bytes, size_of::<Entry<O::Words>>());
             // A place that can't be written to is called that before anything is kept.
             disk.close(disk.create_output(&checkpoint.output)?);
-            let output = disk.create_kept_output(&checkpoint.output, &names.output_tag)?;
-            let emptied = disk.set_bytes(output, 0);
-            disk.close(output);
-            emptied?;
             let marks = marks(&checkpoint.inputs, disk)?;
-            let kept = Kept::begin(disk, names, checkpoint.checkpoint, &task, &plan, &marks, false)?;
-            (plan, kept)
+            let (files, file) = fresh.begin(&task, &plan, &marks, false)?;
+            Begin::Sort { plan, marks, files, output: Output { disk, file: Some(file) } }
         }
     };
-    let output = disk.create_kept_output(&checkpoint.output, &kept.output_tag())?;
-    let sorted =
-        Output { disk, file: Some(output) }.sort(options, plan, order, sources, &kept, observer, begun);
-    sorted.map_err(|cause| Error::Resumable { cause: Box::new(cause) })
+    match begin {
+        Begin::Sort { plan, marks, files, output } => output
+            .sort(options, plan, order, sources, &files, (&checkpoint.inputs, &marks), observer, begun)
+            .map_err(|cause| Error::Resumable { cause: Box::new(cause) }),
+        Begin::Finished(plan, lines, checksum) => {
+            observer.notice("the output was complete and in place already");
+            Ok(finished(plan, lines, checksum, bytes, begun))
+        }
+    }
 }
 
 /// What the inputs are.
 fn marks(inputs: &[PathBuf], disk: &dyn Disk) -> Result<Vec<InputMark>, Error> {
-    let one = |path: &PathBuf| {
-        let file = disk.open_input(path)?;
-        let marked = disk.file_bytes(file).map_err(Error::from).and_then(|bytes| mark(disk, file, bytes));
-        disk.close(file);
-        marked
-    };
-    inputs.iter().map(one).collect()
+    inputs.iter().map(|path| mark_of(path, disk)).collect()
 }
 
-/// What there is to do of a sort that was begun.
-enum Begun<'a> {
-    Sort(Plan, Kept<'a>),
-    /// With the number of lines, and their checksum.
+fn mark_of(path: &Path, disk: &dyn Disk) -> Result<InputMark, Error> {
+    let file = disk.open_input(path)?;
+    let marked = disk.file_bytes(file).map_err(Error::from).and_then(|bytes| mark(disk, file, bytes));
+    disk.close(file);
+    marked
+}
+
+/// Fails if an input isn't what its mark says. One that isn't there is an error if it `is_needed`.
+fn check(inputs: &[PathBuf], marks: &[InputMark], is_needed: bool, disk: &dyn Disk) -> Result<(), Error> {
+    for (path, mark) in inputs.iter().zip(marks) {
+        match mark_of(path, disk) {
+            Ok(now) if now.is_as(mark) => {}
+            Err(Error::Disk(error)) if !is_needed && error.source.kind() == ErrorKind::NotFound => {}
+            Ok(_) => {
+                return Err(Error::Input {
+                    path: path.clone(),
+                    reason: "it was changed since the sort began (size, time or content): begin anew with --restart"
+                        .into(),
+                });
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// What there is to do.
+enum Begin<'a> {
+    Sort {
+        plan: Plan,
+        marks: Vec<InputMark>,
+        files: CheckpointFiles<'a>,
+        output: Output<'a>,
+    },
+    /// Nothing: with the number of lines, and their checksum.
     Finished(Plan, u64, u64),
 }
 
 fn go_on<'a>(
-    left: Left<'a>,
-    names: Names,
+    saved: SavedCheckpoint<'a>,
+    options: &LinesOptions,
     checkpoint: &LinesCheckpoint,
     disk: &'a dyn Disk,
-) -> Result<Begun<'a>, Error> {
-    let plan: Plan = left.plan()?;
-    if let Some((lines, checksum)) = left.published(disk, &checkpoint.output)? {
-        Kept::resume(disk, names, left.journal).end()?;
-        return Ok(Begun::Finished(plan, lines, checksum as u64));
-    }
-    if !left.is_input_read() {
-        for (number, path) in checkpoint.inputs.iter().enumerate() {
-            let file = disk.open_input(path)?;
-            let checked = left.check(disk, number, file);
-            disk.close(file);
-            checked?;
+    observer: &dyn Observer,
+) -> Result<Begin<'a>, Error> {
+    let plan: Plan = saved.plan()?;
+    check(&checkpoint.inputs, &saved.inputs, !saved.is_input_read(), disk)?;
+    let marks = saved.inputs.clone();
+    Ok(match saved.reopen(&checkpoint.output, options.budget_bytes / 2, observer)? {
+        Reopened::Published { files, result: (lines, checksum) } => {
+            files.end().map_err(Error::after_publishing)?;
+            Begin::Finished(plan, lines, checksum as u64)
         }
-    }
-    Ok(Begun::Sort(plan, Kept::resume(disk, names, left.journal)))
+        Reopened::Unfinished { files, output } => {
+            Begin::Sort { plan, marks, files, output: Output { disk, file: Some(output) } }
+        }
+    })
 }
 
 /// The output until it is published; it is closed, and stays under its hidden name, if it isn't.
@@ -117,34 +138,37 @@ impl Output<'_> {
         plan: Plan,
         order: &O,
         sources: Vec<Source>,
-        kept: &Kept<'_>,
+        files: &CheckpointFiles<'_>,
+        inputs: (&[PathBuf], &[InputMark]),
         observer: &dyn Observer,
         begun: Instant,
     ) -> Result<LinesReport, Error> {
         let (disk, file) = (self.disk, self.file.expect("it was just opened"));
         let bytes = bytes(&sources);
         let memory = plan.memory(true)?;
+        let input_is_read = || check(inputs.0, inputs.1, true, disk);
         let mut job = Job::new(order, options, plan, disk, observer);
-        (job.notes, job.kept_output) = (Notes(Some(&kept.journal)), Some(file));
+        (job.notes, job.kept_output) = (Notes(Some(&files.journal)), Some(file));
+        job.input_is_read = Some(&input_is_read);
         let in_use = Arc::clone(&job.gauges.scratch);
-        let scratch = Scratch::of(disk, kept.open_scratch()?, &options.scratch, u64::MAX, in_use)?;
+        let scratch = Scratch::of(disk, files.scratch.clone(), &options.scratch, u64::MAX, in_use)?;
         let data = [scratch.files(), &[file]].concat();
         assert!(job.scratch.set(scratch).is_ok(), "nothing was on scratch before");
         if let Some(bytes) = bytes {
             observer.expect(&[("form runs", bytes), ("merge", bytes)]);
         }
         observer.phase("form runs", bytes.unwrap_or(0));
-        let report = kept.journal.beside(&data, &job.failure, || {
+        let report = files.journal.beside(&data, &job.failure, || {
             let formed = form::form(&job, sources, memory)?;
             // Not to: it is kept, and past the page cache.
-            let report = job.finish(begun, formed, &mut std::io::sink())?;
-            kept.publish(file, (report.lines, u128::from(report.checksum.unwrap_or(0))))?;
+            let (report, whole) = job.finish(begun, formed, &mut std::io::sink())?;
+            files.publish(&whole, (report.lines, u128::from(report.checksum.unwrap_or(0))));
             job.notes.settle(&job.failure)?;
             Ok::<_, Error>(report)
         })?;
         self.file = None;
         disk.publish(file, report.written_bytes, true)?;
-        kept.end()?;
+        files.end().map_err(Error::after_publishing)?;
         Ok(report)
     }
 }

@@ -7,6 +7,7 @@ use super::spool::Spool;
 use crate::failure::Failure;
 use crate::journal::Notes;
 use crate::ledger::Ledger;
+use crate::prefix::OutputPrefix;
 use crate::scratch::Scratch;
 use crate::traffic::Traffic;
 use crate::{Error, Gauges, Observer};
@@ -15,12 +16,10 @@ use xsort_kernels::Caches;
 use xsort_records::Checksum;
 
 /// From where a sort's records come and where they go, and what was seen of them on the way.
-pub(crate) struct Journey<'a> {
+pub(crate) struct SortIo<'a> {
     pub(crate) input_files: &'a [FileId],
     /// Size of each input.
     pub(crate) input_bytes: &'a [u64],
-    /// To be called, with the checksum of all records, when they have been read.
-    pub(crate) input_is_read: &'a mut dyn FnMut(Checksum) -> Result<(), Error>,
     pub(crate) output_file: FileId,
     /// Of the records read.
     pub(crate) read: Checksum,
@@ -28,6 +27,21 @@ pub(crate) struct Journey<'a> {
     pub(crate) chunks: Vec<ChunkReport>,
     /// What was done with each bin.
     pub(crate) bins: Vec<BinReport>,
+}
+
+impl<'a> SortIo<'a> {
+    pub(crate) fn new(input_files: &'a [FileId], input_bytes: &'a [u64], output_file: FileId) -> Self {
+        let (read, chunks, bins) = (Checksum::default(), Vec::new(), Vec::new());
+        SortIo { input_files, input_bytes, output_file, read, chunks, bins }
+    }
+}
+
+/// The output, complete but not in place.
+pub(crate) struct Sorted {
+    /// Of the records that are in it.
+    pub(crate) written: Checksum,
+    /// All of it.
+    pub(crate) prefix: OutputPrefix,
 }
 
 /// A sort in progress. Stages borrow it; threads share it.

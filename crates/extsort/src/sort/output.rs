@@ -47,6 +47,8 @@ pub(crate) struct Filled {
     pub(crate) writes: usize,
     /// How long it waited for free blocks.
     pub(crate) waited: Duration,
+    /// CRC-32 of its bytes, if a journal is kept.
+    pub(crate) crc: Option<u32>,
     /// Its bytes in the page in which it ends, if it doesn't end with a page.
     pub(crate) tail: Vec<u8>,
 }
@@ -102,9 +104,9 @@ impl Output {
     /// How much of it an earlier process has written; goes on behind that.
     pub(crate) fn go_on<K>(&self, job: &Job<'_, K>) -> Result<Written, Error> {
         let written: Written = job.notes.recall(Step::Written)?.unwrap_or_default();
-        let bytes = written.checksum().records() * job.record_bytes as u64;
-        self.seams.begin(bytes, &written.tail);
-        job.observer.advance(bytes);
+        let prefix = &written.prefix;
+        self.seams.begin(prefix.bytes, &prefix.tail);
+        job.observer.advance(prefix.bytes);
         Ok(written)
     }
 
@@ -168,12 +170,16 @@ impl Output {
         let record_bytes = job.record_bytes;
         let end = start + records * record_bytes as u64;
         let mut left = records as usize;
+        let mut crc = job.notes.are_kept().then(crc32fast::Hasher::new);
         let mut take = |out: &mut [u8]| {
             let wanted = left.min(out.len() / record_bytes);
             let bytes = wanted * record_bytes;
             job.ledger.output_busy.time(|| {
                 source(&mut out[..bytes]);
                 checksum.add_records(&out[..bytes], record_bytes);
+                if let Some(crc) = &mut crc {
+                    crc.update(&out[..bytes]);
+                }
             });
             left -= wanted;
             bytes
@@ -222,6 +228,6 @@ impl Output {
         }
         job.observer.advance(head_bytes as u64);
         job.ledger.output_waits_for_write.add(waited);
-        Ok(Filled { writes, waited, tail })
+        Ok(Filled { writes, waited, crc: crc.map(crc32fast::Hasher::finalize), tail })
     }
 }

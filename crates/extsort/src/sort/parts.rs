@@ -2,6 +2,7 @@
 //!
 //! A part is made by a thread and then written by drives, whose completions come in any order, some before the thread says how many there are to be.
 
+use crate::prefix::OutputPrefix;
 use crate::scratch::part_of;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
@@ -66,13 +67,13 @@ impl<T> Parts<T> {
 /// How much of the output is written without a gap.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Written {
+    /// Its bytes. First: the journal gives it to those who know nothing of the rest.
+    pub(crate) prefix: OutputPrefix,
     /// What it was made of: blocks of the forecast, or loads of bins.
     pub(crate) sources: u64,
     /// Records, and the sum of their checksums.
     records: u64,
     sum: u128,
-    /// The bytes of its last page, if that is not whole: such a page isn't written yet.
-    pub(crate) tail: Vec<u8>,
 }
 
 impl Written {
@@ -88,6 +89,8 @@ pub(crate) struct Stretch {
     /// Sources of all parts up to this one's end.
     pub(crate) sources: u64,
     pub(crate) checksum: Checksum,
+    /// CRC-32 of its bytes, if a journal is kept.
+    pub(crate) crc: Option<u32>,
     /// Its bytes in the page in which it ends, if it doesn't end with a page.
     pub(crate) tail: Vec<u8>,
 }
@@ -96,6 +99,8 @@ pub(crate) struct Stretch {
 #[derive(Debug)]
 pub(crate) struct Frontier {
     record_bytes: u64,
+    /// Of the whole output.
+    output_bytes: u64,
     next: usize,
     waiting: BTreeMap<usize, Stretch>,
     written: Written,
@@ -103,8 +108,9 @@ pub(crate) struct Frontier {
 
 impl Frontier {
     /// Begins with part number `next` behind what is written already.
-    pub(crate) fn new(record_bytes: usize, next: usize, written: Written) -> Frontier {
-        Frontier { record_bytes: record_bytes as u64, next, waiting: BTreeMap::new(), written }
+    pub(crate) fn new(record_bytes: usize, output_bytes: u64, next: usize, written: Written) -> Frontier {
+        let record_bytes = record_bytes as u64;
+        Frontier { record_bytes, output_bytes, next, waiting: BTreeMap::new(), written }
     }
 
     /// Takes in a finished part; returns how much is written now, if that is more than before.
@@ -112,19 +118,29 @@ impl Frontier {
         self.waiting.insert(number, stretch);
         let before = self.next;
         while let Some(stretch) = self.waiting.remove(&self.next) {
-            let start = self.written.records * self.record_bytes;
-            let mut checksum = self.written.checksum();
-            checksum.merge(stretch.checksum);
-            let end = checksum.records() * self.record_bytes;
-            if align_down(end) > start {
-                self.written.tail.clear();
+            let Written { prefix, sources, records, sum } = &mut self.written;
+            let start = prefix.bytes;
+            prefix.append(stretch.crc, stretch.checksum.records() * self.record_bytes);
+            if align_down(prefix.bytes) > start {
+                prefix.tail.clear();
             }
-            self.written.tail.extend(stretch.tail);
-            (self.written.records, self.written.sum) = (checksum.records(), checksum.sum());
-            self.written.sources = stretch.sources;
+            prefix.tail.extend(stretch.tail);
+            if prefix.bytes == self.output_bytes {
+                // Its last page is written, too, as all that will ever be in it is there.
+                prefix.tail.clear();
+            }
+            let mut checksum = Checksum::from_parts(*records, *sum);
+            checksum.merge(stretch.checksum);
+            (*records, *sum) = (checksum.records(), checksum.sum());
+            *sources = stretch.sources;
             self.next += 1;
         }
         (self.next > before).then_some(&self.written)
+    }
+
+    /// What is written without a gap.
+    pub(crate) fn into_written(self) -> Written {
+        self.written
     }
 }
 
@@ -138,7 +154,7 @@ mod tests {
         // Records of 100 bytes, so that no part ends with a page.
         let output: Vec<u8> = (0..100 * 1000u32).map(|byte| (byte % 251) as u8).collect();
         for parts in [vec![1000], vec![1; 1000], vec![3, 50, 1, 1, 200, 40, 41, 5, 600, 59]] {
-            let mut frontier = Frontier::new(100, 7, Written::default());
+            let mut frontier = Frontier::new(100, output.len() as u64, 7, Written::default());
             let mut start = 0;
             let mut stretches = Vec::new();
             for records in parts {
@@ -146,7 +162,8 @@ mod tests {
                 let mut checksum = Checksum::default();
                 checksum.add_records(&output[start..end], 100);
                 let tail = output[start.max(align_down(end as u64) as usize)..end].to_vec();
-                stretches.push((end, Stretch { sources: end as u64, checksum, tail }));
+                let crc = Some(crc32fast::hash(&output[start..end]));
+                stretches.push((end, Stretch { sources: end as u64, checksum, crc, tail }));
                 start = end;
             }
             // Pairs are finished in the wrong order.
@@ -160,7 +177,10 @@ mod tests {
                 let Some(written) = frontier.add(number + 7, stretch) else { continue };
                 let end = written.sources as usize;
                 let page = align_down(end as u64) as usize;
-                assert_eq!(written.tail, output[page..end]);
+                let is_whole = end == output.len();
+                assert_eq!(written.prefix.tail, output[if is_whole { end } else { page }..end]);
+                assert_eq!(written.prefix.bytes, end as u64);
+                assert_eq!(written.prefix.crc, crc32fast::hash(&output[..end]));
                 let mut checksum = Checksum::default();
                 checksum.add_records(&output[..end], 100);
                 assert_eq!(written.checksum(), checksum);

@@ -2,9 +2,11 @@
 
 use super::options::SortOptions;
 use super::plan::{Facts, Plan, plan, resident_bytes_max};
-use super::removal::remove_inputs;
 use super::spool::{Spool, Stream, spool};
-use crate::checkpoint::{Kept, Left, Names, Task, look};
+use crate::checkpoint::{
+    CheckpointFiles, Found, FreshCheckpoint, Names, Opened, Reopened, SavedCheckpoint, Task, open_checkpoint,
+};
+use crate::content::check_contents;
 use crate::journal::mark;
 use crate::units::Bytes;
 use crate::{Error, Observer};
@@ -51,6 +53,8 @@ pub(crate) struct Prepared<'a> {
     pub(crate) inputs: Vec<FileId>,
     /// Size of each input.
     pub(crate) input_bytes: Vec<u64>,
+    /// The inputs that are there, with their places in the list, to be removed if that is asked for.
+    pub(crate) present: Vec<(usize, FileId)>,
     /// None if the inputs are not to be touched any more.
     pub(crate) input_guard: Option<OpenFiles<'a>>,
     /// The input that was a stream.
@@ -64,7 +68,20 @@ pub(crate) struct Prepared<'a> {
     pub(crate) output_file: FileId,
     pub(crate) output_guard: OpenFiles<'a>,
     /// What is kept for a later process, if anything is.
-    pub(crate) kept: Option<Kept<'a>>,
+    pub(crate) checkpoint: Option<CheckpointFiles<'a>>,
+    /// Some of what is kept comes from an earlier process.
+    pub(crate) is_resumed: bool,
+}
+
+impl Prepared<'_> {
+    /// The inputs that are there, with their paths.
+    pub(crate) fn removable<'o>(
+        &self,
+        options: &'o SortOptions,
+    ) -> impl Iterator<Item = (&'o Path, FileId)> + use<'o> {
+        let present = self.present.clone();
+        present.into_iter().map(|(number, file)| (&*options.inputs[number], file))
+    }
 }
 
 /// What there is to do.
@@ -80,10 +97,10 @@ pub(crate) struct Finished<'a> {
     pub(crate) plan: Plan,
     /// Of the output.
     pub(crate) checksum: Checksum,
-    /// The inputs that are still there and what they were, with their places in the list.
+    /// The inputs that are still there, with their places in the list.
     pub(crate) inputs: Vec<(usize, FileId)>,
     pub(crate) input_guard: OpenFiles<'a>,
-    pub(crate) kept: Kept<'a>,
+    pub(crate) checkpoint: CheckpointFiles<'a>,
 }
 
 /// Opens and measures the inputs, reads a stream, plans, and checks the space.
@@ -93,6 +110,7 @@ pub(crate) fn prepare<'a>(
     disk: &'a dyn Disk,
     observer: &'a dyn Observer,
 ) -> Result<Work<'a>, Error> {
+    let mut fresh = None;
     if let Some(checkpoint) = options.checkpoint {
         if stream.is_some() {
             return Err(Error::Settings(
@@ -101,16 +119,22 @@ pub(crate) fn prepare<'a>(
         }
         let names = Names::of(&options.output, &scratch_directories(options));
         let meaning = format!("{:?}", options.layout);
-        if let Some(left) = look(checkpoint, &names, &task(options, &meaning), disk, observer)? {
-            return resume(options, names, left, disk, observer);
+        match open_checkpoint(checkpoint, names, &task(options, &meaning), disk, observer)? {
+            Opened::Saved(saved) => return resume(options, *saved, disk, observer),
+            Opened::Fresh(checkpoint) => fresh = Some(checkpoint),
         }
     }
-    begin(options, stream, disk, observer).map(|prepared| Work::Sort(Box::new(prepared)))
+    begin(options, stream, fresh, disk, observer).map(|prepared| Work::Sort(Box::new(prepared)))
 }
 
 /// What an interrupted sort must have been asked for.
-fn task<'t>(options: &SortOptions, meaning: &'t str) -> Task<'t> {
-    Task { meaning, budget_bytes: options.budget_bytes, inputs: options.inputs.len() }
+fn task<'t>(options: &'t SortOptions, meaning: &'t str) -> Task<'t> {
+    Task {
+        output: &options.output,
+        meaning,
+        budget_bytes: options.budget_bytes,
+        inputs: options.inputs.len(),
+    }
 }
 
 /// The directories for scratch.
@@ -125,72 +149,142 @@ fn scratch_directories(options: &SortOptions) -> Vec<PathBuf> {
 /// Goes on with what an earlier process has left, by its plan.
 fn resume<'a>(
     options: &SortOptions,
-    names: Names,
-    left: Left<'a>,
+    saved: SavedCheckpoint<'a>,
     disk: &'a dyn Disk,
     observer: &'a dyn Observer,
 ) -> Result<Work<'a>, Error> {
-    let mut input_guard = OpenFiles { disk, files: Vec::new() };
-    let published = left.published(disk, &options.output)?;
-    let is_input_read = left.inputs_go_early && left.is_input_read();
-    let may_be_gone = published.is_some() || is_input_read;
-    let mut inputs = Vec::new();
-    for (number, path) in options.inputs.iter().enumerate() {
-        let file = match disk.open_input(path) {
-            Err(error) if may_be_gone && error.source.kind() == ErrorKind::NotFound => continue,
-            result => result?,
-        };
-        input_guard.files.push(file);
-        match left.check(disk, number, file) {
-            // By now it may be someone else's.
-            Err(Error::Input { .. }) if may_be_gone => continue,
-            result => result?,
+    let plan: Plan = saved.plan()?;
+    let (input_guard, found) = find_inputs(options, &saved, disk)?;
+    let inputs_go_early = saved.inputs_go_early;
+    let are_removed = inputs_go_early && saved.is_input_read();
+    if are_removed && !saved.has_chunks(plan.spilled_chunks) {
+        return Err(saved.contradiction());
+    }
+    if !saved.may_be_published() {
+        refuse_changed(options, &found, are_removed)?;
+    }
+    let input_bytes = saved.inputs.iter().map(|mark| mark.bytes).collect();
+    let memory_bytes = options.budget_bytes / 2;
+    let (checkpoint, output_file) = match saved.reopen(&options.output, memory_bytes, observer)? {
+        Reopened::Published { files, result: (records, sum) } => {
+            refuse_others(options, &found)?;
+            let checksum = Checksum::from_parts(records, sum);
+            let inputs = present(&found);
+            let done = Finished { plan, checksum, inputs, input_guard, checkpoint: files };
+            return Ok(Work::Finish(Box::new(done)));
         }
-        inputs.push((number, file));
-    }
-    let input_bytes = left.inputs.iter().map(|mark| mark.bytes).collect();
-    let plan = left.plan()?;
-    let Left { journal, inputs_go_early, .. } = left;
-    let kept = Kept::resume(disk, names, journal);
-    if let Some((records, sum)) = published {
-        let checksum = Checksum::from_parts(records, sum);
-        return Ok(Work::Finish(Box::new(Finished { plan, checksum, inputs, input_guard, kept })));
-    }
-    let mut input_guard = Some(input_guard);
-    if is_input_read {
-        // An earlier process was about to, or in the middle of it.
-        let inputs = inputs.drain(..).map(|(number, file)| (&*options.inputs[number], file));
-        remove_inputs(disk, observer, inputs, None);
-        input_guard = None;
-    }
-    let output_file = disk.create_kept_output(&options.output, &kept.output_tag())?;
+        Reopened::Unfinished { files, output } => (files, output),
+    };
+    let output_guard = OpenFiles::one(disk, output_file);
+    refuse_changed(options, &found, are_removed)?;
+    let present = present(&found);
+    let inputs = if are_removed { &[] } else { &present[..] };
     Ok(Work::Sort(Box::new(Prepared {
         plan,
-        inputs: inputs.into_iter().map(|(_, file)| file).collect(),
+        inputs: inputs.iter().map(|(_, file)| *file).collect(),
         input_bytes,
-        input_guard,
+        present,
+        input_guard: Some(input_guard),
         spool: None,
-        needs_input_space: inputs_go_early && !is_input_read,
+        needs_input_space: inputs_go_early,
         // When the inputs have been read, whatever was reserved before.
         reserves_late: true,
         scratch_directories: scratch_directories(options),
         output_file,
-        output_guard: OpenFiles::one(disk, output_file),
-        kept: Some(kept),
+        output_guard,
+        checkpoint: Some(checkpoint),
+        is_resumed: true,
     })))
+}
+
+/// Opens the inputs again that are there, and compares them with what they were.
+fn find_inputs<'a>(
+    options: &SortOptions,
+    saved: &SavedCheckpoint<'_>,
+    disk: &'a dyn Disk,
+) -> Result<(OpenFiles<'a>, Vec<Found>), Error> {
+    let mut guard = OpenFiles { disk, files: Vec::new() };
+    let mut found = Vec::with_capacity(options.inputs.len());
+    for (number, path) in options.inputs.iter().enumerate() {
+        match disk.open_input(path) {
+            Ok(file) => {
+                guard.files.push(file);
+                found.push(saved.find(number, file)?);
+            }
+            Err(error) if error.source.kind() == ErrorKind::NotFound => found.push(Found::Missing(error)),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok((guard, found))
+}
+
+/// The inputs that are there, as they were.
+fn present(found: &[Found]) -> Vec<(usize, FileId)> {
+    let is_there = |(number, found): (usize, &Found)| match found {
+        Found::Same(file) => Some((number, *file)),
+        Found::Changed | Found::Missing(_) => None,
+    };
+    found.iter().enumerate().filter_map(is_there).collect()
+}
+
+/// Refuses to go on with inputs that are not what they were. If the interrupted sort was about to remove them, or has,
+/// none is needed; but a file that has the name of one is a reason to ask.
+fn refuse_changed(options: &SortOptions, found: &[Found], are_removed: bool) -> Result<(), Error> {
+    for (path, found) in options.inputs.iter().zip(found) {
+        let reason = match found {
+            Found::Same(_) => continue,
+            Found::Missing(_) if are_removed => continue,
+            Found::Missing(error) => {
+                return Err(Error::Input {
+                    path: path.clone(),
+                    reason: format!(
+                        "the interrupted sort has not read all of it, and it can't be opened again ({}): put it \
+                         back, or begin anew with --restart",
+                        error.source
+                    ),
+                });
+            }
+            Found::Changed if are_removed => {
+                "it isn't what the interrupted sort has read and was to remove, and only its scratch has that now: \
+                 move this file elsewhere and go on with --resume"
+            }
+            Found::Changed => {
+                "it was changed since the sort was interrupted (size, time or content): begin anew with --restart"
+            }
+        };
+        return Err(Error::Input { path: path.clone(), reason: reason.into() });
+    }
+    Ok(())
+}
+
+/// Refuses to call a sort finished that was one of other inputs.
+fn refuse_others(options: &SortOptions, found: &[Found]) -> Result<(), Error> {
+    let changed = |(_, found): &(&PathBuf, &Found)| matches!(found, Found::Changed);
+    match options.inputs.iter().zip(found).find(changed) {
+        None => Ok(()),
+        Some((path, _)) => Err(Error::Input {
+            path: path.clone(),
+            reason: format!(
+                "it was changed since it was sorted (size, time or content); what it was then is complete in {}: sort \
+                 it anew with --restart",
+                Shown(&options.output)
+            ),
+        }),
+    }
 }
 
 /// Begins from the beginning.
 fn begin<'a>(
     options: &SortOptions,
     stream: Option<Stream>,
+    fresh: Option<FreshCheckpoint<'a>>,
     disk: &'a dyn Disk,
     observer: &'a dyn Observer,
 ) -> Result<Prepared<'a>, Error> {
     let record_bytes = options.layout.record_bytes() as u64;
     let mut input_guard = OpenFiles { disk, files: Vec::new() };
     let mut input_bytes = Vec::new();
-    let mut inputs = Vec::new();
+    let (mut inputs, mut looked) = (Vec::new(), Vec::new());
     let stream_input = stream.as_ref().map(|stream| stream.input);
     if stream.is_some() && options.remove_input {
         return Err(Error::Settings("a stream can't be removed (--remove-input)".into()));
@@ -204,9 +298,16 @@ fn begin<'a>(
         input_guard.files.push(file);
         inputs.push(file);
         let bytes = disk.file_bytes(file)?;
+        input_bytes.push(bytes);
+        looked.push((path.as_path(), file, bytes));
+    }
+    if options.format_is_assumed {
+        check_contents(disk, &looked, observer)?;
+    }
+    for (path, _, bytes) in looked {
         if !bytes.is_multiple_of(record_bytes) {
             return Err(Error::Input {
-                path: path.clone(),
+                path: path.to_owned(),
                 reason: format!(
                     "its size of {bytes} bytes is no multiple of the record's {record_bytes}: {} bytes are left over; \
                      is the format right (-f, --record), and the file complete?",
@@ -214,7 +315,6 @@ fn begin<'a>(
                 ),
             });
         }
-        input_bytes.push(bytes);
     }
     let mut facts = Facts {
         input_bytes: input_bytes.clone(),
@@ -258,8 +358,8 @@ fn begin<'a>(
     let check =
         |plan: &Plan| check_space(options, disk, observer, plan, &scratch_directories, &output_drive, &freed);
     let (mut needs_input_space, mut reserves_late) = check(&plan)?;
-    let mut kept = None;
-    if let Some(checkpoint) = options.checkpoint {
+    let mut checkpoint = None;
+    if let Some(fresh) = fresh {
         let meaning = format!("{:?}", options.layout);
         if needs_input_space && plan.resident_chunks() > 0 {
             // Once the inputs are gone, what is only in memory would be lost with the process.
@@ -271,20 +371,20 @@ fn begin<'a>(
         for (&file, &bytes) in inputs.iter().zip(&input_bytes) {
             marks.push(mark(disk, file, bytes)?);
         }
-        let names = Names::of(&options.output, &scratch_directories);
         // In place of the nameless one, which has shown that there can be one.
         drop(output_guard);
-        output_file = disk.create_kept_output(&options.output, &names.output_tag)?;
-        output_guard = OpenFiles::one(disk, output_file);
-        disk.set_bytes(output_file, 0)?;
         let task = Task { budget_bytes: plan.budget_bytes, ..task(options, &meaning) };
-        let begun = Kept::begin(disk, names, checkpoint, &task, &plan, &marks, needs_input_space);
-        kept = Some(begun?);
+        let (files, output) = fresh.begin(&task, &plan, &marks, needs_input_space)?;
+        (output_file, output_guard) = (output, OpenFiles::one(disk, output));
+        checkpoint = Some(files);
     }
+    let is_file = |number: &usize| Some(*number) != stream_input;
+    let present = (0..inputs.len()).filter(is_file).map(|number| (number, inputs[number])).collect();
     Ok(Prepared {
         plan,
         inputs,
         input_bytes,
+        present,
         input_guard: Some(input_guard),
         spool: spooled,
         needs_input_space,
@@ -292,7 +392,8 @@ fn begin<'a>(
         scratch_directories,
         output_file,
         output_guard,
-        kept,
+        checkpoint,
+        is_resumed: false,
     })
 }
 

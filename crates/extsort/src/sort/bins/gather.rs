@@ -9,7 +9,7 @@ use super::scatter::Resident;
 use crate::Error;
 use crate::journal::Step;
 use crate::sort::fill::Chunk;
-use crate::sort::job::Job;
+use crate::sort::job::{Job, Sorted};
 use crate::sort::memory::Memory;
 use crate::sort::output::{Output, Portion, Seams};
 use crate::sort::parts::{Frontier, Stretch};
@@ -21,7 +21,7 @@ use std::time::Instant;
 use xsort_disk::{ALIGNMENT, Completion, FileId, Lease, Shelf, align_up};
 use xsort_records::{Checksum, Key};
 
-/// Sorts `loads`, one behind the other, into the output file, behind what an earlier process has written of it. Returns the checksum of what was written, and what was done with each bin.
+/// Sorts `loads`, one behind the other, into the output file, behind what an earlier process has written of it. Returns what was written, and what was done with each bin.
 pub(super) fn gather<K: Key>(
     job: &Job<'_, K>,
     shape: &ScatterShape,
@@ -29,7 +29,7 @@ pub(super) fn gather<K: Key>(
     loads: &[Load],
     residents: &[Resident],
     memory: &mut Memory,
-) -> Result<(Checksum, Vec<BinReport>), Error> {
+) -> Result<(Sorted, Vec<BinReport>), Error> {
     let plan = job.plan;
     let areas = memory.take(shape.gather_areas, plan.area_bytes as usize);
     let mut spares = memory.take(plan.threads, plan.spare_bytes as usize);
@@ -44,10 +44,10 @@ pub(super) fn gather<K: Key>(
     let written = output.go_on(job)?;
     let mut checksum = written.checksum();
     let begun = written.sources as usize;
-    let mut frontier = Frontier::new(job.record_bytes, begun, written);
+    let mut frontier = Frontier::new(job.record_bytes, plan.bytes, begun, written);
     let mut keep = |number: usize, gathered: &Gathered| {
-        let (checksum, tail) = (gathered.checksum, gathered.tail.clone());
-        let stretch = Stretch { sources: number as u64 + 1, checksum, tail };
+        let Gathered { checksum, crc, .. } = *gathered;
+        let stretch = Stretch { sources: number as u64 + 1, checksum, crc, tail: gathered.tail.clone() };
         if let Some(written) = frontier.add(number, stretch) {
             job.notes.keep(Step::Written, written);
         }
@@ -77,12 +77,14 @@ pub(super) fn gather<K: Key>(
         written,
     })?;
     passed.made.iter().for_each(|(_, gathered)| checksum.merge(gathered.checksum));
-    Ok((checksum, passed.made.into_iter().map(|(_, gathered)| gathered.report).collect()))
+    let sorted = Sorted { written: checksum, prefix: frontier.into_written().prefix };
+    Ok((sorted, passed.made.into_iter().map(|(_, gathered)| gathered.report).collect()))
 }
 
 /// A load that is in the output.
 struct Gathered {
     checksum: Checksum,
+    crc: Option<u32>,
     tail: Vec<u8>,
     report: BinReport,
 }
@@ -153,7 +155,7 @@ impl<K: Key> Worker for Gatherer<'_, K> {
         Ok(Worked {
             area: Some(lease),
             writes: filled.writes,
-            made: Gathered { checksum, tail: filled.tail, report },
+            made: Gathered { checksum, crc: filled.crc, tail: filled.tail, report },
         })
     }
 }

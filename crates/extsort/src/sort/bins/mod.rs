@@ -25,7 +25,7 @@ mod scatter;
 pub use plan::ScatterShape;
 pub(crate) use plan::within;
 
-use super::job::{Job, Journey};
+use super::job::{Job, SortIo, Sorted};
 use super::memory::Memory;
 use super::phases::Phases;
 use crate::Error;
@@ -34,25 +34,26 @@ use bin::{Bin, Limits};
 use gather::gather;
 use load::{Load, Source};
 use sample::{sample_input, sample_loads};
-use scatter::{Scattered, scatter};
+pub(crate) use scatter::Scattered;
+use scatter::scatter;
 use xsort_kernels::Splitters;
-use xsort_records::{Checksum, Key};
+use xsort_records::Key;
 
-/// Sorts from the inputs to the output, which is then complete but not in place. Returns the checksum of what was written.
-pub(crate) fn sort<K: Key>(
+/// Phase one: samples the inputs' keys, and scatters their records into bins.
+pub(crate) fn scatter_input<K: Key>(
     job: &Job<'_, K>,
     shape: &ScatterShape,
-    journey: &mut Journey<'_>,
+    io: &mut SortIo<'_>,
     memory: &mut Memory,
     phases: &mut Phases<'_>,
-) -> Result<Checksum, Error> {
+) -> Result<Scattered, Error> {
     let limits = Limits::of(job.plan, shape);
     phases.begin("sample", 0);
     let bins = limits.bins_at_once(job.plan.bytes);
     let keys = match job.notes.recall(Step::Sample)? {
         Some(keys) => keys,
         None => {
-            let keys = sample_input(job, journey, memory, bins)?;
+            let keys = sample_input(job, io, memory, bins)?;
             job.notes.keep(Step::Sample, &keys);
             keys
         }
@@ -61,13 +62,24 @@ pub(crate) fn sort<K: Key>(
     drop(keys);
 
     phases.begin("scatter", job.plan.bytes);
-    let source = Source::Input { files: journey.input_files, bytes: journey.input_bytes };
-    let scattered = scatter(job, &source, &splitters, memory)?;
-    let Scattered { mut bins, residents, checksum, reports } = scattered;
-    journey.read = checksum;
-    journey.chunks = reports;
-    (journey.input_is_read)(checksum)?;
+    let source = Source::Input { files: io.input_files, bytes: io.input_bytes };
+    let mut scattered = scatter(job, &source, &splitters, memory)?;
+    io.read = scattered.checksum;
+    io.chunks = std::mem::take(&mut scattered.reports);
+    Ok(scattered)
+}
 
+/// Phase two: splits bins until all fit, and gathers them into the output, which is then complete but not in place.
+pub(crate) fn gather_bins<K: Key>(
+    job: &Job<'_, K>,
+    shape: &ScatterShape,
+    scattered: Scattered,
+    io: &mut SortIo<'_>,
+    memory: &mut Memory,
+    phases: &mut Phases<'_>,
+) -> Result<Sorted, Error> {
+    let limits = Limits::of(job.plan, shape);
+    let Scattered { mut bins, residents, .. } = scattered;
     let mut splits = 0;
     while bins.iter().any(|bin| limits.must_split(bin)) {
         let bytes: u64 = bins.iter().filter(|bin| limits.must_split(bin)).map(|bin| bin.records).sum();
@@ -86,9 +98,9 @@ pub(crate) fn sort<K: Key>(
     job.reclaim()?;
     phases.begin("gather", job.plan.bytes);
     let loads = limits.pack(bins);
-    let (written, reports) = gather(job, shape, journey.output_file, &loads, &residents, memory)?;
-    journey.bins = reports;
-    Ok(written)
+    let (sorted, reports) = gather(job, shape, io.output_file, &loads, &residents, memory)?;
+    io.bins = reports;
+    Ok(sorted)
 }
 
 /// Scatters one bin into smaller ones.

@@ -10,7 +10,7 @@ use super::scatter::{Resident, Slice};
 use crate::Error;
 use crate::failure::STOP_INTERVAL;
 use crate::sort::chunks::Extent;
-use crate::sort::job::{Job, Journey};
+use crate::sort::job::{Job, SortIo};
 use crate::sort::memory::Memory;
 use crossbeam_channel::unbounded;
 use xsort_disk::{ALIGNMENT, Direction, FileId, Request, Shelf, align_up};
@@ -26,15 +26,15 @@ const READS_MAX: usize = 32;
 /// Normalised keys of the inputs' records, sorted, for so many bins.
 pub(super) fn sample_input<K: Key>(
     job: &Job<'_, K>,
-    journey: &Journey<'_>,
+    io: &SortIo<'_>,
     memory: &mut Memory,
     bins: usize,
 ) -> Result<Vec<u8>, Error> {
     let whole = |(file, &bytes): (usize, &u64)| Extent { file, offset: 0, bytes };
-    let extents: Vec<Extent> = journey.input_bytes.iter().enumerate().map(whole).collect();
+    let extents: Vec<Extent> = io.input_bytes.iter().enumerate().map(whole).collect();
     let wanted = sample_keys(job.plan, bins);
     let mut keys = Vec::new();
-    read_keys(job, journey.input_files, &extents, wanted, memory, &mut keys)?;
+    read_keys(job, io.input_files, &extents, wanted, memory, &mut keys)?;
     Ok(sorted(job, keys))
 }
 
@@ -96,10 +96,13 @@ fn read_keys<K: Key>(
     let records: u64 = extents.iter().map(|extent| extent.bytes / record_bytes).sum();
     let at_once = (PLACE_BYTES / record_bytes).max(1);
     let places = wanted.div_ceil(at_once).max(PLACES_MIN).min(wanted).min(records);
-    let each = wanted.div_ceil(places.max(1)).min(at_once);
-    let block_bytes = align_up(each * record_bytes) + 2 * ALIGNMENT as u64;
-    let fitting = (memory.free_bytes() as u64 / block_bytes).min(READS_MAX as u64);
-    let shelf = Shelf::new(memory.take(fitting.max(1) as usize, block_bytes as usize), block_bytes as usize);
+    let slack_bytes = 2 * ALIGNMENT as u64;
+    // There is always one of an area's size: the next scatter takes some.
+    let area_records = (job.plan.area_bytes - slack_bytes) / record_bytes;
+    let each = wanted.div_ceil(places.max(1)).min(at_once).min(area_records);
+    let block_bytes = (align_up(each * record_bytes) + slack_bytes) as usize;
+    let blocks = memory.take(memory.fitting(block_bytes).min(READS_MAX), block_bytes);
+    let shelf = Shelf::new(blocks, block_bytes);
     let (reply, completions) = unbounded();
     let mut requests = (0..places).filter_map(|place| {
         let stretch = stretch(extents, record_bytes, place * records / places, each)?;

@@ -13,6 +13,7 @@ use crate::sort::fill::Chunk;
 use crate::sort::job::Job;
 use crate::sort::memory::Memory;
 use crate::sort::pass::{Pass, Worked, Worker, pass};
+use crate::sort::recheck::SealedBlock;
 use crate::sort::report::ChunkReport;
 use crossbeam_channel::Sender;
 use std::collections::BTreeMap;
@@ -33,6 +34,17 @@ pub(crate) struct Scattered {
     pub(crate) checksum: Checksum,
     /// What was done with each chunk.
     pub(crate) reports: Vec<ChunkReport>,
+}
+
+impl Scattered {
+    /// Its pieces on scratch.
+    pub(crate) fn sealed_blocks(&self, record_bytes: usize) -> impl Iterator<Item = SealedBlock> {
+        self.bins.iter().flat_map(|bin| &bin.pieces).map(move |piece| SealedBlock {
+            place: piece.place,
+            bytes: piece.paged_bytes(record_bytes) as usize,
+            seal: piece.seal,
+        })
+    }
 }
 
 /// A chunk that stayed in memory.
@@ -93,7 +105,7 @@ pub(super) fn scatter<K: Key>(
         Source::Input { files, .. } => (*files, plan.areas, true),
         Source::Loads { areas, .. } => (scratch_files, *areas, false),
     };
-    // Areas first: then those that are free again lie where the next phase cuts its own.
+    // Areas first, as `memory` asks.
     let areas = memory.take(areas, plan.area_bytes as usize);
     let mut spares = memory.take(plan.threads, plan.spare_bytes as usize);
     let spill = job.scratch.as_ref().map(|_| {

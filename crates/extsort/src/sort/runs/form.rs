@@ -9,7 +9,7 @@ use crate::journal::Step;
 use crate::scratch::NOWHERE;
 use crate::sort::chunks::chunks;
 use crate::sort::fill::{Chunk, compact};
-use crate::sort::job::{Job, Journey};
+use crate::sort::job::{Job, SortIo};
 use crate::sort::memory::Memory;
 use crate::sort::pass::{Pass, Worked, Worker, pass};
 use crate::sort::report::ChunkReport;
@@ -38,21 +38,23 @@ struct Kept {
     checksum: (u64, u128),
 }
 
-/// Reads the inputs, and makes a sorted run of every chunk: in the order of the input. What it has read and done goes to the journey. Runs that an
+/// Reads the inputs, and makes a sorted run of every chunk: in the order of the input. What it has read and done goes to the io. Runs that an
 /// earlier process has left are taken over.
 pub(super) fn form<K: Key>(
     job: &Job<'_, K>,
-    journey: &mut Journey<'_>,
+    io: &mut SortIo<'_>,
     memory: &mut Memory,
 ) -> Result<Vec<Run>, Error> {
     let plan = job.plan;
+    // Areas first, as `memory` asks.
+    let areas = memory.take(plan.areas, plan.area_bytes as usize);
     let mut spares = memory.take(plan.threads, plan.spare_bytes as usize);
     let spill = job.scratch.as_ref().map(|_| {
         let blocks = memory.take(plan.spill_blocks, plan.block_bytes as usize);
         Shelf::new(blocks, plan.block_bytes as usize)
     });
-    let mut runs = recall(job, journey)?;
-    let chunks = chunks(journey.input_bytes, plan.chunk_bytes, plan.extents_max).enumerate();
+    let mut runs = recall(job, io)?;
+    let chunks = chunks(io.input_bytes, plan.chunk_bytes, plan.extents_max).enumerate();
     let chunks = chunks.filter(|(number, _)| !runs.contains_key(number));
     let mut keep = |number: usize, sorted: &Sorted| {
         if sorted.run.resident.is_none() && job.notes.are_kept() {
@@ -61,8 +63,8 @@ pub(super) fn form<K: Key>(
         }
     };
     let what = Pass {
-        files: journey.input_files,
-        areas: memory.take(plan.areas, plan.area_bytes as usize),
+        files: io.input_files,
+        areas,
         reads_are_progress: true,
         scratch: job.scratch.as_ref(),
         give_up: &|| spill.iter().for_each(|shelf| shelf.close()),
@@ -79,19 +81,19 @@ pub(super) fn form<K: Key>(
     memory.give(spill.into_iter().flat_map(Shelf::dissolve));
     for (number, Sorted { run, checksum, report }) in formed.made {
         runs.insert(number, run);
-        journey.read.merge(checksum);
-        journey.chunks.push(report);
+        io.read.merge(checksum);
+        io.chunks.push(report);
     }
     Ok(runs.into_values().collect())
 }
 
 /// The runs of an earlier process, by the number of their chunk.
-fn recall<K: Key>(job: &Job<'_, K>, journey: &mut Journey<'_>) -> Result<BTreeMap<usize, Run>, Error> {
+fn recall<K: Key>(job: &Job<'_, K>, io: &mut SortIo<'_>) -> Result<BTreeMap<usize, Run>, Error> {
     let mut runs = BTreeMap::new();
     for number in 0..job.plan.spilled_chunks {
         let Some(Kept { index, checksum }) = job.notes.recall(Step::Chunk(number as u64))? else { continue };
         index.claim(job);
-        journey.read.merge(Checksum::from_parts(checksum.0, checksum.1));
+        io.read.merge(Checksum::from_parts(checksum.0, checksum.1));
         job.observer.advance(index.records() * job.record_bytes as u64);
         runs.insert(number, Run { index, resident: None });
     }

@@ -22,6 +22,7 @@ use super::segment::{Loaded, Segment, Segments};
 use crate::Error;
 use crate::failure::STOP_INTERVAL;
 use crate::journal::Step;
+use crate::prefix::OutputPrefix;
 use crate::process::thread_cpu_time;
 use crate::seal::{check_seal, paged_bytes};
 use crate::sort::job::Job;
@@ -62,6 +63,8 @@ pub(crate) struct Merged {
     pub(crate) records: u64,
     /// Of all records, if they went to the output.
     pub(crate) checksum: Checksum,
+    /// Of the output, if they went there.
+    pub(crate) prefix: OutputPrefix,
     /// Of the new run, if they went to one.
     pub(crate) index: Option<Index>,
 }
@@ -81,7 +84,7 @@ pub(crate) fn merge<K: Key>(
     let (done_to, done_from) = unbounded();
     let (written_to, written_from) = unbounded();
     let checksum = begun.checksum();
-    let mut merged = Merged { records: checksum.records(), checksum, index: None };
+    let mut merged = Merged { records: checksum.records(), checksum, ..Merged::default() };
     std::thread::scope(|scope| {
         let started = spawn_up_to(
             scope,
@@ -104,7 +107,7 @@ pub(crate) fn merge<K: Key>(
         let mut segments_done = reader.segments.begun();
         let mut indexes: Vec<Option<Index>> = (0..segments_done).map(|_| None).collect();
         let mut parts = Parts::default();
-        let mut frontier = Frontier::new(job.record_bytes, segments_done, begun);
+        let mut frontier = Frontier::new(job.record_bytes, job.plan.bytes, segments_done, begun);
         let mut finish = |number, stretch| {
             if let (Sink::Output(_), Some(written)) = (sink, frontier.add(number, stretch)) {
                 job.notes.keep(Step::Written, written);
@@ -163,6 +166,7 @@ pub(crate) fn merge<K: Key>(
         if job.failure.is_set() {
             sink.close();
         }
+        merged.prefix = frontier.into_written().prefix;
         if let Sink::Run(_) = sink {
             let mut index = Index::with_capacity(job.key.bytes(), entries.len());
             indexes.into_iter().flatten().for_each(|next| index.append(next));

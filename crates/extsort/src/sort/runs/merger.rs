@@ -66,7 +66,7 @@ impl<K: Key> Merger<'_, K> {
         let mut merge = Merge::new(key, record_bytes, self.shared_bytes(&segment), &runs, nodes);
 
         let mut checksum = Checksum::default();
-        let (mut index, mut tail) = (None, Vec::new());
+        let (mut index, mut crc, mut tail) = (None, None, Vec::new());
         let writes = match self.sink {
             Sink::Output(output) => {
                 let start = start.records * record_bytes as u64;
@@ -80,7 +80,7 @@ impl<K: Key> Merger<'_, K> {
                 };
                 let portion = Portion { part: segment.number, start, records };
                 let filled = output.fill(self.job, fill, portion, &mut checksum, &self.written)?;
-                tail = filled.tail;
+                (crc, tail) = (filled.crc, filled.tail);
                 filled.writes
             }
             Sink::Run(shelf) => {
@@ -90,7 +90,7 @@ impl<K: Key> Merger<'_, K> {
                 writes
             }
         };
-        let stretch = Stretch { sources: segment.sources as u64, checksum, tail };
+        let stretch = Stretch { sources: segment.sources as u64, checksum, crc, tail };
         Ok(Done { number: segment.number, writes, stretch, records, index })
     }
 

@@ -15,7 +15,7 @@ mod segment;
 pub use plan::MergeShape;
 pub(crate) use plan::{reduction, within};
 
-use super::job::{Job, Journey};
+use super::job::{Job, SortIo, Sorted};
 use super::memory::Memory;
 use super::output::{Output, Seams};
 use super::parts::Written;
@@ -24,28 +24,38 @@ use crate::Error;
 use crate::journal::Step;
 use form::form;
 use merge::{Sink, merge};
-use run::{Index, Run};
+use run::Index;
+pub(crate) use run::Run;
 use std::sync::Arc;
-use xsort_disk::{ALIGNMENT, Shelf, align_up};
-use xsort_records::{Checksum, Key};
+use xsort_disk::{ALIGNMENT, FileId, Shelf, align_up};
+use xsort_records::Key;
 
-/// Sorts from the inputs to the output, which is then complete but not in place. Returns the checksum of what was written.
-pub(crate) fn sort<K: Key>(
+/// Phase one: reads the inputs, and makes a sorted run of each chunk.
+pub(crate) fn form_runs<K: Key>(
     job: &Job<'_, K>,
-    shape: &MergeShape,
-    journey: &mut Journey<'_>,
+    io: &mut SortIo<'_>,
     memory: &mut Memory,
     phases: &mut Phases<'_>,
-) -> Result<Checksum, Error> {
-    let plan = job.plan;
-    phases.begin("form runs", plan.bytes);
-    let mut runs = form(job, journey, memory)?;
-    let mut merges = 0;
-    (journey.input_is_read)(journey.read)?;
+) -> Result<Vec<Run>, Error> {
+    phases.begin("form runs", job.plan.bytes);
+    form(job, io, memory)
+}
 
-    let pages = memory.take(plan.seam_pages, ALIGNMENT);
+/// Phase two: merges the runs into the output, which is then complete but not in place.
+pub(crate) fn merge_runs<K: Key>(
+    job: &Job<'_, K>,
+    shape: &MergeShape,
+    mut runs: Vec<Run>,
+    output_file: FileId,
+    memory: &mut Memory,
+    phases: &mut Phases<'_>,
+) -> Result<Sorted, Error> {
+    let plan = job.plan;
+    let mut merges = 0;
     let output_block_bytes = plan.output_block_bytes.max(plan.block_bytes) as usize;
+    // Large ones before small ones: between runs that stay there are holes, where pages always find room.
     let mut output_memory = Memory::new(memory.take(plan.output_blocks, output_block_bytes));
+    let pages = memory.take(plan.seam_pages, ALIGNMENT);
     let read_blocks = Shelf::new(memory.take_rest(), plan.block_bytes as usize);
     while runs.len() > shape.fan_in_max {
         let shelf = Shelf::new(output_memory.take_rest(), plan.block_bytes as usize);
@@ -56,14 +66,14 @@ pub(crate) fn sort<K: Key>(
     job.reclaim()?;
     phases.begin("merge", plan.bytes);
     let output = Output {
-        file: journey.output_file,
+        file: output_file,
         bytes: plan.bytes,
         blocks: Shelf::new(output_memory.take_rest(), plan.output_block_bytes as usize),
         seams: Seams::new(Shelf::new(pages, ALIGNMENT)),
     };
     let written = output.go_on(job)?;
     let merged = merge(job, shape, &runs, &read_blocks, &Sink::Output(&output), written)?;
-    Ok(merged.checksum)
+    Ok(Sorted { written: merged.checksum, prefix: merged.prefix })
 }
 
 /// One pass on the way: merges as many neighbouring runs as brings their number closest to the fan-in.

@@ -3,6 +3,7 @@
 use crate::scratch::Place;
 use crate::seal::paged_bytes;
 use crate::sort::job::Job;
+use crate::sort::recheck::SealedBlock;
 use serde::{Deserialize, Serialize};
 use xsort_disk::Lease;
 
@@ -117,4 +118,16 @@ pub(crate) struct Run {
     pub(crate) index: Index,
     /// The run itself, if it is in memory.
     pub(crate) resident: Option<Resident>,
+}
+
+impl Run {
+    /// Its blocks on scratch.
+    pub(crate) fn sealed_blocks(&self, record_bytes: usize) -> impl Iterator<Item = SealedBlock> {
+        let blocks = if self.resident.is_none() { self.index.blocks() } else { &[] };
+        blocks.iter().map(move |block| SealedBlock {
+            place: block.place,
+            bytes: paged_bytes(block.records as usize, record_bytes),
+            seal: block.checksum,
+        })
+    }
 }

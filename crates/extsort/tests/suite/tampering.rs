@@ -1,0 +1,357 @@
+//! Interrupted sorts whose files are not what they were when they are resumed: a hidden output or scratch that is lost,
+//! cut, zeroed or of an older moment, inputs that were replaced, a finished output that somebody changed; and several
+//! sorts to one output at once. A sort that says that all went well has the right output; if it can't, it says so, and
+//! beginning anew works as long as the inputs are there. Inputs never go while anything else is missing.
+//!
+//! The seeds are those of `seeds.rs`.
+
+use crate::adversity::{Impatient, smooth_or_rough};
+use crate::seeds::{Dice, keep_their_promises};
+use crate::simulation::{layout, least_budget, options, put, records};
+use crate::sort::oracle;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use xsort_disk::{SimDisk, SimOptions};
+use xsort_extsort::lines::{ByBytes, LinesCheckpoint, Source};
+use xsort_extsort::{
+    Begin, Caches, Checkpoint, Error, LinesOptions, Observer, SortOptions, Unobserved, sort, sort_lines,
+};
+
+/// Seeds of an ordinary run.
+const FEW: u64 = 100;
+
+/// A sort that can be run again and again.
+struct Trial {
+    disk: SimDisk,
+    inputs: Vec<(PathBuf, Vec<u8>)>,
+    output: PathBuf,
+    sorted: Vec<u8>,
+    removes_inputs: bool,
+    run: fn(&Trial, Begin, &dyn Observer) -> Result<(), Error>,
+    records: Option<SortOptions>,
+    lines: Option<LinesOptions>,
+}
+
+impl Trial {
+    fn run(&self, begin: Begin, observer: &dyn Observer) -> Result<(), Error> {
+        (self.run)(self, begin, observer)
+    }
+
+    fn of_records(dice: &mut Dice, seed: u64) -> Trial {
+        let layout = layout(dice);
+        let bytes = records(dice, &layout);
+        let inputs = dice.one_of(&[1, 1, 2, 5]);
+        let mut options = options(dice, &layout, inputs);
+        options.budget_bytes = least_budget(&options, &bytes) * dice.one_of(&[100, 101, 130, 200, 400]) / 100;
+        let mut settings = smooth_or_rough(dice, seed);
+        if options.remove_input && dice.between(0, 1) == 0 {
+            // So little space that inputs go before the output is written.
+            settings.capacity_bytes = Some(bytes.len() as u64 * 23 / 10 + 4096 * 1500);
+        }
+        let disk = SimDisk::new(settings);
+        let parts = put(&disk, &options, &bytes);
+        let parts = options.inputs.iter().cloned().zip(parts.into_iter().map(<[u8]>::to_vec)).collect();
+        Trial {
+            disk,
+            inputs: parts,
+            output: options.output.clone(),
+            sorted: oracle(&layout, &bytes),
+            removes_inputs: options.remove_input,
+            run: |trial, begin, observer| {
+                let checkpoint = Some(Checkpoint { begin, every: Duration::ZERO });
+                let options = SortOptions { checkpoint, ..trial.records.clone().unwrap() };
+                sort(&options, &trial.disk, observer).map(drop)
+            },
+            records: Some(options),
+            lines: None,
+        }
+    }
+
+    fn of_lines(dice: &mut Dice, seed: u64) -> Trial {
+        let disk = SimDisk::new(smooth_or_rough(dice, seed));
+        let mut inputs = Vec::new();
+        for number in 0..dice.one_of(&[1, 2]) {
+            let bytes = dice.one_of(&[1000, 100_000, 3_000_000]);
+            let mut text = Vec::new();
+            while text.len() < bytes {
+                let length = dice.one_of(&[0, 3, 10, 30, 30, 100]);
+                text.extend((0..length).map(|_| b'a' + (dice.next() % 26) as u8));
+                text.push(b'\n');
+            }
+            let path = PathBuf::from(format!("/in/{number}"));
+            disk.put(&path, &text);
+            inputs.push((path, text));
+        }
+        let output = PathBuf::from("/out/sorted");
+        let options = LinesOptions {
+            delimiter: b'\n',
+            taken_bytes: 0,
+            is_unique: false,
+            budget_bytes: 2 << 20,
+            threads: dice.between(1, 3) as usize,
+            caches: Caches::default(),
+            scratch: (0..dice.between(1, 2)).map(|number| format!("/scratch{number}").into()).collect(),
+            codec: None,
+            output_file: None,
+            checkpoint: None,
+        };
+        let mut trial = Trial {
+            disk,
+            inputs,
+            output,
+            sorted: Vec::new(),
+            removes_inputs: false,
+            run: |trial, begin, observer| {
+                let checkpoint = LinesCheckpoint {
+                    checkpoint: Checkpoint { begin, every: Duration::ZERO },
+                    output: trial.output.clone(),
+                    inputs: trial.inputs.iter().map(|(path, _)| path.clone()).collect(),
+                    meaning: String::new(),
+                };
+                let options = LinesOptions { checkpoint: Some(checkpoint), ..trial.lines.clone().unwrap() };
+                let sources = trial.inputs.iter().map(|(path, _)| {
+                    let there = trial.disk.get(path).unwrap_or_default();
+                    let bytes = Some(there.len() as u64);
+                    let bytes_from = Box::new(std::io::Cursor::new(there));
+                    Source { path: path.clone(), bytes_from, bytes, is_file: false }
+                });
+                let sink = &mut std::io::sink();
+                sort_lines(&options, &ByBytes, sources.collect(), sink, &trial.disk, observer).map(drop)
+            },
+            records: None,
+            lines: Some(options),
+        };
+        trial.sorted = trial.sort(&trial.inputs.iter().map(|(_, text)| text.clone()).collect::<Vec<_>>());
+        trial
+    }
+
+    /// The plain way.
+    fn sort(&self, contents: &[Vec<u8>]) -> Vec<u8> {
+        let whole = contents.concat();
+        if let Some(options) = &self.records {
+            return oracle(&options.layout, &whole);
+        }
+        let mut lines: Vec<&[u8]> = whole.split_inclusive(|byte| *byte == b'\n').collect();
+        lines.sort_unstable_by_key(|line| &line[..line.len() - 1]);
+        lines.concat()
+    }
+
+    /// Names of hidden files that contain `part`.
+    fn hidden(&self, part: &str) -> Vec<PathBuf> {
+        let is_it = |path: &PathBuf| {
+            let name = path.file_name().unwrap().to_string_lossy();
+            name.starts_with('.') && name.contains(part)
+        };
+        self.disk.paths().into_iter().filter(is_it).collect()
+    }
+
+    fn has_all_inputs(&self) -> bool {
+        self.inputs.iter().all(|(path, content)| self.disk.get(path).as_ref() == Some(content))
+    }
+
+    fn is_sorted(&self) -> bool {
+        self.disk.get(&self.output).as_ref() == Some(&self.sorted)
+    }
+
+    /// What a sort that says that all went well must have done.
+    fn judge_success(&self, when: &str) -> Result<(), String> {
+        if !self.is_sorted() {
+            return Err(format!("success {when}, but the output is wrong"));
+        }
+        match (self.hidden(""), self.disk.open_files()) {
+            (left, 0) if left.is_empty() => {}
+            (left, open) => return Err(format!("success {when}: {left:?} and {open} open files are left")),
+        }
+        if !self.removes_inputs && !self.has_all_inputs() {
+            return Err(format!("success {when}, but an input is damaged"));
+        }
+        Ok(())
+    }
+}
+
+/// Does something to a file that nobody expects.
+fn damage(dice: &mut Dice, disk: &SimDisk, path: &Path, older: &[Vec<u8>]) {
+    let Some(there) = disk.get(path) else { return };
+    let other = match dice.between(0, 5) {
+        0 => return disk.remove(path),
+        1 => there[..dice.between(0, there.len() as u64) as usize].to_vec(),
+        2 => vec![0; there.len()],
+        3 if !there.is_empty() => {
+            let mut other = there;
+            let at = dice.between(0, other.len() as u64 - 1) as usize;
+            other[at] ^= 1 << dice.between(0, 7);
+            other
+        }
+        4 if !older.is_empty() => older[dice.between(0, older.len() as u64 - 1) as usize].clone(),
+        _ => [&there[..], b"appended"].concat(),
+    };
+    // In place, or as a file of its own.
+    if dice.between(0, 1) == 0 { disk.overwrite(path, other) } else { disk.put(path, other) }
+}
+
+/// Returns how often something was tampered with.
+fn simulate(dice: &mut Dice, trial: &Trial) -> Result<u64, String> {
+    trial.disk.put(&trial.output, "old");
+    let all = trial.sorted.len() as u64 * 3 + 1;
+    let (mut tampered, mut older, mut lost) = (0, Vec::new(), None);
+    for attempt in 0..200 {
+        let mut changed_input = None;
+        match dice.between(0, 9) {
+            0..=3 => {
+                for path in trial.hidden(".output") {
+                    damage(dice, &trial.disk, &path, &older);
+                    tampered += 1;
+                }
+            }
+            4 => {
+                let scratch = trial.hidden(".scratch-");
+                if !scratch.is_empty() {
+                    let path = &scratch[dice.between(0, scratch.len() as u64 - 1) as usize];
+                    damage(dice, &trial.disk, path, &[]);
+                    lost.get_or_insert(trial.has_all_inputs());
+                    tampered += 1;
+                }
+            }
+            5 => {
+                let (path, content) = &trial.inputs[dice.between(0, trial.inputs.len() as u64 - 1) as usize];
+                if trial.disk.get(path).is_some_and(|there| !there.is_empty()) && !trial.hidden("").is_empty()
+                {
+                    let mut other = content.clone();
+                    other[0] ^= 1;
+                    trial.disk.put(path, &other);
+                    changed_input = Some((path, content));
+                    tampered += 1;
+                }
+            }
+            6 if trial.is_sorted() && !trial.hidden("").is_empty() => {
+                damage(dice, &trial.disk, &trial.output, &older);
+                if !trial.is_sorted() {
+                    lost.get_or_insert(trial.has_all_inputs());
+                    tampered += 1;
+                }
+            }
+            _ => {}
+        }
+        let is_interrupted = attempt < 190 && dice.between(0, 3) > 0;
+        let observer = Impatient::after(match dice.between(0, 1) {
+            0 if is_interrupted => dice.between(0, all),
+            _ => u64::MAX,
+        });
+        if is_interrupted && observer.patience == u64::MAX {
+            trial.disk.power_goes_after(dice.between(0, 150 + 40 * attempt));
+        }
+        let result = trial.run(Begin::Resume, &observer);
+        if is_interrupted {
+            trial.disk.power_cut();
+        }
+        older.extend(trial.hidden(".output").iter().filter_map(|path| trial.disk.get(path)));
+        if let Some((path, content)) = changed_input {
+            let now: Vec<_> = trial.inputs.iter().filter_map(|(path, _)| trial.disk.get(path)).collect();
+            if result.is_ok()
+                && !trial.removes_inputs
+                && trial.disk.get(&trial.output) != Some(trial.sort(&now))
+            {
+                return Err(format!("success at attempt {attempt} with another input"));
+            }
+            // Or nothing had been kept, and the other input was sorted.
+            if result.is_ok() {
+                return Ok(tampered);
+            }
+            trial.disk.put(path, content);
+            // Or a sort of the other input has begun.
+            lost.get_or_insert(true);
+            continue;
+        }
+        match result {
+            Ok(()) => {
+                trial.judge_success(&format!("at attempt {attempt}"))?;
+                return Ok(tampered);
+            }
+            Err(_) if is_interrupted => {}
+            Err(Error::Space { .. }) => return Ok(tampered),
+            Err(error) => match lost {
+                // It can't go on, and whoever asks for that has all that it takes to begin anew.
+                Some(_) if trial.has_all_inputs() => {
+                    trial.run(Begin::Restart, &Unobserved).map_err(|error| format!("restart: {error}"))?;
+                    trial.judge_success("beginning anew")?;
+                    return Ok(tampered);
+                }
+                // The inputs had gone, as was asked for, before what took their place did.
+                Some(false) => return Ok(tampered),
+                Some(true) => return Err(format!("inputs went while scratch was damaged: {error}")),
+                None => return Err(format!("attempt {attempt} failed: {error}")),
+            },
+        }
+    }
+    Err("it doesn't end".into())
+}
+
+fn tampering_is_noticed(name: &str, few: u64, trial: fn(&mut Dice, u64) -> Trial) {
+    let mut tampered = 0;
+    keep_their_promises(name, few, |seed| {
+        let dice = &mut Dice(seed);
+        let trial = trial(dice, seed);
+        tampered += simulate(dice, &trial)?;
+        Ok(())
+    });
+    assert!(tampered > 0 || std::env::var_os("XSORT_SEED").is_some());
+}
+
+#[test]
+fn a_sort_whose_files_are_tampered_with_is_right_or_says_so() {
+    tampering_is_noticed("tampered sort", FEW, Trial::of_records);
+}
+
+#[test]
+fn a_sort_of_lines_whose_files_are_tampered_with_is_right_or_says_so() {
+    tampering_is_noticed("tampered sort of lines", FEW / 4, Trial::of_lines);
+}
+
+/// Two or three sorts of different inputs to one output: one at a time has it, and whoever says that all went well was
+/// alone with it.
+#[test]
+fn of_several_sorts_to_one_output_one_has_it() {
+    keep_their_promises("several sorts to one output", FEW, |seed| {
+        let dice = &mut Dice(seed);
+        let layout = xsort_records::Layout::new(100, vec!["0:10".parse().unwrap()]).unwrap();
+        let disk = SimDisk::new(SimOptions { seed, ..SimOptions::rough(seed) });
+        let count = dice.between(2, 3) as usize;
+        let mut jobs = Vec::new();
+        for number in 0..count {
+            let records = dice.one_of(&[0, 100, 5_000]);
+            let bytes: Vec<u8> = (0..records * 100).map(|_| dice.next() as u8).collect();
+            let mut options = options(dice, &layout, 1);
+            options.budget_bytes = least_budget(&options, &bytes) * 120 / 100;
+            options.inputs = vec![format!("/in/{number}").into()];
+            options.scratch = vec![format!("/scratch{}", dice.between(0, 1)).into()];
+            options.remove_input = false;
+            let begin = dice.one_of(&[Begin::New, Begin::Resume, Begin::Restart]);
+            options.checkpoint = Some(Checkpoint { begin, every: Duration::ZERO });
+            disk.put(&options.inputs[0], &bytes);
+            let delay = Duration::from_micros(dice.between(0, 3_000));
+            jobs.push((options, oracle(&layout, &bytes), delay));
+        }
+        disk.put("/out/sorted", "old");
+        let results: Vec<_> = std::thread::scope(|scope| {
+            let run = |(options, _, delay): &'_ (SortOptions, Vec<u8>, Duration)| {
+                let (options, delay, disk) = (options.clone(), *delay, &disk);
+                scope.spawn(move || {
+                    std::thread::sleep(delay);
+                    sort(&options, disk, &Unobserved).map(drop)
+                })
+            };
+            let threads: Vec<_> = jobs.iter().map(run).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        let output = disk.get("/out/sorted").unwrap();
+        let mut successes = jobs.iter().zip(&results).filter(|(_, result)| result.is_ok());
+        if !successes.any(|((_, sorted, _), _)| *sorted == output) {
+            return Err(format!("the output is none of those that all went well with: {results:?}"));
+        }
+        let hidden = disk.paths().into_iter().filter(|path| path.to_string_lossy().contains("/."));
+        match hidden.collect::<Vec<_>>() {
+            left if left.is_empty() && disk.open_files() == 0 => Ok(()),
+            left => Err(format!("{left:?} and {} open files are left after {results:?}", disk.open_files())),
+        }
+    });
+}
