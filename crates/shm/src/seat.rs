@@ -279,19 +279,28 @@ impl Seat {
             if let Some(pin) = self.active.take().map(|pin| unsafe { pin.as_ref() }) {
                 pin.send_back();
             }
-            self.settle();
+            self.settle_all(&self.pins.borrow());
         }
     }
 
-    /// Finds what other threads have given up.
-    fn settle(&self) {
-        self.pins.borrow().iter().for_each(|pin| pin.settle(self.owner.get()));
+    /// Finds what other threads have given up. Where there is one Pin only, it is looked at anyway.
+    #[inline]
+    fn settle_others(&self) {
+        let pins = self.pins.borrow();
+        if pins.len() > 1 {
+            self.settle_all(&pins);
+        }
+    }
+
+    #[cold]
+    fn settle_all(&self, pins: &[Rc<Pin>]) {
+        pins.iter().for_each(|pin| pin.settle(self.owner.get()));
     }
 
     /// Pins the current version. The Pin is the active one, and [`unchanged`](Seat::unchanged) as long as the version is; the flag says whether it is another than before.
     pub(crate) fn adopt<H: Hasher + Default>(&self) -> Result<(&Pin, bool)> {
         self.stay()?;
-        self.settle();
+        self.settle_others();
         let seen = self.attachment().state().live.current.peek();
         self.attachment().index(seen)?;
         let taken = self.free_pin()?;
@@ -421,8 +430,7 @@ impl Seat {
     #[cold]
     fn other_pin(&self) -> Result<Taken<'_>> {
         let mut pins = self.pins.borrow_mut();
-        let here = self.owner.get();
-        pins.iter().for_each(|pin| pin.settle(here));
+        self.settle_all(&pins);
         let free = pins.iter().position(|pin| pin.holds() == 0);
         let index = match free {
             Some(index) => index,
@@ -441,7 +449,7 @@ impl Seat {
     /// Lets go of all that no Version holds: the active Pin, the slots of the others but one, the
     /// mappings and the copies.
     pub(crate) fn release(&self) {
-        self.settle();
+        self.settle_all(&self.pins.borrow());
         // SAFETY: it is one of `pins`, as in `unchanged`.
         if let Some(pin) = self.active.get().map(|pin| unsafe { pin.as_ref() })
             && pin.holds() == 1

@@ -399,7 +399,12 @@ impl Default for Busy {
 impl Busy {
     #[inline]
     fn clear(&mut self, bound: usize) {
-        self.words[..bound.div_ceil(64)].fill(0);
+        match bound.div_ceil(64) {
+            // Few buffers as a rule. A call of memset with so little may store by a mask, which the
+            // load in `note` then waits for.
+            1 => self.words[0] = 0,
+            words => self.words[..words].fill(0),
+        }
         self.bound = bound;
     }
 
