@@ -13,7 +13,7 @@ use crate::checksum::Xxh3;
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
-use crate::files::Names;
+use crate::files::{Names, Owner};
 use crate::local::LocalReader;
 use crate::protocol::sequence_of;
 use crate::seat::{Pin, Seat};
@@ -39,11 +39,14 @@ pub struct ReaderOptions {
     pub copy: bool,
     /// How long opening waits for a writer that has not made its files yet. Not at all by default.
     pub wait: Duration,
+    /// Whose files it believes: by default those of its own user and of root, that nobody else may
+    /// write to. A reader of another user than the writer's says here whose.
+    pub owner: Owner,
 }
 
 impl Default for ReaderOptions {
     fn default() -> ReaderOptions {
-        ReaderOptions { verify: true, copy: false, wait: Duration::ZERO }
+        ReaderOptions { verify: true, copy: false, wait: Duration::ZERO, owner: Owner::Own }
     }
 }
 
@@ -107,7 +110,8 @@ impl<H: Hasher + Default> Reader<H> {
     ///
     /// # Errors
     /// [`Error::NotReady`] if there never was a writer, or it has not got far enough; [`Error::Foreign`] if the files are something
-    /// else, or were written with another checksum; [`Error::TooManyReaders`] if no slot is free.
+    /// else, were written with another checksum, or may be written to by others; [`Error::Stranger`] if they
+    /// are another user's than [`ReaderOptions::owner`] says; [`Error::TooManyReaders`] if no slot is free.
     pub fn with_options(path: impl AsRef<Path>, options: ReaderOptions) -> Result<Reader<H>> {
         let names = Names::new(path.as_ref())?;
         let attachment = Arc::new(Attachment::open_in_time::<H>(&names, &options)?);
