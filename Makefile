@@ -10,7 +10,7 @@ SEEDS ?= 5000
 # Seconds of `make soak`.
 SOAK_SECONDS ?= 3600
 # How often `make loom` lets a thread be interrupted.
-LOOM_MAX_PREEMPTIONS ?= 4
+LOOM_MAX_PREEMPTIONS ?= 3
 # The uutils sort and du that `make bench` measures, and those that walk trees; the other rivals' versions are in bench/requirements.txt.
 UUTILS = 0.12.0
 WALKERS = diskus@0.9.0 du-dust@1.2.7 parallel-disk-usage@0.24.0

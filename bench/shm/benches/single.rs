@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tempfile::TempDir;
-use xsort_shm::{NoChecksum, Reader, Writer, Xxh3};
+use xsort_shm::{LocalReader, NoChecksum, Reader, ReaderOptions, Writer, Xxh3};
 
 const SIZES: [usize; 4] = [64, 512, 4096, 65536];
 
@@ -136,6 +136,16 @@ fn read_changed(c: &mut Criterion) {
             b.iter(|| {
                 writer.write(black_box(&bytes)).unwrap();
                 black_box(local.read().unwrap()[8]);
+            });
+        });
+        // As mmap-sync's unchecked read: without a look at the checksum.
+        let mut options = ReaderOptions::default();
+        options.verify = false;
+        let mut unchecked = LocalReader::<Xxh3>::with_options(&prefix, options).unwrap();
+        group.bench_function("xsort-shm, local, unchecked", |b| {
+            b.iter(|| {
+                writer.write(black_box(&bytes)).unwrap();
+                black_box(unchecked.read().unwrap()[8]);
             });
         });
         group.bench_function("xsort-shm, the write alone", |b| {

@@ -1,7 +1,7 @@
 //! Tables of what readers and the writer pay when they are processes of their own: median, p99, p99.9 and maximum for 1, 2 and 4 readers, ours of one owner, ours, and
 //! mmap-sync's. Every version read is checked; a torn one ends the program.
 //!
-//! `tables [SECONDS]` starts itself again as readers (`reader KIND PREFIX`), which read at full speed until their standard input ends.
+//! `tables crowd` is about many readers only, `tables changes` about reads after a change. `tables [SECONDS]` starts itself again as readers (`reader KIND PREFIX`), which read at full speed until their standard input ends.
 #![allow(unsafe_code, reason = "mmap-sync reads are unsafe")]
 
 use mmap_sync::synchronizer::Synchronizer;
@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use xsort_shm::{LocalReader, Reader, Writer};
+use xsort_shm::{LocalReader, Reader, ReaderOptions, Writer, Xxh3};
 
 /// 64 bytes as both archive them: seven words that are alike, and what `rkyv` says of them.
 type Value = [u64; 8];
@@ -256,6 +256,115 @@ fn gibibyte() {
     }
 }
 
+/// The least time of `step` over many short batches, in nanoseconds: what it costs when nobody
+/// interrupts it.
+fn least(mut step: impl FnMut()) -> f64 {
+    const STEPS: u32 = 100;
+    let batch = |_| {
+        let started = Instant::now();
+        (0..STEPS).for_each(|_| step());
+        started.elapsed().as_nanos() as f64 / f64::from(STEPS)
+    };
+    (0..20_000).map(batch).fold(f64::INFINITY, f64::min)
+}
+
+/// A write and the read after it, less the write: the read of a version that has changed, on one core.
+fn changes() {
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let prefix = folder.path().join("p");
+    println!("\n| a read after a change, one thread, 64 bytes | ns |\n|---|--:|");
+    let row = |what: &str, write: f64, both: f64| println!("| {what} | {:.1} |", both - write);
+    let mut number = 1;
+    for kind in ["xsort-shm", "mmap-sync"] {
+        let prefix = prefix.with_extension(kind);
+        let mut writing = Writing::open(kind, &prefix);
+        let mut write = move || {
+            number += 1;
+            writing.write(number);
+        };
+        write();
+        let alone = least(&mut write);
+        if kind == "mmap-sync" {
+            let mut reader = <Synchronizer as Reading>::open(&prefix);
+            let both = least(|| {
+                write();
+                black_box(Reading::read(&mut reader));
+            });
+            row("mmap-sync, unchecked", alone, both);
+            continue;
+        }
+        let mut options = ReaderOptions::default();
+        options.verify = false;
+        let mut unchecked = LocalReader::<Xxh3>::with_options(&prefix, options).unwrap();
+        Reading::read(&mut unchecked);
+        let watched = least(&mut write);
+        println!(
+            "| (a write with a reader's slot to look at, beyond one without) | {:.1} |",
+            watched - alone
+        );
+        let both = least(|| {
+            write();
+            black_box(Reading::read(&mut unchecked));
+        });
+        row("xsort-shm, local, unchecked", alone, both);
+        let mut local = <LocalReader as Reading>::open(&prefix);
+        drop(unchecked);
+        let both = least(|| {
+            write();
+            black_box(Reading::read(&mut local));
+        });
+        row("xsort-shm, local", alone, both);
+        let mut reader = <Reader as Reading>::open(&prefix);
+        drop(local);
+        let both = least(|| {
+            write();
+            black_box(Reading::read(&mut reader));
+        });
+        row("xsort-shm", alone, both);
+        println!("| (a write: {alone:.1}) | |");
+    }
+}
+
+/// What many readers cost: to attach them, a write while they are there and afterwards, one more slot,
+/// and the first read of a few bytes in a large buffer.
+fn crowd() {
+    const READERS: usize = 1024;
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let prefix = folder.path().join("p");
+    let mut writer = Writer::open(&prefix).unwrap();
+    let mut written = |what: &str| {
+        let started = Instant::now();
+        for _ in 0..100_000 {
+            writer.write(&[7; 64]).unwrap();
+        }
+        println!("| a write, {what} | {} ns |", started.elapsed().as_nanos() / 100_000);
+    };
+    println!("\n| many readers | |\n|---|--:|");
+    written("nobody there yet");
+    let started = Instant::now();
+    let mut readers: Vec<_> = (1..READERS).map(|_| Reader::open(&prefix).unwrap()).collect();
+    println!("| attaching 1,023 | {:.1} ms |", started.elapsed().as_secs_f64() * 1e3);
+    written("1,023 there");
+    let held = readers[0].read().unwrap();
+    written("one of them holds a version");
+    let started = Instant::now();
+    black_box(readers[0].read().unwrap()[0]);
+    println!("| that one's next read | {:.1} us |", started.elapsed().as_secs_f64() * 1e6);
+    drop(held);
+    readers.clear();
+    written("all gone");
+    writer.write(&vec![1; 256 << 20]).unwrap();
+    writer.write(&vec![1; 256 << 20]).unwrap();
+    writer.write(&[7; 4]).unwrap();
+    let reader = Reader::open(&prefix).unwrap();
+    let started = Instant::now();
+    black_box(reader.read().unwrap()[0]);
+    println!(
+        "| first read of 4 bytes in a buffer of 256 MiB | {:.1} us |",
+        started.elapsed().as_secs_f64() * 1e6
+    );
+}
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let [role, kind, prefix] = &arguments[..] {
@@ -266,6 +375,12 @@ fn main() {
             "xsort-shm" => read::<Reader>(prefix),
             _ => read::<Synchronizer>(prefix),
         };
+    }
+    if arguments == ["changes"] {
+        return changes();
+    }
+    if arguments == ["crowd"] {
+        return crowd();
     }
     let seconds = arguments.first().map_or(2.0, |text| text.parse().expect("tables [SECONDS]"));
     let mut clock = Times((0..100_000).map(|_| Instant::now().elapsed().as_nanos() as f64).collect());
@@ -286,5 +401,7 @@ fn main() {
             row(kind, count, Some(PERIOD), seconds);
         }
     }
+    changes();
     gibibyte();
+    crowd();
 }

@@ -154,8 +154,14 @@ fn check<T: Checkable>(sequence: u64, bytes: &[u8]) -> Result<()> {
 /// A version that is held as the value that it is: dereferences to `T::Archived`, the form in which `rkyv` stores a `T`.
 pub struct Archived<'a, T> {
     version: Version<'a>,
-    value: PhantomData<fn() -> T>,
+    /// Whether it may go to other threads is said below.
+    value: PhantomData<*const T>,
 }
+
+// SAFETY: as a Version it may go; what it lends is a shared reference to the archived value.
+unsafe impl<T: Archive<Archived: Sync>> Send for Archived<'_, T> {}
+// SAFETY: as above.
+unsafe impl<T: Archive<Archived: Sync>> Sync for Archived<'_, T> {}
 
 impl<'a, T: Archive<Archived: Portable>> Archived<'a, T> {
     /// # Safety

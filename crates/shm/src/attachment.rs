@@ -7,7 +7,7 @@ use crate::checksum::hasher_name;
 use crate::error::{Error, Result};
 use crate::files::{self, Names, Owner};
 use crate::layout::{FRESH_FILES, HEADER_BYTES, Header, LAYOUT, STATE_BYTES, STATE_MAGIC, State};
-use crate::protocol::{BUFFERS_MAX, NONE, Word, buffer_of, sequence_of, unpin};
+use crate::protocol::{BUFFERS_MAX, NONE, Word, buffer_of, is_stamped, sequence_of, unpin};
 use crate::reader::ReaderOptions;
 use crate::roll::{MappedRoll, length_of};
 use crate::sys::{self, Access, ForkMark, Mapping};
@@ -18,9 +18,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A reader process's view of the files of one prefix.
 pub(crate) struct Attachment {
@@ -32,14 +32,35 @@ pub(crate) struct Attachment {
     lineage: u64,
     believed: Owner,
     pub mark: ForkMark,
-    /// Buffers that a thread has mapped, for the others. Looked at only by a thread that has not seen a buffer yet.
-    mapped: Mutex<Vec<Option<Arc<Mapping>>>>,
+    /// Buffers that a thread has mapped, for the others, as long as one of them keeps it. Looked at only by a thread that has not seen a buffer yet.
+    mapped: Mutex<Vec<Weak<Mapping>>>,
 }
 
 /// Attempts to find a state and a roll that go together while a writer makes them anew.
 const TRIES: usize = 100;
 
+/// The longest time between two looks for a writer's files.
+const NAP_MAX: Duration = Duration::from_millis(20);
+
 impl Attachment {
+    /// Opens, once a writer has made its files, or the options' patience is over.
+    pub(crate) fn open_in_time<H: Hasher + Default>(
+        names: &Names,
+        options: &ReaderOptions,
+    ) -> Result<Attachment> {
+        let started = Instant::now();
+        let mut nap = Duration::from_millis(1);
+        loop {
+            match Attachment::open::<H>(names, options) {
+                Err(Error::NotReady { .. }) if started.elapsed() < options.wait => {
+                    thread::sleep(nap.min(options.wait.saturating_sub(started.elapsed())));
+                    nap = (2 * nap).min(NAP_MAX);
+                }
+                opened => return opened,
+            }
+        }
+    }
+
     pub(crate) fn open<H: Hasher + Default>(names: &Names, options: &ReaderOptions) -> Result<Attachment> {
         // Other people's code, which may fork: before anything is marked.
         let hasher = hasher_name::<H>();
@@ -56,6 +77,9 @@ impl Attachment {
                     }
                     _ => files::open(&path, false)?,
                 },
+                Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
+                    return Err(Error::NotReady { path });
+                }
                 opened => opened?,
             };
             options.owner.check_user(&path, &metadata)?;
@@ -104,9 +128,10 @@ impl Attachment {
         self.roll.as_ref()
     }
 
-    /// Whether the buffers' files are never written again. Asked after `current` was read, it holds for that version.
+    /// Whether the buffers' files are never written again. Asked after `current` was read by
+    /// [`copy_of`](crate::protocol::copy_of), it holds for that version.
     pub(crate) fn has_fresh_files(&self) -> bool {
-        self.state().flags.get() & FRESH_FILES != 0
+        self.state().flags.peek() & FRESH_FILES != 0
     }
 
     /// The number of the current version, if there is one.
@@ -140,17 +165,17 @@ impl Attachment {
         let index = self.index(word)?;
         let mut mapped = self.mapped.lock().unwrap_or_else(PoisonError::into_inner);
         if mapped.len() <= index {
-            mapped.resize(index + 1, None);
+            mapped.resize(index + 1, Weak::new());
         }
-        if let Some(mapping) = &mapped[index]
-            && let Some(contents) = self.contents(mapping, word)
+        if let Some(mapping) = mapped[index].upgrade()
+            && let Some(contents) = self.contents(&mapping, word)
         {
-            return Ok((Arc::clone(mapping), contents));
+            return Ok((mapping, contents));
         }
         let path = self.names.buffer(index);
         let (mapping, contents) = map_buffer(&path, self.lineage, self.believed, word)?;
         let mapping = Arc::new(mapping);
-        mapped[index] = Some(Arc::clone(&mapping));
+        mapped[index] = Arc::downgrade(&mapping);
         Ok((mapping, contents))
     }
 
@@ -181,7 +206,7 @@ impl Attachment {
 #[inline]
 fn contents(mapping: &Mapping, lineage: u64, word: u64) -> Option<Contents> {
     let header: &Header = mapping.at(0);
-    if header.version.get() != word || header.lineage.peek() != lineage {
+    if !is_stamped(&header.version, word) || header.lineage.peek() != lineage {
         return None;
     }
     // Read once, so that it stays what it is when it is compared.

@@ -20,7 +20,7 @@ pub enum Error {
         source: io::Error,
     },
     /// There is no version yet: the writer has not started, has not written, or died before it did.
-    #[error("{} has no version yet: its writer has not written any", path.display())]
+    #[error("{} has no version yet: no writer has been there, or it has not written any; wait for one, or start it", path.display())]
     NotReady {
         /// The file of the state.
         path: PathBuf,
@@ -112,9 +112,11 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
     /// For `map_err`: the system's error with operation and path.
-    pub(crate) fn io(operation: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Error {
-        let path = path.into();
-        move |source| Error::Io { operation, path, source }
+    pub(crate) fn io<P: Into<PathBuf>>(
+        operation: &'static str,
+        path: P,
+    ) -> impl FnOnce(io::Error) -> Error + use<P> {
+        move |source| Error::Io { operation, path: path.into(), source }
     }
 
     /// Whether this user may not do what was tried.

@@ -2,13 +2,15 @@
 //!
 //! ```text
 //!  P.state     | magic layout lineage flags hasher ... | 128: current ticket |                 4,096 bytes
-//!  P.readers   | magic layout lineage capacity         | 128: used waiters reaps | 256: slot | slot | ...   128 bytes each
+//!  P.readers   | magic layout lineage capacity         | 128: groups waiters reaps | 256: taken
+//!              | 768: slot | slot | ...                                                128 bytes each
 //!  P.buffer-n  | lineage version length checksum ...   | 64: the bytes
 //! ```
 //!
 //! What several processes write has cache lines of its own, two each, because processors fetch them in pairs. docs/formats.md draws the same.
 #![allow(unsafe_code, reason = "a promise about the types drawn here")]
 
+use crate::protocol::{BUFFERS_MAX, GROUP};
 use std::mem::{offset_of, size_of};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -19,7 +21,7 @@ pub(crate) const STATE_MAGIC: u64 = u64::from_ne_bytes(*b"xsortshm");
 pub(crate) const ROLL_MAGIC: u64 = u64::from_ne_bytes(*b"xshmroll");
 
 /// Changes with every change of what is drawn here.
-pub(crate) const LAYOUT: u64 = 1;
+pub(crate) const LAYOUT: u64 = 2;
 
 /// Length of `P.state`.
 pub(crate) const STATE_BYTES: usize = 4096;
@@ -63,13 +65,20 @@ pub(crate) struct Roll {
     /// How many slots there are.
     pub capacity: AtomicU64,
     pub shared: Shared,
+    /// Bit i of word g: slot 64 g + i is taken, or its owner died. Set and cleared by who has the
+    /// slot's lock.
+    pub taken: [AtomicU64; GROUPS],
 }
+
+/// Words that say which slots are taken: for as many slots as there can be.
+pub(crate) const GROUPS: usize = 64;
 
 /// What readers write beside their slots, and the writer reads with every version.
 #[repr(C, align(128))]
 pub(crate) struct Shared {
-    /// All slots that were ever taken have smaller numbers (the writer lowers it when it finds the last ones free).
-    pub used: AtomicU64,
+    /// Bit g: some of the slots 64 g to 64 g + 63 may be taken. Readers set it, the writer clears it
+    /// when it finds that none is.
+    pub groups: AtomicU64,
     /// Not zero: somebody sleeps, or is about to.
     pub waiters: AtomicU64,
     /// Odd while the writer looks for slots of the dead, and so has the locks of free ones for a moment; counts those times by two.
@@ -94,7 +103,8 @@ pub(crate) struct Header {
 }
 
 const _: () = assert!(offset_of!(State, live) == 128 && size_of::<State>() <= STATE_BYTES);
-const _: () = assert!(offset_of!(Roll, shared) == 128 && size_of::<Roll>() == 256);
+const _: () = assert!(offset_of!(Roll, shared) == 128 && size_of::<Roll>() == 768);
+const _: () = assert!(offset_of!(Roll, taken) == 256 && BUFFERS_MAX <= GROUPS * GROUP);
 const _: () = assert!(size_of::<Slot>() == 128 && HEADER_BYTES == 64);
 
 /// Length of `P.readers` with `capacity` slots.

@@ -74,6 +74,11 @@ pub use reader::{Reader, ReaderOptions, Version};
 pub use synchronizer::{ReadResult, Synchronizer};
 pub use writer::{Writer, WriterOptions};
 
+/// Their example in MOVING.md, compiled and run.
+#[cfg(all(doctest, feature = "rkyv"))]
+#[doc = include_str!("../MOVING.md")]
+struct Moving;
+
 /// The README's example, compiled.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -78,7 +78,7 @@ impl<H: Hasher + Default> LocalReader<H> {
     /// As [`Reader::with_options`](crate::Reader::with_options).
     pub fn with_options(path: impl AsRef<Path>, options: ReaderOptions) -> Result<LocalReader<H>> {
         let names = Names::new(path.as_ref())?;
-        LocalReader::new(&Arc::new(Attachment::open::<H>(&names, &options)?), &options)
+        LocalReader::new(&Arc::new(Attachment::open_in_time::<H>(&names, &options)?), &options)
     }
 
     pub(crate) fn new(attachment: &Arc<Attachment>, options: &ReaderOptions) -> Result<LocalReader<H>> {

@@ -15,7 +15,7 @@ use crate::checksum::{checksum, hasher_name};
 use crate::error::{Error, Result};
 use crate::files::{self, Claim, Names, Owner, Spare};
 use crate::layout::{HEADER_BYTES, Header, LAYOUT, STATE_BYTES, STATE_MAGIC, State, roll_bytes};
-use crate::protocol::{NONE, SEQUENCE_MAX, Word, buffer_of, end_fill, sequence_of, version_word};
+use crate::protocol::{All, NONE, Word, buffer_of, end_fill, last_number, sequence_of, version_word};
 use crate::roll::{MappedRoll, length_of};
 use crate::sys::{self, Access, Mapping};
 use crate::writer::{WriterOptions, buffer_bytes};
@@ -63,28 +63,31 @@ pub(crate) fn open<H: Hasher + Default>(names: &Names, options: &WriterOptions) 
     // Other people's code, which may fork: before anything is claimed.
     let hasher = hasher_name::<H>();
     let mut claim = Claim::take(names)?;
-    let (state, roll, unsure) = match found::<H>(names, &claim, hasher, options)? {
+    let (state, roll, takes_over) = match found::<H>(names, &claim, hasher, options)? {
         Found::Pair(state, mut roll) => {
             sys::reserve(&claim.state, STATE_BYTES)
                 .map_err(Error::io("reserving space for", names.state()))?;
             roll.grow(&names.readers(), options.readers_max)?;
             roll.allow(&names.readers(), options.readers_mode)?;
             files::allow(&claim.state, &names.state(), options.mode)?;
-            // The one after the last may be complete in a buffer that some reader has mapped, if its
-            // writer died before it made it current.
-            (state, roll, 1)
+            (state, roll, true)
         }
         // A lineage of their own, so that no number need be left out. Readers of the old state may
         // live, and this writer would not see what they hold: they keep the old files, under no name.
         Found::Lost(lost) => {
             let made = anew(names, &mut claim, &lost, hasher, options);
             let (state, roll) = made.inspect_err(|_| claim.retract(names))?;
-            (state, roll, 0)
+            (state, roll, false)
         }
     };
     let head: &State = state.at(0);
-    let last = sequence_of(head.live.current.peek()).max(sequence_of(head.floor.peek()));
-    Ok(Opened { claim, state, roll, sequence: (last + unsure).min(SEQUENCE_MAX) })
+    let (current, floor) = (head.live.current.peek(), head.floor.peek());
+    let sequence = if takes_over {
+        last_number::<All>(current, floor)
+    } else {
+        sequence_of(current).max(sequence_of(floor))
+    };
+    Ok(Opened { claim, state, roll, sequence })
 }
 
 fn found<H: Hasher + Default>(

@@ -5,7 +5,7 @@
 //!  LocalReader (local.rs)              ── Seat of its own ───── Pin <── View
 //! ```
 //!
-//! A `Version` counts in its Pin with plain numbers, because it can't leave its thread.
+//! A `Version` counts in its Pin with plain numbers, as long as it is dropped in its own thread.
 #![allow(unsafe_code, reason = "lends pinned bytes for as long as they are pinned")]
 
 use crate::attachment::Attachment;
@@ -37,6 +37,8 @@ pub struct ReaderOptions {
     /// Takes no slot, and copies each version to memory of its own instead: against a writer that is not trusted to leave alone what it has published.
     /// Off by default; what a reader does anyway that may not write `P.readers`.
     pub copy: bool,
+    /// How long opening waits for a writer that has not made its files yet. Not at all by default.
+    pub wait: Duration,
     /// Whose files it believes: by default those of its own user and of root, that nobody else may
     /// write to. A reader of another user than the writer's says here whose.
     pub owner: Owner,
@@ -44,7 +46,7 @@ pub struct ReaderOptions {
 
 impl Default for ReaderOptions {
     fn default() -> ReaderOptions {
-        ReaderOptions { verify: true, copy: false, owner: Owner::Own }
+        ReaderOptions { verify: true, copy: false, wait: Duration::ZERO, owner: Owner::Own }
     }
 }
 
@@ -88,6 +90,16 @@ impl Reader {
     pub fn open(path: impl AsRef<Path>) -> Result<Reader> {
         Reader::with_options(path, ReaderOptions::default())
     }
+
+    /// The same, after a wait of up to `timeout` for a writer that has not made its files yet. For
+    /// its first version waits [`Reader::wait_newer`].
+    ///
+    /// # Errors
+    /// As [`Reader::with_options`]; [`Error::NotReady`] when the time is over.
+    pub fn open_wait(path: impl AsRef<Path>, timeout: Duration) -> Result<Reader> {
+        let options = ReaderOptions { wait: timeout, ..ReaderOptions::default() };
+        Reader::with_options(path, options)
+    }
 }
 
 impl<H: Hasher + Default> Reader<H> {
@@ -97,12 +109,12 @@ impl<H: Hasher + Default> Reader<H> {
     /// [fresh files](crate::WriterOptions::fresh_files). Everything else is the same.
     ///
     /// # Errors
-    /// [`Error::Io`] with kind `NotFound` if there never was a writer; [`Error::NotReady`] if it has not got far enough; [`Error::Foreign`] if the files are something
+    /// [`Error::NotReady`] if there never was a writer, or it has not got far enough; [`Error::Foreign`] if the files are something
     /// else, were written with another checksum, or may be written to by others; [`Error::Stranger`] if they
     /// are another user's than [`ReaderOptions::owner`] says; [`Error::TooManyReaders`] if no slot is free.
     pub fn with_options(path: impl AsRef<Path>, options: ReaderOptions) -> Result<Reader<H>> {
         let names = Names::new(path.as_ref())?;
-        let attachment = Arc::new(Attachment::open::<H>(&names, &options)?);
+        let attachment = Arc::new(Attachment::open_in_time::<H>(&names, &options)?);
         let reader = Reader {
             inner: Arc::new(Inner { attachment, options, seats: ThreadLocal::new() }),
             hasher: PhantomData,
@@ -144,7 +156,8 @@ impl<H: Hasher + Default> Reader<H> {
         self.inner.attachment.version()
     }
 
-    /// Lets go of the version that this thread read last, if no guard holds it: for a thread that will not read for long, so that it costs no buffer.
+    /// Lets go of the version that this thread read last, if no guard holds it, and of the memory in
+    /// which older ones were: for a thread that will not read for long, so that it costs no buffer.
     pub fn release(&self) {
         if let Some(seat) = self.inner.seats.get() {
             seat.release();
@@ -196,10 +209,18 @@ impl<H: Hasher + Default> Reader<H> {
 }
 
 /// A version that is held: dereferences to its bytes, which stay as they are for as long as it lives.
+///
+/// It may go to another thread. Dropped there, it costs a buffer until the thread that has read it reads a newer version, or releases.
 pub struct Version<'a> {
     pin: &'a Pin,
     is_new: bool,
 }
+
+// SAFETY: what other threads do with a Version is to look at its Pin's word and bytes, which don't change while it is held, and to give it up, which the Pin
+// counts for them by itself. What else is in a Pin only the thread looks at that has the Seat.
+unsafe impl Send for Version<'_> {}
+// SAFETY: as above; a shared one does less.
+unsafe impl Sync for Version<'_> {}
 
 impl<'a> Version<'a> {
     #[inline]
@@ -258,6 +279,6 @@ impl Deref for Version<'_> {
 impl Drop for Version<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.pin.give_up();
+        self.pin.give_back();
     }
 }

@@ -2,8 +2,10 @@
 
 use crate::error::{Error, Result};
 use crate::files::{self, Owner};
-use crate::layout::{LAYOUT, ROLL_MAGIC, Roll, Slot, roll_bytes, slot_offset};
-use crate::protocol::{All, BUFFERS_MAX, Word, buffer_of, protected, unpin};
+use crate::layout::{GROUPS, LAYOUT, ROLL_MAGIC, Roll, Slot, roll_bytes, slot_offset};
+use crate::protocol::{
+    All, BUFFERS_MAX, GROUP, NONE, Word, buffer_of, groups_taken, join, leave, protected, slots_taken,
+};
 use crate::sys::{self, Access, Lock, Mapping};
 use std::collections::BTreeSet;
 use std::fs::{File, Metadata};
@@ -106,42 +108,59 @@ impl MappedRoll {
         self.mapping.at(slot_offset(index))
     }
 
-    /// How many slots the writer must look at, whatever a reader has written there.
+    /// The slots that the writer must look at, whatever readers have written there.
     #[inline]
-    fn used(&self) -> usize {
-        usize::try_from(self.head().shared.used.observe()).unwrap_or(usize::MAX).min(self.capacity)
+    fn taken(&self) -> impl Iterator<Item = usize> {
+        let roll = self.head();
+        let groups = bits(groups_taken(&roll.shared.groups));
+        groups
+            .flat_map(|group| {
+                let slots = slots_taken::<_, All>(&roll.shared.groups, &roll.taken[group], group);
+                bits(slots).map(move |slot| group * GROUP + slot)
+            })
+            .filter(|index| *index < self.capacity)
     }
 
-    /// The buffers that readers hold; `current` is the version published last.
+    /// Calls `each` for the buffers that readers hold, and returns how many slots are taken;
+    /// `current` is the version published last.
     #[inline]
-    pub(crate) fn held(&self, current: u64) -> impl Iterator<Item = usize> {
-        let slots = (0..self.used()).map(|index| self.slot(index));
+    pub(crate) fn held(&self, current: u64, mut each: impl FnMut(usize)) -> usize {
+        let mut slots = 0;
+        self.taken().for_each(|index| {
+            slots += 1;
+            match protected::<_, All>(current, &self.slot(index).pinned) {
+                NONE => {}
+                held => each(buffer_of(held)),
+            }
+        });
         slots
-            .map(move |slot| protected::<_, All>(current, &slot.pinned))
-            .filter(|word| *word != 0)
-            .map(buffer_of)
     }
 
-    /// Takes a free slot for the calling reader: its lock can be had, because nobody lives who has it.
+    /// Takes a free slot for the calling reader: its lock can be had, because nobody lives who has
+    /// it. Those that look free are tried first, so that one system call is mostly enough, and then
+    /// those of the dead.
     pub(crate) fn enlist(&self, path: &Path) -> Result<usize> {
         let mut own = self.own();
         let reaps = &self.head().shared.reaps;
         for _ in 0..TRIES {
-            let before = reaps.observe();
-            for index in 0..self.capacity {
-                if !own.contains(&index)
-                    && sys::lock(&self.file, index as u64, Lock::Exclusive)
+            // The locks order these: who meets the writer's lock sees that it is at work.
+            let before = reaps.peek();
+            for is_taken in [false, true] {
+                for index in self.slots_that_look(is_taken).filter(|index| !own.contains(index)) {
+                    if !sys::lock(&self.file, index as u64, Lock::Exclusive)
                         .map_err(Error::io("locking", path))?
-                {
-                    unpin(&self.slot(index).pinned);
-                    // Before the first pin, so that a writer that does not look at this slot has published before that pin is re-checked.
-                    self.head().shared.used.raise(index as u64 + 1);
+                    {
+                        continue;
+                    }
+                    let roll = self.head();
+                    let taken = &roll.taken[index / GROUP];
+                    join(&roll.shared.groups, taken, &self.slot(index).pinned, index);
                     own.insert(index);
                     return Ok(index);
                 }
             }
             // None was free, unless it was the writer who had the lock of one.
-            if before.is_multiple_of(2) && reaps.observe() == before {
+            if before.is_multiple_of(2) && reaps.peek() == before {
                 break;
             }
             thread::sleep(Duration::from_micros(100));
@@ -149,10 +168,19 @@ impl MappedRoll {
         Err(Error::TooManyReaders { path: path.to_owned(), capacity: self.capacity })
     }
 
+    /// The slots whose bits say that they are taken, or that they are not.
+    fn slots_that_look(&self, is_taken: bool) -> impl Iterator<Item = usize> {
+        let of_group = move |group: usize| {
+            let taken = self.head().taken[group].peek();
+            bits(if is_taken { taken } else { !taken }).map(move |slot| group * GROUP + slot)
+        };
+        (0..GROUPS).flat_map(of_group).take_while(|index| *index < self.capacity)
+    }
+
     /// Gives a slot back.
     pub(crate) fn discharge(&self, index: usize) {
         let mut own = self.own();
-        unpin(&self.slot(index).pinned);
+        leave(&self.head().taken[index / GROUP], &self.slot(index).pinned, index);
         own.remove(&index);
         // A lock that can't be given back goes with the file; until then the slot is taken, and holds nothing.
         let _ = sys::unlock(&self.file, index as u64);
@@ -162,40 +190,59 @@ impl MappedRoll {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Frees what the dead hold, and forgets the last slots if nobody has them.
-    ///
-    /// A slot whose lock can be had has no living owner; while the writer has the lock, nobody becomes its owner.
+    /// Frees what the dead hold.
     pub(crate) fn reap(&self, path: &Path) -> Result<()> {
-        let reaps = &self.head().shared.reaps;
-        let begun = reaps.peek() | 1;
-        reaps.exchange(begun);
-        let reaped = self.reap_slots(path);
-        reaps.exchange(begun.wrapping_add(1));
-        reaped
+        self.taken().try_for_each(|index| self.reap_slot(index, path).map(drop))
     }
 
-    fn reap_slots(&self, path: &Path) -> Result<()> {
+    /// Asks about one of the slots that are taken, the next after slot `after`, by turns. Returns it
+    /// if its owner was dead: then it is free.
+    pub(crate) fn patrol(&self, after: usize, path: &Path) -> Result<(usize, bool)> {
+        let next = self.taken().find(|index| *index > after).or_else(|| self.taken().next());
+        next.map_or(Ok((0, false)), |index| Ok((index, self.reap_slot(index, path)?)))
+    }
+
+    /// Frees a slot if its owner is dead: nobody has its lock then, and while the writer has it,
+    /// nobody becomes its owner.
+    fn reap_slot(&self, index: usize, path: &Path) -> Result<bool> {
         let locking = || Error::io("locking", path);
-        for index in (0..self.used()).rev() {
-            if sys::lock(&self.file, index as u64, Lock::Exclusive).map_err(locking())? {
-                unpin(&self.slot(index).pinned);
-                // Only if this is the last: then no living reader has a slot behind it.
-                let _ = self.head().shared.used.replace(index as u64 + 1, index as u64);
-                sys::unlock(&self.file, index as u64).map_err(locking())?;
-            }
+        // Asked first, so that the locks of the living are left alone.
+        if sys::is_locked(&self.file, index as u64).map_err(locking())? {
+            return Ok(false);
         }
-        Ok(())
+        let reaps = &self.head().shared.reaps;
+        let begun = reaps.peek() | 1;
+        reaps.poke(begun);
+        let reaped = sys::lock(&self.file, index as u64, Lock::Exclusive).and_then(|is_dead| {
+            if is_dead {
+                leave(&self.head().taken[index / GROUP], &self.slot(index).pinned, index);
+                sys::unlock(&self.file, index as u64)?;
+            }
+            Ok(is_dead)
+        });
+        reaps.poke(begun.wrapping_add(1));
+        reaped.map_err(locking())
     }
 
     /// How many readers live: threads that read, and versions that they still hold beside their newest.
     pub(crate) fn living(&self, path: &Path) -> Result<usize> {
         let mut count = 0;
-        for index in 0..self.used() {
+        for index in self.taken() {
             count +=
                 usize::from(sys::is_locked(&self.file, index as u64).map_err(Error::io("locking", path))?);
         }
         Ok(count)
     }
+}
+
+/// The places of the bits that are set.
+#[inline]
+fn bits(mut word: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let place = word.trailing_zeros() as usize;
+        word &= word.wrapping_sub(1);
+        (place < 64).then_some(place)
+    })
 }
 
 /// A file's length as an index of memory.
@@ -206,6 +253,7 @@ pub(crate) fn length_of(metadata: &Metadata) -> usize {
 #[cfg(all(test, not(miri)))]
 mod tests {
     use super::*;
+    use crate::protocol::version_word;
     use std::sync::atomic::AtomicBool;
     use std::sync::atomic::Ordering::Relaxed;
 
@@ -244,15 +292,64 @@ mod tests {
         assert!(matches!(open(&path).unwrap().enlist(&path), Err(Error::TooManyReaders { capacity: 1, .. })));
     }
 
+    /// Once the writer looked at as many slots as there had ever been, until somebody trimmed.
+    #[test]
+    fn a_crowd_that_left_costs_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("roll");
+        let writer = create(&path, 1000);
+        let readers: Vec<_> = (0..1000).map(|_| open(&path).unwrap()).collect();
+        let slots: Vec<_> = readers.iter().map(|reader| reader.enlist(&path).unwrap()).collect();
+        assert_eq!(slots, (0..1000).collect::<Vec<_>>());
+        assert_eq!(writer.held(1, |_| ()), 1000);
+        // In the order of their slots, so that the last one is taken the longest.
+        for (reader, slot) in readers.iter().zip(slots).take(999) {
+            reader.discharge(slot);
+        }
+        assert_eq!(writer.held(1, |_| ()), 1);
+        assert_eq!(writer.head().shared.groups.peek(), 1 << (999 / GROUP));
+    }
+
+    /// Those that die leave their bits; each is asked for now and then, and its slot is free again.
+    #[test]
+    fn a_crowd_that_died_is_found_one_by_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("roll");
+        let writer = create(&path, 100);
+        let readers: Vec<_> = (0..100).map(|_| open(&path).unwrap()).collect();
+        for (number, reader) in readers.iter().enumerate() {
+            let slot = reader.enlist(&path).unwrap();
+            reader.slot(slot).pinned.poke(version_word(number, 1));
+        }
+        let living = readers.into_iter().nth(70);
+        let mut buffers = 0;
+        assert_eq!((writer.held(1, |_| buffers += 1), buffers), (100, 100));
+        let (mut last, mut dead) = (0, 0);
+        for _ in 0..100 {
+            let (slot, was_dead) = writer.patrol(last, &path).unwrap();
+            (last, dead) = (slot, dead + usize::from(was_dead));
+            assert_eq!(was_dead, slot != 70);
+        }
+        let mut buffers = Vec::new();
+        assert_eq!((writer.held(1, |buffer| buffers.push(buffer)), dead), (1, 99));
+        assert_eq!(buffers, [70]);
+        drop(living);
+        let come = open(&path).unwrap();
+        assert_eq!(come.enlist(&path).unwrap(), 0);
+    }
+
     #[test]
     fn hostile_words_in_the_roll_stay_within_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("roll");
         let roll = create(&path, 4);
-        roll.head().shared.used.store(u64::MAX, Relaxed);
+        roll.head().shared.groups.store(u64::MAX, Relaxed);
+        roll.head().taken.iter().for_each(|taken| taken.store(u64::MAX, Relaxed));
         for (index, word) in [u64::MAX - 1, u64::MAX, 1, 0].into_iter().enumerate() {
             roll.slot(index).pinned.store(word, Relaxed);
         }
-        assert_eq!(roll.held(5).collect::<Vec<_>>(), [BUFFERS_MAX, 0, 0]);
+        let mut held = Vec::new();
+        assert_eq!(roll.held(5, |buffer| held.push(buffer)), 4);
+        assert_eq!(held, [BUFFERS_MAX, 0, 0]);
     }
 }

@@ -15,7 +15,7 @@ use crate::checksum::checksum;
 use crate::error::{Error, Result};
 use crate::files::Names;
 use crate::layout::{HEADER_BYTES, Header};
-use crate::protocol::{self, All, NONE, Word, copy_stable, is_current, may_sleep};
+use crate::protocol::{self, All, NONE, Word, copy_of, draw_ticket, is_current, is_unchanged, may_sleep};
 use crate::reader::ReaderOptions;
 use crate::sys::{self, Mapping};
 use std::any::TypeId;
@@ -35,8 +35,12 @@ pub(crate) struct Pin {
     pub word: Cell<u64>,
     pub bytes: Cell<NonNull<[u8]>>,
     checksum: Cell<u64>,
+    /// The thread that counts in `holds`.
+    owner: AtomicU64,
     /// Versions that hold it, and one if it is active. Written by one thread at a time with plain stores; atomic for the sake of the thread that comes after it.
     holds: AtomicUsize,
+    /// Holds among them that other threads have given up.
+    returned: AtomicUsize,
     /// The archived type that the bytes were found to be.
     pub checked: Cell<Option<TypeId>>,
     /// One of the Seat's mappings.
@@ -58,7 +62,9 @@ impl Pin {
             word: Cell::new(NONE),
             bytes: Cell::new(nothing()),
             checksum: Cell::new(0),
+            owner: AtomicU64::new(thread_number()),
             holds: AtomicUsize::new(0),
+            returned: AtomicUsize::new(0),
             checked: Cell::new(None),
             mapping: Cell::new(None),
             copy: UnsafeCell::new(Vec::new()),
@@ -74,16 +80,32 @@ impl Pin {
         self.mapping.set(Some(mapping));
     }
 
+    /// By the owner.
     #[inline]
     pub(crate) fn hold(&self) {
         self.holds.store(self.holds.load(Relaxed) + 1, Relaxed);
     }
 
-    /// Gives up one hold. After the last one the version may change.
+    /// Gives up a Version's hold, in whatever thread the Version is by now. After the last one the
+    /// version may change.
     #[inline]
-    pub(crate) fn give_up(&self) {
+    pub(crate) fn give_back(&self) {
+        // Only the owner finds its own number.
+        if self.owner.load(Relaxed) == THREAD.get() { self.give_up() } else { self.send_back() }
+    }
+
+    /// The slot moves on when the owner finds it ([`settle`](Pin::settle)).
+    #[cold]
+    fn send_back(&self) {
+        // Release: all that was done with the version is over.
+        self.returned.fetch_add(1, Release);
+    }
+
+    /// By the owner: gives up one hold.
+    #[inline]
+    fn give_up(&self) {
         let holds = self.holds.load(Relaxed) - 1;
-        if holds == 0 {
+        if holds == self.returned.load(Acquire) {
             self.let_go();
         }
         // Release: a thread that comes after this one takes the Pin only after all that was done with it.
@@ -97,10 +119,39 @@ impl Pin {
         }
     }
 
-    /// By how many it is held.
+    /// By how many it is held; no fewer than there are.
     #[inline]
     fn holds(&self) -> usize {
-        self.holds.load(Acquire)
+        let holds = self.holds.load(Acquire);
+        holds - self.returned.load(Acquire)
+    }
+
+    /// Settles accounts with other threads, for the thread that has the Seat: `here`. What they held
+    /// last is let go of. A Pin of the thread before is this one's when nobody holds it any more.
+    #[inline]
+    fn settle(&self, here: u64) {
+        if self.returned.load(Relaxed) != 0 || self.owner.load(Relaxed) != here {
+            self.settle_accounts(here);
+        }
+    }
+
+    #[cold]
+    fn settle_accounts(&self, here: u64) {
+        if self.owner.load(Relaxed) != here {
+            if self.holds() > 0 {
+                return;
+            }
+            // Nobody is left who would look at these.
+            self.holds.store(0, Relaxed);
+            self.returned.store(0, Relaxed);
+            self.owner.store(here, Relaxed);
+            return self.let_go();
+        }
+        let holds = self.holds.load(Relaxed) - self.returned.swap(0, Acquire);
+        self.holds.store(holds, Release);
+        if holds == 0 {
+            self.let_go();
+        }
     }
 }
 
@@ -153,8 +204,8 @@ pub(crate) struct Seat {
 }
 
 // SAFETY: a Seat has no ties to its thread. Its Pins are counted in its own fields only, so all counts go along, and so do what `active`, `attachment` and the
-// Pins' `bytes` and `mapping` point to. Versions don't go along: they can't leave their thread. One that is still there when the next thread comes (in a
-// thread-local variable, of a reader that lives for ever) has a Pin that the Seat leaves alone as long as it is held (`welcome`).
+// Pins' `bytes` and `mapping` point to. Versions that are still there when the next thread comes (in other threads, or in a thread-local variable of the one
+// before, of a reader that lives for ever) have Pins that the Seat leaves to their owner as long as they are held (`welcome`, `settle`).
 unsafe impl Send for Seat {}
 
 /// Attempts to get hold of a version, without a slot, before it is replaced.
@@ -187,7 +238,8 @@ impl Seat {
             mark: Cell::new(NonNull::from(attachment.mark.word())),
             attachment: Cell::new(NonNull::from(&**attachment)),
             attachments: RefCell::new(vec![Arc::clone(attachment)]),
-            options: options.clone(),
+            // Who attaches anew after a fork does so at once.
+            options: ReaderOptions { wait: Duration::ZERO, ..options.clone() },
             reattach: Attachment::open::<H>,
             active: Cell::new(None),
             last: Cell::new(NONE),
@@ -222,18 +274,34 @@ impl Seat {
         if self.owner.replace(here) != here {
             self.last.set(NONE);
             self.awaited.set(NONE);
+            // What Versions hold stays with their owner until they are given up.
             // SAFETY: it is one of `pins`, as in `unchanged`.
-            if self.active.get().is_some_and(|pin| unsafe { pin.as_ref() }.holds() > 1) {
-                // The other thread still has a Version of it, and may give it up at any moment: the Pin is never taken again.
-                self.active.set(None);
+            if let Some(pin) = self.active.take().map(|pin| unsafe { pin.as_ref() }) {
+                pin.send_back();
             }
+            self.settle_all(&self.pins.borrow());
         }
+    }
+
+    /// Finds what other threads have given up. Where there is one Pin only, it is looked at anyway.
+    #[inline]
+    fn settle_others(&self) {
+        let pins = self.pins.borrow();
+        if pins.len() > 1 {
+            self.settle_all(&pins);
+        }
+    }
+
+    #[cold]
+    fn settle_all(&self, pins: &[Rc<Pin>]) {
+        pins.iter().for_each(|pin| pin.settle(self.owner.get()));
     }
 
     /// Pins the current version. The Pin is the active one, and [`unchanged`](Seat::unchanged) as long as the version is; the flag says whether it is another than before.
     pub(crate) fn adopt<H: Hasher + Default>(&self) -> Result<(&Pin, bool)> {
         self.stay()?;
-        let seen = self.attachment().state().live.current.get();
+        self.settle_others();
+        let seen = self.attachment().state().live.current.peek();
         self.attachment().index(seen)?;
         let taken = self.free_pin()?;
         match &taken.0.slot {
@@ -270,10 +338,10 @@ impl Seat {
         let attachment = self.attachment();
         let mut refused = None;
         for _ in 0..TRIES {
-            let word = attachment.state().live.current.get();
+            let word = copy_of(&attachment.state().live.current);
             if let Err(error) = self.show(pin, word) {
                 // Replaced meanwhile, most likely: then there is a newer version.
-                if attachment.state().live.current.get() == word {
+                if is_current(&attachment.state().live.current, word) {
                     return Err(error);
                 }
                 refused = Some(error);
@@ -289,7 +357,9 @@ impl Seat {
             let copy = unsafe { &mut *pin.copy.get() };
             let length = pin.bytes.get().len();
             let header: &Header = mapping.at(0);
-            if copy_stable(&header.version, word, || copy_to(copy, mapping, length)) {
+            copy_to(copy, mapping, length);
+            // `show` has found the stamp.
+            if is_unchanged(&header.version, word) {
                 pin.bytes.set(NonNull::slice_from_raw_parts(NonNull::from(&mut copy[..]).cast(), length));
                 // SAFETY: `copy_to` has made the copy at least `length` bytes long, and nobody changes it before the Pin is free again.
                 return self.verify::<H>(pin, unsafe { pin.bytes.get().as_ref() });
@@ -326,14 +396,13 @@ impl Seat {
         let index = self.attachment().index(word)?;
         let (mapping, contents) = self.attachment().map(word)?;
         pin.show(word, NonNull::from(&*mapping), contents);
-        let (mut mapped, mut replaced) = (self.mapped.borrow_mut(), self.replaced.borrow_mut());
+        let mut mapped = self.mapped.borrow_mut();
         if mapped.len() <= index {
             mapped.resize(index + 1, None);
         }
-        replaced.extend(mapped[index].replace(mapping));
-        let (pins, inherited) = (self.pins.borrow(), self.inherited.borrow());
-        let held = || pins.iter().chain(inherited.iter()).filter(|pin| pin.holds() > 0);
-        replaced.retain(|mapping| held().any(|pin| pin.mapping.get() == Some(NonNull::from(&**mapping))));
+        let replaced = mapped[index].replace(mapping);
+        self.replaced.borrow_mut().extend(replaced);
+        self.drop_replaced();
         Ok(())
     }
 
@@ -366,6 +435,7 @@ impl Seat {
     #[cold]
     fn other_pin(&self) -> Result<Taken<'_>> {
         let mut pins = self.pins.borrow_mut();
+        self.settle_all(&pins);
         let free = pins.iter().position(|pin| pin.holds() == 0);
         let index = match free {
             Some(index) => index,
@@ -381,8 +451,10 @@ impl Seat {
         Ok(Taken(unsafe { NonNull::from(&*pins[index]).as_ref() }))
     }
 
-    /// Lets go of the active Pin, unless a Version holds it.
+    /// Lets go of all that no Version holds: the active Pin, the slots of the others but one, the
+    /// mappings and the copies.
     pub(crate) fn release(&self) {
+        self.settle_all(&self.pins.borrow());
         // SAFETY: it is one of `pins`, as in `unchanged`.
         if let Some(pin) = self.active.get().map(|pin| unsafe { pin.as_ref() })
             && pin.holds() == 1
@@ -390,6 +462,30 @@ impl Seat {
             self.active.set(None);
             pin.give_up();
         }
+        let mut pins = self.pins.borrow_mut();
+        let mut keeps_one = true;
+        // One of them keeps its slot, so that the next read needs none. Nobody has a reference to a
+        // Pin that nobody holds.
+        pins.retain(|pin| pin.holds() > 0 || std::mem::take(&mut keeps_one));
+        for pin in pins.iter().filter(|pin| pin.holds() == 0) {
+            // SAFETY: the Pin is free, so nobody has a reference into its copy, and it belongs to
+            // this thread.
+            unsafe { *pin.copy.get() = Vec::new() };
+        }
+        drop(pins);
+        self.mapped.borrow_mut().iter_mut().for_each(|mapping| {
+            self.replaced.borrow_mut().extend(mapping.take());
+        });
+        self.drop_replaced();
+    }
+
+    /// Unmaps what others have taken the place of, but for what a held Pin shows.
+    fn drop_replaced(&self) {
+        let (pins, inherited) = (self.pins.borrow(), self.inherited.borrow());
+        let held = || pins.iter().chain(inherited.iter()).filter(|pin| pin.holds() > 0);
+        let is_shown =
+            |mapping: &Arc<Mapping>| held().any(|pin| pin.mapping.get() == Some(NonNull::from(&**mapping)));
+        self.replaced.borrow_mut().retain(is_shown);
     }
 
     /// A hasher that has read meanwhile has made its Pin the active one: it is not any more.
@@ -416,8 +512,8 @@ impl Seat {
         loop {
             let attachment = self.attachment();
             let live = &attachment.state().live;
-            let ticket = live.ticket.load(Relaxed);
-            let word = live.current.get();
+            let ticket = draw_ticket(&live.ticket) as u32;
+            let word = live.current.peek();
             if word != NONE && word != seen && word != self.awaited.get() {
                 self.awaited.set(word);
                 return Ok(true);

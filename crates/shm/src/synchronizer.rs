@@ -7,7 +7,8 @@ use crate::archived::{Archivable, Checkable};
 use crate::checksum::Xxh3;
 use crate::error::{Error, Result};
 use crate::local::{LocalReader, View};
-use crate::writer::Writer;
+use crate::reader::ReaderOptions;
+use crate::writer::{Writer, WriterOptions};
 use rkyv::{Archive, Portable};
 use std::ffi::OsStr;
 use std::hash::Hasher;
@@ -19,6 +20,7 @@ pub type ReadResult<'a, T> = View<'a, <T as Archive>::Archived>;
 /// Writes or reads values under a path prefix. It is the writer from its first write on, and there is only one.
 pub struct Synchronizer<H = Xxh3> {
     prefix: PathBuf,
+    options: (WriterOptions, ReaderOptions),
     writer: Option<Writer<H>>,
     reader: Option<LocalReader<H>>,
 }
@@ -33,7 +35,17 @@ impl Synchronizer {
 impl<H: Hasher + Default> Synchronizer<H> {
     /// A synchronizer under `path_prefix` with the checksum `H`. Opens and creates nothing yet.
     pub fn with_params(path_prefix: &OsStr) -> Synchronizer<H> {
-        Synchronizer { prefix: path_prefix.into(), writer: None, reader: None }
+        Synchronizer::with_options(path_prefix, Default::default(), Default::default())
+    }
+
+    /// The same with other than the default options, for when it writes and for when it reads.
+    pub fn with_options(
+        path_prefix: &OsStr,
+        writer: WriterOptions,
+        reader: ReaderOptions,
+    ) -> Synchronizer<H> {
+        let (prefix, options) = (path_prefix.into(), (writer, reader));
+        Synchronizer { prefix, options, writer: None, reader: None }
     }
 
     /// Publishes `entity` as the next version and returns the number of its bytes. Never waits for readers, so there is no grace period.
@@ -78,6 +90,15 @@ impl<H: Hasher + Default> Synchronizer<H> {
         unsafe { reader.read_archived_unchecked::<T>() }
     }
 
+    /// The bytes of the current version, whatever they are an archive of.
+    ///
+    /// # Errors
+    /// Those of [`LocalReader::with_options`] and [`LocalReader::read`].
+    #[inline]
+    pub fn read_raw(&mut self) -> Result<View<'_>> {
+        self.reader()?.read()
+    }
+
     /// The number of the current version. Numbers only grow.
     ///
     /// # Errors
@@ -105,7 +126,7 @@ impl<H: Hasher + Default> Synchronizer<H> {
 
     fn writer(&mut self) -> Result<&mut Writer<H>> {
         if self.writer.is_none() {
-            self.writer = Some(Writer::with_options(&self.prefix, Default::default())?);
+            self.writer = Some(Writer::with_options(&self.prefix, self.options.0.clone())?);
         }
         Ok(self.writer.as_mut().expect("just opened"))
     }
@@ -120,7 +141,7 @@ impl<H: Hasher + Default> Synchronizer<H> {
 
     #[cold]
     fn attach(&mut self) -> Result<()> {
-        self.reader = Some(LocalReader::with_options(&self.prefix, Default::default())?);
+        self.reader = Some(LocalReader::with_options(&self.prefix, self.options.1.clone())?);
         Ok(())
     }
 }

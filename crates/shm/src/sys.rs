@@ -38,16 +38,26 @@ unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
 
+/// Files that are mapped with all of their pages: as many as one fault brings.
+const POPULATED_BYTES: usize = 64 << 10;
+
 impl Mapping {
-    /// Maps the first `length` bytes of `file`, which must have them: beyond the end of a file memory can't be touched (SIGBUS). Page tables are
-    /// filled at once, so that the first look at a page is no fault.
+    /// Maps the first `length` bytes of `file`, which must have them: beyond the end of a file memory
+    /// can't be touched (SIGBUS).
+    ///
+    /// Page tables of what will be written, and of small files, are filled at once, so that the first
+    /// look at a page is no fault. A reader of a large file has the pages that it looks at: it may be
+    /// a few of many, and in a sparse file of a tmpfs each would be taken from the file system.
     pub(crate) fn new(file: &File, length: usize, access: Access) -> io::Result<Mapping> {
         let length = NonZeroUsize::new(length).ok_or(io::ErrorKind::UnexpectedEof)?.get();
         let protection = match access {
             Access::Read => ProtFlags::READ,
             Access::Write => ProtFlags::READ | ProtFlags::WRITE,
         };
-        let flags = MapFlags::SHARED | MapFlags::POPULATE;
+        let flags = match access {
+            Access::Read if length > POPULATED_BYTES => MapFlags::SHARED,
+            _ => MapFlags::SHARED | MapFlags::POPULATE,
+        };
         // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing.
         let base = unsafe { mmap(std::ptr::null_mut(), length, protection, flags, file, 0)? };
         let base = NonNull::new(base.cast()).expect("the kernel never maps address 0 unasked");

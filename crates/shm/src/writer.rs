@@ -11,7 +11,7 @@ use crate::layout::{FRESH_FILES, HEADER_BYTES, Header, State};
 use crate::opening::{self, Opened};
 use crate::protocol::{
     BUFFERS_MAX, NONE, SEQUENCE_MAX, Word, begin_fill, buffer_of, end_fill, must_wake, publish, sequence_of,
-    version_word,
+    set_ticket, version_word,
 };
 use crate::roll::{CAPACITY_MAX, MappedRoll};
 use crate::sys::{self, Access, Mapping};
@@ -19,7 +19,6 @@ use std::fmt;
 use std::hash::Hasher;
 use std::marker::PhantomData;
 use std::path::Path;
-use std::sync::atomic::Ordering::Relaxed;
 
 /// How a [`Writer`] makes its files.
 #[derive(Clone, Debug)]
@@ -59,6 +58,7 @@ pub struct Writer<H = Xxh3> {
     roll: MappedRoll,
     buffers: Vec<Option<Buffer>>,
     busy: Busy,
+    patrol: Patrol,
     /// Buffers whose names can't be had.
     avoided: Vec<usize>,
     lineage: u64,
@@ -113,6 +113,7 @@ impl<H: Hasher + Default> Writer<H> {
             roll,
             buffers: Vec::new(),
             busy: Busy::default(),
+            patrol: Patrol::default(),
             avoided: Vec::new(),
             lineage,
             current,
@@ -122,7 +123,9 @@ impl<H: Hasher + Default> Writer<H> {
             hasher: PhantomData,
         };
         writer.trim()?;
-        // Whoever slept when the last writer died between publishing and waking.
+        // Whoever sleeps, or is about to, though the last writer has published: it died before it
+        // changed the ticket, or before it woke anybody.
+        set_ticket(&writer.head().live.ticket, current);
         writer.wake();
         Ok(writer)
     }
@@ -169,6 +172,9 @@ impl<H: Hasher + Default> Writer<H> {
         header.checksum.poke(checksum);
         end_fill(&header.version, word);
         self.publish(word);
+        if self.patrol.slots > PATROL_SLOTS {
+            self.patrol();
+        }
         Ok(self.sequence)
     }
 
@@ -234,8 +240,7 @@ impl<H: Hasher + Default> Writer<H> {
 
     #[inline]
     fn publish(&mut self, word: u64) {
-        publish(&self.head().live.current, word);
-        self.head().live.ticket.store(sequence_of(word) as u32, Relaxed);
+        publish(&self.head().live.current, &self.head().live.ticket, word);
         self.current = word;
         self.sequence = sequence_of(word);
         if must_wake(&self.roll.head().shared.waiters) || self.options.fresh_files {
@@ -255,10 +260,25 @@ impl<H: Hasher + Default> Writer<H> {
         if self.current != NONE {
             self.busy.note(buffer_of(self.current));
         }
-        for index in self.roll.held(self.current) {
-            self.busy.note(index);
-        }
+        let (busy, roll) = (&mut self.busy, &self.roll);
+        self.patrol.slots = roll.held(self.current, |index| busy.note(index));
         self.avoided.iter().for_each(|index| self.busy.note(*index));
+    }
+
+    /// Where many slots are taken, some may be those of the dead, and each is looked at with every
+    /// version: now and then one owner is asked whether he lives, and the next at once if not.
+    #[cold]
+    fn patrol(&mut self) {
+        self.patrol.writes += 1;
+        if self.patrol.writes < PATROL_WRITES {
+            return;
+        }
+        self.patrol.writes = 0;
+        // Who can't be asked now is asked later.
+        if let Ok((slot, was_dead)) = self.roll.patrol(self.patrol.last, &self.names.readers()) {
+            self.patrol.last = slot;
+            self.patrol.writes = if was_dead { PATROL_WRITES } else { 0 };
+        }
     }
 
     /// A buffer that nobody holds, with room for `length` bytes.
@@ -346,6 +366,24 @@ impl<H> Drop for Writer<H> {
     }
 }
 
+/// As few slots are looked at in no time, whosever they are.
+const PATROL_SLOTS: usize = 16;
+
+/// Writes from one question to the next. With a thousand readers a question costs a few
+/// microseconds, and a write about one.
+const PATROL_WRITES: u32 = 64;
+
+/// Who was asked last whether he lives.
+#[derive(Default)]
+struct Patrol {
+    /// Slots that the last write looked at.
+    slots: usize,
+    /// Writes since the last question.
+    writes: u32,
+    /// The slot that it was about.
+    last: usize,
+}
+
 /// Buffers are whole pages.
 const PAGE_BYTES: usize = 4096;
 
@@ -389,7 +427,12 @@ impl Default for Busy {
 impl Busy {
     #[inline]
     fn clear(&mut self, bound: usize) {
-        self.words[..bound.div_ceil(64)].fill(0);
+        match bound.div_ceil(64) {
+            // Few buffers as a rule. A call of memset with so little may store by a mask, which the
+            // load in `note` then waits for.
+            1 => self.words[0] = 0,
+            words => self.words[..words].fill(0),
+        }
         self.bound = bound;
     }
 
@@ -403,5 +446,38 @@ impl Busy {
     #[inline]
     fn has(&self, index: usize) -> bool {
         index >= self.bound || self.words[index / 64] & 1 << (index % 64) != 0
+    }
+}
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use super::*;
+    use crate::files::Owner;
+
+    /// Readers that were killed leave slots that name versions. A writer with many of them finds out
+    /// by itself, in a few writes for each, and asks nobody where there are few.
+    #[test]
+    fn a_crowd_that_was_killed_is_forgotten_by_and_by() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("p");
+        let mut writer = Writer::open(&path).unwrap();
+        let roll = || {
+            let path = writer.names.readers();
+            MappedRoll::open(&path, writer.lineage, Owner::Own, None).unwrap()
+        };
+        let readers: Vec<_> = (0..200).map(|_| roll()).collect();
+        for reader in &readers {
+            reader.enlist(&path).unwrap();
+        }
+        // As many buffers as will be needed, so that none is made later, at which all are asked.
+        for _ in 0..3 {
+            writer.write(b"seen by all").unwrap();
+        }
+        assert_eq!(writer.patrol.slots, 200);
+        // Their locks go with them, and nothing else.
+        drop(readers);
+        for _ in 0..500 {
+            writer.write(b"seen by nobody").unwrap();
+        }
+        assert_eq!(writer.patrol.slots, PATROL_SLOTS);
     }
 }

@@ -5,7 +5,7 @@ use super::{
     All, NONE, Word, buffer_of, is_current, pin, protected, publish, sequence_of, unpin, version_word,
 };
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread;
 
 const READERS: usize = 3;
@@ -20,7 +20,7 @@ unsafe impl Sync for Buffer {}
 
 #[test]
 fn no_version_is_torn_between_threads() {
-    let current = AtomicU64::new(version_word(0, 1));
+    let (current, ticket) = (AtomicU64::new(version_word(0, 1)), AtomicU32::new(1));
     let slots: [AtomicU64; READERS] = Default::default();
     let buffers: Vec<Buffer> = (0..READERS + 2).map(|_| Buffer(UnsafeCell::new([1; WORDS]))).collect();
     let is_over = AtomicBool::new(false);
@@ -30,7 +30,7 @@ fn no_version_is_torn_between_threads() {
                 let mut held = NONE;
                 while !is_over.load(Ordering::Relaxed) {
                     if !is_current(&current, held) {
-                        let word = pin::<_, All>(&current, slot, current.get());
+                        let word = pin::<_, All>(&current, slot, current.peek());
                         assert!(sequence_of(word) >= sequence_of(held));
                         held = word;
                     }
@@ -52,7 +52,7 @@ fn no_version_is_torn_between_threads() {
             // SAFETY: nobody holds it, and nobody can before it is published.
             unsafe { *buffers[buffer].0.get() = [sequence; WORDS] };
             word = version_word(buffer, sequence);
-            publish(&current, word);
+            publish(&current, &ticket, word);
         }
         is_over.store(true, Ordering::Relaxed);
     });

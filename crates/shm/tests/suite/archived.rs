@@ -3,7 +3,9 @@
 use crate::on_disk;
 use rkyv::{Archive, Deserialize, Serialize};
 use std::collections::HashMap;
-use xsort_shm::{Error, LocalReader, NoChecksum, Reader, Synchronizer, Writer};
+use xsort_shm::{
+    Error, LocalReader, NoChecksum, Reader, ReaderOptions, Synchronizer, Writer, WriterOptions, Xxh3,
+};
 
 #[derive(Archive, Deserialize, Serialize, Debug, PartialEq)]
 struct Weather {
@@ -91,7 +93,7 @@ fn a_synchronizer_does_what_mmap_syncs_does() {
     let (_folder, prefix) = on_disk();
     let (mut writer, mut reader) =
         (Synchronizer::new(prefix.as_os_str()), Synchronizer::new(prefix.as_os_str()));
-    assert!(matches!(reader.read::<Weather>(), Err(Error::Io { .. })), "the writer didn't write yet");
+    assert!(matches!(reader.read::<Weather>(), Err(Error::NotReady { .. })), "the writer didn't write yet");
     assert!(!prefix.with_extension("state").exists(), "a reader makes no files");
     for day in 1..5 {
         assert!(writer.write(&weather(day)).unwrap() > 100);
@@ -107,6 +109,7 @@ fn a_synchronizer_does_what_mmap_syncs_does() {
     #[allow(unsafe_code, reason = "the subject of the test")]
     let value = unsafe { reader.read_unchecked::<Weather>() }.unwrap();
     assert_eq!(value.day, 9);
+    assert_eq!(&*reader.read_raw().unwrap(), &bytes[..]);
     assert!(matches!(Synchronizer::new(prefix.as_os_str()).write(&weather(1)), Err(Error::Busy { .. })));
 }
 
@@ -121,13 +124,30 @@ fn a_synchronizer_reads_from_new_files_when_told() {
     assert!(!reader.is_orphaned().unwrap());
     writer.remove().unwrap();
     assert!(reader.is_orphaned().unwrap());
-    assert!(matches!(reader.reopen(), Err(Error::Io { .. })));
+    assert!(matches!(reader.reopen(), Err(Error::NotReady { .. })));
     assert_eq!(reader.read::<Weather>().unwrap().day, 1);
     Writer::open(&prefix).unwrap().write_archived(&weather(2)).unwrap();
     assert_eq!(reader.read::<Weather>().unwrap().day, 1);
     reader.reopen().unwrap();
     assert!(!reader.is_orphaned().unwrap());
     assert_eq!(reader.read::<Weather>().unwrap().day, 2);
+}
+
+/// mmap-sync's modes, for those whose readers are a group.
+#[test]
+fn a_synchronizer_has_options() {
+    use std::os::unix::fs::PermissionsExt;
+    let (_folder, prefix) = on_disk();
+    let (mut writing, mut reading) = (WriterOptions::default(), ReaderOptions::default());
+    writing.mode = 0o640;
+    reading.copy = true;
+    let mut synchronizer = Synchronizer::<Xxh3>::with_options(prefix.as_os_str(), writing, reading);
+    synchronizer.write(&weather(1)).unwrap();
+    assert_eq!(synchronizer.read::<Weather>().unwrap().day, 1);
+    for (file, mode) in [("state", 0o640), ("readers", 0o660), ("buffer-0", 0o640)] {
+        let metadata = std::fs::metadata(prefix.with_extension(file)).unwrap();
+        assert_eq!(metadata.permissions().mode() & 0o777, mode, "{file}");
+    }
 }
 
 #[test]

@@ -303,6 +303,8 @@ pub(crate) fn forks_and_takes_slots(prefix: &Path) {
         }
         let mut locals: Vec<LocalReader> = (0..3).map(|_| reader.local().unwrap()).collect();
         locals.iter_mut().for_each(|local| assert_eq!(local.read().unwrap().sequence(), 2));
+        // One slot more says that they have read.
+        let _done = Reader::open(prefix).unwrap();
         while other.version() < Some(100) {
             std::thread::yield_now();
         }
@@ -312,7 +314,7 @@ pub(crate) fn forks_and_takes_slots(prefix: &Path) {
     let held = late.each_mut().map(|local| local.read().unwrap());
     reader.release();
     writer.write(&[2; 4096]).unwrap();
-    while writer.readers().unwrap() < 7 {
+    while writer.readers().unwrap() < 8 {
         std::thread::yield_now();
     }
     for number in 3..200 {

@@ -228,12 +228,15 @@ fn any_words_in_the_roll() {
     for round in 0..3000 {
         word = word.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
         let value = [word, 0, u64::MAX, word >> 40, (word % 4096) << 52][(word >> 33) as usize % 5];
-        // Its own slot is the first; the others, the number of slots in use, and the flag of those who wait.
-        let at = [128, 136, 256 + 128 * (1 + word % 1000)][round % 3];
+        // Its own slots are the first two. The groups that have slots, the flag of those who wait, the
+        // slots of a group that are taken, and what others hold.
+        let (taken, slot) = (256 + 8 * (word % 64), 768 + 128 * (1 + word % 1000));
+        let at = [128, 136, taken, slot][round % 4];
         roll.write_all_at(&value.to_ne_bytes(), at).unwrap();
-        if round % 3 == 0 {
-            // A reader that lowers it below the slots of others breaks those. What it can't is to lead the writer out of the file.
-            roll.write_all_at(&value.max(1).to_ne_bytes(), at).unwrap();
+        if at == 128 || at == 256 {
+            // Who says that the slots of others are free breaks those. What he can't is to lead the
+            // writer out of the file.
+            roll.write_all_at(&(value | 0b11).to_ne_bytes(), at).unwrap();
         }
         let sequence = stamp::write(&mut writer).unwrap();
         stamp::check(sequence, &reader.read().unwrap());

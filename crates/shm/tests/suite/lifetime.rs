@@ -69,7 +69,64 @@ fn what_stays_is_removed() {
     assert_eq!(names(&folder), ["p.1", "p.buffer-x"]);
     stamp::check(1, &held);
     assert!(reader.is_orphaned().unwrap());
-    assert!(matches!(Reader::open(&prefix), Err(Error::Io { .. })));
+    assert!(matches!(Reader::open(&prefix), Err(Error::NotReady { .. })));
+}
+
+/// Files that aren't there, not complete, or without a version are one error: there is nothing yet.
+/// Who wants to wait says how long.
+#[test]
+fn what_is_not_there_yet_is_waited_for() {
+    let (_folder, prefix) = on_disk();
+    let no_time = std::time::Duration::ZERO;
+    for opened in [Reader::open(&prefix), Reader::open_wait(&prefix, no_time)] {
+        assert!(matches!(opened, Err(Error::NotReady { .. })), "{opened:?}");
+    }
+    let long = std::time::Duration::from_secs(600);
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let reader = Reader::open_wait(&prefix, long).unwrap();
+            assert_eq!(&*reader.wait_newer(long).unwrap().expect("it is written"), b"at last");
+        });
+        let mut writer = Writer::open(&prefix).unwrap();
+        assert!(matches!(Reader::open(&prefix).unwrap().read(), Err(Error::NotReady { .. })));
+        writer.write(b"at last").unwrap();
+        reader.join().unwrap();
+    });
+}
+
+/// What a reader has mapped of the files: the writer's own mappings may be written to.
+fn mapped_by_readers(prefix: &Path) -> usize {
+    let buffers = format!("{}.buffer-", prefix.display());
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    maps.lines().filter(|line| line.contains(" r--s ") && line.contains(&buffers)).count()
+}
+
+/// Once a reader that had held many versions kept all of them mapped, though no name was left of
+/// their files, and a slot for each, until it was dropped.
+#[test]
+fn what_is_released_is_unmapped_and_its_slots_are_free() {
+    let (_folder, prefix) = in_memory();
+    let mut writer = Writer::open(&prefix).unwrap();
+    let reader = Reader::open(&prefix).unwrap();
+    let mut local = reader.local().unwrap();
+    let mut held = Vec::new();
+    for _ in 0..30 {
+        stamp::write(&mut writer).unwrap();
+        held.push(reader.read().unwrap());
+        local.read().unwrap();
+    }
+    assert!(mapped_by_readers(&prefix) >= 30);
+    assert_eq!(writer.readers().unwrap(), 31);
+    held.drain(1..);
+    reader.release();
+    local.release();
+    assert_eq!((mapped_by_readers(&prefix), writer.readers().unwrap()), (1, 3));
+    stamp::check(1, &held[0]);
+    drop(held);
+    reader.release();
+    assert_eq!((mapped_by_readers(&prefix), writer.readers().unwrap()), (0, 2));
+    stamp::check(30, &reader.read().unwrap());
+    stamp::check(30, &local.read().unwrap());
 }
 
 /// Who clears a folder of many prefixes lists it once, and keeps writers away from each while its files go.

@@ -79,6 +79,7 @@ fn plays_its_role() {
         "fork" => crate::fork::parent_and_child(prefix),
         "local-fork" => crate::local::parent_and_child(prefix),
         "wanderer" => crate::lifetime::opens_and_goes_elsewhere(prefix),
+        "crowd" => crate::syscalls::one_more_of_many(prefix),
         "quiet" => crate::syscalls::reads_and_writes(prefix),
         other => panic!("no such role: {other}"),
     }

@@ -9,6 +9,19 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use xsort_shm::{Error, Reader, ReaderOptions, Writer, Xxh3};
 
+/// A reader of a few bytes looks at no more of a buffer than those. Once it had all of its pages, which
+/// took time, and in a tmpfs filled the holes of a sparse file with memory.
+#[test]
+fn a_reader_has_the_pages_that_it_looks_at() {
+    let (_folder, prefix) = crate::in_memory();
+    Writer::open(&prefix).unwrap().write(b"four").unwrap();
+    let path = prefix.with_extension("buffer-0");
+    let file = OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_len(64 << 20).unwrap();
+    assert_eq!(&*Reader::open(&prefix).unwrap().read().unwrap(), b"four");
+    assert!(file.metadata().unwrap().blocks() * 512 < 1 << 20, "the reader has filled the holes");
+}
+
 /// Runs `body` with a file system of a megabyte, and a prefix in it.
 fn on_a_small_file_system(body: fn(&Path)) {
     let folder = tempfile::tempdir().unwrap();

@@ -3,7 +3,7 @@
 use crate::{in_memory, on_disk, stamp};
 use std::thread;
 use std::time::Duration;
-use xsort_shm::{Reader, Writer, WriterOptions, Xxh3};
+use xsort_shm::{Reader, Version, Writer, WriterOptions, Xxh3};
 
 #[test]
 fn a_held_version_stays_and_the_next_is_read() {
@@ -111,6 +111,49 @@ fn a_reader_waits_for_the_next_version() {
         assert_eq!(reader.wait_newer(Duration::ZERO).unwrap().expect("the newest").sequence(), 500);
         assert!(reader.wait_newer(Duration::ZERO).unwrap().is_none());
     }
+}
+
+/// Versions are read and dropped in other threads, also when the one that read them is gone; what they
+/// held is free again as soon as the one that has its place reads, or releases.
+#[test]
+fn versions_go_to_other_threads() {
+    fn goes<T: Send + Sync>() {}
+    goes::<Version<'_>>();
+    let (_folder, path) = in_memory();
+    let mut writer = Writer::open(&path).unwrap();
+    let reader = Reader::open(&path).unwrap();
+    for round in 0..200 {
+        let mut held = Vec::new();
+        thread::scope(|scope| {
+            let read = scope.spawn(|| {
+                (0..4)
+                    .map(|_| {
+                        stamp::write(&mut writer).unwrap();
+                        reader.read().unwrap()
+                    })
+                    .collect()
+            });
+            held = read.join().unwrap();
+        });
+        for _ in 0..8 {
+            stamp::write(&mut writer).unwrap();
+        }
+        // One that comes into the place of the one that is gone, while they are held and given up.
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..20 {
+                    let version = reader.read().unwrap();
+                    assert_eq!(version.sequence(), 12 * (round + 1));
+                    stamp::check(version.sequence(), &version);
+                }
+            });
+            while let Some(version) = held.pop() {
+                scope.spawn(move || stamp::check(version.sequence(), &version));
+            }
+        });
+    }
+    // Threads that were there at once, and a version each that is held beside: not one for each round.
+    assert!(writer.readers().unwrap() <= 20, "{} slots", writer.readers().unwrap());
 }
 
 #[test]
