@@ -38,6 +38,13 @@ pub(crate) enum Failure {
         source: io::Error,
     },
 
+    /// A signal came, and there was no output to give up.
+    #[error("stopped on request{so_far}")]
+    Stopped {
+        /// What stays as it is by now, as the end of the sentence.
+        so_far: &'static str,
+    },
+
     /// Not in order, or not the expected records: the verdict is printed already.
     #[error("the verdict is printed")]
     Disorder,
@@ -70,6 +77,7 @@ impl Failure {
         match self {
             Failure::Disorder => DISORDER,
             Failure::Usage(_) => USAGE,
+            Failure::Stopped { .. } => stopped,
             Failure::File { source, .. } => system_code(source, None),
             Failure::Job(error) => job_code(error, stopped),
         }
@@ -94,27 +102,34 @@ fn job_code(error: &Error, stopped: u8) -> u8 {
         Error::Corrupt { .. } | Error::Lost { .. } => CORRUPT,
         Error::Panicked => BUG,
         Error::Disk(error) => system_code(&error.source, Some(error.operation)),
-        Error::InputsRemoved { cause } | Error::Resumable { cause } => job_code(cause, stopped),
+        Error::InputsRemoved { cause } | Error::Resumable { cause } | Error::InPlace { cause } => {
+            job_code(cause, stopped)
+        }
         _ => TRANSFER,
     }
 }
 
-/// The status for the system's reason, which depends on what was being done: a file that isn't there is a bad input when it is opened and
-/// a bad setting when it is to be made.
+/// The status for the system's reason, which depends on what was being done: a file that isn't there is a bad input when it
+/// is opened and a bad setting when it is to be made; and what could be begun, and fails later, is the drive's fault.
 fn system_code(source: &io::Error, operation: Option<Operation>) -> u8 {
     use io::ErrorKind as Kind;
+    let errno = Errno::from_io_error(source);
     match (source.kind(), operation) {
         (Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge | Kind::OutOfMemory, _) => SPACE,
-        // Whatever was being done: the drive is failing.
-        _ if Errno::from_io_error(source) == Some(Errno::IO) => TRANSFER,
+        // Whatever was being done: the drive is failing, or a limit of the process or the system too low.
+        _ if errno == Some(Errno::IO) => TRANSFER,
+        _ if matches!(errno, Some(Errno::MFILE | Errno::NFILE)) => USAGE,
         (_, Some(Operation::Map)) => SPACE,
         (_, Some(Operation::Open)) => INPUT,
-        (_, Some(Operation::Create | Operation::Start | Operation::Inspect)) => USAGE,
+        (_, Some(Operation::Create | Operation::Keep | Operation::Start)) => USAGE,
+        (Kind::NotFound | Kind::PermissionDenied | Kind::NotADirectory, Some(Operation::Inspect)) => USAGE,
+        // Somebody has made a directory of that name meanwhile, or taken rights away.
+        (Kind::PermissionDenied | Kind::IsADirectory, Some(Operation::Rename | Operation::Remove)) => USAGE,
         // What could be made in the beginning, and is gone or can't be written to by now.
-        (Kind::NotFound, Some(Operation::Rename)) | (Kind::ReadOnlyFilesystem, Some(_)) => TRANSFER,
-        (Kind::NotFound | Kind::PermissionDenied | Kind::NotADirectory | Kind::IsADirectory, _) => USAGE,
+        (_, Some(_)) => TRANSFER,
+        (Kind::NotFound | Kind::PermissionDenied | Kind::NotADirectory | Kind::IsADirectory, None) => USAGE,
         (Kind::ReadOnlyFilesystem, None) => USAGE,
-        _ => TRANSFER,
+        (_, None) => TRANSFER,
     }
 }
 
@@ -148,11 +163,20 @@ mod tests {
         assert_eq!(disk(Operation::Write, io::ErrorKind::Other), TRANSFER);
         assert_eq!(disk(Operation::Rename, io::ErrorKind::IsADirectory), USAGE);
         assert_eq!(disk(Operation::Rename, io::ErrorKind::NotFound), TRANSFER);
+        assert_eq!(disk(Operation::Write, io::ErrorKind::PermissionDenied), TRANSFER);
+        assert_eq!(disk(Operation::Read, io::ErrorKind::NotFound), TRANSFER);
+        assert_eq!(disk(Operation::Keep, io::ErrorKind::PermissionDenied), USAGE);
+        assert_eq!(disk(Operation::SyncName, io::ErrorKind::PermissionDenied), TRANSFER);
+        assert_eq!(disk(Operation::SyncName, io::ErrorKind::StorageFull), SPACE);
         assert_eq!(disk(Operation::Create, io::ErrorKind::ReadOnlyFilesystem), USAGE);
         assert_eq!(disk(Operation::Write, io::ErrorKind::ReadOnlyFilesystem), TRANSFER);
         let failing =
             |operation| Failure::from(xsort_disk::Error::new(operation, "file", Errno::IO)).code(130);
         assert_eq!((failing(Operation::Open), failing(Operation::Create)), (TRANSFER, TRANSFER));
+        let refused = xsort_disk::Error::new(Operation::Open, "file", Errno::MFILE);
+        assert_eq!(Failure::from(refused).code(130), USAGE);
+        assert_eq!(disk(Operation::Inspect, io::ErrorKind::NotFound), USAGE);
+        assert_eq!(disk(Operation::Inspect, io::ErrorKind::StaleNetworkFileHandle), TRANSFER);
         assert_eq!(Failure::Job(Error::Panicked).code(130), BUG);
         assert_eq!(Failure::Job(Error::Cancelled).code(143), 143);
         assert_eq!(Failure::Job(Error::Settings(String::new())).code(130), USAGE);

@@ -29,8 +29,14 @@ pub enum Operation {
     Sync,
     /// Renaming into place.
     Rename,
+    /// Making durable that it is in place: it is by then, whole.
+    SyncName,
+    /// Making or taking over a file that outlives the process, under a name that nobody chose.
+    Keep,
     /// Removing.
     Remove,
+    /// Giving space back.
+    Discard,
     /// Asking for a file's or a drive's properties.
     Inspect,
     /// Mapping memory.
@@ -50,7 +56,10 @@ impl fmt::Display for Operation {
             Operation::Reserve => "reserving space for",
             Operation::Sync => "making durable",
             Operation::Rename => "putting into place",
+            Operation::SyncName => "making durable the name of",
+            Operation::Keep => "keeping what is finished in",
             Operation::Remove => "removing",
+            Operation::Discard => "giving back space of",
             Operation::Inspect => "inspecting",
             Operation::Map => "mapping memory",
             Operation::Start => "starting",
@@ -90,7 +99,16 @@ impl Error {
 
     /// What the user can do about it, where there is a usual answer. Already part of the error's text.
     pub fn way_out(&self) -> Option<&'static str> {
-        use Operation::{Create, Inspect, Map, Open, Read, Remove, Rename, Reserve, Start, Sync, Write};
+        use Operation::{
+            Create, Discard, Inspect, Keep, Map, Open, Read, Remove, Rename, Reserve, Start, Sync, SyncName,
+            Write,
+        };
+        if self.operation == SyncName {
+            return Some(
+                "the output is in place, new and whole, but a power cut may still undo that: see the kernel's log (dmesg), \
+                 and keep a copy of it on another drive, or run sync when this one is well",
+            );
+        }
         let errno = Errno::from_io_error(&self.source)?;
         Some(match (errno, self.operation) {
             (Errno::NOMEM, Map) => "use a smaller memory budget (-m), or raise the limit (ulimit -v)",
@@ -104,15 +122,23 @@ impl Error {
             (Errno::FBIG, _) => {
                 "the file system or a limit (ulimit -f) allows no larger file; use another drive"
             }
-            (Errno::IO, Read | Write | Sync | Inspect) => {
+            (Errno::IO, Read | Write | Sync | Keep | Discard | Inspect) => {
                 "the drive or its connection is failing; see the kernel's log (dmesg) and keep a copy of what is still readable"
             }
             (Errno::ACCESS | Errno::PERM, Open | Inspect) => "you have no permission to read it",
+            (Errno::EXIST | Errno::PERM | Errno::ACCESS | Errno::LOOP | Errno::ISDIR | Errno::NXIO, Keep) => {
+                "this name is for what xsort keeps of a sort to this output, and something else has it, or you may not \
+                 write there: move that away, or choose another directory (-T for scratch, -o for the output)"
+            }
+            (Errno::ISDIR, Remove) => {
+                "a directory has this name, which is for what xsort keeps: move it away, or choose another \
+                 directory (-T for scratch)"
+            }
             (Errno::ACCESS | Errno::PERM, Create | Rename | Remove) => {
                 "you have no permission to write there; choose another directory, or change its permissions"
             }
             (Errno::NOENT, Open | Inspect) => "there is no such file; check the name",
-            (Errno::NOENT | Errno::NOTDIR, Create) => {
+            (Errno::NOENT | Errno::NOTDIR, Create | Keep) => {
                 "its directory does not exist; create it first, or choose another"
             }
             (Errno::NOENT, Rename) => "its directory has vanished since the start",
@@ -126,7 +152,7 @@ impl Error {
             (Errno::AGAIN, Read | Write) => {
                 "the system had no resources for the transfer for seconds; is it out of memory?"
             }
-            (Errno::AGAIN, Open | Create) => {
+            (Errno::AGAIN, Open | Create | Keep) => {
                 "another process has it (see xsort status), or had it a moment ago: try again when that has ended"
             }
             (Errno::AGAIN, Start) => "the system allows no more threads; raise the limit (ulimit -u)",
@@ -186,6 +212,8 @@ mod tests {
             Operation::Read,
             Operation::Write,
             Operation::Sync,
+            Operation::SyncName,
+            Operation::Keep,
             Operation::Map,
         ];
         for errno in 1..134 {

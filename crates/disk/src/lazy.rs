@@ -61,6 +61,10 @@ impl Disk for LazyDisk {
         self.started().publish(output, bytes, sync)
     }
 
+    fn sync_name(&self, output: &Path) -> Result<(), Error> {
+        self.start()?.sync_name(output)
+    }
+
     fn open_in_place(&self, path: &Path) -> Result<FileId, Error> {
         self.start()?.open_in_place(path)
     }

@@ -49,7 +49,7 @@ pub use lazy::LazyDisk;
 pub use lease::Lease;
 pub use options::{DiskOptions, IoChoice, UnknownIoChoice};
 pub use os::OsDisk;
-pub use output::abandon_outputs;
+pub use output::{abandon_outputs, hidden_name};
 pub use rate::RateLimit;
 pub use request::{Completion, Direction, Request};
 pub use shelf::Shelf;

@@ -189,6 +189,10 @@ impl Disk for OsDisk {
         unpublished.publish(file.as_fd(), bytes, sync)
     }
 
+    fn sync_name(&self, output: &Path) -> Result<(), Error> {
+        output::sync_name(output)
+    }
+
     fn open_in_place(&self, path: &Path) -> Result<FileId, Error> {
         let (fd, _) = open_regular(path, OFlags::WRONLY)?;
         Ok(self.insert(OpenFile::new(fd, path, &self.notices)))
@@ -206,18 +210,18 @@ impl Disk for OsDisk {
     }
 
     fn create_kept(&self, path: &Path) -> Result<FileId, Error> {
-        let fd = kept::create(path).map_err(|errno| Error::new(Operation::Create, path, errno))?;
+        let fd = kept::create(path).map_err(|errno| Error::new(Operation::Keep, path, errno))?;
         Ok(self.insert(OpenFile::new(fd, path, &self.notices)))
     }
 
     fn open_kept(&self, path: &Path) -> Result<FileId, Error> {
-        let fd = kept::open_again(path).map_err(|errno| Error::new(Operation::Open, path, errno))?;
+        let fd = kept::open_again(path).map_err(|errno| Error::new(Operation::Keep, path, errno))?;
         Ok(self.insert(OpenFile::new(fd, path, &self.notices)))
     }
 
     fn open_or_create_kept(&self, path: &Path) -> Result<(FileId, bool), Error> {
         let (fd, is_new) =
-            kept::open_or_create(path).map_err(|errno| Error::new(Operation::Open, path, errno))?;
+            kept::open_or_create(path).map_err(|errno| Error::new(Operation::Keep, path, errno))?;
         Ok((self.insert(OpenFile::new(fd, path, &self.notices)), is_new))
     }
 
@@ -255,7 +259,7 @@ impl Disk for OsDisk {
         let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         match retry(|| fallocate(file.as_fd(), punch, offset, bytes)) {
             Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
-            Err(errno) => Err(Error::at(Operation::Remove, file.path(), offset, errno)),
+            Err(errno) => Err(Error::at(Operation::Discard, file.path(), offset, errno)),
         }
     }
 

@@ -23,7 +23,7 @@ use rustix::fs::{
     Access, AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Stat, accessat, fchmod, flock, fsync,
     ftruncate, linkat, open, openat, renameat, statat, unlinkat,
 };
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -36,8 +36,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Links that are followed before a circle is suspected, as in the Linux kernel.
 const LINKS_MAX: u32 = 40;
 
-/// Longest name of common file systems, in bytes.
-const NAME_BYTES_MAX: usize = 255;
+/// Bytes of the output's name in a hidden one. With any suffix that fits names of 143 bytes, the shortest limit in use
+/// (eCryptfs); most file systems allow 255.
+const STEM_BYTES_MAX: usize = 96;
 
 /// A hidden name that an output has for now.
 struct Hidden {
@@ -114,7 +115,7 @@ pub(crate) fn create_kept(path: &Path, tag: &str) -> Result<(OwnedFd, Unpublishe
     let target = Target::of(path)?;
     let hidden = hidden_name(&target.name, tag);
     let fd = kept::replace_in(target.directory.as_fd(), &hidden, target.mode())
-        .map_err(|errno| Error::new(Operation::Create, target.beside(&hidden), errno))?;
+        .map_err(|errno| Error::new(Operation::Keep, target.beside(&hidden), errno))?;
     target.unpublished(fd, Some(hidden), true)
 }
 
@@ -123,7 +124,7 @@ pub(crate) fn open_kept(path: &Path, tag: &str) -> Result<(OwnedFd, Unpublished)
     let target = Target::of(path)?;
     let hidden = hidden_name(&target.name, tag);
     let fd = kept::open_in(target.directory.as_fd(), Path::new(&hidden))
-        .map_err(|errno| Error::new(Operation::Open, target.beside(&hidden), errno))?;
+        .map_err(|errno| Error::new(Operation::Keep, target.beside(&hidden), errno))?;
     target.unpublished(fd, Some(hidden), true)
 }
 
@@ -178,6 +179,12 @@ impl<'p> Target<'p> {
         }
         Ok((fd, unpublished))
     }
+}
+
+/// Makes durable that an output which is in place has its name.
+pub(crate) fn sync_name(path: &Path) -> Result<(), Error> {
+    let directory = parent(&follow_links(path)?);
+    kept::sync_directory(CWD, &directory).map_err(|errno| Error::new(Operation::SyncName, path, errno))
 }
 
 /// The same place with symbolic links at its end resolved, whether or not the last one leads to something.
@@ -250,11 +257,16 @@ pub(crate) fn create_hidden(
     with_hidden_name(name, |hidden| openat(directory, hidden, flags, mode))
 }
 
-/// `.NAME` and the suffix, with as much of the name as fits.
-fn hidden_name(name: &OsStr, suffix: &str) -> OsString {
+/// `.NAME` and the suffix, with so much of a long name that it fits: only the suffix tells one from another.
+pub fn hidden_name(name: &OsStr, suffix: &str) -> OsString {
     let name = name.as_bytes();
+    let mut end = name.len().min(STEM_BYTES_MAX);
+    // Not within a character: some file systems take nothing but UTF-8.
+    while end < name.len() && end > STEM_BYTES_MAX - 3 && name[end] & 0xc0 == 0x80 {
+        end -= 1;
+    }
     let mut hidden = OsString::from(".");
-    hidden.push(OsStr::from_bytes(&name[..name.len().min(NAME_BYTES_MAX - 1 - suffix.len())]));
+    hidden.push(OsStr::from_bytes(&name[..end]));
     hidden.push(suffix);
     hidden
 }
@@ -289,19 +301,33 @@ fn inherit(fd: &OwnedFd, old: &Stat) -> io::Result<()> {
 }
 
 impl Unpublished {
-    /// Cuts the file to its length, makes it durable and puts it under its name.
+    /// Cuts the file to its length, makes it durable and puts it under its name. Fails with [`Operation::SyncName`] if
+    /// all of this is done and only whether the name is durable isn't known; else it has not got its name.
     pub(crate) fn publish(mut self, fd: BorrowedFd<'_>, bytes: u64, sync: bool) -> Result<(), Error> {
         let fail = |operation| move |path: &Path, errno: Errno| Error::new(operation, path, errno);
         ftruncate(fd, bytes).map_err(|errno| fail(Operation::Write)(&self.path, errno))?;
         if sync {
-            fsync(fd).map_err(|errno| fail(Operation::Sync)(&self.path, errno))?;
+            retry_on_intr(|| fsync(fd)).map_err(|errno| fail(Operation::Sync)(&self.path, errno))?;
         }
+        // Opened before, so that what can't be is found while the old output is still there.
+        let directory = if sync { self.open_directory() } else { Ok(None) };
+        let directory = directory.map_err(|errno| fail(Operation::Sync)(&self.path, errno))?;
         self.put_under_name(fd).map_err(|source| Error::new(Operation::Rename, &self.path, source))?;
-        if sync {
-            kept::sync_directory(self.directory.as_fd(), Path::new("."))
-                .map_err(|errno| fail(Operation::Sync)(&self.path, errno))?;
+        match directory.map_or(Ok(()), |directory| retry_on_intr(|| fsync(&directory))) {
+            // Some file systems have nothing to sync there.
+            Ok(()) | Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::ROFS) => Ok(()),
+            Err(errno) => Err(fail(Operation::SyncName)(&self.path, errno)),
         }
-        Ok(())
+    }
+
+    /// The directory, to be synced; none if it may be written to but not read, for then it can't be.
+    fn open_directory(&self) -> Result<Option<OwnedFd>, Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        match openat(&self.directory, c".", flags, Mode::empty()) {
+            Ok(directory) => Ok(Some(directory)),
+            Err(Errno::ACCESS) => Ok(None),
+            Err(errno) => Err(errno),
+        }
     }
 
     /// Removes the hidden name, if there is one and it is still the file's.
@@ -388,6 +414,22 @@ mod tests {
             .collect();
         names.sort();
         names
+    }
+
+    #[test]
+    fn hidden_names_fit_and_end_between_characters() {
+        let suffix = ".xsort-0123456789abcdef.scratch-1000";
+        for unit in ["n", "\u{fc}", "\u{4e2d}", "\u{1f980}"] {
+            for lead in ["", "a", "ab", "abc"] {
+                let name = format!("{lead}{}", unit.repeat((255 - lead.len()) / unit.len()));
+                let hidden = hidden_name(OsStr::new(&name), suffix);
+                assert!(hidden.len() <= 143 && hidden.len() > STEM_BYTES_MAX, "{hidden:?}");
+                let stem = hidden.to_str().expect("whole characters").strip_suffix(suffix).unwrap();
+                assert!(name.starts_with(stem.strip_prefix('.').unwrap()), "{hidden:?}");
+            }
+        }
+        assert_eq!(hidden_name(OsStr::new("out"), "-1"), ".out-1");
+        assert_eq!(hidden_name(OsStr::from_bytes(&[0xbf; 255]), suffix).len(), 1 + 93 + suffix.len());
     }
 
     #[test]

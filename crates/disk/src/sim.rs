@@ -14,6 +14,7 @@ mod world;
 pub use drives::{SimDrive, Throttle};
 pub use faults::{Corruption, Damage, Fault, FileRole, Place, SimOptions};
 
+use crate::output::hidden_name;
 use crate::progress::Next;
 use crate::{ALIGNMENT, Direction, Disk, Drive, Error, FileId, Identity, Operation, Request};
 use queue::{Queue, SimTransfer};
@@ -161,7 +162,7 @@ impl SimDisk {
         self.step(world, Operation::Rename, handle, 0)?;
         world.rename(handle.inode, &handle.path);
         if sync {
-            self.step(world, Operation::Sync, handle, 1)?;
+            self.step(world, Operation::SyncName, handle, 0)?;
             world.sync_name(&handle.path);
         }
         Ok(())
@@ -188,18 +189,18 @@ impl Disk for SimDisk {
 
     fn create_kept_output(&self, path: &Path, tag: &str) -> Result<FileId, Error> {
         let mut world = self.world();
-        self.first_step(&mut world, Operation::Create, FileRole::Output, path)?;
+        self.first_step(&mut world, Operation::Keep, FileRole::Output, path)?;
         world
             .create_kept_output(path, &kept_name(path, tag))
-            .map_err(|errno| Error::new(Operation::Create, path, errno))
+            .map_err(|errno| Error::new(Operation::Keep, path, errno))
     }
 
     fn open_kept_output(&self, path: &Path, tag: &str) -> Result<FileId, Error> {
         let mut world = self.world();
-        self.first_step(&mut world, Operation::Open, FileRole::Output, path)?;
+        self.first_step(&mut world, Operation::Keep, FileRole::Output, path)?;
         let hidden = kept_name(path, tag);
         let opened = world.open_kept(&hidden, path, FileRole::Output);
-        opened.map_err(|errno| Error::new(Operation::Open, hidden, errno))
+        opened.map_err(|errno| Error::new(Operation::Keep, hidden, errno))
     }
 
     fn publish(&self, output: FileId, bytes: u64, sync: bool) -> Result<(), Error> {
@@ -218,6 +219,13 @@ impl Disk for SimDisk {
         };
         world.close(output);
         result
+    }
+
+    fn sync_name(&self, output: &Path) -> Result<(), Error> {
+        let mut world = self.world();
+        self.first_step(&mut world, Operation::SyncName, FileRole::Output, output)?;
+        world.sync_name(output);
+        Ok(())
     }
 
     fn open_in_place(&self, path: &Path) -> Result<FileId, Error> {
@@ -240,26 +248,26 @@ impl Disk for SimDisk {
 
     fn create_kept(&self, path: &Path) -> Result<FileId, Error> {
         let mut world = self.world();
-        self.first_step(&mut world, Operation::Create, FileRole::Scratch, path)?;
-        world.create_kept(path).map_err(|errno| Error::new(Operation::Create, path, errno))
+        self.first_step(&mut world, Operation::Keep, FileRole::Scratch, path)?;
+        world.create_kept(path).map_err(|errno| Error::new(Operation::Keep, path, errno))
     }
 
     fn open_kept(&self, path: &Path) -> Result<FileId, Error> {
         let mut world = self.world();
-        self.first_step(&mut world, Operation::Open, FileRole::Scratch, path)?;
+        self.first_step(&mut world, Operation::Keep, FileRole::Scratch, path)?;
         world
             .open_kept(path, path, FileRole::Scratch)
-            .map_err(|errno| Error::new(Operation::Open, path, errno))
+            .map_err(|errno| Error::new(Operation::Keep, path, errno))
     }
 
     fn open_or_create_kept(&self, path: &Path) -> Result<(FileId, bool), Error> {
         let mut world = self.world();
-        self.first_step(&mut world, Operation::Open, FileRole::Scratch, path)?;
+        self.first_step(&mut world, Operation::Keep, FileRole::Scratch, path)?;
         let made = match world.open_kept(path, path, FileRole::Scratch) {
             Err(Errno::NOENT) => world.create_kept(path).map(|file| (file, true)),
             opened => opened.map(|file| (file, false)),
         };
-        made.map_err(|errno| Error::new(Operation::Open, path, errno))
+        made.map_err(|errno| Error::new(Operation::Keep, path, errno))
     }
 
     fn remove_kept(&self, file: FileId) -> Result<(), Error> {
@@ -295,7 +303,7 @@ impl Disk for SimDisk {
     fn discard(&self, file: FileId, offset: u64, bytes: u64) -> Result<(), Error> {
         let mut world = self.world();
         let handle = world.handle(file);
-        self.step(&mut world, Operation::Remove, &handle, 0)?;
+        self.step(&mut world, Operation::Discard, &handle, 0)?;
         world.discard(handle.inode, offset, bytes);
         Ok(())
     }
@@ -475,8 +483,7 @@ impl Shared {
 
 /// The hidden name of a kept output.
 fn kept_name(path: &Path, tag: &str) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!(".{name}{tag}"))
+    path.with_file_name(hidden_name(path.file_name().unwrap_or_default(), tag))
 }
 
 /// Copies pages to memory.

@@ -65,6 +65,10 @@ pub trait Disk: Send + Sync {
     /// If `output` is not an open output, or transfers to it have not completed.
     fn publish(&self, output: FileId, bytes: u64, sync: bool) -> Result<(), Error>;
 
+    /// Makes durable that an output which is in place has its name: the part of `publish` that an earlier process may not
+    /// have come to.
+    fn sync_name(&self, output: &Path) -> Result<(), Error>;
+
     /// Opens a regular file to be written where it is: under the names that it has, what is written is there at once.
     fn open_in_place(&self, path: &Path) -> Result<FileId, Error>;
 

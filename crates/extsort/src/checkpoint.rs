@@ -7,7 +7,7 @@
 //! OUTPUT/.NAME.xsort-TAG.output        the output until it has its name   beside the output
 //! ```
 //!
-//! NAME is the output's, TAG a hash of its path: so the output is what a sort is found by, and each has files of its
+//! NAME is the output's (the beginning of it, if it is long), TAG a hash of its path: so the output is what a sort is found by, and each has files of its
 //! own. The journal's lock is the sort's: who holds it may open, write and remove the other files, and nobody else.
 //!
 //! Nothing that comes from an earlier process is believed because a file has the right name. The journal's frames are
@@ -19,12 +19,12 @@ use crate::prefix::{OutputPrefix, crc_of};
 use crate::{Error, Observer};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use xsort_disk::{Disk, FileId, Shown};
+use xsort_disk::{Disk, FileId, Shown, hidden_name};
 
 /// How a sort keeps what is finished.
 #[derive(Clone, Copy, Debug)]
@@ -62,12 +62,8 @@ impl Names {
     pub(crate) fn of(output: &Path, scratch_directories: &[PathBuf]) -> Names {
         let absolute = std::path::absolute(output).unwrap_or_else(|_| output.to_path_buf());
         let tag = format!(".xsort-{:016x}", xxhash_rust::xxh3::xxh3_64(absolute.as_os_str().as_bytes()));
-        let hidden = |suffix: &str| {
-            let mut name = OsString::from(".");
-            name.push(output.file_name().unwrap_or_default());
-            name.push(format!("{tag}.{suffix}"));
-            name
-        };
+        let name = output.file_name().unwrap_or_default();
+        let hidden = |suffix: &str| hidden_name(name, &format!("{tag}.{suffix}"));
         let number =
             |(number, directory): (usize, &PathBuf)| directory.join(hidden(&format!("scratch-{number}")));
         let scratch = scratch_directories.iter().enumerate().map(number);
@@ -399,6 +395,8 @@ impl<'a> SavedCheckpoint<'a> {
         let missing = files.open_scratch(&names)?;
         match (missing, publishing) {
             (_, Some(Publishing { result, .. })) if published => {
+                // It has its name, but the process that gave it that may not have come to this.
+                disk.sync_name(output)?;
                 return Ok(Reopened::Published { files, result });
             }
             (Some(path), publishing) => {

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use xsort_disk::{Disk, FileId, Shown, device_name};
 
-/// A job's failure. The old output is intact and no scratch is left behind.
+/// A job's failure. No scratch is left behind, and the old output is intact; but after
+/// [`Operation::SyncName`](xsort_disk::Operation::SyncName) the new one is in place, whole.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -116,6 +117,13 @@ pub enum Error {
         cause: Box<Error>,
     },
 
+    /// What comes after the output was put in place.
+    #[error("{cause}; the output is in place, new and whole")]
+    InPlace {
+        /// What failed.
+        cause: Box<Error>,
+    },
+
     /// A thread gave up on a contradiction.
     #[error("a thread failed, for the reason that it gave above: this is a fault of xsort, please report it")]
     Panicked,
@@ -126,6 +134,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// An error that leaves the new output in place.
+    pub(crate) fn after_publishing(self) -> Error {
+        Error::InPlace { cause: Box::new(self) }
+    }
+
     /// Damage in a file, from a byte on.
     pub(crate) fn corrupt(disk: &dyn Disk, file: FileId, offset: u64, what: String) -> Error {
         let device =

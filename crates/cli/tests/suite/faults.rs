@@ -17,7 +17,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -380,6 +380,8 @@ fn an_output_that_fails_is_the_old_one() {
                 assert_eq!(drive.calls(call), 1, "{what}");
                 expect(&ended, status, &["making durable"], &what);
             }
+            let says_new = ended.error.contains("in place, new and whole");
+            assert_eq!(says_new, call == Call::SyncDirectory, "{what}: {}", ended.error);
             drive.behave();
             assert_eq!(drive.names(), ["out"], "{what}");
             // Its new name is there; only whether that survives a power cut is unknown.
@@ -387,6 +389,76 @@ fn an_output_that_fails_is_the_old_one() {
             assert_eq!(fs::read(output).unwrap() == b"old", is_old, "{what}");
             assert!(names(&sandbox.path().join("scratch")).is_empty(), "{what}");
         }
+    }
+}
+
+/// Runs a job whose n-th sync (fsync) fails; `None`, with a word, where that can't be done.
+fn with_failing_syncs(sandbox: &Sandbox, line: &str, which: &str) -> Option<Output> {
+    let mut tracer = Command::new("strace");
+    tracer.args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync"]);
+    tracer.args(["-e", &format!("inject=fsync:error=EIO:when={which}")]);
+    tracer.arg(program()).args(line.split_whitespace());
+    adorn(&mut tracer, sandbox);
+    let ended = tracer.output().ok().filter(|ended| !ended.stderr.starts_with(b"strace"));
+    if ended.is_none() {
+        eprintln!("SKIPPED: there is no strace, or nobody may be traced here");
+    }
+    ended
+}
+
+/// Each sync of a job fails once, of files and of directories: the error says which output is there, and it is.
+#[test]
+fn after_any_sync_that_fails_it_is_said_which_output_is_there() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q -f gensort-ascii 100KB in");
+    fs::create_dir(sandbox.path().join("scratch")).unwrap();
+    for line in [
+        "sort -q in -o out -T scratch",
+        "sort -q --restart in -o out -T scratch",
+        "sort -q --restart --remove-input gone -o out -T scratch",
+        "lines --restart in -o out -T scratch",
+        "gen -q 1MB out",
+    ] {
+        let (mut old, mut new) = (0, 0);
+        loop {
+            sandbox.write("out", "old");
+            fs::copy(sandbox.path().join("in"), sandbox.path().join("gone")).unwrap();
+            let Some(ended) = with_failing_syncs(&sandbox, line, &(old + new + 1).to_string()) else {
+                return;
+            };
+            let error = String::from_utf8_lossy(&ended.stderr);
+            if ended.status.success() {
+                break;
+            }
+            let status = if line.starts_with("lines") { 2 } else { 5 };
+            assert_eq!(ended.status.code(), Some(status), "{line}: {error}");
+            let is_new = sandbox.read("out") != b"old";
+            assert_eq!(error.contains("in place, new and whole"), is_new, "{line}: {error}");
+            if !is_new {
+                old += 1;
+            } else if line.starts_with("gen") {
+                assert_eq!(sandbox.read("out").len(), 1_000_000, "{line}");
+                new += 1;
+            } else {
+                assert_eq!(sandbox.ok("lines -c out"), "");
+                new += 1;
+            }
+            // Inputs stay until the output's name is durable.
+            let is_safe = sandbox.path().join("gone").exists() || !error.contains("making durable");
+            assert!(is_safe, "{line}: {error}");
+            if line.contains("gone") && is_new && error.contains("making durable") {
+                // Nor does a later process take it for that before it has made sure.
+                let resume = line.replace("--restart", "--resume");
+                let again = with_failing_syncs(&sandbox, &resume, "1+").unwrap();
+                let error = String::from_utf8_lossy(&again.stderr);
+                assert!(error.contains("making durable the name of out"), "{resume}: {error}");
+                assert!(sandbox.path().join("gone").exists(), "{resume}: {error}");
+                assert_eq!(sandbox.run(&resume).code, Some(0));
+                assert!(!sandbox.path().join("gone").exists());
+            }
+        }
+        assert!(old > 0 && new > 0, "{line}: {old} and {new} syncs");
+        assert!(names(&sandbox.path().join("scratch")).is_empty(), "{line}");
     }
 }
 

@@ -1,13 +1,13 @@
 //! Names that nobody would choose, and files that are none: each is dealt with or refused with a reason, nothing is harmed, and nothing speaks to the terminal.
 
-use crate::sandbox::{Ended, Sandbox, program};
+use crate::sandbox::{self, Ended, Sandbox, program};
 use crate::trees::run_as_nobody;
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{CWD, Mode, RenameFlags, mkfifoat, renameat_with};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, Permissions};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -418,4 +418,97 @@ fn scratch_may_be_on_another_file_system_than_the_output() {
     }
     assert_eq!(fs::read_dir(other).unwrap().count(), 0);
     assert_eq!(sandbox.names(), ["expected", "in"]);
+}
+
+/// The hidden files of all sorts that were interrupted, and of one to `output` more, whose files may not grow.
+fn interrupted(sandbox: &Sandbox, command: &str, output: &OsStr) -> Vec<PathBuf> {
+    let script = format!("ulimit -f 600; exec {} {command} --output=\"$0\"", program().display());
+    let mut child = Command::new("bash");
+    child
+        .args(["-c", &script])
+        .arg(output)
+        .current_dir(sandbox.path())
+        .envs([("XSORT_STATUS", "off"), ("LC_ALL", "C")]);
+    let ended = child.output().unwrap();
+    assert!(!ended.status.success(), "{command}");
+    let hidden = |directory: &Path| {
+        let mut files: Vec<PathBuf> =
+            fs::read_dir(directory).unwrap().map(|file| file.unwrap().path()).collect();
+        files.retain(|path| path.file_name().unwrap().as_bytes().starts_with(b"."));
+        files.sort();
+        files
+    };
+    [hidden(sandbox.path()), hidden(&sandbox.path().join("scratch"))].concat()
+}
+
+/// Outputs whose names are as long as names may be, alike for most of it: what is kept of each has a name of its own that fits, and is found again.
+#[test]
+fn what_is_kept_for_long_names_is_found_again() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q -f gensort-ascii 3MB in");
+    sandbox.ok("sort -q in -o expected");
+    fs::create_dir(sandbox.path().join("scratch")).unwrap();
+    let long = |end: &[u8]| OsString::from_vec([&vec![b'n'; 255 - end.len()], end].concat());
+    let outputs = [long(b""), long(b"2"), long("\u{fc}".repeat(100).as_bytes()), long(&[0xff; 200])];
+    for command in ["sort -q -m 1M --checkpoint in -T scratch", "lines -S 1M --checkpoint in -T scratch"] {
+        let mut kept = Vec::new();
+        for output in &outputs {
+            kept = interrupted(&sandbox, command, output);
+            assert!(kept.iter().all(|path| path.file_name().unwrap().len() <= 143), "{kept:?}");
+        }
+        assert_eq!(kept.len(), 3 * outputs.len(), "{kept:?}");
+        for output in &outputs {
+            let path = [OsStr::new("--output="), output].join(OsStr::new(""));
+            let mut words: Vec<&OsStr> = command.split_whitespace().map(OsStr::new).collect();
+            words.extend([OsStr::new("--resume"), &path]);
+            words.retain(|word| *word != "--checkpoint");
+            let ended = run(&sandbox, &words);
+            assert_eq!((ended.code, &ended.stderr[..]), (Some(0), ""), "{words:?}");
+            assert!(fs::read(sandbox.path().join(output)).unwrap() == sandbox.read("expected"));
+            fs::remove_file(sandbox.path().join(output)).unwrap();
+        }
+        assert_eq!(sandbox.names(), ["expected", "in", "scratch"]);
+        assert!(sandbox::names(&sandbox.path().join("scratch")).is_empty());
+    }
+}
+
+/// A hidden name that something else has: it is named with the way out, and left alone; once it is moved away all is well.
+#[test]
+fn a_hidden_name_that_something_else_has_is_named() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q -f gensort-ascii 3MB in");
+    fs::create_dir(sandbox.path().join("scratch")).unwrap();
+    fs::write(sandbox.path().join("theirs"), "theirs").unwrap();
+    for command in ["sort -q -m 1M --restart in -T scratch", "lines -S 1M --restart in -T scratch"] {
+        let kept = interrupted(&sandbox, command, OsStr::new("out"));
+        assert_eq!(kept.len(), 3, "{kept:?}");
+        sandbox.ok(&format!("{command} -o out"));
+        for (path, kind) in kept.iter().flat_map(|path| (0..4).map(move |kind| (path, kind))) {
+            match kind {
+                0 => fs::create_dir(path).unwrap(),
+                1 => symlink("theirs", path).unwrap(),
+                2 => fs::hard_link(sandbox.path().join("theirs"), path).unwrap(),
+                _ => mkfifoat(CWD, path, Mode::RWXU).unwrap(),
+            }
+            let ended = sandbox.run(&format!("{command} -o out"));
+            let what = format!("{command}, {kind} as {path:?}: {}", ended.stderr);
+            assert_eq!(sandbox.read("theirs"), b"theirs", "{what}");
+            // What has a name of scratch is taken for what an earlier job left, and removed: but never what is in it.
+            if ended.code != Some(0) {
+                let name = path.file_name().unwrap().to_str().unwrap();
+                assert_eq!(ended.code, Some(2), "{what}");
+                assert!(ended.stderr.contains(name) && ended.stderr.contains("move"), "{what}");
+                if kind == 0 {
+                    fs::remove_dir(path).unwrap()
+                } else {
+                    fs::remove_file(path).unwrap()
+                }
+                sandbox.ok(&format!("{command} -o out"));
+            } else {
+                assert!(path.to_str().unwrap().contains("scratch-"), "{what}");
+            }
+            assert_eq!(sandbox.names(), ["in", "out", "scratch", "theirs"], "{what}");
+            assert!(sandbox::names(&sandbox.path().join("scratch")).is_empty(), "{what}");
+        }
+    }
 }

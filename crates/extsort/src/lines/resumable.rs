@@ -115,7 +115,7 @@ fn go_on<'a>(
     let marks = saved.inputs.clone();
     Ok(match saved.reopen(&checkpoint.output, options.budget_bytes / 2, observer)? {
         Reopened::Published { files, result: (lines, checksum) } => {
-            files.end()?;
+            files.end().map_err(Error::after_publishing)?;
             Begin::Finished(plan, lines, checksum as u64)
         }
         Reopened::Unfinished { files, output } => {
@@ -168,7 +168,7 @@ impl Output<'_> {
         })?;
         self.file = None;
         disk.publish(file, report.written_bytes, true)?;
-        files.end()?;
+        files.end().map_err(Error::after_publishing)?;
         Ok(report)
     }
 }

@@ -1,4 +1,12 @@
 //! Handing the pool's memory from phase to phase: pieces are put together again and cut anew.
+//!
+//! ```text
+//! |  area  |  area  |  area  |  area  |  the rest: spare rooms, blocks, pages     |
+//!            stays    free     stays  '- whole again at the end of each phase
+//! ```
+//!
+//! Nothing but areas stays in use from one phase to the next. A phase takes its areas first, and from low addresses to
+//! high: so the free ones are holes of an area's size each, and all else is one piece. Plans count on that.
 
 use xsort_disk::Lease;
 
@@ -24,10 +32,8 @@ impl Memory {
         Memory { pieces }
     }
 
-    /// Takes `count` blocks of `bytes` bytes, first from pieces that are so many blocks and nothing else, as the holes between areas that stay are, and from
-    /// small ones before large ones; so what other blocks are to be cut from stays whole. Panics if there are fewer: the plan has counted them.
+    /// Takes `count` blocks of `bytes` bytes, lowest addresses first. Panics if there are fewer: the plan has counted them.
     pub(crate) fn take(&mut self, count: usize, bytes: usize) -> Vec<Lease> {
-        self.pieces.sort_unstable_by_key(|piece| (piece.len() % bytes, piece.len()));
         let mut blocks = Vec::with_capacity(count);
         for piece in &mut self.pieces {
             while blocks.len() < count && piece.len() >= bytes {
@@ -38,9 +44,9 @@ impl Memory {
         blocks
     }
 
-    /// Bytes that are free.
-    pub(crate) fn free_bytes(&self) -> usize {
-        self.pieces.iter().map(|piece| piece.len()).sum()
+    /// How many blocks of `bytes` bytes there are.
+    pub(crate) fn fitting(&self, bytes: usize) -> usize {
+        self.pieces.iter().map(|piece| piece.len() / bytes).sum()
     }
 
     /// Gives pieces back.
@@ -61,8 +67,8 @@ mod tests {
 
     const PAGE: usize = xsort_disk::ALIGNMENT;
 
-    /// A soak's find: two areas of two pages lay free before one that stayed, and three pages behind it. An area was cut from the three, as the smaller piece,
-    /// and then there was no room for the blocks that were counted.
+    /// A soak's find: two areas of two pages lay free before one that stayed, and three pages behind it. An area was cut
+    /// from the three, as the smaller piece, and then there was no room for the blocks that were counted.
     #[test]
     fn areas_come_from_holes_of_their_size() {
         let mut pool = Lease::map(9 * PAGE).unwrap();
@@ -71,6 +77,16 @@ mod tests {
         let mut memory = Memory::new([hole, pool]);
         assert_eq!(memory.take(2, 2 * PAGE).len(), 2);
         assert_eq!(memory.take(1, 3 * PAGE).len(), 1);
-        assert_eq!(memory.free_bytes(), 0);
+        assert_eq!(memory.fitting(PAGE), 0);
+    }
+
+    #[test]
+    fn what_fits_is_counted_piece_by_piece() {
+        let mut pool = Lease::map(9 * PAGE).unwrap();
+        let hole = pool.split_off_front(2 * PAGE);
+        let _stays = pool.split_off_front(3 * PAGE);
+        let mut memory = Memory::new([pool, hole]);
+        assert_eq!((memory.fitting(3 * PAGE), memory.fitting(2 * PAGE)), (1, 3));
+        assert_eq!(memory.take(3, 2 * PAGE).len(), 3);
     }
 }

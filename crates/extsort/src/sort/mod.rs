@@ -61,13 +61,14 @@ use recheck::{SealedBlock, check_blocks};
 use removal::remove_inputs;
 use std::sync::Arc;
 use std::time::Instant;
-use xsort_disk::{Disk, Lease, align_up};
+use xsort_disk::{Disk, Lease, Operation, align_up};
 use xsort_records::{Checksum, Key, KeyRule};
 
 /// Sorts `options.inputs` into `options.output`. Always stable: equal keys keep the order of the input.
 ///
 /// # Errors
-/// Any [`Error`]. The output's path then names what it named before, and nothing else is left behind but what a sort that can be resumed keeps; inputs
+/// Any [`Error`]. The output's path then names what it named before (but after [`Operation::SyncName`]: then it names
+/// the new output, whole, and only whether that is durable isn't known), and nothing else is left behind but what a sort that can be resumed keeps; inputs
 /// are gone only if `remove_input` was set and they had been read whole.
 pub fn sort(options: &SortOptions, disk: &dyn Disk, observer: &dyn Observer) -> Result<SortReport, Error> {
     sort_streamed(options, None, disk, observer)
@@ -89,9 +90,13 @@ pub fn sort_streamed(
         KeyRule::Little(key) => sort_by(key, options, stream, disk, observer, &mut context),
         KeyRule::Fields(key) => sort_by(key, options, stream, disk, observer, &mut context),
     };
+    let is_in_place =
+        |cause: &Error| matches!(cause, Error::Disk(error) if error.operation == Operation::SyncName);
     match result {
         Err(cause) if context.is_kept => Err(Error::Resumable { cause: Box::new(cause) }),
-        Err(cause) if context.inputs_removed => Err(Error::InputsRemoved { cause: Box::new(cause) }),
+        Err(cause) if context.inputs_removed && !is_in_place(&cause) => {
+            Err(Error::InputsRemoved { cause: Box::new(cause) })
+        }
         result => result,
     }
 }
@@ -190,7 +195,7 @@ fn sort_by<K: Key>(
     }
     drop(prepared.input_guard.take());
     if let Some(files) = &checkpoint {
-        files.end()?;
+        files.end().map_err(Error::after_publishing)?;
     }
 
     let phases = phases.finish();
@@ -357,7 +362,7 @@ fn finish(
         remove_inputs(disk, observer, inputs, Some(&options.output));
     }
     drop(input_guard);
-    checkpoint.end()?;
+    checkpoint.end().map_err(Error::after_publishing)?;
     observer.notice("the output was complete and in place already");
     Ok(SortReport {
         records: plan.records,

@@ -32,7 +32,8 @@ pub(super) fn check_blocks<K>(
     memory: &mut Memory,
 ) -> Result<(), Error> {
     let block_bytes = job.plan.block_bytes as usize;
-    let count = READS.min(memory.free_bytes() / block_bytes);
+    // At least one, which the blocks for spilling have room for: none would be no check.
+    let count = READS.min(memory.fitting(block_bytes)).max(1);
     let mut free = memory.take(count, block_bytes);
     let mut reads: VecDeque<(SealedBlock, Receiver<Completion>)> = VecDeque::with_capacity(count);
     let mut blocks = blocks.peekable();

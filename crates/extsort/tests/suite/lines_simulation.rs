@@ -120,8 +120,8 @@ fn disk(dice: &mut Dice, seed: u64, trouble: Trouble, bytes: u64) -> SimDisk {
     match trouble {
         Trouble::Rough | Trouble::Cancel | Trouble::Streams => {}
         Trouble::Faults => {
-            use Operation::{Create, Inspect, Open, Read, Remove, Reserve, Write};
-            let operations = [Create, Inspect, Open, Read, Remove, Reserve, Write, Write, Read];
+            use Operation::{Create, Discard, Inspect, Open, Read, Remove, Reserve, Write};
+            let operations = [Create, Discard, Inspect, Open, Read, Remove, Reserve, Write, Write, Read];
             options.faults = vec![fault(dice, &operations, place)];
         }
         Trouble::Corruption => options.corruptions = vec![corruption(dice, place)],

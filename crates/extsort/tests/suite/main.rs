@@ -6,6 +6,7 @@ mod gauges;
 mod generate;
 mod lines;
 mod lines_simulation;
+mod little_memory;
 mod panics;
 mod plan;
 mod probe;

@@ -60,13 +60,25 @@ fn check_merge(plan: &Plan) {
     let shape = merge(plan);
     let merged_at_once = plan.chunks.min(shape.fan_in_max);
     let from_scratch = plan.spilled_chunks.min(merged_at_once) as u64;
-    let holes = if from_scratch > 0 { plan.resident_chunks() as u64 } else { 0 };
     let merge = plan.resident_chunks() as u64 * plan.area_bytes
         + plan.output_blocks as u64 * plan.output_block_bytes.max(plan.block_bytes)
         + plan.seam_pages as u64 * 4096
         // A block a run, and a segment of one block in each thread's hands, in the queue and in the making.
-        + (holes + from_scratch + if from_scratch > 0 { plan.threads as u64 + 2 } else { 0 }) * plan.block_bytes;
+        + (from_scratch + if from_scratch > 0 { plan.threads as u64 + 2 } else { 0 }) * plan.block_bytes;
     assert!(merge <= plan.pool_bytes, "merging takes {merge}: {plan}");
+    if from_scratch > 0 && plan.resident_chunks() > 0 {
+        // However the runs that stay lie, at worst with a hole of one area beside each: all blocks can be cut.
+        let (holes, area) = ((plan.areas - plan.resident_chunks()) as u64, plan.area_bytes);
+        let rest = plan.pool_bytes - plan.areas as u64 * area;
+        let count = |bytes: u64| holes * (area / bytes) + rest / bytes;
+        let (block, large) = (plan.block_bytes, plan.output_block_bytes.max(plan.block_bytes));
+        let output_blocks = plan.output_blocks as u64;
+        let pages = (plan.seam_pages as u64 * 4096).div_ceil(block);
+        assert!(count(large) >= output_blocks, "{plan}");
+        let read_blocks = count(block) - output_blocks * (large / block) - pages;
+        assert!(read_blocks >= shape.read_blocks as u64, "{read_blocks} blocks for reading: {plan}");
+        assert!(read_blocks >= from_scratch + plan.threads as u64 + 2, "{read_blocks} blocks: {plan}");
+    }
     assert!(plan.chunks <= shape.fan_in_max || shape.merge_passes > 1, "{plan}");
     assert!(plan.chunks <= shape.fan_in_max || plan.resident_chunks() == 0, "{plan}");
 }
@@ -81,12 +93,20 @@ proptest! {
         budget_rest in 0u64..1000,
         threads in 1usize..70,
         method in prop_oneof![Just(Method::Merge), Just(Method::Scatter)],
+        inputs in prop_oneof![3 => Just(1u64), 1 => 1u64..200],
     ) {
         let budget_bytes = (1u64 << budget_log) + (1u64 << budget_log) / 1000 * budget_rest;
         let key_bytes = (record_bytes * key_share / 100).clamp(1, 4096);
         // Runs number up to bytes over budget: keep that to a size that a test can count.
-        let bytes = bytes.min(budget_bytes.saturating_mul(2_000));
-        let facts = |budget_bytes| Facts { method, ..facts(bytes, record_bytes, key_bytes, budget_bytes, threads) };
+        let bytes = bytes.min(budget_bytes.saturating_mul(2_000 / inputs));
+        // Uneven, many of them tiny or empty.
+        let records = bytes / record_bytes;
+        let size = |input: u64| records * (2 * input + 1) / (inputs * inputs).max(1) / (1 + input % 7) * record_bytes;
+        let input_bytes: Vec<u64> = (0..inputs).map(size).collect();
+        let facts = |budget_bytes| {
+            let one = facts(bytes, record_bytes, key_bytes, budget_bytes, threads);
+            Facts { method, input_bytes: input_bytes.clone(), ..one }
+        };
         match plan(&facts(budget_bytes)) {
             Ok(plan) => check(&plan),
             Err(Error::Memory { needed_bytes, .. }) => {

@@ -4,6 +4,7 @@
 //! the few of an ordinary test run.
 
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -46,8 +47,11 @@ pub(crate) fn keep_their_promises(name: &str, few: u64, mut simulate: impl FnMut
     let watchdog = watchdog(name.to_owned());
     for seed in seeds(few) {
         watchdog.send(seed).expect("the watchdog listens as long as this sender lives");
-        if let Err(broken) = simulate(seed) {
-            panic!("XSORT_SEED={seed} {name}: {broken}");
+        let simulated = catch_unwind(AssertUnwindSafe(|| simulate(seed)));
+        match simulated {
+            Ok(Ok(())) => {}
+            Ok(Err(broken)) => panic!("XSORT_SEED={seed} {name}: {broken}"),
+            Err(_) => panic!("XSORT_SEED={seed} {name}: it panicked, as said above"),
         }
     }
 }

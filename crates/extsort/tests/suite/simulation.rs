@@ -125,8 +125,11 @@ fn disk(dice: &mut Dice, seed: u64, trouble: Trouble, bytes: u64) -> SimDisk {
     match trouble {
         Trouble::Rough | Trouble::Cancel | Trouble::Change => {}
         Trouble::Faults => {
-            use Operation::{Create, Inspect, Open, Read, Remove, Rename, Reserve, Sync, Write};
-            let operations = [Create, Inspect, Open, Read, Remove, Rename, Reserve, Sync, Write];
+            use Operation::{
+                Create, Discard, Inspect, Open, Read, Remove, Rename, Reserve, Sync, SyncName, Write,
+            };
+            let operations =
+                [Create, Discard, Inspect, Open, Read, Remove, Rename, Reserve, Sync, SyncName, Write];
             options.faults = vec![fault(dice, &operations, place)];
         }
         Trouble::Corruption => options.corruptions = vec![corruption(dice, place)],
@@ -199,6 +202,13 @@ fn is_clear(error: &Error, trouble: Trouble) -> bool {
     }
 }
 
+/// Whether an error says that the new output has its name all the same.
+fn is_in_place(error: &Error) -> bool {
+    let Error::Disk(error) = error else { return false };
+    error.operation == Operation::SyncName
+        && error.to_string().contains("the output is in place, new and whole")
+}
+
 /// Runs the simulation of a seed: `Err` says which promise was broken.
 fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
     let dice = &mut Dice(seed);
@@ -255,9 +265,11 @@ fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
         }
         Err(error) if trouble == Trouble::Rough => return Err(format!("failed: {error}")),
         Err(error) if !is_clear(error, trouble) => return Err(format!("unclear: {error}")),
-        // After the rename itself, the sync of the directory can fail: then the new output is in place, whole.
-        Err(_) if is_old || is_sorted => {}
-        Err(error) => return Err(format!("the old output is damaged after {error}")),
+        // The power may go at any time: then what the error says of the output isn't known to be so.
+        Err(_) if trouble == Trouble::PowerCut && (is_old || is_sorted) => {}
+        Err(error) if is_in_place(error) && is_sorted => {}
+        Err(error) if !is_in_place(error) && is_old => {}
+        Err(error) => return Err(format!("the output is not what is said of it: {error}")),
     }
     if trouble == Trouble::Corruption && disk.scratch_bytes() > 0 {
         return Err("scratch is left".into());

@@ -4,7 +4,7 @@ use crate::{in_memory, names, on_disk, roles, stamp};
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use xsort_shm::{Error, NoChecksum, Reader, Writer, WriterOptions, Xxh3};
+use xsort_shm::{Error, NoChecksum, Reader, Vacancy, Writer, WriterOptions, Xxh3, has_writer};
 
 #[test]
 fn the_next_writer_goes_on() {
@@ -72,6 +72,25 @@ fn what_stays_is_removed() {
     assert!(matches!(Reader::open(&prefix), Err(Error::Io { .. })));
 }
 
+/// Who clears a folder of many prefixes lists it once, and keeps writers away from each while its files go.
+#[test]
+fn a_vacancy_keeps_writers_away_and_a_writer_is_seen_whatever_its_files_hold() {
+    let (folder, prefix) = on_disk();
+    assert!(!has_writer(&prefix).unwrap());
+    let writer = Writer::open(&prefix).unwrap();
+    fs::write(folder.path().join("p.state"), b"no state any more").unwrap();
+    assert!(has_writer(&prefix).unwrap());
+    assert!(matches!(Vacancy::take(&prefix), Err(Error::Busy { .. })));
+    drop(writer);
+    assert!(!has_writer(&prefix).unwrap());
+    let vacancy = Vacancy::take(&prefix).unwrap();
+    assert!(matches!(Writer::open(&prefix), Err(Error::Busy { .. })));
+    fs::remove_file(folder.path().join("p.state")).unwrap();
+    assert!(matches!(Writer::open(&prefix), Err(Error::Busy { .. })), "the lock of the folder stays");
+    drop(vacancy);
+    Writer::open(&prefix).unwrap();
+}
+
 /// Buffers for many held versions go away when nobody holds them.
 #[test]
 fn buffers_are_as_many_as_are_held_and_two() {
@@ -103,6 +122,23 @@ fn buffers_are_as_many_as_are_held_and_two() {
     assert_eq!(buffers(), 1);
     stamp::write(&mut writer).unwrap();
     stamp::check(32, &reader.read().unwrap());
+}
+
+/// A state without its roll and without its last version has nothing but the number to go on from.
+#[test]
+fn numbers_go_on_without_a_version() {
+    let (folder, prefix) = on_disk();
+    let mut writer = Writer::open(&prefix).unwrap();
+    while stamp::write(&mut writer).unwrap() < 1000 {}
+    drop(writer);
+    for _ in 0..3 {
+        for name in names(&folder).iter().filter(|name| *name != "p.state") {
+            fs::remove_file(folder.path().join(name)).unwrap();
+        }
+        let writer = Writer::open(&prefix).unwrap();
+        assert_eq!((writer.version(), writer.next_version()), (None, 1001));
+    }
+    assert_eq!(stamp::write(&mut Writer::open(&prefix).unwrap()).unwrap(), 1002);
 }
 
 /// A writer that was killed while it made its files left a state without its magic, or an empty one.

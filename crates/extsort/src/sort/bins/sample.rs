@@ -96,10 +96,13 @@ fn read_keys<K: Key>(
     let records: u64 = extents.iter().map(|extent| extent.bytes / record_bytes).sum();
     let at_once = (PLACE_BYTES / record_bytes).max(1);
     let places = wanted.div_ceil(at_once).max(PLACES_MIN).min(wanted).min(records);
-    let each = wanted.div_ceil(places.max(1)).min(at_once);
-    let block_bytes = align_up(each * record_bytes) + 2 * ALIGNMENT as u64;
-    let fitting = (memory.free_bytes() as u64 / block_bytes).min(READS_MAX as u64);
-    let shelf = Shelf::new(memory.take(fitting.max(1) as usize, block_bytes as usize), block_bytes as usize);
+    let slack_bytes = 2 * ALIGNMENT as u64;
+    // There is always one of an area's size: the next scatter takes some.
+    let area_records = (job.plan.area_bytes - slack_bytes) / record_bytes;
+    let each = wanted.div_ceil(places.max(1)).min(at_once).min(area_records);
+    let block_bytes = (align_up(each * record_bytes) + slack_bytes) as usize;
+    let blocks = memory.take(memory.fitting(block_bytes).min(READS_MAX), block_bytes);
+    let shelf = Shelf::new(blocks, block_bytes);
     let (reply, completions) = unbounded();
     let mut requests = (0..places).filter_map(|place| {
         let stretch = stretch(extents, record_bytes, place * records / places, each)?;

@@ -105,7 +105,7 @@ pub(super) fn scatter<K: Key>(
         Source::Input { files, .. } => (*files, plan.areas, true),
         Source::Loads { areas, .. } => (scratch_files, *areas, false),
     };
-    // Areas first: then those that are free again lie where the next phase cuts its own.
+    // Areas first, as `memory` asks.
     let areas = memory.take(areas, plan.area_bytes as usize);
     let mut spares = memory.take(plan.threads, plan.spare_bytes as usize);
     let spill = job.scratch.as_ref().map(|_| {

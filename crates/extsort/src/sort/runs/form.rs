@@ -46,6 +46,8 @@ pub(super) fn form<K: Key>(
     memory: &mut Memory,
 ) -> Result<Vec<Run>, Error> {
     let plan = job.plan;
+    // Areas first, as `memory` asks.
+    let areas = memory.take(plan.areas, plan.area_bytes as usize);
     let mut spares = memory.take(plan.threads, plan.spare_bytes as usize);
     let spill = job.scratch.as_ref().map(|_| {
         let blocks = memory.take(plan.spill_blocks, plan.block_bytes as usize);
@@ -62,7 +64,7 @@ pub(super) fn form<K: Key>(
     };
     let what = Pass {
         files: io.input_files,
-        areas: memory.take(plan.areas, plan.area_bytes as usize),
+        areas,
         reads_are_progress: true,
         scratch: job.scratch.as_ref(),
         give_up: &|| spill.iter().for_each(|shelf| shelf.close()),

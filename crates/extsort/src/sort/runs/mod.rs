@@ -52,9 +52,10 @@ pub(crate) fn merge_runs<K: Key>(
 ) -> Result<Sorted, Error> {
     let plan = job.plan;
     let mut merges = 0;
-    let pages = memory.take(plan.seam_pages, ALIGNMENT);
     let output_block_bytes = plan.output_block_bytes.max(plan.block_bytes) as usize;
+    // Large ones before small ones: between runs that stay there are holes, where pages always find room.
     let mut output_memory = Memory::new(memory.take(plan.output_blocks, output_block_bytes));
+    let pages = memory.take(plan.seam_pages, ALIGNMENT);
     let read_blocks = Shelf::new(memory.take_rest(), plan.block_bytes as usize);
     while runs.len() > shape.fan_in_max {
         let shelf = Shelf::new(output_memory.take_rest(), plan.block_bytes as usize);

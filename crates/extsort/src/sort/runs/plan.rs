@@ -135,8 +135,8 @@ impl Candidate<'_> {
         let output_block_bytes =
             floor_power_of_two(pool_bytes / 8 / output_blocks).clamp(PAGE, BLOCK_BYTES_MAX);
         let seam_pages = 2 * (threads + 2) + 8;
-        let output_bytes = output_blocks * output_block_bytes.max(block_bytes) + seam_pages * PAGE;
-        let for_runs = pool_bytes.checked_sub(output_bytes)?;
+        let large_block_bytes = output_block_bytes.max(block_bytes);
+        let output_bytes = output_blocks * large_block_bytes + seam_pages * PAGE;
 
         let segments_held = threads + 2;
         let segment_blocks_wanted = (SEGMENT_BYTES / block_bytes).max(1);
@@ -152,35 +152,45 @@ impl Candidate<'_> {
         let all_resident = (may_keep || runs == 0)
             && runs <= areas_fitting.max(self.areas as u64)
             && runs * area_bytes + (threads * spare_bytes).max(output_bytes) <= pool_bytes;
-        let (spilled_runs, areas, fan_in_max);
+        let areas = if all_resident { runs } else { areas_fitting.min(runs) };
+        if areas < 2 && runs > 1 {
+            return None;
+        }
+        // What is free of the pool when so many runs stay: areas, which may lie apart, and one piece; or all of it. All
+        // sizes of blocks are powers of two, so it doesn't matter from which pieces the large ones are cut.
+        let read_blocks = |resident: u64| {
+            let (holes, rest) = match resident {
+                0 => (0, pool_bytes),
+                _ => (areas - resident, pool_bytes - areas * area_bytes),
+            };
+            let count = |bytes: u64| holes * (area_bytes / bytes) + rest / bytes;
+            count(large_block_bytes).checked_sub(output_blocks)?;
+            let for_output =
+                output_blocks * (large_block_bytes / block_bytes) + (seam_pages * PAGE).div_ceil(block_bytes);
+            count(block_bytes).checked_sub(for_output)
+        };
+        let (spilled_runs, fan_in_max);
         if all_resident {
-            (spilled_runs, areas, fan_in_max) = (0, runs, runs.max(2));
+            (spilled_runs, fan_in_max) = (0, runs.max(2));
         } else {
-            areas = areas_fitting.min(runs);
-            if areas < 2 && runs > 1 {
-                return None;
-            }
-            let read_blocks = for_runs / block_bytes;
-            // Holes that resident runs leave cost up to a block each.
+            let none_stays = read_blocks(0)?;
             let most = if may_keep { areas.min(runs) } else { 1 };
             let resident = (0..most).rev().find(|&resident| {
-                resident * area_bytes
-                    + (resident + 2 + runs - resident + working(runs - resident)) * block_bytes
-                    <= for_runs
+                let spilled = runs - resident;
+                read_blocks(resident).is_some_and(|blocks| spilled + 2 + working(spilled) <= blocks)
             });
-            let generous = read_blocks.saturating_sub(2 + working(runs.min(read_blocks / 2)));
+            let generous = none_stays.saturating_sub(2 + working(runs.min(none_stays / 2)));
             match resident {
                 Some(resident) => (spilled_runs, fan_in_max) = (runs - resident, runs.max(2)),
                 None if generous >= 16 => (spilled_runs, fan_in_max) = (runs, generous),
-                None => (spilled_runs, fan_in_max) = (runs, read_blocks.saturating_sub(2 + least_working)),
+                None => (spilled_runs, fan_in_max) = (runs, none_stays.saturating_sub(2 + least_working)),
             }
             if fan_in_max < 2 {
                 return None;
             }
         }
 
-        let resident_runs = runs - spilled_runs;
-        let read_blocks = for_runs.saturating_sub(resident_runs * (area_bytes + block_bytes)) / block_bytes;
+        let read_blocks = read_blocks(runs - spilled_runs).unwrap_or(0);
         let fan_in = runs.min(fan_in_max);
         let room = read_blocks.saturating_sub(spilled_runs.min(fan_in) + flight.min(2));
         let segment_blocks = if spilled_runs == 0 {

@@ -1,0 +1,78 @@
+//! Sorts in the least memory that does: many tiny inputs, skewed keys, all methods. Chunks that stay in memory leave the pool in pieces then, and what
+//! the next phase needs has to be cut from these.
+
+use crate::seeds::{Dice, keep_their_promises};
+use crate::simulation::{layout, options, records};
+use crate::sort::oracle;
+use std::io::Cursor;
+use std::path::PathBuf;
+use xsort_disk::{SimDisk, SimOptions};
+use xsort_extsort::sort::Method;
+use xsort_extsort::{Error, SortOptions, Stream, Unobserved, sort_streamed};
+
+/// Cuts records into inputs at random places, so that some are empty.
+fn put(dice: &mut Dice, disk: &SimDisk, options: &mut SortOptions, bytes: &[u8], inputs: usize) {
+    let record_bytes = options.layout.record_bytes();
+    let records = (bytes.len() / record_bytes) as u64;
+    let mut cuts: Vec<u64> = (1..inputs).map(|_| dice.between(0, records)).collect();
+    cuts.sort_unstable();
+    cuts.insert(0, 0);
+    cuts.push(records);
+    options.inputs = (0..inputs).map(|number| PathBuf::from(format!("/in/{number}"))).collect();
+    for (path, cut) in options.inputs.iter().zip(cuts.windows(2)) {
+        disk.put(path, &bytes[cut[0] as usize * record_bytes..cut[1] as usize * record_bytes]);
+    }
+}
+
+/// The records of tiny inputs: a few each, or fewer.
+fn few_records(dice: &mut Dice, options: &SortOptions, inputs: usize) -> Vec<u8> {
+    let record_bytes = options.layout.record_bytes();
+    let count = inputs * dice.one_of(&[1, 2, 2, 3, 10, 40]);
+    let spread = dice.one_of(&[1, 2, 256]);
+    (0..(count * record_bytes).min(2_000_000) / record_bytes * record_bytes)
+        .map(|_| (dice.next() % spread) as u8)
+        .collect()
+}
+
+/// What the least budget is is found by asking for it; a little more may be divided quite otherwise.
+fn budget(dice: &mut Dice, options: &SortOptions, disk: &SimDisk) -> u64 {
+    let asked = xsort_extsort::dry_run(options, disk, &Unobserved);
+    let Err(Error::Memory { needed_bytes, .. }) = asked else { panic!("no budget is too little: {asked:?}") };
+    match dice.between(0, 3) {
+        0 => needed_bytes,
+        1 => needed_bytes + dice.between(0, 30) * 4096,
+        2 => needed_bytes + dice.between(0, needed_bytes),
+        _ => needed_bytes * dice.between(1, 40),
+    }
+}
+
+fn simulate(seed: u64) -> Result<(), String> {
+    let dice = &mut Dice(seed);
+    let layout = layout(dice);
+    let inputs = dice.one_of(&[1, 2, 16, 16, 60, 300]);
+    let mut options = options(dice, &layout, 1);
+    options.threads = dice.one_of(&[1, 1, 2, 3, 4, 8, 17]);
+    options.method = dice.one_of(&[Method::Merge, Method::Scatter, Method::Scatter, Method::Auto]);
+    options.remove_input = false;
+    let is_tiny = dice.between(0, 2) > 0;
+    let bytes = if is_tiny { few_records(dice, &options, inputs) } else { records(dice, &layout) };
+    let disk = SimDisk::new(SimOptions { seed, ..SimOptions::default() });
+    put(dice, &disk, &mut options, &bytes, inputs);
+    options.budget_bytes = budget(dice, &options, &disk);
+    let stream = (dice.between(0, 4) == 0).then(|| {
+        let input = dice.between(0, inputs as u64 - 1) as usize;
+        let bytes = disk.get(&options.inputs[input]).expect("it was put there");
+        Stream { input, read: Box::new(Cursor::new(bytes)) }
+    });
+    let asked = format!("{inputs} inputs, {} records, {options:?}", bytes.len() / layout.record_bytes());
+    sort_streamed(&options, stream, &disk, &Unobserved).map_err(|error| format!("{error}: {asked}"))?;
+    match disk.get(&options.output) {
+        Some(output) if output == oracle(&layout, &bytes) => Ok(()),
+        _ => Err(format!("the output is wrong: {asked}")),
+    }
+}
+
+#[test]
+fn whatever_is_planned_is_enough() {
+    keep_their_promises("little memory", 300, simulate);
+}
