@@ -225,8 +225,8 @@ fn scratch_in_memory_is_warned_of_and_works() {
 fn a_broken_standard_error_changes_nothing() {
     let sandbox = prepared();
     for (line, code) in [("gen 99 file", 2), ("sort missing -o out", 3), ("verify in --progress always", 1)] {
-        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
-        let mut command = Command::new(crate::sandbox::program());
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let mut command = Command::new(program());
         command.args(line.split_whitespace()).current_dir(sandbox.path()).stderr(full);
         assert_eq!(command.output().unwrap().status.code(), Some(code), "{line}");
     }
@@ -235,7 +235,7 @@ fn a_broken_standard_error_changes_nothing() {
 #[test]
 fn a_reader_that_is_gone_ends_the_program_as_everywhere_else() {
     let sandbox = Sandbox::new();
-    let xsort = crate::sandbox::program();
+    let xsort = program();
     let line = format!("{} man | true; echo ${{PIPESTATUS[0]}}", xsort.display());
     let output = Command::new("bash").args(["-c", &line]).current_dir(sandbox.path()).output().unwrap();
     let status = String::from_utf8(output.stdout).unwrap();
