@@ -128,6 +128,7 @@ fn run(case: &Case, disk: &SimDisk) -> Result<(), Error> {
         inputs: vec![INPUT.into()],
         output: OUTPUT.into(),
         layout: Layout::new(16, vec![key]).unwrap(),
+        format_is_assumed: false,
         budget_bytes: 400 << 10,
         threads: 2,
         caches: Caches::default(),

@@ -95,6 +95,7 @@ fuzz_target!(|case: Case| {
         inputs: (0..inputs.len()).map(|number| PathBuf::from(format!("/in/{number}"))).collect(),
         output: "/out/sorted".into(),
         layout,
+        format_is_assumed: false,
         budget_bytes: 0,
         threads: usize::from(case.threads % 3) + 1,
         caches: Caches::default(),

@@ -26,7 +26,7 @@ Exit status:
   0    done; for verify: in order and as expected
   1    verify: out of order, or not the expected records
   2    wrong usage or settings, or a place that can't be written to
-  3    an input is missing, unreadable, or no whole number of records
+  3    an input is missing, unreadable, no whole number of records, or looks like something else
   4    too little disk space or memory
   5    a read or write failed
   6    data was corrupted on the way; nothing was put in place
@@ -382,6 +382,10 @@ pub(crate) struct StatusArgs {
 #[derive(Debug, Args)]
 pub(crate) struct Records {
     /// A format that gen makes; gensort unless told otherwise
+    ///
+    /// Any bytes are taken for records then. Without this and --record, inputs are refused that look like something else by their first
+    /// 4 KiB: text, compressed files, databases, programs and the like, records that gen makes in another format. Printable
+    /// records of the Sort Benchmark, lines of 100 bytes that end in CR LF, are welcome.
     #[arg(short, long, value_name = "FORMAT", conflicts_with = "record", value_parser = formats())]
     pub(crate) format: Option<Format>,
 
@@ -404,7 +408,8 @@ const KEY_HELP: &str = "\
 What to compare, OFFSET:LENGTH[:TYPE][:desc]; repeat for further keys among equals
 
 OFFSET and LENGTH are bytes, OFFSET counts from 0. TYPE is bytes (unless told otherwise), or a number: \
-u8, u16, u32, u64, u128, i8 ... i128, f32, f64, with le or be at its end for the byte order.";
+u8, u16, u32, u64, u128, i8 ... i128, f32, f64, with le or be at its end for the byte order (u64le, u64be); without either the least significant byte comes \
+first, as with le.";
 
 /// How directories are read.
 #[derive(Debug, Args)]

@@ -38,6 +38,13 @@ pub(crate) enum Failure {
         source: io::Error,
     },
 
+    /// A signal came, and there was no output to give up.
+    #[error("stopped on request{so_far}")]
+    Stopped {
+        /// What stays as it is by now, as the end of the sentence.
+        so_far: &'static str,
+    },
+
     /// Not in order, or not the expected records: the verdict is printed already.
     #[error("the verdict is printed")]
     Disorder,
@@ -70,6 +77,7 @@ impl Failure {
         match self {
             Failure::Disorder => DISORDER,
             Failure::Usage(_) => USAGE,
+            Failure::Stopped { .. } => stopped,
             Failure::File { source, .. } => system_code(source, None),
             Failure::Job(error) => job_code(error, stopped),
         }

@@ -25,6 +25,7 @@ mod settings;
 mod signals;
 mod size;
 mod sort;
+mod stack;
 #[cfg(all(target_env = "gnu", not(test)))]
 mod start;
 mod status;
@@ -44,7 +45,7 @@ use std::process::ExitCode;
 
 #[cfg(any(not(target_env = "gnu"), test))]
 fn main() -> ExitCode {
-    ExitCode::from(run_program())
+    ExitCode::from(stack::run(run_program))
 }
 
 /// Does what the command line says; returns the exit status.

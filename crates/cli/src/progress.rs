@@ -70,12 +70,14 @@ impl Console {
             stop.before_leaving(move || end_publication(&publication));
         }
         let teller = (Arc::clone(&board), bar.clone());
+        let speaker = bar.clone();
         let duties = Duties {
             paint,
             tell: Box::new(move || {
                 above(teller.1.as_ref(), &format!("{command}: {}", where_it_is(&teller.0)));
             }),
             publication,
+            say: Box::new(move |line| say(speaker.as_ref(), voice.quiet, line)),
             thermostat,
             dies_of_signals: stop.is_none(),
         };

@@ -69,7 +69,7 @@ impl Publication {
     /// Shows what is now.
     ///
     /// # Errors
-    /// If there is no place for it.
+    /// If there is no place for it. Then nothing of it stays.
     pub(crate) fn publish(&mut self, board: &Board, pause: Option<Pause>) -> Result<(), String> {
         if self.publisher.is_none() {
             self.publisher = Some(Publisher::open(

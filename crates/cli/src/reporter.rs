@@ -49,6 +49,8 @@ pub(crate) struct Duties {
     /// Says one line of where the job is.
     pub(crate) tell: Box<dyn Fn() + Send>,
     pub(crate) publication: SharedPublication,
+    /// Says a line beside.
+    pub(crate) say: Box<dyn Fn(&str) + Send>,
     pub(crate) thermostat: Option<Thermostat>,
     /// Whether SIGINT and the like end the process where it stands, or are dealt with by someone else.
     pub(crate) dies_of_signals: bool,
@@ -159,9 +161,14 @@ impl Work {
         if self.fatal.is_none() {
             self.fatal = Fatal::take_over(&self.alarm, self.duties.dies_of_signals).ok();
         }
-        if publication.publish(&self.board, pause).is_err() {
+        if let Err(reason) = publication.publish(&self.board, pause) {
             // A job does well without.
             *shared = None;
+            drop(shared);
+            (self.duties.say)(&format!(
+                "xsort status can't show this job, which goes on without: {reason} \
+                 (XSORT_STATUS_DIR names another directory; XSORT_STATUS=off: nothing is tried)"
+            ));
         }
     }
 

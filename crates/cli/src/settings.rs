@@ -116,6 +116,11 @@ pub(crate) fn layout(records: &Records) -> Result<Layout, Failure> {
     Layout::new(record_bytes, keys).map_err(|error| Failure::Usage(error.to_string()))
 }
 
+/// Whether nothing was said of the records' format: then what looks like something else is refused.
+pub(crate) fn is_format_assumed(records: &Records) -> bool {
+    records.format.is_none() && records.record.is_none()
+}
+
 /// Whole records in what was asked for, and what is lost to rounding, in bytes.
 pub(crate) fn records(amount: Amount, record_bytes: usize) -> (u64, u64) {
     match amount {

@@ -49,6 +49,7 @@ pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
         inputs,
         output: args.output.clone(),
         layout,
+        format_is_assumed: settings::is_format_assumed(&args.records),
         budget_bytes: allowance.budget_bytes - names.of_budget().min(allowance.budget_bytes),
         method: args.method,
         threads: allowance.threads,

@@ -7,6 +7,7 @@
 // The function that C calls has a name that nothing else may have.
 #![allow(unsafe_code)]
 
+use crate::stack;
 use rustix::fs::{Mode, OFlags, open};
 use std::ffi::{c_char, c_int};
 use std::os::fd::IntoRawFd;
@@ -21,7 +22,7 @@ const PANICKED: u8 = 101;
 #[unsafe(no_mangle)]
 extern "C" fn main(_words: c_int, _command_line: *const *const c_char) -> c_int {
     occupy_closed_streams();
-    let status = panic::catch_unwind(crate::run_program).unwrap_or(PANICKED);
+    let status = panic::catch_unwind(|| stack::run(crate::run_program)).unwrap_or(PANICKED);
     // Which also writes what is left in the buffer of standard output.
     process::exit(c_int::from(status))
 }

@@ -107,6 +107,7 @@ pub(crate) fn run(args: &VerifyArgs, stop: &Stop) -> Result<(), Failure> {
 /// Reads files of records, one sequence after the other, with the same settings.
 struct Reader<'a> {
     layout: &'a Layout,
+    format_is_assumed: bool,
     allowance: Allowance,
     disk: OsDisk,
     console: Console,
@@ -131,13 +132,15 @@ impl<'a> Reader<'a> {
             stop: Some(stop),
         });
         allowance.notice.iter().for_each(|line| console.notice(line));
-        Ok(Reader { layout, allowance, disk, console })
+        let format_is_assumed = settings::is_format_assumed(&args.records);
+        Ok(Reader { layout, format_is_assumed, allowance, disk, console })
     }
 
     fn read(&self, files: &[PathBuf], names: &NamesMemory, order: bool) -> Result<VerifyReport, Failure> {
         let options = VerifyOptions {
             inputs: files.to_vec(),
             layout: self.layout.clone(),
+            format_is_assumed: self.format_is_assumed,
             budget_bytes: self.allowance.budget_bytes - names.of_budget().min(self.allowance.budget_bytes),
             threads: self.allowance.threads,
             order,

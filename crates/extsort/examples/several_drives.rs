@@ -127,6 +127,7 @@ fn run(
         inputs: vec!["/array/in".into()],
         output: "/array/out".into(),
         layout: format.layout(),
+        format_is_assumed: false,
         budget_bytes,
         method,
         threads,

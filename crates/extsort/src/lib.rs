@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod checkpoint;
+mod content;
 mod error;
 mod failure;
 mod gauges;

@@ -17,12 +17,13 @@ pub(crate) struct OutputPrefix {
     pub(crate) bytes: u64,
     /// CRC-32 of all of it. Parts are made by many threads, and CRCs of neighbours can be put together.
     pub(crate) crc: u32,
-    /// Its last bytes, which are not on the drive yet: those of the page or block that is still being filled.
+    /// Its last bytes, which are not on the drive yet: those of the page or block that is still being filled. Whoever
+    /// resumes writes them, so that nothing is part of the output that was not compared with the journal.
     pub(crate) tail: Vec<u8>,
 }
 
 impl OutputPrefix {
-    /// Bytes that are on the drive: whole pages.
+    /// Bytes that are on the drive: whole pages, or all of the output.
     pub(crate) fn durable_bytes(&self) -> u64 {
         self.bytes.saturating_sub(self.tail.len() as u64)
     }

@@ -26,7 +26,7 @@ use std::thread;
 use xsort_disk::{
     ALIGNMENT, Completion, Direction, Disk, FileId, Lease, Request, Shelf, align_down, align_up,
 };
-use xsort_records::{Checksum, Layout, Part};
+use xsort_records::{Checksum, Content, Layout, Part};
 
 /// Size in bytes of a piece when the budget allows.
 const PIECE_BYTES_MAX: u64 = 4 << 20;
@@ -44,6 +44,8 @@ pub struct VerifyOptions {
     pub inputs: Vec<PathBuf>,
     /// Size and key of the records.
     pub layout: Layout,
+    /// Nobody said what the records are: refuse files that look like something else.
+    pub format_is_assumed: bool,
     /// Memory for pieces in bytes.
     pub budget_bytes: u64,
     /// Worker threads, at least one.
@@ -232,10 +234,15 @@ impl Sequence {
             .map(move |n| (first + n, Piece { start: n * step, end: ((n + 1) * step).min(bytes) }))
     }
 
+    /// The file of this piece.
+    fn source(&self, number: u64) -> &Source {
+        let after = self.sources.partition_point(|source| source.first_piece <= number);
+        &self.sources[after - 1]
+    }
+
     /// The piece of this number.
     fn piece(&self, number: u64) -> Piece {
-        let after = self.sources.partition_point(|source| source.first_piece <= number);
-        let source = &self.sources[after - 1];
+        let source = self.source(number);
         let start = (number - source.first_piece) * self.piece_bytes;
         assert!(start < source.bytes, "piece {number} is past the end of {}", source.path.display());
         Piece { start, end: (start + self.piece_bytes).min(source.bytes) }
@@ -436,10 +443,27 @@ impl Job<'_> {
             let end = (piece.end - completion.offset) as usize;
             let mut tally = Tally::new(self.options);
             let records = &completion.lease[begin..end];
+            if let Err(error) = self.check_content(completion.tag, piece, records) {
+                self.fail(error);
+                continue;
+            }
             ledger.checksum_busy.time(|| tally.extend(records, record_bytes));
             drop(completion.lease);
             self.ledger().enter(completion.tag, tally);
             self.observer.advance(piece.end - piece.start);
+        }
+    }
+
+    /// Refuses the piece of a file's beginning if it is no beginning of records.
+    fn check_content(&self, number: u64, piece: Piece, records: &[u8]) -> Result<(), Error> {
+        if !self.options.format_is_assumed || piece.start > 0 {
+            return Ok(());
+        }
+        let source = self.sequence.source(number);
+        let head = &records[..records.len().min(Content::HEAD_BYTES)];
+        match Content::of(head, head.len() as u64 == source.bytes) {
+            None => Ok(()),
+            Some(content) => Err(Error::Input { path: source.path.clone(), reason: content.to_string() }),
         }
     }
 

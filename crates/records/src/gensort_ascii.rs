@@ -72,6 +72,15 @@ fn hex16(value: u64) -> [u8; 16] {
     digits
 }
 
+/// Whether the bytes are lines of 100 bytes that end in CR LF, one a record: what this makes, and any other
+/// printable records of the Sort Benchmark. The last one may be cut off.
+pub(crate) fn are_lines(bytes: &[u8]) -> bool {
+    let (records, rest) = bytes.as_chunks::<RECORD_BYTES>();
+    let is_printable = |bytes: &[u8]| bytes.iter().all(|byte| matches!(byte, b' '..=b'~'));
+    let is_line = |record: &[u8; RECORD_BYTES]| record.ends_with(b"\r\n") && is_printable(&record[..98]);
+    !records.is_empty() && records.iter().all(is_line) && is_printable(&rest[..rest.len().min(98)])
+}
+
 /// Fills `out` with consecutive records, of which the first has the number `first` and takes the next number of `numbers`.
 pub(crate) fn fill(mut numbers: Lcg, first: u128, out: &mut [u8]) {
     let (records, rest) = out.as_chunks_mut::<RECORD_BYTES>();

@@ -37,3 +37,15 @@ pub(crate) fn put_place(record: &mut [u8; RECORD_BYTES], place: u64) {
 pub(crate) fn put_shared(record: &mut [u8; RECORD_BYTES], mut words: Words) {
     record[..16].copy_from_slice(&words.step_wide().to_le_bytes());
 }
+
+/// Whether the bytes begin with a record that [`fill`] made, whatever its number, seed and key: its
+/// random words follow from one another.
+pub(crate) fn is_own(bytes: &[u8]) -> bool {
+    let Some(record) = bytes.first_chunk::<RECORD_BYTES>() else { return false };
+    let (wide, _) = record.as_chunks::<16>();
+    let random = wide[2..].iter().map(|bytes| u128::from_le_bytes(*bytes));
+    let mut words = Words::behind((u128::from_le_bytes(wide[2]) >> 64) as u64);
+    let low = words.step();
+    random.clone().next().is_some_and(|first| first as u64 == low)
+        && random.skip(1).all(|number| number == words.step_wide())
+}

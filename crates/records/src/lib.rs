@@ -12,11 +12,14 @@
 //! format     the formats with a name               checksum   sum of CRC-32s, free of order
 //! generate   fills blocks: gensort, gensort_ascii, gensort_skew, kv128, block4k; lcg and mix are
 //!            the random numbers, pattern replaces the keys
+//! content    what a file is, if it holds no records; compression: formats of compressed files
 //! ```
 #![forbid(unsafe_code)]
 
 mod block4k;
 mod checksum;
+mod compression;
+mod content;
 mod fields_key;
 mod format;
 mod generate;
@@ -39,6 +42,8 @@ mod summary;
 mod verify;
 
 pub use checksum::{Checksum, ParseChecksumError};
+pub use compression::Compression;
+pub use content::Content;
 pub use fields_key::FieldsKey;
 pub use format::{Format, UnknownFormat};
 pub use generate::{GenerateError, GenerateSpec, Generator};

@@ -13,6 +13,13 @@ fn mix(mut word: u64) -> u64 {
     word ^ (word >> 31)
 }
 
+/// The word that [`mix`] makes `word` of.
+fn unmix(mut word: u64) -> u64 {
+    word = (word ^ (word >> 31) ^ (word >> 62)).wrapping_mul(0x3196_42b2_d24d_8ec3);
+    word = (word ^ (word >> 27) ^ (word >> 54)).wrapping_mul(0x96de_1b17_3f11_9089);
+    word ^ (word >> 30) ^ (word >> 60)
+}
+
 /// What random words are for; different purposes never share words but by chance.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Purpose {
@@ -52,6 +59,11 @@ pub(crate) struct Words {
 }
 
 impl Words {
+    /// Those that follow on `word`.
+    pub(crate) fn behind(word: u64) -> Words {
+        Words { state: unmix(word) }
+    }
+
     #[inline]
     pub(crate) fn step(&mut self) -> u64 {
         self.state = self.state.wrapping_add(GOLDEN);
@@ -62,5 +74,20 @@ impl Words {
     #[inline]
     pub(crate) fn step_wide(&mut self) -> u128 {
         u128::from(self.step()) << 64 | u128::from(self.step())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_follow_from_one_another() {
+        for number in 0..1000 {
+            let mut words = Source::new(7, Purpose::Record).words(number);
+            let first = words.step();
+            assert_eq!(mix(unmix(first)), first);
+            assert_eq!(Words::behind(first).step_wide(), words.step_wide());
+        }
     }
 }

@@ -6,6 +6,7 @@
 use crate::error::{Error, Result};
 use crate::sys::{self, ForkMark, Lock};
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -231,6 +232,41 @@ pub fn remove(path: impl AsRef<Path>) -> Result<bool> {
     let claim = Claim::take(&names)?;
     remove_claimed(&names, &claim)?;
     Ok(true)
+}
+
+/// Whether a writer lives under a prefix, whatever its files hold: nothing, what another version of this crate wrote, or what this user may not read.
+///
+/// # Errors
+/// [`Error::Io`] if the folder can't be opened, or the system can't tell.
+pub fn has_writer(path: impl AsRef<Path>) -> Result<bool> {
+    let names = Names::new(path.as_ref())?;
+    let directory_path = names.parts().0;
+    let directory = File::open(directory_path).map_err(Error::io("opening", directory_path))?;
+    sys::is_locked(&directory, names.lock_place())
+        .map_err(Error::io("asking for the lock of", directory_path))
+}
+
+/// Keeps a prefix free of writers as long as it lives, so that what a dead one left can be removed file by file.
+///
+/// [`remove`] lists the folder. Who clears a folder of many prefixes lists it once, and takes one of these for each of them.
+pub struct Vacancy {
+    _claim: Claim,
+}
+
+impl Vacancy {
+    /// Keeps writers away from a prefix. Makes an empty `P.state` if there is none: remove it last.
+    ///
+    /// # Errors
+    /// As [`remove`].
+    pub fn take(path: impl AsRef<Path>) -> Result<Vacancy> {
+        Ok(Vacancy { _claim: Claim::take(&Names::new(path.as_ref())?)? })
+    }
+}
+
+impl fmt::Debug for Vacancy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Vacancy").finish_non_exhaustive()
+    }
 }
 
 /// Removes the files of a prefix on behalf of its writer; `P.state` last, so that a kill on the way leaves something that [`remove`] finds.

@@ -65,7 +65,7 @@ mod writer;
 pub use archived::{Archivable, Archived, Checkable};
 pub use checksum::{NoChecksum, Xxh3};
 pub use error::{Error, Result};
-pub use files::remove;
+pub use files::{Vacancy, has_writer, remove};
 pub use local::{LocalReader, View};
 pub use reader::{Reader, ReaderOptions, Version};
 #[cfg(feature = "rkyv")]

@@ -12,6 +12,7 @@
 //! | `pace` | rates, the curve of a job's life, and when it ends |
 //! | `place` | directories in which jobs publish |
 //! | `publisher` | the job's side |
+//! | `parts` | which files are which job's, by their names |
 //! | `found` | the watcher's side: which jobs there are, and whether they live |
 //! | `leftovers` | what a killed job left, and may be removed |
 //! | `thermometer` | how hot the drive is that holds a path |
@@ -22,15 +23,16 @@
 mod found;
 mod leftovers;
 mod pace;
+mod parts;
 mod place;
 mod publisher;
 mod snapshot;
 mod thermometer;
 
-pub use found::{Found, Life, find};
-pub use leftovers::{Leftovers, clear, leftovers};
+pub use found::{Found, Life, Search, find, search};
+pub use leftovers::{Cleared, Inventory, Leftovers, clear, leftovers};
 pub use pace::{CURVE_POINTS_MAX, Pace, Progress};
-pub use place::{Place, PlaceError};
+pub use place::Place;
 pub use publisher::Publisher;
 pub use snapshot::{
     Counts, DriveState, FORMAT, Identity, Memory, ParseError, Phase, SNAPSHOT_BYTES_MAX, Snapshot, Stage,

@@ -7,10 +7,11 @@
 //!  $TMPDIR/xsort-UID       or /tmp/xsort-UID
 //! ```
 //!
-//! A job takes the first one that it can have. Whoever looks for jobs looks in all, for a job may have been started from elsewhere: by a timer, or over the
+//! A job takes the first one that it can have and that has room. Whoever looks for jobs looks in all, for a job may have been started from elsewhere: by a timer, or over the
 //! network. A directory that belongs to someone else is never used: the names in /dev/shm and /tmp can be taken by anybody.
 
 use rustix::fs::{CWD, FileType, Mode, mkdirat};
+use rustix::io::Errno;
 use rustix::process::geteuid;
 use std::ffi::OsString;
 use std::fs;
@@ -22,14 +23,6 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     candidates: Vec<PathBuf>,
-}
-
-/// No directory can be had.
-#[derive(Debug, thiserror::Error)]
-#[error("no directory for the status: {}", .tried.join("; "))]
-pub struct PlaceError {
-    /// What was tried, and why it can't be.
-    pub tried: Vec<String>,
 }
 
 impl Place {
@@ -52,34 +45,43 @@ impl Place {
         Place { candidates }
     }
 
-    /// The directory to publish in, made if need be, for nobody else to look into.
-    ///
-    /// # Errors
-    /// If none can be had.
-    pub fn directory(&self) -> Result<PathBuf, PlaceError> {
-        let mut tried = Vec::new();
-        for directory in &self.candidates {
-            match mkdirat(CWD, directory, Mode::from_raw_mode(0o700)) {
-                Ok(()) | Err(rustix::io::Errno::EXIST) => {}
-                Err(errno) => {
-                    tried.push(format!("{}: {}", directory.display(), io::Error::from(errno)));
-                    continue;
-                }
-            }
-            match own(directory) {
-                Ok(()) => return Ok(directory.clone()),
-                Err(reason) => tried.push(format!("{}: {reason}", directory.display())),
-            }
-        }
-        Err(PlaceError { tried })
+    /// These directories.
+    #[cfg(test)]
+    pub(crate) fn of_candidates(candidates: Vec<PathBuf>) -> Place {
+        Place { candidates }
     }
 
-    /// The directories that there are, to look for jobs in.
-    pub fn directories(&self) -> Vec<PathBuf> {
-        let mut directories: Vec<PathBuf> =
-            self.candidates.iter().filter(|directory| own(directory).is_ok()).cloned().collect();
-        directories.dedup();
-        directories
+    /// The directories to publish in, the best one first.
+    pub(crate) fn candidates(&self) -> &[PathBuf] {
+        &self.candidates
+    }
+
+    /// The directories that there are, to look for jobs in; and those that are not to be trusted, or not to be had, and why.
+    pub(crate) fn looked_at(&self) -> (Vec<PathBuf>, Vec<String>) {
+        let (mut directories, mut troubles) = (Vec::<PathBuf>::new(), Vec::new());
+        for directory in &self.candidates {
+            match own(directory) {
+                _ if directories.contains(directory) => {}
+                Ok(()) => directories.push(directory.clone()),
+                // No job published there yet.
+                Err(_) if fs::symlink_metadata(directory).is_err_and(|error| is_nothing(&error)) => {}
+                Err(reason) => troubles.push(format!("{}: {reason}", directory.display())),
+            }
+        }
+        (directories, troubles)
+    }
+}
+
+fn is_nothing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// Makes a directory if need be, for nobody else to look into, unless somebody else may write to it.
+pub(crate) fn make(directory: &Path) -> Result<(), String> {
+    let said = |reason: String| format!("{}: {reason}", directory.display());
+    match mkdirat(CWD, directory, Mode::from_raw_mode(0o700)) {
+        Ok(()) | Err(Errno::EXIST) => own(directory).map_err(said),
+        Err(errno) => Err(said(io::Error::from(errno).to_string())),
     }
 }
 

@@ -65,7 +65,7 @@ What GNU sort doesn't have:
       --checkpoint-every=S      make what is new in them durable every S seconds (1)
       --compress=lz4|zstd       compress scratch without another program
       --count-links             with --recursive, read a file of several names (hard links) under each of them
-      --decompress              decompress inputs that are gzip, Zstandard or LZ4 as they are read
+      --decompress              decompress inputs that are gzip, Zstandard or LZ4 as they are read; refuse what others compressed
       --header[=N]              leave the first N lines (1) where they are
       --json                    report for machines
       --progress                show how far it is

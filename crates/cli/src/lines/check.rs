@@ -1,15 +1,18 @@
-//! `-c` and `-C`: the first line out of order. A window of the input is in memory, of two lines or more, however long the input is.
+//! `-c` and `-C`: the first line out of order. A window of the input is in memory, however long that
+//! is: a line, the one before it, and what was read ahead.
 
 use std::cmp::Ordering;
 use std::io::{self, ErrorKind, Read};
 use std::ops::Range;
 use xsort_extsort::lines::{LineOrder, Source};
 
-/// Bytes of the window, unless two lines are longer.
-const WINDOW_BYTES: usize = 256 << 10;
+/// Bytes read at once, at most; the window begins with so many.
+const READ_BYTES: usize = 256 << 10;
+/// The most by which the window grows at once. What is added is touched, lines or not.
+const STEP_BYTES_MAX: usize = 16 << 20;
 
-/// The number from 1 on, and the text, of the first line that must not stand where it does; with `is_unique` also one that is the same as
-/// the line before.
+/// The number from 1 on, and the text, of the first line that must not stand where it does; with
+/// `is_unique` also one that is the same as the line before.
 pub(super) fn first_disorder<O: LineOrder>(
     order: &O,
     mut source: Source,
@@ -17,12 +20,13 @@ pub(super) fn first_disorder<O: LineOrder>(
     is_unique: bool,
 ) -> io::Result<Option<(u64, Vec<u8>)>> {
     let mut scratch = O::Scratch::default();
-    let mut window = vec![0; WINDOW_BYTES];
+    let mut window = vec![0; READ_BYTES];
     // What of the window is read, where the next line begins, and the one before it.
     let (mut filled, mut begin, mut previous) = (0, 0, None::<Range<usize>>);
     let mut number = 0;
     loop {
-        let bytes = match read(&mut source, &mut window[filled..])? {
+        let room = filled..window.len().min(filled + READ_BYTES);
+        let bytes = match read(&mut source, &mut window[room])? {
             0 if begin == filled => return Ok(None),
             0 => {
                 // The last line lacks its end.
@@ -38,7 +42,10 @@ pub(super) fn first_disorder<O: LineOrder>(
                 order.compare(&window[previous], &window[line.clone()], &mut scratch)
             });
             if by == Ordering::Greater || (is_unique && by == Ordering::Equal) {
-                return Ok(Some((number, window[line].to_vec())));
+                // In place: a copy would be a third line in memory.
+                window.truncate(line.end);
+                window.drain(..line.start);
+                return Ok(Some((number, window)));
             }
             begin = line.end + 1;
             previous = Some(line);
@@ -48,10 +55,26 @@ pub(super) fn first_disorder<O: LineOrder>(
         window.copy_within(kept..filled + bytes, 0);
         (filled, begin) = (filled + bytes - kept, begin - kept);
         previous = previous.map(|previous| previous.start - kept..previous.end - kept);
-        if filled > window.len() / 2 {
-            window.resize(2 * window.len(), 0);
+        if window.len() - filled < READ_BYTES / 2 {
+            grow(&mut window)?;
         }
     }
+}
+
+/// Makes the window larger by little, and where it is: the C library moves the pages of large
+/// memory to another address, and copies none.
+fn grow(window: &mut Vec<u8>) -> io::Result<()> {
+    let step = (window.len() / 8).clamp(READ_BYTES, STEP_BYTES_MAX);
+    window.try_reserve_exact(step).map_err(|_| {
+        let bytes = window.len();
+        let what = format!(
+            "two neighbouring lines of more than {bytes} bytes together don't fit in memory: raise its \
+             limit (ulimit -v)"
+        );
+        io::Error::new(ErrorKind::OutOfMemory, what)
+    })?;
+    window.resize(window.len() + step, 0);
+    Ok(())
 }
 
 fn read(source: &mut Source, buffer: &mut [u8]) -> io::Result<usize> {
@@ -77,8 +100,8 @@ mod tests {
 
     #[test]
     fn windows_end_anywhere() {
-        for length in [0, 1, 7, 1000, WINDOW_BYTES - 1, WINDOW_BYTES, 3 * WINDOW_BYTES] {
-            let lines = (2 * WINDOW_BYTES).div_ceil(length + 2);
+        for length in [0, 1, 7, 1000, READ_BYTES - 1, READ_BYTES, 3 * READ_BYTES] {
+            let lines = (2 * READ_BYTES).div_ceil(length + 2);
             let mut text = Vec::new();
             for line in 0..lines {
                 text.resize(text.len() + length, b'a' + (25 * line / lines) as u8);

@@ -1,18 +1,19 @@
 //! `--decompress`: inputs that are gzip, Zstandard or LZ4 frames are decompressed as they are read; others pass as they are.
 //!
-//! Which one it is, its first bytes tell, not its name. One after another may follow, as `cat a.gz b.gz` makes them. Memory is bounded: a
+//! Which one it is, its first bytes tell, not its name. One after another may follow, as `cat a.gz b.gz` makes them. What
+//! begins as these do but is damaged or cut off is an error, and so is what other programs compressed: bytes of a
+//! compressed file are no lines. Behind gzip there may be zeros, as tapes pad files; any other bytes there are an error
+//! (gzip warns of them and leaves them out). Memory is bounded: a
 //! Zstandard window beyond an eighth of the budget is refused, or beyond 128 MiB, which is what `zstd -d` does without `--long`; one of 8 MiB never is.
 
-use flate2::read::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 use lz4_flex::frame::FrameDecoder;
-use std::io::{self, Chain, Cursor, ErrorKind, Read};
+use std::io::{self, BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
 use xsort_extsort::lines::Source;
+use xsort_records::Compression;
 
-const GZIP: &[u8] = b"\x1f\x8b\x08";
-const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
-const LZ4: &[u8] = b"\x04\x22\x4d\x18";
-/// Frames that both Zstandard and LZ4 skip: 16 magic numbers. `zstd` and `lz4` write none at the beginning of a file; `pzstd` does.
-const SKIPPABLE: &[u8] = b"\x2a\x4d\x18";
+/// So many bytes tell what a file is compressed by.
+const HEAD_BYTES: u64 = 16;
 
 /// Largest windows of Zstandard, as powers of two: with any budget, and with a large one.
 const WINDOW_LOG_SMALL: u32 = 23;
@@ -90,24 +91,89 @@ impl Read for Sniffer {
 
 fn sniff(mut bytes_from: Bytes, window_log_max: u32) -> io::Result<Bytes> {
     let mut head = Vec::new();
-    bytes_from.by_ref().take(4).read_to_end(&mut head)?;
-    let is = |magic: &[u8]| head.starts_with(magic);
-    let is_skippable = head.len() == 4 && head[1..] == *SKIPPABLE && head[0] & 0xf0 == 0x50;
-    let (is_gzip, is_zstd, is_lz4) = (is(GZIP), is(ZSTD) || is_skippable, is(LZ4));
+    bytes_from.by_ref().take(HEAD_BYTES).read_to_end(&mut head)?;
+    let is_whole = (head.len() as u64) < HEAD_BYTES;
+    let begun = Compression::begun(&head);
+    if begun.is_none()
+        && is_whole
+        && let Some(compression) = Compression::cut_off(&head)
+    {
+        let what = format!("it is cut off: so far it is the beginning of a {} file", compression.name());
+        return Err(io::Error::new(ErrorKind::UnexpectedEof, what));
+    }
     let whole = Cursor::new(head).chain(bytes_from);
-    Ok(if is_gzip {
-        Box::new(MultiGzDecoder::new(io::BufReader::with_capacity(READ_BYTES, whole)))
-    } else if is_zstd {
-        let mut decoder =
-            zstd::stream::read::Decoder::with_buffer(io::BufReader::with_capacity(READ_BYTES, whole))?;
-        decoder.window_log_max(window_log_max)?;
-        Box::new(decoder)
-    } else if is_lz4 {
-        let watched = Watched { from: whole, bytes: 0, is_over: false };
-        Box::new(Lz4 { decoder: FrameDecoder::new(watched) })
-    } else {
-        Box::new(whole)
+    Ok(match begun {
+        None => Box::new(whole),
+        Some(Compression::Gzip) => Box::new(Gzip::Member(GzDecoder::new(buffered(whole)))),
+        Some(Compression::Zstandard) => {
+            let mut decoder = zstd::stream::read::Decoder::with_buffer(buffered(whole))?;
+            decoder.window_log_max(window_log_max)?;
+            Box::new(decoder)
+        }
+        Some(Compression::Lz4) => {
+            let watched = Watched { from: whole, bytes: 0, is_over: false };
+            Box::new(Lz4 { decoder: FrameDecoder::new(watched) })
+        }
+        Some(other) => {
+            let (name, command) = (other.name(), other.unpacks());
+            let what =
+                format!("it is compressed by {name}, which isn't read here: decompress it first ({command})");
+            return Err(io::Error::new(ErrorKind::InvalidData, what));
+        }
     })
+}
+
+fn buffered(whole: Whole) -> BufReader<Whole> {
+    BufReader::with_capacity(READ_BYTES, whole)
+}
+
+/// Members of gzip, one after another, and zeros between and behind them.
+enum Gzip {
+    Member(GzDecoder<BufReader<Whole>>),
+    /// All are read, or one can't be.
+    Over,
+}
+
+impl Read for Gzip {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Gzip::Member(member) = self {
+            let bytes = member.read(buffer)?;
+            if bytes > 0 || buffer.is_empty() {
+                return Ok(bytes);
+            }
+            let Gzip::Member(member) = std::mem::replace(self, Gzip::Over) else { unreachable!() };
+            let mut rest = member.into_inner();
+            match byte_behind_zeros(&mut rest)? {
+                None => {}
+                Some(0x1f) => *self = Gzip::Member(GzDecoder::new(rest)),
+                Some(_) => {
+                    let what = "bytes follow the gzip data that are neither gzip nor zeros: cut them off, \
+                                or leave them out by 'gzip -dc'";
+                    return Err(io::Error::new(ErrorKind::InvalidData, what));
+                }
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// Skips zeros; the byte that comes then, which isn't taken.
+fn byte_behind_zeros(from: &mut impl BufRead) -> io::Result<Option<u8>> {
+    loop {
+        let ahead = match from.fill_buf() {
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            result => result?,
+        };
+        let zeros = ahead.iter().take_while(|byte| **byte == 0).count();
+        match ahead.get(zeros) {
+            Some(&byte) => {
+                from.consume(zeros);
+                return Ok(Some(byte));
+            }
+            None if zeros == 0 => return Ok(None),
+            None => from.consume(zeros),
+        }
+    }
 }
 
 /// LZ4 frames, one after another. A decoder says that a frame is over also where it was cut off between two of its blocks.
@@ -191,12 +257,64 @@ mod tests {
                 assert!(read(packed.clone()).unwrap() == text);
                 let twice = [packed.clone(), packed.clone()].concat();
                 assert!(read(twice.clone()).unwrap() == [text.clone(), text.clone()].concat());
-                for end in (4..packed.len()).step_by(packed.len() / 97 + 1).chain([packed.len() - 1]) {
+                for end in (2..packed.len()).step_by(packed.len() / 97 + 1).chain([packed.len() - 1]) {
                     assert!(read(packed[..end].to_vec()).is_err(), "{end} of {}", packed.len());
-                    // The first four bytes of a second one are read as those of the first.
                     assert!(read(twice[..packed.len() + end].to_vec()).is_err(), "{end} of {}", packed.len());
                 }
             }
+        }
+    }
+
+    /// As gzip does; but what it warns of and leaves out is an error here.
+    #[test]
+    fn zeros_behind_gzip_are_no_data_and_anything_else_is_an_error() {
+        let (a, b) = (gzip(b"a\n"), gzip(b"b\n"));
+        for zeros in [1, 7, 512, 3 * READ_BYTES] {
+            let padding = vec![0; zeros];
+            assert_eq!(read([&a[..], &padding].concat()).unwrap(), b"a\n");
+            assert_eq!(read([&a[..], &padding, &b, &padding].concat()).unwrap(), b"a\nb\n");
+            for garbage in [&b"garbage"[..], b"\x1f", b"\x1f\x8b", &b[..b.len() - 1], &zstd(b"c\n")] {
+                read([&a[..], garbage].concat()).unwrap_err();
+                read([&a[..], &padding, garbage].concat()).unwrap_err();
+            }
+        }
+    }
+
+    /// Every byte of the header but its time, level and system, and every one of what follows. Some bits mean
+    /// nothing: without them it is the same text.
+    #[test]
+    fn damaged_gzip_is_never_text() {
+        let whole = gzip(b"some text\n");
+        for at in (2..4).chain(10..whole.len()) {
+            for bit in 0..8 {
+                let mut damaged = whole.clone();
+                damaged[at] ^= 1 << bit;
+                let result = read(damaged);
+                assert!(result.is_err() || result.unwrap() == b"some text\n", "{at} {bit}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_others_compressed_is_refused_with_the_way_out() {
+        for (head, way_out) in [
+            (&b"\xfd7zXZ\0\0\x04\xe6\xd6\xb4\x46\x02\0\x21\x01\x16"[..], "xz -dc"),
+            (b"\xfd7zXZ\0", "xz -dc"),
+            (b"BZh91AY&SY\x0f\x1e\x3c\x77\x11\x22\x33", "bzip2 -dc"),
+            (b"BZh9\x17\x72\x45\x38\x50\x90\0\0\0\0", "bzip2 -dc"),
+            (b"LZIP\x01\x0c\0\x30\x98\x88", "lzip -dc"),
+            (b"\x1f\x9d\x90\x61\x14", "gzip -dc"),
+            (b"PK\x03\x04\x14\0\0\0\x08\0", "unzip -p"),
+            (b"\xfd7z", "cut off"),
+            (b"\x28\xb5", "cut off"),
+            (b"\x04\x22\x4d", "cut off"),
+            (b"\x1f", "cut off"),
+        ] {
+            let error = read(head.to_vec()).unwrap_err().to_string();
+            assert!(error.contains(way_out), "{error}");
+        }
+        for text in [&b""[..], b"(", b"BZh9", b"BZh9 is a line\n", b"PK\n", b"7z\n", b"\xfd", b"]\0"] {
+            assert_eq!(read(text.to_vec()).unwrap(), text);
         }
     }
 

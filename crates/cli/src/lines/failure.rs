@@ -49,15 +49,15 @@ impl Failure {
     }
 
     /// What goes to standard error.
-    pub(super) fn text(&self, program: &str) -> Vec<u8> {
+    pub(super) fn into_text(self, program: &str) -> Vec<u8> {
         match self {
             Failure::Refused(refusal) => refusal.message(program),
-            Failure::Message(text) => [program.as_bytes(), b": ", text, b"\n"].concat(),
+            Failure::Message(text) => [program.as_bytes(), b": ", &text, b"\n"].concat(),
             Failure::Unwritten(text) => {
                 let program = program.as_bytes();
-                [program, b": ", text, b"\n", program, b": write error\n"].concat()
+                [program, b": ", &text, b"\n", program, b": write error\n"].concat()
             }
-            Failure::Disorder(text) => text.clone(),
+            Failure::Disorder(text) => text,
         }
     }
 

@@ -73,8 +73,9 @@ pub(crate) fn run(program: &str, arguments: &[OsString]) -> u8 {
     let status = match result.and_then(|()| answer(program, arguments)) {
         Ok(()) => 0,
         Err(failure) => {
-            say(&failure.text(program));
-            failure.status()
+            let status = failure.status();
+            say(&failure.into_text(program));
+            status
         }
     };
     if is_unheard() { TROUBLE } else { status }
@@ -363,7 +364,7 @@ impl Task<'_> {
             (Some(_), Check::Quiet) => Err(Failure::Disorder(Vec::new())),
             (Some((number, line)), Check::DiagnoseFirst) => {
                 let name = file.as_bytes();
-                let text = xsort_text::disorder(self.program, name, number, &line, &self.command);
+                let text = xsort_text::disorder(self.program, name, number, line, &self.command);
                 Err(Failure::Disorder(text))
             }
         }

@@ -4,10 +4,10 @@ use super::words::{command_line, how_far, phase_name, rate, span};
 use super::{silence_seconds, state, table};
 use crate::size::{Binary, Decimal};
 use std::fmt::Write;
-use xsort_status::{DriveState, Found, Life, Snapshot, Stage, leftovers};
+use xsort_status::{DriveState, Found, Leftovers, Life, Snapshot, Stage};
 
 /// The job in full.
-pub(super) fn detail(job: &Found) -> String {
+pub(super) fn detail(job: &Found, left: &Leftovers) -> String {
     let Some(snapshot) = job.snapshot() else {
         let what = job.trouble().unwrap_or("it said nothing");
         return format!("job         {}, {}: {what}\n", job.name(), state(job));
@@ -54,7 +54,7 @@ pub(super) fn detail(job: &Found) -> String {
         lines.push(("notice", notice.clone()));
     }
     if job.life() == Life::Dead {
-        lines.push(("left", table::left_in_words(&leftovers(job)) + "; xsort status --clear removes them"));
+        lines.push(("left", table::left_in_words(left) + "; xsort status --clear removes them"));
     }
     let mut text = String::new();
     let mut last = "";

@@ -7,8 +7,10 @@
 //! | `detail` | all about one |
 //! | `view` | the full screen, drawn |
 //! | `watch` | the full screen, kept up to date |
+//! | `keys` | what is pressed meanwhile, and whether the terminal is still there |
 
 mod detail;
+mod keys;
 mod table;
 mod view;
 mod watch;
@@ -16,14 +18,15 @@ mod words;
 
 use crate::args::StatusArgs;
 use crate::exit::Failure;
-use crate::output::{self, write_stdout};
+use crate::output::{self, write_stderr, write_stdout};
 use crate::signals::Stop;
 use serde::Serialize;
 use std::fmt::Write;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
-use xsort_status::{Found, Leftovers, Life, Place, Snapshot, clear, find, leftovers};
+use xsort_disk::Shown;
+use xsort_status::{Found, Inventory, Leftovers, Life, Place, Search, Snapshot, search};
 
 /// Answers what was asked.
 pub(crate) fn run(args: &StatusArgs, stop: &Stop) -> Result<(), Failure> {
@@ -31,21 +34,31 @@ pub(crate) fn run(args: &StatusArgs, stop: &Stop) -> Result<(), Failure> {
     if args.watch {
         return watch::watch(&place, args.job.as_deref(), stop);
     }
-    let jobs = chosen(&place, args.job.as_deref())?;
+    let jobs = chosen(&place, args.job.as_deref(), stop)?;
     if args.clear {
-        return clear_all(&jobs, args.json);
+        return clear_all(&jobs, args.json, stop);
     }
+    let left = all_left(&jobs, stop)?;
+    let told = || jobs.iter().zip(&left);
     let text = match (&args.job, args.json) {
-        (_, true) => json(&jobs)?,
-        (None, false) => table::table(&jobs, table_width()),
-        (Some(_), false) => jobs.iter().map(detail::detail).collect::<Vec<_>>().join("\n"),
+        (_, true) => json(told())?,
+        (None, false) => table::table(told(), table_width()),
+        (Some(_), false) => {
+            told().map(|(job, left)| detail::detail(job, left)).collect::<Vec<_>>().join("\n")
+        }
     };
     write_stdout(text.as_bytes())
 }
 
-/// All jobs, or the one that was named.
-fn chosen(place: &Place, name: Option<&str>) -> Result<Vec<Found>, Failure> {
-    let mut jobs = find(place);
+/// All jobs, or the one that was named. Says which directories nobody can look into.
+fn chosen(place: &Place, name: Option<&str>, stop: &Stop) -> Result<Vec<Found>, Failure> {
+    let Search { mut jobs, troubles } = search(place, Vec::new(), &|| stop.is_set());
+    if stop.is_set() {
+        return Err(Failure::Stopped { so_far: "" });
+    }
+    for trouble in troubles {
+        write_stderr(&format!("note: not looked for jobs in {trouble}"));
+    }
     if let Some(name) = name {
         jobs.retain(|job| job.is_called(name));
         if jobs.is_empty() {
@@ -56,6 +69,13 @@ fn chosen(place: &Place, name: Option<&str>) -> Result<Vec<Found>, Failure> {
         }
     }
     Ok(jobs)
+}
+
+/// What each of the jobs left.
+fn all_left(jobs: &[Found], stop: &Stop) -> Result<Vec<Leftovers>, Failure> {
+    let mut inventory = Inventory::default();
+    let left = jobs.iter().map_while(|job| (!stop.is_set()).then(|| inventory.leftovers(job))).collect();
+    if stop.is_set() { Err(Failure::Stopped { so_far: "" }) } else { Ok(left) }
 }
 
 /// Columns of the terminal; lines that go elsewhere aren't cut.
@@ -109,26 +129,18 @@ struct Left<'a> {
     #[serde(serialize_with = "output::lossy_all")]
     status: &'a [PathBuf],
     #[serde(serialize_with = "output::lossy_all")]
-    hidden: &'a [PathBuf],
+    hidden: Vec<PathBuf>,
     hidden_bytes: u64,
 }
 
-fn json(jobs: &[Found]) -> Result<String, Failure> {
-    let left: Vec<(Leftovers, Vec<PathBuf>)> = jobs
-        .iter()
-        .map(leftovers)
-        .map(|left| {
-            let hidden = left.hidden.iter().map(|(path, _)| path.clone()).collect();
-            (left, hidden)
-        })
-        .collect();
-    let told = jobs.iter().zip(&left).map(|(job, (left, hidden))| Job {
+fn json<'a>(told: impl Iterator<Item = (&'a Found, &'a Leftovers)>) -> Result<String, Failure> {
+    let told = told.map(|(job, left)| Job {
         state: state(job),
         name: job.name(),
         files: job.prefix(),
         leftovers: (job.life() == Life::Dead).then(|| Left {
             status: &left.status,
-            hidden,
+            hidden: left.hidden.iter().map(|(path, _)| path.clone()).collect(),
             hidden_bytes: left.hidden.iter().map(|(_, bytes)| bytes).sum(),
         }),
         trouble: job.trouble(),
@@ -137,33 +149,46 @@ fn json(jobs: &[Found]) -> Result<String, Failure> {
     output::json(&Told { command: "status", jobs: told.collect() }).map(|text| text + "\n")
 }
 
-fn clear_all(jobs: &[Found], is_json: bool) -> Result<(), Failure> {
-    let dead: Vec<&Found> = jobs.iter().filter(|job| job.life() == Life::Dead).collect();
-    let (mut text, mut cleared, mut failure) = (String::new(), Vec::new(), None);
-    for job in dead {
-        match clear(job) {
-            Ok(left) => {
-                let _ = writeln!(text, "job {}: removed {}", job.name(), table::left_in_words(&left));
-                cleared.extend(left.hidden.into_iter().map(|(path, _)| path).chain(left.status));
-            }
-            Err(source) => {
-                failure = Some(Failure::File { what: format!("clearing job {}", job.name()), source });
-            }
+/// What was removed, and what could not be.
+#[derive(Default, Serialize)]
+struct Cleared {
+    command: &'static str,
+    #[serde(serialize_with = "output::lossy_all")]
+    removed: Vec<PathBuf>,
+    failed: Vec<String>,
+}
+
+/// Clears one dead job after the other, whatever becomes of those before; a signal ends it between two of them.
+fn clear_all(jobs: &[Found], is_json: bool, stop: &Stop) -> Result<(), Failure> {
+    let mut inventory = Inventory::default();
+    let (mut text, mut failures) = (String::new(), Vec::new());
+    let mut all = Cleared { command: "status", ..Cleared::default() };
+    for job in jobs.iter().filter(|job| job.life() == Life::Dead).take_while(|_| !stop.is_set()) {
+        let xsort_status::Cleared { removed, failures: failed } = inventory.clear(job);
+        // Nothing of one that another clears, or whose name a new job took.
+        if removed != Leftovers::default() {
+            let _ = writeln!(text, "job {}: removed {}", job.name(), table::left_in_words(&removed));
         }
+        all.removed.extend(removed.hidden.into_iter().map(|(path, _)| path).chain(removed.status));
+        failures.extend(failed.into_iter().map(|(path, source)| {
+            let what = format!("clearing job {}: {}", job.name(), Shown(&path));
+            Failure::File { what, source }
+        }));
     }
     if is_json {
-        #[derive(Serialize)]
-        struct Cleared {
-            command: &'static str,
-            #[serde(serialize_with = "output::lossy_all")]
-            removed: Vec<PathBuf>,
-        }
-        text = output::json(&Cleared { command: "status", removed: cleared })?;
-    } else if text.is_empty() && failure.is_none() {
+        all.failed = failures.iter().map(ToString::to_string).collect();
+        text = output::json(&all)? + "\n";
+    } else if text.is_empty() && failures.is_empty() && !stop.is_set() {
         text = "no killed job left anything\n".into();
     }
     if !text.is_empty() {
         write_stdout(text.as_bytes())?;
     }
-    failure.map_or(Ok(()), Err)
+    if stop.is_set() {
+        failures.push(Failure::Stopped { so_far: ": what is cleared by now is told, the rest is as it was" });
+    }
+    // The last one has its line from who gets it.
+    let last = failures.pop();
+    failures.iter().filter_map(Failure::line).for_each(|line| write_stderr(&format!("error: {line}")));
+    last.map_or(Ok(()), Err)
 }

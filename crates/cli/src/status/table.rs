@@ -5,16 +5,20 @@ use super::words::{command_line, cut, phase_name, phase_share, rate, span};
 use crate::size::Decimal;
 use std::fmt::Write;
 use xsort_disk::Shown;
-use xsort_status::{Found, Leftovers, Life, leftovers};
+use xsort_status::{Found, Leftovers, Life};
 
 /// The jobs, in lines of at most `width` characters.
-pub(super) fn table(jobs: &[Found], width: usize) -> String {
-    if jobs.is_empty() {
+pub(super) fn table<'a>(
+    told: impl Iterator<Item = (&'a Found, &'a Leftovers)> + Clone,
+    width: usize,
+) -> String {
+    let jobs = told.clone().map(|(job, _)| job);
+    if told.clone().next().is_none() {
         return "no job runs (jobs of less than a quarter of a second don't show)\n".into();
     }
     let heads =
         ["JOB", "STATE", "PHASE", "DONE", "ALL", "RATE", "LEFT", "RUNS", "COMMAND"].map(str::to_owned);
-    let rows: Vec<[String; 9]> = std::iter::once(heads).chain(jobs.iter().map(row)).collect();
+    let rows: Vec<[String; 9]> = std::iter::once(heads).chain(jobs.map(row)).collect();
     let mut widths = [0; 9];
     for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row) {
@@ -36,8 +40,8 @@ pub(super) fn table(jobs: &[Found], width: usize) -> String {
         text.push_str(&cut(line.trim_end(), width));
         text.push('\n');
     }
-    for job in jobs.iter().filter(|job| job.life() == Life::Dead) {
-        let left = left_in_words(&leftovers(job));
+    for (job, left) in told.filter(|(job, _)| job.life() == Life::Dead) {
+        let left = left_in_words(left);
         let _ = writeln!(
             text,
             "job {} was killed and left {left}; xsort status --clear removes them",

@@ -25,7 +25,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{LineGauge, Paragraph, Sparkline};
-use xsort_status::{Found, Life, Snapshot, Stage, leftovers};
+use xsort_status::{Found, Leftovers, Life, Snapshot, Stage};
 
 /// Jobs that the list shows at once.
 const LISTED_MAX: usize = 5;
@@ -40,6 +40,8 @@ pub(super) struct Screen<'a> {
     pub(super) jobs: &'a [Found],
     /// Which of them.
     pub(super) chosen: usize,
+    /// What that one left, if it was killed.
+    pub(super) left: &'a Leftovers,
     pub(super) has_colour: bool,
 }
 
@@ -135,7 +137,7 @@ impl Screen<'_> {
                 format!("{} now; whole: {}", rate(snapshot.bytes_per_second_now), whole(snapshot))
             }
             Life::Dead => {
-                format!("killed; left {}; xsort status --clear removes it", left_in_words(&leftovers(job)))
+                format!("killed; left {}; xsort status --clear removes it", left_in_words(self.left))
             }
             Life::Over => "it is over".to_owned(),
         };
@@ -259,7 +261,8 @@ mod tests {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
     use std::path::Path;
-    use xsort_status::{Counts, DriveState, FORMAT, Identity, Memory, Phase, Place, Publisher, Wait, find};
+    use xsort_status::{Counts, DriveState, FORMAT, Identity, Memory, Phase, Place, Publisher, Wait};
+    use xsort_status::{find, leftovers};
 
     fn snapshot(pid: u32) -> Snapshot {
         let words = ["/usr/bin/xsort", "sort", "-m", "1G", "-T", "/nvme1", "data", "-o", "sorted"];
@@ -331,7 +334,8 @@ mod tests {
 
     fn drawn(jobs: &[Found], chosen: usize, size: (u16, u16)) -> Vec<String> {
         let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
-        let screen = Screen { jobs, chosen, has_colour: true };
+        let left = jobs.get(chosen).map(leftovers).unwrap_or_default();
+        let screen = Screen { jobs, chosen, left: &left, has_colour: true };
         terminal.draw(|frame| screen.draw(frame)).unwrap();
         let buffer = terminal.backend().buffer();
         let row = |y| (0..size.0).map(|x| buffer[(x, y)].symbol()).collect::<String>().trim_end().to_owned();

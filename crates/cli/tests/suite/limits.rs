@@ -210,6 +210,80 @@ fn sorting_odd_lines_stays_within_its_budget() {
     }
 }
 
+/// Runs a shell script beside the sandbox's files; `$xsort` is the program. Returns status and standard error.
+fn shell(sandbox: &Sandbox, script: &str) -> (Option<i32>, Vec<u8>) {
+    let mut command = Command::new("bash");
+    command.args(["-c", script]).env("xsort", program()).env("LC_ALL", "C");
+    let output = command.current_dir(sandbox.path()).output().unwrap();
+    (output.status.code(), output.stderr)
+}
+
+/// Addresses for two lines of 40 MB and 64 MiB, no more: a window that doubles, a copy of a line, or a
+/// message with a copy of it don't fit.
+#[test]
+fn a_check_holds_two_lines_and_no_third() {
+    const LINE_BYTES: usize = 40_000_000;
+    let sandbox = Sandbox::new();
+    let line = |letter: &str| letter.repeat(LINE_BYTES) + "\n";
+    let last = "c".repeat(LINE_BYTES);
+    sandbox.write("ordered", [line("a"), line("b"), "bc\n".into(), last].concat());
+    sandbox.write("equal", [line("a"), line("a")].concat());
+    sandbox.write("disordered", ["b\n".into(), line("a")].concat());
+    let limit = |lines: usize| {
+        let kibibytes = (lines * LINE_BYTES) / 1024 + (OVERHEAD_BYTES / 1024) as usize;
+        format!("ulimit -v {kibibytes}; exec $xsort lines")
+    };
+    for (script, code, said_bytes) in [
+        (format!("{} -c ordered", limit(2)), 0, 0),
+        (format!("{} -C ordered", limit(2)), 0, 0),
+        (format!("cat ordered | ({} -c)", limit(2)), 0, 0),
+        (format!("cat equal | ({} -c)", limit(2)), 0, 0),
+        (format!("{} -cu equal", limit(2)), 1, LINE_BYTES),
+        (format!("{} -Cu equal", limit(2)), 1, 0),
+        (format!("{} -c disordered", limit(1)), 1, LINE_BYTES),
+        (format!("cat disordered | ({} -c)", limit(1)), 1, LINE_BYTES),
+        ("ulimit -v 70000; exec $xsort lines -c ordered".into(), 2, 0),
+    ] {
+        let (ended, said) = shell(&sandbox, &script);
+        let text = String::from_utf8_lossy(&said[..said.len().min(300)]).into_owned();
+        assert_eq!(ended, Some(code), "{script}: {text}");
+        assert!((said_bytes..said_bytes + 300).contains(&said.len()), "{script}: {} bytes", said.len());
+        assert!(code != 2 || text.contains("read failed: ordered: two neighbouring lines"), "{text}");
+    }
+}
+
+/// The first thread's stack is what the shell allows: parsing a command line once overflowed it.
+#[test]
+fn a_small_stack_is_enough() {
+    let sandbox = Sandbox::new();
+    sandbox.write("text", "b\na\n");
+    for kibibytes in [64, 32] {
+        for line in [
+            "--help",
+            "sort --help",
+            "gen -q 1MB in",
+            "sort -q -m 1M in -o out",
+            "sort -q --method scatter --checkpoint in -o out",
+            "verify -q out --against in",
+            "status",
+            "status --json",
+            "man",
+            "completions bash",
+            "lines --help",
+            "lines -k1,1n -k2f text -o sorted",
+            "lines -m sorted",
+            "lines -c sorted",
+            "du --tree .",
+        ] {
+            let script = format!("ulimit -s {kibibytes}; $xsort {line} > answer");
+            let (code, said) = shell(&sandbox, &script);
+            assert_eq!(code, Some(0), "{script}: {}", String::from_utf8_lossy(&said));
+        }
+        let (code, said) = shell(&sandbox, &format!("ulimit -s {kibibytes}; exec $xsort sort"));
+        assert_eq!(code, Some(2), "a wrong command line: {}", String::from_utf8_lossy(&said));
+    }
+}
+
 /// A directory of so many files, all the same one line under names of some length: names cost more than data.
 fn crowd(sandbox: &Sandbox, files: usize) {
     let tree = sandbox.path().join("tree");
@@ -219,7 +293,7 @@ fn crowd(sandbox: &Sandbox, files: usize) {
         let path = tree.join(format!("{group}"));
         if file % 10_000 == 0 {
             fs::create_dir(&path).unwrap();
-            fs::write(path.join("first"), format!("{:98}\n\n", 9 - group)).unwrap();
+            fs::write(path.join("first"), format!("{:98}\r\n", 9 - group)).unwrap();
         }
         fs::hard_link(path.join("first"), path.join(name)).unwrap();
     }

@@ -402,6 +402,22 @@ fn compressed_inputs_are_known_by_their_first_bytes() {
         );
         assert_eq!(cut.status, 2, "{cut:?}");
         assert!(cut.stderr.starts_with("sort: read failed: cut: "), "{cut:?}");
+        for (spoilt, reason) in [
+            ("head -c 2 s.gz", "unexpected end of file"),
+            ("head -c 1 s.gz", "it is cut off"),
+            (r"printf '\037\213\007'; tail -c +4 s.gz", "invalid gzip header"),
+            ("cat s.gz; echo garbage", "bytes follow the gzip data"),
+            (r"printf '\3757zXZ\0\0'; echo rest", "compressed by xz, which isn't read here"),
+            (r"printf 'BZh91AY&SY'; echo rest", "decompress it first (bzip2 -dc)"),
+        ] {
+            let script = format!("sort few >s; gzip s; ({spoilt}) >spoilt; sort --decompress {option}spoilt");
+            let ended = run(&script, &files, true);
+            let is_told = ended.stderr.starts_with("sort: read failed: spoilt: ");
+            assert!(ended.status == 2 && is_told && ended.stderr.contains(reason), "{reason}: {ended:?}");
+        }
+        let padded =
+            format!("sort few >s; gzip s; head -c 999 /dev/zero >>s.gz; sort --decompress {option}s.gz");
+        assert_eq!(run(&padded, &files, true).status, 0, "{option}");
     }
 }
 

@@ -1,6 +1,7 @@
 //! Sorts that can't be done: one line with the reason, the documented status, and everything left as it was.
 
-use crate::sandbox::{Sandbox, names};
+use crate::sandbox::{Sandbox, names, program};
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
@@ -40,6 +41,121 @@ fn each_has_its_reason_and_status_and_changes_nothing() {
         assert_eq!(sandbox.names(), before, "{line}");
         assert_eq!(sandbox.read("out"), b"old", "{line}");
     }
+}
+
+/// Files whose sizes are multiples of 100 and that hold no 100-byte records, with the way out that is named.
+fn others(sandbox: &Sandbox) -> Vec<(&'static str, &'static str)> {
+    let text: String = (0..20_000).map(|n| format!("line {}\n", n * 7919 % 20_011)).collect();
+    let padded = |head: &[u8]| [head, &[7; 1000]].concat()[..1000].to_vec();
+    sandbox.write("text", &text[..100_000]);
+    sandbox.write("names", "/bin\0/etc/passwd\0".repeat(100));
+    sandbox.write("gz", padded(b"\x1f\x8b\x08\0\0\0\0\0\0\x03"));
+    sandbox.write("xz", padded(b"\xfd7zXZ\0\0\x04"));
+    sandbox.write("parquet", padded(b"PAR1\x15\x04"));
+    sandbox.write("sqlite", padded(b"SQLite format 3\0"));
+    sandbox.write("elf", padded(b"\x7fELF\x02\x01\x01"));
+    sandbox.ok("gen -q -f kv128 10000r pairs");
+    sandbox.ok("gen -q -f block4k 25r blocks");
+    vec![
+        ("text", "'xsort lines'"),
+        ("names", "'xsort lines -z'"),
+        ("gz", "gzip -dc"),
+        ("xz", "xz -dc"),
+        ("parquet", "a Parquet file"),
+        ("sqlite", "an SQLite database"),
+        ("elf", "a program (ELF)"),
+        ("pairs", "-f kv128"),
+        ("blocks", "-f block4k"),
+    ]
+}
+
+/// They were once cut into records of 100 bytes and sorted, in place, with status 0.
+#[test]
+fn what_holds_no_records_is_refused_before_anything_is_touched() {
+    let sandbox = prepared();
+    fs::create_dir(sandbox.path().join("tree")).unwrap();
+    for (name, way_out) in others(&sandbox) {
+        let before = sandbox.read(name);
+        fs::hard_link(sandbox.path().join(name), sandbox.path().join("tree/file")).unwrap();
+        let names = sandbox.names();
+        let mut errors = Vec::new();
+        for line in [
+            "sort NAME -o NAME",
+            "sort NAME -o out",
+            "sort in NAME -o out --method scatter",
+            "sort --remove-input NAME -o out",
+            "sort --checkpoint NAME -o out",
+            "sort -q --resume NAME -o out",
+            "sort --dry-run NAME -o out",
+            "sort tree -o out",
+            "verify NAME",
+            "verify in --against NAME",
+            "verify -m 8K -j 1 NAME",
+        ] {
+            errors.push(sandbox.fails(&line.replace("NAME", name), 3));
+        }
+        for script in ["cat NAME | $xsort sort -o out", "$xsort sort -o out < NAME"] {
+            let mut command = Command::new("sh");
+            command.args(["-c", &script.replace("NAME", name)]).env("xsort", program());
+            let output = command.current_dir(sandbox.path()).output().unwrap();
+            assert_eq!(output.status.code(), Some(3), "{script}");
+            errors.push(String::from_utf8(output.stderr).unwrap());
+        }
+        for error in errors {
+            assert!(error.contains(way_out) && error.contains("say so with -f gensort"), "{name}: {error}");
+        }
+        assert_eq!(sandbox.names(), names, "{name}");
+        assert!(sandbox.read(name) == before && sandbox.read("out") == b"old", "{name}");
+        // Who says that they are records is believed.
+        for format in ["-f gensort", "--record 100"] {
+            sandbox.ok(&format!("sort -q {format} {name} -o believed"));
+            sandbox.ok(&format!("verify -q {format} believed --against {name}"));
+            fs::remove_file(sandbox.path().join("believed")).unwrap();
+        }
+        fs::remove_file(sandbox.path().join("tree/file")).unwrap();
+    }
+}
+
+/// Beginnings are read many at a time; the first of the files that is none of records is named.
+#[test]
+fn one_of_many_files_that_holds_no_records_is_found() {
+    let sandbox = Sandbox::new();
+    fs::create_dir(sandbox.path().join("tree")).unwrap();
+    sandbox.ok("gen -q 1r record");
+    for file in 0..200 {
+        sandbox.write(&format!("tree/{file:03}"), sandbox.read("record"));
+    }
+    sandbox.write("tree/empty", "");
+    sandbox.ok("sort -q tree -o out");
+    for file in ["tree/177", "tree/130"] {
+        sandbox.write(file, format!("{:99}\n", "text"));
+        let error = sandbox.fails("sort tree -o out", 3);
+        assert!(error.starts_with(&format!("xsort: error: {file}: it looks like text")), "{error}");
+    }
+}
+
+/// All that `gen` makes with 100 bytes a record, what gensort makes, and bytes at random.
+#[test]
+fn records_of_the_benchmark_are_no_others() {
+    let sandbox = Sandbox::new();
+    let patterns = ["uniform", "sorted", "reversed", "equal", "few", "zipf", "heavy"];
+    for pattern in patterns {
+        for options in ["", "-f gensort-ascii", "--seed 7 --start 99999"] {
+            sandbox.ok(&format!("gen -q --pattern {pattern} {options} 1000r in"));
+            sandbox.ok("sort -q in -o out");
+            sandbox.ok("verify -q out --against in");
+            sandbox.ok("sort -q out -o out");
+        }
+    }
+    for options in ["--skewed", "--skewed -f gensort-ascii"] {
+        sandbox.ok(&format!("gen -q {options} 1000r in"));
+        sandbox.ok("sort -q in -o out");
+    }
+    let noise = (0..250_000u64).flat_map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes());
+    sandbox.write("in", noise.collect::<Vec<u8>>());
+    sandbox.ok("sort -q in -o out");
+    sandbox.write("in", "");
+    sandbox.ok("sort -q in -o out");
 }
 
 /// A small file system in memory; gone at the end.

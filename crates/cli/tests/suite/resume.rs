@@ -3,7 +3,9 @@
 
 use crate::chance::{Chance, seeds};
 use crate::sandbox::{Sandbox, program};
-use std::process::{Child, Command, Stdio};
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -17,7 +19,29 @@ fn start(sandbox: &Sandbox, line: &str) -> Child {
         .unwrap()
 }
 
-/// Runs a job until it is done, and kills it on the way until it was killed so often. Returns how often that was.
+/// What is kept of the output is lost, cut, zeroed, or somebody else's.
+fn tamper(sandbox: &Sandbox, chance: &mut Chance) {
+    let is_output = |name: &String| name.starts_with(".out.xsort-") && name.ends_with(".output");
+    for name in sandbox.names().into_iter().filter(is_output) {
+        let path = sandbox.path().join(&name);
+        let bytes = fs::metadata(&path).unwrap().len();
+        let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+        match chance.below(6) {
+            0 => fs::remove_file(path).unwrap(),
+            1 => file.set_len(4096.min(bytes)).unwrap(),
+            2 => file.set_len(chance.below(bytes as usize + 1) as u64).unwrap(),
+            3 => {
+                file.set_len(0).unwrap();
+                file.set_len(bytes).unwrap();
+            }
+            4 => drop(file.write_at(&[0xff; 100], chance.below(bytes as usize + 1) as u64).unwrap()),
+            _ => {}
+        }
+    }
+}
+
+/// Runs a job until it is done, kills it on the way until it was killed so often, and tampers with what it has kept. Returns
+/// how often it was killed.
 fn kill_until_done(sandbox: &Sandbox, line: &str, chance: &mut Chance, kills_max: u32) -> u32 {
     let mut kills = 0;
     loop {
@@ -31,7 +55,10 @@ fn kill_until_done(sandbox: &Sandbox, line: &str, chance: &mut Chance, kills_max
         let said = String::from_utf8(output.stderr).unwrap();
         match output.status.code() {
             Some(0) => return kills,
-            None => kills += 1,
+            None => {
+                kills += 1;
+                tamper(sandbox, chance);
+            }
             // Nothing is lost with the last answer: the inputs go when the output is there.
             Some(3) if kills > 0 && said.contains("No such file") => {
                 assert!(line.contains("--remove-input"), "{said}");
@@ -149,4 +176,157 @@ fn what_can_not_be_gone_on_with_is_refused() {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(ended.stderr.contains("so the sort begins"), "{}", ended.stderr);
     assert_eq!(sandbox.names(), ["in", "out"]);
+}
+
+/// Runs a job that is killed at its system call number `when` of this name. None where nobody may be traced.
+fn killed_at(sandbox: &Sandbox, call: &str, when: u32, line: &str) -> Option<()> {
+    let ended = Command::new("strace")
+        .args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("trace={call}")])
+        .args(["-e", &format!("inject={call}:error=EIO:signal=KILL:when={when}")])
+        .arg(program())
+        .args(line.split_whitespace())
+        .current_dir(sandbox.path())
+        .env("XSORT_STATUS", "off")
+        .output();
+    let Some(Output { status, stderr, .. }) = ended.ok().filter(|ended| !ended.stderr.starts_with(b"strace"))
+    else {
+        eprintln!("SKIPPED: there is no strace, or nobody may be traced here");
+        return None;
+    };
+    assert!(!status.success(), "{line}: {}", String::from_utf8_lossy(&stderr));
+    Some(())
+}
+
+/// A file system came back empty, or cut, after a reboot: what the journal says of the output isn't there. The sort that was
+/// resumed took it for written, and said 0 of an output with zeroes, after it had removed inputs and scratch.
+#[test]
+fn an_output_that_is_lost_between_two_processes_is_written_again() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q 8MB in");
+    sandbox.ok("gen -q -f gensort-ascii 8MB text");
+    let records = "sort -q --checkpoint-every 0 -m 1M in -o out";
+    let lines = "lines --checkpoint-every=0 -S 2M -T . text -o out";
+    for (plain, line) in [("sort -q in -o whole", records), ("lines text -o whole", lines)] {
+        sandbox.ok(plain);
+        let whole = sandbox.sha256("whole");
+        for when in [40, 90] {
+            for cut in [None, Some(4096)] {
+                if killed_at(&sandbox, "fdatasync", when, &format!("{line} --resume")).is_none() {
+                    return;
+                }
+                let names = sandbox.names();
+                let Some(hidden) = names.iter().find(|name| name.ends_with(".output")) else { continue };
+                match cut {
+                    None => fs::remove_file(sandbox.path().join(hidden)).unwrap(),
+                    Some(bytes) => {
+                        let file = fs::OpenOptions::new().write(true).open(sandbox.path().join(hidden));
+                        file.unwrap().set_len(bytes).unwrap();
+                    }
+                }
+                let ended = sandbox.run(&format!("{line} --resume"));
+                assert_eq!(ended.code, Some(0), "{line}: {}", ended.stderr);
+                assert_eq!(sandbox.sha256("out"), whole, "{line}: {when} {cut:?}");
+                assert_eq!(sandbox.names(), ["in", "out", "text", "whole"], "{line}");
+            }
+        }
+        fs::remove_file(sandbox.path().join("out")).unwrap();
+    }
+}
+
+/// "The output was complete and in place already" was said without a look at inputs and output.
+#[test]
+fn what_is_in_place_already_is_looked_at() {
+    type Change = (&'static str, fn(&Sandbox), i32);
+    let changes: [Change; 7] = [
+        ("nothing", |_| {}, 0),
+        (
+            "the output is another file with the same content",
+            |sandbox| {
+                let content = sandbox.read("out");
+                fs::remove_file(sandbox.path().join("out")).unwrap();
+                sandbox.write("out", content);
+            },
+            0,
+        ),
+        ("the output was emptied", |sandbox| sandbox.write("out", ""), 2),
+        ("the output is gone", |sandbox| fs::remove_file(sandbox.path().join("out")).unwrap(), 2),
+        (
+            "something was appended to it",
+            |sandbox| {
+                let content = sandbox.read("out");
+                sandbox.write("out", [&content[..], &content[..100]].concat());
+            },
+            2,
+        ),
+        (
+            "a byte of it was changed",
+            |sandbox| {
+                let mut content = sandbox.read("out");
+                content[123_456] ^= 1;
+                sandbox.write("out", content);
+            },
+            2,
+        ),
+        (
+            "the input is another",
+            |sandbox| {
+                let content = sandbox.read("in");
+                sandbox.write("in", &content[..content.len() / 2 / 100 * 100]);
+            },
+            2,
+        ),
+    ];
+    for (name, change, code) in changes {
+        let sandbox = Sandbox::new();
+        sandbox.ok("gen -q 2MB in");
+        sandbox.ok("sort -q in -o whole");
+        let line = "sort -q --checkpoint-every 0 -m 1M in -o out --resume";
+        // The first file whose name is removed is the scratch's: the output is in place.
+        if killed_at(&sandbox, "unlinkat,unlink", 2, line).is_none() {
+            return;
+        }
+        assert_eq!(sandbox.sha256("out"), sandbox.sha256("whole"), "{name}");
+        change(&sandbox);
+        let ended = sandbox.run(line);
+        assert_eq!(ended.code, Some(code), "{name}: {}", ended.stderr);
+        if code != 0 {
+            assert!(ended.stderr.contains("--restart"), "{name}: {}", ended.stderr);
+            sandbox.ok("sort -q in -o whole");
+            sandbox.ok(&line.replace("--resume", "--restart"));
+        }
+        assert_eq!(sandbox.sha256("out"), sandbox.sha256("whole"), "{name}");
+        assert_eq!(sandbox.names(), ["in", "out", "whole"], "{name}");
+    }
+}
+
+/// Two sorts to one output within moments of each other wrote into each other's files, and both said 0.
+#[test]
+fn of_two_sorts_to_one_output_one_is_refused_or_comes_after() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q 3MB a");
+    sandbox.ok("gen -q 3MB b --seed 7");
+    let wholes = ["a", "b"].map(|input| {
+        sandbox.ok(&format!("sort -q {input} -o whole"));
+        sandbox.sha256("whole")
+    });
+    for seed in seeds(12) {
+        let chance = &mut Chance::of(seed);
+        let mut children = Vec::new();
+        for input in ["a", "b"] {
+            let begin = chance.one_of(&["--checkpoint", "--resume", "--restart"]);
+            let line = format!("sort -q {begin} --checkpoint-every 0 -m 1M {input} -o out");
+            children.push(start(&sandbox, &line));
+            thread::sleep(Duration::from_micros(chance.below(20_000) as u64));
+        }
+        let ended = children.into_iter().map(|child| child.wait_with_output().unwrap()).collect::<Vec<_>>();
+        let output = sandbox.sha256("out");
+        let said = ended.iter().map(|ended| String::from_utf8_lossy(&ended.stderr)).collect::<Vec<_>>();
+        let has_won = |number: usize| ended[number].status.success() && output == wholes[number];
+        assert!(has_won(0) || has_won(1), "seed {seed}: {said:?}");
+        for (ended, said) in ended.iter().zip(&said).filter(|(ended, _)| !ended.status.success()) {
+            assert_eq!(ended.status.code(), Some(2), "seed {seed}: {said}");
+            assert!(said.contains("under way"), "seed {seed}: {said}");
+        }
+        assert_eq!(sandbox.names(), ["a", "b", "out", "whole"], "seed {seed}: {said:?}");
+    }
 }

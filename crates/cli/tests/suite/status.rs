@@ -461,13 +461,54 @@ fn a_job_that_may_not_publish_does_not() {
     silent.env("XSORT_STATUS", "off");
     let mut homeless = watched.command("sort -m 8M -o b");
     homeless.env("XSORT_STATUS_DIR", "/proc/no/such/place");
-    let earlier = [watched.start_with(silent), watched.start_with(homeless)];
+    let mut quiet = watched.command("sort -q -m 8M -o d");
+    quiet.env("XSORT_STATUS_DIR", "/proc/no/such/place");
+    let [silent, homeless, quiet] = [silent, homeless, quiet].map(|command| watched.start_with(command));
     let mut later = watched.start_sort("c");
     watched.wait_for(&mut later, |_| true);
     assert_eq!(watched.jobs().len(), 1, "the others began before");
-    for job in earlier.into_iter().chain([later]) {
+    says_once_that_it_has_no_status(homeless, "/proc/no/such/place: No such file or directory");
+    for job in [silent, quiet, later] {
         let (status, stderr) = job.end();
         assert!(status.success() && !stderr.contains("status"), "{stderr}");
+    }
+}
+
+/// Waits for the line, lets the job end, and sees that there was no other such line.
+fn says_once_that_it_has_no_status(mut job: Job, reason: &str) {
+    let mut stderr = BufReader::new(job.child.stderr.take().unwrap());
+    let mut said = String::new();
+    while !said.contains("xsort status can't show this job") {
+        assert!(stderr.read_line(&mut said).unwrap() > 0, "{said}");
+    }
+    drop(job.stdin.take());
+    stderr.read_to_string(&mut said).unwrap();
+    assert!(job.child.wait().unwrap().success(), "{said}");
+    assert_eq!(said.matches("xsort status can't show this job").count(), 1, "{said}");
+    assert!(said.contains(reason) && said.contains("XSORT_STATUS=off"), "{said}");
+}
+
+/// A file system for the status that has no room for it, at any of the steps, or few names.
+#[test]
+fn a_job_whose_status_has_no_room_says_so_once_and_leaves_nothing() {
+    let watched = Watched::new();
+    let limits = ["size=4k,nr_inodes=3", "size=1m,nr_inodes=2", "size=1m,nr_inodes=3"];
+    let sizes = [4, 8, 12, 16, 20].map(|size| format!("size={size}k"));
+    for options in limits.iter().map(|options| (*options).to_owned()).chain(sizes) {
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("mode=700,{options}"), "none"]).arg(watched.home());
+        if !mount.output().is_ok_and(|output| output.status.success()) {
+            eprintln!("SKIPPED: nothing can be mounted here");
+            return;
+        }
+        let jobs = ["sort -m 8M -o out", "lines -S 8M"].map(|line| watched.start(line));
+        let said = std::panic::catch_unwind(|| {
+            jobs.into_iter().for_each(|job| says_once_that_it_has_no_status(job, "No space left on device"));
+        });
+        let left = names(&watched.home());
+        assert!(Command::new("umount").arg("-l").arg(watched.home()).status().unwrap().success());
+        assert!(said.is_ok(), "{options}");
+        assert_eq!(left, [""; 0], "{options}");
     }
 }
 
@@ -503,30 +544,223 @@ fn what_can_not_be_shown_is_told() {
     assert_eq!(watched.status("--watch --json").code, Some(2));
 }
 
-/// It would else wait for keys that can't come, at full speed.
+/// A terminal: what its user has, its name, and a way to open what a program has.
+struct Terminal {
+    screen: fs::File,
+    name: std::ffi::CString,
+}
+
+impl Terminal {
+    fn new() -> Terminal {
+        use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+        grantpt(&terminal).unwrap();
+        unlockpt(&terminal).unwrap();
+        let name = ptsname(&terminal, Vec::new()).unwrap();
+        Terminal { screen: terminal.into(), name }
+    }
+
+    fn open(&self) -> Stdio {
+        use rustix::fs::{Mode, OFlags};
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+        rustix::fs::open(&*self.name, flags, Mode::empty()).unwrap().into()
+    }
+
+    /// Starts a program on it, and waits until it has drawn something.
+    fn start(&mut self, mut command: Command) -> Child {
+        let child = command.stdin(self.open()).stdout(self.open()).stderr(self.open()).spawn().unwrap();
+        // Else the terminal stays open in this process.
+        drop(command);
+        assert!(self.screen.read(&mut [0; 1024]).unwrap() > 0, "it draws");
+        child
+    }
+}
+
+/// It would else wait for keys that can't come, at full speed: a watch that does is ended by a limit on its processor time.
+fn watch_with_little_processor_time(watched: &Watched, before: &[&str]) -> Command {
+    let watch = watched.command("status --watch");
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -t 10; exec \"$@\"", "sh"]).args(before);
+    command.arg(program()).args(watch.get_args()).current_dir(watched.sandbox.path());
+    command.env("XSORT_STATUS_DIR", watched.home());
+    command
+}
+
 #[test]
 fn a_watch_ends_with_its_terminal() {
-    use rustix::fs::{Mode, OFlags};
-    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     let watched = Watched::new();
-    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
-    grantpt(&terminal).unwrap();
-    unlockpt(&terminal).unwrap();
-    let name = ptsname(&terminal, Vec::new()).unwrap();
-    let open = || {
-        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
-        Stdio::from(rustix::fs::open(&*name, flags, Mode::empty()).unwrap())
+    // Its own, which also sends SIGHUP; and one that it only reads from, without a signal.
+    for (before, ends) in [(&["setsid", "-c"][..], Signal::HUP.as_raw() + 128), (&[], 0)] {
+        let mut terminal = Terminal::new();
+        let mut child = terminal.start(watch_with_little_processor_time(&watched, before));
+        drop(terminal);
+        // Whether the next frame, the next key or the signal finds it out.
+        let ended = child.wait().unwrap();
+        let is_so = |code: i32| code == ends || (code != 128 + Signal::HUP.as_raw() && code < 100);
+        assert!(ended.code().is_some_and(is_so), "{ended}");
+    }
+}
+
+/// A hang-up between the look whether there is a key and the read, which then answers nothing, now and whenever it is tried again.
+#[test]
+fn a_watch_ends_when_its_terminal_answers_nothing_or_an_error() {
+    let watched = Watched::new();
+    for answer in ["retval=0", "error=EIO"] {
+        let mut terminal = Terminal::new();
+        let name = terminal.name.to_str().unwrap().to_owned();
+        let log = watched.sandbox.path().join("log");
+        let inject = format!("inject=read:{answer}");
+        let words = ["strace", "-f", "-o", log.to_str().unwrap(), "-P", &name, "-e", &inject];
+        if !Command::new("strace")
+            .args(["-o", "/dev/null", "true"])
+            .output()
+            .is_ok_and(|ran| ran.status.success())
+        {
+            eprintln!("SKIPPED: there is no strace, or nobody may be traced here");
+            return;
+        }
+        let mut child = terminal.start(watch_with_little_processor_time(&watched, &words));
+        terminal.screen.write_all(b"j").unwrap();
+        // It says its farewell to the terminal, which is still there.
+        let ended = child.wait().unwrap();
+        assert_eq!(ended.code(), Some(0), "{answer}: {ended}");
+        fs::remove_file(log).unwrap();
+    }
+}
+
+/// Runs `xsort status --clear` under strace with these words; `None` if that can't be.
+fn clear_traced(watched: &Watched, words: &[&str]) -> Option<(Ended, String)> {
+    let log = watched.sandbox.path().join("log");
+    let mut tracer = Command::new("strace");
+    tracer.args(["-f", "-o"]).arg(&log).args(words).arg(program()).args(["status", "--clear"]);
+    let output = tracer.env("XSORT_STATUS_DIR", watched.home()).output().ok()?;
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    let ended =
+        Ended { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) };
+    if ended.stderr.starts_with("strace") {
+        return None;
+    }
+    Some((ended, fs::read_to_string(&log).unwrap()))
+}
+
+/// A job is killed, and so are others, with other numbers and the same last word.
+fn kill_many(watched: &Watched, count: u32) {
+    let mut killed = watched.start_sort("out");
+    watched.wait_for(&mut killed, |_| true);
+    killed.signal(Signal::KILL);
+    killed.child.wait().unwrap();
+    let pid = killed.child.id().to_string();
+    for name in names(&watched.home()) {
+        let suffix = name.strip_prefix(&pid).unwrap();
+        for number in 1..count {
+            let copy = watched.home().join(format!("{}{suffix}", 5_000_000 + number));
+            fs::copy(watched.home().join(&name), copy).unwrap();
+        }
+    }
+}
+
+/// However many were killed: the directory is listed a few times, and who may just be beginning is waited for once.
+#[test]
+fn many_dead_jobs_are_cleared_in_one_pass() {
+    let watched = Watched::new();
+    kill_many(&watched, 50);
+    for number in 0..50 {
+        fs::write(watched.home().join(format!("{}.state", 6_000_000 + number)), "").unwrap();
+    }
+    let trace = "trace=getdents64,nanosleep,clock_nanosleep";
+    let Some((ended, log)) = clear_traced(&watched, &["-e", trace]) else {
+        eprintln!("SKIPPED: there is no strace, or nobody may be traced here");
+        return;
     };
-    let mut command = watched.command("status --watch");
-    let mut child = command.stdin(open()).stdout(open()).stderr(open()).spawn().unwrap();
-    // Else the terminal stays open in this process.
-    drop(command);
-    let mut screen = fs::File::from(terminal);
-    assert!(screen.read(&mut [0; 1024]).unwrap() > 0, "it draws");
-    drop(screen);
-    // Whether the next frame or the next key finds it out.
-    let ended = child.wait().unwrap();
-    assert!(ended.code().is_some(), "{ended}");
+    assert_eq!((ended.code, ended.stdout.lines().count()), (Some(0), 100), "{}", ended.stderr);
+    assert_eq!(names(&watched.home()), [""; 0]);
+    assert!(log.matches("getdents64").count() <= 12, "{log}");
+    assert!(log.matches("nanosleep").count() <= 10, "{log}");
+}
+
+#[test]
+fn a_clearing_that_is_told_to_stop_does_so_between_two_jobs() {
+    let watched = Watched::new();
+    kill_many(&watched, 5);
+    let files = names(&watched.home()).len();
+    let Some((ended, _)) = clear_traced(&watched, &["-e", "inject=unlink:signal=TERM:when=1"]) else {
+        eprintln!("SKIPPED: there is no strace, or nobody may be traced here");
+        return;
+    };
+    assert_eq!((ended.code, ended.stdout.lines().count()), (Some(143), 1), "{}", ended.stdout);
+    assert!(
+        ended.stderr.starts_with("xsort: error: stopped on request: what is cleared"),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(names(&watched.home()).len(), files / 5 * 4, "one job is gone, whole");
+    assert_eq!(watched.status("--clear").stdout.lines().count(), 4);
+    assert_eq!(names(&watched.home()), [""; 0]);
+}
+
+#[test]
+fn all_that_can_not_be_cleared_is_named_and_the_rest_is_cleared() {
+    let watched = Watched::new();
+    kill_many(&watched, 3);
+    let at = |name: &str| watched.home().join(name);
+    symlink("nowhere", at("1.state")).unwrap();
+    fs::create_dir(at("5000001.buffer-4000")).unwrap();
+    fs::create_dir(at("9999999.state")).unwrap();
+    let strangers = ["1.state", "5000001.buffer-4000", "9999999.state"];
+    for line in ["--clear", "--clear --json"] {
+        let ended = watched.status(line);
+        assert!(ended.code.is_some_and(|code| code != 0), "{}", ended.stdout);
+        let lines: Vec<&str> = ended.stderr.lines().collect();
+        assert_eq!(lines.len(), strangers.len(), "{}", ended.stderr);
+        for name in strangers {
+            let line = lines.iter().find(|line| line.contains(name)).expect(name);
+            assert!(
+                line.starts_with("xsort: error: clearing job ") && line.contains("remove it yourself"),
+                "{line}"
+            );
+        }
+        assert_eq!(names(&watched.home()), strangers);
+        let failed = ended.stdout.matches("remove it yourself").count();
+        assert!(line == "--clear" || failed == strangers.len(), "{}", ended.stdout);
+    }
+}
+
+/// Whatever a job was doing to its status when it was killed, all of it is found and cleared.
+#[test]
+fn a_job_that_is_killed_at_any_call_of_its_status_leaves_nothing_that_is_not_cleared() {
+    let watched = Watched::new();
+    for call in ["fallocate", "fchmod", "fcntl", "unlink", "ftruncate"] {
+        for when in 1.. {
+            let mut tracer = Command::new("strace");
+            tracer.args(["-f", "-o", "log", "-e", &format!("trace={call}"), "-e"]);
+            tracer.arg(format!("inject={call}:signal=KILL:when={when}")).arg(program());
+            tracer.args(["sort", "-q", "-m", "8M", "-o", "out"]).current_dir(watched.sandbox.path());
+            tracer.env("XSORT_STATUS_DIR", watched.home()).env_remove("XSORT_STATUS");
+            let mut child =
+                match tracer.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn() {
+                    Ok(child) => child,
+                    Err(_) => {
+                        eprintln!("SKIPPED: there is no strace");
+                        return;
+                    }
+                };
+            // Until it has published, or was killed at that.
+            let stdin = child.stdin.take();
+            while child.try_wait().unwrap().is_none() && watched.jobs().is_empty() {
+                thread::sleep(Duration::from_millis(10));
+            }
+            drop(stdin);
+            let is_over = child.wait().unwrap().success();
+            let left = names(&watched.home());
+            let cleared = watched.status("--clear");
+            assert_eq!((cleared.code, cleared.stderr.as_str()), (Some(0), ""), "{call} {when}");
+            assert_eq!(names(&watched.home()), [""; 0], "{call} {when}, of {left:?}");
+            if is_over {
+                assert_eq!(left, [""; 0], "{call} {when}");
+                break;
+            }
+        }
+    }
 }
 
 /// Its trees come from a list that is held open. What takes less than a tenth of a second has no status, so there are more of them until it has one.

@@ -229,6 +229,7 @@ fn options(
         inputs: inputs.to_vec(),
         output: output.into(),
         layout: Format::Gensort.layout(),
+        format_is_assumed: false,
         budget_bytes,
         method,
         threads,

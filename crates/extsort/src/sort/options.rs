@@ -16,6 +16,8 @@ pub struct SortOptions {
     pub output: PathBuf,
     /// Record size and key.
     pub layout: Layout,
+    /// Nobody said what the records are: refuse inputs that look like something else.
+    pub format_is_assumed: bool,
     /// All memory that grows with the data, in bytes. Resident memory stays under this plus 64 MiB.
     pub budget_bytes: u64,
     /// How to sort.

@@ -99,6 +99,8 @@ pub(crate) struct Stretch {
 #[derive(Debug)]
 pub(crate) struct Frontier {
     record_bytes: u64,
+    /// Of the whole output.
+    output_bytes: u64,
     next: usize,
     waiting: BTreeMap<usize, Stretch>,
     written: Written,
@@ -106,8 +108,9 @@ pub(crate) struct Frontier {
 
 impl Frontier {
     /// Begins with part number `next` behind what is written already.
-    pub(crate) fn new(record_bytes: usize, next: usize, written: Written) -> Frontier {
-        Frontier { record_bytes: record_bytes as u64, next, waiting: BTreeMap::new(), written }
+    pub(crate) fn new(record_bytes: usize, output_bytes: u64, next: usize, written: Written) -> Frontier {
+        let record_bytes = record_bytes as u64;
+        Frontier { record_bytes, output_bytes, next, waiting: BTreeMap::new(), written }
     }
 
     /// Takes in a finished part; returns how much is written now, if that is more than before.
@@ -122,6 +125,10 @@ impl Frontier {
                 prefix.tail.clear();
             }
             prefix.tail.extend(stretch.tail);
+            if prefix.bytes == self.output_bytes {
+                // Its last page is written, too, as all that will ever be in it is there.
+                prefix.tail.clear();
+            }
             let mut checksum = Checksum::from_parts(*records, *sum);
             checksum.merge(stretch.checksum);
             (*records, *sum) = (checksum.records(), checksum.sum());
@@ -147,7 +154,7 @@ mod tests {
         // Records of 100 bytes, so that no part ends with a page.
         let output: Vec<u8> = (0..100 * 1000u32).map(|byte| (byte % 251) as u8).collect();
         for parts in [vec![1000], vec![1; 1000], vec![3, 50, 1, 1, 200, 40, 41, 5, 600, 59]] {
-            let mut frontier = Frontier::new(100, 7, Written::default());
+            let mut frontier = Frontier::new(100, output.len() as u64, 7, Written::default());
             let mut start = 0;
             let mut stretches = Vec::new();
             for records in parts {
@@ -170,7 +177,8 @@ mod tests {
                 let Some(written) = frontier.add(number + 7, stretch) else { continue };
                 let end = written.sources as usize;
                 let page = align_down(end as u64) as usize;
-                assert_eq!(written.prefix.tail, output[page..end]);
+                let is_whole = end == output.len();
+                assert_eq!(written.prefix.tail, output[if is_whole { end } else { page }..end]);
                 assert_eq!(written.prefix.bytes, end as u64);
                 assert_eq!(written.prefix.crc, crc32fast::hash(&output[..end]));
                 let mut checksum = Checksum::default();

@@ -6,6 +6,7 @@ use super::spool::{Spool, Stream, spool};
 use crate::checkpoint::{
     CheckpointFiles, Found, FreshCheckpoint, Names, Opened, Reopened, SavedCheckpoint, Task, open_checkpoint,
 };
+use crate::content::check_contents;
 use crate::journal::mark;
 use crate::units::Bytes;
 use crate::{Error, Observer};
@@ -283,7 +284,7 @@ fn begin<'a>(
     let record_bytes = options.layout.record_bytes() as u64;
     let mut input_guard = OpenFiles { disk, files: Vec::new() };
     let mut input_bytes = Vec::new();
-    let mut inputs = Vec::new();
+    let (mut inputs, mut looked) = (Vec::new(), Vec::new());
     let stream_input = stream.as_ref().map(|stream| stream.input);
     if stream.is_some() && options.remove_input {
         return Err(Error::Settings("a stream can't be removed (--remove-input)".into()));
@@ -297,9 +298,16 @@ fn begin<'a>(
         input_guard.files.push(file);
         inputs.push(file);
         let bytes = disk.file_bytes(file)?;
+        input_bytes.push(bytes);
+        looked.push((path.as_path(), file, bytes));
+    }
+    if options.format_is_assumed {
+        check_contents(disk, &looked, observer)?;
+    }
+    for (path, _, bytes) in looked {
         if !bytes.is_multiple_of(record_bytes) {
             return Err(Error::Input {
-                path: path.clone(),
+                path: path.to_owned(),
                 reason: format!(
                     "its size of {bytes} bytes is no multiple of the record's {record_bytes}: {} bytes are left over; \
                      is the format right (-f, --record), and the file complete?",
@@ -307,7 +315,6 @@ fn begin<'a>(
                 ),
             });
         }
-        input_bytes.push(bytes);
     }
     let mut facts = Facts {
         input_bytes: input_bytes.clone(),

@@ -9,6 +9,7 @@ use super::options::SortOptions;
 use super::plan::{BLOCK_BYTES_MAX, PAGE};
 use super::prepare::OpenFiles;
 use super::spool_seals::{Broken, Seals};
+use crate::content::check_content;
 use crate::failure::STOP_INTERVAL;
 use crate::{Error, Observer};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
@@ -103,6 +104,9 @@ pub(crate) fn spool<'a>(
     loop {
         let mut block = spooler.take()?;
         let filled = fill(&mut *read, &mut block, name, observer)?;
+        if options.format_is_assumed && bytes == 0 {
+            check_content(name, &block[..filled], filled < block.len())?;
+        }
         if spooler.directory.is_none() && bytes + filled as u64 > memory_bytes {
             spooler.move_to_scratch(bytes)?;
         }

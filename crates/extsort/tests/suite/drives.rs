@@ -23,6 +23,7 @@ fn sort_on(drives: Vec<SimDrive>, method: Method) -> SortReport {
         inputs: vec!["/in".into()],
         output: "/out".into(),
         layout: format.layout(),
+        format_is_assumed: false,
         budget_bytes: 32 << 20,
         threads: 2,
         method,

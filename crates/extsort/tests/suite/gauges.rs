@@ -44,6 +44,7 @@ fn watched(method: Method) -> (Watcher, SortReport) {
         inputs: vec!["/in".into()],
         output: "/out".into(),
         layout: format.layout(),
+        format_is_assumed: false,
         budget_bytes: 1 << 20,
         threads: 2,
         method,

@@ -66,6 +66,7 @@ fn a_sort_of_records_ends_in_any_phase() {
                 inputs: vec!["/in".into()],
                 output: "/out".into(),
                 layout: layout(),
+                format_is_assumed: false,
                 budget_bytes: 1 << 20,
                 threads,
                 caches: Caches::default(),
@@ -153,6 +154,7 @@ fn a_verification_and_a_generation_end() {
     let options = VerifyOptions {
         inputs: vec!["/in".into()],
         layout: layout(),
+        format_is_assumed: false,
         budget_bytes: 1 << 20,
         threads: 1,
         order: true,

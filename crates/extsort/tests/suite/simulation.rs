@@ -106,6 +106,7 @@ pub(crate) fn options(dice: &mut Dice, layout: &Layout, inputs: usize) -> SortOp
         inputs: (0..inputs).map(|number| PathBuf::from(format!("/in/{number}"))).collect(),
         output: "/out/sorted".into(),
         layout: layout.clone(),
+        format_is_assumed: false,
         budget_bytes: 0,
         threads: dice.between(1, 4) as usize,
         caches: Caches::default(),

@@ -36,6 +36,7 @@ fn sort_records(directory: &Path, bytes: &[u8], method: Method, is_sorted: &[u8]
         inputs: vec![directory.join("in")],
         output: directory.join("out"),
         layout: Format::Gensort.layout(),
+        format_is_assumed: false,
         budget_bytes: BUDGET_BYTES,
         threads: 3,
         caches: Caches::default(),

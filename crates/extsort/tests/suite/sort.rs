@@ -34,6 +34,7 @@ fn options(layout: &Layout, directory: &Path, budget_bytes: u64, threads: usize)
         inputs: vec![directory.join("in")],
         output: directory.join("out"),
         layout: layout.clone(),
+        format_is_assumed: false,
         budget_bytes,
         threads,
         caches: Caches::default(),

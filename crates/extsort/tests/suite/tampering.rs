@@ -258,6 +258,8 @@ fn simulate(dice: &mut Dice, trial: &Trial) -> Result<u64, String> {
                 return Ok(tampered);
             }
             trial.disk.put(path, content);
+            // Or a sort of the other input has begun.
+            lost.get_or_insert(true);
             continue;
         }
         match result {

@@ -10,7 +10,14 @@ fn layout(record_bytes: usize, key: &str) -> Layout {
 }
 
 fn options(layout: &Layout, inputs: Vec<PathBuf>, budget_bytes: u64, threads: usize) -> VerifyOptions {
-    VerifyOptions { inputs, layout: layout.clone(), budget_bytes, threads, order: true }
+    VerifyOptions {
+        inputs,
+        layout: layout.clone(),
+        format_is_assumed: false,
+        budget_bytes,
+        threads,
+        order: true,
+    }
 }
 
 /// Bytes that are in order here and there, with repetitions: a slow random walk.

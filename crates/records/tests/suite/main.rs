@@ -1,6 +1,7 @@
 //! The tests of the records room, one module a subject.
 
 mod checksum;
+mod content;
 mod generate;
 mod gensort;
 mod golden;

@@ -4,7 +4,7 @@ use crate::{in_memory, names, on_disk, roles, stamp};
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use xsort_shm::{Error, NoChecksum, Reader, Writer, WriterOptions, Xxh3};
+use xsort_shm::{Error, NoChecksum, Reader, Vacancy, Writer, WriterOptions, Xxh3, has_writer};
 
 #[test]
 fn the_next_writer_goes_on() {
@@ -70,6 +70,25 @@ fn what_stays_is_removed() {
     stamp::check(1, &held);
     assert!(reader.is_orphaned().unwrap());
     assert!(matches!(Reader::open(&prefix), Err(Error::Io { .. })));
+}
+
+/// Who clears a folder of many prefixes lists it once, and keeps writers away from each while its files go.
+#[test]
+fn a_vacancy_keeps_writers_away_and_a_writer_is_seen_whatever_its_files_hold() {
+    let (folder, prefix) = on_disk();
+    assert!(!has_writer(&prefix).unwrap());
+    let writer = Writer::open(&prefix).unwrap();
+    fs::write(folder.path().join("p.state"), b"no state any more").unwrap();
+    assert!(has_writer(&prefix).unwrap());
+    assert!(matches!(Vacancy::take(&prefix), Err(Error::Busy { .. })));
+    drop(writer);
+    assert!(!has_writer(&prefix).unwrap());
+    let vacancy = Vacancy::take(&prefix).unwrap();
+    assert!(matches!(Writer::open(&prefix), Err(Error::Busy { .. })));
+    fs::remove_file(folder.path().join("p.state")).unwrap();
+    assert!(matches!(Writer::open(&prefix), Err(Error::Busy { .. })), "the lock of the folder stays");
+    drop(vacancy);
+    Writer::open(&prefix).unwrap();
 }
 
 /// Buffers for many held versions go away when nobody holds them.

@@ -103,7 +103,7 @@ fn checked(command: &Command, order: &Order, lines: &[&[u8]], check: Check) -> A
     let mut scratch = Scratch::default();
     let least = if command.unique { Ordering::Equal } else { Ordering::Greater };
     let bad = lines.windows(2).position(|pair| order.compare(pair[0], pair[1], &mut scratch) >= least);
-    let say = |at: usize| disorder("sort", b"-", at as u64 + 2, lines[at + 1], command);
+    let say = |at: usize| disorder("sort", b"-", at as u64 + 2, lines[at + 1].to_vec(), command);
     let message = bad.filter(|_| check == Check::DiagnoseFirst).map(say).unwrap_or_default();
     Answer { output: Vec::new(), message, status: i32::from(bad.is_some()) }
 }

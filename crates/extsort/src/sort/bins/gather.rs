@@ -44,7 +44,7 @@ pub(super) fn gather<K: Key>(
     let written = output.go_on(job)?;
     let mut checksum = written.checksum();
     let begun = written.sources as usize;
-    let mut frontier = Frontier::new(job.record_bytes, begun, written);
+    let mut frontier = Frontier::new(job.record_bytes, plan.bytes, begun, written);
     let mut keep = |number: usize, gathered: &Gathered| {
         let Gathered { checksum, crc, .. } = *gathered;
         let stretch = Stretch { sources: number as u64 + 1, checksum, crc, tail: gathered.tail.clone() };

@@ -107,7 +107,7 @@ pub(crate) fn merge<K: Key>(
         let mut segments_done = reader.segments.begun();
         let mut indexes: Vec<Option<Index>> = (0..segments_done).map(|_| None).collect();
         let mut parts = Parts::default();
-        let mut frontier = Frontier::new(job.record_bytes, segments_done, begun);
+        let mut frontier = Frontier::new(job.record_bytes, job.plan.bytes, segments_done, begun);
         let mut finish = |number, stretch| {
             if let (Sink::Output(_), Some(written)) = (sink, frontier.add(number, stretch)) {
                 job.notes.keep(Step::Written, written);

@@ -1,0 +1,174 @@
+//! Compressed files and archives, by the bytes that they begin with.
+
+/// A format of compressed files, or of archives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Compression {
+    /// gzip.
+    Gzip,
+    /// Zstandard.
+    Zstandard,
+    /// LZ4 frames.
+    Lz4,
+    /// xz.
+    Xz,
+    /// bzip2.
+    Bzip2,
+    /// lzip.
+    Lzip,
+    /// LZMA, as xz's forerunner wrote it.
+    Lzma,
+    /// lzop.
+    Lzop,
+    /// LZ4 as it was before there were frames.
+    Lz4Legacy,
+    /// Unix's `compress`.
+    Compress,
+    /// Unix's `pack`.
+    Pack,
+    /// zip.
+    Zip,
+    /// 7-Zip.
+    SevenZip,
+    /// RAR.
+    Rar,
+    /// Snappy's frames.
+    Snappy,
+}
+
+use Compression::{
+    Bzip2, Compress, Gzip, Lz4, Lz4Legacy, Lzip, Lzma, Lzop, Pack, Rar, SevenZip, Snappy, Xz, Zip, Zstandard,
+};
+
+/// What files begin with that are compressed, whatever follows. No text begins so: of bzip2 it is more
+/// than BZh, of zip more than PK.
+const MAGIC: [(&[u8], Compression); 24] = [
+    (b"\x1f\x8b", Gzip),
+    (b"\x28\xb5\x2f\xfd", Zstandard),
+    (b"\x04\x22\x4d\x18", Lz4),
+    (b"\xfd7zXZ\0", Xz),
+    (b"BZh11AY&SY", Bzip2),
+    (b"BZh21AY&SY", Bzip2),
+    (b"BZh31AY&SY", Bzip2),
+    (b"BZh41AY&SY", Bzip2),
+    (b"BZh51AY&SY", Bzip2),
+    (b"BZh61AY&SY", Bzip2),
+    (b"BZh71AY&SY", Bzip2),
+    (b"BZh81AY&SY", Bzip2),
+    (b"BZh91AY&SY", Bzip2),
+    (b"LZIP\x01", Lzip),
+    (b"\x89LZO\0\r\n\x1a\n", Lzop),
+    (b"\x02\x21\x4c\x18", Lz4Legacy),
+    (b"\x1f\x9d", Compress),
+    (b"\x1f\x1e", Pack),
+    (b"PK\x03\x04", Zip),
+    (b"PK\x05\x06", Zip),
+    (b"PK\x07\x08", Zip),
+    (b"7z\xbc\xaf\x27\x1c", SevenZip),
+    (b"Rar!\x1a\x07", Rar),
+    (b"\xff\x06\0\0sNaPpY", Snappy),
+];
+
+/// Ends an empty file of bzip2, behind `BZh` and a digit.
+const BZIP2_END: &[u8] = b"\x17\x72\x45\x38\x50\x90";
+
+/// Frames that both Zstandard and LZ4 skip, behind one of 16 bytes. `pzstd` begins files with one.
+const SKIPPABLE: &[u8] = b"\x2a\x4d\x18";
+
+/// The usual parameters, a dictionary of 2^n or 3 * 2^n bytes, 4 KiB or more, and a length that is
+/// unknown or below 2^48: there is no magic number.
+fn is_lzma(head: &[u8]) -> bool {
+    let Some(&[0x5d, a, b, c, d, ref length @ ..]) = head.first_chunk::<13>() else { return false };
+    let dictionary = u32::from_le_bytes([a, b, c, d]);
+    let is_usual = dictionary >= 4096 && dictionary & 0xfff == 0 && dictionary.count_ones() <= 2;
+    is_usual && (*length == [0xff; 8] || length[6..] == [0, 0])
+}
+
+impl Compression {
+    /// What a file that begins with `head` is compressed by, as its magic number alone tells; the
+    /// header behind it may be damaged.
+    #[must_use]
+    pub fn begun(head: &[u8]) -> Option<Compression> {
+        let is_skippable = head.len() >= 4 && head[0] & 0xf0 == 0x50 && &head[1..4] == SKIPPABLE;
+        let is_empty_bzip2 = head.starts_with(b"BZh") && head.get(4..10) == Some(BZIP2_END);
+        match MAGIC.iter().find(|(magic, _)| head.starts_with(magic)) {
+            Some((_, found)) => Some(*found),
+            None if is_skippable => Some(Zstandard),
+            None if is_empty_bzip2 => Some(Bzip2),
+            None => is_lzma(head).then_some(Lzma),
+        }
+    }
+
+    /// What a file was compressed by of which `whole` is all, and less than a magic number. Bytes
+    /// that may be a text of their own are none.
+    #[must_use]
+    pub fn cut_off(whole: &[u8]) -> Option<Compression> {
+        let is_text =
+            matches!(whole, [byte] if *byte >= 128) || whole.iter().all(|byte| matches!(byte, b' '..=b'~'));
+        let (_, found) =
+            MAGIC.iter().find(|(magic, _)| magic.len() > whole.len() && magic.starts_with(whole))?;
+        (!is_text).then_some(*found)
+    }
+
+    /// The same as [`Compression::begun`], where any bytes may stand, random ones among them: also
+    /// what follows has to be as its format wants it, if the magic number is short.
+    pub(crate) fn certain(head: &[u8]) -> Option<Compression> {
+        let byte = |at: usize| head.get(at).copied().unwrap_or(0xff);
+        let found = Compression::begun(head)?;
+        let is_certain = match found {
+            // The only method, no reserved flag, levels and systems that are known.
+            Gzip => {
+                byte(2) == 8
+                    && byte(3) & 0xe0 == 0
+                    && matches!(byte(8), 0 | 2 | 4)
+                    && (byte(9) <= 13 || byte(9) == 255)
+            }
+            Lz4 => byte(4) >> 6 == 1,
+            Zstandard if byte(0) == 0x28 => byte(4) & 0x08 == 0,
+            // What is skipped is less than 64 KiB.
+            Zstandard => (byte(6), byte(7)) == (0, 0),
+            Compress | Pack => false,
+            _ => true,
+        };
+        is_certain.then_some(found)
+    }
+
+    /// What it is called.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Gzip => "gzip",
+            Zstandard => "Zstandard",
+            Lz4 => "LZ4",
+            Xz => "xz",
+            Bzip2 => "bzip2",
+            Lzip => "lzip",
+            Lzma => "LZMA",
+            Lzop => "lzop",
+            Lz4Legacy => "LZ4 (legacy)",
+            Compress => "compress",
+            Pack => "pack",
+            Zip => "zip",
+            SevenZip => "7-Zip",
+            Rar => "RAR",
+            Snappy => "Snappy",
+        }
+    }
+
+    /// The command that writes to standard output what is in the file that is named behind it.
+    #[must_use]
+    pub const fn unpacks(self) -> &'static str {
+        match self {
+            Gzip | Compress | Pack => "gzip -dc",
+            Zstandard => "zstd -dc",
+            Lz4 | Lz4Legacy => "lz4 -dc",
+            Xz | Lzma => "xz -dc",
+            Bzip2 => "bzip2 -dc",
+            Lzip => "lzip -dc",
+            Lzop => "lzop -dc",
+            Zip => "unzip -p",
+            SevenZip => "7z x -so",
+            Rar => "unrar p -inul",
+            Snappy => "snzip -dc",
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! What a file is that was handed over as records without a word about their format: told by its beginning.
+//!
+//! Any bytes can be records. But text, compressed files and databases that are cut into records of 100 bytes and
+//! sorted are destroyed, and their sizes are multiples of 100 now and then. So what is clearly something else is
+//! told from records, and whoever knows better says so. Bytes at random are taken for something else with a
+//! probability below 10^-8.
+
+use crate::{Compression, Format, gensort_ascii, kv128};
+use std::fmt;
+
+/// What a file seems to be that holds no records of the Sort Benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Content {
+    /// Text.
+    Text,
+    /// Text whose lines end in NUL bytes, as `find -print0` writes it.
+    NulText,
+    /// Records that are generated here, of another format.
+    Records(Format),
+    /// A compressed file or an archive.
+    Compressed(Compression),
+    /// Something else that has a name.
+    Other(&'static str),
+}
+
+/// From so many bytes on, lines of any bytes but control characters are text in whatever encoding:
+/// of that length bytes at random have some.
+const BYTES_OF_ANY_TEXT: usize = 512;
+
+/// What files begin with, or have at an offset: four bytes or more.
+const MAGIC: [(usize, &[u8], &str); 50] = [
+    (0, b"\x7fELF", "a program (ELF)"),
+    (0, b"\xfe\xed\xfa\xce", "a program (Mach-O)"),
+    (0, b"\xfe\xed\xfa\xcf", "a program (Mach-O)"),
+    (0, b"\xce\xfa\xed\xfe", "a program (Mach-O)"),
+    (0, b"\xcf\xfa\xed\xfe", "a program (Mach-O)"),
+    (0, b"\xca\xfe\xba\xbe", "a program (Java or Mach-O)"),
+    (0, b"\0asm\x01\0\0\0", "a program (WebAssembly)"),
+    (0, b"SQLite format 3\0", "an SQLite database"),
+    (8, b"DUCK", "a DuckDB database"),
+    (16, b"\xde\xc0\xef\xbe", "an LMDB database"),
+    (0, b"PAR1", "a Parquet file"),
+    (0, b"PARE", "a Parquet file (encrypted)"),
+    (0, b"ARROW1\0\0", "an Arrow file"),
+    (0, b"FEA1", "a Feather file"),
+    (0, b"Obj\x01", "an Avro file"),
+    (0, b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
+    (0, b"CDF\x01", "a NetCDF file"),
+    (0, b"CDF\x02", "a NetCDF file"),
+    (0, b"CDF\x05", "a NetCDF file"),
+    (0, b"\x93NUMPY", "a NumPy array"),
+    (0, b"GGUF", "a model (GGUF)"),
+    (0, b"GRIB", "a GRIB file"),
+    (0, b"\xd4\xc3\xb2\xa1", "captured packets (pcap)"),
+    (0, b"\xa1\xb2\xc3\xd4", "captured packets (pcap)"),
+    (8, b"\x4d\x3c\x2b\x1a", "captured packets (pcapng)"),
+    (257, b"ustar", "a tar archive"),
+    (0, b"070701", "a cpio archive"),
+    (0, b"070702", "a cpio archive"),
+    (0, b"070707", "a cpio archive"),
+    (0, b"!<arch>\n", "an archive (ar)"),
+    (0, b"\xed\xab\xee\xdb", "an RPM package"),
+    (0, b"PACK\0\0\0\x02", "a pack of Git"),
+    (0, b"hsqs", "a file system (squashfs)"),
+    (0, b"LUKS\xba\xbe", "an encrypted drive (LUKS)"),
+    (0, b"QFI\xfb", "an image of a drive (QCOW)"),
+    (0, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an Office document"),
+    (0, b"%PDF-", "a PDF document"),
+    (0, b"\x89PNG\r\n\x1a\n", "a picture (PNG)"),
+    (0, b"GIF87a", "a picture (GIF)"),
+    (0, b"GIF89a", "a picture (GIF)"),
+    (0, b"\xff\xd8\xff\xe0", "a picture (JPEG)"),
+    (0, b"\xff\xd8\xff\xe1", "a picture (JPEG)"),
+    (0, b"\xff\xd8\xff\xdb", "a picture (JPEG)"),
+    (0, b"II*\0", "a picture (TIFF)"),
+    (0, b"MM\0*", "a picture (TIFF)"),
+    (8, b"WEBPVP8", "a picture (WebP)"),
+    (8, b"WAVEfmt ", "sound (WAVE)"),
+    (0, b"fLaC", "sound (FLAC)"),
+    (0, b"OggS", "sound (Ogg)"),
+    (4, b"ftyp", "a film (MP4)"),
+];
+
+impl Content {
+    /// So many bytes of the beginning are enough; of shorter files, all.
+    pub const HEAD_BYTES: usize = 4096;
+
+    /// What a file seems to be that begins with `head`, or consists of it; `None` if it may hold
+    /// 100-byte records of the Sort Benchmark, binary or printable.
+    #[must_use]
+    pub fn of(head: &[u8], is_whole: bool) -> Option<Content> {
+        if gensort_ascii::are_lines(head) {
+            return None;
+        }
+        let has_magic = |(at, magic, _): &&(usize, &[u8], &str)| {
+            head.get(*at..).is_some_and(|rest| rest.starts_with(magic))
+        };
+        if kv128::is_own(head) {
+            Some(Content::Records(Format::Kv128))
+        } else if let Some(compression) = Compression::certain(head) {
+            Some(Content::Compressed(compression))
+        } else if let Some((.., name)) = MAGIC.iter().find(has_magic) {
+            Some(Content::Other(name))
+        } else if is_program_of_windows(head) {
+            Some(Content::Other("a program (Windows)"))
+        } else if is_block(head, is_whole) {
+            Some(Content::Records(Format::Block4k))
+        } else {
+            text(head, is_whole)
+        }
+    }
+}
+
+/// Whether it is letters and digits throughout, or may go on so to the end of a block.
+fn is_block(head: &[u8], is_whole: bool) -> bool {
+    let is_long = head.len() >= Content::HEAD_BYTES || (!is_whole && !head.is_empty());
+    is_long && head.iter().all(u8::is_ascii_alphanumeric)
+}
+
+fn is_program_of_windows(head: &[u8]) -> bool {
+    let Some(&[low, high, 0, 0]) = head.get(60..64) else { return false };
+    let place = usize::from(u16::from_le_bytes([low, high]));
+    head.starts_with(b"MZ") && head.get(place..).is_some_and(|rest| rest.starts_with(b"PE\0\0"))
+}
+
+fn text(head: &[u8], is_whole: bool) -> Option<Content> {
+    let is_text = |byte: &u8| matches!(*byte, 7..=13 | 27 | 32..=126 | 128..);
+    let is_end = |byte: &u8| *byte == 0;
+    if head.is_empty() {
+        return None;
+    }
+    if is_utf16(head) {
+        return Some(Content::Other("text in UTF-16"));
+    }
+    let is_ended_by_nul = head.iter().any(is_end);
+    let has_empty = head[0] == 0 || head.windows(2).any(|pair| pair == [0, 0]);
+    if !head.iter().all(|byte| is_text(byte) || is_end(byte)) || has_empty {
+        return None;
+    }
+    // The head may end within a character.
+    let is_utf8 = match str::from_utf8(head) {
+        Ok(_) => true,
+        Err(error) => !is_whole && error.error_len().is_none(),
+    };
+    let content = if is_ended_by_nul { Content::NulText } else { Content::Text };
+    let is_of_lines = head.len() >= BYTES_OF_ANY_TEXT && head.contains(&b'\n');
+    (is_utf8 || is_of_lines).then_some(content)
+}
+
+/// Whether it begins with the mark of UTF-16, and a quarter of what follows or more are letters of
+/// Europe, digits, spaces and the like.
+fn is_utf16(head: &[u8]) -> bool {
+    let unit = match head {
+        [0xff, 0xfe, ..] => u16::from_le_bytes,
+        [0xfe, 0xff, ..] => u16::from_be_bytes,
+        _ => return false,
+    };
+    let units = head[2..].as_chunks::<2>().0;
+    let common = units.iter().filter(|bytes| matches!(unit(**bytes), 9..=13 | 32..=0x24f)).count();
+    units.len() >= 16 && common >= units.len() / 4
+}
+
+impl fmt::Display for Content {
+    /// What it seems to be, and what to do instead of sorting it as records of the Sort Benchmark.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Content::Text => write!(out, "it looks like text: sort its lines with 'xsort lines'"),
+            Content::NulText => write!(
+                out,
+                "it looks like text whose lines end in NUL bytes: sort them with 'xsort lines -z'"
+            ),
+            Content::Records(Format::Block4k) => write!(
+                out,
+                "it looks like records of the format block4k (-f block4k), or like text (xsort lines)"
+            ),
+            Content::Records(format) => {
+                write!(out, "it looks like records of the format {format}: say so with -f {format}")
+            }
+            Content::Compressed(compression) => {
+                let (name, command) = (compression.name(), compression.unpacks());
+                write!(out, "it looks like a file compressed by {name}: decompress it first ({command})")
+            }
+            Content::Other(name) => write!(out, "it looks like {name}, which a sort would destroy"),
+        }?;
+        out.write_str("; if it holds 100-byte records nevertheless, say so with -f gensort")
+    }
+}
