@@ -76,9 +76,9 @@ bench-kernels:
 	$(CARGO) bench --locked --manifest-path bench/kernels/Cargo.toml \
 	$$(pkg-config --atleast-version=1.1 libhwy-contrib && echo --features vqsort)
 
-## The whole sort on the simulated disk, over many seeds.
+## Whole sorts on the simulated disk, over many seeds; also such whose files are tampered with between two attempts.
 simulate:
-	XSORT_SEEDS=$(SEEDS) $(CARGO) test --release --locked -p xsort-extsort --test suite simulation
+	XSORT_SEEDS=$(SEEDS) $(CARGO) test --release --locked -p xsort-extsort --test suite -- simulation tampering
 
 ## Jobs by chance, side by side, some of them killed at any moment; `make test` does it for seconds.
 soak:

@@ -5,7 +5,7 @@
 
 use crate::checksum::hasher_name;
 use crate::error::{Error, Result};
-use crate::files::{self, Names};
+use crate::files::{self, Names, Owner};
 use crate::layout::{FRESH_FILES, HEADER_BYTES, Header, LAYOUT, STATE_BYTES, STATE_MAGIC, State};
 use crate::protocol::{BUFFERS_MAX, NONE, Word, buffer_of, sequence_of, unpin};
 use crate::reader::ReaderOptions;
@@ -13,11 +13,14 @@ use crate::roll::{MappedRoll, length_of};
 use crate::sys::{self, Access, ForkMark, Mapping};
 use std::fs::{self, File};
 use std::hash::Hasher;
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 /// A reader process's view of the files of one prefix.
 pub(crate) struct Attachment {
@@ -27,6 +30,7 @@ pub(crate) struct Attachment {
     /// `None` for a reader that has no slots, and copies or maps by name instead.
     roll: Option<MappedRoll>,
     lineage: u64,
+    believed: Owner,
     pub mark: ForkMark,
     /// Buffers that a thread has mapped, for the others. Looked at only by a thread that has not seen a buffer yet.
     mapped: Mutex<Vec<Option<Arc<Mapping>>>>,
@@ -37,6 +41,8 @@ const TRIES: usize = 100;
 
 impl Attachment {
     pub(crate) fn open<H: Hasher + Default>(names: &Names, options: &ReaderOptions) -> Result<Attachment> {
+        // Other people's code, which may fork: before anything is marked.
+        let hasher = hasher_name::<H>();
         let mark = ForkMark::new().map_err(Error::io("marking the process for", names.prefix()))?;
         let path = names.state();
         let mut mismatch = None;
@@ -44,11 +50,15 @@ impl Attachment {
             let (state_file, metadata) = match files::open(&path, false) {
                 // A writer lets others read its state while it is still empty.
                 Err(error) if error.is_denial() => match fs::metadata(&path) {
-                    Ok(metadata) if metadata.len() == 0 => return Err(Error::NotReady { path }),
+                    Ok(metadata) if metadata.len() == 0 => {
+                        options.owner.check_user(&path, &metadata)?;
+                        return Err(Error::NotReady { path });
+                    }
                     _ => files::open(&path, false)?,
                 },
                 opened => opened?,
             };
+            options.owner.check_user(&path, &metadata)?;
             match length_of(&metadata) {
                 0 => return Err(Error::NotReady { path }),
                 STATE_BYTES => {}
@@ -62,22 +72,25 @@ impl Attachment {
                 STATE_MAGIC if head.layout.peek() == LAYOUT => {}
                 _ => return Err(Error::Foreign { path, what: "not a state of this version of the crate" }),
             }
-            if head.hasher.peek() != hasher_name::<H>() {
+            options.owner.check_mode(&path, &metadata)?;
+            if head.hasher.peek() != hasher {
                 return Err(Error::Foreign { path, what: "it was written with another checksum" });
             }
-            let lineage = head.lineage.peek();
-            let roll = match MappedRoll::open(&names.readers(), lineage) {
+            let (lineage, believed) = (head.lineage.peek(), options.owner);
+            let roll = match MappedRoll::open(&names.readers(), lineage, believed, None) {
                 _ if options.copy => None,
                 Ok(roll) => Some(roll),
-                Err(Error::Io { source, .. }) if is_refusal(&source) => None,
+                Err(error) if is_refusal(&error) => None,
                 Err(error @ Error::Foreign { .. }) => {
+                    // A writer puts a new roll in place, and then the state that goes with it.
                     mismatch = Some(error);
+                    thread::sleep(Duration::from_micros(100));
                     continue;
                 }
                 Err(error) => return Err(error),
             };
             let (names, mapped) = (names.clone(), Mutex::default());
-            return Ok(Attachment { names, state_file, state, roll, lineage, mark, mapped });
+            return Ok(Attachment { names, state_file, state, roll, lineage, believed, mark, mapped });
         }
         Err(mismatch.unwrap_or(Error::NotReady { path }))
     }
@@ -119,19 +132,7 @@ impl Attachment {
     /// Where the bytes of version `word` are, if `mapping` is of the buffer that holds it, whole.
     #[inline]
     pub(crate) fn contents(&self, mapping: &Mapping, word: u64) -> Option<Contents> {
-        let header: &Header = mapping.at(0);
-        if header.version.get() != word || header.lineage.peek() != self.lineage {
-            return None;
-        }
-        // Read once, so that it stays what it is when it is compared.
-        let length = header.length.peek();
-        if length > (mapping.length() - HEADER_BYTES) as u64 {
-            return None;
-        }
-        Some(Contents {
-            bytes: mapping.bytes(HEADER_BYTES, length as usize),
-            checksum: header.checksum.peek(),
-        })
+        contents(mapping, self.lineage, word)
     }
 
     /// Maps the buffer that holds version `word`: the mapping of another thread, or its file.
@@ -147,17 +148,8 @@ impl Attachment {
             return Ok((Arc::clone(mapping), contents));
         }
         let path = self.names.buffer(index);
-        let (file, metadata) = files::open(&path, false)?;
-        // Whole words, so that the last one of a copy is within.
-        let length = length_of(&metadata) & !7;
-        if length < HEADER_BYTES {
-            return Err(Error::Corrupt { path, what: "shorter than a buffer's header" });
-        }
-        let mapping =
-            Arc::new(Mapping::new(&file, length, Access::Read).map_err(Error::io("mapping", &path))?);
-        let Some(contents) = self.contents(&mapping, word) else {
-            return Err(Error::Corrupt { path, what: "it is not the buffer of the current version" });
-        };
+        let (mapping, contents) = map_buffer(&path, self.lineage, self.believed, word)?;
+        let mapping = Arc::new(mapping);
         mapped[index] = Some(Arc::clone(&mapping));
         Ok((mapping, contents))
     }
@@ -185,10 +177,58 @@ impl Attachment {
     }
 }
 
-/// Why a reader goes without a slot: it may not write the roll, somebody removed it, or its name is a link.
-fn is_refusal(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem | ErrorKind::NotFound)
-        || error.raw_os_error() == Some(libc::ELOOP)
+/// Where the bytes of version `word` are, if `mapping` is of the buffer that holds it, whole.
+#[inline]
+fn contents(mapping: &Mapping, lineage: u64, word: u64) -> Option<Contents> {
+    let header: &Header = mapping.at(0);
+    if header.version.get() != word || header.lineage.peek() != lineage {
+        return None;
+    }
+    // Read once, so that it stays what it is when it is compared.
+    let length = header.length.peek();
+    if length > (mapping.length() - HEADER_BYTES) as u64 {
+        return None;
+    }
+    Some(Contents { bytes: mapping.bytes(HEADER_BYTES, length as usize), checksum: header.checksum.peek() })
+}
+
+/// Maps the buffer at `path`, if who made it is believed, and version `word` of this `lineage` is in it.
+pub(crate) fn map_buffer(
+    path: &Path,
+    lineage: u64,
+    believed: Owner,
+    word: u64,
+) -> Result<(Mapping, Contents)> {
+    let corrupt = |what| Error::Corrupt { path: path.to_owned(), what };
+    let (file, metadata) = files::open(path, false)?;
+    believed.check_user(path, &metadata)?;
+    believed.check_mode(path, &metadata)?;
+    // Whole words, so that the last one of a copy is within.
+    let length = length_of(&metadata) & !7;
+    if length < HEADER_BYTES {
+        return Err(corrupt("shorter than a buffer's header"));
+    }
+    let mapping = Mapping::new(&file, length, Access::Read).map_err(Error::io("mapping", path))?;
+    let contents = contents(&mapping, lineage, word)
+        .ok_or_else(|| corrupt("it is not the buffer of the current version"))?;
+    Ok((mapping, contents))
+}
+
+/// Why a roll is done without: it may not be written to, it is not there, its name is a link, or
+/// somebody else's file has its name.
+pub(crate) fn is_refusal(error: &Error) -> bool {
+    match error {
+        Error::Stranger { .. } => true,
+        Error::Io { source, .. } => {
+            let is_link = source.raw_os_error() == Some(libc::ELOOP);
+            is_link
+                || matches!(
+                    source.kind(),
+                    ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem | ErrorKind::NotFound
+                )
+        }
+        _ => false,
+    }
 }
 
 /// Where a version's bytes are, and their checksum.

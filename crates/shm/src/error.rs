@@ -39,6 +39,16 @@ pub enum Error {
         /// What is wrong with it.
         what: &'static str,
     },
+    /// Another user made the file, and who made it could change it at any time. It is left as it is.
+    #[error("{} belongs to user {owner}: {remedy}", path.display())]
+    Stranger {
+        /// The file.
+        path: PathBuf,
+        /// Whose it is.
+        owner: u32,
+        /// The way out.
+        remedy: &'static str,
+    },
     /// What the current version's word or buffer says can't be true. The next version may be sound.
     #[error("{} is damaged: {what}", path.display())]
     Corrupt {
@@ -110,5 +120,10 @@ impl Error {
     /// Whether this user may not do what was tried.
     pub(crate) fn is_denial(&self) -> bool {
         matches!(self, Error::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied)
+    }
+
+    /// Whether there is no such file.
+    pub(crate) fn is_missing(&self) -> bool {
+        matches!(self, Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
 }

@@ -13,7 +13,7 @@ use crate::checksum::Xxh3;
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
-use crate::files::Names;
+use crate::files::{Names, Owner};
 use crate::local::LocalReader;
 use crate::protocol::sequence_of;
 use crate::seat::{Pin, Seat};
@@ -37,11 +37,14 @@ pub struct ReaderOptions {
     /// Takes no slot, and copies each version to memory of its own instead: against a writer that is not trusted to leave alone what it has published.
     /// Off by default; what a reader does anyway that may not write `P.readers`.
     pub copy: bool,
+    /// Whose files it believes: by default those of its own user and of root, that nobody else may
+    /// write to. A reader of another user than the writer's says here whose.
+    pub owner: Owner,
 }
 
 impl Default for ReaderOptions {
     fn default() -> ReaderOptions {
-        ReaderOptions { verify: true, copy: false }
+        ReaderOptions { verify: true, copy: false, owner: Owner::Own }
     }
 }
 
@@ -95,7 +98,8 @@ impl<H: Hasher + Default> Reader<H> {
     ///
     /// # Errors
     /// [`Error::Io`] with kind `NotFound` if there never was a writer; [`Error::NotReady`] if it has not got far enough; [`Error::Foreign`] if the files are something
-    /// else, or were written with another checksum; [`Error::TooManyReaders`] if no slot is free.
+    /// else, were written with another checksum, or may be written to by others; [`Error::Stranger`] if they
+    /// are another user's than [`ReaderOptions::owner`] says; [`Error::TooManyReaders`] if no slot is free.
     pub fn with_options(path: impl AsRef<Path>, options: ReaderOptions) -> Result<Reader<H>> {
         let names = Names::new(path.as_ref())?;
         let attachment = Arc::new(Attachment::open::<H>(&names, &options)?);

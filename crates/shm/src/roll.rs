@@ -1,12 +1,13 @@
 //! `P.readers` as it is mapped: the slots, and what goes with them. Both sides check it before they believe it.
 
 use crate::error::{Error, Result};
-use crate::files;
+use crate::files::{self, Owner};
 use crate::layout::{LAYOUT, ROLL_MAGIC, Roll, Slot, roll_bytes, slot_offset};
 use crate::protocol::{All, BUFFERS_MAX, Word, buffer_of, protected, unpin};
 use crate::sys::{self, Access, Lock, Mapping};
 use std::collections::BTreeSet;
 use std::fs::{File, Metadata};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -28,9 +29,8 @@ pub(crate) struct MappedRoll {
 }
 
 impl MappedRoll {
-    /// A new roll with free slots; nobody can open it before `allow`.
-    pub(crate) fn create(path: &Path, lineage: u64, capacity: usize) -> Result<MappedRoll> {
-        let file = files::create(path, roll_bytes(capacity))?;
+    /// A new roll with free slots, in a new `file` of [`roll_bytes`]; nobody can open it before `allow`.
+    pub(crate) fn create(file: File, path: &Path, lineage: u64, capacity: usize) -> Result<MappedRoll> {
         let mapping =
             Mapping::new(&file, roll_bytes(capacity), Access::Write).map_err(Error::io("mapping", path))?;
         let roll: &Roll = mapping.at(0);
@@ -41,10 +41,19 @@ impl MappedRoll {
         Ok(MappedRoll { file, mapping, capacity, own: Mutex::default() })
     }
 
-    /// Maps the roll at `path`, if it goes with the state of this `lineage`.
-    pub(crate) fn open(path: &Path, lineage: u64) -> Result<MappedRoll> {
+    /// Maps the roll at `path`, if it goes with the state of this `lineage` and of somebody who
+    /// is believed; for a writer, if also nobody else can write to it than who may by this `mode`.
+    pub(crate) fn open(path: &Path, lineage: u64, believed: Owner, mode: Option<u32>) -> Result<MappedRoll> {
         let foreign = |what| Error::Foreign { path: path.to_owned(), what };
         let (file, metadata) = files::open(path, true)?;
+        believed.check_user(path, &metadata)?;
+        // Before it is mapped: who can write to it may cut it at any time.
+        if mode.is_some_and(|mode| files::others_write(&metadata) & !mode != 0) {
+            return Err(foreign("more users may write to it than the writer's options say"));
+        }
+        if mode.is_some() && metadata.nlink() > 1 {
+            return Err(foreign("it has another name, too (a hard link)"));
+        }
         let length = length_of(&metadata);
         if length < roll_bytes(1) {
             return Err(foreign("too short for a roll of readers"));
@@ -66,10 +75,11 @@ impl MappedRoll {
         Ok(MappedRoll { file, mapping, capacity, own: Mutex::default() })
     }
 
-    /// Makes the roll longer, for the writer that finds an old one. Who has mapped it sees no difference.
+    /// Makes the roll longer, for the writer that finds an old one, and fills its holes. Who has mapped it sees no difference.
     pub(crate) fn grow(&mut self, path: &Path, capacity: usize) -> Result<()> {
+        let bytes = roll_bytes(capacity.max(self.capacity));
+        sys::reserve(&self.file, bytes).map_err(Error::io("reserving space for", path))?;
         if capacity > self.capacity {
-            sys::reserve(&self.file, roll_bytes(capacity)).map_err(Error::io("reserving space for", path))?;
             self.mapping = Mapping::new(&self.file, roll_bytes(capacity), Access::Write)
                 .map_err(Error::io("mapping", path))?;
             self.capacity = capacity;
@@ -199,12 +209,21 @@ mod tests {
     use std::sync::atomic::AtomicBool;
     use std::sync::atomic::Ordering::Relaxed;
 
+    fn create(path: &Path, capacity: usize) -> MappedRoll {
+        let file = files::create(path, roll_bytes(capacity)).unwrap();
+        MappedRoll::create(file, path, 7, capacity).unwrap()
+    }
+
+    fn open(path: &Path) -> Result<MappedRoll> {
+        MappedRoll::open(path, 7, Owner::Own, None)
+    }
+
     /// The writer has the lock of a free slot for a moment when it looks whether its owner lives. A reader that came at that moment once heard that all were taken.
     #[test]
     fn the_last_free_slot_is_found_while_the_writer_looks_for_the_dead() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("roll");
-        let writer = MappedRoll::create(&path, 7, 1).unwrap();
+        let writer = create(&path, 1);
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
             scope.spawn(|| {
@@ -214,25 +233,22 @@ mod tests {
                 }
             });
             let enlisted = (0..20_000).try_for_each(|_| {
-                let reader = MappedRoll::open(&path, 7)?;
+                let reader = open(&path)?;
                 reader.enlist(&path).map(|index| reader.discharge(index))
             });
             is_over.store(true, Relaxed);
             enlisted.unwrap();
         });
-        let reader = MappedRoll::open(&path, 7).unwrap();
+        let reader = open(&path).unwrap();
         reader.enlist(&path).unwrap();
-        assert!(matches!(
-            MappedRoll::open(&path, 7).unwrap().enlist(&path),
-            Err(Error::TooManyReaders { capacity: 1, .. })
-        ));
+        assert!(matches!(open(&path).unwrap().enlist(&path), Err(Error::TooManyReaders { capacity: 1, .. })));
     }
 
     #[test]
     fn hostile_words_in_the_roll_stay_within_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("roll");
-        let roll = MappedRoll::create(&path, 7, 4).unwrap();
+        let roll = create(&path, 4);
         roll.head().shared.used.store(u64::MAX, Relaxed);
         for (index, word) in [u64::MAX - 1, u64::MAX, 1, 0].into_iter().enumerate() {
             roll.slot(index).pinned.store(word, Relaxed);

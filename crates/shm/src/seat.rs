@@ -240,6 +240,11 @@ impl Seat {
             Some(slot) => self.load_pinned::<H>(taken.0, slot, seen)?,
             None => self.load_unpinned::<H>(taken.0)?,
         }
+        if !self.attachment().mark.is_here() {
+            // The hasher has forked, and this is the child: what is pinned is pinned by the parent.
+            drop(taken);
+            return self.adopt::<H>();
+        }
         let pin = taken.keep();
         pin.checked.set(None);
         if self.active.get().is_some() {
@@ -398,6 +403,8 @@ impl Seat {
 
     /// Takes a slot before the first read needs one.
     pub(crate) fn prepare(&self) -> Result<()> {
+        // A slot that the child of a fork takes through what it has inherited may be the parent's.
+        self.stay()?;
         self.free_pin().map(drop)
     }
 

@@ -6,7 +6,7 @@
 
 use crate::layout::Plain;
 use rustix::fs::{FallocateFlags, fallocate};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 use rustix::thread::futex;
 use std::fs::File;
@@ -52,6 +52,16 @@ impl Mapping {
         let base = unsafe { mmap(std::ptr::null_mut(), length, protection, flags, file, 0)? };
         let base = NonNull::new(base.cast()).expect("the kernel never maps address 0 unasked");
         Ok(Mapping { base, length, access })
+    }
+
+    /// Keeps the mapping from the children of forks: they have other memory, or none, in its place.
+    ///
+    /// # Safety
+    /// In a child nobody uses the mapping, or drops it.
+    pub(crate) unsafe fn keep_from_children(&self) -> io::Result<()> {
+        // SAFETY: the range is this mapping; in a child nobody relies on it (the caller's promise).
+        unsafe { madvise(self.base.as_ptr().cast(), self.length, Advice::LinuxDontFork) }
+            .map_err(io::Error::from)
     }
 
     /// Bytes mapped.
@@ -119,9 +129,19 @@ impl Drop for Mapping {
     }
 }
 
-/// Makes `file` `length` bytes long with space for all of them: a later store can't fail for want of space, which would be a signal.
+/// Space is reserved by so many bytes: a signal undoes what a call has reserved, and one that comes
+/// every millisecond would let a call for gigabytes never end.
+const RESERVED_AT_ONCE: u64 = 1 << 20;
+
+/// Makes `file` at least `length` bytes long with space for all of them, holes included: a later
+/// store can't fail for want of space, which would be a signal.
 pub(crate) fn reserve(file: &File, length: usize) -> io::Result<()> {
-    match fallocate(file, FallocateFlags::empty(), 0, length as u64) {
+    let length_u64 = length as u64;
+    let reserved = (0..length_u64).step_by(RESERVED_AT_ONCE as usize).try_for_each(|at| {
+        let count = RESERVED_AT_ONCE.min(length_u64 - at);
+        retry_on_intr(|| fallocate(file, FallocateFlags::empty(), at, count))
+    });
+    match reserved {
         Ok(()) => Ok(()),
         // File systems without it: write the zeros that are missing.
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => {

@@ -4,17 +4,17 @@
 //! that it writes is a file that it made, of a length that it knows.
 #![allow(unsafe_code, reason = "lends the bytes of a buffer to be filled")]
 
-use crate::checksum::{Xxh3, checksum, hasher_name};
+use crate::checksum::{Xxh3, checksum};
 use crate::error::{Error, Result};
 use crate::files::{self, Claim, Names};
-use crate::layout::{FRESH_FILES, HEADER_BYTES, Header, LAYOUT, STATE_BYTES, STATE_MAGIC, State};
+use crate::layout::{FRESH_FILES, HEADER_BYTES, Header, State};
+use crate::opening::{self, Opened};
 use crate::protocol::{
     BUFFERS_MAX, NONE, SEQUENCE_MAX, Word, begin_fill, buffer_of, end_fill, must_wake, publish, sequence_of,
     version_word,
 };
-use crate::roll::{CAPACITY_MAX, MappedRoll, length_of};
+use crate::roll::{CAPACITY_MAX, MappedRoll};
 use crate::sys::{self, Access, Mapping};
-use rustix::rand::{GetRandomFlags, getrandom};
 use std::fmt;
 use std::hash::Hasher;
 use std::marker::PhantomData;
@@ -28,10 +28,12 @@ pub struct WriterOptions {
     /// Slots for readers: one for each thread that reads, and one for each older version that it still holds. Each takes 128 bytes. 1 to 4,093.
     pub readers_max: usize,
     /// Permissions of `P.state` and the buffers: who may read. 0644 by default, whatever the umask.
+    /// Group and others may never write to them, whatever this says.
     pub mode: u32,
     /// Permissions of `P.readers`: who may read without copying, and can be woken. 0660 by default, whatever the umask.
     ///
     /// Who may write this file is trusted not to shorten it: that would end the writer and the readers with a signal.
+    /// Who could by an earlier writer's leave, and can't any more, may still have it open: the next writer makes the files anew.
     pub readers_mode: u32,
     /// Each version in a new file that is never written again.
     ///
@@ -57,6 +59,8 @@ pub struct Writer<H = Xxh3> {
     roll: MappedRoll,
     buffers: Vec<Option<Buffer>>,
     busy: Busy,
+    /// Buffers whose names can't be had.
+    avoided: Vec<usize>,
     lineage: u64,
     /// The word of the version published last.
     current: u64,
@@ -88,34 +92,19 @@ impl<H: Hasher + Default> Writer<H> {
     ///
     /// # Errors
     /// [`Error::Busy`] while another writer lives, in whatever process or container; [`Error::Foreign`] if `P.state` is something else, or was written
-    /// with another checksum; [`Error::Io`] if the system refuses a file, a lock or space.
+    /// with another checksum; [`Error::Stranger`] if it is another user's; [`Error::Io`] if the system refuses a file, a lock or space.
     ///
     /// # Panics
     /// If `readers_max` is not 1 to 4,093.
     pub fn with_options(path: impl AsRef<Path>, options: WriterOptions) -> Result<Writer<H>> {
         assert!((1..=CAPACITY_MAX).contains(&options.readers_max), "readers_max is 1 to {CAPACITY_MAX}");
+        let mut options = options;
+        options.mode &= !files::WRITE_BY_OTHERS;
         let names = Names::new(path.as_ref())?;
-        let mut claim = Claim::take(&names)?;
-        let found = found::<H>(&names, &claim)?;
-        let (state, roll, unsure) = match found {
-            Found::Pair(state, mut roll) => {
-                roll.grow(&names.readers(), options.readers_max)?;
-                // The one after the last may be complete in a buffer that some reader has mapped, if its writer died before it made it current.
-                (state, roll, 1)
-            }
-            Found::Blank => begin(&names, &claim, 0, hasher_name::<H>(), &options)?,
-            // Readers of the old state may live, and this writer would not see what they hold: they keep the old files, under no name.
-            Found::Alone(sequence) => {
-                claim.renew(&names)?;
-                begin(&names, &claim, sequence, hasher_name::<H>(), &options)?
-            }
-        };
+        let Opened { claim, state, roll, sequence } = opening::open::<H>(&names, &options)?;
         let head: &State = state.at(0);
         let (lineage, current) = (head.lineage.peek(), head.live.current.peek());
-        let sequence = (sequence_of(current).max(sequence_of(head.floor.peek())) + unsure).min(SEQUENCE_MAX);
         head.flags.put(if options.fresh_files { FRESH_FILES } else { 0 });
-        roll.allow(&names.readers(), options.readers_mode)?;
-        files::allow(&claim.state, &names.state(), options.mode)?;
         let mut writer = Writer {
             names,
             options,
@@ -124,6 +113,7 @@ impl<H: Hasher + Default> Writer<H> {
             roll,
             buffers: Vec::new(),
             busy: Busy::default(),
+            avoided: Vec::new(),
             lineage,
             current,
             sequence,
@@ -149,15 +139,14 @@ impl<H: Hasher + Default> Writer<H> {
     /// Publishes the `length` bytes that `fill` writes as the next version, and returns its number. They are written where readers read them, nothing is copied.
     ///
     /// What `fill` finds there is not specified (an older version, or zeros). If it panics nothing is published.
+    /// In a child that it forks the place is not there: an access ends the child with a signal.
     ///
     /// # Errors
     /// [`Error::Io`] if a buffer can't be made: no space; [`Error::Forked`] in a child of the process that opened the writer;
     /// [`Error::TooManyReaders`] if all buffers are held, which takes more readers than slots; [`Error::Exhausted`] after 2^52 versions.
     #[inline]
     pub fn write_with(&mut self, length: usize, fill: impl FnOnce(&mut [u8])) -> Result<u64> {
-        if !self.claim.is_here() {
-            return Err(Error::Forked { path: self.names.prefix().to_owned() });
-        }
+        self.stay()?;
         if self.sequence >= SEQUENCE_MAX {
             return Err(Error::Exhausted { path: self.names.prefix().to_owned() });
         }
@@ -171,8 +160,13 @@ impl<H: Hasher + Default> Writer<H> {
         // make unpinned (copy_stable) are atomic, and thrown away.
         let bytes = unsafe { buffer.mapping.bytes_mut(HEADER_BYTES, length) };
         fill(&mut *bytes);
+        // Asked again after all that is other people's code, and may have forked: the version is the
+        // parent's, and a child does not have the buffer (`renew`).
+        self.stay()?;
+        let checksum = checksum::<H>(bytes);
+        self.stay()?;
         header.length.poke(length as u64);
-        header.checksum.poke(checksum::<H>(bytes));
+        header.checksum.poke(checksum);
         end_fill(&header.version, word);
         self.publish(word);
         Ok(self.sequence)
@@ -203,15 +197,14 @@ impl<H: Hasher + Default> Writer<H> {
     /// # Errors
     /// [`Error::Io`] if the directory can't be listed or a file not removed.
     pub fn trim(&mut self) -> Result<()> {
-        if !self.claim.is_here() {
-            return Err(Error::Forked { path: self.names.prefix().to_owned() });
-        }
+        self.stay()?;
         self.roll.reap(&self.names.readers())?;
+        self.avoided.clear();
         self.look(BUFFERS_MAX);
         for index in self.names.buffers()? {
             if !self.busy.has(index) {
                 self.buffers.get_mut(index).map(Option::take);
-                files::remove_if_there(&self.names.buffer(index))?;
+                files::remove_unless_taken(&self.names.buffer(index))?;
             }
         }
         Ok(())
@@ -222,10 +215,17 @@ impl<H: Hasher + Default> Writer<H> {
     /// # Errors
     /// [`Error::Io`] if a file can't be removed; [`Error::Forked`] in a child of the process that opened the writer.
     pub fn remove(self) -> Result<()> {
-        if !self.claim.is_here() {
-            return Err(Error::Forked { path: self.names.prefix().to_owned() });
+        self.stay()?;
+        files::remove_claimed(&self.names, &self.claim).map(drop)
+    }
+
+    /// Refuses to do the parent's work in the child of a fork.
+    #[inline]
+    fn stay(&self) -> Result<()> {
+        if self.claim.is_here() {
+            return Ok(());
         }
-        files::remove_claimed(&self.names, &self.claim)
+        Err(Error::Forked { path: self.names.prefix().to_owned() })
     }
 
     fn head(&self) -> &State {
@@ -258,23 +258,30 @@ impl<H: Hasher + Default> Writer<H> {
         for index in self.roll.held(self.current) {
             self.busy.note(index);
         }
+        self.avoided.iter().for_each(|index| self.busy.note(*index));
     }
 
     /// A buffer that nobody holds, with room for `length` bytes.
     #[inline]
     fn take(&mut self, length: usize) -> Result<usize> {
-        self.look(self.buffers.len());
-        let after = buffer_of(self.current) + 1;
-        let index = match self.free(after) {
-            Some(index) => index,
-            None => self.make_free()?,
-        };
-        if self.options.fresh_files
-            || self.buffers[index].as_ref().is_none_or(|buffer| buffer.capacity() < length)
-        {
-            self.renew(index, length)?;
+        loop {
+            self.look(self.buffers.len());
+            let after = buffer_of(self.current) + 1;
+            let index = match self.free(after) {
+                Some(index) => index,
+                None => self.make_free()?,
+            };
+            if !self.options.fresh_files
+                && self.buffers[index].as_ref().is_some_and(|buffer| buffer.capacity() >= length)
+            {
+                return Ok(index);
+            }
+            match self.renew(index, length) {
+                // Each time one name less, until `make_free` finds none.
+                Err(error) if files::is_taken(&error) => self.avoided.push(index),
+                renewed => return renewed.map(|()| index),
+            }
         }
-        Ok(index)
     }
 
     /// A free one of the buffers that this writer has, by turns: a reader that copies has the more time.
@@ -293,8 +300,13 @@ impl<H: Hasher + Default> Writer<H> {
         if let Some(index) = self.free(0) {
             return Ok(index);
         }
-        let index = (0..BUFFERS_MAX).find(|index| !self.busy.has(*index)).ok_or_else(|| {
-            Error::TooManyReaders { path: self.names.readers(), capacity: self.roll.capacity() }
+        let index = (0..BUFFERS_MAX).find(|index| !self.busy.has(*index));
+        let index = index.ok_or_else(|| match self.avoided.last() {
+            Some(taken) => Error::Foreign {
+                path: self.names.buffer(*taken),
+                what: "all names of buffers are taken, this one by no buffer",
+            },
+            None => Error::TooManyReaders { path: self.names.readers(), capacity: self.roll.capacity() },
         })?;
         if self.buffers.len() <= index {
             self.buffers.resize_with(index + 1, || None);
@@ -312,13 +324,12 @@ impl<H: Hasher + Default> Writer<H> {
         let spare = old
             .as_ref()
             .map_or(0, |buffer| if buffer.capacity() < length { buffer.capacity() / 4 } else { 0 });
-        let wanted = (HEADER_BYTES + spare)
-            .checked_add(length)
-            .and_then(|bytes| bytes.checked_next_multiple_of(PAGE_BYTES));
-        let bytes = wanted.filter(|bytes| isize::try_from(*bytes).is_ok()).ok_or_else(too_long)?;
+        let bytes = buffer_bytes(length, spare).ok_or_else(too_long)?;
         drop(old);
         let file = files::create(&path, bytes)?;
         let mapping = Mapping::new(&file, bytes, Access::Write).map_err(Error::io("mapping", &path))?;
+        // SAFETY: a child uses no buffer (`stay`), and drops none (`Writer::drop`).
+        unsafe { mapping.keep_from_children() }.map_err(Error::io("mapping", &path))?;
         mapping.at::<Header>(0).lineage.poke(self.lineage);
         files::allow(&file, &path, self.options.mode)?;
         self.buffers[index] = Some(Buffer { mapping });
@@ -326,8 +337,25 @@ impl<H: Hasher + Default> Writer<H> {
     }
 }
 
+impl<H> Drop for Writer<H> {
+    fn drop(&mut self) {
+        if !self.claim.is_here() {
+            // A child does not have the buffers, and may have something else in their place.
+            self.buffers.drain(..).for_each(std::mem::forget);
+        }
+    }
+}
+
 /// Buffers are whole pages.
 const PAGE_BYTES: usize = 4096;
+
+/// How long a buffer is that has `length` bytes and `spare` ones; `None` if no file is that long.
+pub(crate) fn buffer_bytes(length: usize, spare: usize) -> Option<usize> {
+    (HEADER_BYTES + spare)
+        .checked_add(length)
+        .and_then(|bytes| bytes.checked_next_multiple_of(PAGE_BYTES))
+        .filter(|bytes| isize::try_from(*bytes).is_ok())
+}
 
 /// A buffer's file, mapped. Its length never changes: a larger one is a new file.
 struct Buffer {
@@ -376,79 +404,4 @@ impl Busy {
     fn has(&self, index: usize) -> bool {
         index >= self.bound || self.words[index / 64] & 1 << (index % 64) != 0
     }
-}
-
-/// What is there when a writer comes.
-enum Found {
-    /// Nothing that a reader can have attached to.
-    Blank,
-    /// A state and the roll that belongs to it.
-    Pair(Mapping, MappedRoll),
-    /// A state whose roll is lost, with its last version's number.
-    Alone(u64),
-}
-
-fn found<H: Hasher + Default>(names: &Names, claim: &Claim) -> Result<Found> {
-    let path = names.state();
-    let foreign = |what| Error::Foreign { path: path.clone(), what };
-    let length = length_of(&claim.state.metadata().map_err(Error::io("inspecting", &path))?);
-    if length == 0 {
-        return Ok(Found::Blank);
-    }
-    if length != STATE_BYTES {
-        return Err(foreign("its length is not that of a state"));
-    }
-    let state =
-        Mapping::new(&claim.state, STATE_BYTES, Access::Write).map_err(Error::io("mapping", &path))?;
-    let head: &State = state.at(0);
-    match head.magic.get() {
-        // Its writer died before it was complete.
-        0 => return Ok(Found::Blank),
-        STATE_MAGIC if head.layout.peek() == LAYOUT => {}
-        _ => return Err(foreign("not a state of this version of the crate")),
-    }
-    if head.hasher.peek() != hasher_name::<H>() {
-        return Err(foreign("it was written with another checksum"));
-    }
-    match MappedRoll::open(&names.readers(), head.lineage.peek()) {
-        Ok(roll) => Ok(Found::Pair(state, roll)),
-        Err(Error::Foreign { .. }) => Ok(Found::Alone(sequence_of(head.live.current.peek()))),
-        Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
-            Ok(Found::Alone(sequence_of(head.live.current.peek())))
-        }
-        Err(error) => Err(error),
-    }
-}
-
-/// Makes state and roll, with a lineage of their own, so that no number need be left out. The state's magic is written last: before that, readers find nothing, and a writer begins anew.
-fn begin(
-    names: &Names,
-    claim: &Claim,
-    sequence: u64,
-    hasher: u64,
-    options: &WriterOptions,
-) -> Result<(Mapping, MappedRoll, u64)> {
-    let path = names.state();
-    // As long as it is empty: a reader of another user is then told to wait, and not that it may not read.
-    files::allow(&claim.state, &path, options.mode)?;
-    for index in names.buffers()? {
-        files::remove_if_there(&names.buffer(index))?;
-    }
-    let mut lineage = [0; 8];
-    getrandom(&mut lineage, GetRandomFlags::empty())
-        .map_err(|error| Error::io("drawing a random number for", &path)(error.into()))?;
-    let lineage = u64::from_ne_bytes(lineage);
-    let roll = MappedRoll::create(&names.readers(), lineage, options.readers_max)?;
-    roll.allow(&names.readers(), options.readers_mode)?;
-    sys::reserve(&claim.state, STATE_BYTES).map_err(Error::io("reserving space for", &path))?;
-    let state =
-        Mapping::new(&claim.state, STATE_BYTES, Access::Write).map_err(Error::io("mapping", &path))?;
-    let head: &State = state.at(0);
-    head.layout.poke(LAYOUT);
-    head.lineage.poke(lineage);
-    head.floor.poke(sequence);
-    head.hasher.poke(hasher);
-    head.live.current.poke(NONE);
-    head.magic.put(STATE_MAGIC);
-    Ok((state, roll, 0))
 }

@@ -273,7 +273,7 @@ fn what_is_in_place_already_is_looked_at() {
                 let content = sandbox.read("in");
                 sandbox.write("in", &content[..content.len() / 2 / 100 * 100]);
             },
-            2,
+            3,
         ),
     ];
     for (name, change, code) in changes {

@@ -124,6 +124,23 @@ fn buffers_are_as_many_as_are_held_and_two() {
     stamp::check(32, &reader.read().unwrap());
 }
 
+/// A state without its roll and without its last version has nothing but the number to go on from.
+#[test]
+fn numbers_go_on_without_a_version() {
+    let (folder, prefix) = on_disk();
+    let mut writer = Writer::open(&prefix).unwrap();
+    while stamp::write(&mut writer).unwrap() < 1000 {}
+    drop(writer);
+    for _ in 0..3 {
+        for name in names(&folder).iter().filter(|name| *name != "p.state") {
+            fs::remove_file(folder.path().join(name)).unwrap();
+        }
+        let writer = Writer::open(&prefix).unwrap();
+        assert_eq!((writer.version(), writer.next_version()), (None, 1001));
+    }
+    assert_eq!(stamp::write(&mut Writer::open(&prefix).unwrap()).unwrap(), 1002);
+}
+
 /// A writer that was killed while it made its files left a state without its magic, or an empty one.
 #[test]
 fn half_made_files_are_made_whole() {

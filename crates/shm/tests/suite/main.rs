@@ -6,6 +6,7 @@
 #[cfg(feature = "rkyv")]
 mod archived;
 mod crowd;
+mod faults;
 mod fork;
 mod hostile;
 mod kills;
@@ -15,6 +16,7 @@ mod rights;
 mod roles;
 mod space;
 mod stamp;
+mod strangers;
 mod syscalls;
 mod versions;
 

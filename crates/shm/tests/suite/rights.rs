@@ -12,7 +12,7 @@ use std::time::Duration;
 use xsort_shm::{Error, Reader, Writer, WriterOptions, Xxh3};
 
 /// Runs `body` in a thread that may do no more than what others may: as nobody, if this is root (which may do everything).
-fn as_other(body: impl FnOnce() + Send) {
+pub(crate) fn as_other(body: impl FnOnce() + Send) {
     thread::scope(|scope| {
         scope.spawn(|| {
             // SAFETY: system calls with plain numbers. They change this thread alone, unlike the C library's functions.

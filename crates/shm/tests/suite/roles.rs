@@ -72,6 +72,10 @@ fn plays_its_role() {
             }
         }
         "writer" => write(prefix),
+        "opens" => crate::faults::opens_and_writes(prefix),
+        "fork-in-fill" => crate::fork::forks_in_a_fill(prefix),
+        "fork-in-hash" => crate::fork::forks_in_a_hasher(prefix),
+        "fork-and-take" => crate::fork::forks_and_takes_slots(prefix),
         "fork" => crate::fork::parent_and_child(prefix),
         "local-fork" => crate::local::parent_and_child(prefix),
         "wanderer" => crate::lifetime::opens_and_goes_elsewhere(prefix),
