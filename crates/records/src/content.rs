@@ -126,7 +126,8 @@ fn is_program_of_windows(head: &[u8]) -> bool {
 fn text(head: &[u8], is_whole: bool) -> Option<Content> {
     let is_text = |byte: &u8| matches!(*byte, 7..=13 | 27 | 32..=126 | 128..);
     let is_end = |byte: &u8| *byte == 0;
-    if head.is_empty() {
+    // Bells alone say nothing.
+    if !head.iter().any(|byte| matches!(*byte, 9 | 10 | 13 | 32..=126 | 128..)) {
         return None;
     }
     if is_utf16(head) {
