@@ -120,7 +120,7 @@ pub(crate) enum Opened<'a> {
     /// What an earlier process has kept, to be resumed.
     Saved(Box<SavedCheckpoint<'a>>),
     /// Nothing that counts: a sort can begin.
-    Fresh(FreshCheckpoint<'a>),
+    Fresh(Box<FreshCheckpoint<'a>>),
 }
 
 /// Looks for what an earlier process has kept, and at whether to resume it. What is there belongs to this process from
@@ -141,7 +141,7 @@ pub(crate) fn open_checkpoint<'a>(
     }
     if is_empty || checkpoint.begin == Begin::Restart {
         let old = head.ok().flatten().map(|head| head.scratch).unwrap_or_default();
-        return Ok(Opened::Fresh(FreshCheckpoint::new(journal, names, disk, is_empty, old)));
+        return Ok(Opened::Fresh(FreshCheckpoint::boxed(journal, names, disk, is_empty, old)));
     }
     if checkpoint.begin == Begin::New {
         return Err(Error::Settings(format!(
@@ -161,7 +161,9 @@ pub(crate) fn open_checkpoint<'a>(
         match journal.recall(Step::Input(number))? {
             Some(mark) => inputs.push(mark),
             // They are written with the beginning, so it isn't there in a whole.
-            None => return Ok(Opened::Fresh(FreshCheckpoint::new(journal, names, disk, true, head.scratch))),
+            None => {
+                return Ok(Opened::Fresh(FreshCheckpoint::boxed(journal, names, disk, true, head.scratch)));
+            }
         }
     }
     let Head { plan, inputs_go_early, .. } = head;
@@ -215,14 +217,14 @@ pub(crate) struct FreshCheckpoint<'a> {
 }
 
 impl<'a> FreshCheckpoint<'a> {
-    fn new(
+    fn boxed(
         journal: Journal<'a>,
         names: Names,
         disk: &'a dyn Disk,
         is_empty: bool,
         old: Vec<Vec<u8>>,
-    ) -> FreshCheckpoint<'a> {
-        FreshCheckpoint { journal: Some(journal), names, disk, is_empty, old }
+    ) -> Box<FreshCheckpoint<'a>> {
+        Box::new(FreshCheckpoint { journal: Some(journal), names, disk, is_empty, old })
     }
 
     /// Begins: creates the files, instead of any that are left of another sort, and the journal's first steps. Returns

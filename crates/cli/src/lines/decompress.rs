@@ -104,7 +104,7 @@ fn sniff(mut bytes_from: Bytes, window_log_max: u32) -> io::Result<Bytes> {
     let whole = Cursor::new(head).chain(bytes_from);
     Ok(match begun {
         None => Box::new(whole),
-        Some(Compression::Gzip) => Box::new(Gzip::Member(GzDecoder::new(buffered(whole)))),
+        Some(Compression::Gzip) => Box::new(Gzip { member: Some(GzDecoder::new(buffered(whole))) }),
         Some(Compression::Zstandard) => {
             let mut decoder = zstd::stream::read::Decoder::with_buffer(buffered(whole))?;
             decoder.window_log_max(window_log_max)?;
@@ -128,24 +128,22 @@ fn buffered(whole: Whole) -> BufReader<Whole> {
 }
 
 /// Members of gzip, one after another, and zeros between and behind them.
-enum Gzip {
-    Member(GzDecoder<BufReader<Whole>>),
-    /// All are read, or one can't be.
-    Over,
+struct Gzip {
+    /// None once all are read, or one can't be.
+    member: Option<GzDecoder<BufReader<Whole>>>,
 }
 
 impl Read for Gzip {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while let Gzip::Member(member) = self {
+        while let Some(member) = &mut self.member {
             let bytes = member.read(buffer)?;
             if bytes > 0 || buffer.is_empty() {
                 return Ok(bytes);
             }
-            let Gzip::Member(member) = std::mem::replace(self, Gzip::Over) else { unreachable!() };
-            let mut rest = member.into_inner();
+            let mut rest = self.member.take().expect("it was just read").into_inner();
             match byte_behind_zeros(&mut rest)? {
                 None => {}
-                Some(0x1f) => *self = Gzip::Member(GzDecoder::new(rest)),
+                Some(0x1f) => self.member = Some(GzDecoder::new(rest)),
                 Some(_) => {
                     let what = "bytes follow the gzip data that are neither gzip nor zeros: cut them off, \
                                 or leave them out by 'gzip -dc'";

@@ -499,9 +499,9 @@ fn a_hidden_name_that_something_else_has_is_named() {
                 assert_eq!(ended.code, Some(2), "{what}");
                 assert!(ended.stderr.contains(name) && ended.stderr.contains("move"), "{what}");
                 if kind == 0 {
-                    fs::remove_dir(path).unwrap()
+                    fs::remove_dir(path).unwrap();
                 } else {
-                    fs::remove_file(path).unwrap()
+                    fs::remove_file(path).unwrap();
                 }
                 sandbox.ok(&format!("{command} -o out"));
             } else {

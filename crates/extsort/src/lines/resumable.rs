@@ -46,7 +46,7 @@ pub(super) fn sort<O: LineOrder>(
             disk.close(disk.create_output(&checkpoint.output)?);
             let marks = marks(&checkpoint.inputs, disk)?;
             let (files, file) = fresh.begin(&task, &plan, &marks, false)?;
-            Begin::Sort { plan, marks, files, output: Output { disk, file: Some(file) } }
+            Begin::Sort { plan, marks, files: Box::new(files), output: Output { disk, file: Some(file) } }
         }
     };
     match begin {
@@ -96,7 +96,7 @@ enum Begin<'a> {
     Sort {
         plan: Plan,
         marks: Vec<InputMark>,
-        files: CheckpointFiles<'a>,
+        files: Box<CheckpointFiles<'a>>,
         output: Output<'a>,
     },
     /// Nothing: with the number of lines, and their checksum.
@@ -119,7 +119,7 @@ fn go_on<'a>(
             Begin::Finished(plan, lines, checksum as u64)
         }
         Reopened::Unfinished { files, output } => {
-            Begin::Sort { plan, marks, files, output: Output { disk, file: Some(output) } }
+            Begin::Sort { plan, marks, files: Box::new(files), output: Output { disk, file: Some(output) } }
         }
     })
 }

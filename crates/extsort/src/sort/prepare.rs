@@ -121,7 +121,7 @@ pub(crate) fn prepare<'a>(
         let meaning = format!("{:?}", options.layout);
         match open_checkpoint(checkpoint, names, &task(options, &meaning), disk, observer)? {
             Opened::Saved(saved) => return resume(options, *saved, disk, observer),
-            Opened::Fresh(checkpoint) => fresh = Some(checkpoint),
+            Opened::Fresh(checkpoint) => fresh = Some(*checkpoint),
         }
     }
     begin(options, stream, fresh, disk, observer).map(|prepared| Work::Sort(Box::new(prepared)))
