@@ -9,6 +9,7 @@
 
 use crate::stack;
 use rustix::fs::{Mode, OFlags, open};
+use rustix::process::{Resource, getrlimit};
 use std::ffi::{c_char, c_int};
 use std::os::fd::IntoRawFd;
 use std::{panic, process};
@@ -22,9 +23,26 @@ const PANICKED: u8 = 101;
 #[unsafe(no_mangle)]
 extern "C" fn main(_words: c_int, _command_line: *const *const c_char) -> c_int {
     occupy_closed_streams();
+    share_one_arena();
     let status = panic::catch_unwind(|| stack::run(crate::run_program)).unwrap_or(PANICKED);
     // Which also writes what is left in the buffer of standard output.
     process::exit(c_int::from(status))
+}
+
+/// The parameter of `mallopt` for the number of arenas.
+const M_ARENA_MAX: c_int = -8;
+
+// SAFETY: as the GNU C library declares it.
+unsafe extern "C" {
+    safe fn mallopt(parameter: c_int, value: c_int) -> c_int;
+}
+
+/// Has all threads share one arena of the allocator where the address space is limited: each further one takes 64 MiB of
+/// it, whatever is in them, and then a few bytes may be too many.
+fn share_one_arena() {
+    if getrlimit(Resource::As).current.is_some() {
+        mallopt(M_ARENA_MAX, 1);
+    }
 }
 
 /// No file that is opened later must be taken for a standard stream.

@@ -164,6 +164,24 @@ fn a_limit_on_the_address_space_is_survived() {
     sandbox.ok("verify -q out --against in");
 }
 
+/// Limits that threads' own arenas of the allocator would fill, all but a few bytes: 64 MiB each.
+#[test]
+fn lines_are_sorted_within_any_address_space() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q -f gensort-ascii 100KB part");
+    let parts = vec!["part"; 120].join(" ");
+    for kilobytes in (60_000..=300_000).step_by(4_000) {
+        let line = format!("lines -S 10M --parallel=2 -T . {parts} -o out");
+        let script = format!("ulimit -v {kilobytes}; exec {} {line}", program().display());
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &script]).current_dir(sandbox.path()).env("XSORT_STATUS", "off");
+        let ended = shell.output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(0), "ulimit -v {kilobytes}: {said}");
+        assert_eq!(fs::metadata(sandbox.path().join("out")).unwrap().len(), 12_000_000);
+    }
+}
+
 /// Half of what is sorted here has to go to scratch; a check holds two lines.
 #[test]
 fn sorting_lines_stays_within_its_budget() {
