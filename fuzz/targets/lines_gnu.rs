@@ -97,7 +97,7 @@ fn ours(what: &What, command: &Command, text: &[u8]) -> (Vec<u8>, Vec<u8>, i32) 
             let least = if command.unique { Ordering::Equal } else { Ordering::Greater };
             let is_out = |pair: &[&[u8]]| order.compare(pair[0], pair[1], &mut scratch) >= least;
             let Some(at) = lines.windows(2).position(is_out) else { return (Vec::new(), Vec::new(), 0) };
-            (Vec::new(), disorder("sort", b"-", at as u64 + 2, lines[at + 1], command), 1)
+            (Vec::new(), disorder("sort", b"-", at as u64 + 2, lines[at + 1].to_vec(), command), 1)
         }
         What::Debug => {
             let sorted = model::sorted(command, &order, &mut lines);
