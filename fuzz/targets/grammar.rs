@@ -120,7 +120,7 @@ fn understood(command: &Command, environment: &Environment) {
     let mut marks = Vec::new();
     for line in lines {
         xsort_text::annotate(&order, &locale, line, &mut scratch, &mut marks);
-        assert!(xsort_text::disorder("sort", b"-", 1, line, command).starts_with(b"sort: "));
+        assert!(xsort_text::disorder("sort", b"-", 1, line.to_vec(), command).starts_with(b"sort: "));
     }
     xsort_text::warnings(command, &locale);
 }
