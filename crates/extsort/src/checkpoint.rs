@@ -83,6 +83,7 @@ impl Names {
 /// What a journal begins with.
 #[derive(Debug, Serialize, Deserialize)]
 struct Head {
+    /// [`FORMAT`]. First: of another, nothing else can be read.
     format: u32,
     /// What the arguments mean, as far as the output depends on it.
     meaning: String,
@@ -134,7 +135,7 @@ pub(crate) fn open_checkpoint<'a>(
 ) -> Result<Opened<'a>, Error> {
     let (journal, is_new) = Journal::open(disk, &names.journal, checkpoint.every)
         .map_err(|error| under_way(error, task.output))?;
-    let head = journal.recall::<Head>(Step::Begin);
+    let head = recall_head(&journal);
     let is_empty = is_new || matches!(head, Ok(None));
     if is_empty && checkpoint.begin == Begin::Resume {
         observer.notice(&format!("{}: there is none, so the sort begins", Shown(&names.journal)));
@@ -170,6 +171,19 @@ pub(crate) fn open_checkpoint<'a>(
     Ok(Opened::Saved(Box::new(SavedCheckpoint { journal, names, disk, plan, inputs, inputs_go_early })))
 }
 
+/// The beginning of a journal, if it has one. One of another format can't be read further than that.
+fn recall_head(journal: &Journal<'_>) -> Result<Option<Head>, Error> {
+    match journal.peek::<u32>(Step::Begin)? {
+        Some(FORMAT) => journal.recall(Step::Begin),
+        Some(_) => Err(Error::Settings(
+            "what the interrupted sort has kept is another version's: begin anew with --restart, or resume it with \
+             that version"
+                .into(),
+        )),
+        None => Ok(None),
+    }
+}
+
 /// Says of a file that another process has who that must be.
 fn under_way(error: Error, output: &Path) -> Error {
     match error {
@@ -186,9 +200,7 @@ fn under_way(error: Error, output: &Path) -> Error {
 impl Head {
     /// Why a sort that is asked for can't go on with this one.
     fn refusal(&self, task: &Task<'_>, names: &Names) -> Option<String> {
-        if self.format != FORMAT {
-            Some("it is another version's".into())
-        } else if self.meaning != task.meaning {
+        if self.meaning != task.meaning {
             Some("the interrupted sort had another order of other records".into())
         } else if self.budget_bytes > task.budget_bytes {
             Some(format!("the interrupted sort has planned with {} bytes of memory", self.budget_bytes))
@@ -359,6 +371,11 @@ impl<'a> SavedCheckpoint<'a> {
         (0..chunks as u64).all(|number| self.journal.has(Step::Chunk(number)))
     }
 
+    /// Whether chunks may be gone from scratch, because what came of merging or splitting them is there.
+    pub(crate) fn has_reduced(&self) -> bool {
+        self.journal.has(Step::Between(0))
+    }
+
     /// What to say of a journal that no sort can have written.
     pub(crate) fn contradiction(&self) -> Error {
         let journal = Shown(&self.names.journal);
@@ -412,7 +429,7 @@ impl<'a> SavedCheckpoint<'a> {
         };
         guard.release();
         let guard = CloseOnDrop { disk, file: Some(file) };
-        let prefix = files.journal.written_prefix()?;
+        let prefix: OutputPrefix = files.journal.peek(Step::Written)?.unwrap_or_default();
         if !prefix.is_in(file, memory_bytes, disk, observer)? {
             observer.notice(&format!(
                 "{}: what the interrupted sort had written of the output is not there any more: it is written again",
@@ -528,5 +545,32 @@ impl Drop for CheckpointFiles<'_> {
             let _ = self.end();
         }
         self.scratch.iter().for_each(|&file| self.disk.close(file));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Unobserved;
+    use xsort_disk::{SimDisk, SimOptions};
+
+    /// Its other fields can't be read, which was called damage by a failing drive.
+    #[test]
+    fn a_journal_of_another_format_is_called_that_and_can_be_thrown_away() {
+        let disk = SimDisk::new(SimOptions::default());
+        let names = Names::of("/out/sorted".as_ref(), &["/scratch".into()]);
+        let (journal, _) = Journal::open(&disk, &names.journal, Duration::ZERO).unwrap();
+        let head = encoded(&(FORMAT - 1, "meaning", "plan", 1u64, 0u64, false));
+        journal.begin([(Step::Begin, head)]).unwrap();
+        drop(journal);
+        let task = Task { output: "/out/sorted".as_ref(), meaning: "meaning", budget_bytes: 1, inputs: 0 };
+        let open = |begin| {
+            let checkpoint = Checkpoint { begin, every: Duration::ZERO };
+            open_checkpoint(checkpoint, names.clone(), &task, &disk, &Unobserved)
+        };
+        let Err(Error::Settings(text)) = open(Begin::Resume) else { panic!("it was resumed") };
+        assert!(text.contains("another version") && text.contains("--restart"), "{text}");
+        assert!(matches!(open(Begin::New), Err(Error::Settings(_))));
+        assert!(matches!(open(Begin::Restart), Ok(Opened::Fresh(_))));
     }
 }

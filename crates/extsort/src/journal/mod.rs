@@ -24,7 +24,6 @@ pub(crate) use mark::{InputMark, mark};
 
 use crate::Error;
 use crate::failure::{Failure, STOP_INTERVAL};
-use crate::prefix::OutputPrefix;
 use crate::threads::spawn_up_to;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, select, unbounded};
 use frames::Frames;
@@ -55,7 +54,7 @@ pub(crate) enum Step {
     InputRead,
     /// A merge on the way, or a split of a bin.
     Between(u64),
-    /// How much of the output is written: an [`OutputPrefix`], and what comes next. Only the last one counts.
+    /// How much of the output is written: an [`OutputPrefix`](crate::prefix::OutputPrefix), and what comes next. Only the last one counts.
     Written,
     /// The output is complete, and about to get its name.
     Publish,
@@ -133,14 +132,17 @@ impl<'a> Journal<'a> {
         Ok(self.disk.remove_kept(self.file)?)
     }
 
-    /// How much of the output an earlier process says to have written, without taking the step out.
-    pub(crate) fn written_prefix(&self) -> Result<OutputPrefix, Error> {
+    /// How what came of a step in an earlier process begins, without taking the step out.
+    ///
+    /// # Errors
+    /// If it is there, but doesn't begin with such a thing.
+    pub(crate) fn peek<T: DeserializeOwned>(&self, step: Step) -> Result<Option<T>, Error> {
         let recalled = self.recalled.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(bytes) = recalled.get(&Step::Written) else { return Ok(OutputPrefix::default()) };
-        match postcard::take_from_bytes(bytes) {
-            Ok((prefix, _)) => Ok(prefix),
-            Err(error) => Err(self.unreadable(Step::Written, &error)),
-        }
+        let begins = recalled.get(&step).map(|bytes| postcard::take_from_bytes(bytes));
+        begins
+            .transpose()
+            .map(|found| found.map(|(made, _)| made))
+            .map_err(|error| self.unreadable(step, &error))
     }
 
     /// Forgets a step of an earlier process: what it says isn't so any more.

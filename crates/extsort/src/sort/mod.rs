@@ -322,7 +322,7 @@ fn input_is_read<K: Key>(
     job.notes.keep(Step::InputRead, &());
     if prepared.needs_input_space {
         job.notes.settle(&job.failure)?;
-        if prepared.is_resumed {
+        if prepared.is_resumed && !prepared.present.is_empty() {
             // From here on there is nothing else.
             check_blocks(job, formed.blocks(job.record_bytes), memory)?;
         }

@@ -157,6 +157,9 @@ fn resume<'a>(
     let (input_guard, found) = find_inputs(options, &saved, disk)?;
     let inputs_go_early = saved.inputs_go_early;
     let are_removed = inputs_go_early && saved.is_input_read();
+    // Once chunks were merged or split there is no telling by them whether all is there: then inputs that are still
+    // there stay until the output is in place.
+    let needs_input_space = inputs_go_early && !saved.has_reduced();
     if are_removed && !saved.has_chunks(plan.spilled_chunks) {
         return Err(saved.contradiction());
     }
@@ -186,7 +189,7 @@ fn resume<'a>(
         present,
         input_guard: Some(input_guard),
         spool: None,
-        needs_input_space: inputs_go_early,
+        needs_input_space,
         // When the inputs have been read, whatever was reserved before.
         reserves_late: true,
         scratch_directories: scratch_directories(options),
