@@ -15,6 +15,7 @@
 //! with all of its bytes, before it is written behind, or said to be finished. The inputs have to be what they were.
 
 use crate::journal::{InputMark, Journal, Step, encoded, mark};
+use crate::open_files::OpenFiles;
 use crate::prefix::{OutputPrefix, crc_of};
 use crate::{Error, Observer};
 use serde::de::DeserializeOwned;
@@ -305,9 +306,8 @@ fn remove(disk: &dyn Disk, path: &Path) -> Result<(), Error> {
         Err(error) if error.source.kind() == ErrorKind::NotFound => return Ok(()),
         opened => opened?,
     };
-    let removed = disk.remove_kept(old);
-    disk.close(old);
-    Ok(removed?)
+    let _guard = OpenFiles::one(disk, old);
+    Ok(disk.remove_kept(old)?)
 }
 
 /// What an earlier process has kept.
@@ -405,7 +405,8 @@ impl<'a> SavedCheckpoint<'a> {
             Err(error) if error.source.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(under_way(error.into(), output)),
         };
-        let guard = CloseOnDrop { disk, file: hidden };
+        let mut guard = OpenFiles::none(disk);
+        hidden.into_iter().for_each(|hidden| guard.add(hidden));
         let publishing = files.journal.recall::<Publishing>(Step::Publish)?;
         let published = match &publishing {
             Some(publishing) if hidden.is_none() => publishing.is_at(output, memory_bytes, disk, observer)?,
@@ -425,10 +426,12 @@ impl<'a> SavedCheckpoint<'a> {
         }
         let file = match hidden {
             Some(hidden) => hidden,
-            None => disk.create_kept_output(output, &names.output_tag)?,
+            None => {
+                let created = disk.create_kept_output(output, &names.output_tag)?;
+                guard.add(created);
+                created
+            }
         };
-        guard.release();
-        let guard = CloseOnDrop { disk, file: Some(file) };
         let prefix: OutputPrefix = files.journal.peek(Step::Written)?.unwrap_or_default();
         if !prefix.is_in(file, memory_bytes, disk, observer)? {
             observer.notice(&format!(
@@ -437,26 +440,8 @@ impl<'a> SavedCheckpoint<'a> {
             ));
             files.journal.forget(Step::Written);
         }
-        guard.release();
+        guard.release(file);
         Ok(Reopened::Unfinished { files, output: file })
-    }
-}
-
-/// Closes a file unless it is released before.
-struct CloseOnDrop<'a> {
-    disk: &'a dyn Disk,
-    file: Option<FileId>,
-}
-
-impl CloseOnDrop<'_> {
-    fn release(mut self) {
-        self.file = None;
-    }
-}
-
-impl Drop for CloseOnDrop<'_> {
-    fn drop(&mut self) {
-        self.file.into_iter().for_each(|file| self.disk.close(file));
     }
 }
 
@@ -488,7 +473,7 @@ impl Publishing {
             Err(error) if error.source.kind() == ErrorKind::NotFound => return Ok(false),
             Err(error) => return Err(error.into()),
         };
-        let _guard = CloseOnDrop { disk, file: Some(file) };
+        let _guard = OpenFiles::one(disk, file);
         if disk.file_bytes(file)? != self.bytes {
             return Ok(false);
         }

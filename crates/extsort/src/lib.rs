@@ -21,6 +21,7 @@ mod journal;
 mod ledger;
 pub mod lines;
 mod observer;
+mod open_files;
 mod prefix;
 mod probe;
 mod process;

@@ -11,6 +11,7 @@ use super::{Job, bytes, form};
 use crate::checkpoint::{CheckpointFiles, Names, Opened, Reopened, SavedCheckpoint, Task, open_checkpoint};
 use crate::journal::{InputMark, Notes, mark};
 use crate::lines::Source;
+use crate::open_files::OpenFiles;
 use crate::scratch::Scratch;
 use crate::{Error, Observer};
 use std::io::ErrorKind;
@@ -67,9 +68,8 @@ fn marks(inputs: &[PathBuf], disk: &dyn Disk) -> Result<Vec<InputMark>, Error> {
 
 fn mark_of(path: &Path, disk: &dyn Disk) -> Result<InputMark, Error> {
     let file = disk.open_input(path)?;
-    let marked = disk.file_bytes(file).map_err(Error::from).and_then(|bytes| mark(disk, file, bytes));
-    disk.close(file);
-    marked
+    let _guard = OpenFiles::one(disk, file);
+    mark(disk, file, disk.file_bytes(file)?)
 }
 
 /// Fails if an input isn't what its mark says. One that isn't there is an error if it `is_needed`.

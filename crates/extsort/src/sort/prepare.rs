@@ -8,6 +8,7 @@ use crate::checkpoint::{
 };
 use crate::content::check_contents;
 use crate::journal::mark;
+use crate::open_files::OpenFiles;
 use crate::units::Bytes;
 use crate::{Error, Observer};
 use std::collections::BTreeMap;
@@ -15,37 +16,6 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use xsort_disk::{Disk, Drive, FileId, Shown};
 use xsort_records::Checksum;
-
-/// Files that are closed when this is dropped, whatever happens.
-pub(crate) struct OpenFiles<'a> {
-    disk: &'a dyn Disk,
-    files: Vec<FileId>,
-}
-
-impl<'a> OpenFiles<'a> {
-    /// Guards one file.
-    pub(crate) fn one(disk: &'a dyn Disk, file: FileId) -> Self {
-        OpenFiles { disk, files: vec![file] }
-    }
-
-    /// Guards the files of another guard too.
-    fn adopt(&mut self, mut other: OpenFiles<'a>) {
-        self.files.append(&mut other.files);
-    }
-
-    /// Leaves a file to someone else.
-    pub(crate) fn release(&mut self, file: FileId) {
-        self.files.retain(|&open| open != file);
-    }
-}
-
-impl Drop for OpenFiles<'_> {
-    fn drop(&mut self) {
-        for &file in &self.files {
-            self.disk.close(file);
-        }
-    }
-}
 
 /// A sort that can begin.
 pub(crate) struct Prepared<'a> {
@@ -206,12 +176,12 @@ fn find_inputs<'a>(
     saved: &SavedCheckpoint<'_>,
     disk: &'a dyn Disk,
 ) -> Result<(OpenFiles<'a>, Vec<Found>), Error> {
-    let mut guard = OpenFiles { disk, files: Vec::new() };
+    let mut guard = OpenFiles::none(disk);
     let mut found = Vec::with_capacity(options.inputs.len());
     for (number, path) in options.inputs.iter().enumerate() {
         match disk.open_input(path) {
             Ok(file) => {
-                guard.files.push(file);
+                guard.add(file);
                 found.push(saved.find(number, file)?);
             }
             Err(error) if error.source.kind() == ErrorKind::NotFound => found.push(Found::Missing(error)),
@@ -285,7 +255,7 @@ fn begin<'a>(
     observer: &'a dyn Observer,
 ) -> Result<Prepared<'a>, Error> {
     let record_bytes = options.layout.record_bytes() as u64;
-    let mut input_guard = OpenFiles { disk, files: Vec::new() };
+    let mut input_guard = OpenFiles::none(disk);
     let mut input_bytes = Vec::new();
     let (mut inputs, mut looked) = (Vec::new(), Vec::new());
     let stream_input = stream.as_ref().map(|stream| stream.input);
@@ -298,7 +268,7 @@ fn begin<'a>(
             continue;
         }
         let file = disk.open_input(path)?;
-        input_guard.files.push(file);
+        input_guard.add(file);
         inputs.push(file);
         let bytes = disk.file_bytes(file)?;
         input_bytes.push(bytes);

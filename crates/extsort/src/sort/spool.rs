@@ -7,10 +7,10 @@
 
 use super::options::SortOptions;
 use super::plan::{BLOCK_BYTES_MAX, PAGE};
-use super::prepare::OpenFiles;
 use super::spool_seals::{Broken, Seals};
 use crate::content::check_content;
 use crate::failure::STOP_INTERVAL;
+use crate::open_files::OpenFiles;
 use crate::{Error, Observer};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use serde::Serialize;
