@@ -1,6 +1,7 @@
-//! Links the unwinder into the program, where the C compiler has it as an archive. As a library of its own it is loaded at every start,
-//! and asks the processor for its features: together a tenth of a millisecond, in some virtual machines three, of the one that
-//! sorting a thousand lines takes.
+//! Links the unwinder into the program, where the C compiler has it as an archive. As a library of
+//! its own it is loaded at every start, and asks the processor for its features: together a tenth
+//! of a millisecond, in some virtual machines three, of the one that sorting a thousand lines
+//! takes.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,7 +17,8 @@ fn main() {
     let archives = ["libgcc_eh.a", "libgcc.a"].map(archive);
     if let [Some(unwinder), Some(support)] = archives {
         let directory = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
-        // The linker takes this for the library that the standard library asks for, and reads what to link in its place.
+        // The linker takes this for the library that the standard library asks for, and reads what
+        // to link in its place.
         let script = format!("INPUT({} {})\n", unwinder.display(), support.display());
         fs::write(directory.join("libgcc_s.so"), script).expect("cargo made the directory");
         println!("cargo:rustc-link-search=native={}", directory.display());

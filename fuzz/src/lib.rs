@@ -1,4 +1,5 @@
-//! What the fuzz targets share: command lines that are mostly accepted, texts of any size from few bytes, models to compare with.
+//! What the fuzz targets share: command lines that are mostly accepted, texts of any size from few
+//! bytes, models to compare with.
 //!
 //! A target (`targets/`) is one promise of xsort, kept whatever the input; `run` runs them.
 //!

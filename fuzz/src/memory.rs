@@ -1,6 +1,8 @@
-//! Bytes that are allocated, and the most of them: a target makes [`Counting`] its allocator, and asks.
+//! Bytes that are allocated, and the most of them: a target makes [`Counting`] its allocator, and
+//! asks.
 //!
-//! What C libraries allocate isn't seen; the fuzzer's own limits (`-malloc_limit_mb`, `-rss_limit_mb`) see that.
+//! What C libraries allocate isn't seen; the fuzzer's own limits (`-malloc_limit_mb`,
+//! `-rss_limit_mb`) see that.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -13,7 +15,8 @@ pub struct Counting;
 static NOW: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 
-/// Runs `work`, and says how many bytes more than at its beginning were allocated at once. Of all threads: let there be one.
+/// Runs `work`, and says how many bytes more than at its beginning were allocated at once. Of all
+/// threads: let there be one.
 pub fn peak_bytes<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let before = NOW.load(Relaxed);
     MOST.store(before, Relaxed);

@@ -1,4 +1,5 @@
-//! Lines sorted by the comparison alone, which is what any sort of them must come to; and keys and words, which must say what it says.
+//! Lines sorted by the comparison alone, which is what any sort of them must come to; and keys and
+//! words, which must say what it says.
 
 use std::cmp::Ordering;
 use xsort_text::{Command, Order, Scratch};
@@ -44,7 +45,11 @@ pub fn check_keys(order: &Order, lines: &[&[u8]]) {
         assert_eq!(order.compare(line, line, &mut scratch), Ordering::Equal, "{line:?} and itself");
         let Some(&next) = lines.get(at + 1) else { continue };
         let compared = order.compare(line, next, &mut scratch);
-        assert_eq!(order.compare(next, line, &mut scratch), compared.reverse(), "{line:?} {next:?}");
+        assert_eq!(
+            order.compare(next, line, &mut scratch),
+            compared.reverse(),
+            "{line:?} {next:?}"
+        );
         match key.cmp(&keys[at + 1]) {
             Ordering::Equal => assert!(!order.is_exact() || compared.is_eq(), "{line:?} {next:?}"),
             by_key => assert_eq!(by_key, compared, "{line:?} {next:?}"),

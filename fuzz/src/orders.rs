@@ -1,4 +1,5 @@
-//! Options as the fuzzer likes them, a few bytes each, and as words of a command line. Most of them are accepted, which bytes at random aren't.
+//! Options as the fuzzer likes them, a few bytes each, and as words of a command line. Most of them
+//! are accepted, which bytes at random aren't.
 
 use arbitrary::Arbitrary;
 use std::ffi::OsString;
@@ -34,7 +35,8 @@ struct Position {
 #[derive(Arbitrary, Clone, Copy, Debug)]
 struct Letters(u8);
 
-const KINDS: [&str; 16] = ["", "", "", "n", "g", "h", "M", "V", "d", "i", "di", "dV", "iV", "n", "n", "V"];
+const KINDS: [&str; 16] =
+    ["", "", "", "n", "g", "h", "M", "V", "d", "i", "di", "dV", "iV", "n", "n", "V"];
 
 impl Letters {
     fn text(self) -> String {
@@ -88,7 +90,9 @@ impl Orders {
             None => {}
         }
         let flags = [("-s", self.stable), ("-u", self.unique), ("-z", self.zero_terminated)];
-        words.extend(flags.iter().filter(|(_, is_set)| *is_set).map(|(word, _)| word.as_bytes().to_vec()));
+        words.extend(
+            flags.iter().filter(|(_, is_set)| *is_set).map(|(word, _)| word.as_bytes().to_vec()),
+        );
         // More make a line slow, and nothing new.
         let keys = self.keys.iter().take(4).flat_map(Key::words);
         words.extend(keys.map(String::into_bytes));

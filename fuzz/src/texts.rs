@@ -1,9 +1,11 @@
-//! Inputs from the fuzzer's few bytes: as they are, or grown beyond the memory of the smallest sort, and split into sources.
+//! Inputs from the fuzzer's few bytes: as they are, or grown beyond the memory of the smallest
+//! sort, and split into sources.
 
 use arbitrary::Arbitrary;
 use std::io::{self, Cursor, Read};
 
-/// A text grown has so many bytes at most, and so many lines: enough for several runs in 2 MiB of memory.
+/// A text grown has so many bytes at most, and so many lines: enough for several runs in 2 MiB of
+/// memory.
 const BYTES_MAX: usize = 400 << 10;
 const LINES_MAX: usize = 60_000;
 
@@ -42,10 +44,14 @@ pub fn grown(text: &[u8], growth: Growth, terminator: u8) -> Vec<u8> {
                 }
                 grown.extend_from_slice(line);
                 if let Growth::Numbered(_) = growth {
-                    state =
-                        state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    state = state
+                        .wrapping_mul(6_364_136_223_846_793_005)
+                        .wrapping_add(1_442_695_040_888_963_407);
                     grown.extend(
-                        ((state >> 40) % 10_000).to_string().bytes().filter(|&byte| byte != terminator),
+                        ((state >> 40) % 10_000)
+                            .to_string()
+                            .bytes()
+                            .filter(|&byte| byte != terminator),
                     );
                 }
                 grown.push(terminator);

@@ -1,8 +1,9 @@
-//! Bytes that come from outside, or back from a drive: compressed inputs, compressed blocks, summaries. Hostile ones are refused or mean something:
-//! never a panic, never memory without bound, and the same however they trickle in.
+//! Bytes that come from outside, or back from a drive: compressed inputs, compressed blocks,
+//! summaries. Hostile ones are refused or mean something: never a panic, never memory without
+//! bound, and the same however they trickle in.
 //!
-//! The first byte says what the others are: `d`, an input of `--decompress`; `z` and `l`, a block on scratch; `p`, text to be packed and unpacked;
-//! `s`, summaries of `xsort verify`.
+//! The first byte says what the others are: `d`, an input of `--decompress`; `z` and `l`, a block
+//! on scratch; `p`, text to be packed and unpacked; `s`, summaries of `xsort verify`.
 #![no_main]
 
 #[allow(dead_code, unreachable_pub, reason = "the engine uses and shows it")]
@@ -29,8 +30,9 @@ const BUDGET_BYTES: u64 = 64 << 20;
 const HEAD_BYTES: usize = 16;
 /// So much is read of what may be a bomb.
 const READ_BYTES_MAX: u64 = 4 << 20;
-/// Most that decompression allocates, but for what Zstandard's library does: two blocks of LZ4, four MiB each at most or eight in the old format,
-/// what was read ahead, and the text itself, which doubles as it grows.
+/// Most that decompression allocates, but for what Zstandard's library does: two blocks of LZ4,
+/// four MiB each at most or eight in the old format, what was read ahead, and the text itself,
+/// which doubles as it grows.
 const MEMORY_BYTES_MAX: usize = 40 << 20;
 
 fuzz_target!(|data: &[u8]| {
@@ -54,8 +56,10 @@ fn read(bytes: &[u8], most: usize) -> (Vec<u8>, io::Result<usize>) {
     };
     let mut text = Vec::new();
     let decoders = decompress::Decoders::of_sort(BUDGET_BYTES);
-    let end =
-        decompress::decompressed(source, decoders).bytes_from.take(READ_BYTES_MAX).read_to_end(&mut text);
+    let end = decompress::decompressed(source, decoders)
+        .bytes_from
+        .take(READ_BYTES_MAX)
+        .read_to_end(&mut text);
     (text, end)
 }
 
@@ -68,7 +72,8 @@ fn input(bytes: &[u8]) {
         (Err(_), Err(_)) => assert!(text.starts_with(&slowly) || slowly.starts_with(&text)),
         _ => panic!("{end:?}, but byte by byte {slow_end:?}"),
     }
-    // What is compressed, or the cut-off beginning of that, is decompressed or refused; all else is text.
+    // What is compressed, or the cut-off beginning of that, is decompressed or refused; all else is
+    // text.
     let head = &bytes[..bytes.len().min(HEAD_BYTES)];
     let is_cut_off = bytes.len() < HEAD_BYTES && Compression::cut_off(head).is_some();
     let is_plain = Compression::begun(head).is_none() && !is_cut_off;
@@ -87,8 +92,12 @@ fn block(codec: Codec, packed: &[u8]) {
 fn there_and_back(text: &[u8]) {
     for codec in [Codec::Lz4, Codec::Zstd] {
         // Repeated, so that there are pages to save.
-        let block: Vec<u8> =
-            text.iter().copied().cycle().take(Codec::fill_bytes_max(Some(codec), 16 << 10)).collect();
+        let block: Vec<u8> = text
+            .iter()
+            .copied()
+            .cycle()
+            .take(Codec::fill_bytes_max(Some(codec), 16 << 10))
+            .collect();
         let mut packed = vec![0; 16 << 10];
         let Some(bytes) = Packer::new(codec).unwrap().pack(&block, &mut packed) else { continue };
         let mut back = vec![0; block.len()];
@@ -113,7 +122,8 @@ fn there_and_back(text: &[u8]) {
 }
 
 fn summaries(bytes: &[u8]) {
-    let layout = Layout::new(4, vec!["0:2:u16le".parse().unwrap(), "2:1:desc".parse().unwrap()]).unwrap();
+    let layout =
+        Layout::new(4, vec!["0:2:u16le".parse().unwrap(), "2:1:desc".parse().unwrap()]).unwrap();
     let mut whole = Part::new(&layout);
     let _ = whole.append_summaries(bytes);
     assert_eq!(Part::from_summary(&whole.to_summary(), &layout), Ok(whole));

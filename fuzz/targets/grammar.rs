@@ -1,7 +1,9 @@
-//! Everything that a command line is read with: never a panic, and what was understood can be said again, in words that mean the same.
+//! Everything that a command line is read with: never a panic, and what was understood can be said
+//! again, in words that mean the same.
 //!
-//! The first byte says whose: `w`, words of GNU sort's (each ended by NUL); `d`, of GNU du's; `k`, key fields of `xsort sort` (by spaces); `s`, sizes and rates; `c`, checksums; `f`, the list
-//! of `--files0-from`.
+//! The first byte says whose: `w`, words of GNU sort's (each ended by NUL); `d`, of GNU du's; `k`,
+//! key fields of `xsort sort` (by spaces); `s`, sizes and rates; `c`, checksums; `f`, the list of
+//! `--files0-from`.
 #![no_main]
 
 #[allow(dead_code, reason = "the program's other files use the rest")]
@@ -14,7 +16,9 @@ use std::num::NonZeroU64;
 use std::os::unix::ffi::OsStrExt;
 use xsort_fuzz::{model, orders, print};
 use xsort_records::{Checksum, KeyField, Layout};
-use xsort_text::{Command, Environment, Locale, Numerals, Order, Request, Scratch, du, listed_files, parse};
+use xsort_text::{
+    Command, Environment, Locale, Numerals, Order, Request, Scratch, du, listed_files, parse,
+};
 
 fuzz_target!(|data: &[u8]| {
     let Some((&whose, data)) = data.split_first() else { return };
@@ -32,8 +36,12 @@ fuzz_target!(|data: &[u8]| {
 fn words(data: &[u8]) {
     let words: Vec<&OsStr> = data.split(|&byte| byte == 0).map(OsStr::from_bytes).collect();
     let plain = orders::environment();
-    let old =
-        Environment { posix2_version: 199_209, memory_bytes: 1 << 34, open_files_max: 1024, ..plain.clone() };
+    let old = Environment {
+        posix2_version: 199_209,
+        memory_bytes: 1 << 34,
+        open_files_max: 1024,
+        ..plain.clone()
+    };
     let posix = Environment { posixly_correct: true, posix2_version: 200_112, ..old.clone() };
     for environment in [plain, old, posix] {
         match parse(&words, &environment) {
@@ -49,7 +57,10 @@ fn words(data: &[u8]) {
     }
     for &word in &words {
         let locale = Locale::c();
-        assert!(xsort_text::quoted_name(word, &locale).ends_with(b"'") || word.as_bytes().contains(&b'\''));
+        assert!(
+            xsort_text::quoted_name(word, &locale).ends_with(b"'")
+                || word.as_bytes().contains(&b'\'')
+        );
         assert!(xsort_text::shown_name(word, &locale).len() >= word.len());
     }
 }
@@ -65,7 +76,9 @@ fn words_of_du(data: &[u8]) {
     for variable in [&(|_: &str| None) as &dyn Fn(&str) -> Option<OsString>, &some] {
         let surroundings = du::Surroundings { variable, locale: &|| &locale, read: &read };
         match du::parse(&words, &surroundings) {
-            Ok(du::Understood { request: du::Request::Run(command), .. }) => counted(&command, &locale),
+            Ok(du::Understood { request: du::Request::Run(command), .. }) => {
+                counted(&command, &locale)
+            }
             Ok(_) => {}
             Err(refusal) => {
                 assert_eq!(refusal.status(), 1);
@@ -94,7 +107,8 @@ fn counted(command: &du::Command, locale: &Locale) {
         }
     }
     // Widths are taken at their word: those of many digits are for patient terminals.
-    let is_wide = |format: &[u8]| format.split(|byte| !byte.is_ascii_digit()).any(|digits| digits.len() > 4);
+    let is_wide =
+        |format: &[u8]| format.split(|byte| !byte.is_ascii_digit()).any(|digits| digits.len() > 4);
     if let Some(time) = command.time.as_ref().filter(|time| !is_wide(&time.format)) {
         let zone = du::Zone::of(command.files.first().map(OsString::as_os_str), |_| None);
         for seconds in [i64::MIN, -1, 0, 1 << 31, 1 << 40, i64::MAX] {
@@ -114,19 +128,22 @@ fn understood(command: &Command, environment: &Environment) {
     // It can be sorted by, wherever the keys are.
     let locale = Locale::c();
     let order = Order::new(command, &locale, *b"0123456789abcdef");
-    let lines: [&[u8]; 5] = [b"", b" a:1 -2.5e3\tJan", b"b:10K x-1.10.tar.gz", b"\xff\0:\x80 ~", b"b:9 x"];
+    let lines: [&[u8]; 5] =
+        [b"", b" a:1 -2.5e3\tJan", b"b:10K x-1.10.tar.gz", b"\xff\0:\x80 ~", b"b:9 x"];
     model::check_keys(&order, &lines);
     let mut scratch = Scratch::default();
     let mut marks = Vec::new();
     for line in lines {
         xsort_text::annotate(&order, &locale, line, &mut scratch, &mut marks);
-        assert!(xsort_text::disorder("sort", b"-", 1, line.to_vec(), command).starts_with(b"sort: "));
+        assert!(
+            xsort_text::disorder("sort", b"-", 1, line.to_vec(), command).starts_with(b"sort: ")
+        );
     }
     xsort_text::warnings(command, &locale);
 }
 
-/// What two command lines that mean the same have alike. The last byte that can be counted is as far as the one behind it, and blanks at an end that
-/// there isn't don't count anyway.
+/// What two command lines that mean the same have alike. The last byte that can be counted is as
+/// far as the one behind it, and blanks at an end that there isn't don't count anyway.
 fn in_one_form(mut command: Command) -> Command {
     for key in &mut command.keys {
         key.is_obsolete = false;
@@ -141,9 +158,13 @@ fn key_fields(text: &str) {
     for field in &fields {
         assert_eq!(field.to_string().parse(), Ok(*field), "{field}");
     }
-    let end = fields.iter().map(|field| field.offset.saturating_add(field.length)).max().unwrap_or(1);
+    let end =
+        fields.iter().map(|field| field.offset.saturating_add(field.length)).max().unwrap_or(1);
     let least = Layout::new(end, fields.clone());
-    assert!(end == 0 || Layout::new(end - 1, fields.clone()).is_err(), "{fields:?} leave their record");
+    assert!(
+        end == 0 || Layout::new(end - 1, fields.clone()).is_err(),
+        "{fields:?} leave their record"
+    );
     if let Ok(layout) = least {
         assert_eq!(layout.fields(), fields);
         assert_eq!(layout.key_bytes(), fields.iter().map(|field| field.length).sum::<usize>());
@@ -162,15 +183,20 @@ fn size_of(text: &str) {
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
     let unit = size::bytes(&format!("1{}", &text[digits.len()..])).unwrap();
     let about = digits.parse::<f64>().unwrap() * unit as f64;
-    assert!((bytes as f64 - about).abs() <= 1.0 + about * 1e-6, "{text} is {bytes}, and not about {about}");
+    assert!(
+        (bytes as f64 - about).abs() <= 1.0 + about * 1e-6,
+        "{text} is {bytes}, and not about {about}"
+    );
     assert_eq!(size::bytes(&bytes.to_string()), Ok(bytes));
     assert!(
-        !size::Binary(bytes).to_string().is_empty() && !size::Decimal(bytes as f64).to_string().is_empty()
+        !size::Binary(bytes).to_string().is_empty()
+            && !size::Decimal(bytes as f64).to_string().is_empty()
     );
 }
 
 fn list(data: &[u8]) {
-    let named: Vec<&[u8]> = data.strip_suffix(b"\0").unwrap_or(data).split(|&byte| byte == 0).collect();
+    let named: Vec<&[u8]> =
+        data.strip_suffix(b"\0").unwrap_or(data).split(|&byte| byte == 0).collect();
     match listed_files(data, OsStr::new("list"), &Locale::c()) {
         Ok(names) => assert!(names.iter().map(|name| name.as_bytes()).eq(named)),
         Err(refusal) => {

@@ -1,6 +1,7 @@
-//! The journal of an interrupted sort, with other content under hashes that are right: a later process goes on with it or refuses. It may be led to a
-//! wrong output, since a journal is believed, and only its owner can write it; but never to a panic, to no end, or to memory without bound. One that nobody changed
-//! leads to the right output.
+//! The journal of an interrupted sort, with other content under hashes that are right: a later
+//! process goes on with it or refuses. It may be led to a wrong output, since a journal is
+//! believed, and only its owner can write it; but never to a panic, to no end, or to memory without
+//! bound. One that nobody changed leads to the right output.
 #![no_main]
 
 use arbitrary::Arbitrary;
@@ -57,7 +58,8 @@ fuzz_target!(|case: Case| {
         Err(error) => panic!("nothing but the power's going ends it: {error}"),
     }
     disk.power_cut();
-    let journal = disk.paths().into_iter().find(|path| path.to_string_lossy().ends_with(".journal"));
+    let journal =
+        disk.paths().into_iter().find(|path| path.to_string_lossy().ends_with(".journal"));
     let Some(journal) = journal else { return };
     let whole = disk.get(&journal).unwrap();
     let changed = change(&case, &whole);
@@ -121,7 +123,8 @@ fn run(case: &Case, disk: &SimDisk) -> Result<(), Error> {
             bytes_from: Box::new(std::io::Cursor::new(bytes)),
             is_file: true,
         };
-        return sort_lines(&options, &ByBytes, vec![source], &mut Vec::new(), disk, &Unobserved).map(drop);
+        return sort_lines(&options, &ByBytes, vec![source], &mut Vec::new(), disk, &Unobserved)
+            .map(drop);
     }
     let key = KeyField { offset: 0, length: 16, kind: KeyKind::Bytes, descending: false };
     let options = SortOptions {

@@ -1,4 +1,5 @@
-//! The order of lines beside the installed GNU sort's, in the C locale: sorts and checks of one input. A process a case, so it is the slowest.
+//! The order of lines beside the installed GNU sort's, in the C locale: sorts and checks of one
+//! input. A process a case, so it is the slowest.
 #![no_main]
 
 use arbitrary::Arbitrary;
@@ -58,13 +59,15 @@ fuzz_target!(|case: Case| {
     );
 });
 
-/// What GNU sort does by accident, and xsort doesn't (README): bytes of several "not a number", and characters so far behind the line that they are
-/// before it.
+/// What GNU sort does by accident, and xsort doesn't (README): bytes of several "not a number", and
+/// characters so far behind the line that they are before it.
 fn has_accidents(command: &Command, text: &[u8]) -> bool {
     let nans = text.windows(3).filter(|bytes| bytes.eq_ignore_ascii_case(b"nan")).count();
     let wraps = |char: usize| char > usize::MAX / 2;
-    let is_far = |key: &KeyField| wraps(key.start_char) || key.end.is_some_and(|end| wraps(end.char));
-    (nans > 1 && command.keys.iter().any(|key| key.flags.general)) || command.keys.iter().any(is_far)
+    let is_far =
+        |key: &KeyField| wraps(key.start_char) || key.end.is_some_and(|end| wraps(end.char));
+    (nans > 1 && command.keys.iter().any(|key| key.flags.general))
+        || command.keys.iter().any(is_far)
 }
 
 fn gnu(case: &Case, word: Option<&str>) -> process::Output {
@@ -96,7 +99,9 @@ fn ours(what: &What, command: &Command, text: &[u8]) -> (Vec<u8>, Vec<u8>, i32) 
         What::Check => {
             let least = if command.unique { Ordering::Equal } else { Ordering::Greater };
             let is_out = |pair: &[&[u8]]| order.compare(pair[0], pair[1], &mut scratch) >= least;
-            let Some(at) = lines.windows(2).position(is_out) else { return (Vec::new(), Vec::new(), 0) };
+            let Some(at) = lines.windows(2).position(is_out) else {
+                return (Vec::new(), Vec::new(), 0);
+            };
             (Vec::new(), disorder("sort", b"-", at as u64 + 2, lines[at + 1].to_vec(), command), 1)
         }
         What::Debug => {
@@ -107,7 +112,11 @@ fn ours(what: &What, command: &Command, text: &[u8]) -> (Vec<u8>, Vec<u8>, i32) 
             }
             let command = Command { debug: true, ..command.clone() };
             let lines = warnings(&command, &locale);
-            (output, lines.iter().flat_map(|line| [b"sort: ", &line[..], b"\n"].concat()).collect(), 0)
+            (
+                output,
+                lines.iter().flat_map(|line| [b"sort: ", &line[..], b"\n"].concat()).collect(),
+                0,
+            )
         }
     }
 }

@@ -1,5 +1,6 @@
-//! `xsort lines`, but for the process: any order, inputs that fill its memory or not, spilled, merged, compressed, cut at the top; beside a sort of
-//! all lines by comparison. And normalised keys beside that comparison.
+//! `xsort lines`, but for the process: any order, inputs that fill its memory or not, spilled,
+//! merged, compressed, cut at the top; beside a sort of all lines by comparison. And normalised
+//! keys beside that comparison.
 #![no_main]
 
 #[path = "../../crates/cli/src/lines/order.rs"]
@@ -62,8 +63,10 @@ fuzz_target!(|case: Case| {
     let Ok(command) = case.orders.command() else { return };
     let order = Order::new(&command, &Locale::c(), *b"0123456789abcdef");
     let text = grown(&case.text, case.growth, command.terminator());
-    let mut texts: Vec<Vec<u8>> =
-        parts(&text, &case.cuts[..usize::from(case.sources % 4)]).into_iter().map(<[u8]>::to_vec).collect();
+    let mut texts: Vec<Vec<u8>> = parts(&text, &case.cuts[..usize::from(case.sources % 4)])
+        .into_iter()
+        .map(<[u8]>::to_vec)
+        .collect();
     if case.how == How::Merge {
         for text in &mut texts {
             // With all of equal lines: `-u` of the merge drops them.
@@ -177,7 +180,8 @@ fn judge(
     assert!(output == expected, "{report:?}");
 }
 
-/// Always the smallest head, of equal ones that of the first source; `-u` drops what compares equal to the last one written.
+/// Always the smallest head, of equal ones that of the first source; `-u` drops what compares equal
+/// to the last one written.
 fn by_heads(command: &Command, order: &Order, texts: &[&[u8]]) -> Vec<u8> {
     let mut scratch = Scratch::default();
     let mut rest: Vec<VecDeque<&[u8]>> =
@@ -185,13 +189,17 @@ fn by_heads(command: &Command, order: &Order, texts: &[&[u8]]) -> Vec<u8> {
     let mut merged: Vec<&[u8]> = Vec::new();
     loop {
         let heads = rest.iter_mut().filter(|lines| !lines.is_empty());
-        let Some(first) = heads.min_by(|a, b| order.compare(a[0], b[0], &mut scratch)) else { break };
+        let Some(first) = heads.min_by(|a, b| order.compare(a[0], b[0], &mut scratch)) else {
+            break;
+        };
         merged.extend(first.pop_front());
     }
     let mut output = Vec::new();
     let mut last: Option<&[u8]> = None;
     for line in merged {
-        if command.unique && last.is_some_and(|last| order.compare(last, line, &mut scratch).is_eq()) {
+        if command.unique
+            && last.is_some_and(|last| order.compare(last, line, &mut scratch).is_eq())
+        {
             continue;
         }
         last = Some(line);

@@ -1,5 +1,6 @@
-//! `xsort sort`, but for the process: any layout, both methods, files and streams, memory for all records or for hardly any, on a simulated disk;
-//! beside the standard library's stable sort by the verifier's order.
+//! `xsort sort`, but for the process: any layout, both methods, files and streams, memory for all
+//! records or for hardly any, on a simulated disk; beside the standard library's stable sort by the
+//! verifier's order.
 #![no_main]
 
 use arbitrary::{Arbitrary, Unstructured};
@@ -64,7 +65,8 @@ impl Field {
             2 => (KeyKind::Float(endian), &[4, 8]),
             _ => (KeyKind::Bytes, &[]),
         };
-        let numbers: Vec<usize> = lengths.iter().copied().filter(|&length| length <= record_bytes).collect();
+        let numbers: Vec<usize> =
+            lengths.iter().copied().filter(|&length| length <= record_bytes).collect();
         let (kind, length) = match numbers.get(usize::from(self.length) % numbers.len().max(1)) {
             Some(&length) => (kind, length),
             None => (KeyKind::Bytes, usize::from(self.length) % record_bytes + 1),
@@ -76,9 +78,15 @@ impl Field {
 
 fuzz_target!(|case: Case| {
     let record_bytes = case.record_bytes.0;
-    let mut fields: Vec<KeyField> = case.fields.iter().take(4).map(|field| field.of(record_bytes)).collect();
+    let mut fields: Vec<KeyField> =
+        case.fields.iter().take(4).map(|field| field.of(record_bytes)).collect();
     if fields.is_empty() {
-        fields.push(KeyField { offset: 0, length: record_bytes, kind: KeyKind::Bytes, descending: false });
+        fields.push(KeyField {
+            offset: 0,
+            length: record_bytes,
+            kind: KeyKind::Bytes,
+            descending: false,
+        });
     }
     let layout = Layout::new(record_bytes, fields).unwrap();
     let bytes = records(&case, record_bytes);
@@ -100,7 +108,9 @@ fuzz_target!(|case: Case| {
         threads: usize::from(case.threads % 3) + 1,
         caches: Caches::default(),
         method: if case.scatters { Method::Scatter } else { Method::Merge },
-        scratch: (0..case.scratch % 3).map(|number| PathBuf::from(format!("/scratch{number}"))).collect(),
+        scratch: (0..case.scratch % 3)
+            .map(|number| PathBuf::from(format!("/scratch{number}")))
+            .collect(),
         remove_input: case.remove_input && case.streams.is_none(),
         sync: false,
         probe: false,
@@ -135,7 +145,8 @@ fn records(case: &Case, record_bytes: usize) -> Vec<u8> {
     let few = &case.bytes[..case.bytes.len() / record_bytes * record_bytes];
     let Some((kib, place)) = case.grow.filter(|_| !few.is_empty()) else { return few.to_vec() };
     let most = (usize::from(kib) << 10).max(few.len()).min(10_000 * record_bytes);
-    let mut bytes: Vec<u8> = few.iter().copied().cycle().take(most / record_bytes * record_bytes).collect();
+    let mut bytes: Vec<u8> =
+        few.iter().copied().cycle().take(most / record_bytes * record_bytes).collect();
     for (number, record) in bytes.chunks_mut(record_bytes).enumerate() {
         let number = (number as u32).wrapping_mul(2_654_435_769).to_be_bytes();
         for (at, byte) in number.iter().enumerate().take(usize::from(place >> 14) + 1) {

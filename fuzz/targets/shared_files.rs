@@ -1,5 +1,7 @@
-//! Files that versions are shared by, changed in any way: under readers that are attached, before readers attach, and before the next writer comes. Errors or bytes
-//! within what is mapped, never a panic or a signal; and after the next writer's version, that version, or an error that says that the files are foreign.
+//! Files that versions are shared by, changed in any way: under readers that are attached, before
+//! readers attach, and before the next writer comes. Errors or bytes within what is mapped, never a
+//! panic or a signal; and after the next writer's version, that version, or an error that says that
+//! the files are foreign.
 //!
 //! The input is changes: eight bytes each, which say where, and what.
 #![no_main]
@@ -10,7 +12,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use xsort_shm::{LocalReader, Reader, ReaderOptions, Writer, WriterOptions, Xxh3};
 
-/// Words worth writing: none, all ones, the two versions that there are, one in a buffer that there is not, lengths, and the input's own.
+/// Words worth writing: none, all ones, the two versions that there are, one in a buffer that there
+/// is not, lengths, and the input's own.
 fn word(kind: u8, own: u32) -> u64 {
     match kind % 8 {
         0 => 0,
@@ -29,18 +32,24 @@ fn change(prefix: &Path, change: &[u8; 8]) {
     let [file, place, kind, _, own @ ..] = *change;
     let name = ["state", "readers", "buffer-0", "buffer-1"][usize::from(file) % 4];
     let Ok(file) = OpenOptions::new().write(true).open(prefix.with_extension(name)) else { return };
-    file.write_all_at(&word(kind, u32::from_le_bytes(own)).to_ne_bytes(), u64::from(place % 80) * 8).unwrap();
+    file.write_all_at(
+        &word(kind, u32::from_le_bytes(own)).to_ne_bytes(),
+        u64::from(place % 80) * 8,
+    )
+    .unwrap();
 }
 
 fn look(reader: &Reader, local: &mut LocalReader) {
     for _ in 0..2 {
-        for version in [reader.read().map(|version| version.to_vec()), local.read().map(|view| view.to_vec())]
+        for version in
+            [reader.read().map(|version| version.to_vec()), local.read().map(|view| view.to_vec())]
         {
             assert!(version.is_err() || version.is_ok_and(|bytes| bytes.len() <= 4096));
         }
         let _ = (reader.version(), reader.has_writer(), reader.is_orphaned());
     }
-    // Not by who maps the files: bytes that are changed after they were checked deceive it, as its documentation says.
+    // Not by who maps the files: bytes that are changed after they were checked deceive it, as its
+    // documentation says.
     if let Ok(value) = local.read_archived::<Vec<String>>() {
         assert!(value.iter().all(|text| text.len() <= 4096));
     }

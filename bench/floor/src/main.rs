@@ -1,13 +1,18 @@
-//! The floor of a walk: what the kernel takes for the calls that can't be left out, asked by a program that knows the tree.
+//! The floor of a walk: what the kernel takes for the calls that can't be left out, asked by a
+//! program that knows the tree.
 //!
-//! `xsort-walk-floor DIR THREADS [cold]` first learns the tree, then measures itself: each directory is opened relative to the one above, asked
-//! for its own size, listed to its end and closed; each file is asked for its size once, relative to its directory, in the order of inodes. The
-//! threads share nothing: each has its part of the entries from the beginning. Nothing is put together, sorted or remembered; the names are
-//! those learnt. With `cold` (as root) the kernel's caches are dropped between learning and measuring.
+//! `xsort-walk-floor DIR THREADS [cold]` first learns the tree, then measures itself: each
+//! directory is opened relative to the one above, asked for its own size, listed to its end and
+//! closed; each file is asked for its size once, relative to its directory, in the order of inodes.
+//! The threads share nothing: each has its part of the entries from the beginning. Nothing is put
+//! together, sorted or remembered; the names are those learnt. With `cold` (as root) the kernel's
+//! caches are dropped between learning and measuring.
 //!
-//! It prints seconds, processor seconds and the bytes allocated, in which each link counts for its part of its inode.
+//! It prints seconds, processor seconds and the bytes allocated, in which each link counts for its
+//! part of its inode.
 //!
-//! It is no proof of a limit: who does less than a call a file, or divides the work better, may be quicker.
+//! It is no proof of a limit: who does less than a call a file, or divides the work better, may be
+//! quicker.
 
 use std::ffi::{CStr, CString, OsString};
 use std::mem::MaybeUninit;
@@ -25,7 +30,8 @@ use rustix::time::{ClockId, clock_gettime};
 /// What one call lists at most: 1,000 names or more.
 const LIST_BYTES: usize = 64 << 10;
 const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-const QUIET: AtFlags = AtFlags::SYMLINK_NOFOLLOW.union(AtFlags::NO_AUTOMOUNT).union(AtFlags::STATX_DONT_SYNC);
+const QUIET: AtFlags =
+    AtFlags::SYMLINK_NOFOLLOW.union(AtFlags::NO_AUTOMOUNT).union(AtFlags::STATX_DONT_SYNC);
 
 /// A directory, with what is in it but directories. They come with each before those below it.
 struct Directory {
@@ -42,9 +48,10 @@ fn main() -> io::Result<()> {
         println!("{} {}", env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
         return Ok(());
     }
-    let (Some(root), Some(Ok(threads))) =
-        (arguments.first(), arguments.get(1).and_then(|count| count.to_str()).map(str::parse::<usize>))
-    else {
+    let (Some(root), Some(Ok(threads))) = (
+        arguments.first(),
+        arguments.get(1).and_then(|count| count.to_str()).map(str::parse::<usize>),
+    ) else {
         return Err(io::Error::other("usage: xsort-walk-floor DIR THREADS [cold]"));
     };
     let mut tree = Vec::new();
@@ -59,13 +66,21 @@ fn main() -> io::Result<()> {
         let tree = &tree;
         let walks: Vec<_> =
             (0..threads).map(|thread| scope.spawn(move || walk(tree, part(thread)))).collect();
-        walks.into_iter().map(|walk| walk.join().expect("a thread doesn't panic")).sum::<io::Result<u64>>()
+        walks
+            .into_iter()
+            .map(|walk| walk.join().expect("a thread doesn't panic"))
+            .sum::<io::Result<u64>>()
     })?;
-    println!("{:.6} {:.6} {allocated}", start.elapsed().as_secs_f64(), processor_seconds() - processor);
+    println!(
+        "{:.6} {:.6} {allocated}",
+        start.elapsed().as_secs_f64(),
+        processor_seconds() - processor
+    );
     Ok(())
 }
 
-/// Adds the directory at `path` and all below it to the tree; the name is relative to the one above.
+/// Adds the directory at `path` and all below it to the tree; the name is relative to the one
+/// above.
 fn learn(path: &Path, name: OsString, depth: usize, tree: &mut Vec<Directory>) -> io::Result<()> {
     let (mut files, mut directories) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(path)? {
@@ -79,7 +94,9 @@ fn learn(path: &Path, name: OsString, depth: usize, tree: &mut Vec<Directory>) -
     let entries = start..start + 1 + files.len();
     let files = files.into_iter().map(|(_, name)| c_string(name)).collect();
     tree.push(Directory { name: c_string(name), depth, files, entries });
-    directories.into_iter().try_for_each(|(_, name)| learn(&path.join(&name), name, depth + 1, tree))
+    directories
+        .into_iter()
+        .try_for_each(|(_, name)| learn(&path.join(&name), name, depth + 1, tree))
 }
 
 fn c_string(name: OsString) -> CString {
@@ -95,16 +112,19 @@ fn walk(tree: &[Directory], part: Range<usize>) -> io::Result<u64> {
     }
     let mut list = vec![MaybeUninit::uninit(); LIST_BYTES];
     let mut allocated = 0;
-    for directory in tree[first..].iter().take_while(|directory| directory.entries.start < part.end) {
+    for directory in tree[first..].iter().take_while(|directory| directory.entries.start < part.end)
+    {
         open.truncate(directory.depth);
         let descriptor = open_below(&open, directory)?;
         if part.contains(&directory.entries.start) {
-            allocated += ask(descriptor.as_fd(), c"", QUIET | AtFlags::EMPTY_PATH)?.stx_blocks * 512;
+            allocated +=
+                ask(descriptor.as_fd(), c"", QUIET | AtFlags::EMPTY_PATH)?.stx_blocks * 512;
             let mut names = RawDir::new(&descriptor, &mut list);
             while names.next().transpose()?.is_some() {}
         }
-        let place =
-            |entry: usize| entry.saturating_sub(directory.entries.start + 1).min(directory.files.len());
+        let place = |entry: usize| {
+            entry.saturating_sub(directory.entries.start + 1).min(directory.files.len())
+        };
         for name in &directory.files[place(part.start)..place(part.end)] {
             let file = ask(descriptor.as_fd(), name, QUIET)?;
             allocated += file.stx_blocks * 512 / u64::from(file.stx_nlink);

@@ -6,7 +6,8 @@ pub struct Contender<'a> {
     pub name: String,
     /// Does the whole job once.
     pub work: Box<dyn FnMut() + 'a>,
-    /// Panics unless `work` left the right result, and spoils it, so that no contender lives on another's.
+    /// Panics unless `work` left the right result, and spoils it, so that no contender lives on
+    /// another's.
     pub check: Box<dyn FnMut() + 'a>,
 }
 
@@ -25,7 +26,16 @@ impl<'a> Contest<'a> {
         Contest { name: name.into(), records, contenders: Vec::new() }
     }
 
-    pub(crate) fn add(&mut self, name: impl Into<String>, work: impl FnMut() + 'a, check: impl FnMut() + 'a) {
-        self.contenders.push(Contender { name: name.into(), work: Box::new(work), check: Box::new(check) });
+    pub(crate) fn add(
+        &mut self,
+        name: impl Into<String>,
+        work: impl FnMut() + 'a,
+        check: impl FnMut() + 'a,
+    ) {
+        self.contenders.push(Contender {
+            name: name.into(),
+            work: Box::new(work),
+            check: Box::new(check),
+        });
     }
 }

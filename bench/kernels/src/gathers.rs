@@ -34,14 +34,26 @@ pub(crate) fn contests(tiny: bool, visit: &mut dyn FnMut(Contest<'_>)) {
     let count = if tiny { 1_000 } else { OUT_OF_CACHE };
     let input = Input::new(Format::Gensort, Pattern::Uniform, count);
     let (mut order, mut spare) = (vec![0; count], vec![0; count]);
-    xsort_kernels::sort(KEY, &input.records, RECORD_BYTES, &mut order, &mut spare, Caches::default());
+    xsort_kernels::sort(
+        KEY,
+        &input.records,
+        RECORD_BYTES,
+        &mut order,
+        &mut spare,
+        Caches::default(),
+    );
     let expected: Vec<u8> = order.iter().flat_map(|&index| *input.record(index)).collect();
     for threads in [1, 2] {
         visit(contest(threads, &input, &order, &expected));
     }
 }
 
-fn contest<'a>(threads: usize, input: &'a Input, order: &'a [u64], expected: &'a [u8]) -> Contest<'a> {
+fn contest<'a>(
+    threads: usize,
+    input: &'a Input,
+    order: &'a [u64],
+    expected: &'a [u8],
+) -> Contest<'a> {
     let count = order.len();
     let out = Rc::new(RefCell::new(vec![0; expected.len()]));
     let check = || {

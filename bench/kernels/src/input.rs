@@ -24,7 +24,8 @@ impl Input {
     /// `count` records.
     #[must_use]
     pub(crate) fn new(format: Format, pattern: Pattern, count: usize) -> Input {
-        let spec = GenerateSpec { format, skewed: false, pattern, start: 0, seed: 0, total: count as u64 };
+        let spec =
+            GenerateSpec { format, skewed: false, pattern, start: 0, seed: 0, total: count as u64 };
         let mut records = vec![0; count * RECORD_BYTES];
         Generator::new(spec).expect("a format with keys of its own").fill(0, &mut records);
         Input { records }

@@ -1,10 +1,12 @@
 //! xsort's kernels beside their rivals: the same job, the same data, every result checked.
 //!
-//! Two drivers share these contests. `cargo bench` gives each contender to criterion; `cargo run --release` lets all contenders
-//! of a contest take turns and prints their ratios, which is what to read on a machine that others use too.
+//! Two drivers share these contests. `cargo bench` gives each contender to criterion; `cargo run
+//! --release` lets all contenders of a contest take turns and prints their ratios, which is what to
+//! read on a machine that others use too.
 //!
-//! With `--features vqsort` Highway's sort takes part, which needs a C++ compiler and the library. The rivals allocate their scratch anew in
-//! each turn; `GLIBC_TUNABLES` as in the Makefile lets them have it in huge pages and without new page faults.
+//! With `--features vqsort` Highway's sort takes part, which needs a C++ compiler and the library.
+//! The rivals allocate their scratch anew in each turn; `GLIBC_TUNABLES` as in the Makefile lets
+//! them have it in huge pages and without new page faults.
 //!
 //! It is not part of xsort's workspace, so that no test of xsort compiles a rival.
 
@@ -15,7 +17,8 @@ mod merges;
 mod pieces;
 mod sorts;
 
-// The source of private pieces of xsort, of which not all is used here; they call each other by these names.
+// The source of private pieces of xsort, of which not all is used here; they call each other by
+// these names.
 #[allow(dead_code, unreachable_pub)]
 #[path = "../../../crates/kernels/src/caches.rs"]
 mod caches;

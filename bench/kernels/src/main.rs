@@ -1,6 +1,7 @@
 //! Rounds: all contenders of a contest take turns, so that a machine's bad minutes are everyone's.
 //!
-//! `cargo run --release -- [ROUNDS [NAME]]` runs the contests whose name contains NAME and prints a table of each.
+//! `cargo run --release -- [ROUNDS [NAME]]` runs the contests whose name contains NAME and prints a
+//! table of each.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Instant;
@@ -39,10 +40,13 @@ fn run(mut contest: Contest<'_>, rounds: usize) {
         .skip(1)
         .collect();
     println!("\n### {}, ns a record\n", contest.name);
-    println!("| contender | processor, least | beside xsort's, median | wall, least |\n|---|---|---|---|");
+    println!(
+        "| contender | processor, least | beside xsort's, median | wall, least |\n|---|---|---|---|"
+    );
     for (place, contender) in contest.contenders.iter().enumerate() {
-        let least =
-            |of: fn(&Turn) -> f64| turns.iter().map(|round| of(&round[place])).fold(f64::INFINITY, f64::min);
+        let least = |of: fn(&Turn) -> f64| {
+            turns.iter().map(|round| of(&round[place])).fold(f64::INFINITY, f64::min)
+        };
         let (processor, wall) = (least(|turn| turn.processor), least(|turn| turn.wall));
         let ratio = median(turns.iter().map(|round| round[place].processor / round[0].processor));
         println!("| {} | {processor:.1} | {ratio:.2} | {wall:.1} |", contender.name);
@@ -57,7 +61,10 @@ fn time(work: &mut dyn FnMut(), records: usize) -> Turn {
     let (wall, processor) = (Instant::now(), processor_seconds());
     work();
     let each = |seconds: f64| seconds * 1e9 / records as f64;
-    Turn { wall: each(wall.elapsed().as_secs_f64()), processor: each(processor_seconds() - processor) }
+    Turn {
+        wall: each(wall.elapsed().as_secs_f64()),
+        processor: each(processor_seconds() - processor),
+    }
 }
 
 fn median(figures: impl Iterator<Item = f64>) -> f64 {

@@ -1,7 +1,7 @@
 //! Merging sorted runs of whole records into one output, stably.
 //!
-//! The rivals merge iterators, so each item is a record and its rank: the whole key and the run in one `u128`, compared at once. Every
-//! contender writes the records themselves.
+//! The rivals merge iterators, so each item is a record and its rank: the whole key and the run in
+//! one `u128`, compared at once. Every contender writes the records themselves.
 
 use crate::contest::Contest;
 use crate::input::{Input, KEY, OUT_OF_CACHE, RECORD_BYTES, rank};
@@ -33,9 +33,11 @@ const MERGERS: &[Merger] = &[
 ];
 
 fn by_xsort(runs: &[&[u8]], out: &mut [u8]) {
-    let blocks: Vec<Vec<&[u8]>> = runs.iter().map(|run| run.chunks(BLOCK_BYTES).collect()).collect();
+    let blocks: Vec<Vec<&[u8]>> =
+        runs.iter().map(|run| run.chunks(BLOCK_BYTES).collect()).collect();
     let runs: Vec<Run<'_>> = blocks.iter().map(|blocks| Run::Blocks(blocks)).collect();
-    let mut nodes = vec![Node::default(); Merge::<xsort_records::PlainKey>::nodes_needed(runs.len())];
+    let mut nodes =
+        vec![Node::default(); Merge::<xsort_records::PlainKey>::nodes_needed(runs.len())];
     let mut merge = Merge::new(KEY, RECORD_BYTES, 0, &runs, &mut nodes);
     for block in out.chunks_mut(BLOCK_BYTES) {
         merge.fill(block);
@@ -55,7 +57,8 @@ fn write<'a>(merged: impl Iterator<Item = (u128, &'a Record)>, out: &mut [u8]) {
 
 fn by_iter_merge(runs: &[&[u8]], out: &mut [u8]) {
     let runs = runs.iter().zip(0..).map(|(run, number)| ranked(run, number));
-    let merged = iter_merge::VecStorage::from_iter(runs).into_builder().min_by_key(|item| item.0).build();
+    let merged =
+        iter_merge::VecStorage::from_iter(runs).into_builder().min_by_key(|item| item.0).build();
     write(merged, out);
 }
 
@@ -89,7 +92,8 @@ pub(crate) fn contests(tiny: bool, visit: &mut dyn FnMut(Contest<'_>)) {
         let input = Input::new(Format::Gensort, pattern, count);
         for fan_in in [8, 32, 128, 512] {
             let run_records = count.div_ceil(fan_in);
-            let sorted: Vec<Vec<u8>> = input.records.chunks(run_records * RECORD_BYTES).map(sorted).collect();
+            let sorted: Vec<Vec<u8>> =
+                input.records.chunks(run_records * RECORD_BYTES).map(sorted).collect();
             let runs: Vec<&[u8]> = sorted.iter().map(Vec::as_slice).collect();
             let expected = self::sorted(&runs.concat());
             visit(contest(format!("merge {name}, {fan_in} runs"), &runs, &expected));

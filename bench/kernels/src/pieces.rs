@@ -1,4 +1,5 @@
-//! The pieces of xsort's sort by themselves: taking the words out, the partition, and a bucket's sort.
+//! The pieces of xsort's sort by themselves: taking the words out, the partition, and a bucket's
+//! sort.
 //!
 //! They are private to their crate, so their source is compiled here once more, as it is.
 
@@ -52,7 +53,12 @@ fn extracts(input: &Input) -> Contest<'_> {
     let out = Rc::clone(&words);
     contest.add(
         "loop",
-        move || out.borrow_mut().iter_mut().zip(input.iter()).for_each(|(to, record)| *to = prefix(record)),
+        move || {
+            out.borrow_mut()
+                .iter_mut()
+                .zip(input.iter())
+                .for_each(|(to, record)| *to = prefix(record))
+        },
         check_words(),
     );
     let (out, checked) = (Rc::clone(&ranks), ranks);
@@ -65,7 +71,13 @@ fn extracts(input: &Input) -> Contest<'_> {
         },
         move || {
             let ranks = &mut *checked.borrow_mut();
-            assert!(input.iter().zip(0..).map(|(record, index)| rank(record, index)).eq(ranks.drain(..)));
+            assert!(
+                input
+                    .iter()
+                    .zip(0..)
+                    .map(|(record, index)| rank(record, index))
+                    .eq(ranks.drain(..))
+            );
         },
     );
     contest
@@ -81,8 +93,14 @@ fn partitions(words: &[u64]) -> Contest<'_> {
             let pairs = &mut *pairs.borrow_mut();
             let low = (1 << INDEX_BITS) - 1;
             let bucket = |pair: &u64| words[(pair & low) as usize] >> (64 - DIGIT_BITS);
-            assert!(pairs.is_sorted_by_key(|pair| (bucket(pair), pair & low)), "not in stable buckets");
-            assert_eq!(pairs.iter().map(|pair| pair & low).sum::<u64>(), (0..words.len() as u64).sum());
+            assert!(
+                pairs.is_sorted_by_key(|pair| (bucket(pair), pair & low)),
+                "not in stable buckets"
+            );
+            assert_eq!(
+                pairs.iter().map(|pair| pair & low).sum::<u64>(),
+                (0..words.len() as u64).sum()
+            );
             pairs.fill(0);
         }
     };
@@ -95,7 +113,11 @@ fn partitions(words: &[u64]) -> Contest<'_> {
         check(),
     );
     let out = Rc::clone(&pairs);
-    contest.add("plain counting and scatter", move || scatter(words, &mut out.borrow_mut()), check());
+    contest.add(
+        "plain counting and scatter",
+        move || scatter(words, &mut out.borrow_mut()),
+        check(),
+    );
     contest
 }
 

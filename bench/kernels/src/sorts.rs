@@ -1,9 +1,10 @@
-//! Sorting records by (key, index), without moving them: from the records to the stable order of their indexes by the whole ten-byte key.
+//! Sorting records by (key, index), without moving them: from the records to the stable order of
+//! their indexes by the whole ten-byte key.
 //!
 //! The rivals sort numbers, so the rest of the job is done around them, in the same way for all:
 //!
-//! - *words*: the first key bits and the index in a `u64`, as xsort does it; afterwards records with equal key bits are put in order by
-//!   (key, index);
+//! - *words*: the first key bits and the index in a `u64`, as xsort does it; afterwards records
+//!   with equal key bits are put in order by (key, index);
 //! - *pairs*: eight key bytes and the index in 16 bytes, sorted by the bytes; afterwards the same;
 //! - *ranks*: the whole key and the index in a `u128`, whose order is complete;
 //! - *indexes*: sorted by a function that looks into the records.
@@ -81,8 +82,9 @@ impl Room {
     /// From records to pairs, sorted by `sort`, to the order.
     fn by_pairs(&mut self, input: &Input, sort: impl FnOnce(&mut [Pair])) {
         self.pairs.clear();
-        self.pairs
-            .extend(input.iter().zip(0..).map(|(record, index)| Pair { prefix: prefix(record), index }));
+        self.pairs.extend(
+            input.iter().zip(0..).map(|(record, index)| Pair { prefix: prefix(record), index }),
+        );
         sort(&mut self.pairs);
         let pairs = self.pairs.iter().map(|pair| (pair.prefix, pair.index));
         settle(input, pairs, &mut self.order);
@@ -99,7 +101,8 @@ impl Room {
     }
 }
 
-/// Takes the indexes from sorted (key bits, index), and sorts groups with equal bits by (key, index).
+/// Takes the indexes from sorted (key bits, index), and sorts groups with equal bits by (key,
+/// index).
 fn settle(input: &Input, sorted: impl Iterator<Item = (u64, u64)>, order: &mut [u64]) {
     let settle_group = |group: &mut [u64]| {
         if group.len() > 1 {
@@ -128,17 +131,28 @@ const ALONE: &[Sorter] = &[
     Sorter {
         name: "xsort",
         sort: |input, room, _| {
-            sort(KEY, &input.records, RECORD_BYTES, &mut room.order, &mut room.words, Caches::default());
+            sort(
+                KEY,
+                &input.records,
+                RECORD_BYTES,
+                &mut room.order,
+                &mut room.words,
+                Caches::default(),
+            );
         },
     },
     #[cfg(feature = "vqsort")]
-    Sorter { name: "vqsort of words", sort: |input, room, _| room.by_words(input, vqsort_rs::sort) },
+    Sorter {
+        name: "vqsort of words",
+        sort: |input, room, _| room.by_words(input, vqsort_rs::sort),
+    },
     #[cfg(feature = "vqsort")]
     Sorter {
         name: "vqsort of pairs",
         sort: |input, room, _| {
             let pairs = input.iter().zip(0..);
-            let pairs = pairs.map(|(record, value)| vqsort_rs::Key64Value64 { value, key: prefix(record) });
+            let pairs =
+                pairs.map(|(record, value)| vqsort_rs::Key64Value64 { value, key: prefix(record) });
             room.vq_pairs.clear();
             room.vq_pairs.extend(pairs);
             vqsort_rs::sort(&mut room.vq_pairs);
@@ -146,7 +160,10 @@ const ALONE: &[Sorter] = &[
         },
     },
     #[cfg(feature = "vqsort")]
-    Sorter { name: "vqsort of ranks", sort: |input, room, _| room.by_ranks(input, vqsort_rs::sort) },
+    Sorter {
+        name: "vqsort of ranks",
+        sort: |input, room, _| room.by_ranks(input, vqsort_rs::sort),
+    },
     Sorter {
         name: "voracious of words",
         sort: |input, room, _| room.by_words(input, |words| words.voracious_sort()),
@@ -170,7 +187,9 @@ const ALONE: &[Sorter] = &[
     Sorter { name: "radsort of words", sort: |input, room, _| room.by_words(input, radsort::sort) },
     Sorter {
         name: "radsort of pairs",
-        sort: |input, room, _| room.by_pairs(input, |pairs| radsort::sort_by_key(pairs, |pair| pair.prefix)),
+        sort: |input, room, _| {
+            room.by_pairs(input, |pairs| radsort::sort_by_key(pairs, |pair| pair.prefix))
+        },
     },
     Sorter {
         name: "std sort_unstable of words",
@@ -201,15 +220,21 @@ const ALONE: &[Sorter] = &[
 const TOGETHER: &[Sorter] = &[
     Sorter {
         name: "rayon of words",
-        sort: |input, room, pool| room.by_words(input, |words| pool.install(|| words.par_sort_unstable())),
+        sort: |input, room, pool| {
+            room.by_words(input, |words| pool.install(|| words.par_sort_unstable()))
+        },
     },
     Sorter {
         name: "rayon of pairs",
-        sort: |input, room, pool| room.by_pairs(input, |pairs| pool.install(|| pairs.par_sort_unstable())),
+        sort: |input, room, pool| {
+            room.by_pairs(input, |pairs| pool.install(|| pairs.par_sort_unstable()))
+        },
     },
     Sorter {
         name: "rdst of words, parallel",
-        sort: |input, room, pool| room.by_words(input, |words| pool.install(|| words.radix_sort_unstable())),
+        sort: |input, room, pool| {
+            room.by_words(input, |words| pool.install(|| words.radix_sort_unstable()))
+        },
     },
     Sorter {
         name: "voracious of words, parallel",
@@ -249,7 +274,8 @@ fn by_one<'a>(name: &str, input: &'a Input) -> Contest<'a> {
     contest
 }
 
-/// Two threads: those who sort alone do so side by side, each one half, and leave two orders. The others sort all of it together.
+/// Two threads: those who sort alone do so side by side, each one half, and leave two orders. The
+/// others sort all of it together.
 fn by_two<'a>(input: &'a Input) -> Contest<'a> {
     let pool = pool(2);
     let half = input.count() / 2;
@@ -270,7 +296,11 @@ fn by_two<'a>(input: &'a Input) -> Contest<'a> {
         };
         contest.add(format!("{name}, two orders"), work, move || {
             let mut rooms = checked.1.borrow_mut();
-            checked.0.iter().zip(rooms.iter_mut()).for_each(|(input, room)| check(input, &mut room.order));
+            checked
+                .0
+                .iter()
+                .zip(rooms.iter_mut())
+                .for_each(|(input, room)| check(input, &mut room.order));
         });
     }
     for Sorter { name, sort } in TOGETHER {
@@ -285,7 +315,8 @@ fn pool(threads: usize) -> Rc<ThreadPool> {
     Rc::new(ThreadPoolBuilder::new().num_threads(threads).build().expect("threads"))
 }
 
-/// (Key, index) strictly increases over as many indexes as there are records: that is the one stable order.
+/// (Key, index) strictly increases over as many indexes as there are records: that is the one
+/// stable order.
 fn check(input: &Input, order: &mut [u64]) {
     assert_eq!(order.len(), input.count());
     let ranks = order.iter().map(|&index| rank(input.record(index), index as u32));

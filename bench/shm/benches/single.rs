@@ -1,4 +1,5 @@
-//! One thread, nobody else: what a read and a write cost, ours, mmap-sync's, iceoryx2's, and floors within the process.
+//! One thread, nobody else: what a read and a write cost, ours, mmap-sync's, iceoryx2's, and floors
+//! within the process.
 #![allow(unsafe_code, reason = "mmap-sync reads are unsafe")]
 #![allow(missing_docs, reason = "criterion's macros make undocumented functions")]
 
@@ -30,7 +31,8 @@ fn read_unchanged(c: &mut Criterion) {
         let reader = Reader::open(&prefix).unwrap();
         group.bench_function("xsort-shm", |b| b.iter(|| black_box(reader.read().unwrap()[8])));
         let mut local = reader.local().unwrap();
-        group.bench_function("xsort-shm, local", |b| b.iter(|| black_box(local.read().unwrap()[8])));
+        group
+            .bench_function("xsort-shm, local", |b| b.iter(|| black_box(local.read().unwrap()[8])));
         writer.write_archived(&vec![7u64; 6]).unwrap();
         group.bench_function("xsort-shm, archived, checked", |b| {
             b.iter(|| black_box(reader.read_archived::<Vec<u64>>().unwrap()[1]));
@@ -40,7 +42,9 @@ fn read_unchanged(c: &mut Criterion) {
         });
         group.bench_function("xsort-shm, local, archived, unchecked", |b| {
             // SAFETY: that is what was written.
-            b.iter(|| black_box(unsafe { local.read_archived_unchecked::<Vec<u64>>() }.unwrap()[1]));
+            b.iter(|| {
+                black_box(unsafe { local.read_archived_unchecked::<Vec<u64>>() }.unwrap()[1])
+            });
         });
         let mut synchronizer = xsort_shm::Synchronizer::new(prefix.as_os_str());
         group.bench_function("xsort-shm, Synchronizer, checked", |b| {
@@ -117,7 +121,8 @@ fn write(c: &mut Criterion) {
     }
 }
 
-/// A write and the read after it, less what the write costs, is what a reader pays for a change when everything is in its cache.
+/// A write and the read after it, less what the write costs, is what a reader pays for a change
+/// when everything is in its cache.
 fn read_changed(c: &mut Criterion) {
     let mut group = c.benchmark_group("write 64 bytes, then read them");
     let bytes = [7u8; 64];
@@ -170,11 +175,14 @@ fn read_changed(c: &mut Criterion) {
         });
     }
     let node = NodeBuilder::new().create::<ipc::Service>().unwrap();
-    let service =
-        node.service_builder(&"xsort-shm-bench".try_into().unwrap()).publish_subscribe::<[u64; 8]>();
+    let service = node
+        .service_builder(&"xsort-shm-bench".try_into().unwrap())
+        .publish_subscribe::<[u64; 8]>();
     let service = service.open_or_create().unwrap();
-    let (publisher, subscriber) =
-        (service.publisher_builder().create().unwrap(), service.subscriber_builder().create().unwrap());
+    let (publisher, subscriber) = (
+        service.publisher_builder().create().unwrap(),
+        service.subscriber_builder().create().unwrap(),
+    );
     group.bench_function("iceoryx2 publish, receive", |b| {
         b.iter(|| {
             publisher.loan_uninit().unwrap().write_payload(black_box([7; 8])).send().unwrap();

@@ -1,7 +1,10 @@
-//! Tables of what readers and the writer pay when they are processes of their own: median, p99, p99.9 and maximum for 1, 2 and 4 readers, ours of one owner, ours, and
-//! mmap-sync's. Every version read is checked; a torn one ends the program.
+//! Tables of what readers and the writer pay when they are processes of their own: median, p99,
+//! p99.9 and maximum for 1, 2 and 4 readers, ours of one owner, ours, and mmap-sync's. Every
+//! version read is checked; a torn one ends the program.
 //!
-//! `tables crowd` is about many readers only, `tables changes` about reads after a change. `tables [SECONDS]` starts itself again as readers (`reader KIND PREFIX`), which read at full speed until their standard input ends.
+//! `tables crowd` is about many readers only, `tables changes` about reads after a change. `tables
+//! [SECONDS]` starts itself again as readers (`reader KIND PREFIX`), which read at full speed until
+//! their standard input ends.
 #![allow(unsafe_code, reason = "mmap-sync reads are unsafe")]
 
 use mmap_sync::synchronizer::Synchronizer;
@@ -21,7 +24,8 @@ const BATCH: u32 = 256;
 /// Write periods of the rhythm at which an operator's data changes.
 const PERIOD: Duration = Duration::from_millis(1);
 
-/// How long mmap-sync's writer waits for readers: longer than the program runs, so that it tears nothing for want of patience.
+/// How long mmap-sync's writer waits for readers: longer than the program runs, so that it tears
+/// nothing for want of patience.
 const GRACE: Duration = Duration::from_secs(60);
 
 const KINDS: [&str; 3] = ["xsort-shm, local", "xsort-shm", "mmap-sync"];
@@ -117,7 +121,8 @@ impl Reading for Synchronizer {
 
     #[inline]
     fn read(&mut self) -> (u64, bool) {
-        // SAFETY: the writer's grace period is longer than the program runs; what else mmap-sync does to readers is its subject.
+        // SAFETY: the writer's grace period is longer than the program runs; what else mmap-sync
+        // does to readers is its subject.
         let value = unsafe { Synchronizer::read::<Value>(self, false) }.unwrap();
         (value[0], value.is_switched())
     }
@@ -138,15 +143,18 @@ impl Times {
     fn columns(&mut self) -> String {
         self.0.sort_by(f64::total_cmp);
         let at = |share: f64| {
-            self.0.get(((self.0.len() as f64 * share) as usize).min(self.0.len().saturating_sub(1))).copied()
+            self.0
+                .get(((self.0.len() as f64 * share) as usize).min(self.0.len().saturating_sub(1)))
+                .copied()
         };
-        let columns =
-            [0.5, 0.99, 0.999, 1.0].map(|share| at(share).map_or("-".into(), |time| format!("{time:.2}")));
+        let columns = [0.5, 0.99, 0.999, 1.0]
+            .map(|share| at(share).map_or("-".into(), |time| format!("{time:.2}")));
         format!("{} | {}", columns.join(" | "), self.0.len())
     }
 }
 
-/// A reader process: says "ready", reads until its input ends, then says what reads cost (in batches), and what the first read after a change cost (each by itself).
+/// A reader process: says "ready", reads until its input ends, then says what reads cost (in
+/// batches), and what the first read after a change cost (each by itself).
 fn read<R: Reading>(prefix: &Path) {
     let mut reading = R::open(prefix);
     reading.read();
@@ -192,8 +200,10 @@ fn row(kind: &str, count: usize, period: Option<Duration>, seconds: f64) {
     let mut writing = Writing::open(kind, &prefix);
     writing.write(1);
     let mut children = readers(kind, &prefix, count);
-    let mut outputs: Vec<_> =
-        children.iter_mut().map(|child| BufReader::new(child.stdout.take().unwrap()).lines()).collect();
+    let mut outputs: Vec<_> = children
+        .iter_mut()
+        .map(|child| BufReader::new(child.stdout.take().unwrap()).lines())
+        .collect();
     for output in &mut outputs {
         assert_eq!(output.next().unwrap().unwrap(), "ready");
     }
@@ -232,7 +242,8 @@ fn row(kind: &str, count: usize, period: Option<Duration>, seconds: f64) {
     }
 }
 
-/// A version of a gibibyte: written in place, read by another process, and both again when the memory is there.
+/// A version of a gibibyte: written in place, read by another process, and both again when the
+/// memory is there.
 fn gibibyte() {
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
     let prefix = folder.path().join("p");
@@ -252,7 +263,10 @@ fn gibibyte() {
         assert!(version.len() == 1 << 30 && version[0] == round && version[(1 << 30) - 1] == round);
         let started = Instant::now();
         black_box(reader.read().unwrap()[0]);
-        println!("| version {round} | {written:.3} | {read:.3} | {} |", started.elapsed().as_nanos());
+        println!(
+            "| version {round} | {written:.3} | {read:.3} | {} |",
+            started.elapsed().as_nanos()
+        );
     }
 }
 
@@ -268,7 +282,8 @@ fn least(mut step: impl FnMut()) -> f64 {
     (0..20_000).map(batch).fold(f64::INFINITY, f64::min)
 }
 
-/// A write and the read after it, less the write: the read of a version that has changed, on one core.
+/// A write and the read after it, less the write: the read of a version that has changed, on one
+/// core.
 fn changes() {
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
     let prefix = folder.path().join("p");
@@ -325,8 +340,8 @@ fn changes() {
     }
 }
 
-/// What many readers cost: to attach them, a write while they are there and afterwards, one more slot,
-/// and the first read of a few bytes in a large buffer.
+/// What many readers cost: to attach them, a write while they are there and afterwards, one more
+/// slot, and the first read of a few bytes in a large buffer.
 fn crowd() {
     const READERS: usize = 1024;
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
@@ -383,7 +398,8 @@ fn main() {
         return crowd();
     }
     let seconds = arguments.first().map_or(2.0, |text| text.parse().expect("tables [SECONDS]"));
-    let mut clock = Times((0..100_000).map(|_| Instant::now().elapsed().as_nanos() as f64).collect());
+    let mut clock =
+        Times((0..100_000).map(|_| Instant::now().elapsed().as_nanos() as f64).collect());
     println!(
         "Nanoseconds. Starred: each timed by itself, with the clock's cost, which is (median, p99, p99.9, maximum) {}.\n",
         clock.columns()

@@ -1,7 +1,7 @@
 //! The command line as it is written: names, help texts and the shape of each value.
 //!
-//! One definition serves the parser, both helps, the completions and the man pages. Nothing is decided here; `settings` turns these
-//! into what the pipelines take.
+//! One definition serves the parser, both helps, the completions and the man pages. Nothing is
+//! decided here; `settings` turns these into what the pipelines take.
 
 use crate::size::{self, Amount, Memory};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -16,7 +16,8 @@ use xsort_extsort::{Begin, Checkpoint};
 use xsort_records::{Checksum, Format, KeyField, Pattern};
 
 /// Help in the order in which it is needed: what, examples, usage, options.
-const TEMPLATE: &str = "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
+const TEMPLATE: &str =
+    "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
 
 const SIZES: &str = "\
 Sizes: 512M, 16GiB, 1.5G, 8GB. K, M, G, T are powers of 1024 as for GNU sort; KB, MB, GB, TB are powers of 1000.";
@@ -97,8 +98,9 @@ pub(crate) enum Command {
     Status(StatusArgs),
     /// Sort lines of text, with the options of GNU sort
     ///
-    /// Arguments, output, messages and statuses are GNU sort's; 'xsort lines --help' lists them. A link to xsort with the name sort does the
-    /// same. The door in front of this one takes the arguments as they are.
+    /// Arguments, output, messages and statuses are GNU sort's; 'xsort lines --help' lists them. A
+    /// link to xsort with the name sort does the same. The door in front of this one takes the
+    /// arguments as they are.
     #[command(disable_help_flag = true)]
     Lines {
         /// Options and files as for GNU sort
@@ -107,8 +109,10 @@ pub(crate) enum Command {
     },
     /// Count the space that trees of files take, with the options of GNU du
     ///
-    /// Arguments, output, messages and statuses are GNU du's; 'xsort du --help' lists them, and what GNU du doesn't have: --tree, --top, --sort, --json,
-    /// --threads, --progress, --skip-pseudo. A link to xsort with the name du does the same. The door in front of this one takes the arguments as they are.
+    /// Arguments, output, messages and statuses are GNU du's; 'xsort du --help' lists them, and
+    /// what GNU du doesn't have: --tree, --top, --sort, --json, --threads, --progress,
+    /// --skip-pseudo. A link to xsort with the name du does the same. The door in front of this one
+    /// takes the arguments as they are.
     #[command(disable_help_flag = true)]
     Du {
         /// Options and files as for GNU du
@@ -132,7 +136,8 @@ pub(crate) enum Command {
 
 /// Make a file of records for tests and benchmarks
 ///
-/// The same arguments make the same bytes, whatever the memory and the threads. The file appears whole or not at all.
+/// The same arguments make the same bytes, whatever the memory and the threads. The file appears
+/// whole or not at all.
 #[derive(Debug, Args)]
 #[command(help_template = TEMPLATE, before_help = GEN_EXAMPLES, after_help = SIZES, after_long_help = format!("{SIZES}\n\n{EXIT_STATUS}"))]
 pub(crate) struct GenArgs {
@@ -176,8 +181,8 @@ pub(crate) struct GenArgs {
 
 /// Sort fixed-size records of any amount in a set amount of memory
 ///
-/// Records with equal keys keep the order of the input. The output appears whole or not at all and may be one of the inputs. What
-/// comes out is counted and checksummed against what went in.
+/// Records with equal keys keep the order of the input. The output appears whole or not at all and
+/// may be one of the inputs. What comes out is counted and checksummed against what went in.
 #[derive(Debug, Args)]
 #[command(help_template = TEMPLATE, before_help = SORT_EXAMPLES, after_help = SIZES, after_long_help = format!("{SIZES}\n\n{EXIT_STATUS}"))]
 pub(crate) struct SortArgs {
@@ -189,8 +194,8 @@ pub(crate) struct SortArgs {
 
     /// Directory for scratch; several are used at once [default: beside the output]
     ///
-    /// Scratch is striped over all of them by the speed of their drives. The files have no names and vanish with the program,
-    /// however it ends; but those of --checkpoint.
+    /// Scratch is striped over all of them by the speed of their drives. The files have no names
+    /// and vanish with the program, however it ends; but those of --checkpoint.
     #[arg(short = 'T', long = "scratch", value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) scratch: Vec<PathBuf>,
 
@@ -198,10 +203,12 @@ pub(crate) struct SortArgs {
     #[arg(long, value_name = "METHOD", default_value = "auto", value_parser = methods())]
     pub(crate) method: Method,
 
-    /// Cache of a thread that pieces of a sort in memory are made for [default: what the processor has]
+    /// Cache of a thread that pieces of a sort in memory are made for [default: what the processor
+    /// has]
     ///
-    /// What fits is sorted at once, anything larger in pieces that also fit the first-level cache. It changes the time only, and
-    /// is for machines that don't tell of their caches and for experiments.
+    /// What fits is sorted at once, anything larger in pieces that also fit the first-level cache.
+    /// It changes the time only, and is for machines that don't tell of their caches and for
+    /// experiments.
     #[arg(long, value_name = "SIZE", value_parser = size::bytes, hide_short_help = true)]
     pub(crate) cache_size: Option<u64>,
 
@@ -211,18 +218,21 @@ pub(crate) struct SortArgs {
 
     /// Remove the inputs, before the output is written if its space is needed. DANGER: see --help
     ///
-    /// If there is space for the output beside the inputs, they are removed after the output is in place, and nothing is at risk. If
-    /// not, they are removed as soon as their records are in scratch, so that the sort needs little more space than the data's size
-    /// besides the inputs: from then until the output is in place the records exist only in scratch files without a name, and
-    /// a crash, a kill, a full drive or a power cut in that time LOSES THE DATA; not with --checkpoint, where they have names. An input that was changed or replaced meanwhile stays.
-    /// Standard input can't be removed. Below a directory the names that were read go; directories, and a file's other names, stay.
+    /// If there is space for the output beside the inputs, they are removed after the output is in
+    /// place, and nothing is at risk. If not, they are removed as soon as their records are in
+    /// scratch, so that the sort needs little more space than the data's size besides the inputs:
+    /// from then until the output is in place the records exist only in scratch files without a
+    /// name, and a crash, a kill, a full drive or a power cut in that time LOSES THE DATA; not with
+    /// --checkpoint, where they have names. An input that was changed or replaced meanwhile stays.
+    /// Standard input can't be removed. Below a directory the names that were read go; directories,
+    /// and a file's other names, stay.
     #[arg(long)]
     pub(crate) remove_input: bool,
 
     /// Print the plan and what it would cost, and do nothing
     ///
-    /// The drive is measured for a second with a scratch file, to say how long the sort would take. Standard input
-    /// has to be a file: of a stream nothing is known before it is read.
+    /// The drive is measured for a second with a scratch file, to say how long the sort would take.
+    /// Standard input has to be a file: of a stream nothing is known before it is read.
     #[arg(long)]
     pub(crate) dry_run: bool,
 
@@ -230,7 +240,8 @@ pub(crate) struct SortArgs {
     #[arg(short, long, conflicts_with = "quiet")]
     pub(crate) verbose: bool,
 
-    /// Measure the drive before the sort, so that the report can say which share of its speed was reached (takes a second)
+    /// Measure the drive before the sort, so that the report can say which share of its speed was
+    /// reached (takes a second)
     #[arg(long, hide_short_help = true)]
     pub(crate) probe: bool,
 
@@ -249,14 +260,16 @@ pub(crate) struct SortArgs {
 
     /// Files to sort, as one; '-' is standard input, a directory all regular files below it
     ///
-    /// The files of a directory come in the order of their paths, compared as bytes (find DIR -type f | LC_ALL=C sort). Symbolic links in it are not
-    /// followed, special files are left out, both with a word; what can't be listed is an error. An output that is there already and lies in
+    /// The files of a directory come in the order of their paths, compared as bytes (find DIR -type
+    /// f | LC_ALL=C sort). Symbolic links in it are not followed, special files are left out, both
+    /// with a word; what can't be listed is an error. An output that is there already and lies in
     /// it is refused unless it is empty: it would be sorted with the rest.
     ///
-    /// A stream's size is known only at its end, so it is read whole before anything is sorted. What can be sorted in memory
-    /// is kept there; more is written to scratch first, in the directory with the most free space, and read from there: one more
-    /// write and read, and for a while the space of the data there. That space is given back while the runs take it. A file (< data)
-    /// is read as if it was named.
+    /// A stream's size is known only at its end, so it is read whole before anything is sorted.
+    /// What can be sorted in memory is kept there; more is written to scratch first, in the
+    /// directory with the most free space, and read from there: one more write and read, and for a
+    /// while the space of the data there. That space is given back while the runs take it. A file
+    /// (< data) is read as if it was named.
     #[arg(default_value = "-", value_name = "INPUT", value_hint = ValueHint::AnyPath)]
     pub(crate) inputs: Vec<PathBuf>,
 
@@ -268,22 +281,29 @@ pub(crate) struct SortArgs {
 /// Whether a job can be resumed.
 #[derive(Debug, Args)]
 pub(crate) struct Checkpoints {
-    /// Keep what is finished, so that --resume can go on after a crash, a kill, a power cut or a full disk
+    /// Keep what is finished, so that --resume can go on after a crash, a kill, a power cut or a
+    /// full disk
     ///
-    /// Scratch and the output have hidden names then (.OUTPUT.xsort-...), in the scratch directories and beside the output, and a journal in the
-    /// first scratch directory says what is finished; every second, what is new in them is made durable. All of it is gone when the sort is done.
+    /// Scratch and the output have hidden names then (.OUTPUT.xsort-...), in the scratch
+    /// directories and beside the output, and a journal in the first scratch directory says what is
+    /// finished; every second, what is new in them is made durable. All of it is gone when the sort
+    /// is done.
     #[arg(long, conflicts_with_all = ["resume", "restart", "dry_run"])]
     checkpoint: bool,
 
-    /// Go on with an interrupted sort to this output, with the arguments of then; begin one, with --checkpoint, if there is none
+    /// Go on with an interrupted sort to this output, with the arguments of then; begin one, with
+    /// --checkpoint, if there is none
     ///
-    /// What was finished is not done again: sorted runs, merges and bins, and what of the output is written. The plan is that of then, and so is the memory. The
-    /// inputs must be what they were (size, time of the last change, and a sample of the content are compared). Of a sort whose output is complete
-    /// only the rest is done. The result is the same as without the interruption.
+    /// What was finished is not done again: sorted runs, merges and bins, and what of the output is
+    /// written. The plan is that of then, and so is the memory. The inputs must be what they were
+    /// (size, time of the last change, and a sample of the content are compared). Of a sort whose
+    /// output is complete only the rest is done. The result is the same as without the
+    /// interruption.
     #[arg(long, conflicts_with_all = ["restart", "dry_run"])]
     resume: bool,
 
-    /// Throw away what an interrupted sort to this output has kept, and begin anew with --checkpoint
+    /// Throw away what an interrupted sort to this output has kept, and begin anew with
+    /// --checkpoint
     #[arg(long, conflicts_with = "dry_run", hide_short_help = true)]
     restart: bool,
 
@@ -313,19 +333,22 @@ impl Checkpoints {
 
 /// Check order, count, duplicates and checksum
 ///
-/// Several files are checked as one sequence. The lines are those of the Sort Benchmark's valsort, with the same meanings, on
-/// standard output. Exit status 0 if in order (and as expected), 1 if not.
+/// Several files are checked as one sequence. The lines are those of the Sort Benchmark's valsort,
+/// with the same meanings, on standard output. Exit status 0 if in order (and as expected), 1 if
+/// not.
 #[derive(Debug, Args)]
 #[command(help_template = TEMPLATE, before_help = VERIFY_EXAMPLES, after_help = SIZES, after_long_help = format!("{SIZES}\n\n{EXIT_STATUS}"))]
 pub(crate) struct VerifyArgs {
     #[command(flatten)]
     pub(crate) records: Records,
 
-    /// Also write a summary of these files as one part of a longer sequence (for 100-byte records valsort's 280 bytes)
+    /// Also write a summary of these files as one part of a longer sequence (for 100-byte records
+    /// valsort's 280 bytes)
     #[arg(short = 'o', long, value_name = "SUMMARY", value_hint = ValueHint::FilePath)]
     pub(crate) summary: Option<PathBuf>,
 
-    /// The files are summaries, one or several in each; check the sequence of the parts that they tell of
+    /// The files are summaries, one or several in each; check the sequence of the parts that they
+    /// tell of
     #[arg(short = 's', long, conflicts_with_all = ["summary", "against"])]
     pub(crate) summaries: bool,
 
@@ -333,7 +356,8 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "CHECKSUM", value_parser = Checksum::parse_sum)]
     pub(crate) expect: Option<u128>,
 
-    /// Records and checksum must be those of this file, or of all regular files below this directory; repeat for several
+    /// Records and checksum must be those of this file, or of all regular files below this
+    /// directory; repeat for several
     #[arg(long, value_name = "INPUT", value_hint = ValueHint::AnyPath)]
     pub(crate) against: Vec<PathBuf>,
 
@@ -346,16 +370,19 @@ pub(crate) struct VerifyArgs {
     #[command(flatten)]
     pub(crate) report: Report,
 
-    /// Files to check, in this order; of a directory all regular files below it, in the order of their paths
+    /// Files to check, in this order; of a directory all regular files below it, in the order of
+    /// their paths
     #[arg(required = true, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub(crate) files: Vec<PathBuf>,
 }
 
 /// Show the jobs that run, how far they are, and what killed ones left
 ///
-/// Every gen, sort, lines, verify and du that takes longer than a quarter of a second publishes its state ten times a second, in shared memory, for its own user.
-/// Watchers cost it nothing. XSORT_STATUS=off (in the job's environment) leaves that out, XSORT_STATUS_DIR is another directory for it. A job also
-/// prints a line on its standard error when it gets SIGUSR1, as dd does.
+/// Every gen, sort, lines, verify and du that takes longer than a quarter of a second publishes its
+/// state ten times a second, in shared memory, for its own user. Watchers cost it nothing.
+/// XSORT_STATUS=off (in the job's environment) leaves that out, XSORT_STATUS_DIR is another
+/// directory for it. A job also prints a line on its standard error when it gets SIGUSR1, as dd
+/// does.
 #[derive(Debug, Args)]
 #[command(help_template = TEMPLATE, before_help = STATUS_EXAMPLES, after_long_help = EXIT_STATUS)]
 pub(crate) struct StatusArgs {
@@ -372,8 +399,9 @@ pub(crate) struct StatusArgs {
 
     /// Remove what killed jobs left: their status, and hidden files with their data
     ///
-    /// Such files there are only where the file system knows no files without a name. Nothing of a job that lives is touched, and no file that is
-    /// open or was written to after the job's last word.
+    /// Such files there are only where the file system knows no files without a name. Nothing of a
+    /// job that lives is touched, and no file that is open or was written to after the job's last
+    /// word.
     #[arg(long)]
     pub(crate) clear: bool,
 }
@@ -383,9 +411,10 @@ pub(crate) struct StatusArgs {
 pub(crate) struct Records {
     /// A format that gen makes; gensort unless told otherwise
     ///
-    /// Any bytes are taken for records then. Without this and --record, inputs are refused that look like something else by their first
-    /// 4 KiB: text, compressed files, databases, programs and the like, records that gen makes in another format. Printable
-    /// records of the Sort Benchmark, lines of 100 bytes that end in CR LF, are welcome.
+    /// Any bytes are taken for records then. Without this and --record, inputs are refused that
+    /// look like something else by their first 4 KiB: text, compressed files, databases, programs
+    /// and the like, records that gen makes in another format. Printable records of the Sort
+    /// Benchmark, lines of 100 bytes that end in CR LF, are welcome.
     #[arg(short, long, value_name = "FORMAT", conflicts_with = "record", value_parser = formats())]
     pub(crate) format: Option<Format>,
 
@@ -416,8 +445,8 @@ first, as with le.";
 pub(crate) struct Trees {
     /// Take a file that has several names (hard links) below a directory under each of them
     ///
-    /// Otherwise it counts once for each directory named, under the name that comes first. A file that is named itself counts as often as it
-    /// is named, and so does a directory.
+    /// Otherwise it counts once for each directory named, under the name that comes first. A file
+    /// that is named itself counts as often as it is named, and so does a directory.
     #[arg(long, hide_short_help = true)]
     pub(crate) count_links: bool,
 }
@@ -427,8 +456,8 @@ pub(crate) struct Trees {
 pub(crate) struct Resources {
     /// Memory, as a size or as a percentage of what is available [default: 50%]
     ///
-    /// The program stays within this and 64 MiB. The limit of a control group (container) is honoured: more than it
-    /// leaves is not used.
+    /// The program stays within this and 64 MiB. The limit of a control group (container) is
+    /// honoured: more than it leaves is not used.
     #[arg(short, long, value_name = "MEMORY")]
     pub(crate) memory: Option<Memory>,
 
@@ -442,13 +471,16 @@ pub(crate) struct Resources {
 
     /// Pause all transfers while a drive of the job is hotter than so many degrees Celsius
     ///
-    /// They go on when it is 5 degrees below that. Drives whose temperature the system doesn't show have no effect.
+    /// They go on when it is 5 degrees below that. Drives whose temperature the system doesn't show
+    /// have no effect.
     #[arg(long, value_name = "CELSIUS", value_parser = degrees)]
     pub(crate) temperature_limit: Option<u16>,
 
-    /// Move at most so many bytes a second to and from the drives, read and written together (200M, 1.5GiB)
+    /// Move at most so many bytes a second to and from the drives, read and written together (200M,
+    /// 1.5GiB)
     ///
-    /// For machines that others use at the same time; nothing is saved up for more than a tenth of a second.
+    /// For machines that others use at the same time; nothing is saved up for more than a tenth of
+    /// a second.
     #[arg(long, value_name = "RATE", value_parser = size::rate)]
     pub(crate) bandwidth_limit: Option<NonZeroU64>,
 }
@@ -478,13 +510,15 @@ pub(crate) enum When {
     Never,
 }
 
-/// A number in digits. The standard library's parsers have texts for programmers ("invalid digit found in string").
+/// A number in digits. The standard library's parsers have texts for programmers ("invalid digit
+/// found in string").
 fn whole<T: FromStr>(text: &str) -> Result<T, String> {
     let digits = text.strip_prefix('+').unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err("a whole number in digits is wanted, such as 100".into());
     }
-    text.parse().map_err(|_| format!("at most {} is possible", u128::MAX >> (128 - 8 * size_of::<T>())))
+    text.parse()
+        .map_err(|_| format!("at most {} is possible", u128::MAX >> (128 - 8 * size_of::<T>())))
 }
 
 fn threads(text: &str) -> Result<u16, String> {

@@ -1,7 +1,8 @@
 //! A line at the bottom of a terminal that says how far a job is, drawn anew ten times a second.
 //!
-//! Not a library's: those keep a rate of their own, which nobody sees here, by powers of real numbers, for which the C library's mathematics is loaded at
-//! every start of the program: 0.06 ms of the 0.7 that a tree of ten files takes.
+//! Not a library's: those keep a rate of their own, which nobody sees here, by powers of real
+//! numbers, for which the C library's mathematics is loaded at every start of the program: 0.06 ms
+//! of the 0.7 that a tree of ten files takes.
 
 use rustix::termios::tcgetwinsize;
 use std::io::{self, Write};
@@ -77,8 +78,11 @@ impl Frame {
         };
         let done = ((share.clamp(0.0, 1.0) * room as f64) as usize).min(room);
         let (full, empty) = ("█".repeat(done), "░".repeat(room - done));
-        let bar =
-            if has_colour { format!("\x1b[36m{full}\x1b[0m\x1b[2m{empty}\x1b[0m") } else { full + &empty };
+        let bar = if has_colour {
+            format!("\x1b[36m{full}\x1b[0m\x1b[2m{empty}\x1b[0m")
+        } else {
+            full + &empty
+        };
         format!("{name}{bar} {}", self.figures)
     }
 }
@@ -97,7 +101,10 @@ mod tests {
         assert_eq!(frame(Some(7.0)).line(24, false), " form runs ████ 3 s left");
         assert_eq!(frame(Some(f64::NAN)).line(22, false), " form runs ░░ 3 s left");
         assert_eq!(frame(None).line(80, false), " form runs 3 s left");
-        assert_eq!(frame(Some(0.5)).line(22, true), " form runs \x1b[36m█\x1b[0m\x1b[2m░\x1b[0m 3 s left");
+        assert_eq!(
+            frame(Some(0.5)).line(22, true),
+            " form runs \x1b[36m█\x1b[0m\x1b[2m░\x1b[0m 3 s left"
+        );
         for columns in 0..100 {
             for share in [None, Some(0.0), Some(0.3), Some(1.0)] {
                 assert!(frame(share).line(columns, false).chars().count() <= columns, "{columns}");

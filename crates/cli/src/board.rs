@@ -1,4 +1,5 @@
-//! What a running job says of itself, and whoever shows it reads: a few words that pipelines write and never wait for.
+//! What a running job says of itself, and whoever shows it reads: a few words that pipelines write
+//! and never wait for.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -58,7 +59,8 @@ impl Board {
         let mut state = self.state();
         let before_bytes = state.phase.before_bytes + self.done.swap(0, Relaxed);
         let number = state.phase.number + 1;
-        state.phase = Phase { name: name.into(), number, bytes, began: Instant::now(), before_bytes };
+        state.phase =
+            Phase { name: name.into(), number, bytes, began: Instant::now(), before_bytes };
         if let Some(to_come) = &mut state.to_come
             && let Some(place) = to_come.iter().position(|(foreseen, _)| foreseen == name)
         {

@@ -7,14 +7,16 @@
 //!                                          /shared_cpu_list  0,32        processors that share it
 //! ```
 //!
-//! The first processor stands for all. Where nothing is told (some containers and boards), the sizes are those that nearly every processor has.
+//! The first processor stands for all. Where nothing is told (some containers and boards), the
+//! sizes are those that nearly every processor has.
 
 use crate::size;
 use std::fs;
 use std::path::Path;
 use xsort_extsort::Caches;
 
-/// The caches that pieces of a sort are made for: those of this machine, or a last one of `asked_bytes`.
+/// The caches that pieces of a sort are made for: those of this machine, or a last one of
+/// `asked_bytes`.
 pub(crate) fn caches(asked_bytes: Option<u64>) -> Caches {
     let found = found(Path::new("/sys/devices/system/cpu/cpu0/cache"));
     asked_bytes.map_or(found, |bytes| {
@@ -36,7 +38,8 @@ fn found(directory: &Path) -> Caches {
     }
 }
 
-/// One processor's part of the cache described in `directory`, if it holds data and is of this level.
+/// One processor's part of the cache described in `directory`, if it holds data and is of this
+/// level.
 fn share_bytes(directory: &Path, level: &str) -> Option<usize> {
     let read = |name| fs::read_to_string(directory.join(name)).ok();
     if read("level")?.trim() != level || read("type")?.trim() == "Instruction" {

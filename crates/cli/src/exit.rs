@@ -109,31 +109,45 @@ fn job_code(error: &Error, stopped: u8) -> u8 {
     }
 }
 
-/// The status for the system's reason, which depends on what was being done: a file that isn't there is a bad input when it
-/// is opened and a bad setting when it is to be made; and what could be begun, and fails later, is the drive's fault.
+/// The status for the system's reason, which depends on what was being done: a file that isn't
+/// there is a bad input when it is opened and a bad setting when it is to be made; and what could
+/// be begun, and fails later, is the drive's fault.
 fn system_code(source: &io::Error, operation: Option<Operation>) -> u8 {
     use io::ErrorKind as Kind;
     let errno = Errno::from_io_error(source);
     match (source.kind(), operation) {
-        (Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge | Kind::OutOfMemory, _) => SPACE,
-        // Whatever was being done: the drive is failing, or a limit of the process or the system too low.
+        (Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge | Kind::OutOfMemory, _) => {
+            SPACE
+        }
+        // Whatever was being done: the drive is failing, or a limit of the process or the system
+        // too low.
         _ if errno == Some(Errno::IO) => TRANSFER,
         _ if matches!(errno, Some(Errno::MFILE | Errno::NFILE)) => USAGE,
         (_, Some(Operation::Map)) => SPACE,
         (_, Some(Operation::Open)) => INPUT,
         (_, Some(Operation::Create | Operation::Keep | Operation::Start)) => USAGE,
-        (Kind::NotFound | Kind::PermissionDenied | Kind::NotADirectory, Some(Operation::Inspect)) => USAGE,
+        (
+            Kind::NotFound | Kind::PermissionDenied | Kind::NotADirectory,
+            Some(Operation::Inspect),
+        ) => USAGE,
         // Somebody has made a directory of that name meanwhile, or taken rights away.
-        (Kind::PermissionDenied | Kind::IsADirectory, Some(Operation::Rename | Operation::Remove)) => USAGE,
+        (
+            Kind::PermissionDenied | Kind::IsADirectory,
+            Some(Operation::Rename | Operation::Remove),
+        ) => USAGE,
         // What could be made in the beginning, and is gone or can't be written to by now.
         (_, Some(_)) => TRANSFER,
-        (Kind::NotFound | Kind::PermissionDenied | Kind::NotADirectory | Kind::IsADirectory, None) => USAGE,
+        (
+            Kind::NotFound | Kind::PermissionDenied | Kind::NotADirectory | Kind::IsADirectory,
+            None,
+        ) => USAGE,
         (Kind::ReadOnlyFilesystem, None) => USAGE,
         (_, None) => TRANSFER,
     }
 }
 
-/// What the parser of the command line has to say, as one line: its message, its tips, and where to read on.
+/// What the parser of the command line has to say, as one line: its message, its tips, and where to
+/// read on.
 pub(crate) fn usage_line(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let body = text.split("\n\nUsage:").next().unwrap_or_default();
@@ -153,7 +167,8 @@ mod tests {
     fn every_kind_of_failure_has_its_status() {
         let disk = |operation, kind: io::ErrorKind| {
             let path = "file".into();
-            Failure::from(xsort_disk::Error { operation, path, offset: None, source: kind.into() }).code(130)
+            Failure::from(xsort_disk::Error { operation, path, offset: None, source: kind.into() })
+                .code(130)
         };
         assert_eq!(disk(Operation::Open, io::ErrorKind::NotFound), INPUT);
         assert_eq!(disk(Operation::Open, io::ErrorKind::PermissionDenied), INPUT);
@@ -170,8 +185,9 @@ mod tests {
         assert_eq!(disk(Operation::SyncName, io::ErrorKind::StorageFull), SPACE);
         assert_eq!(disk(Operation::Create, io::ErrorKind::ReadOnlyFilesystem), USAGE);
         assert_eq!(disk(Operation::Write, io::ErrorKind::ReadOnlyFilesystem), TRANSFER);
-        let failing =
-            |operation| Failure::from(xsort_disk::Error::new(operation, "file", Errno::IO)).code(130);
+        let failing = |operation| {
+            Failure::from(xsort_disk::Error::new(operation, "file", Errno::IO)).code(130)
+        };
         assert_eq!((failing(Operation::Open), failing(Operation::Create)), (TRANSFER, TRANSFER));
         let refused = xsort_disk::Error::new(Operation::Open, "file", Errno::MFILE);
         assert_eq!(Failure::from(refused).code(130), USAGE);
@@ -180,7 +196,10 @@ mod tests {
         assert_eq!(Failure::Job(Error::Panicked).code(130), BUG);
         assert_eq!(Failure::Job(Error::Cancelled).code(143), 143);
         assert_eq!(Failure::Job(Error::Settings(String::new())).code(130), USAGE);
-        assert_eq!(Failure::Job(Error::Memory { budget_bytes: 1, needed_bytes: 2 }).code(130), SPACE);
+        assert_eq!(
+            Failure::Job(Error::Memory { budget_bytes: 1, needed_bytes: 2 }).code(130),
+            SPACE
+        );
         assert_eq!(Failure::Job(Error::Lost { what: String::new() }).code(130), CORRUPT);
     }
 
@@ -189,7 +208,8 @@ mod tests {
         let error = crate::args::command().try_get_matches_from(["xsort", "sort"]).unwrap_err();
         let line = usage_line(&error);
         assert!(!line.contains('\n') && line.contains("--output <FILE>"), "{line}");
-        let error = crate::args::command().try_get_matches_from(["xsort", "gen", "1X", "f"]).unwrap_err();
+        let error =
+            crate::args::command().try_get_matches_from(["xsort", "gen", "1X", "f"]).unwrap_err();
         assert_eq!(
             usage_line(&error),
             "invalid value '1X' for '<SIZE>': unknown unit 'X': use K, M, G, T (1024), KB, MB, GB, TB (1000) (see --help)"

@@ -119,6 +119,10 @@ impl fmt::Display for Made<'_> {
             )?;
         }
         let (bytes, rate) = (Decimal(self.bytes as f64), Decimal(self.bytes_per_second));
-        writeln!(f, "{bytes} in {:.2} s, {rate}/s ({}, {} threads)", self.seconds, self.io, self.threads)
+        writeln!(
+            f,
+            "{bytes} in {:.2} s, {rate}/s ({}, {} threads)",
+            self.seconds, self.io, self.threads
+        )
     }
 }

@@ -1,5 +1,5 @@
-//! The doors of commands that speak as GNU programs do: by which name they were called, what they say on standard error, and that a word which
-//! nobody could hear makes any status one of trouble.
+//! The doors of commands that speak as GNU programs do: by which name they were called, what they
+//! say on standard error, and that a word which nobody could hear makes any status one of trouble.
 
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -18,9 +18,12 @@ pub(crate) enum Door {
     Du,
 }
 
-/// The door, the name to speak under and the arguments, if the words of the command line are for one: `xsort lines ...`, `xsort du ...`, or anything if
-/// the program was called `sort`, `lines` or `du`.
-pub(crate) fn called(mut words: impl Iterator<Item = OsString>) -> Option<(Door, String, Vec<OsString>)> {
+/// The door, the name to speak under and the arguments, if the words of the command line are for
+/// one: `xsort lines ...`, `xsort du ...`, or anything if the program was called `sort`, `lines` or
+/// `du`.
+pub(crate) fn called(
+    mut words: impl Iterator<Item = OsString>,
+) -> Option<(Door, String, Vec<OsString>)> {
     let program = words.next()?;
     // As GNU programs do, it speaks under the whole of the path by which it was called.
     let whole = || program.to_string_lossy().into_owned();
@@ -57,7 +60,8 @@ pub(crate) fn is_unheard() -> bool {
 
 /// The process's locale, loaded when it is needed first.
 pub(crate) fn locale() -> &'static Locale {
-    static LOCALE: LazyLock<Locale> = LazyLock::new(|| Locale::from_environment().unwrap_or_else(Locale::c));
+    static LOCALE: LazyLock<Locale> =
+        LazyLock::new(|| Locale::from_environment().unwrap_or_else(Locale::c));
     &LOCALE
 }
 

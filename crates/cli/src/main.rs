@@ -1,7 +1,7 @@
 //! xsort: the program.
 //!
-//! A door and nothing else: arguments come in, settings go to the pipelines, reports and an exit status come out. Whatever is worth
-//! testing without a process lives in the rooms behind it.
+//! A door and nothing else: arguments come in, settings go to the pipelines, reports and an exit
+//! status come out. Whatever is worth testing without a process lives in the rooms behind it.
 #![cfg_attr(all(target_env = "gnu", not(test)), no_main)]
 
 mod args;

@@ -40,7 +40,8 @@ fn file(path: &Path, source: io::Error) -> Failure {
     Failure::File { what: format!("writing {}", Shown(path)), source }
 }
 
-/// One page. Rendered by section because the examples, which stand first in the help, have no place in the usual order.
+/// One page. Rendered by section because the examples, which stand first in the help, have no place
+/// in the usual order.
 fn page(command: &Command, name: &str) -> Vec<u8> {
     let man = Man::new(command.clone().name(name.to_owned()).display_name(name.to_owned()));
     let mut text = Vec::new();
@@ -68,7 +69,8 @@ fn page(command: &Command, name: &str) -> Vec<u8> {
     text
 }
 
-/// A section whose lines stay as they are. Roff reads backslashes, and a full stop or quote at the start of a line, as its own.
+/// A section whose lines stay as they are. Roff reads backslashes, and a full stop or quote at the
+/// start of a line, as its own.
 fn verbatim(page: &mut Vec<u8>, title: &str, text: &str) {
     page.extend_from_slice(format!(".SH {title}\n.nf\n").as_bytes());
     for line in text.lines() {

@@ -1,7 +1,9 @@
-//! How much memory there is for us: what the machine has left, and what a control group or a resource limit allows.
+//! How much memory there is for us: what the machine has left, and what a control group or a
+//! resource limit allows.
 //!
-//! A container sees the whole machine's memory in `/proc/meminfo` but is killed at its own limit, so both are looked at, and every
-//! group above ours counts as well. Memory that the group holds as file cache is there for the taking and counts as free.
+//! A container sees the whole machine's memory in `/proc/meminfo` but is killed at its own limit,
+//! so both are looked at, and every group above ours counts as well. Memory that the group holds as
+//! file cache is there for the taking and counts as free.
 //!
 //! It is a snapshot. Others may take the memory a second later; nothing here reserves any.
 
@@ -10,11 +12,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use xsort_disk::Shown;
 
-/// What is kept of a hard limit for the program itself: code, stacks, the allocator, the kernel's own books. The pipelines promise to
-/// stay within the budget and this.
+/// What is kept of a hard limit for the program itself: code, stacks, the allocator, the kernel's
+/// own books. The pipelines promise to stay within the budget and this.
 const OVERHEAD_BYTES: u64 = 64 << 20;
 
-/// An address space is also filled by things that take no memory: the threads' stacks, the allocator's arenas, the libraries.
+/// An address space is also filled by things that take no memory: the threads' stacks, the
+/// allocator's arenas, the libraries.
 const ADDRESS_OVERHEAD_BYTES: u64 = 256 << 20;
 
 /// What is there. All in bytes.
@@ -37,7 +40,8 @@ impl Machine {
     /// Looks at this machine.
     pub(crate) fn look() -> Machine {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
-        let available_bytes = meminfo_bytes(&read("/proc/meminfo"), "MemAvailable").unwrap_or(1 << 30);
+        let available_bytes =
+            meminfo_bytes(&read("/proc/meminfo"), "MemAvailable").unwrap_or(1 << 30);
         let mut limits = group_limits(&read("/proc/self/cgroup"), Path::new("/sys/fs/cgroup"));
         limits.extend(resource_limit(&read("/proc/self/limits"), &read("/proc/self/status")));
         Machine::with_limits(available_bytes, limits)
@@ -78,12 +82,15 @@ fn meminfo_bytes(text: &str, name: &str) -> Option<u64> {
     Some(kibibytes * 1024)
 }
 
-/// Headroom under the limits of our control groups, version 1 and 2, ours and all above. `groups` is the text of `/proc/self/cgroup`.
+/// Headroom under the limits of our control groups, version 1 and 2, ours and all above. `groups`
+/// is the text of `/proc/self/cgroup`.
 fn group_limits(groups: &str, mount: &Path) -> Vec<(u64, String)> {
     let mut limits = Vec::new();
     for line in groups.lines() {
         let mut fields = line.splitn(3, ':');
-        let (Some(_), Some(controllers), Some(path)) = (fields.next(), fields.next(), fields.next()) else {
+        let (Some(_), Some(controllers), Some(path)) =
+            (fields.next(), fields.next(), fields.next())
+        else {
             continue;
         };
         let names = if controllers.is_empty() {
@@ -99,7 +106,8 @@ fn group_limits(groups: &str, mount: &Path) -> Vec<(u64, String)> {
             continue;
         };
         let mut directory = names.root.join(path.trim_start_matches('/'));
-        // In a container the path may be the host's, of which only the end, or nothing, is mounted here: what is missing is skipped.
+        // In a container the path may be the host's, of which only the end, or nothing, is mounted
+        // here: what is missing is skipped.
         loop {
             limits.extend(names.headroom(&directory));
             if directory == names.root || !directory.pop() {
@@ -132,18 +140,30 @@ impl Names {
             .filter(|(name, _)| self.cache.contains(name))
             .filter_map(|(_, bytes)| bytes.trim().parse::<u64>().ok())
             .sum();
-        let headroom = max.saturating_sub(usage.saturating_sub(cache)).saturating_sub(OVERHEAD_BYTES);
+        let headroom =
+            max.saturating_sub(usage.saturating_sub(cache)).saturating_sub(OVERHEAD_BYTES);
         Some((
             headroom,
-            format!("the memory limit of the control group ({}, {})", Shown(directory), Binary(max)),
+            format!(
+                "the memory limit of the control group ({}, {})",
+                Shown(directory),
+                Binary(max)
+            ),
         ))
     }
 }
 
-/// Headroom under RLIMIT_AS and RLIMIT_DATA, from the texts of `/proc/self/limits` and `/proc/self/status`.
+/// Headroom under RLIMIT_AS and RLIMIT_DATA, from the texts of `/proc/self/limits` and
+/// `/proc/self/status`.
 fn resource_limit(limits: &str, status: &str) -> Vec<(u64, String)> {
     let soft = |name: &str| -> Option<u64> {
-        limits.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()
+        limits
+            .lines()
+            .find_map(|line| line.strip_prefix(name))?
+            .split_whitespace()
+            .next()?
+            .parse()
+            .ok()
     };
     let headroom = |limit: &str, used: &str, ulimit: &str| {
         let max = soft(limit)?;
@@ -203,7 +223,8 @@ mod tests {
         write("memory/old/memory.usage_in_bytes", "0");
         write("memory/memory.limit_in_bytes", "9223372036854771712");
 
-        let two: Vec<u64> = group_limits("0::/a/b\n", root.path()).into_iter().map(|limit| limit.0).collect();
+        let two: Vec<u64> =
+            group_limits("0::/a/b\n", root.path()).into_iter().map(|limit| limit.0).collect();
         assert_eq!(two, [(1000 - 200 - 64) * MIB]);
         let one: Vec<u64> = group_limits("3:cpu,memory:/old/gone\n2:cpu:/x\n", root.path())
             .into_iter()

@@ -1,5 +1,6 @@
-//! What the names of inputs take of the memory: as few as there mostly are, it is among what the program takes beside the budget; the names of
-//! large trees are counted against it, all of them, so that the budget stays a limit however many files there are.
+//! What the names of inputs take of the memory: as few as there mostly are, it is among what the
+//! program takes beside the budget; the names of large trees are counted against it, all of them,
+//! so that the budget stays a limit however many files there are.
 
 use crate::size::Binary;
 use xsort_extsort::Error;
@@ -7,8 +8,8 @@ use xsort_extsort::Error;
 /// Names that take no more than this are not counted.
 const BESIDE_BYTES: u64 = 8 << 20;
 
-/// What a file takes, its path counted twice: as the walk found it and as whoever reads it keeps it. Measured with a million files and paths of 37
-/// bytes: 260 for records, 200 for lines.
+/// What a file takes, its path counted twice: as the walk found it and as whoever reads it keeps
+/// it. Measured with a million files and paths of 37 bytes: 260 for records, 200 for lines.
 const FILE_BYTES: u64 = 224;
 
 /// Memory for data that a budget leaves beside names, or it is refused at once, in bytes.

@@ -1,9 +1,10 @@
-//! How many files may be open: a sort holds all of its inputs open, and the usual soft limit of 1,024 is there for the sake of select(2),
-//! which nothing here uses.
+//! How many files may be open: a sort holds all of its inputs open, and the usual soft limit of
+//! 1,024 is there for the sake of select(2), which nothing here uses.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Raises the soft limit to the hard one. If that is refused, opening one file too many will say so.
+/// Raises the soft limit to the hard one. If that is refused, opening one file too many will say
+/// so.
 pub(crate) fn allow_as_many_as_possible() {
     let maximum = getrlimit(Resource::Nofile).maximum;
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });

@@ -21,7 +21,11 @@ impl Output {
     }
 
     /// Prints a command's result; as JSON even if quiet, since that was asked for by name.
-    pub(crate) fn print<T: Display + Serialize>(self, command: &str, result: &T) -> Result<(), Failure> {
+    pub(crate) fn print<T: Display + Serialize>(
+        self,
+        command: &str,
+        result: &T,
+    ) -> Result<(), Failure> {
         let text = match (self.json, self.quiet) {
             (true, _) => json(&Named { command, result })? + "\n",
             (false, true) => return Ok(()),
@@ -41,8 +45,10 @@ struct Named<'a, T> {
 
 /// One object, without a line end.
 pub(crate) fn json<T: Serialize>(result: &T) -> Result<String, Failure> {
-    serde_json::to_string(result)
-        .map_err(|error| Failure::File { what: "writing the result as JSON".into(), source: error.into() })
+    serde_json::to_string(result).map_err(|error| Failure::File {
+        what: "writing the result as JSON".into(),
+        source: error.into(),
+    })
 }
 
 /// A path for JSON, which has no bytes: what is not UTF-8 becomes U+FFFD.
@@ -51,16 +57,21 @@ pub(crate) fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, 
 }
 
 /// Paths, as [`lossy`] writes one.
-pub(crate) fn lossy_all<S: Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn lossy_all<S: Serializer>(
+    paths: &[PathBuf],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(paths.iter().map(|path| path.to_string_lossy()))
 }
 
-/// Says a line on standard error, and nothing to a terminal, whatever the names in it. Where that is broken there is nobody to tell, and the job and its status matter more.
+/// Says a line on standard error, and nothing to a terminal, whatever the names in it. Where that
+/// is broken there is nobody to tell, and the job and its status matter more.
 pub(crate) fn write_stderr(line: &str) {
     let _ = io::stderr().write_all(format!("xsort: {}\n", Shown(line)).as_bytes());
 }
 
-/// Writes everything, or says that standard output is broken: a result that did not arrive must not look like success.
+/// Writes everything, or says that standard output is broken: a result that did not arrive must not
+/// look like success.
 pub(crate) fn write_stdout(bytes: &[u8]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     stdout

@@ -47,7 +47,9 @@ impl Console {
         let board = Arc::new(Board::new());
         let bar = (voice.progress == settings::Progress::Bar).then(|| Arc::new(Bar::new()));
         let paint: Option<(Duration, Box<dyn FnMut() + Send>)> = match (&bar, voice.progress) {
-            (Some(bar), _) => Some((BAR_PERIOD, Box::new(paint_bar(Arc::clone(&board), Arc::clone(bar))))),
+            (Some(bar), _) => {
+                Some((BAR_PERIOD, Box::new(paint_bar(Arc::clone(&board), Arc::clone(bar)))))
+            }
             (None, settings::Progress::Lines) => {
                 Some((LINE_PERIOD, Box::new(paint_lines(Arc::clone(&board)))))
             }
@@ -58,7 +60,13 @@ impl Console {
             let directories = uses.directories.iter().map(|(path, _)| path.clone()).collect();
             let (bar, stop) = (bar.clone(), is_stopped.clone());
             let say = move |line: &str| say(bar.as_ref(), voice.quiet, line);
-            Thermostat::new(limit, gate, directories, Box::new(say), Box::new(move || stop.is_set()))
+            Thermostat::new(
+                limit,
+                gate,
+                directories,
+                Box::new(say),
+                Box::new(move || stop.is_set()),
+            )
         });
         if let Some(thermostat) = &mut thermostat {
             // Before the first transfer.
@@ -171,15 +179,20 @@ fn paint_bar(board: Arc<Board>, bar: Arc<Bar>) -> impl FnMut() + Send {
     }
 }
 
-/// What a phase looks like; one whose size nobody knows has nothing to measure, and what is done is all that there is to tell.
+/// What a phase looks like; one whose size nobody knows has nothing to measure, and what is done is
+/// all that there is to tell.
 fn frame(phase: Phase, done: u64, files: u64, seconds: f64) -> Frame {
     let Phase { name, bytes, .. } = phase;
     if bytes == 0 {
         let figures = if done > 0 || files > 0 { sum(done, files, seconds) } else { String::new() };
         return Frame { name, share: None, figures };
     }
-    let figures =
-        format!("{} of {}  {}", Decimal(done as f64), Decimal(bytes as f64), pace(bytes, done, seconds));
+    let figures = format!(
+        "{} of {}  {}",
+        Decimal(done as f64),
+        Decimal(bytes as f64),
+        pace(bytes, done, seconds)
+    );
     Frame { name, share: Some(done as f64 / bytes as f64), figures }
 }
 
@@ -201,12 +214,17 @@ fn line(phase: &Phase, done: u64, files: u64, seconds: f64) -> String {
     format!("{}: {percent}% of {}, {pace}", phase.name, Decimal(phase.bytes as f64))
 }
 
-/// What is done of a phase whose size nobody knows, and how fast: in files, if these are what counts.
+/// What is done of a phase whose size nobody knows, and how fast: in files, if these are what
+/// counts.
 fn sum(done: u64, files: u64, seconds: f64) -> String {
     let seconds = seconds.max(1e-3);
     match files {
         0 => format!("{}, {}/s", Decimal(done as f64), Decimal(done as f64 / seconds)),
-        _ => format!("{files} files, {}, {:.0} files/s", Decimal(done as f64), files as f64 / seconds),
+        _ => format!(
+            "{files} files, {}, {:.0} files/s",
+            Decimal(done as f64),
+            files as f64 / seconds
+        ),
     }
 }
 
@@ -229,10 +247,16 @@ mod tests {
         let board = Board::new();
         board.begin_phase("merge", 8_000_000_000);
         let phase = board.phase();
-        assert_eq!(line(&phase, 2_000_000_000, 0, 1.0), "merge: 25% of 8.00 GB, 2.00 GB/s, 3 s left");
+        assert_eq!(
+            line(&phase, 2_000_000_000, 0, 1.0),
+            "merge: 25% of 8.00 GB, 2.00 GB/s, 3 s left"
+        );
         assert_eq!(line(&phase, 0, 0, 1.0), "merge: 0% of 8.00 GB, 0 B/s, unknown time left");
         let shown = frame(phase, 2_000_000_000, 0, 1.0);
-        assert_eq!((shown.share, &*shown.figures), (Some(0.25), "2.00 GB of 8.00 GB  2.00 GB/s, 3 s left"));
+        assert_eq!(
+            (shown.share, &*shown.figures),
+            (Some(0.25), "2.00 GB of 8.00 GB  2.00 GB/s, 3 s left")
+        );
         board.begin_phase("merge", 0);
         let unknown = board.phase();
         assert_eq!(line(&unknown, 2_000_000_000, 0, 1.0), "merge: 2.00 GB, 2.00 GB/s");

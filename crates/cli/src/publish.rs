@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 use xsort_extsort::{Reading, Stage as StageTimes};
 use xsort_status::{
-    Counts, DriveState, FORMAT, Identity, Memory, Pace, Phase, Place, Publisher, Snapshot, Stage, Wait,
+    Counts, DriveState, FORMAT, Identity, Memory, Pace, Phase, Place, Publisher, Snapshot, Stage,
+    Wait,
 };
 
 /// Words of the command line that are shown, and their bytes.
@@ -43,9 +44,11 @@ pub(crate) struct Publication {
 }
 
 impl Publication {
-    /// Of the command that runs in this process; `None` if it is not to be published (`XSORT_STATUS=off`).
+    /// Of the command that runs in this process; `None` if it is not to be published
+    /// (`XSORT_STATUS=off`).
     pub(crate) fn new(command: &str, uses: Uses) -> Option<Publication> {
-        let is_off = std::env::var_os("XSORT_STATUS").is_some_and(|value| value == "off" || value == "0");
+        let is_off =
+            std::env::var_os("XSORT_STATUS").is_some_and(|value| value == "off" || value == "0");
         if is_off {
             return None;
         }
@@ -143,7 +146,10 @@ impl Publication {
                 parts: reading.parts,
                 files: board.files(),
             },
-            memory: Memory { resident_bytes: resident_bytes(), budget_bytes: reading.frame.budget_bytes },
+            memory: Memory {
+                resident_bytes: resident_bytes(),
+                budget_bytes: reading.frame.budget_bytes,
+            },
             drives: self.drives(&reading),
             is_paused: pause.is_paused,
             limit_celsius: pause.limit_celsius,
@@ -169,7 +175,8 @@ impl Publication {
         self.readings.push_back((seconds, reading.stages.clone()));
         let (then, before) = self.readings.front().expect("pushed above");
         let span = (seconds - then).max(1e-3);
-        let threads = |now: f64, before: Option<f64>| ((now - before.unwrap_or(0.0)) / span).max(0.0);
+        let threads =
+            |now: f64, before: Option<f64>| ((now - before.unwrap_or(0.0)) / span).max(0.0);
         let stage = |now: &StageTimes| {
             let old = before.iter().find(|stage| stage.name == now.name);
             let waits = now.waits.iter().enumerate().map(|(number, (on, seconds))| Wait {
@@ -194,8 +201,10 @@ impl Publication {
     /// The directories that the job uses, each once, and what is known of their drives.
     fn drives(&mut self, reading: &Reading) -> Vec<DriveState> {
         let working = Path::new(&self.identity.directory);
-        let scratch =
-            reading.scratch.iter().map(|(path, bytes)| (absolute(working, path), "scratch", *bytes));
+        let scratch = reading
+            .scratch
+            .iter()
+            .map(|(path, bytes)| (absolute(working, path), "scratch", *bytes));
         let named = self.uses.directories.iter().map(|(path, role)| (path.clone(), *role, 0));
         let mut drives: Vec<(PathBuf, Vec<&str>, u64)> = Vec::new();
         for (path, role, bytes) in scratch.chain(named) {
@@ -208,7 +217,13 @@ impl Publication {
         let state = |(path, roles, scratch_bytes): (PathBuf, Vec<&str>, u64)| {
             let (device, celsius) = self.sensors.look(&path).unzip();
             let path = path.display().to_string();
-            DriveState { path, role: roles.join(", "), scratch_bytes, device, celsius: celsius.flatten() }
+            DriveState {
+                path,
+                role: roles.join(", "),
+                scratch_bytes,
+                device,
+                celsius: celsius.flatten(),
+            }
         };
         drives.into_iter().map(state).collect()
     }

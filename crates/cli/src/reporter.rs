@@ -1,9 +1,12 @@
-//! The thread that tells of a running job: ten times a second it draws, publishes, and looks at thermometers.
+//! The thread that tells of a running job: ten times a second it draws, publishes, and looks at
+//! thermometers.
 //!
-//! The pipelines only add to counters. So a terminal that is stopped (Ctrl-S), a slow disk under the status, and any number of watchers hold nobody up.
+//! The pipelines only add to counters. So a terminal that is stopped (Ctrl-S), a slow disk under
+//! the status, and any number of watchers hold nobody up.
 //!
-//! Nothing is published of a job that is over in a quarter of a second. From then on this thread also is who lets the process die of signals that would end it
-//! on the spot, so that it takes its status along.
+//! Nothing is published of a job that is over in a quarter of a second. From then on this thread
+//! also is who lets the process die of signals that would end it on the spot, so that it takes its
+//! status along.
 
 use crate::board::Board;
 use crate::publish::Publication;
@@ -52,7 +55,8 @@ pub(crate) struct Duties {
     /// Says a line beside.
     pub(crate) say: Box<dyn Fn(&str) + Send>,
     pub(crate) thermostat: Option<Thermostat>,
-    /// Whether SIGINT and the like end the process where it stands, or are dealt with by someone else.
+    /// Whether SIGINT and the like end the process where it stands, or are dealt with by someone
+    /// else.
     pub(crate) dies_of_signals: bool,
 }
 
@@ -64,8 +68,9 @@ pub(crate) struct Reporter {
 }
 
 impl Reporter {
-    /// Starts it. `None` where no thread can be had (a limit on processes), or where the address space is limited, of which the allocator sets 64 MiB
-    /// aside for each thread: the job goes on unseen, unless it is to be drawn or cooled.
+    /// Starts it. `None` where no thread can be had (a limit on processes), or where the address
+    /// space is limited, of which the allocator sets 64 MiB aside for each thread: the job goes on
+    /// unseen, unless it is to be drawn or cooled.
     pub(crate) fn start(board: &Arc<Board>, duties: Duties) -> Option<Reporter> {
         let is_wanted = duties.paint.is_some() || duties.thermostat.is_some();
         if !is_wanted && getrlimit(Resource::As).current.is_some() {
@@ -134,7 +139,8 @@ impl Work {
                 painted = Instant::now();
                 paint();
             }
-            let state = self.duties.thermostat.as_mut().map(|thermostat| thermostat.look(&self.board));
+            let state =
+                self.duties.thermostat.as_mut().map(|thermostat| thermostat.look(&self.board));
             if begun.elapsed() >= UNPUBLISHED {
                 self.publish(state.flatten());
             }

@@ -1,6 +1,8 @@
-//! From arguments to settings: everything that depends on the machine or on two arguments at once is decided here, once.
+//! From arguments to settings: everything that depends on the machine or on two arguments at once
+//! is decided here, once.
 //!
-//! What comes out is what the pipelines take. They check what only they can know: sizes of inputs, space, whether the budget suffices.
+//! What comes out is what the pipelines take. They check what only they can know: sizes of inputs,
+//! space, whether the budget suffices.
 
 use crate::args::{Records, Report, Resources, When};
 use crate::exit::Failure;
@@ -15,7 +17,8 @@ use std::thread;
 use xsort_disk::{DiskOptions, Gate, IoChoice, OsDisk, RateLimit};
 use xsort_records::{Format, KeyField, KeyKind, Layout};
 
-/// Threads where the address space is limited: each takes a stack of it, and 64 MiB that the allocator sets aside.
+/// Threads where the address space is limited: each takes a stack of it, and 64 MiB that the
+/// allocator sets aside.
 const LIMITED_THREADS_MAX: usize = 16;
 
 /// The most threads that a job may use here.
@@ -30,7 +33,8 @@ pub(crate) struct Allowance {
     pub(crate) budget_bytes: u64,
     pub(crate) threads: usize,
     io: IoChoice,
-    /// The temperature of drives in degrees Celsius above which transfers pause, and the gate for that.
+    /// The temperature of drives in degrees Celsius above which transfers pause, and the gate for
+    /// that.
     pub(crate) limit: Option<(f64, Arc<Gate>)>,
     /// How many bytes a second may be moved.
     rate: Option<Arc<RateLimit>>,
@@ -70,7 +74,12 @@ impl Allowance {
     /// The machine's disk, spoken to as asked.
     pub(crate) fn disk(&self) -> Result<OsDisk, Failure> {
         let gate = self.limit.as_ref().map(|(_, gate)| Arc::clone(gate));
-        Ok(OsDisk::new(DiskOptions { io: self.io, gate, rate: self.rate.clone(), ..DiskOptions::default() })?)
+        Ok(OsDisk::new(DiskOptions {
+            io: self.io,
+            gate,
+            rate: self.rate.clone(),
+            ..DiskOptions::default()
+        })?)
     }
 }
 
@@ -111,7 +120,8 @@ pub(crate) fn layout(records: &Records) -> Result<Layout, Failure> {
     let Some(record_bytes) = records.record else {
         return Ok(records.format.unwrap_or(Format::Gensort).layout());
     };
-    let whole = KeyField { offset: 0, length: record_bytes, kind: KeyKind::Bytes, descending: false };
+    let whole =
+        KeyField { offset: 0, length: record_bytes, kind: KeyKind::Bytes, descending: false };
     let keys = if records.keys.is_empty() { vec![whole] } else { records.keys.clone() };
     Layout::new(record_bytes, keys).map_err(|error| Failure::Usage(error.to_string()))
 }

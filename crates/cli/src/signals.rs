@@ -1,13 +1,16 @@
 //! Being told to stop.
 //!
-//! SIGINT, SIGTERM and SIGHUP raise a flag that the pipelines look at between blocks; they clean up and the program exits with
-//! 128 and the signal's number. A signal that comes a tenth of a second or more after the first ends the program at once, with no more than
-//! the names taken away that would stay behind; not an earlier one, because `timeout` and terminals often send the same request twice,
-//! to the process and to its group, and the clean-up must not be lost to that. A third one doesn't even wait for the names. A signal that was ignored when the program started
+//! SIGINT, SIGTERM and SIGHUP raise a flag that the pipelines look at between blocks; they clean up
+//! and the program exits with 128 and the signal's number. A signal that comes a tenth of a second
+//! or more after the first ends the program at once, with no more than the names taken away that
+//! would stay behind; not an earlier one, because `timeout` and terminals often send the same
+//! request twice, to the process and to its group, and the clean-up must not be lost to that. A
+//! third one doesn't even wait for the names. A signal that was ignored when the program started
 //! (nohup, a background job of a script) stays ignored.
 //!
-//! SIGPIPE kills as everywhere else, once a command has begun; until then nobody who closes a pipe can change the status of a refusal. SIGXFSZ (`ulimit -f`) does not kill, so that the write that is too far
-//! fails and has its line.
+//! SIGPIPE kills as everywhere else, once a command has begun; until then nobody who closes a pipe
+//! can change the status of a refusal. SIGXFSZ (`ulimit -f`) does not kill, so that the write that
+//! is too far fails and has its line.
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGUSR1, SIGXFSZ};
 use signal_hook::flag;
@@ -21,8 +24,8 @@ use std::thread;
 use std::time::Duration;
 use xsort_disk::abandon_outputs;
 
-/// How long after the first signal further ones are taken for the same request: `timeout` sends both within microseconds, and nobody presses Ctrl-C
-/// ten times a second.
+/// How long after the first signal further ones are taken for the same request: `timeout` sends
+/// both within microseconds, and nobody presses Ctrl-C ten times a second.
 const ECHO: Duration = Duration::from_millis(100);
 
 /// What waits for signals calls the system a few times.
@@ -49,7 +52,8 @@ impl Stop {
     pub(crate) fn install() -> io::Result<Stop> {
         let stop = Stop::default();
         let impatient = Arc::new(AtomicBool::new(false));
-        let ignored = ignored_mask(&std::fs::read_to_string("/proc/self/status").unwrap_or_default());
+        let ignored =
+            ignored_mask(&std::fs::read_to_string("/proc/self/status").unwrap_or_default());
         let heeded: Vec<_> = [SIGINT, SIGTERM, SIGHUP]
             .into_iter()
             .filter(|signal| ignored & (1 << (signal - 1)) == 0)
@@ -139,7 +143,8 @@ impl Asked {
     }
 }
 
-/// Signals that would end the process on the spot, in the hands of a thread that has something to tidy up before.
+/// Signals that would end the process on the spot, in the hands of a thread that has something to
+/// tidy up before.
 pub(crate) struct Fatal {
     came: Arc<AtomicUsize>,
     /// Whether they end the process on the spot again.
@@ -148,12 +153,14 @@ pub(crate) struct Fatal {
 }
 
 impl Fatal {
-    /// From now on these signals write to `alarm`: SIGPIPE, if it would kill; and with `all` those that a [`Stop`] would heed, unless they are ignored.
+    /// From now on these signals write to `alarm`: SIGPIPE, if it would kill; and with `all` those
+    /// that a [`Stop`] would heed, unless they are ignored.
     ///
     /// # Errors
     /// If the system refuses a handler.
     pub(crate) fn take_over(alarm: &UnixStream, all: bool) -> io::Result<Fatal> {
-        let ignored = ignored_mask(&std::fs::read_to_string("/proc/self/status").unwrap_or_default());
+        let ignored =
+            ignored_mask(&std::fs::read_to_string("/proc/self/status").unwrap_or_default());
         let pipes_killed = PIPES_KILL.load(Ordering::Relaxed);
         let fatal = Fatal { came: Arc::default(), kill: Arc::default(), pipes_killed };
         let others = [SIGINT, SIGTERM, SIGHUP].into_iter();
@@ -166,7 +173,8 @@ impl Fatal {
         }
         PIPES_KILL.store(false, Ordering::Relaxed);
         if all {
-            // If who tidies up is held up (by a terminal, say), a second signal ends the process where it stands.
+            // If who tidies up is held up (by a terminal, say), a second signal ends the process
+            // where it stands.
             let kill = Arc::clone(&fatal.kill);
             after_the_first(&signals, move |_| kill.store(true, Ordering::Relaxed))?;
         }
@@ -185,9 +193,12 @@ impl Fatal {
     }
 }
 
-/// Calls `next` when the first of the signals has come and its echoes have died away, in a thread of its own. False where no thread can be had
-/// (a limit on processes).
-fn after_the_first(signals: &[i32], next: impl FnOnce(Signals) + Send + 'static) -> io::Result<bool> {
+/// Calls `next` when the first of the signals has come and its echoes have died away, in a thread
+/// of its own. False where no thread can be had (a limit on processes).
+fn after_the_first(
+    signals: &[i32],
+    next: impl FnOnce(Signals) + Send + 'static,
+) -> io::Result<bool> {
     let mut signals = Signals::new(signals)?;
     let wait = move || {
         if signals.forever().next().is_some() {
@@ -218,7 +229,8 @@ mod tests {
 
     #[test]
     fn ignored_signals_are_read_from_the_kernels_mask() {
-        let mask = ignored_mask("Name:\txsort\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000001001\n");
+        let mask =
+            ignored_mask("Name:\txsort\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000001001\n");
         assert_eq!(mask, 1 << (SIGHUP - 1) | 1 << (SIGPIPE - 1));
         assert_eq!(ignored_mask(""), 0);
     }

@@ -1,7 +1,8 @@
 //! Sizes as people write them, and as they like to read them.
 //!
-//! `K`, `M`, `G`, `T`, `P` are powers of 1,024, as in GNU sort's `-S`, dd and head; so are `KiB`, `MiB`, ... `kB`, `MB`, `GB`, ... are
-//! powers of 1,000, as drives and the Sort Benchmark count. A bare number is bytes.
+//! `K`, `M`, `G`, `T`, `P` are powers of 1,024, as in GNU sort's `-S`, dd and head; so are `KiB`,
+//! `MiB`, ... `kB`, `MB`, `GB`, ... are powers of 1,000, as drives and the Sort Benchmark count. A
+//! bare number is bytes.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -64,12 +65,15 @@ pub(crate) fn bytes(text: &str) -> Result<u64, SizeError> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let too_large = || SizeError("more than 2^64 bytes".into());
     if whole.is_empty() || fraction.contains('.') || (number.contains('.') && fraction.is_empty()) {
-        return Err(SizeError("a size is a number and a unit, such as 512M, 1.5GiB or 10GB".into()));
+        return Err(SizeError(
+            "a size is a number and a unit, such as 512M, 1.5GiB or 10GB".into(),
+        ));
     }
     let whole: u64 = whole.parse().map_err(|_| too_large())?;
     // Nine digits of fraction are below a byte up to a gigabyte; further ones can't be meant.
     let fraction = &fraction[..fraction.len().min(9)];
-    let parts = if fraction.is_empty() { 0 } else { fraction.parse::<u64>().map_err(|_| too_large())? };
+    let parts =
+        if fraction.is_empty() { 0 } else { fraction.parse::<u64>().map_err(|_| too_large())? };
     let fractional = u128::from(parts) * u128::from(unit) / 10u128.pow(fraction.len() as u32);
     u64::try_from(u128::from(whole) * u128::from(unit) + fractional).map_err(|_| too_large())
 }
@@ -77,7 +81,8 @@ pub(crate) fn bytes(text: &str) -> Result<u64, SizeError> {
 /// Bytes a second: a size that isn't 0, with `/s` behind it or not.
 pub(crate) fn rate(text: &str) -> Result<NonZeroU64, SizeError> {
     let bytes = bytes(text.strip_suffix("/s").unwrap_or(text))?;
-    NonZeroU64::new(bytes).ok_or_else(|| SizeError("at 0 bytes a second nothing is ever done".into()))
+    NonZeroU64::new(bytes)
+        .ok_or_else(|| SizeError("at 0 bytes a second nothing is ever done".into()))
 }
 
 /// Bytes in one of a unit.

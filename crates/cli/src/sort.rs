@@ -24,12 +24,17 @@ pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
     let layout = settings::layout(&args.records)?;
     let output = fs::metadata(&args.output).ok().map(|metadata| trees::identity(&metadata));
     let allowance = Allowance::decide(&args.resources, stop);
-    let rules = Rules { counts_links: args.trees.count_links, output, budget_bytes: allowance.budget_bytes };
+    let rules = Rules {
+        counts_links: args.trees.count_links,
+        output,
+        budget_bytes: allowance.budget_bytes,
+    };
     let mut names = NamesMemory::default();
     let expanded = trees::expand(&args.inputs, rules, &mut names, || stop.is_set());
     let Expanded { files, notices } = match expanded {
         Err(Refusal::TooMany(TooMany { budget_bytes, .. })) => {
-            let needed_bytes = names.of_budget() + data_bytes_min(&names, &layout, args.method, &allowance);
+            let needed_bytes =
+                names.of_budget() + data_bytes_min(&names, &layout, args.method, &allowance);
             return Err(Failure::Job(Error::Memory { budget_bytes, needed_bytes }));
         }
         expanded => expanded?,
@@ -67,14 +72,25 @@ pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
         drop(console);
         return output.print("sort", &plan);
     }
-    let report = sort_streamed(&options, stream, &disk, &console).map_err(|error| names.beside(error))?;
+    let report =
+        sort_streamed(&options, stream, &disk, &console).map_err(|error| names.beside(error))?;
     disk.notices().iter().for_each(|line| console.notice(line));
     drop(console);
-    if args.verbose { output.print("sort", &InDetail(&report)) } else { output.print("sort", &report) }
+    if args.verbose {
+        output.print("sort", &InDetail(&report))
+    } else {
+        output.print("sort", &report)
+    }
 }
 
-/// The least memory beside their names to sort files with, in bytes; what was asked for, if that is enough.
-fn data_bytes_min(names: &NamesMemory, layout: &Layout, method: Method, allowance: &Allowance) -> u64 {
+/// The least memory beside their names to sort files with, in bytes; what was asked for, if that is
+/// enough.
+fn data_bytes_min(
+    names: &NamesMemory,
+    layout: &Layout,
+    method: Method,
+    allowance: &Allowance,
+) -> u64 {
     let facts = Facts {
         input_bytes: names.file_bytes.clone(),
         record_bytes: layout.record_bytes() as u64,
@@ -93,7 +109,8 @@ fn data_bytes_min(names: &NamesMemory, layout: &Layout, method: Method, allowanc
 /// What a sort reads and writes.
 fn uses(args: &SortArgs) -> Uses {
     let output = settings::directory_of(&args.output);
-    let mut directories: Vec<_> = args.scratch.iter().map(|path| (path.clone(), "scratch")).collect();
+    let mut directories: Vec<_> =
+        args.scratch.iter().map(|path| (path.clone(), "scratch")).collect();
     let inputs = args.inputs.iter().filter(|path| path.as_os_str() != "-");
     directories.extend(inputs.map(|path| (trees::directory_of(path), "input")));
     directories.push((output.clone(), "output"));

@@ -1,5 +1,6 @@
-//! A stack that is large enough, whatever `ulimit -s` says of that of the first thread: parsing a command line takes up to 100 KiB of it, and one
-//! that is exhausted ends the process by SIGSEGV, without a word.
+//! A stack that is large enough, whatever `ulimit -s` says of that of the first thread: parsing a
+//! command line takes up to 100 KiB of it, and one that is exhausted ends the process by SIGSEGV,
+//! without a word.
 
 use rustix::process::{Resource, getrlimit};
 use std::panic::resume_unwind;

@@ -1,8 +1,11 @@
-//! The program's first steps where the C library is GNU's, in place of those of Rust's runtime: what that does before `main` costs a tenth of a
-//! millisecond, of the one that ten files take. Most of it is reading `/proc/self/maps` to find the end of the stack, in order to have a word to say where
-//! one overflows; here nothing recurses, and without a word the page that guards the stack ends the process all the same.
+//! The program's first steps where the C library is GNU's, in place of those of Rust's runtime:
+//! what that does before `main` costs a tenth of a millisecond, of the one that ten files take.
+//! Most of it is reading `/proc/self/maps` to find the end of the stack, in order to have a word to
+//! say where one overflows; here nothing recurses, and without a word the page that guards the
+//! stack ends the process all the same.
 //!
-//! What the runtime does beyond that is done here, or in `main.rs`: closed standard streams, SIGPIPE, the status after a panic.
+//! What the runtime does beyond that is done here, or in `main.rs`: closed standard streams,
+//! SIGPIPE, the status after a panic.
 
 // The function that C calls has a name that nothing else may have.
 #![allow(unsafe_code)]
@@ -18,8 +21,8 @@ use xsort_disk::inherited;
 /// The status that Rust's runtime gives to a program that panicked.
 const PANICKED: u8 = 101;
 
-// SAFETY: it is C's `main`: with its arguments and its result, and called by its runtime only. Rust has none here (`no_main`). The standard library has
-// taken the arguments before, in `.init_array`.
+// SAFETY: it is C's `main`: with its arguments and its result, and called by its runtime only. Rust
+// has none here (`no_main`). The standard library has taken the arguments before, in `.init_array`.
 #[unsafe(no_mangle)]
 extern "C" fn main(_words: c_int, _command_line: *const *const c_char) -> c_int {
     occupy_closed_streams();
@@ -37,8 +40,8 @@ unsafe extern "C" {
     safe fn mallopt(parameter: c_int, value: c_int) -> c_int;
 }
 
-/// Has all threads share one arena of the allocator where the address space is limited: each further one takes 64 MiB of
-/// it, whatever is in them, and then a few bytes may be too many.
+/// Has all threads share one arena of the allocator where the address space is limited: each
+/// further one takes 64 MiB of it, whatever is in them, and then a few bytes may be too many.
 fn share_one_arena() {
     if getrlimit(Resource::As).current.is_some() {
         mallopt(M_ARENA_MAX, 1);

@@ -1,4 +1,5 @@
-//! Standard input as one of the inputs of `xsort sort`: a file that can be read where it lies, or a stream.
+//! Standard input as one of the inputs of `xsort sort`: a file that can be read where it lies, or a
+//! stream.
 
 use crate::args::SortArgs;
 use crate::exit::Failure;
@@ -19,7 +20,8 @@ const PATH: &str = "/dev/stdin";
 /// How often a wait looks whether the job should stop: 50 ms.
 const STOP_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
-/// The paths of `inputs`, and a stream in place of one of them, if standard input is asked for and is one.
+/// The paths of `inputs`, and a stream in place of one of them, if standard input is asked for and
+/// is one.
 ///
 /// # Errors
 /// If standard input is asked for and isn't fit for it.
@@ -73,12 +75,13 @@ fn unreadable(reason: &str) -> Failure {
 /// Whether standard input is a file that nobody has read from, and can be opened again.
 fn is_file_from_its_beginning() -> bool {
     let stdin = io::stdin();
-    let is_file =
-        fstat(&stdin).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
+    let is_file = fstat(&stdin)
+        .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
     is_file && seek(&stdin, SeekFrom::Current(0)) == Ok(0) && File::open(PATH).is_ok()
 }
 
-/// Standard input, whose waits end when the job is to stop. Read without the library's buffer: blocks are large.
+/// Standard input, whose waits end when the job is to stop. Read without the library's buffer:
+/// blocks are large.
 struct Patient {
     stdin: Stdin,
     stop: Stop,

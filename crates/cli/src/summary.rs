@@ -1,7 +1,9 @@
-//! Where verify's summary goes: a file that appears whole or not at all, and is never one of those that are read.
+//! Where verify's summary goes: a file that appears whole or not at all, and is never one of those
+//! that are read.
 //!
-//! The place is tried before the data is read, so that an hour of reading does not end in "permission denied". A pipe or a device is
-//! written through, having no name to put anything under.
+//! The place is tried before the data is read, so that an hour of reading does not end in
+//! "permission denied". A pipe or a device is written through, having no name to put anything
+//! under.
 
 use crate::exit::Failure;
 use std::fs::{self, Metadata};

@@ -1,4 +1,5 @@
-//! Drives that get too hot get a rest: above the limit nothing new is read or written, until they are some degrees below it.
+//! Drives that get too hot get a rest: above the limit nothing new is read or written, until they
+//! are some degrees below it.
 
 use crate::board::Board;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,8 @@ use xsort_status::{Sensor, Thermometer};
 /// Degrees below the limit at which transfers go on: fewer, and it would come and go all the time.
 const COOL_DEGREES: f64 = 5.0;
 
-/// How often thermometers are read. Drives take seconds to warm up, and some take milliseconds to answer.
+/// How often thermometers are read. Drives take seconds to warm up, and some take milliseconds to
+/// answer.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// Where the kernel shows its devices; another tree for tests.
@@ -31,7 +33,8 @@ struct Known {
 }
 
 impl Sensors {
-    /// The drive that holds `path`, and how hot it was a second ago or less; `None` if it has no thermometer.
+    /// The drive that holds `path`, and how hot it was a second ago or less; `None` if it has no
+    /// thermometer.
     pub(crate) fn look(&mut self, path: &Path) -> Option<(String, Option<f64>)> {
         let place = match self.known.iter().position(|(known, _)| known == path) {
             Some(place) => place,
@@ -73,7 +76,8 @@ pub(crate) struct Thermostat {
 }
 
 impl Thermostat {
-    /// For a job that uses these directories. What there is to say goes to `say`, beside the board; a job that `is_cancelled` is let go.
+    /// For a job that uses these directories. What there is to say goes to `say`, beside the board;
+    /// a job that `is_cancelled` is let go.
     pub(crate) fn new(
         limit: f64,
         gate: Arc<Gate>,
@@ -82,7 +86,16 @@ impl Thermostat {
         is_cancelled: Box<dyn Fn() -> bool + Send>,
     ) -> Thermostat {
         let sensors = Sensors::default();
-        Thermostat { limit, gate, directories, sensors, looked_at: None, is_closed: false, say, is_cancelled }
+        Thermostat {
+            limit,
+            gate,
+            directories,
+            sensors,
+            looked_at: None,
+            is_closed: false,
+            say,
+            is_cancelled,
+        }
     }
 
     /// Reads the thermometers, if it is time, and does what is to be done.
@@ -104,12 +117,17 @@ impl Thermostat {
 
     fn regulate(&mut self, board: &Board, is_first: bool) {
         let sensors = &mut self.sensors;
-        let read = |path: &PathBuf| sensors.look(path).and_then(|(device, celsius)| Some((device, celsius?)));
+        let read = |path: &PathBuf| {
+            sensors.look(path).and_then(|(device, celsius)| Some((device, celsius?)))
+        };
         let hottest = self.directories.iter().filter_map(read).max_by(|a, b| a.1.total_cmp(&b.1));
         let resume = self.limit - COOL_DEGREES;
         let Some((device, celsius)) = hottest else {
             if is_first {
-                self.tell(board, "no drive of this job shows its temperature: the limit has no effect");
+                self.tell(
+                    board,
+                    "no drive of this job shows its temperature: the limit has no effect",
+                );
             }
             // A thermometer that fell silent must not hold the job up for good.
             if std::mem::take(&mut self.is_closed) {

@@ -1,9 +1,12 @@
-//! Directories among the inputs of a sort: all regular files below them, in the order of their paths.
+//! Directories among the inputs of a sort: all regular files below them, in the order of their
+//! paths.
 //!
-//! The walk is `xsort du`'s, with all its threads; what it finds is put in order afterwards, so that the same tree always gives the same sequence of
-//! files: that of `find DIR -type f | LC_ALL=C sort`. Memory goes with the names, as far as the budget has room for them.
+//! The walk is `xsort du`'s, with all its threads; what it finds is put in order afterwards, so
+//! that the same tree always gives the same sequence of files: that of `find DIR -type f | LC_ALL=C
+//! sort`. Memory goes with the names, as far as the budget has room for them.
 //!
-//! Nothing is lost in silence: what can't be listed is an error, and what is no regular file is counted in a word to the user.
+//! Nothing is lost in silence: what can't be listed is an error, and what is no regular file is
+//! counted in a word to the user.
 
 use crate::names_memory::{NamesMemory, TooMany};
 use crate::settings;
@@ -74,11 +77,12 @@ struct LeftOut {
 }
 
 impl Tree {
-    /// Finds the regular files below `directory`. `names` are those of the inputs before, and take these in; if the budget has no room for them all, that
-    /// is all that is done.
+    /// Finds the regular files below `directory`. `names` are those of the inputs before, and take
+    /// these in; if the budget has no room for them all, that is all that is done.
     ///
     /// # Errors
-    /// If anything below can't be listed, if the output is one of the files and isn't empty, or if `is_stopped` says so.
+    /// If anything below can't be listed, if the output is one of the files and isn't empty, or if
+    /// `is_stopped` says so.
     pub(crate) fn below(
         directory: &Path,
         rules: Rules,
@@ -117,7 +121,8 @@ impl Tree {
 
     /// Leaves out the output if it is empty; refuses one that isn't.
     fn leave_output(&mut self, output: Identity) -> Result<(), Refusal> {
-        if let Some(file) = self.files.iter().find(|file| file.identity == output && file.bytes > 0) {
+        if let Some(file) = self.files.iter().find(|file| file.identity == output && file.bytes > 0)
+        {
             return Err(Refusal::IsOutput(PathBuf::from(&file.path)));
         }
         self.files.retain(|file| file.identity != output);
@@ -151,7 +156,8 @@ pub(crate) struct Expanded {
     pub(crate) notices: Vec<String>,
 }
 
-/// Puts each directory's files in its place, and all names into `names`. `-` is standard input, and no directory.
+/// Puts each directory's files in its place, and all names into `names`. `-` is standard input, and
+/// no directory.
 pub(crate) fn expand(
     paths: &[PathBuf],
     rules: Rules,

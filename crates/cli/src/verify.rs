@@ -1,6 +1,7 @@
 //! `xsort verify`: judges sorted files, or the summaries of parts that were judged elsewhere.
 //!
-//! The lines are valsort's, for records of any size. They go to standard output, being the result (valsort's go to standard error).
+//! The lines are valsort's, for records of any size. They go to standard output, being the result
+//! (valsort's go to standard error).
 
 use crate::args::VerifyArgs;
 use crate::exit::Failure;
@@ -65,17 +66,24 @@ pub(crate) fn run(args: &VerifyArgs, stop: &Stop) -> Result<(), Failure> {
         let rules = Rules { counts_links: args.trees.count_links, output: None, budget_bytes };
         let mut names = NamesMemory::default();
         let mut files_of = |paths| -> Result<Vec<PathBuf>, Failure> {
-            let Expanded { files, notices } = trees::expand(paths, rules, &mut names, || stop.is_set())?;
+            let Expanded { files, notices } =
+                trees::expand(paths, rules, &mut names, || stop.is_set())?;
             notices.iter().for_each(|line| reader.console.notice(line));
             Ok(files)
         };
         let (files, against) = (files_of(&args.files)?, files_of(&args.against)?);
         let read = || files.iter().chain(&against);
-        let summary =
-            args.summary.as_deref().map(|path| Summary::create(path, read(), &reader.disk)).transpose()?;
+        let summary = args
+            .summary
+            .as_deref()
+            .map(|path| Summary::create(path, read(), &reader.disk))
+            .transpose()?;
         let VerifyReport { part, bytes, .. } = reader.read(&files, &names, true)?;
-        let against =
-            if args.against.is_empty() { None } else { Some(reader.read(&against, &names, false)?) };
+        let against = if args.against.is_empty() {
+            None
+        } else {
+            Some(reader.read(&against, &names, false)?)
+        };
         let part = part.expect("order was asked for");
         summary.map_or(Ok(()), |summary| summary.write(&part.to_summary()))?;
         (part, bytes, against)
@@ -84,7 +92,8 @@ pub(crate) fn run(args: &VerifyArgs, stop: &Stop) -> Result<(), Failure> {
     let bytes = bytes + against.as_ref().map_or(0, |report| report.bytes);
 
     let expected = args.expect.map(|sum| Comparison::expected(sum, part.checksum()));
-    let against = against.map(|report| Comparison::against(&args.against, report.checksum, part.checksum()));
+    let against =
+        against.map(|report| Comparison::against(&args.against, report.checksum, part.checksum()));
     let verdict = Verdict {
         files: &args.files,
         ok: part.is_sorted() && expected.iter().chain(&against).all(|comparison| comparison.ok),
@@ -114,11 +123,17 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(args: &VerifyArgs, layout: &'a Layout, voice: Voice, stop: &Stop) -> Result<Reader<'a>, Failure> {
+    fn new(
+        args: &VerifyArgs,
+        layout: &'a Layout,
+        voice: Voice,
+        stop: &Stop,
+    ) -> Result<Reader<'a>, Failure> {
         let allowance = Allowance::decide(&args.resources, stop);
         let disk = allowance.disk()?;
         let files = args.files.iter().chain(&args.against);
-        let mut directories: Vec<_> = files.map(|path| (trees::directory_of(path), "input")).collect();
+        let mut directories: Vec<_> =
+            files.map(|path| (trees::directory_of(path), "input")).collect();
         directories.dedup();
         let console = Console::new(Task {
             command: "verify",
@@ -136,12 +151,18 @@ impl<'a> Reader<'a> {
         Ok(Reader { layout, format_is_assumed, allowance, disk, console })
     }
 
-    fn read(&self, files: &[PathBuf], names: &NamesMemory, order: bool) -> Result<VerifyReport, Failure> {
+    fn read(
+        &self,
+        files: &[PathBuf],
+        names: &NamesMemory,
+        order: bool,
+    ) -> Result<VerifyReport, Failure> {
         let options = VerifyOptions {
             inputs: files.to_vec(),
             layout: self.layout.clone(),
             format_is_assumed: self.format_is_assumed,
-            budget_bytes: self.allowance.budget_bytes - names.of_budget().min(self.allowance.budget_bytes),
+            budget_bytes: self.allowance.budget_bytes
+                - names.of_budget().min(self.allowance.budget_bytes),
             threads: self.allowance.threads,
             order,
         };
@@ -165,7 +186,8 @@ fn summaries(files: &[PathBuf], layout: &Layout) -> Result<Part, Failure> {
     // What a file of zeros, or one that was never written, would tell of too: no proof of anything.
     match files.first() {
         Some(path) if whole.records() == 0 => {
-            let reason = "the summaries tell of no records at all; write them again (verify -o)".into();
+            let reason =
+                "the summaries tell of no records at all; write them again (verify -o)".into();
             Err(Failure::Job(Error::Input { path: path.clone(), reason }))
         }
         _ => Ok(whole),
@@ -218,9 +240,15 @@ impl fmt::Display for Comparison {
         match (self.records, self.ok) {
             (None, true) => write!(f, "SUCCESS - the checksum is the expected one"),
             (None, false) => write!(f, "ERROR - the expected checksum is {}", self.checksum),
-            (Some(_), true) => write!(f, "SUCCESS - records and checksum are those of {}", self.source),
+            (Some(_), true) => {
+                write!(f, "SUCCESS - records and checksum are those of {}", self.source)
+            }
             (Some(records), false) => {
-                write!(f, "ERROR - {} has {records} records and checksum {}", self.source, self.checksum)
+                write!(
+                    f,
+                    "ERROR - {} has {records} records and checksum {}",
+                    self.source, self.checksum
+                )
             }
         }
     }

@@ -1,13 +1,14 @@
-//! How fast bytes travel here, and what that costs: sequential write, read, and both at once, by engine, block and depth.
+//! How fast bytes travel here, and what that costs: sequential write, read, and both at once, by
+//! engine, block and depth.
 //!
-//! `cargo run --release -p xsort-disk --example io_rate -- DIRECTORY [gib=4] [io=uring,sync] [block=1M,64K] [depth=4,8,16]
-//! [lanes=0] [reserve=no,yes] [rounds=1] [input=none,clean,dirty]`
+//! `cargo run --release -p xsort-disk --example io_rate -- DIRECTORY [gib=4] [io=uring,sync]
+//! [block=1M,64K] [depth=4,8,16] [lanes=0] [reserve=no,yes] [rounds=1] [input=none,clean,dirty]`
 //!
-//! `input` adds a file that was made through the page cache, dropped from it, written back, or not yet: reading it alone, and while another
-//! file is written.
-//! Every block carries its number, which the reader checks; the sum of what was read is printed. GB are 10^9 bytes, CPU seconds are those of the
-//! whole process, the kernel's worker threads for its rings included. Drives vary from minute to minute: rounds interleave
-//! the combinations, so compare within one run.
+//! `input` adds a file that was made through the page cache, dropped from it, written back, or not
+//! yet: reading it alone, and while another file is written. Every block carries its number, which
+//! the reader checks; the sum of what was read is printed. GB are 10^9 bytes, CPU seconds are those
+//! of the whole process, the kernel's worker threads for its rings included. Drives vary from
+//! minute to minute: rounds interleave the combinations, so compare within one run.
 #![allow(clippy::print_stdout)]
 
 use crossbeam_channel::unbounded;
@@ -20,7 +21,9 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Instant;
-use xsort_disk::{Completion, Direction, Disk, DiskOptions, FileId, IoChoice, Lease, OsDisk, Request, Shelf};
+use xsort_disk::{
+    Completion, Direction, Disk, DiskOptions, FileId, IoChoice, Lease, OsDisk, Request, Shelf,
+};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let directory = env::args().nth(1).ok_or("name a directory on the drive to be measured")?;
@@ -36,7 +39,12 @@ fn main() -> Result<(), Box<dyn Error>> {
                     for reserve in list::<String>("reserve", "no")? {
                         let lanes = first("lanes", 0)?;
                         let measurement = Measurement {
-                            disk: OsDisk::new(DiskOptions { io, depth, lanes, ..DiskOptions::default() })?,
+                            disk: OsDisk::new(DiskOptions {
+                                io,
+                                depth,
+                                lanes,
+                                ..DiskOptions::default()
+                            })?,
                             directory: Path::new(&directory),
                             shelf: touched(2 * depth, block.0)?,
                             blocks: bytes / block.0 as u64,
@@ -45,7 +53,9 @@ fn main() -> Result<(), Box<dyn Error>> {
                             label: format!("{io:6} {:>8} {depth:>5} {reserve:>7}", block.0),
                         };
                         measurement.scratch()?;
-                        for state in list::<String>("input", "")?.iter().filter(|state| !state.is_empty()) {
+                        for state in
+                            list::<String>("input", "")?.iter().filter(|state| !state.is_empty())
+                        {
                             measurement.input(state)?;
                         }
                     }
@@ -133,14 +143,17 @@ impl Measurement<'_> {
             self.disk.reserve(file, self.blocks * self.shelf.block_bytes() as u64)?;
         }
         let sum = travel(&self.disk, &self.shelf, self.blocks, ways.len() * self.depth, ways)?;
-        let gigabytes = (ways.len() as u64 * self.blocks * self.shelf.block_bytes() as u64) as f64 / 1e9;
-        let (rate, cost) = (gigabytes / since.elapsed().as_secs_f64(), (cpu_seconds() - cpu) / gigabytes);
+        let gigabytes =
+            (ways.len() as u64 * self.blocks * self.shelf.block_bytes() as u64) as f64 / 1e9;
+        let (rate, cost) =
+            (gigabytes / since.elapsed().as_secs_f64(), (cpu_seconds() - cpu) / gigabytes);
         println!("{} {what:>12} {rate:>6.2} {cost:>8.4}  {sum}", self.label);
         Ok(())
     }
 }
 
-/// Moves `blocks` blocks of each file, `in_flight` at once, and returns the sum of the numbers read.
+/// Moves `blocks` blocks of each file, `in_flight` at once, and returns the sum of the numbers
+/// read.
 fn travel(
     disk: &OsDisk,
     shelf: &Arc<Shelf>,
@@ -219,7 +232,10 @@ impl FromStr for Size {
 }
 
 /// The comma-separated values of `name=...`.
-fn list<T: FromStr<Err: Error + 'static>>(name: &str, default: &str) -> Result<Vec<T>, Box<dyn Error>> {
+fn list<T: FromStr<Err: Error + 'static>>(
+    name: &str,
+    default: &str,
+) -> Result<Vec<T>, Box<dyn Error>> {
     let given = env::args()
         .skip(2)
         .find_map(|argument| Some(argument.strip_prefix(name)?.strip_prefix('=')?.to_owned()));

@@ -1,19 +1,24 @@
 //! Reading from the page cache what it already holds, where the drive is busier than that.
 //!
-//! An input that was just made, copied or read is often in the page cache, perhaps not even written back. A direct read of it would wait
-//! for the drive all the same, and for the write-back first. Copying costs a tenth of a processor for each GB/s, so the rule is
-//! that of the lanes: a read whose pages are all there goes where fewer transfers are under way, to the drive or to the threads that
-//! copy; if pages of it are not written back yet, always to these (docs/experiments/2026-11-21-page-cache.md).
+//! An input that was just made, copied or read is often in the page cache, perhaps not even written
+//! back. A direct read of it would wait for the drive all the same, and for the write-back first.
+//! Copying costs a tenth of a processor for each GB/s, so the rule is that of the lanes: a read
+//! whose pages are all there goes where fewer transfers are under way, to the drive or to the
+//! threads that copy; if pages of it are not written back yet, always to these
+//! (docs/experiments/2026-11-21-page-cache.md).
 //!
-//! cachestat(2) says what is there. Reading with RWF_NOWAIT and looking at what comes back would need no question, but it starts
-//! to read ahead what is missing: half of a file that isn't cached is then read twice, and the cache is polluted.
+//! cachestat(2) says what is there. Reading with RWF_NOWAIT and looking at what comes back would
+//! need no question, but it starts to read ahead what is missing: half of a file that isn't cached
+//! is then read twice, and the cache is polluted.
 //!
-//! The copy needs a descriptor without O_DIRECT. It is opened for each read from the one that there is: a few microseconds, where a
-//! second one for each input would be taken from the few thousand that a process may have.
+//! The copy needs a descriptor without O_DIRECT. It is opened for each read from the one that there
+//! is: a few microseconds, where a second one for each input would be taken from the few thousand
+//! that a process may have.
 //!
-//! Nothing depends on the answer being right. Pages that are gone by the time of the copy, a kernel before 6.5, a file that is neither
-//! ours nor writable (what is cached of it is then a secret), no /proc: each means that the read is direct. Not for scratch and outputs,
-//! which nobody reads through the cache.
+//! Nothing depends on the answer being right. Pages that are gone by the time of the copy, a kernel
+//! before 6.5, a file that is neither ours nor writable (what is cached of it is then a secret), no
+//! /proc: each means that the read is direct. Not for scratch and outputs, which nobody reads
+//! through the cache.
 #![allow(unsafe_code)]
 
 use crate::Direction;
@@ -28,7 +33,8 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// cachestat(2) has this number on every architecture but Alpha and MIPS, where this number is no call's.
+/// cachestat(2) has this number on every architecture but Alpha and MIPS, where this number is no
+/// call's.
 const CACHESTAT: c_long = 451;
 
 /// A part of a file: the kernel's `struct cachestat_range`.
@@ -53,7 +59,8 @@ struct Pages {
 #[derive(Debug)]
 pub(crate) struct CacheReader {
     threads: usize,
-    /// Started for the first read, since most disks never see one. None if that failed: then all reads are direct.
+    /// Started for the first read, since most disks never see one. None if that failed: then all
+    /// reads are direct.
     pool: OnceLock<Option<ThreadPool>>,
     bytes: Arc<AtomicU64>,
 }
@@ -68,8 +75,8 @@ impl CacheReader {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Takes a transfer over if it reads from an input and copying is quicker, else hands it back. `drive_load`: transfers
-    /// under way to the drive.
+    /// Takes a transfer over if it reads from an input and copying is quicker, else hands it back.
+    /// `drive_load`: transfers under way to the drive.
     pub(crate) fn take_over(&self, transfer: Transfer, drive_load: usize) -> Option<Transfer> {
         let is_of_input = transfer.file.snapshot.is_some() && transfer.file.is_direct();
         if !is_of_input || transfer.request.direction == Direction::Write {
@@ -77,7 +84,9 @@ impl CacheReader {
         }
         let load = self.pool.get().and_then(Option::as_ref).map_or(0, ThreadPool::load);
         match cached(&transfer) {
-            Some(pages) if load <= drive_load || pages.dirty + pages.in_writeback > 0 => self.start(transfer),
+            Some(pages) if load <= drive_load || pages.dirty + pages.in_writeback > 0 => {
+                self.start(transfer)
+            }
             _ => Some(transfer),
         }
     }
@@ -97,7 +106,8 @@ impl CacheReader {
 
 /// The pages of what a transfer needs, if the page cache holds them all.
 fn cached(transfer: &Transfer) -> Option<Pages> {
-    let range = Range { offset: transfer.request.offset, bytes: transfer.request.bytes_needed as u64 };
+    let range =
+        Range { offset: transfer.request.offset, bytes: transfer.request.bytes_needed as u64 };
     let needed = range.bytes.div_ceil(page_size() as u64);
     // A range of no bytes would mean the rest of the file.
     let pages = if needed == 0 { None } else { pages(&transfer.file, &range) };
@@ -108,13 +118,14 @@ fn cached(transfer: &Transfer) -> Option<Pages> {
 fn pages(file: impl AsFd, range: &Range) -> Option<Pages> {
     let mut pages = Pages::default();
     let (fd, range, answer) = (file.as_fd().as_raw_fd(), std::ptr::from_ref(range), &raw mut pages);
-    // SAFETY: the kernel reads `range` and writes `pages`, which are laid out as it defines them and live longer than the call.
-    // One that doesn't know the call touches neither.
+    // SAFETY: the kernel reads `range` and writes `pages`, which are laid out as it defines them
+    // and live longer than the call. One that doesn't know the call touches neither.
     let result = unsafe { libc::syscall(CACHESTAT, fd, range, answer, 0) };
     (result == 0).then_some(pages)
 }
 
-/// Copies what the page cache still holds of a transfer. What is missing by now is read from the drive.
+/// Copies what the page cache still holds of a transfer. What is missing by now is read from the
+/// drive.
 fn copy(mut transfer: Transfer, total: &AtomicU64) {
     if let Ok(bytes @ 1..) = read_cached(&mut transfer) {
         total.fetch_add(bytes as u64, Ordering::Relaxed);
@@ -147,8 +158,8 @@ mod tests {
     const STRETCH: usize = 4 << 20;
     const STRETCHES: usize = 4;
 
-    /// An input, every second stretch of which is in the page cache, not written back, so that nobody can drop it. `None` with a line if
-    /// that isn't to be had here.
+    /// An input, every second stretch of which is in the page cache, not written back, so that
+    /// nobody can drop it. `None` with a line if that isn't to be had here.
     fn half_cached() -> Option<Arc<OpenFile>> {
         // Cargo's own directory is on a real file system, where /tmp may be in memory.
         let file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();

@@ -1,4 +1,5 @@
-//! What is known of the file system that holds a path: which one it is, how much fits, whether it is memory.
+//! What is known of the file system that holds a path: which one it is, how much fits, whether it
+//! is memory.
 //!
 //! Not its speed: that is measured by whoever plans with it.
 
@@ -70,7 +71,8 @@ pub(crate) fn kind_of(file: impl AsFd) -> Result<(String, bool), Errno> {
     rustix::fs::fstatfs(file).map(|stat| kind(&stat))
 }
 
-/// What the system calls the device of a [`Drive::id`]: `nvme0n1p2, 259:2`; its numbers only, where that is no block device (tmpfs, btrfs, NFS).
+/// What the system calls the device of a [`Drive::id`]: `nvme0n1p2, 259:2`; its numbers only, where
+/// that is no block device (tmpfs, btrfs, NFS).
 pub fn device_name(id: u64) -> String {
     let numbers = format!("{}:{}", major(id), minor(id));
     let block = canonicalize(format!("/sys/dev/block/{numbers}"));

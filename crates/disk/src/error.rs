@@ -1,9 +1,11 @@
 //! What can go wrong between memory and a drive.
 //!
-//! One enum of operations and one error with the place and the system's reason. Its text is one line that a person who has only the
-//! terminal can act on: what was being done, to which file, where, why it failed, and the way out where there is a usual one.
+//! One enum of operations and one error with the place and the system's reason. Its text is one
+//! line that a person who has only the terminal can act on: what was being done, to which file,
+//! where, why it failed, and the way out where there is a usual one.
 //!
-//! Not a classification for retries: what can be retried (EINTR, EAGAIN, short transfers) has been retried before an Error is made.
+//! Not a classification for retries: what can be retried (EINTR, EAGAIN, short transfers) has been
+//! retried before an Error is made.
 
 use crate::Shown;
 use rustix::io::Errno;
@@ -67,8 +69,9 @@ impl fmt::Display for Operation {
     }
 }
 
-/// A failed operation on a file: what, where, why. Its text is one line that ends in the way out where one is known:
-/// `reading /data/in at byte 1048576: Input/output error (os error 5): <way out>`.
+/// A failed operation on a file: what, where, why. Its text is one line that ends in the way out
+/// where one is known: `reading /data/in at byte 1048576: Input/output error (os error 5): <way
+/// out>`.
 #[derive(Debug)]
 pub struct Error {
     /// What was being done.
@@ -83,7 +86,11 @@ pub struct Error {
 
 impl Error {
     /// An error of a whole file, directory or engine.
-    pub fn new(operation: Operation, path: impl Into<PathBuf>, source: impl Into<io::Error>) -> Error {
+    pub fn new(
+        operation: Operation,
+        path: impl Into<PathBuf>,
+        source: impl Into<io::Error>,
+    ) -> Error {
         Error { operation, path: path.into(), offset: None, source: source.into() }
     }
 
@@ -97,11 +104,12 @@ impl Error {
         Error { operation, path: path.into(), offset: Some(offset), source: source.into() }
     }
 
-    /// What the user can do about it, where there is a usual answer. Already part of the error's text.
+    /// What the user can do about it, where there is a usual answer. Already part of the error's
+    /// text.
     pub fn way_out(&self) -> Option<&'static str> {
         use Operation::{
-            Create, Discard, Inspect, Keep, Map, Open, Read, Remove, Rename, Reserve, Start, Sync, SyncName,
-            Write,
+            Create, Discard, Inspect, Keep, Map, Open, Read, Remove, Rename, Reserve, Start, Sync,
+            SyncName, Write,
         };
         if self.operation == SyncName {
             return Some(
@@ -111,8 +119,12 @@ impl Error {
         }
         let errno = Errno::from_io_error(&self.source)?;
         Some(match (errno, self.operation) {
-            (Errno::NOMEM, Map) => "use a smaller memory budget (-m), or raise the limit (ulimit -v)",
-            (Errno::NOMEM, _) => "the system is out of memory for I/O; use a smaller memory budget (-m)",
+            (Errno::NOMEM, Map) => {
+                "use a smaller memory budget (-m), or raise the limit (ulimit -v)"
+            }
+            (Errno::NOMEM, _) => {
+                "the system is out of memory for I/O; use a smaller memory budget (-m)"
+            }
             (Errno::NOSPC, _) => {
                 "free some space there, or use another drive (-T for scratch, -o for the output)"
             }
@@ -126,7 +138,15 @@ impl Error {
                 "the drive or its connection is failing; see the kernel's log (dmesg) and keep a copy of what is still readable"
             }
             (Errno::ACCESS | Errno::PERM, Open | Inspect) => "you have no permission to read it",
-            (Errno::EXIST | Errno::PERM | Errno::ACCESS | Errno::LOOP | Errno::ISDIR | Errno::NXIO, Keep) => {
+            (
+                Errno::EXIST
+                | Errno::PERM
+                | Errno::ACCESS
+                | Errno::LOOP
+                | Errno::ISDIR
+                | Errno::NXIO,
+                Keep,
+            ) => {
                 "this name is for what xsort keeps of a sort to this output, and something else has it, or you may not \
                  write there: move that away, or choose another directory (-T for scratch, -o for the output)"
             }
@@ -147,15 +167,21 @@ impl Error {
             (Errno::NFILE, _) => "the whole system may open no more files (sysctl fs.file-max)",
             (Errno::LOOP, _) => "its symbolic links lead in a circle",
             (Errno::NAMETOOLONG, _) => "choose a shorter name",
-            (Errno::STALE, _) => "the network file system lost the file; was it replaced on the server?",
-            (Errno::NODEV | Errno::NXIO, Read | Write | Sync) => "the drive has vanished; was it unplugged?",
+            (Errno::STALE, _) => {
+                "the network file system lost the file; was it replaced on the server?"
+            }
+            (Errno::NODEV | Errno::NXIO, Read | Write | Sync) => {
+                "the drive has vanished; was it unplugged?"
+            }
             (Errno::AGAIN, Read | Write) => {
                 "the system had no resources for the transfer for seconds; is it out of memory?"
             }
             (Errno::AGAIN, Open | Create | Keep) => {
                 "another process has it (see xsort status), or had it a moment ago: try again when that has ended"
             }
-            (Errno::AGAIN, Start) => "the system allows no more threads; raise the limit (ulimit -u)",
+            (Errno::AGAIN, Start) => {
+                "the system allows no more threads; raise the limit (ulimit -u)"
+            }
             (Errno::OPNOTSUPP, Reserve) => "this file system can't reserve space",
             _ => return None,
         })
@@ -180,7 +206,8 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {
-    /// None: the text of the system's reason is already part of this error's own line, and printing a chain would say it twice.
+    /// None: the text of the system's reason is already part of this error's own line, and printing
+    /// a chain would say it twice.
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         None
     }
@@ -195,7 +222,9 @@ mod tests {
         let error = Error::at(Operation::Read, "/data/in", 1048576, Errno::IO);
         let text = error.to_string();
         assert!(
-            text.starts_with("reading /data/in at byte 1048576: Input/output error (os error 5): the drive"),
+            text.starts_with(
+                "reading /data/in at byte 1048576: Input/output error (os error 5): the drive"
+            ),
             "{text}"
         );
         let text = Error::new(Operation::Write, "/scratch", Errno::NOSPC).to_string();
@@ -218,7 +247,8 @@ mod tests {
         ];
         for errno in 1..134 {
             for operation in operations {
-                let text = Error::new(operation, "/x", io::Error::from_raw_os_error(errno)).to_string();
+                let text =
+                    Error::new(operation, "/x", io::Error::from_raw_os_error(errno)).to_string();
                 assert!(!text.contains('\n') && text.contains("os error"), "{text}");
             }
         }

@@ -1,12 +1,15 @@
 //! Open files of the operating system, and the table that gives them their numbers.
 //!
-//! A file is direct (O_DIRECT) where its file system can do that at our alignment, else buffered; the flag can change from direct to
-//! buffered later, if the file system turns out to refuse a transfer.
+//! A file is direct (O_DIRECT) where its file system can do that at our alignment, else buffered;
+//! the flag can change from direct to buffered later, if the file system turns out to refuse a
+//! transfer.
 //!
-//! A sort of a tree has more inputs than may be open. All are opened once, so that what can't be read is known at once; beyond a number the first ones are
-//! closed again, and opened by their names when their turn comes, if these are still theirs.
+//! A sort of a tree has more inputs than may be open. All are opened once, so that what can't be
+//! read is known at once; beyond a number the first ones are closed again, and opened by their
+//! names when their turn comes, if these are still theirs.
 //!
-//! Not the transfers: those hold an `Arc` of the file, so that closing it while bytes are under way is harmless.
+//! Not the transfers: those hold an `Arc` of the file, so that closing it while bytes are under way
+//! is harmless.
 
 use crate::drive::{FUSE, kind_of};
 use crate::notice::Notices;
@@ -26,7 +29,8 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 pub(crate) struct OpenFile {
     fd: OwnedFd,
     path: PathBuf,
-    /// Read and written relaxed: a stale `true` only costs one more refused transfer, which says so again.
+    /// Read and written relaxed: a stale `true` only costs one more refused transfer, which says so
+    /// again.
     is_direct: AtomicBool,
     notices: Arc<Notices>,
     /// No drive is behind it: a file that lives as long as the process.
@@ -49,14 +53,22 @@ pub(crate) struct Snapshot {
 }
 
 /// When a file's bytes were changed last: seconds since 1970, and nanoseconds.
-#[allow(clippy::unnecessary_cast, reason = "C says that these are signed, the kernel that they are not")]
+#[allow(
+    clippy::unnecessary_cast,
+    reason = "C says that these are signed, the kernel that they are not"
+)]
 pub(crate) fn modified(stat: &Stat) -> (i64, u64) {
     (stat.st_mtime as i64, stat.st_mtime_nsec as u64)
 }
 
 impl From<&Stat> for Snapshot {
     fn from(stat: &Stat) -> Snapshot {
-        Snapshot { device: stat.st_dev, inode: stat.st_ino, bytes: stat.st_size, modified: modified(stat) }
+        Snapshot {
+            device: stat.st_dev,
+            inode: stat.st_ino,
+            bytes: stat.st_size,
+            modified: modified(stat),
+        }
     }
 }
 
@@ -71,7 +83,9 @@ impl Snapshot {
         } else {
             return None;
         };
-        Some(format!("{what}: what was read of it may be neither; run again when nobody writes to it"))
+        Some(format!(
+            "{what}: what was read of it may be neither; run again when nobody writes to it"
+        ))
     }
 }
 
@@ -90,7 +104,8 @@ impl OpenFile {
         }
     }
 
-    /// Takes an opened file over and makes it direct if its file system allows; a notice says so if not.
+    /// Takes an opened file over and makes it direct if its file system allows; a notice says so if
+    /// not.
     pub(crate) fn new(fd: OwnedFd, path: &Path, notices: &Arc<Notices>) -> OpenFile {
         let is_fuse = kind_of(&fd).is_ok_and(|(kind, _)| kind == FUSE);
         let file = OpenFile { is_fuse, ..OpenFile::buffered(fd, path, notices) };
@@ -117,8 +132,11 @@ impl OpenFile {
     /// Turns direct I/O off, after a transfer was refused with EINVAL though opening was not.
     pub(crate) fn make_buffered(&self) {
         if self.is_direct.swap(false, Ordering::Relaxed) {
-            let kind = kind_of(&self.fd).map_or_else(|_| "its file system".to_owned(), |(kind, _)| kind);
-            self.notice(format!("{kind} refused a direct transfer: its files go through the page cache"));
+            let kind =
+                kind_of(&self.fd).map_or_else(|_| "its file system".to_owned(), |(kind, _)| kind);
+            self.notice(format!(
+                "{kind} refused a direct transfer: its files go through the page cache"
+            ));
         }
         // If this fails the next transfer is refused again, by then as a final error.
         if let Ok(flags) = fcntl_getfl(&self.fd) {
@@ -133,8 +151,8 @@ impl AsFd for OpenFile {
     }
 }
 
-/// Sets O_DIRECT on an open file, or says in a line for the user why not. By fcntl after opening instead of by opening
-/// twice: what is refused is then only the flag, never the file.
+/// Sets O_DIRECT on an open file, or says in a line for the user why not. By fcntl after opening
+/// instead of by opening twice: what is refused is then only the flag, never the file.
 fn make_direct(fd: &OwnedFd) -> Result<(), String> {
     let (kind, is_memory) = kind_of(fd).unwrap_or_else(|_| ("its file system".to_owned(), false));
     if is_memory {
@@ -155,14 +173,16 @@ fn make_direct(fd: &OwnedFd) -> Result<(), String> {
             ));
         }
     }
-    fcntl_getfl(fd).and_then(|flags| fcntl_setfl(fd, flags | OFlags::DIRECT)).map_err(|errno| match errno {
-        Errno::INVAL => format!("{kind} offers no direct I/O: {fallback}"),
-        other => format!("{kind} refused direct I/O ({other}): {fallback}"),
+    fcntl_getfl(fd).and_then(|flags| fcntl_setfl(fd, flags | OFlags::DIRECT)).map_err(|errno| {
+        match errno {
+            Errno::INVAL => format!("{kind} offers no direct I/O: {fallback}"),
+            other => format!("{kind} refused direct I/O ({other}): {fallback}"),
+        }
     })
 }
 
-/// Files by number. Numbers are never used again, so that a stale one is found out instead of meaning another file; an entry of a
-/// closed file costs a few words.
+/// Files by number. Numbers are never used again, so that a stale one is found out instead of
+/// meaning another file; an entry of a closed file costs a few words.
 #[derive(Debug)]
 pub(crate) struct FileTable {
     files: RwLock<Files>,
@@ -199,8 +219,8 @@ impl FileTable {
 
     pub(crate) fn insert(&self, file: OpenFile) -> FileId {
         let mut files = self.write();
-        let id =
-            u32::try_from(files.entries.len()).expect("fewer than four thousand million are ever opened");
+        let id = u32::try_from(files.entries.len())
+            .expect("fewer than four thousand million are ever opened");
         let id = FileId(id);
         files.entries.push(Entry::Closed);
         self.put(&mut files, id, Arc::new(file));
@@ -219,7 +239,8 @@ impl FileTable {
         id: FileId,
         reopen: impl FnOnce(&Path) -> Result<OpenFile, Error>,
     ) -> Result<Arc<OpenFile>, Error> {
-        let parked = match self.with(id, |file| Ok(Arc::clone(file)), |parked| Err(parked.clone())) {
+        let parked = match self.with(id, |file| Ok(Arc::clone(file)), |parked| Err(parked.clone()))
+        {
             Ok(file) => return Ok(file),
             Err(parked) => parked,
         };
@@ -239,7 +260,8 @@ impl FileTable {
         Ok(file)
     }
 
-    /// Looks at a file without holding it longer than the call, so that `remove` can tell whether transfers hold it.
+    /// Looks at a file without holding it longer than the call, so that `remove` can tell whether
+    /// transfers hold it.
     fn with<T>(
         &self,
         id: FileId,
@@ -272,7 +294,8 @@ impl FileTable {
         }
     }
 
-    /// Puts an open file in its place, and parks the input that was opened first, if they are too many now.
+    /// Puts an open file in its place, and parks the input that was opened first, if they are too
+    /// many now.
     fn put(&self, files: &mut Files, id: FileId, file: Arc<OpenFile>) {
         if file.snapshot.is_some() {
             files.inputs.push_back(id);
@@ -304,7 +327,8 @@ mod tests {
         let path = |name: usize| directory.path().join(name.to_string());
         let notices = Arc::new(Notices::default());
         let open = |path: &Path| {
-            let file = std::fs::File::open(path).map_err(|error| Error::new(Operation::Open, path, error))?;
+            let file = std::fs::File::open(path)
+                .map_err(|error| Error::new(Operation::Open, path, error))?;
             let snapshot = Snapshot::from(&rustix::fs::fstat(&file).unwrap());
             let file = OpenFile::buffered(file.into(), path, &notices);
             Ok(OpenFile { snapshot: Some(snapshot), ..file })

@@ -1,7 +1,8 @@
-//! A gate that every transfer passes before it starts: closed, drives get nothing new, and whoever has something for them waits.
+//! A gate that every transfer passes before it starts: closed, drives get nothing new, and whoever
+//! has something for them waits.
 //!
-//! For drives that have to cool down. What is in flight goes on; only the threads that start transfers are held up, and all others as far as they wait for
-//! these.
+//! For drives that have to cool down. What is in flight goes on; only the threads that start
+//! transfers are held up, and all others as far as they wait for these.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

@@ -1,8 +1,10 @@
 //! What the process was given when it was started, before the runtime put it right.
 //!
-//! Rust's runtime opens `/dev/null` where a standard stream is closed, and ignores SIGPIPE, before `main` is called. Afterwards nobody can tell
-//! any more, and a program that must behave as those in C do has to know: a closed output is an error, and whoever ignored SIGPIPE wants to be
-//! told of a broken pipe. So this looks before: the loader calls what stands in `.init_array` before it calls the runtime.
+//! Rust's runtime opens `/dev/null` where a standard stream is closed, and ignores SIGPIPE, before
+//! `main` is called. Afterwards nobody can tell any more, and a program that must behave as those
+//! in C do has to know: a closed output is an error, and whoever ignored SIGPIPE wants to be told
+//! of a broken pipe. So this looks before: the loader calls what stands in `.init_array` before it
+//! calls the runtime.
 
 // The loader's list of functions, and the dispositions of signals, which rustix doesn't have.
 #![allow(unsafe_code)]
@@ -23,8 +25,8 @@ const IGNORES_SIGPIPE: u8 = 1 << 3;
 /// A bit for each closed stream, and [`IGNORES_SIGPIPE`].
 static SEEN: AtomicU8 = AtomicU8::new(0);
 
-// SAFETY: the loader calls it with arguments that a C function may leave alone, in one thread, before `main`. `look` calls nothing but the
-// system, and needs nothing of Rust's runtime.
+// SAFETY: the loader calls it with arguments that a C function may leave alone, in one thread,
+// before `main`. `look` calls nothing but the system, and needs nothing of Rust's runtime.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static LOOK: extern "C" fn() = look;

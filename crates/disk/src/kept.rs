@@ -1,18 +1,20 @@
 //! Files that outlive the process: what a job keeps so that a later one can resume it.
 //!
-//! Whoever opens one has it exclusively until its last transfer has ended: also those of a process that was killed,
-//! which go on for a moment. So nothing that a dead job had started can fall on what the next one writes.
+//! Whoever opens one has it exclusively until its last transfer has ended: also those of a process
+//! that was killed, which go on for a moment. So nothing that a dead job had started can fall on
+//! what the next one writes.
 //!
-//! The lock belongs to the inode, and names move: who waited for a lock may hold that of a file which has been renamed
-//! or removed meanwhile. So the name is asked again once the lock is held, and a name is only removed under the lock
-//! of the file that it leads to.
+//! The lock belongs to the inode, and names move: who waited for a lock may hold that of a file
+//! which has been renamed or removed meanwhile. So the name is asked again once the lock is held,
+//! and a name is only removed under the lock of the file that it leads to.
 //!
-//! The names are durable before the first byte is; nobody else may read the files; and a symbolic link in their place
-//! is never followed, for scratch directories are often everybody's.
+//! The names are durable before the first byte is; nobody else may read the files; and a symbolic
+//! link in their place is never followed, for scratch directories are often everybody's.
 
 use crate::drive::parent;
 use rustix::fs::{
-    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, flock, fstat, fsync, openat, statat, unlinkat,
+    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, flock, fstat, fsync, openat, statat,
+    unlinkat,
 };
 use rustix::io::Errno;
 use rustix::process::geteuid;
@@ -66,8 +68,13 @@ pub(crate) fn open_in(directory: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd,
     Ok(fd)
 }
 
-/// Creates the file of that name in a directory with `mode`; one that is there goes, unless another process has it.
-pub(crate) fn replace_in(directory: BorrowedFd<'_>, name: &OsStr, mode: Mode) -> Result<OwnedFd, Errno> {
+/// Creates the file of that name in a directory with `mode`; one that is there goes, unless another
+/// process has it.
+pub(crate) fn replace_in(
+    directory: BorrowedFd<'_>,
+    name: &OsStr,
+    mode: Mode,
+) -> Result<OwnedFd, Errno> {
     match open_in(directory, Path::new(name)) {
         Ok(old) => {
             unlinkat(directory, name, AtFlags::empty())?;
@@ -83,7 +90,11 @@ pub(crate) fn replace_in(directory: BorrowedFd<'_>, name: &OsStr, mode: Mode) ->
 }
 
 /// Removes the name of an open file, durably. One that leads elsewhere, or nowhere, stays as it is.
-pub(crate) fn remove(directory: BorrowedFd<'_>, path: &Path, file: BorrowedFd<'_>) -> Result<(), Errno> {
+pub(crate) fn remove(
+    directory: BorrowedFd<'_>,
+    path: &Path,
+    file: BorrowedFd<'_>,
+) -> Result<(), Errno> {
     if !leads_to(directory, path, file)? {
         return Ok(());
     }
@@ -94,7 +105,11 @@ pub(crate) fn remove(directory: BorrowedFd<'_>, path: &Path, file: BorrowedFd<'_
 }
 
 /// Whether a name, without following links, is that of an open file.
-pub(crate) fn leads_to(directory: BorrowedFd<'_>, path: &Path, file: BorrowedFd<'_>) -> Result<bool, Errno> {
+pub(crate) fn leads_to(
+    directory: BorrowedFd<'_>,
+    path: &Path,
+    file: BorrowedFd<'_>,
+) -> Result<bool, Errno> {
     let opened = fstat(file)?;
     match statat(directory, path, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(named) => Ok((named.st_dev, named.st_ino) == (opened.st_dev, opened.st_ino)),
@@ -106,21 +121,23 @@ pub(crate) fn leads_to(directory: BorrowedFd<'_>, path: &Path, file: BorrowedFd<
 /// How long to wait for the last transfers of a process that was killed.
 const LOCK_WAIT: Duration = Duration::from_secs(3);
 
-/// Locks an open file and asks whether it still has the name that it was opened by. EAGAIN if not, for then another
-/// process was done with it meanwhile; and if another has the lock.
+/// Locks an open file and asks whether it still has the name that it was opened by. EAGAIN if not,
+/// for then another process was done with it meanwhile; and if another has the lock.
 fn lock_named(directory: BorrowedFd<'_>, path: &Path, file: &OwnedFd) -> Result<(), Errno> {
     lock(file)?;
     if leads_to(directory, path, file.as_fd())? { Ok(()) } else { Err(Errno::AGAIN) }
 }
 
-/// Keeps all other processes from the file until the last transfer of this one has ended; EAGAIN if another has it.
-/// The lock is the open file's, and each transfer holds that.
+/// Keeps all other processes from the file until the last transfer of this one has ended; EAGAIN if
+/// another has it. The lock is the open file's, and each transfer holds that.
 fn lock(file: &OwnedFd) -> Result<(), Errno> {
     let begun = Instant::now();
     loop {
         match flock(file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(()),
-            Err(Errno::AGAIN) if begun.elapsed() < LOCK_WAIT => thread::sleep(Duration::from_millis(5)),
+            Err(Errno::AGAIN) if begun.elapsed() < LOCK_WAIT => {
+                thread::sleep(Duration::from_millis(5))
+            }
             // Some network file systems have none; then nobody can have it.
             Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(()),
             Err(errno) => return Err(errno),
@@ -128,8 +145,8 @@ fn lock(file: &OwnedFd) -> Result<(), Errno> {
     }
 }
 
-/// Makes a directory's entries durable. One that may be written but not read can't be opened for that, and some file systems have nothing to sync
-/// there.
+/// Makes a directory's entries durable. One that may be written but not read can't be opened for
+/// that, and some file systems have nothing to sync there.
 pub(crate) fn sync_directory(from: BorrowedFd<'_>, directory: &Path) -> Result<(), Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     match openat(from, directory, flags, Mode::empty()).and_then(fsync) {
@@ -178,8 +195,9 @@ mod tests {
         assert!(open_again(&path).is_ok());
     }
 
-    /// Who waits for a lock while its holder renames the file, and then gives it up, has the lock of a file that is
-    /// another by now: an output that was published. Nothing may be written to that.
+    /// Who waits for a lock while its holder renames the file, and then gives it up, has the lock
+    /// of a file that is another by now: an output that was published. Nothing may be written to
+    /// that.
     #[test]
     fn a_lock_counts_only_while_the_name_is_the_files() {
         let place = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! A disk that starts with its first file: what never leaves memory pays for no rings and no threads.
+//! A disk that starts with its first file: what never leaves memory pays for no rings and no
+//! threads.
 //!
 //! Starting takes longer than sorting a thousand lines.
 

@@ -1,11 +1,13 @@
 //! Memory by lease: one mapping, cut into pieces that are owned by value.
 //!
-//! A [`Lease`] is to pool memory what a `Box<[u8]>` is to the heap: whoever holds it owns the bytes, and dropping it is
-//! giving it back. Where it goes depends on where it comes from: a plain lease keeps its mapping alive and nothing more; one
-//! that was taken from a [`Shelf`](crate::Shelf) returns there. So the budget is true by construction: nothing is counted, because
-//! memory that isn't leased can't be touched.
+//! A [`Lease`] is to pool memory what a `Box<[u8]>` is to the heap: whoever holds it owns the
+//! bytes, and dropping it is giving it back. Where it goes depends on where it comes from: a plain
+//! lease keeps its mapping alive and nothing more; one that was taken from a
+//! [`Shelf`](crate::Shelf) returns there. So the budget is true by construction: nothing is
+//! counted, because memory that isn't leased can't be touched.
 //!
-//! Not a buffer with a length in use: how many of its bytes mean something is the holder's knowledge.
+//! Not a buffer with a length in use: how many of its bytes mean something is the holder's
+//! knowledge.
 
 use crate::region::{Backing, Piece};
 use crate::shelf::Shelf;
@@ -25,19 +27,22 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Maps `bytes` (rounded up to the alignment) of zeroed anonymous memory, in huge pages where the system has them. The
-    /// mapping lives until its last piece is dropped.
+    /// Maps `bytes` (rounded up to the alignment) of zeroed anonymous memory, in huge pages where
+    /// the system has them. The mapping lives until its last piece is dropped.
     ///
     /// Memory is taken from the system on first touch, not here.
     ///
     /// # Errors
-    /// [`Operation::Map`](crate::Operation::Map) if the address space or a limit (`ulimit -v`) doesn't allow it.
+    /// [`Operation::Map`](crate::Operation::Map) if the address space or a limit (`ulimit -v`)
+    /// doesn't allow it.
     pub fn map(bytes: usize) -> Result<Lease, Error> {
         Piece::map(bytes, Backing::Huge).map(Lease::plain)
     }
 
-    /// The same for memory that is used only once or twice: in huge pages only where [`back`](Lease::back) is called, and while the system has them
-    /// at hand. In a virtual machine huge pages are often dearer than what is done with them: its host must find the memory first.
+    /// The same for memory that is used only once or twice: in huge pages only where
+    /// [`back`](Lease::back) is called, and while the system has them at hand. In a virtual machine
+    /// huge pages are often dearer than what is done with them: its host must find the memory
+    /// first.
     ///
     /// # Errors
     /// As [`map`](Lease::map).
@@ -45,8 +50,9 @@ impl Lease {
         Piece::map(bytes, Backing::AtHand).map(Lease::plain)
     }
 
-    /// Says that these bytes are about to be used. Of a mapping by [`map_at_hand`](Lease::map_at_hand) they are taken from the system now,
-    /// in huge pages, if these come fast; the bytes don't change.
+    /// Says that these bytes are about to be used. Of a mapping by
+    /// [`map_at_hand`](Lease::map_at_hand) they are taken from the system now, in huge pages, if
+    /// these come fast; the bytes don't change.
     ///
     /// # Panics
     /// If they are beyond the end.
@@ -70,8 +76,8 @@ impl Lease {
         mem::replace(&mut self.piece, Piece::empty())
     }
 
-    /// Takes the first `bytes` (a multiple of the alignment, at most the length) off as a lease of its own; `self` keeps the rest,
-    /// which may be empty.
+    /// Takes the first `bytes` (a multiple of the alignment, at most the length) off as a lease of
+    /// its own; `self` keeps the rest, which may be empty.
     ///
     /// # Panics
     /// If `bytes` is not aligned or too large, or if `self` belongs to a shelf.
@@ -88,12 +94,15 @@ impl Lease {
     /// # Panics
     /// If the two are not neighbours, or one belongs to a shelf.
     pub fn join(&mut self, next: Lease) {
-        assert!(self.home.is_none(), "a lease of a shelf can't grow: its shelf holds leases of one size");
+        assert!(
+            self.home.is_none(),
+            "a lease of a shelf can't grow: its shelf holds leases of one size"
+        );
         self.piece.join(next.into_piece());
     }
 
-    /// Whether `next` begins where `self` ends in the same mapping, so that [`join`](Lease::join) accepts it. Leases of shelves have
-    /// neighbours too, but can't be joined.
+    /// Whether `next` begins where `self` ends in the same mapping, so that [`join`](Lease::join)
+    /// accepts it. Leases of shelves have neighbours too, but can't be joined.
     pub fn is_followed_by(&self, next: &Lease) -> bool {
         self.piece.is_followed_by(&next.piece)
     }

@@ -1,4 +1,5 @@
-//! Bytes to and from devices: memory that is leased by value, and direct I/O that takes the lease along.
+//! Bytes to and from devices: memory that is leased by value, and direct I/O that takes the lease
+//! along.
 //!
 //! ```text
 //!  Lease::map ── Shelf ── take ──> Lease ──┐
@@ -7,13 +8,18 @@
 //!                Lease <── Completion ── Disk::submit: OsDisk (io_uring lanes, or threads) or SimDisk
 //! ```
 //!
-//! Memory is `region`, `lease`, `shelf`; the face of a disk is `store` and `request`. The operating system's disk is `os`, with `file` (O_DIRECT),
-//! `output` (how a file appears), `drive` (what holds it), and two engines, `uring` (with `ring`) and `threads`, that share one
-//! idea of a transfer: `transfer` and the state machine in `progress`, which the simulated disk, `sim`, uses as well. What the page cache
-//! holds of an input may come from there: `cache`. `lazy` puts the engine's start off until a file is opened; `gate` holds transfers back while drives are too hot, `rate` to a number of bytes a second. What the process was given to write
-//! and read is `inherited`. Files that a later process goes on with are `kept`. `shown` is how paths look in messages.
+//! Memory is `region`, `lease`, `shelf`; the face of a disk is `store` and `request`. The operating
+//! system's disk is `os`, with `file` (O_DIRECT), `output` (how a file appears), `drive` (what
+//! holds it), and two engines, `uring` (with `ring`) and `threads`, that share one idea of a
+//! transfer: `transfer` and the state machine in `progress`, which the simulated disk, `sim`, uses
+//! as well. What the page cache holds of an input may come from there: `cache`. `lazy` puts the
+//! engine's start off until a file is opened; `gate` holds transfers back while drives are too hot,
+//! `rate` to a number of bytes a second. What the process was given to write and read is
+//! `inherited`. Files that a later process goes on with are `kept`. `shown` is how paths look in
+//! messages.
 //!
-//! Knows nothing of keys or order, and imports none of the other rooms. Measures no drive and plans nothing.
+//! Knows nothing of keys or order, and imports none of the other rooms. Measures no drive and plans
+//! nothing.
 
 mod cache;
 mod drive;
@@ -54,10 +60,13 @@ pub use rate::RateLimit;
 pub use request::{Completion, Direction, Request};
 pub use shelf::Shelf;
 pub use shown::Shown;
-pub use sim::{Corruption, Damage, Fault, FileRole, Place, SimDisk, SimDrive, SimOptions, Throttle};
+pub use sim::{
+    Corruption, Damage, Fault, FileRole, Place, SimDisk, SimDrive, SimOptions, Throttle,
+};
 pub use store::{Disk, Drive, FileId, Identity};
 
-/// Alignment in bytes of offsets, lengths and memory in direct I/O. Every drive's logical block divides it.
+/// Alignment in bytes of offsets, lengths and memory in direct I/O. Every drive's logical block
+/// divides it.
 pub const ALIGNMENT: usize = 4096;
 
 /// `bytes` rounded up to a multiple of [`ALIGNMENT`].

@@ -1,6 +1,8 @@
-//! Lines that the user should see once: which preferred kernel feature is not to be had, why, and what is used instead.
+//! Lines that the user should see once: which preferred kernel feature is not to be had, why, and
+//! what is used instead.
 //!
-//! Not a log: a line is kept until it is taken, and the same line is never given out twice by one disk.
+//! Not a log: a line is kept until it is taken, and the same line is never given out twice by one
+//! disk.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -66,7 +66,8 @@ pub struct DiskOptions {
     pub io: IoChoice,
     /// Transfers in flight per lane; 0: choose by itself (16).
     pub depth: usize,
-    /// Threads that drive rings, or groups of `depth` threads in the sync engine; 0: choose by the number of cores.
+    /// Threads that drive rings, or groups of `depth` threads in the sync engine; 0: choose by the
+    /// number of cores.
     pub lanes: usize,
     /// What every transfer passes before it starts, if there is to be such a thing.
     pub gate: Option<Arc<Gate>>,
@@ -80,12 +81,13 @@ const DEPTH: usize = 16;
 /// A ring has at most 32768 entries; this leaves room for the lane's own.
 const DEPTH_MAX: usize = 16384;
 
-/// More lanes than this bring nothing: a GB costs 0.005-0.02 CPU seconds at 1 MiB, so that the 56 GB/s of eight fast drives keep
-/// one lane busy at 1 MiB, and three to eight at 64 KiB.
+/// More lanes than this bring nothing: a GB costs 0.005-0.02 CPU seconds at 1 MiB, so that the 56
+/// GB/s of eight fast drives keep one lane busy at 1 MiB, and three to eight at 64 KiB.
 const LANES_MAX: usize = 8;
 
-/// Two lanes write a tenth to a fifth more GB/s at 1 MiB than one, four no more than two; at 64 KiB the second costs half as much CPU again (2 cores,
-/// one virtual drive, Linux 6.18, November 2026; docs/experiments/2026-11-21-io-engine.md).
+/// Two lanes write a tenth to a fifth more GB/s at 1 MiB than one, four no more than two; at 64 KiB
+/// the second costs half as much CPU again (2 cores, one virtual drive, Linux 6.18, November 2026;
+/// docs/experiments/2026-11-21-io-engine.md).
 const LANES_MIN: usize = 2;
 
 impl DiskOptions {

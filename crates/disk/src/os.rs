@@ -1,7 +1,8 @@
 //! The operating system's disk: direct files and the engine that moves their bytes.
 //!
-//! A thin room: which file gets which flags is `file.rs`, how an output appears is `output.rs`, how bytes move is `uring.rs`
-//! or `threads.rs`, or from memory, `cache.rs`. Here these are put together behind [`Disk`].
+//! A thin room: which file gets which flags is `file.rs`, how an output appears is `output.rs`, how
+//! bytes move is `uring.rs` or `threads.rs`, or from memory, `cache.rs`. Here these are put
+//! together behind [`Disk`].
 
 use crate::cache::CacheReader;
 use crate::file::{FileTable, OpenFile, Snapshot, modified};
@@ -11,10 +12,12 @@ use crate::output::Unpublished;
 use crate::threads::{ThreadPool, carry_out};
 use crate::transfer::Transfer;
 use crate::uring::Lanes;
-use crate::{Disk, Drive, Error, FileId, Gate, Identity, Operation, RateLimit, Request, drive, kept, output};
+use crate::{
+    Disk, Drive, Error, FileId, Gate, Identity, Operation, RateLimit, Request, drive, kept, output,
+};
 use rustix::fs::{
-    CWD, FallocateFlags, FileType, MemfdFlags, Mode, OFlags, Stat, fallocate, fdatasync, fstat, ftruncate,
-    memfd_create, open, stat, unlink,
+    CWD, FallocateFlags, FileType, MemfdFlags, Mode, OFlags, Stat, fallocate, fdatasync, fstat,
+    ftruncate, memfd_create, open, stat, unlink,
 };
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
@@ -24,7 +27,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Inputs that are open at a time, where the system allows twice as many files: each takes a kilobyte or two of the kernel's memory.
+/// Inputs that are open at a time, where the system allows twice as many files: each takes a
+/// kilobyte or two of the kernel's memory.
 const INPUTS_OPEN_MAX: u64 = 8192;
 
 /// The operating system's files, read and written with direct I/O where that is possible.
@@ -34,7 +38,8 @@ const INPUTS_OPEN_MAX: u64 = 8192;
 pub struct OsDisk {
     files: FileTable,
     engine: Engine,
-    /// For FUSE files beside io_uring, started with the first transfer of one; `None` if no thread was to be had.
+    /// For FUSE files beside io_uring, started with the first transfer of one; `None` if no thread
+    /// was to be had.
     fuse: OnceLock<Option<ThreadPool>>,
     /// I/O threads, where there are some.
     threads: usize,
@@ -74,8 +79,8 @@ impl OsDisk {
     /// Starts the engine.
     ///
     /// # Errors
-    /// [`Operation::Start`] if io_uring was demanded and is not to be had (the text names the likely cause and the way out), or if
-    /// no thread could be started.
+    /// [`Operation::Start`] if io_uring was demanded and is not to be had (the text names the
+    /// likely cause and the way out), or if no thread could be started.
     pub fn new(options: DiskOptions) -> Result<OsDisk, Error> {
         let notices = Arc::new(Notices::default());
         let count = options.depth() * options.lanes();
@@ -113,7 +118,8 @@ impl OsDisk {
         let (fd, opened) = open_regular(path, OFlags::RDONLY)?;
         // Files of /proc and the like call themselves empty, and a sort would believe it.
         if opened.st_size == 0 && rustix::io::pread(&fd, &mut [0; 1], 0) == Ok(1) {
-            let untold = "the system doesn't say how long it is: pipe it in (cat FILE | xsort sort)";
+            let untold =
+                "the system doesn't say how long it is: pipe it in (cat FILE | xsort sort)";
             let source = io::Error::new(io::ErrorKind::InvalidInput, untold);
             return Err(Error::new(Operation::Open, path, source));
         }
@@ -135,9 +141,10 @@ impl OsDisk {
 
     /// Hands a transfer to the engine.
     ///
-    /// Those of FUSE go to threads always. Where such a file system answers with a part of the bytes, io_uring goes on by itself, in the wrong place, and says that
-    /// all went well (Linux 6.18, 2026-11-21: of 8 KiB read, of which the first answer brought 4, the other 4 were not the file's). A preadv
-    /// says how much there was.
+    /// Those of FUSE go to threads always. Where such a file system answers with a part of the
+    /// bytes, io_uring goes on by itself, in the wrong place, and says that all went well (Linux
+    /// 6.18, 2026-11-21: of 8 KiB read, of which the first answer brought 4, the other 4 were not
+    /// the file's). A preadv says how much there was.
     fn start(&self, transfer: Transfer) {
         match &self.engine {
             Engine::Uring(_) if transfer.file.is_fuse => {
@@ -165,7 +172,8 @@ impl Disk for OsDisk {
 
     fn file_bytes(&self, file: FileId) -> Result<u64, Error> {
         let file = self.get(file)?;
-        let stat = fstat(file.as_fd()).map_err(|errno| Error::new(Operation::Inspect, file.path(), errno))?;
+        let stat = fstat(file.as_fd())
+            .map_err(|errno| Error::new(Operation::Inspect, file.path(), errno))?;
         Ok(stat.st_size as u64)
     }
 
@@ -182,7 +190,8 @@ impl Disk for OsDisk {
     }
 
     fn publish(&self, output: FileId, bytes: u64, sync: bool) -> Result<(), Error> {
-        let file = self.files.remove(output).unwrap_or_else(|| panic!("output {} is not open", output.0));
+        let file =
+            self.files.remove(output).unwrap_or_else(|| panic!("output {} is not open", output.0));
         let mut file = Arc::into_inner(file)
             .expect("an output is published only after all its transfers have completed");
         let unpublished = file.unpublished.take().expect("only an output can be published");
@@ -200,12 +209,14 @@ impl Disk for OsDisk {
 
     fn set_bytes(&self, file: FileId, bytes: u64) -> Result<(), Error> {
         let file = self.get(file)?;
-        ftruncate(file.as_fd(), bytes).map_err(|errno| Error::new(Operation::Write, file.path(), errno))
+        ftruncate(file.as_fd(), bytes)
+            .map_err(|errno| Error::new(Operation::Write, file.path(), errno))
     }
 
     fn create_scratch(&self, directory: &Path) -> Result<FileId, Error> {
-        let fd = output::create_scratch(directory)
-            .map_err(|errno| Error::new(Operation::Create, directory.join("(scratch file)"), errno))?;
+        let fd = output::create_scratch(directory).map_err(|errno| {
+            Error::new(Operation::Create, directory.join("(scratch file)"), errno)
+        })?;
         Ok(self.insert(OpenFile::new(fd, directory, &self.notices)))
     }
 
@@ -215,7 +226,8 @@ impl Disk for OsDisk {
     }
 
     fn open_kept(&self, path: &Path) -> Result<FileId, Error> {
-        let fd = kept::open_again(path).map_err(|errno| Error::new(Operation::Keep, path, errno))?;
+        let fd =
+            kept::open_again(path).map_err(|errno| Error::new(Operation::Keep, path, errno))?;
         Ok(self.insert(OpenFile::new(fd, path, &self.notices)))
     }
 
@@ -236,7 +248,8 @@ impl Disk for OsDisk {
 
     fn sync(&self, file: FileId) -> Result<(), Error> {
         let file = self.get(file)?;
-        retry(|| fdatasync(file.as_fd())).map_err(|errno| Error::new(Operation::Sync, file.path(), errno))
+        retry(|| fdatasync(file.as_fd()))
+            .map_err(|errno| Error::new(Operation::Sync, file.path(), errno))
     }
 
     fn create_memory(&self) -> Result<FileId, Error> {
@@ -267,10 +280,14 @@ impl Disk for OsDisk {
         self.files.remove(file);
     }
 
-    #[allow(clippy::useless_conversion, reason = "the number of links has 32 bits on some machines")]
+    #[allow(
+        clippy::useless_conversion,
+        reason = "the number of links has 32 bits on some machines"
+    )]
     fn identity(&self, file: FileId) -> Result<Identity, Error> {
         let file = self.get(file)?;
-        let stat = fstat(file.as_fd()).map_err(|errno| Error::new(Operation::Inspect, file.path(), errno))?;
+        let stat = fstat(file.as_fd())
+            .map_err(|errno| Error::new(Operation::Inspect, file.path(), errno))?;
         Ok(Identity {
             drive: stat.st_dev,
             number: stat.st_ino,
@@ -282,7 +299,8 @@ impl Disk for OsDisk {
     fn check_unchanged(&self, input: FileId) -> Result<(), Error> {
         let file = self.get(input)?;
         let opened = file.snapshot.expect("only an input is asked for");
-        let stat = fstat(file.as_fd()).map_err(|errno| Error::new(Operation::Inspect, file.path(), errno))?;
+        let stat = fstat(file.as_fd())
+            .map_err(|errno| Error::new(Operation::Inspect, file.path(), errno))?;
         match opened.changed_to(&Snapshot::from(&stat)) {
             None => Ok(()),
             Some(how) => Err(Error::new(Operation::Read, file.path(), io::Error::other(how))),
@@ -377,15 +395,18 @@ fn open_regular(path: &Path, access: OFlags) -> Result<(OwnedFd, Stat), Error> {
     };
     // Before opening: opening a pipe would wait for its other end, and a device may do anything.
     is_regular(&stat(path).map_err(|errno| fail(errno.into()))?)?;
-    let fd = open(path, access | OFlags::CLOEXEC, Mode::empty()).map_err(|errno| fail(errno.into()))?;
+    let fd =
+        open(path, access | OFlags::CLOEXEC, Mode::empty()).map_err(|errno| fail(errno.into()))?;
     let opened = fstat(&fd).map_err(|errno| fail(errno.into()))?;
     is_regular(&opened)?;
     Ok((fd, opened))
 }
 
-/// Makes a file at least `bytes` long with its space set aside, where the file system can set space aside.
+/// Makes a file at least `bytes` long with its space set aside, where the file system can set space
+/// aside.
 fn reserve(file: &OpenFile, bytes: u64) -> Result<(), Errno> {
-    // Only what lies behind the end: looking through what is there costs time, and would fill its holes again.
+    // Only what lies behind the end: looking through what is there costs time, and would fill its
+    // holes again.
     let end = fstat(file.as_fd())?.st_size as u64;
     if bytes <= end {
         return Ok(());

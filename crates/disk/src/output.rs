@@ -8,20 +8,24 @@
 //!            fsync of the directory                                fsync of the directory
 //! ```
 //!
-//! Decisions: a symbolic link as output is followed and the file it leads to is replaced (as `sort -o` writes through it). A new file
-//! gets mode 0666 less the umask; a replaced one keeps its mode, and its owner and group if the system lets us; access lists and
-//! extended attributes, and other hard links to the old file, are not carried over. An existing file without write permission is an
-//! error, as it would be for `sort -o`, though a rename could replace it. What exists and is not a regular file (a directory, a
-//! device, a pipe) is an error: there is nothing to rename over; standard output redirected there does it.
+//! Decisions: a symbolic link as output is followed and the file it leads to is replaced (as `sort
+//! -o` writes through it). A new file gets mode 0666 less the umask; a replaced one keeps its mode,
+//! and its owner and group if the system lets us; access lists and extended attributes, and other
+//! hard links to the old file, are not carried over. An existing file without write permission is
+//! an error, as it would be for `sort -o`, though a rename could replace it. What exists and is not
+//! a regular file (a directory, a device, a pipe) is an error: there is nothing to rename over;
+//! standard output redirected there does it.
 //!
-//! While it is under way the file is locked (flock), for `xsort status --clear`. Only where there is no O_TMPFILE (some network and FUSE file systems) and the process is killed outright (SIGKILL, power) a hidden
-//! file remains. Who ends the process in another way, with outputs under way, calls [`abandon_outputs`].
+//! While it is under way the file is locked (flock), for `xsort status --clear`. Only where there
+//! is no O_TMPFILE (some network and FUSE file systems) and the process is killed outright
+//! (SIGKILL, power) a hidden file remains. Who ends the process in another way, with outputs under
+//! way, calls [`abandon_outputs`].
 
 use crate::drive::parent;
 use crate::{Error, Operation, Shown, kept};
 use rustix::fs::{
-    Access, AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Stat, accessat, fchmod, flock, fsync,
-    ftruncate, linkat, open, openat, renameat, statat, unlinkat,
+    Access, AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Stat, accessat, fchmod, flock,
+    fsync, ftruncate, linkat, open, openat, renameat, statat, unlinkat,
 };
 use rustix::io::{Errno, retry_on_intr};
 use std::ffi::{OsStr, OsString};
@@ -36,8 +40,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Links that are followed before a circle is suspected, as in the Linux kernel.
 const LINKS_MAX: u32 = 40;
 
-/// Bytes of the output's name in a hidden one. With any suffix that fits names of 143 bytes, the shortest limit in use
-/// (eCryptfs); most file systems allow 255.
+/// Bytes of the output's name in a hidden one. With any suffix that fits names of 143 bytes, the
+/// shortest limit in use (eCryptfs); most file systems allow 255.
 const STEM_BYTES_MAX: usize = 96;
 
 /// A hidden name that an output has for now.
@@ -69,8 +73,9 @@ fn forget(name: &OsStr) {
     hidden_names().retain(|other| other.name != name);
 }
 
-/// For a process that ends at once, from any of its threads: removes the hidden names of all outputs that are not in place. None gets into place
-/// afterwards, and threads that try wait for the end.
+/// For a process that ends at once, from any of its threads: removes the hidden names of all
+/// outputs that are not in place. None gets into place afterwards, and threads that try wait for
+/// the end.
 pub fn abandon_outputs() {
     let names = hidden_names();
     for Hidden { directory, name } in names.iter() {
@@ -100,17 +105,18 @@ pub(crate) fn create(path: &Path) -> Result<(OwnedFd, Unpublished), Error> {
     let mode = target.mode();
     let made = match create_nameless(target.directory.as_fd(), mode) {
         Ok(Some(fd)) => Ok((fd, None)),
-        Ok(None) => {
-            remembered(&target.directory, || create_hidden(target.directory.as_fd(), &target.name, mode))
-                .map(|(fd, hidden)| (fd, Some(hidden)))
-        }
+        Ok(None) => remembered(&target.directory, || {
+            create_hidden(target.directory.as_fd(), &target.name, mode)
+        })
+        .map(|(fd, hidden)| (fd, Some(hidden))),
         Err(errno) => Err(errno),
     };
     let (fd, hidden) = made.map_err(|errno| Error::new(Operation::Create, path, errno))?;
     target.unpublished(fd, hidden, false)
 }
 
-/// The same under a hidden name that ends in `tag`. A file that has this name since an earlier process goes.
+/// The same under a hidden name that ends in `tag`. A file that has this name since an earlier
+/// process goes.
 pub(crate) fn create_kept(path: &Path, tag: &str) -> Result<(OwnedFd, Unpublished), Error> {
     let target = Target::of(path)?;
     let hidden = hidden_name(&target.name, tag);
@@ -144,7 +150,8 @@ impl<'p> Target<'p> {
         let fail = |source: io::Error| Error::new(Operation::Create, path, source);
         let followed = follow_links(path)?;
         let old = inspect_old(&followed).map_err(fail)?;
-        let name = followed.file_name().ok_or_else(|| fail(invalid("the path names no file")))?.to_owned();
+        let name =
+            followed.file_name().ok_or_else(|| fail(invalid("the path names no file")))?.to_owned();
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = open(parent(&followed), flags, Mode::empty())
             .map(Arc::new)
@@ -170,8 +177,9 @@ impl<'p> Target<'p> {
         stays: bool,
     ) -> Result<(OwnedFd, Unpublished), Error> {
         let Target { path, directory, name, old, .. } = self;
-        // While it is under way nobody may take a hidden name for a dead job's; this is seen in all containers, where
-        // the number of a process is not. A file system without locks doesn't mind.
+        // While it is under way nobody may take a hidden name for a dead job's; this is seen in all
+        // containers, where the number of a process is not. A file system without locks doesn't
+        // mind.
         let _ = flock(&fd, FlockOperation::NonBlockingLockExclusive);
         let unpublished = Unpublished { directory, name, hidden, stays, path: path.to_owned() };
         if let Some(old) = old {
@@ -184,16 +192,19 @@ impl<'p> Target<'p> {
 /// Makes durable that an output which is in place has its name.
 pub(crate) fn sync_name(path: &Path) -> Result<(), Error> {
     let directory = parent(&follow_links(path)?);
-    kept::sync_directory(CWD, &directory).map_err(|errno| Error::new(Operation::SyncName, path, errno))
+    kept::sync_directory(CWD, &directory)
+        .map_err(|errno| Error::new(Operation::SyncName, path, errno))
 }
 
-/// The same place with symbolic links at its end resolved, whether or not the last one leads to something.
+/// The same place with symbolic links at its end resolved, whether or not the last one leads to
+/// something.
 fn follow_links(path: &Path) -> Result<PathBuf, Error> {
     let mut target = path.to_owned();
     for _ in 0..LINKS_MAX {
         match fs::read_link(&target) {
             Ok(link) => target = parent(&target).join(link),
-            // EINVAL: not a link. ENOENT: nothing there yet. Other errors come again, with a better place, when it is created.
+            // EINVAL: not a link. ENOENT: nothing there yet. Other errors come again, with a better
+            // place, when it is created.
             Err(_) => return Ok(target),
         }
     }
@@ -203,7 +214,9 @@ fn follow_links(path: &Path) -> Result<PathBuf, Error> {
 /// The old output's properties if there is one. Refuses what can't be replaced by a regular file.
 fn inspect_old(target: &Path) -> io::Result<Option<Stat>> {
     if target.as_os_str().as_bytes().ends_with(b"/") {
-        return Err(invalid("a name that ends in a slash is a directory's; the output must be a file"));
+        return Err(invalid(
+            "a name that ends in a slash is a directory's; the output must be a file",
+        ));
     }
     let old = match statat(CWD, target, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(old) => old,
@@ -221,7 +234,8 @@ fn inspect_old(target: &Path) -> io::Result<Option<Stat>> {
     }
     match accessat(CWD, target, Access::WRITE_OK, AtFlags::EACCESS) {
         Err(errno @ (Errno::ACCESS | Errno::PERM | Errno::ROFS)) => Err(errno.into()),
-        // A kernel without faccessat2 can't answer for the effective user; then the directory's permission decides alone.
+        // A kernel without faccessat2 can't answer for the effective user; then the directory's
+        // permission decides alone.
         _ => Ok(Some(old)),
     }
 }
@@ -233,12 +247,15 @@ fn invalid(text: &'static str) -> io::Error {
 /// A file without a name, if the file system can do that and the file can be given a name later.
 fn create_nameless(directory: BorrowedFd<'_>, mode: Mode) -> Result<Option<OwnedFd>, Errno> {
     match openat(directory, c".", OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, mode) {
-        // Naming goes through /proc; where that isn't mounted, better learn it now than after the sort.
-        Ok(fd) => {
-            Ok(accessat(CWD, proc_path(fd.as_fd()), Access::EXISTS, AtFlags::empty()).is_ok().then_some(fd))
-        }
+        // Naming goes through /proc; where that isn't mounted, better learn it now than after the
+        // sort.
+        Ok(fd) => Ok(accessat(CWD, proc_path(fd.as_fd()), Access::EXISTS, AtFlags::empty())
+            .is_ok()
+            .then_some(fd)),
         // ISDIR and NOENT are what kernels say that don't know the flag.
-        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL | Errno::NOSYS) => Ok(None),
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL | Errno::NOSYS) => {
+            Ok(None)
+        }
         Err(errno) => Err(errno),
     }
 }
@@ -257,7 +274,8 @@ pub(crate) fn create_hidden(
     with_hidden_name(name, |hidden| openat(directory, hidden, flags, mode))
 }
 
-/// `.NAME` and the suffix, with so much of a long name that it fits: only the suffix tells one from another.
+/// `.NAME` and the suffix, with so much of a long name that it fits: only the suffix tells one from
+/// another.
 pub fn hidden_name(name: &OsStr, suffix: &str) -> OsString {
     let name = name.as_bytes();
     let mut end = name.len().min(STEM_BYTES_MAX);
@@ -277,8 +295,9 @@ fn with_hidden_name<T>(
     make: impl Fn(&OsStr) -> Result<T, Errno>,
 ) -> Result<(T, OsString), Errno> {
     loop {
-        // A RandomState is seeded by the system once a thread and differs by one each time, so that names of two threads and
-        // of two processes with one number (in two containers) differ as well. O_EXCL decides in the end.
+        // A RandomState is seeded by the system once a thread and differs by one each time, so that
+        // names of two threads and of two processes with one number (in two containers) differ as
+        // well. O_EXCL decides in the end.
         let random = RandomState::new().build_hasher().finish();
         let hidden = hidden_name(name, &format!(".xsort-{}-{random:016x}", std::process::id()));
         match make(&hidden) {
@@ -296,23 +315,32 @@ fn inherit(fd: &OwnedFd, old: &Stat) -> io::Result<()> {
         // If it is refused, someone else's file that we may write becomes ours.
         let _ = std::os::unix::fs::fchown(fd, Some(old.st_uid), Some(old.st_gid));
     }
-    // Without the set-user-ID and set-group-ID bits, which any write to a file takes away too: new content has not earned them.
+    // Without the set-user-ID and set-group-ID bits, which any write to a file takes away too: new
+    // content has not earned them.
     Ok(fchmod(fd, Mode::from_raw_mode(old.st_mode & 0o777))?)
 }
 
 impl Unpublished {
-    /// Cuts the file to its length, makes it durable and puts it under its name. Fails with [`Operation::SyncName`] if
-    /// all of this is done and only whether the name is durable isn't known; else it has not got its name.
-    pub(crate) fn publish(mut self, fd: BorrowedFd<'_>, bytes: u64, sync: bool) -> Result<(), Error> {
+    /// Cuts the file to its length, makes it durable and puts it under its name. Fails with
+    /// [`Operation::SyncName`] if all of this is done and only whether the name is durable isn't
+    /// known; else it has not got its name.
+    pub(crate) fn publish(
+        mut self,
+        fd: BorrowedFd<'_>,
+        bytes: u64,
+        sync: bool,
+    ) -> Result<(), Error> {
         let fail = |operation| move |path: &Path, errno: Errno| Error::new(operation, path, errno);
         ftruncate(fd, bytes).map_err(|errno| fail(Operation::Write)(&self.path, errno))?;
         if sync {
-            retry_on_intr(|| fsync(fd)).map_err(|errno| fail(Operation::Sync)(&self.path, errno))?;
+            retry_on_intr(|| fsync(fd))
+                .map_err(|errno| fail(Operation::Sync)(&self.path, errno))?;
         }
         // Opened before, so that what can't be is found while the old output is still there.
         let directory = if sync { self.open_directory() } else { Ok(None) };
         let directory = directory.map_err(|errno| fail(Operation::Sync)(&self.path, errno))?;
-        self.put_under_name(fd).map_err(|source| Error::new(Operation::Rename, &self.path, source))?;
+        self.put_under_name(fd)
+            .map_err(|source| Error::new(Operation::Rename, &self.path, source))?;
         match directory.map_or(Ok(()), |directory| retry_on_intr(|| fsync(&directory))) {
             // Some file systems have nothing to sync there.
             Ok(()) | Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::ROFS) => Ok(()),
@@ -320,7 +348,8 @@ impl Unpublished {
         }
     }
 
-    /// The directory, to be synced; none if it may be written to but not read, for then it can't be.
+    /// The directory, to be synced; none if it may be written to but not read, for then it can't
+    /// be.
     fn open_directory(&self) -> Result<Option<OwnedFd>, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match openat(&self.directory, c".", flags, Mode::empty()) {
@@ -338,13 +367,15 @@ impl Unpublished {
 
     fn put_under_name(&mut self, fd: BorrowedFd<'_>) -> io::Result<()> {
         if self.hidden.is_none() {
-            let link =
-                |name: &OsStr| linkat(CWD, proc_path(fd), &self.directory, name, AtFlags::SYMLINK_FOLLOW);
+            let link = |name: &OsStr| {
+                linkat(CWD, proc_path(fd), &self.directory, name, AtFlags::SYMLINK_FOLLOW)
+            };
             match link(&self.name) {
                 Ok(()) => return Ok(()),
                 // The name is taken, and linkat replaces nothing.
                 Err(Errno::EXIST) => {
-                    self.hidden = Some(remembered(&self.directory, || with_hidden_name(&self.name, link))?.1);
+                    self.hidden =
+                        Some(remembered(&self.directory, || with_hidden_name(&self.name, link))?.1);
                 }
                 Err(errno) => return Err(errno.into()),
             }
@@ -398,13 +429,24 @@ mod tests {
     /// An output on a file system without O_TMPFILE, which few machines that run tests have.
     fn hidden(directory: &Path, name: &str) -> (OwnedFd, Unpublished) {
         let place = Arc::new(
-            open(directory, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).unwrap(),
+            open(directory, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+                .unwrap(),
         );
-        let (fd, hidden) =
-            remembered(&place, || create_hidden(place.as_fd(), OsStr::new(name), Mode::from_raw_mode(0o666)))
-                .unwrap();
+        let (fd, hidden) = remembered(&place, || {
+            create_hidden(place.as_fd(), OsStr::new(name), Mode::from_raw_mode(0o666))
+        })
+        .unwrap();
         let path = directory.join(name);
-        (fd, Unpublished { directory: place, name: name.into(), hidden: Some(hidden), stays: false, path })
+        (
+            fd,
+            Unpublished {
+                directory: place,
+                name: name.into(),
+                hidden: Some(hidden),
+                stays: false,
+                path,
+            },
+        )
     }
 
     fn names(directory: &Path) -> Vec<String> {
@@ -429,7 +471,10 @@ mod tests {
             }
         }
         assert_eq!(hidden_name(OsStr::new("out"), "-1"), ".out-1");
-        assert_eq!(hidden_name(OsStr::from_bytes(&[0xbf; 255]), suffix).len(), 1 + 93 + suffix.len());
+        assert_eq!(
+            hidden_name(OsStr::from_bytes(&[0xbf; 255]), suffix).len(),
+            1 + 93 + suffix.len()
+        );
     }
 
     #[test]

@@ -1,8 +1,9 @@
-//! How far a transfer has come: the one answer to short transfers, EINTR, EAGAIN, refusals of direct I/O, the file's end and
-//! real errors, shared by io_uring, threads and the simulation.
+//! How far a transfer has come: the one answer to short transfers, EINTR, EAGAIN, refusals of
+//! direct I/O, the file's end and real errors, shared by io_uring, threads and the simulation.
 //!
-//! A pure state machine: it is told what the system answered and says what to do next. It owns no memory, file or clock, which is what
-//! lets a property test drive it through every sequence of answers.
+//! A pure state machine: it is told what the system answered and says what to do next. It owns no
+//! memory, file or clock, which is what lets a property test drive it through every sequence of
+//! answers.
 //!
 //! ```text
 //!               span() -> the system is asked for [start, end of request)
@@ -19,11 +20,13 @@ use rustix::io::Errno;
 use std::io;
 use std::time::Duration;
 
-/// Direct answers in a row that bring nothing new before the file's end is believed. A direct transfer may start only at a
-/// boundary, so after a ragged end the same tail is asked for again; at a true end the answer doesn't grow.
+/// Direct answers in a row that bring nothing new before the file's end is believed. A direct
+/// transfer may start only at a boundary, so after a ragged end the same tail is asked for again;
+/// at a true end the answer doesn't grow.
 const STALLS_MAX: u32 = 8;
 
-/// EAGAIN in a row before it is an error: pauses of 0.1 ms doubling to 10 ms, about ten seconds in all.
+/// EAGAIN in a row before it is an error: pauses of 0.1 ms doubling to 10 ms, about ten seconds in
+/// all.
 const PAUSES_MAX: u32 = 1000;
 
 /// What to do next.
@@ -70,7 +73,8 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// # Panics
-    /// If the request breaks the contract of [`Request`](crate::Request): alignment, or `bytes_needed`.
+    /// If the request breaks the contract of [`Request`](crate::Request): alignment, or
+    /// `bytes_needed`.
     pub(crate) fn new(
         direction: Direction,
         offset: u64,
@@ -82,7 +86,10 @@ impl Progress {
             offset.is_multiple_of(ALIGNMENT as u64),
             "a transfer at byte {offset} is not aligned to {ALIGNMENT}"
         );
-        assert!(bytes.is_multiple_of(ALIGNMENT), "a transfer of {bytes} bytes is not aligned to {ALIGNMENT}");
+        assert!(
+            bytes.is_multiple_of(ALIGNMENT),
+            "a transfer of {bytes} bytes is not aligned to {ALIGNMENT}"
+        );
         assert!(
             bytes_needed <= bytes,
             "a transfer of {bytes} bytes can't bring the {bytes_needed} that are needed"
@@ -91,7 +98,16 @@ impl Progress {
             direction == Direction::Read || bytes_needed == bytes,
             "a write needs all of its bytes written"
         );
-        Progress { direction, offset, bytes, bytes_needed, is_direct, arrived: 0, stalls: 0, pauses: 0 }
+        Progress {
+            direction,
+            offset,
+            bytes,
+            bytes_needed,
+            is_direct,
+            arrived: 0,
+            stalls: 0,
+            pauses: 0,
+        }
     }
 
     /// What to ask the system for now.
@@ -100,7 +116,8 @@ impl Progress {
         Span { offset: self.offset + start as u64, start, bytes: self.bytes - start }
     }
 
-    /// A direct transfer restarts at a boundary (and moves a part of a block twice), a buffered one exactly where it stopped.
+    /// A direct transfer restarts at a boundary (and moves a part of a block twice), a buffered one
+    /// exactly where it stopped.
     fn start(&self) -> usize {
         if self.is_direct { self.arrived - self.arrived % ALIGNMENT } else { self.arrived }
     }
@@ -111,7 +128,8 @@ impl Progress {
             Ok(bytes) => self.moved(bytes),
             Err(Errno::INTR) => Next::Again,
             Err(Errno::AGAIN) if self.pauses < PAUSES_MAX => {
-                let pause = Duration::from_micros(100 << self.pauses.min(7)).min(Duration::from_millis(10));
+                let pause =
+                    Duration::from_micros(100 << self.pauses.min(7)).min(Duration::from_millis(10));
                 self.pauses += 1;
                 Next::Later(pause)
             }
@@ -126,7 +144,11 @@ impl Progress {
     fn moved(&mut self, bytes: usize) -> Next {
         self.pauses = 0;
         let span = self.span();
-        assert!(bytes <= span.bytes, "the system moved {bytes} bytes where {} were asked for", span.bytes);
+        assert!(
+            bytes <= span.bytes,
+            "the system moved {bytes} bytes where {} were asked for",
+            span.bytes
+        );
         let before = self.arrived;
         self.arrived = before.max(span.start + bytes);
         if self.arrived >= self.bytes_needed {
@@ -137,8 +159,9 @@ impl Progress {
             return Next::Again;
         }
         self.stalls += 1;
-        // Nothing at all is the file's end (or a full device that doesn't say so). The same ragged tail again is most
-        // likely the end as well, but a device may answer in sectors smaller than our boundary, so it is asked a few times.
+        // Nothing at all is the file's end (or a full device that doesn't say so). The same ragged
+        // tail again is most likely the end as well, but a device may answer in sectors smaller
+        // than our boundary, so it is asked a few times.
         if bytes > 0 && self.stalls < STALLS_MAX {
             return Next::Again;
         }
@@ -147,9 +170,8 @@ impl Progress {
                 io::ErrorKind::UnexpectedEof,
                 "the file is shorter than it was when it was opened",
             )),
-            Direction::Write => {
-                self.failed(io::Error::new(io::ErrorKind::WriteZero, "the device takes no more bytes"))
-            }
+            Direction::Write => self
+                .failed(io::Error::new(io::ErrorKind::WriteZero, "the device takes no more bytes")),
         }
     }
 
@@ -205,10 +227,14 @@ mod tests {
     #[test]
     fn nothing_read_is_the_end_at_once_and_nothing_written_an_error() {
         let end = read(BLOCK, 1).advance(Ok(0));
-        assert!(matches!(&end, Next::Failed { source, .. } if source.kind() == io::ErrorKind::UnexpectedEof));
+        assert!(
+            matches!(&end, Next::Failed { source, .. } if source.kind() == io::ErrorKind::UnexpectedEof)
+        );
         assert!(matches!(read(BLOCK, 0).advance(Ok(0)), Next::Done));
         let full = Progress::new(Direction::Write, 0, BLOCK, BLOCK, true).advance(Ok(0));
-        assert!(matches!(&full, Next::Failed { source, .. } if source.kind() == io::ErrorKind::WriteZero));
+        assert!(
+            matches!(&full, Next::Failed { source, .. } if source.kind() == io::ErrorKind::WriteZero)
+        );
     }
 
     #[test]
@@ -224,7 +250,10 @@ mod tests {
         };
         assert_eq!(Errno::from_io_error(&source), Some(Errno::AGAIN));
         assert!((5..20).contains(&paused.as_secs()), "{paused:?}");
-        assert!(matches!(progress.advance(Err(Errno::INTR)), Next::Again), "EINTR is no reason to give up");
+        assert!(
+            matches!(progress.advance(Err(Errno::INTR)), Next::Again),
+            "EINTR is no reason to give up"
+        );
     }
 
     /// One answer of a system that may do anything a system may do.
@@ -247,8 +276,9 @@ mod tests {
     }
 
     proptest! {
-        /// Against a model that moves real bytes: whatever the system answers, a transfer that is done has brought every byte it needed,
-        /// to its place, and one that isn't has met the file's end.
+        /// Against a model that moves real bytes: whatever the system answers, a transfer that is
+        /// done has brought every byte it needed, to its place, and one that isn't has met the
+        /// file's end.
         #[test]
         fn every_needed_byte_arrives_or_the_end_is_reported(
             direction in prop_oneof![Just(Direction::Read), Just(Direction::Write)],
@@ -283,7 +313,8 @@ mod tests {
                     Some(Answer::Interrupted) => Err(Errno::INTR),
                     Some(Answer::NoResources) => Err(Errno::AGAIN),
                     Some(Answer::Refused) if is_direct => Err(Errno::INVAL),
-                    // Short, but nothing at all only at the end; direct in whole sectors but at the end, and at least one block.
+                    // Short, but nothing at all only at the end; direct in whole sectors but at the
+                    // end, and at least one block.
                     Some(Answer::Share(share)) if available > 0 => {
                         let some = share_of(share, available).max(1);
                         let sectors = some.next_multiple_of(512).max(BLOCK);

@@ -1,10 +1,14 @@
-//! A limit on bytes a second, for machines that others use too: whoever starts a transfer waits until there is room for it.
+//! A limit on bytes a second, for machines that others use too: whoever starts a transfer waits
+//! until there is room for it.
 //!
-//! A token bucket, kept as the time up to which the rate is taken (the generic cell rate algorithm, ITU-T I.371): a transfer takes the time that its
-//! bytes need, and starts when all of that is over but for a tenth of a second. So at no moment more has been started than the rate allows
-//! since the beginning and in a tenth of a second, whatever the sizes of transfers; and what wasn't used is lost.
+//! A token bucket, kept as the time up to which the rate is taken (the generic cell rate algorithm,
+//! ITU-T I.371): a transfer takes the time that its bytes need, and starts when all of that is over
+//! but for a tenth of a second. So at no moment more has been started than the rate allows since
+//! the beginning and in a tenth of a second, whatever the sizes of transfers; and what wasn't used
+//! is lost.
 //!
-//! Only threads that start transfers wait, one behind the other; lanes and what is in flight never do.
+//! Only threads that start transfers wait, one behind the other; lanes and what is in flight never
+//! do.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -12,7 +16,8 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What may be moved ahead of the rate: a few blocks of 1 MiB at 100 MB/s, and nothing that others would feel.
+/// What may be moved ahead of the rate: a few blocks of 1 MiB at 100 MB/s, and nothing that others
+/// would feel.
 const BURST: Duration = Duration::from_millis(100);
 
 /// How often a wait looks whether the job should stop.
@@ -27,13 +32,19 @@ pub struct RateLimit {
 }
 
 impl RateLimit {
-    /// So many bytes a second, read and written together. Once the job `is_cancelled` nobody waits any more.
+    /// So many bytes a second, read and written together. Once the job `is_cancelled` nobody waits
+    /// any more.
     pub fn new(
         bytes_per_second: NonZeroU64,
         is_cancelled: impl Fn() -> bool + Send + Sync + 'static,
     ) -> RateLimit {
         let bucket = Mutex::new(Bucket { bytes_per_second, taken: Duration::ZERO });
-        RateLimit { bytes_per_second, began: Instant::now(), bucket, is_cancelled: Box::new(is_cancelled) }
+        RateLimit {
+            bytes_per_second,
+            began: Instant::now(),
+            bucket,
+            is_cancelled: Box::new(is_cancelled),
+        }
     }
 
     /// The limit.
@@ -58,7 +69,9 @@ impl RateLimit {
 
 impl fmt::Debug for RateLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RateLimit").field("bytes_per_second", &self.bytes_per_second).finish_non_exhaustive()
+        f.debug_struct("RateLimit")
+            .field("bytes_per_second", &self.bytes_per_second)
+            .finish_non_exhaustive()
     }
 }
 
@@ -73,7 +86,8 @@ struct Bucket {
 impl Bucket {
     /// Takes room for so many bytes. When they may start, which may be over.
     fn take(&mut self, now: Duration, bytes: u64) -> Duration {
-        let nanoseconds = u128::from(bytes) * 1_000_000_000 / u128::from(self.bytes_per_second.get());
+        let nanoseconds =
+            u128::from(bytes) * 1_000_000_000 / u128::from(self.bytes_per_second.get());
         let time = Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX));
         self.taken = self.taken.max(now).saturating_add(time);
         self.taken.saturating_sub(BURST)
@@ -86,7 +100,10 @@ mod tests {
     use proptest::prelude::*;
 
     fn bucket(bytes_per_second: u64) -> Bucket {
-        Bucket { bytes_per_second: NonZeroU64::new(bytes_per_second).unwrap(), taken: Duration::ZERO }
+        Bucket {
+            bytes_per_second: NonZeroU64::new(bytes_per_second).unwrap(),
+            taken: Duration::ZERO,
+        }
     }
 
     #[test]
@@ -95,9 +112,13 @@ mod tests {
         let (ms, none) = (Duration::from_millis, Duration::ZERO);
         // A tenth of a second is free, then each megabyte takes another.
         assert_eq!([1, 2, 3].map(|_| bucket.take(none, 1_000_000)), [none, ms(100), ms(200)]);
-        // Someone who comes later pays for what is left only; an hour's rest saves up no more than the burst.
+        // Someone who comes later pays for what is left only; an hour's rest saves up no more than
+        // the burst.
         assert_eq!(bucket.take(ms(250), 500_000), ms(250));
-        assert_eq!([1, 2].map(|_| bucket.take(ms(3_600_000), 1_000_000)), [ms(3_600_000), ms(3_600_100)]);
+        assert_eq!(
+            [1, 2].map(|_| bucket.take(ms(3_600_000), 1_000_000)),
+            [ms(3_600_000), ms(3_600_100)]
+        );
     }
 
     #[test]
@@ -110,8 +131,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes whenever: over any stretch of time no more starts than the rate allows in it and in the burst, and a transfer never
-        /// waits while there is room.
+        /// Whatever comes whenever: over any stretch of time no more starts than the rate allows in
+        /// it and in the burst, and a transfer never waits while there is room.
         #[test]
         fn no_stretch_of_time_sees_more_than_the_rate_and_the_burst(
             rate in 1000u64..5_000_000_000,
@@ -128,7 +149,8 @@ mod tests {
                 let allowed = |span: Duration| (span + BURST).as_secs_f64() * rate as f64 + 1.0;
                 for first in 0..started.len() {
                     let sum: u64 = started[first..].iter().map(|(_, bytes)| bytes).sum();
-                    // Counted from the moment that the first of them could begin to save up for itself.
+                    // Counted from the moment that the first of them could begin to save up for
+                    // itself.
                     let begin = if first == 0 { Duration::ZERO } else { started[first - 1].0 };
                     let span = start.saturating_sub(begin);
                     prop_assert!(sum as f64 <= allowed(span) + 1e-6 * sum as f64, "{} in {:?}", sum, span);

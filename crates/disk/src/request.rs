@@ -1,7 +1,7 @@
 //! One transfer between a lease and a file, and its completion.
 //!
-//! The lease travels with the request and comes back with the completion, so that memory in flight can't be touched:
-//! the type system has no name for it in between.
+//! The lease travels with the request and comes back with the completion, so that memory in flight
+//! can't be touched: the type system has no name for it in between.
 
 use crate::{Error, FileId, Lease};
 use crossbeam_channel::Sender;
@@ -17,8 +17,8 @@ pub enum Direction {
 
 /// A transfer of the first `bytes` bytes of `lease` from or to `offset` in `file`.
 ///
-/// `offset` and `bytes` are multiples of [`ALIGNMENT`](crate::ALIGNMENT) and `bytes` is at most the lease's length.
-/// The disk deals with short transfers, EINTR and EAGAIN; a completion is final.
+/// `offset` and `bytes` are multiples of [`ALIGNMENT`](crate::ALIGNMENT) and `bytes` is at most the
+/// lease's length. The disk deals with short transfers, EINTR and EAGAIN; a completion is final.
 #[derive(Debug)]
 pub struct Request {
     /// Which way.
@@ -29,14 +29,15 @@ pub struct Request {
     pub offset: u64,
     /// Length of the transfer, in bytes.
     pub bytes: usize,
-    /// A read succeeds once this many bytes have arrived (the end of the file may come before `bytes`); the file's end before that is
-    /// an error. For writes equal to `bytes`.
+    /// A read succeeds once this many bytes have arrived (the end of the file may come before
+    /// `bytes`); the file's end before that is an error. For writes equal to `bytes`.
     pub bytes_needed: usize,
     /// The memory.
     pub lease: Lease,
     /// The caller's own number, handed back.
     pub tag: u64,
-    /// Where the completion goes. A receiver that is gone is not an error: the lease is dropped, which returns it.
+    /// Where the completion goes. A receiver that is gone is not an error: the lease is dropped,
+    /// which returns it.
     pub reply: Sender<Completion>,
 }
 

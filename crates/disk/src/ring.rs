@@ -1,5 +1,6 @@
-//! Setting a ring up, proving that it works, and saying why not: io_uring is preferred, never required, and whether it is allowed
-//! depends on the kernel's age, its settings, and the container around the process.
+//! Setting a ring up, proving that it works, and saying why not: io_uring is preferred, never
+//! required, and whether it is allowed depends on the kernel's age, its settings, and the container
+//! around the process.
 //!
 //! Not the transfers: those are `uring.rs`.
 #![allow(unsafe_code)]
@@ -44,7 +45,8 @@ impl Refusal {
     }
 }
 
-/// The likely cause and the way out. Pure, so that the table can be tested without the kernels it speaks of.
+/// The likely cause and the way out. Pure, so that the table can be tested without the kernels it
+/// speaks of.
 fn explain(errno: Option<Errno>, setting: &str) -> (String, &'static str) {
     let (cause, way_out) = match (errno, setting) {
         (Some(Errno::PERM), "2") => {
@@ -74,14 +76,16 @@ fn explain(errno: Option<Errno>, setting: &str) -> (String, &'static str) {
         (Some(Errno::MFILE | Errno::NFILE), _) => {
             ("no more files may be opened", "raise the limit (ulimit -n)")
         }
-        (Some(Errno::AGAIN), _) => ("no more threads may be started", "raise the limit (ulimit -u)"),
+        (Some(Errno::AGAIN), _) => {
+            ("no more threads may be started", "raise the limit (ulimit -u)")
+        }
         _ => ("the cause is unknown", "use --io=sync"),
     };
     (cause.to_owned(), way_out)
 }
 
-/// Sets up a ring of `entries` for the calling thread alone and runs one operation through it: a filter may allow the set-up
-/// and forbid the rest.
+/// Sets up a ring of `entries` for the calling thread alone and runs one operation through it: a
+/// filter may allow the set-up and forbid the rest.
 pub(crate) fn set_up(entries: u32) -> io::Result<IoUring> {
     let mut ring = build(entries)?;
     let mut probe = Probe::new();
@@ -102,8 +106,10 @@ pub(crate) fn set_up(entries: u32) -> io::Result<IoUring> {
 
 /// The best flags that this kernel knows.
 fn build(entries: u32) -> io::Result<IoUring> {
-    // Since 6.1: completions are worked off only when the lane asks for them, in its own time slice.
-    let deferred = IoUring::builder().setup_single_issuer().setup_defer_taskrun().dontfork().build(entries);
+    // Since 6.1: completions are worked off only when the lane asks for them, in its own time
+    // slice.
+    let deferred =
+        IoUring::builder().setup_single_issuer().setup_defer_taskrun().dontfork().build(entries);
     let is_unknown = |result: &io::Result<IoUring>| matches!(result, Err(error) if error.kind() == io::ErrorKind::InvalidInput);
     if !is_unknown(&deferred) {
         return deferred;

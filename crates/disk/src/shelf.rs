@@ -1,10 +1,12 @@
-//! A stock of leases of one size, handed out and taken back: how stages of a pipeline share a part of the budget and
-//! brake one another.
+//! A stock of leases of one size, handed out and taken back: how stages of a pipeline share a part
+//! of the budget and brake one another.
 //!
-//! Last in, first out: the block that was given back last is the one whose cache lines and page tables are warmest (1 MiB blocks over a
-//! few MiB of reused memory moved a third more bytes a second than over 64 MiB).
+//! Last in, first out: the block that was given back last is the one whose cache lines and page
+//! tables are warmest (1 MiB blocks over a few MiB of reused memory moved a third more bytes a
+//! second than over 64 MiB).
 //!
-//! Not a channel: blocks carry no contents, and nobody is first in line. Waiters are woken one for one block.
+//! Not a channel: blocks carry no contents, and nobody is first in line. Waiters are woken one for
+//! one block.
 
 use crate::lease::Lease;
 use crate::region::Piece;
@@ -14,9 +16,11 @@ use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A stock of leases of one size. A lease taken from a shelf goes back to it when dropped, whoever drops it.
+/// A stock of leases of one size. A lease taken from a shelf goes back to it when dropped, whoever
+/// drops it.
 ///
-/// Leases keep their shelf alive, so the memory is freed once the shelf and all its leases are gone.
+/// Leases keep their shelf alive, so the memory is freed once the shelf and all its leases are
+/// gone.
 pub struct Shelf {
     block_bytes: usize,
     capacity: usize,
@@ -34,7 +38,8 @@ struct Stock {
 }
 
 impl Shelf {
-    /// Cuts `leases` into pieces of `block_bytes` (a multiple of the alignment); remainders are dropped.
+    /// Cuts `leases` into pieces of `block_bytes` (a multiple of the alignment); remainders are
+    /// dropped.
     ///
     /// # Panics
     /// If `block_bytes` is 0 or not aligned, or a lease belongs to another shelf.
@@ -54,7 +59,12 @@ impl Shelf {
         pieces.reverse();
         let capacity = pieces.len();
         let stock = Stock { pieces, is_closed: false, waiters: 0, waited: Duration::ZERO };
-        Arc::new(Shelf { block_bytes, capacity, stock: Mutex::new(stock), returned: Condvar::new() })
+        Arc::new(Shelf {
+            block_bytes,
+            capacity,
+            stock: Mutex::new(stock),
+            returned: Condvar::new(),
+        })
     }
 
     /// A shelf of `blocks` blocks over a mapping of its own.
@@ -75,12 +85,14 @@ impl Shelf {
         self.capacity
     }
 
-    /// How many leases are on the shelf now. Already history when it is read, if other threads use the shelf.
+    /// How many leases are on the shelf now. Already history when it is read, if other threads use
+    /// the shelf.
     pub fn available(&self) -> usize {
         self.lock().pieces.len()
     }
 
-    /// Total time that callers have waited in [`take`](Shelf::take), summed over threads; for reports. A take that finds a lease adds nothing.
+    /// Total time that callers have waited in [`take`](Shelf::take), summed over threads; for
+    /// reports. A take that finds a lease adds nothing.
     pub fn waited(&self) -> Duration {
         self.lock().waited
     }
@@ -97,7 +109,8 @@ impl Shelf {
         Some(Lease::of_shelf(piece, Arc::clone(self)))
     }
 
-    /// Takes a lease, waiting until one is there. `None` once the shelf was closed by [`close`](Shelf::close).
+    /// Takes a lease, waiting until one is there. `None` once the shelf was closed by
+    /// [`close`](Shelf::close).
     pub fn take(self: &Arc<Self>) -> Option<Lease> {
         let mut stock = self.lock();
         if stock.pieces.is_empty() && !stock.is_closed {
@@ -119,14 +132,16 @@ impl Shelf {
         Some(Lease::of_shelf(piece, Arc::clone(self)))
     }
 
-    /// Wakes everyone who waits in `take` with `None`, now and from now on: the job is being given up. Leases still come home.
+    /// Wakes everyone who waits in `take` with `None`, now and from now on: the job is being given
+    /// up. Leases still come home.
     pub fn close(&self) {
         self.lock().is_closed = true;
         self.returned.notify_all();
     }
 
-    /// Takes all leases back out of the shelf as plain leases that no longer return to it, in the order of their addresses with
-    /// neighbours joined: what went in whole comes out whole, less the remainders. The shelf is closed by it.
+    /// Takes all leases back out of the shelf as plain leases that no longer return to it, in the
+    /// order of their addresses with neighbours joined: what went in whole comes out whole, less
+    /// the remainders. The shelf is closed by it.
     ///
     /// # Panics
     /// Unless all are there.
@@ -166,8 +181,8 @@ impl Shelf {
         }
     }
 
-    /// A panic elsewhere leaves the stock whole (no code of others runs under this lock), so poison is ignored: leases must come home
-    /// even while a thread unwinds.
+    /// A panic elsewhere leaves the stock whole (no code of others runs under this lock), so poison
+    /// is ignored: leases must come home even while a thread unwinds.
     fn lock(&self) -> MutexGuard<'_, Stock> {
         self.stock.lock().unwrap_or_else(PoisonError::into_inner)
     }

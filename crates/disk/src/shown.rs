@@ -1,10 +1,12 @@
-//! Names of files in messages. A name is any bytes: line ends that would fake a message of their own, or a terminal's commands.
+//! Names of files in messages. A name is any bytes: line ends that would fake a message of their
+//! own, or a terminal's commands.
 
 use std::fmt::{self, Write};
 use std::path::Path;
 
-/// A path in a text for people, on one line: control characters and those that turn the direction of writing are escaped (`\n`, `\u{1b}`), what is no
-/// UTF-8 is U+FFFD. Not for programs, which can't get the path back from it.
+/// A path in a text for people, on one line: control characters and those that turn the direction
+/// of writing are escaped (`\n`, `\u{1b}`), what is no UTF-8 is U+FFFD. Not for programs, which
+/// can't get the path back from it.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown<P>(pub P);
 

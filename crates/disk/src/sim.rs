@@ -1,8 +1,10 @@
-//! A simulated disk: files in memory, everything that can go wrong on demand, and completions in an order that nobody should rely on.
+//! A simulated disk: files in memory, everything that can go wrong on demand, and completions in an
+//! order that nobody should rely on.
 //!
-//! An ordinary implementation of [`Disk`] for the tests of whatever stands on one. What fails is decided by the seed (see
-//! [`SimOptions`]); what a transfer does about it is the same state machine that the real engines use. Requests that break the
-//! contract panic, and reading what was discarded is an error, so that a test of the caller finds it.
+//! An ordinary implementation of [`Disk`] for the tests of whatever stands on one. What fails is
+//! decided by the seed (see [`SimOptions`]); what a transfer does about it is the same state
+//! machine that the real engines use. Requests that break the contract panic, and reading what was
+//! discarded is an error, so that a test of the caller finds it.
 //!
 //! Not a model of time, unless the options name drives with rates (see [`SimDrive`]).
 
@@ -70,7 +72,8 @@ impl SimDisk {
         self.world().put(path.as_ref(), bytes.as_ref());
     }
 
-    /// Does to the file with this name what another program might while it is open: gives it other bytes, durable at once.
+    /// Does to the file with this name what another program might while it is open: gives it other
+    /// bytes, durable at once.
     ///
     /// # Panics
     /// If there is none.
@@ -113,8 +116,9 @@ impl SimDisk {
         self.world().power_goes_after(operations);
     }
 
-    /// Stops the machine and starts it again: names and bytes are those that were durable, all files are closed, and transfers still under way
-    /// fail with EIO, as do calls with the numbers of files from before.
+    /// Stops the machine and starts it again: names and bytes are those that were durable, all
+    /// files are closed, and transfers still under way fail with EIO, as do calls with the numbers
+    /// of files from before.
     pub fn power_cut(&self) {
         self.world().power_cut();
     }
@@ -124,13 +128,22 @@ impl SimDisk {
     }
 
     /// One step of a call other than a transfer: counted, and failed if the options say so.
-    fn step(&self, world: &mut World, operation: Operation, handle: &Handle, step: u32) -> Result<(), Error> {
+    fn step(
+        &self,
+        world: &mut World,
+        operation: Operation,
+        handle: &Handle,
+        step: u32,
+    ) -> Result<(), Error> {
         let fail = |errno| Error::new(operation, &handle.path, errno);
         if handle.boot != world.boot {
             return Err(fail(Errno::IO));
         }
         world.operate(self.shared.options.power_goes_after).map_err(fail)?;
-        self.shared.options.fault(operation, handle.role, step).map_or(Ok(()), |errno| Err(fail(errno)))
+        self.shared
+            .options
+            .fault(operation, handle.role, step)
+            .map_or(Ok(()), |errno| Err(fail(errno)))
     }
 
     /// As `step`, for a file that has no handle yet.
@@ -141,8 +154,14 @@ impl SimDisk {
         role: FileRole,
         path: &Path,
     ) -> Result<(), Error> {
-        let handle =
-            Handle { inode: 0, role, path: path.to_owned(), boot: world.boot, version: 0, is_kept: false };
+        let handle = Handle {
+            inode: 0,
+            role,
+            path: path.to_owned(),
+            boot: world.boot,
+            version: 0,
+            is_kept: false,
+        };
         self.step(world, operation, &handle, 0)
     }
 
@@ -152,7 +171,13 @@ impl SimDisk {
         Ok(world.create(role, path))
     }
 
-    fn publish_steps(&self, world: &mut World, handle: &Handle, bytes: u64, sync: bool) -> Result<(), Error> {
+    fn publish_steps(
+        &self,
+        world: &mut World,
+        handle: &Handle,
+        bytes: u64,
+        sync: bool,
+    ) -> Result<(), Error> {
         self.step(world, Operation::Write, handle, 0)?;
         world.truncate(handle.inode, bytes);
         if sync {
@@ -337,7 +362,9 @@ impl Disk for SimDisk {
         let mut world = self.world();
         let handle = world.handle(input);
         self.step(&mut world, Operation::Remove, &handle, 0)?;
-        world.remove(&handle.path).map_err(|errno| Error::new(Operation::Remove, &handle.path, errno))
+        world
+            .remove(&handle.path)
+            .map_err(|errno| Error::new(Operation::Remove, &handle.path, errno))
     }
 
     fn submit(&self, request: Request) {
@@ -352,7 +379,8 @@ impl Disk for SimDisk {
 
     fn drive(&self, _path: &Path) -> Result<Drive, Error> {
         let taken = self.world().space_taken();
-        let free_bytes = self.shared.options.capacity_bytes.unwrap_or(UNLIMITED_BYTES).saturating_sub(taken);
+        let free_bytes =
+            self.shared.options.capacity_bytes.unwrap_or(UNLIMITED_BYTES).saturating_sub(taken);
         Ok(Drive {
             id: 1,
             free_bytes,
@@ -388,12 +416,18 @@ impl Shared {
         self.world.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One thread's life: any transfer out of the queue, one answer for it, until the disk is closed and all are done.
+    /// One thread's life: any transfer out of the queue, one answer for it, until the disk is
+    /// closed and all are done.
     fn work(&self) {
         while let Some(mut transfer) = self.queue.take(&self.options) {
             let operation = transfer.operation();
             let span = transfer.progress.span();
-            thread::sleep(self.options.delay(operation, transfer.handle.role, span.offset, transfer.attempt));
+            thread::sleep(self.options.delay(
+                operation,
+                transfer.handle.role,
+                span.offset,
+                transfer.attempt,
+            ));
             match self.answer(&mut transfer) {
                 Next::Again | Next::Undirect | Next::Later(_) => self.queue.go_on(transfer),
                 Next::Done => self.finish(transfer, Ok(())),
@@ -417,7 +451,8 @@ impl Shared {
         let bytes = options.moved(operation, role, span.offset, span.bytes, now);
         let memory = &mut request.lease[span.start..span.start + bytes];
         // Copied before and after the world is locked, so that threads do it side by side.
-        let written = if request.direction == Direction::Write { pages(memory) } else { Vec::new() };
+        let written =
+            if request.direction == Direction::Write { pages(memory) } else { Vec::new() };
         let mut world = self.world();
         if handle.boot != world.boot || world.operate(options.power_goes_after).is_err() {
             return progress.advance(Err(Errno::IO));

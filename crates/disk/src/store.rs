@@ -1,4 +1,5 @@
-//! The face of a disk: files by role (input, output, scratch), transfers, and what is known of a drive.
+//! The face of a disk: files by role (input, output, scratch), transfers, and what is known of a
+//! drive.
 
 use crate::{Error, Request};
 use std::path::{Path, PathBuf};
@@ -33,7 +34,8 @@ pub struct Identity {
     pub modified: (i64, u64),
 }
 
-/// Where files live: the operating system's, or a simulation. Object-safe; one virtual call a block.
+/// Where files live: the operating system's, or a simulation. Object-safe; one virtual call a
+/// block.
 ///
 /// All methods may be called from any thread.
 pub trait Disk: Send + Sync {
@@ -43,92 +45,109 @@ pub trait Disk: Send + Sync {
     /// Length of an open file, in bytes.
     fn file_bytes(&self, file: FileId) -> Result<u64, Error>;
 
-    /// Creates the file that is to become `path`, without a name where the file system can do that, else under a hidden one beside it.
-    /// What `path` names now is untouched. Fails early if the directory can't be written.
+    /// Creates the file that is to become `path`, without a name where the file system can do that,
+    /// else under a hidden one beside it. What `path` names now is untouched. Fails early if the
+    /// directory can't be written.
     ///
-    /// A symbolic link is followed: what it leads to is replaced. A new file gets mode 0666 less the umask, a replaced one keeps its mode and,
-    /// where the system allows, its owner. What exists and is no regular file, or may not be written, is an error.
+    /// A symbolic link is followed: what it leads to is replaced. A new file gets mode 0666 less
+    /// the umask, a replaced one keeps its mode and, where the system allows, its owner. What
+    /// exists and is no regular file, or may not be written, is an error.
     fn create_output(&self, path: &Path) -> Result<FileId, Error>;
 
-    /// As `create_output`, but under a hidden name beside `path` that ends in `tag` and stays until the output is
-    /// published, also if it is closed before or the process ends. A file that has that name goes, unless another
-    /// process has it (`WouldBlock`).
+    /// As `create_output`, but under a hidden name beside `path` that ends in `tag` and stays until
+    /// the output is published, also if it is closed before or the process ends. A file that has
+    /// that name goes, unless another process has it (`WouldBlock`).
     fn create_kept_output(&self, path: &Path, tag: &str) -> Result<FileId, Error>;
 
-    /// Opens what `create_kept_output` has made, as `open_kept` does. What is in it has to be checked.
+    /// Opens what `create_kept_output` has made, as `open_kept` does. What is in it has to be
+    /// checked.
     fn open_kept_output(&self, path: &Path, tag: &str) -> Result<FileId, Error>;
 
-    /// Gives the output its exact length, makes it durable (fsync), renames it over its path atomically, and makes that
-    /// durable too (fsync of the directory). `sync: false` skips both fsyncs. The file is closed, whether or not this succeeds.
+    /// Gives the output its exact length, makes it durable (fsync), renames it over its path
+    /// atomically, and makes that durable too (fsync of the directory). `sync: false` skips both
+    /// fsyncs. The file is closed, whether or not this succeeds.
     ///
     /// # Panics
     /// If `output` is not an open output, or transfers to it have not completed.
     fn publish(&self, output: FileId, bytes: u64, sync: bool) -> Result<(), Error>;
 
-    /// Makes durable that an output which is in place has its name: the part of `publish` that an earlier process may not
-    /// have come to.
+    /// Makes durable that an output which is in place has its name: the part of `publish` that an
+    /// earlier process may not have come to.
     fn sync_name(&self, output: &Path) -> Result<(), Error>;
 
-    /// Opens a regular file to be written where it is: under the names that it has, what is written is there at once.
+    /// Opens a regular file to be written where it is: under the names that it has, what is written
+    /// is there at once.
     fn open_in_place(&self, path: &Path) -> Result<FileId, Error>;
 
     /// Gives a file that is open for writing its exact length. No transfers to it may be under way.
     fn set_bytes(&self, file: FileId, bytes: u64) -> Result<(), Error>;
 
-    /// Creates a nameless scratch file in `directory`. Its space is free again once it is closed or the process is gone, however it went.
+    /// Creates a nameless scratch file in `directory`. Its space is free again once it is closed or
+    /// the process is gone, however it went.
     fn create_scratch(&self, directory: &Path) -> Result<FileId, Error>;
 
-    /// Creates a nameless file in memory, written and read like one of scratch. It takes up as much memory as was written to it and not discarded,
-    /// which is no part of any lease. Fails where the system doesn't offer it.
+    /// Creates a nameless file in memory, written and read like one of scratch. It takes up as much
+    /// memory as was written to it and not discarded, which is no part of any lease. Fails where
+    /// the system doesn't offer it.
     fn create_memory(&self) -> Result<FileId, Error>;
 
-    /// Creates a file of scratch that has a name and stays when it is closed or the process ends, however that goes. The name may not be there
-    /// yet; it is durable when this returns. Mode 0600.
+    /// Creates a file of scratch that has a name and stays when it is closed or the process ends,
+    /// however that goes. The name may not be there yet; it is durable when this returns.
+    /// Mode 0600.
     fn create_kept(&self, path: &Path) -> Result<FileId, Error>;
 
-    /// Opens what `create_kept` has made. A link, or someone else's file, is refused; and (`WouldBlock`) a file that
-    /// another process has or was done with just now, or whose last transfers have not ended though the process has.
+    /// Opens what `create_kept` has made. A link, or someone else's file, is refused; and
+    /// (`WouldBlock`) a file that another process has or was done with just now, or whose last
+    /// transfers have not ended though the process has.
     fn open_kept(&self, path: &Path) -> Result<FileId, Error>;
 
-    /// Opens such a file, or creates it; whether it was created. Of several callers at one time, one has it.
+    /// Opens such a file, or creates it; whether it was created. Of several callers at one time,
+    /// one has it.
     fn open_or_create_kept(&self, path: &Path) -> Result<(FileId, bool), Error>;
 
-    /// Removes the name of such a file, or the hidden one of a kept output, durably. The file stays open. A name that
-    /// leads to another file stays.
+    /// Removes the name of such a file, or the hidden one of a kept output, durably. The file stays
+    /// open. A name that leads to another file stays.
     fn remove_kept(&self, file: FileId) -> Result<(), Error>;
 
-    /// Makes what was written to a file, by transfers that have completed, durable. If this fails, nobody knows which of it is: another call that
-    /// succeeds proves nothing.
+    /// Makes what was written to a file, by transfers that have completed, durable. If this fails,
+    /// nobody knows which of it is: another call that succeeds proves nothing.
     fn sync(&self, file: FileId) -> Result<(), Error>;
 
-    /// Reserves space so that the file is at least `bytes` long without writing it. A file system that can't reserve succeeds silently.
+    /// Reserves space so that the file is at least `bytes` long without writing it. A file system
+    /// that can't reserve succeeds silently.
     ///
-    /// Worth it before writing: on ext4 a write beyond the file's end takes the file's lock alone, and under io_uring a kernel thread; within
-    /// reserved space it costs a third of the CPU. It waits for the file's direct transfers, so reserve in large steps.
+    /// Worth it before writing: on ext4 a write beyond the file's end takes the file's lock alone,
+    /// and under io_uring a kernel thread; within reserved space it costs a third of the CPU. It
+    /// waits for the file's direct transfers, so reserve in large steps.
     fn reserve(&self, file: FileId, bytes: u64) -> Result<(), Error>;
 
-    /// Gives the space of a range back to the file system, where that can be done; the range must not be read again.
+    /// Gives the space of a range back to the file system, where that can be done; the range must
+    /// not be read again.
     ///
-    /// It waits for the file's direct transfers, so that every call is a gap in them: ranges of 64 MiB and more cost nothing that can be
-    /// measured, single MiB a third of the rate.
+    /// It waits for the file's direct transfers, so that every call is a gap in them: ranges of 64
+    /// MiB and more cost nothing that can be measured, single MiB a third of the rate.
     fn discard(&self, file: FileId, offset: u64, bytes: u64) -> Result<(), Error>;
 
-    /// Closes a file. An output that was not published vanishes. Transfers in flight keep the file alive until they end.
+    /// Closes a file. An output that was not published vanishes. Transfers in flight keep the file
+    /// alive until they end.
     fn close(&self, file: FileId);
 
     /// Which file an open file is, whatever names it has.
     fn identity(&self, file: FileId) -> Result<Identity, Error>;
 
-    /// Fails if an input was written to since it was opened, as far as its size and its time tell: what was read of it may be of several moments.
+    /// Fails if an input was written to since it was opened, as far as its size and its time tell:
+    /// what was read of it may be of several moments.
     fn check_unchanged(&self, input: FileId) -> Result<(), Error>;
 
-    /// Removes the name that an input was opened under, and what that links to. Its space is free once the file is closed too, unless
-    /// others hold it.
+    /// Removes the name that an input was opened under, and what that links to. Its space is free
+    /// once the file is closed too, unless others hold it.
     ///
-    /// Refuses if the path names another file by now, or if the file was changed since it was opened: what is removed is what was read.
+    /// Refuses if the path names another file by now, or if the file was changed since it was
+    /// opened: what is removed is what was read.
     fn remove_input(&self, input: FileId) -> Result<(), Error>;
 
-    /// Starts a transfer. Never blocks on the drive and never fails here: errors arrive with the completion.
+    /// Starts a transfer. Never blocks on the drive and never fails here: errors arrive with the
+    /// completion.
     ///
     /// # Panics
     /// If the request breaks its contract (see [`Request`]) or its file is not open.
@@ -143,6 +162,7 @@ pub trait Disk: Send + Sync {
     /// How bytes travel, for reports: "io_uring, direct".
     fn describe(&self) -> String;
 
-    /// Lines that the user should see once, such as that io_uring is forbidden here. Taken: the next call returns only newer ones.
+    /// Lines that the user should see once, such as that io_uring is forbidden here. Taken: the
+    /// next call returns only newer ones.
     fn notices(&self) -> Vec<String>;
 }

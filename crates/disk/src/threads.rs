@@ -1,7 +1,9 @@
-//! The sync engine: pread and pwrite on a pool of threads. What is used where io_uring is forbidden, and the plain second
-//! implementation that the suite holds against it. A pool of its own serves the page cache.
+//! The sync engine: pread and pwrite on a pool of threads. What is used where io_uring is
+//! forbidden, and the plain second implementation that the suite holds against it. A pool of its
+//! own serves the page cache.
 //!
-//! One queue for all threads; a thread has one transfer at a time, so the pool's size is the depth. No unsafe.
+//! One queue for all threads; a thread has one transfer at a time, so the pool's size is the depth.
+//! No unsafe.
 
 use crate::transfer::{Transfer, Verdict};
 use crate::{Direction, Error, Operation};
@@ -42,7 +44,8 @@ pub(crate) struct ThreadPool {
 }
 
 impl ThreadPool {
-    /// Starts `threads` threads, each of which takes one transfer after the other and does `carry_out` with it.
+    /// Starts `threads` threads, each of which takes one transfer after the other and does
+    /// `carry_out` with it.
     pub(crate) fn new(
         threads: usize,
         carry_out: impl Fn(Transfer) + Clone + Send + 'static,

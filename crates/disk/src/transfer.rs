@@ -1,4 +1,5 @@
-//! A request on its way through an engine: the caller's memory, the file it goes to, and how far it has come.
+//! A request on its way through an engine: the caller's memory, the file it goes to, and how far it
+//! has come.
 //!
 //! The engines (io_uring, threads) differ only in how they ask the system; what an answer means is
 //! [`Progress`], and how a transfer ends is here.
@@ -10,7 +11,8 @@ use rustix::io::Errno;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A request in an engine's hands. It owns the memory until [`finish`](Transfer::finish) sends it home.
+/// A request in an engine's hands. It owns the memory until [`finish`](Transfer::finish) sends it
+/// home.
 #[derive(Debug)]
 pub(crate) struct Transfer {
     pub(crate) request: Request,
@@ -59,7 +61,8 @@ impl Transfer {
         }
     }
 
-    /// Sends the completion. The file is let go first, so that whoever has all completions knows that no transfer holds it.
+    /// Sends the completion. The file is let go first, so that whoever has all completions knows
+    /// that no transfer holds it.
     pub(crate) fn finish(self, result: Result<(), Error>) {
         drop(self.file);
         self.request.complete(result);
@@ -81,7 +84,8 @@ impl Request {
         Progress::new(self.direction, self.offset, self.bytes, self.bytes_needed, is_direct)
     }
 
-    /// Sends the completion to the caller. If the caller is gone the lease is dropped, which returns it.
+    /// Sends the completion to the caller. If the caller is gone the lease is dropped, which
+    /// returns it.
     pub(crate) fn complete(self, result: Result<(), Error>) {
         let Request { direction, file, offset, bytes, lease, tag, reply, .. } = self;
         let _ = reply.send(Completion { direction, file, offset, bytes, lease, tag, result });

@@ -12,17 +12,20 @@
 //!                                            take all completions: next step, or finish and free the slot
 //! ```
 //!
-//! No wake-up is lost: `asleep` is written only under the inbox's lock. A transfer pushed before the lane looked is taken by
-//! it; one pushed after finds `asleep` set and rings, and the ring's read of the eventfd completes even if the bell came before the
-//! lane sleeps, since an eventfd counts. When all slots are taken nobody rings: a completion will wake the lane anyway.
+//! No wake-up is lost: `asleep` is written only under the inbox's lock. A transfer pushed before
+//! the lane looked is taken by it; one pushed after finds `asleep` set and rings, and the ring's
+//! read of the eventfd completes even if the bell came before the lane sleeps, since an eventfd
+//! counts. When all slots are taken nobody rings: a completion will wake the lane anyway.
 //!
-//! Memory: a transfer in a slot owns its lease and nobody touches either until the kernel has answered, so the kernel's pointer can't
-//! dangle. A lane never gives up transfers in flight: it ends only when all are answered, and if it can't go on (a bug here, never
-//! the world's doing) the process is aborted rather than memory freed under the kernel's hands.
+//! Memory: a transfer in a slot owns its lease and nobody touches either until the kernel has
+//! answered, so the kernel's pointer can't dangle. A lane never gives up transfers in flight: it
+//! ends only when all are answered, and if it can't go on (a bug here, never the world's doing) the
+//! process is aborted rather than memory freed under the kernel's hands.
 //!
-//! A transfer goes to the lane with the least to do, whatever its file: two lanes that share one file submit at once what one would submit in
-//! turn (a tenth to a fifth more GB/s on one virtual drive), a slow drive's queue holds no other drive up, and one file
-//! on a fast array of drives has all lanes.
+//! A transfer goes to the lane with the least to do, whatever its file: two lanes that share one
+//! file submit at once what one would submit in turn (a tenth to a fifth more GB/s on one virtual
+//! drive), a slow drive's queue holds no other drive up, and one file on a fast array of drives has
+//! all lanes.
 #![allow(unsafe_code)]
 
 use crate::Direction;
@@ -73,7 +76,8 @@ struct Lane {
 struct Door {
     inbox: Mutex<Inbox>,
     bell: OwnedFd,
-    /// Transfers that were submitted and are not finished: a hint for choosing a lane, hence relaxed.
+    /// Transfers that were submitted and are not finished: a hint for choosing a lane, hence
+    /// relaxed.
     load: AtomicUsize,
 }
 
@@ -97,7 +101,8 @@ impl Door {
 }
 
 impl Lanes {
-    /// Starts `lanes` threads with a ring for `depth` transfers each; all of them work, or it is refused.
+    /// Starts `lanes` threads with a ring for `depth` transfers each; all of them work, or it is
+    /// refused.
     pub(crate) fn new(lanes: usize, depth: usize) -> Result<Lanes, Refusal> {
         assert!(lanes > 0 && depth > 0);
         let mut all = Lanes { lanes: Vec::new() };
@@ -131,7 +136,8 @@ impl Lanes {
         }
     }
 
-    /// The lane with the least to do; of equals the first, so that few lanes are busy when little happens.
+    /// The lane with the least to do; of equals the first, so that few lanes are busy when little
+    /// happens.
     fn choose(&self) -> &Lane {
         self.lanes.iter().min_by_key(|lane| lane.load()).expect("there is at least one lane")
     }
@@ -195,7 +201,8 @@ impl Drop for AbortOnPanic {
 #[derive(Debug, Default)]
 struct Slot {
     transfer: Option<Transfer>,
-    /// For a pause: the kernel reads it when the timeout is submitted, so it lives as long as the slot.
+    /// For a pause: the kernel reads it when the timeout is submitted, so it lives as long as the
+    /// slot.
     pause: Timespec,
 }
 
@@ -231,7 +238,8 @@ impl Driver {
         }
     }
 
-    /// What is left in flight at the end is the bell's read, into `rung`: it must be answered before that memory goes.
+    /// What is left in flight at the end is the bell's read, into `rung`: it must be answered
+    /// before that memory goes.
     fn take_bell_back(&mut self) {
         self.door.ring_bell();
         loop {
@@ -242,7 +250,8 @@ impl Driver {
         }
     }
 
-    /// Moves transfers from the inbox into free slots. True when the disk is closed and nothing is left to do.
+    /// Moves transfers from the inbox into free slots. True when the disk is closed and nothing is
+    /// left to do.
     fn take_in(&mut self) -> bool {
         let door = Arc::clone(&self.door);
         let mut inbox = door.lock();
@@ -259,7 +268,8 @@ impl Driver {
 
     /// Queues the operation for what is still missing of a slot's transfer.
     fn ask(&mut self, slot: usize) {
-        let transfer = self.slots[slot].transfer.as_mut().expect("a slot that asks holds a transfer");
+        let transfer =
+            self.slots[slot].transfer.as_mut().expect("a slot that asks holds a transfer");
         let span = transfer.span();
         let fd = Fd(transfer.file.as_fd().as_raw_fd());
         let memory = transfer.request.lease[span.start..span.start + span.bytes].as_mut_ptr();
@@ -285,10 +295,11 @@ impl Driver {
     }
 
     fn push(&mut self, operation: squeue::Entry) {
-        // SAFETY: the operation's memory is part of the lease of the transfer in its slot, or the slot's pause, or `rung`; all
-        // live until the completion is taken, since `run` returns only when every slot is free and the bell was answered. The
-        // descriptor is held open by the same transfer, or by the door. Nobody touches a slot's lease while it is asked for:
-        // `ask` is the last to look, `reap` the next.
+        // SAFETY: the operation's memory is part of the lease of the transfer in its slot, or the
+        // slot's pause, or `rung`; all live until the completion is taken, since `run` returns only
+        // when every slot is free and the bell was answered. The descriptor is held open by the
+        // same transfer, or by the door. Nobody touches a slot's lease while it is asked for: `ask`
+        // is the last to look, `reap` the next.
         unsafe { self.ring.submission().push(&operation) }
             .expect("the ring has an entry for each slot and the bell");
     }
@@ -298,15 +309,20 @@ impl Driver {
         match self.ring.submit_and_wait(1) {
             Ok(_) => {}
             // A signal, or completions to be taken first: what was not submitted stays queued.
-            Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::INTR | Errno::BUSY)) => {}
-            // The kernel is short of memory for requests; give it a moment instead of asking a million times.
+            Err(error)
+                if matches!(Errno::from_io_error(&error), Some(Errno::INTR | Errno::BUSY)) => {}
+            // The kernel is short of memory for requests; give it a moment instead of asking a
+            // million times.
             Err(error) if Errno::from_io_error(&error) == Some(Errno::AGAIN) => {
                 thread::sleep(Duration::from_millis(1));
             }
             // Nothing that is known to happen; what was not submitted stays queued.
             Err(error) => {
                 let refused_since = *self.refused_since.get_or_insert_with(Instant::now);
-                assert!(refused_since.elapsed() < PATIENCE, "io_uring_enter on our own ring: {error}");
+                assert!(
+                    refused_since.elapsed() < PATIENCE,
+                    "io_uring_enter on our own ring: {error}"
+                );
                 thread::sleep(Duration::from_millis(1));
                 return;
             }
@@ -326,7 +342,10 @@ impl Driver {
     }
 
     fn completion(&mut self) -> Option<(u64, i32)> {
-        self.ring.completion().next().map(|completion| (completion.user_data(), completion.result()))
+        self.ring
+            .completion()
+            .next()
+            .map(|completion| (completion.user_data(), completion.result()))
     }
 
     fn answered(&mut self, slot: usize, result: i32) {
@@ -342,15 +361,17 @@ impl Driver {
         }
     }
 
-    /// Nobody cancels here. What the kernel can't do without waiting, it hands to a thread of its own; if a limit forbids it to start one, it
-    /// cancels the operation. Then this thread waits instead.
+    /// Nobody cancels here. What the kernel can't do without waiting, it hands to a thread of its
+    /// own; if a limit forbids it to start one, it cancels the operation. Then this thread waits
+    /// instead.
     fn go_on_without_worker(&mut self, slot: usize) {
         let transfer = self.vacate(slot);
         transfer.file.notice(NO_WORKER.to_owned());
         carry_out(transfer);
     }
 
-    /// Takes a slot's transfer out. Its end is still to be told: whoever hears of it may submit again at once, and finds the slot free.
+    /// Takes a slot's transfer out. Its end is still to be told: whoever hears of it may submit
+    /// again at once, and finds the slot free.
     fn vacate(&mut self, slot: usize) -> Transfer {
         self.free.push(slot);
         self.door.load.fetch_sub(1, Ordering::Relaxed);

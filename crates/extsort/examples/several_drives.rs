@@ -1,10 +1,13 @@
-//! Whether several scratch drives are used as they are fast: sorts on the simulated disk, whose drives take real time.
+//! Whether several scratch drives are used as they are fast: sorts on the simulated disk, whose
+//! drives take real time.
 //!
-//! `cargo run --release -p xsort-extsort --example several_drives -- [gib=1.4] [threads=16] [rounds=1]`
+//! `cargo run --release -p xsort-extsort --example several_drives -- [gib=1.4] [threads=16]
+//! [rounds=1]`
 //!
-//! First three drives of 100, 200 and 400 MB/s, also with the fastest one slowing down to a quarter: what share of scratch each gets, and what it
-//! should. Then eight drives of 50 MB/s: a machine of eight drives of 7 GB/s in slow motion, so that the processor is no
-//! bound and what is left is whether the pipelines keep eight drives busy. It takes three times the data in memory.
+//! First three drives of 100, 200 and 400 MB/s, also with the fastest one slowing down to a
+//! quarter: what share of scratch each gets, and what it should. Then eight drives of 50 MB/s: a
+//! machine of eight drives of 7 GB/s in slow motion, so that the processor is no bound and what is
+//! left is whether the pipelines keep eight drives busy. It takes three times the data in memory.
 #![allow(clippy::print_stdout)]
 
 use std::env;
@@ -42,7 +45,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn unequal_drives(bytes: u64, throttle: Option<Throttle>, method: Method) -> Result<(), Box<dyn Error>> {
+fn unequal_drives(
+    bytes: u64,
+    throttle: Option<Throttle>,
+    method: Method,
+) -> Result<(), Box<dyn Error>> {
     let rates = [100e6, 200e6, 400e6];
     let mut drives: Vec<SimDrive> =
         rates.iter().map(|rate| SimDrive::new(format!("/scratch/{rate}"), *rate)).collect();
@@ -62,7 +69,8 @@ fn unequal_drives(bytes: u64, throttle: Option<Throttle>, method: Method) -> Res
     Ok(())
 }
 
-/// What each drive would write if none ever waited, and how long that takes. Only the last one slows down.
+/// What each drive would write if none ever waited, and how long that takes. Only the last one
+/// slows down.
 fn ideal(rates: &[f64], throttle: Option<Throttle>, bytes: f64) -> (Vec<f64>, f64) {
     let mut slowed = rates.to_vec();
     let last = slowed.last_mut().expect("there are drives");
@@ -84,10 +92,12 @@ fn percent(parts: &[f64]) -> String {
 
 fn eight_drives(bytes: u64, threads: usize, method: Method) -> Result<(), Box<dyn Error>> {
     const RATE: f64 = 50e6;
-    // A drive of 7 GB/s needs some 80 microseconds beside its rate; this one is so many times slower.
+    // A drive of 7 GB/s needs some 80 microseconds beside its rate; this one is so many times
+    // slower.
     let latency = Duration::from_secs_f64(80e-6 * 7e9 / RATE);
     let drive = |directory: String, rate| SimDrive { latency, ..SimDrive::new(directory, rate) };
-    let mut drives: Vec<SimDrive> = (0..8).map(|number| drive(format!("/scratch/{number}"), RATE)).collect();
+    let mut drives: Vec<SimDrive> =
+        (0..8).map(|number| drive(format!("/scratch/{number}"), RATE)).collect();
     let scratch: Vec<PathBuf> = drives.iter().map(|drive| drive.directory.clone()).collect();
     // Input and output on an array that is as fast as the eight together.
     drives.push(SimDrive { is_duplex: true, ..drive("/array".to_owned(), 8.0 * RATE) });
@@ -96,7 +106,10 @@ fn eight_drives(bytes: u64, threads: usize, method: Method) -> Result<(), Box<dy
         // One direction is scratch, the other is the array: the larger one is the bound.
         let ideal = phase.read_bytes.max(phase.written_bytes) as f64 / (8.0 * RATE);
         let (name, seconds) = (phase.name, phase.seconds);
-        println!("| {method:?} | {name} | {seconds:.2} | {ideal:.2} | {:.0}% |", 100.0 * ideal / seconds);
+        println!(
+            "| {method:?} | {name} | {seconds:.2} | {ideal:.2} | {:.0}% |",
+            100.0 * ideal / seconds
+        );
     }
     Ok(())
 }
@@ -143,7 +156,8 @@ fn run(
 
 /// The value of `name=...`.
 fn argument<T: FromStr<Err: Error + 'static>>(name: &str) -> Result<Option<T>, Box<dyn Error>> {
-    let given =
-        env::args().skip(1).find_map(|text| Some(text.strip_prefix(name)?.strip_prefix('=')?.to_owned()));
+    let given = env::args()
+        .skip(1)
+        .find_map(|text| Some(text.strip_prefix(name)?.strip_prefix('=')?.to_owned()));
     Ok(given.map(|text| text.parse()).transpose()?)
 }

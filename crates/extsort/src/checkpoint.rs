@@ -1,5 +1,5 @@
-//! A sort that can be resumed: which files it keeps, what their journal says at its beginning, and whether a later
-//! process may resume it.
+//! A sort that can be resumed: which files it keeps, what their journal says at its beginning, and
+//! whether a later process may resume it.
 //!
 //! ```text
 //! SCRATCH/.NAME.xsort-TAG.journal      what is finished                   in the first scratch directory
@@ -7,12 +7,14 @@
 //! OUTPUT/.NAME.xsort-TAG.output        the output until it has its name   beside the output
 //! ```
 //!
-//! NAME is the output's (the beginning of it, if it is long), TAG a hash of its path: so the output is what a sort is found by, and each has files of its
-//! own. The journal's lock is the sort's: who holds it may open, write and remove the other files, and nobody else.
+//! NAME is the output's (the beginning of it, if it is long), TAG a hash of its path: so the output
+//! is what a sort is found by, and each has files of its own. The journal's lock is the sort's: who
+//! holds it may open, write and remove the other files, and nobody else.
 //!
-//! Nothing that comes from an earlier process is believed because a file has the right name. The journal's frames are
-//! chained by their hashes. Blocks of scratch have seals in the journal. What the journal says of the output is compared
-//! with all of its bytes, before it is written behind, or said to be finished. The inputs have to be what they were.
+//! Nothing that comes from an earlier process is believed because a file has the right name. The
+//! journal's frames are chained by their hashes. Blocks of scratch have seals in the journal. What
+//! the journal says of the output is compared with all of its bytes, before it is written behind,
+//! or said to be finished. The inputs have to be what they were.
 
 use crate::journal::{InputMark, Journal, Step, encoded, mark};
 use crate::open_files::OpenFiles;
@@ -62,11 +64,13 @@ pub(crate) struct Names {
 impl Names {
     pub(crate) fn of(output: &Path, scratch_directories: &[PathBuf]) -> Names {
         let absolute = std::path::absolute(output).unwrap_or_else(|_| output.to_path_buf());
-        let tag = format!(".xsort-{:016x}", xxhash_rust::xxh3::xxh3_64(absolute.as_os_str().as_bytes()));
+        let tag =
+            format!(".xsort-{:016x}", xxhash_rust::xxh3::xxh3_64(absolute.as_os_str().as_bytes()));
         let name = output.file_name().unwrap_or_default();
         let hidden = |suffix: &str| hidden_name(name, &format!("{tag}.{suffix}"));
-        let number =
-            |(number, directory): (usize, &PathBuf)| directory.join(hidden(&format!("scratch-{number}")));
+        let number = |(number, directory): (usize, &PathBuf)| {
+            directory.join(hidden(&format!("scratch-{number}")))
+        };
         let scratch = scratch_directories.iter().enumerate().map(number);
         Names {
             journal: scratch_directories[0].join(hidden("journal")),
@@ -125,8 +129,8 @@ pub(crate) enum Opened<'a> {
     Fresh(Box<FreshCheckpoint<'a>>),
 }
 
-/// Looks for what an earlier process has kept, and at whether to resume it. What is there belongs to this process from
-/// now on; a sort to the same output that is under way is an error.
+/// Looks for what an earlier process has kept, and at whether to resume it. What is there belongs
+/// to this process from now on; a sort to the same output that is under way is an error.
 pub(crate) fn open_checkpoint<'a>(
     checkpoint: Checkpoint,
     names: Names,
@@ -164,15 +168,29 @@ pub(crate) fn open_checkpoint<'a>(
             Some(mark) => inputs.push(mark),
             // They are written with the beginning, so it isn't there in a whole.
             None => {
-                return Ok(Opened::Fresh(FreshCheckpoint::boxed(journal, names, disk, true, head.scratch)));
+                return Ok(Opened::Fresh(FreshCheckpoint::boxed(
+                    journal,
+                    names,
+                    disk,
+                    true,
+                    head.scratch,
+                )));
             }
         }
     }
     let Head { plan, inputs_go_early, .. } = head;
-    Ok(Opened::Saved(Box::new(SavedCheckpoint { journal, names, disk, plan, inputs, inputs_go_early })))
+    Ok(Opened::Saved(Box::new(SavedCheckpoint {
+        journal,
+        names,
+        disk,
+        plan,
+        inputs,
+        inputs_go_early,
+    })))
 }
 
-/// The beginning of a journal, if it has one. One of another format can't be read further than that.
+/// The beginning of a journal, if it has one. One of another format can't be read further than
+/// that.
 fn recall_head(journal: &Journal<'_>) -> Result<Option<Head>, Error> {
     match journal.peek::<u32>(Step::Begin)? {
         Some(FORMAT) => journal.recall(Step::Begin),
@@ -188,12 +206,14 @@ fn recall_head(journal: &Journal<'_>) -> Result<Option<Head>, Error> {
 /// Says of a file that another process has who that must be.
 fn under_way(error: Error, output: &Path) -> Error {
     match error {
-        Error::Disk(error) if error.source.kind() == ErrorKind::WouldBlock => Error::Settings(format!(
-            "{}: another sort to this output is under way, or was a moment ago ({}): wait for its end, or give \
+        Error::Disk(error) if error.source.kind() == ErrorKind::WouldBlock => {
+            Error::Settings(format!(
+                "{}: another sort to this output is under way, or was a moment ago ({}): wait for its end, or give \
              another output (-o)",
-            Shown(output),
-            Shown(&error.path)
-        )),
+                Shown(output),
+                Shown(&error.path)
+            ))
+        }
         error => error,
     }
 }
@@ -204,11 +224,17 @@ impl Head {
         if self.meaning != task.meaning {
             Some("the interrupted sort had another order of other records".into())
         } else if self.budget_bytes > task.budget_bytes {
-            Some(format!("the interrupted sort has planned with {} bytes of memory", self.budget_bytes))
+            Some(format!(
+                "the interrupted sort has planned with {} bytes of memory",
+                self.budget_bytes
+            ))
         } else if self.inputs != task.inputs as u64 {
             Some(format!("the interrupted sort had {} inputs", self.inputs))
         } else if self.scratch != names.scratch_bytes() {
-            let paths = self.scratch.iter().map(|path| Shown(Path::new(OsStr::from_bytes(path))).to_string());
+            let paths = self
+                .scratch
+                .iter()
+                .map(|path| Shown(Path::new(OsStr::from_bytes(path))).to_string());
             let paths = paths.collect::<Vec<_>>().join(", ");
             Some(format!("the interrupted sort had its scratch elsewhere (-T): {paths}"))
         } else {
@@ -240,8 +266,8 @@ impl<'a> FreshCheckpoint<'a> {
         Box::new(FreshCheckpoint { journal: Some(journal), names, disk, is_empty, old })
     }
 
-    /// Begins: creates the files, instead of any that are left of another sort, and the journal's first steps. Returns
-    /// the output, too, empty and under its hidden name.
+    /// Begins: creates the files, instead of any that are left of another sort, and the journal's
+    /// first steps. Returns the output, too, empty and under its hidden name.
     pub(crate) fn begin<P: Serialize>(
         mut self,
         task: &Task<'_>,
@@ -371,7 +397,8 @@ impl<'a> SavedCheckpoint<'a> {
         (0..chunks as u64).all(|number| self.journal.has(Step::Chunk(number)))
     }
 
-    /// Whether chunks may be gone from scratch, because what came of merging or splitting them is there.
+    /// Whether chunks may be gone from scratch, because what came of merging or splitting them is
+    /// there.
     pub(crate) fn has_reduced(&self) -> bool {
         self.journal.has(Step::Between(0))
     }
@@ -387,8 +414,8 @@ impl<'a> SavedCheckpoint<'a> {
         self.journal.has(Step::Publish)
     }
 
-    /// Opens the files, and compares what the journal says of the output with what is there. What isn't there is to be
-    /// written again from scratch; `memory_bytes` are for reading it.
+    /// Opens the files, and compares what the journal says of the output with what is there. What
+    /// isn't there is to be written again from scratch; `memory_bytes` are for reading it.
     ///
     /// # Errors
     /// If scratch isn't there, or another process has one of the files.
@@ -409,7 +436,9 @@ impl<'a> SavedCheckpoint<'a> {
         hidden.into_iter().for_each(|hidden| guard.add(hidden));
         let publishing = files.journal.recall::<Publishing>(Step::Publish)?;
         let published = match &publishing {
-            Some(publishing) if hidden.is_none() => publishing.is_at(output, memory_bytes, disk, observer)?,
+            Some(publishing) if hidden.is_none() => {
+                publishing.is_at(output, memory_bytes, disk, observer)?
+            }
             _ => false,
         };
         let missing = files.open_scratch(&names)?;
@@ -509,12 +538,15 @@ impl CheckpointFiles<'_> {
         Ok(missing)
     }
 
-    /// Records that the output is complete and about to be put in place; `result` is what the job wants to know of it.
+    /// Records that the output is complete and about to be put in place; `result` is what the job
+    /// wants to know of it.
     pub(crate) fn publish(&self, whole: &OutputPrefix, result: (u64, u128)) {
-        self.journal.keep(Step::Publish, &Publishing { bytes: whole.bytes, crc: whole.crc, result });
+        self.journal
+            .keep(Step::Publish, &Publishing { bytes: whole.bytes, crc: whole.crc, result });
     }
 
-    /// Removes all that is kept: the output has its name. The journal goes last, so that a later process can do the rest.
+    /// Removes all that is kept: the output has its name. The journal goes last, so that a later
+    /// process can do the rest.
     pub(crate) fn end(&self) -> Result<(), Error> {
         for &file in &self.scratch {
             self.disk.remove_kept(file)?;
@@ -548,7 +580,8 @@ mod tests {
         let head = encoded(&(FORMAT - 1, "meaning", "plan", 1u64, 0u64, false));
         journal.begin([(Step::Begin, head)]).unwrap();
         drop(journal);
-        let task = Task { output: "/out/sorted".as_ref(), meaning: "meaning", budget_bytes: 1, inputs: 0 };
+        let task =
+            Task { output: "/out/sorted".as_ref(), meaning: "meaning", budget_bytes: 1, inputs: 0 };
         let open = |begin| {
             let checkpoint = Checkpoint { begin, every: Duration::ZERO };
             open_checkpoint(checkpoint, names.clone(), &task, &disk, &Unobserved)

@@ -1,5 +1,5 @@
-//! Inputs that nobody called records of any format, and that look like something else: they are refused
-//! before anything is done with them.
+//! Inputs that nobody called records of any format, and that look like something else: they are
+//! refused before anything is done with them.
 
 use crate::{Error, Observer};
 use crossbeam_channel::unbounded;
@@ -22,7 +22,8 @@ pub(crate) fn check_content(path: &Path, head: &[u8], is_whole: bool) -> Result<
     }
 }
 
-/// Reads the beginnings of all inputs, and refuses the first of those that look like something else.
+/// Reads the beginnings of all inputs, and refuses the first of those that look like something
+/// else.
 pub(crate) fn check_contents(
     disk: &dyn Disk,
     inputs: &[Looked<'_>],

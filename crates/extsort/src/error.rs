@@ -1,4 +1,5 @@
-//! Why a job ended without a result. Each text is one line, and ends in the way out where there is one.
+//! Why a job ended without a result. Each text is one line, and ends in the way out where there is
+//! one.
 
 use std::path::PathBuf;
 use xsort_disk::{Disk, FileId, Shown, device_name};
@@ -125,7 +126,9 @@ pub enum Error {
     },
 
     /// A thread gave up on a contradiction.
-    #[error("a thread failed, for the reason that it gave above: this is a fault of xsort, please report it")]
+    #[error(
+        "a thread failed, for the reason that it gave above: this is a fault of xsort, please report it"
+    )]
     Panicked,
 
     /// The observer asked to stop.
@@ -141,8 +144,9 @@ impl Error {
 
     /// Damage in a file, from a byte on.
     pub(crate) fn corrupt(disk: &dyn Disk, file: FileId, offset: u64, what: String) -> Error {
-        let device =
-            disk.identity(file).map_or_else(|_| "unknown".to_owned(), |file| device_name(file.drive));
+        let device = disk
+            .identity(file)
+            .map_or_else(|_| "unknown".to_owned(), |file| device_name(file.drive));
         Error::Corrupt { path: disk.path(file), offset, device, what }
     }
 }

@@ -1,7 +1,8 @@
-//! What can be read of a running job while it runs: the accounts of its stages, what its drives moved, how much scratch it takes.
+//! What can be read of a running job while it runs: the accounts of its stages, what its drives
+//! moved, how much scratch it takes.
 //!
-//! The pipelines write these anyway, for their reports, or with one more addition a block. Whoever watches reads them when it likes, so that it costs the
-//! job nothing how often that is.
+//! The pipelines write these anyway, for their reports, or with one more addition a block. Whoever
+//! watches reads them when it likes, so that it costs the job nothing how often that is.
 
 use crate::ledger::{Ledger, Stage};
 use crate::traffic::{Moved, Traffic};
@@ -83,7 +84,9 @@ impl Gauges {
 impl ScratchUse {
     /// Scratch is in these directories, and empty.
     pub(crate) fn begin(&self, directories: &[PathBuf]) {
-        self.0.get_or_init(|| directories.iter().map(|path| (path.clone(), AtomicU64::new(0))).collect());
+        self.0.get_or_init(|| {
+            directories.iter().map(|path| (path.clone(), AtomicU64::new(0))).collect()
+        });
     }
 
     pub(crate) fn add(&self, drive: usize, bytes: u64) {

@@ -1,4 +1,5 @@
-//! Making a file of records at the speed of the drive, in memory that does not grow with the file or with the threads.
+//! Making a file of records at the speed of the drive, in memory that does not grow with the file
+//! or with the threads.
 //!
 //! ```text
 //! worker: take a block of memory -> take the next block number -> generate -> checksum -> submit the write --+
@@ -6,10 +7,11 @@
 //!             +-------------- the lease returns to the shelf when its write completes ----------------------+
 //! ```
 //!
-//! A file is a function of its place: any worker can make any block from its number alone, so the bytes are the same whatever the
-//! threads and the memory. The block is taken before the number, so that the blocks in flight are always the next ones of the
-//! file and the drive sees one ascending sequence. A record that straddles two blocks is generated twice, in full, and each block
-//! keeps its part: cheaper than any word between workers. It counts where it starts.
+//! A file is a function of its place: any worker can make any block from its number alone, so the
+//! bytes are the same whatever the threads and the memory. The block is taken before the number, so
+//! that the blocks in flight are always the next ones of the file and the drive sees one ascending
+//! sequence. A record that straddles two blocks is generated twice, in full, and each block keeps
+//! its part: cheaper than any word between workers. It counts where it starts.
 //!
 //! This file does not know what a record looks like: that is the generator's.
 
@@ -21,16 +23,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use xsort_disk::{
-    ALIGNMENT, Completion, Direction, Disk, FileId, Lease, Request, Shelf, Shown, align_down, align_up,
+    ALIGNMENT, Completion, Direction, Disk, FileId, Lease, Request, Shelf, Shown, align_down,
+    align_up,
 };
 use xsort_records::{Checksum, Generator};
 
-/// Size in bytes of a block when the budget allows. Measured with io_uring on a virtual disk: 1 MiB at a depth of 4-16
-/// reaches the drive's rate, smaller blocks cost system calls, larger ones only memory.
+/// Size in bytes of a block when the budget allows. Measured with io_uring on a virtual disk: 1 MiB
+/// at a depth of 4-16 reaches the drive's rate, smaller blocks cost system calls, larger ones only
+/// memory.
 const BLOCK_BYTES_MAX: usize = 1 << 20;
 
-/// Blocks on their way to the drive besides those being filled. More in flight was a third slower (the memory no longer fits the
-/// cache), fewer left the drive idle between completions.
+/// Blocks on their way to the drive besides those being filled. More in flight was a third slower
+/// (the memory no longer fits the cache), fewer left the drive idle between completions.
 const IN_FLIGHT_BLOCKS: usize = 12;
 
 /// Bytes that are generated and then summed up in one go.
@@ -74,9 +78,10 @@ pub struct GenerateReport {
 /// Writes the file.
 ///
 /// # Errors
-/// [`Error::Memory`] below one record or one page of budget, [`Error::Space`] if the drive has too little room (found out before anything
-/// is written), [`Error::Disk`] if a transfer fails, [`Error::Cancelled`] if the observer says so. After any of them the output path is
-/// as it was before.
+/// [`Error::Memory`] below one record or one page of budget, [`Error::Space`] if the drive has too
+/// little room (found out before anything is written), [`Error::Disk`] if a transfer fails,
+/// [`Error::Cancelled`] if the observer says so. After any of them the output path is as it was
+/// before.
 pub fn generate(
     options: &GenerateOptions,
     disk: &dyn Disk,
@@ -86,7 +91,9 @@ pub fn generate(
     let records = options.generator.spec().total;
     let bytes = records.checked_mul(record_bytes as u64).filter(|bytes| *bytes <= FILE_BYTES_MAX);
     let bytes = bytes.ok_or_else(|| {
-        Error::Settings(format!("{records} records of {record_bytes} bytes are more than any file can hold"))
+        Error::Settings(format!(
+            "{records} records of {record_bytes} bytes are more than any file can hold"
+        ))
     })?;
     let shape = Shape::fit(options.budget_bytes, options.threads, record_bytes)?.for_bytes(bytes);
     let shelf = Shelf::new([Lease::map(shape.memory_bytes())?], shape.block_bytes);
@@ -170,7 +177,8 @@ impl Shape {
     }
 }
 
-/// Says before the first byte that the drive is too full, with the figures that `ENOSPC` does not have.
+/// Says before the first byte that the drive is too full, with the figures that `ENOSPC` does not
+/// have.
 fn check_space(disk: &dyn Disk, output: &Path, bytes: u64) -> Result<(), Error> {
     let drive = disk.drive(output)?;
     if drive.free_bytes >= align_up(bytes) {
@@ -231,7 +239,8 @@ impl Job<'_> {
         }
     }
 
-    /// Takes completions until the last worker and the last write are done; keeps the first error and stops the workers at it.
+    /// Takes completions until the last worker and the last write are done; keeps the first error
+    /// and stops the workers at it.
     fn collect(&self, completions: &Receiver<Completion>) -> Option<Error> {
         let mut failure = None;
         for completion in completions {
@@ -256,7 +265,8 @@ impl Job<'_> {
         self.shelf.close();
     }
 
-    /// One worker: blocks until none is left. Returns the checksum of the records that start in them.
+    /// One worker: blocks until none is left. Returns the checksum of the records that start in
+    /// them.
     fn work(&self, reply: &Sender<Completion>) -> Checksum {
         let block_bytes = self.shelf.block_bytes() as u64;
         let mut straddler = vec![0; self.generator.record_bytes()];
@@ -264,7 +274,10 @@ impl Job<'_> {
         let Gauges { ledger, traffic, .. } = &self.gauges;
         while let Some(mut lease) = ledger.output_waits_for_write.time(|| self.shelf.take()) {
             let begin = self.next_block.fetch_add(1, Ordering::Relaxed).saturating_mul(block_bytes);
-            if begin >= self.bytes || self.stop.load(Ordering::Relaxed) || self.observer.is_cancelled() {
+            if begin >= self.bytes
+                || self.stop.load(Ordering::Relaxed)
+                || self.observer.is_cancelled()
+            {
                 break;
             }
             let filled = block_bytes.min(self.bytes - begin) as usize;
@@ -288,7 +301,8 @@ impl Job<'_> {
     }
 }
 
-/// Makes the bytes of the file from `begin` on, and adds the records that start there to `checksum`. `straddler` is lent: one record.
+/// Makes the bytes of the file from `begin` on, and adds the records that start there to
+/// `checksum`. `straddler` is lent: one record.
 fn fill_block(
     generator: &Generator,
     begin: u64,

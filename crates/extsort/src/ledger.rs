@@ -8,8 +8,10 @@ use std::time::{Duration, Instant};
 
 /// An account of time that any thread adds to.
 ///
-/// What is being done counts as it goes on: work is open while it is done, and `open` holds how many such works there are (upper 12 bits) and the sum of
-/// the microseconds at which they began (lower 52, enough for a thousand threads and 50 days). So many times now, less that sum, is the time that they have taken.
+/// What is being done counts as it goes on: work is open while it is done, and `open` holds how
+/// many such works there are (upper 12 bits) and the sum of the microseconds at which they began
+/// (lower 52, enough for a thousand threads and 50 days). So many times now, less that sum, is the
+/// time that they have taken.
 #[derive(Debug, Default)]
 pub(crate) struct Account {
     /// Nanoseconds of what is over.
@@ -109,7 +111,8 @@ pub struct Ledger {
     /// Merging or gathering records into blocks for the output, and hashing them.
     pub(crate) output_busy: Account,
     pub(crate) output_waits_for_write: Account,
-    /// Processor time of the one thread that starts transfers and takes their ends in: what no number of threads makes faster.
+    /// Processor time of the one thread that starts transfers and takes their ends in: what no
+    /// number of threads makes faster.
     pub(crate) coordinator_busy: Account,
     /// Of that, the forecast of a merge, which begins only then.
     pub(crate) forecast_busy: Account,
@@ -118,7 +121,8 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// The stages that had anything to do, in the order in which bytes pass through them, up to now.
+    /// The stages that had anything to do, in the order in which bytes pass through them, up to
+    /// now.
     pub(crate) fn stages(&self) -> Vec<Stage> {
         let stage = |name, busy: &[&Account], waits: &[(&'static str, &Account)]| Stage {
             name,
@@ -128,7 +132,11 @@ impl Ledger {
         let stages = [
             stage("read", &[&self.read_busy], &[("memory", &self.read_waits_for_areas)]),
             stage("make", &[&self.make_busy], &[]),
-            stage("sort", &[&self.checksum_busy, &self.sort_busy], &[("read", &self.work_waits_for_read)]),
+            stage(
+                "sort",
+                &[&self.checksum_busy, &self.sort_busy],
+                &[("read", &self.work_waits_for_read)],
+            ),
             stage("scatter", &[&self.load_busy, &self.scatter_busy], &[]),
             stage("spill", &[&self.spill_busy], &[("write", &self.spill_waits_for_write)]),
             stage("cut", &[&self.cut_busy], &[]),

@@ -8,7 +8,8 @@
 //! | `verify` | proof of a result at the drive's speed |
 //! | `probe` | how fast a drive is, now |
 //!
-//! Bytes come and go through a [`Disk`](xsort_disk::Disk), progress leaves through an [`Observer`]; both are arguments.
+//! Bytes come and go through a [`Disk`](xsort_disk::Disk), progress leaves through an [`Observer`];
+//! both are arguments.
 #![forbid(unsafe_code)]
 
 mod checkpoint;

@@ -1,10 +1,13 @@
-//! How a running job tells of itself, and how it is told to stop: the only way out of this room besides results.
+//! How a running job tells of itself, and how it is told to stop: the only way out of this room
+//! besides results.
 
 use crate::Gauges;
 
-/// Someone who watches a job. Called from any thread, about once a block; must be cheap and never block.
+/// Someone who watches a job. Called from any thread, about once a block; must be cheap and never
+/// block.
 pub trait Observer: Sync {
-    /// A new phase begins, in which `bytes` bytes will be dealt with ("form runs", "merge", "generate", "verify").
+    /// A new phase begins, in which `bytes` bytes will be dealt with ("form runs", "merge",
+    /// "generate", "verify").
     fn phase(&self, name: &str, bytes: u64);
 
     /// So many more bytes of the phase are done.
@@ -18,7 +21,8 @@ pub trait Observer: Sync {
         false
     }
 
-    /// The phases that are foreseen, in their order, and how many bytes each will deal with. Others may turn up between them.
+    /// The phases that are foreseen, in their order, and how many bytes each will deal with. Others
+    /// may turn up between them.
     fn expect(&self, _phases: &[(&str, u64)]) {}
 
     /// What can be read of the job from now on, by any thread at any time. A later one replaces it.

@@ -1,24 +1,29 @@
-//! The beginning of the output that an earlier process has written: how far it reaches, its checksum, and whether that
-//! is what the file holds.
+//! The beginning of the output that an earlier process has written: how far it reaches, its
+//! checksum, and whether that is what the file holds.
 //!
-//! A journal says what was on the drive. What is there now may be less, older, or somebody else's: the file was removed
-//! or cut, or its file system came back empty after a reboot. So all of it is read before anything is built on it.
+//! A journal says what was on the drive. What is there now may be less, older, or somebody else's:
+//! the file was removed or cut, or its file system came back empty after a reboot. So all of it is
+//! read before anything is built on it.
 
 use crate::{Error, Observer};
 use crossbeam_channel::{Receiver, bounded};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use xsort_disk::{ALIGNMENT, Completion, Direction, Disk, FileId, Lease, Request, align_down, align_up};
+use xsort_disk::{
+    ALIGNMENT, Completion, Direction, Disk, FileId, Lease, Request, align_down, align_up,
+};
 
 /// The beginning of the output that is written without a gap.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OutputPrefix {
     /// How long it is, the tail included.
     pub(crate) bytes: u64,
-    /// CRC-32 of all of it. Parts are made by many threads, and CRCs of neighbours can be put together.
+    /// CRC-32 of all of it. Parts are made by many threads, and CRCs of neighbours can be put
+    /// together.
     pub(crate) crc: u32,
-    /// Its last bytes, which are not on the drive yet: those of the page or block that is still being filled. Whoever
-    /// resumes writes them, so that nothing is part of the output that was not compared with the journal.
+    /// Its last bytes, which are not on the drive yet: those of the page or block that is still
+    /// being filled. Whoever resumes writes them, so that nothing is part of the output that was
+    /// not compared with the journal.
     pub(crate) tail: Vec<u8>,
 }
 
@@ -46,7 +51,8 @@ impl OutputPrefix {
         disk: &dyn Disk,
         observer: &dyn Observer,
     ) -> Result<bool, Error> {
-        let Some(mut crc) = crc_of(file, self.durable_bytes(), memory_bytes, disk, observer)? else {
+        let Some(mut crc) = crc_of(file, self.durable_bytes(), memory_bytes, disk, observer)?
+        else {
             return Ok(false);
         };
         crc.update(&self.tail);
@@ -75,8 +81,9 @@ pub(crate) fn crc_of(
         return Ok(Some(crc));
     }
     observer.phase("check output", bytes);
-    let read_bytes =
-        align_down(memory_bytes / READS as u64).clamp(ALIGNMENT as u64, READ_BYTES_MAX).min(align_up(bytes));
+    let read_bytes = align_down(memory_bytes / READS as u64)
+        .clamp(ALIGNMENT as u64, READ_BYTES_MAX)
+        .min(align_up(bytes));
     let mut starts = (0..bytes).step_by(read_bytes as usize);
     let mut reads: VecDeque<Receiver<Completion>> = VecDeque::with_capacity(READS);
     let start = |offset: u64, lease: Lease| {
@@ -98,7 +105,8 @@ pub(crate) fn crc_of(
         reads.push_back(start(offset, Lease::map(read_bytes as usize)?));
     }
     while let Some(read) = reads.pop_front() {
-        let Completion { result, lease, offset, .. } = read.recv().expect("a disk completes every request");
+        let Completion { result, lease, offset, .. } =
+            read.recv().expect("a disk completes every request");
         result?;
         if observer.is_cancelled() {
             return Err(Error::Cancelled);
@@ -125,7 +133,9 @@ mod tests {
         for durable in [0, 4096, 40_960, 286_720] {
             let mut prefix = OutputPrefix::default();
             let bytes = durable + 1000;
-            for part in [&content[..durable / 3], &content[durable / 3..durable], &content[durable..bytes]] {
+            for part in
+                [&content[..durable / 3], &content[durable / 3..durable], &content[durable..bytes]]
+            {
                 prefix.append(Some(crc32fast::hash(part)), part.len() as u64);
             }
             prefix.tail = content[durable..bytes].to_vec();

@@ -1,11 +1,13 @@
 //! Measuring a drive: how fast it writes, how fast it reads, and how fast it does both at once.
 //!
-//! A plan's expected time, and the share of the drive's speed that a job reached, need figures from the same drive in the same
-//! minutes: the rate of one drive swings with its heat, its cache and its neighbours. So this measures what the pipelines do:
-//! direct, sequential, 1 MiB at a time, 16 in flight, over a nameless scratch file that is gone afterwards.
+//! A plan's expected time, and the share of the drive's speed that a job reached, need figures from
+//! the same drive in the same minutes: the rate of one drive swings with its heat, its cache and
+//! its neighbours. So this measures what the pipelines do: direct, sequential, 1 MiB at a time, 16
+//! in flight, over a nameless scratch file that is gone afterwards.
 //!
-//! It is no benchmark of drives. The file is at most 512 MiB and is passed over again and again, so that a cache inside the
-//! device (or below a virtual one) flatters the reads; it says what the sort can hope for, not what the flash can hold for an hour.
+//! It is no benchmark of drives. The file is at most 512 MiB and is passed over again and again, so
+//! that a cache inside the device (or below a virtual one) flatters the reads; it says what the
+//! sort can hope for, not what the flash can hold for an hour.
 
 use crate::Error;
 use std::path::Path;
@@ -38,12 +40,13 @@ pub struct DriveRates {
     pub mixed_write_bytes_per_second: f64,
 }
 
-/// Measures the drive that holds `directory`: writes, then reads, then does both, for about `time` each, with at most `budget_bytes` of
-/// memory.
+/// Measures the drive that holds `directory`: writes, then reads, then does both, for about `time`
+/// each, with at most `budget_bytes` of memory.
 ///
 /// # Errors
-/// [`Error::Memory`] below a page of budget, [`Error::Space`] if there are no 32 KiB free, [`Error::Disk`] if the directory can't be
-/// written or a transfer fails. The scratch file is gone in any case.
+/// [`Error::Memory`] below a page of budget, [`Error::Space`] if there are no 32 KiB free,
+/// [`Error::Disk`] if the directory can't be written or a transfer fails. The scratch file is gone
+/// in any case.
 pub fn probe(
     disk: &dyn Disk,
     directory: &Path,
@@ -60,9 +63,16 @@ pub fn probe(
     let memory = Lease::map((depth * block_bytes) as usize)?;
     let shelf = Shelf::new([memory], block_bytes as usize);
     let file = disk.create_scratch(directory)?;
-    let track =
-        Track { disk, file, blocks: file_bytes / block_bytes, block_bytes, write_lead_blocks: 0, time };
-    let rates = disk.reserve(file, file_bytes).map_err(Error::from).and_then(|()| measure(track, &shelf));
+    let track = Track {
+        disk,
+        file,
+        blocks: file_bytes / block_bytes,
+        block_bytes,
+        write_lead_blocks: 0,
+        time,
+    };
+    let rates =
+        disk.reserve(file, file_bytes).map_err(Error::from).and_then(|()| measure(track, &shelf));
     disk.close(file);
     rates
 }
@@ -84,14 +94,16 @@ fn file_bytes(disk: &dyn Disk, directory: &Path, block_bytes: u64) -> Result<u64
 }
 
 fn measure(mut track: Track<'_>, shelf: &Arc<Shelf>) -> Result<DriveRates, Error> {
-    // Writing comes first because blocks that were only reserved read as zeros without touching the drive. On a slow drive only the
-    // beginning of the file gets written in the time; the rest is not used.
+    // Writing comes first because blocks that were only reserved read as zeros without touching the
+    // drive. On a slow drive only the beginning of the file gets written in the time; the rest is
+    // not used.
     let writing = track.run(shelf, |_| Direction::Write)?;
     track.blocks = track.blocks.min(writing.write_bytes / track.block_bytes);
     let reading = track.run(shelf, |_| Direction::Read)?;
     // The two ends of a pipeline never touch the same place.
     track.write_lead_blocks = track.blocks / 2;
-    let mixed = track.run(shelf, |n| if n.is_multiple_of(2) { Direction::Read } else { Direction::Write })?;
+    let mixed = track
+        .run(shelf, |n| if n.is_multiple_of(2) { Direction::Read } else { Direction::Write })?;
     Ok(DriveRates {
         read_bytes_per_second: reading.read_bytes as f64 / reading.seconds,
         write_bytes_per_second: writing.write_bytes as f64 / writing.seconds,
@@ -120,7 +132,8 @@ struct Track<'a> {
 }
 
 impl Track<'_> {
-    /// Goes round the file until the time is over, for two transfers at least. Transfer `n` goes the way that `direction` says.
+    /// Goes round the file until the time is over, for two transfers at least. Transfer `n` goes
+    /// the way that `direction` says.
     fn run(&self, shelf: &Arc<Shelf>, direction: impl Fn(u64) -> Direction) -> Result<Lap, Error> {
         let (reply, completions) = crossbeam_channel::unbounded();
         let begin = Instant::now();
@@ -131,7 +144,8 @@ impl Track<'_> {
             let more = failure.is_none() && (submitted < 2 || begin.elapsed() < self.time);
             if let Some(lease) = more.then(|| shelf.try_take()).flatten() {
                 let direction = direction(submitted);
-                let lead_blocks = if direction == Direction::Write { self.write_lead_blocks } else { 0 };
+                let lead_blocks =
+                    if direction == Direction::Write { self.write_lead_blocks } else { 0 };
                 self.disk.submit(Request {
                     direction,
                     file: self.file,

@@ -1,4 +1,5 @@
-//! What this process has used so far, from the operating system's books (proc(5), clock_gettime(2)).
+//! What this process has used so far, from the operating system's books (proc(5),
+//! clock_gettime(2)).
 
 use rustix::time::{ClockId, clock_gettime};
 use std::fs;
@@ -12,13 +13,15 @@ pub fn peak_memory_bytes() -> u64 {
     kibibytes.unwrap_or(0) * 1024
 }
 
-/// Processor seconds of all threads so far, in user mode and in the kernel; (0, 0) where /proc does not tell.
+/// Processor seconds of all threads so far, in user mode and in the kernel; (0, 0) where /proc does
+/// not tell.
 pub fn cpu_seconds() -> (f64, f64) {
-    // Fields 14 and 15, counted from behind the command's name, which may hold anything. They are in ticks of 1/100 s on Linux for user space,
-    // whatever the kernel's own tick.
+    // Fields 14 and 15, counted from behind the command's name, which may hold anything. They are
+    // in ticks of 1/100 s on Linux for user space, whatever the kernel's own tick.
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = stat.rsplit(')').next().unwrap_or_default();
-    let mut ticks = fields.split_whitespace().skip(11).map(|field| field.parse::<f64>().unwrap_or(0.0));
+    let mut ticks =
+        fields.split_whitespace().skip(11).map(|field| field.parse::<f64>().unwrap_or(0.0));
     let (user, system) = (ticks.next().unwrap_or(0.0), ticks.next().unwrap_or(0.0));
     (user / 100.0, system / 100.0)
 }

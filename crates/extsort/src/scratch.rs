@@ -1,8 +1,9 @@
 //! Scratch space on several drives: every block goes to the drive that will be done with it first.
 //!
-//! Each drive's rate is measured while the sort runs (bytes completed over time with something in flight), so that a drive that is
-//! twice as fast gets twice the blocks, and one that throttles gets fewer from then on. Files have no names, so that their space is free again
-//! whatever happens to the process; but for those of a sort that can be resumed.
+//! Each drive's rate is measured while the sort runs (bytes completed over time with something in
+//! flight), so that a drive that is twice as fast gets twice the blocks, and one that throttles
+//! gets fewer from then on. Files have no names, so that their space is free again whatever happens
+//! to the process; but for those of a sort that can be resumed.
 
 use crate::Error;
 use crate::gauges::ScratchUse;
@@ -37,7 +38,8 @@ pub(crate) fn part_of(tag: u64) -> usize {
     (tag >> 16) as usize
 }
 
-/// Space is reserved in steps of this many bytes, so that a full drive is noticed before a write fails, and files are laid out in long extents.
+/// Space is reserved in steps of this many bytes, so that a full drive is noticed before a write
+/// fails, and files are laid out in long extents.
 const RESERVE_BYTES: u64 = 256 << 20;
 
 /// The scratch files of one sort.
@@ -55,11 +57,13 @@ pub(crate) struct Scratch<'a> {
 }
 
 struct Drive {
-    /// What an earlier process has written and this one needs, until the space between is given back.
+    /// What an earlier process has written and this one needs, until the space between is given
+    /// back.
     claimed: Vec<(u64, u64)>,
     end: u64,
     reserved: u64,
-    /// Bytes to reserve at a time: less once so much isn't free any more, since tmpfs finds that out page by page.
+    /// Bytes to reserve at a time: less once so much isn't free any more, since tmpfs finds that
+    /// out page by page.
     reserve_step: u64,
     full: bool,
     in_flight_bytes: u64,
@@ -72,7 +76,8 @@ impl Drive {
     /// Expected seconds until `bytes` more bytes are done here.
     fn expected_seconds(&self, bytes: u64) -> f64 {
         let busy = self.busy + self.busy_since.map_or(Duration::ZERO, |since| since.elapsed());
-        // Until something has been measured all drives count as equal, at a rate that no drive exceeds.
+        // Until something has been measured all drives count as equal, at a rate that no drive
+        // exceeds.
         let rate = if self.done_bytes < 16 << 20 {
             1e11
         } else {
@@ -103,7 +108,8 @@ impl<'a> Scratch<'a> {
         Scratch::of(disk, files, directories, expected_bytes, in_use)
     }
 
-    /// Takes over open files, one for each directory. What is in them is in use as far as it is [claimed](Scratch::claim).
+    /// Takes over open files, one for each directory. What is in them is in use as far as it is
+    /// [claimed](Scratch::claim).
     pub(crate) fn of(
         disk: &'a dyn Disk,
         files: Vec<FileId>,
@@ -144,8 +150,8 @@ impl<'a> Scratch<'a> {
         self.drives[drive].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Finds a place for `bytes` bytes (a multiple of the alignment) that are about to be written. The caller writes them, and calls
-    /// [`Scratch::written`] with the completion.
+    /// Finds a place for `bytes` bytes (a multiple of the alignment) that are about to be written.
+    /// The caller writes them, and calls [`Scratch::written`] with the completion.
     pub(crate) fn place(&self, bytes: u64) -> Result<Place, Error> {
         self.reclaim()?;
         loop {
@@ -153,7 +159,8 @@ impl<'a> Scratch<'a> {
                 let state = self.lock(drive);
                 (!state.full).then(|| (drive, state.expected_seconds(bytes)))
             };
-            let best = (0..self.drives.len()).filter_map(expected).min_by(|a, b| a.1.total_cmp(&b.1));
+            let best =
+                (0..self.drives.len()).filter_map(expected).min_by(|a, b| a.1.total_cmp(&b.1));
             let Some((drive, _)) = best else {
                 let shown = self.directories.iter().map(|directory| Shown(directory).to_string());
                 return Err(Error::Space {
@@ -168,8 +175,10 @@ impl<'a> Scratch<'a> {
             let end = state.end + bytes;
             if end > state.reserved {
                 let share = self.expected_bytes / self.drives.len() as u64;
-                let step =
-                    state.reserve_step.min(share.saturating_sub(state.reserved)).max(end - state.reserved);
+                let step = state
+                    .reserve_step
+                    .min(share.saturating_sub(state.reserved))
+                    .max(end - state.reserved);
                 let reserved = xsort_disk::align_up(state.reserved + step);
                 let is_full = |error: &xsort_disk::Error| {
                     matches!(error.source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
@@ -204,8 +213,8 @@ impl<'a> Scratch<'a> {
         }
     }
 
-    /// What is at this place stays: an earlier process has written it. All claims come before the first [`Scratch::place`] and
-    /// [`Scratch::reclaim`].
+    /// What is at this place stays: an earlier process has written it. All claims come before the
+    /// first [`Scratch::place`] and [`Scratch::reclaim`].
     pub(crate) fn claim(&self, place: Place, bytes: u64) {
         let mut state = self.lock(usize::from(place.drive));
         state.claimed.push((place.offset, bytes));
@@ -213,7 +222,8 @@ impl<'a> Scratch<'a> {
         self.in_use.add(usize::from(place.drive), bytes);
     }
 
-    /// Gives back what an earlier process has written and nobody has claimed: the beginnings of what it didn't finish.
+    /// Gives back what an earlier process has written and nobody has claimed: the beginnings of
+    /// what it didn't finish.
     pub(crate) fn reclaim(&self) -> Result<(), Error> {
         if !self.is_inherited.load(Ordering::Acquire) {
             return Ok(());
@@ -241,7 +251,8 @@ impl<'a> Scratch<'a> {
         Ok(())
     }
 
-    /// The write of a lease to its place, for a part of the job; its completion goes to [`Scratch::written`].
+    /// The write of a lease to its place, for a part of the job; its completion goes to
+    /// [`Scratch::written`].
     pub(crate) fn write(
         &self,
         place: Place,
@@ -284,13 +295,14 @@ impl<'a> Scratch<'a> {
         self.files[drive as usize]
     }
 
-    /// Gives the space of blocks back, as far as the file system can. Neighbours are given back together: a hole of 1 MiB costs almost as
-    /// much as one of 64 MiB.
+    /// Gives the space of blocks back, as far as the file system can. Neighbours are given back
+    /// together: a hole of 1 MiB costs almost as much as one of 64 MiB.
     pub(crate) fn discard(&self, blocks: impl Iterator<Item = (Place, u64)>) -> Result<(), Error> {
         let mut blocks: Vec<(Place, u64)> = blocks.collect();
         blocks.sort_unstable_by_key(|(place, _)| (place.drive, place.offset));
-        let are_neighbours =
-            |a: &(Place, u64), b: &(Place, u64)| a.0.drive == b.0.drive && a.0.offset + a.1 == b.0.offset;
+        let are_neighbours = |a: &(Place, u64), b: &(Place, u64)| {
+            a.0.drive == b.0.drive && a.0.offset + a.1 == b.0.offset
+        };
         for stretch in blocks.chunk_by(are_neighbours) {
             let bytes = stretch.iter().map(|(_, bytes)| bytes).sum();
             let Place { drive, offset } = stretch[0].0;

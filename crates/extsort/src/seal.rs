@@ -1,5 +1,5 @@
-//! The seal of what goes to scratch: its checksum, kept in memory, so that pages that were not written at all, or to another place, are
-//! noticed too.
+//! The seal of what goes to scratch: its checksum, kept in memory, so that pages that were not
+//! written at all, or to another place, are noticed too.
 
 use crate::Error;
 use crate::scratch::{Place, Scratch};

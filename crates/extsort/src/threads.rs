@@ -7,14 +7,17 @@ use std::path::PathBuf;
 use std::thread::{Builder, Scope};
 use xsort_disk::Lease;
 
-/// Bytes of a thread's stack. Nothing recurses with the data; with the usual 2 MiB, 64 threads would take more address space than the budget's margin.
+/// Bytes of a thread's stack. Nothing recurses with the data; with the usual 2 MiB, 64 threads
+/// would take more address space than the budget's margin.
 const STACK_BYTES: usize = 512 << 10;
 /// Address space that threads must leave for everything else.
 const CUSHION_BYTES: usize = 16 << 20;
 
-/// Runs `work(0)`, `work(1)` ... on `wanted` threads, or on fewer if the system refuses more (a limit on processes or on address space).
+/// Runs `work(0)`, `work(1)` ... on `wanted` threads, or on fewer if the system refuses more (a
+/// limit on processes or on address space).
 ///
-/// If one panics, `fail` hears of it, so that nobody waits for what that thread owes, and the job ends as it does after any other error.
+/// If one panics, `fail` hears of it, so that nobody waits for what that thread owes, and the job
+/// ends as it does after any other error.
 ///
 /// # Errors
 /// If not even one thread could be started.
@@ -27,7 +30,8 @@ pub(crate) fn spawn_up_to<'scope, 'env, F>(
 where
     F: FnOnce() + Send + 'scope,
 {
-    // Under a limit on address space the last thread that starts would leave nothing to allocate from.
+    // Under a limit on address space the last thread that starts would leave nothing to allocate
+    // from.
     let _cushion = if wanted > 1 { Lease::map(CUSHION_BYTES).ok() } else { None };
     for number in 0..wanted {
         let thread = Builder::new().name(format!("xsort-{number}")).stack_size(STACK_BYTES);

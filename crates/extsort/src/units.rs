@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// A number of bytes, shown in binary units with three or four digits: `987 B`, `4.00 KiB`, `1.46 GiB`.
+/// A number of bytes, shown in binary units with three or four digits: `987 B`, `4.00 KiB`, `1.46
+/// GiB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bytes(pub u64);
 

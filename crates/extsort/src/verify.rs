@@ -6,13 +6,13 @@
 //! ledger:                       append the piece's part to the whole            in the order of the files again
 //! ```
 //!
-//! A piece is judged without its neighbours, and the seam between two pieces is judged when their parts are appended: the last
-//! record of one against the first of the next, exactly as between the files of a sequence. So one thread or sixty-four, small memory
-//! or large, give the same verdict.
+//! A piece is judged without its neighbours, and the seam between two pieces is judged when their
+//! parts are appended: the last record of one against the first of the next, exactly as between the
+//! files of a sequence. So one thread or sixty-four, small memory or large, give the same verdict.
 //!
-//! Pieces begin and end at records. Where some multiple of the record is a multiple of the page too (102,400 bytes for records of
-//! 100), pieces are multiples of that and no byte is read twice; for odd records a read begins at the page below and the page
-//! at the seam is read by both.
+//! Pieces begin and end at records. Where some multiple of the record is a multiple of the page too
+//! (102,400 bytes for records of 100), pieces are multiples of that and no byte is read twice; for
+//! odd records a read begins at the page below and the page at the seam is read by both.
 //!
 //! What "in order" means is not here: that is the records' room.
 
@@ -72,8 +72,9 @@ pub struct VerifyReport {
 /// Disorder is a verdict, not an error.
 ///
 /// # Errors
-/// [`Error::Input`] if a file's size is no multiple of the record, [`Error::Memory`] if the budget can't hold a record's pages,
-/// [`Error::Disk`] if a file can't be opened or read, [`Error::Cancelled`] if the observer says so.
+/// [`Error::Input`] if a file's size is no multiple of the record, [`Error::Memory`] if the budget
+/// can't hold a record's pages, [`Error::Disk`] if a file can't be opened or read,
+/// [`Error::Cancelled`] if the observer says so.
 pub fn verify(
     options: &VerifyOptions,
     disk: &dyn Disk,
@@ -126,7 +127,8 @@ struct Shape {
 }
 
 impl Shape {
-    /// One lease for each thread and some in flight if the budget has them at a useful size, down to a single record's pages.
+    /// One lease for each thread and some in flight if the budget has them at a useful size, down
+    /// to a single record's pages.
     fn fit(budget_bytes: u64, threads: usize, record_bytes: u64) -> Result<Shape, Error> {
         let threads = threads.max(1) as u64;
         let (smallest, needed_bytes) = Shape::piece(record_bytes, 0);
@@ -195,7 +197,8 @@ struct Piece {
 }
 
 impl Sequence {
-    /// Looks at every file once, before any is read, so that a bad one is found in the first second and not in the last.
+    /// Looks at every file once, before any is read, so that a bad one is found in the first second
+    /// and not in the last.
     fn open(
         inputs: &[PathBuf],
         disk: &dyn Disk,
@@ -244,7 +247,11 @@ impl Sequence {
     fn piece(&self, number: u64) -> Piece {
         let source = self.source(number);
         let start = (number - source.first_piece) * self.piece_bytes;
-        assert!(start < source.bytes, "piece {number} is past the end of {}", source.path.display());
+        assert!(
+            start < source.bytes,
+            "piece {number} is past the end of {}",
+            source.path.display()
+        );
         Piece { start, end: (start + self.piece_bytes).min(source.bytes) }
     }
 }
@@ -283,7 +290,11 @@ enum Tally {
 
 impl Tally {
     fn new(options: &VerifyOptions) -> Tally {
-        if options.order { Tally::Order(Part::new(&options.layout)) } else { Tally::Sum(Checksum::default()) }
+        if options.order {
+            Tally::Order(Part::new(&options.layout))
+        } else {
+            Tally::Sum(Checksum::default())
+        }
     }
 
     fn extend(&mut self, records: &[u8], record_bytes: usize) {
@@ -309,7 +320,8 @@ impl Tally {
     }
 }
 
-/// Brings the tallies of pieces, which arrive in any order, back into the order of the sequence. As many wait as there are leases at most.
+/// Brings the tallies of pieces, which arrive in any order, back into the order of the sequence. As
+/// many wait as there are leases at most.
 #[derive(Debug)]
 struct Ledger {
     whole: Tally,
@@ -340,7 +352,8 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// Closes the files of whose pieces all are judged, the first `judged` of all pieces, unless they were changed meanwhile.
+    /// Closes the files of whose pieces all are judged, the first `judged` of all pieces, unless
+    /// they were changed meanwhile.
     fn end(&mut self, judged: u64) -> Result<(), Error> {
         while let Some((file, _)) = self.files.pop_front_if(|(_, end)| *end <= judged) {
             let unchanged = self.disk.check_unchanged(file);
@@ -396,7 +409,8 @@ impl Job<'_> {
         }
     }
 
-    /// Submits the reads of all pieces, each as soon as there is memory for it. The workers end when `reply` and its copies are gone.
+    /// Submits the reads of all pieces, each as soon as there is memory for it. The workers end
+    /// when `reply` and its copies are gone.
     fn feed(&self, reply: Sender<Completion>, reading: &mut Reading<'_>) -> Result<(), Error> {
         for source in &self.sequence.sources {
             let file = self.disk.open_input(&source.path)?;
@@ -463,7 +477,9 @@ impl Job<'_> {
         let head = &records[..records.len().min(Content::HEAD_BYTES)];
         match Content::of(head, head.len() as u64 == source.bytes) {
             None => Ok(()),
-            Some(content) => Err(Error::Input { path: source.path.clone(), reason: content.to_string() }),
+            Some(content) => {
+                Err(Error::Input { path: source.path.clone(), reason: content.to_string() })
+            }
         }
     }
 
@@ -486,17 +502,29 @@ mod tests {
     fn leases_hold_any_piece_and_fit_the_budget() {
         for record in [1, 8, 10, 100, 128, 1000, 4095, 4096, 4097, 8192, 65_536, 100_001, 5 << 20] {
             let (_, needed) = Shape::piece(record, 0);
-            assert!(matches!(Shape::fit(needed - 1, 1, record), Err(Error::Memory { .. })), "{record}");
+            assert!(
+                matches!(Shape::fit(needed - 1, 1, record), Err(Error::Memory { .. })),
+                "{record}"
+            );
             for budget in [needed, needed + 1, needed + 5000, 3 * needed, needed + (64 << 20)] {
                 for threads in [1, 2, 9, 64] {
                     let shape = Shape::fit(budget, threads, record).unwrap();
-                    assert!(shape.leases * shape.lease_bytes <= budget, "{record} {budget} {shape:?}");
-                    assert!(shape.piece_bytes.is_multiple_of(record), "{record} {budget} {shape:?}");
+                    assert!(
+                        shape.leases * shape.lease_bytes <= budget,
+                        "{record} {budget} {shape:?}"
+                    );
+                    assert!(
+                        shape.piece_bytes.is_multiple_of(record),
+                        "{record} {budget} {shape:?}"
+                    );
                     let worst = (0..20).map(|n| {
                         let start = n * shape.piece_bytes;
                         align_up(start + shape.piece_bytes) - align_down(start)
                     });
-                    assert!(worst.max().unwrap() <= shape.lease_bytes, "{record} {budget} {shape:?}");
+                    assert!(
+                        worst.max().unwrap() <= shape.lease_bytes,
+                        "{record} {budget} {shape:?}"
+                    );
                 }
             }
         }

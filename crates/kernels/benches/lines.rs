@@ -52,20 +52,34 @@ fn benches(criterion: &mut Criterion) {
         let mut spare = entries.clone();
         group.bench_function("sort", |bencher| {
             bencher.iter(|| {
-                sort(&ByBytes, black_box(&text), b'\n', &mut entries, &mut spare, Caches::default());
+                sort(
+                    &ByBytes,
+                    black_box(&text),
+                    b'\n',
+                    &mut entries,
+                    &mut spare,
+                    Caches::default(),
+                );
             });
         });
         let ends: Vec<usize> = (0..=RUNS)
             .map(|run| {
                 let from = text.len() * run / RUNS;
-                text[from..].iter().position(|&byte| byte == b'\n').map_or(text.len(), |end| from + end + 1)
+                text[from..]
+                    .iter()
+                    .position(|&byte| byte == b'\n')
+                    .map_or(text.len(), |end| from + end + 1)
             })
             .collect();
-        let texts: Vec<&[u8]> =
-            (0..RUNS).map(|run| &text[if run == 0 { 0 } else { ends[run] }..ends[run + 1]]).collect();
+        let texts: Vec<&[u8]> = (0..RUNS)
+            .map(|run| &text[if run == 0 { 0 } else { ends[run] }..ends[run + 1]])
+            .collect();
         let entries: Vec<Vec<Entry>> = texts.iter().map(|text| sorted(text)).collect();
-        let runs: Vec<Lines<'_>> =
-            texts.iter().zip(&entries).map(|(text, entries)| Lines::Ordered { text, entries }).collect();
+        let runs: Vec<Lines<'_>> = texts
+            .iter()
+            .zip(&entries)
+            .map(|(text, entries)| Lines::Ordered { text, entries })
+            .collect();
         let mut out = vec![0; 1 << 20];
         group.bench_function("merge 8 runs", |bencher| {
             bencher.iter(|| {

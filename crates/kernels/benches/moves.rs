@@ -1,7 +1,8 @@
 //! Moving records: `gather` and `Merge`, beside a loop of slices.
 //!
-//! `cargo bench -p xsort-kernels --bench moves`; `cargo test --benches` runs each once on few records. Outputs are 1 MiB blocks over 8 MiB of
-//! reused memory, as in a pipeline to direct I/O; every case checks what it wrote.
+//! `cargo bench -p xsort-kernels --bench moves`; `cargo test --benches` runs each once on few
+//! records. Outputs are 1 MiB blocks over 8 MiB of reused memory, as in a pipeline to direct I/O;
+//! every case checks what it wrote.
 
 mod cases;
 
@@ -33,14 +34,20 @@ fn gathers(criterion: &mut Criterion) {
             });
         });
         let last = (count - 1) / block_records;
-        let written = &ring[last % BLOCKS * BLOCK_BYTES..][..(count - last * block_records) * record_bytes];
-        assert!(written.chunks_exact(record_bytes).is_sorted_by_key(key_of), "the last block is in order");
+        let written =
+            &ring[last % BLOCKS * BLOCK_BYTES..][..(count - last * block_records) * record_bytes];
+        assert!(
+            written.chunks_exact(record_bytes).is_sorted_by_key(key_of),
+            "the last block is in order"
+        );
         group.bench_function("loop of slices", |bencher| {
             bencher.iter(|| {
                 for (order, out) in order.chunks(block_records).zip((0..BLOCKS).cycle()) {
                     let out = &mut ring[out * BLOCK_BYTES..][..order.len() * record_bytes];
                     for (&index, out) in order.iter().zip(out.chunks_exact_mut(record_bytes)) {
-                        out.copy_from_slice(&records[index as usize * record_bytes..][..record_bytes]);
+                        out.copy_from_slice(
+                            &records[index as usize * record_bytes..][..record_bytes],
+                        );
                     }
                 }
             });
@@ -63,8 +70,9 @@ fn merges(criterion: &mut Criterion) {
             let (mut order, mut spare) = (vec![0; count], vec![0; count]);
             let mut sorted = vec![0; records.len()];
             let parts = records.chunks(run_records * record_bytes);
-            for ((part, order), sorted) in
-                parts.zip(order.chunks_mut(run_records)).zip(sorted.chunks_mut(run_records * record_bytes))
+            for ((part, order), sorted) in parts
+                .zip(order.chunks_mut(run_records))
+                .zip(sorted.chunks_mut(run_records * record_bytes))
             {
                 sort(Plain, part, record_bytes, order, &mut spare, Caches::default());
                 gather(part, record_bytes, order, sorted);
@@ -91,7 +99,13 @@ fn merges(criterion: &mut Criterion) {
 }
 
 /// Merges and checks the order of the first and last records of every block, and the number of all.
-fn merge_all(runs: &[Run<'_>], record_bytes: usize, count: usize, nodes: &mut [Node], ring: &mut [u8]) {
+fn merge_all(
+    runs: &[Run<'_>],
+    record_bytes: usize,
+    count: usize,
+    nodes: &mut [Node],
+    ring: &mut [u8],
+) {
     let mut merge = Merge::new(Plain, record_bytes, 0, runs, nodes);
     let (mut merged, mut last) = (0, Vec::new());
     for out in (0..BLOCKS).cycle() {

@@ -1,8 +1,8 @@
-//! Order without moving records: `common_prefix`, `sort` and `Splitters::distribute`, beside the standard library's sorts of indexes and of
-//! records.
+//! Order without moving records: `common_prefix`, `sort` and `Splitters::distribute`, beside the
+//! standard library's sorts of indexes and of records.
 //!
-//! `cargo bench -p xsort-kernels --bench order`; `cargo test --benches` runs each once on few records. Every case checks its order,
-//! if it was asked for.
+//! `cargo bench -p xsort-kernels --bench order`; `cargo test --benches` runs each once on few
+//! records. Every case checks its order, if it was asked for.
 
 mod cases;
 
@@ -66,9 +66,11 @@ fn orders(criterion: &mut Criterion) {
             let mut pairs: Vec<(u64, u64)> = Vec::with_capacity(count);
             bencher.iter(|| {
                 pairs.clear();
-                pairs.extend(records.chunks_exact(case.record_bytes).zip(0..).map(|(record, index)| {
-                    (u64::from_be_bytes(record[..8].try_into().expect("eight bytes")), index)
-                }));
+                pairs.extend(records.chunks_exact(case.record_bytes).zip(0..).map(
+                    |(record, index)| {
+                        (u64::from_be_bytes(record[..8].try_into().expect("eight bytes")), index)
+                    },
+                ));
                 pairs.sort_unstable();
                 black_box(pairs.len())
             });
@@ -89,7 +91,8 @@ fn splitters(case: &Case, records: &[u8], bins: usize) -> Splitters<Plain> {
     Splitters::from_sample(Plain, &sample.concat(), bins)
 }
 
-/// Checks that no bin has a key above one of the next, that bins keep the input's order, and that no index is lost.
+/// Checks that no bin has a key above one of the next, that bins keep the input's order, and that
+/// no index is lost.
 fn check_bins(case: &Case, records: &[u8], order: &[u64], ends: &[usize]) {
     let key = |index: u64| key_of(&records[index as usize * case.record_bytes..]);
     let (mut start, mut greatest) = (0, None);
@@ -124,7 +127,13 @@ fn distributions(criterion: &mut Criterion) {
                 ran = true;
                 bencher.iter(|| {
                     let records = black_box(&records);
-                    splitters.distribute(records, case.record_bytes, &mut order, &mut spare, &mut ends);
+                    splitters.distribute(
+                        records,
+                        case.record_bytes,
+                        &mut order,
+                        &mut spare,
+                        &mut ends,
+                    );
                 });
             });
             if ran {

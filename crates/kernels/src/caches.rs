@@ -1,7 +1,8 @@
 //! The caches that a sort cuts its pieces for.
 //!
-//! A sort in pieces that fit the caches beats one sort of everything, whatever the algorithm: so cutting into pieces comes first, and how many
-//! depends on the machine. Sizes are the caller's to find out, and a wrong one costs time only.
+//! A sort in pieces that fit the caches beats one sort of everything, whatever the algorithm: so
+//! cutting into pieces comes first, and how many depends on the machine. Sizes are the caller's to
+//! find out, and a wrong one costs time only.
 
 /// What one thread may use of the caches that are nearest to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +26,8 @@ impl Caches {
         bytes <= self.l2_bytes / 2
     }
 
-    /// Bits of a digit that cuts `bytes` bytes of words into pieces that fit the first level with their scratch.
+    /// Bits of a digit that cuts `bytes` bytes of words into pieces that fit the first level with
+    /// their scratch.
     pub(crate) fn digit_bits(self, bytes: usize) -> u32 {
         let pieces = bytes.div_ceil((self.l1_bytes / 2).max(1));
         pieces.next_power_of_two().ilog2()

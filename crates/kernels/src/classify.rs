@@ -1,8 +1,9 @@
 //! The bins of many records at once, by one word of their keys.
 //!
-//! Super scalar samplesort (Sanders and Winkel, ESA 2004): splitters lie in memory as an implicit tree, and a record goes down without a
-//! branch on what it meets, `k = 2k + (splitter <= word)`; several records go down side by side, so that their loads overlap. What
-//! one word does not decide is put on a list, without a branch too, and `trie` settles it at the end of the batch.
+//! Super scalar samplesort (Sanders and Winkel, ESA 2004): splitters lie in memory as an implicit
+//! tree, and a record goes down without a branch on what it meets, `k = 2k + (splitter <= word)`;
+//! several records go down side by side, so that their loads overlap. What one word does not decide
+//! is put on a list, without a branch too, and `trie` settles it at the end of the batch.
 
 use crate::prefetch;
 use crate::trie::{Shared, Trie, Verdict};
@@ -10,12 +11,13 @@ use xsort_records::Key;
 
 /// Records classified at a time. 32 to 256 measure the same.
 pub(crate) const BATCH: usize = 64;
-/// Records that go down the tree side by side. 1.3 million records of 100 bytes to 512 bins take 11.9 ns each with 8, 13.0 with 4 and 13.6 with
-/// 16 (2-core Xeon, other load on it, 2026-11-21).
+/// Records that go down the tree side by side. 1.3 million records of 100 bytes to 512 bins take
+/// 11.9 ns each with 8, 13.0 with 4 and 13.6 with 16 (2-core Xeon, other load on it, 2026-11-21).
 const LANES: usize = 8;
 const _: () = assert!(BATCH.is_multiple_of(LANES) && BATCH <= 1 << u8::BITS);
-/// Records asked for ahead, 32 to 128 measure the same; without, records of 100 bytes take 2 ns more and those of 4,096 bytes 9. Where in the record
-/// the key begins is not known here, so it is the record's first line: of short records the processor finds the others.
+/// Records asked for ahead, 32 to 128 measure the same; without, records of 100 bytes take 2 ns
+/// more and those of 4,096 bytes 9. Where in the record the key begins is not known here, so it is
+/// the record's first line: of short records the processor finds the others.
 const AHEAD: usize = 64;
 /// Set in an outcome that is no bin but the number of a node.
 const UNDECIDED: u32 = 1 << 31;
@@ -45,7 +47,8 @@ pub(crate) struct Tree {
 /// Where a word is that has come down the tree.
 #[derive(Clone, Copy, Debug)]
 struct Leaf {
-    /// The last splitter passed; if none is, a number that means nothing, for both outcomes are the same then.
+    /// The last splitter passed; if none is, a number that means nothing, for both outcomes are the
+    /// same then.
     passed: u64,
     /// If the word is not equal to it, and if it is: a bin, or a node and `UNDECIDED`.
     outcomes: [u32; 2],
@@ -139,7 +142,8 @@ impl Tree {
         let mut places = [1; LANES];
         for _ in 0..self.levels {
             for (place, &word) in places.iter_mut().zip(words) {
-                // This way round the comparison is one carry, which the processor subtracts for nothing.
+                // This way round the comparison is one carry, which the processor subtracts for
+                // nothing.
                 *place = 2 * *place + 1 - usize::from(word < self.splitters[*place & mask]);
             }
         }

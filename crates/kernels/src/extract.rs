@@ -1,7 +1,9 @@
-//! What a pass over the records learns of their keys: words, the prefix that all share, and order that is already there.
+//! What a pass over the records learns of their keys: words, the prefix that all share, and order
+//! that is already there.
 //!
-//! Reading keys out of 100-byte records is bound by memory (8 ns a record), so each pass learns all it can, and guesses from a
-//! sample where the shared prefix ends so that one pass is enough. It decides nothing: `sort` does.
+//! Reading keys out of 100-byte records is bound by memory (8 ns a record), so each pass learns all
+//! it can, and guesses from a sample where the shared prefix ends so that one pass is enough. It
+//! decides nothing: `sort` does.
 
 use crate::prefetch;
 use xsort_records::Key;
@@ -9,9 +11,10 @@ use xsort_records::Key;
 /// Records looked at to guess the shared prefix. A wrong guess costs one more pass, no more.
 const SAMPLE_RECORDS: usize = 64;
 
-/// How far ahead of the pass records are asked for, in bytes: a page, at whose end the hardware's prefetchers stop. A whole sort of 1.3 million records
-/// of 100 bytes takes 15.2 ns a record instead of 17.5; an eighth of a page ahead is worth a tenth of that, half of one two thirds, two and four pages
-/// the same (2-core Xeon under other load, 2026-11-21).
+/// How far ahead of the pass records are asked for, in bytes: a page, at whose end the hardware's
+/// prefetchers stop. A whole sort of 1.3 million records of 100 bytes takes 15.2 ns a record
+/// instead of 17.5; an eighth of a page ahead is worth a tenth of that, half of one two thirds, two
+/// and four pages the same (2-core Xeon under other load, 2026-11-21).
 const AHEAD_BYTES: usize = 4096;
 
 /// What a pass learned about the words that it took out.
@@ -54,11 +57,13 @@ impl Watch {
     }
 }
 
-/// Length in bytes of the normalised-key prefix that all records share (`key.bytes()` if all keys are equal or there is at
-/// most one record). `records` holds whole records of `record_bytes` bytes.
+/// Length in bytes of the normalised-key prefix that all records share (`key.bytes()` if all keys
+/// are equal or there is at most one record). `records` holds whole records of `record_bytes`
+/// bytes.
 ///
-/// One pass that stops as soon as nothing is shared. Of a sorted sequence, [`shared_prefix`](crate::shared_prefix) of the first and
-/// the last key is the same number for nothing.
+/// One pass that stops as soon as nothing is shared. Of a sorted sequence,
+/// [`shared_prefix`](crate::shared_prefix) of the first and the last key is the same number for
+/// nothing.
 pub fn common_prefix<K: Key>(key: K, records: &[u8], record_bytes: usize) -> usize {
     assert!(record_bytes > 0 && records.len().is_multiple_of(record_bytes), "whole records");
     let mut rest = records.chunks_exact(record_bytes);
@@ -66,7 +71,8 @@ pub fn common_prefix<K: Key>(key: K, records: &[u8], record_bytes: usize) -> usi
     shared(key, first, rest, 0)
 }
 
-/// Length of the key prefix that `first` shares with all of `others`, of which the first `from` bytes are known to be shared.
+/// Length of the key prefix that `first` shares with all of `others`, of which the first `from`
+/// bytes are known to be shared.
 pub(crate) fn shared<'a, K: Key>(
     key: K,
     first: &'a [u8],
@@ -91,7 +97,8 @@ pub(crate) fn shared<'a, K: Key>(
     shared
 }
 
-/// A guess of the shared prefix in bytes, from a few records spread over all; never shorter than the truth.
+/// A guess of the shared prefix in bytes, from a few records spread over all; never shorter than
+/// the truth.
 pub(crate) fn guess_prefix<K: Key>(key: K, records: &[u8], record_bytes: usize) -> usize {
     let stride = (records.len() / record_bytes / SAMPLE_RECORDS).max(1);
     let mut sample = records.chunks_exact(record_bytes).step_by(stride);
@@ -99,7 +106,8 @@ pub(crate) fn guess_prefix<K: Key>(key: K, records: &[u8], record_bytes: usize) 
     shared(key, first, sample, 0)
 }
 
-/// Takes the words at `at` out of all records, in their order. `None`: the records do not share the `at` bytes before.
+/// Takes the words at `at` out of all records, in their order. `None`: the records do not share the
+/// `at` bytes before.
 pub(crate) fn all<K: Key>(
     key: K,
     records: &[u8],
@@ -113,7 +121,9 @@ pub(crate) fn all<K: Key>(
     let mut strangers = 0;
     if let Some((first_word, others)) = words.split_first_mut() {
         *first_word = watch.first;
-        for (word, record) in others.iter_mut().zip(records[record_bytes..].chunks_exact(record_bytes)) {
+        for (word, record) in
+            others.iter_mut().zip(records[record_bytes..].chunks_exact(record_bytes))
+        {
             prefetch::line(record.as_ptr().wrapping_add(AHEAD_BYTES + at));
             *word = key.word(record, at);
             watch.note(*word);

@@ -1,8 +1,9 @@
 //! Order in memory: sorting, gathering, merging and searching records that are already there.
 //!
-//! No I/O, no threads, no clock; all memory that grows with the data is lent by the caller. What a [`Key`] says is
-//! believed only as far as order goes: one that lies (inconsistent words or comparisons) gives a wrong order, but each record
-//! still comes out exactly once and no memory is touched that was not lent.
+//! No I/O, no threads, no clock; all memory that grows with the data is lent by the caller. What a
+//! [`Key`] says is believed only as far as order goes: one that lies (inconsistent words or
+//! comparisons) gives a wrong order, but each record still comes out exactly once and no memory is
+//! touched that was not lent.
 //!
 //! | file | idea |
 //! |---|---|

@@ -1,19 +1,22 @@
 //! The tree of losers: which run has the smallest head.
 //!
-//! Knuth, The Art of Computer Programming, vol. 3, 5.4.1: an inner node keeps the loser of its match, the winner goes up, and replacing the
-//! winner's head replays only the matches on its own path. A head is one 128-bit number,
+//! Knuth, The Art of Computer Programming, vol. 3, 5.4.1: an inner node keeps the loser of its
+//! match, the winner goes up, and replacing the winner's head replays only the matches on its own
+//! path. A head is one 128-bit number,
 //!
 //! ```text
 //!   127 ........................... 32    31    30 ....... 0
 //!   twelve bytes of its normalised key    dry   number of its run
 //! ```
 //!
-//! so that most matches are one comparison, ties fall to the earlier run, and the merge is stable. Only keys with more than twelve bytes can be
-//! equal there and need more, which the caller supplies. The path is walked without branches on the outcome of a match: half of such branches are
-//! mispredicted, at 15 cycles each.
+//! so that most matches are one comparison, ties fall to the earlier run, and the merge is stable.
+//! Only keys with more than twelve bytes can be equal there and need more, which the caller
+//! supplies. The path is walked without branches on the outcome of a match: half of such branches
+//! are mispredicted, at 15 cycles each.
 //!
-//! It knows nothing of records. What a match answers, right or wrong, changes the order in which runs win and nothing else: the runs in
-//! the tree are always those that were put in, and a dry run never beats one that is not.
+//! It knows nothing of records. What a match answers, right or wrong, changes the order in which
+//! runs win and nothing else: the runs in the tree are always those that were put in, and a dry run
+//! never beats one that is not.
 //!
 //! ```text
 //!            [1]              k = 4 leaves; the leaf of run r would be 4 + r, and is not stored
@@ -43,7 +46,8 @@ pub(crate) struct Entrant {
 }
 
 impl Entrant {
-    /// The head of `run`, whose key starts with the eight bytes `first`, then the first four of `second`.
+    /// The head of `run`, whose key starts with the eight bytes `first`, then the first four of
+    /// `second`.
     #[inline(always)]
     pub(crate) fn new(first: u64, second: u64, run: usize) -> Self {
         Entrant { high: first, low: second >> RUN_BITS << RUN_BITS | run as u64 }
@@ -102,7 +106,8 @@ fn beats<C, const TIES: bool>(
     if TIES && a.ties(b) { first_wins(nodes, a.run(), b.run()) } else { a.is_before(b) }
 }
 
-/// Plays all matches. `nodes.len()` is a power of two, and `entrant` gives the head of each run below it. Returns the winner.
+/// Plays all matches. `nodes.len()` is a power of two, and `entrant` gives the head of each run
+/// below it. Returns the winner.
 pub(crate) fn play_all<C, const TIES: bool>(
     nodes: &mut [Node<C>],
     entrant: impl Fn(&[Node<C>], usize) -> Entrant,
@@ -113,7 +118,8 @@ pub(crate) fn play_all<C, const TIES: bool>(
     let mut winner = Entrant::dry(0);
     for leaf in 0..leaves {
         winner = entrant(nodes, leaf);
-        // Leaves come in order, so that a left child waits at its parent and a right child finds it there.
+        // Leaves come in order, so that a left child waits at its parent and a right child finds it
+        // there.
         let mut child = leaves + leaf;
         while child % 2 == 1 && child > 1 {
             child /= 2;
@@ -130,10 +136,14 @@ pub(crate) fn play_all<C, const TIES: bool>(
     winner
 }
 
-/// The head of the last winner's run has become `entrant`: replays the matches on its path, as if ties were decided by the run.
-/// Returns the new winner, and whether a match was a tie, in which case `replay_ties` has to follow.
+/// The head of the last winner's run has become `entrant`: replays the matches on its path, as if
+/// ties were decided by the run. Returns the new winner, and whether a match was a tie, in which
+/// case `replay_ties` has to follow.
 #[inline(always)]
-pub(crate) fn replay<C, const TIES: bool>(nodes: &mut [Node<C>], entrant: Entrant) -> (Entrant, Replayed) {
+pub(crate) fn replay<C, const TIES: bool>(
+    nodes: &mut [Node<C>],
+    entrant: Entrant,
+) -> (Entrant, Replayed) {
     let mut winner = entrant;
     let mut replayed = Replayed { tied: false, swaps: 0 };
     let mut place = (nodes.len() + entrant.run()) / 2;
@@ -168,7 +178,12 @@ pub(crate) struct Replayed {
 
 /// Takes a replay back: the path is as before it.
 #[cold]
-pub(crate) fn take_back<C>(nodes: &mut [Node<C>], run: usize, mut winner: Entrant, mut replayed: Replayed) {
+pub(crate) fn take_back<C>(
+    nodes: &mut [Node<C>],
+    run: usize,
+    mut winner: Entrant,
+    mut replayed: Replayed,
+) {
     let leaf = nodes.len() + run;
     for height in (1..=leaf.ilog2()).rev() {
         if replayed.swaps & 1 != 0 {
@@ -178,7 +193,8 @@ pub(crate) fn take_back<C>(nodes: &mut [Node<C>], run: usize, mut winner: Entran
     }
 }
 
-/// The same replay with ties decided by whole keys. Returns the new winner, and whether there was a tie.
+/// The same replay with ties decided by whole keys. Returns the new winner, and whether there was a
+/// tie.
 pub(crate) fn replay_ties<C>(
     nodes: &mut [Node<C>],
     entrant: Entrant,

@@ -1,8 +1,10 @@
 //! Merging sorted runs with a loser tree that prefetches the heads of its runs.
 //!
-//! A merge reads as many places at once as it has runs, each slowly: no hardware prefetcher follows 500 streams, so each cursor asks for its own
-//! records a few ahead (a fifth of the time at 128 runs, 27 ns a record instead of 148). Payloads go straight from where they are to the output. It never waits and
-//! never reads a file: it has all of its runs, and is done when `fill` writes less than would fit.
+//! A merge reads as many places at once as it has runs, each slowly: no hardware prefetcher follows
+//! 500 streams, so each cursor asks for its own records a few ahead (a fifth of the time at 128
+//! runs, 27 ns a record instead of 148). Payloads go straight from where they are to the output. It
+//! never waits and never reads a file: it has all of its runs, and is done when `fill` writes less
+//! than would fit.
 #![allow(unsafe_code)]
 
 use crate::gather::gather;
@@ -24,8 +26,9 @@ pub enum Run<'a> {
     },
 }
 
-/// Records ahead that a cursor asks for. Runs in blocks, 100 bytes a record, ns a record at 2, 32 and 512 runs: one ahead 15, 20 and 39; two 13,
-/// 21 and 40; four 12, 19 and 38; eight 11, 21 and 57, for then the lines push each other out (2-core Xeon, 48 KiB L1, 2026-11-21).
+/// Records ahead that a cursor asks for. Runs in blocks, 100 bytes a record, ns a record at 2, 32
+/// and 512 runs: one ahead 15, 20 and 39; two 13, 21 and 40; four 12, 19 and 38; eight 11, 21 and
+/// 57, for then the lines push each other out (2-core Xeon, 48 KiB L1, 2026-11-21).
 const AHEAD: usize = 4;
 /// Output bytes asked for ahead, as in `gather`.
 const AHEAD_OUT_BYTES: usize = 512;
@@ -47,8 +50,8 @@ impl Default for Cursor {
     }
 }
 
-// SAFETY: the pointer is read only by the `Merge` that holds the borrow of the runs that it points into; shared bytes may be
-// read from any thread.
+// SAFETY: the pointer is read only by the `Merge` that holds the borrow of the runs that it points
+// into; shared bytes may be read from any thread.
 unsafe impl Send for Cursor {}
 // SAFETY: a shared cursor offers nothing that follows its pointer.
 unsafe impl Sync for Cursor {}
@@ -86,13 +89,14 @@ enum Order {
 }
 
 impl<'a, K: Key> Merge<'a, K> {
-    /// Prepares to merge `runs`. `shared_bytes` is the length of a normalised-key prefix that all records in all runs are known to share
-    /// (0 if nothing is known). Records with equal keys come out in the order of the runs, then of their places in the run.
-    /// `nodes` is lent; `Merge::nodes_needed(runs.len())` of them.
+    /// Prepares to merge `runs`. `shared_bytes` is the length of a normalised-key prefix that all
+    /// records in all runs are known to share (0 if nothing is known). Records with equal keys come
+    /// out in the order of the runs, then of their places in the run. `nodes` is lent;
+    /// `Merge::nodes_needed(runs.len())` of them.
     ///
     /// # Panics
-    /// If there are too few nodes, or if a block does not hold whole records of `record_bytes` bytes. `fill` panics if an order names a record that
-    /// is not there.
+    /// If there are too few nodes, or if a block does not hold whole records of `record_bytes`
+    /// bytes. `fill` panics if an order names a record that is not there.
     pub fn new(
         key: K,
         record_bytes: usize,
@@ -110,11 +114,23 @@ impl<'a, K: Key> Merge<'a, K> {
             _ => Order::WordsThenKeys,
         };
         let winner = Entrant::dry(0);
-        let mut merge =
-            Merge { key, record_bytes, at: shared_bytes, order, runs, nodes, winner, tied: false, live: 0 };
+        let mut merge = Merge {
+            key,
+            record_bytes,
+            at: shared_bytes,
+            order,
+            runs,
+            nodes,
+            winner,
+            tied: false,
+            live: 0,
+        };
         for (run, &pieces) in runs.iter().enumerate() {
             if let Run::Blocks(blocks) = pieces {
-                assert!(blocks.iter().all(|block| block.len().is_multiple_of(record_bytes)), "whole records");
+                assert!(
+                    blocks.iter().all(|block| block.len().is_multiple_of(record_bytes)),
+                    "whole records"
+                );
             }
             merge.open(run);
             merge.live += usize::from(merge.nodes[run].cursor.left > 0);
@@ -133,7 +149,8 @@ impl<'a, K: Key> Merge<'a, K> {
         leaves(runs)
     }
 
-    /// Writes the next records in order to `out`, as many whole ones as fit or as are left; returns their number.
+    /// Writes the next records in order to `out`, as many whole ones as fit or as are left; returns
+    /// their number.
     pub fn fill(&mut self, out: &mut [u8]) -> usize {
         let fit = out.len() / self.record_bytes;
         let out = &mut out[..fit * self.record_bytes];
@@ -164,8 +181,8 @@ impl<'a, K: Key> Merge<'a, K> {
             to.copy_from_slice(self.head(self.nodes, run));
             let entrant = self.advance::<WORDS>(run);
             written += 1;
-            // The same whole key again wins again. 16 different keys in 512 runs take 16 ns a record instead of 24, uniform ones as long as
-            // before (2-core Xeon, 2026-11-21).
+            // The same whole key again wins again. 16 different keys in 512 runs take 16 ns a
+            // record instead of 24, uniform ones as long as before (2-core Xeon, 2026-11-21).
             if !TIES && entrant == self.winner {
                 continue;
             }
@@ -176,7 +193,8 @@ impl<'a, K: Key> Merge<'a, K> {
                 self.winner = winner;
                 if TIES && replayed.tied {
                     loser_tree::take_back(self.nodes, run, winner, replayed);
-                    (self.winner, self.tied) = loser_tree::replay_ties(self.nodes, entrant, first_wins);
+                    (self.winner, self.tied) =
+                        loser_tree::replay_ties(self.nodes, entrant, first_wins);
                 }
             }
         }
@@ -234,7 +252,8 @@ impl<'a, K: Key> Merge<'a, K> {
         self.live -= usize::from(self.nodes[run].cursor.left == 0);
     }
 
-    /// Puts the cursor of `run` on its first record, or on the first record after the current block.
+    /// Puts the cursor of `run` on its first record, or on the first record after the current
+    /// block.
     fn open(&mut self, run: usize) {
         let cursor = &mut self.nodes[run].cursor;
         match self.runs[run] {
@@ -257,7 +276,8 @@ impl<'a, K: Key> Merge<'a, K> {
         }
     }
 
-    /// Copies from the winner's run what is left of its piece, as far as it fits, without matches. Returns the number of records.
+    /// Copies from the winner's run what is left of its piece, as far as it fits, without matches.
+    /// Returns the number of records.
     fn copy_many(&mut self, out: &mut [u8]) -> usize {
         let run = self.winner.run();
         let cursor = &mut self.nodes[run].cursor;
@@ -315,15 +335,17 @@ impl Cursor {
         }
     }
 
-    /// The head; `None` if the run is dry. For the `Merge` that holds the runs, with its own record length.
+    /// The head; `None` if the run is dry. For the `Merge` that holds the runs, with its own record
+    /// length.
     #[inline(always)]
     fn record(&self, record_bytes: usize) -> Option<&[u8]> {
         if self.left == 0 {
             return None;
         }
-        // SAFETY: `left > 0`, so that `head` is the start of a record of `record_bytes` bytes inside a slice that the `Merge` borrows: `open` and
-        // `copy_many` take it from a block with `left` whole records or from `locate`, and `advance` moves it by one record while `left` says
-        // that another follows, or takes it from `locate`.
+        // SAFETY: `left > 0`, so that `head` is the start of a record of `record_bytes` bytes
+        // inside a slice that the `Merge` borrows: `open` and `copy_many` take it from a block with
+        // `left` whole records or from `locate`, and `advance` moves it by one record while `left`
+        // says that another follows, or takes it from `locate`.
         Some(unsafe { std::slice::from_raw_parts(self.head, record_bytes) })
     }
 }

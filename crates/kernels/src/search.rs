@@ -1,12 +1,13 @@
-//! Bounds in one sorted piece, and the prefix of two keys: what cutting a merge by exact positions needs.
+//! Bounds in one sorted piece, and the prefix of two keys: what cutting a merge by exact positions
+//! needs.
 //!
 //! Plain binary search on whole keys: a cut is made a few times a second, so nothing here is tuned.
 
 use std::cmp::Ordering;
 use xsort_records::Key;
 
-/// The number of records at the front of the sorted `block` (whole records) whose key is less than the normalised key `encoded`, or less or
-/// equal if `include_equal`.
+/// The number of records at the front of the sorted `block` (whole records) whose key is less than
+/// the normalised key `encoded`, or less or equal if `include_equal`.
 pub fn bound_in_block<K: Key>(
     key: K,
     block: &[u8],
@@ -21,7 +22,8 @@ pub fn bound_in_block<K: Key>(
     })
 }
 
-/// The same for records that are sorted by way of `order`: the number of its leading elements whose record comes before `encoded`.
+/// The same for records that are sorted by way of `order`: the number of its leading elements whose
+/// record comes before `encoded`.
 pub fn bound_in_order<K: Key>(
     key: K,
     records: &[u8],

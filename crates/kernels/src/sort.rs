@@ -1,12 +1,14 @@
 //! Sorting a chunk by (key bits, index) pairs, without moving its records.
 //!
-//! Sorting pairs of eight bytes instead of records of a hundred is AlphaSort's observation (Nyberg et al., SIGMOD 1994); the index in the low bits
-//! makes any sort of the pairs stable; and cutting them into cache-sized buckets first is the partition of IPS4o and of the
-//! 2010 message about GNU sort. The phases:
+//! Sorting pairs of eight bytes instead of records of a hundred is AlphaSort's observation (Nyberg
+//! et al., SIGMOD 1994); the index in the low bits makes any sort of the pairs stable; and cutting
+//! them into cache-sized buckets first is the partition of IPS4o and of the 2010 message about GNU
+//! sort. The phases:
 //!
-//! 1. `extract`: one pass over the records takes eight key bytes each from where the shared prefix ends;
-//! 2. `partition`: one pass leaves buckets that fit the first-level cache, and some bits that pairs need not keep; what fits the
-//!    second level is one bucket;
+//! 1. `extract`: one pass over the records takes eight key bytes each from where the shared prefix
+//!    ends;
+//! 2. `partition`: one pass leaves buckets that fit the first-level cache, and some bits that pairs
+//!    need not keep; what fits the second level is one bucket;
 //! 3. `words`: each bucket is sorted;
 //! 4. `ties`: groups with equal key bits take their next key bytes.
 //!
@@ -16,10 +18,12 @@ use crate::caches::Caches;
 use crate::{extract, partition, ties, words};
 use xsort_records::Key;
 
-/// Sorts, stably, without moving records: on return `order[i]` is the index of the record that comes i-th.
+/// Sorts, stably, without moving records: on return `order[i]` is the index of the record that
+/// comes i-th.
 ///
-/// `records` holds `order.len()` records of `record_bytes` bytes. `order` and `spare` are lent, one word a record each (`spare` may be longer); what
-/// they hold on entry is ignored. `caches` says what pieces are made for, and changes nothing but the time.
+/// `records` holds `order.len()` records of `record_bytes` bytes. `order` and `spare` are lent, one
+/// word a record each (`spare` may be longer); what they hold on entry is ignored. `caches` says
+/// what pieces are made for, and changes nothing but the time.
 ///
 /// # Panics
 /// If the lengths don't fit each other, from 2^32 records on, or if the key has 2^31 bytes or more.
@@ -73,7 +77,8 @@ pub fn sort<K: Key>(
     let mut start = 0;
     for &end in &ends[..1 << digit_bits] {
         let end = end as usize;
-        // Every bucket borrows the same few KiB, which stay in the cache; with a part of its own each, this phase takes 15 ns a record instead of 10.
+        // Every bucket borrows the same few KiB, which stay in the cache; with a part of its own
+        // each, this phase takes 15 ns a record instead of 10.
         let (bucket, scratch) = (&mut order[start..end], &mut spare[..end - start]);
         start = end;
         words::sort(bucket, scratch, caches);
@@ -83,7 +88,8 @@ pub fn sort<K: Key>(
     }
 }
 
-/// Takes the words out from where the shared prefix ends; returns that place and what the pass learned. `None`: all keys are equal.
+/// Takes the words out from where the shared prefix ends; returns that place and what the pass
+/// learned. `None`: all keys are equal.
 fn extract_words<K: Key>(
     key: K,
     records: &[u8],

@@ -1,15 +1,18 @@
-//! Taking further key bytes within groups of records whose words so far are equal, until the key is used up.
+//! Taking further key bytes within groups of records whose words so far are equal, until the key is
+//! used up.
 //!
-//! The groups nest (a key of 4,096 bytes may need 800 rounds), but nothing recurses and there is no stack of groups: an
-//! element of the order has 32 bits to spare, and says itself whether it is tied with the one before and from which key byte on.
+//! The groups nest (a key of 4,096 bytes may need 800 rounds), but nothing recurses and there is no
+//! stack of groups: an element of the order has 32 bits to spare, and says itself whether it is
+//! tied with the one before and from which key byte on.
 //!
 //! ```text
 //!   63      62 .......... 32  31 .......... 0
 //!   tied?   next key byte     index of record
 //! ```
 //!
-//! A sweep settles the leftmost group until its first two elements differ, and moves on. Each round of a group reads at least four further key bytes
-//! of its records, so the whole is linear in the bytes of the keys.
+//! A sweep settles the leftmost group until its first two elements differ, and moves on. Each round
+//! of a group reads at least four further key bytes of its records, so the whole is linear in the
+//! bytes of the keys.
 
 use crate::caches::Caches;
 use crate::{extract, prefetch, words};
@@ -40,7 +43,8 @@ pub(crate) struct Table<'a, K> {
     pub(crate) caches: Caches,
 }
 
-/// Turns sorted pairs into elements: indexes, and ties where the key bits are equal and the key goes on at byte `at`.
+/// Turns sorted pairs into elements: indexes, and ties where the key bits are equal and the key
+/// goes on at byte `at`.
 pub(crate) fn mark(pairs: &mut [u64], index_bits: u32, at: usize, key_bytes: usize) -> bool {
     let low = (1_u64 << index_bits) - 1;
     if at >= key_bytes {
@@ -67,7 +71,8 @@ impl<K: Key> Table<'_, K> {
         &self.records[start..start + self.record_bytes]
     }
 
-    /// Settles all ties marked in `order` (whose first element is never tied), leaving plain indexes.
+    /// Settles all ties marked in `order` (whose first element is never tied), leaving plain
+    /// indexes.
     pub(crate) fn settle(&self, order: &mut [u64], spare: &mut [u64]) {
         let mut place = 0;
         while place + 1 < order.len() {
@@ -85,7 +90,8 @@ impl<K: Key> Table<'_, K> {
                 continue;
             }
             let at = ((next & !TIED) >> AT_SHIFT) as usize;
-            let tied = order[place + 1..].iter().take_while(|&&element| element & TIED != 0).count();
+            let tied =
+                order[place + 1..].iter().take_while(|&&element| element & TIED != 0).count();
             let end = place + 1 + tied;
             for element in &mut order[place..end] {
                 *element &= INDEX;
@@ -94,8 +100,8 @@ impl<K: Key> Table<'_, K> {
         }
     }
 
-    /// One round for one group of plain, rising indexes that are tied up to byte `at`: sorts by the next key bits and marks what is
-    /// still tied, from a later byte on.
+    /// One round for one group of plain, rising indexes that are tied up to byte `at`: sorts by the
+    /// next key bits and marks what is still tied, from a later byte on.
     fn refine(&self, group: &mut [u64], spare: &mut [u64], mut at: usize) {
         if group.len() <= COMPARE_MAX {
             self.insertion(group);
@@ -134,7 +140,9 @@ impl<K: Key> Table<'_, K> {
         for place in 1..group.len() {
             let index = group[place];
             let mut hole = place;
-            while hole > 0 && self.key.compare(self.record(group[hole - 1]), self.record(index)).is_gt() {
+            while hole > 0
+                && self.key.compare(self.record(group[hole - 1]), self.record(index)).is_gt()
+            {
                 group[hole] = group[hole - 1];
                 hole -= 1;
             }

@@ -1,8 +1,9 @@
 //! Splitters of any length, and the bin of any key among them.
 //!
-//! A trie of words: a node skips the bytes that all its splitters share and tells them apart by the next eight; those that are equal
-//! there go on in a child. So a lookup reads each byte of the key at most once, however many splitters share how many bytes.
-//! Splitters of twelve bytes, in hexadecimal, and the nodes:
+//! A trie of words: a node skips the bytes that all its splitters share and tells them apart by the
+//! next eight; those that are equal there go on in a child. So a lookup reads each byte of the key
+//! at most once, however many splitters share how many bytes. Splitters of twelve bytes, in
+//! hexadecimal, and the nodes:
 //!
 //! ```text
 //!   0  0011aaaaaaaaaaaaaaaa0001      root: shares 0011, words aa.., bb..
@@ -23,7 +24,8 @@ pub(crate) struct Trie {
     key_bytes: usize,
     /// Normalised splitters, ascending, all different.
     keys: Vec<u8>,
-    /// The bin below each splitter, and the last bin. A splitter is in the bin that it begins, the next.
+    /// The bin below each splitter, and the last bin. A splitter is in the bin that it begins, the
+    /// next.
     below: Vec<u16>,
     /// The first is the root; none if there are no splitters.
     nodes: Vec<Node>,
@@ -54,7 +56,8 @@ pub(crate) struct Shared {
 impl Shared {
     /// Of the normalised key `encoded`.
     fn new(encoded: &[u8], from: usize, at: usize) -> Self {
-        let words: Vec<u64> = (from..at).step_by(8).map(|from| word_of(&encoded[..at], from)).collect();
+        let words: Vec<u64> =
+            (from..at).step_by(8).map(|from| word_of(&encoded[..at], from)).collect();
         let unused_bits = 8 * (8 * words.len() - (at - from));
         Shared { from, at, words, last_mask: u64::MAX << unused_bits }
     }
@@ -63,7 +66,8 @@ impl Shared {
         self.words.is_empty()
     }
 
-    /// Nonzero if the record has other bytes there. All of them are looked at, without a branch on what they are.
+    /// Nonzero if the record has other bytes there. All of them are looked at, without a branch on
+    /// what they are.
     #[inline(always)]
     pub(crate) fn differs<K: Key>(&self, key: K, record: &[u8]) -> u64 {
         let (mut differ, mut last, mut at) = (0, 0, self.from);
@@ -147,7 +151,8 @@ impl Trie {
         &self.keys[splitter * self.key_bytes..][..self.key_bytes]
     }
 
-    /// Builds the nodes, level by level. `least` and `greatest` are the ends of what the splitters were taken from.
+    /// Builds the nodes, level by level. `least` and `greatest` are the ends of what the splitters
+    /// were taken from.
     pub(crate) fn grow(&mut self, least: &[u8], greatest: &[u8]) {
         // Splitters tell what their surroundings share, except a single one.
         let at = match self.len() {
@@ -179,7 +184,8 @@ impl Trie {
         while !splitters.is_empty() {
             let word = word_of(self.encoded(splitters.start), at);
             let is_equal = |&splitter: &usize| word_of(self.encoded(splitter), at) == word;
-            let group = splitters.start..splitters.start + splitters.clone().take_while(is_equal).count();
+            let group =
+                splitters.start..splitters.start + splitters.clone().take_while(is_equal).count();
             splitters.start = group.end;
             let mut child = None;
             if at + 8 < self.key_bytes {
@@ -203,8 +209,8 @@ impl Trie {
         self.nodes.first().map_or(&[], |root| &self.words[root.words.clone()])
     }
 
-    /// What is known of a key that shares what the root's splitters share, if its next word is not less than `passed` of the root's words, and equal to
-    /// the last of them or not.
+    /// What is known of a key that shares what the root's splitters share, if its next word is not
+    /// less than `passed` of the root's words, and equal to the last of them or not.
     pub(crate) fn root_verdict(&self, passed: usize, equal: bool) -> Verdict {
         self.nodes.first().map_or(Verdict::Bin(0), |root| self.verdict(root, passed, equal))
     }

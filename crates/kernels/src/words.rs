@@ -1,12 +1,16 @@
-//! Sorting words, no two of them equal, in pieces that fit the cache. A word may carry more than the bits that it is sorted by.
+//! Sorting words, no two of them equal, in pieces that fit the cache. A word may carry more than
+//! the bits that it is sorted by.
 //!
-//! Radix plus sifting (MacLaren, JACM 13, 1966; Knuth, vol. 3, 5.2.5): two counting passes, least significant digit first, over the top 16 to 22
-//! bits in which the words differ put nearly all of them in order, for few would be told apart by further digits: of 640 random words three pairs
-//! share 16 bits. A last look finds these. Counting passes have no branch that could be mispredicted, which is where comparisons, and an insertion
-//! sort after a single pass, lose their time.
+//! Radix plus sifting (MacLaren, JACM 13, 1966; Knuth, vol. 3, 5.2.5): two counting passes, least
+//! significant digit first, over the top 16 to 22 bits in which the words differ put nearly all of
+//! them in order, for few would be told apart by further digits: of 640 random words three pairs
+//! share 16 bits. A last look finds these. Counting passes have no branch that could be
+//! mispredicted, which is where comparisons, and an insertion sort after a single pass, lose their
+//! time.
 //!
-//! Random words, ns a word, CPU time, best of 5 (2-core Xeon, 48 KiB L1, 2 MiB L2, other load on it, 2026-11-21), beside the standard library's sort
-//! and Highway's vectorised quicksort with AVX-512; 0.6 ns of each are a copy:
+//! Random words, ns a word, CPU time, best of 5 (2-core Xeon, 48 KiB L1, 2 MiB L2, other load on
+//! it, 2026-11-21), beside the standard library's sort and Highway's vectorised quicksort with
+//! AVX-512; 0.6 ns of each are a copy:
 //!
 //! | words in a bucket | std | Highway | 7 bits a digit | 8 bits | 9 bits | 10 bits |
 //! |---|---|---|---|---|---|---|
@@ -43,13 +47,15 @@ const CUT_BITS_MAX: u32 = 11;
 const CUTS_MAX: usize = 1 << CUT_BITS_MAX;
 /// More words with equal digits are sorted as a piece of their own, up to this many by insertion.
 const INSERTION_MAX: usize = 16;
-/// Sorts `words`, fewer than 2^32 of them. `scratch` is as long; what it holds before and after means nothing.
+/// Sorts `words`, fewer than 2^32 of them. `scratch` is as long; what it holds before and after
+/// means nothing.
 pub(crate) fn sort<W: Word>(words: &mut [W], scratch: &mut [W], caches: Caches) {
     if words.len() < COUNTING_MIN {
         words.sort_unstable();
         return;
     }
-    // Costs random words nothing, for it ends at the first that is out of order; equal keys come in the order of their indexes.
+    // Costs random words nothing, for it ends at the first that is out of order; equal keys come in
+    // the order of their indexes.
     if words.is_sorted() {
         return;
     }
@@ -70,9 +76,10 @@ pub(crate) fn sort<W: Word>(words: &mut [W], scratch: &mut [W], caches: Caches) 
     }
 }
 
-/// How long each of two digits has to be to tell nearly all of `count` words apart that differ in the bits of `differ`. Bits that all share, such
-/// as the highest of a printable byte, tell nothing: with digits that make up for them, a sort of 60,000 printable records takes 11.2 ns a record
-/// instead of 17.8.
+/// How long each of two digits has to be to tell nearly all of `count` words apart that differ in
+/// the bits of `differ`. Bits that all share, such as the highest of a printable byte, tell
+/// nothing: with digits that make up for them, a sort of 60,000 printable records takes 11.2 ns a
+/// record instead of 17.8.
 fn digit_bits(count: usize, differ: u64) -> u32 {
     const WINDOW_BITS: u32 = 16;
     let window = differ << differ.leading_zeros() >> (64 - WINDOW_BITS);
@@ -80,7 +87,8 @@ fn digit_bits(count: usize, differ: u64) -> u32 {
     (count.ilog2() + SPARE_BITS + silent_bits).div_ceil(2)
 }
 
-/// Sorts words that differ in the lowest `width` bits only by the top two digits of these, and then what the digits don't tell apart.
+/// Sorts words that differ in the lowest `width` bits only by the top two digits of these, and then
+/// what the digits don't tell apart.
 #[inline(never)]
 fn radix_and_sift<W: Word, const DIGITS: usize>(
     words: &mut [W],
@@ -115,7 +123,8 @@ fn counts_to_starts(counts: &mut [u32]) {
     }
 }
 
-/// Distributes `from` to `to` by a digit. `places` holds where the words of each digit go, and in the end where they end.
+/// Distributes `from` to `to` by a digit. `places` holds where the words of each digit go, and in
+/// the end where they end.
 #[inline(always)]
 fn scatter<W: Word, const DIGITS: usize>(
     from: &[W],
@@ -148,7 +157,8 @@ fn sift<W: Word>(words: &mut [W], scratch: &mut [W], shift: u32, caches: Caches)
     }
 }
 
-/// Sorts words whose digits are equal. Each level of recursion uses up two digits, and a word has four such pairs.
+/// Sorts words whose digits are equal. Each level of recursion uses up two digits, and a word has
+/// four such pairs.
 #[inline(never)]
 fn sort_equals<W: Word>(words: &mut [W], scratch: &mut [W], caches: Caches) {
     if words.len() > INSERTION_MAX {
@@ -165,8 +175,9 @@ fn sort_equals<W: Word>(words: &mut [W], scratch: &mut [W], caches: Caches) {
     }
 }
 
-/// Cuts words that differ in the lowest `width` bits only into pieces by the top digit of these, and sorts each of them. A frame of 8 KiB, and
-/// at most sixteen of them: each level uses up four bits or more.
+/// Cuts words that differ in the lowest `width` bits only into pieces by the top digit of these,
+/// and sorts each of them. A frame of 8 KiB, and at most sixteen of them: each level uses up four
+/// bits or more.
 #[inline(never)]
 fn cut<W: Word>(words: &mut [W], scratch: &mut [W], width: u32, caches: Caches) {
     let line_words = prefetch::LINE_BYTES / size_of::<W>();
@@ -174,7 +185,8 @@ fn cut<W: Word>(words: &mut [W], scratch: &mut [W], width: u32, caches: Caches) 
     let shift = width.saturating_sub(digit_bits);
     let mut ends = [0; CUTS_MAX];
     // The last mask tells the compiler what the one before it means.
-    let digit = |word: W| (word.bits() >> shift) as usize & ((1 << digit_bits) - 1) & (CUTS_MAX - 1);
+    let digit =
+        |word: W| (word.bits() >> shift) as usize & ((1 << digit_bits) - 1) & (CUTS_MAX - 1);
     for &word in &*words {
         ends[digit(word)] += 1;
     }

@@ -1,16 +1,19 @@
-//! Bytes a second of the generators, the checksum and the verifier, and the cost of a word of each kind of key, on one thread.
+//! Bytes a second of the generators, the checksum and the verifier, and the cost of a word of each
+//! kind of key, on one thread.
 //!
-//! The block of 1 MB stays in the second-level cache, so that the code is measured and not the memory. What is verified is sorted, as it
-//! usually is.
-//! Every result is checked against a sum recorded here, so a fast wrong answer fails. `cargo test` runs each
-//! benchmark once.
+//! The block of 1 MB stays in the second-level cache, so that the code is measured and not the
+//! memory. What is verified is sorted, as it usually is. Every result is checked against a sum
+//! recorded here, so a fast wrong answer fails. `cargo test` runs each benchmark once.
 
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput};
-use xsort_records::{Checksum, Format, GenerateSpec, Generator, Key, KeyRule, Layout, Part, Pattern};
+use xsort_records::{
+    Checksum, Format, GenerateSpec, Generator, Key, KeyRule, Layout, Part, Pattern,
+};
 
-/// A whole number of records of every format: 10,240 of gensort's, 8,000 of kv128's, 250 of block4k's.
+/// A whole number of records of every format: 10,240 of gensort's, 8,000 of kv128's, 250 of
+/// block4k's.
 const BLOCK_BYTES: usize = 1_024_000;
 
 fn generator(format: Format, pattern: Pattern, skewed: bool) -> (Generator, Vec<u8>) {
@@ -19,7 +22,8 @@ fn generator(format: Format, pattern: Pattern, skewed: bool) -> (Generator, Vec<
     (Generator::new(spec).unwrap(), vec![0; records * format.record_bytes()])
 }
 
-/// Fails if the generated records are not those whose checksum was recorded when the formats were defined.
+/// Fails if the generated records are not those whose checksum was recorded when the formats were
+/// defined.
 fn check(format: Format, pattern: Pattern, skewed: bool, block: &[u8], expected: &str) {
     let mut sum = Checksum::default();
     sum.add_records(block, format.record_bytes());
@@ -42,7 +46,9 @@ fn generate(criterion: &mut Criterion) {
         let (generator, mut block) = generator(format, pattern, skewed);
         group.throughput(Throughput::Bytes(block.len() as u64));
         let name = format!("{format}/{}", if skewed { "skewed" } else { pattern.name() });
-        group.bench_function(name, |bencher| bencher.iter(|| generator.fill(0, black_box(&mut block))));
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| generator.fill(0, black_box(&mut block)))
+        });
         generator.fill(0, &mut block);
         check(format, pattern, skewed, &block, expected);
     }
@@ -80,7 +86,8 @@ fn verify(criterion: &mut Criterion) {
 }
 
 fn words<K: Key>(key: K, records: &[u8], record_bytes: usize) -> u64 {
-    let words = records.chunks_exact(record_bytes).map(|record| key.word(record, 0) ^ key.word(record, 8));
+    let words =
+        records.chunks_exact(record_bytes).map(|record| key.word(record, 0) ^ key.word(record, 8));
     words.fold(0, u64::wrapping_add)
 }
 

@@ -1,7 +1,8 @@
 //! Blocks of 4,096 letters and digits, without gaps or line ends, compared whole.
 //!
-//! The 62 symbols are those of `0-9A-Za-z`, in their ASCII order. A symbol comes from a random byte b as `b * 62 / 256`, so eight of
-//! the symbols are a quarter more frequent than the others; that is worth nothing less than a division for each byte.
+//! The 62 symbols are those of `0-9A-Za-z`, in their ASCII order. A symbol comes from a random byte
+//! b as `b * 62 / 256`, so eight of the symbols are a quarter more frequent than the others; that
+//! is worth nothing less than a division for each byte.
 
 use crate::mix::Words;
 
@@ -10,7 +11,10 @@ pub(crate) const RECORD_BYTES: usize = 4096;
 /// The symbol for a number below 62.
 #[inline]
 fn symbol(digit: u8) -> u8 {
-    digit + b'0' + if digit > 9 { b'A' - b'9' - 1 } else { 0 } + if digit > 35 { b'a' - b'Z' - 1 } else { 0 }
+    digit
+        + b'0'
+        + if digit > 9 { b'A' - b'9' - 1 } else { 0 }
+        + if digit > 35 { b'a' - b'Z' - 1 } else { 0 }
 }
 
 /// Fills one block with the symbols for `words`.
@@ -24,7 +28,8 @@ pub(crate) fn fill(mut words: Words, block: &mut [u8; RECORD_BYTES]) {
     }
 }
 
-/// Begins the block with `place` in base 62: eleven digits, the most significant first. 2^64 is below 62^11.
+/// Begins the block with `place` in base 62: eleven digits, the most significant first. 2^64 is
+/// below 62^11.
 #[inline]
 pub(crate) fn put_place(block: &mut [u8; RECORD_BYTES], place: u64) {
     let mut left = place;

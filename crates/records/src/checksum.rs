@@ -1,12 +1,15 @@
 //! The multiset checksum of the Sort Benchmark: the sum of the records' CRC-32s.
 //!
-//! It does not depend on the records' order and the sums of parts add up, so every thread can keep its own. Input and output of a sort
-//! have the same checksum; a lost, doubled or changed record changes it, but for a chance of about one in 2^32.
+//! It does not depend on the records' order and the sums of parts add up, so every thread can keep
+//! its own. Input and output of a sort have the same checksum; a lost, doubled or changed record
+//! changes it, but for a chance of about one in 2^32.
 //!
-//! The CRC is zlib's (polynomial 0x04C11DB7, reflected), by `crc32fast`: 11 ns for 100 bytes (slicing tables, at the limit of three
-//! loads a cycle), 9 ns for 128 and 75 ns for 4,096 (carry-less multiplication). `crc-fast` 1.10 takes 6 ns for 100 bytes where the
-//! optimiser inlines all of it around a constant length, and 50 ns in a function of its own, as it would be here. Filling a record up to
-//! 128 bytes in front, so that the multiplication applies, takes 24 ns. (One core of a Xeon with AVX-512, 2 GHz nominal, November 2026.)
+//! The CRC is zlib's (polynomial 0x04C11DB7, reflected), by `crc32fast`: 11 ns for 100 bytes
+//! (slicing tables, at the limit of three loads a cycle), 9 ns for 128 and 75 ns for 4,096
+//! (carry-less multiplication). `crc-fast` 1.10 takes 6 ns for 100 bytes where the optimiser
+//! inlines all of it around a constant length, and 50 ns in a function of its own, as it would be
+//! here. Filling a record up to 128 bytes in front, so that the multiplication applies, takes 24
+//! ns. (One core of a Xeon with AVX-512, 2 GHz nominal, November 2026.)
 
 use std::fmt;
 
@@ -67,8 +70,9 @@ impl Checksum {
         self.sum
     }
 
-    /// Reads the sum as printed by [`fmt::Display`], by gensort and by valsort: up to 32 hexadecimal digits in either case, with or
-    /// without `0x`. The number of records is not part of it, so compare with [`Checksum::sum`].
+    /// Reads the sum as printed by [`fmt::Display`], by gensort and by valsort: up to 32
+    /// hexadecimal digits in either case, with or without `0x`. The number of records is not part
+    /// of it, so compare with [`Checksum::sum`].
     ///
     /// # Errors
     /// If the text is anything else.
@@ -81,7 +85,8 @@ impl Checksum {
 }
 
 impl fmt::Display for Checksum {
-    /// The sum in lower-case hexadecimal digits without leading zeros, as gensort and valsort print it.
+    /// The sum in lower-case hexadecimal digits without leading zeros, as gensort and valsort print
+    /// it.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{:x}", self.sum)
     }

@@ -36,11 +36,12 @@ pub enum Compression {
 }
 
 use Compression::{
-    Bzip2, Compress, Gzip, Lz4, Lz4Legacy, Lzip, Lzma, Lzop, Pack, Rar, SevenZip, Snappy, Xz, Zip, Zstandard,
+    Bzip2, Compress, Gzip, Lz4, Lz4Legacy, Lzip, Lzma, Lzop, Pack, Rar, SevenZip, Snappy, Xz, Zip,
+    Zstandard,
 };
 
-/// What files begin with that are compressed, whatever follows. No text begins so: of bzip2 it is more
-/// than BZh, of zip more than PK.
+/// What files begin with that are compressed, whatever follows. No text begins so: of bzip2 it is
+/// more than BZh, of zip more than PK.
 const MAGIC: [(&[u8], Compression); 24] = [
     (b"\x1f\x8b", Gzip),
     (b"\x28\xb5\x2f\xfd", Zstandard),
@@ -102,10 +103,11 @@ impl Compression {
     /// that may be a text of their own are none.
     #[must_use]
     pub fn cut_off(whole: &[u8]) -> Option<Compression> {
-        let is_text =
-            matches!(whole, [byte] if *byte >= 128) || whole.iter().all(|byte| matches!(byte, b' '..=b'~'));
-        let (_, found) =
-            MAGIC.iter().find(|(magic, _)| magic.len() > whole.len() && magic.starts_with(whole))?;
+        let is_text = matches!(whole, [byte] if *byte >= 128)
+            || whole.iter().all(|byte| matches!(byte, b' '..=b'~'));
+        let (_, found) = MAGIC
+            .iter()
+            .find(|(magic, _)| magic.len() > whole.len() && magic.starts_with(whole))?;
         (!is_text).then_some(*found)
     }
 

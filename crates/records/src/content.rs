@@ -1,9 +1,10 @@
-//! What a file is that was handed over as records without a word about their format: told by its beginning.
+//! What a file is that was handed over as records without a word about their format: told by its
+//! beginning.
 //!
-//! Any bytes can be records. But text, compressed files and databases that are cut into records of 100 bytes and
-//! sorted are destroyed, and their sizes are multiples of 100 now and then. So what is clearly something else is
-//! told from records, and whoever knows better says so. Bytes at random are taken for something else with a
-//! probability below 10^-8.
+//! Any bytes can be records. But text, compressed files and databases that are cut into records of
+//! 100 bytes and sorted are destroyed, and their sizes are multiples of 100 now and then. So what
+//! is clearly something else is told from records, and whoever knows better says so. Bytes at
+//! random are taken for something else with a probability below 10^-8.
 
 use crate::{Compression, Format, gensort_ascii, kv128};
 use std::fmt;
@@ -179,7 +180,10 @@ impl fmt::Display for Content {
             }
             Content::Compressed(compression) => {
                 let (name, command) = (compression.name(), compression.unpacks());
-                write!(out, "it looks like a file compressed by {name}: decompress it first ({command})")
+                write!(
+                    out,
+                    "it looks like a file compressed by {name}: decompress it first ({command})"
+                )
             }
             Content::Other(name) => write!(out, "it looks like {name}, which a sort would destroy"),
         }?;

@@ -1,7 +1,8 @@
 //! A key made of any list of fields, types and directions.
 //!
-//! Each field is turned into bytes whose unsigned order is the field's order, and the bytes of all fields are
-//! concatenated, the most significant field first. Every field has one length, so that no separators are needed.
+//! Each field is turned into bytes whose unsigned order is the field's order, and the bytes of all
+//! fields are concatenated, the most significant field first. Every field has one length, so that
+//! no separators are needed.
 //!
 //! | field | its normalised bytes |
 //! |---|---|
@@ -11,8 +12,8 @@
 //! | float | big-endian; sign bit flipped if it is clear, all bits flipped if it is set |
 //! | descending | the complement of the above |
 //!
-//! The float encoding is the one that makes [`f64::total_cmp`] an integer comparison: IEEE 754 numbers of one sign are ordered
-//! like their bit patterns, negative ones the other way round.
+//! The float encoding is the one that makes [`f64::total_cmp`] an integer comparison: IEEE 754
+//! numbers of one sign are ordered like their bit patterns, negative ones the other way round.
 
 use std::cmp::Ordering;
 
@@ -22,8 +23,9 @@ use crate::{Endian, Key, KeyField, KeyKind};
 
 /// A field together with its place in the normalised key.
 ///
-/// A number is read into the upper bytes of a word, where its sign, if it has one, is the top bit. All the encodings in the table above are
-/// then one xor with one of two constants, chosen by the top bit: no branch on the type for each record.
+/// A number is read into the upper bytes of a word, where its sign, if it has one, is the top bit.
+/// All the encodings in the table above are then one xor with one of two constants, chosen by the
+/// top bit: no branch on the type for each record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PlacedField {
     offset: usize,
@@ -33,8 +35,8 @@ pub(crate) struct PlacedField {
     shape: Shape,
     little: bool,
     descending: bool,
-    /// What is flipped in a number whose top bit is clear, and in one whose top bit is set; for narrow numbers in the lower
-    /// 64 bits.
+    /// What is flipped in a number whose top bit is clear, and in one whose top bit is set; for
+    /// narrow numbers in the lower 64 bits.
     flips: [u128; 2],
 }
 
@@ -164,7 +166,8 @@ impl PlacedField {
 
 /// The key of a [`crate::Layout`] of any fields; lent by [`crate::Layout::rule`].
 ///
-/// Costs a short loop over the fields for each word, so [`crate::PlainKey`] and [`crate::LittleKey`] are used where they can be.
+/// Costs a short loop over the fields for each word, so [`crate::PlainKey`] and
+/// [`crate::LittleKey`] are used where they can be.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldsKey<'a> {
     fields: &'a [PlacedField],
@@ -191,7 +194,8 @@ impl Key for FieldsKey<'_> {
             if field.end() <= at {
                 continue;
             }
-            // Bytes of the word that earlier fields have filled; a field that begins past the word ends the loop.
+            // Bytes of the word that earlier fields have filled; a field that begins past the word
+            // ends the loop.
             let filled = field.start.saturating_sub(at);
             if filled >= 8 {
                 break;

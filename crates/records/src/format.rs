@@ -1,4 +1,5 @@
-//! The formats that have a name: those that are generated here, and whose layout is known without being told.
+//! The formats that have a name: those that are generated here, and whose layout is known without
+//! being told.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +11,8 @@ use crate::{Endian, KeyField, KeyKind, Layout};
 pub enum Format {
     /// The Sort Benchmark's binary record: 100 bytes, of which the first 10 are the key.
     Gensort,
-    /// The Sort Benchmark's printable record: 100 bytes, of which the first 10 are the key, ending in CR LF.
+    /// The Sort Benchmark's printable record: 100 bytes, of which the first 10 are the key, ending
+    /// in CR LF.
     GensortAscii,
     /// 128 bytes: an unsigned little-endian key of 16 bytes and 112 bytes of payload.
     Kv128,
@@ -75,7 +77,8 @@ impl Format {
             Format::Block4k => (4096, KeyKind::Bytes),
         };
         let field = KeyField { offset: 0, length, kind, descending: false };
-        Layout::new(self.record_bytes(), vec![field]).expect("the layout of a named format is valid")
+        Layout::new(self.record_bytes(), vec![field])
+            .expect("the layout of a named format is valid")
     }
 }
 

@@ -1,7 +1,7 @@
 //! Makes records: any stretch of a data set, on its own.
 //!
-//! A [`Generator`] is a value without state. Threads share it and fill blocks in any order; what a record contains depends only on the
-//! specification and its number.
+//! A [`Generator`] is a value without state. Threads share it and fill blocks in any order; what a
+//! record contains depends only on the specification and its number.
 //!
 //! | ns a record, one thread | uniform | skewed | sorted | zipf |
 //! |---|---|---|---|---|
@@ -10,7 +10,8 @@
 //! | kv128 | 19 | | 21 | 38 |
 //! | block4k | 1,210 | | 1,310 | 1,360 |
 //!
-//! That is 19, 4.3, 6.8 and 3.4 GB/s for uniform records (one core of a Xeon with AVX-512, November 2026; `cargo bench` repeats it).
+//! That is 19, 4.3, 6.8 and 3.4 GB/s for uniform records (one core of a Xeon with AVX-512, November
+//! 2026; `cargo bench` repeats it).
 
 use crate::gensort_skew::Skew;
 use crate::lcg::Lcg;
@@ -29,12 +30,13 @@ pub struct GenerateSpec {
     pub pattern: Pattern,
     /// The number of the first record.
     pub start: u128,
-    /// With 0, gensort formats are byte for byte what the public generator makes. Any other seed begins the same sequence of random numbers at
-    /// another place, `X(0)`, a 128-bit hash of the seed, and leaves the record numbers as they are. The other formats hash it with each
+    /// With 0, gensort formats are byte for byte what the public generator makes. Any other seed
+    /// begins the same sequence of random numbers at another place, `X(0)`, a 128-bit hash of the
+    /// seed, and leaves the record numbers as they are. The other formats hash it with each
     /// record's number.
     pub seed: u64,
-    /// How many records are to be generated in all, from `start` on. Sorted and reversed keys are spread over the range of keys by it;
-    /// records past it can't be made.
+    /// How many records are to be generated in all, from `start` on. Sorted and reversed keys are
+    /// spread over the range of keys by it; records past it can't be made.
     pub total: u64,
 }
 
@@ -43,7 +45,9 @@ pub struct GenerateSpec {
 #[non_exhaustive]
 pub enum GenerateError {
     /// Skewed keys for a format that has none.
-    #[error("{format} has no skewed keys: use gensort or gensort-ascii, or a pattern such as zipf or heavy")]
+    #[error(
+        "{format} has no skewed keys: use gensort or gensort-ascii, or a pattern such as zipf or heavy"
+    )]
     SkewedFormat {
         /// The format asked for.
         format: Format,
@@ -55,7 +59,9 @@ pub enum GenerateError {
         pattern: Pattern,
     },
     /// Record numbers that have more than 128 bits.
-    #[error("records {start} + {total} are beyond the last record number, 2^128 - 1: use a smaller start")]
+    #[error(
+        "records {start} + {total} are beyond the last record number, 2^128 - 1: use a smaller start"
+    )]
     Numbers {
         /// The number of the first record.
         start: u128,
@@ -80,7 +86,8 @@ impl Generator {
     /// Prepares the generation of `spec`.
     ///
     /// # Errors
-    /// If the format has no skewed keys, a pattern contradicts them, or record numbers would overflow.
+    /// If the format has no skewed keys, a pattern contradicts them, or record numbers would
+    /// overflow.
     pub fn new(spec: GenerateSpec) -> Result<Generator, GenerateError> {
         let GenerateSpec { format, skewed, pattern, start, seed, total } = spec;
         if start.checked_add(u128::from(total)).is_none() {
@@ -89,7 +96,9 @@ impl Generator {
         let origin = origin(seed);
         let skew = match format {
             _ if !skewed => None,
-            _ if pattern != Pattern::Uniform => return Err(GenerateError::SkewedPattern { pattern }),
+            _ if pattern != Pattern::Uniform => {
+                return Err(GenerateError::SkewedPattern { pattern });
+            }
             Format::Gensort => Some(Skew::new(origin, gensort::key)),
             Format::GensortAscii => Some(Skew::new(origin, gensort_ascii::key)),
             Format::Kv128 | Format::Block4k => return Err(GenerateError::SkewedFormat { format }),
@@ -122,7 +131,10 @@ impl Generator {
     /// If `out` is no whole number of records, or reaches past the specification's total.
     pub fn fill(&self, first: u64, out: &mut [u8]) {
         let record_bytes = self.record_bytes();
-        assert!(out.len().is_multiple_of(record_bytes), "a block of whole records of {record_bytes} bytes");
+        assert!(
+            out.len().is_multiple_of(record_bytes),
+            "a block of whole records of {record_bytes} bytes"
+        );
         let count = (out.len() / record_bytes) as u64;
         assert!(
             first.checked_add(count).is_some_and(|end| end <= self.spec.total),
@@ -167,19 +179,24 @@ impl Generator {
         if self.spec.pattern == Pattern::Uniform {
             return;
         }
-        // The numbers come second, so that zip does not count past the last one, which may be the type's.
+        // The numbers come second, so that zip does not count past the last one, which may be the
+        // type's.
         for (record, index) in out.as_chunks_mut::<BYTES>().0.iter_mut().zip(first..) {
             match self.choices.of(index) {
                 Choice::Own => {}
                 Choice::Place(place) => put_place(record, place),
-                Choice::Shared(rank) => put_shared(record, self.shared_keys.words(u128::from(rank))),
+                Choice::Shared(rank) => {
+                    put_shared(record, self.shared_keys.words(u128::from(rank)))
+                }
             }
         }
     }
 
     /// Fills blocks from `first` on. The key is the whole block, so a shared key is a shared block.
     fn fill_blocks(&self, first: u64, out: &mut [u8]) {
-        for (block, index) in out.as_chunks_mut::<{ block4k::RECORD_BYTES }>().0.iter_mut().zip(first..) {
+        for (block, index) in
+            out.as_chunks_mut::<{ block4k::RECORD_BYTES }>().0.iter_mut().zip(first..)
+        {
             let own = self.records.words(self.spec.start + u128::from(index));
             match self.choices.of(index) {
                 Choice::Own => block4k::fill(own, block),
@@ -187,7 +204,9 @@ impl Generator {
                     block4k::fill(own, block);
                     block4k::put_place(block, place);
                 }
-                Choice::Shared(rank) => block4k::fill(self.shared_keys.words(u128::from(rank)), block),
+                Choice::Shared(rank) => {
+                    block4k::fill(self.shared_keys.words(u128::from(rank)), block)
+                }
             }
         }
     }

@@ -5,9 +5,10 @@
 //!        | piece 0 | piece 1 | piece 2 |  ...  | piece 9 |      piece i = top 10 bytes of X(n+1+i), xor MASK[i]
 //! ```
 //!
-//! Record n+1 has the numbers of record n but the first, and one new one. So the unmasked pieces of all records form one stream of ten bytes a
-//! number: record n is the 100 bytes at 10 n of that stream, xored with a constant. A record costs one step of the generator, one
-//! overlapping store of 16 bytes, and an xor of 100 bytes.
+//! Record n+1 has the numbers of record n but the first, and one new one. So the unmasked pieces of
+//! all records form one stream of ten bytes a number: record n is the 100 bytes at 10 n of that
+//! stream, xored with a constant. A record costs one step of the generator, one overlapping store
+//! of 16 bytes, and an xor of 100 bytes.
 
 use crate::lcg::Lcg;
 use crate::mix::Words;
@@ -45,7 +46,8 @@ const STREAM_BYTES: usize = (STRIP_RECORDS + PIECES - 1) * PIECE_BYTES + 6;
 /// Pieces of a strip that the next one begins with, in bytes.
 const CARRIED_BYTES: usize = (PIECES - 1) * PIECE_BYTES;
 
-/// Writes the top ten bytes of `number` at piece `place` of the stream, and six bytes that the next piece overwrites.
+/// Writes the top ten bytes of `number` at piece `place` of the stream, and six bytes that the next
+/// piece overwrites.
 #[inline]
 fn put_piece(stream: &mut [u8; STREAM_BYTES], place: usize, number: u128) {
     let at = place * PIECE_BYTES;

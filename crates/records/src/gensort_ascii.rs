@@ -10,8 +10,9 @@
 //! | 46-97 | the 13 hexadecimal digits of the low 52 bits of `lo`, each four times |
 //! | 98-99 | CR LF |
 //!
-//! Digits are taken in halves (divide by 95^4, then by 95^2, then by 95), so that the divisions, which compile to multiplications,
-//! don't wait for each other; hexadecimal digits are spread eight at a time within a word.
+//! Digits are taken in halves (divide by 95^4, then by 95^2, then by 95), so that the divisions,
+//! which compile to multiplications, don't wait for each other; hexadecimal digits are spread eight
+//! at a time within a word.
 
 use crate::lcg::Lcg;
 use crate::mix::Words;
@@ -26,7 +27,8 @@ const FRAME: [u8; RECORD_BYTES] = {
     frame
 };
 
-/// Two digits of `value` (below 95^2) in base 95, the least significant first, as the low bytes of a number in memory order.
+/// Two digits of `value` (below 95^2) in base 95, the least significant first, as the low bytes of
+/// a number in memory order.
 #[inline]
 fn two_digits(value: u32) -> u32 {
     (value % 95) | ((value / 95) << 8)
@@ -59,7 +61,8 @@ fn hex8(value: u32) -> [u8; 8] {
     spread = (spread | spread << 16) & 0x0000_ffff_0000_ffff;
     spread = (spread | spread << 8) & 0x00ff_00ff_00ff_00ff;
     spread = (spread | spread << 4) & 0x0f0f_0f0f_0f0f_0f0f;
-    // A digit above 9 carries into the upper half of its byte when 6 is added; seven more then lead from '9' + 1 to 'A'.
+    // A digit above 9 carries into the upper half of its byte when 6 is added; seven more then lead
+    // from '9' + 1 to 'A'.
     let letters = (spread + 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101;
     (spread + 0x3030_3030_3030_3030 + letters * 7).to_be_bytes()
 }
@@ -72,16 +75,18 @@ fn hex16(value: u64) -> [u8; 16] {
     digits
 }
 
-/// Whether the bytes are lines of 100 bytes that end in CR LF, one a record: what this makes, and any other
-/// printable records of the Sort Benchmark. The last one may be cut off.
+/// Whether the bytes are lines of 100 bytes that end in CR LF, one a record: what this makes, and
+/// any other printable records of the Sort Benchmark. The last one may be cut off.
 pub(crate) fn are_lines(bytes: &[u8]) -> bool {
     let (records, rest) = bytes.as_chunks::<RECORD_BYTES>();
     let is_printable = |bytes: &[u8]| bytes.iter().all(|byte| matches!(byte, b' '..=b'~'));
-    let is_line = |record: &[u8; RECORD_BYTES]| record.ends_with(b"\r\n") && is_printable(&record[..98]);
+    let is_line =
+        |record: &[u8; RECORD_BYTES]| record.ends_with(b"\r\n") && is_printable(&record[..98]);
     !records.is_empty() && records.iter().all(is_line) && is_printable(&rest[..rest.len().min(98)])
 }
 
-/// Fills `out` with consecutive records, of which the first has the number `first` and takes the next number of `numbers`.
+/// Fills `out` with consecutive records, of which the first has the number `first` and takes the
+/// next number of `numbers`.
 pub(crate) fn fill(mut numbers: Lcg, first: u128, out: &mut [u8]) {
     let (records, rest) = out.as_chunks_mut::<RECORD_BYTES>();
     debug_assert!(rest.is_empty());
@@ -105,7 +110,8 @@ pub(crate) fn key(number: u128) -> [u8; 10] {
     digits((number >> 64) as u64, number as u64)
 }
 
-/// Writes a key that stands at `place` of 2^64: ten digits in base 95, the most significant first. 2^64 is below 95^10.
+/// Writes a key that stands at `place` of 2^64: ten digits in base 95, the most significant first.
+/// 2^64 is below 95^10.
 #[inline]
 pub(crate) fn put_place(record: &mut [u8; RECORD_BYTES], place: u64) {
     let mut left = place;

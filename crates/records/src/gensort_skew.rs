@@ -1,8 +1,10 @@
-//! Skewed keys of the Sort Benchmark: the front of a record's key is replaced by that of a record from the beginning of the data.
+//! Skewed keys of the Sort Benchmark: the front of a record's key is replaced by that of a record
+//! from the beginning of the data.
 //!
-//! Record n gets it from record `donor(n)`, the number of significant bits of n, so that all records share the keys of the first 129.
-//! How much is replaced is drawn from bits 32 and up of the low half of X(n+1): in binary records up to 48 bits or (for values up to 63)
-//! none, in printable ones up to 6 characters or (for 7) none.
+//! Record n gets it from record `donor(n)`, the number of significant bits of n, so that all
+//! records share the keys of the first 129. How much is replaced is drawn from bits 32 and up of
+//! the low half of X(n+1): in binary records up to 48 bits or (for values up to 63) none, in
+//! printable ones up to 6 characters or (for 7) none.
 
 use crate::lcg::Lcg;
 use crate::{gensort, gensort_ascii};
@@ -13,8 +15,8 @@ pub(crate) struct Skew {
     donors: Box<[[u8; 10]]>,
 }
 
-/// The record that lends its key to record `n`: the number of significant bits of `n`, with the generator's quirk that it is 64 from
-/// 2^60 to 2^64, and 128 from 2^124 on.
+/// The record that lends its key to record `n`: the number of significant bits of `n`, with the
+/// generator's quirk that it is 64 from 2^60 to 2^64, and 128 from 2^124 on.
 #[inline]
 fn donor(n: u128) -> usize {
     match 128 - n.leading_zeros() {
@@ -31,9 +33,12 @@ impl Skew {
         Skew { donors: (0..=128).map(|_| key(numbers.step())).collect() }
     }
 
-    /// Skews the binary records `first` and following, whose first numbers are the next ones of `numbers`.
+    /// Skews the binary records `first` and following, whose first numbers are the next ones of
+    /// `numbers`.
     pub(crate) fn apply(&self, mut numbers: Lcg, first: u128, out: &mut [u8]) {
-        for (record, n) in out.as_chunks_mut::<{ gensort::RECORD_BYTES }>().0.iter_mut().zip(first..) {
+        for (record, n) in
+            out.as_chunks_mut::<{ gensort::RECORD_BYTES }>().0.iter_mut().zip(first..)
+        {
             let bits = numbers.step() as u64 >> 32 & 63;
             if bits <= 48 {
                 let lent = !(u64::MAX >> bits);
@@ -46,7 +51,9 @@ impl Skew {
 
     /// Skews printable records, likewise.
     pub(crate) fn apply_ascii(&self, mut numbers: Lcg, first: u128, out: &mut [u8]) {
-        for (record, n) in out.as_chunks_mut::<{ gensort_ascii::RECORD_BYTES }>().0.iter_mut().zip(first..) {
+        for (record, n) in
+            out.as_chunks_mut::<{ gensort_ascii::RECORD_BYTES }>().0.iter_mut().zip(first..)
+        {
             let bytes = (numbers.step() as u64 >> 32 & 7) as usize;
             if bytes <= 6 {
                 record[..bytes].copy_from_slice(&self.donors[donor(n)][..bytes]);

@@ -1,7 +1,9 @@
-//! The verifier's own reading of a key: numbers are decoded and compared as numbers, strings as strings.
+//! The verifier's own reading of a key: numbers are decoded and compared as numbers, strings as
+//! strings.
 //!
-//! Deliberately shares nothing with the [`crate::Key`] implementations that the sort uses, so that an error in their
-//! encoding can't hide itself. Slower by a nanosecond or two, and simple enough to be checked by eye.
+//! Deliberately shares nothing with the [`crate::Key`] implementations that the sort uses, so that
+//! an error in their encoding can't hide itself. Slower by a nanosecond or two, and simple enough
+//! to be checked by eye.
 
 use std::cmp::Ordering;
 
@@ -55,7 +57,11 @@ pub(crate) fn scan(fields: &[KeyField], records: &[u8], record_bytes: usize) -> 
 }
 
 #[inline]
-fn neighbours(records: &[u8], record_bytes: usize, compare: impl Fn(&[u8], &[u8]) -> Ordering) -> Found {
+fn neighbours(
+    records: &[u8],
+    record_bytes: usize,
+    compare: impl Fn(&[u8], &[u8]) -> Ordering,
+) -> Found {
     let mut found = Found::default();
     let mut all = records.chunks_exact(record_bytes);
     let Some(mut previous) = all.next() else { return found };

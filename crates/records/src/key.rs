@@ -4,15 +4,16 @@ use std::cmp::Ordering;
 
 /// A rule that orders records of one fixed size.
 ///
-/// Every rule is equivalent to comparing *normalised keys*: strings of `bytes()` bytes, compared as unsigned
-/// bytes. Kernels take the normalised key eight bytes at a time (`word`) and never need to know its type.
-/// Methods are called once an element in hot loops: implementations are small, `Copy` and inlined.
+/// Every rule is equivalent to comparing *normalised keys*: strings of `bytes()` bytes, compared as
+/// unsigned bytes. Kernels take the normalised key eight bytes at a time (`word`) and never need to
+/// know its type. Methods are called once an element in hot loops: implementations are small,
+/// `Copy` and inlined.
 pub trait Key: Copy + Send + Sync {
     /// Length of the normalised key in bytes; the same for all records.
     fn bytes(&self) -> usize;
 
-    /// The eight bytes of the normalised key of `record` from offset `at` on, as a big-endian number. Bytes past the end of
-    /// the key are zero; `at` may be at or past the end.
+    /// The eight bytes of the normalised key of `record` from offset `at` on, as a big-endian
+    /// number. Bytes past the end of the key are zero; `at` may be at or past the end.
     fn word(&self, record: &[u8], at: usize) -> u64;
 
     /// Orders two records by their whole keys.

@@ -2,7 +2,8 @@
 
 /// One field of a key; a [`crate::Layout`] has a list of them, the most significant first.
 ///
-/// Written and read as `OFFSET:LENGTH[:TYPE][:desc]`, for instance `0:10`, `16:8:u64le:desc` or `4:4:f32be`.
+/// Written and read as `OFFSET:LENGTH[:TYPE][:desc]`, for instance `0:10`, `16:8:u64le:desc` or
+/// `4:4:f32be`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KeyField {
     /// Where the field begins in the record, in bytes.
@@ -24,8 +25,8 @@ pub enum KeyKind {
     Unsigned(Endian),
     /// A two's complement integer of 1, 2, 4, 8 or 16 bytes.
     Signed(Endian),
-    /// An IEEE 754 number of 4 or 8 bytes in the total order of [`f64::total_cmp`]: negative NaN, negative infinity,
-    /// negative numbers, -0, +0, positive numbers, infinity, NaN.
+    /// An IEEE 754 number of 4 or 8 bytes in the total order of [`f64::total_cmp`]: negative NaN,
+    /// negative infinity, negative numbers, -0, +0, positive numbers, infinity, NaN.
     Float(Endian),
 }
 

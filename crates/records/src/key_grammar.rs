@@ -1,7 +1,8 @@
 //! How a key field is written: `OFFSET:LENGTH[:TYPE][:desc]`.
 //!
-//! One form without alternatives: the length is always there, even where the type implies it, so that a field can be checked against the
-//! record by eye. An integer or float type without `le` or `be` is little-endian, as the machine's own are.
+//! One form without alternatives: the length is always there, even where the type implies it, so
+//! that a field can be checked against the record by eye. An integer or float type without `le` or
+//! `be` is little-endian, as the machine's own are.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,8 +23,9 @@ impl FromStr for KeyField {
 
     /// Parses `OFFSET:LENGTH[:TYPE][:desc]`.
     ///
-    /// OFFSET and LENGTH are decimal numbers of bytes. TYPE is `bytes` (the default), `u` or `i` with 8, 16, 32, 64 or 128 bits, or `f32` or
-    /// `f64`; followed by `le` or `be`, except for 8 bits; little-endian without either. `asc` says what is so anyway.
+    /// OFFSET and LENGTH are decimal numbers of bytes. TYPE is `bytes` (the default), `u` or `i`
+    /// with 8, 16, 32, 64 or 128 bits, or `f32` or `f64`; followed by `le` or `be`, except for 8
+    /// bits; little-endian without either. `asc` says what is so anyway.
     fn from_str(text: &str) -> Result<KeyField, KeyFieldError> {
         parse(text).map_err(|reason| KeyFieldError { text: text.to_owned(), reason })
     }
@@ -33,7 +35,11 @@ fn parse(text: &str) -> Result<KeyField, String> {
     let parts: Vec<&str> = text.split(':').collect();
     let (offset, length, rest) = match parts[..] {
         [offset, length, ref rest @ ..] => (offset, length, rest),
-        _ => return Err("write OFFSET:LENGTH[:TYPE][:desc], for instance 0:10 or 8:8:u64le:desc".to_owned()),
+        _ => {
+            return Err(
+                "write OFFSET:LENGTH[:TYPE][:desc], for instance 0:10 or 8:8:u64le:desc".to_owned()
+            );
+        }
     };
     let offset = number(offset, "OFFSET")?;
     let length = number(length, "LENGTH")?;
@@ -61,7 +67,9 @@ fn parse(text: &str) -> Result<KeyField, String> {
 fn number(text: &str, what: &str) -> Result<usize, String> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if !digits {
-        return Err(format!("{what} '{text}' is no number: write {what} as decimal bytes, for instance 8"));
+        return Err(format!(
+            "{what} '{text}' is no number: write {what} as decimal bytes, for instance 8"
+        ));
     }
     text.parse().map_err(|_| format!("{what} {text} is larger than any record"))
 }
@@ -109,7 +117,9 @@ fn parse_kind(name: &str, offset: usize, length: usize) -> Result<KeyKind, Strin
         return Err(format!("a single byte has no byte order: write {offset}:{length}:{stem}"));
     }
     if type_bytes != length {
-        return Err(format!("{stem} is {type_bytes} bytes long: write {offset}:{type_bytes}:{name}"));
+        return Err(format!(
+            "{stem} is {type_bytes} bytes long: write {offset}:{type_bytes}:{name}"
+        ));
     }
     Ok(kind)
 }

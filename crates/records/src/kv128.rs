@@ -1,11 +1,13 @@
-//! Records of 128 bytes with a key of 16: the format on which scatter-and-gather sorts have been measured in public.
+//! Records of 128 bytes with a key of 16: the format on which scatter-and-gather sorts have been
+//! measured in public.
 //!
 //! ```text
 //! byte   0              16             32                            128
 //!        | key, u128 LE | n, u128 LE   | random words                |
 //! ```
 //!
-//! The record's number stands in the payload, so that a look at a sorted file shows where its records came from.
+//! The record's number stands in the payload, so that a look at a sorted file shows where its
+//! records came from.
 
 use crate::mix::{Source, Words};
 
@@ -26,7 +28,8 @@ pub(crate) fn fill(source: Source, first: u128, out: &mut [u8]) {
     }
 }
 
-/// Writes a key that stands at `place` of 2^64 in its upper half; the lower half stays the record's own.
+/// Writes a key that stands at `place` of 2^64 in its upper half; the lower half stays the record's
+/// own.
 #[inline]
 pub(crate) fn put_place(record: &mut [u8; RECORD_BYTES], place: u64) {
     record[8..16].copy_from_slice(&place.to_le_bytes());

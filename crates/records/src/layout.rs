@@ -1,4 +1,5 @@
-//! What a record looks like: its length and the fields of its key, checked once so that nothing after has to check.
+//! What a record looks like: its length and the fields of its key, checked once so that nothing
+//! after has to check.
 
 use crate::fields_key::PlacedField;
 use crate::{Endian, FieldsKey, KeyField, KeyKind, KeyRule, LittleKey, PlainKey};
@@ -8,7 +9,8 @@ pub const RECORD_BYTES_MAX: usize = 16 << 20;
 
 /// The length of the records and the fields of their key, the most significant first.
 ///
-/// Every field lies inside the record and has a length that its kind allows. Fields may overlap, and a field may appear twice.
+/// Every field lies inside the record and has a length that its kind allows. Fields may overlap,
+/// and a field may appear twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     record_bytes: usize,
@@ -21,7 +23,9 @@ pub struct Layout {
 #[non_exhaustive]
 pub enum LayoutError {
     /// Records of no bytes, or too many.
-    #[error("a record of {record_bytes} bytes: give a size from 1 to {RECORD_BYTES_MAX} bytes (16 MiB)")]
+    #[error(
+        "a record of {record_bytes} bytes: give a size from 1 to {RECORD_BYTES_MAX} bytes (16 MiB)"
+    )]
     RecordBytes {
         /// The length asked for.
         record_bytes: usize,
@@ -60,7 +64,8 @@ pub(crate) fn lengths(kind: KeyKind) -> &'static str {
 }
 
 impl Layout {
-    /// The layout of records of `record_bytes` bytes (1 to [`RECORD_BYTES_MAX`]) ordered by `fields`.
+    /// The layout of records of `record_bytes` bytes (1 to [`RECORD_BYTES_MAX`]) ordered by
+    /// `fields`.
     ///
     /// # Errors
     /// If there is no field, or one has an impossible length or leaves the record.
@@ -74,7 +79,8 @@ impl Layout {
         let mut placed = Vec::with_capacity(fields.len());
         let mut start: usize = 0;
         for &field in &fields {
-            let allowed = field.kind.lengths().map_or(field.length > 0, |list| list.contains(&field.length));
+            let allowed =
+                field.kind.lengths().map_or(field.length > 0, |list| list.contains(&field.length));
             if !allowed {
                 return Err(LayoutError::FieldLength { field });
             }
@@ -105,17 +111,22 @@ impl Layout {
         &self.fields
     }
 
-    /// The cheapest rule that orders these records: adjoining ascending strings and big-endian numbers are one
-    /// [`PlainKey`], a single unsigned little-endian number is a [`LittleKey`].
+    /// The cheapest rule that orders these records: adjoining ascending strings and big-endian
+    /// numbers are one [`PlainKey`], a single unsigned little-endian number is a [`LittleKey`].
     #[must_use]
     pub fn rule(&self) -> KeyRule<'_> {
         if let Some(plain) = self.plain() {
             return KeyRule::Plain(plain);
         }
         match self.fields[..] {
-            [KeyField { offset, length, kind: KeyKind::Unsigned(Endian::Little), descending: false }] => {
-                KeyRule::Little(LittleKey::new(offset, length))
-            }
+            [
+                KeyField {
+                    offset,
+                    length,
+                    kind: KeyKind::Unsigned(Endian::Little),
+                    descending: false,
+                },
+            ] => KeyRule::Little(LittleKey::new(offset, length)),
             _ => KeyRule::Fields(FieldsKey::new(&self.placed)),
         }
     }

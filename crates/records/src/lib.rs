@@ -1,9 +1,9 @@
 //! What the data is and what "sorted" means: formats and keys of fixed-size records, their
 //! order-preserving encoding, generators, the multiset checksum and the verifier.
 //!
-//! This room imports none of the others, so that what judges a sort shares no code with it. It does no
-//! I/O and starts no threads: callers lend the memory, and every generated block depends on nothing but its
-//! specification and its place, so that blocks can be made anywhere in any order.
+//! This room imports none of the others, so that what judges a sort shares no code with it. It does
+//! no I/O and starts no threads: callers lend the memory, and every generated block depends on
+//! nothing but its specification and its place, so that blocks can be made anywhere in any order.
 //!
 //! ```text
 //! key        what kernels ask of an order          verify     judges a result, seam by seam

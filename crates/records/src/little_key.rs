@@ -1,13 +1,15 @@
 //! A key that is one unsigned little-endian integer, such as the 16-byte key of the `kv128` format.
 //!
-//! Its normalised key is the integer written big-endian; a word is an unaligned load and shifts, or two for 16 bytes.
+//! Its normalised key is the integer written big-endian; a word is an unaligned load and shifts, or
+//! two for 16 bytes.
 
 use std::cmp::Ordering;
 
 use crate::Key;
 use crate::plain_key::word_of;
 
-/// One ascending unsigned little-endian integer of 1, 2, 4, 8 or 16 bytes at `offset` of the record.
+/// One ascending unsigned little-endian integer of 1, 2, 4, 8 or 16 bytes at `offset` of the
+/// record.
 ///
 /// Records must hold at least `offset + width` bytes; methods panic on shorter ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,10 +45,12 @@ impl LittleKey {
     }
 }
 
-/// The little-endian integer of `length` (1 to 8) bytes at `offset`, in the upper bytes of the word.
+/// The little-endian integer of `length` (1 to 8) bytes at `offset`, in the upper bytes of the
+/// word.
 #[inline]
 pub(crate) fn narrow(record: &[u8], offset: usize, length: usize) -> u64 {
-    // The bytes at the top of a big-endian word are the integer at the bottom of a little-endian one.
+    // The bytes at the top of a big-endian word are the integer at the bottom of a little-endian
+    // one.
     word_of(record, offset, length, 0).swap_bytes() << (64 - 8 * length)
 }
 

@@ -1,7 +1,9 @@
-//! Random words that belong to a number: the same for the same seed, purpose and number, wherever and whenever they are made.
+//! Random words that belong to a number: the same for the same seed, purpose and number, wherever
+//! and whenever they are made.
 //!
-//! SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014) started at a place that is a hash of
-//! seed, purpose and number. A word costs two multiplications and depends on no other word, so the processor overlaps them.
+//! SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
+//! OOPSLA 2014) started at a place that is a hash of seed, purpose and number. A word costs two
+//! multiplications and depends on no other word, so the processor overlaps them.
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 

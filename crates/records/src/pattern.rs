@@ -1,14 +1,15 @@
 //! Which key a generated record gets: patterns that make a sort's life hard, or too easy.
 //!
-//! Every choice is a function of seed, record number and total, in constant time and with integers only, so that any block can be made anywhere,
-//! and is the same on every machine.
+//! Every choice is a function of seed, record number and total, in constant time and with integers
+//! only, so that any block can be made anywhere, and is the same on every machine.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::mix::{Purpose, Source};
 
-/// How keys are distributed over the records. All but [`Pattern::Uniform`] replace the key by one that is legal for the format.
+/// How keys are distributed over the records. All but [`Pattern::Uniform`] replace the key by one
+/// that is legal for the format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Pattern {
     /// The format's own keys.
@@ -22,7 +23,8 @@ pub enum Pattern {
     Equal,
     /// Sixteen keys, equally likely.
     Few,
-    /// 1,048,575 keys, of which the k-th has a probability in proportion to 1/k (Zipf's law with exponent 1).
+    /// 1,048,575 keys, of which the k-th has a probability in proportion to 1/k (Zipf's law with
+    /// exponent 1).
     Zipf,
     /// One key for 99 of 100 records, the others as in [`Pattern::Uniform`].
     Heavy,
@@ -105,7 +107,8 @@ pub(crate) struct Choices {
     source: Source,
     start: u128,
     total: u64,
-    /// Distance between neighbouring places of a sorted data set: at least 1, because there are fewer than 2^64 records.
+    /// Distance between neighbouring places of a sorted data set: at least 1, because there are
+    /// fewer than 2^64 records.
     stride: u128,
 }
 
@@ -142,9 +145,11 @@ const OCTAVES: u64 = 20;
 
 /// A rank k from 1 to 2^20 - 1 with a probability in proportion to 1/k.
 ///
-/// By rejection: an octave e is drawn, and a rank k = 2^e + r within it, each of the octave with probability 2^-e; it is accepted with
-/// probability 2^e / k. The product is 1/k for every k, exactly, without logarithms, whose last bits differ between machines. Half to all of the
-/// draws are accepted, 1.44 are needed on average. One random word makes a draw: 16 bits of octave, 19 of rank, 29 of acceptance.
+/// By rejection: an octave e is drawn, and a rank k = 2^e + r within it, each of the octave with
+/// probability 2^-e; it is accepted with probability 2^e / k. The product is 1/k for every k,
+/// exactly, without logarithms, whose last bits differ between machines. Half to all of the draws
+/// are accepted, 1.44 are needed on average. One random word makes a draw: 16 bits of octave, 19 of
+/// rank, 29 of acceptance.
 #[inline]
 fn zipf(source: Source, number: u128) -> u64 {
     let mut words = source.words(number);

@@ -1,7 +1,8 @@
-//! A key that is a run of bytes in its record, compared as unsigned bytes from the first to the last.
+//! A key that is a run of bytes in its record, compared as unsigned bytes from the first to the
+//! last.
 //!
-//! The common case (gensort, database pages, any big-endian unsigned integer), and the fast one: the normalised key
-//! is the record's own bytes, so a word is one unaligned load and a byte swap.
+//! The common case (gensort, database pages, any big-endian unsigned integer), and the fast one:
+//! the normalised key is the record's own bytes, so a word is one unaligned load and a byte swap.
 
 use std::cmp::Ordering;
 
@@ -54,10 +55,12 @@ fn load(bytes: &[u8], at: usize) -> u64 {
     u64::from_be_bytes(*bytes[at..].first_chunk().expect("eight bytes of the key"))
 }
 
-/// The `count` (below eight) bytes of `bytes` that end before `end`, at the top of a big-endian word.
+/// The `count` (below eight) bytes of `bytes` that end before `end`, at the top of a big-endian
+/// word.
 ///
-/// A load that reaches to the left of the wanted bytes costs a shift; it is impossible only within the first eight bytes
-/// of a record, where a load that reaches to the right does the same unless the whole record is shorter than a word.
+/// A load that reaches to the left of the wanted bytes costs a shift; it is impossible only within
+/// the first eight bytes of a record, where a load that reaches to the right does the same unless
+/// the whole record is shorter than a word.
 #[inline]
 fn load_short(bytes: &[u8], end: usize, count: usize) -> u64 {
     debug_assert!(count < 8 && count <= end);

@@ -1,13 +1,15 @@
-//! Summaries of stretches as files, in valsort's layout, so that partitions can be judged where they are and put together later.
+//! Summaries of stretches as files, in valsort's layout, so that partitions can be judged where
+//! they are and put together later.
 //!
 //! ```text
 //! byte   0                 16          32        48          64         80             80 + R        80 + 2R
 //!        | first unordered | unordered | records | duplicates | checksum | first record | last record |
 //! ```
 //!
-//! Each of the five numbers has 128 bits, as two little-endian words of which the upper one comes first. For the Sort Benchmark's records
-//! R = 100, and a summary has 280 bytes. Here the first unordered record is 0 if there is none (record 0 has no predecessor, so that
-//! is no index), and the records of an empty stretch are zeros.
+//! Each of the five numbers has 128 bits, as two little-endian words of which the upper one comes
+//! first. For the Sort Benchmark's records R = 100, and a summary has 280 bytes. Here the first
+//! unordered record is 0 if there is none (record 0 has no predecessor, so that is no index), and
+//! the records of an empty stretch are zeros.
 
 use crate::judge::{Found, compare};
 use crate::{Checksum, Layout, Part};
@@ -77,12 +79,15 @@ impl Part {
         let (first, last) = two_records.split_at(record_bytes);
         let number = |place: usize| {
             let (words, _) = numbers[place * NUMBER_BYTES..].as_chunks::<8>();
-            u128::from(u64::from_le_bytes(words[0])) << 64 | u128::from(u64::from_le_bytes(words[1]))
+            u128::from(u64::from_le_bytes(words[0])) << 64
+                | u128::from(u64::from_le_bytes(words[1]))
         };
         let count = |place: usize| {
-            u64::try_from(number(place)).map_err(|_| contradiction("a count of 2^64 records or more"))
+            u64::try_from(number(place))
+                .map_err(|_| contradiction("a count of 2^64 records or more"))
         };
-        let (first_unordered, unordered, records, duplicates) = (count(0)?, count(1)?, count(2)?, count(3)?);
+        let (first_unordered, unordered, records, duplicates) =
+            (count(0)?, count(1)?, count(2)?, count(3)?);
         let sum = number(4);
 
         let neighbours = records.saturating_sub(1);
@@ -96,7 +101,9 @@ impl Part {
             return Err(contradiction("a checksum larger than its records allow"));
         }
         if records > 0 && unordered == 0 && compare(layout.fields(), last, first).is_lt() {
-            return Err(contradiction("all in order, but the last record is smaller than the first"));
+            return Err(contradiction(
+                "all in order, but the last record is smaller than the first",
+            ));
         }
         let present = |record: &[u8]| if records == 0 { Vec::new() } else { record.to_vec() };
         Ok(Part {
@@ -112,10 +119,12 @@ impl Part {
         })
     }
 
-    /// Appends the stretches of summaries that follow each other without gaps, in their order. Returns how many there are.
+    /// Appends the stretches of summaries that follow each other without gaps, in their order.
+    /// Returns how many there are.
     ///
     /// # Errors
-    /// If the bytes are no whole number of summaries, one of them contradicts itself, or all together tell of more records than there can be.
+    /// If the bytes are no whole number of summaries, one of them contradicts itself, or all
+    /// together tell of more records than there can be.
     pub fn append_summaries(&mut self, summaries: &[u8]) -> Result<usize, SummaryError> {
         let summaries = summaries.chunks(summary_bytes(self.layout.record_bytes()));
         let count = summaries.len();

@@ -1,11 +1,13 @@
 //! The verifier: is a stretch of records in order, and which records is it made of?
 //!
-//! Stretches are judged on their own, by any number of threads, and put together in order: at each seam the last record of one
-//! is compared with the first of the next, everything else adds up. So the result is the same wherever the seams are.
-//! Counts and terms are those of the Sort Benchmark's valsort.
+//! Stretches are judged on their own, by any number of threads, and put together in order: at each
+//! seam the last record of one is compared with the first of the next, everything else adds up. So
+//! the result is the same wherever the seams are. Counts and terms are those of the Sort
+//! Benchmark's valsort.
 //!
-//! One thread judges sorted records at 14 ns for 100 bytes (7 GB/s), of which 11 are the checksum, 19 ns for kv128's 128 bytes, and 84 ns for
-//! blocks of 4,096 (one core of a Xeon with AVX-512, data in the second-level cache, November 2026).
+//! One thread judges sorted records at 14 ns for 100 bytes (7 GB/s), of which 11 are the checksum,
+//! 19 ns for kv128's 128 bytes, and 84 ns for blocks of 4,096 (one core of a Xeon with AVX-512,
+//! data in the second-level cache, November 2026).
 
 use crate::judge::{Found, compare, scan};
 use crate::{Checksum, Layout};

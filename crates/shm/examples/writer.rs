@@ -1,4 +1,5 @@
-//! Writes a value that `reader` reads, in another process: `cargo run -p xsort-shm --example writer`.
+//! Writes a value that `reader` reads, in another process: `cargo run -p xsort-shm --example
+//! writer`.
 #![allow(clippy::print_stdout, reason = "an example's output")]
 
 mod common;

@@ -1,6 +1,7 @@
 //! Values of Rust types: archives of `rkyv`, read where they lie.
 //!
-//! The bytes are checked once for each version that a thread adopts; after that, reading a value is as fast as reading bytes.
+//! The bytes are checked once for each version that a thread adopts; after that, reading a value is
+//! as fast as reading bytes.
 #![allow(unsafe_code, reason = "takes an archive from bytes that were found to be one")]
 
 use crate::error::{Error, Result};
@@ -19,14 +20,18 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 
 /// Types that can be written: those that derive `rkyv::Archive` and `rkyv::Serialize`.
-pub trait Archivable: for<'a> Serialize<HighSerializer<AlignedVec, ArenaHandle<'a>, rancor::Error>> {}
+pub trait Archivable:
+    for<'a> Serialize<HighSerializer<AlignedVec, ArenaHandle<'a>, rancor::Error>>
+{
+}
 
 impl<T> Archivable for T where
     T: for<'a> Serialize<HighSerializer<AlignedVec, ArenaHandle<'a>, rancor::Error>> + ?Sized
 {
 }
 
-/// Types that can be read with a check: those that derive `rkyv::Archive`, with `rkyv`'s feature `bytecheck`, which is on by default.
+/// Types that can be read with a check: those that derive `rkyv::Archive`, with `rkyv`'s feature
+/// `bytecheck`, which is on by default.
 pub trait Checkable:
     Archive<Archived: 'static + Portable + for<'a> CheckBytes<HighValidator<'a, rancor::Error>>>
 {
@@ -38,7 +43,8 @@ impl<T> Checkable for T where
 }
 
 impl<H: Hasher + Default> Writer<H> {
-    /// Publishes a value as the next version, and returns its number. The memory that it is archived in is kept for the next one.
+    /// Publishes a value as the next version, and returns its number. The memory that it is
+    /// archived in is kept for the next one.
     ///
     /// # Errors
     /// [`Error::NotArchived`] if `rkyv` can't, and those of [`Writer::write_with`].
@@ -54,8 +60,10 @@ impl<H: Hasher + Default> Writer<H> {
     fn archive<T: Archivable>(&mut self, value: &T) -> Result<()> {
         let mut bytes = std::mem::take(&mut self.scratch);
         bytes.clear();
-        self.scratch = rkyv::api::high::to_bytes_in::<_, rancor::Error>(value, bytes)
-            .map_err(|error| Error::NotArchived { type_name: type_name::<T>(), what: error.to_string() })?;
+        self.scratch =
+            rkyv::api::high::to_bytes_in::<_, rancor::Error>(value, bytes).map_err(|error| {
+                Error::NotArchived { type_name: type_name::<T>(), what: error.to_string() }
+            })?;
         Ok(())
     }
 
@@ -66,8 +74,9 @@ impl<H: Hasher + Default> Writer<H> {
 }
 
 impl<H: Hasher + Default> Reader<H> {
-    /// The current version as a value that was written with [`Writer::write_archived`], or any bytes that are an archive of a `T`. Checked when this thread
-    /// first reads the version, and then only lent.
+    /// The current version as a value that was written with [`Writer::write_archived`], or any
+    /// bytes that are an archive of a `T`. Checked when this thread first reads the version, and
+    /// then only lent.
     ///
     /// # Errors
     /// [`Error::NotThatType`] if the check fails, and those of [`Reader::read`].
@@ -78,7 +87,8 @@ impl<H: Hasher + Default> Reader<H> {
             check::<T>(version.sequence(), &version)?;
             version.set_checked(TypeId::of::<T::Archived>());
         }
-        // SAFETY: it was checked, just now or before, and the bytes have not changed since, for the version is held.
+        // SAFETY: it was checked, just now or before, and the bytes have not changed since, for the
+        // version is held.
         Ok(unsafe { Archived::new(version) })
     }
 
@@ -93,7 +103,9 @@ impl<H: Hasher + Default> Reader<H> {
     /// # Panics
     /// If the version is shorter than any archive of a `T`.
     #[inline]
-    pub unsafe fn read_archived_unchecked<T: Archive<Archived: Portable>>(&self) -> Result<Archived<'_, T>> {
+    pub unsafe fn read_archived_unchecked<T: Archive<Archived: Portable>>(
+        &self,
+    ) -> Result<Archived<'_, T>> {
         let version = self.read()?;
         assert!(version.len() >= size_of::<T::Archived>(), "a version shorter than its type");
         // SAFETY: the caller's promise.
@@ -113,7 +125,8 @@ impl<H: Hasher + Default> LocalReader<H> {
             check::<T>(self.lend(read).sequence(), &self.lend(read))?;
             self.set_checked(TypeId::of::<T::Archived>());
         }
-        // SAFETY: it was checked, just now or before, and the bytes have not changed since, for the version is pinned.
+        // SAFETY: it was checked, just now or before, and the bytes have not changed since, for the
+        // version is pinned.
         Ok(self.lend(read).map(|bytes| unsafe { rkyv::access_unchecked::<T::Archived>(bytes) }))
     }
 
@@ -151,7 +164,8 @@ fn check<T: Checkable>(sequence: u64, bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// A version that is held as the value that it is: dereferences to `T::Archived`, the form in which `rkyv` stores a `T`.
+/// A version that is held as the value that it is: dereferences to `T::Archived`, the form in which
+/// `rkyv` stores a `T`.
 pub struct Archived<'a, T> {
     version: Version<'a>,
     /// Whether it may go to other threads is said below.
@@ -197,7 +211,8 @@ impl<T: Archive<Archived: Portable>> Deref for Archived<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T::Archived {
-        // SAFETY: the bytes are an archive of a T (`new`), and don't change while the version is held.
+        // SAFETY: the bytes are an archive of a T (`new`), and don't change while the version is
+        // held.
         unsafe { rkyv::access_unchecked::<T::Archived>(&self.version) }
     }
 }

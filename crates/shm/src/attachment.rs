@@ -1,6 +1,8 @@
-//! What a reader process has mapped: the state, the roll if it may write there, and the buffers that it has seen.
+//! What a reader process has mapped: the state, the roll if it may write there, and the buffers
+//! that it has seen.
 //!
-//! Everything that is read from the files is checked before it is believed, against the length that was mapped: whatever they hold, no access goes beyond it.
+//! Everything that is read from the files is checked before it is believed, against the length that
+//! was mapped: whatever they hold, no access goes beyond it.
 #![allow(unsafe_code, reason = "remembers where a slot is")]
 
 use crate::checksum::hasher_name;
@@ -32,7 +34,8 @@ pub(crate) struct Attachment {
     lineage: u64,
     believed: Owner,
     pub mark: ForkMark,
-    /// Buffers that a thread has mapped, for the others, as long as one of them keeps it. Looked at only by a thread that has not seen a buffer yet.
+    /// Buffers that a thread has mapped, for the others, as long as one of them keeps it. Looked at
+    /// only by a thread that has not seen a buffer yet.
     mapped: Mutex<Vec<Weak<Mapping>>>,
 }
 
@@ -61,7 +64,10 @@ impl Attachment {
         }
     }
 
-    pub(crate) fn open<H: Hasher + Default>(names: &Names, options: &ReaderOptions) -> Result<Attachment> {
+    pub(crate) fn open<H: Hasher + Default>(
+        names: &Names,
+        options: &ReaderOptions,
+    ) -> Result<Attachment> {
         // Other people's code, which may fork: before anything is marked.
         let hasher = hasher_name::<H>();
         let mark = ForkMark::new().map_err(Error::io("marking the process for", names.prefix()))?;
@@ -86,15 +92,22 @@ impl Attachment {
             match length_of(&metadata) {
                 0 => return Err(Error::NotReady { path }),
                 STATE_BYTES => {}
-                _ => return Err(Error::Foreign { path, what: "its length is not that of a state" }),
+                _ => {
+                    return Err(Error::Foreign { path, what: "its length is not that of a state" });
+                }
             }
-            let state =
-                Mapping::new(&state_file, STATE_BYTES, Access::Read).map_err(Error::io("mapping", &path))?;
+            let state = Mapping::new(&state_file, STATE_BYTES, Access::Read)
+                .map_err(Error::io("mapping", &path))?;
             let head: &State = state.at(0);
             match head.magic.get() {
                 0 => return Err(Error::NotReady { path }),
                 STATE_MAGIC if head.layout.peek() == LAYOUT => {}
-                _ => return Err(Error::Foreign { path, what: "not a state of this version of the crate" }),
+                _ => {
+                    return Err(Error::Foreign {
+                        path,
+                        what: "not a state of this version of the crate",
+                    });
+                }
             }
             options.owner.check_mode(&path, &metadata)?;
             if head.hasher.peek() != hasher {
@@ -114,7 +127,16 @@ impl Attachment {
                 Err(error) => return Err(error),
             };
             let (names, mapped) = (names.clone(), Mutex::default());
-            return Ok(Attachment { names, state_file, state, roll, lineage, believed, mark, mapped });
+            return Ok(Attachment {
+                names,
+                state_file,
+                state,
+                roll,
+                lineage,
+                believed,
+                mark,
+                mapped,
+            });
         }
         Err(mismatch.unwrap_or(Error::NotReady { path }))
     }
@@ -141,7 +163,8 @@ impl Attachment {
     }
 
     pub(crate) fn has_writer(&self) -> Result<bool> {
-        sys::is_locked(&self.state_file, 0).map_err(Error::io("asking for the lock of", self.names.state()))
+        sys::is_locked(&self.state_file, 0)
+            .map_err(Error::io("asking for the lock of", self.names.state()))
     }
 
     pub(crate) fn is_orphaned(&self) -> Result<bool> {
@@ -214,10 +237,14 @@ fn contents(mapping: &Mapping, lineage: u64, word: u64) -> Option<Contents> {
     if length > (mapping.length() - HEADER_BYTES) as u64 {
         return None;
     }
-    Some(Contents { bytes: mapping.bytes(HEADER_BYTES, length as usize), checksum: header.checksum.peek() })
+    Some(Contents {
+        bytes: mapping.bytes(HEADER_BYTES, length as usize),
+        checksum: header.checksum.peek(),
+    })
 }
 
-/// Maps the buffer at `path`, if who made it is believed, and version `word` of this `lineage` is in it.
+/// Maps the buffer at `path`, if who made it is believed, and version `word` of this `lineage` is
+/// in it.
 pub(crate) fn map_buffer(
     path: &Path,
     lineage: u64,
@@ -249,7 +276,9 @@ pub(crate) fn is_refusal(error: &Error) -> bool {
             is_link
                 || matches!(
                     source.kind(),
-                    ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem | ErrorKind::NotFound
+                    ErrorKind::PermissionDenied
+                        | ErrorKind::ReadOnlyFilesystem
+                        | ErrorKind::NotFound
                 )
         }
         _ => false,
@@ -281,7 +310,8 @@ impl TakenSlot {
 
     #[inline]
     pub(crate) fn pinned(&self) -> &AtomicU64 {
-        // SAFETY: it is in the roll's mapping, which a reader never replaces, and which `attachment` keeps.
+        // SAFETY: it is in the roll's mapping, which a reader never replaces, and which
+        // `attachment` keeps.
         unsafe { self.pinned.as_ref() }
     }
 

@@ -1,12 +1,14 @@
 //! Checksums of versions: any [`Hasher`] that can be made by [`Default`], two of which are here.
 //!
-//! The writer hashes each version once, and a reader once when it adopts it. Made for accidents; who can write the files can also make the checksum fit.
+//! The writer hashes each version once, and a reader once when it adopts it. Made for accidents;
+//! who can write the files can also make the checksum fit.
 
 use std::hash::Hasher;
 
 /// The default: XXH3-64, faster than memory delivers large versions, and 3 ns for 64 bytes.
 ///
-/// Each [`write`](Hasher::write) is hashed whole, with what came before as its seed: equal to XXH3-64 for a single one.
+/// Each [`write`](Hasher::write) is hashed whole, with what came before as its seed: equal to
+/// XXH3-64 for a single one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Xxh3(u64);
 
@@ -22,7 +24,8 @@ impl Hasher for Xxh3 {
     }
 }
 
-/// No checksum: for versions so large, or changing so often, that reading them once more is too much, and for those that carry one of their own.
+/// No checksum: for versions so large, or changing so often, that reading them once more is too
+/// much, and for those that carry one of their own.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoChecksum;
 

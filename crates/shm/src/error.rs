@@ -5,7 +5,8 @@
 use std::io;
 use std::path::PathBuf;
 
-/// A failure of a [`Writer`](crate::Writer), a [`Reader`](crate::Reader) or [`remove`](crate::remove).
+/// A failure of a [`Writer`](crate::Writer), a [`Reader`](crate::Reader) or
+/// [`remove`](crate::remove).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -31,7 +32,8 @@ pub enum Error {
         /// The prefix of the files.
         path: PathBuf,
     },
-    /// The file is not one of this crate's, or of another version of it, or damaged. It is left as it is.
+    /// The file is not one of this crate's, or of another version of it, or damaged. It is left as
+    /// it is.
     #[error("{} is not what it should be: {what}; if it is no longer needed, remove it", path.display())]
     Foreign {
         /// The file.
@@ -39,7 +41,8 @@ pub enum Error {
         /// What is wrong with it.
         what: &'static str,
     },
-    /// Another user made the file, and who made it could change it at any time. It is left as it is.
+    /// Another user made the file, and who made it could change it at any time. It is left as it
+    /// is.
     #[error("{} belongs to user {owner}: {remedy}", path.display())]
     Stranger {
         /// The file.
@@ -83,7 +86,8 @@ pub enum Error {
         /// How many there are.
         capacity: usize,
     },
-    /// A reader without a slot did not get through a copy before the version was replaced, again and again.
+    /// A reader without a slot did not get through a copy before the version was replaced, again
+    /// and again.
     #[error("{}: versions were replaced faster than they could be copied, {tries} times; a slot avoids this: let this user write {}", path.display(), readers.display())]
     Overtaken {
         /// The prefix of the files.

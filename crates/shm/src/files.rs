@@ -1,10 +1,12 @@
-//! The files of one prefix: their names, how they are opened, who may be their writer, and how they go away.
+//! The files of one prefix: their names, how they are opened, who may be their writer, and how they
+//! go away.
 //!
-//! The writer holds two locks as long as it lives: one on `P.state`, and one on its directory, at a place that the name gives. The second stays when
-//! the files are removed and made anew, so that there is never a second writer. Readers create, resize and remove nothing.
+//! The writer holds two locks as long as it lives: one on `P.state`, and one on its directory, at a
+//! place that the name gives. The second stays when the files are removed and made anew, so that
+//! there is never a second writer. Readers create, resize and remove nothing.
 //!
-//! State and roll are made under other names ([`Spare`]) and get theirs when they are complete. Whose
-//! files are believed is asked of the open file, never of its name.
+//! State and roll are made under other names ([`Spare`]) and get theirs when they are complete.
+//! Whose files are believed is asked of the open file, never of its name.
 
 use crate::error::{Error, Result};
 use crate::protocol::BUFFERS_MAX;
@@ -20,7 +22,8 @@ use std::path::{Path, PathBuf};
 /// The prefix and the names that are made of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Names {
-    /// Absolute: files are opened as long as a reader or writer lives, wherever its process goes meanwhile.
+    /// Absolute: files are opened as long as a reader or writer lives, wherever its process goes
+    /// meanwhile.
     prefix: PathBuf,
 }
 
@@ -29,7 +32,8 @@ const WARY: i32 = libc::O_NOFOLLOW | libc::O_NONBLOCK;
 
 impl Names {
     pub(crate) fn new(prefix: &Path) -> Result<Names> {
-        let absolute = std::path::absolute(prefix).map_err(Error::io("finding the folder of", prefix))?;
+        let absolute =
+            std::path::absolute(prefix).map_err(Error::io("finding the folder of", prefix))?;
         Ok(Names { prefix: absolute })
     }
 
@@ -55,8 +59,9 @@ impl Names {
         self.with(&format!(".buffer-{index}"))
     }
 
-    /// The folder of the files, and what their names begin with: nothing, if the prefix ends in a slash. (`Path::parent` would take such a folder's name
-    /// for the beginning of names in the folder above.)
+    /// The folder of the files, and what their names begin with: nothing, if the prefix ends in a
+    /// slash. (`Path::parent` would take such a folder's name for the beginning of names in the
+    /// folder above.)
     fn parts(&self) -> (&Path, &OsStr) {
         let bytes = self.prefix.as_os_str().as_bytes();
         let stem = bytes.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
@@ -78,12 +83,15 @@ impl Names {
         let mut indexes = Vec::new();
         for entry in fs::read_dir(directory).map_err(listing)? {
             let name = entry.map_err(listing)?.file_name();
-            let digits =
-                name.as_bytes().strip_prefix(stem.as_bytes()).and_then(|rest| std::str::from_utf8(rest).ok());
+            let digits = name
+                .as_bytes()
+                .strip_prefix(stem.as_bytes())
+                .and_then(|rest| std::str::from_utf8(rest).ok());
             let index = digits.and_then(|text| text.parse::<usize>().ok());
             // Also "007" is a number, but no writer writes it so.
-            let is_own =
-                |index: &usize| *index < BUFFERS_MAX && digits.is_some_and(|text| text == index.to_string());
+            let is_own = |index: &usize| {
+                *index < BUFFERS_MAX && digits.is_some_and(|text| text == index.to_string())
+            };
             indexes.extend(index.filter(is_own));
         }
         Ok(indexes)
@@ -135,7 +143,9 @@ fn other_user(path: &Path) -> Option<u32> {
 /// What the system refused to a writer, or whose file is the reason.
 fn refused(operation: &'static str, path: &Path, error: io::Error) -> Error {
     match other_user(path) {
-        Some(user) if error.kind() == io::ErrorKind::PermissionDenied => stranger(path, user, NOT_TAKEN_OVER),
+        Some(user) if error.kind() == io::ErrorKind::PermissionDenied => {
+            stranger(path, user, NOT_TAKEN_OVER)
+        }
         _ => Error::io(operation, path)(error),
     }
 }
@@ -155,7 +165,8 @@ pub(crate) fn others_write(metadata: &Metadata) -> u32 {
     metadata.mode() & WRITE_BY_OTHERS
 }
 
-/// Opens a regular file for reading, or for reading and writing; follows links only for reading, as a reader's view may be made of them.
+/// Opens a regular file for reading, or for reading and writing; follows links only for reading, as
+/// a reader's view may be made of them.
 pub(crate) fn open(path: &Path, is_writable: bool) -> Result<(File, Metadata)> {
     let flags = if is_writable { WARY } else { libc::O_NONBLOCK };
     let opened = OpenOptions::new().read(true).write(is_writable).custom_flags(flags).open(path);
@@ -170,7 +181,8 @@ fn regular(file: File, path: &Path) -> Result<(File, Metadata)> {
     Ok((file, metadata))
 }
 
-/// A new file of `length` bytes with space for all of them, in place of whatever has its name; nobody else can open it before [`allow`].
+/// A new file of `length` bytes with space for all of them, in place of whatever has its name;
+/// nobody else can open it before [`allow`].
 pub(crate) fn create(path: &Path, length: usize) -> Result<File> {
     remove_if_there(path)?;
     let file = create_new(path).map_err(Error::io("creating", path))?;
@@ -183,12 +195,19 @@ pub(crate) fn create(path: &Path, length: usize) -> Result<File> {
 }
 
 fn create_new(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).custom_flags(WARY).open(path)
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .custom_flags(WARY)
+        .open(path)
 }
 
 /// Sets the permissions of a file that is complete, whatever the process's umask.
 pub(crate) fn allow(file: &File, path: &Path, mode: u32) -> Result<()> {
-    file.set_permissions(Permissions::from_mode(mode)).map_err(Error::io("setting the permissions of", path))
+    file.set_permissions(Permissions::from_mode(mode))
+        .map_err(Error::io("setting the permissions of", path))
 }
 
 /// Removes a name, if it exists; says whether it did.
@@ -268,7 +287,8 @@ impl Drop for Spare {
     }
 }
 
-/// The right to write under a prefix, as long as it lives. It ends with the process, however that ends.
+/// The right to write under a prefix, as long as it lives. It ends with the process, however that
+/// ends.
 pub(crate) struct Claim {
     /// `P.state`, locked; made if there was none.
     pub state: File,
@@ -312,8 +332,9 @@ impl Claim {
             if !is_named(&state, &path)? {
                 continue;
             }
-            // A directory can't be opened for writing, so its lock is a shared one, and being alone with it is asked afterwards. Two that ask
-            // at once both hear no; but that takes two files that had the name of P.state at the same time.
+            // A directory can't be opened for writing, so its lock is a shared one, and being alone
+            // with it is asked afterwards. Two that ask at once both hear no; but that takes two
+            // files that had the name of P.state at the same time.
             if !sys::lock(&directory, place, Lock::Shared).map_err(locking())?
                 || sys::is_locked(&directory, place).map_err(locking())?
             {
@@ -386,7 +407,8 @@ fn is_named(file: &File, path: &Path) -> Result<bool> {
 }
 
 impl Drop for Claim {
-    /// Gives the locks back at once: a child that is being started may hold the descriptors for a moment longer.
+    /// Gives the locks back at once: a child that is being started may hold the descriptors for a
+    /// moment longer.
     fn drop(&mut self) {
         if self.is_here() {
             // What can't be given back goes with the descriptors.
@@ -396,13 +418,15 @@ impl Drop for Claim {
     }
 }
 
-/// Removes the files of a prefix whose writer is gone, whatever state they are in. Readers that are attached keep what they have.
+/// Removes the files of a prefix whose writer is gone, whatever state they are in. Readers that are
+/// attached keep what they have.
 ///
 /// `false` if there was nothing to remove. What nobody but its owner may remove stays, and so do
 /// directories.
 ///
 /// # Errors
-/// [`Error::Busy`] while a writer lives; [`Error::Io`] if a file can't be opened, locked or removed.
+/// [`Error::Busy`] while a writer lives; [`Error::Io`] if a file can't be opened, locked or
+/// removed.
 pub fn remove(path: impl AsRef<Path>) -> Result<bool> {
     let names = Names::new(path.as_ref())?;
     let has = |path: PathBuf| fs::symlink_metadata(path).is_ok();
@@ -413,7 +437,8 @@ pub fn remove(path: impl AsRef<Path>) -> Result<bool> {
     remove_claimed(&names, &claim)
 }
 
-/// Whether a writer lives under a prefix, whatever its files hold: nothing, what another version of this crate wrote, or what this user may not read.
+/// Whether a writer lives under a prefix, whatever its files hold: nothing, what another version of
+/// this crate wrote, or what this user may not read.
 ///
 /// # Errors
 /// [`Error::Io`] if the folder can't be opened, or the system can't tell.
@@ -425,9 +450,11 @@ pub fn has_writer(path: impl AsRef<Path>) -> Result<bool> {
         .map_err(Error::io("asking for the lock of", directory_path))
 }
 
-/// Keeps a prefix free of writers as long as it lives, so that what a dead one left can be removed file by file.
+/// Keeps a prefix free of writers as long as it lives, so that what a dead one left can be removed
+/// file by file.
 ///
-/// [`remove`] lists the folder. Who clears a folder of many prefixes lists it once, and takes one of these for each of them.
+/// [`remove`] lists the folder. Who clears a folder of many prefixes lists it once, and takes one
+/// of these for each of them.
 pub struct Vacancy {
     _claim: Claim,
 }
@@ -448,7 +475,8 @@ impl fmt::Debug for Vacancy {
     }
 }
 
-/// Removes the files of a prefix on behalf of its writer; `P.state` last, so that a kill on the way leaves something that [`remove`] finds.
+/// Removes the files of a prefix on behalf of its writer; `P.state` last, so that a kill on the way
+/// leaves something that [`remove`] finds.
 pub(crate) fn remove_claimed(names: &Names, claim: &Claim) -> Result<bool> {
     let mut was_there = false;
     for index in names.buffers()? {

@@ -1,4 +1,5 @@
-//! The files' bytes as types: nothing but atomics, so that any bit pattern is a value and other processes may write at any time.
+//! The files' bytes as types: nothing but atomics, so that any bit pattern is a value and other
+//! processes may write at any time.
 //!
 //! ```text
 //!  P.state     | magic layout lineage flags hasher ... | 128: current ticket |                 4,096 bytes
@@ -7,7 +8,8 @@
 //!  P.buffer-n  | lineage version length checksum ...   | 64: the bytes
 //! ```
 //!
-//! What several processes write has cache lines of its own, two each, because processors fetch them in pairs. docs/formats.md draws the same.
+//! What several processes write has cache lines of its own, two each, because processors fetch them
+//! in pairs. docs/formats.md draws the same.
 #![allow(unsafe_code, reason = "a promise about the types drawn here")]
 
 use crate::protocol::{BUFFERS_MAX, GROUP};
@@ -76,12 +78,13 @@ pub(crate) const GROUPS: usize = 64;
 /// What readers write beside their slots, and the writer reads with every version.
 #[repr(C, align(128))]
 pub(crate) struct Shared {
-    /// Bit g: some of the slots 64 g to 64 g + 63 may be taken. Readers set it, the writer clears it
-    /// when it finds that none is.
+    /// Bit g: some of the slots 64 g to 64 g + 63 may be taken. Readers set it, the writer clears
+    /// it when it finds that none is.
     pub groups: AtomicU64,
     /// Not zero: somebody sleeps, or is about to.
     pub waiters: AtomicU64,
-    /// Odd while the writer looks for slots of the dead, and so has the locks of free ones for a moment; counts those times by two.
+    /// Odd while the writer looks for slots of the dead, and so has the locks of free ones for a
+    /// moment; counts those times by two.
     pub reaps: AtomicU64,
 }
 
@@ -120,7 +123,8 @@ pub(crate) fn slot_offset(index: usize) -> usize {
 /// Types that may be seen in shared memory.
 ///
 /// # Safety
-/// Any bit pattern is a value, all fields are atomics, and the type has no destructor: that other processes write to it makes no promise false.
+/// Any bit pattern is a value, all fields are atomics, and the type has no destructor: that other
+/// processes write to it makes no promise false.
 pub(crate) unsafe trait Plain {}
 
 // SAFETY: only atomics (and padding).

@@ -1,8 +1,8 @@
-//! A reader with one owner. What is lent borrows from it mutably, so nothing need be counted and no thread's place be looked up: an unchanged version is
-//! a load and a comparison away.
+//! A reader with one owner. What is lent borrows from it mutably, so nothing need be counted and no
+//! thread's place be looked up: an unchanged version is a load and a comparison away.
 //!
-//! It has a [`Seat`] of its own. The borrow ends before the next read, so one Pin is enough, and its slot moves on in place: a `LocalReader` never holds more
-//! than one version.
+//! It has a [`Seat`] of its own. The borrow ends before the next read, so one Pin is enough, and
+//! its slot moves on in place: a `LocalReader` never holds more than one version.
 #![allow(unsafe_code, reason = "lends pinned bytes for as long as they are pinned")]
 
 use crate::attachment::Attachment;
@@ -25,14 +25,18 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-/// Reads the versions under a prefix, for one owner: what it lends ends before the next read. It may go from thread to thread.
+/// Reads the versions under a prefix, for one owner: what it lends ends before the next read. It
+/// may go from thread to thread.
 ///
-/// It takes one slot, keeps the newest version that it has read pinned until it reads a newer one or [releases](LocalReader::release) it, and gives the slot back when it is
-/// dropped. To hold a version while newer ones are read, use a [`Reader`](crate::Reader) or a second `LocalReader`.
+/// It takes one slot, keeps the newest version that it has read pinned until it reads a newer one
+/// or [releases](LocalReader::release) it, and gives the slot back when it is dropped. To hold a
+/// version while newer ones are read, use a [`Reader`](crate::Reader) or a second `LocalReader`.
 pub struct LocalReader<H = Xxh3> {
-    /// The word that is `lent` as long as the version is current: in the state that is mapped, or `NOWHERE`.
+    /// The word that is `lent` as long as the version is current: in the state that is mapped, or
+    /// `NOWHERE`.
     current: NonNull<AtomicU64>,
-    /// The word of the version that is pinned, or `NONE`. A page that the kernel empties in the child of a fork, which so finds no version to be its.
+    /// The word of the version that is pinned, or `NONE`. A page that the kernel empties in the
+    /// child of a fork, which so finds no version to be its.
     word: ForkMark,
     /// Its bytes.
     bytes: NonNull<[u8]>,
@@ -81,11 +85,14 @@ impl<H: Hasher + Default> LocalReader<H> {
         LocalReader::new(&Arc::new(Attachment::open_in_time::<H>(&names, &options)?), &options)
     }
 
-    pub(crate) fn new(attachment: &Arc<Attachment>, options: &ReaderOptions) -> Result<LocalReader<H>> {
+    pub(crate) fn new(
+        attachment: &Arc<Attachment>,
+        options: &ReaderOptions,
+    ) -> Result<LocalReader<H>> {
         let seat = Seat::new::<H>(attachment, options);
         seat.prepare()?;
-        let page =
-            ForkMark::new().map_err(Error::io("marking the process for", attachment.names.prefix()))?;
+        let page = ForkMark::new()
+            .map_err(Error::io("marking the process for", attachment.names.prefix()))?;
         page.word().poke(NONE);
         Ok(LocalReader {
             current: NonNull::from(&NOWHERE),
@@ -98,7 +105,8 @@ impl<H: Hasher + Default> LocalReader<H> {
         })
     }
 
-    /// The current version. It can't change as long as it is borrowed, however long that is, and the writer does not wait for it.
+    /// The current version. It can't change as long as it is borrowed, however long that is, and
+    /// the writer does not wait for it.
     ///
     /// # Errors
     /// As [`Reader::read`](crate::Reader::read).
@@ -108,7 +116,8 @@ impl<H: Hasher + Default> LocalReader<H> {
         Ok(self.lend(read))
     }
 
-    /// Sleeps until there is a version newer than the one that was read last, and returns it; `None` after `timeout`.
+    /// Sleeps until there is a version newer than the one that was read last, and returns it;
+    /// `None` after `timeout`.
     ///
     /// # Errors
     /// As [`Reader::wait_newer`](crate::Reader::wait_newer).
@@ -125,7 +134,8 @@ impl<H: Hasher + Default> LocalReader<H> {
         self.seat.attachment().version()
     }
 
-    /// Lets go of the version that was read last: for who will not read for long, so that it costs no buffer.
+    /// Lets go of the version that was read last: for who will not read for long, so that it costs
+    /// no buffer.
     pub fn release(&mut self) {
         self.forget();
         self.seat.release();
@@ -183,7 +193,8 @@ impl<H: Hasher + Default> LocalReader<H> {
         }
     }
 
-    /// Whether [`set_checked`](LocalReader::set_checked) was called for this type since the version was adopted.
+    /// Whether [`set_checked`](LocalReader::set_checked) was called for this type since the version
+    /// was adopted.
     #[cfg(feature = "rkyv")]
     #[inline]
     pub(crate) fn is_checked(&self, archived: TypeId) -> bool {
@@ -199,7 +210,8 @@ impl<H: Hasher + Default> LocalReader<H> {
     /// The pinned version, as `refresh` has just left it.
     #[inline]
     pub(crate) fn lend(&self, Refreshed { word, is_new }: Refreshed) -> View<'_> {
-        // SAFETY: the Pin is held as the active one of `seat` until the next `adopt` or `release`, which need `&mut self`, and so an end of this borrow.
+        // SAFETY: the Pin is held as the active one of `seat` until the next `adopt` or `release`,
+        // which need `&mut self`, and so an end of this borrow.
         View { value: unsafe { self.bytes.as_ref() }, word, is_new }
     }
 }
@@ -211,7 +223,8 @@ pub(crate) struct Refreshed {
     is_new: bool,
 }
 
-/// A version that is lent by a [`LocalReader`], as its bytes or as the value that it is: stays as it is while it is borrowed.
+/// A version that is lent by a [`LocalReader`], as its bytes or as the value that it is: stays as
+/// it is while it is borrowed.
 pub struct View<'a, T: ?Sized = [u8]> {
     value: &'a T,
     word: u64,

@@ -6,8 +6,8 @@
 //!  nothing, or an empty state                                      -> both anew
 //! ```
 //!
-//! Anew means: complete files under other names, then the roll is put in place, then the state. Until
-//! then the old state stays as it is, so that neither a full disk nor a kill loses a version.
+//! Anew means: complete files under other names, then the roll is put in place, then the state.
+//! Until then the old state stays as it is, so that neither a full disk nor a kill loses a version.
 #![allow(unsafe_code, reason = "copies the last version")]
 
 use crate::attachment::{Contents, is_refusal, map_buffer};
@@ -15,7 +15,9 @@ use crate::checksum::{checksum, hasher_name};
 use crate::error::{Error, Result};
 use crate::files::{self, Claim, Names, Owner, Spare};
 use crate::layout::{HEADER_BYTES, Header, LAYOUT, STATE_BYTES, STATE_MAGIC, State, roll_bytes};
-use crate::protocol::{All, NONE, Word, buffer_of, end_fill, last_number, sequence_of, version_word};
+use crate::protocol::{
+    All, NONE, Word, buffer_of, end_fill, last_number, sequence_of, version_word,
+};
 use crate::roll::{MappedRoll, length_of};
 use crate::sys::{self, Access, Mapping};
 use crate::writer::{WriterOptions, buffer_bytes};
@@ -73,7 +75,8 @@ pub(crate) fn open<H: Hasher + Default>(names: &Names, options: &WriterOptions) 
             (state, roll, true)
         }
         // A lineage of their own, so that no number need be left out. Readers of the old state may
-        // live, and this writer would not see what they hold: they keep the old files, under no name.
+        // live, and this writer would not see what they hold: they keep the old files, under no
+        // name.
         Found::Lost(lost) => {
             let made = anew(names, &mut claim, &lost, hasher, options);
             let (state, roll) = made.inspect_err(|_| claim.retract(names))?;
@@ -109,8 +112,9 @@ fn found<H: Hasher + Default>(
     // Read, not mapped: who could write to it may cut it at any time.
     let mut bytes = [0; STATE_BYTES];
     claim.state.read_exact_at(&mut bytes, 0).map_err(Error::io("reading", &path))?;
-    let word =
-        |at: usize| u64::from_ne_bytes(*bytes[at..].first_chunk().expect("a state has more than its words"));
+    let word = |at: usize| {
+        u64::from_ne_bytes(*bytes[at..].first_chunk().expect("a state has more than its words"))
+    };
     match word(offset_of!(State, magic)) {
         0 => return Ok(Found::Lost(Lost::default())),
         STATE_MAGIC if word(offset_of!(State, layout)) == LAYOUT => {}
@@ -143,7 +147,11 @@ fn found<H: Hasher + Default>(
 }
 
 /// The version that a state names last; `None` if there is none, or it is damaged.
-fn last_version<H: Hasher + Default>(names: &Names, lineage: u64, word: u64) -> Result<Option<LastVersion>> {
+fn last_version<H: Hasher + Default>(
+    names: &Names,
+    lineage: u64,
+    word: u64,
+) -> Result<Option<LastVersion>> {
     let sequence = sequence_of(word);
     if word == NONE || sequence == 0 {
         return Ok(None);
@@ -154,7 +162,8 @@ fn last_version<H: Hasher + Default>(names: &Names, lineage: u64, word: u64) -> 
         Err(error) if is_refusal(&error) => return Ok(None),
         mapped => mapped?,
     };
-    // SAFETY: the bytes are in `mapping`, and only this user, whose only writer this is, may write there.
+    // SAFETY: the bytes are in `mapping`, and only this user, whose only writer this is, may write
+    // there.
     let is_whole = checksum::<H>(unsafe { contents.bytes.as_ref() }) == contents.checksum;
     Ok(is_whole.then_some(LastVersion { sequence, contents, mapping }))
 }
@@ -169,7 +178,8 @@ fn anew(
 ) -> Result<(Mapping, MappedRoll)> {
     let path = names.state();
     if lost.sequence == 0 {
-        // As long as it is empty: a reader of another user is then told to wait, and not that it may not read.
+        // As long as it is empty: a reader of another user is then told to wait, and not that it
+        // may not read.
         files::allow(&claim.state, &path, options.mode)?;
     }
     let mut lineage = [0; 8];
@@ -183,7 +193,8 @@ fn anew(
     let kept = lost.version.as_ref().map(|last| keep(names, lineage, last, options)).transpose()?;
 
     let (file, spare_state) = Spare::new(names, STATE_BYTES, &path)?;
-    let state = Mapping::new(&file, STATE_BYTES, Access::Write).map_err(Error::io("mapping", &path))?;
+    let state =
+        Mapping::new(&file, STATE_BYTES, Access::Write).map_err(Error::io("mapping", &path))?;
     let head: &State = state.at(0);
     head.layout.poke(LAYOUT);
     head.lineage.poke(lineage);
@@ -203,7 +214,12 @@ fn anew(
 }
 
 /// Copies the last version to a buffer of the new lineage. Returns its word.
-fn keep(names: &Names, lineage: u64, last: &LastVersion, options: &WriterOptions) -> Result<(u64, Spare)> {
+fn keep(
+    names: &Names,
+    lineage: u64,
+    last: &LastVersion,
+    options: &WriterOptions,
+) -> Result<(u64, Spare)> {
     let path = names.prefix();
     let length = last.contents.bytes.len();
     let bytes = buffer_bytes(length, 0).expect("as long as one that is mapped");

@@ -1,4 +1,5 @@
-//! The protocol: which word is exchanged when, so that the writer never waits and a reader never sees a buffer change. PROTOCOL.md has the proof.
+//! The protocol: which word is exchanged when, so that the writer never waits and a reader never
+//! sees a buffer change. PROTOCOL.md has the proof.
 //!
 //! ```text
 //!  reader: slot <- current     ; current again, the same?  yes: pinned
@@ -6,8 +7,9 @@
 //!  writer: fill a buffer that neither current nor any slot names (an ANNOUNCE becomes a pin of current) ; current <- the new version
 //! ```
 //!
-//! Everything is generic over [`Word`], the atomic word, so that the model checker runs the very functions that ship: `model.rs` does, and shows
-//! that each step is needed by leaving it out ([`Steps`]). Nothing here knows of files, lengths or system calls.
+//! Everything is generic over [`Word`], the atomic word, so that the model checker runs the very
+//! functions that ship: `model.rs` does, and shows that each step is needed by leaving it out
+//! ([`Steps`]). Nothing here knows of files, lengths or system calls.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
@@ -70,8 +72,8 @@ accesses! {
     TAKEN_RELOOK: Acquire,
     /// Writer: loads a slot.
     LOOK: SeqCst,
-    /// Writer: turns a reader's announcement into a pin of the current version. It may be a later one
-    /// than `LOOK` has seen, and what was read before it is over.
+    /// Writer: turns a reader's announcement into a pin of the current version. It may be a later
+    /// one than `LOOK` has seen, and what was read before it is over.
     HELP: AcqRel,
     /// Writer: finds that the reader was quicker.
     HELP_LATE: Acquire,
@@ -216,7 +218,8 @@ impl Steps for All {}
 
 /// Bits of a version word that count versions; the 12 above them name the buffer.
 ///
-/// A writer that does nothing but write, at 30 ns a version, gets to the end of 52 bits after four years.
+/// A writer that does nothing but write, at 30 ns a version, gets to the end of 52 bits after four
+/// years.
 const SEQUENCE_BITS: u32 = 52;
 
 /// The largest sequence number. After it the writer refuses to write.
@@ -228,7 +231,8 @@ pub(crate) const BUFFERS_MAX: usize = (1 << (64 - SEQUENCE_BITS)) - 1;
 /// In `current`: no version yet. In a slot: nothing pinned.
 pub(crate) const NONE: u64 = 0;
 
-/// In a slot: the reader is about to pin whatever is current. No version word has this value, for its buffer would be [`BUFFERS_MAX`].
+/// In a slot: the reader is about to pin whatever is current. No version word has this value, for
+/// its buffer would be [`BUFFERS_MAX`].
 pub(crate) const ANNOUNCE: u64 = u64::MAX;
 
 /// The word of version `sequence` in buffer `buffer`.
@@ -286,7 +290,9 @@ pub(crate) fn unpin<W: Word>(slot: &W) {
 #[inline]
 pub(crate) fn protected<W: Word, S: Steps>(current: u64, slot: &W) -> u64 {
     match slot.load(LOOK) {
-        ANNOUNCE if S::HELP => slot.replace(ANNOUNCE, current, HELP, HELP_LATE).err().unwrap_or(current),
+        ANNOUNCE if S::HELP => {
+            slot.replace(ANNOUNCE, current, HELP, HELP_LATE).err().unwrap_or(current)
+        }
         ANNOUNCE => NONE,
         held => held,
     }
@@ -408,8 +414,8 @@ pub(crate) fn is_unchanged<W: Word>(stamp: &W, word: u64) -> bool {
 }
 
 /// The number after which a writer counts on that takes over from one whose last version was
-/// `current`. That one may have filled a buffer with the next, and stamped it, before it died, and a
-/// reader may have that buffer mapped: its number is never given again.
+/// `current`. That one may have filled a buffer with the next, and stamped it, before it died, and
+/// a reader may have that buffer mapped: its number is never given again.
 pub(crate) fn last_number<S: Steps>(current: u64, floor: u64) -> u64 {
     (sequence_of(current).max(sequence_of(floor)) + u64::from(S::LEAVE_OUT)).min(SEQUENCE_MAX)
 }

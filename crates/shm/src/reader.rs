@@ -1,4 +1,5 @@
-//! The reader: one load if nothing is new, else a pin and a look at the buffer's header. No lock, no loop, no system call, but for the first look at a buffer.
+//! The reader: one load if nothing is new, else a pin and a look at the buffer's header. No lock,
+//! no loop, no system call, but for the first look at a buffer.
 //!
 //! ```text
 //!  Reader (cheap to clone, any thread) ── Seat, one a thread ── Pin <── Version
@@ -34,8 +35,9 @@ use thread_local::ThreadLocal;
 pub struct ReaderOptions {
     /// Compares the checksum of each version, once, when a thread first reads it. On by default.
     pub verify: bool,
-    /// Takes no slot, and copies each version to memory of its own instead: against a writer that is not trusted to leave alone what it has published.
-    /// Off by default; what a reader does anyway that may not write `P.readers`.
+    /// Takes no slot, and copies each version to memory of its own instead: against a writer that
+    /// is not trusted to leave alone what it has published. Off by default; what a reader does
+    /// anyway that may not write `P.readers`.
     pub copy: bool,
     /// How long opening waits for a writer that has not made its files yet. Not at all by default.
     pub wait: Duration,
@@ -50,11 +52,13 @@ impl Default for ReaderOptions {
     }
 }
 
-/// Reads the versions under a prefix. A clone is the same reader; so is a reference in another thread.
+/// Reads the versions under a prefix. A clone is the same reader; so is a reference in another
+/// thread.
 ///
-/// Each thread that reads takes a slot, and keeps the newest version that it has read pinned until it reads a newer one or calls [`Reader::release`].
-/// Slots are given back when the last clone is dropped; the kernel does it if the process dies. The slot of a thread that ended, with what is pinned in it, goes to
-/// the next thread that reads: let threads that end call [`Reader::release`].
+/// Each thread that reads takes a slot, and keeps the newest version that it has read pinned until
+/// it reads a newer one or calls [`Reader::release`]. Slots are given back when the last clone is
+/// dropped; the kernel does it if the process dies. The slot of a thread that ended, with what is
+/// pinned in it, goes to the next thread that reads: let threads that end call [`Reader::release`].
 ///
 /// A thread that reads often takes a [`LocalReader`].
 pub struct Reader<H = Xxh3> {
@@ -83,7 +87,8 @@ impl<H> Clone for Reader<H> {
 }
 
 impl Reader {
-    /// Attaches to what a writer makes under `path`, with the default options and checksum. See [`Reader::with_options`].
+    /// Attaches to what a writer makes under `path`, with the default options and checksum. See
+    /// [`Reader::with_options`].
     ///
     /// # Errors
     /// As [`Reader::with_options`].
@@ -103,15 +108,18 @@ impl Reader {
 }
 
 impl<H: Hasher + Default> Reader<H> {
-    /// Attaches to what a writer makes, or made, under `path`, the beginning of the names of all files. Creates and changes none of them, but for its slots in `P.readers`.
+    /// Attaches to what a writer makes, or made, under `path`, the beginning of the names of all
+    /// files. Creates and changes none of them, but for its slots in `P.readers`.
     ///
-    /// If this user may not write `P.readers`, versions are copied to memory of the reader, or mapped by name if the writer makes
-    /// [fresh files](crate::WriterOptions::fresh_files). Everything else is the same.
+    /// If this user may not write `P.readers`, versions are copied to memory of the reader, or
+    /// mapped by name if the writer makes [fresh files](crate::WriterOptions::fresh_files).
+    /// Everything else is the same.
     ///
     /// # Errors
-    /// [`Error::NotReady`] if there never was a writer, or it has not got far enough; [`Error::Foreign`] if the files are something
-    /// else, were written with another checksum, or may be written to by others; [`Error::Stranger`] if they
-    /// are another user's than [`ReaderOptions::owner`] says; [`Error::TooManyReaders`] if no slot is free.
+    /// [`Error::NotReady`] if there never was a writer, or it has not got far enough;
+    /// [`Error::Foreign`] if the files are something else, were written with another checksum, or
+    /// may be written to by others; [`Error::Stranger`] if they are another user's than
+    /// [`ReaderOptions::owner`] says; [`Error::TooManyReaders`] if no slot is free.
     pub fn with_options(path: impl AsRef<Path>, options: ReaderOptions) -> Result<Reader<H>> {
         let names = Names::new(path.as_ref())?;
         let attachment = Arc::new(Attachment::open_in_time::<H>(&names, &options)?);
@@ -123,12 +131,14 @@ impl<H: Hasher + Default> Reader<H> {
         Ok(reader)
     }
 
-    /// The current version. It can't change as long as the guard lives, however long that is, and the writer does not wait for it.
+    /// The current version. It can't change as long as the guard lives, however long that is, and
+    /// the writer does not wait for it.
     ///
     /// # Errors
-    /// [`Error::NotReady`] before the first version; [`Error::Corrupt`] if the current version's header or checksum can't be true;
-    /// [`Error::TooManyReaders`] if this thread or an older version that it still holds needs a slot and none is free; [`Error::Io`] if a
-    /// buffer's file can't be opened or mapped; [`Error::Overtaken`] only without a slot.
+    /// [`Error::NotReady`] before the first version; [`Error::Corrupt`] if the current version's
+    /// header or checksum can't be true; [`Error::TooManyReaders`] if this thread or an older
+    /// version that it still holds needs a slot and none is free; [`Error::Io`] if a buffer's file
+    /// can't be opened or mapped; [`Error::Overtaken`] only without a slot.
     #[inline]
     pub fn read(&self) -> Result<Version<'_>> {
         if let Some(seat) = self.inner.seats.get()
@@ -139,25 +149,31 @@ impl<H: Hasher + Default> Reader<H> {
         self.adopt()
     }
 
-    /// Sleeps until there is a version newer than the one that this thread read last, and returns it; `None` after `timeout`.
+    /// Sleeps until there is a version newer than the one that this thread read last, and returns
+    /// it; `None` after `timeout`.
     ///
-    /// Nobody wakes it when the files are removed or made anew, or the writer ends: who waits for ever waits in turns, and asks [`Reader::is_orphaned`] and
-    /// [`Reader::has_writer`] in between. Without a slot it looks once a millisecond, unless the writer makes [fresh files](crate::WriterOptions::fresh_files).
+    /// Nobody wakes it when the files are removed or made anew, or the writer ends: who waits for
+    /// ever waits in turns, and asks [`Reader::is_orphaned`] and [`Reader::has_writer`] in between.
+    /// Without a slot it looks once a millisecond, unless the writer makes [fresh
+    /// files](crate::WriterOptions::fresh_files).
     ///
     /// # Errors
-    /// As [`Reader::read`], but for [`Error::NotReady`]: it waits for the first version. A version that can't be read ends one wait with its error; the next wait
-    /// is for another version. [`Reader::read`] tries the same one again.
+    /// As [`Reader::read`], but for [`Error::NotReady`]: it waits for the first version. A version
+    /// that can't be read ends one wait with its error; the next wait is for another version.
+    /// [`Reader::read`] tries the same one again.
     pub fn wait_newer(&self, timeout: Duration) -> Result<Option<Version<'_>>> {
         if self.seat().wait(timeout)? { self.adopt().map(Some) } else { Ok(None) }
     }
 
-    /// The number of the current version, without reading it; `None` before the first. Numbers only grow, also from one writer to the next.
+    /// The number of the current version, without reading it; `None` before the first. Numbers only
+    /// grow, also from one writer to the next.
     pub fn version(&self) -> Option<u64> {
         self.inner.attachment.version()
     }
 
-    /// Lets go of the version that this thread read last, if no guard holds it, and of the memory in
-    /// which older ones were: for a thread that will not read for long, so that it costs no buffer.
+    /// Lets go of the version that this thread read last, if no guard holds it, and of the memory
+    /// in which older ones were: for a thread that will not read for long, so that it costs no
+    /// buffer.
     pub fn release(&self) {
         if let Some(seat) = self.inner.seats.get() {
             seat.release();
@@ -177,7 +193,8 @@ impl<H: Hasher + Default> Reader<H> {
         self.inner.attachment.has_writer()
     }
 
-    /// Whether the files were removed, or made anew, since this reader attached: it will see no new version then. A system call or two.
+    /// Whether the files were removed, or made anew, since this reader attached: it will see no new
+    /// version then. A system call or two.
     ///
     /// # Errors
     /// [`Error::Io`] if the system can't tell.
@@ -185,7 +202,8 @@ impl<H: Hasher + Default> Reader<H> {
         self.inner.attachment.is_orphaned()
     }
 
-    /// A reader for one owner, with a slot of its own: an unchanged version costs it a load and a comparison. See [`LocalReader`].
+    /// A reader for one owner, with a slot of its own: an unchanged version costs it a load and a
+    /// comparison. See [`LocalReader`].
     ///
     /// # Errors
     /// [`Error::TooManyReaders`] if no slot is free, and those of opening in the child of a fork.
@@ -200,24 +218,28 @@ impl<H: Hasher + Default> Reader<H> {
         seat
     }
 
-    /// The long way of `read`: there is a newer version, or this thread's first. Kept out of `read`, whose short way would else save registers for it: 3.9 ns
-    /// instead of 2 (EPYC, 2026-11-21).
+    /// The long way of `read`: there is a newer version, or this thread's first. Kept out of
+    /// `read`, whose short way would else save registers for it: 3.9 ns instead of 2 (EPYC,
+    /// 2026-11-21).
     #[inline(never)]
     fn adopt(&self) -> Result<Version<'_>> {
         self.seat().adopt::<H>().map(|(pin, is_new)| Version::new(pin, is_new))
     }
 }
 
-/// A version that is held: dereferences to its bytes, which stay as they are for as long as it lives.
+/// A version that is held: dereferences to its bytes, which stay as they are for as long as it
+/// lives.
 ///
-/// It may go to another thread. Dropped there, it costs a buffer until the thread that has read it reads a newer version, or releases.
+/// It may go to another thread. Dropped there, it costs a buffer until the thread that has read it
+/// reads a newer version, or releases.
 pub struct Version<'a> {
     pin: &'a Pin,
     is_new: bool,
 }
 
-// SAFETY: what other threads do with a Version is to look at its Pin's word and bytes, which don't change while it is held, and to give it up, which the Pin
-// counts for them by itself. What else is in a Pin only the thread looks at that has the Seat.
+// SAFETY: what other threads do with a Version is to look at its Pin's word and bytes, which don't
+// change while it is held, and to give it up, which the Pin counts for them by itself. What else is
+// in a Pin only the thread looks at that has the Seat.
 unsafe impl Send for Version<'_> {}
 // SAFETY: as above; a shared one does less.
 unsafe impl Sync for Version<'_> {}
@@ -270,8 +292,9 @@ impl Deref for Version<'_> {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        // SAFETY: the bytes are in the Pin's mapping or copy, which stay as they are while the Pin counts this Version; no writer changes
-        // them while the Pin's slot names them. In the child of a fork that protection is the parent's; the crate's documentation says so.
+        // SAFETY: the bytes are in the Pin's mapping or copy, which stay as they are while the Pin
+        // counts this Version; no writer changes them while the Pin's slot names them. In the child
+        // of a fork that protection is the parent's; the crate's documentation says so.
         unsafe { self.pin.bytes.get().as_ref() }
     }
 }

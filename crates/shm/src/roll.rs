@@ -1,10 +1,12 @@
-//! `P.readers` as it is mapped: the slots, and what goes with them. Both sides check it before they believe it.
+//! `P.readers` as it is mapped: the slots, and what goes with them. Both sides check it before they
+//! believe it.
 
 use crate::error::{Error, Result};
 use crate::files::{self, Owner};
 use crate::layout::{GROUPS, LAYOUT, ROLL_MAGIC, Roll, Slot, roll_bytes, slot_offset};
 use crate::protocol::{
-    All, BUFFERS_MAX, GROUP, NONE, Word, buffer_of, groups_taken, join, leave, protected, slots_taken,
+    All, BUFFERS_MAX, GROUP, NONE, Word, buffer_of, groups_taken, join, leave, protected,
+    slots_taken,
 };
 use crate::sys::{self, Access, Lock, Mapping};
 use std::collections::BTreeSet;
@@ -15,10 +17,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// As many slots as there can be: each may hold a buffer, the current version has one, and the next needs one.
+/// As many slots as there can be: each may hold a buffer, the current version has one, and the next
+/// needs one.
 pub(crate) const CAPACITY_MAX: usize = BUFFERS_MAX - 2;
 
-/// Attempts to find a free slot while the writer looks for those of the dead. It may have been stopped or killed at that, so the attempts end, after some 10 ms.
+/// Attempts to find a free slot while the writer looks for those of the dead. It may have been
+/// stopped or killed at that, so the attempts end, after some 10 ms.
 const TRIES: usize = 100;
 
 /// The mapped roll.
@@ -26,15 +30,22 @@ pub(crate) struct MappedRoll {
     file: File,
     mapping: Mapping,
     capacity: usize,
-    /// Slots taken through this file. To the kernel all its locks are one owner's, who may take each again.
+    /// Slots taken through this file. To the kernel all its locks are one owner's, who may take
+    /// each again.
     own: Mutex<BTreeSet<usize>>,
 }
 
 impl MappedRoll {
-    /// A new roll with free slots, in a new `file` of [`roll_bytes`]; nobody can open it before `allow`.
-    pub(crate) fn create(file: File, path: &Path, lineage: u64, capacity: usize) -> Result<MappedRoll> {
-        let mapping =
-            Mapping::new(&file, roll_bytes(capacity), Access::Write).map_err(Error::io("mapping", path))?;
+    /// A new roll with free slots, in a new `file` of [`roll_bytes`]; nobody can open it before
+    /// `allow`.
+    pub(crate) fn create(
+        file: File,
+        path: &Path,
+        lineage: u64,
+        capacity: usize,
+    ) -> Result<MappedRoll> {
+        let mapping = Mapping::new(&file, roll_bytes(capacity), Access::Write)
+            .map_err(Error::io("mapping", path))?;
         let roll: &Roll = mapping.at(0);
         roll.layout.poke(LAYOUT);
         roll.lineage.poke(lineage);
@@ -45,7 +56,12 @@ impl MappedRoll {
 
     /// Maps the roll at `path`, if it goes with the state of this `lineage` and of somebody who
     /// is believed; for a writer, if also nobody else can write to it than who may by this `mode`.
-    pub(crate) fn open(path: &Path, lineage: u64, believed: Owner, mode: Option<u32>) -> Result<MappedRoll> {
+    pub(crate) fn open(
+        path: &Path,
+        lineage: u64,
+        believed: Owner,
+        mode: Option<u32>,
+    ) -> Result<MappedRoll> {
         let foreign = |what| Error::Foreign { path: path.to_owned(), what };
         let (file, metadata) = files::open(path, true)?;
         believed.check_user(path, &metadata)?;
@@ -61,7 +77,8 @@ impl MappedRoll {
             return Err(foreign("too short for a roll of readers"));
         }
         let length = length.min(roll_bytes(CAPACITY_MAX));
-        let mapping = Mapping::new(&file, length, Access::Write).map_err(Error::io("mapping", path))?;
+        let mapping =
+            Mapping::new(&file, length, Access::Write).map_err(Error::io("mapping", path))?;
         let roll: &Roll = mapping.at(0);
         if roll.magic.get() != ROLL_MAGIC || roll.layout.peek() != LAYOUT {
             return Err(foreign("not a roll of readers of this version of the crate"));
@@ -69,7 +86,8 @@ impl MappedRoll {
         if roll.lineage.peek() != lineage {
             return Err(foreign("it belongs to another state"));
         }
-        // The file may have grown since the number was read, or shrunk; the mapping's length is what counts.
+        // The file may have grown since the number was read, or shrunk; the mapping's length is
+        // what counts.
         let capacity = usize::try_from(roll.capacity.peek()).unwrap_or(usize::MAX);
         if capacity == 0 || capacity > CAPACITY_MAX || roll_bytes(capacity) > length {
             return Err(foreign("its number of slots is not that of its length"));
@@ -77,7 +95,8 @@ impl MappedRoll {
         Ok(MappedRoll { file, mapping, capacity, own: Mutex::default() })
     }
 
-    /// Makes the roll longer, for the writer that finds an old one, and fills its holes. Who has mapped it sees no difference.
+    /// Makes the roll longer, for the writer that finds an old one, and fills its holes. Who has
+    /// mapped it sees no difference.
     pub(crate) fn grow(&mut self, path: &Path, capacity: usize) -> Result<()> {
         let bytes = roll_bytes(capacity.max(self.capacity));
         sys::reserve(&self.file, bytes).map_err(Error::io("reserving space for", path))?;
@@ -182,7 +201,8 @@ impl MappedRoll {
         let mut own = self.own();
         leave(&self.head().taken[index / GROUP], &self.slot(index).pinned, index);
         own.remove(&index);
-        // A lock that can't be given back goes with the file; until then the slot is taken, and holds nothing.
+        // A lock that can't be given back goes with the file; until then the slot is taken, and
+        // holds nothing.
         let _ = sys::unlock(&self.file, index as u64);
     }
 
@@ -195,8 +215,8 @@ impl MappedRoll {
         self.taken().try_for_each(|index| self.reap_slot(index, path).map(drop))
     }
 
-    /// Asks about one of the slots that are taken, the next after slot `after`, by turns. Returns it
-    /// if its owner was dead: then it is free.
+    /// Asks about one of the slots that are taken, the next after slot `after`, by turns. Returns
+    /// it if its owner was dead: then it is free.
     pub(crate) fn patrol(&self, after: usize, path: &Path) -> Result<(usize, bool)> {
         let next = self.taken().find(|index| *index > after).or_else(|| self.taken().next());
         next.map_or(Ok((0, false)), |index| Ok((index, self.reap_slot(index, path)?)))
@@ -224,12 +244,14 @@ impl MappedRoll {
         reaped.map_err(locking())
     }
 
-    /// How many readers live: threads that read, and versions that they still hold beside their newest.
+    /// How many readers live: threads that read, and versions that they still hold beside their
+    /// newest.
     pub(crate) fn living(&self, path: &Path) -> Result<usize> {
         let mut count = 0;
         for index in self.taken() {
-            count +=
-                usize::from(sys::is_locked(&self.file, index as u64).map_err(Error::io("locking", path))?);
+            count += usize::from(
+                sys::is_locked(&self.file, index as u64).map_err(Error::io("locking", path))?,
+            );
         }
         Ok(count)
     }
@@ -266,7 +288,8 @@ mod tests {
         MappedRoll::open(path, 7, Owner::Own, None)
     }
 
-    /// The writer has the lock of a free slot for a moment when it looks whether its owner lives. A reader that came at that moment once heard that all were taken.
+    /// The writer has the lock of a free slot for a moment when it looks whether its owner lives. A
+    /// reader that came at that moment once heard that all were taken.
     #[test]
     fn the_last_free_slot_is_found_while_the_writer_looks_for_the_dead() {
         let folder = tempfile::tempdir().unwrap();
@@ -289,7 +312,10 @@ mod tests {
         });
         let reader = open(&path).unwrap();
         reader.enlist(&path).unwrap();
-        assert!(matches!(open(&path).unwrap().enlist(&path), Err(Error::TooManyReaders { capacity: 1, .. })));
+        assert!(matches!(
+            open(&path).unwrap().enlist(&path),
+            Err(Error::TooManyReaders { capacity: 1, .. })
+        ));
     }
 
     /// Once the writer looked at as many slots as there had ever been, until somebody trimmed.

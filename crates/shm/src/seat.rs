@@ -1,4 +1,5 @@
-//! What a thread, or a [`LocalReader`](crate::LocalReader), has of a prefix: slots with what is pinned in them, and the buffers that it has mapped.
+//! What a thread, or a [`LocalReader`](crate::LocalReader), has of a prefix: slots with what is
+//! pinned in them, and the buffers that it has mapped.
 //!
 //! ```text
 //!  Seat ──┬── active Pin: the newest version that was read here
@@ -6,8 +7,9 @@
 //!  Pin ──> slot in P.readers, and the mapping
 //! ```
 //!
-//! The newest version stays pinned between reads ("sticky"): that is what makes a read one load. A Pin that is held when a newer version is read stays behind
-//! with its slot, and the Seat takes another.
+//! The newest version stays pinned between reads ("sticky"): that is what makes a read one load. A
+//! Pin that is held when a newer version is read stays behind with its slot, and the Seat takes
+//! another.
 #![allow(unsafe_code, reason = "reads bytes that are pinned")]
 
 use crate::attachment::{Attachment, Contents, TakenSlot};
@@ -15,7 +17,9 @@ use crate::checksum::checksum;
 use crate::error::{Error, Result};
 use crate::files::Names;
 use crate::layout::{HEADER_BYTES, Header};
-use crate::protocol::{self, All, NONE, Word, copy_of, draw_ticket, is_current, is_unchanged, may_sleep};
+use crate::protocol::{
+    self, All, NONE, Word, copy_of, draw_ticket, is_current, is_unchanged, may_sleep,
+};
 use crate::reader::ReaderOptions;
 use crate::sys::{self, Mapping};
 use std::any::TypeId;
@@ -37,7 +41,8 @@ pub(crate) struct Pin {
     checksum: Cell<u64>,
     /// The thread that counts in `holds`.
     owner: AtomicU64,
-    /// Versions that hold it, and one if it is active. Written by one thread at a time with plain stores; atomic for the sake of the thread that comes after it.
+    /// Versions that hold it, and one if it is active. Written by one thread at a time with plain
+    /// stores; atomic for the sake of the thread that comes after it.
     holds: AtomicUsize,
     /// Holds among them that other threads have given up.
     returned: AtomicUsize,
@@ -108,7 +113,8 @@ impl Pin {
         if holds == self.returned.load(Acquire) {
             self.let_go();
         }
-        // Release: a thread that comes after this one takes the Pin only after all that was done with it.
+        // Release: a thread that comes after this one takes the Pin only after all that was done
+        // with it.
         self.holds.store(holds, Release);
     }
 
@@ -126,8 +132,9 @@ impl Pin {
         holds - self.returned.load(Acquire)
     }
 
-    /// Settles accounts with other threads, for the thread that has the Seat: `here`. What they held
-    /// last is let go of. A Pin of the thread before is this one's when nobody holds it any more.
+    /// Settles accounts with other threads, for the thread that has the Seat: `here`. What they
+    /// held last is let go of. A Pin of the thread before is this one's when nobody holds it any
+    /// more.
     #[inline]
     fn settle(&self, here: u64) {
         if self.returned.load(Relaxed) != 0 || self.owner.load(Relaxed) != here {
@@ -184,12 +191,14 @@ pub(crate) struct Seat {
     last: Cell<u64>,
     /// The word of the version that the last wait ended with, whether or not it could then be read.
     awaited: Cell<u64>,
-    /// Where the attachment's `current` and fork mark are: a read of an unchanged version looks at nothing else.
+    /// Where the attachment's `current` and fork mark are: a read of an unchanged version looks at
+    /// nothing else.
     current: Cell<NonNull<AtomicU64>>,
     mark: Cell<NonNull<AtomicU64>>,
     /// The last of `attachments`.
     attachment: Cell<NonNull<Attachment>>,
-    /// The reader's, and those that the child of a fork made instead; none is dropped before the Seat.
+    /// The reader's, and those that the child of a fork made instead; none is dropped before the
+    /// Seat.
     attachments: RefCell<Vec<Arc<Attachment>>>,
     options: ReaderOptions,
     reattach: fn(&Names, &ReaderOptions) -> Result<Attachment>,
@@ -203,15 +212,18 @@ pub(crate) struct Seat {
     replaced: RefCell<Vec<Arc<Mapping>>>,
 }
 
-// SAFETY: a Seat has no ties to its thread. Its Pins are counted in its own fields only, so all counts go along, and so do what `active`, `attachment` and the
-// Pins' `bytes` and `mapping` point to. Versions that are still there when the next thread comes (in other threads, or in a thread-local variable of the one
-// before, of a reader that lives for ever) have Pins that the Seat leaves to their owner as long as they are held (`welcome`, `settle`).
+// SAFETY: a Seat has no ties to its thread. Its Pins are counted in its own fields only, so all
+// counts go along, and so do what `active`, `attachment` and the Pins' `bytes` and `mapping` point
+// to. Versions that are still there when the next thread comes (in other threads, or in a
+// thread-local variable of the one before, of a reader that lives for ever) have Pins that the Seat
+// leaves to their owner as long as they are held (`welcome`, `settle`).
 unsafe impl Send for Seat {}
 
 /// Attempts to get hold of a version, without a slot, before it is replaced.
 const TRIES: u32 = 1000;
 
-/// A free Pin that is about to show a version. Free again when dropped, also by a hasher that panics.
+/// A free Pin that is about to show a version. Free again when dropped, also by a hasher that
+/// panics.
 struct Taken<'a>(&'a Pin);
 
 impl<'a> Taken<'a> {
@@ -231,7 +243,10 @@ impl Drop for Taken<'_> {
 }
 
 impl Seat {
-    pub(crate) fn new<H: Hasher + Default>(attachment: &Arc<Attachment>, options: &ReaderOptions) -> Seat {
+    pub(crate) fn new<H: Hasher + Default>(
+        attachment: &Arc<Attachment>,
+        options: &ReaderOptions,
+    ) -> Seat {
         Seat {
             owner: Cell::new(thread_number()),
             current: Cell::new(NonNull::from(&attachment.state().live.current)),
@@ -253,16 +268,19 @@ impl Seat {
 
     #[inline]
     pub(crate) fn attachment(&self) -> &Attachment {
-        // SAFETY: it is in one of `attachments`, which are neither dropped nor moved (Arc) before `self`.
+        // SAFETY: it is in one of `attachments`, which are neither dropped nor moved (Arc) before
+        // `self`.
         unsafe { self.attachment.get().as_ref() }
     }
 
-    /// The version that was read here last, if this is the thread that read it and it is still the current one.
+    /// The version that was read here last, if this is the thread that read it and it is still the
+    /// current one.
     #[inline]
     pub(crate) fn unchanged(&self) -> Option<&Pin> {
         // SAFETY: it is one of `pins`, which are neither dropped nor moved (Rc) before `self`.
         let pin: &Pin = unsafe { self.active.get()?.as_ref() };
-        // SAFETY: they are in the mapping and the page of one of `attachments`, which are neither dropped nor moved (Arc) before `self`.
+        // SAFETY: they are in the mapping and the page of one of `attachments`, which are neither
+        // dropped nor moved (Arc) before `self`.
         let (current, mark) = unsafe { (self.current.get().as_ref(), self.mark.get().as_ref()) };
         let is_own = mark.peek() != 0 && self.owner.get() == THREAD.get();
         (is_own && is_current(current, self.last.get())).then_some(pin)
@@ -297,7 +315,8 @@ impl Seat {
         pins.iter().for_each(|pin| pin.settle(self.owner.get()));
     }
 
-    /// Pins the current version. The Pin is the active one, and [`unchanged`](Seat::unchanged) as long as the version is; the flag says whether it is another than before.
+    /// Pins the current version. The Pin is the active one, and [`unchanged`](Seat::unchanged) as
+    /// long as the version is; the flag says whether it is another than before.
     pub(crate) fn adopt<H: Hasher + Default>(&self) -> Result<(&Pin, bool)> {
         self.stay()?;
         self.settle_others();
@@ -324,16 +343,23 @@ impl Seat {
 
     /// Pins it in the slot: from then on it can't change.
     #[inline]
-    fn load_pinned<H: Hasher + Default>(&self, pin: &Pin, slot: &TakenSlot, seen: u64) -> Result<()> {
+    fn load_pinned<H: Hasher + Default>(
+        &self,
+        pin: &Pin,
+        slot: &TakenSlot,
+        seen: u64,
+    ) -> Result<()> {
         let current = &self.attachment().state().live.current;
-        // The header is looked at after the exchange. A look before it, to have its cache line the sooner, makes this 12 ns longer when one core has all of them, and
-        // no shorter, as far as could be seen, when another core has (EPYC, 2026-11-21).
+        // The header is looked at after the exchange. A look before it, to have its cache line the
+        // sooner, makes this 12 ns longer when one core has all of them, and no shorter, as far as
+        // could be seen, when another core has (EPYC, 2026-11-21).
         self.show(pin, protocol::pin::<_, All>(current, slot.pinned(), seen))?;
         // SAFETY: the bytes are pinned, and the mapping is one of `mapped`.
         self.verify::<H>(pin, unsafe { pin.bytes.get().as_ref() })
     }
 
-    /// Without a slot: maps it, if its file is never written again, or copies it, and looks whether it was whole all the while.
+    /// Without a slot: maps it, if its file is never written again, or copies it, and looks whether
+    /// it was whole all the while.
     fn load_unpinned<H: Hasher + Default>(&self, pin: &Pin) -> Result<()> {
         let attachment = self.attachment();
         let mut refused = None;
@@ -351,17 +377,23 @@ impl Seat {
                 // SAFETY: the file is never written again, and the mapping is one of `mapped`.
                 return self.verify::<H>(pin, unsafe { pin.bytes.get().as_ref() });
             }
-            // SAFETY: it is one of `mapped`, of which none is dropped before the next look at a new buffer.
+            // SAFETY: it is one of `mapped`, of which none is dropped before the next look at a new
+            // buffer.
             let mapping = unsafe { pin.mapping.get().expect("just shown").as_ref() };
-            // SAFETY: the Pin is free, so nobody has a reference into its copy, and it belongs to this thread.
+            // SAFETY: the Pin is free, so nobody has a reference into its copy, and it belongs to
+            // this thread.
             let copy = unsafe { &mut *pin.copy.get() };
             let length = pin.bytes.get().len();
             let header: &Header = mapping.at(0);
             copy_to(copy, mapping, length);
             // `show` has found the stamp.
             if is_unchanged(&header.version, word) {
-                pin.bytes.set(NonNull::slice_from_raw_parts(NonNull::from(&mut copy[..]).cast(), length));
-                // SAFETY: `copy_to` has made the copy at least `length` bytes long, and nobody changes it before the Pin is free again.
+                pin.bytes.set(NonNull::slice_from_raw_parts(
+                    NonNull::from(&mut copy[..]).cast(),
+                    length,
+                ));
+                // SAFETY: `copy_to` has made the copy at least `length` bytes long, and nobody
+                // changes it before the Pin is free again.
                 return self.verify::<H>(pin, unsafe { pin.bytes.get().as_ref() });
             }
         }
@@ -406,7 +438,8 @@ impl Seat {
         Ok(())
     }
 
-    /// Compares the checksum of `bytes`, those of the version that `pin` shows, with what the writer has noted.
+    /// Compares the checksum of `bytes`, those of the version that `pin` shows, with what the
+    /// writer has noted.
     #[inline]
     fn verify<H: Hasher + Default>(&self, pin: &Pin, bytes: &[u8]) -> Result<()> {
         if self.options.verify && checksum::<H>(bytes) != pin.checksum.get() {
@@ -415,14 +448,17 @@ impl Seat {
         Ok(())
     }
 
-    /// A Pin that nobody holds: the active one if no Version holds it, so that its slot moves on. None is active afterwards.
+    /// A Pin that nobody holds: the active one if no Version holds it, so that its slot moves on.
+    /// None is active afterwards.
     ///
-    /// It counts as held from now on, so that a hasher that reads while its version is hashed finds another.
+    /// It counts as held from now on, so that a hasher that reads while its version is hashed finds
+    /// another.
     #[inline]
     fn free_pin(&self) -> Result<Taken<'_>> {
         // SAFETY: it is one of `pins`, as in `unchanged`.
         if let Some(last) = self.active.take().map(|last| unsafe { last.as_ref() }) {
-            // One hold less for having been active, and if that was the last, one more for being taken.
+            // One hold less for having been active, and if that was the last, one more for being
+            // taken.
             if last.holds() == 1 {
                 return Ok(Taken(last));
             }
@@ -431,7 +467,8 @@ impl Seat {
         self.other_pin()
     }
 
-    /// A Pin that nobody holds, from among those that were active before, or a new one with a slot of its own.
+    /// A Pin that nobody holds, from among those that were active before, or a new one with a slot
+    /// of its own.
     #[cold]
     fn other_pin(&self) -> Result<Taken<'_>> {
         let mut pins = self.pins.borrow_mut();
@@ -447,7 +484,8 @@ impl Seat {
             }
         };
         pins[index].hold();
-        // SAFETY: Pins are neither moved (Rc) nor dropped before `self`, so the reference outlives the borrow of the vector.
+        // SAFETY: Pins are neither moved (Rc) nor dropped before `self`, so the reference outlives
+        // the borrow of the vector.
         Ok(Taken(unsafe { NonNull::from(&*pins[index]).as_ref() }))
     }
 
@@ -483,8 +521,9 @@ impl Seat {
     fn drop_replaced(&self) {
         let (pins, inherited) = (self.pins.borrow(), self.inherited.borrow());
         let held = || pins.iter().chain(inherited.iter()).filter(|pin| pin.holds() > 0);
-        let is_shown =
-            |mapping: &Arc<Mapping>| held().any(|pin| pin.mapping.get() == Some(NonNull::from(&**mapping)));
+        let is_shown = |mapping: &Arc<Mapping>| {
+            held().any(|pin| pin.mapping.get() == Some(NonNull::from(&**mapping)))
+        };
         self.replaced.borrow_mut().retain(is_shown);
     }
 
@@ -504,7 +543,8 @@ impl Seat {
         self.free_pin().map(drop)
     }
 
-    /// Sleeps until there is a version that was not read here, nor waited for before; `false` after `timeout`.
+    /// Sleeps until there is a version that was not read here, nor waited for before; `false` after
+    /// `timeout`.
     pub(crate) fn wait(&self, timeout: Duration) -> Result<bool> {
         self.stay()?;
         let seen = self.last.get();
@@ -518,13 +558,15 @@ impl Seat {
                 self.awaited.set(word);
                 return Ok(true);
             }
-            let Some(left) = timeout.checked_sub(started.elapsed()).filter(|left| !left.is_zero()) else {
+            let Some(left) = timeout.checked_sub(started.elapsed()).filter(|left| !left.is_zero())
+            else {
                 return Ok(false);
             };
             let nap = match attachment.roll() {
                 Some(roll) if may_sleep(&live.current, &roll.head().shared.waiters, word) => left,
                 Some(_) => continue,
-                // The writer can't know of this one. It wakes everybody when it makes fresh files, if that is what it still does.
+                // The writer can't know of this one. It wakes everybody when it makes fresh files,
+                // if that is what it still does.
                 None if attachment.has_fresh_files() => left.min(Duration::from_millis(100)),
                 None => left.min(Duration::from_millis(1)),
             };
@@ -533,7 +575,8 @@ impl Seat {
         }
     }
 
-    /// In the child of a fork: attaches anew, so that it has slots of its own. What the parent's slots protect is the parent's.
+    /// In the child of a fork: attaches anew, so that it has slots of its own. What the parent's
+    /// slots protect is the parent's.
     #[inline]
     fn stay(&self) -> Result<()> {
         if self.attachment().mark.is_here() { Ok(()) } else { self.reattach() }
@@ -573,7 +616,8 @@ mod tests {
     /// A Pin between a thread that ends and the one that comes after it.
     struct Between(Pin);
 
-    // SAFETY: what the test shows (to Miri): the one takes the Pin only after the other has given it up.
+    // SAFETY: what the test shows (to Miri): the one takes the Pin only after the other has given
+    // it up.
     unsafe impl Sync for Between {}
 
     /// A Version in a thread-local variable may be given up when the next thread has the Seat.

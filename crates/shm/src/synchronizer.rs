@@ -1,4 +1,5 @@
-//! One object that writes or reads, with the operations of mmap-sync's `Synchronizer`, for programs that come from there. MOVING.md says what changes.
+//! One object that writes or reads, with the operations of mmap-sync's `Synchronizer`, for programs
+//! that come from there. MOVING.md says what changes.
 //!
 //! A thin layer: a [`Writer`] and a [`LocalReader`] that are opened when they are first needed.
 #![allow(unsafe_code, reason = "passes on the caller's promise about unchecked archives")]
@@ -17,7 +18,8 @@ use std::path::PathBuf;
 /// What a [`Synchronizer`]'s read returns.
 pub type ReadResult<'a, T> = View<'a, <T as Archive>::Archived>;
 
-/// Writes or reads values under a path prefix. It is the writer from its first write on, and there is only one.
+/// Writes or reads values under a path prefix. It is the writer from its first write on, and there
+/// is only one.
 pub struct Synchronizer<H = Xxh3> {
     prefix: PathBuf,
     options: (WriterOptions, ReaderOptions),
@@ -48,20 +50,24 @@ impl<H: Hasher + Default> Synchronizer<H> {
         Synchronizer { prefix, options, writer: None, reader: None }
     }
 
-    /// Publishes `entity` as the next version and returns the number of its bytes. Never waits for readers, so there is no grace period.
+    /// Publishes `entity` as the next version and returns the number of its bytes. Never waits for
+    /// readers, so there is no grace period.
     ///
     /// # Errors
-    /// [`Error::Busy`] while another writer lives, and those of [`Writer::with_options`] and [`Writer::write_archived`].
+    /// [`Error::Busy`] while another writer lives, and those of [`Writer::with_options`] and
+    /// [`Writer::write_archived`].
     pub fn write<T: Archivable>(&mut self, entity: &T) -> Result<usize> {
         let writer = self.writer()?;
         writer.write_archived(entity)?;
         Ok(writer.archived_bytes())
     }
 
-    /// Publishes `data`, an archive of a `T`, as the next version and returns the number of its bytes. Whether it is one is looked at by who reads it.
+    /// Publishes `data`, an archive of a `T`, as the next version and returns the number of its
+    /// bytes. Whether it is one is looked at by who reads it.
     ///
     /// # Errors
-    /// [`Error::Busy`] while another writer lives, and those of [`Writer::with_options`] and [`Writer::write_with`].
+    /// [`Error::Busy`] while another writer lives, and those of [`Writer::with_options`] and
+    /// [`Writer::write_with`].
     pub fn write_raw<T: Archive>(&mut self, data: &[u8]) -> Result<usize> {
         self.writer()?.write(data)?;
         Ok(data.len())
@@ -84,7 +90,9 @@ impl<H: Hasher + Default> Synchronizer<H> {
     /// # Errors
     /// Those of [`LocalReader::with_options`] and [`LocalReader::read`].
     #[inline]
-    pub unsafe fn read_unchecked<T: Archive<Archived: Portable>>(&mut self) -> Result<ReadResult<'_, T>> {
+    pub unsafe fn read_unchecked<T: Archive<Archived: Portable>>(
+        &mut self,
+    ) -> Result<ReadResult<'_, T>> {
         let reader = self.reader()?;
         // SAFETY: the caller's promise.
         unsafe { reader.read_archived_unchecked::<T>() }
@@ -108,7 +116,8 @@ impl<H: Hasher + Default> Synchronizer<H> {
         version.ok_or_else(|| Error::NotReady { path: self.prefix.clone() })
     }
 
-    /// Whether the files were removed or made anew since this synchronizer first read: its reads see no new version then, until it [reopens](Synchronizer::reopen).
+    /// Whether the files were removed or made anew since this synchronizer first read: its reads
+    /// see no new version then, until it [reopens](Synchronizer::reopen).
     ///
     /// # Errors
     /// Those of [`LocalReader::with_options`] and [`LocalReader::is_orphaned`].
@@ -116,7 +125,8 @@ impl<H: Hasher + Default> Synchronizer<H> {
         self.reader()?.is_orphaned()
     }
 
-    /// Reads from the files that have the prefix's names now. If that fails, reads go on where they were.
+    /// Reads from the files that have the prefix's names now. If that fails, reads go on where they
+    /// were.
     ///
     /// # Errors
     /// Those of [`LocalReader::with_options`].

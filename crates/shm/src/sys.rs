@@ -1,7 +1,9 @@
-//! The door to the kernel: mappings, locks that die with their owner, sleeping and waking, and a page that forgets on fork.
+//! The door to the kernel: mappings, locks that die with their owner, sleeping and waking, and a
+//! page that forgets on fork.
 //!
-//! A [`Mapping`] hands out references to atomics within its bounds, which it checks, and raw places of bytes; who may read those and when is the
-//! business of `writer` and `reader`. Nothing here knows the protocol.
+//! A [`Mapping`] hands out references to atomics within its bounds, which it checks, and raw places
+//! of bytes; who may read those and when is the business of `writer` and `reader`. Nothing here
+//! knows the protocol.
 #![allow(unsafe_code, reason = "the crate's only door to the kernel")]
 
 use crate::layout::Plain;
@@ -33,7 +35,8 @@ pub(crate) struct Mapping {
     access: Access,
 }
 
-// SAFETY: a Mapping is an address range of the process, not tied to a thread; through `&Mapping` only atomics and raw pointers are had.
+// SAFETY: a Mapping is an address range of the process, not tied to a thread; through `&Mapping`
+// only atomics and raw pointers are had.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
@@ -42,12 +45,13 @@ unsafe impl Sync for Mapping {}
 const POPULATED_BYTES: usize = 64 << 10;
 
 impl Mapping {
-    /// Maps the first `length` bytes of `file`, which must have them: beyond the end of a file memory
-    /// can't be touched (SIGBUS).
+    /// Maps the first `length` bytes of `file`, which must have them: beyond the end of a file
+    /// memory can't be touched (SIGBUS).
     ///
-    /// Page tables of what will be written, and of small files, are filled at once, so that the first
-    /// look at a page is no fault. A reader of a large file has the pages that it looks at: it may be
-    /// a few of many, and in a sparse file of a tmpfs each would be taken from the file system.
+    /// Page tables of what will be written, and of small files, are filled at once, so that the
+    /// first look at a page is no fault. A reader of a large file has the pages that it looks at:
+    /// it may be a few of many, and in a sparse file of a tmpfs each would be taken from the file
+    /// system.
     pub(crate) fn new(file: &File, length: usize, access: Access) -> io::Result<Mapping> {
         let length = NonZeroUsize::new(length).ok_or(io::ErrorKind::UnexpectedEof)?.get();
         let protection = match access {
@@ -88,8 +92,9 @@ impl Mapping {
     pub(crate) fn at<T: Plain>(&self, offset: usize) -> &T {
         assert!(offset.is_multiple_of(align_of::<T>()));
         assert!(offset <= self.length && size_of::<T>() <= self.length - offset);
-        // SAFETY: within the mapping and aligned (checked above; a mapping begins at a page), mapped as long as `self` lives, and any bytes
-        // are a T that others may change (Plain). Stores through a read-only mapping are a bug that ends in a signal, not in a wrong value.
+        // SAFETY: within the mapping and aligned (checked above; a mapping begins at a page),
+        // mapped as long as `self` lives, and any bytes are a T that others may change (Plain).
+        // Stores through a read-only mapping are a bug that ends in a signal, not in a wrong value.
         unsafe { self.base.add(offset).cast::<T>().as_ref() }
     }
 
@@ -118,22 +123,25 @@ impl Mapping {
     /// The same, to be written.
     ///
     /// # Safety
-    /// Until the slice is dropped nobody in this process reads or writes these bytes otherwise. (Other processes may read them; what they make of it
-    /// is their business: they know that bytes that they have not pinned change.)
+    /// Until the slice is dropped nobody in this process reads or writes these bytes otherwise.
+    /// (Other processes may read them; what they make of it is their business: they know that bytes
+    /// that they have not pinned change.)
     ///
     /// # Panics
     /// If they are not within the mapping, or it was not made for writing.
     #[allow(clippy::mut_from_ref, reason = "the caller promises that it is the only one")]
     pub(crate) unsafe fn bytes_mut(&self, offset: usize, length: usize) -> &mut [u8] {
         assert!(self.access == Access::Write);
-        // SAFETY: within the mapping, which allows writing (checked), and alone (the caller's promise).
+        // SAFETY: within the mapping, which allows writing (checked), and alone (the caller's
+        // promise).
         unsafe { self.bytes(offset, length).as_mut() }
     }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: this is the mapping that `new` made; every reference into it borrows from `self` or is kept by a holder of it.
+        // SAFETY: this is the mapping that `new` made; every reference into it borrows from `self`
+        // or is kept by a holder of it.
         let unmapped = unsafe { munmap(self.base.as_ptr().cast(), self.length) };
         debug_assert!(unmapped.is_ok());
     }
@@ -168,8 +176,10 @@ pub(crate) fn reserve(file: &File, length: usize) -> io::Result<()> {
     }
 }
 
-/// How a byte is locked. The locks belong to the open file description (fcntl(2), "open file description locks"): the kernel drops them when its
-/// last descriptor is closed, whatever ends the process; threads and closing other descriptors of the file don't matter, and no process id is involved.
+/// How a byte is locked. The locks belong to the open file description (fcntl(2), "open file
+/// description locks"): the kernel drops them when its last descriptor is closed, whatever ends the
+/// process; threads and closing other descriptors of the file don't matter, and no process id is
+/// involved.
 #[derive(Clone, Copy)]
 pub(crate) enum Lock {
     /// Needs a descriptor for reading; also works on a directory.
@@ -182,7 +192,9 @@ pub(crate) enum Lock {
 pub(crate) fn lock(file: &File, byte: u64, lock: Lock) -> io::Result<bool> {
     match lock_command(file, libc::F_OFD_SETLK, lock as i32, byte) {
         Ok(_) => Ok(true),
-        Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(false),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => {
+            Ok(false)
+        }
         Err(error) => Err(error),
     }
 }
@@ -207,7 +219,8 @@ fn lock_command(file: &File, command: i32, kind: i32, byte: u64) -> io::Result<i
             l_len: 1,
             l_pid: 0,
         };
-        // SAFETY: the descriptor is open as long as `file` lives, and the lock structure as long as the call.
+        // SAFETY: the descriptor is open as long as `file` lives, and the lock structure as long as
+        // the call.
         if unsafe { libc::fcntl(file.as_raw_fd(), command, &raw mut lock) } != -1 {
             return Ok(i32::from(lock.l_type));
         }
@@ -218,7 +231,8 @@ fn lock_command(file: &File, command: i32, kind: i32, byte: u64) -> io::Result<i
     }
 }
 
-/// Sleeps until `ticket` is woken or `timeout` is over, unless its value is not `expected` any more. May return early.
+/// Sleeps until `ticket` is woken or `timeout` is over, unless its value is not `expected` any
+/// more. May return early.
 pub(crate) fn sleep_on(ticket: &AtomicU32, expected: u32, timeout: Duration) -> io::Result<()> {
     let timeout = futex::Timespec {
         tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
@@ -236,7 +250,8 @@ pub(crate) fn wake_all(ticket: &AtomicU32) {
     let _ = futex::wake(ticket, futex::Flags::empty(), i32::MAX as u32);
 }
 
-/// A page that the kernel empties in the child of a fork: who finds it empty is not the process that made it.
+/// A page that the kernel empties in the child of a fork: who finds it empty is not the process
+/// that made it.
 pub(crate) struct ForkMark {
     page: NonNull<AtomicU64>,
 }
@@ -253,9 +268,11 @@ impl ForkMark {
     pub(crate) fn new() -> io::Result<ForkMark> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new anonymous mapping at an address of the kernel's choice overlaps nothing.
-        let base =
-            unsafe { mmap_anonymous(std::ptr::null_mut(), PAGE_BYTES, protection, MapFlags::PRIVATE)? };
-        let page = NonNull::new(base.cast::<AtomicU64>()).expect("the kernel never maps address 0 unasked");
+        let base = unsafe {
+            mmap_anonymous(std::ptr::null_mut(), PAGE_BYTES, protection, MapFlags::PRIVATE)?
+        };
+        let page = NonNull::new(base.cast::<AtomicU64>())
+            .expect("the kernel never maps address 0 unasked");
         let mark = ForkMark { page };
         // SAFETY: the range is the mapping just made, of anonymous private memory.
         unsafe { madvise(base, PAGE_BYTES, Advice::LinuxWipeOnFork)? };

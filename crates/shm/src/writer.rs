@@ -1,7 +1,9 @@
-//! The writer: takes a buffer that nobody holds, fills it, makes it current. It never waits for a reader.
+//! The writer: takes a buffer that nobody holds, fills it, makes it current. It never waits for a
+//! reader.
 //!
-//! Buffers that it finds when it starts are never written again: what readers still hold stays, the rest is removed. So every buffer
-//! that it writes is a file that it made, of a length that it knows.
+//! Buffers that it finds when it starts are never written again: what readers still hold stays, the
+//! rest is removed. So every buffer that it writes is a file that it made, of a length that it
+//! knows.
 #![allow(unsafe_code, reason = "lends the bytes of a buffer to be filled")]
 
 use crate::checksum::{Xxh3, checksum};
@@ -10,8 +12,8 @@ use crate::files::{self, Claim, Names};
 use crate::layout::{FRESH_FILES, HEADER_BYTES, Header, State};
 use crate::opening::{self, Opened};
 use crate::protocol::{
-    BUFFERS_MAX, NONE, SEQUENCE_MAX, Word, begin_fill, buffer_of, end_fill, must_wake, publish, sequence_of,
-    set_ticket, version_word,
+    BUFFERS_MAX, NONE, SEQUENCE_MAX, Word, begin_fill, buffer_of, end_fill, must_wake, publish,
+    sequence_of, set_ticket, version_word,
 };
 use crate::roll::{CAPACITY_MAX, MappedRoll};
 use crate::sys::{self, Access, Mapping};
@@ -24,19 +26,23 @@ use std::path::Path;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct WriterOptions {
-    /// Slots for readers: one for each thread that reads, and one for each older version that it still holds. Each takes 128 bytes. 1 to 4,093.
+    /// Slots for readers: one for each thread that reads, and one for each older version that it
+    /// still holds. Each takes 128 bytes. 1 to 4,093.
     pub readers_max: usize,
     /// Permissions of `P.state` and the buffers: who may read. 0644 by default, whatever the umask.
     /// Group and others may never write to them, whatever this says.
     pub mode: u32,
-    /// Permissions of `P.readers`: who may read without copying, and can be woken. 0660 by default, whatever the umask.
+    /// Permissions of `P.readers`: who may read without copying, and can be woken. 0660 by default,
+    /// whatever the umask.
     ///
-    /// Who may write this file is trusted not to shorten it: that would end the writer and the readers with a signal.
-    /// Who could by an earlier writer's leave, and can't any more, may still have it open: the next writer makes the files anew.
+    /// Who may write this file is trusted not to shorten it: that would end the writer and the
+    /// readers with a signal. Who could by an earlier writer's leave, and can't any more, may still
+    /// have it open: the next writer makes the files anew.
     pub readers_mode: u32,
     /// Each version in a new file that is never written again.
     ///
-    /// Readers that may not write `P.readers` then map it instead of copying it, however large it is, and are woken. A write takes tens of microseconds.
+    /// Readers that may not write `P.readers` then map it instead of copying it, however large it
+    /// is, and are woken. A write takes tens of microseconds.
     pub fresh_files: bool,
 }
 
@@ -48,8 +54,8 @@ impl Default for WriterOptions {
 
 /// The only writer under a prefix, as long as it lives.
 ///
-/// Dropping it leaves the files, so that readers go on reading the last version, and the next writer goes on counting; [`Writer::remove`] and
-/// [`remove`](crate::remove) take them away.
+/// Dropping it leaves the files, so that readers go on reading the last version, and the next
+/// writer goes on counting; [`Writer::remove`] and [`remove`](crate::remove) take them away.
 pub struct Writer<H = Xxh3> {
     names: Names,
     options: WriterOptions,
@@ -71,7 +77,8 @@ pub struct Writer<H = Xxh3> {
 }
 
 impl Writer {
-    /// Becomes the writer under `path`, the beginning of the names of all files, with the default options and checksum. See [`Writer::with_options`].
+    /// Becomes the writer under `path`, the beginning of the names of all files, with the default
+    /// options and checksum. See [`Writer::with_options`].
     ///
     /// # Errors
     /// As [`Writer::with_options`].
@@ -87,17 +94,23 @@ impl<H> fmt::Debug for Writer<H> {
 }
 
 impl<H: Hasher + Default> Writer<H> {
-    /// Becomes the writer under `path`. Makes the files, or goes on where another writer ended, whatever ended it: at the number after the next, because the
-    /// next may have been written but not published.
+    /// Becomes the writer under `path`. Makes the files, or goes on where another writer ended,
+    /// whatever ended it: at the number after the next, because the next may have been written but
+    /// not published.
     ///
     /// # Errors
-    /// [`Error::Busy`] while another writer lives, in whatever process or container; [`Error::Foreign`] if `P.state` is something else, or was written
-    /// with another checksum; [`Error::Stranger`] if it is another user's; [`Error::Io`] if the system refuses a file, a lock or space.
+    /// [`Error::Busy`] while another writer lives, in whatever process or container;
+    /// [`Error::Foreign`] if `P.state` is something else, or was written with another checksum;
+    /// [`Error::Stranger`] if it is another user's; [`Error::Io`] if the system refuses a file, a
+    /// lock or space.
     ///
     /// # Panics
     /// If `readers_max` is not 1 to 4,093.
     pub fn with_options(path: impl AsRef<Path>, options: WriterOptions) -> Result<Writer<H>> {
-        assert!((1..=CAPACITY_MAX).contains(&options.readers_max), "readers_max is 1 to {CAPACITY_MAX}");
+        assert!(
+            (1..=CAPACITY_MAX).contains(&options.readers_max),
+            "readers_max is 1 to {CAPACITY_MAX}"
+        );
         let mut options = options;
         options.mode &= !files::WRITE_BY_OTHERS;
         let names = Names::new(path.as_ref())?;
@@ -139,14 +152,17 @@ impl<H: Hasher + Default> Writer<H> {
         self.write_with(bytes.len(), |place| place.copy_from_slice(bytes))
     }
 
-    /// Publishes the `length` bytes that `fill` writes as the next version, and returns its number. They are written where readers read them, nothing is copied.
+    /// Publishes the `length` bytes that `fill` writes as the next version, and returns its number.
+    /// They are written where readers read them, nothing is copied.
     ///
-    /// What `fill` finds there is not specified (an older version, or zeros). If it panics nothing is published.
-    /// In a child that it forks the place is not there: an access ends the child with a signal.
+    /// What `fill` finds there is not specified (an older version, or zeros). If it panics nothing
+    /// is published. In a child that it forks the place is not there: an access ends the child with
+    /// a signal.
     ///
     /// # Errors
-    /// [`Error::Io`] if a buffer can't be made: no space; [`Error::Forked`] in a child of the process that opened the writer;
-    /// [`Error::TooManyReaders`] if all buffers are held, which takes more readers than slots; [`Error::Exhausted`] after 2^52 versions.
+    /// [`Error::Io`] if a buffer can't be made: no space; [`Error::Forked`] in a child of the
+    /// process that opened the writer; [`Error::TooManyReaders`] if all buffers are held, which
+    /// takes more readers than slots; [`Error::Exhausted`] after 2^52 versions.
     #[inline]
     pub fn write_with(&mut self, length: usize, fill: impl FnOnce(&mut [u8])) -> Result<u64> {
         self.stay()?;
@@ -158,13 +174,14 @@ impl<H: Hasher + Default> Writer<H> {
         let buffer = self.buffers[index].as_ref().expect("a taken buffer is there");
         let header = buffer.header();
         begin_fill(&header.version);
-        // SAFETY: nobody in this process reads or writes these bytes: readers in it read only what they have pinned, `take` found that nobody
-        // has pinned this buffer and nobody can pin it before it is current, and `&mut self` keeps other writes away. Copies that readers
-        // make unpinned (copy_stable) are atomic, and thrown away.
+        // SAFETY: nobody in this process reads or writes these bytes: readers in it read only what
+        // they have pinned, `take` found that nobody has pinned this buffer and nobody can pin it
+        // before it is current, and `&mut self` keeps other writes away. Copies that readers make
+        // unpinned (copy_stable) are atomic, and thrown away.
         let bytes = unsafe { buffer.mapping.bytes_mut(HEADER_BYTES, length) };
         fill(&mut *bytes);
-        // Asked again after all that is other people's code, and may have forked: the version is the
-        // parent's, and a child does not have the buffer (`renew`).
+        // Asked again after all that is other people's code, and may have forked: the version is
+        // the parent's, and a child does not have the buffer (`renew`).
         self.stay()?;
         let checksum = checksum::<H>(bytes);
         self.stay()?;
@@ -178,7 +195,8 @@ impl<H: Hasher + Default> Writer<H> {
         Ok(self.sequence)
     }
 
-    /// The number of the version written last, by this writer or one before; `None` if there is none.
+    /// The number of the version written last, by this writer or one before; `None` if there is
+    /// none.
     pub fn version(&self) -> Option<u64> {
         (self.current != NONE).then(|| sequence_of(self.current))
     }
@@ -188,7 +206,8 @@ impl<H: Hasher + Default> Writer<H> {
         self.sequence + 1
     }
 
-    /// How many readers live: threads that read through a slot, in all processes, and versions that they hold beside their newest. A system call for each.
+    /// How many readers live: threads that read through a slot, in all processes, and versions that
+    /// they hold beside their newest. A system call for each.
     ///
     /// # Errors
     /// [`Error::Io`] if the system can't tell.
@@ -196,9 +215,11 @@ impl<H: Hasher + Default> Writer<H> {
         self.roll.living(&self.names.readers())
     }
 
-    /// Removes all buffers that nobody needs: neither current, nor held by a reader that lives. Done once when a writer opens.
+    /// Removes all buffers that nobody needs: neither current, nor held by a reader that lives.
+    /// Done once when a writer opens.
     ///
-    /// A writer keeps the buffers that it once needed, at most one for each reader and two: this is for afterwards.
+    /// A writer keeps the buffers that it once needed, at most one for each reader and two: this is
+    /// for afterwards.
     ///
     /// # Errors
     /// [`Error::Io`] if the directory can't be listed or a file not removed.
@@ -219,7 +240,8 @@ impl<H: Hasher + Default> Writer<H> {
     /// Ends the writer and removes all files. Readers keep what they have, and see nothing new.
     ///
     /// # Errors
-    /// [`Error::Io`] if a file can't be removed; [`Error::Forked`] in a child of the process that opened the writer.
+    /// [`Error::Io`] if a file can't be removed; [`Error::Forked`] in a child of the process that
+    /// opened the writer.
     pub fn remove(self) -> Result<()> {
         self.stay()?;
         files::remove_claimed(&self.names, &self.claim).map(drop)
@@ -304,7 +326,8 @@ impl<H: Hasher + Default> Writer<H> {
         }
     }
 
-    /// A free one of the buffers that this writer has, by turns: a reader that copies has the more time.
+    /// A free one of the buffers that this writer has, by turns: a reader that copies has the more
+    /// time.
     #[inline]
     fn free(&self, after: usize) -> Option<usize> {
         let count = self.buffers.len();
@@ -312,7 +335,8 @@ impl<H: Hasher + Default> Writer<H> {
         (after.min(count)..count).find(is_free).or_else(|| (0..after.min(count)).find(is_free))
     }
 
-    /// None of the buffers is free: takes from the dead what they hold, or else the smallest index that nobody holds.
+    /// None of the buffers is free: takes from the dead what they hold, or else the smallest index
+    /// that nobody holds.
     #[cold]
     fn make_free(&mut self) -> Result<usize> {
         self.roll.reap(&self.names.readers())?;
@@ -326,7 +350,9 @@ impl<H: Hasher + Default> Writer<H> {
                 path: self.names.buffer(*taken),
                 what: "all names of buffers are taken, this one by no buffer",
             },
-            None => Error::TooManyReaders { path: self.names.readers(), capacity: self.roll.capacity() },
+            None => {
+                Error::TooManyReaders { path: self.names.readers(), capacity: self.roll.capacity() }
+            }
         })?;
         if self.buffers.len() <= index {
             self.buffers.resize_with(index + 1, || None);
@@ -338,7 +364,8 @@ impl<H: Hasher + Default> Writer<H> {
     #[cold]
     fn renew(&mut self, index: usize, length: usize) -> Result<()> {
         let path = self.names.buffer(index);
-        let too_long = || Error::io("reserving space for", &path)(std::io::ErrorKind::FileTooLarge.into());
+        let too_long =
+            || Error::io("reserving space for", &path)(std::io::ErrorKind::FileTooLarge.into());
         let old = self.buffers[index].take();
         // A version that grows from one to the next does not make a buffer longer every time.
         let spare = old
@@ -347,7 +374,8 @@ impl<H: Hasher + Default> Writer<H> {
         let bytes = buffer_bytes(length, spare).ok_or_else(too_long)?;
         drop(old);
         let file = files::create(&path, bytes)?;
-        let mapping = Mapping::new(&file, bytes, Access::Write).map_err(Error::io("mapping", &path))?;
+        let mapping =
+            Mapping::new(&file, bytes, Access::Write).map_err(Error::io("mapping", &path))?;
         // SAFETY: a child uses no buffer (`stay`), and drops none (`Writer::drop`).
         unsafe { mapping.keep_from_children() }.map_err(Error::io("mapping", &path))?;
         mapping.at::<Header>(0).lineage.poke(self.lineage);
@@ -453,8 +481,8 @@ mod tests {
     use super::*;
     use crate::files::Owner;
 
-    /// Readers that were killed leave slots that name versions. A writer with many of them finds out
-    /// by itself, in a few writes for each, and asks nobody where there are few.
+    /// Readers that were killed leave slots that name versions. A writer with many of them finds
+    /// out by itself, in a few writes for each, and asks nobody where there are few.
     #[test]
     fn a_crowd_that_was_killed_is_forgotten_by_and_by() {
         let folder = tempfile::tempdir().unwrap();

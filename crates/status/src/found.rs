@@ -1,6 +1,7 @@
 //! The watcher's side: which jobs there are, and whether they live.
 //!
-//! A job lives while its process holds the lock of its shared memory; the number of a process says nothing, for it may be another's by now.
+//! A job lives while its process holds the lock of its shared memory; the number of a process says
+//! nothing, for it may be another's by now.
 
 use crate::parts::{self, Jobs, Parts, state_of};
 use crate::{Place, Snapshot};
@@ -13,7 +14,8 @@ use std::thread;
 use std::time::Duration;
 use xsort_shm::{Reader, ReaderOptions, Xxh3, has_writer};
 
-/// Jobs that are making their files get so long to be done with them, all together; those that were killed then never are.
+/// Jobs that are making their files get so long to be done with them, all together; those that were
+/// killed then never are.
 const NASCENT_LOOKS: u32 = 10;
 const NASCENT_PAUSE: Duration = Duration::from_millis(5);
 
@@ -52,10 +54,12 @@ pub struct Search {
     pub troubles: Vec<String>,
 }
 
-/// A file, and when its owner, mode or content changed last: a job that takes over a dead one's name sets the mode of its files.
+/// A file, and when its owner, mode or content changed last: a job that takes over a dead one's
+/// name sets the mode of its files.
 type Mark = (u64, u64, i64, i64);
 
-/// All jobs of these directories, dead ones too: those that live before the dead, and the oldest first.
+/// All jobs of these directories, dead ones too: those that live before the dead, and the oldest
+/// first.
 pub fn find(place: &Place) -> Vec<Found> {
     search(place, Vec::new(), &|| false).jobs
 }
@@ -86,8 +90,9 @@ pub fn search(place: &Place, known: Vec<Found>, is_stopped: &dyn Fn() -> bool) -
         }
     }
     jobs.extend(born(nascent, is_stopped));
-    let begun =
-        |found: &Found| found.snapshot.as_ref().map_or(0.0, |snapshot| snapshot.job.started_unix_seconds);
+    let begun = |found: &Found| {
+        found.snapshot.as_ref().map_or(0.0, |snapshot| snapshot.job.started_unix_seconds)
+    };
     let is_dead = |found: &Found| found.life == Life::Dead;
     jobs.sort_by(|a, b| {
         let by_age = || begun(a).total_cmp(&begun(b)).then_with(|| a.prefix.cmp(&b.prefix));
@@ -96,7 +101,8 @@ pub fn search(place: &Place, known: Vec<Found>, is_stopped: &dyn Fn() -> bool) -
     Search { jobs, troubles }
 }
 
-/// Waits for those whose state is empty, or has no writer yet: all of them together. Who still has none then is dead.
+/// Waits for those whose state is empty, or has no writer yet: all of them together. Who still has
+/// none then is dead.
 fn born(mut nascent: Vec<(PathBuf, Parts)>, is_stopped: &dyn Fn() -> bool) -> Vec<Found> {
     let mut jobs = Vec::new();
     for _ in 0..NASCENT_LOOKS {
@@ -112,10 +118,12 @@ fn born(mut nascent: Vec<(PathBuf, Parts)>, is_stopped: &dyn Fn() -> bool) -> Ve
             }
         }
     }
-    jobs.extend(nascent.into_iter().filter(|(prefix, _)| state_of(prefix).exists()).map(|(prefix, _)| {
-        let trouble = "its process ended before it said anything".to_owned();
-        Found::unread(prefix, Life::Dead, trouble)
-    }));
+    jobs.extend(nascent.into_iter().filter(|(prefix, _)| state_of(prefix).exists()).map(
+        |(prefix, _)| {
+            let trouble = "its process ended before it said anything".to_owned();
+            Found::unread(prefix, Life::Dead, trouble)
+        },
+    ));
     jobs
 }
 
@@ -143,7 +151,8 @@ impl Found {
         }
         // Before it is opened: who takes over the name afterwards is seen by the next look.
         let mark = mark(&prefix);
-        // Copied before it is looked at: a snapshot is short, and no slot of the job's is taken for longer.
+        // Copied before it is looked at: a snapshot is short, and no slot of the job's is taken for
+        // longer.
         let mut options = ReaderOptions::default();
         options.copy = true;
         let reader = match Reader::<Xxh3>::with_options(&prefix, options) {
@@ -165,10 +174,18 @@ impl Found {
             }
         };
         let life = Life::Running;
-        let mut found =
-            Found { prefix, reader: Some(reader), life, mark, read: None, snapshot: None, trouble: None };
+        let mut found = Found {
+            prefix,
+            reader: Some(reader),
+            life,
+            mark,
+            read: None,
+            snapshot: None,
+            trouble: None,
+        };
         found.refresh();
-        let is_silent = found.life == Life::Running && found.snapshot.is_none() && found.trouble.is_none();
+        let is_silent =
+            found.life == Life::Running && found.snapshot.is_none() && found.trouble.is_none();
         match found.life {
             Life::Over => Opened::Nothing,
             _ if is_silent => Opened::Nothing,
@@ -178,10 +195,19 @@ impl Found {
 
     /// One of which nothing can be read.
     fn unread(prefix: PathBuf, life: Life, trouble: String) -> Found {
-        Found { prefix, reader: None, life, mark: None, read: None, snapshot: None, trouble: Some(trouble) }
+        Found {
+            prefix,
+            reader: None,
+            life,
+            mark: None,
+            read: None,
+            snapshot: None,
+            trouble: Some(trouble),
+        }
     }
 
-    /// The same job, if it still has the name; a dead one's isn't opened again as long as nobody took it over.
+    /// The same job, if it still has the name; a dead one's isn't opened again as long as nobody
+    /// took it over.
     fn again(mut self) -> Option<Found> {
         if self.life == Life::Dead {
             return (self.mark.is_some() && self.mark == mark(&self.prefix)).then_some(self);
@@ -224,7 +250,8 @@ impl Found {
         &self.prefix
     }
 
-    /// The name that it was found under: the number of its process, and more where several have the same.
+    /// The name that it was found under: the number of its process, and more where several have the
+    /// same.
     pub fn name(&self) -> &str {
         self.prefix.file_name().and_then(|name| name.to_str()).unwrap_or_default()
     }
@@ -246,7 +273,8 @@ impl Found {
 
     /// Whether it answers to this: the number of the process, or the name.
     pub fn is_called(&self, name: &str) -> bool {
-        self.name() == name || self.snapshot().is_some_and(|snapshot| snapshot.job.pid.to_string() == name)
+        self.name() == name
+            || self.snapshot().is_some_and(|snapshot| snapshot.job.pid.to_string() == name)
     }
 }
 

@@ -1,8 +1,11 @@
-//! What a killed job left: its shared memory; and hidden files, where the file system knows no nameless ones.
+//! What a killed job left: its shared memory; and hidden files, where the file system knows no
+//! nameless ones.
 //!
-//! Such a file is called `.NAME.xsort-PID-RANDOM`. The number of a process is no proof: another may have it by now, or in another container. So
-//! a file is the dead job's only if it was written to between the job's beginning and its last word, nobody has it open as far as that can be seen from here,
-//! and nobody holds the lock (flock) that every job has on its output: that is seen in all containers and of all users, on all of one kernel.
+//! Such a file is called `.NAME.xsort-PID-RANDOM`. The number of a process is no proof: another may
+//! have it by now, or in another container. So a file is the dead job's only if it was written to
+//! between the job's beginning and its last word, nobody has it open as far as that can be seen
+//! from here, and nobody holds the lock (flock) that every job has on its output: that is seen in
+//! all containers and of all users, on all of one kernel.
 
 use crate::parts::{self, Jobs, Parts, complaint, state_of};
 use crate::{Found, Life, Snapshot};
@@ -16,7 +19,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use xsort_shm::Vacancy;
 
-/// A job publishes ten times a second; it was dead this many seconds after its last word, unless it was stopped.
+/// A job publishes ten times a second; it was dead this many seconds after its last word, unless it
+/// was stopped.
 const LAST_WORD_SECONDS: f64 = 5.0;
 
 /// Digits of the random number in a hidden name.
@@ -50,7 +54,8 @@ pub fn clear(found: &Found) -> Cleared {
     Inventory::default().clear(found)
 }
 
-/// What is in the directories of dead jobs, each listed once however many jobs share it: when it is first asked for, so after these were found dead.
+/// What is in the directories of dead jobs, each listed once however many jobs share it: when it is
+/// first asked for, so after these were found dead.
 #[derive(Default)]
 pub struct Inventory {
     status: HashMap<PathBuf, Jobs>,
@@ -67,10 +72,14 @@ impl Inventory {
             return Leftovers::default();
         }
         let status = self.parts(found).map(|parts| parts.files.clone()).unwrap_or_default();
-        Leftovers { status, hidden: found.snapshot().map(|told| self.hidden(told)).unwrap_or_default() }
+        Leftovers {
+            status,
+            hidden: found.snapshot().map(|told| self.hidden(told)).unwrap_or_default(),
+        }
     }
 
-    /// Removes what a dead job left. One that lives is left alone, also if it came to life meanwhile.
+    /// Removes what a dead job left. One that lives is left alone, also if it came to life
+    /// meanwhile.
     pub fn clear(&mut self, found: &Found) -> Cleared {
         let mut cleared = Cleared::default();
         let left = self.leftovers(found);
@@ -105,9 +114,12 @@ impl Inventory {
     fn hidden(&mut self, snapshot: &Snapshot) -> Vec<(PathBuf, u64)> {
         let mut found: Vec<(PathBuf, Metadata)> = Vec::new();
         for place in &snapshot.places {
-            let named = self.hidden.entry(place.into()).or_insert_with_key(|place| hidden_in(place));
+            let named =
+                self.hidden.entry(place.into()).or_insert_with_key(|place| hidden_in(place));
             let named = named.get(&snapshot.job.pid).into_iter().flatten();
-            found.extend(named.filter_map(|path| Some((path.clone(), fs::symlink_metadata(path).ok()?))));
+            found.extend(
+                named.filter_map(|path| Some((path.clone(), fs::symlink_metadata(path).ok()?))),
+            );
         }
         found.retain(|(_, metadata)| metadata.is_file() && is_of_its_time(metadata, snapshot));
         if !found.is_empty() {
@@ -123,7 +135,8 @@ impl Inventory {
 }
 
 impl Cleared {
-    /// Removes a file, and notes if it can't be. False if nobody has to be told that it is gone, because somebody else removed it.
+    /// Removes a file, and notes if it can't be. False if nobody has to be told that it is gone,
+    /// because somebody else removed it.
     fn remove(&mut self, path: &Path) -> bool {
         match fs::remove_file(path) {
             Ok(()) => return true,
@@ -190,8 +203,8 @@ fn process_of(name: &[u8]) -> Option<u32> {
     (at > 0).then_some(number)
 }
 
-/// Whether a file was written to last while the job lived. Where the clock jumped meanwhile, that is from and to whatever it has shown: the job counted its seconds
-/// without it.
+/// Whether a file was written to last while the job lived. Where the clock jumped meanwhile, that
+/// is from and to whatever it has shown: the job counted its seconds without it.
 fn is_of_its_time(metadata: &Metadata, snapshot: &Snapshot) -> bool {
     let written = metadata.mtime() as f64 + metadata.mtime_nsec() as f64 / 1e9;
     let (begun, told) = (snapshot.job.started_unix_seconds, snapshot.taken_unix_seconds);

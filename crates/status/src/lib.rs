@@ -35,7 +35,7 @@ pub use pace::{CURVE_POINTS_MAX, Pace, Progress};
 pub use place::Place;
 pub use publisher::Publisher;
 pub use snapshot::{
-    Counts, DriveState, FORMAT, Identity, Memory, ParseError, Phase, SNAPSHOT_BYTES_MAX, Snapshot, Stage,
-    Wait,
+    Counts, DriveState, FORMAT, Identity, Memory, ParseError, Phase, SNAPSHOT_BYTES_MAX, Snapshot,
+    Stage, Wait,
 };
 pub use thermometer::{Sensor, Thermometer};

@@ -1,4 +1,5 @@
-//! How fast a job is, was, and when it will be done: sums over samples that are taken about ten times a second.
+//! How fast a job is, was, and when it will be done: sums over samples that are taken about ten
+//! times a second.
 //!
 //! Pure: the clock is an argument.
 
@@ -7,7 +8,8 @@ use std::collections::VecDeque;
 /// Points of a curve at most; beyond that, two become one.
 pub const CURVE_POINTS_MAX: usize = 120;
 
-/// "Now" is this long, in seconds: pipelines move by chunks, and shorter stretches would show these.
+/// "Now" is this long, in seconds: pipelines move by chunks, and shorter stretches would show
+/// these.
 const NOW_SECONDS: f64 = 2.0;
 
 /// Below this a rate says nothing of what is to come.
@@ -89,11 +91,13 @@ impl Progress {
         self.done_bytes as f64 / self.seconds.max(1e-3)
     }
 
-    /// Seconds until the end, if that can be foreseen: this phase at its own rate, those to come at that of the job.
+    /// Seconds until the end, if that can be foreseen: this phase at its own rate, those to come at
+    /// that of the job.
     pub fn seconds_left(&self) -> Option<f64> {
         let (phase, to_come) = (self.phase_left()?, self.to_come_bytes?);
         let own = self.phase_done_bytes as f64 / self.phase_seconds.max(1e-3);
-        let own = if self.phase_seconds >= TELLING_SECONDS && own > 0.0 { own } else { self.mean() };
+        let own =
+            if self.phase_seconds >= TELLING_SECONDS && own > 0.0 { own } else { self.mean() };
         let left = |bytes: u64, rate: f64| if bytes == 0 { 0.0 } else { bytes as f64 / rate };
         let seconds = left(phase, own) + left(to_come, self.mean());
         seconds.is_finite().then_some(seconds)

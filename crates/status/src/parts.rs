@@ -1,6 +1,8 @@
-//! The files of jobs in a directory: `PID.state`, `PID.readers`, `PID.buffer-0`, by the job that they belong to.
+//! The files of jobs in a directory: `PID.state`, `PID.readers`, `PID.buffer-0`, by the job that
+//! they belong to.
 //!
-//! A job makes regular files. What else has such a name is a stranger: it is named, and never followed, opened or removed.
+//! A job makes regular files. What else has such a name is a stranger: it is named, and never
+//! followed, opened or removed.
 
 use std::collections::BTreeMap;
 use std::fs::{self, FileType};
@@ -73,7 +75,8 @@ fn is_state(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "state")
 }
 
-/// The job that a file belongs to by its name: the number of its process, and more where several have the same.
+/// The job that a file belongs to by its name: the number of its process, and more where several
+/// have the same.
 fn job_of(name: &str) -> Option<&str> {
     let (stem, suffix) = name.split_once('.')?;
     let is_part = ["state", "readers"].contains(&suffix) || suffix.starts_with("buffer-");
@@ -103,9 +106,16 @@ mod tests {
         for (name, job) in [("12.state", "12"), ("12-3.readers", "12-3"), ("7.buffer-007", "7")] {
             assert_eq!(job_of(name), Some(job), "{name}");
         }
-        for name in
-            ["12", ".state", "x12.state", "-1.state", "12.states", "12.a.state", "12.bak", "notes.txt"]
-        {
+        for name in [
+            "12",
+            ".state",
+            "x12.state",
+            "-1.state",
+            "12.states",
+            "12.a.state",
+            "12.bak",
+            "notes.txt",
+        ] {
             assert_eq!(job_of(name), None, "{name}");
         }
     }

@@ -7,8 +7,10 @@
 //!  $TMPDIR/xsort-UID       or /tmp/xsort-UID
 //! ```
 //!
-//! A job takes the first one that it can have and that has room. Whoever looks for jobs looks in all, for a job may have been started from elsewhere: by a timer, or over the
-//! network. A directory that belongs to someone else is never used: the names in /dev/shm and /tmp can be taken by anybody.
+//! A job takes the first one that it can have and that has room. Whoever looks for jobs looks in
+//! all, for a job may have been started from elsewhere: by a timer, or over the network. A
+//! directory that belongs to someone else is never used: the names in /dev/shm and /tmp can be
+//! taken by anybody.
 
 use rustix::fs::{CWD, FileType, Mode, mkdirat};
 use rustix::io::Errno;
@@ -29,7 +31,8 @@ impl Place {
     /// As the environment says, of which `variable` is asked.
     pub fn of_environment(variable: impl Fn(&str) -> Option<OsString>) -> Place {
         let uid = geteuid().as_raw();
-        let named = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let named =
+            |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         if let Some(directory) = named("XSORT_STATUS_DIR") {
             return Place { candidates: vec![directory] };
         }
@@ -56,7 +59,8 @@ impl Place {
         &self.candidates
     }
 
-    /// The directories that there are, to look for jobs in; and those that are not to be trusted, or not to be had, and why.
+    /// The directories that there are, to look for jobs in; and those that are not to be trusted,
+    /// or not to be had, and why.
     pub(crate) fn looked_at(&self) -> (Vec<PathBuf>, Vec<String>) {
         let (mut directories, mut troubles) = (Vec::<PathBuf>::new(), Vec::new());
         for directory in &self.candidates {
@@ -64,7 +68,8 @@ impl Place {
                 _ if directories.contains(directory) => {}
                 Ok(()) => directories.push(directory.clone()),
                 // No job published there yet.
-                Err(_) if fs::symlink_metadata(directory).is_err_and(|error| is_nothing(&error)) => {}
+                Err(_)
+                    if fs::symlink_metadata(directory).is_err_and(|error| is_nothing(&error)) => {}
                 Err(reason) => troubles.push(format!("{}: {reason}", directory.display())),
             }
         }
@@ -76,7 +81,8 @@ fn is_nothing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// Makes a directory if need be, for nobody else to look into, unless somebody else may write to it.
+/// Makes a directory if need be, for nobody else to look into, unless somebody else may write to
+/// it.
 pub(crate) fn make(directory: &Path) -> Result<(), String> {
     let said = |reason: String| format!("{}: {reason}", directory.display());
     match mkdirat(CWD, directory, Mode::from_raw_mode(0o700)) {

@@ -1,6 +1,7 @@
 //! The job's side: a prefix of its own in a directory, and snapshots into it.
 //!
-//! A directory that is full, or whose files somebody took away (a session's end removes them), is left for the next one, or made anew.
+//! A directory that is full, or whose files somebody took away (a session's end removes them), is
+//! left for the next one, or made anew.
 
 use crate::found::Found;
 use crate::leftovers::leftovers;
@@ -18,7 +19,8 @@ const NAMESAKES_MAX: u32 = 16;
 /// Readers that read without copying at the same time; more copy.
 const READERS_MAX: usize = 64;
 
-/// Publishes the snapshots of one job. Dropping it leaves the last one, as a kill does; [`Publisher::end`] takes it away.
+/// Publishes the snapshots of one job. Dropping it leaves the last one, as a kill does;
+/// [`Publisher::end`] takes it away.
 pub struct Publisher {
     place: Place,
     pid: u32,
@@ -135,7 +137,8 @@ fn open_in(directory: &Path, pid: u32) -> Result<(Writer<Xxh3>, PathBuf), String
                 let _ = xsort_shm::remove(&prefix);
                 return Err(error.to_string());
             }
-            // Another job's, of another version of the program or another user perhaps, or no job's.
+            // Another job's, of another version of the program or another user perhaps, or no
+            // job's.
             Err(_) => {}
         }
     }
@@ -153,18 +156,29 @@ mod tests {
     use std::process::Command;
 
     fn mount(words: &[&str], directory: &Path) -> bool {
-        Command::new("mount").args(words).arg(directory).output().is_ok_and(|ran| ran.status.success())
+        Command::new("mount")
+            .args(words)
+            .arg(directory)
+            .output()
+            .is_ok_and(|ran| ran.status.success())
     }
 
     /// Whatever of it there is no room for, it is somewhere else then, and nowhere twice.
     #[test]
     fn a_job_goes_to_the_next_directory_where_one_is_full() {
         let [first, second] = [(); 2].map(|()| tempfile::tempdir().unwrap());
-        let place = Place::of_candidates(vec![first.path().into(), "/proc/no".into(), second.path().into()]);
+        let place = Place::of_candidates(vec![
+            first.path().into(),
+            "/proc/no".into(),
+            second.path().into(),
+        ]);
         let told = Snapshot { format: FORMAT, ..Snapshot::default() };
         let names = |directory: &Path| fs::read_dir(directory).unwrap().count();
         for (size, is_enough) in [(4, false), (12, false), (16, false), (20, false), (1024, true)] {
-            if !mount(&["-t", "tmpfs", "-o", &format!("mode=700,size={size}k"), "none"], first.path()) {
+            if !mount(
+                &["-t", "tmpfs", "-o", &format!("mode=700,size={size}k"), "none"],
+                first.path(),
+            ) {
                 eprintln!("SKIPPED: nothing can be mounted here");
                 return;
             }
@@ -176,7 +190,11 @@ mod tests {
             let after = names(first.path()) + names(second.path());
             assert!(Command::new("umount").arg(first.path()).status().unwrap().success());
             assert!(published, "{size}");
-            assert_eq!((found, left > 0, taken > 0, after), (1, is_enough, !is_enough, 0), "{size}");
+            assert_eq!(
+                (found, left > 0, taken > 0, after),
+                (1, is_enough, !is_enough, 0),
+                "{size}"
+            );
         }
     }
 }

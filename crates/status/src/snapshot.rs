@@ -1,11 +1,14 @@
-//! All that a job tells of itself, at one moment: JSON, so that any language reads it; and checked, for whoever may write the file may have written anything.
+//! All that a job tells of itself, at one moment: JSON, so that any language reads it; and checked,
+//! for whoever may write the file may have written anything.
 //!
-//! What is parsed is bounded in size, its numbers are finite, its lists are no longer than a job makes them, and its texts have no control characters, so that
-//! it can be shown on a terminal. The bytes are drawn in docs/formats.md.
+//! What is parsed is bounded in size, its numbers are finite, its lists are no longer than a job
+//! makes them, and its texts have no control characters, so that it can be shown on a terminal. The
+//! bytes are drawn in docs/formats.md.
 
 use serde::{Deserialize, Serialize};
 
-/// The layout that this program writes and reads. Fields may be added without a new number; one that goes or changes its meaning needs one.
+/// The layout that this program writes and reads. Fields may be added without a new number; one
+/// that goes or changes its meaning needs one.
 pub const FORMAT: u32 = 1;
 
 /// The longest snapshot, in bytes: more isn't looked at. A job's is 2 to 8 KiB.
@@ -63,9 +66,11 @@ pub struct Snapshot {
     pub limit_celsius: Option<f64>,
     /// Below it they go on.
     pub resume_celsius: Option<f64>,
-    /// At most so many bytes are moved in a second, read and written together, if that was asked for.
+    /// At most so many bytes are moved in a second, read and written together, if that was asked
+    /// for.
     pub limit_bytes_per_second: Option<u64>,
-    /// Directories in which hidden files of the job are left if it is killed, where the file system knows no nameless files.
+    /// Directories in which hidden files of the job are left if it is killed, where the file system
+    /// knows no nameless files.
     pub places: Vec<String>,
     /// What the job had to say, the last lines.
     pub notices: Vec<String>,
@@ -189,7 +194,8 @@ pub enum ParseError {
 impl Snapshot {
     /// The bytes to publish.
     pub fn to_bytes(&self) -> Vec<u8> {
-        // Numbers that JSON has no word for become null, which a reader refuses: what is written is made finite as well.
+        // Numbers that JSON has no word for become null, which a reader refuses: what is written is
+        // made finite as well.
         serde_json::to_vec(&self.clone().tidy())
             .expect("maps have text as keys, and writing to memory does not fail")
     }
@@ -213,10 +219,13 @@ impl Snapshot {
         Ok(serde_json::from_slice::<Snapshot>(bytes)?.tidy())
     }
 
-    /// Bounded lists and texts, texts without control characters, times and rates that are finite and not negative.
+    /// Bounded lists and texts, texts without control characters, times and rates that are finite
+    /// and not negative.
     fn tidy(mut self) -> Snapshot {
         let Snapshot { job, phase, stages, drives, places, notices, curve, .. } = &mut self;
-        for text in [&mut job.command, &mut job.user, &mut job.directory, &mut job.version, &mut phase.name] {
+        for text in
+            [&mut job.command, &mut job.user, &mut job.directory, &mut job.version, &mut phase.name]
+        {
             clean(text);
         }
         for list in [&mut job.arguments, places, notices] {
@@ -272,7 +281,8 @@ impl Snapshot {
     }
 }
 
-/// Times and rates: from 0 to more than any can be, so that sums and integers of them stay in range.
+/// Times and rates: from 0 to more than any can be, so that sums and integers of them stay in
+/// range.
 fn bound(number: &mut f64) {
     *number = if number.is_nan() { 0.0 } else { number.clamp(0.0, 1e15) };
 }

@@ -1,5 +1,5 @@
-//! How hot a drive is: from a path to its file system's block device, and from there to the sensor that the kernel shows (hwmon: NVMe drives by themselves, SATA
-//! drives with the module drivetemp).
+//! How hot a drive is: from a path to its file system's block device, and from there to the sensor
+//! that the kernel shows (hwmon: NVMe drives by themselves, SATA drives with the module drivetemp).
 //!
 //! ```text
 //!  /sys/dev/block/MAJOR:MINOR -> .../nvme/nvme0/nvme0n1/nvme0n1p1       the file system's device
@@ -7,7 +7,8 @@
 //!  /sys/class/hwmon/hwmonN/temp1_input                                  1/1000 of a degree Celsius
 //! ```
 //!
-//! Devices that are made of others (LVM, RAID, encryption) are as hot as the hottest of these. The tree's root is an argument, so that tests have drives.
+//! Devices that are made of others (LVM, RAID, encryption) are as hot as the hottest of these. The
+//! tree's root is an argument, so that tests have drives.
 
 use rustix::fs::{major, minor, stat};
 use std::fs;
@@ -64,13 +65,18 @@ impl Thermometer {
         let line = mounts.lines().find(|line| line.split(' ').nth(2) == Some(number))?;
         let source = line.split(" - ").nth(1)?.split(' ').nth(1)?;
         let device = stat(source).ok().filter(|_| source.starts_with("/dev/"))?.st_rdev;
-        self.root.join("dev/block").join(format!("{}:{}", major(device), minor(device))).canonicalize().ok()
+        self.root
+            .join("dev/block")
+            .join(format!("{}:{}", major(device), minor(device)))
+            .canonicalize()
+            .ok()
     }
 
     /// The whole drives that a block device is a part of, or is made of.
     fn drives_below(&self, block: &Path, depth: u32, drives: &mut Vec<PathBuf>) {
         let slaves = fs::read_dir(block.join("slaves")).into_iter().flatten().flatten();
-        let slaves: Vec<PathBuf> = slaves.filter_map(|entry| entry.path().canonicalize().ok()).collect();
+        let slaves: Vec<PathBuf> =
+            slaves.filter_map(|entry| entry.path().canonicalize().ok()).collect();
         if !slaves.is_empty() && depth > 0 {
             slaves.iter().for_each(|slave| self.drives_below(slave, depth - 1, drives));
             return;

@@ -1,7 +1,8 @@
 //! Nanoseconds of a word, and of a comparison, of each kind of order, on one thread.
 //!
-//! A thousand lines stay in the first-level cache, so that the code is measured and not the memory. The words of the lines are
-//! checked against comparison, so that a fast wrong answer fails. `cargo test` runs each benchmark once.
+//! A thousand lines stay in the first-level cache, so that the code is measured and not the memory.
+//! The words of the lines are checked against comparison, so that a fast wrong answer fails. `cargo
+//! test` runs each benchmark once.
 
 use std::hint::black_box;
 
@@ -44,7 +45,8 @@ enum Shape {
 }
 
 fn lines(shape: Shape) -> Vec<Vec<u8>> {
-    let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let months =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let line = |at: usize| {
         let mixed = (at as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let number = format!("{}.{:02}", (mixed >> 40) as u32, mixed % 100);
@@ -88,14 +90,20 @@ fn measure(criterion: &mut Criterion) {
         group.bench_function("words", |bencher| {
             bencher.iter(|| {
                 words.clear();
-                order.words(black_box(&lines).iter().map(Vec::as_slice), 0, &mut scratch, &mut words);
+                order.words(
+                    black_box(&lines).iter().map(Vec::as_slice),
+                    0,
+                    &mut scratch,
+                    &mut words,
+                );
                 words.last().copied()
             });
         });
         check(&order, &lines, &words);
         group.bench_function("compare", |bencher| {
             bencher.iter(|| {
-                let mut less = |pair: &[Vec<u8>]| order.compare(&pair[0], &pair[1], &mut scratch).is_lt();
+                let mut less =
+                    |pair: &[Vec<u8>]| order.compare(&pair[0], &pair[1], &mut scratch).is_lt();
                 black_box(&lines).windows(2).filter(|pair| less(pair)).count()
             });
         });

@@ -1,8 +1,9 @@
 //! A command line that was understood: what to sort, by which keys, and how.
 //!
-//! The grammar makes it; from here on nothing is checked again. Global ordering options have already been given to the keys that
-//! have none of their own, so `keys` alone says how lines compare. What the engine must do (files, memory, threads) is in plain
-//! values; this crate opens nothing.
+//! The grammar makes it; from here on nothing is checked again. Global ordering options have
+//! already been given to the keys that have none of their own, so `keys` alone says how lines
+//! compare. What the engine must do (files, memory, threads) is in plain values; this crate opens
+//! nothing.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -21,15 +22,18 @@ pub enum Request {
 /// A sort, a merge or a check, with all its settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Command {
-    /// `-c`, `-C`, `--check`: look whether the one input is sorted, and sort nothing. Wins over `merge`.
+    /// `-c`, `-C`, `--check`: look whether the one input is sorted, and sort nothing. Wins over
+    /// `merge`.
     pub check: Option<Check>,
     /// `-m`: the inputs are sorted already.
     pub merge: bool,
-    /// `-u`: of lines with equal keys only the first; with `check`, equal lines are out of order. No last resort.
+    /// `-u`: of lines with equal keys only the first; with `check`, equal lines are out of order.
+    /// No last resort.
     pub unique: bool,
     /// `-s`: no last resort.
     pub stable: bool,
-    /// `-r` before all keys: turns the last resort round, and the order of lines where there is no key.
+    /// `-r` before all keys: turns the last resort round, and the order of lines where there is no
+    /// key.
     pub reverse: bool,
     /// `-z`: lines end with NUL.
     pub zero_terminated: bool,
@@ -39,12 +43,14 @@ pub struct Command {
     pub separator: Option<u8>,
     /// The keys, most significant first. Empty: lines compare as wholes.
     pub keys: Vec<KeyField>,
-    /// True if the only key is the whole line with the global ordering options (`sort -n`), and no `-k` was given.
+    /// True if the only key is the whole line with the global ordering options (`sort -n`), and no
+    /// `-k` was given.
     pub is_global_key: bool,
     /// The ordering options given outside keys.
     pub global: Flags,
 
-    /// The operands in their order, `-` for standard input; one `-` if there were none. Empty with `files0_from`.
+    /// The operands in their order, `-` for standard input; one `-` if there were none. Empty with
+    /// `files0_from`.
     pub files: Vec<OsString>,
     /// `--files0-from`: the file that holds the inputs' names, each ended by NUL.
     pub files0_from: Option<OsString>,
@@ -96,15 +102,18 @@ pub enum Check {
 /// Options that GNU sort lacks. They have long names only, which can't be shortened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extras {
-    /// `--header[=N]`: so many lines at the head of the first input stay where they are; 1 if no number is given.
+    /// `--header[=N]`: so many lines at the head of the first input stay where they are; 1 if no
+    /// number is given.
     pub header_lines: u64,
     /// `--top N`: only the first N lines of the output, at least 1.
     pub top_lines: Option<u64>,
     /// `--progress`.
     pub progress: bool,
-    /// `--temperature-limit=C`: transfers of scratch pause while a drive is hotter than so many degrees Celsius.
+    /// `--temperature-limit=C`: transfers of scratch pause while a drive is hotter than so many
+    /// degrees Celsius.
     pub limit_celsius: Option<u16>,
-    /// `--bandwidth-limit=RATE`: how much may be moved to and from drives in a second, as it was written; what it means is nothing of GNU sort's.
+    /// `--bandwidth-limit=RATE`: how much may be moved to and from drives in a second, as it was
+    /// written; what it means is nothing of GNU sort's.
     pub bandwidth_limit: Option<OsString>,
     /// `--json`: a report for machines.
     pub json: bool,
@@ -114,9 +123,11 @@ pub struct Extras {
     pub decompress: bool,
     /// `--check-output`: compare checksums of the lines read and written.
     pub check_output: bool,
-    /// `--recursive`: a directory among the inputs is all regular files below it, in the order of their paths.
+    /// `--recursive`: a directory among the inputs is all regular files below it, in the order of
+    /// their paths.
     pub recursive: bool,
-    /// `--checkpoint`, `--resume`, `--restart`: the sort can go on after an interruption; the last of them counts.
+    /// `--checkpoint`, `--resume`, `--restart`: the sort can go on after an interruption; the last
+    /// of them counts.
     pub checkpoint: Option<Checkpoint>,
     /// `--checkpoint-every=SECONDS`.
     pub checkpoint_every: Option<Duration>,
@@ -144,7 +155,8 @@ pub enum Codec {
     Zstd,
 }
 
-/// One `-k` (or `+POS1 -POS2`): a part of the line, and how it compares. Fields and characters count from 0 here.
+/// One `-k` (or `+POS1 -POS2`): a part of the line, and how it compares. Fields and characters
+/// count from 0 here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeyField {
     /// Fields before the key.
@@ -231,7 +243,8 @@ impl Flags {
         letters.iter().filter(|(_, is_set)| *is_set).map(|(letter, _)| letter).collect()
     }
 
-    /// Sets what `letter` stands for; false if it is no ordering option. `b` counts for the given ends of the key.
+    /// Sets what `letter` stands for; false if it is no ordering option. `b` counts for the given
+    /// ends of the key.
     pub(crate) fn set(&mut self, letter: u8, is_start: bool, is_end: bool) -> bool {
         match letter {
             b'b' => {
@@ -256,6 +269,10 @@ impl Flags {
     /// True if at most one of the exclusive kinds is set.
     pub(crate) fn are_compatible(&self) -> bool {
         let text = self.version || self.random || self.ignores();
-        [self.numeric, self.general, self.human, self.month, text].iter().filter(|&&kind| kind).count() <= 1
+        [self.numeric, self.general, self.human, self.month, text]
+            .iter()
+            .filter(|&&kind| kind)
+            .count()
+            <= 1
     }
 }

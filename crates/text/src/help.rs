@@ -1,4 +1,5 @@
-//! What `--help` and `--version` print: the options of GNU sort in our own words, and ours beside them.
+//! What `--help` and `--version` print: the options of GNU sort in our own words, and ours beside
+//! them.
 
 /// The text of `--help`; `program` is the name that was called.
 pub fn help(program: &str) -> String {

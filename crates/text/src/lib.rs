@@ -1,7 +1,9 @@
-//! What GNU sort and GNU du mean: their command lines, the order of lines and the figures that they ask for, and the words in which they answer.
+//! What GNU sort and GNU du mean: their command lines, the order of lines and the figures that they
+//! ask for, and the words in which they answer.
 //!
-//! A pure library: it opens no file, starts no thread, and borrows what memory it needs from its caller. What they do was
-//! learnt from their manual (GNU coreutils, "sort invocation" and "du invocation") and by asking the programs; the tests ask them again.
+//! A pure library: it opens no file, starts no thread, and borrows what memory it needs from its
+//! caller. What they do was learnt from their manual (GNU coreutils, "sort invocation" and "du
+//! invocation") and by asking the programs; the tests ask them again.
 //!
 //! ```text
 //! grammar    words of a command line -> Command, or GNU's refusal (options, keys, sizes, messages)
@@ -48,7 +50,9 @@ mod sys;
 pub use command::{Check, Checkpoint, Codec, Command, Extras, Flags, KeyEnd, KeyField, Request};
 pub use debug::{annotate, warnings};
 pub use disorder::disorder;
-pub use grammar::{Environment, Refusal, listed_files, parse, quoted_name, refuse_many, shown_name};
+pub use grammar::{
+    Environment, Refusal, listed_files, parse, quoted_name, refuse_many, shown_name,
+};
 pub use help::{help, version};
 pub use locale::{Locale, Numerals};
 pub use order::{Order, Scratch};

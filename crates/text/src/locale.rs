@@ -1,7 +1,9 @@
-//! What sorting must know of a locale: classes of bytes, marks in numbers, names of months, and whether text collates.
+//! What sorting must know of a locale: classes of bytes, marks in numbers, names of months, and
+//! whether text collates.
 //!
-//! A `Locale` is plain tables, made once. Only the comparison of text by the rules of a language goes to the C library each time; in
-//! C, POSIX and C.UTF-8 that is the comparison of bytes, and done here.
+//! A `Locale` is plain tables, made once. Only the comparison of text by the rules of a language
+//! goes to the C library each time; in C, POSIX and C.UTF-8 that is the comparison of bytes, and
+//! done here.
 
 use std::ffi::CString;
 use std::sync::Arc;
@@ -36,7 +38,8 @@ pub struct Numerals {
     pub point: Vec<u8>,
     /// Between groups.
     pub thousands: Vec<u8>,
-    /// Digits of the groups, from the right; the last is for all that are left. The largest `char` of C is: no group from here on.
+    /// Digits of the groups, from the right; the last is for all that are left. The largest `char`
+    /// of C is: no group from here on.
     pub grouping: Vec<u8>,
 }
 
@@ -79,7 +82,8 @@ impl Numerals {
 pub(crate) enum Collation {
     /// The C locale: by bytes.
     Bytes,
-    /// C.UTF-8: by code points, which is by bytes; but it counts as a language, so that a hash is taken of transformed text.
+    /// C.UTF-8: by code points, which is by bytes; but it counts as a language, so that a hash is
+    /// taken of transformed text.
     CodePoints,
     /// By the C library's `strcoll`.
     Language,
@@ -106,8 +110,8 @@ impl Locale {
         Self::named("C").expect("every C library has the locale C")
     }
 
-    /// The locale that the environment names (`LC_ALL`, `LC_COLLATE` and so on); none if the C library hasn't got it, where GNU
-    /// sort goes on with [`Locale::c`].
+    /// The locale that the environment names (`LC_ALL`, `LC_COLLATE` and so on); none if the C
+    /// library hasn't got it, where GNU sort goes on with [`Locale::c`].
     pub fn from_environment() -> Option<Self> {
         sys::Handle::load(c"").map(Self::of)
     }
@@ -127,7 +131,11 @@ impl Locale {
         // The item after the mark between groups is their sizes (`GROUPING` of localeconv).
         let [point, thousands, grouping] =
             [libc::RADIXCHAR, libc::THOUSEP, libc::THOUSEP + 1].map(|item| self.handle.item(item));
-        Numerals { point: if point.is_empty() { b".".to_vec() } else { point }, thousands, grouping }
+        Numerals {
+            point: if point.is_empty() { b".".to_vec() } else { point },
+            thousands,
+            grouping,
+        }
     }
 
     fn of(handle: sys::Handle) -> Self {

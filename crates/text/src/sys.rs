@@ -1,8 +1,9 @@
 //! The C library's locales: the only unsafe code of this crate.
 //!
-//! Comparing text by the rules of a language takes a database of its own. GNU sort asks the C library, and so do we, because the same
-//! answer is wanted. A locale is a value here (`newlocale`), not a state of the process (`setlocale`), so that threads and tests
-//! can't disturb each other.
+//! Comparing text by the rules of a language takes a database of its own. GNU sort asks the C
+//! library, and so do we, because the same answer is wanted. A locale is a value here
+//! (`newlocale`), not a state of the process (`setlocale`), so that threads and tests can't disturb
+//! each other.
 #![allow(unsafe_code)]
 
 use std::cmp::Ordering;
@@ -12,8 +13,9 @@ use std::ffi::{CStr, c_char, c_int, c_uint};
 #[derive(Debug)]
 pub(crate) struct Handle(libc::locale_t);
 
-// SAFETY: the functions below only read the object, as any thread may (`newlocale(3)`: only `freelocale` and `newlocale` with a
-// base change one, and the first needs ownership, the second isn't used).
+// SAFETY: the functions below only read the object, as any thread may (`newlocale(3)`: only
+// `freelocale` and `newlocale` with a base change one, and the first needs ownership, the second
+// isn't used).
 unsafe impl Send for Handle {}
 // SAFETY: as above.
 unsafe impl Sync for Handle {}
@@ -39,21 +41,29 @@ unsafe extern "C" {
     fn iswprint_l(c: c_uint, locale: libc::locale_t) -> c_int;
     fn wcwidth(c: c_uint) -> c_int;
     fn strcoll_l(a: *const c_char, b: *const c_char, locale: libc::locale_t) -> c_int;
-    fn strxfrm_l(out: *mut c_char, text: *const c_char, room: usize, locale: libc::locale_t) -> usize;
+    fn strxfrm_l(
+        out: *mut c_char,
+        text: *const c_char,
+        room: usize,
+        locale: libc::locale_t,
+    ) -> usize;
 }
 
 impl Handle {
-    /// The locale of this name; the empty name is the one that the environment asks for. None if the C library has no such.
+    /// The locale of this name; the empty name is the one that the environment asks for. None if
+    /// the C library has no such.
     pub(crate) fn load(name: &CStr) -> Option<Self> {
         // SAFETY: `name` is a C string, and no locale is given to be changed.
-        let handle = unsafe { libc::newlocale(libc::LC_ALL_MASK, name.as_ptr(), std::ptr::null_mut()) };
+        let handle =
+            unsafe { libc::newlocale(libc::LC_ALL_MASK, name.as_ptr(), std::ptr::null_mut()) };
         // Not made before it is known to be one: dropping it frees it.
         (!handle.is_null()).then(|| Self(handle))
     }
 
     /// An entry of the locale's tables, such as the name of a month or of its character set.
     pub(crate) fn item(&self, item: libc::nl_item) -> Vec<u8> {
-        // SAFETY: any item gives a C string, empty if there is none; it lives as long as the locale and is copied at once.
+        // SAFETY: any item gives a C string, empty if there is none; it lives as long as the locale
+        // and is copied at once.
         unsafe { CStr::from_ptr(libc::nl_langinfo_l(item, self.0)).to_bytes().to_vec() }
     }
 
@@ -66,7 +76,8 @@ impl Handle {
     /// The class of one byte.
     pub(crate) fn byte_class(&self, byte: u8) -> ByteClass {
         let byte = c_int::from(byte);
-        // SAFETY: the functions are defined for all values of an unsigned char, and the locale is loaded.
+        // SAFETY: the functions are defined for all values of an unsigned char, and the locale is
+        // loaded.
         unsafe {
             ByteClass {
                 is_blank: isblank_l(byte, self.0) != 0,
@@ -86,8 +97,8 @@ impl Handle {
 
     /// Columns of a terminal that a character takes; none if it can't be printed.
     pub(crate) fn columns(&self, c: char) -> Option<usize> {
-        // SAFETY: `wcwidth` is defined for every value, and takes the thread's locale: this thread uses this one meanwhile, and
-        // then what it used before.
+        // SAFETY: `wcwidth` is defined for every value, and takes the thread's locale: this thread
+        // uses this one meanwhile, and then what it used before.
         let columns = unsafe {
             let before = libc::uselocale(self.0);
             let columns = wcwidth(c.into());
@@ -97,9 +108,11 @@ impl Handle {
         usize::try_from(columns).ok()
     }
 
-    /// `fnmatch` without flags: whether a shell's pattern matches the whole of a text; what is no pattern matches nothing.
+    /// `fnmatch` without flags: whether a shell's pattern matches the whole of a text; what is no
+    /// pattern matches nothing.
     pub(crate) fn matches(&self, pattern: &CStr, text: &CStr) -> bool {
-        // SAFETY: both are C strings; the thread's locale is this one meanwhile, and then what it was before.
+        // SAFETY: both are C strings; the thread's locale is this one meanwhile, and then what it
+        // was before.
         unsafe {
             let before = libc::uselocale(self.0);
             let result = libc::fnmatch(pattern.as_ptr(), text.as_ptr(), 0);
@@ -114,7 +127,8 @@ impl Handle {
         unsafe { strcoll_l(a.as_ptr(), b.as_ptr(), self.0) }.cmp(&0)
     }
 
-    /// Appends `strxfrm` of `text` to `out`, without the final NUL: bytes that compare as the text collates.
+    /// Appends `strxfrm` of `text` to `out`, without the final NUL: bytes that compare as the text
+    /// collates.
     pub(crate) fn transform(&self, text: &CStr, out: &mut Vec<u8>) {
         let start = out.len();
         // Four bytes for one suffice for most languages; otherwise the second try knows the length.
@@ -133,9 +147,11 @@ impl Handle {
         }
     }
 
-    /// `strtold`: the number at the head of `text`, and how many bytes of it belong to the number; 0 if it is none.
+    /// `strtold`: the number at the head of `text`, and how many bytes of it belong to the number;
+    /// 0 if it is none.
     ///
-    /// Rust has no type for the x87's long double. The C library leaves it on the x87's stack, from where it is stored.
+    /// Rust has no type for the x87's long double. The C library leaves it on the x87's stack, from
+    /// where it is stored.
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn long_double(&self, text: &CStr) -> (Extended, usize) {
         unsafe extern "C" {
@@ -143,9 +159,10 @@ impl Handle {
         }
         let mut number: Extended = [0; 10];
         let mut end: *mut c_char = std::ptr::null_mut();
-        // SAFETY: called as `strtold_l(text, &end, locale)` by the System V convention: all its volatile registers are declared
-        // lost, and the compiler aligns the stack as for any call. Its result is popped into the ten bytes of `number`, which
-        // leaves the x87's stack empty as it was. The pointer to them is in r12, which a callee preserves.
+        // SAFETY: called as `strtold_l(text, &end, locale)` by the System V convention: all its
+        // volatile registers are declared lost, and the compiler aligns the stack as for any call.
+        // Its result is popped into the ten bytes of `number`, which leaves the x87's stack empty
+        // as it was. The pointer to them is in r12, which a callee preserves.
         unsafe {
             std::arch::asm!(
                 "call {strtold}",
@@ -161,8 +178,9 @@ impl Handle {
         }
     }
 
-    /// The number at the head of `text`, and how many bytes of it belong to the number; 0 if it is none. A double, because what a
-    /// long double is differs from processor to processor: here `-g` may tie what GNU sort can tell apart.
+    /// The number at the head of `text`, and how many bytes of it belong to the number; 0 if it is
+    /// none. A double, because what a long double is differs from processor to processor: here `-g`
+    /// may tie what GNU sort can tell apart.
     #[cfg(not(target_arch = "x86_64"))]
     pub(crate) fn long_double(&self, text: &CStr) -> (Extended, usize) {
         unsafe extern "C" {
@@ -179,7 +197,8 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // SAFETY: the locale was loaded by `load`, nobody else has it, and no thread uses it beyond a call of this file.
+        // SAFETY: the locale was loaded by `load`, nobody else has it, and no thread uses it beyond
+        // a call of this file.
         unsafe { libc::freelocale(self.0) };
     }
 }
@@ -188,13 +207,15 @@ impl Drop for Handle {
 #[cfg(any(test, not(target_arch = "x86_64")))]
 fn widen(number: f64) -> Extended {
     let (bits, fraction_bits) = (number.to_bits(), 52);
-    let (fraction, exponent) = (bits & ((1 << fraction_bits) - 1), (bits >> fraction_bits) as u16 & 0x7FF);
+    let (fraction, exponent) =
+        (bits & ((1 << fraction_bits) - 1), (bits >> fraction_bits) as u16 & 0x7FF);
     let (exponent, mantissa) = match (exponent, fraction) {
         (0, 0) => (0, 0),
         // A subnormal double is a normal number here: its highest bit moves to the top.
-        (0, _) => {
-            (16_383 - 1_022 + 11 - fraction.leading_zeros() as u16, fraction << fraction.leading_zeros())
-        }
+        (0, _) => (
+            16_383 - 1_022 + 11 - fraction.leading_zeros() as u16,
+            fraction << fraction.leading_zeros(),
+        ),
         (0x7FF, _) => (0x7FFF, 1 << 63 | fraction << 11),
         _ => (exponent + 16_383 - 1_023, 1 << 63 | fraction << 11),
     };

@@ -6,7 +6,8 @@ use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 
-/// Bytes that the kernel fills in one call: about a thousand names. Larger ones save no time that could be measured.
+/// Bytes that the kernel fills in one call: about a thousand names. Larger ones save no time that
+/// could be measured.
 pub(crate) const BUFFER_BYTES: usize = 32 << 10;
 
 /// GNU's walk sorts directories of more entries than this by inode, ...
@@ -39,7 +40,8 @@ impl Batch {
         self.names.clear();
     }
 
-    /// Takes entries until there are about `entries_max`, or no more. Returns whether there may be more.
+    /// Takes entries until there are about `entries_max`, or no more. Returns whether there may be
+    /// more.
     ///
     /// # Errors
     /// If the directory can't be listed; the entries before are there.
@@ -60,8 +62,14 @@ impl Batch {
             let name = entry.file_name().to_bytes_with_nul();
             if name != b".\0" && name != b"..\0" {
                 let is_directory = entry.file_type() == FileType::Directory;
-                let place = u32::try_from(self.names.len()).expect("a batch of names is far below 4 GiB");
-                self.entries.push(Entry { inode: entry.ino(), ordinal: *ordinal, name: place, is_directory });
+                let place =
+                    u32::try_from(self.names.len()).expect("a batch of names is far below 4 GiB");
+                self.entries.push(Entry {
+                    inode: entry.ino(),
+                    ordinal: *ordinal,
+                    name: place,
+                    is_directory,
+                });
                 self.names.extend_from_slice(name);
                 *ordinal = ordinal.wrapping_add(1);
             }
@@ -73,10 +81,12 @@ impl Batch {
     }
 
     pub(crate) fn name(&self, entry: &Entry) -> &CStr {
-        CStr::from_bytes_until_nul(&self.names[entry.name as usize..]).expect("names end with a zero byte")
+        CStr::from_bytes_until_nul(&self.names[entry.name as usize..])
+            .expect("names end with a zero byte")
     }
 
-    /// In the order in which inodes lie on the device, so that few blocks of inodes are read, each once.
+    /// In the order in which inodes lie on the device, so that few blocks of inodes are read, each
+    /// once.
     pub(crate) fn sort_by_inode(&mut self) {
         // Names of one file stay in the order of their listing, which decides which of them counts.
         self.entries.sort_by_key(|entry| entry.inode);

@@ -1,10 +1,15 @@
-//! The threads of a walk: tasks pushed, stolen and waited for, and more threads while these wait for a device.
+//! The threads of a walk: tasks pushed, stolen and waited for, and more threads while these wait
+//! for a device.
 //!
-//! Each thread has a deque (Chase and Lev's, as crossbeam has it): it pushes and pops at one end, others steal at the other. One thread begins; a second is
-//! started when there is work for it for longer than a thread takes to start, so that small trees don't pay for any; more than processors only while these are idle.
+//! Each thread has a deque (Chase and Lev's, as crossbeam has it): it pushes and pops at one end,
+//! others steal at the other. One thread begins; a second is started when there is work for it for
+//! longer than a thread takes to start, so that small trees don't pay for any; more than processors
+//! only while these are idle.
 //!
-//! Sleep. Who finds nothing says so in `sleepers`, looks once more, and sleeps. Who pushes looks at `sleepers` after the push. Between the two looks and writes
-//! are sequentially consistent fences, so that at least one of them sees the other (Dekker's way): no task waits for a sleeper that nobody wakes.
+//! Sleep. Who finds nothing says so in `sleepers`, looks once more, and sleeps. Who pushes looks at
+//! `sleepers` after the push. Between the two looks and writes are sequentially consistent fences,
+//! so that at least one of them sees the other (Dekker's way): no task waits for a sleeper that
+//! nobody wakes.
 
 use crossbeam_deque::{Steal, Stealer, Worker};
 use rustix::time::{ClockId, clock_gettime};
@@ -12,15 +17,18 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a thread works before it looks whether another could help. Starting one takes about a tenth of this.
+/// How long a thread works before it looks whether another could help. Starting one takes about a
+/// tenth of this.
 const WATCH: Duration = Duration::from_micros(200);
 /// How long it looks on whether all processors are busy, once there is a thread for each.
 const LONG_WATCH: Duration = Duration::from_millis(1);
 
-/// Of the processors' time: where less is used, threads wait. Two threads that work all the time use 0.98 (2 cores, cached tree).
+/// Of the processors' time: where less is used, threads wait. Two threads that work all the time
+/// use 0.98 (2 cores, cached tree).
 const IDLE_SHARE: f64 = 0.9;
 
-/// How often a thread without work looks for some before it sleeps: a few microseconds, less than it takes to wake up.
+/// How often a thread without work looks for some before it sleeps: a few microseconds, less than
+/// it takes to wake up.
 const LOOKS: usize = 50;
 
 /// The threads.
@@ -181,7 +189,12 @@ impl<T> Hand<'_, T> {
         self.work(perform, help, || false);
     }
 
-    fn work(&mut self, mut perform: impl FnMut(&Self, T), help: &impl Help, is_done: impl Fn() -> bool) {
+    fn work(
+        &mut self,
+        mut perform: impl FnMut(&Self, T),
+        help: &impl Help,
+        is_done: impl Fn() -> bool,
+    ) {
         let crew = self.crew;
         let is_done = || is_done() || crew.is_over.load(Ordering::Acquire);
         self.watch = Watch::begin();
@@ -214,8 +227,8 @@ impl<T> Hand<'_, T> {
         }
     }
 
-    /// Has another thread started if there is work for it and none sleeps: up to one for each processor while these work, and as many as the device bears
-    /// while they wait for it.
+    /// Has another thread started if there is work for it and none sleeps: up to one for each
+    /// processor while these work, and as many as the device bears while they wait for it.
     fn look_for_help(&mut self, help: &impl Help) {
         let passed = self.watch.since.elapsed();
         if passed < WATCH {
@@ -226,8 +239,11 @@ impl<T> Hand<'_, T> {
             return;
         }
         let crew = self.crew;
-        let bounds =
-            *crew.bounds.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| help.bounds());
+        let bounds = *crew
+            .bounds
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get_or_insert_with(|| help.bounds());
         let started = crew.started.load(Ordering::Relaxed);
         if started >= bounds.busy && passed < LONG_WATCH {
             return;
@@ -235,7 +251,8 @@ impl<T> Hand<'_, T> {
         if started < bounds.waiting.max(bounds.busy) && crew.sleepers.load(Ordering::Relaxed) == 0 {
             let worked = cpu_time().saturating_sub(self.watch.worked).as_secs_f64();
             let could = passed.as_secs_f64() * started.min(bounds.busy) as f64;
-            let threads_max = if worked < IDLE_SHARE * could { bounds.waiting } else { bounds.busy };
+            let threads_max =
+                if worked < IDLE_SHARE * could { bounds.waiting } else { bounds.busy };
             if started < threads_max {
                 help.start(threads_max);
             }

@@ -7,7 +7,8 @@ use std::cmp::Ordering;
 use std::sync::atomic::{self, AtomicBool, AtomicU32};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Where a directory is, and what was counted in it. It lives until it is complete, and as long as anything in it isn't.
+/// Where a directory is, and what was counted in it. It lives until it is complete, and as long as
+/// anything in it isn't.
 #[derive(Debug)]
 pub(crate) struct Directory {
     parent: Option<Arc<Directory>>,
@@ -19,7 +20,8 @@ pub(crate) struct Directory {
     place: Place,
     /// Whether something is mounted on it, or on one between the argument and it.
     pub(crate) is_below_mount: bool,
-    /// An ancestor's identity, moved on at every power of two of the depth: what holds itself meets it again (Brent's cycle detection).
+    /// An ancestor's identity, moved on at every power of two of the depth: what holds itself meets
+    /// it again (Brent's cycle detection).
     landmark: Identity,
     /// Entries listed so far.
     pub(crate) entries: AtomicU32,
@@ -103,8 +105,9 @@ impl Directory {
         self.parent.as_ref()
     }
 
-    /// Whether an entry that is this file would be a directory within itself. `is_thorough` looks at all ancestors; otherwise a directory that holds itself is
-    /// found on the second or third time around.
+    /// Whether an entry that is this file would be a directory within itself. `is_thorough` looks
+    /// at all ancestors; otherwise a directory that holds itself is found on the second or third
+    /// time around.
     pub(crate) fn is_within(&self, identity: Identity, is_thorough: bool) -> bool {
         if is_thorough {
             return self.ancestors().any(|ancestor| ancestor.identity == identity);
@@ -117,7 +120,8 @@ impl Directory {
         std::iter::successors(Some(self), |directory| directory.parent.as_deref())
     }
 
-    /// Adds what was counted in it, and tasks to come; `done` tasks are over. Returns its sums if it is complete.
+    /// Adds what was counted in it, and tasks to come; `done` tasks are over. Returns its sums if
+    /// it is complete.
     pub(crate) fn settle(&self, own: Usage, more: usize, done: usize) -> Option<Sums> {
         self.change(|state| {
             state.own += own;
@@ -192,8 +196,9 @@ impl Directory {
     }
 }
 
-/// Which of two entries, each in a directory of the same argument, GNU's walk meets first: it goes depth first, entries in the order of their listing. `None`
-/// while the directory in which their paths part is being listed.
+/// Which of two entries, each in a directory of the same argument, GNU's walk meets first: it goes
+/// depth first, entries in the order of their listing. `None` while the directory in which their
+/// paths part is being listed.
 pub(crate) fn compare(a: &(&Directory, Place), b: &(&Directory, Place)) -> Option<Ordering> {
     fn lift((directory, _): (&Directory, Place)) -> (&Directory, Place) {
         (directory.parent.as_deref().expect("a deeper directory has a parent"), directory.place)
@@ -212,7 +217,8 @@ pub(crate) fn compare(a: &(&Directory, Place), b: &(&Directory, Place)) -> Optio
 }
 
 impl Drop for Directory {
-    /// A chain of directories of which each is the last to hold its parent, without a stack frame for each.
+    /// A chain of directories of which each is the last to hold its parent, without a stack frame
+    /// for each.
     fn drop(&mut self) {
         while let Some(mut parent) = self.parent.take().and_then(Arc::into_inner) {
             self.parent = parent.parent.take();

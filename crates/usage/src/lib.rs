@@ -1,4 +1,5 @@
-//! How much space trees of files take: a parallel walk at the speed of the kernel's stat calls, with the exact numbers of GNU du.
+//! How much space trees of files take: a parallel walk at the speed of the kernel's stat calls,
+//! with the exact numbers of GNU du.
 //!
 //! ```text
 //!  arguments --> Open --> Read --> Look --> sums of a directory --> its parent's --> ... --> Visitor
@@ -7,8 +8,9 @@
 //!                 `--- directories -'
 //! ```
 //!
-//! Each arrow within the walk is a task. A thread pushes what it finds on a deque of its own and takes the newest first, so that the walk goes depth first
-//! and few directories are open; a thread that has nothing steals the oldest of another's, which is the most work.
+//! Each arrow within the walk is a task. A thread pushes what it finds on a deque of its own and
+//! takes the newest first, so that the walk goes depth first and few directories are open; a thread
+//! that has nothing steals the oldest of another's, which is the most work.
 //!
 //! | file | idea |
 //! |---|---|
@@ -28,8 +30,9 @@
 //!
 //! What it is not: it formats nothing and prints nothing.
 //!
-//! The number of system calls is at its floor: one `statx` for each file, and `openat`, `statx`, two `getdents64` (the second says that there is no more) and
-//! `close` for each directory. None of them sees a path, but for those of arguments.
+//! The number of system calls is at its floor: one `statx` for each file, and `openat`, `statx`,
+//! two `getdents64` (the second says that there is no more) and `close` for each directory. None of
+//! them sees a path, but for those of arguments.
 #![forbid(unsafe_code)]
 
 mod batch;

@@ -1,11 +1,15 @@
 //! Which of a file's names is the one that counts.
 //!
-//! GNU du counts a file of several names under the one that it meets first, and leaves out the others; so the sums of directories depend on the order of the
-//! walk. Here threads walk in any order. What they find of such files is kept aside until the argument is walked, with its directories, which can't be complete
-//! before; then each file is charged to the name that GNU's walk meets first. So the numbers are GNU's, and the same in each run.
+//! GNU du counts a file of several names under the one that it meets first, and leaves out the
+//! others; so the sums of directories depend on the order of the walk. Here threads walk in any
+//! order. What they find of such files is kept aside until the argument is walked, with its
+//! directories, which can't be complete before; then each file is charged to the name that GNU's
+//! walk meets first. So the numbers are GNU's, and the same in each run.
 //!
-//! Kept are not all names: now and then, whenever there are twice as many as were left the last time, only the first of each file stays. Two names can't be told
-//! apart while the directory in which their paths part is still being listed, for large ones are sorted; so they both stay until later.
+//! Kept are not all names: now and then, whenever there are twice as many as were left the last
+//! time, only the first of each file stays. Two names can't be told apart while the directory in
+//! which their paths part is still being listed, for large ones are sorted; so they both stay until
+//! later.
 
 use crate::directory::{Directory, Place, compare};
 use crate::status::Nature;
@@ -60,13 +64,14 @@ impl Kept {
                 stay.push(link);
                 continue;
             }
-            let is_out = stay[first..].iter_mut().any(|other| match compare(&link.at(), &other.at()) {
-                Some(Ordering::Less) => {
-                    std::mem::swap(&mut link, other);
-                    true
-                }
-                order => order.is_some(),
-            });
+            let is_out =
+                stay[first..].iter_mut().any(|other| match compare(&link.at(), &other.at()) {
+                    Some(Ordering::Less) => {
+                        std::mem::swap(&mut link, other);
+                        true
+                    }
+                    order => order.is_some(),
+                });
             if is_out { out.push(link) } else { stay.push(link) }
         }
         self.left = stay.len();

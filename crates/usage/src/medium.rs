@@ -16,7 +16,8 @@ pub(crate) enum Medium {
     Remote,
 }
 
-/// Types of file systems (`statfs`) behind which there is another machine or process: NFS, CIFS, SMB2, SMB, FUSE, Ceph, 9P, AFS, Lustre, GPFS, Coda, OrangeFS.
+/// Types of file systems (`statfs`) behind which there is another machine or process: NFS, CIFS,
+/// SMB2, SMB, FUSE, Ceph, 9P, AFS, Lustre, GPFS, Coda, OrangeFS.
 const REMOTE: [u32; 12] = [
     0x6969,
     0xff53_4d42,
@@ -48,8 +49,9 @@ impl Medium {
         if block.is_ok_and(|block| is_spinning(&block)) { Medium::Spinning } else { Medium::Solid }
     }
 
-    /// Threads while they wait for the device, given how many there are while they don't. A drive without a head answers 32 questions at once and more; one
-    /// with a head has enough to choose from with four; another machine is asked by as many as may wait for it.
+    /// Threads while they wait for the device, given how many there are while they don't. A drive
+    /// without a head answers 32 questions at once and more; one with a head has enough to choose
+    /// from with four; another machine is asked by as many as may wait for it.
     pub(crate) fn threads_max(self, processors: usize) -> usize {
         match self {
             Medium::Spinning => 4,
@@ -59,11 +61,13 @@ impl Medium {
     }
 }
 
-/// Whether a block device, by its place among the system's devices, says that it turns. Virtual ones say so whatever is behind them.
+/// Whether a block device, by its place among the system's devices, says that it turns. Virtual
+/// ones say so whatever is behind them.
 fn is_spinning(block: &Path) -> bool {
     let is_virtual = VIRTUAL.iter().any(|bus| block.to_string_lossy().contains(bus));
     // A partition's queue is that of its drive.
-    let mut queues = ["queue/rotational", "../queue/rotational"].into_iter().map(|file| block.join(file));
+    let mut queues =
+        ["queue/rotational", "../queue/rotational"].into_iter().map(|file| block.join(file));
     let says = queues.find_map(|file| fs::read_to_string(file).ok());
     !is_virtual && says.is_some_and(|text| text.trim() == "1")
 }

@@ -4,14 +4,18 @@ use crate::status::{Identity, Question};
 use std::ffi::CString;
 use std::fs;
 
-/// Whether a directory is what some mount shows at its place, as GNU du asks before it calls a file system damaged.
+/// Whether a directory is what some mount shows at its place, as GNU du asks before it calls a file
+/// system damaged.
 pub(crate) fn is_mounted(question: &Question, identity: Identity) -> bool {
     let table = fs::read("/proc/self/mountinfo").unwrap_or_default();
-    let mut places =
-        table.split(|&byte| byte == b'\n').filter_map(|line| line.split(|&byte| byte == b' ').nth(4));
+    let mut places = table
+        .split(|&byte| byte == b'\n')
+        .filter_map(|line| line.split(|&byte| byte == b' ').nth(4));
     places.any(|place| {
         let path = CString::new(unescaped(place));
-        path.is_ok_and(|path| question.of_argument(&path).is_ok_and(|status| status.identity == identity))
+        path.is_ok_and(|path| {
+            question.of_argument(&path).is_ok_and(|status| status.identity == identity)
+        })
     })
 }
 
@@ -20,8 +24,10 @@ fn unescaped(place: &[u8]) -> Vec<u8> {
     let mut path = Vec::with_capacity(place.len());
     let mut rest = place;
     while let [first, after @ ..] = rest {
-        let digits =
-            after.get(..3).filter(|_| *first == b'\\').and_then(|digits| std::str::from_utf8(digits).ok());
+        let digits = after
+            .get(..3)
+            .filter(|_| *first == b'\\')
+            .and_then(|digits| std::str::from_utf8(digits).ok());
         match digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
             Some(byte) => {
                 path.push(byte);
@@ -44,7 +50,8 @@ mod tests {
     #[test]
     fn the_root_is_mounted_and_a_fresh_directory_isnt() {
         let question = Question::new(&Options::default());
-        let identity = |path: &str| question.of_argument(&CString::new(path).unwrap()).unwrap().identity;
+        let identity =
+            |path: &str| question.of_argument(&CString::new(path).unwrap()).unwrap().identity;
         assert!(is_mounted(&question, identity("/")));
         let directory = tempfile::tempdir().unwrap();
         assert!(!is_mounted(&question, identity(directory.path().to_str().unwrap())));

@@ -5,8 +5,9 @@ use std::num::NonZeroUsize;
 /// How a walk goes.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Threads. `None`: as many as there are processors, and more while they wait for the device. One: the walk goes, and tells, strictly in the order in
-    /// which GNU du's does: as directories are listed, those of more than 10,000 entries by inode.
+    /// Threads. `None`: as many as there are processors, and more while they wait for the device.
+    /// One: the walk goes, and tells, strictly in the order in which GNU du's does: as directories
+    /// are listed, those of more than 10,000 entries by inode.
     pub threads: Option<NonZeroUsize>,
     /// Which symbolic links are followed.
     pub follow: Follow,
@@ -22,9 +23,11 @@ pub struct Options {
     pub depth_max: usize,
     /// Which time is taken, if any.
     pub time: Option<Time>,
-    /// Whether [`Visitor::excludes`](crate::Visitor::excludes) is asked at all: it costs a path for each file.
+    /// Whether [`Visitor::excludes`](crate::Visitor::excludes) is asked at all: it costs a path for
+    /// each file.
     pub has_excludes: bool,
-    /// Remembers every file, not only those of several links: for arguments of which one may lie within another. Following all symbolic links implies it.
+    /// Remembers every file, not only those of several links: for arguments of which one may lie
+    /// within another. Following all symbolic links implies it.
     pub remembers_all: bool,
 }
 
@@ -52,14 +55,16 @@ pub enum Follow {
     Never,
     /// Arguments.
     Arguments,
-    /// All. What several links lead to counts once; a link to a directory that it is in is left out.
+    /// All. What several links lead to counts once; a link to a directory that it is in is left
+    /// out.
     Always,
 }
 
 /// How often a file of several names (hard links) counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Links {
-    /// Once in all, under the name that comes first in GNU du's order, whatever the number of threads.
+    /// Once in all, under the name that comes first in GNU du's order, whatever the number of
+    /// threads.
     Once,
     /// Under each name.
     Each,
@@ -68,7 +73,8 @@ pub enum Links {
 /// What the visitor is told of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// The sum of each argument, [`Found::total`](crate::Found::total): the fastest, since it doesn't matter under which name a file counts.
+    /// The sum of each argument, [`Found::total`](crate::Found::total): the fastest, since it
+    /// doesn't matter under which name a file counts.
     Total,
     /// Directories, and arguments.
     Directories,

@@ -1,11 +1,13 @@
 //! Which inodes were counted, in a few bits each.
 //!
-//! File systems number inodes densely, those of one directory next to each other. So the set is made of blocks of 64 numbers: sixteen bytes of key and eight of
-//! bits for anything between one inode and 64, and what is counted in one directory falls into few blocks.
+//! File systems number inodes densely, those of one directory next to each other. So the set is
+//! made of blocks of 64 numbers: sixteen bytes of key and eight of bits for anything between one
+//! inode and 64, and what is counted in one directory falls into few blocks.
 //!
-//! Threads mostly look at different directories. A shard of the set is found by the inode's number without its low eight bits, so that a directory's inodes
-//! share a shard, and two directories under way have different ones: a shard is locked once for a run of inodes, and rarely twice at once (the way of dumac, by
-//! Hisato Nagao; measured in docs/experiments).
+//! Threads mostly look at different directories. A shard of the set is found by the inode's number
+//! without its low eight bits, so that a directory's inodes share a shard, and two directories
+//! under way have different ones: a shard is locked once for a run of inodes, and rarely twice at
+//! once (the way of dumac, by Hisato Nagao; measured in docs/experiments).
 
 use crate::status::Identity;
 use foldhash::fast::FixedState;

@@ -65,7 +65,8 @@ pub(crate) struct Status {
     pub(crate) usage: Usage,
 }
 
-/// Asks what a walk's options need. The kernel answers a shorter question sooner where an answer comes over a network.
+/// Asks what a walk's options need. The kernel answers a shorter question sooner where an answer
+/// comes over a network.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Question {
     mask: StatxFlags,
@@ -94,20 +95,28 @@ impl Question {
             Some(Time::Modified) => StatxFlags::MTIME,
             Some(Time::Changed) => StatxFlags::CTIME,
         };
-        let always =
-            StatxFlags::TYPE | StatxFlags::NLINK | StatxFlags::INO | StatxFlags::SIZE | StatxFlags::BLOCKS;
+        let always = StatxFlags::TYPE
+            | StatxFlags::NLINK
+            | StatxFlags::INO
+            | StatxFlags::SIZE
+            | StatxFlags::BLOCKS;
         Question { mask: always | time, time: options.time, follow: options.follow }
     }
 
     /// Of an argument.
     pub(crate) fn of_argument(&self, path: &CStr) -> Result<Status, Errno> {
-        let follow = if self.follow == Follow::Never { AtFlags::SYMLINK_NOFOLLOW } else { AtFlags::empty() };
+        let follow =
+            if self.follow == Follow::Never { AtFlags::SYMLINK_NOFOLLOW } else { AtFlags::empty() };
         Ok(self.answer(&statx(rustix::fs::CWD, path, FLAGS | follow, self.mask)?))
     }
 
     /// Of what has a name in a directory.
     pub(crate) fn of_entry(&self, directory: impl AsFd, name: &CStr) -> Result<Status, Errno> {
-        let follow = if self.follow == Follow::Always { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
+        let follow = if self.follow == Follow::Always {
+            AtFlags::empty()
+        } else {
+            AtFlags::SYMLINK_NOFOLLOW
+        };
         Ok(self.answer(&statx(directory, name, FLAGS | follow, self.mask)?))
     }
 
@@ -137,7 +146,8 @@ impl Question {
                 // A size beyond 2^63 - 1 is a negative one: no size at all, as GNU du takes it.
                 apparent_bytes: i64::try_from(statx.stx_size).map_or(0, |_| statx.stx_size),
                 inodes: 1,
-                newest: time.map(|time| Timestamp { seconds: time.tv_sec, nanoseconds: time.tv_nsec }),
+                newest: time
+                    .map(|time| Timestamp { seconds: time.tv_sec, nanoseconds: time.tv_nsec }),
             },
         }
     }

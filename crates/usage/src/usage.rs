@@ -44,7 +44,10 @@ mod tests {
         let huge = Usage { apparent_bytes: u64::MAX - 1, newest: time(-3), ..Usage::default() };
         let mut sum = Usage { apparent_bytes: 7, inodes: 1, newest: time(-4), ..Usage::default() };
         sum += huge;
-        assert_eq!(sum, Usage { allocated_bytes: 0, apparent_bytes: u64::MAX, inodes: 1, newest: time(-3) });
+        assert_eq!(
+            sum,
+            Usage { allocated_bytes: 0, apparent_bytes: u64::MAX, inodes: 1, newest: time(-3) }
+        );
         sum += Usage::default();
         assert_eq!(sum.newest, time(-3), "what has no time changes none");
     }

@@ -8,7 +8,8 @@ use std::io;
 
 /// Is told what a walk finds. Several threads may call at once.
 pub trait Visitor: Sync {
-    /// Whether to leave out what has this path, and all that is below it. Only asked if [`Options::has_excludes`](crate::Options::has_excludes).
+    /// Whether to leave out what has this path, and all that is below it. Only asked if
+    /// [`Options::has_excludes`](crate::Options::has_excludes).
     fn excludes(&self, path: &[u8]) -> bool {
         let _ = path;
         false
@@ -44,7 +45,8 @@ pub struct Found<'a> {
     pub has_links: bool,
     /// Itself and everything below.
     pub total: Usage,
-    /// Itself and what is right in it but directories; with [`Detail::Total`](crate::Detail::Total) it depends on the order of the walk.
+    /// Itself and what is right in it but directories; with [`Detail::Total`](crate::Detail::Total)
+    /// it depends on the order of the walk.
     pub own: Usage,
     pub(crate) within: Option<&'a Directory>,
     pub(crate) name: &'a [u8],
@@ -88,7 +90,8 @@ pub enum Operation {
     Open,
     /// To list the rest of a directory: what was listed by then is counted.
     List,
-    /// To walk into a directory that holds itself, other than by a mount: the file system is damaged.
+    /// To walk into a directory that holds itself, other than by a mount: the file system is
+    /// damaged.
     Cycle,
 }
 

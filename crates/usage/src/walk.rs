@@ -35,14 +35,19 @@ const THREADS_MAX: usize = 256;
 /// Bytes of a thread's stack. Nothing recurses, and the buffer for listings is on the heap.
 const STACK_BYTES: usize = 256 << 10;
 
-/// Walks one argument after the other, each taken when its turn comes. Every inode counts once over all (but for [`Links::Each`]). Returns the sum over all
-/// arguments.
+/// Walks one argument after the other, each taken when its turn comes. Every inode counts once over
+/// all (but for [`Links::Each`]). Returns the sum over all arguments.
 ///
-/// Memory goes with what is open, a batch of entries for each level, and with files of several names; not with files.
+/// Memory goes with what is open, a batch of entries for each level, and with files of several
+/// names; not with files.
 ///
 /// # Panics
 /// If the visitor does.
-pub fn walk(options: &Options, arguments: &mut dyn Iterator<Item = Vec<u8>>, visitor: &dyn Visitor) -> Usage {
+pub fn walk(
+    options: &Options,
+    arguments: &mut dyn Iterator<Item = Vec<u8>>,
+    visitor: &dyn Visitor,
+) -> Usage {
     let walk = Walk::new(options, visitor);
     thread::scope(|scope| {
         let _end = End(&walk.crew);
@@ -53,7 +58,8 @@ pub fn walk(options: &Options, arguments: &mut dyn Iterator<Item = Vec<u8>>, vis
             if visitor.is_stopped() {
                 break;
             }
-            total += walk.argument(&argument, &mut hand, &mut desk, &Starter { walk: &walk, scope });
+            total +=
+                walk.argument(&argument, &mut hand, &mut desk, &Starter { walk: &walk, scope });
         }
         total
     })
@@ -81,7 +87,8 @@ impl Help for Starter<'_, '_> {
         }
         let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let top = self.walk.top.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let medium = top.map_or(Medium::Solid, |top| Medium::of(&*top, top.directory.identity.device));
+        let medium =
+            top.map_or(Medium::Solid, |top| Medium::of(&*top, top.directory.identity.device));
         Bounds { busy: processors, waiting: medium.threads_max(processors) }
     }
 
@@ -136,7 +143,8 @@ struct Walk<'a> {
     question: Question,
     /// `None`: as the machine and the device bear.
     threads: Option<NonZeroUsize>,
-    /// Entries are taken strictly in the order of their listing, directories as they come: GNU's order. Else by inode, directories after files.
+    /// Entries are taken strictly in the order of their listing, directories as they come: GNU's
+    /// order. Else by inode, directories after files.
     is_in_order: bool,
     /// Files of several names are kept aside until the argument is walked.
     keeps_links: bool,
@@ -177,7 +185,8 @@ struct Counted {
 
 impl<'a> Walk<'a> {
     fn new(options: &'a Options, visitor: &'a dyn Visitor) -> Walk<'a> {
-        // What all symbolic links lead to can't be ordered afterwards: whole trees would have to change their places.
+        // What all symbolic links lead to can't be ordered afterwards: whole trees would have to
+        // change their places.
         let must_be_in_order = options.follow == Follow::Always && options.detail != Detail::Total;
         let threads = if must_be_in_order { NonZeroUsize::new(1) } else { options.threads };
         let is_in_order = threads.is_some_and(|threads| threads.get() == 1);
@@ -187,7 +196,9 @@ impl<'a> Walk<'a> {
             visitor,
             question: Question::new(options),
             is_in_order,
-            keeps_links: options.links == Links::Once && options.detail != Detail::Total && !is_in_order,
+            keeps_links: options.links == Links::Once
+                && options.detail != Detail::Total
+                && !is_in_order,
             remembers_all: options.remembers_all || options.follow == Follow::Always,
             threads,
             crew: Crew::new(threads_max),
@@ -298,7 +309,14 @@ impl<'a> Walk<'a> {
     }
 
     /// Opens a directory, and begins with what is in it.
-    fn open(&self, hand: &Hand<'_, Task>, desk: &mut Desk, within: Within, name: &CStr, place: Place) {
+    fn open(
+        &self,
+        hand: &Hand<'_, Task>,
+        desk: &mut Desk,
+        within: Within,
+        name: &CStr,
+        place: Place,
+    ) {
         let parent = within.directory();
         let path = || parent.path_of(name.to_bytes());
         let (file, status) = match self.open_entry(&within, name) {
@@ -314,7 +332,8 @@ impl<'a> Walk<'a> {
         // Only a mount, or a link that was followed, makes a sound tree hold itself.
         let is_followed = self.options.follow == Follow::Always;
         let is_below_mount = parent.is_below_mount || status.is_mount != Some(false);
-        if status.is_directory() && parent.is_within(status.identity, is_below_mount || is_followed) {
+        if status.is_directory() && parent.is_within(status.identity, is_below_mount || is_followed)
+        {
             if !is_followed && !mounts::is_mounted(&self.question, status.identity) {
                 self.fail(Operation::Cycle, path(), Errno::LOOP);
             }
@@ -324,14 +343,16 @@ impl<'a> Walk<'a> {
         let Some(file) = file.filter(|_| status.is_directory()) else {
             return self.count_closed(parent, name, &status);
         };
-        let directory = Directory::new(Some(Arc::clone(parent)), name.to_bytes().into(), place, &status);
+        let directory =
+            Directory::new(Some(Arc::clone(parent)), name.to_bytes().into(), place, &status);
         let opened = Opened::new(Arc::new(directory), file, &self.handles);
         // The directory that it is in may close.
         drop(within);
         self.read(hand, desk, &opened, Batch::default());
     }
 
-    /// A directory that is counted, but can't be opened; or what was a directory when it was listed.
+    /// A directory that is counted, but can't be opened; or what was a directory when it was
+    /// listed.
     fn count_closed(&self, parent: &Arc<Directory>, name: &CStr, status: &Status) {
         let sums = Sums { own: status.usage, total: status.usage };
         self.show(Some(parent), name.to_bytes(), parent.depth + 1, status.nature(), sums);
@@ -363,8 +384,10 @@ impl<'a> Walk<'a> {
                 Err(errno) => Err((Operation::Access, errno)),
             },
             Err(errno) => {
-                let status =
-                    self.question.of_entry(directory, name).map_err(|errno| (Operation::Access, errno))?;
+                let status = self
+                    .question
+                    .of_entry(directory, name)
+                    .map_err(|errno| (Operation::Access, errno))?;
                 if status.is_directory() {
                     let path = within.directory().path_of(name.to_bytes());
                     self.fail(Operation::Open, path, errno);
@@ -377,7 +400,8 @@ impl<'a> Walk<'a> {
     /// Opens a directory again that closed early.
     fn reopen(&self, directory: &Directory) -> Result<OwnedFd, Errno> {
         let top = self.top.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let file = handle::reopen(&top.expect("an argument is open while it is walked"), directory)?;
+        let file =
+            handle::reopen(&top.expect("an argument is open while it is walked"), directory)?;
         let is_same = self.question.of_open(&file)?.identity == directory.identity;
         // Its name, or that of one above it, is another's now.
         if is_same { Ok(file) } else { Err(Errno::NOENT) }
@@ -411,8 +435,9 @@ impl<'a> Walk<'a> {
             }
         }
         if !has_more {
-            directory
-                .finish_listing(!is_sorted_by_gnu(ordinal as usize) || medium::is_sorted_by_gnu(&**opened));
+            directory.finish_listing(
+                !is_sorted_by_gnu(ordinal as usize) || medium::is_sorted_by_gnu(&**opened),
+            );
         }
         if has_more || !rest.entries.is_empty() {
             self.settle(directory, Usage::default(), 1, 0);
@@ -503,7 +528,13 @@ impl<'a> Walk<'a> {
     }
 
     /// Adds to a directory what came of looking at some of its entries.
-    fn hand_in(&self, hand: &Hand<'_, Task>, counted: &mut Counted, opened: &Arc<Opened>, batch: &Batch) {
+    fn hand_in(
+        &self,
+        hand: &Hand<'_, Task>,
+        counted: &mut Counted,
+        opened: &Arc<Opened>,
+        batch: &Batch,
+    ) {
         let directory = &opened.directory;
         let Counted { own, remembered, directories } = counted;
         if !self.keeps_links {
@@ -541,7 +572,8 @@ impl<'a> Walk<'a> {
         out.iter().for_each(|link| self.settle(&link.within, Usage::default(), 0, 1));
     }
 
-    /// Charges each file of several names to the one that comes first, unless it was counted with an argument before.
+    /// Charges each file of several names to the one that comes first, unless it was counted with
+    /// an argument before.
     fn charge_links(&self) {
         let kept = mem::take(&mut *self.links.lock().unwrap_or_else(PoisonError::into_inner));
         if self.visitor.is_stopped() {
@@ -568,7 +600,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether it is on a file system that counts. Below an argument everything that counts is on the file system of the directory that it is in.
+    /// Whether it is on a file system that counts. Below an argument everything that counts is on
+    /// the file system of the directory that it is in.
     fn is_wanted(&self, within: &Directory, status: &Status) -> bool {
         let device = status.identity.device;
         device == within.identity.device
@@ -589,7 +622,8 @@ impl<'a> Walk<'a> {
         self.rise(directory.settle(own, more, done), directory);
     }
 
-    /// Tells of a directory that is complete, and adds it to the one above, which may be complete then.
+    /// Tells of a directory that is complete, and adds it to the one above, which may be complete
+    /// then.
     fn rise(&self, sums: Option<Sums>, directory: &Arc<Directory>) {
         let (mut sums, mut directory) = (sums, directory);
         while let Some(complete) = sums {
@@ -613,17 +647,35 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn show(&self, within: Option<&Arc<Directory>>, name: &[u8], depth: usize, nature: Nature, sums: Sums) {
+    fn show(
+        &self,
+        within: Option<&Arc<Directory>>,
+        name: &[u8],
+        depth: usize,
+        nature: Nature,
+        sums: Sums,
+    ) {
         let is_shown = match self.options.detail {
             Detail::Total => depth == 0,
-            Detail::Directories => nature.kind == Kind::Directory && depth <= self.options.depth_max,
+            Detail::Directories => {
+                nature.kind == Kind::Directory && depth <= self.options.depth_max
+            }
             Detail::Files => depth <= self.options.depth_max,
         };
         if is_shown || depth == 0 {
             let Sums { own, total } = sums;
             let within = within.map(|within| &**within);
             let Nature { kind, identity, has_links } = nature;
-            self.visitor.found(&Found { depth, kind, identity, has_links, total, own, within, name });
+            self.visitor.found(&Found {
+                depth,
+                kind,
+                identity,
+                has_links,
+                total,
+                own,
+                within,
+                name,
+            });
         }
     }
 

@@ -96,7 +96,8 @@ impl<'a> Desk<'a> {
             let newest = total.newest.into_iter().chain([Form::EPOCH]).max();
             let usage = Usage { newest, ..*total };
             let figure = figure(&usage, self.command.measure);
-            let entry = Entry { path: b"total".to_vec(), depth: 0, is_directory: false, usage, figure };
+            let entry =
+                Entry { path: b"total".to_vec(), depth: 0, is_directory: false, usage, figure };
             if !matches!(self.form, Form::Json(_)) {
                 self.print(&entry);
             }
@@ -144,8 +145,10 @@ impl Visitor for Desk<'_> {
                 }
                 // An argument comes after everything in it.
                 if found.depth == 0 && matches!(self.form, Form::Tree(_)) {
-                    let whole =
-                        std::mem::replace(&mut *ranking, Ranking::of(self.command).unwrap_or_default());
+                    let whole = std::mem::replace(
+                        &mut *ranking,
+                        Ranking::of(self.command).unwrap_or_default(),
+                    );
                     self.print_ranked(whole);
                 }
             }

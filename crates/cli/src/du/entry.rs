@@ -102,7 +102,9 @@ impl Ranking {
     /// All of them in order.
     pub(super) fn into_sorted(self) -> Vec<Entry> {
         match self {
-            Ranking::Top(_, heap) => heap.into_sorted_vec().into_iter().map(|BySize(entry)| entry).collect(),
+            Ranking::Top(_, heap) => {
+                heap.into_sorted_vec().into_iter().map(|BySize(entry)| entry).collect()
+            }
             Ranking::All(by, mut entries) => {
                 match by {
                     SortBy::Size => entries.sort_unstable_by(by_size),
@@ -136,8 +138,14 @@ mod tests {
     fn the_largest_come_first_and_no_more_than_asked_for() {
         let entries = [("c", 1), ("b", 7), ("a/x", 7), ("a", 9), ("d", 0)];
         assert_eq!(ranked(Ranking::Top(3, BinaryHeap::new()), &entries), ["a", "a/x", "b"]);
-        assert_eq!(ranked(Ranking::Top(9, BinaryHeap::new()), &entries), ["a", "a/x", "b", "c", "d"]);
-        assert_eq!(ranked(Ranking::All(SortBy::Size, Vec::new()), &entries), ["a", "a/x", "b", "c", "d"]);
+        assert_eq!(
+            ranked(Ranking::Top(9, BinaryHeap::new()), &entries),
+            ["a", "a/x", "b", "c", "d"]
+        );
+        assert_eq!(
+            ranked(Ranking::All(SortBy::Size, Vec::new()), &entries),
+            ["a", "a/x", "b", "c", "d"]
+        );
     }
 
     #[test]

@@ -97,7 +97,8 @@ fn zone() -> Zone {
     Zone::of(std::env::var_os("TZ").as_deref(), read)
 }
 
-/// One document: entries as they come, then what went wrong, then the sum. docs/formats.md draws it.
+/// One document: entries as they come, then what went wrong, then the sum. docs/formats.md draws
+/// it.
 pub(super) struct Json {
     has_entries: AtomicBool,
     errors: Mutex<Vec<String>>,
@@ -136,8 +137,9 @@ struct Moment {
 
 impl Figures {
     fn of(usage: &Usage) -> Figures {
-        let newest =
-            usage.newest.map(|time| Moment { unix_seconds: time.seconds, nanoseconds: time.nanoseconds });
+        let newest = usage
+            .newest
+            .map(|time| Moment { unix_seconds: time.seconds, nanoseconds: time.nanoseconds });
         let Usage { allocated_bytes, apparent_bytes, inodes, .. } = *usage;
         Figures { allocated_bytes, apparent_bytes, inodes, newest }
     }
@@ -200,7 +202,9 @@ impl Json {
         }
         let errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner).join(",\n");
         let total = json(&Figures::of(total));
-        out.extend_from_slice(format!("\n],\"errors\":[{errors}],\"total\":{total}}}\n").as_bytes());
+        out.extend_from_slice(
+            format!("\n],\"errors\":[{errors}],\"total\":{total}}}\n").as_bytes(),
+        );
     }
 }
 

@@ -1,7 +1,7 @@
 //! `xsort du`, and `du`: the space of files, in GNU du's words.
 //!
-//! The walk is `xsort_usage`'s, what words and figures mean is `xsort_text::du`'s. Here one is put on the other, and nothing is set up that isn't needed:
-//! ten files take less time than a thread.
+//! The walk is `xsort_usage`'s, what words and figures mean is `xsort_text::du`'s. Here one is put
+//! on the other, and nothing is set up that isn't needed: ten files take less time than a thread.
 //!
 //! ```text
 //!  names --> walk --> Desk --> threshold --> lines or JSON as they come    --> Output
@@ -52,8 +52,11 @@ pub(crate) fn run(program: &str, arguments: &[OsString]) -> u8 {
         speaker.say(format!("signals: {error}").as_bytes());
         return TROUBLE;
     }
-    let surroundings =
-        Surroundings { variable: &|name| std::env::var_os(name), locale: &|| locale(), read: &read_patterns };
+    let surroundings = Surroundings {
+        variable: &|name| std::env::var_os(name),
+        locale: &|| locale(),
+        read: &read_patterns,
+    };
     let is_done = match du::parse(arguments, &surroundings) {
         Ok(understood) => {
             understood.said.iter().for_each(|line| speaker.say(line));

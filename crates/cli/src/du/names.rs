@@ -1,4 +1,5 @@
-//! The arguments of a walk, each taken when its turn comes: of the command line, or of a list that may be a pipe.
+//! The arguments of a walk, each taken when its turn comes: of the command line, or of a list that
+//! may be a pipe.
 
 use super::desk::Desk;
 use crate::gnu::locale;
@@ -31,7 +32,8 @@ impl Names {
             None => Ok(Names::Operands(command.files.clone().into_iter())),
             Some(name) => {
                 let opened = if name == STANDARD { Ok(standard_input()) } else { file(name) };
-                let bytes = opened.map_err(|error| Complaint::OpenList(name, &error).text(locale()))?;
+                let bytes =
+                    opened.map_err(|error| Complaint::OpenList(name, &error).text(locale()))?;
                 let bytes = Box::new(BufReader::new(bytes));
                 Ok(Names::List { name: name.clone(), bytes, number: 0, is_over: false })
             }
@@ -88,7 +90,8 @@ fn standard_input() -> Box<dyn Read> {
     Box::new(StandardInput)
 }
 
-/// Standard input without a buffer between; what was closed when the process was started can't be read.
+/// Standard input without a buffer between; what was closed when the process was started can't be
+/// read.
 struct StandardInput;
 
 impl Read for StandardInput {

@@ -1,5 +1,6 @@
-//! Standard output. What is printed is held back until there is enough of it, or until something is said on standard error, so that both come in the
-//! order in which GNU du, which holds nothing back, has them.
+//! Standard output. What is printed is held back until there is enough of it, or until something is
+//! said on standard error, so that both come in the order in which GNU du, which holds nothing
+//! back, has them.
 
 use crate::gnu::write_all;
 use rustix::io::Errno;
@@ -34,7 +35,8 @@ struct State {
 pub(super) struct Failed(io::Error);
 
 impl Failed {
-    /// What GNU du says at its end: the reason is forgotten, unless closing the output fails for the same.
+    /// What GNU du says at its end: the reason is forgotten, unless closing the output fails for
+    /// the same.
     pub(super) fn at_exit(&self) -> Vec<u8> {
         match self.0.raw_os_error() {
             Some(number) if number == Errno::BADF.raw_os_error() => self.at_once(),
@@ -45,13 +47,15 @@ impl Failed {
     /// With the reason.
     pub(super) fn at_once(&self) -> Vec<u8> {
         let reason = self.0.to_string();
-        format!("write error: {}", reason.split(" (os error").next().unwrap_or_default()).into_bytes()
+        format!("write error: {}", reason.split(" (os error").next().unwrap_or_default())
+            .into_bytes()
     }
 }
 
 impl Output {
     pub(super) fn new() -> Output {
-        let state = State { held: Vec::new(), written: Instant::now(), failure: None, keeps_all: false };
+        let state =
+            State { held: Vec::new(), written: Instant::now(), failure: None, keeps_all: false };
         Output { state: Mutex::new(state), is_terminal: io::stdout().is_terminal() }
     }
 
@@ -60,7 +64,8 @@ impl Output {
         self.is_terminal
     }
 
-    /// Keeps everything until the end, where something else is drawn on the same terminal meanwhile.
+    /// Keeps everything until the end, where something else is drawn on the same terminal
+    /// meanwhile.
     pub(super) fn keep_all(&self) {
         self.state().keeps_all = true;
     }

@@ -1,8 +1,10 @@
-//! Which mounted file systems hold no data of their own: windows on the kernel's state, whose files take no space, or seem to take all of it (/proc/kcore).
+//! Which mounted file systems hold no data of their own: windows on the kernel's state, whose files
+//! take no space, or seem to take all of it (/proc/kcore).
 
 use rustix::fs::makedev;
 
-/// Their types. Not among them are those in memory (tmpfs, devtmpfs), which hold what is written to them.
+/// Their types. Not among them are those in memory (tmpfs, devtmpfs), which hold what is written to
+/// them.
 const TYPES: [&str; 20] = [
     "autofs",
     "binfmt_misc",
@@ -32,7 +34,8 @@ pub(super) fn devices() -> Vec<u64> {
     devices_in(&std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default())
 }
 
-/// The same from the text of `/proc/self/mountinfo`: the third word of a line is the device, the one after a lone dash the type.
+/// The same from the text of `/proc/self/mountinfo`: the third word of a line is the device, the
+/// one after a lone dash the type.
 fn devices_in(mounts: &str) -> Vec<u64> {
     let device = |line: &str| {
         let (before, after) = line.split_once(" - ")?;

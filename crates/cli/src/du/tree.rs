@@ -1,4 +1,5 @@
-//! An argument's entries as a tree: sizes, names, bars and shares of the whole, as wide as the terminal.
+//! An argument's entries as a tree: sizes, names, bars and shares of the whole, as wide as the
+//! terminal.
 
 use super::entry::{Entry, by_path, by_size};
 use super::form::Sizes;
@@ -42,13 +43,20 @@ const DRAWN: Strokes = Strokes {
     cut: "…",
 };
 
-const TYPED: Strokes =
-    Strokes { branch: "|- ", last: "`- ", through: "|  ", none: "   ", fillings: &[" ", "#"], cut: "~" };
+const TYPED: Strokes = Strokes {
+    branch: "|- ",
+    last: "`- ",
+    through: "|  ",
+    none: "   ",
+    fillings: &[" ", "#"],
+    cut: "~",
+};
 
 impl<'a> Tree<'a> {
     pub(super) fn new(command: &'a Command, is_terminal: bool) -> Tree<'a> {
         let columns = tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
-        let has_colour = is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        let has_colour =
+            is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         Tree {
             command,
             sizes: Sizes::new(command),
@@ -81,33 +89,42 @@ impl<'a> Tree<'a> {
         let name_columns = self.columns.saturating_sub(size_columns + bar_columns + 7).max(8);
         for root in roots {
             let whole = entries[root].figure;
-            // Entries that are still to be drawn, with what stands before their names, and what before those of their children.
+            // Entries that are still to be drawn, with what stands before their names, and what
+            // before those of their children.
             let mut to_draw = vec![(root, String::new(), String::new(), 0)];
             while let Some((at, before, below, name_begin)) = to_draw.pop() {
                 let entry = &entries[at];
-                let name =
-                    self.fitted(&format!("{before}{}", shown(&entry.path[name_begin..])), name_columns);
+                let name = self
+                    .fitted(&format!("{before}{}", shown(&entry.path[name_begin..])), name_columns);
                 let (bar, share) = self.bar(entry.figure, whole, bar_columns);
                 let line = format!("{:>size_columns$} {name} {bar} {share:>4}\n", size(entry));
                 out.extend_from_slice(line.as_bytes());
                 let begin = entry.path.len() + usize::from(!entry.path.ends_with(b"/"));
-                let (Strokes { branch, last, through, none, .. }, branches) = (self.strokes, &children[at]);
+                let (Strokes { branch, last, through, none, .. }, branches) =
+                    (self.strokes, &children[at]);
                 // The last one is drawn last, so it is pushed first.
                 for (place, &child) in branches.iter().rev().enumerate() {
                     let (joint, gap) = if place == 0 { (last, none) } else { (branch, through) };
-                    to_draw.push((child, format!("{below}{joint}"), format!("{below}{gap}"), begin));
+                    to_draw.push((
+                        child,
+                        format!("{below}{joint}"),
+                        format!("{below}{gap}"),
+                        begin,
+                    ));
                 }
             }
         }
     }
 
-    /// Which entries are in none of the others, and which are in each, in the order in which they are drawn. The entries are in the order of their paths.
+    /// Which entries are in none of the others, and which are in each, in the order in which they
+    /// are drawn. The entries are in the order of their paths.
     fn branches(&self, entries: &[Entry]) -> (Vec<usize>, Vec<Vec<usize>>) {
         let mut roots = Vec::new();
         let mut children = vec![Vec::new(); entries.len()];
         let mut above: Vec<usize> = Vec::new();
         for (at, entry) in entries.iter().enumerate() {
-            while above.pop_if(|parent| !is_within(&entry.path, &entries[*parent].path)).is_some() {}
+            while above.pop_if(|parent| !is_within(&entry.path, &entries[*parent].path)).is_some() {
+            }
             above.last().map_or(&mut roots, |&parent| &mut children[parent]).push(at);
             above.push(at);
         }
@@ -138,7 +155,8 @@ impl<'a> Tree<'a> {
         let (part, whole) = (u128::from(part.min(whole)), u128::from(whole.max(1)));
         let steps = self.strokes.fillings.len() - 1;
         let filled = (part * (columns * steps) as u128 / whole) as usize;
-        let filling = |column: usize| self.strokes.fillings[filled.saturating_sub(column * steps).min(steps)];
+        let filling =
+            |column: usize| self.strokes.fillings[filled.saturating_sub(column * steps).min(steps)];
         let bar: String = (0..columns).map(filling).collect();
         let share = format!("{}%", (part * 200 + whole) / (2 * whole));
         (if self.has_colour { format!("\x1b[36m{bar}\x1b[0m") } else { bar }, share)

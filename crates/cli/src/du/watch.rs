@@ -1,5 +1,5 @@
-//! The live status of a walk. It is set up once the walk has taken a tenth of a second: until then nobody could look, and ten files take less time than
-//! a thread.
+//! The live status of a walk. It is set up once the walk has taken a tenth of a second: until then
+//! nobody could look, and ten files take less time than a thread.
 
 use crate::progress::{Console, Task};
 use crate::publish::Uses;

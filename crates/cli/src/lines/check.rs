@@ -1,5 +1,5 @@
-//! `-c` and `-C`: the first line out of order. A window of the input is in memory, however long that
-//! is: a line, the one before it, and what was read ahead.
+//! `-c` and `-C`: the first line out of order. A window of the input is in memory, however long
+//! that is: a line, the one before it, and what was read ahead.
 
 use std::cmp::Ordering;
 use std::io::{self, ErrorKind, Read};

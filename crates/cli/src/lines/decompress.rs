@@ -1,10 +1,12 @@
-//! `--decompress`: inputs that are gzip, Zstandard or LZ4 frames are decompressed as they are read; others pass as they are.
+//! `--decompress`: inputs that are gzip, Zstandard or LZ4 frames are decompressed as they are read;
+//! others pass as they are.
 //!
-//! Which one it is, its first bytes tell, not its name. One after another may follow, as `cat a.gz b.gz` makes them. What
-//! begins as these do but is damaged or cut off is an error, and so is what other programs compressed: bytes of a
-//! compressed file are no lines. Behind gzip there may be zeros, as tapes pad files; any other bytes there are an error
-//! (gzip warns of them and leaves them out). Memory is bounded: a
-//! Zstandard window beyond an eighth of the budget is refused, or beyond 128 MiB, which is what `zstd -d` does without `--long`; one of 8 MiB never is.
+//! Which one it is, its first bytes tell, not its name. One after another may follow, as `cat a.gz
+//! b.gz` makes them. What begins as these do but is damaged or cut off is an error, and so is what
+//! other programs compressed: bytes of a compressed file are no lines. Behind gzip there may be
+//! zeros, as tapes pad files; any other bytes there are an error (gzip warns of them and leaves
+//! them out). Memory is bounded: a Zstandard window beyond an eighth of the budget is refused, or
+//! beyond 128 MiB, which is what `zstd -d` does without `--long`; one of 8 MiB never is.
 
 use flate2::bufread::GzDecoder;
 use lz4_flex::frame::FrameDecoder;
@@ -18,9 +20,11 @@ const HEAD_BYTES: u64 = 16;
 /// Largest windows of Zstandard, as powers of two: with any budget, and with a large one.
 const WINDOW_LOG_SMALL: u32 = 23;
 const WINDOW_LOG_MAX: u32 = 27;
-/// What a decoder takes with a small window; one of LZ4 with its largest blocks takes about as much.
+/// What a decoder takes with a small window; one of LZ4 with its largest blocks takes about as
+/// much.
 const DECODER_BYTES: u64 = 13 << 20;
-/// Decoders at the same time that are among what the program takes beside the budget: as many as a merge must have.
+/// Decoders at the same time that are among what the program takes beside the budget: as many as a
+/// merge must have.
 const DECODERS_BESIDE: usize = 2;
 /// Bytes read at once.
 const READ_BYTES: usize = 256 << 10;
@@ -38,7 +42,8 @@ pub(super) struct Decoders {
 impl Decoders {
     /// Of sources that are read one after the other.
     pub(super) fn of_sort(budget_bytes: u64) -> Decoders {
-        let window_log_max = (budget_bytes / 8).max(1).ilog2().clamp(WINDOW_LOG_SMALL, WINDOW_LOG_MAX);
+        let window_log_max =
+            (budget_bytes / 8).max(1).ilog2().clamp(WINDOW_LOG_SMALL, WINDOW_LOG_MAX);
         let is_small = window_log_max == WINDOW_LOG_SMALL;
         Decoders {
             sources_max: usize::MAX,
@@ -47,11 +52,13 @@ impl Decoders {
         }
     }
 
-    /// Of so many sources that are read at the same time, or as many as half the budget has room for.
+    /// Of so many sources that are read at the same time, or as many as half the budget has room
+    /// for.
     pub(super) fn of_merge(budget_bytes: u64, sources: usize) -> Decoders {
         let fitting = (budget_bytes / 2 / DECODER_BYTES) as usize;
         let sources_max = fitting.min(sources).max(DECODERS_BESIDE);
-        let taken_bytes = if sources_max > DECODERS_BESIDE { sources_max as u64 * DECODER_BYTES } else { 0 };
+        let taken_bytes =
+            if sources_max > DECODERS_BESIDE { sources_max as u64 * DECODER_BYTES } else { 0 };
         Decoders { sources_max, taken_bytes, window_log_max: WINDOW_LOG_SMALL }
     }
 }
@@ -77,7 +84,8 @@ enum Sniffer {
 impl Read for Sniffer {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if let Sniffer::New(..) = self {
-            let Sniffer::New(bytes_from, window_log_max) = std::mem::replace(self, Sniffer::Broken) else {
+            let Sniffer::New(bytes_from, window_log_max) = std::mem::replace(self, Sniffer::Broken)
+            else {
                 unreachable!()
             };
             *self = Sniffer::Known(sniff(bytes_from, window_log_max)?);
@@ -98,7 +106,8 @@ fn sniff(mut bytes_from: Bytes, window_log_max: u32) -> io::Result<Bytes> {
         && is_whole
         && let Some(compression) = Compression::cut_off(&head)
     {
-        let what = format!("it is cut off: so far it is the beginning of a {} file", compression.name());
+        let what =
+            format!("it is cut off: so far it is the beginning of a {} file", compression.name());
         return Err(io::Error::new(ErrorKind::UnexpectedEof, what));
     }
     let whole = Cursor::new(head).chain(bytes_from);
@@ -116,8 +125,9 @@ fn sniff(mut bytes_from: Bytes, window_log_max: u32) -> io::Result<Bytes> {
         }
         Some(other) => {
             let (name, command) = (other.name(), other.unpacks());
-            let what =
-                format!("it is compressed by {name}, which isn't read here: decompress it first ({command})");
+            let what = format!(
+                "it is compressed by {name}, which isn't read here: decompress it first ({command})"
+            );
             return Err(io::Error::new(ErrorKind::InvalidData, what));
         }
     })
@@ -174,7 +184,8 @@ fn byte_behind_zeros(from: &mut impl BufRead) -> io::Result<Option<u8>> {
     }
 }
 
-/// LZ4 frames, one after another. A decoder says that a frame is over also where it was cut off between two of its blocks.
+/// LZ4 frames, one after another. A decoder says that a frame is over also where it was cut off
+/// between two of its blocks.
 struct Lz4 {
     decoder: FrameDecoder<Watched>,
 }
@@ -204,7 +215,10 @@ impl Read for Lz4 {
             }
             let watched = self.decoder.get_mut();
             if watched.is_over && watched.bytes > 0 {
-                return Err(io::Error::new(ErrorKind::UnexpectedEof, "the last LZ4 frame is cut off"));
+                return Err(io::Error::new(
+                    ErrorKind::UnexpectedEof,
+                    "the last LZ4 frame is cut off",
+                ));
             }
             if watched.is_over {
                 return Ok(0);
@@ -227,7 +241,10 @@ mod tests {
             is_file: true,
         };
         let mut text = Vec::new();
-        decompressed(source, Decoders::of_sort(1 << 40)).bytes_from.read_to_end(&mut text).map(|_| text)
+        decompressed(source, Decoders::of_sort(1 << 40))
+            .bytes_from
+            .read_to_end(&mut text)
+            .map(|_| text)
     }
 
     fn gzip(text: &[u8]) -> Vec<u8> {
@@ -248,16 +265,24 @@ mod tests {
 
     #[test]
     fn frames_are_read_one_after_another_and_never_cut_off() {
-        for text in [b"".to_vec(), b"b\na\n".to_vec(), (0..300_000u32).flat_map(u32::to_le_bytes).collect()] {
+        for text in
+            [b"".to_vec(), b"b\na\n".to_vec(), (0..300_000u32).flat_map(u32::to_le_bytes).collect()]
+        {
             assert!(read(text.clone()).unwrap() == text);
             for pack in [gzip, lz4, zstd] {
                 let packed = pack(&text);
                 assert!(read(packed.clone()).unwrap() == text);
                 let twice = [packed.clone(), packed.clone()].concat();
                 assert!(read(twice.clone()).unwrap() == [text.clone(), text.clone()].concat());
-                for end in (2..packed.len()).step_by(packed.len() / 97 + 1).chain([packed.len() - 1]) {
+                for end in
+                    (2..packed.len()).step_by(packed.len() / 97 + 1).chain([packed.len() - 1])
+                {
                     assert!(read(packed[..end].to_vec()).is_err(), "{end} of {}", packed.len());
-                    assert!(read(twice[..packed.len() + end].to_vec()).is_err(), "{end} of {}", packed.len());
+                    assert!(
+                        read(twice[..packed.len() + end].to_vec()).is_err(),
+                        "{end} of {}",
+                        packed.len()
+                    );
                 }
             }
         }
@@ -271,15 +296,16 @@ mod tests {
             let padding = vec![0; zeros];
             assert_eq!(read([&a[..], &padding].concat()).unwrap(), b"a\n");
             assert_eq!(read([&a[..], &padding, &b, &padding].concat()).unwrap(), b"a\nb\n");
-            for garbage in [&b"garbage"[..], b"\x1f", b"\x1f\x8b", &b[..b.len() - 1], &zstd(b"c\n")] {
+            for garbage in [&b"garbage"[..], b"\x1f", b"\x1f\x8b", &b[..b.len() - 1], &zstd(b"c\n")]
+            {
                 read([&a[..], garbage].concat()).unwrap_err();
                 read([&a[..], &padding, garbage].concat()).unwrap_err();
             }
         }
     }
 
-    /// Every byte of the header but its time, level and system, and every one of what follows. Some bits mean
-    /// nothing: without them it is the same text.
+    /// Every byte of the header but its time, level and system, and every one of what follows. Some
+    /// bits mean nothing: without them it is the same text.
     #[test]
     fn damaged_gzip_is_never_text() {
         let whole = gzip(b"some text\n");
@@ -311,7 +337,9 @@ mod tests {
             let error = read(head.to_vec()).unwrap_err().to_string();
             assert!(error.contains(way_out), "{error}");
         }
-        for text in [&b""[..], b"(", b"BZh9", b"BZh9 is a line\n", b"PK\n", b"7z\n", b"\xfd", b"]\0"] {
+        for text in
+            [&b""[..], b"(", b"BZh9", b"BZh9 is a line\n", b"PK\n", b"7z\n", b"\xfd", b"]\0"]
+        {
             assert_eq!(read(text.to_vec()).unwrap(), text);
         }
     }
@@ -332,7 +360,10 @@ mod tests {
             [(1, 23, 0), (64, 23, 0), (256, 25, 32), (9999, 27, 128)]
         {
             let decoders = Decoders::of_sort(budget_mib * MIB);
-            assert_eq!((decoders.window_log_max, decoders.taken_bytes), (window_log_max, taken_mib * MIB));
+            assert_eq!(
+                (decoders.window_log_max, decoders.taken_bytes),
+                (window_log_max, taken_mib * MIB)
+            );
         }
         for (budget_mib, sources, sources_max) in
             [(1, 9, 2), (64, 9, 2), (130, 9, 5), (999, 9, 9), (999, 1, 2)]

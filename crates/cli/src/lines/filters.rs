@@ -92,7 +92,11 @@ mod tests {
             let mut marks = Marks::new(&mut out, &order, &locale, b'\n');
             b"ab\n\n".chunks(piece).for_each(|bytes| marks.write_all(bytes).unwrap());
             drop(marks);
-            assert_eq!(String::from_utf8(out).unwrap(), "ab\n__\n\n^ no match for key\n", "{piece}");
+            assert_eq!(
+                String::from_utf8(out).unwrap(),
+                "ab\n__\n\n^ no match for key\n",
+                "{piece}"
+            );
         }
     }
 }

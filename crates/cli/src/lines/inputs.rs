@@ -1,5 +1,5 @@
-//! Which files are read: named, looked at before anything is read, and opened when their turn comes, so that there may be more of them than
-//! may be open.
+//! Which files are read: named, looked at before anything is read, and opened when their turn
+//! comes, so that there may be more of them than may be open.
 
 use super::failure::{self, Failure};
 use super::names;
@@ -42,7 +42,9 @@ pub(super) fn files(command: &Command) -> Result<Vec<OsString>, Failure> {
         || Failure::Message([b"cannot read file names from ", &names::quoted(list)[..]].concat());
     match source(list).bytes_from.read_to_end(&mut text) {
         Ok(_) => {}
-        Err(error) if opening_error(&error).is_some() => return Err(failure::of_read(list, &error)),
+        Err(error) if opening_error(&error).is_some() => {
+            return Err(failure::of_read(list, &error));
+        }
         Err(_) => return Err(unreadable()),
     }
     Ok(xsort_text::listed_files(&text, list, locale())?)
@@ -58,15 +60,16 @@ struct Input {
     name: OsString,
     identity: Identity,
     is_regular: bool,
-    /// Whether all of it can be read by its name. Whoever handed standard input over may go on reading behind what was read of it.
+    /// Whether all of it can be read by its name. Whoever handed standard input over may go on
+    /// reading behind what was read of it.
     is_named_file: bool,
     /// Bytes to be read, if that is known.
     bytes: Option<u64>,
 }
 
 impl Inputs {
-    /// Looks at all of them. Standard input, where it is named again, is at its end. With `rules` a directory is the files below it, and `say` hears
-    /// what of it is left out.
+    /// Looks at all of them. Standard input, where it is named again, is at its end. With `rules` a
+    /// directory is the files below it, and `say` hears what of it is left out.
     pub(super) fn look(
         files: Vec<OsString>,
         rules: Option<Rules>,
@@ -79,7 +82,8 @@ impl Inputs {
             let is_standard = name == STANDARD;
             match rules {
                 Some(rules) if !is_standard && trees::is_directory(&name) => {
-                    let tree = Tree::below(Path::new(&name), rules, &mut names, || false).map_err(of_tree)?;
+                    let tree = Tree::below(Path::new(&name), rules, &mut names, || false)
+                        .map_err(of_tree)?;
                     tree.notice(Path::new(&name)).iter().for_each(|line| say(line));
                     for file in tree.files {
                         inputs.push(Input::look_in_tree(file)?);
@@ -107,8 +111,9 @@ impl Inputs {
 
     /// Their paths, if all are regular files that can be read again by these.
     pub(super) fn files(&self) -> Option<Vec<PathBuf>> {
-        let path =
-            |input: &Input| (input.is_regular && input.name != STANDARD).then(|| PathBuf::from(&input.name));
+        let path = |input: &Input| {
+            (input.is_regular && input.name != STANDARD).then(|| PathBuf::from(&input.name))
+        };
         self.all.iter().map(path).collect()
     }
 
@@ -131,23 +136,30 @@ impl Inputs {
     pub(super) fn sources(self) -> Vec<Source> {
         let source = |(number, input): (usize, Input)| {
             let (bytes, is_file) = (input.bytes, input.is_named_file);
-            let opener =
-                Opener { is_closed: number == 0 && is_closed(&input.name), ..Opener::new(input.name) };
+            let opener = Opener {
+                is_closed: number == 0 && is_closed(&input.name),
+                ..Opener::new(input.name)
+            };
             Source { is_file, ..opener.source(bytes) }
         };
         self.all.into_iter().enumerate().map(source).collect()
     }
 
-    /// To be read all at once. What will be written over is copied to `directory` first. If they are more than may be open, files are open
-    /// only while they are read.
-    pub(super) fn sources_at_once(self, target: &Target, directory: &Path) -> Result<Vec<Source>, Failure> {
+    /// To be read all at once. What will be written over is copied to `directory` first. If they
+    /// are more than may be open, files are open only while they are read.
+    pub(super) fn sources_at_once(
+        self,
+        target: &Target,
+        directory: &Path,
+    ) -> Result<Vec<Source>, Failure> {
         let keeps_open = self.can_all_be_open();
         let written = target.identity();
         let at_once = |(number, input): (usize, Input)| {
             let is_closed = number == 0 && is_closed(&input.name);
             let is_written = written == Some(input.identity);
             let file = if is_written { Some(copy(&input.name, directory)?) } else { None };
-            let keeps_open = keeps_open || file.is_some() || !input.is_regular || input.name == STANDARD;
+            let keeps_open =
+                keeps_open || file.is_some() || !input.is_regular || input.name == STANDARD;
             let (bytes, is_file) = (input.bytes, input.is_named_file && file.is_none());
             let opener = Opener { name: input.name, file, keeps_open, position: 0, is_closed };
             Ok(Source { is_file, ..opener.source(bytes) })
@@ -219,7 +231,9 @@ fn refuse_unreadable(name: &OsStr) -> Result<(), Failure> {
 
 fn of_tree(refusal: Refusal) -> Failure {
     match refusal {
-        Refusal::Unreadable { path, source } => Failure::of_file("cannot read", path.as_os_str(), &source),
+        Refusal::Unreadable { path, source } => {
+            Failure::of_file("cannot read", path.as_os_str(), &source)
+        }
         Refusal::TooMany(refusal) => failure::of_names(refusal),
         Refusal::IsOutput(_) | Refusal::Stopped => Failure::Message(refusal.to_string().into()),
     }
@@ -230,7 +244,8 @@ pub(super) fn source(name: &OsStr) -> Source {
     Opener::new(name.to_owned()).source(None)
 }
 
-/// Whether there is nothing to read from. (A file that is opened before standard input is looked at takes its place.)
+/// Whether there is nothing to read from. (A file that is opened before standard input is looked at
+/// takes its place.)
 fn is_closed(name: &OsStr) -> bool {
     name == STANDARD && !inherited().is_open[0]
 }
@@ -253,7 +268,12 @@ impl Opener {
     }
 
     fn source(self, bytes: Option<u64>) -> Source {
-        Source { path: PathBuf::from(&self.name), bytes_from: Box::new(self), bytes, is_file: false }
+        Source {
+            path: PathBuf::from(&self.name),
+            bytes_from: Box::new(self),
+            bytes,
+            is_file: false,
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! What is read and written past the disk's engine, held to the rate that `--bandwidth-limit` allows.
+//! What is read and written past the disk's engine, held to the rate that `--bandwidth-limit`
+//! allows.
 
 use super::failure::Failure;
 use crate::size;
@@ -14,7 +15,13 @@ pub(super) fn rate(argument: &OsStr) -> Result<NonZeroU64, Failure> {
     size::rate(&text).map_err(|error| {
         let name = super::names::quoted(argument);
         Failure::Message(
-            [b"invalid --bandwidth-limit argument ", &name[..], b": ", error.to_string().as_bytes()].concat(),
+            [
+                b"invalid --bandwidth-limit argument ",
+                &name[..],
+                b": ",
+                error.to_string().as_bytes(),
+            ]
+            .concat(),
         )
     })
 }

@@ -1,7 +1,7 @@
 //! `xsort lines`, and `sort`: lines of text, in GNU sort's words.
 //!
-//! A door of its own beside the other commands': its grammar is GNU's (`xsort_text`), so are its messages and statuses, and it installs no handlers,
-//! for it has nothing to clean up.
+//! A door of its own beside the other commands': its grammar is GNU's (`xsort_text`), so are its
+//! messages and statuses, and it installs no handlers, for it has nothing to clean up.
 //!
 //! | file | idea |
 //! |---|---|
@@ -57,7 +57,9 @@ use xsort_extsort::lines::{
 use xsort_extsort::{
     Begin, Checkpoint, LinesOptions, LinesReport, Observer, Unobserved, merge_lines, sort_lines,
 };
-use xsort_text::{Check, Checkpoint as Asked, Command, Environment, Locale, Order, Refusal, Request};
+use xsort_text::{
+    Check, Checkpoint as Asked, Command, Environment, Locale, Order, Refusal, Request,
+};
 
 /// Inputs from this size on are merged by all threads, which takes it that they are in order.
 const PLAIN_BYTES_MAX: u64 = 64 << 20;
@@ -131,8 +133,11 @@ impl Task<'_> {
         let Command { extras, check, merge, .. } = &self.command;
         let sorts_check = [("--check-output", extras.check_output)];
         let has_limit = extras.limit_celsius.is_some();
-        let sorts_only =
-            [("--json", extras.json), ("--progress", extras.progress), ("--temperature-limit", has_limit)];
+        let sorts_only = [
+            ("--json", extras.json),
+            ("--progress", extras.progress),
+            ("--temperature-limit", has_limit),
+        ];
         let never_checks = [
             ("--header", extras.header_lines > 0),
             ("--recursive", extras.recursive),
@@ -173,7 +178,12 @@ impl Task<'_> {
         }
     }
 
-    fn run_in<O: LineOrder>(&self, by: &O, order: &Order, files: Vec<OsString>) -> Result<(), Failure> {
+    fn run_in<O: LineOrder>(
+        &self,
+        by: &O,
+        order: &Order,
+        files: Vec<OsString>,
+    ) -> Result<(), Failure> {
         let rate = self.rate()?;
         if let Some(check) = self.command.check {
             return self.check(by, check, files, rate);
@@ -182,7 +192,10 @@ impl Task<'_> {
         let inputs = Inputs::look(files, self.rules(), note)?;
         let names_bytes = inputs.names.of_budget();
         if names_bytes > 0 {
-            inputs.names.check(resources::budget_bytes(&self.command)).map_err(failure::of_names)?;
+            inputs
+                .names
+                .check(resources::budget_bytes(&self.command))
+                .map_err(failure::of_names)?;
         }
         if let Some(asked) = self.command.extras.checkpoint {
             return self.sort_resumably(asked, by, inputs, rate);
@@ -215,7 +228,9 @@ impl Task<'_> {
         let header_lines = self.command.extras.header_lines;
         if let Some(first) = sources.first_mut().filter(|_| header_lines > 0) {
             let header = header::take_header(first, header_lines, terminator);
-            target.begin_with(header.map_err(|error| failure::of_read(first.path.as_os_str(), &error))?);
+            target.begin_with(
+                header.map_err(|error| failure::of_read(first.path.as_os_str(), &error))?,
+            );
         }
         let is_filtered = self.command.debug || self.command.extras.top_lines.is_some();
         let output_file = target.path().filter(|_| !is_filtered);
@@ -224,8 +239,13 @@ impl Task<'_> {
             // As GNU sort does: before it reads.
             target.begin().map_err(|error| target.failed(&error))?;
         }
-        let options = LinesOptions { output_file, taken_bytes, ..resources::options(&self.command, bytes) };
-        let limit = self.command.extras.limit_celsius.map(|limit| (f64::from(limit), Arc::<Gate>::default()));
+        let options =
+            LinesOptions { output_file, taken_bytes, ..resources::options(&self.command, bytes) };
+        let limit = self
+            .command
+            .extras
+            .limit_celsius
+            .map(|limit| (f64::from(limit), Arc::<Gate>::default()));
         let gate = limit.as_ref().map(|(_, gate)| Arc::clone(gate));
         let observer = self.observer(bytes, limit, rate.as_deref());
         let disk = LazyDisk::new(DiskOptions { gate, rate: rate.clone(), ..resources::disk() });
@@ -236,7 +256,8 @@ impl Task<'_> {
             let merge = |group, part: &mut (dyn Write + Send)| {
                 merge_heads(&all_lines, by, group, part, &*observer).map(drop)
             };
-            let (directory, of_job) = (&options.scratch[0], |error: &_| failure::of_job(error, &target));
+            let (directory, of_job) =
+                (&options.scratch[0], |error: &_| failure::of_job(error, &target));
             sources = passes::reduce(sources, sources_max, directory, merge, of_job)?;
         }
         let is_to_drive = target.identity().is_some();
@@ -272,7 +293,8 @@ impl Task<'_> {
         rate: Option<Arc<RateLimit>>,
     ) -> Result<(), Failure> {
         let Command { extras, output, .. } = &self.command;
-        let refuse = |what: &str| Failure::Message(format!("a sort that can be resumed {what}").into());
+        let refuse =
+            |what: &str| Failure::Message(format!("a sort that can be resumed {what}").into());
         let Some(output) = output.clone() else { return Err(refuse("needs an output file (-o)")) };
         let beside = [
             (self.command.merge, "is no merge (-m)"),
@@ -298,8 +320,9 @@ impl Task<'_> {
             sources = sources.into_iter().map(|source| limited(source, rate)).collect();
         }
         if extras.decompress {
-            let decoders =
-                Decoders::of_sort(resources::budget_bytes(&self.command).saturating_sub(taken_bytes));
+            let decoders = Decoders::of_sort(
+                resources::budget_bytes(&self.command).saturating_sub(taken_bytes),
+            );
             sources = sources.into_iter().map(|source| decompressed(source, decoders)).collect();
             taken_bytes += decoders.taken_bytes;
         }
@@ -309,14 +332,25 @@ impl Task<'_> {
             Asked::Restart => Begin::Restart,
         };
         // What says how lines compare, and which are wanted.
-        let Command { keys, unique, stable, reverse, zero_terminated, separator, random_source, .. } =
-            &self.command;
+        let Command {
+            keys,
+            unique,
+            stable,
+            reverse,
+            zero_terminated,
+            separator,
+            random_source,
+            ..
+        } = &self.command;
         let order = (keys, unique, stable, reverse, zero_terminated, separator, random_source);
-        let locale =
-            ["LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_NUMERIC", "LC_TIME", "LANG"].map(std::env::var_os);
+        let locale = ["LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_NUMERIC", "LC_TIME", "LANG"]
+            .map(std::env::var_os);
         let meaning = format!("{order:?} {} {locale:?}", extras.decompress);
         let checkpoint = LinesCheckpoint {
-            checkpoint: Checkpoint { begin, every: extras.checkpoint_every.unwrap_or(CHECKPOINT_EVERY) },
+            checkpoint: Checkpoint {
+                begin,
+                every: extras.checkpoint_every.unwrap_or(CHECKPOINT_EVERY),
+            },
             output: output.into(),
             inputs: files,
             meaning,
@@ -335,7 +369,8 @@ impl Task<'_> {
         if extras.json { tell(&report) } else { Ok(()) }
     }
 
-    /// How much may be moved in a second, if that was asked for. Signals end a sort of lines where it stands, waits too.
+    /// How much may be moved in a second, if that was asked for. Signals end a sort of lines where
+    /// it stands, waits too.
     fn rate(&self) -> Result<Option<Arc<RateLimit>>, Failure> {
         let rate = self.command.extras.bandwidth_limit.as_deref().map(limited::rate).transpose()?;
         Ok(rate.map(|rate| Arc::new(RateLimit::new(rate, || false))))
@@ -355,7 +390,8 @@ impl Task<'_> {
             source.bytes_from = Box::new(Limited::new(source.bytes_from, rate));
         }
         if self.command.extras.decompress {
-            source = decompressed(source, Decoders::of_sort(resources::budget_bytes(&self.command)));
+            source =
+                decompressed(source, Decoders::of_sort(resources::budget_bytes(&self.command)));
         }
         let found = check::first_disorder(by, source, terminator, self.command.unique)
             .map_err(|error| failure::of_read(&file, &error))?;
@@ -370,8 +406,9 @@ impl Task<'_> {
         }
     }
 
-    /// Who watches a sort of so many bytes, if that is known. Little is sorted before anybody could look, and sooner without a thread for that;
-    /// where files are scarce, the thread's would be missed.
+    /// Who watches a sort of so many bytes, if that is known. Little is sorted before anybody could
+    /// look, and sooner without a thread for that; where files are scarce, the thread's would be
+    /// missed.
     fn observer(
         &self,
         bytes: Option<u64>,
@@ -390,7 +427,8 @@ impl Task<'_> {
         };
         let voice = Voice { json: false, quiet: false, progress };
         let scratch = resources::scratch(&self.command);
-        let mut directories: Vec<_> = scratch.iter().map(|path| (path.clone(), "scratch")).collect();
+        let mut directories: Vec<_> =
+            scratch.iter().map(|path| (path.clone(), "scratch")).collect();
         if let Some(output) = &self.command.output {
             directories.push((settings::directory_of(Path::new(output)), "output"));
         }
@@ -400,19 +438,22 @@ impl Task<'_> {
     }
 }
 
-/// A source held to a rate, if it is on a drive. One that is read by its name passes the disk's engine.
+/// A source held to a rate, if it is on a drive. One that is read by its name passes the disk's
+/// engine.
 fn limited(source: Source, rate: &Arc<RateLimit>) -> Source {
     match source.bytes {
-        Some(_) => {
-            Source { bytes_from: Box::new(Limited::new(source.bytes_from, Arc::clone(rate))), ..source }
-        }
+        Some(_) => Source {
+            bytes_from: Box::new(Limited::new(source.bytes_from, Arc::clone(rate))),
+            ..source
+        },
         None => source,
     }
 }
 
 /// The figures of a sort, as one JSON object on standard error: standard output is for the lines.
 fn tell(report: &LinesReport) -> Result<(), Failure> {
-    let mut text = serde_json::to_vec(report).map_err(|error| Failure::said("JSON", &error.into()))?;
+    let mut text =
+        serde_json::to_vec(report).map_err(|error| Failure::said("JSON", &error.into()))?;
     text.push(b'\n');
     say(&text);
     Ok(())

@@ -5,7 +5,8 @@ use std::marker::PhantomData;
 use xsort_extsort::lines::{LineOrder, Words};
 use xsort_text::{Order, Scratch};
 
-/// Any order, with so many words of the key beside each line. That of the lines' bytes is faster as the engine's own.
+/// Any order, with so many words of the key beside each line. That of the lines' bytes is faster as
+/// the engine's own.
 pub(super) struct ByText<'a, W> {
     order: &'a Order,
     words: PhantomData<W>,
@@ -26,7 +27,13 @@ impl<W: Words> LineOrder for ByText<'_, W> {
         self.order.word(line, skip, scratch)
     }
 
-    fn two_words_of(&self, tail: &[u8], bytes: usize, skip: usize, scratch: &mut Scratch) -> [u64; 2] {
+    fn two_words_of(
+        &self,
+        tail: &[u8],
+        bytes: usize,
+        skip: usize,
+        scratch: &mut Scratch,
+    ) -> [u64; 2] {
         self.order.two_words(&tail[..bytes], skip, scratch)
     }
 

@@ -1,4 +1,5 @@
-//! A merge of more inputs than there is memory for: neighbours are merged first, into files without a name, until the others are few enough.
+//! A merge of more inputs than there is memory for: neighbours are merged first, into files without
+//! a name, until the others are few enough.
 //!
 //! What comes of it is the same as from one merge, also of inputs that are not in order.
 
@@ -11,7 +12,8 @@ use std::sync::Arc;
 use xsort_extsort::Error;
 use xsort_extsort::lines::Source;
 
-/// Merges neighbours in `directory` until there are at most `sources_max` sources. `merge` merges some of them.
+/// Merges neighbours in `directory` until there are at most `sources_max` sources. `merge` merges
+/// some of them.
 pub(super) fn reduce(
     mut sources: Vec<Source>,
     sources_max: usize,
@@ -29,7 +31,9 @@ pub(super) fn reduce(
             let group: Vec<Source> = rest.by_ref().take(sources_max).collect();
             let begin = output.bytes;
             merge(group, &mut output).map_err(|error| match &error {
-                Error::Output(error) => Failure::of_file("write failed", directory.as_os_str(), error),
+                Error::Output(error) => {
+                    Failure::of_file("write failed", directory.as_os_str(), error)
+                }
                 other => of_job(other),
             })?;
             let part = Part { file: Arc::clone(&output.file), at: begin, end: output.bytes };

@@ -21,7 +21,8 @@ use xsort_extsort::lines::Codec;
 use xsort_extsort::{Caches, LinesOptions};
 use xsort_text::{Command, Environment, Locale};
 
-/// Inputs up to this size are sorted in less time than it takes to ask the machine for its memory, caches and processors.
+/// Inputs up to this size are sorted in less time than it takes to ask the machine for its memory,
+/// caches and processors.
 pub(super) const SMALL_BYTES: u64 = 512 << 10;
 /// Memory for these, far more than they need.
 const SMALL_BUDGET_BYTES: u64 = 64 << 20;
@@ -38,8 +39,9 @@ pub(super) fn environment(locale: Locale) -> Environment {
         .into_iter()
         .filter_map(|name| Some((name, std::env::var_os(name)?)))
         .collect();
-    let variable =
-        |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_os_str());
+    let variable = |name: &str| {
+        variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_os_str())
+    };
     let memory = sysinfo();
     Environment {
         memory_bytes: memory.totalram as u64 * u64::from(memory.mem_unit),
@@ -78,7 +80,8 @@ pub(super) fn options(command: &Command, input_bytes: Option<u64>) -> LinesOptio
     }
 }
 
-/// What `--compress` says; or what comes nearest to the program of `--compress-program`, which isn't run.
+/// What `--compress` says; or what comes nearest to the program of `--compress-program`, which
+/// isn't run.
 fn codec(command: &Command) -> Option<Codec> {
     if let Some(codec) = command.extras.compress {
         return Some(match codec {
@@ -122,8 +125,10 @@ pub(super) fn seed(command: &Command) -> Result<[u8; 16], Failure> {
             .map_err(|errno| Failure::said("getrandom", &errno.into()))?;
         return Ok(seed);
     };
-    let said = |text: &str| Failure::Message([&names::quoted(file)[..], b": ", text.as_bytes()].concat());
-    let mut source = File::open(file).map_err(|error| Failure::of_file("open failed", file, &error))?;
+    let said =
+        |text: &str| Failure::Message([&names::quoted(file)[..], b": ", text.as_bytes()].concat());
+    let mut source =
+        File::open(file).map_err(|error| Failure::of_file("open failed", file, &error))?;
     source.read_exact(&mut seed).map_err(|error| match error.kind() {
         ErrorKind::UnexpectedEof => said("end of file"),
         _ => said(&format!("read error: {}", failure::reason(&error))),
@@ -131,8 +136,12 @@ pub(super) fn seed(command: &Command) -> Result<[u8; 16], Failure> {
     Ok(seed)
 }
 
-/// Refuses directories in which no scratch can be made, if the input is larger than what `-S` says: then GNU sort makes some.
-pub(super) fn refuse_missing_scratch(command: &Command, input_bytes: Option<u64>) -> Result<(), Failure> {
+/// Refuses directories in which no scratch can be made, if the input is larger than what `-S` says:
+/// then GNU sort makes some.
+pub(super) fn refuse_missing_scratch(
+    command: &Command,
+    input_bytes: Option<u64>,
+) -> Result<(), Failure> {
     let asked = command.buffer_bytes.map(|bytes| bytes.max(LEAST_BUFFER_BYTES));
     if asked.zip(input_bytes).is_none_or(|(asked, input)| input <= asked) {
         return Ok(());

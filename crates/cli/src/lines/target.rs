@@ -1,7 +1,8 @@
-//! The output. What it held stays until the first line is written, or until it is clear that there is none: it may be an input.
+//! The output. What it held stays until the first line is written, or until it is clear that there
+//! is none: it may be an input.
 //!
-//! What is written last is held back, as the C library does it for GNU sort: whether a write failed or the flush at the end depends on it, and
-//! both have words of their own.
+//! What is written last is held back, as the C library does it for GNU sort: whether a write failed
+//! or the flush at the end depends on it, and both have words of their own.
 
 use super::failure::Failure;
 use crate::gnu::write_all;
@@ -16,7 +17,8 @@ use std::path::{Path, PathBuf};
 use xsort_disk::inherited;
 use xsort_usage::Identity;
 
-/// Bytes of the C library's buffer, the block of nearly every file system. So much, and at least one byte, is held back.
+/// Bytes of the C library's buffer, the block of nearly every file system. So much, and at least
+/// one byte, is held back.
 const HELD_BYTES: usize = 4096;
 
 /// Where the kernel shows files by their descriptors.
@@ -77,7 +79,8 @@ impl Target {
         let is_own = match &self.sink {
             Sink::File(_) => true,
             Sink::Standard => {
-                let appends = fcntl_getfl(file).map_or(true, |flags| flags.contains(OFlags::APPEND));
+                let appends =
+                    fcntl_getfl(file).map_or(true, |flags| flags.contains(OFlags::APPEND));
                 status.st_size == 0 && !appends && tell(file) == Ok(0)
             }
             Sink::Closed => false,
@@ -118,7 +121,8 @@ impl Target {
         Failure::unwritten(what, &self.name, error)
     }
 
-    /// The same where the text is not of lines. GNU sort only looks at the end, when the reason of the failure of a long text is forgotten.
+    /// The same where the text is not of lines. GNU sort only looks at the end, when the reason of
+    /// the failure of a long text is forgotten.
     pub(super) fn failed_at_exit(&self, error: &io::Error, is_long: bool) -> Failure {
         if is_long && !matches!(self.sink, Sink::Closed) {
             return Failure::Message(b"write error".to_vec());
@@ -129,8 +133,8 @@ impl Target {
     /// Empties the file, and writes the header.
     pub(super) fn begin(&mut self) -> io::Result<()> {
         let Some(due) = self.due.take() else { return Ok(()) };
-        // Pipes and devices can't be emptied, and what is empty need not be: ext4 writes a file that was cut back to the drive when it is closed,
-        // and has its closer wait.
+        // Pipes and devices can't be emptied, and what is empty need not be: ext4 writes a file
+        // that was cut back to the drive when it is closed, and has its closer wait.
         if let Sink::File(file) = &self.sink
             && due.is_emptied
             && file.metadata().map(|metadata| metadata.is_file() && metadata.len() > 0)?
@@ -162,10 +166,13 @@ impl Target {
     }
 }
 
-/// Which file the output of this name, or standard output, will be written to, if it is there already and keeps what it is given.
+/// Which file the output of this name, or standard output, will be written to, if it is there
+/// already and keeps what it is given.
 pub(super) fn present(name: Option<&OsStr>) -> Option<Identity> {
     match name {
-        Some(name) => fs::metadata(name).ok().filter(Metadata::is_file).map(|file| trees::identity(&file)),
+        Some(name) => {
+            fs::metadata(name).ok().filter(Metadata::is_file).map(|file| trees::identity(&file))
+        }
         None => Target::standard().identity(),
     }
 }

@@ -13,7 +13,10 @@ pub(super) fn detail(job: &Found, left: &Leftovers) -> String {
         return format!("job         {}, {}: {what}\n", job.name(), state(job));
     };
     let mut lines = vec![
-        ("job", format!("{}, {} {} {}", job.name(), state(job), since(job), span(snapshot.seconds))),
+        (
+            "job",
+            format!("{}, {} {} {}", job.name(), state(job), since(job), span(snapshot.seconds)),
+        ),
         ("command", command_line(snapshot)),
         ("directory", snapshot.job.directory.clone()),
         ("user", format!("{}, xsort {}", snapshot.job.user, snapshot.job.version)),
@@ -111,7 +114,8 @@ pub(super) fn moved(snapshot: &Snapshot) -> Option<String> {
 /// What it holds, and of how much.
 pub(super) fn memory(snapshot: &Snapshot) -> String {
     let memory = &snapshot.memory;
-    let budget = (memory.budget_bytes > 0).then(|| format!(", {} for data", Binary(memory.budget_bytes)));
+    let budget =
+        (memory.budget_bytes > 0).then(|| format!(", {} for data", Binary(memory.budget_bytes)));
     format!("{} held{}", Binary(memory.resident_bytes), budget.unwrap_or_default())
 }
 

@@ -1,6 +1,7 @@
 //! Keys from a terminal's bytes.
 //!
-//! Not crossterm's events: its wait reads again and again where a read answers 0 because the terminal is gone, at full speed and for ever.
+//! Not crossterm's events: its wait reads again and again where a read answers 0 because the
+//! terminal is gone, at full speed and for ever.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, read};
@@ -48,7 +49,9 @@ impl Keyboard {
             let left = Timespec::try_from(left).expect("a frame is short");
             let mut looked = [PollFd::new(&terminal, PollFlags::IN)];
             match poll(&mut looked, Some(&left)) {
-                Ok(0) => return Ok(self.pause().map_or(Heard::Nothing, |key| Heard::Keys(vec![key]))),
+                Ok(0) => {
+                    return Ok(self.pause().map_or(Heard::Nothing, |key| Heard::Keys(vec![key])));
+                }
                 Ok(_) => {}
                 Err(Errno::INTR) => return Ok(Heard::Nothing),
                 Err(error) => return Err(error.into()),
@@ -58,7 +61,8 @@ impl Keyboard {
             }
             let mut bytes = [0; 256];
             match read(&terminal, &mut bytes) {
-                // Hung up between the two calls. EIO also says that nobody brings this process to the foreground again.
+                // Hung up between the two calls. EIO also says that nobody brings this process to
+                // the foreground again.
                 Ok(0) | Err(Errno::IO) => return Ok(Heard::HungUp),
                 Ok(count) => match self.take(&bytes[..count]) {
                     keys if keys.is_empty() => {}
@@ -126,11 +130,15 @@ mod tests {
         assert_eq!(keyboard.take(b"["), []);
         assert_eq!(keyboard.take(b"1;2B\x1b[3~\x1b[15~\x1bq"), [Key::Down]);
         assert_eq!((keyboard.take(b"\x1b"), keyboard.pause()), (vec![], Some(Key::Quit)));
-        assert_eq!((keyboard.take(b"\x1b["), keyboard.pause(), keyboard.pause()), (vec![], None, None));
+        assert_eq!(
+            (keyboard.take(b"\x1b["), keyboard.pause(), keyboard.pause()),
+            (vec![], None, None)
+        );
         assert_eq!(keyboard.take(b"j"), [Key::Down]);
     }
 
-    /// Such a file is always ready, and every read answers 0: a terminal that hangs up between the two calls is no other.
+    /// Such a file is always ready, and every read answers 0: a terminal that hangs up between the
+    /// two calls is no other.
     #[test]
     fn a_read_of_nothing_is_the_end_of_the_terminal() {
         let gone = File::open("/dev/null").unwrap();

@@ -74,7 +74,8 @@ fn chosen(place: &Place, name: Option<&str>, stop: &Stop) -> Result<Vec<Found>, 
 /// What each of the jobs left.
 fn all_left(jobs: &[Found], stop: &Stop) -> Result<Vec<Leftovers>, Failure> {
     let mut inventory = Inventory::default();
-    let left = jobs.iter().map_while(|job| (!stop.is_set()).then(|| inventory.leftovers(job))).collect();
+    let left =
+        jobs.iter().map_while(|job| (!stop.is_set()).then(|| inventory.leftovers(job))).collect();
     if stop.is_set() { Err(Failure::Stopped { so_far: "" }) } else { Ok(left) }
 }
 
@@ -102,7 +103,8 @@ fn state(job: &Found) -> &'static str {
     }
 }
 
-/// A job that has said nothing for so long is stopped (SIGSTOP, Ctrl-Z), or the machine is far too busy.
+/// A job that has said nothing for so long is stopped (SIGSTOP, Ctrl-Z), or the machine is far too
+/// busy.
 const SILENT_SECONDS: f64 = 3.0;
 
 #[derive(Serialize)]
@@ -158,7 +160,8 @@ struct Cleared {
     failed: Vec<String>,
 }
 
-/// Clears one dead job after the other, whatever becomes of those before; a signal ends it between two of them.
+/// Clears one dead job after the other, whatever becomes of those before; a signal ends it between
+/// two of them.
 fn clear_all(jobs: &[Found], is_json: bool, stop: &Stop) -> Result<(), Failure> {
     let mut inventory = Inventory::default();
     let (mut text, mut failures) = (String::new(), Vec::new());
@@ -167,7 +170,8 @@ fn clear_all(jobs: &[Found], is_json: bool, stop: &Stop) -> Result<(), Failure> 
         let xsort_status::Cleared { removed, failures: failed } = inventory.clear(job);
         // Nothing of one that another clears, or whose name a new job took.
         if removed != Leftovers::default() {
-            let _ = writeln!(text, "job {}: removed {}", job.name(), table::left_in_words(&removed));
+            let _ =
+                writeln!(text, "job {}: removed {}", job.name(), table::left_in_words(&removed));
         }
         all.removed.extend(removed.hidden.into_iter().map(|(path, _)| path).chain(removed.status));
         failures.extend(failed.into_iter().map(|(path, source)| {
@@ -185,10 +189,15 @@ fn clear_all(jobs: &[Found], is_json: bool, stop: &Stop) -> Result<(), Failure> 
         write_stdout(text.as_bytes())?;
     }
     if stop.is_set() {
-        failures.push(Failure::Stopped { so_far: ": what is cleared by now is told, the rest is as it was" });
+        failures.push(Failure::Stopped {
+            so_far: ": what is cleared by now is told, the rest is as it was",
+        });
     }
     // The last one has its line from who gets it.
     let last = failures.pop();
-    failures.iter().filter_map(Failure::line).for_each(|line| write_stderr(&format!("error: {line}")));
+    failures
+        .iter()
+        .filter_map(Failure::line)
+        .for_each(|line| write_stderr(&format!("error: {line}")));
     last.map_or(Ok(()), Err)
 }

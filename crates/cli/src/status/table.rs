@@ -16,8 +16,8 @@ pub(super) fn table<'a>(
     if told.clone().next().is_none() {
         return "no job runs (jobs of less than a quarter of a second don't show)\n".into();
     }
-    let heads =
-        ["JOB", "STATE", "PHASE", "DONE", "ALL", "RATE", "LEFT", "RUNS", "COMMAND"].map(str::to_owned);
+    let heads = ["JOB", "STATE", "PHASE", "DONE", "ALL", "RATE", "LEFT", "RUNS", "COMMAND"]
+        .map(str::to_owned);
     let rows: Vec<[String; 9]> = std::iter::once(heads).chain(jobs.map(row)).collect();
     let mut widths = [0; 9];
     for row in &rows {
@@ -55,10 +55,21 @@ fn row(job: &Found) -> [String; 9] {
     let none = || "-".to_owned();
     let Some(snapshot) = job.snapshot() else {
         let what = job.trouble().unwrap_or("it said nothing").to_owned();
-        return [job.name().into(), state(job).into(), none(), none(), none(), none(), none(), none(), what];
+        return [
+            job.name().into(),
+            state(job).into(),
+            none(),
+            none(),
+            none(),
+            none(),
+            none(),
+            none(),
+            what,
+        ];
     };
-    let percent =
-        |share: Option<f64>| share.map_or_else(none, |share| format!("{:.0}%", (100.0 * share).floor()));
+    let percent = |share: Option<f64>| {
+        share.map_or_else(none, |share| format!("{:.0}%", (100.0 * share).floor()))
+    };
     let is_running = job.life() == Life::Running;
     [
         job.name().into(),

@@ -49,15 +49,21 @@ impl Screen<'_> {
     /// Draws everything.
     pub(super) fn draw(&self, frame: &mut Frame<'_>) {
         let listed = if self.jobs.len() > 1 { self.jobs.len().min(LISTED_MAX) } else { 0 };
-        let [title, list, rest] =
-            Layout::vertical([Constraint::Length(1), Constraint::Length(listed as u16), Constraint::Min(0)])
-                .areas(frame.area());
+        let [title, list, rest] = Layout::vertical([
+            Constraint::Length(1),
+            Constraint::Length(listed as u16),
+            Constraint::Min(0),
+        ])
+        .areas(frame.area());
         self.draw_title(frame, title);
         self.draw_list(frame, list);
         match self.jobs.get(self.chosen) {
             Some(job) => self.draw_job(frame, job, rest),
             None => {
-                frame.render_widget(Paragraph::new("\n  No job runs. New ones appear by themselves."), rest);
+                frame.render_widget(
+                    Paragraph::new("\n  No job runs. New ones appear by themselves."),
+                    rest,
+                );
             }
         }
     }
@@ -75,7 +81,10 @@ impl Screen<'_> {
         };
         let style = Style::new().add_modifier(Modifier::REVERSED);
         frame.render_widget(Paragraph::new(" xsort status").style(style), area);
-        frame.render_widget(Line::from(format!("{jobs}, {keys} ")).style(style).right_aligned(), area);
+        frame.render_widget(
+            Line::from(format!("{jobs}, {keys} ")).style(style).right_aligned(),
+            area,
+        );
     }
 
     /// A line for each job, around the chosen one.
@@ -94,10 +103,19 @@ impl Screen<'_> {
                     rate(snapshot.bytes_per_second_now),
                     command_line(snapshot)
                 ),
-                None => format!("{mark} {:>7} {:<8} {}", job.name(), state(job), job.trouble().unwrap_or("")),
+                None => format!(
+                    "{mark} {:>7} {:<8} {}",
+                    job.name(),
+                    state(job),
+                    job.trouble().unwrap_or("")
+                ),
             };
             let line = Line::from(cut(&text, usize::from(area.width)));
-            if number == self.chosen { line.style(Style::new().add_modifier(Modifier::BOLD)) } else { line }
+            if number == self.chosen {
+                line.style(Style::new().add_modifier(Modifier::BOLD))
+            } else {
+                line
+            }
         });
         frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), area);
     }
@@ -106,8 +124,10 @@ impl Screen<'_> {
         let area = area.inner(ratatui::layout::Margin { horizontal: 1, vertical: 0 });
         let Some(snapshot) = job.snapshot() else {
             let what = job.trouble().unwrap_or("it said nothing");
-            return frame
-                .render_widget(Paragraph::new(format!("job {}, {}: {what}", job.name(), state(job))), area);
+            return frame.render_widget(
+                Paragraph::new(format!("job {}, {}: {what}", job.name(), state(job))),
+                area,
+            );
         };
         let last_notices = snapshot.notices.len().saturating_sub(NOTICES_MAX);
         let notices = &snapshot.notices[last_notices..];
@@ -137,7 +157,10 @@ impl Screen<'_> {
                 format!("{} now; whole: {}", rate(snapshot.bytes_per_second_now), whole(snapshot))
             }
             Life::Dead => {
-                format!("killed; left {}; xsort status --clear removes it", left_in_words(self.left))
+                format!(
+                    "killed; left {}; xsort status --clear removes it",
+                    left_in_words(self.left)
+                )
             }
             Life::Over => "it is over".to_owned(),
         };
@@ -147,8 +170,10 @@ impl Screen<'_> {
             snapshot.stages.iter().map(|stage| self.lane(stage, snapshot.threads)).collect();
         frame.render_widget(Paragraph::new(lanes), stages);
         let lines = snapshot.drives.iter().map(|drive| {
-            let is_hot =
-                drive.celsius.zip(snapshot.limit_celsius).is_some_and(|(celsius, limit)| celsius > limit);
+            let is_hot = drive
+                .celsius
+                .zip(snapshot.limit_celsius)
+                .is_some_and(|(celsius, limit)| celsius > limit);
             let style = if is_hot { self.colour(Color::Red) } else { Style::new() };
             Line::styled(cut(&drive_line(drive), width), style)
         });
@@ -159,7 +184,8 @@ impl Screen<'_> {
         if let Some(text) = travelled {
             frame.render_widget(Line::from(cut(&format!("moved    {text}"), width)), has_moved);
         }
-        let lines = notices.iter().map(|line| Line::styled(cut(line, width), self.colour(Color::Yellow)));
+        let lines =
+            notices.iter().map(|line| Line::styled(cut(line, width), self.colour(Color::Yellow)));
         frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), said);
     }
 
@@ -210,12 +236,14 @@ impl Screen<'_> {
         if area.height < 2 {
             return;
         }
-        let [label, body] = Layout::vertical([Constraint::Length(1), Constraint::Min(0)]).areas(area);
+        let [label, body] =
+            Layout::vertical([Constraint::Length(1), Constraint::Min(0)]).areas(area);
         let columns = columns(&snapshot.curve, usize::from(body.width));
         let peak = columns.iter().copied().max().unwrap_or(0);
         let text = format!("rate since the beginning, up to {}", rate(peak as f64));
         frame.render_widget(Line::from(text).style(self.colour(Color::DarkGray)), label);
-        let sparkline = Sparkline::default().data(&columns).max(peak.max(1)).style(self.colour(Color::Cyan));
+        let sparkline =
+            Sparkline::default().data(&columns).max(peak.max(1)).style(self.colour(Color::Cyan));
         frame.render_widget(sparkline, body);
     }
 
@@ -223,7 +251,9 @@ impl Screen<'_> {
     fn lane(&self, stage: &Stage, threads: u64) -> Line<'_> {
         let all = (threads.max(1) as f64).max(stage.busy_threads);
         let waiting: f64 = stage.waits.iter().map(|wait| wait.threads).sum();
-        let cells = |threads: f64| ((threads / all * LANE_COLUMNS as f64).round() as usize).min(LANE_COLUMNS);
+        let cells = |threads: f64| {
+            ((threads / all * LANE_COLUMNS as f64).round() as usize).min(LANE_COLUMNS)
+        };
         let busy = cells(stage.busy_threads);
         let idle = cells(waiting).min(LANE_COLUMNS - busy);
         let most = stage.waits.iter().max_by(|a, b| a.threads.total_cmp(&b.threads));
@@ -261,7 +291,9 @@ mod tests {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
     use std::path::Path;
-    use xsort_status::{Counts, DriveState, FORMAT, Identity, Memory, Phase, Place, Publisher, Wait};
+    use xsort_status::{
+        Counts, DriveState, FORMAT, Identity, Memory, Phase, Place, Publisher, Wait,
+    };
     use xsort_status::{find, leftovers};
 
     fn snapshot(pid: u32) -> Snapshot {
@@ -323,7 +355,8 @@ mod tests {
 
     fn jobs(home: &Path, pids: &[u32]) -> (Vec<Publisher>, Vec<Found>) {
         let home = home.as_os_str().to_owned();
-        let place = Place::of_environment(move |name| (name == "XSORT_STATUS_DIR").then(|| home.clone()));
+        let place =
+            Place::of_environment(move |name| (name == "XSORT_STATUS_DIR").then(|| home.clone()));
         let publish = |pid: &u32| {
             let mut publisher = Publisher::open(&place, *pid).unwrap();
             publisher.publish(&snapshot(*pid)).unwrap();
@@ -338,7 +371,9 @@ mod tests {
         let screen = Screen { jobs, chosen, left: &left, has_colour: true };
         terminal.draw(|frame| screen.draw(frame)).unwrap();
         let buffer = terminal.backend().buffer();
-        let row = |y| (0..size.0).map(|x| buffer[(x, y)].symbol()).collect::<String>().trim_end().to_owned();
+        let row = |y| {
+            (0..size.0).map(|x| buffer[(x, y)].symbol()).collect::<String>().trim_end().to_owned()
+        };
         (0..size.1).map(row).collect()
     }
 
@@ -366,7 +401,9 @@ mod tests {
             assert_eq!(rows[row], expected, "row {row} of\n{}", rows.join("\n"));
         }
         // The curve rises to the right, over the whole width.
-        assert!(rows[17].ends_with("████████") && rows[7].ends_with('█') && !rows[7].starts_with(" █"));
+        assert!(
+            rows[17].ends_with("████████") && rows[7].ends_with('█') && !rows[7].starts_with(" █")
+        );
     }
 
     #[test]

@@ -19,12 +19,15 @@ const SEARCH: Duration = Duration::from_millis(500);
 /// Watches all jobs, or the one that is named, until it is told to end, or the terminal is gone.
 pub(super) fn watch(place: &Place, name: Option<&str>, stop: &Stop) -> Result<(), Failure> {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-        return Err(Failure::Usage("--watch needs a terminal; --json is for everything else".into()));
+        return Err(Failure::Usage(
+            "--watch needs a terminal; --json is for everything else".into(),
+        ));
     }
     let mut watcher = Watcher::new(super::chosen(place, name, stop)?);
     let has_colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let broken = |source| Failure::File { what: "terminal".into(), source };
-    // Many may watch on a machine that is busy: the jobs go first. If it is refused, nothing is lost.
+    // Many may watch on a machine that is busy: the jobs go first. If it is refused, nothing is
+    // lost.
     let _ = rustix::process::nice(NICENESS);
     // Also has a panic restore the terminal.
     let mut terminal = ratatui::try_init().map_err(broken)?;
@@ -33,7 +36,8 @@ pub(super) fn watch(place: &Place, name: Option<&str>, stop: &Stop) -> Result<()
     let result = loop {
         if searched.elapsed() >= SEARCH && name.is_none() {
             watcher.search(place, stop);
-            // From its end on: a look at many thousands of jobs may take longer than the time between two.
+            // From its end on: a look at many thousands of jobs may take longer than the time
+            // between two.
             searched = Instant::now();
         }
         watcher.refresh();
@@ -79,7 +83,8 @@ impl Watcher {
     fn search(&mut self, place: &Place, stop: &Stop) {
         let known = std::mem::take(&mut self.jobs);
         self.jobs = search(place, known, &|| stop.is_set()).jobs;
-        if self.chosen.is_some() && !self.jobs.iter().any(|job| Some(job.prefix()) == self.chosen.as_deref())
+        if self.chosen.is_some()
+            && !self.jobs.iter().any(|job| Some(job.prefix()) == self.chosen.as_deref())
         {
             self.chosen = None;
         }
@@ -89,7 +94,8 @@ impl Watcher {
     fn refresh(&mut self) {
         self.jobs.iter_mut().for_each(Found::refresh);
         let dead = self.jobs.get(self.index()).filter(|job| job.life() == Life::Dead);
-        let is_known = |job: &Found| self.left.as_ref().is_some_and(|(prefix, _)| prefix == job.prefix());
+        let is_known =
+            |job: &Found| self.left.as_ref().is_some_and(|(prefix, _)| prefix == job.prefix());
         match dead {
             Some(job) if is_known(job) => {}
             Some(job) => self.left = Some((job.prefix().to_owned(), leftovers(job))),
@@ -106,7 +112,9 @@ impl Watcher {
     /// Where the shown job is in the list.
     fn index(&self) -> usize {
         let chosen = self.chosen.as_deref();
-        chosen.and_then(|prefix| self.jobs.iter().position(|job| job.prefix() == prefix)).unwrap_or(0)
+        chosen
+            .and_then(|prefix| self.jobs.iter().position(|job| job.prefix() == prefix))
+            .unwrap_or(0)
     }
 
     fn press(&mut self, key: Key) {
@@ -144,7 +152,8 @@ mod tests {
     fn a_job_that_lives_is_shown_before_the_dead_unless_one_of_them_is_chosen() {
         let home = tempfile::tempdir().unwrap();
         let home: OsString = home.path().into();
-        let place = Place::of_environment(move |name| (name == "XSORT_STATUS_DIR").then(|| home.clone()));
+        let place =
+            Place::of_environment(move |name| (name == "XSORT_STATUS_DIR").then(|| home.clone()));
         let stop = Stop::default();
         drop([1, 2].map(|pid| publish(&place, pid)));
         let mut watcher = Watcher::new(search(&place, Vec::new(), &|| false).jobs);

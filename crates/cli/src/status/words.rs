@@ -29,7 +29,9 @@ pub(super) fn phase_share(snapshot: &Snapshot) -> Option<f64> {
 pub(super) fn how_far(snapshot: &Snapshot) -> String {
     let phase = &snapshot.phase;
     match phase_share(snapshot) {
-        Some(share) => format!("{:.0}% of {}", (100.0 * share).floor(), Decimal(phase.bytes as f64)),
+        Some(share) => {
+            format!("{:.0}% of {}", (100.0 * share).floor(), Decimal(phase.bytes as f64))
+        }
         None if snapshot.counts.files > 0 => {
             format!("{} in {} files", Decimal(phase.done_bytes as f64), snapshot.counts.files)
         }

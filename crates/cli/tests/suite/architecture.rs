@@ -1,4 +1,5 @@
-//! The drawing of the house against the house: the table of rooms in docs/architecture.md must say what the manifests say.
+//! The drawing of the house against the house: the table of rooms in docs/architecture.md must say
+//! what the manifests say.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,8 +14,10 @@ fn root() -> &'static Path {
 /// The table's rows: a room and whom it may import.
 fn drawn() -> Arrows {
     let text = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
-    let names = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<BTreeSet<_>>();
-    let rows = text.lines().filter(|line| line.starts_with("| `") && line.matches('|').count() == 6);
+    let names =
+        |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<BTreeSet<_>>();
+    let rows =
+        text.lines().filter(|line| line.starts_with("| `") && line.matches('|').count() == 6);
     rows.map(|row| {
         let cells: Vec<&str> = row.split('|').collect();
         (names(cells[1]).pop_first().unwrap(), names(cells[3]))
@@ -36,7 +39,8 @@ fn built() -> Arrows {
     };
     let arrows = |package: &cargo_metadata::Package| {
         let real = package.dependencies.iter().filter(|dependency| {
-            dependency.kind != cargo_metadata::DependencyKind::Development && dependency.path.is_some()
+            dependency.kind != cargo_metadata::DependencyKind::Development
+                && dependency.path.is_some()
         });
         real.filter_map(|dependency| room(&dependency.name)).collect()
     };
@@ -53,7 +57,8 @@ fn the_table_of_rooms_is_true() {
     }
 }
 
-/// Rooms whose unsafe code is "forbidden" say so to the compiler; in the others every file that has some names it.
+/// Rooms whose unsafe code is "forbidden" say so to the compiler; in the others every file that has
+/// some names it.
 #[test]
 fn unsafe_code_is_where_the_table_says() {
     for (room, is_forbidden) in [
@@ -83,14 +88,18 @@ fn unsafe_code_is_where_the_table_says() {
                     .iter()
                     .any(|word| text.contains(word));
                 let names_it = text.contains("#![allow(unsafe_code");
-                assert!(!has_unsafe || names_it, "{} has unsafe code and does not name it", file.display());
+                assert!(
+                    !has_unsafe || names_it,
+                    "{} has unsafe code and does not name it",
+                    file.display()
+                );
             }
         }
     }
 }
 
-/// Whoever judges a sort shares nothing with it but what records are, and how bytes come from drives: what the verifier's files name of their own
-/// rooms is in this list.
+/// Whoever judges a sort shares nothing with it but what records are, and how bytes come from
+/// drives: what the verifier's files name of their own rooms is in this list.
 #[test]
 fn the_verifier_shares_no_code_with_the_sort() {
     let files = [
@@ -110,7 +119,9 @@ fn the_verifier_shares_no_code_with_the_sort() {
         // `crate::a::b` names a, `crate::{a, b}` both.
         let named = text.split("crate::").skip(1).flat_map(|rest| match rest.strip_prefix('{') {
             Some(list) => words(list.split('}').next().unwrap()),
-            None => words(rest.split("::").next().unwrap().split(';').next().unwrap())[..1].to_vec(),
+            None => {
+                words(rest.split("::").next().unwrap().split(';').next().unwrap())[..1].to_vec()
+            }
         });
         let named: BTreeSet<String> = named.collect();
         let allowed: BTreeSet<String> = allowed.iter().map(|name| (*name).to_owned()).collect();

@@ -1,4 +1,5 @@
-//! `--bandwidth-limit`: the same result, no sooner than the rate allows, and a job that waits can be stopped.
+//! `--bandwidth-limit`: the same result, no sooner than the rate allows, and a job that waits can
+//! be stopped.
 //!
 //! How long something takes at most is nothing that a test can tell; how long it takes at least is.
 
@@ -29,8 +30,9 @@ fn records_come_out_the_same_no_sooner_than_allowed() {
     assert!(sandbox.read("in") == sandbox.read("same"));
     for method in ["merge", "scatter"] {
         for engine in ["auto", "sync"] {
-            let line =
-                format!("sort -m 1M --method {method} --io {engine} in -o out --bandwidth-limit 40MB/s");
+            let line = format!(
+                "sort -m 1M --method {method} --io {engine} in -o out --bandwidth-limit 40MB/s"
+            );
             let begun = Instant::now();
             let sorted = sandbox.json(&line);
             // In and out of scratch: twice the data at least.
@@ -70,7 +72,10 @@ fn a_job_that_waits_for_its_rate_tells_of_it_and_can_be_stopped() {
     fs::create_dir(sandbox.path().join("status")).unwrap();
     let command = |line: &str| {
         let mut command = Command::new(program());
-        command.args(line.split_whitespace()).current_dir(sandbox.path()).env_remove("XSORT_STATUS");
+        command
+            .args(line.split_whitespace())
+            .current_dir(sandbox.path())
+            .env_remove("XSORT_STATUS");
         command.env("XSORT_STATUS_DIR", sandbox.path().join("status")).stdout(Stdio::piped());
         command
     };

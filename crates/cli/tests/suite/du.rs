@@ -1,4 +1,5 @@
-//! `xsort du` and `du` as scripts meet them: the same scripts with the installed GNU du must print, say and return the same.
+//! `xsort du` and `du` as scripts meet them: the same scripts with the installed GNU du must print,
+//! say and return the same.
 
 use crate::lines::run;
 use crate::sandbox::{Sandbox, program};
@@ -132,7 +133,8 @@ fn deep_trees_are_counted_with_few_open_files() {
     }
     let counted = |files: &str, threads: &str| {
         let script = format!("ulimit -n {files}; exec {} du {threads} tree", program().display());
-        let output = Command::new("sh").args(["-c", &script]).current_dir(sandbox.path()).output().unwrap();
+        let output =
+            Command::new("sh").args(["-c", &script]).current_dir(sandbox.path()).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!((output.status.code(), &stderr[..]), (Some(0), ""), "{script}");
         let mut lines: Vec<Vec<u8>> =

@@ -62,7 +62,11 @@ fn what_does_nothing_is_refused() {
     ] {
         let ended = sandbox.run(line);
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{line}");
-        assert!(ended.stderr.starts_with(&format!("xsort du: {reason}")), "{line}: {}", ended.stderr);
+        assert!(
+            ended.stderr.starts_with(&format!("xsort du: {reason}")),
+            "{line}: {}",
+            ended.stderr
+        );
     }
 }
 
@@ -86,7 +90,10 @@ fn a_tree_shows_shares_in_eighty_columns() {
     assert_eq!(lines.len(), 8, "{drawn}");
     assert!(lines.iter().all(|line| line.chars().count() == 80), "{drawn}");
     let full = "█".repeat(20);
-    assert!(lines[0].starts_with("8 t ") && lines[0].ends_with(&format!(" {full} 100%")), "{drawn}");
+    assert!(
+        lines[0].starts_with("8 t ") && lines[0].ends_with(&format!(" {full} 100%")),
+        "{drawn}"
+    );
     // Four of eight, and the largest comes first; equal ones by name.
     assert!(lines[1].starts_with("4 ├─ large "), "{drawn}");
     assert!(lines[1].ends_with(" 50%") && lines[2].starts_with("2 │  ├─ deep "), "{drawn}");
@@ -107,7 +114,8 @@ fn a_tree_shows_shares_in_eighty_columns() {
 fn a_tree_of_the_largest_has_what_they_are_in() {
     let sandbox = sandbox();
     let drawn = tree(&sandbox, "C", &["-ab", "--top=3", "-d9", "t"]);
-    let names: Vec<&str> = drawn.lines().map(|line| line.split_whitespace().rev().nth(2).unwrap()).collect();
+    let names: Vec<&str> =
+        drawn.lines().map(|line| line.split_whitespace().rev().nth(2).unwrap()).collect();
     assert_eq!(names, ["t", "large", "two"], "{drawn}");
 }
 
@@ -119,7 +127,10 @@ fn names_in_a_tree_cannot_command_the_terminal() {
         fs::create_dir(sandbox.path().join(OsStr::from_bytes(name))).unwrap();
     }
     let drawn = tree(&sandbox, "C.UTF-8", &["."]);
-    assert!(drawn.lines().count() == 5 && !drawn.contains('\x1b') && drawn.contains("�[31mred�"), "{drawn}");
+    assert!(
+        drawn.lines().count() == 5 && !drawn.contains('\x1b') && drawn.contains("�[31mred�"),
+        "{drawn}"
+    );
     assert_eq!(drawn.matches('…').count(), 2, "{drawn}");
 }
 
@@ -136,7 +147,10 @@ fn json_has_all_figures_labelled_and_every_byte_of_names() {
     let paths: Vec<&str> = entries.iter().map(|entry| entry["path"].as_str().unwrap()).collect();
     assert_eq!(paths[..3], ["t", "t/four", "t/large"]);
     let last = entries.last().unwrap();
-    assert_eq!((&last["path"], &last["path_bytes"]), (&"t/\u{fffd}\"\n".into(), &"742fff220a".into()));
+    assert_eq!(
+        (&last["path"], &last["path_bytes"]),
+        (&"t/\u{fffd}\"\n".into(), &"742fff220a".into())
+    );
     let four = &entries[1];
     assert_eq!(
         (&four["apparent_bytes"], &four["inodes"], &four["depth"]),
@@ -144,7 +158,8 @@ fn json_has_all_figures_labelled_and_every_byte_of_names() {
     );
     assert!(four["allocated_bytes"].as_u64().unwrap() >= 8192 && four["path_bytes"].is_null());
     assert!(
-        four["newest"]["unix_seconds"].as_i64().unwrap() > 1_600_000_000 && four["is_directory"] == false
+        four["newest"]["unix_seconds"].as_i64().unwrap() > 1_600_000_000
+            && four["is_directory"] == false
     );
     let error = &document["errors"][0];
     let expected = ("nowhere", "access", "No such file or directory");
@@ -153,7 +168,8 @@ fn json_has_all_figures_labelled_and_every_byte_of_names() {
         (Some(expected.0), Some(expected.1), Some(expected.2))
     );
     assert_eq!(document["total"]["inodes"], 9);
-    let empty: serde_json::Value = serde_json::from_str(&sandbox.run("du --json nowhere").stdout).unwrap();
+    let empty: serde_json::Value =
+        serde_json::from_str(&sandbox.run("du --json nowhere").stdout).unwrap();
     assert_eq!((&empty["entries"], &empty["total"]["inodes"]), (&serde_json::json!([]), &0.into()));
 }
 
@@ -174,7 +190,8 @@ fn help_has_examples_first_and_extras_apart() {
     let help = sandbox.ok("du --help");
     let place = |text: &str| help.find(text).unwrap_or_else(|| panic!("no {text}\n{help}"));
     assert!(
-        place("Usage: xsort du") < place("Examples:\n  xsort du -sh") && place("Examples:") < place("--all")
+        place("Usage: xsort du") < place("Examples:\n  xsort du -sh")
+            && place("Examples:") < place("--all")
     );
     assert!(place("What GNU du doesn't have:") < place("--tree  "));
     assert!(sandbox.ok("du --version").starts_with("xsort du (xsort) "));

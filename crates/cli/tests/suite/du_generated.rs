@@ -1,6 +1,8 @@
-//! Trees and options by chance, from seeds that stay: GNU du and ours must print, say and return the same. With one thread also in the same order.
+//! Trees and options by chance, from seeds that stay: GNU du and ours must print, say and return
+//! the same. With one thread also in the same order.
 //!
-//! `XSORT_CASES=5000 cargo test -p xsort du_generated` runs more of them, `XSORT_SEED=7` begins there.
+//! `XSORT_CASES=5000 cargo test -p xsort du_generated` runs more of them, `XSORT_SEED=7` begins
+//! there.
 
 use crate::chance::{Chance, seeds};
 use crate::du::{gnu_du_is_here, has_old_apparent_sizes};
@@ -69,7 +71,8 @@ const OPTIONS: &[&str] = &[
     "-q",
 ];
 
-/// What names are made of. No apostrophes: GNU du 9.1 has marks too many around those that end with what can't be printed.
+/// What names are made of. No apostrophes: GNU du 9.1 has marks too many around those that end with
+/// what can't be printed.
 const PIECES: &[&[u8]] = &[
     b"a",
     b"b",
@@ -137,7 +140,8 @@ impl Grower<'_> {
         }
     }
 
-    /// A symbolic link: to something that is there, to nothing, to itself, or to a directory that it is in.
+    /// A symbolic link: to something that is there, to nothing, to itself, or to a directory that
+    /// it is in.
     fn link(&mut self, path: &Path) {
         let target = match self.chance.below(4) {
             0 => PathBuf::from("nowhere"),
@@ -172,13 +176,26 @@ impl Ended {
     /// The same as another; lines are many, so it is told where they part.
     fn must_be(&self, other: &Ended, story: &str) {
         let parted = |one: &str, other: &str| {
-            let place = one.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count();
+            let place =
+                one.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count();
             [one, other].map(|text| {
-                text.get(place.saturating_sub(100)..).unwrap_or(text).chars().take(300).collect::<String>()
+                text.get(place.saturating_sub(100)..)
+                    .unwrap_or(text)
+                    .chars()
+                    .take(300)
+                    .collect::<String>()
             })
         };
-        assert!(self.stdout == other.stdout, "{story}: stdout {:#?}", parted(&self.stdout, &other.stdout));
-        assert!(self.stderr == other.stderr, "{story}: stderr {:#?}", parted(&self.stderr, &other.stderr));
+        assert!(
+            self.stdout == other.stdout,
+            "{story}: stdout {:#?}",
+            parted(&self.stdout, &other.stdout)
+        );
+        assert!(
+            self.stderr == other.stderr,
+            "{story}: stderr {:#?}",
+            parted(&self.stderr, &other.stderr)
+        );
         assert_eq!(self.status, other.status, "{story}");
     }
 
@@ -220,8 +237,13 @@ fn run(du: Du, directory: &Path, variables: &[(&str, &str)], words: &[&OsStr]) -
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    let text = |bytes: &[u8]| bytes.escape_ascii().to_string().replace("\\n", "\n").replace("\\x00", "\0");
-    Ended { status: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+    let text =
+        |bytes: &[u8]| bytes.escape_ascii().to_string().replace("\\n", "\n").replace("\\x00", "\0");
+    Ended {
+        status: output.status.code(),
+        stdout: text(&output.stdout),
+        stderr: text(&output.stderr),
+    }
 }
 
 /// Whether all three agree.
@@ -247,15 +269,19 @@ fn generated_trees_count_as_gnu_dus() {
         let mut grower = Grower { chance: &mut chance, files: Vec::new(), directories: Vec::new() };
         grower.grow(&root, 0);
         let Grower { files, directories, .. } = grower;
-        let below = |path: &PathBuf| path.strip_prefix(sandbox.path()).unwrap().as_os_str().to_owned();
+        let below =
+            |path: &PathBuf| path.strip_prefix(sandbox.path()).unwrap().as_os_str().to_owned();
         let mut arguments: Vec<OsString> = files.iter().chain(&directories).map(below).collect();
-        arguments.extend(["tree", "tree/", "tree//", "./tree", ".", "nowhere", ""].map(OsString::from));
+        arguments
+            .extend(["tree", "tree/", "tree//", "./tree", ".", "nowhere", ""].map(OsString::from));
         // Times of access change at the first look, if at all.
         run(Du::Gnus, sandbox.path(), &[], &["-L".as_ref()]);
         for _ in 0..LINES {
             let mut words: Vec<&OsStr> = (0..chance.below(6))
                 .map(|_| *chance.one_of(OPTIONS))
-                .filter(|word| has_old_apparent_sizes() || !matches!(*word, "-b" | "--apparent-size"))
+                .filter(|word| {
+                    has_old_apparent_sizes() || !matches!(*word, "-b" | "--apparent-size")
+                })
                 .map(OsStr::new)
                 .collect();
             if chance.below(4) > 0 {
@@ -290,13 +316,17 @@ fn large_directories_are_walked_in_gnu_dus_order() {
         match number % 100 {
             0 => fs::create_dir(&path).unwrap(),
             // Links to files with other inodes between them.
-            1 => fs::hard_link(sandbox.path().join(format!("{}", (number + 9_000) * 7919 % 10_050)), &path)
-                .or_else(|_| fs::write(&path, "x"))
-                .unwrap(),
+            1 => fs::hard_link(
+                sandbox.path().join(format!("{}", (number + 9_000) * 7919 % 10_050)),
+                &path,
+            )
+            .or_else(|_| fs::write(&path, "x"))
+            .unwrap(),
             _ => fs::write(&path, vec![1; number % 3]).unwrap(),
         }
     }
-    for options in [&["-a"][..], &["-ab", "-S"], &["--inodes", "-a"], &["-s", "-l"], &["-L", "-a"]] {
+    for options in [&["-a"][..], &["-ab", "-S"], &["--inodes", "-a"], &["-s", "-l"], &["-L", "-a"]]
+    {
         if !has_old_apparent_sizes() && options[0] == "-ab" {
             continue;
         }
@@ -319,7 +349,8 @@ fn deep_trees_count_as_gnu_dus() {
         mkdirat(&directory, &name, mode).unwrap();
         directory = openat(&directory, &name, read, Mode::empty()).unwrap();
         if level % 100 == 0 {
-            openat(&directory, "file", OFlags::CREATE | OFlags::WRONLY, Mode::from_raw_mode(0o644)).unwrap();
+            openat(&directory, "file", OFlags::CREATE | OFlags::WRONLY, Mode::from_raw_mode(0o644))
+                .unwrap();
         }
     }
     drop(directory);
@@ -328,7 +359,14 @@ fn deep_trees_count_as_gnu_dus() {
         compare(sandbox.path(), &[], &words, "3,000 levels");
     }
     // The standard library's removal would have them all open at once.
-    assert!(Command::new("rm").arg("-rf").arg(sandbox.path().join("level0")).status().unwrap().success());
+    assert!(
+        Command::new("rm")
+            .arg("-rf")
+            .arg(sandbox.path().join("level0"))
+            .status()
+            .unwrap()
+            .success()
+    );
 }
 
 /// What may not be read is told of, and counted as far as it can be.
@@ -339,24 +377,37 @@ fn unreadable_directories_are_told_of_as_by_gnu_du() {
     }
     let sandbox = Sandbox::new();
     fs::set_permissions(sandbox.path(), Permissions::from_mode(0o755)).unwrap();
-    for (directory, mode) in [("closed", 0o000), ("listed", 0o444), ("passed", 0o111), ("open", 0o755)] {
+    for (directory, mode) in
+        [("closed", 0o000), ("listed", 0o444), ("passed", 0o111), ("open", 0o755)]
+    {
         let path = sandbox.path().join(directory);
         fs::create_dir_all(path.join("inner")).unwrap();
         fs::write(path.join("file"), "12345").unwrap();
         fs::write(path.join("inner/file"), "12345").unwrap();
         fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
     }
-    for options in
-        [&["-a"][..], &["-s"], &["closed", "listed", "passed/inner"], &["-L"], &["-ac", "closed/file"]]
-    {
+    for options in [
+        &["-a"][..],
+        &["-s"],
+        &["closed", "listed", "passed/inner"],
+        &["-L"],
+        &["-ac", "closed/file"],
+    ] {
         let compare_as = |user: &[&str]| {
             let run = |is_ours: bool| {
                 let mut words: Vec<OsString> = user.iter().map(OsString::from).collect();
                 words.push(if is_ours { program().into() } else { "du".into() });
-                words.extend(if is_ours { vec!["du".into(), "--threads=1".into()] } else { vec![] });
+                words.extend(if is_ours {
+                    vec!["du".into(), "--threads=1".into()]
+                } else {
+                    vec![]
+                });
                 words.extend(options.iter().map(OsString::from));
-                let output =
-                    Command::new(&words[0]).args(&words[1..]).current_dir(sandbox.path()).output().unwrap();
+                let output = Command::new(&words[0])
+                    .args(&words[1..])
+                    .current_dir(sandbox.path())
+                    .output()
+                    .unwrap();
                 let said = String::from_utf8(output.stderr).unwrap();
                 let stdout = String::from_utf8(output.stdout).unwrap();
                 (
@@ -372,7 +423,8 @@ fn unreadable_directories_are_told_of_as_by_gnu_du() {
             continue;
         }
         let nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
-        let can_run = Command::new(nobody[0]).args(&nobody[1..]).arg(program()).arg("--version").output();
+        let can_run =
+            Command::new(nobody[0]).args(&nobody[1..]).arg(program()).arg("--version").output();
         if can_run.is_ok_and(|output| output.status.success()) {
             compare_as(&nobody);
         } else {
@@ -390,7 +442,10 @@ fn any_name_is_printed_as_it_is() {
     let sandbox = Sandbox::new();
     let name = OsStr::from_bytes(b"\xff\xfe\n\x01");
     fs::create_dir(sandbox.path().join(name)).unwrap();
-    let output =
-        Command::new(program()).args(["du", "-0", "--inodes"]).arg(name).current_dir(sandbox.path()).output();
+    let output = Command::new(program())
+        .args(["du", "-0", "--inodes"])
+        .arg(name)
+        .current_dir(sandbox.path())
+        .output();
     assert_eq!(output.unwrap().stdout, b"1\t\xff\xfe\n\x01\0");
 }

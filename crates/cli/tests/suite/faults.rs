@@ -1,5 +1,6 @@
-//! The worst, done to whole processes: drives that fail, fill up, stall, lie and go away, inputs that change, limits of the system. Whatever happens, a job
-//! ends, says what it was and where, with the documented status, and leaves the old output and nothing else.
+//! The worst, done to whole processes: drives that fail, fill up, stall, lie and go away, inputs
+//! that change, limits of the system. Whatever happens, a job ends, says what it was and where,
+//! with the documented status, and leaves the old output and nothing else.
 //!
 //! What depends on an exact moment is done on a `FlakyDrive`, which holds the job at it.
 
@@ -10,7 +11,8 @@ use crate::sandbox::{Sandbox, names, program};
 use crate::signals::is_ignored;
 use rustix::process::{Pid, Signal, kill_process};
 use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule,
 };
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -25,7 +27,8 @@ const EIO: i32 = 5;
 const ENOSPC: i32 = 28;
 const EROFS: i32 = 30;
 
-/// Looks at a job, a tenth of a second apart, before it counts as hanging. Looks and not a time, so that a machine that slept is no fault.
+/// Looks at a job, a tenth of a second apart, before it counts as hanging. Looks and not a time, so
+/// that a machine that slept is no fault.
 const LOOKS_MAX: u32 = 1200;
 
 /// A job in a sandbox that has the inputs `in` (records) and `text` (lines), and old outputs.
@@ -51,9 +54,12 @@ impl Job {
     /// Its words, with these files and directories; `io` is the engine's name.
     fn line(self, input: &str, output: &str, scratch: &str, io: &str) -> String {
         let sort = |method| {
-            format!("sort -q -m 1M -j 2 --io {io} --method {method} {input} -o {output} -T {scratch}")
+            format!(
+                "sort -q -m 1M -j 2 --io {io} --method {method} {input} -o {output} -T {scratch}"
+            )
         };
-        let lines = |more| format!("lines -S 2M --parallel=2 {more} {input} -o {output} -T {scratch}");
+        let lines =
+            |more| format!("lines -S 2M --parallel=2 {more} {input} -o {output} -T {scratch}");
         match self {
             Job::Merge => sort("merge"),
             Job::Scatter => sort("scatter"),
@@ -64,7 +70,8 @@ impl Job {
         }
     }
 
-    /// The status of data that came back other than it was written, and of transfers that failed. Lines have GNU sort's.
+    /// The status of data that came back other than it was written, and of transfers that failed.
+    /// Lines have GNU sort's.
     fn status_of(self, status: i32) -> i32 {
         if self.is_of_lines() { 2 } else { status }
     }
@@ -172,14 +179,20 @@ impl Running {
 }
 
 /// Starts a job, and returns when the drive holds it at such a call.
-fn start_held(drive: &FlakyDrive, call: Call, beyond: u64, start: impl FnOnce() -> Running) -> Running {
+fn start_held(
+    drive: &FlakyDrive,
+    call: Call,
+    beyond: u64,
+    start: impl FnOnce() -> Running,
+) -> Running {
     drive.set(call, beyond, Answer::Stalls);
     let mut running = start();
     assert!(drive.wait_until_met(|| running.is_over()), "{}", running.line);
     running
 }
 
-/// The sandbox is as before: its names, the old output, an empty scratch. An output of lines ends where it failed, as GNU sort's does, and is old again after this.
+/// The sandbox is as before: its names, the old output, an empty scratch. An output of lines ends
+/// where it failed, as GNU sort's does, and is old again after this.
 fn is_untouched(sandbox: &Sandbox, before: &[String], job: Job, what: &str) {
     assert_eq!(sandbox.names(), before, "{what}");
     assert!(names(&sandbox.path().join("scratch")).is_empty(), "{what}");
@@ -218,7 +231,8 @@ fn expect(ended: &Ended, code: i32, words: &[&str], what: &str) {
     }
 }
 
-/// The scratch of a job that is about to read it for the first time is as it will ever be. Any bit in it is flipped: it must be found, in the block that it is in.
+/// The scratch of a job that is about to read it for the first time is as it will ever be. Any bit
+/// in it is flipped: it must be found, in the block that it is in.
 #[test]
 fn a_bit_flipped_anywhere_in_scratch_is_found_and_named() {
     let Some(drive) = FlakyDrive::mount() else { return };
@@ -228,7 +242,8 @@ fn a_bit_flipped_anywhere_in_scratch_is_found_and_named() {
     let mut chance = Chance::of(1);
     for job in JOBS.into_iter().cycle().take(30) {
         let line = job.line(input_of(job), "out", scratch, "auto");
-        let running = start_held(&drive, Call::Read, 0, || Running::start_job(&sandbox, job, &line));
+        let running =
+            start_held(&drive, Call::Read, 0, || Running::start_job(&sandbox, job, &line));
         let pages = drive.nameless_pages();
         let (file, page) = pages[chance.below(pages.len())];
         let (byte, bit) = (page + chance.below(4096) as u64, chance.below(8) as u32);
@@ -238,19 +253,27 @@ fn a_bit_flipped_anywhere_in_scratch_is_found_and_named() {
         let what = format!("{job:?}: bit {bit} of byte {byte}");
         expect(&ended, job.status_of(6), &[scratch, "at byte", "checksum"], &what);
         let number = |after: &str| -> u64 {
-            let rest = ended.error.split_once(after).unwrap_or_else(|| panic!("{what}: {}", ended.error)).1;
+            let rest = ended
+                .error
+                .split_once(after)
+                .unwrap_or_else(|| panic!("{what}: {}", ended.error))
+                .1;
             rest.split(|letter: char| !letter.is_ascii_digit()).next().unwrap().parse().unwrap()
         };
         let offset = number("at byte ");
-        let bytes =
-            if job == Job::Stream { number(&format!("at byte {offset}: ")) } else { number("block of ") };
+        let bytes = if job == Job::Stream {
+            number(&format!("at byte {offset}: "))
+        } else {
+            number("block of ")
+        };
         assert!((offset..offset + bytes).contains(&byte), "{what}: {}", ended.error);
         is_untouched(&sandbox, &before, job, &what);
         assert!(drive.names().is_empty(), "{what}");
     }
 }
 
-/// On the drive that the tests run on: the job is held when it begins to write, bits are flipped in its nameless file by another process's hand, all over it.
+/// On the drive that the tests run on: the job is held when it begins to write, bits are flipped in
+/// its nameless file by another process's hand, all over it.
 #[test]
 fn bits_flipped_on_a_real_drive_are_found() {
     let Some(drive) = FlakyDrive::mount() else { return };
@@ -260,10 +283,15 @@ fn bits_flipped_on_a_real_drive_are_found() {
     for job in [Job::Merge, Job::Scatter, Job::Lines] {
         fs::write(&output, "old").unwrap();
         let line = job.line(input_of(job), output.to_str().unwrap(), "scratch", "auto");
-        let running = start_held(&drive, Call::Write, 0, || Running::start_job(&sandbox, job, &line));
+        let running =
+            start_held(&drive, Call::Write, 0, || Running::start_job(&sandbox, job, &line));
         let open = fs::read_dir(format!("/proc/{}/fd", running.child.id())).unwrap();
-        let is_scratch = |path: &PathBuf| fs::read_link(path).is_ok_and(|link| link.starts_with(&scratch));
-        let path = open.map(|entry| entry.unwrap().path()).find(is_scratch).expect("there is a scratch file");
+        let is_scratch =
+            |path: &PathBuf| fs::read_link(path).is_ok_and(|link| link.starts_with(&scratch));
+        let path = open
+            .map(|entry| entry.unwrap().path())
+            .find(is_scratch)
+            .expect("there is a scratch file");
         let file = File::options().read(true).write(true).open(path).unwrap();
         let mut flips = 0;
         for page in (0..file.metadata().unwrap().len()).step_by(4096) {
@@ -278,7 +306,8 @@ fn bits_flipped_on_a_real_drive_are_found() {
         drive.release();
         let number = fs::metadata(&scratch).unwrap().dev();
         let device = format!("{}:{})", libc::major(number), libc::minor(number));
-        let words = [scratch.file_name().unwrap().to_str().unwrap(), "at byte", "checksum", &device];
+        let words =
+            [scratch.file_name().unwrap().to_str().unwrap(), "at byte", "checksum", &device];
         expect(&running.end(), job.status_of(6), &words, &line);
         assert!(names(&scratch).is_empty());
         assert_eq!(drive.names(), ["out"], "{line}");
@@ -288,7 +317,8 @@ fn bits_flipped_on_a_real_drive_are_found() {
     }
 }
 
-/// Whatever call fails, wherever: what spills there names the directory, the reason and, of transfers, the place.
+/// Whatever call fails, wherever: what spills there names the directory, the reason and, of
+/// transfers, the place.
 #[test]
 fn scratch_that_fails_is_named() {
     let Some(drive) = FlakyDrive::mount() else { return };
@@ -340,7 +370,8 @@ fn scratch_that_fails_is_named() {
     }
 }
 
-/// An output that fails is the old one still. Of a sync that failed nothing is believed afterwards: it is not tried again.
+/// An output that fails is the old one still. Of a sync that failed nothing is believed afterwards:
+/// it is not tried again.
 #[test]
 fn an_output_that_fails_is_the_old_one() {
     let Some(drive) = FlakyDrive::mount() else { return };
@@ -406,7 +437,8 @@ fn with_failing_syncs(sandbox: &Sandbox, line: &str, which: &str) -> Option<Outp
     ended
 }
 
-/// Each sync of a job fails once, of files and of directories: the error says which output is there, and it is.
+/// Each sync of a job fails once, of files and of directories: the error says which output is
+/// there, and it is.
 #[test]
 fn after_any_sync_that_fails_it_is_said_which_output_is_there() {
     let sandbox = Sandbox::new();
@@ -423,7 +455,8 @@ fn after_any_sync_that_fails_it_is_said_which_output_is_there() {
         loop {
             sandbox.write("out", "old");
             fs::copy(sandbox.path().join("in"), sandbox.path().join("gone")).unwrap();
-            let Some(ended) = with_failing_syncs(&sandbox, line, &(old + new + 1).to_string()) else {
+            let Some(ended) = with_failing_syncs(&sandbox, line, &(old + new + 1).to_string())
+            else {
                 return;
             };
             let error = String::from_utf8_lossy(&ended.stderr);
@@ -477,7 +510,8 @@ fn inputs_that_fail_are_named() {
             let input = drive.join(input_of(job));
             let input = input.to_str().unwrap();
             drive.set(Call::Read, beyond, Answer::Fails(EIO));
-            let ended = Running::start(command(&sandbox, &job.line(input, "out", "scratch", io))).end();
+            let ended =
+                Running::start(command(&sandbox, &job.line(input, "out", "scratch", io))).end();
             expect(&ended, job.status_of(5), &[input, "Input/output error"], input);
             if !job.is_of_lines() {
                 expect(&ended, 5, &["at byte"], input);
@@ -486,7 +520,8 @@ fn inputs_that_fail_are_named() {
         }
         drive.set(Call::Read, beyond, Answer::Fails(EIO));
         let input = drive.join("in");
-        let ended = Running::start(command(&sandbox, &format!("verify -q {}", input.display()))).end();
+        let ended =
+            Running::start(command(&sandbox, &format!("verify -q {}", input.display()))).end();
         expect(&ended, 5, &[input.to_str().unwrap(), "at byte", "Input/output error"], "verify");
     }
 }
@@ -519,7 +554,8 @@ fn short_transfers_change_nothing() {
     }
 }
 
-/// A drive that doesn't answer for a while is waited for; a job that is told to stop meanwhile does so as soon as it answers.
+/// A drive that doesn't answer for a while is waited for; a job that is told to stop meanwhile does
+/// so as soon as it answers.
 #[test]
 fn a_drive_that_stalls_is_waited_for() {
     let Some(drive) = FlakyDrive::mount() else { return };
@@ -536,7 +572,8 @@ fn a_drive_that_stalls_is_waited_for() {
         let signals = [Signal::INT, Signal::TERM].into_iter().filter(|signal| !is_ignored(*signal));
         for signal in std::iter::once(None).chain(signals.map(Some)) {
             let line = job.line(input_of(job), "out", scratch, io);
-            let running = start_held(&drive, call, 1 << 20, || Running::start_job(&sandbox, job, &line));
+            let running =
+                start_held(&drive, call, 1 << 20, || Running::start_job(&sandbox, job, &line));
             match signal {
                 Some(signal) => running.signal(signal),
                 // Longer than anything that could be taken for a hiccup.
@@ -558,7 +595,9 @@ fn a_drive_that_stalls_is_waited_for() {
                     is_sorted(&sandbox, job, input_of(job), "out");
                     sandbox.write("out", "old");
                 }
-                Some(signal) => expect(&ended, 128 + signal.as_raw(), &["stopped on request"], &what),
+                Some(signal) => {
+                    expect(&ended, 128 + signal.as_raw(), &["stopped on request"], &what)
+                }
             }
             is_untouched(&sandbox, &before, job, &what);
             assert!(drive.names().is_empty(), "{what}");
@@ -574,12 +613,15 @@ const CHANGES: [(Change, &str); 3] = [
     (|bytes| bytes.truncate(1_000_000), "shorter than it was"),
     // Lines stay as long as they are.
     (
-        |bytes| bytes.iter_mut().filter(|byte| !b"\n\x0b".contains(byte)).for_each(|byte| *byte ^= 1),
+        |bytes| {
+            bytes.iter_mut().filter(|byte| !b"\n\x0b".contains(byte)).for_each(|byte| *byte ^= 1)
+        },
         "written to since it was opened",
     ),
 ];
 
-/// Records are never made an output of that may be of several moments; one that got shorter says where.
+/// Records are never made an output of that may be of several moments; one that got shorter says
+/// where.
 #[test]
 fn an_input_that_changes_while_it_is_read_is_named() {
     let Some(drive) = FlakyDrive::mount() else { return };
@@ -592,8 +634,9 @@ fn an_input_that_changes_while_it_is_read_is_named() {
         for line in lines.iter().cloned().chain([format!("verify -m 1M {input}")]) {
             drive.behave();
             fs::copy(sandbox.path().join("in"), input).unwrap();
-            let running =
-                start_held(&drive, Call::Read, 6 << 20, || Running::start(command(&sandbox, &line)));
+            let running = start_held(&drive, Call::Read, 6 << 20, || {
+                Running::start(command(&sandbox, &line))
+            });
             drive.change("in", change);
             drive.release();
             expect(&running.end(), 5, &[input, word], &line);
@@ -602,7 +645,8 @@ fn an_input_that_changes_while_it_is_read_is_named() {
     }
 }
 
-/// Lines are taken as they are when they are read, as GNU sort does it; a large file, which is asked for ahead, may not get shorter.
+/// Lines are taken as they are when they are read, as GNU sort does it; a large file, which is
+/// asked for ahead, may not get shorter.
 #[test]
 fn lines_that_change_while_they_are_read_are_those_of_the_moment() {
     let Some(drive) = FlakyDrive::mount() else { return };
@@ -643,7 +687,8 @@ fn directories_that_go_away() {
     let output = drive.join("out");
     for job in JOBS {
         let line = job.line(input_of(job), output.to_str().unwrap(), "scratch", "auto");
-        let running = start_held(&drive, Call::Write, 0, || Running::start_job(&sandbox, job, &line));
+        let running =
+            start_held(&drive, Call::Write, 0, || Running::start_job(&sandbox, job, &line));
         fs::remove_dir(sandbox.path().join("scratch")).unwrap();
         drive.release();
         let ended = running.end();
@@ -655,7 +700,8 @@ fn directories_that_go_away() {
     for job in [Job::Merge, Job::Scatter, Job::Stream] {
         fs::create_dir(sandbox.path().join("gone")).unwrap();
         let line = job.line("in", "gone/out", drive.path().to_str().unwrap(), "auto");
-        let running = start_held(&drive, Call::Read, 0, || Running::start_job(&sandbox, job, &line));
+        let running =
+            start_held(&drive, Call::Read, 0, || Running::start_job(&sandbox, job, &line));
         fs::remove_dir_all(sandbox.path().join("gone")).unwrap();
         drive.release();
         expect(&running.end(), 5, &["gone/out", "has vanished"], &line);
@@ -669,7 +715,9 @@ fn space_that_runs_out_anywhere_is_named() {
     let sandbox = prepared();
     let before = sandbox.names();
     let small = Sandbox::new();
-    for (megabytes, has_output) in (1..10).flat_map(|megabytes| [(megabytes, false), (megabytes, true)]) {
+    for (megabytes, has_output) in
+        (1..10).flat_map(|megabytes| [(megabytes, false), (megabytes, true)])
+    {
         let Some(_mounted) = SmallDisk::mount(small.path(), megabytes) else {
             eprintln!("skipped: mounting is not allowed here");
             return;
@@ -678,8 +726,12 @@ fn space_that_runs_out_anywhere_is_named() {
         let output = if has_output { format!("{directory}/out") } else { "out".to_owned() };
         for job in JOBS {
             let what = format!("{job:?}, {megabytes} MB, output: {has_output}");
-            let ended =
-                Running::start_job(&sandbox, job, &job.line(input_of(job), &output, directory, "auto")).end();
+            let ended = Running::start_job(
+                &sandbox,
+                job,
+                &job.line(input_of(job), &output, directory, "auto"),
+            )
+            .end();
             if ended.code == Some(0) {
                 is_sorted(&sandbox, job, input_of(job), &output);
             } else {
@@ -691,7 +743,8 @@ fn space_that_runs_out_anywhere_is_named() {
                 }
             }
             // An output of lines ends where it failed, as GNU sort's does.
-            let left: Vec<_> = names(small.path()).into_iter().filter(|name| name != "out").collect();
+            let left: Vec<_> =
+                names(small.path()).into_iter().filter(|name| name != "out").collect();
             assert!(left.is_empty(), "{what}: {left:?}");
             let _ = fs::remove_file(small.path().join("out"));
             sandbox.write("out", "old");
@@ -715,8 +768,9 @@ fn a_drive_that_fills_up_meanwhile_is_named() {
         let input = drive.join("in");
         let scratch = small.path().to_str().unwrap();
         let line = Job::Merge.line(input.to_str().unwrap(), "out", scratch, "auto");
-        let running =
-            start_held(&drive, Call::Read, megabytes << 20, || Running::start(command(&sandbox, &line)));
+        let running = start_held(&drive, Call::Read, megabytes << 20, || {
+            Running::start(command(&sandbox, &line))
+        });
         let filler = small.path().join("filler");
         let filled = fs::write(&filler, vec![1; 40 << 20]);
         assert!(filled.is_err());
@@ -779,7 +833,11 @@ fn few_open_files_are_enough_or_said() {
 fn no_locked_memory_is_no_hindrance() {
     let sandbox = prepared();
     for job in JOBS {
-        let line = format!("{} {}", program().display(), job.line(input_of(job), "out", "scratch", "auto"));
+        let line = format!(
+            "{} {}",
+            program().display(),
+            job.line(input_of(job), "out", "scratch", "auto")
+        );
         // Root may lock all the same, unless it gives that up.
         let script = format!(
             "ulimit -l 0; command -v setpriv >/dev/null && [ $(id -u) = 0 ] && exec setpriv --bounding-set -ipc_lock {line}; exec {line}"
@@ -793,12 +851,16 @@ fn no_locked_memory_is_no_hindrance() {
     }
 }
 
-/// A process to which the kernel refuses system calls, as containers have it done; `None` where it can't be told to.
+/// A process to which the kernel refuses system calls, as containers have it done; `None` where it
+/// can't be told to.
 fn refused(command: Command, refusals: &[(i64, Option<SeccompCondition>, i32)]) -> Option<Running> {
     let programs = refusals.iter().map(|(call, condition, errno)| {
-        let rules =
-            condition.iter().map(|condition| SeccompRule::new(vec![condition.clone()]).unwrap()).collect();
-        let (calls, refuse) = (BTreeMap::from([(*call, rules)]), SeccompAction::Errno(*errno as u32));
+        let rules = condition
+            .iter()
+            .map(|condition| SeccompRule::new(vec![condition.clone()]).unwrap())
+            .collect();
+        let (calls, refuse) =
+            (BTreeMap::from([(*call, rules)]), SeccompAction::Errno(*errno as u32));
         let architecture = std::env::consts::ARCH.try_into().ok()?;
         let filter = SeccompFilter::new(calls, SeccompAction::Allow, refuse, architecture).unwrap();
         BpfProgram::try_from(filter).ok()
@@ -854,11 +916,14 @@ fn an_io_uring_that_is_refused_for_a_moment_is_asked_again() {
     for errno in ["EAGAIN", "EBUSY", "EINTR", "ENOMEM", "EIO"] {
         let line = Job::Merge.line("in", "out", "scratch", "auto");
         let mut tracer = Command::new("strace");
-        tracer.args(["-f", "-e", "trace=io_uring_setup,io_uring_enter", "-o"]).arg(log.path().join("log"));
+        tracer
+            .args(["-f", "-e", "trace=io_uring_setup,io_uring_enter", "-o"])
+            .arg(log.path().join("log"));
         tracer.args(["-e", &format!("inject=io_uring_enter:error={errno}:when=5..9")]);
         tracer.arg(program()).args(line.split_whitespace());
         adorn(&mut tracer, &sandbox);
-        let Some(ended) = tracer.output().ok().filter(|ended| !ended.stderr.starts_with(b"strace")) else {
+        let Some(ended) = tracer.output().ok().filter(|ended| !ended.stderr.starts_with(b"strace"))
+        else {
             eprintln!("SKIPPED: there is no strace, or nobody may be traced here");
             return;
         };
@@ -883,9 +948,11 @@ fn threads_that_can_not_be_had_are_named() {
     let before = sandbox.names();
     let thread = u64::from(libc::CLONE_THREAD as u32);
     let is_thread =
-        SeccompCondition::new(0, SeccompCmpArgLen::Qword, SeccompCmpOp::MaskedEq(thread), thread).unwrap();
+        SeccompCondition::new(0, SeccompCmpArgLen::Qword, SeccompCmpOp::MaskedEq(thread), thread)
+            .unwrap();
     // Without the newer call, whose flags are in memory, the C library takes the older one.
-    let refusals = [(libc::SYS_clone3, None, libc::ENOSYS), (libc::SYS_clone, Some(is_thread), libc::EAGAIN)];
+    let refusals =
+        [(libc::SYS_clone3, None, libc::ENOSYS), (libc::SYS_clone, Some(is_thread), libc::EAGAIN)];
     for (job, io) in [
         (Job::Merge, "auto"),
         (Job::Scatter, "sync"),
@@ -902,7 +969,8 @@ fn threads_that_can_not_be_had_are_named() {
     }
 }
 
-/// A real file system on a loop device whose storage is a `FlakyDrive`'s file: what io_uring does with direct I/O meets a device that fails.
+/// A real file system on a loop device whose storage is a `FlakyDrive`'s file: what io_uring does
+/// with direct I/O meets a device that fails.
 struct FailingDevice {
     directory: Sandbox,
     /// Unmounted before it.

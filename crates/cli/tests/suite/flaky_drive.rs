@@ -1,13 +1,15 @@
-//! A drive that does the worst at the place that a test names: a file system in this process (FUSE), whose files are in memory.
+//! A drive that does the worst at the place that a test names: a file system in this process
+//! (FUSE), whose files are in memory.
 //!
-//! It is the kernel that hands its answers on, so they reach a program whichever way it does its I/O, io_uring too. It knows one directory, no nameless files and no
-//! permissions. Its answers are given by one thread, in the order of the calls; one that is held back holds no other up.
+//! It is the kernel that hands its answers on, so they reach a program whichever way it does its
+//! I/O, io_uring too. It knows one directory, no nameless files and no permissions. Its answers are
+//! given by one thread, in the order of the calls; one that is held back holds no other up.
 
 use fuser::{
-    BackgroundSession, BsdFileFlags, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags,
-    Generation, INodeNo, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData,
-    ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request, TimeOrNow,
-    WriteFlags,
+    BackgroundSession, BsdFileFlags, Config, Errno, FileAttr, FileHandle, FileType, Filesystem,
+    FopenFlags, Generation, INodeNo, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate,
+    ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request,
+    TimeOrNow, WriteFlags,
 };
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -101,7 +103,8 @@ impl FlakyDrive {
     pub(crate) fn mount() -> Option<FlakyDrive> {
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let shared = Arc::<Shared>::default();
-        match fuser::spawn_mount(Served(Arc::clone(&shared)), directory.path(), &Config::default()) {
+        match fuser::spawn_mount(Served(Arc::clone(&shared)), directory.path(), &Config::default())
+        {
             Ok(session) => Some(FlakyDrive { shared, _session: session, directory }),
             Err(error) => {
                 eprintln!("skipped: no file system can be mounted here: {error}");
@@ -164,7 +167,8 @@ impl FlakyDrive {
         held_back.into_iter().for_each(|answer| answer());
     }
 
-    /// Numbers of the files that have no name but are open, and where there are bytes in them: not only zeroes, in whole pages.
+    /// Numbers of the files that have no name but are open, and where there are bytes in them: not
+    /// only zeroes, in whole pages.
     pub(crate) fn nameless_pages(&self) -> Vec<(u64, u64)> {
         let state = self.shared.lock();
         let mut pages = Vec::new();
@@ -264,14 +268,24 @@ struct Served(Arc<Shared>);
 
 impl Served {
     /// Of a call without bytes: fails it, holds it back, or has it done.
-    fn plainly(&self, call: Call, end: u64, reply: ReplyEmpty, does: impl FnOnce(&mut State) -> bool) {
+    fn plainly(
+        &self,
+        call: Call,
+        end: u64,
+        reply: ReplyEmpty,
+        does: impl FnOnce(&mut State) -> bool,
+    ) {
         let mut state = self.0.lock();
         match state.meet(call, end, &self.0.met) {
             Some(Answer::Fails(errno)) => reply.error(Errno::from_i32(errno)),
             answer => {
                 let is_done = does(&mut state);
                 let say = move || if is_done { reply.ok() } else { reply.error(Errno::ENOENT) };
-                if answer == Some(Answer::Stalls) { state.held_back.push(Box::new(say)) } else { say() }
+                if answer == Some(Answer::Stalls) {
+                    state.held_back.push(Box::new(say))
+                } else {
+                    say()
+                }
             }
         }
     }
@@ -328,15 +342,29 @@ impl Filesystem for Served {
         }
     }
 
-    fn create(&self, _: &Request, _: INodeNo, name: &OsStr, _: u32, _: u32, _: i32, reply: ReplyCreate) {
+    fn create(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        name: &OsStr,
+        _: u32,
+        _: u32,
+        _: i32,
+        reply: ReplyCreate,
+    ) {
         let mut state = self.0.lock();
         if let Some(Answer::Fails(errno)) = state.meet(Call::Create, u64::MAX, &self.0.met) {
             return reply.error(Errno::from_i32(errno));
         }
         state.last += 1;
         let number = INodeNo::ROOT.0 + state.last;
-        let file =
-            File { bytes: Vec::new(), length: 0, modified: SystemTime::now(), has_name: true, opened: 1 };
+        let file = File {
+            bytes: Vec::new(),
+            length: 0,
+            modified: SystemTime::now(),
+            has_name: true,
+            opened: 1,
+        };
         state.files.insert(number, file);
         state.names.insert(name.to_owned(), number);
         let attributes = state.attributes(number).unwrap();
@@ -493,12 +521,24 @@ impl Filesystem for Served {
         self.plainly(Call::Remove, u64::MAX, reply, |state| state.unlink(name));
     }
 
-    fn readdir(&self, _: &Request, ino: INodeNo, _: FileHandle, offset: u64, mut reply: ReplyDirectory) {
+    fn readdir(
+        &self,
+        _: &Request,
+        ino: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        mut reply: ReplyDirectory,
+    ) {
         let state = self.0.lock();
-        let own = [(".", ino), ("..", ino)].map(|(name, ino)| (OsStr::new(name), ino, FileType::Directory));
-        let files =
-            state.names.iter().map(|(name, number)| (&**name, INodeNo(*number), FileType::RegularFile));
-        for (number, (name, ino, kind)) in (1..).zip(own.into_iter().chain(files)).skip(offset as usize) {
+        let own = [(".", ino), ("..", ino)]
+            .map(|(name, ino)| (OsStr::new(name), ino, FileType::Directory));
+        let files = state
+            .names
+            .iter()
+            .map(|(name, number)| (&**name, INodeNo(*number), FileType::RegularFile));
+        for (number, (name, ino, kind)) in
+            (1..).zip(own.into_iter().chain(files)).skip(offset as usize)
+        {
             if reply.add(ino, number, kind, name) {
                 break;
             }

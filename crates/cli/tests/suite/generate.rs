@@ -10,7 +10,11 @@ const GOLDEN: [(&str, &str, &str); 8] = [
         "1f5dfb3631a",
         "6c26b26a61464dd78038f9c60907c851ac043c07584b12835fe065cbca31aad2",
     ),
-    ("--skewed 1000r", "1e96301166b", "e29ce5d551d332a974d978a4a4b3535efcd5df559328fe4ee11bf7f481269444"),
+    (
+        "--skewed 1000r",
+        "1e96301166b",
+        "e29ce5d551d332a974d978a4a4b3535efcd5df559328fe4ee11bf7f481269444",
+    ),
     (
         "-f gensort-ascii --skewed 1000r",
         "1eef17d1cac",
@@ -59,7 +63,8 @@ fn same_arguments_same_bytes() {
         "-f block4k --pattern few 200r",
     ] {
         sandbox.ok(&format!("gen {arguments} one"));
-        for resources in ["-m 4KiB -j 1", "-m 4K -j 64", "-m 100kB -j 3", "-m 1% -j 2 --io sync", "--no-sync"]
+        for resources in
+            ["-m 4KiB -j 1", "-m 4K -j 64", "-m 100kB -j 3", "-m 1% -j 2 --io sync", "--no-sync"]
         {
             sandbox.ok(&format!("gen {resources} {arguments} other"));
             assert!(sandbox.read("one") == sandbox.read("other"), "{arguments} {resources}");

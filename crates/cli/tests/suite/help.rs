@@ -8,8 +8,9 @@ fn examples_come_before_usage_and_options() {
     for command in ["", "gen ", "sort ", "verify ", "status "] {
         for flag in ["-h", "--help"] {
             let help = sandbox.ok(&format!("{command}{flag}"));
-            let place =
-                |text: &str| help.find(text).unwrap_or_else(|| panic!("{command}{flag}: no {text}\n{help}"));
+            let place = |text: &str| {
+                help.find(text).unwrap_or_else(|| panic!("{command}{flag}: no {text}\n{help}"))
+            };
             assert!(place("Examples:\n  xsort") < place("Usage: xsort"), "{help}");
             assert!(place("Usage: xsort") < place("Options:"), "{help}");
         }
@@ -20,7 +21,8 @@ fn examples_come_before_usage_and_options() {
 fn short_help_is_short_and_long_help_documents_the_exit_status() {
     let sandbox = Sandbox::new();
     for command in ["gen", "sort", "verify", "status"] {
-        let (short, long) = (sandbox.ok(&format!("{command} -h")), sandbox.ok(&format!("{command} --help")));
+        let (short, long) =
+            (sandbox.ok(&format!("{command} -h")), sandbox.ok(&format!("{command} --help")));
         assert!(short.lines().count() < 60, "{} lines", short.lines().count());
         assert!(long.contains("Exit status:\n  0 ") && !short.contains("Exit status"), "{long}");
     }

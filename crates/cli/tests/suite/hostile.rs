@@ -1,4 +1,5 @@
-//! Names that nobody would choose, and files that are none: each is dealt with or refused with a reason, nothing is harmed, and nothing speaks to the terminal.
+//! Names that nobody would choose, and files that are none: each is dealt with or refused with a
+//! reason, nothing is harmed, and nothing speaks to the terminal.
 
 use crate::sandbox::{self, Ended, Sandbox, program};
 use crate::trees::run_as_nobody;
@@ -89,8 +90,8 @@ fn any_name_is_a_name() {
             assert!(is_plain(&ended.stderr), "{words:?}: {:?}", ended.stderr);
             if line.contains("--json") {
                 let told = if line.starts_with("lines") { &ended.stderr } else { &ended.stdout };
-                let _: serde_json::Value =
-                    serde_json::from_str(told).unwrap_or_else(|error| panic!("{words:?}: {error}: {told}"));
+                let _: serde_json::Value = serde_json::from_str(told)
+                    .unwrap_or_else(|error| panic!("{words:?}: {error}: {told}"));
             } else if line.starts_with("sort") {
                 assert!(is_plain(&ended.stdout), "{words:?}: {:?}", ended.stdout);
             }
@@ -137,7 +138,8 @@ fn messages_hold_any_name_on_one_line() {
             let code = if line.contains("-T in") { ended.code } else { Some(code) };
             assert_eq!(ended.code, code, "{words:?}: {}", ended.stderr);
             assert_ne!(ended.code, Some(0), "{words:?}");
-            let text = ended.stderr.strip_suffix('\n').unwrap_or_else(|| panic!("{words:?} says nothing"));
+            let text =
+                ended.stderr.strip_suffix('\n').unwrap_or_else(|| panic!("{words:?} says nothing"));
             assert!(is_plain(text) && !text.contains('\n'), "{words:?}: {text:?}");
         }
     }
@@ -148,7 +150,8 @@ fn fifo(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
-/// An output that is no file yet can't be replaced by one: it is refused at once, and left as it is. (`xsort lines` writes into what is there, as GNU sort does.)
+/// An output that is no file yet can't be replaced by one: it is refused at once, and left as it
+/// is. (`xsort lines` writes into what is there, as GNU sort does.)
 #[test]
 fn outputs_that_are_no_files_are_refused_and_stay() {
     let sandbox = Sandbox::new();
@@ -233,13 +236,16 @@ fn a_new_output_has_the_mode_that_the_umask_leaves_and_an_old_one_keeps_its_own(
     for (umask, expected) in [("022", 0o644), ("077", 0o600), ("000", 0o666)] {
         for line in ["sort -q in -o out", "gen -q 1MB out", "lines in -o out"] {
             let script = format!("umask {umask}; rm -f out; exec {} {line}", program().display());
-            let status = Command::new("sh").args(["-c", &script]).current_dir(sandbox.path()).status();
+            let status =
+                Command::new("sh").args(["-c", &script]).current_dir(sandbox.path()).status();
             assert!(status.unwrap().success());
             assert_eq!(mode("out"), expected, "{line}");
             for old in [0o600, 0o604] {
-                fs::set_permissions(sandbox.path().join("out"), Permissions::from_mode(old)).unwrap();
+                fs::set_permissions(sandbox.path().join("out"), Permissions::from_mode(old))
+                    .unwrap();
                 let script = format!("umask {umask}; exec {} {line}", program().display());
-                let status = Command::new("sh").args(["-c", &script]).current_dir(sandbox.path()).status();
+                let status =
+                    Command::new("sh").args(["-c", &script]).current_dir(sandbox.path()).status();
                 assert!(status.unwrap().success());
                 assert_eq!(mode("out"), old, "{line}");
             }
@@ -279,7 +285,8 @@ fn inputs_that_are_no_files_are_refused_without_waiting_for_them() {
         }
     }
     // Lines are read from whatever can be read.
-    for (input, code) in [("/dev/null", 0), ("/proc/self/status", 0), ("circle", 2), ("dangling", 2), ("", 2)]
+    for (input, code) in
+        [("/dev/null", 0), ("/proc/self/status", 0), ("circle", 2), ("dangling", 2), ("", 2)]
     {
         let ended = run(&sandbox, &words("lines % -o lines", OsStr::new(input)));
         assert_eq!(ended.code, Some(code), "{input}: {}", ended.stderr);
@@ -301,8 +308,13 @@ fn one_file_by_several_names_counts_as_often_as_it_is_named() {
         let mut expected: Vec<&[u8]> = input.chunks(100).collect();
         expected.sort_by_key(|record| &record[..10]);
         let expected = expected.concat();
-        for line in ["sort -q", "sort -q -m 512K", "sort -q -m 512K --method scatter", "lines", "lines -S 2M"]
-        {
+        for line in [
+            "sort -q",
+            "sort -q -m 512K",
+            "sort -q -m 512K --method scatter",
+            "lines",
+            "lines -S 2M",
+        ] {
             sandbox.ok(&format!("{line} {names} -o out"));
             assert!(sandbox.read("out") == expected, "{line} {names}");
         }
@@ -332,7 +344,11 @@ fn where_nobody_may_write_nothing_is_begun() {
     set("own/secret", 0o600);
     let before = sandbox.names();
     for (line, code, reason) in [
-        ("sort in -o new", 2, "new: Permission denied (os error 13): you have no permission to write there"),
+        (
+            "sort in -o new",
+            2,
+            "new: Permission denied (os error 13): you have no permission to write there",
+        ),
         ("sort in -o kept", 2, "kept: Permission denied"),
         // A link in a directory of one's own is no way to what one may not write.
         ("sort in -o own/link", 2, "own/link: Permission denied"),
@@ -353,13 +369,15 @@ fn where_nobody_may_write_nothing_is_begun() {
         assert_eq!(sandbox.names(), before, "{line}");
         assert_eq!(sandbox.read("kept"), b"old", "{line}");
     }
-    // It would be another's by its name, and is one's own by then: replaced files keep their mode, and their owner where the system allows it.
+    // It would be another's by its name, and is one's own by then: replaced files keep their mode,
+    // and their owner where the system allows it.
     let ended = run_as_nobody(&sandbox, "sort -q in -o own/out").unwrap();
     assert_eq!((ended.code, &ended.stderr[..]), (Some(0), ""));
     assert_eq!(fs::metadata(sandbox.path().join("own/out")).unwrap().uid(), 65534);
 }
 
-/// The directory that was named at the beginning is the one that the output appears in, whatever has its name by then.
+/// The directory that was named at the beginning is the one that the output appears in, whatever
+/// has its name by then.
 #[test]
 fn a_directory_that_is_swapped_meanwhile_misleads_nobody() {
     let sandbox = Sandbox::new();
@@ -384,12 +402,17 @@ fn a_directory_that_is_swapped_meanwhile_misleads_nobody() {
             assert!(job.try_wait().unwrap().is_none(), "{line} was over before it was seen");
             std::thread::sleep(Duration::from_millis(1));
         }
-        // Both at once: there is no moment without a directory of that name, in which a job would fail that looks for it.
+        // Both at once: there is no moment without a directory of that name, in which a job would
+        // fail that looks for it.
         let moved = sandbox.path().join("moved");
         symlink("trap", &moved).unwrap();
         renameat_with(CWD, &place, CWD, &moved, RenameFlags::EXCHANGE).unwrap();
         assert!(job.wait().unwrap().success(), "{line}");
-        assert_eq!(fs::metadata(sandbox.path().join("moved/out")).unwrap().len(), 4_000_000, "{line}");
+        assert_eq!(
+            fs::metadata(sandbox.path().join("moved/out")).unwrap().len(),
+            4_000_000,
+            "{line}"
+        );
         assert_eq!(fs::read_dir(sandbox.path().join("trap")).unwrap().count(), 0, "{line}");
         fs::remove_file(&place).unwrap();
         fs::rename(sandbox.path().join("moved"), &place).unwrap();
@@ -410,7 +433,8 @@ fn scratch_may_be_on_another_file_system_than_the_output() {
     for line in ["sort -q -m 1M", "sort -q -m 1M --method scatter", "lines -S 2M"] {
         for (scratch, output) in [(other, sandbox.path()), (sandbox.path(), other)] {
             let output = output.join("out");
-            let ended = sandbox.run(&format!("{line} in -T {} -o {}", scratch.display(), output.display()));
+            let ended =
+                sandbox.run(&format!("{line} in -T {} -o {}", scratch.display(), output.display()));
             assert_eq!(ended.code, Some(0), "{line}: {}", ended.stderr);
             assert!(fs::read(&output).unwrap() == sandbox.read("expected"), "{line}");
             fs::remove_file(output).unwrap();
@@ -420,7 +444,8 @@ fn scratch_may_be_on_another_file_system_than_the_output() {
     assert_eq!(sandbox.names(), ["expected", "in"]);
 }
 
-/// The hidden files of all sorts that were interrupted, and of one to `output` more, whose files may not grow.
+/// The hidden files of all sorts that were interrupted, and of one to `output` more, whose files
+/// may not grow.
 fn interrupted(sandbox: &Sandbox, command: &str, output: &OsStr) -> Vec<PathBuf> {
     let script = format!("ulimit -f 600; exec {} {command} --output=\"$0\"", program().display());
     let mut child = Command::new("bash");
@@ -441,7 +466,8 @@ fn interrupted(sandbox: &Sandbox, command: &str, output: &OsStr) -> Vec<PathBuf>
     [hidden(sandbox.path()), hidden(&sandbox.path().join("scratch"))].concat()
 }
 
-/// Outputs whose names are as long as names may be, alike for most of it: what is kept of each has a name of its own that fits, and is found again.
+/// Outputs whose names are as long as names may be, alike for most of it: what is kept of each has
+/// a name of its own that fits, and is found again.
 #[test]
 fn what_is_kept_for_long_names_is_found_again() {
     let sandbox = Sandbox::new();
@@ -449,8 +475,11 @@ fn what_is_kept_for_long_names_is_found_again() {
     sandbox.ok("sort -q in -o expected");
     fs::create_dir(sandbox.path().join("scratch")).unwrap();
     let long = |end: &[u8]| OsString::from_vec([&vec![b'n'; 255 - end.len()], end].concat());
-    let outputs = [long(b""), long(b"2"), long("\u{fc}".repeat(100).as_bytes()), long(&[0xff; 200])];
-    for command in ["sort -q -m 1M --checkpoint in -T scratch", "lines -S 1M --checkpoint in -T scratch"] {
+    let outputs =
+        [long(b""), long(b"2"), long("\u{fc}".repeat(100).as_bytes()), long(&[0xff; 200])];
+    for command in
+        ["sort -q -m 1M --checkpoint in -T scratch", "lines -S 1M --checkpoint in -T scratch"]
+    {
         let mut kept = Vec::new();
         for output in &outputs {
             kept = interrupted(&sandbox, command, output);
@@ -472,14 +501,16 @@ fn what_is_kept_for_long_names_is_found_again() {
     }
 }
 
-/// A hidden name that something else has: it is named with the way out, and left alone; once it is moved away all is well.
+/// A hidden name that something else has: it is named with the way out, and left alone; once it is
+/// moved away all is well.
 #[test]
 fn a_hidden_name_that_something_else_has_is_named() {
     let sandbox = Sandbox::new();
     sandbox.ok("gen -q -f gensort-ascii 3MB in");
     fs::create_dir(sandbox.path().join("scratch")).unwrap();
     fs::write(sandbox.path().join("theirs"), "theirs").unwrap();
-    for command in ["sort -q -m 1M --restart in -T scratch", "lines -S 1M --restart in -T scratch"] {
+    for command in ["sort -q -m 1M --restart in -T scratch", "lines -S 1M --restart in -T scratch"]
+    {
         let kept = interrupted(&sandbox, command, OsStr::new("out"));
         assert_eq!(kept.len(), 3, "{kept:?}");
         sandbox.ok(&format!("{command} -o out"));
@@ -493,7 +524,8 @@ fn a_hidden_name_that_something_else_has_is_named() {
             let ended = sandbox.run(&format!("{command} -o out"));
             let what = format!("{command}, {kind} as {path:?}: {}", ended.stderr);
             assert_eq!(sandbox.read("theirs"), b"theirs", "{what}");
-            // What has a name of scratch is taken for what an earlier job left, and removed: but never what is in it.
+            // What has a name of scratch is taken for what an earlier job left, and removed: but
+            // never what is in it.
             if ended.code != Some(0) {
                 let name = path.file_name().unwrap().to_str().unwrap();
                 assert_eq!(ended.code, Some(2), "{what}");

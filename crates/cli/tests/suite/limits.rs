@@ -1,5 +1,5 @@
-//! Memory: the promise is the budget and 64 MiB, at any thread count and for any data; limits set from outside are honoured; and what is too little
-//! is refused with a figure that is enough.
+//! Memory: the promise is the budget and 64 MiB, at any thread count and for any data; limits set
+//! from outside are honoured; and what is too little is refused with a figure that is enough.
 
 use crate::sandbox::{Sandbox, program};
 use std::fs;
@@ -114,13 +114,18 @@ fn a_control_groups_limit_is_survived() {
     };
     let sandbox = Sandbox::new();
     sandbox.ok("gen -q 300MB in");
-    for (memory, is_capped) in [("-m 64M", false), ("-m 1G", true), ("", false), ("-m 100%", false)] {
+    for (memory, is_capped) in [("-m 64M", false), ("-m 1G", true), ("", false), ("-m 100%", false)]
+    {
         for command in ["sort in -o out", "gen 300MB made", "verify out"] {
             let line = format!("{command} {memory}");
             let output = group.run(&sandbox, &line);
             let stderr = String::from_utf8(output.stderr).unwrap();
             assert_eq!(output.status.code(), Some(0), "{line}: {:?} {stderr}", output.status);
-            assert_eq!(stderr.contains("note: -m asks for 1.00 GiB"), is_capped, "{line}: {stderr}");
+            assert_eq!(
+                stderr.contains("note: -m asks for 1.00 GiB"),
+                is_capped,
+                "{line}: {stderr}"
+            );
         }
         sandbox.ok("verify -q out --against in");
     }
@@ -129,7 +134,12 @@ fn a_control_groups_limit_is_survived() {
         let line = format!("lines text -o out {memory}");
         let output = group.run(&sandbox, &line);
         let stderr = String::from_utf8(output.stderr).unwrap();
-        assert_eq!((output.status.code(), &stderr[..]), (Some(0), ""), "{line}: {:?}", output.status);
+        assert_eq!(
+            (output.status.code(), &stderr[..]),
+            (Some(0), ""),
+            "{line}: {:?}",
+            output.status
+        );
         sandbox.ok("lines -c out");
     }
 }
@@ -140,13 +150,21 @@ fn many_threads_leave_address_space_for_all_else() {
     sandbox.ok("gen -q -f gensort-ascii 100MB in");
     for limit_kib in [300_000, 400_000] {
         for command in ["sort -q -j 200 -m 256M", "lines --parallel=200 -S 256M"] {
-            let script = format!("ulimit -v {limit_kib}; exec {} {command} in -o out", program().display());
-            let output =
-                Command::new("sh").args(["-c", &script]).current_dir(sandbox.path()).output().unwrap();
+            let script =
+                format!("ulimit -v {limit_kib}; exec {} {command} in -o out", program().display());
+            let output = Command::new("sh")
+                .args(["-c", &script])
+                .current_dir(sandbox.path())
+                .output()
+                .unwrap();
             let stderr = String::from_utf8(output.stderr).unwrap();
             // The records' pool may be too small for so many threads, and says so.
             let is_refused = stderr.contains("is too small") || stderr.contains("at least");
-            assert!(output.status.success() || is_refused, "{script}: {:?} {stderr}", output.status);
+            assert!(
+                output.status.success() || is_refused,
+                "{script}: {:?} {stderr}",
+                output.status
+            );
         }
         sandbox.ok("lines -c out");
     }
@@ -157,7 +175,8 @@ fn a_limit_on_the_address_space_is_survived() {
     let sandbox = Sandbox::new();
     sandbox.ok("gen -q 100MB in");
     let script = format!("ulimit -v 600000; exec {} sort -m 1G in -o out", program().display());
-    let output = Command::new("sh").args(["-c", &script]).current_dir(sandbox.path()).output().unwrap();
+    let output =
+        Command::new("sh").args(["-c", &script]).current_dir(sandbox.path()).output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(0), "{stderr}");
     assert!(stderr.contains("ulimit -v"), "{stderr}");
@@ -187,7 +206,9 @@ fn lines_are_sorted_within_any_address_space() {
 fn sorting_lines_stays_within_its_budget() {
     let sandbox = Sandbox::new();
     sandbox.ok("gen -q -f gensort-ascii 200MB in");
-    for (options, budget) in [("--parallel=2", 64), ("-k1,1f --parallel=4", 16), ("-r --parallel=1", 8)] {
+    for (options, budget) in
+        [("--parallel=2", 64), ("-k1,1f --parallel=4", 16), ("-r --parallel=1", 8)]
+    {
         let line = format!("lines -S {budget}M -T . {options} in -o out");
         let peak = peak_bytes(xsort(&sandbox, &line));
         assert!(peak <= budget * MIB + OVERHEAD_BYTES, "{line}: {} MiB", peak / MIB);
@@ -198,14 +219,17 @@ fn sorting_lines_stays_within_its_budget() {
     assert!(peak <= 16 * MIB, "{} MiB", peak / MIB);
 }
 
-/// Entries take many times the bytes of empty lines, and threads divide whatever there is; long lines and many inputs have memory of their own.
+/// Entries take many times the bytes of empty lines, and threads divide whatever there is; long
+/// lines and many inputs have memory of their own.
 #[test]
 fn sorting_odd_lines_stays_within_its_budget() {
     let sandbox = Sandbox::new();
     sandbox.write("empty", "\n".repeat(6_000_000));
     sandbox.write("equal", "the same line of text\n".repeat(2_000_000));
-    sandbox
-        .write("short", (0..3_000_000u64).map(|n| format!("{}\n", n * 7_919 % 999_983)).collect::<String>());
+    sandbox.write(
+        "short",
+        (0..3_000_000u64).map(|n| format!("{}\n", n * 7_919 % 999_983)).collect::<String>(),
+    );
     sandbox.write("long", format!("{}\nb\n", "x".repeat(40_000_000)));
     let names: Vec<String> = (0..3000).map(|number| format!("many{number}")).collect();
     names.iter().for_each(|name| sandbox.write(name, name));
@@ -228,7 +252,8 @@ fn sorting_odd_lines_stays_within_its_budget() {
     }
 }
 
-/// Runs a shell script beside the sandbox's files; `$xsort` is the program. Returns status and standard error.
+/// Runs a shell script beside the sandbox's files; `$xsort` is the program. Returns status and
+/// standard error.
 fn shell(sandbox: &Sandbox, script: &str) -> (Option<i32>, Vec<u8>) {
     let mut command = Command::new("bash");
     command.args(["-c", script]).env("xsort", program()).env("LC_ALL", "C");
@@ -236,8 +261,8 @@ fn shell(sandbox: &Sandbox, script: &str) -> (Option<i32>, Vec<u8>) {
     (output.status.code(), output.stderr)
 }
 
-/// Addresses for two lines of 40 MB and 64 MiB, no more: a window that doubles, a copy of a line, or a
-/// message with a copy of it don't fit.
+/// Addresses for two lines of 40 MB and 64 MiB, no more: a window that doubles, a copy of a line,
+/// or a message with a copy of it don't fit.
 #[test]
 fn a_check_holds_two_lines_and_no_third() {
     const LINE_BYTES: usize = 40_000_000;
@@ -265,8 +290,15 @@ fn a_check_holds_two_lines_and_no_third() {
         let (ended, said) = shell(&sandbox, &script);
         let text = String::from_utf8_lossy(&said[..said.len().min(300)]).into_owned();
         assert_eq!(ended, Some(code), "{script}: {text}");
-        assert!((said_bytes..said_bytes + 300).contains(&said.len()), "{script}: {} bytes", said.len());
-        assert!(code != 2 || text.contains("read failed: ordered: two neighbouring lines"), "{text}");
+        assert!(
+            (said_bytes..said_bytes + 300).contains(&said.len()),
+            "{script}: {} bytes",
+            said.len()
+        );
+        assert!(
+            code != 2 || text.contains("read failed: ordered: two neighbouring lines"),
+            "{text}"
+        );
     }
 }
 
@@ -302,7 +334,8 @@ fn a_small_stack_is_enough() {
     }
 }
 
-/// A directory of so many files, all the same one line under names of some length: names cost more than data.
+/// A directory of so many files, all the same one line under names of some length: names cost more
+/// than data.
 fn crowd(sandbox: &Sandbox, files: usize) {
     let tree = sandbox.path().join("tree");
     fs::create_dir(&tree).unwrap();
@@ -319,7 +352,8 @@ fn crowd(sandbox: &Sandbox, files: usize) {
 
 /// The number behind the last `-m ` or `-S ` of a refusal, as it can be given.
 fn enough(refusal: &str) -> String {
-    let (_, rest) = refusal.rsplit_once("-m ").or_else(|| refusal.rsplit_once("-S ")).expect(refusal);
+    let (_, rest) =
+        refusal.rsplit_once("-m ").or_else(|| refusal.rsplit_once("-S ")).expect(refusal);
     rest.chars().take_while(char::is_ascii_alphanumeric).collect()
 }
 
@@ -361,7 +395,10 @@ fn a_refused_budget_names_one_that_is_enough() {
     sandbox.ok("gen -q 1MB in");
     sandbox.ok("gen -q -f block4k 1MB blocks");
     sandbox.write("giants", vec![b'x'; 48 << 20]);
-    sandbox.write("bytes", (0..50_000u32).map(|n| (n.wrapping_mul(7919) >> 3) as u8).collect::<Vec<u8>>());
+    sandbox.write(
+        "bytes",
+        (0..50_000u32).map(|n| (n.wrapping_mul(7919) >> 3) as u8).collect::<Vec<u8>>(),
+    );
     let mut refused = 0;
     for (command, input) in [
         ("sort -q", "in -o out"),
@@ -385,9 +422,19 @@ fn a_refused_budget_names_one_that_is_enough() {
                     let budget = enough(&ended.stderr);
                     assert!(ended.stderr.contains("at least"), "{}", ended.stderr);
                     let ended = sandbox.run(&line(&budget));
-                    assert!(matches!(ended.code, Some(0 | 1)), "{}: {}", line(&budget), ended.stderr);
+                    assert!(
+                        matches!(ended.code, Some(0 | 1)),
+                        "{}: {}",
+                        line(&budget),
+                        ended.stderr
+                    );
                 } else {
-                    assert!(matches!(ended.code, Some(0 | 1)), "{}: {}", line(budget), ended.stderr);
+                    assert!(
+                        matches!(ended.code, Some(0 | 1)),
+                        "{}: {}",
+                        line(budget),
+                        ended.stderr
+                    );
                 }
             }
         }
@@ -395,7 +442,8 @@ fn a_refused_budget_names_one_that_is_enough() {
     assert!(refused > 20, "{refused}");
 }
 
-/// More inputs than the memory has buffers for, with long lines among them, in order and not: the same bytes as from one merge.
+/// More inputs than the memory has buffers for, with long lines among them, in order and not: the
+/// same bytes as from one merge.
 #[test]
 fn a_merge_of_many_inputs_takes_them_in_turns() {
     let sandbox = Sandbox::new();
@@ -418,7 +466,8 @@ fn a_merge_of_many_inputs_takes_them_in_turns() {
     sandbox.write("long", format!("{}\nz\n", "y".repeat(20_000_000)));
     sandbox.write("short", "a\nb\n");
     for options in ["", "-u"] {
-        let line = |budget: &str| format!("lines -m {options} -S {budget} -T . short long short -o out");
+        let line =
+            |budget: &str| format!("lines -m {options} -S {budget} -T . short long short -o out");
         let refused = sandbox.run(&line("8M"));
         assert_eq!(refused.code, Some(2), "{}", refused.stderr);
         let (budget, _) = refused.stderr.rsplit_once(" is enough").expect(&refused.stderr);

@@ -1,4 +1,5 @@
-//! `xsort lines` and `sort` as scripts meet them: the same scripts with the installed GNU sort must print, say, leave and return the same.
+//! `xsort lines` and `sort` as scripts meet them: the same scripts with the installed GNU sort must
+//! print, say, leave and return the same.
 
 use crate::sandbox::{Sandbox, program};
 use std::collections::BTreeMap;
@@ -20,7 +21,9 @@ pub(crate) struct Outcome {
 /// Whether scripts can be compared: the installed sort is GNU's, new enough to know what we do.
 pub(crate) fn gnu_is_here() -> bool {
     let output = Command::new("sort").arg("--version").output();
-    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    let text = output
+        .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+        .unwrap_or_default();
     let version = text.lines().next().and_then(|line| line.strip_prefix("sort (GNU coreutils) "));
     let major = version.and_then(|version| version.split('.').next()?.parse::<u32>().ok());
     let is_here = major.is_some_and(|major| major >= 9);
@@ -30,7 +33,8 @@ pub(crate) fn gnu_is_here() -> bool {
     is_here
 }
 
-/// Runs a script of sh in a new directory with `files`, in which `sort` is xsort, or the installed one.
+/// Runs a script of sh in a new directory with `files`, in which `sort` is xsort, or the installed
+/// one.
 pub(crate) fn run(script: &str, files: &[(&str, Vec<u8>)], is_ours: bool) -> Outcome {
     run_in(&["sh", "-c", script], &[("LC_ALL", "C")], files, is_ours)
 }
@@ -94,7 +98,10 @@ pub(crate) fn files() -> Vec<(&'static str, Vec<u8>)> {
         ("empty", Vec::new()),
         ("nul", b"b\nx\0a\0\0b\n\0c".to_vec()),
         ("keys", b"x:3:m\ny:1:n\nz:3:a\nw::\nv:2\n".to_vec()),
-        ("many", (0..60_000).flat_map(|n| format!("{}\n", n * 7919 % 60_000).into_bytes()).collect()),
+        (
+            "many",
+            (0..60_000).flat_map(|n| format!("{}\n", n * 7919 % 60_000).into_bytes()).collect(),
+        ),
         ("sixteen", b"0123456789abcdefgh".to_vec()),
     ]
 }
@@ -277,7 +284,8 @@ fn scripts_cannot_tell_it_from_gnu_sort() {
 
 #[test]
 fn scratch_that_cannot_be_is_told() {
-    let outcome = run("cat many many many many many many many many | sort -S 2M -T /missing", &files(), true);
+    let outcome =
+        run("cat many many many many many many many many | sort -S 2M -T /missing", &files(), true);
     let told = "sort: cannot create temporary file in '/missing': No such file or directory\n";
     assert_eq!((outcome.status, outcome.stderr.as_str()), (2, told));
 }
@@ -295,7 +303,10 @@ fn it_speaks_under_the_name_that_was_called() {
     let unknown = sandbox.run("lines -x").stderr;
     assert!(unknown.ends_with("\nTry 'xsort lines --help' for more information.\n"), "{unknown}");
     let disorder = sandbox.run("lines -c few");
-    assert_eq!((disorder.code, disorder.stderr.as_str()), (Some(1), "xsort lines: few:2: disorder: a\n"));
+    assert_eq!(
+        (disorder.code, disorder.stderr.as_str()),
+        (Some(1), "xsort lines: few:2: disorder: a\n")
+    );
     assert!(sandbox.ok("lines --help").starts_with("Usage: xsort lines [OPTION]... [FILE]...\n"));
     assert!(sandbox.ok("lines --version").starts_with("xsort lines (xsort) "));
     let help = run("sort --help", &[], true);
@@ -341,7 +352,8 @@ fn an_output_that_others_write_to_keeps_what_is_theirs() {
     if !gnu_is_here() {
         return;
     }
-    let line = |number: u64| format!("{} and more of the same\n", number * 7_919 % 100_003).into_bytes();
+    let line =
+        |number: u64| format!("{} and more of the same\n", number * 7_919 % 100_003).into_bytes();
     let files = [("big", (0..150_000).flat_map(line).collect::<Vec<u8>>())];
     for script in [
         "sort -S 2M big > out",
@@ -371,8 +383,8 @@ fn options_that_would_do_nothing_are_refused() {
     }
 }
 
-/// Nobody is asked whether the programs of these formats are there: what the crates write, the crates read (in `decompress`); here it is
-/// what an installed gzip writes.
+/// Nobody is asked whether the programs of these formats are there: what the crates write, the
+/// crates read (in `decompress`); here it is what an installed gzip writes.
 #[test]
 fn compressed_inputs_are_known_by_their_first_bytes() {
     let files = files();
@@ -383,7 +395,10 @@ fn compressed_inputs_are_known_by_their_first_bytes() {
             "gzip many sorted; mv sorted.gz s; sort --decompress -n s many.gz | cksum",
             "sort -n sorted many | cksum",
         ),
-        ("gzip sorted other; sort --decompress -f -m sorted.gz - <other.gz", "sort -f -m sorted other"),
+        (
+            "gzip sorted other; sort --decompress -f -m sorted.gz - <other.gz",
+            "sort -f -m sorted other",
+        ),
         ("gzip sorted; sort --decompress -c sorted.gz; sort --decompress -C <sorted.gz", ""),
         ("gzip few; sort --decompress --header few.gz", "head -1 few; tail -n +2 few | sort"),
         (
@@ -392,7 +407,10 @@ fn compressed_inputs_are_known_by_their_first_bytes() {
         ),
     ] {
         let (ours, gnus) = (run(ours, &files, true), run(gnus, &files, false));
-        assert_eq!((ours.status, &ours.stdout, &ours.stderr), (gnus.status, &gnus.stdout, &gnus.stderr));
+        assert_eq!(
+            (ours.status, &ours.stdout, &ours.stderr),
+            (gnus.status, &gnus.stdout, &gnus.stderr)
+        );
     }
     for option in ["", "-m ", "-c "] {
         let cut = run(
@@ -410,13 +428,19 @@ fn compressed_inputs_are_known_by_their_first_bytes() {
             (r"printf '\3757zXZ\0\0'; echo rest", "compressed by xz, which isn't read here"),
             (r"printf 'BZh91AY&SY'; echo rest", "decompress it first (bzip2 -dc)"),
         ] {
-            let script = format!("sort few >s; gzip s; ({spoilt}) >spoilt; sort --decompress {option}spoilt");
+            let script = format!(
+                "sort few >s; gzip s; ({spoilt}) >spoilt; sort --decompress {option}spoilt"
+            );
             let ended = run(&script, &files, true);
             let is_told = ended.stderr.starts_with("sort: read failed: spoilt: ");
-            assert!(ended.status == 2 && is_told && ended.stderr.contains(reason), "{reason}: {ended:?}");
+            assert!(
+                ended.status == 2 && is_told && ended.stderr.contains(reason),
+                "{reason}: {ended:?}"
+            );
         }
-        let padded =
-            format!("sort few >s; gzip s; head -c 999 /dev/zero >>s.gz; sort --decompress {option}s.gz");
+        let padded = format!(
+            "sort few >s; gzip s; head -c 999 /dev/zero >>s.gz; sort --decompress {option}s.gz"
+        );
         assert_eq!(run(&padded, &files, true).status, 0, "{option}");
     }
 }
@@ -439,9 +463,12 @@ fn scratch_is_compressed_within_the_process() {
     };
     let (before, after) = scratch("");
     assert!(before > 0 && after >= before);
-    for option in
-        ["--compress=lz4", "--compress=zstd", "--compress-program=/missing/lz4", "--compress-program=gzip"]
-    {
+    for option in [
+        "--compress=lz4",
+        "--compress=zstd",
+        "--compress-program=/missing/lz4",
+        "--compress-program=gzip",
+    ] {
         let (before, after) = scratch(option);
         assert!(after < before / 2, "{option}: {before} {after}");
     }
@@ -466,6 +493,7 @@ fn a_long_line_is_a_line() {
     assert_eq!(run(&nul, &[], true), run(&nul, &[], false));
     let refused = run(&format!("{make}; sort -S 2M all"), &[], true);
     assert_eq!(refused.status, 2);
-    let told = "sort: all: a line of 1700001 bytes is too long for a memory budget of 2.00 MiB: -S ";
+    let told =
+        "sort: all: a line of 1700001 bytes is too long for a memory budget of 2.00 MiB: -S ";
     assert!(refused.stderr.starts_with(told), "{refused:?}");
 }

@@ -1,13 +1,16 @@
-//! Options and inputs by chance, from seeds that stay: scripts with GNU sort and with ours must do the same.
+//! Options and inputs by chance, from seeds that stay: scripts with GNU sort and with ours must do
+//! the same.
 //!
-//! `XSORT_CASES=50000 cargo test -p xsort generated` runs more of them, `XSORT_SEED=7` begins there.
+//! `XSORT_CASES=50000 cargo test -p xsort generated` runs more of them, `XSORT_SEED=7` begins
+//! there.
 
 use crate::chance::{Chance, seeds};
 use crate::lines::{Outcome, gnu_is_here, run_in};
 use std::path::Path;
 use std::process::Command;
 
-/// Scripts that are compared unless more are asked for, and those whose inputs go to scratch; the whole takes some seconds.
+/// Scripts that are compared unless more are asked for, and those whose inputs go to scratch; the
+/// whole takes some seconds.
 const SCRIPTS: u64 = 300;
 const LARGE_SCRIPTS: u64 = 4;
 
@@ -150,8 +153,10 @@ const LOCALES: [(&str, &str, &str); 3] = [
 /// The names of the locales that are there, those of `LOCALES` in a folder of their own.
 fn locales(folder: &Path) -> Vec<&'static str> {
     let make = |&(name, source, characters): &(&'static str, &str, &str)| {
-        let made =
-            Command::new("localedef").args(["-i", source, "-f", characters]).arg(folder.join(name)).output();
+        let made = Command::new("localedef")
+            .args(["-i", source, "-f", characters])
+            .arg(folder.join(name))
+            .output();
         made.is_ok_and(|made| made.status.success()).then_some(name)
     };
     let mut names = vec!["C", "C", "C", "C.UTF-8", "no_SUCH"];
@@ -249,7 +254,8 @@ fn generated_large_inputs_come_out_as_gnu_sorts() {
     }
 }
 
-/// GNU sort's order of not-numbers depends on what lies in memory beside them: with another `-S` it is another.
+/// GNU sort's order of not-numbers depends on what lies in memory beside them: with another `-S` it
+/// is another.
 fn leave_out_nans(text: &mut [u8]) {
     for at in 2..text.len() {
         if text[at - 2..=at].eq_ignore_ascii_case(b"nan") {
@@ -259,14 +265,21 @@ fn leave_out_nans(text: &mut [u8]) {
 }
 
 /// Messages stay English, whatever the locale.
-fn in_locale(script: &str, files: &[(&str, Vec<u8>)], locale: &str, folder: &str, is_ours: bool) -> Outcome {
+fn in_locale(
+    script: &str,
+    files: &[(&str, Vec<u8>)],
+    locale: &str,
+    folder: &str,
+    is_ours: bool,
+) -> Outcome {
     let variables = [("LANG", locale), ("LC_MESSAGES", "C"), ("LOCPATH", folder)];
     run_in(&["sh", "-c", script], &variables, files, is_ours)
 }
 
 fn text(chance: &mut Chance) -> Vec<u8> {
     let few = chance.below(2) == 0;
-    let pieces: Vec<&[u8]> = (0..if few { 8 } else { 100 }).map(|_| *chance.one_of(PIECES)).collect();
+    let pieces: Vec<&[u8]> =
+        (0..if few { 8 } else { 100 }).map(|_| *chance.one_of(PIECES)).collect();
     let mut text = Vec::new();
     for _ in 0..chance.below(40) {
         (0..chance.below(6)).for_each(|_| text.extend(*chance.one_of(&pieces)));
@@ -286,7 +299,9 @@ fn large(chance: &mut Chance, bytes: usize) -> Vec<u8> {
         match kind {
             0 => text.extend(chance.below(1 << 30).to_string().bytes()),
             1 => (0..chance.below(6)).for_each(|_| text.extend(*chance.one_of(PIECES))),
-            2 => text.extend(format!("the same for long in all lines {}", chance.below(1 << 20)).bytes()),
+            2 => text.extend(
+                format!("the same for long in all lines {}", chance.below(1 << 20)).bytes(),
+            ),
             _ => text.extend(format!("{} {}\t", chance.below(100), chance.below(1 << 20)).bytes()),
         }
         text.push(if chance.below(20) == 0 { b'\0' } else { b'\n' });

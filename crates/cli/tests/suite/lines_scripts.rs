@@ -1,5 +1,6 @@
-//! Many more scripts, one a line, in files: closed and full streams, signals, few descriptors and merges of anything in `scripts/streams.txt`;
-//! words of the command line, right and wrong, in `scripts/words.txt`. Each is run with GNU sort and with ours, and must do the same.
+//! Many more scripts, one a line, in files: closed and full streams, signals, few descriptors and
+//! merges of anything in `scripts/streams.txt`; words of the command line, right and wrong, in
+//! `scripts/words.txt`. Each is run with GNU sort and with ours, and must do the same.
 
 use crate::lines::{gnu_is_here, run_in};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -33,8 +34,9 @@ fn check(scripts: &str) {
     let differences = || {
         let mut told = Vec::new();
         while let Some(script) = scripts.get(next.fetch_add(1, Relaxed)) {
-            let [ours, gnus] = [true, false]
-                .map(|is_ours| run_in(&["bash", "-c", script], &[("LC_ALL", "C")], &files, is_ours));
+            let [ours, gnus] = [true, false].map(|is_ours| {
+                run_in(&["bash", "-c", script], &[("LC_ALL", "C")], &files, is_ours)
+            });
             if ours != gnus {
                 told.push(format!("{script}\nours:  {ours:?}\nGNU's: {gnus:?}\n"));
             }

@@ -1,4 +1,5 @@
-//! Sorts that can't be done: one line with the reason, the documented status, and everything left as it was.
+//! Sorts that can't be done: one line with the reason, the documented status, and everything left
+//! as it was.
 
 use crate::sandbox::{Sandbox, names, program};
 use std::fs;
@@ -43,7 +44,8 @@ fn each_has_its_reason_and_status_and_changes_nothing() {
     }
 }
 
-/// Files whose sizes are multiples of 100 and that hold no 100-byte records, with the way out that is named.
+/// Files whose sizes are multiples of 100 and that hold no 100-byte records, with the way out that
+/// is named.
 fn others(sandbox: &Sandbox) -> Vec<(&'static str, &'static str)> {
     let text: String = (0..20_000).map(|n| format!("line {}\n", n * 7919 % 20_011)).collect();
     let padded = |head: &[u8]| [head, &[7; 1000]].concat()[..1000].to_vec();
@@ -102,7 +104,10 @@ fn what_holds_no_records_is_refused_before_anything_is_touched() {
             errors.push(String::from_utf8(output.stderr).unwrap());
         }
         for error in errors {
-            assert!(error.contains(way_out) && error.contains("say so with -f gensort"), "{name}: {error}");
+            assert!(
+                error.contains(way_out) && error.contains("say so with -f gensort"),
+                "{name}: {error}"
+            );
         }
         assert_eq!(sandbox.names(), names, "{name}");
         assert!(sandbox.read(name) == before && sandbox.read("out") == b"old", "{name}");
@@ -167,8 +172,10 @@ impl SmallDisk<'_> {
     /// `None` where mounting is not allowed.
     pub(crate) fn mount(directory: &Path, megabytes: u32) -> Option<SmallDisk<'_>> {
         let options = format!("size={megabytes}m");
-        let mount =
-            Command::new("mount").args(["-t", "tmpfs", "-o", &options, "xsort-test"]).arg(directory).output();
+        let mount = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &options, "xsort-test"])
+            .arg(directory)
+            .output();
         mount.ok()?.status.success().then_some(SmallDisk { directory })
     }
 }
@@ -212,7 +219,11 @@ fn scratch_in_memory_is_warned_of_and_works() {
     };
     let ended = sandbox.run(&format!("sort in -o out -m 1M -T {}", small.path().display()));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert!(ended.stderr.contains("xsort: note: ") && ended.stderr.contains("memory"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("xsort: note: ") && ended.stderr.contains("memory"),
+        "{}",
+        ended.stderr
+    );
     sandbox.ok("verify -q out --against in");
     let tmpfs = small.path().display();
     sandbox.ok(&format!("gen -q 1MB {tmpfs}/in"));
@@ -224,7 +235,9 @@ fn scratch_in_memory_is_warned_of_and_works() {
 #[test]
 fn a_broken_standard_error_changes_nothing() {
     let sandbox = prepared();
-    for (line, code) in [("gen 99 file", 2), ("sort missing -o out", 3), ("verify in --progress always", 1)] {
+    for (line, code) in
+        [("gen 99 file", 2), ("sort missing -o out", 3), ("verify in --progress always", 1)]
+    {
         let full = fs::File::options().write(true).open("/dev/full").unwrap();
         let mut command = Command::new(program());
         command.args(line.split_whitespace()).current_dir(sandbox.path()).stderr(full);
@@ -237,7 +250,8 @@ fn a_reader_that_is_gone_ends_the_program_as_everywhere_else() {
     let sandbox = Sandbox::new();
     let xsort = program();
     let line = format!("{} man | true; echo ${{PIPESTATUS[0]}}", xsort.display());
-    let output = Command::new("bash").args(["-c", &line]).current_dir(sandbox.path()).output().unwrap();
+    let output =
+        Command::new("bash").args(["-c", &line]).current_dir(sandbox.path()).output().unwrap();
     let status = String::from_utf8(output.stdout).unwrap();
     assert!(["0\n", "141\n"].contains(&status.as_str()), "{status}");
     assert!(output.stderr.is_empty());

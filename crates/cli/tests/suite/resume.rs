@@ -1,5 +1,6 @@
-//! Sorts that are killed at any moment, again and again, and go on each time: in the end the output is the one that an undisturbed sort makes, and nothing else
-//! is left. `XSORT_KILLS=500` kills more often; `XSORT_SEED` is the first seed.
+//! Sorts that are killed at any moment, again and again, and go on each time: in the end the output
+//! is the one that an undisturbed sort makes, and nothing else is left. `XSORT_KILLS=500` kills
+//! more often; `XSORT_SEED` is the first seed.
 
 use crate::chance::{Chance, seeds};
 use crate::sandbox::{Sandbox, program};
@@ -34,21 +35,25 @@ fn tamper(sandbox: &Sandbox, chance: &mut Chance) {
                 file.set_len(0).unwrap();
                 file.set_len(bytes).unwrap();
             }
-            4 => drop(file.write_at(&[0xff; 100], chance.below(bytes as usize + 1) as u64).unwrap()),
+            4 => {
+                drop(file.write_at(&[0xff; 100], chance.below(bytes as usize + 1) as u64).unwrap())
+            }
             _ => {}
         }
     }
 }
 
-/// Runs a job until it is done, kills it on the way until it was killed so often, and tampers with what it has kept. Returns
-/// how often it was killed.
+/// Runs a job until it is done, kills it on the way until it was killed so often, and tampers with
+/// what it has kept. Returns how often it was killed.
 fn kill_until_done(sandbox: &Sandbox, line: &str, chance: &mut Chance, kills_max: u32) -> u32 {
     let mut kills = 0;
     loop {
         let mut child = start(sandbox, line);
         if kills < kills_max {
             // Later each time, so that it ends on the slowest machine.
-            thread::sleep(Duration::from_micros(chance.below(40_000 + 4_000 * kills as usize) as u64));
+            thread::sleep(Duration::from_micros(
+                chance.below(40_000 + 4_000 * kills as usize) as u64
+            ));
             child.kill().unwrap();
         }
         let output = child.wait_with_output().unwrap();
@@ -100,7 +105,8 @@ fn a_sort_that_is_killed_at_any_moment_goes_on() {
         );
         kills += kill_until_done(&sandbox, &line, chance, 12);
         assert_eq!(sandbox.sha256("out"), whole, "seed {seed}: {line}");
-        let left: Vec<String> = sandbox.names().into_iter().filter(|name| name.starts_with('.')).collect();
+        let left: Vec<String> =
+            sandbox.names().into_iter().filter(|name| name.starts_with('.')).collect();
         assert_eq!(left, [""; 0], "seed {seed}: {line}");
         if kills >= kills_wanted {
             break;
@@ -126,8 +132,10 @@ fn a_sort_of_lines_that_is_killed_at_any_moment_goes_on() {
         let memory = chance.one_of(&["2M", "8M", "40M"]);
         let every = chance.one_of(&["0", "0.02", "1"]);
         sandbox.write("out", "old");
-        let line =
-            format!("lines --resume --checkpoint-every={every} {} -S {memory} -T . in -o out", orders[order]);
+        let line = format!(
+            "lines --resume --checkpoint-every={every} {} -S {memory} -T . in -o out",
+            orders[order]
+        );
         kills += kill_until_done(&sandbox, &line, chance, 12);
         assert_eq!(sandbox.sha256("out"), wholes[order], "seed {seed}: {line}");
         assert_eq!(sandbox.names(), ["in", "out", "whole"], "seed {seed}: {line}");
@@ -144,8 +152,10 @@ fn a_full_disk_and_a_stop_are_gone_on_from() {
     sandbox.ok("sort -q -m 8M in -o whole");
     sandbox.write("out", "old");
     // A file may have no more than 20 MB: as good as a full disk in the middle.
-    let limited = format!("ulimit -f 20000; {} sort -q --checkpoint -m 8M in -o out", program().display());
-    let limited = Command::new("bash").args(["-c", &limited]).current_dir(sandbox.path()).output().unwrap();
+    let limited =
+        format!("ulimit -f 20000; {} sort -q --checkpoint -m 8M in -o out", program().display());
+    let limited =
+        Command::new("bash").args(["-c", &limited]).current_dir(sandbox.path()).output().unwrap();
     let said = String::from_utf8(limited.stderr).unwrap();
     assert_eq!(limited.status.code(), Some(4), "{said}");
     assert!(said.contains("--resume"), "{said}");
@@ -166,7 +176,8 @@ fn what_can_not_be_gone_on_with_is_refused() {
     let line = sandbox.run("lines --resume --top=3 in -o out").stderr;
     assert!(line.contains("--top"), "{line}");
     let piped = format!("cat in | {} sort -q --checkpoint -o out", program().display());
-    let piped = Command::new("bash").args(["-c", &piped]).current_dir(sandbox.path()).output().unwrap();
+    let piped =
+        Command::new("bash").args(["-c", &piped]).current_dir(sandbox.path()).output().unwrap();
     let said = String::from_utf8(piped.stderr).unwrap();
     assert_eq!(piped.status.code(), Some(2), "{said}");
     assert!(said.contains("write it to a file"), "{said}");
@@ -178,7 +189,8 @@ fn what_can_not_be_gone_on_with_is_refused() {
     assert_eq!(sandbox.names(), ["in", "out"]);
 }
 
-/// Runs a job that is killed at its system call number `when` of this name. None where nobody may be traced.
+/// Runs a job that is killed at its system call number `when` of this name. None where nobody may
+/// be traced.
 fn killed_at(sandbox: &Sandbox, call: &str, when: u32, line: &str) -> Option<()> {
     let ended = Command::new("strace")
         .args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("trace={call}")])
@@ -188,7 +200,8 @@ fn killed_at(sandbox: &Sandbox, call: &str, when: u32, line: &str) -> Option<()>
         .current_dir(sandbox.path())
         .env("XSORT_STATUS", "off")
         .output();
-    let Some(Output { status, stderr, .. }) = ended.ok().filter(|ended| !ended.stderr.starts_with(b"strace"))
+    let Some(Output { status, stderr, .. }) =
+        ended.ok().filter(|ended| !ended.stderr.starts_with(b"strace"))
     else {
         eprintln!("SKIPPED: there is no strace, or nobody may be traced here");
         return None;
@@ -197,8 +210,9 @@ fn killed_at(sandbox: &Sandbox, call: &str, when: u32, line: &str) -> Option<()>
     Some(())
 }
 
-/// A file system came back empty, or cut, after a reboot: what the journal says of the output isn't there. The sort that was
-/// resumed took it for written, and said 0 of an output with zeroes, after it had removed inputs and scratch.
+/// A file system came back empty, or cut, after a reboot: what the journal says of the output isn't
+/// there. The sort that was resumed took it for written, and said 0 of an output with zeroes, after
+/// it had removed inputs and scratch.
 #[test]
 fn an_output_that_is_lost_between_two_processes_is_written_again() {
     let sandbox = Sandbox::new();
@@ -215,11 +229,14 @@ fn an_output_that_is_lost_between_two_processes_is_written_again() {
                     return;
                 }
                 let names = sandbox.names();
-                let Some(hidden) = names.iter().find(|name| name.ends_with(".output")) else { continue };
+                let Some(hidden) = names.iter().find(|name| name.ends_with(".output")) else {
+                    continue;
+                };
                 match cut {
                     None => fs::remove_file(sandbox.path().join(hidden)).unwrap(),
                     Some(bytes) => {
-                        let file = fs::OpenOptions::new().write(true).open(sandbox.path().join(hidden));
+                        let file =
+                            fs::OpenOptions::new().write(true).open(sandbox.path().join(hidden));
                         file.unwrap().set_len(bytes).unwrap();
                     }
                 }
@@ -299,7 +316,8 @@ fn what_is_in_place_already_is_looked_at() {
     }
 }
 
-/// Two sorts to one output within moments of each other wrote into each other's files, and both said 0.
+/// Two sorts to one output within moments of each other wrote into each other's files, and both
+/// said 0.
 #[test]
 fn of_two_sorts_to_one_output_one_is_refused_or_comes_after() {
     let sandbox = Sandbox::new();
@@ -318,9 +336,11 @@ fn of_two_sorts_to_one_output_one_is_refused_or_comes_after() {
             children.push(start(&sandbox, &line));
             thread::sleep(Duration::from_micros(chance.below(20_000) as u64));
         }
-        let ended = children.into_iter().map(|child| child.wait_with_output().unwrap()).collect::<Vec<_>>();
+        let ended =
+            children.into_iter().map(|child| child.wait_with_output().unwrap()).collect::<Vec<_>>();
         let output = sandbox.sha256("out");
-        let said = ended.iter().map(|ended| String::from_utf8_lossy(&ended.stderr)).collect::<Vec<_>>();
+        let said =
+            ended.iter().map(|ended| String::from_utf8_lossy(&ended.stderr)).collect::<Vec<_>>();
         let has_won = |number: usize| ended[number].status.success() && output == wholes[number];
         assert!(has_won(0) || has_won(1), "seed {seed}: {said:?}");
         for (ended, said) in ended.iter().zip(&said).filter(|(ended, _)| !ended.status.success()) {

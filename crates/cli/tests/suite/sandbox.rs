@@ -44,7 +44,12 @@ impl Sandbox {
     /// Runs it, expects success and silence on standard error, and returns standard output.
     pub(crate) fn ok(&self, line: &str) -> String {
         let ended = self.run(line);
-        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "xsort {line}\n{}", ended.stdout);
+        assert_eq!(
+            (ended.code, ended.stderr.as_str()),
+            (Some(0), ""),
+            "xsort {line}\n{}",
+            ended.stdout
+        );
         ended.stdout
     }
 
@@ -53,7 +58,11 @@ impl Sandbox {
         let ended = self.run(line);
         assert_eq!(ended.code, Some(code), "xsort {line}\n{}{}", ended.stdout, ended.stderr);
         let text = ended.stderr.trim_end_matches('\n');
-        assert!(text.starts_with("xsort: error: ") && !text.contains('\n'), "one line: {:?}", ended.stderr);
+        assert!(
+            text.starts_with("xsort: error: ") && !text.contains('\n'),
+            "one line: {:?}",
+            ended.stderr
+        );
         assert_eq!(ended.stdout, "", "nothing but the error");
         text.to_owned()
     }
@@ -84,10 +93,12 @@ impl Sandbox {
     }
 }
 
-/// What a run said, but for the one line about how bytes travel on a machine without io_uring or a file system without direct I/O.
+/// What a run said, but for the one line about how bytes travel on a machine without io_uring or a
+/// file system without direct I/O.
 fn without_fallbacks(stderr: &str) -> String {
     let is_fallback = |line: &str| {
-        line.starts_with("xsort: note: ") && (line.contains("io_uring") || line.contains("page cache"))
+        line.starts_with("xsort: note: ")
+            && (line.contains("io_uring") || line.contains("page cache"))
     };
     stderr.split_inclusive('\n').filter(|line| !is_fallback(line)).collect()
 }
@@ -99,7 +110,8 @@ pub(crate) fn program() -> PathBuf {
 /// The names in a directory, hidden ones too, sorted.
 pub(crate) fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).unwrap();
-    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
 }

@@ -1,4 +1,5 @@
-//! Signals in the middle of a job: the old output stays, nothing else does, and the status says which signal it was.
+//! Signals in the middle of a job: the old output stays, nothing else does, and the status says
+//! which signal it was.
 
 use crate::chance::{self, Chance};
 use crate::sandbox::{Sandbox, names, program};
@@ -12,7 +13,8 @@ use std::time::{Duration, Instant};
 /// Bytes that a job must have written before it counts as being in the middle.
 const MIDDLE_BYTES: u64 = 8 << 20;
 
-/// Starts a job, waits until it is in the middle, sends the signal, and returns how it ended and what it said.
+/// Starts a job, waits until it is in the middle, sends the signal, and returns how it ended and
+/// what it said.
 fn interrupt(sandbox: &Sandbox, line: &str, signal: Signal) -> (ExitStatus, String) {
     let mut child = Command::new(program())
         .args(line.split_whitespace())
@@ -33,7 +35,10 @@ fn wait_for_the_middle(child: &mut Child) {
     loop {
         let io = fs::read_to_string(format!("/proc/{}/io", child.id())).unwrap_or_default();
         let written = io.lines().find_map(|line| line.strip_prefix("write_bytes: "));
-        if written.and_then(|bytes| bytes.parse::<u64>().ok()).is_some_and(|bytes| bytes >= MIDDLE_BYTES) {
+        if written
+            .and_then(|bytes| bytes.parse::<u64>().ok())
+            .is_some_and(|bytes| bytes >= MIDDLE_BYTES)
+        {
             return;
         }
         assert!(child.try_wait().unwrap().is_none(), "the job was over before its middle");
@@ -56,7 +61,9 @@ fn a_sort_that_is_told_to_stop_cleans_up() {
     let sandbox = Sandbox::new();
     sandbox.ok("gen -q 200MB in");
     sandbox.write("out", "old");
-    for signal in [Signal::TERM, Signal::INT, Signal::HUP].into_iter().filter(|signal| !is_ignored(*signal)) {
+    for signal in
+        [Signal::TERM, Signal::INT, Signal::HUP].into_iter().filter(|signal| !is_ignored(*signal))
+    {
         let (status, stderr) = interrupt(&sandbox, "sort -m 8M in -o out", signal);
         assert_eq!(status.code(), Some(128 + signal.as_raw()), "{signal:?}: {stderr}");
         let last = stderr.lines().last().unwrap();
@@ -66,7 +73,8 @@ fn a_sort_that_is_told_to_stop_cleans_up() {
     }
 }
 
-/// `timeout` asks the process and then its group, which is the process again: one request, and the clean-up is not skipped.
+/// `timeout` asks the process and then its group, which is the process again: one request, and the
+/// clean-up is not skipped.
 #[test]
 fn a_signal_and_its_echo_are_one_request() {
     let sandbox = Sandbox::new();
@@ -86,7 +94,10 @@ fn a_signal_and_its_echo_are_one_request() {
         let output = child.wait_with_output().unwrap();
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(143), "{stderr}");
-        assert!(stderr.lines().last().unwrap().starts_with("xsort: error: stopped on request"), "{stderr}");
+        assert!(
+            stderr.lines().last().unwrap().starts_with("xsort: error: stopped on request"),
+            "{stderr}"
+        );
         assert_eq!(sandbox.names(), ["in"]);
     }
 }
@@ -125,13 +136,21 @@ fn catches(process: u32, signal: Signal) -> bool {
 fn a_limit_on_the_size_of_files_has_its_line() {
     let sandbox = Sandbox::new();
     sandbox.ok("gen -q 5MB in");
-    for line in ["gen -q 5MB out", "sort -q in -o out", "sort -q in -o out -m 1M", "gen -q --io sync 5MB out"]
-    {
+    for line in [
+        "gen -q 5MB out",
+        "sort -q in -o out",
+        "sort -q in -o out -m 1M",
+        "gen -q --io sync 5MB out",
+    ] {
         let script = format!("ulimit -f 1000; exec {} {line}", program().display());
-        let output = Command::new("sh").args(["-c", &script]).current_dir(sandbox.path()).output().unwrap();
+        let output =
+            Command::new("sh").args(["-c", &script]).current_dir(sandbox.path()).output().unwrap();
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(4), "{line}: {:?} {stderr}", output.status);
-        assert!(stderr.starts_with("xsort: error: ") && stderr.contains("ulimit -f"), "{line}: {stderr}");
+        assert!(
+            stderr.starts_with("xsort: error: ") && stderr.contains("ulimit -f"),
+            "{line}: {stderr}"
+        );
         assert_eq!(sandbox.names(), ["in"], "{line}");
     }
 }
@@ -147,14 +166,16 @@ fn a_sort_that_is_killed_leaves_nothing() {
     assert_eq!(sandbox.read("out"), b"old");
 }
 
-/// Lines have no handlers to clean up with: scratch has no name, and the output past the page cache is a file like any other.
+/// Lines have no handlers to clean up with: scratch has no name, and the output past the page cache
+/// is a file like any other.
 #[test]
 fn a_sort_of_lines_that_is_killed_leaves_no_scratch() {
     let sandbox = Sandbox::new();
     sandbox.ok("gen -q -f gensort-ascii 100MB in");
     fs::create_dir(sandbox.path().join("scratch")).unwrap();
     let output = sandbox.path().join("out");
-    for signal in [Signal::TERM, Signal::INT, Signal::KILL].into_iter().filter(|signal| !is_ignored(*signal))
+    for signal in
+        [Signal::TERM, Signal::INT, Signal::KILL].into_iter().filter(|signal| !is_ignored(*signal))
     {
         for is_writing in [false, true] {
             let _ = fs::remove_file(&output);
@@ -166,7 +187,10 @@ fn a_sort_of_lines_that_is_killed_leaves_no_scratch() {
                 .unwrap();
             if is_writing {
                 while fs::metadata(&output).map_or(0, |metadata| metadata.len()) == 0 {
-                    assert!(child.try_wait().unwrap().is_none(), "the job was over before its middle");
+                    assert!(
+                        child.try_wait().unwrap().is_none(),
+                        "the job was over before its middle"
+                    );
                     thread::sleep(Duration::from_millis(1));
                 }
             } else {
@@ -196,18 +220,21 @@ fn a_generation_that_is_stopped_or_killed_leaves_the_old_file() {
 #[test]
 fn an_ignored_signal_stays_ignored() {
     let sandbox = Sandbox::new();
-    // As nohup does it. The job sends the signal to itself's parent shell's child by name of its own process: `$$` survives exec.
+    // As nohup does it. The job sends the signal to itself's parent shell's child by name of its
+    // own process: `$$` survives exec.
     let line = format!(
         "trap '' HUP; (sleep 0.05; kill -HUP $$) & exec {} gen -q -m 64K 100MB file",
         program().display()
     );
-    let status = Command::new("sh").args(["-c", &line]).current_dir(sandbox.path()).status().unwrap();
+    let status =
+        Command::new("sh").args(["-c", &line]).current_dir(sandbox.path()).status().unwrap();
     assert_eq!(status.code(), Some(0));
     assert_eq!(sandbox.read("file").len(), 100_000_000);
 }
 
-/// One who presses Ctrl-C twice wants to go, whatever the job is waiting for: a drive that doesn't answer when the output gets its name, in this case.
-/// What would stay behind is taken away by who leaves.
+/// One who presses Ctrl-C twice wants to go, whatever the job is waiting for: a drive that doesn't
+/// answer when the output gets its name, in this case. What would stay behind is taken away by who
+/// leaves.
 #[test]
 fn one_who_insists_leaves_nothing_behind() {
     let sandbox = Sandbox::new();
@@ -232,7 +259,8 @@ fn one_who_insists_leaves_nothing_behind() {
         return;
     };
     let is_hidden = |name: &String| name.starts_with(".out.xsort-");
-    while !sandbox.names().iter().any(is_hidden) || names(&sandbox.path().join("status")).is_empty() {
+    while !sandbox.names().iter().any(is_hidden) || names(&sandbox.path().join("status")).is_empty()
+    {
         if tracer.try_wait().unwrap().is_some() {
             eprintln!("SKIPPED: nobody may be traced here");
             return;
@@ -241,18 +269,21 @@ fn one_who_insists_leaves_nothing_behind() {
     }
     let hidden = sandbox.names().into_iter().find(is_hidden).unwrap();
     let pid: i32 = hidden.split('-').nth(1).unwrap().parse().unwrap();
-    // Held up in the rename, and not on the way there: a signal that its thread was woken for before would wait with it.
+    // Held up in the rename, and not on the way there: a signal that its thread was woken for
+    // before would wait with it.
     let mut looks = 0;
     while looks < 50 {
         let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        let is_held = state.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('t'));
+        let is_held =
+            state.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('t'));
         looks = if is_held { looks + 1 } else { 0 };
         assert!(tracer.try_wait().unwrap().is_none(), "it is over");
         thread::sleep(Duration::from_millis(5));
     }
     let signal = if is_ignored(Signal::INT) { Signal::TERM } else { Signal::INT };
     let ended = format!("+++ exited with {} +++", 128 + signal.as_raw());
-    // The second one must not be taken for the first one's echo, and the third not be needed: so they come slowly.
+    // The second one must not be taken for the first one's echo, and the third not be needed: so
+    // they come slowly.
     for _ in 0..2 {
         kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
         thread::sleep(Duration::from_millis(1500));
@@ -270,7 +301,8 @@ fn one_who_insists_leaves_nothing_behind() {
     assert_eq!(names(&sandbox.path().join("status")), [""; 0]);
 }
 
-/// What a job at any moment of its life leaves when a signal comes: everything as it was, or its result, whole.
+/// What a job at any moment of its life leaves when a signal comes: everything as it was, or its
+/// result, whole.
 #[test]
 fn at_any_moment_nothing_is_left_but_the_old_output_or_the_new() {
     let sandbox = Sandbox::new();
@@ -288,7 +320,8 @@ fn at_any_moment_nothing_is_left_but_the_old_output_or_the_new() {
         ("lines -S 2M -T scratch in -o new", ""),
         ("du -a /usr", ""),
     ];
-    let signals = [Signal::INT, Signal::TERM, Signal::HUP].into_iter().filter(|signal| !is_ignored(*signal));
+    let signals =
+        [Signal::INT, Signal::TERM, Signal::HUP].into_iter().filter(|signal| !is_ignored(*signal));
     let signals: Vec<Signal> = signals.collect();
     let start = |line: &str| {
         let mut command = Command::new(program());
@@ -320,7 +353,8 @@ fn at_any_moment_nothing_is_left_but_the_old_output_or_the_new() {
                     assert!(sandbox.read("out") == sandbox.read(expected), "{said}");
                 }
             } else {
-                // Before there are handlers, and for lines and du always, the signal itself ends the process; shells say the same of both.
+                // Before there are handlers, and for lines and du always, the signal itself ends
+                // the process; shells say the same of both.
                 let code = status.code().or(status.signal().map(|signal| 128 + signal));
                 assert_eq!(code, Some(128 + signal.as_raw()), "{said}");
                 assert_eq!(sandbox.read("out"), b"old", "{said}");

@@ -1,4 +1,5 @@
-//! Soak: jobs by chance, side by side in one scratch directory, and some of them killed at any moment.
+//! Soak: jobs by chance, side by side in one scratch directory, and some of them killed at any
+//! moment.
 //!
 //! ```text
 //!  lane 0   gen   sort   lines   killed sort   verify   ...      each lane waits for its job, and judges what it made
@@ -7,13 +8,16 @@
 //!  warden   status   status --clear   status --json   ...     beside them, all the time
 //! ```
 //!
-//! What must hold: a job that isn't killed ends well, and its output is that of an oracle (`verify --against` for records, GNU sort for lines, GNU du);
-//! the output of a sort of records that is killed is the old one, or whole; inputs that a killed sort was to remove are there unless the output is; a sort that is
-//! killed and resumed ends as one that isn't; whatever was killed, at the end nothing is left in scratch, beside the outputs or in shared memory, and this
-//! process has no more files open than before.
+//! What must hold: a job that isn't killed ends well, and its output is that of an oracle (`verify
+//! --against` for records, GNU sort for lines, GNU du); the output of a sort of records that is
+//! killed is the old one, or whole; inputs that a killed sort was to remove are there unless the
+//! output is; a sort that is killed and resumed ends as one that isn't; whatever was killed, at the
+//! end nothing is left in scratch, beside the outputs or in shared memory, and this process has no
+//! more files open than before.
 //!
-//! A lane's jobs follow from the seed. Death comes within the time that the lane's jobs have taken of late, so that it meets them in every phase, on any machine.
-//! `XSORT_SOAK_SECONDS=3600` is what `make soak` asks for.
+//! A lane's jobs follow from the seed. Death comes within the time that the lane's jobs have taken
+//! of late, so that it meets them in every phase, on any machine. `XSORT_SOAK_SECONDS=3600` is what
+//! `make soak` asks for.
 
 use crate::chance::Chance;
 use crate::lines::gnu_is_here;
@@ -111,7 +115,8 @@ impl Soak {
                 let begun = Instant::now();
                 let mut death = death;
                 while !is_done.load(Relaxed) {
-                    if let Some(Death { signal, .. }) = death.take_if(|death| begun.elapsed() >= death.after)
+                    if let Some(Death { signal, .. }) =
+                        death.take_if(|death| begun.elapsed() >= death.after)
                     {
                         // It may be over by now.
                         let _ = pidfd_send_signal(&process, signal);
@@ -184,7 +189,8 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Whether a sort of lines that nobody killed did well. Records of four KiB without a newline can make lines that are too long for the smaller budgets.
+/// Whether a sort of lines that nobody killed did well. Records of four KiB without a newline can
+/// make lines that are too long for the smaller budgets.
 fn is_done(ended: &Output, line: &str) -> bool {
     let said = text(ended);
     let is_too_long = said.contains("is too long for a memory budget");
@@ -251,9 +257,17 @@ impl Lane<'_> {
             Some(output) => {
                 assert!(output.status.success(), "xsort {line}: {}", text(&output));
                 let said = String::from_utf8(output.stdout).unwrap();
-                let sum = said.lines().find_map(|line| line.strip_prefix("Checksum: ")).unwrap().to_owned();
-                let verdict = self.run(&format!("verify -f {format} {input}.new"), None, None).unwrap();
-                assert!(text_of(&verdict.stdout).contains(&format!("Checksum: {sum}")), "xsort {line}");
+                let sum = said
+                    .lines()
+                    .find_map(|line| line.strip_prefix("Checksum: "))
+                    .unwrap()
+                    .to_owned();
+                let verdict =
+                    self.run(&format!("verify -f {format} {input}.new"), None, None).unwrap();
+                assert!(
+                    text_of(&verdict.stdout).contains(&format!("Checksum: {sum}")),
+                    "xsort {line}"
+                );
                 fs::rename(&new, self.soak.sandbox.path().join(&input)).unwrap();
                 format.clone_into(&mut self.format);
             }
@@ -293,14 +307,21 @@ impl Lane<'_> {
         // What is said to be enough, is.
         if let Some(refused) = ended.take_if(|ended| ended.status.code() == Some(4)) {
             let said = text(&refused);
-            let enough =
-                said.split_once("-m ").and_then(|(_, rest)| rest.trim_end().strip_suffix(')')).expect(&said);
+            let enough = said
+                .split_once("-m ")
+                .and_then(|(_, rest)| rest.trim_end().strip_suffix(')'))
+                .expect(&said);
             line = with(enough);
             ended = self.run(&line, pipe, death);
         }
         match ended {
             Some(ended) => {
-                assert!(ended.status.success(), "xsort {line}: {:?} {}", ended.status, text(&ended));
+                assert!(
+                    ended.status.success(),
+                    "xsort {line}: {:?} {}",
+                    ended.status,
+                    text(&ended)
+                );
             }
             None if !has_old && !path.exists() => return,
             None if has_old && fs::read(&path).unwrap() == b"old" => return,
@@ -315,15 +336,18 @@ impl Lane<'_> {
         let (input, output) = (self.input(), format!("out/lane{}.lines", self.number));
         let directory = self.soak.sandbox.path();
         let pipe = directory.join(&input);
-        let (source, pipe) = if chance.below(3) == 0 { ("-", Some(&*pipe)) } else { (&*input, None) };
-        let line =
-            format!("lines {order} {extra} -S {budget} --parallel={threads} -T scratch {source} -o {output}");
+        let (source, pipe) =
+            if chance.below(3) == 0 { ("-", Some(&*pipe)) } else { (&*input, None) };
+        let line = format!(
+            "lines {order} {extra} -S {budget} --parallel={threads} -T scratch {source} -o {output}"
+        );
         if self.run(&line, pipe, death).is_some_and(|ended| is_done(&ended, &line)) {
             self.judge_lines(order, &[&input], &output, &line);
         }
     }
 
-    /// Whether an output is GNU sort's of the same files, which are few and not large; then it goes.
+    /// Whether an output is GNU sort's of the same files, which are few and not large; then it
+    /// goes.
     fn judge_lines(&self, order: &str, inputs: &[&str], output: &str, line: &str) {
         let path = self.soak.sandbox.path().join(output);
         if self.soak.has_gnu {
@@ -334,7 +358,10 @@ impl Lane<'_> {
                 .env("LC_ALL", "C");
             let expected = gnu.stderr(Stdio::inherit()).output().unwrap();
             assert!(expected.status.success());
-            assert!(fs::read(&path).unwrap() == expected.stdout, "other lines than GNU sort's: xsort {line}");
+            assert!(
+                fs::read(&path).unwrap() == expected.stdout,
+                "other lines than GNU sort's: xsort {line}"
+            );
         }
         fs::remove_file(path).unwrap();
     }
@@ -348,7 +375,10 @@ impl Lane<'_> {
         let directory = self.soak.sandbox.path().join(&parts);
         fs::create_dir(&directory).unwrap();
         for part in ["a", "b"] {
-            self.soak.ok(&format!("lines {order} -S {AMPLE} -T scratch {} -o {parts}/{part}", self.input()));
+            self.soak.ok(&format!(
+                "lines {order} -S {AMPLE} -T scratch {} -o {parts}/{part}",
+                self.input()
+            ));
         }
         let line = format!(
             "lines -m {order} -S {budget} --parallel={threads} --batch-size=2 -T scratch --recursive {parts} -o {output}"
@@ -364,7 +394,8 @@ impl Lane<'_> {
     fn sort_away(&self, chance: &mut Chance, death: Option<Death>) {
         let (method, budget) = (*chance.one_of(METHODS), *chance.one_of(&["4M", "16M"]));
         let threads = *chance.one_of(THREADS);
-        let (copy, output) = (format!("out/lane{}.copy", self.number), format!("out/lane{}", self.number));
+        let (copy, output) =
+            (format!("out/lane{}.copy", self.number), format!("out/lane{}", self.number));
         let directory = self.soak.sandbox.path();
         fs::copy(directory.join(self.input()), directory.join(&copy)).unwrap();
         let _ = fs::remove_file(directory.join(&output));
@@ -375,16 +406,26 @@ impl Lane<'_> {
         let ended = self.run(&line, None, death);
         let is_there = directory.join(&copy).exists();
         if let Some(ended) = ended {
-            assert!(ended.status.success() && !is_there, "xsort {line}: {:?} {}", ended.status, text(&ended));
+            assert!(
+                ended.status.success() && !is_there,
+                "xsort {line}: {:?} {}",
+                ended.status,
+                text(&ended)
+            );
         }
         if directory.join(&output).exists() {
-            self.soak.ok(&format!("verify -q -f {} {output} --against {}", self.format, self.input()));
+            self.soak.ok(&format!(
+                "verify -q -f {} {output} --against {}",
+                self.format,
+                self.input()
+            ));
         } else {
             assert!(is_there, "neither input nor output is there: xsort {line}");
         }
         if is_there {
             assert!(
-                fs::read(directory.join(&copy)).unwrap() == fs::read(directory.join(self.input())).unwrap()
+                fs::read(directory.join(&copy)).unwrap()
+                    == fs::read(directory.join(self.input())).unwrap()
             );
             fs::remove_file(directory.join(copy)).unwrap();
         }
@@ -407,8 +448,9 @@ impl Lane<'_> {
         let (order, extra) = (*chance.one_of(ORDERS), *chance.one_of(EXTRAS));
         let (input, output) = (self.input(), format!("out/lane{}.lines", self.number));
         let memory = *chance.one_of(&["4M", "16M"]);
-        let with =
-            |memory, how| format!("lines {order} {extra} -S {memory} -T scratch {how} {input} -o {output}");
+        let with = |memory, how| {
+            format!("lines {order} {extra} -S {memory} -T scratch {how} {input} -o {output}")
+        };
         let mut line = with(memory, "--resume");
         if !is_done(&self.run_in_pieces(&line, chance), &line) {
             // What is kept was planned with too little.
@@ -421,8 +463,11 @@ impl Lane<'_> {
     fn measure(&self) {
         let tree = format!("data/lane{}", self.number);
         let ours = self.soak.ok(&format!("du -a --threads=1 {tree}"));
-        let gnu =
-            Command::new("du").args(["-a", &tree]).current_dir(self.soak.sandbox.path()).output().unwrap();
+        let gnu = Command::new("du")
+            .args(["-a", &tree])
+            .current_dir(self.soak.sandbox.path())
+            .output()
+            .unwrap();
         if self.soak.has_gnu {
             assert_eq!(text_of(&ours.stdout), text_of(&gnu.stdout));
         }
@@ -435,7 +480,10 @@ impl Lane<'_> {
         let line = format!("verify -f {format} -m {budget} -j {threads} {input} --against {input}");
         let Some(ended) = self.run(&line, None, death) else { return };
         let verdict = text_of(&ended.stdout);
-        assert!(verdict.contains("SUCCESS - records and checksum are those of"), "xsort {line}: {verdict}");
+        assert!(
+            verdict.contains("SUCCESS - records and checksum are those of"),
+            "xsort {line}: {verdict}"
+        );
         assert_eq!(
             ended.status.success(),
             verdict.contains("all records are in order"),
@@ -450,8 +498,9 @@ fn text_of(bytes: &[u8]) -> String {
 
 /// Files that this process has open below `directory`; other tests have their own.
 fn open_below(directory: &Path) -> usize {
-    let links =
-        fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+    let links = fs::read_dir("/proc/self/fd")
+        .unwrap()
+        .filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
     links.filter(|path| path.starts_with(directory)).count()
 }
 
@@ -467,7 +516,8 @@ fn jobs_side_by_side_and_killed_at_any_moment_leave_nothing_and_nothing_wrong() 
     for directory in ["scratch", "out", "data", "status"] {
         fs::create_dir(sandbox.path().join(directory)).unwrap();
     }
-    (0..LANES).for_each(|lane| fs::create_dir(sandbox.path().join(format!("data/lane{lane}"))).unwrap());
+    (0..LANES)
+        .for_each(|lane| fs::create_dir(sandbox.path().join(format!("data/lane{lane}"))).unwrap());
     let soak = Soak {
         sandbox,
         deadline: Instant::now() + Duration::from_secs(seconds),

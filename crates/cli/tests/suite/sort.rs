@@ -1,4 +1,5 @@
-//! `xsort sort` from end to end: every format and pattern, budgets that need no scratch, one pass or several.
+//! `xsort sort` from end to end: every format and pattern, budgets that need no scratch, one pass
+//! or several.
 
 use crate::sandbox::Sandbox;
 use xsort_records::{Format, Key, Layout, Pattern};
@@ -45,7 +46,13 @@ fn skewed_keys() {
     let sandbox = Sandbox::new();
     for format in [Format::Gensort, Format::GensortAscii] {
         sandbox.ok(&format!("gen -q -f {format} --skewed 50000r in"));
-        check(&sandbox, &format!("sort -f {format} -m 1M in -o out"), &["in"], "out", &format.layout());
+        check(
+            &sandbox,
+            &format!("sort -f {format} -m 1M in -o out"),
+            &["in"],
+            "out",
+            &format.layout(),
+        );
     }
 }
 
@@ -100,7 +107,13 @@ fn keys_by_hand() {
         let fields = keys.iter().map(|key| key.parse().unwrap()).collect();
         let layout = Layout::new(record, fields).unwrap();
         let flags: String = keys.iter().map(|key| format!(" --key {key}")).collect();
-        check(&sandbox, &format!("sort -m 1M --record {record}{flags} in -o out"), &["in"], "out", &layout);
+        check(
+            &sandbox,
+            &format!("sort -m 1M --record {record}{flags} in -o out"),
+            &["in"],
+            "out",
+            &layout,
+        );
     }
     let whole = Layout::new(32, vec!["0:32".parse().unwrap()]).unwrap();
     check(&sandbox, "sort -m 1M --record 32 in -o out", &["in"], "out", &whole);
@@ -136,7 +149,8 @@ fn scratch_in_several_directories() {
     let sandbox = Sandbox::new();
     let (one, two) = (Sandbox::new(), Sandbox::new());
     sandbox.ok("gen -q 10MB in");
-    let line = format!("sort -m 1M -T {} -T {} in -o out", one.path().display(), two.path().display());
+    let line =
+        format!("sort -m 1M -T {} -T {} in -o out", one.path().display(), two.path().display());
     check(&sandbox, &line, &["in"], "out", &Format::Gensort.layout());
     assert_eq!((one.names().len(), two.names().len()), (0, 0));
 }
@@ -211,7 +225,10 @@ fn progress_is_shown_if_asked_for() {
     sandbox.ok("gen -q 50MB in");
     assert_eq!(sandbox.ok("sort -q -m 4M in -o out"), "", "no terminal, no progress");
     let ended = sandbox.run("gen --progress always -m 4K 30MB slow");
-    assert!(ended.code == Some(0) && ended.stderr.lines().all(|line| line.starts_with("xsort: generate: ")));
+    assert!(
+        ended.code == Some(0)
+            && ended.stderr.lines().all(|line| line.starts_with("xsort: generate: "))
+    );
 }
 
 /// The size of the caches changes the time and nothing else.

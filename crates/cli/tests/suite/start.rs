@@ -4,7 +4,8 @@ use crate::sandbox::{Sandbox, program};
 use std::io;
 use std::process::Command;
 
-/// With descriptors 0 to 2 free the output would be one of them, and what is said on standard error would be in it.
+/// With descriptors 0 to 2 free the output would be one of them, and what is said on standard error
+/// would be in it.
 #[test]
 fn a_closed_stream_is_not_the_number_of_a_file_that_is_opened() {
     let sandbox = Sandbox::new();
@@ -12,7 +13,12 @@ fn a_closed_stream_is_not_the_number_of_a_file_that_is_opened() {
     for closed in ["<&-", ">&-", "2>&-", "<&- >&-", "<&- >&- 2>&-"] {
         let script = format!(r#""$0" gen 1000r out {closed}"#);
         let mut shell = Command::new("sh");
-        let status = shell.args(["-c", &script]).arg(program()).current_dir(sandbox.path()).status().unwrap();
+        let status = shell
+            .args(["-c", &script])
+            .arg(program())
+            .current_dir(sandbox.path())
+            .status()
+            .unwrap();
         assert!(status.code().is_some(), "{closed}: {status}");
         assert_eq!(sandbox.read("out"), sandbox.read("expected"), "{closed}");
     }

@@ -1,4 +1,5 @@
-//! Jobs that are watched: listed, shown, killed, cleared, cooled down. A job is held where it is by a pipe that nobody fills or drains.
+//! Jobs that are watched: listed, shown, killed, cleared, cooled down. A job is held where it is by
+//! a pipe that nobody fills or drains.
 
 use crate::sandbox::{Ended, Sandbox, names, program};
 use rustix::fs::{major, minor, stat};
@@ -77,7 +78,8 @@ impl Watched {
         told["jobs"].as_array().unwrap().clone()
     }
 
-    /// Waits until the text is as it should be. (Where all processes were stopped for a while, jobs are silent for a moment.)
+    /// Waits until the text is as it should be. (Where all processes were stopped for a while, jobs
+    /// are silent for a moment.)
     fn wait_for_text(&self, line: &str, is_so: impl Fn(&str) -> bool) -> String {
         let begun = Instant::now();
         loop {
@@ -95,7 +97,8 @@ impl Watched {
         let begun = Instant::now();
         loop {
             let pid = job.child.id();
-            let found = self.jobs().into_iter().find(|found| found["snapshot"]["job"]["pid"] == pid);
+            let found =
+                self.jobs().into_iter().find(|found| found["snapshot"]["job"]["pid"] == pid);
             if let Some(found) = found.filter(&is_so) {
                 return found;
             }
@@ -104,7 +107,11 @@ impl Watched {
                 job.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
                 panic!("it ended: {status}: {stderr}");
             }
-            assert!(begun.elapsed() < Duration::from_secs(300), "it was never so: {:?}", self.jobs());
+            assert!(
+                begun.elapsed() < Duration::from_secs(300),
+                "it was never so: {:?}",
+                self.jobs()
+            );
             thread::sleep(Duration::from_millis(20));
         }
     }
@@ -136,8 +143,12 @@ fn a_job_is_listed_and_shown_while_it_runs() {
     assert_eq!(found["leftovers"], Value::Null);
     assert_eq!(snapshot["format"], 1);
     assert_eq!(snapshot["job"]["command"], "sort");
-    let words: Vec<&str> =
-        snapshot["job"]["arguments"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
+    let words: Vec<&str> = snapshot["job"]["arguments"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|word| word.as_str().unwrap())
+        .collect();
     assert_eq!(words[1..], ["sort", "-m", "8M", "-o", "out"]);
     let directory = watched.sandbox.path().canonicalize().unwrap();
     assert_eq!(snapshot["job"]["directory"], directory.to_str().unwrap());
@@ -178,7 +189,10 @@ fn a_drive_that_is_too_hot_pauses_a_job_until_it_has_cooled_down() {
         found["snapshot"]["phase"]["name"] == "form runs" && found["state"] == "cooling"
     });
     let snapshot = &found["snapshot"];
-    assert_eq!((&snapshot["limit_celsius"], &snapshot["resume_celsius"]), (&70.0.into(), &65.0.into()));
+    assert_eq!(
+        (&snapshot["limit_celsius"], &snapshot["resume_celsius"]),
+        (&70.0.into(), &65.0.into())
+    );
     let drives = snapshot["drives"].as_array().unwrap();
     assert!(
         drives.iter().all(|drive| drive["celsius"] == 88.5 && drive["device"] == "nvme7n1"),
@@ -227,12 +241,14 @@ fn a_job_that_pauses_can_be_stopped() {
 fn a_limit_without_a_thermometer_says_that_it_has_no_effect() {
     let watched = Watched::new();
     let mut command = watched.command("gen 1MB out --temperature-limit 70");
-    let output = command.env("XSORT_SYSFS", watched.sandbox.path().join("nothing")).output().unwrap();
+    let output =
+        command.env("XSORT_SYSFS", watched.sandbox.path().join("nothing")).output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success() && stderr.contains("the limit has no effect"), "{stderr}");
 }
 
-/// A tree of devices in which the sandbox's drive has a thermometer; returns the file that says how hot it is.
+/// A tree of devices in which the sandbox's drive has a thermometer; returns the file that says how
+/// hot it is.
 fn hot_drive(watched: &Watched, root: &std::path::Path) -> PathBuf {
     let (block, sensor) = (root.join("devices/nvme7/nvme7n1"), root.join("devices/nvme7/hwmon5"));
     for directory in [&block, &sensor, &root.join("dev/block"), &root.join("class/hwmon")] {
@@ -268,7 +284,8 @@ fn a_killed_job_is_shown_as_dead_and_cleared_and_a_living_one_left_alone() {
         file.set_modified(UNIX_EPOCH + Duration::from_secs_f64(lived)).unwrap();
     }
 
-    let dead = watched.jobs().into_iter().find(|job| job["name"] == pid.to_string().as_str()).unwrap();
+    let dead =
+        watched.jobs().into_iter().find(|job| job["name"] == pid.to_string().as_str()).unwrap();
     assert_eq!(dead["state"], "dead");
     assert_eq!(dead["snapshot"]["job"]["pid"], pid);
     assert!(!dead["leftovers"]["status"].as_array().unwrap().is_empty());
@@ -276,13 +293,18 @@ fn a_killed_job_is_shown_as_dead_and_cleared_and_a_living_one_left_alone() {
     assert_eq!(dead["leftovers"]["hidden"], serde_json::json!([path.to_str().unwrap()]));
     let table = watched.status("").stdout;
     assert!(
-        table.contains(&format!("job {pid} was killed and left its status")) && table.contains(&hidden),
+        table.contains(&format!("job {pid} was killed and left its status"))
+            && table.contains(&hidden),
         "{table}"
     );
 
     let cleared = watched.status("--clear");
     assert_eq!(cleared.code, Some(0), "{}", cleared.stderr);
-    assert!(cleared.stdout.contains(&format!("job {pid}: removed its status")), "{}", cleared.stdout);
+    assert!(
+        cleared.stdout.contains(&format!("job {pid}: removed its status")),
+        "{}",
+        cleared.stdout
+    );
     assert_eq!(watched.sandbox.names(), [foreign.as_str(), "status"]);
     watched.wait_for(&mut living, |found| found["state"] == "running");
     assert_eq!(watched.jobs().len(), 1);
@@ -291,7 +313,8 @@ fn a_killed_job_is_shown_as_dead_and_cleared_and_a_living_one_left_alone() {
     assert!(status.success(), "{stderr}");
 }
 
-/// Jobs in two containers may have one number and write to one directory, and neither sees the other's open files. The lock is seen.
+/// Jobs in two containers may have one number and write to one directory, and neither sees the
+/// other's open files. The lock is seen.
 #[test]
 fn a_hidden_output_of_a_namesake_in_another_container_is_left_alone() {
     let watched = Watched::new();
@@ -335,22 +358,28 @@ fn outputs_under_way_are_locked() {
     watched.wait_for(&mut job, |_| true);
     let open = fs::read_dir(format!("/proc/{}/fd", job.child.id())).unwrap();
     let place = watched.sandbox.path().canonicalize().unwrap();
-    let is_output =
-        |path: &PathBuf| fs::read_link(path).is_ok_and(|file| file.starts_with(&place) && file != place);
+    let is_output = |path: &PathBuf| {
+        fs::read_link(path).is_ok_and(|file| file.starts_with(&place) && file != place)
+    };
     let output = open.map(|entry| entry.unwrap().path()).find(is_output).unwrap();
-    assert!(matches!(fs::File::open(&output).unwrap().try_lock(), Err(fs::TryLockError::WouldBlock)));
+    assert!(matches!(
+        fs::File::open(&output).unwrap().try_lock(),
+        Err(fs::TryLockError::WouldBlock)
+    ));
     job.signal(Signal::TERM);
     assert_eq!(job.end().0.code(), Some(143));
 }
 
-/// Whoever clears at the same time as others, or as jobs come and go, does no harm and hears of none.
+/// Whoever clears at the same time as others, or as jobs come and go, does no harm and hears of
+/// none.
 #[test]
 fn many_clear_at_once_while_jobs_come_and_go() {
     let watched = Watched::new();
     let mut living = watched.start_sort("living");
     watched.wait_for(&mut living, |_| true);
     for round in 0..3 {
-        let mut dead: Vec<Job> = (0..3).map(|job| watched.start_sort(&format!("{round}-{job}"))).collect();
+        let mut dead: Vec<Job> =
+            (0..3).map(|job| watched.start_sort(&format!("{round}-{job}"))).collect();
         for job in &mut dead {
             watched.wait_for(job, |_| true);
             job.signal(Signal::KILL);
@@ -387,7 +416,8 @@ fn many_clear_at_once_while_jobs_come_and_go() {
     assert!(fs::read_dir(watched.home()).unwrap().next().is_none());
 }
 
-/// Lines are sorted by a process that dies of signals where it stands, as GNU sort does; its status goes all the same.
+/// Lines are sorted by a process that dies of signals where it stands, as GNU sort does; its status
+/// goes all the same.
 #[test]
 fn a_sort_of_lines_that_dies_of_a_signal_leaves_no_status() {
     let watched = Watched::new();
@@ -395,7 +425,8 @@ fn a_sort_of_lines_that_dies_of_a_signal_leaves_no_status() {
         let mut job = watched.start("lines -S 8M");
         job.stdin.as_mut().unwrap().write_all(b"some\nlines\n").unwrap();
         let mask = fs::read_to_string("/proc/self/status").unwrap();
-        let mask = mask.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim().to_owned();
+        let mask =
+            mask.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim().to_owned();
         let found = watched.wait_for(&mut job, |_| true);
         assert_eq!(found["snapshot"]["job"]["command"], "lines");
         if u64::from_str_radix(&mask, 16).unwrap() & (1 << (signal.as_raw() - 1)) != 0 {
@@ -463,7 +494,8 @@ fn a_job_that_may_not_publish_does_not() {
     homeless.env("XSORT_STATUS_DIR", "/proc/no/such/place");
     let mut quiet = watched.command("sort -q -m 8M -o d");
     quiet.env("XSORT_STATUS_DIR", "/proc/no/such/place");
-    let [silent, homeless, quiet] = [silent, homeless, quiet].map(|command| watched.start_with(command));
+    let [silent, homeless, quiet] =
+        [silent, homeless, quiet].map(|command| watched.start_with(command));
     let mut later = watched.start_sort("c");
     watched.wait_for(&mut later, |_| true);
     assert_eq!(watched.jobs().len(), 1, "the others began before");
@@ -496,14 +528,17 @@ fn a_job_whose_status_has_no_room_says_so_once_and_leaves_nothing() {
     let sizes = [4, 8, 12, 16, 20].map(|size| format!("size={size}k"));
     for options in limits.iter().map(|options| (*options).to_owned()).chain(sizes) {
         let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", &format!("mode=700,{options}"), "none"]).arg(watched.home());
+        mount
+            .args(["-t", "tmpfs", "-o", &format!("mode=700,{options}"), "none"])
+            .arg(watched.home());
         if !mount.output().is_ok_and(|output| output.status.success()) {
             eprintln!("SKIPPED: nothing can be mounted here");
             return;
         }
         let jobs = ["sort -m 8M -o out", "lines -S 8M"].map(|line| watched.start(line));
         let said = std::panic::catch_unwind(|| {
-            jobs.into_iter().for_each(|job| says_once_that_it_has_no_status(job, "No space left on device"));
+            jobs.into_iter()
+                .for_each(|job| says_once_that_it_has_no_status(job, "No space left on device"));
         });
         let left = names(&watched.home());
         assert!(Command::new("umount").arg("-l").arg(watched.home()).status().unwrap().success());
@@ -553,7 +588,8 @@ struct Terminal {
 impl Terminal {
     fn new() -> Terminal {
         use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+        let terminal =
+            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&terminal).unwrap();
         unlockpt(&terminal).unwrap();
         let name = ptsname(&terminal, Vec::new()).unwrap();
@@ -568,7 +604,8 @@ impl Terminal {
 
     /// Starts a program on it, and waits until it has drawn something.
     fn start(&mut self, mut command: Command) -> Child {
-        let child = command.stdin(self.open()).stdout(self.open()).stderr(self.open()).spawn().unwrap();
+        let child =
+            command.stdin(self.open()).stdout(self.open()).stderr(self.open()).spawn().unwrap();
         // Else the terminal stays open in this process.
         drop(command);
         assert!(self.screen.read(&mut [0; 1024]).unwrap() > 0, "it draws");
@@ -576,7 +613,8 @@ impl Terminal {
     }
 }
 
-/// It would else wait for keys that can't come, at full speed: a watch that does is ended by a limit on its processor time.
+/// It would else wait for keys that can't come, at full speed: a watch that does is ended by a
+/// limit on its processor time.
 fn watch_with_little_processor_time(watched: &Watched, before: &[&str]) -> Command {
     let watch = watched.command("status --watch");
     let mut command = Command::new("sh");
@@ -601,7 +639,8 @@ fn a_watch_ends_with_its_terminal() {
     }
 }
 
-/// A hang-up between the look whether there is a key and the read, which then answers nothing, now and whenever it is tried again.
+/// A hang-up between the look whether there is a key and the read, which then answers nothing, now
+/// and whenever it is tried again.
 #[test]
 fn a_watch_ends_when_its_terminal_answers_nothing_or_an_error() {
     let watched = Watched::new();
@@ -635,8 +674,11 @@ fn clear_traced(watched: &Watched, words: &[&str]) -> Option<(Ended, String)> {
     tracer.args(["-f", "-o"]).arg(&log).args(words).arg(program()).args(["status", "--clear"]);
     let output = tracer.env("XSORT_STATUS_DIR", watched.home()).output().ok()?;
     let text = |bytes| String::from_utf8(bytes).unwrap();
-    let ended =
-        Ended { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) };
+    let ended = Ended {
+        code: output.status.code(),
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+    };
     if ended.stderr.starts_with("strace") {
         return None;
     }
@@ -659,7 +701,8 @@ fn kill_many(watched: &Watched, count: u32) {
     }
 }
 
-/// However many were killed: the directory is listed a few times, and who may just be beginning is waited for once.
+/// However many were killed: the directory is listed a few times, and who may just be beginning is
+/// waited for once.
 #[test]
 fn many_dead_jobs_are_cleared_in_one_pass() {
     let watched = Watched::new();
@@ -683,7 +726,8 @@ fn a_clearing_that_is_told_to_stop_does_so_between_two_jobs() {
     let watched = Watched::new();
     kill_many(&watched, 5);
     let files = names(&watched.home()).len();
-    let Some((ended, _)) = clear_traced(&watched, &["-e", "inject=unlink:signal=TERM:when=1"]) else {
+    let Some((ended, _)) = clear_traced(&watched, &["-e", "inject=unlink:signal=TERM:when=1"])
+    else {
         eprintln!("SKIPPED: there is no strace, or nobody may be traced here");
         return;
     };
@@ -715,7 +759,8 @@ fn all_that_can_not_be_cleared_is_named_and_the_rest_is_cleared() {
         for name in strangers {
             let line = lines.iter().find(|line| line.contains(name)).expect(name);
             assert!(
-                line.starts_with("xsort: error: clearing job ") && line.contains("remove it yourself"),
+                line.starts_with("xsort: error: clearing job ")
+                    && line.contains("remove it yourself"),
                 "{line}"
             );
         }
@@ -734,16 +779,22 @@ fn a_job_that_is_killed_at_any_call_of_its_status_leaves_nothing_that_is_not_cle
             let mut tracer = Command::new("strace");
             tracer.args(["-f", "-o", "log", "-e", &format!("trace={call}"), "-e"]);
             tracer.arg(format!("inject={call}:signal=KILL:when={when}")).arg(program());
-            tracer.args(["sort", "-q", "-m", "8M", "-o", "out"]).current_dir(watched.sandbox.path());
+            tracer
+                .args(["sort", "-q", "-m", "8M", "-o", "out"])
+                .current_dir(watched.sandbox.path());
             tracer.env("XSORT_STATUS_DIR", watched.home()).env_remove("XSORT_STATUS");
-            let mut child =
-                match tracer.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn() {
-                    Ok(child) => child,
-                    Err(_) => {
-                        eprintln!("SKIPPED: there is no strace");
-                        return;
-                    }
-                };
+            let mut child = match tracer
+                .stdin(Stdio::piped())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+            {
+                Ok(child) => child,
+                Err(_) => {
+                    eprintln!("SKIPPED: there is no strace");
+                    return;
+                }
+            };
             // Until it has published, or was killed at that.
             let stdin = child.stdin.take();
             while child.try_wait().unwrap().is_none() && watched.jobs().is_empty() {
@@ -763,7 +814,8 @@ fn a_job_that_is_killed_at_any_call_of_its_status_leaves_nothing_that_is_not_cle
     }
 }
 
-/// Its trees come from a list that is held open. What takes less than a tenth of a second has no status, so there are more of them until it has one.
+/// Its trees come from a list that is held open. What takes less than a tenth of a second has no
+/// status, so there are more of them until it has one.
 #[test]
 fn a_walk_tells_of_itself_once_it_takes_long() {
     let watched = Watched::new();
@@ -780,7 +832,8 @@ fn a_walk_tells_of_itself_once_it_takes_long() {
         assert!(begun.elapsed() < Duration::from_secs(300), "it was never seen");
         thread::sleep(Duration::from_millis(20));
     }
-    let found = watched.wait_for(&mut job, |found| found["snapshot"]["counts"]["files"].as_u64() > Some(0));
+    let found =
+        watched.wait_for(&mut job, |found| found["snapshot"]["counts"]["files"].as_u64() > Some(0));
     assert_eq!(
         (&found["snapshot"]["job"]["command"], &found["snapshot"]["phase"]["name"]),
         (&"du".into(), &"walk".into())

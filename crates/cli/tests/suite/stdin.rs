@@ -1,4 +1,5 @@
-//! `xsort sort` from standard input: files, pipes, what comes together with files, and what is no input at all.
+//! `xsort sort` from standard input: files, pipes, what comes together with files, and what is no
+//! input at all.
 
 use crate::sandbox::{Sandbox, program};
 use rustix::process::{Pid, Signal, kill_process};
@@ -9,10 +10,14 @@ use std::time::Duration;
 
 const MIB: u64 = 1 << 20;
 
-/// Runs a script, in which `$xsort` is the program; its status is that of the last program in a pipe that fails.
+/// Runs a script, in which `$xsort` is the program; its status is that of the last program in a
+/// pipe that fails.
 fn shell(sandbox: &Sandbox, script: &str) -> Output {
     let mut command = Command::new("bash");
-    command.args(["-o", "pipefail", "-c", script]).current_dir(sandbox.path()).env("xsort", program());
+    command
+        .args(["-o", "pipefail", "-c", script])
+        .current_dir(sandbox.path())
+        .env("xsort", program());
     command.stdin(Stdio::null()).output().unwrap()
 }
 
@@ -44,9 +49,13 @@ fn from_anywhere_it_is_the_same_sort() {
     sandbox.ok("gen -q 20MB a");
     sandbox.ok("gen -q --seed 1 --pattern few 5MB b");
     sandbox.ok("gen -q --seed 2 3MB c");
-    for how in
-        ["-m 1M", "-m 2M --method scatter", "-m 8M -j 3 --io sync", "-m 200M", "-m 200M --method scatter"]
-    {
+    for how in [
+        "-m 1M",
+        "-m 2M --method scatter",
+        "-m 8M -j 3 --io sync",
+        "-m 200M",
+        "-m 200M --method scatter",
+    ] {
         sandbox.ok(&format!("sort -q {how} a -o expected"));
         let expected = sandbox.read("expected");
         for script in [
@@ -79,7 +88,10 @@ fn a_file_is_left_as_if_it_had_been_read() {
     let sandbox = Sandbox::new();
     sandbox.ok("gen -q 1MB in");
     assert_eq!(ok(&sandbox, "($xsort sort -q -o out; wc -c) <in").trim(), "0");
-    assert_eq!(ok(&sandbox, "($xsort sort --dry-run -o out >/dev/null; wc -c) <in").trim(), "1000000");
+    assert_eq!(
+        ok(&sandbox, "($xsort sort --dry-run -o out >/dev/null; wc -c) <in").trim(),
+        "1000000"
+    );
 }
 
 #[test]
@@ -87,7 +99,10 @@ fn what_can_be_sorted_in_memory_stays_there() {
     let sandbox = Sandbox::new();
     sandbox.ok("gen -q 20MB in");
     let kept = spool(&sandbox, "cat in | $xsort sort --json -m 100M -o out");
-    assert_eq!((&kept["bytes"], &kept["directory"]), (&20_000_000.into(), &serde_json::Value::Null));
+    assert_eq!(
+        (&kept["bytes"], &kept["directory"]),
+        (&20_000_000.into(), &serde_json::Value::Null)
+    );
     let report = ok(&sandbox, "cat in | $xsort sort -m 100M -o out");
     assert!(report.contains("kept in memory"), "{report}");
     fs::create_dir(sandbox.path().join("scratch")).unwrap();
@@ -97,7 +112,8 @@ fn what_can_be_sorted_in_memory_stays_there() {
         spool(&sandbox, "$xsort sort --json -m 10M -o out <in").is_null(),
         "a file is read where it lies"
     );
-    // The planner's own limit, from both sides: with what fits by the plan of a file, nothing is written to scratch.
+    // The planner's own limit, from both sides: with what fits by the plan of a file, nothing is
+    // written to scratch.
     for records in (60_000..100_000).step_by(8_000) {
         sandbox.ok(&format!("gen -q {records}r part"));
         let plan = sandbox.json("sort --dry-run -m 8M part -o out");
@@ -142,8 +158,10 @@ fn what_is_no_input_is_said_and_changes_nothing() {
         ("cat in | $xsort sort - missing -o out", 3, "missing"),
     ] {
         let script = format!("({script})");
-        // Whoever writes to a pipe that is not read any more ends with a signal: that is none of the program's statuses.
-        let line = fails(&sandbox, &script.replace("cat in |", "(cat in || true) 2>/dev/null |"), code);
+        // Whoever writes to a pipe that is not read any more ends with a signal: that is none of
+        // the program's statuses.
+        let line =
+            fails(&sandbox, &script.replace("cat in |", "(cat in || true) 2>/dev/null |"), code);
         assert!(line.contains(reason), "{script}: {line}");
         assert_eq!(sandbox.names(), ["in", "out"], "{script}");
         assert_eq!(sandbox.read("out"), b"old", "{script}");
@@ -159,7 +177,8 @@ fn what_is_no_input_is_said_and_changes_nothing() {
 fn a_terminal_is_no_input() {
     let sandbox = Sandbox::new();
     let line = format!("{} sort -o out", program().display());
-    let Ok(output) = Command::new("script").args(["-qec", &line, "/dev/null"]).stdin(Stdio::null()).output()
+    let Ok(output) =
+        Command::new("script").args(["-qec", &line, "/dev/null"]).stdin(Stdio::null()).output()
     else {
         eprintln!("skipped: no script(1) here");
         return;
@@ -193,9 +212,9 @@ fn a_wait_for_more_ends_with_a_signal() {
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     // By the file in memory: from then on it waits for the first byte.
     while !fs::read_dir(format!("/proc/{}/fd", child.id())).is_ok_and(|files| {
-        files
-            .flatten()
-            .any(|file| fs::read_link(file.path()).is_ok_and(|to| to.to_string_lossy().contains("memfd")))
+        files.flatten().any(|file| {
+            fs::read_link(file.path()).is_ok_and(|to| to.to_string_lossy().contains("memfd"))
+        })
     }) {
         assert!(child.try_wait().unwrap().is_none());
         thread::sleep(Duration::from_millis(1));
@@ -284,7 +303,8 @@ fn a_stream_stays_within_the_budget() {
 
 /// Resident memory of a process's child that sorts, and its files in memory.
 fn memory_of_children(parent: u32) -> u64 {
-    let children = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).unwrap_or_default();
+    let children =
+        fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).unwrap_or_default();
     children
         .split_whitespace()
         .map(|process| {
@@ -292,14 +312,18 @@ fn memory_of_children(parent: u32) -> u64 {
             if !status.starts_with("Name:\txsort") {
                 return 0;
             }
-            let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or("0 kB");
+            let line =
+                status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or("0 kB");
             let resident = line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024;
             let Ok(files) = fs::read_dir(format!("/proc/{process}/fd")) else { return 0 };
             let in_memory = files.flatten().filter(|file| {
                 fs::read_link(file.path()).is_ok_and(|to| to.to_string_lossy().contains("memfd"))
             });
             let blocks = in_memory.filter_map(|file| fs::metadata(file.path()).ok());
-            resident + blocks.map(|file| std::os::unix::fs::MetadataExt::blocks(&file) * 512).sum::<u64>()
+            resident
+                + blocks
+                    .map(|file| std::os::unix::fs::MetadataExt::blocks(&file) * 512)
+                    .sum::<u64>()
         })
         .sum()
 }

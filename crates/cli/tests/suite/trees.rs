@@ -10,7 +10,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// A sandbox with a directory `tree` of the files of these names, each with a few records of eight bytes: its number, and their own.
+/// A sandbox with a directory `tree` of the files of these names, each with a few records of eight
+/// bytes: its number, and their own.
 fn tree(names: &[&[u8]]) -> Sandbox {
     let sandbox = Sandbox::new();
     fs::create_dir(sandbox.path().join("tree")).unwrap();
@@ -141,7 +142,8 @@ fn a_file_of_several_names_counts_once_in_a_tree_unless_asked() {
     check("tree", "1111111\n2222222\n");
     check("tree outside", "1111111\n2222222\n1111111\n");
     check("--count-links tree", "1111111\n1111111\n2222222\n1111111\n");
-    let count = |words: &str| sandbox.json(&format!("verify --record 8 {words}"))["records"].clone();
+    let count =
+        |words: &str| sandbox.json(&format!("verify --record 8 {words}"))["records"].clone();
     assert_eq!((count("tree"), count("tree --count-links")), (2.into(), 4.into()));
 }
 
@@ -194,7 +196,11 @@ fn an_output_in_the_tree_is_no_input_of_its_own() {
     assert_eq!(sandbox.read("tree/b/out"), expected, "as it was");
     let refused = lines(&sandbox, "--recursive tree -o tree/b/out");
     assert_eq!(refused.status.code(), Some(2));
-    assert!(text(&refused.stderr).contains("tree/b/out is the output"), "{}", text(&refused.stderr));
+    assert!(
+        text(&refused.stderr).contains("tree/b/out is the output"),
+        "{}",
+        text(&refused.stderr)
+    );
     assert_eq!(sandbox.read("tree/b/out"), expected, "as it was");
     // Empty, it adds nothing. Also if a shell has just made it.
     sandbox.write("tree/b/out", "");
@@ -203,13 +209,19 @@ fn an_output_in_the_tree_is_no_input_of_its_own() {
     for words in ["-s -k1.8,1.8", "-m -s -k1.8,1.8"] {
         sandbox.write("tree/b/out", "");
         let mut command = Command::new(program());
-        command.arg("lines").args(words.split(' ')).args(["--recursive", "tree"]).current_dir(sandbox.path());
-        let output = OpenOptions::new().write(true).open(sandbox.path().join("tree/b/out")).unwrap();
+        command
+            .arg("lines")
+            .args(words.split(' '))
+            .args(["--recursive", "tree"])
+            .current_dir(sandbox.path());
+        let output =
+            OpenOptions::new().write(true).open(sandbox.path().join("tree/b/out")).unwrap();
         assert!(command.env("LC_ALL", "C").stdout(output).status().unwrap().success());
         assert_eq!(text(&sandbox.read("tree/b/out")), text(&expected), "{words}");
     }
     // What is appended to holds something.
-    let mut output = OpenOptions::new().append(true).open(sandbox.path().join("tree/b/out")).unwrap();
+    let mut output =
+        OpenOptions::new().append(true).open(sandbox.path().join("tree/b/out")).unwrap();
     output.write_all(b"more\n").unwrap();
     let mut command = Command::new(program());
     command.args(["lines", "--recursive", "tree"]).current_dir(sandbox.path()).stdout(output);
@@ -220,9 +232,11 @@ fn an_output_in_the_tree_is_no_input_of_its_own() {
 fn a_size_that_is_no_whole_number_of_records_names_the_file() {
     let sandbox = tree(&names());
     sandbox.write("tree/b/c/odd", "123456789");
-    for line in
-        ["sort --record 8 tree -o out", "sort --record 8 --dry-run tree -o out", "verify --record 8 tree"]
-    {
+    for line in [
+        "sort --record 8 tree -o out",
+        "sort --record 8 --dry-run tree -o out",
+        "verify --record 8 tree",
+    ] {
         let error = sandbox.fails(line, 3);
         assert!(error.contains("tree/b/c/odd: "), "{error}");
     }
@@ -270,7 +284,11 @@ pub(crate) fn run_as_nobody(sandbox: &Sandbox, line: &str) -> Option<Ended> {
     words(&mut trial, &["--version"]).filter(|output| output.status.success())?;
     command.arg(program());
     let output = words(&mut command, &line.split_whitespace().collect::<Vec<_>>())?;
-    Some(Ended { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) })
+    Some(Ended {
+        code: output.status.code(),
+        stdout: text(&output.stdout),
+        stderr: text(&output.stderr),
+    })
 }
 
 #[test]
@@ -280,7 +298,8 @@ fn more_files_than_may_be_open() {
         let directory = sandbox.path().join(format!("tree/{directory}"));
         fs::create_dir_all(&directory).unwrap();
         for file in 0..100 {
-            fs::write(directory.join(file.to_string()), format!("{:06}\n", (file * 7919) % 1000)).unwrap();
+            fs::write(directory.join(file.to_string()), format!("{:06}\n", (file * 7919) % 1000))
+                .unwrap();
         }
     }
     let input = cat(&files(&sandbox.path().join("tree")));
@@ -289,8 +308,13 @@ fn more_files_than_may_be_open() {
     let sorted = sorted.concat();
     let run = |words: &str| {
         let line = format!("ulimit -n 100; exec {} {words}", program().display());
-        let output = Command::new("sh").args(["-c", &line]).current_dir(sandbox.path()).output().unwrap();
-        assert_eq!((text(&output.stderr), output.status.code()), (String::new(), Some(0)), "{words}");
+        let output =
+            Command::new("sh").args(["-c", &line]).current_dir(sandbox.path()).output().unwrap();
+        assert_eq!(
+            (text(&output.stderr), output.status.code()),
+            (String::new(), Some(0)),
+            "{words}"
+        );
     };
     for method in ["merge", "scatter"] {
         run(&format!("sort -q --io sync -j 2 --method {method} --record 7 tree -o out"));
@@ -314,7 +338,11 @@ fn without_the_option_lines_speaks_of_directories_as_gnu_sort_does() {
         ("-c --recursive tree", 2, "xsort lines: option '--recursive' does nothing beside -c\n"),
     ] {
         let output = lines(&sandbox, words);
-        assert_eq!((output.status.code(), text(&output.stderr)), (Some(status), said.into()), "{words}");
+        assert_eq!(
+            (output.status.code(), text(&output.stderr)),
+            (Some(status), said.into()),
+            "{words}"
+        );
     }
     // GNU's abbreviations stay GNU's.
     sandbox.write("two", "a\nb\n");

@@ -1,4 +1,5 @@
-//! `xsort verify`: valsort's lines and meanings, its summaries, and proofs that nothing was lost or made up.
+//! `xsort verify`: valsort's lines and meanings, its summaries, and proofs that nothing was lost or
+//! made up.
 
 use crate::sandbox::Sandbox;
 use std::fs;
@@ -32,8 +33,7 @@ fn sorted_records_are_reported_as_valsort_does() {
     let sandbox = Sandbox::new();
     sandbox.ok("gen 1000r data");
     sort_by_key(&sandbox, "data", "sorted");
-    let expected =
-        "Records: 1000\nChecksum: 1ea6370b955\nDuplicate keys: 0\nSUCCESS - all records are in order\n";
+    let expected = "Records: 1000\nChecksum: 1ea6370b955\nDuplicate keys: 0\nSUCCESS - all records are in order\n";
     for resources in ["", "-m 16K -j 7", "--io sync", "--io uring"] {
         if resources == "--io uring" && sandbox.run("verify sorted --io uring").code == Some(2) {
             continue; // io_uring is forbidden here.
@@ -42,7 +42,10 @@ fn sorted_records_are_reported_as_valsort_does() {
     }
     let json = sandbox.json("verify sorted");
     assert_eq!((&json["ok"], &json["records"]), (&true.into(), &1000.into()));
-    assert_eq!((&json["checksum"], &json["first_unordered_record"]), (&"1ea6370b955".into(), &().into()));
+    assert_eq!(
+        (&json["checksum"], &json["first_unordered_record"]),
+        (&"1ea6370b955".into(), &().into())
+    );
 }
 
 #[test]
@@ -78,7 +81,11 @@ fn summaries_of_parts_add_up_across_their_seams() {
     assert_eq!((a.len(), c.len()), (280, 280));
     assert_eq!(&a[80..180], &sorted[..100], "the first record");
     assert_eq!(&c[180..280], &sorted[99_900..], "the last record");
-    assert_eq!((&a[40..48], &a[32..40]), (&300u64.to_le_bytes()[..], &[0; 8][..]), "upper word first");
+    assert_eq!(
+        (&a[40..48], &a[32..40]),
+        (&300u64.to_le_bytes()[..], &[0; 8][..]),
+        "upper word first"
+    );
 
     sandbox.write("all.sum", [a.clone(), c.clone()].concat());
     let whole = sandbox.ok("verify sorted");
@@ -134,7 +141,11 @@ fn a_summary_appears_whole_or_not_at_all() {
         let error = sandbox.fails(&format!("verify missing -o {place}"), 2);
         assert!(error.contains(place), "{error}");
     }
-    assert_eq!(sandbox.ok("verify empty -q -o /dev/stdout").len(), 280, "a pipe is written through");
+    assert_eq!(
+        sandbox.ok("verify empty -q -o /dev/stdout").len(),
+        280,
+        "a pipe is written through"
+    );
 }
 
 #[test]
@@ -175,11 +186,9 @@ fn an_expected_checksum_is_compared() {
     );
     let ended = sandbox.run("verify sorted --expect 1ea6370b956");
     assert_eq!(ended.code, Some(1));
-    assert!(
-        ended
-            .stdout
-            .contains("SUCCESS - all records are in order\nERROR - the expected checksum is 1ea6370b956")
-    );
+    assert!(ended.stdout.contains(
+        "SUCCESS - all records are in order\nERROR - the expected checksum is 1ea6370b956"
+    ));
 }
 
 #[test]
@@ -202,8 +211,7 @@ fn an_input_is_compared() {
         sandbox.write(name, &bytes);
         let ended = sandbox.run(&format!("verify {name} --against data"));
         assert_eq!(ended.code, Some(1), "{name}");
-        let line =
-            "SUCCESS - all records are in order\nERROR - data has 1000 records and checksum 1ea6370b955\n";
+        let line = "SUCCESS - all records are in order\nERROR - data has 1000 records and checksum 1ea6370b955\n";
         assert!(ended.stdout.ends_with(line), "{name}: {}", ended.stdout);
         assert_eq!(sandbox.json(&format!("verify {name} --against data"))["ok"], false);
     }
@@ -218,7 +226,11 @@ fn other_records_and_keys() {
     assert_eq!(sandbox.run("verify -f block4k blocks").code, Some(1));
     sandbox.ok("verify --record 4096 --key 0:4096:desc blocks");
     sandbox.write("numbers", [3i32, -1, -1, -2].map(i32::to_le_bytes).concat());
-    assert!(sandbox.ok("verify --record 4 --key 0:4:i32le:desc numbers").contains("Duplicate keys: 1\n"));
+    assert!(
+        sandbox
+            .ok("verify --record 4 --key 0:4:i32le:desc numbers")
+            .contains("Duplicate keys: 1\n")
+    );
     assert_eq!(sandbox.run("verify --record 4 numbers").code, Some(1), "whole records as bytes");
 }
 

@@ -1,9 +1,11 @@
 //! Time on the simulated disk: when a drive is done with a transfer.
 //!
-//! A drive is a queue in front of one server: it takes transfers in the order in which they were submitted, each occupies it for its bytes over
-//! the rate of its direction, and ends a fixed latency later. So a drive that always has something in flight moves exactly its rate, and
-//! one that hasn't loses that time for good, as on a machine. Ends are computed when a transfer is submitted and not from when the simulation's
-//! threads get round to it: a busy machine delivers a completion late, but slows no drive down.
+//! A drive is a queue in front of one server: it takes transfers in the order in which they were
+//! submitted, each occupies it for its bytes over the rate of its direction, and ends a fixed
+//! latency later. So a drive that always has something in flight moves exactly its rate, and one
+//! that hasn't loses that time for good, as on a machine. Ends are computed when a transfer is
+//! submitted and not from when the simulation's threads get round to it: a busy machine delivers a
+//! completion late, but slows no drive down.
 //!
 //! Not a model of flash or of heads: neighbours, sizes and fill make no difference.
 
@@ -20,7 +22,8 @@ pub struct SimDrive {
     pub read_bytes_per_second: f64,
     /// Rate of writing, in bytes per second.
     pub write_bytes_per_second: f64,
-    /// Reads and writes have a queue each and reach both rates at once; else they share the drive's time.
+    /// Reads and writes have a queue each and reach both rates at once; else they share the drive's
+    /// time.
     pub is_duplex: bool,
     /// From the moment when the drive is through with a transfer to its end.
     pub latency: Duration,
@@ -56,7 +59,10 @@ impl SimDrive {
         let rates = [self.read_bytes_per_second, self.write_bytes_per_second];
         assert!(rates.iter().all(|rate| rate.is_finite() && *rate > 0.0), "a drive moves bytes");
         let shares = self.throttle.map(|throttle| throttle.share);
-        assert!(shares.is_none_or(|share| share > 0.0 && share <= 1.0), "share is from above 0 to 1");
+        assert!(
+            shares.is_none_or(|share| share > 0.0 && share <= 1.0),
+            "share is from above 0 to 1"
+        );
     }
 }
 
@@ -122,8 +128,8 @@ mod tests {
         let now = Instant::now();
         let drive = SimDrive { is_duplex: true, ..SimDrive::new("/", 100.0) };
         let mut clock = Clock::default();
-        let ends =
-            [Direction::Read, Direction::Write, Direction::Read].map(|way| clock.end(&drive, way, 100, now));
+        let ends = [Direction::Read, Direction::Write, Direction::Read]
+            .map(|way| clock.end(&drive, way, 100, now));
         assert_eq!(ends, [now + SECOND, now + SECOND, now + 2 * SECOND]);
     }
 

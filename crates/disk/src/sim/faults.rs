@@ -1,5 +1,6 @@
-//! What goes wrong on a simulated disk, and when: every decision is a hash of the seed and of what is being done, never of the clock or of
-//! which thread came first. So the seed is the bug report: the same program over the same bytes meets the same faults.
+//! What goes wrong on a simulated disk, and when: every decision is a hash of the seed and of what
+//! is being done, never of the clock or of which thread came first. So the seed is the bug report:
+//! the same program over the same bytes meets the same faults.
 
 use super::drives::SimDrive;
 use crate::{ALIGNMENT, Operation};
@@ -41,12 +42,14 @@ pub struct Fault {
     pub errno: i32,
 }
 
-/// How stored bytes come to differ from written ones. No operation reports it: finding it out is the caller's duty.
+/// How stored bytes come to differ from written ones. No operation reports it: finding it out is
+/// the caller's duty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damage {
     /// One bit of what is written is stored wrong.
     FlipBit,
-    /// A write is acknowledged and not stored: what was there before remains (zeroes in new places).
+    /// A write is acknowledged and not stored: what was there before remains (zeroes in new
+    /// places).
     LoseWrite,
 }
 
@@ -61,7 +64,8 @@ pub struct Corruption {
     pub damage: Damage,
 }
 
-/// How a [`SimDisk`](crate::SimDisk) behaves. The default is a disk on which nothing goes wrong, but completions are shuffled.
+/// How a [`SimDisk`](crate::SimDisk) behaves. The default is a disk on which nothing goes wrong,
+/// but completions are shuffled.
 #[derive(Clone, Debug)]
 pub struct SimOptions {
     /// Decides all that is left to chance.
@@ -80,8 +84,10 @@ pub struct SimOptions {
     pub faults: Vec<Fault>,
     /// What is stored wrong.
     pub corruptions: Vec<Corruption>,
-    /// The power goes after this many operations (transfers and steps of other calls): from then on everything fails with EIO, until
-    /// [`SimDisk::power_cut`](crate::SimDisk::power_cut) shows what survived. Counted in the order of execution, so it is the one decision that depends on threads.
+    /// The power goes after this many operations (transfers and steps of other calls): from then on
+    /// everything fails with EIO, until [`SimDisk::power_cut`](crate::SimDisk::power_cut) shows
+    /// what survived. Counted in the order of execution, so it is the one decision that depends on
+    /// threads.
     pub power_goes_after: Option<u64>,
     /// What [`Drive::is_memory`](crate::Drive::is_memory) says.
     pub is_memory: bool,
@@ -108,7 +114,8 @@ impl Default for SimOptions {
 }
 
 impl SimOptions {
-    /// Ordinary adversity that every caller must get through: short transfers, interruptions, delays.
+    /// Ordinary adversity that every caller must get through: short transfers, interruptions,
+    /// delays.
     pub fn rough(seed: u64) -> SimOptions {
         SimOptions {
             seed,
@@ -122,7 +129,10 @@ impl SimOptions {
     /// # Panics
     /// If a share or a rate is out of its range.
     pub(crate) fn check(&self) {
-        assert!((0.0..=1.0).contains(&self.short_transfers), "short_transfers is a share from 0 to 1");
+        assert!(
+            (0.0..=1.0).contains(&self.short_transfers),
+            "short_transfers is a share from 0 to 1"
+        );
         assert!(
             (0.0..=0.9).contains(&self.interrupts),
             "interrupts is a share from 0 to 0.9: more would never end"
@@ -130,7 +140,8 @@ impl SimOptions {
         self.drives.iter().for_each(SimDrive::check);
     }
 
-    /// The error that an operation without an offset meets, if it does. `step` tells apart two of one kind in one call.
+    /// The error that an operation without an offset meets, if it does. `step` tells apart two of
+    /// one kind in one call.
     pub(crate) fn fault(&self, operation: Operation, role: FileRole, step: u32) -> Option<Errno> {
         self.fault_in(operation, role, 0, 1, step)
     }
@@ -145,7 +156,8 @@ impl SimOptions {
         attempt: u32,
     ) -> Option<Errno> {
         let meets = |fault: &&Fault| {
-            let dice = || self.hash(&[0xfa, operation as u64, role as u64, offset, u64::from(attempt)]);
+            let dice =
+                || self.hash(&[0xfa, operation as u64, role as u64, offset, u64::from(attempt)]);
             fault.operation == operation
                 && fault.role.is_none_or(|wanted| wanted == role)
                 && is_there(fault.place, offset, bytes, dice)
@@ -162,11 +174,15 @@ impl SimOptions {
         attempt: u32,
     ) -> Option<Errno> {
         let dice = self.hash(&[0x1e, operation as u64, role as u64, offset, u64::from(attempt)]);
-        (share(dice) < self.interrupts).then_some(if dice & 1 == 0 { Errno::INTR } else { Errno::AGAIN })
+        (share(dice) < self.interrupts).then_some(if dice & 1 == 0 {
+            Errno::INTR
+        } else {
+            Errno::AGAIN
+        })
     }
 
-    /// How many of `bytes` (aligned) a transfer moves: all, or a multiple of a 512-byte sector that is at least one whole block, so that
-    /// a direct transfer always comes further.
+    /// How many of `bytes` (aligned) a transfer moves: all, or a multiple of a 512-byte sector that
+    /// is at least one whole block, so that a direct transfer always comes further.
     pub(crate) fn moved(
         &self,
         operation: Operation,
@@ -183,7 +199,13 @@ impl SimOptions {
         ALIGNMENT + 512 * (splitmix(dice) % sectors as u64) as usize
     }
 
-    pub(crate) fn delay(&self, operation: Operation, role: FileRole, offset: u64, attempt: u32) -> Duration {
+    pub(crate) fn delay(
+        &self,
+        operation: Operation,
+        role: FileRole,
+        offset: u64,
+        attempt: u32,
+    ) -> Duration {
         if self.delay_max.is_zero() {
             return Duration::ZERO;
         }
@@ -191,7 +213,8 @@ impl SimOptions {
         self.delay_max.mul_f64(share(dice))
     }
 
-    /// What happens to a write of `bytes` at `offset`, and for a flipped bit where in the file (in bits).
+    /// What happens to a write of `bytes` at `offset`, and for a flipped bit where in the file (in
+    /// bits).
     pub(crate) fn damage(&self, role: FileRole, offset: u64, bytes: u64) -> Option<(Damage, u64)> {
         let dice = self.hash(&[0xc0, role as u64, offset]);
         let corruption = self.corruptions.iter().find(|corruption| {
@@ -223,7 +246,8 @@ fn share(hash: u64) -> f64 {
     (hash >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014: the finalizer of SplitMix64.
+/// Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014: the finalizer of
+/// SplitMix64.
 fn splitmix(word: u64) -> u64 {
     let word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

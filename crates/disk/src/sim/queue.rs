@@ -1,5 +1,5 @@
-//! Transfers of a simulated disk under way: those that a drive takes its time for, and those that any thread may go on with, in an order that
-//! nobody should rely on.
+//! Transfers of a simulated disk under way: those that a drive takes its time for, and those that
+//! any thread may go on with, in an order that nobody should rely on.
 
 use super::drives::{Clock, drive_of};
 use super::faults::SimOptions;
@@ -61,7 +61,8 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a transfer: at its drive, if it is on one that takes time, and that for all of its bytes once, in however many steps they move.
+    /// Starts a transfer: at its drive, if it is on one that takes time, and that for all of its
+    /// bytes once, in however many steps they move.
     pub(super) fn start(&self, options: &SimOptions, transfer: SimTransfer) {
         let Some(number) = drive_of(&options.drives, &transfer.handle.path) else {
             return self.go_on(transfer);
@@ -98,7 +99,8 @@ impl Queue {
                     let wait = ends_at.saturating_duration_since(Instant::now());
                     self.arrived.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0
                 }
-                // A transfer in another thread's hands may come back here; that thread then takes it itself.
+                // A transfer in another thread's hands may come back here; that thread then takes
+                // it itself.
                 None if state.is_closed => return None,
                 None => self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner),
             };

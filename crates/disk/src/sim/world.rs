@@ -1,7 +1,9 @@
-//! The state of a simulated disk: files as maps of blocks, names, and what of both would survive a power cut.
+//! The state of a simulated disk: files as maps of blocks, names, and what of both would survive a
+//! power cut.
 //!
-//! Files are sparse, so that holes, reserved space and discarded ranges cost what they cost on a drive. Durability follows the strict reading of
-//! POSIX: a file's bytes survive if they were synced, a name if its directory was.
+//! Files are sparse, so that holes, reserved space and discarded ranges cost what they cost on a
+//! drive. Durability follows the strict reading of POSIX: a file's bytes survive if they were
+//! synced, a name if its directory was.
 
 use super::faults::FileRole;
 use crate::{ALIGNMENT, FileId};
@@ -26,7 +28,8 @@ pub(super) fn pages(bytes: &[u8]) -> Vec<Page> {
     bytes.chunks(ALIGNMENT).map(page).collect()
 }
 
-/// A place of one block in a file. A block that is in no map is a hole: it reads as zeroes and takes no space.
+/// A place of one block in a file. A block that is in no map is a hole: it reads as zeroes and
+/// takes no space.
 #[derive(Clone, Debug)]
 enum Block {
     Data(Page),
@@ -41,20 +44,23 @@ enum Block {
 struct Content {
     blocks: BTreeMap<u64, Block>,
     bytes: u64,
-    /// Blocks before this one all have space, so that nobody looks through a long file again each time it grows.
+    /// Blocks before this one all have space, so that nobody looks through a long file again each
+    /// time it grows.
     spaced_to: u64,
 }
 
 impl Content {
     fn space(&self) -> u64 {
-        self.blocks.values().filter(|block| !matches!(block, Block::Discarded)).count() as u64 * BLOCK
+        self.blocks.values().filter(|block| !matches!(block, Block::Discarded)).count() as u64
+            * BLOCK
     }
 
     fn to_vec(&self) -> Vec<u8> {
         let mut bytes = vec![0; self.bytes.next_multiple_of(BLOCK) as usize];
         for (&index, block) in &self.blocks {
             if let Block::Data(data) = block
-                && let Some(place) = bytes.get_mut((index * BLOCK) as usize..((index + 1) * BLOCK) as usize)
+                && let Some(place) =
+                    bytes.get_mut((index * BLOCK) as usize..((index + 1) * BLOCK) as usize)
             {
                 place.copy_from_slice(&data[..]);
             }
@@ -110,7 +116,8 @@ impl World {
     /// Counts an operation; EIO once the power is gone.
     pub(super) fn operate(&mut self, power_goes_after: Option<u64>) -> Result<(), Errno> {
         self.operations += 1;
-        // The machine comes up again once; what happens after that start is not cut again, unless that is asked for.
+        // The machine comes up again once; what happens after that start is not cut again, unless
+        // that is asked for.
         let last = self.last_operation.or(power_goes_after.filter(|_| self.boot == 0));
         if last.is_some_and(|last| self.operations > last) { Err(Errno::IO) } else { Ok(()) }
     }
@@ -152,7 +159,8 @@ impl World {
         self.names.keys().cloned().collect()
     }
 
-    /// A removal becomes durable only with its directory's next sync, which nobody asks for: a power cut brings the file back.
+    /// A removal becomes durable only with its directory's next sync, which nobody asks for: a
+    /// power cut brings the file back.
     pub(super) fn remove(&mut self, path: &Path) -> Result<(), Errno> {
         self.names.remove(path).ok_or(Errno::NOENT)?;
         self.collect();
@@ -192,8 +200,13 @@ impl World {
         Ok(self.create_named(path, path, FileRole::Scratch))
     }
 
-    /// The same for what is to become `path`; a file that has the hidden name goes, unless it is locked.
-    pub(super) fn create_kept_output(&mut self, path: &Path, hidden: &Path) -> Result<FileId, Errno> {
+    /// The same for what is to become `path`; a file that has the hidden name goes, unless it is
+    /// locked.
+    pub(super) fn create_kept_output(
+        &mut self,
+        path: &Path,
+        hidden: &Path,
+    ) -> Result<FileId, Errno> {
         if self.names.get(hidden).is_some_and(|&inode| self.is_locked(inode)) {
             return Err(Errno::AGAIN);
         }
@@ -210,7 +223,12 @@ impl World {
     }
 
     /// Opens a file that was kept, for itself alone.
-    pub(super) fn open_kept(&mut self, name: &Path, path: &Path, role: FileRole) -> Result<FileId, Errno> {
+    pub(super) fn open_kept(
+        &mut self,
+        name: &Path,
+        path: &Path,
+        role: FileRole,
+    ) -> Result<FileId, Errno> {
         let inode = *self.names.get(name).ok_or(Errno::NOENT)?;
         if self.is_locked(inode) {
             return Err(Errno::AGAIN);
@@ -221,7 +239,8 @@ impl World {
     }
 
     fn is_locked(&self, inode: u64) -> bool {
-        let is_it = |handle: &Handle| handle.inode == inode && handle.is_kept && handle.boot == self.boot;
+        let is_it =
+            |handle: &Handle| handle.inode == inode && handle.is_kept && handle.boot == self.boot;
         self.handles.iter().flatten().any(is_it)
     }
 
@@ -275,7 +294,8 @@ impl World {
 
     // Bytes.
 
-    /// Keeps the file alive for a transfer, unless a power cut has closed it: then there is nothing to end either.
+    /// Keeps the file alive for a transfer, unless a power cut has closed it: then there is nothing
+    /// to end either.
     pub(super) fn begin_transfer(&mut self, file: FileId) -> (Handle, bool) {
         let handle = self.handle(file);
         let is_counted = handle.boot == self.boot;
@@ -313,13 +333,16 @@ impl World {
             match block {
                 Block::Data(page) => pages[(index - first) as usize] = Some(Arc::clone(page)),
                 Block::Reserved => {}
-                Block::Discarded => return Err(io::Error::other("the range read was discarded before")),
+                Block::Discarded => {
+                    return Err(io::Error::other("the range read was discarded before"));
+                }
             }
         }
         Ok((bytes, pages))
     }
 
-    /// Writes `bytes` bytes, of any number of sectors, at an aligned offset. Of the last page only those count.
+    /// Writes `bytes` bytes, of any number of sectors, at an aligned offset. Of the last page only
+    /// those count.
     pub(super) fn write(
         &mut self,
         inode: u64,
@@ -376,7 +399,8 @@ impl World {
         let inode = self.inode(inode);
         inode.content.blocks.split_off(&bytes.div_ceil(BLOCK));
         inode.content.spaced_to = inode.content.spaced_to.min(bytes.div_ceil(BLOCK));
-        // What a file grows by later reads as zeroes, so the last block's tail is cleared, as a drive's file system does.
+        // What a file grows by later reads as zeroes, so the last block's tail is cleared, as a
+        // drive's file system does.
         if let Some(Block::Data(data)) = inode.content.blocks.get_mut(&(bytes / BLOCK)) {
             Arc::make_mut(data)[(bytes % BLOCK) as usize..].fill(0);
         }
@@ -410,15 +434,22 @@ impl World {
         inodes.iter().filter_map(|inode| self.inodes.get(inode)).map(|inode| inode.space).sum()
     }
 
-    /// Reserves the blocks of a range that have no space yet, or none of them if the disk would be full.
-    fn make_room(&mut self, inode: u64, offset: u64, bytes: u64, room: Option<u64>) -> Result<(), Errno> {
+    /// Reserves the blocks of a range that have no space yet, or none of them if the disk would be
+    /// full.
+    fn make_room(
+        &mut self,
+        inode: u64,
+        offset: u64,
+        bytes: u64,
+        room: Option<u64>,
+    ) -> Result<(), Errno> {
         let taken = room.map(|room| (room, self.space_taken()));
         let inode = self.inode(inode);
         let (first, end) = (offset / BLOCK, (offset + bytes).div_ceil(BLOCK));
         let spaced_to = inode.content.spaced_to;
         let is_spaceless = |block: Option<&Block>| matches!(block, None | Some(Block::Discarded));
-        let lacking =
-            (first.max(spaced_to)..end).filter(|index| is_spaceless(inode.content.blocks.get(index)));
+        let lacking = (first.max(spaced_to)..end)
+            .filter(|index| is_spaceless(inode.content.blocks.get(index)));
         let lacking: Vec<u64> = lacking.collect();
         let needed = lacking.len() as u64 * BLOCK;
         if taken.is_some_and(|(room, taken)| taken + needed > room) {
@@ -451,11 +482,17 @@ impl World {
     }
 
     fn inode(&mut self, inode: u64) -> &mut Inode {
-        self.inodes.get_mut(&inode).expect("files are kept while they have a name, a handle or a transfer")
+        self.inodes
+            .get_mut(&inode)
+            .expect("files are kept while they have a name, a handle or a transfer")
     }
 
     fn open_inodes(&self) -> impl Iterator<Item = u64> {
-        self.handles.iter().flatten().filter(|handle| handle.boot == self.boot).map(|handle| handle.inode)
+        self.handles
+            .iter()
+            .flatten()
+            .filter(|handle| handle.boot == self.boot)
+            .map(|handle| handle.inode)
     }
 
     /// Forgets files that nothing refers to.

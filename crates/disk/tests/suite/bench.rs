@@ -1,4 +1,5 @@
-//! What the tests stand on: a disk of each kind with a directory, and whole files through single transfers.
+//! What the tests stand on: a disk of each kind with a directory, and whole files through single
+//! transfers.
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::fs;
@@ -7,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
 use xsort_disk::{
-    Completion, Direction, Disk, DiskOptions, Error, FileId, IoChoice, Lease, OsDisk, Request, Shelf,
-    SimDisk, SimOptions, align_up,
+    Completion, Direction, Disk, DiskOptions, Error, FileId, IoChoice, Lease, OsDisk, Request,
+    Shelf, SimDisk, SimOptions, align_up,
 };
 
 /// A disk and a directory on it.
@@ -24,17 +25,21 @@ pub(crate) struct Bench {
 /// Runs a test on every kind of disk.
 pub(crate) fn on_each_disk(test: impl Fn(&Bench)) {
     on_real_disks(&test);
-    for (name, options) in
-        [("calm", SimOptions { seed: 7, ..SimOptions::default() }), ("rough", SimOptions::rough(11))]
-    {
+    for (name, options) in [
+        ("calm", SimOptions { seed: 7, ..SimOptions::default() }),
+        ("rough", SimOptions::rough(11)),
+    ] {
         run(&simulated(name, options), &test);
     }
 }
 
 /// Runs a test on the operating system's disk with every engine.
 pub(crate) fn on_real_disks(test: impl Fn(&Bench)) {
-    let kinds =
-        [("uring", IoChoice::Uring, 1), ("uring, 3 lanes", IoChoice::Uring, 3), ("sync", IoChoice::Sync, 1)];
+    let kinds = [
+        ("uring", IoChoice::Uring, 1),
+        ("uring, 3 lanes", IoChoice::Uring, 3),
+        ("sync", IoChoice::Sync, 1),
+    ];
     for (name, io, lanes) in kinds {
         match OsDisk::new(DiskOptions { io, lanes, depth: 4, ..DiskOptions::default() }) {
             Ok(disk) => run(&real(name, disk), &test),
@@ -99,12 +104,20 @@ impl Bench {
     pub(crate) fn names(&self) -> Vec<PathBuf> {
         match &self.sim {
             Some(sim) => sim.paths(),
-            None => fs::read_dir(&self.directory).unwrap().map(|entry| entry.unwrap().path()).collect(),
+            None => {
+                fs::read_dir(&self.directory).unwrap().map(|entry| entry.unwrap().path()).collect()
+            }
         }
     }
 
-    /// Writes `bytes` from the file's beginning in blocks, the last one first, with zeroes up to the alignment.
-    pub(crate) fn write(&self, file: FileId, bytes: &[u8], block_bytes: usize) -> Result<(), Error> {
+    /// Writes `bytes` from the file's beginning in blocks, the last one first, with zeroes up to
+    /// the alignment.
+    pub(crate) fn write(
+        &self,
+        file: FileId,
+        bytes: &[u8],
+        block_bytes: usize,
+    ) -> Result<(), Error> {
         let shelf = Shelf::map(5, block_bytes).unwrap();
         let mut flight = Flight::new();
         for (index, chunk) in bytes.chunks(block_bytes).enumerate().rev() {
@@ -126,7 +139,12 @@ impl Bench {
     }
 
     /// Reads the file's first `bytes` in blocks.
-    pub(crate) fn read(&self, file: FileId, bytes: usize, block_bytes: usize) -> Result<Vec<u8>, Error> {
+    pub(crate) fn read(
+        &self,
+        file: FileId,
+        bytes: usize,
+        block_bytes: usize,
+    ) -> Result<Vec<u8>, Error> {
         let shelf = Shelf::map(5, block_bytes).unwrap();
         let mut all = vec![0; bytes];
         let mut flight = Flight::new();
@@ -136,7 +154,15 @@ impl Bench {
             }
             let needed = block_bytes.min(bytes - offset);
             let lease = shelf.try_take().unwrap();
-            flight.submit(&*self.disk, Direction::Read, file, offset as u64, block_bytes, needed, lease);
+            flight.submit(
+                &*self.disk,
+                Direction::Read,
+                file,
+                offset as u64,
+                block_bytes,
+                needed,
+                lease,
+            );
         }
         flight.land(|completion| take_in(&mut all, completion))?;
         Ok(all)

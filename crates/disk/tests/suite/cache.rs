@@ -34,11 +34,15 @@ fn an_input_that_is_cached_in_part_is_read_right() {
         let file = File::open(&path).unwrap();
         file.sync_all().unwrap();
         for start in (MIB..16 * MIB).step_by(3 * MIB) {
-            fadvise(&file, start as u64, NonZeroU64::new(MIB as u64 + 12_288), Advice::DontNeed).unwrap();
+            fadvise(&file, start as u64, NonZeroU64::new(MIB as u64 + 12_288), Advice::DontNeed)
+                .unwrap();
         }
         let input = bench.disk.open_input(&path).unwrap();
         for block_bytes in [12_288, 64 << 10, MIB] {
-            assert!(bench.read(input, expected.len(), block_bytes).unwrap() == expected, "{block_bytes}");
+            assert!(
+                bench.read(input, expected.len(), block_bytes).unwrap() == expected,
+                "{block_bytes}"
+            );
         }
     });
 }

@@ -1,4 +1,5 @@
-//! What the world does to us: full disks, missing permissions, no more descriptors, failing drives. Each is an error that names what to do.
+//! What the world does to us: full disks, missing permissions, no more descriptors, failing drives.
+//! Each is an error that names what to do.
 
 use crate::bench::{Bench, Flight, on_real_disks, pattern, real, real_in, simulated};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -11,7 +12,8 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 use xsort_disk::{
-    Direction, Disk, DiskOptions, Error, Fault, IoChoice, Lease, Operation, OsDisk, Place, SimOptions,
+    Direction, Disk, DiskOptions, Error, Fault, IoChoice, Lease, Operation, OsDisk, Place,
+    SimOptions,
 };
 
 const EIO: i32 = 5;
@@ -66,7 +68,8 @@ fn fills(bench: &Bench, directory: &Path, bytes: usize) {
     let scratch = bench.disk.create_scratch(directory).unwrap();
     check(bench.disk.reserve(scratch, bytes as u64).unwrap_err(), Operation::Reserve);
     bench.disk.close(scratch);
-    // What was refused takes no space: a quarter of it still fits, at once or after a moment (a journal frees space when it commits).
+    // What was refused takes no space: a quarter of it still fits, at once or after a moment (a
+    // journal frees space when it commits).
     let path = directory.join("quarter");
     let since = Instant::now();
     let output = loop {
@@ -87,7 +90,8 @@ fn fills(bench: &Bench, directory: &Path, bytes: usize) {
 
 #[test]
 fn a_full_disk_is_said_to_be_full() {
-    let bench = simulated("small", SimOptions { capacity_bytes: Some(1 << 20), ..SimOptions::rough(5) });
+    let bench =
+        simulated("small", SimOptions { capacity_bytes: Some(1 << 20), ..SimOptions::rough(5) });
     fills(&bench, &bench.directory, 2 << 20);
     if let Some(memory) = Mounted::new(&["-t", "tmpfs", "-o", "size=4m", "small"]) {
         on_real_disks(|bench| fills(bench, memory.0.path(), 8 << 20));
@@ -172,7 +176,15 @@ fn an_input_can_not_be_written() {
         fs::write(&path, pattern(8192, 1)).unwrap();
         let input = bench.disk.open_input(&path).unwrap();
         let mut flight = Flight::new();
-        flight.submit(&*bench.disk, Direction::Write, input, 4096, 4096, 4096, Lease::map(4096).unwrap());
+        flight.submit(
+            &*bench.disk,
+            Direction::Write,
+            input,
+            4096,
+            4096,
+            4096,
+            Lease::map(4096).unwrap(),
+        );
         let error = flight.one().unwrap_err();
         assert_eq!((error.operation, error.offset), (Operation::Write, Some(4096)));
         assert!(fs::read(&path).unwrap() == pattern(8192, 1));
@@ -181,7 +193,8 @@ fn an_input_can_not_be_written() {
 
 #[test]
 fn a_failing_drive_names_file_and_offset() {
-    let fault = Fault { operation: Operation::Read, role: None, place: Place::Byte(70_000), errno: EIO };
+    let fault =
+        Fault { operation: Operation::Read, role: None, place: Place::Byte(70_000), errno: EIO };
     let bench = simulated("failing", SimOptions { faults: vec![fault], ..SimOptions::rough(2) });
     bench.put(&bench.path("in"), &pattern(100_000, 1));
     let input = bench.disk.open_input(&bench.path("in")).unwrap();
@@ -193,7 +206,8 @@ fn a_failing_drive_names_file_and_offset() {
     );
 }
 
-// Tests that change their process run in one of their own: the test below it starts this binary again for the one named "child".
+// Tests that change their process run in one of their own: the test below it starts this binary
+// again for the one named "child".
 
 fn child(name: &str, change: impl FnOnce(&mut Command)) -> Option<()> {
     let mut command = Command::new(std::env::current_exe().unwrap());
@@ -205,7 +219,8 @@ fn run_child(mut command: Command, name: &str) -> Option<()> {
     command.args(["--exact", name, "--ignored", "--nocapture", "--test-threads=1"]);
     match command.output() {
         Ok(output) => {
-            let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+            let text =
+                String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
             assert!(output.status.success() && text.contains("1 passed"), "{text}");
             Some(())
         }
@@ -229,8 +244,10 @@ fn no_more_descriptors() {
 #[ignore = "run by no_more_descriptors"]
 fn no_more_descriptors_child() {
     // The bench of each engine is made first; then the limit falls.
-    let bench =
-        real("sync", OsDisk::new(DiskOptions { io: IoChoice::Sync, ..DiskOptions::default() }).unwrap());
+    let bench = real(
+        "sync",
+        OsDisk::new(DiskOptions { io: IoChoice::Sync, ..DiskOptions::default() }).unwrap(),
+    );
     fs::write(bench.path("in"), "bytes").unwrap();
     let limit = Rlimit { current: Some(40), ..getrlimit(Resource::Nofile) };
     setrlimit(Resource::Nofile, limit).unwrap();
@@ -249,10 +266,13 @@ fn no_more_descriptors_child() {
     ] {
         assert!(error.to_string().contains("ulimit -n"), "{error}");
     }
-    // The same stands in for every refusal of io_uring: demanded, it is an error; preferred, a notice, and threads do it.
-    let uring = OsDisk::new(DiskOptions { io: IoChoice::Uring, ..DiskOptions::default() }).unwrap_err();
+    // The same stands in for every refusal of io_uring: demanded, it is an error; preferred, a
+    // notice, and threads do it.
+    let uring =
+        OsDisk::new(DiskOptions { io: IoChoice::Uring, ..DiskOptions::default() }).unwrap_err();
     assert!(
-        uring.to_string().starts_with("starting io_uring: ") && uring.to_string().contains("ulimit -n"),
+        uring.to_string().starts_with("starting io_uring: ")
+            && uring.to_string().contains("ulimit -n"),
         "{uring}"
     );
     let auto = real("auto", OsDisk::new(DiskOptions::default()).expect("falls back")).disk;
@@ -265,8 +285,8 @@ fn no_more_descriptors_child() {
     bench.write(again, &pattern(9000, 1), 4096).unwrap();
 }
 
-/// `gen` under a limit on processes once failed with "Operation canceled": io_uring was refused the thread that it wants for a direct write
-/// beyond a file's end.
+/// `gen` under a limit on processes once failed with "Operation canceled": io_uring was refused the
+/// thread that it wants for a direct write beyond a file's end.
 #[test]
 fn no_more_processes() {
     let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
@@ -283,7 +303,10 @@ fn no_more_processes() {
 #[test]
 #[ignore = "run by no_more_processes"]
 fn no_more_processes_child() {
-    let Ok(disk) = OsDisk::new(DiskOptions { io: IoChoice::Uring, ..DiskOptions::default() }) else { return };
+    let Ok(disk) = OsDisk::new(DiskOptions { io: IoChoice::Uring, ..DiskOptions::default() })
+    else {
+        return;
+    };
     let bench = real_in(std::env::var_os("PLACE").unwrap().into(), "uring", disk);
     setrlimit(Resource::Nproc, Rlimit { current: Some(1), maximum: Some(1) }).unwrap();
     let expected = pattern(4 << 20, 1);
@@ -353,7 +376,8 @@ fn check_permissions() {
 #[test]
 fn a_limit_of_file_size() {
     let name = "failure::a_limit_of_file_size_child";
-    // The signal that comes with the error would end the process; ignored by a shell it stays ignored.
+    // The signal that comes with the error would end the process; ignored by a shell it stays
+    // ignored.
     let script = "trap '' XFSZ; ulimit -f 1000; exec \"$0\" \"$@\"";
     let mut shell = Command::new("sh");
     shell.args(["-c", script]).arg(std::env::current_exe().unwrap());
@@ -372,7 +396,8 @@ fn a_limit_of_file_size_child() {
     });
 }
 
-/// `sort --remove-input` once removed a file that had taken the input's name meanwhile, and one that had grown since it was read.
+/// `sort --remove-input` once removed a file that had taken the input's name meanwhile, and one
+/// that had grown since it was read.
 #[test]
 fn only_what_was_opened_and_is_unchanged_is_removed() {
     on_real_disks(|bench| {

@@ -1,4 +1,5 @@
-//! Leases and shelves, without a disk; also run under Miri (`cargo +nightly miri test -p xsort-disk --test suite memory::`).
+//! Leases and shelves, without a disk; also run under Miri (`cargo +nightly miri test -p xsort-disk
+//! --test suite memory::`).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -32,7 +33,8 @@ fn a_large_mapping_begins_at_a_huge_page() {
 
 #[test]
 fn backing_memory_changes_no_byte_and_ends_where_it_ends() {
-    let mut lease = Lease::map_at_hand(if cfg!(miri) { 4 * PAGE } else { (40 << 20) + 3 * PAGE }).unwrap();
+    let mut lease =
+        Lease::map_at_hand(if cfg!(miri) { 4 * PAGE } else { (40 << 20) + 3 * PAGE }).unwrap();
     let mut front = lease.split_off_front(PAGE);
     front.fill(1);
     lease[PAGE..2 * PAGE].fill(2);
@@ -41,7 +43,12 @@ fn backing_memory_changes_no_byte_and_ends_where_it_ends() {
         front.back(0..PAGE);
     }
     assert!(front.iter().all(|&byte| byte == 1));
-    assert!(lease.chunks(PAGE).enumerate().all(|(at, page)| page == [if at == 1 { 2 } else { 0 }; PAGE]));
+    assert!(
+        lease
+            .chunks(PAGE)
+            .enumerate()
+            .all(|(at, page)| page == [if at == 1 { 2 } else { 0 }; PAGE])
+    );
     assert!(panics(|| lease.back(0..lease.len() + 1)));
 }
 
@@ -63,7 +70,11 @@ fn pieces_are_owned_apart_and_joined_again() {
     first.fill(1);
     second.fill(2);
     rest.fill(3);
-    assert!(first.is_followed_by(&second) && second.is_followed_by(&rest) && !first.is_followed_by(&rest));
+    assert!(
+        first.is_followed_by(&second)
+            && second.is_followed_by(&rest)
+            && !first.is_followed_by(&rest)
+    );
     first.join(second);
     first.join(rest);
     assert_eq!(first.len(), 4 * PAGE);
@@ -111,7 +122,8 @@ fn only_neighbours_of_one_mapping_are_joined() {
 
 #[test]
 fn a_shelf_cuts_what_it_is_given_and_drops_the_rest() {
-    let leases = [Lease::map(5 * PAGE).unwrap(), Lease::map(PAGE).unwrap(), Lease::map(2 * PAGE).unwrap()];
+    let leases =
+        [Lease::map(5 * PAGE).unwrap(), Lease::map(PAGE).unwrap(), Lease::map(2 * PAGE).unwrap()];
     let shelf = Shelf::new(leases, 2 * PAGE);
     assert_eq!((shelf.block_bytes(), shelf.capacity(), shelf.available()), (2 * PAGE, 3, 3));
     let taken: Vec<Lease> = std::iter::from_fn(|| shelf.try_take()).collect();
@@ -191,7 +203,8 @@ fn close_wakes_all_who_wait() {
     assert!(shelf.take().is_none() && shelf.try_take().is_none());
 }
 
-/// Every block is marked by its holder; a mark of someone else in it would mean two holders at once.
+/// Every block is marked by its holder; a mark of someone else in it would mean two holders at
+/// once.
 #[test]
 fn no_block_is_ever_held_twice() {
     let (threads, rounds) = if cfg!(miri) { (3, 20) } else { (8, 3000) };

@@ -129,7 +129,8 @@ fn a_symbolic_link_is_followed_and_stays() {
     on_real_disks(|bench| {
         fs::create_dir(bench.path("elsewhere")).unwrap();
         let target = bench.path("elsewhere/target");
-        for (name, leads_to) in [("absolute", target.as_path()), ("relative", Path::new("elsewhere/target"))]
+        for (name, leads_to) in
+            [("absolute", target.as_path()), ("relative", Path::new("elsewhere/target"))]
         {
             let link = bench.path(name);
             symlink(leads_to, &link).unwrap();

@@ -1,4 +1,5 @@
-//! The simulated disk keeps its promises: the seed alone decides, a power cut leaves only what was durable, and damage is done as ordered.
+//! The simulated disk keeps its promises: the seed alone decides, a power cut leaves only what was
+//! durable, and damage is done as ordered.
 
 use crate::bench::{Flight, pattern, simulated};
 use std::collections::BTreeSet;
@@ -6,8 +7,8 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 use xsort_disk::{
-    Corruption, Damage, Direction, Disk, Fault, FileRole, Lease, Operation, Place, Shelf, SimDisk, SimDrive,
-    SimOptions,
+    Corruption, Damage, Direction, Disk, Fault, FileRole, Lease, Operation, Place, Shelf, SimDisk,
+    SimDrive, SimOptions,
 };
 
 const EIO: i32 = 5;
@@ -20,7 +21,8 @@ fn failing_offsets(seed: u64, threads: usize) -> BTreeSet<u64> {
         place: Place::Chance(0.1),
         errno: EIO,
     };
-    let bench = simulated("chance", SimOptions { threads, faults: vec![fault], ..SimOptions::rough(seed) });
+    let bench =
+        simulated("chance", SimOptions { threads, faults: vec![fault], ..SimOptions::rough(seed) });
     let scratch = bench.disk.create_scratch(&bench.directory).unwrap();
     let shelf = Shelf::map(200, 8192).unwrap();
     let mut flight = Flight::new();
@@ -84,18 +86,23 @@ fn a_power_cut_keeps_what_was_synced_and_no_more() {
     assert!(sim.get(bench.path("synced")).unwrap() == pattern(10_000, 1));
     assert_eq!((sim.open_files(), sim.scratch_bytes()), (0, 0));
     // Whoever still holds a file from before gets errors, not panics.
-    assert_eq!(bench.write(scratch, &pattern(5000, 1), 4096).unwrap_err().source.raw_os_error(), Some(EIO));
+    assert_eq!(
+        bench.write(scratch, &pattern(5000, 1), 4096).unwrap_err().source.raw_os_error(),
+        Some(EIO)
+    );
     assert_eq!(sim.file_bytes(scratch).unwrap_err().source.raw_os_error(), Some(EIO));
     sim.close(scratch);
 }
 
-/// The power goes at every single step of writing and publishing; afterwards the output is the old one or the new one, whole.
+/// The power goes at every single step of writing and publishing; afterwards the output is the old
+/// one or the new one, whole.
 #[test]
 fn a_power_cut_at_any_step_leaves_the_old_output_or_the_new_one() {
     let (old, new) = (pattern(7000, 1), pattern(30_000, 2));
     let mut seen = BTreeSet::new();
     for steps in 0..40 {
-        let bench = simulated("cut", SimOptions { power_goes_after: Some(steps), ..SimOptions::default() });
+        let bench =
+            simulated("cut", SimOptions { power_goes_after: Some(steps), ..SimOptions::default() });
         let sim = bench.sim.as_ref().unwrap();
         let path = bench.path("out");
         sim.put(&path, &old);
@@ -118,14 +125,17 @@ fn damage_is_done_as_ordered() {
     let written = pattern(64 << 10, 6);
     let read_back = |damage, place| {
         let corruption = Corruption { role: FileRole::Scratch, place, damage };
-        let bench =
-            simulated("damaged", SimOptions { corruptions: vec![corruption], ..SimOptions::default() });
+        let bench = simulated(
+            "damaged",
+            SimOptions { corruptions: vec![corruption], ..SimOptions::default() },
+        );
         let scratch = bench.disk.create_scratch(&bench.directory).unwrap();
         bench.write(scratch, &written, 16 << 10).unwrap();
         bench.read(scratch, 64 << 10, 16 << 10).unwrap()
     };
     let flipped = read_back(Damage::FlipBit, Place::Byte(20_000));
-    let differing: Vec<usize> = (0..written.len()).filter(|&at| flipped[at] != written[at]).collect();
+    let differing: Vec<usize> =
+        (0..written.len()).filter(|&at| flipped[at] != written[at]).collect();
     assert_eq!(differing, [20_000]);
     assert_eq!((flipped[20_000] ^ written[20_000]).count_ones(), 1);
     let lost = read_back(Damage::LoseWrite, Place::Byte(20_000));

@@ -24,11 +24,19 @@ fn a_drive_is_known_by_its_device_and_space() {
 
 #[test]
 fn a_disk_describes_itself() {
-    let sync = OsDisk::new(DiskOptions { io: IoChoice::Sync, depth: 3, lanes: 2, ..DiskOptions::default() })
-        .unwrap();
+    let sync = OsDisk::new(DiskOptions {
+        io: IoChoice::Sync,
+        depth: 3,
+        lanes: 2,
+        ..DiskOptions::default()
+    })
+    .unwrap();
     assert_eq!(sync.describe(), "6 I/O threads, direct");
     assert!(sync.notices().is_empty());
-    match OsDisk::new(DiskOptions { io: IoChoice::from_str("uring").unwrap(), ..DiskOptions::default() }) {
+    match OsDisk::new(DiskOptions {
+        io: IoChoice::from_str("uring").unwrap(),
+        ..DiskOptions::default()
+    }) {
         Ok(uring) => assert!(uring.describe().starts_with("io_uring"), "{}", uring.describe()),
         Err(error) => eprintln!("SKIPPED: {error}"),
     }
@@ -50,7 +58,8 @@ fn an_idle_disk_costs_no_processor_time() {
         });
         io.sum()
     };
-    // Other tests' lanes count too, but one that spins would add fifty by itself; the quietest of a few looks is judged.
+    // Other tests' lanes count too, but one that spins would add fifty by itself; the quietest of a
+    // few looks is judged.
     let quietest = (0..5).map(|_| {
         let before = spent();
         std::thread::sleep(std::time::Duration::from_millis(500));

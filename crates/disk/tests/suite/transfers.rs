@@ -1,4 +1,5 @@
-//! Bytes go there and come back, from any thread, at any size, and nothing is lost when the disk goes.
+//! Bytes go there and come back, from any thread, at any size, and nothing is lost when the disk
+//! goes.
 
 use crate::bench::{Flight, on_each_disk, pattern, simulated};
 use std::io;
@@ -7,14 +8,18 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
-use xsort_disk::{Direction, Disk, DiskOptions, IoChoice, Lease, OsDisk, Shelf, SimDisk, SimOptions};
+use xsort_disk::{
+    Direction, Disk, DiskOptions, IoChoice, Lease, OsDisk, Shelf, SimDisk, SimOptions,
+};
 
 const MIB: usize = 1 << 20;
 
 #[test]
 fn what_was_written_is_read_at_many_sizes() {
     on_each_disk(|bench| {
-        for bytes in [0, 1, 511, 4095, 4096, 4097, 8192, 65_535, MIB - 1, MIB, MIB + 1, 3 * MIB + 5000] {
+        for bytes in
+            [0, 1, 511, 4095, 4096, 4097, 8192, 65_535, MIB - 1, MIB, MIB + 1, 3 * MIB + 5000]
+        {
             for block_bytes in [4096, 12_288, 64 << 10, MIB] {
                 if bytes / block_bytes > 300 {
                     continue;
@@ -79,7 +84,15 @@ fn a_discarded_range_leaves_the_rest_alone() {
         bench.disk.discard(scratch, 0, 256 << 10).unwrap();
         let mut flight = Flight::new();
         let lease = Lease::map(768 << 10).unwrap();
-        flight.submit(&*bench.disk, Direction::Read, scratch, 256 << 10, 768 << 10, 768 << 10, lease);
+        flight.submit(
+            &*bench.disk,
+            Direction::Read,
+            scratch,
+            256 << 10,
+            768 << 10,
+            768 << 10,
+            lease,
+        );
         assert!(flight.one().unwrap().lease[..] == expected[256 << 10..]);
         if let Some(sim) = &bench.sim {
             assert_eq!(sim.scratch_bytes(), 768 << 10);
@@ -112,7 +125,8 @@ fn the_end_of_a_file_is_an_error_only_where_bytes_are_needed() {
         assert!(read(4096, 904).unwrap().lease[..904] == expected[4096..]);
         read(0, 0).unwrap();
         read(1 << 20, 0).unwrap();
-        for (offset, needed, at) in [(0, 5001, 5000), (0, 16 << 10, 5000), (4096, 905, 5000), (8192, 1, 8192)]
+        for (offset, needed, at) in
+            [(0, 5001, 5000), (0, 16 << 10, 5000), (4096, 905, 5000), (8192, 1, 8192)]
         {
             let error = read(offset, needed).unwrap_err();
             assert_eq!(error.source.kind(), io::ErrorKind::UnexpectedEof, "{error}");
@@ -207,7 +221,15 @@ fn dropping_the_disk_finishes_what_is_in_flight() {
         let mut flight = Flight::new();
         for block in 0..40 {
             let lease = shelf.take().unwrap();
-            flight.submit(&*disk, Direction::Write, scratch, block * (64 << 10), 64 << 10, 64 << 10, lease);
+            flight.submit(
+                &*disk,
+                Direction::Write,
+                scratch,
+                block * (64 << 10),
+                64 << 10,
+                64 << 10,
+                lease,
+            );
         }
         // Closing a file under its transfers is harmless too.
         disk.close(scratch);
@@ -227,7 +249,15 @@ fn leases_come_home_when_nobody_waits_for_the_completion() {
         let mut flight = Flight::new();
         for block in 0..20 {
             let lease = shelf.take().unwrap();
-            flight.submit(&*disk, Direction::Write, scratch, block * (64 << 10), 64 << 10, 64 << 10, lease);
+            flight.submit(
+                &*disk,
+                Direction::Write,
+                scratch,
+                block * (64 << 10),
+                64 << 10,
+                64 << 10,
+                lease,
+            );
         }
         drop(flight);
         // `take` waits for the transfers; no completion is ever received.
@@ -245,10 +275,13 @@ fn requests_that_break_the_contract_panic_at_the_caller() {
         on_each_disk(|bench| {
             let scratch = bench.disk.create_scratch(&bench.directory).unwrap();
             let lease = Lease::map(8192).unwrap();
-            let submit =
-                || Flight::new().submit(&*bench.disk, direction, scratch, offset, bytes, needed, lease);
-            panicked
-                .fetch_add(usize::from(catch_unwind(AssertUnwindSafe(submit)).is_err()), Ordering::Relaxed);
+            let submit = || {
+                Flight::new().submit(&*bench.disk, direction, scratch, offset, bytes, needed, lease)
+            };
+            panicked.fetch_add(
+                usize::from(catch_unwind(AssertUnwindSafe(submit)).is_err()),
+                Ordering::Relaxed,
+            );
             runs.fetch_add(1, Ordering::Relaxed);
         });
         assert_eq!(panicked.into_inner(), runs.into_inner(), "{what}");
@@ -274,8 +307,10 @@ fn a_closed_file_is_not_mistaken_for_a_new_one() {
 
 #[test]
 fn publishing_under_transfers_panics() {
-    let bench =
-        simulated("slow", SimOptions { delay_max: Duration::from_millis(300), ..SimOptions::default() });
+    let bench = simulated(
+        "slow",
+        SimOptions { delay_max: Duration::from_millis(300), ..SimOptions::default() },
+    );
     let output = bench.disk.create_output(&bench.path("out")).unwrap();
     let mut flight = Flight::new();
     for block in 0..8 {

@@ -1,5 +1,5 @@
-//! What each role of a sort costs, in processor time: of real sorts, phase by phase. The threads of the disk are counted apart, so that those of
-//! a simulated one don't count.
+//! What each role of a sort costs, in processor time: of real sorts, phase by phase. The threads of
+//! the disk are counted apart, so that those of a simulated one don't count.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::error::Error;
@@ -179,12 +179,15 @@ pub(crate) struct Cuts {
 impl Cuts {
     /// Of a plan, if it has a merge.
     pub(crate) fn of(plan: &Plan) -> Option<Cuts> {
-        let Shape::Merge(MergeShape { segment_blocks, read_blocks, .. }) = plan.shape else { return None };
+        let Shape::Merge(MergeShape { segment_blocks, read_blocks, .. }) = plan.shape else {
+            return None;
+        };
         // As the merge does: within what is left beside a block for each run.
         let room = read_blocks.saturating_sub(plan.spilled_chunks) / (plan.threads + 3);
         let segment_blocks =
             if plan.spilled_chunks == 0 { segment_blocks } else { segment_blocks.min(room).max(1) };
-        let blocks = (plan.bytes as f64 / plan.block_bytes as f64).ceil() + plan.chunks as f64 / 2.0;
+        let blocks =
+            (plan.bytes as f64 / plan.block_bytes as f64).ceil() + plan.chunks as f64 / 2.0;
         Some(Cuts { runs: plan.chunks as f64, blocks, segment_blocks: segment_blocks as f64 })
     }
 

@@ -1,12 +1,14 @@
 //! What would bound a sort on a machine with many cores and drives, from what its roles cost here.
 //!
-//! `cargo run --release -p xsort-extsort --example large_machine -- [gib=2] [threads=1,2,4,8,16,32] [rounds=1] [directory=DIRECTORY]
-//! [rate=2.4]`
+//! `cargo run --release -p xsort-extsort --example large_machine -- [gib=2] [threads=1,2,4,8,16,32]
+//! [rounds=1] [directory=DIRECTORY] [rate=2.4]`
 //!
-//! Sorts records of 100 bytes on the simulated disk with up to 32 threads, by both methods, with as many runs and bins as so much data can have
-//! in blocks of 1 MiB, and counts the processor time of workers, coordinator and cuts. With a directory it also sorts there, for what the
-//! coordinator and the lanes cost with a real disk, and compares the model, for a drive of `rate` GB/s, with the clock. Then it says for some
-//! machines how long a terabyte would take, and which stage would be the bound.
+//! Sorts records of 100 bytes on the simulated disk with up to 32 threads, by both methods, with as
+//! many runs and bins as so much data can have in blocks of 1 MiB, and counts the processor time of
+//! workers, coordinator and cuts. With a directory it also sorts there, for what the coordinator
+//! and the lanes cost with a real disk, and compares the model, for a drive of `rate` GB/s, with
+//! the clock. Then it says for some machines how long a terabyte would take, and which stage would
+//! be the bound.
 //!
 //! It takes three times the data in memory, and in the directory.
 #![allow(clippy::print_stdout)]
@@ -47,7 +49,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What a lock costs that many threads want all the time, with as little under it as `Traffic` has. Of transfers a millisecond apart none ever waits.
+/// What a lock costs that many threads want all the time, with as little under it as `Traffic` has.
+/// Of transfers a millisecond apart none ever waits.
 fn print_lock() {
     const TURNS: u32 = 200_000;
     println!();
@@ -115,8 +118,9 @@ fn real_sorts(directory: &Path, bytes: u64) -> Result<Vec<Cost>, Box<dyn Error>>
         &disk,
         &Unobserved,
     )?;
-    let sort =
-        |method| measure(&disk, &options(std::slice::from_ref(&input), &output, method, threads, bytes / 8));
+    let sort = |method| {
+        measure(&disk, &options(std::slice::from_ref(&input), &output, method, threads, bytes / 8))
+    };
     let sorts = METHODS.map(sort).into_iter().collect::<Result<Vec<Cost>, _>>();
     let input = disk.open_input(&input)?;
     disk.remove_input(input)?;
@@ -149,7 +153,8 @@ fn print_phases(cost: &Cost) {
 fn print_comparison(costs: &Costs, real: &[Cost], drive_rate: f64) {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     for cost in real {
-        let machine = Machine { drives: 1, drive_rate, cores, budget_bytes: cost.report.plan.budget_bytes };
+        let machine =
+            Machine { drives: 1, drive_rate, cores, budget_bytes: cost.report.plan.budget_bytes };
         for bounds in bounds(costs, &machine, &cost.report.plan) {
             let measured = cost.report.phases.iter().find(|phase| phase.name == bounds.name);
             println!(
@@ -163,10 +168,13 @@ fn print_comparison(costs: &Costs, real: &[Cost], drive_rate: f64) {
     }
 }
 
-/// A row for each phase of a sort on machines that aren't here: the rates in GB of input a second that each stage could carry.
+/// A row for each phase of a sort on machines that aren't here: the rates in GB of input a second
+/// that each stage could carry.
 fn print_machines(costs: &Costs) {
-    let large = |drives, cores, gib| Machine { drives, drive_rate: 7e9, cores, budget_bytes: gib * GIB };
-    // What this drive did when the first sorts were measured: docs/experiments/2026-11-21-first-sorts.md.
+    let large =
+        |drives, cores, gib| Machine { drives, drive_rate: 7e9, cores, budget_bytes: gib * GIB };
+    // What this drive did when the first sorts were measured:
+    // docs/experiments/2026-11-21-first-sorts.md.
     let here = Machine { drives: 1, drive_rate: 2.4e9, cores: 2, budget_bytes: GIB };
     let machines = [
         (8_000_000_000, here),
@@ -183,7 +191,9 @@ fn print_machines(costs: &Costs) {
         for method in METHODS {
             let plan = plan_of(bytes, machine.budget_bytes, machine.cores, method);
             let plan = plan.expect("these machines can sort so much");
-            bounds(costs, &machine, &plan).iter().for_each(|bounds| print_bounds(&machine, &plan, bounds));
+            bounds(costs, &machine, &plan)
+                .iter()
+                .for_each(|bounds| print_bounds(&machine, &plan, bounds));
         }
     }
 }
@@ -197,12 +207,21 @@ fn print_bounds(machine: &Machine, plan: &Plan, bounds: &Bounds) {
             (plan.chunks, format!("{:.0} MiB", bytes / MIB as f64))
         }
     };
-    print!("| {drives}, {cores}, {} GiB | {} | {ways} | {segment} |", budget_bytes / GIB, bounds.name);
+    print!(
+        "| {drives}, {cores}, {} GiB | {} | {ways} | {segment} |",
+        budget_bytes / GIB,
+        bounds.name
+    );
     for (_, seconds) in bounds.stages {
         print!(" {:.1} |", plan.bytes as f64 / 1e9 / seconds);
     }
     let (bound, _) = bounds.bound();
-    println!(" {:.2} s | {:.2} s | {:.1} | {bound} |", bounds.before, bounds.after, bounds.seconds());
+    println!(
+        " {:.2} s | {:.2} s | {:.1} | {bound} |",
+        bounds.before,
+        bounds.after,
+        bounds.seconds()
+    );
 }
 
 fn generator(bytes: u64) -> Result<Generator, Box<dyn Error>> {
@@ -270,7 +289,8 @@ fn least_budget(bytes: u64, threads: usize, method: Method) -> Option<u64> {
 
 /// The value of `name=...`.
 fn argument<T: FromStr<Err: Error + 'static>>(name: &str) -> Result<Option<T>, Box<dyn Error>> {
-    let given =
-        env::args().skip(1).find_map(|text| Some(text.strip_prefix(name)?.strip_prefix('=')?.to_owned()));
+    let given = env::args()
+        .skip(1)
+        .find_map(|text| Some(text.strip_prefix(name)?.strip_prefix('=')?.to_owned()));
     Ok(given.map(|text| text.parse()).transpose()?)
 }

@@ -1,13 +1,16 @@
-//! What bounds a sort on a machine that isn't here: the plan says what is moved and cut, the measured costs what that takes of whom, and the
-//! slowest of those who work at once sets the pace of a phase.
+//! What bounds a sort on a machine that isn't here: the plan says what is moved and cut, the
+//! measured costs what that takes of whom, and the slowest of those who work at once sets the pace
+//! of a phase.
 //!
-//! Not in the model: memory bandwidth, caches shared by many cores, several sockets, and locks with many threads before them.
+//! Not in the model: memory bandwidth, caches shared by many cores, several sockets, and locks with
+//! many threads before them.
 
 use crate::costs::{Cost, Cuts, mebibytes, transfers};
 use std::fmt;
 use xsort_extsort::sort::{Plan, Shape};
 
-/// Processor nanoseconds of the lanes for a MiB moved, at 1 MiB a transfer: 0.009 s a GB (docs/experiments/2026-11-21-io-engine.md).
+/// Processor nanoseconds of the lanes for a MiB moved, at 1 MiB a transfer: 0.009 s a GB
+/// (docs/experiments/2026-11-21-io-engine.md).
 const LANES: f64 = 9_400.0;
 
 /// Costs of the roles, in nanoseconds of processor time.
@@ -40,13 +43,14 @@ fn line(points: &[(f64, f64)]) -> (f64, f64) {
     let mean = |part: &dyn Fn(&(f64, f64)) -> f64| points.iter().map(part).sum::<f64>() / count;
     let (x, y) = (mean(&|point| point.0), mean(&|point| point.1));
     let spread: f64 = points.iter().map(|point| (point.0 - x).powi(2)).sum();
-    let slope = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum::<f64>() / spread.max(1e-9);
+    let slope =
+        points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum::<f64>() / spread.max(1e-9);
     (y - slope * x, slope)
 }
 
 impl Costs {
-    /// Workers, searches, samples and the forecast from `sorts` on the simulated disk; the coordinator's transfers and the lanes from those
-    /// `on_drive`, if there are any.
+    /// Workers, searches, samples and the forecast from `sorts` on the simulated disk; the
+    /// coordinator's transfers and the lanes from those `on_drive`, if there are any.
     pub(crate) fn of(sorts: &[Cost], on_drive: &[Cost]) -> Costs {
         let phase = |name| {
             let workers = sorts.iter().filter_map(|cost| Some(cost.phase(name)?.workers));
@@ -89,7 +93,11 @@ impl fmt::Display for Costs {
         }
         let (base, slope) = self.merge;
         writeln!(f, "\nmerge by runs: {:.0} + {:.0} log2(runs) µs/MiB", base / 1e3, slope / 1e3)?;
-        writeln!(f, "a search of a cut {:.0} ns, handing out a share {:.0} ns", self.search, self.share)?;
+        writeln!(
+            f,
+            "a search of a cut {:.0} ns, handing out a share {:.0} ns",
+            self.search, self.share
+        )?;
         writeln!(f, "the forecast {:.1} n log2(n) ns", self.forecast)?;
         writeln!(f, "the sample {:.1} µs a bin", self.sample / 1e3)?;
         write!(f, "lanes {:.1} µs for a MiB moved", self.lanes / 1e3)
@@ -138,7 +146,8 @@ pub(crate) fn bounds(costs: &Costs, machine: &Machine, plan: &Plan) -> [Bounds; 
         let coordinator = costs.phase(name).1 * transfers(plan, name) * unit + costs.share * shares;
         let lanes = costs.lanes * mebibytes(moved);
         let all = workers * unit + costs.search * shares + coordinator + lanes;
-        let tail = if has_tail { chunk.min(unit / plan.threads as f64) * workers / 1e9 } else { 0.0 };
+        let tail =
+            if has_tail { chunk.min(unit / plan.threads as f64) * workers / 1e9 } else { 0.0 };
         Bounds {
             name,
             before: before / 1e9,

@@ -1,12 +1,14 @@
-//! Bytes that are only ever appended, in frames of whole pages, and how far what is there can be believed.
+//! Bytes that are only ever appended, in frames of whole pages, and how far what is there can be
+//! believed.
 //!
 //! ```text
 //! byte 0            8               16             24             24 + payload   next page
 //!      | "XSORTJ1\n" | payload bytes | chain (XXH3) | payload      | zeroes       |
 //! ```
 //!
-//! The chain is the hash of payload and length, seeded with the chain of the frame before: so a frame counts only behind those that it was written
-//! behind. The first frame that doesn't is the end, as after a power cut in the middle of an append; what lies behind it is written over.
+//! The chain is the hash of payload and length, seeded with the chain of the frame before: so a
+//! frame counts only behind those that it was written behind. The first frame that doesn't is the
+//! end, as after a power cut in the middle of an append; what lies behind it is written over.
 
 use super::transfer::transfer;
 use crate::Error;
@@ -44,7 +46,11 @@ impl Frames {
     }
 
     /// Hands the payloads of all frames that can be believed to `take`, one after the other.
-    pub(crate) fn read(disk: &dyn Disk, file: FileId, mut take: impl FnMut(&[u8])) -> Result<Frames, Error> {
+    pub(crate) fn read(
+        disk: &dyn Disk,
+        file: FileId,
+        mut take: impl FnMut(&[u8]),
+    ) -> Result<Frames, Error> {
         let mut frames = Frames::empty();
         let file_bytes = disk.file_bytes(file)?;
         let mut lease = Lease::map(FRAME_BYTES)?;
@@ -53,7 +59,9 @@ impl Frames {
             let bytes = align_up(there as u64) as usize;
             lease = transfer(disk, file, Direction::Read, frames.end, bytes, there, lease)?;
             let mut believed = 0;
-            while let Some((payload, chain)) = frame(&lease[believed.min(there)..there], frames.chain) {
+            while let Some((payload, chain)) =
+                frame(&lease[believed.min(there)..there], frames.chain)
+            {
                 take(payload);
                 believed += align_up((HEAD_BYTES + payload.len()) as u64) as usize;
                 frames.chain = chain;
@@ -66,10 +74,17 @@ impl Frames {
         Ok(frames)
     }
 
-    /// Writes bytes behind what is there, as many frames as they take. They are durable when the file is synced.
-    pub(crate) fn append(&mut self, disk: &dyn Disk, file: FileId, bytes: &[u8]) -> Result<(), Error> {
-        let mut lease =
-            Lease::map(align_up((HEAD_BYTES + bytes.len()) as u64).min(FRAME_BYTES as u64) as usize)?;
+    /// Writes bytes behind what is there, as many frames as they take. They are durable when the
+    /// file is synced.
+    pub(crate) fn append(
+        &mut self,
+        disk: &dyn Disk,
+        file: FileId,
+        bytes: &[u8],
+    ) -> Result<(), Error> {
+        let mut lease = Lease::map(
+            align_up((HEAD_BYTES + bytes.len()) as u64).min(FRAME_BYTES as u64) as usize,
+        )?;
         for payload in bytes.chunks(FRAME_BYTES - HEAD_BYTES) {
             let chain = chain(self.chain, payload);
             let used = HEAD_BYTES + payload.len();

@@ -1,4 +1,5 @@
-//! By what an input is known again: its size, the time of its last change, and a sample of its content.
+//! By what an input is known again: its size, the time of its last change, and a sample of its
+//! content.
 //!
 //! Not by its number or device, which a restored or remounted file system gives anew.
 
@@ -8,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use xsort_disk::{ALIGNMENT, Direction, Disk, FileId, Lease, align_down};
 use xxhash_rust::xxh3::Xxh3;
 
-/// Places of a file that are looked at: its first and last page, and pages between these. Fewer of a small file.
+/// Places of a file that are looked at: its first and last page, and pages between these. Fewer of
+/// a small file.
 const PLACES: u64 = 16;
 /// One place more for each so many bytes.
 const BYTES_A_PLACE: u64 = 1 << 20;

@@ -1,14 +1,16 @@
-//! A journal of finished steps, so that a job that died can go on: whoever runs the same steps again is given what came of those that were
-//! finished, instead of doing them.
+//! A journal of finished steps, so that a job that died can go on: whoever runs the same steps
+//! again is given what came of those that were finished, instead of doing them.
 //!
 //! ```text
 //!  step --- keep(step, what came of it) ---> keeper (a thread) --- sync the data, append, sync the journal ---> file
 //!  step <-- recall(step) ------------------- what the file of an earlier process says
 //! ```
 //!
-//! A step is in the journal only after the bytes that it speaks of are durable, and steps come in the order in which they depend on each other: so
-//! whatever beginning of the journal survives, it is true. The keeper takes together what has come while it was waiting for the drive, so that a job's
-//! threads never wait for it, unless they ask ([`Journal::settle`]) because they are about to destroy what an earlier step would need.
+//! A step is in the journal only after the bytes that it speaks of are durable, and steps come in
+//! the order in which they depend on each other: so whatever beginning of the journal survives, it
+//! is true. The keeper takes together what has come while it was waiting for the drive, so that a
+//! job's threads never wait for it, unless they ask ([`Journal::settle`]) because they are about to
+//! destroy what an earlier step would need.
 //!
 //! | file | idea |
 //! |---|---|
@@ -54,7 +56,8 @@ pub(crate) enum Step {
     InputRead,
     /// A merge on the way, or a split of a bin.
     Between(u64),
-    /// How much of the output is written: an [`OutputPrefix`](crate::prefix::OutputPrefix), and what comes next. Only the last one counts.
+    /// How much of the output is written: an [`OutputPrefix`](crate::prefix::OutputPrefix), and
+    /// what comes next. Only the last one counts.
     Written,
     /// The output is complete, and about to get its name.
     Publish,
@@ -79,9 +82,13 @@ pub(crate) struct Journal<'a> {
 }
 
 impl<'a> Journal<'a> {
-    /// Opens the journal at `path`, or begins one; nobody else can have it until it is dropped. Whether it is new.
-    /// `every` is how long the keeper collects steps at least.
-    pub(crate) fn open(disk: &'a dyn Disk, path: &Path, every: Duration) -> Result<(Self, bool), Error> {
+    /// Opens the journal at `path`, or begins one; nobody else can have it until it is dropped.
+    /// Whether it is new. `every` is how long the keeper collects steps at least.
+    pub(crate) fn open(
+        disk: &'a dyn Disk,
+        path: &Path,
+        every: Duration,
+    ) -> Result<(Self, bool), Error> {
         let (file, is_new) = disk.open_or_create_kept(path)?;
         let mut steps = Steps::default();
         match Frames::read(disk, file, |payload| steps.take(payload)) {
@@ -114,11 +121,15 @@ impl<'a> Journal<'a> {
     }
 
     /// Begins with steps that are durable when this returns.
-    pub(crate) fn begin(&self, steps: impl IntoIterator<Item = (Step, Vec<u8>)>) -> Result<(), Error> {
+    pub(crate) fn begin(
+        &self,
+        steps: impl IntoIterator<Item = (Step, Vec<u8>)>,
+    ) -> Result<(), Error> {
         self.commit(&[], &steps.into_iter().collect())
     }
 
-    /// Forgets all that was in it, durably: what is appended next could else be followed by what lay behind it before.
+    /// Forgets all that was in it, durably: what is appended next could else be followed by what
+    /// lay behind it before.
     pub(crate) fn clear(&self) -> Result<(), Error> {
         self.disk.set_bytes(self.file, 0)?;
         self.disk.sync(self.file)?;
@@ -176,7 +187,8 @@ impl<'a> Journal<'a> {
         drop(self.notes.send(Note::Step(step, bytes)));
     }
 
-    /// Waits until everything kept so far is durable; `false` if it never will be, because the keeper has failed or is gone.
+    /// Waits until everything kept so far is durable; `false` if it never will be, because the
+    /// keeper has failed or is gone.
     pub(crate) fn settle(&self) -> bool {
         let (done, wait) = bounded(1);
         if self.notes.send(Note::Settle(done)).is_err() {
@@ -192,7 +204,12 @@ impl<'a> Journal<'a> {
     }
 
     /// Runs `work` with a keeper beside it. `data` are the files that steps speak of.
-    pub(crate) fn beside<T>(&self, data: &[FileId], failure: &Failure, work: impl FnOnce() -> T) -> T {
+    pub(crate) fn beside<T>(
+        &self,
+        data: &[FileId],
+        failure: &Failure,
+        work: impl FnOnce() -> T,
+    ) -> T {
         let (end, ended) = bounded::<()>(0);
         std::thread::scope(|scope| {
             let fail = |error| {
@@ -312,7 +329,8 @@ impl Drop for Journal<'_> {
     }
 }
 
-/// The steps in a journal's bytes, which come piece by piece: only the last of each is kept, so that a long journal of few steps takes little memory.
+/// The steps in a journal's bytes, which come piece by piece: only the last of each is kept, so
+/// that a long journal of few steps takes little memory.
 #[derive(Debug, Default)]
 struct Steps {
     whole: BTreeMap<Step, Vec<u8>>,
@@ -399,7 +417,8 @@ mod tests {
     fn any_bytes_are_steps_or_none_however_they_come() {
         let mut whole = Vec::new();
         for number in 0..50u64 {
-            let entry = [encoded(&Step::Chunk(number)), encoded(&vec![number; number as usize])].concat();
+            let entry =
+                [encoded(&Step::Chunk(number)), encoded(&vec![number; number as usize])].concat();
             whole.extend((entry.len() as u64).to_le_bytes());
             whole.extend(entry);
         }

@@ -4,7 +4,8 @@ use crate::Error;
 use crossbeam_channel::bounded;
 use xsort_disk::{Direction, Disk, FileId, Lease, Request};
 
-/// Moves the first `bytes` bytes of a lease, of which the file has to have `bytes_needed`, and waits.
+/// Moves the first `bytes` bytes of a lease, of which the file has to have `bytes_needed`, and
+/// waits.
 pub(super) fn transfer(
     disk: &dyn Disk,
     file: FileId,

@@ -1,6 +1,7 @@
 //! A file read several blocks ahead of whoever wants its bytes, past the page cache.
 //!
-//! What is sorted once is of no use to a cache, and going through it costs a processor more than all else that is done to a long line.
+//! What is sorted once is of no use to a cache, and going through it costs a processor more than
+//! all else that is done to a long line.
 
 use crate::Error;
 use crossbeam_channel::{Receiver, Sender, unbounded};
@@ -29,17 +30,32 @@ pub(super) struct Ahead<'j> {
 
 impl<'j> Ahead<'j> {
     /// Of the file at `path`, with blocks from `shelf`, of which it takes as many as there are.
-    pub(super) fn open(disk: &'j dyn Disk, path: &Path, shelf: Arc<Shelf>) -> Result<Ahead<'j>, Error> {
+    pub(super) fn open(
+        disk: &'j dyn Disk,
+        path: &Path,
+        shelf: Arc<Shelf>,
+    ) -> Result<Ahead<'j>, Error> {
         let file = disk.open_input(path)?;
         let (done_to, done_from) = unbounded();
         let blocks = VecDeque::with_capacity(shelf.capacity());
-        let mut ahead =
-            Ahead { disk, file, bytes: 0, shelf, asked: 0, blocks, offset: 0, taken: 0, done_to, done_from };
+        let mut ahead = Ahead {
+            disk,
+            file,
+            bytes: 0,
+            shelf,
+            asked: 0,
+            blocks,
+            offset: 0,
+            taken: 0,
+            done_to,
+            done_from,
+        };
         ahead.bytes = disk.file_bytes(file)?;
         Ok(ahead)
     }
 
-    /// Passes over blocks that end within the next `bytes` bytes, and says how many bytes that were. To be called before the first read.
+    /// Passes over blocks that end within the next `bytes` bytes, and says how many bytes that
+    /// were. To be called before the first read.
     pub(super) fn skip(&mut self, bytes: u64) -> u64 {
         let block_bytes = self.shelf.block_bytes() as u64;
         // At least one byte is left, so that whoever reads sees how the file ends.
@@ -58,8 +74,12 @@ impl<'j> Ahead<'j> {
             let block_bytes = self.block_bytes(self.offset);
             match self.blocks.front() {
                 None => {
-                    // Were there no block to read on with, this would pass for the end, and lines would be lost in silence.
-                    assert_eq!(self.offset, self.bytes, "all blocks are there when a file is opened");
+                    // Were there no block to read on with, this would pass for the end, and lines
+                    // would be lost in silence.
+                    assert_eq!(
+                        self.offset, self.bytes,
+                        "all blocks are there when a file is opened"
+                    );
                     return Ok(0);
                 }
                 Some(None) => self.wait()?,

@@ -1,4 +1,5 @@
-//! Memory for chunks: areas of one size, of which a chunk that needs less leaves the rest for the next.
+//! Memory for chunks: areas of one size, of which a chunk that needs less leaves the rest for the
+//! next.
 
 use xsort_disk::Lease;
 
@@ -50,12 +51,19 @@ impl Areas {
         }
     }
 
-    /// A larger area with the first `bytes` bytes of `area`; or that area again, if there is none of `wanted` bytes.
-    pub(super) fn grow(&mut self, area: Lease, bytes: usize, wanted: usize) -> Result<Lease, Lease> {
+    /// A larger area with the first `bytes` bytes of `area`; or that area again, if there is none
+    /// of `wanted` bytes.
+    pub(super) fn grow(
+        &mut self,
+        area: Lease,
+        bytes: usize,
+        wanted: usize,
+    ) -> Result<Lease, Lease> {
         let (from, whole) = (area.as_ptr() as usize, area.len());
         self.give(area);
-        let joined =
-            |lease: &Lease| (lease.as_ptr() as usize..lease.as_ptr() as usize + lease.len()).contains(&from);
+        let joined = |lease: &Lease| {
+            (lease.as_ptr() as usize..lease.as_ptr() as usize + lease.len()).contains(&from)
+        };
         let at = self.free.iter().position(joined).expect("it was given back");
         let offset = from - self.free[at].as_ptr() as usize;
         let mut larger = self.free.remove(at);
@@ -69,7 +77,9 @@ impl Areas {
         let area = larger.split_off_front(whole);
         self.give(before);
         self.give(larger);
-        let Some(at) = self.free.iter().position(|lease| lease.len() >= wanted) else { return Err(area) };
+        let Some(at) = self.free.iter().position(|lease| lease.len() >= wanted) else {
+            return Err(area);
+        };
         let mut own = self.free[at].split_off_front(wanted);
         if self.free[at].is_empty() {
             self.free.remove(at);

@@ -1,7 +1,8 @@
-//! What was read must have been written, or dropped because it was not wanted: sums of the lines' hashes, on both sides.
+//! What was read must have been written, or dropped because it was not wanted: sums of the lines'
+//! hashes, on both sides.
 //!
-//! Lines are hashed where they are found, before they are sorted, and again where the merge writes them. In between they may have been to
-//! scratch and back, several times.
+//! Lines are hashed where they are found, before they are sorted, and again where the merge writes
+//! them. In between they may have been to scratch and back, several times.
 
 use crate::Error;
 use std::sync::atomic::AtomicU64;
@@ -53,9 +54,9 @@ mod tests {
     fn a_line_that_is_missing_or_another_is_noticed() {
         let lines: [&[u8]; 3] = [b"one", b"two", b"a line of more than sixteen bytes"];
         let sum = |lines: &[&[u8]]| {
-            lines
-                .iter()
-                .fold(0u64, |sum, line| sum.wrapping_add(xsort_kernels::lines::line_hash(line, line.len())))
+            lines.iter().fold(0u64, |sum, line| {
+                sum.wrapping_add(xsort_kernels::lines::line_hash(line, line.len()))
+            })
         };
         for (written, is_whole) in [
             (&lines[..2], true),

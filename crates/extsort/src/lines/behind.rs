@@ -60,7 +60,8 @@ impl<'j> Behind<'j> {
         }
     }
 
-    /// Of a file that stays open, and has what `written` says already, but for its tail, which comes next.
+    /// Of a file that stays open, and has what `written` says already, but for its tail, which
+    /// comes next.
     pub(super) fn go_on(
         disk: &'j dyn Disk,
         file: FileId,

@@ -26,7 +26,8 @@ impl Chunk {
         align_up((entries_from(text_bytes) + lines * entry_bytes) as u64) as usize
     }
 
-    /// Of the first `text_bytes` bytes of an area, which are so many lines. The area has all the bytes that are needed for entries of so many.
+    /// Of the first `text_bytes` bytes of an area, which are so many lines. The area has all the
+    /// bytes that are needed for entries of so many.
     pub(super) fn new(area: Lease, text_bytes: usize, lines: usize, entry_bytes: usize) -> Chunk {
         debug_assert!(Chunk::bytes_needed(text_bytes, lines, entry_bytes) <= area.len());
         Chunk { area, text_bytes, lines, entry_bytes, entries: 0 }
@@ -50,14 +51,16 @@ impl Chunk {
         self.entries
     }
 
-    /// The entries of the lines that are wanted, in order. They are of the kind that the chunk was sorted with.
+    /// The entries of the lines that are wanted, in order. They are of the kind that the chunk was
+    /// sorted with.
     pub(super) fn entries<W: Words>(&self) -> &[Entry<W>] {
         let bytes = self.entries * self.entry_bytes;
         bytemuck::cast_slice(&self.area[entries_from(self.text_bytes)..][..bytes])
     }
 
-    /// Sorts, and leaves only the first of lines with the same key if that is wanted. Returns the sums of the hashes of all lines, and of those that were
-    /// dropped. `spare` has room for as many entries as there are lines.
+    /// Sorts, and leaves only the first of lines with the same key if that is wanted. Returns the
+    /// sums of the hashes of all lines, and of those that were dropped. `spare` has room for as
+    /// many entries as there are lines.
     pub(super) fn sort<O: LineOrder>(
         &mut self,
         order: &O,
@@ -83,7 +86,8 @@ impl Chunk {
 
     /// Gives back what lines took that are not wanted. To be called when it is sorted.
     pub(super) fn trim(&mut self) -> Lease {
-        let needed = align_up((entries_from(self.text_bytes) + self.entries * self.entry_bytes) as u64);
+        let needed =
+            align_up((entries_from(self.text_bytes) + self.entries * self.entry_bytes) as u64);
         let own = self.area.split_off_front(needed as usize);
         std::mem::replace(&mut self.area, own)
     }

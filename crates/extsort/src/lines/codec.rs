@@ -1,4 +1,5 @@
-//! Blocks made smaller on their way to scratch, and back: each by itself, on the thread that has it.
+//! Blocks made smaller on their way to scratch, and back: each by itself, on the thread that has
+//! it.
 
 use serde::Serialize;
 use std::io;
@@ -13,11 +14,13 @@ pub enum Codec {
     Zstd,
 }
 
-/// The lowest regular level: the others were not measured (docs/experiments/2026-11-21-lines-compression.md).
+/// The lowest regular level: the others were not measured
+/// (docs/experiments/2026-11-21-lines-compression.md).
 const ZSTD_LEVEL: i32 = 1;
 
 impl Codec {
-    /// Most bytes of lines in a block of so many bytes, whose compressed form must fit another such block even if it is larger.
+    /// Most bytes of lines in a block of so many bytes, whose compressed form must fit another such
+    /// block even if it is larger.
     pub(super) fn fill_bytes_max(codec: Option<Codec>, block_bytes: usize) -> usize {
         match codec {
             // LZ4 wants room for the worst case, 10% and 20 bytes more.
@@ -30,7 +33,8 @@ impl Codec {
     pub(super) fn context_bytes(self) -> u64 {
         match self {
             Codec::Lz4 => 64 << 10,
-            // With so much left out of the pool the process took no more than without compression (the same record).
+            // With so much left out of the pool the process took no more than without compression
+            // (the same record).
             Codec::Zstd => 1 << 20,
         }
     }
@@ -50,7 +54,8 @@ impl Packer {
         })
     }
 
-    /// Compresses `block` into `packed`. Returns how many bytes that took; `None` if it can't be done in fewer pages.
+    /// Compresses `block` into `packed`. Returns how many bytes that took; `None` if it can't be
+    /// done in fewer pages.
     pub(super) fn pack(&mut self, block: &[u8], packed: &mut [u8]) -> Option<usize> {
         let bytes = match self {
             Packer::Lz4 => lz4_flex::block::compress_into(block, packed).ok()?,
@@ -77,14 +82,17 @@ impl Unpacker {
     /// Decompresses into `block`, which it must fill.
     pub(super) fn unpack(&mut self, packed: &[u8], block: &mut [u8]) -> Result<(), String> {
         let bytes = match self {
-            Unpacker::Lz4 => {
-                lz4_flex::block::decompress_into(packed, block).map_err(|error| error.to_string())?
-            }
-            Unpacker::Zstd(decompressor) => {
-                decompressor.decompress_to_buffer(packed, block).map_err(|error| error.to_string())?
-            }
+            Unpacker::Lz4 => lz4_flex::block::decompress_into(packed, block)
+                .map_err(|error| error.to_string())?,
+            Unpacker::Zstd(decompressor) => decompressor
+                .decompress_to_buffer(packed, block)
+                .map_err(|error| error.to_string())?,
         };
-        if bytes == block.len() { Ok(()) } else { Err(format!("{bytes} bytes instead of {}", block.len())) }
+        if bytes == block.len() {
+            Ok(())
+        } else {
+            Err(format!("{bytes} bytes instead of {}", block.len()))
+        }
     }
 }
 
@@ -112,7 +120,11 @@ mod tests {
             let mut packed = vec![0; block_bytes];
             let mut packer = Packer::new(codec).unwrap();
             assert_eq!(packer.pack(&random[..most], &mut packed), None, "{codec:?}");
-            assert_eq!(packer.pack(&alike[..4096], &mut packed), None, "a page is a page: {codec:?}");
+            assert_eq!(
+                packer.pack(&alike[..4096], &mut packed),
+                None,
+                "a page is a page: {codec:?}"
+            );
             let bytes = packer.pack(&alike[..most], &mut packed).unwrap();
             assert!(bytes < most / 8, "{codec:?}: {bytes}");
             let mut block = vec![0; most];

@@ -1,8 +1,9 @@
 //! Where a merge can be cut into segments that threads merge on their own.
 //!
-//! A cut is a line with a run: what comes before it in the order of (line, run) is on one side. It may lie anywhere before the first line that isn't
-//! in memory, which no line can be before that is larger than the last line in memory of a run that has more. Within that bound it is chosen
-//! so that segments have a good size.
+//! A cut is a line with a run: what comes before it in the order of (line, run) is on one side. It
+//! may lie anywhere before the first line that isn't in memory, which no line can be before that is
+//! larger than the last line in memory of a run that has more. Within that bound it is chosen so
+//! that segments have a good size.
 
 use super::read::{Front, Loaded};
 use super::run::Run;
@@ -145,10 +146,16 @@ impl<'j, 'r, O: LineOrder> Cutter<'j, 'r, O> {
         self.segments += 1;
         let positions = fronts.iter().filter(|_| self.keeps_positions).map(Front::position);
         let behind = positions.collect();
-        Some(Segment { number: self.segments - 1, parts, behind, ends: low.map(|low| (low, anchor)) })
+        Some(Segment {
+            number: self.segments - 1,
+            parts,
+            behind,
+            ends: low.map(|low| (low, anchor)),
+        })
     }
 
-    /// The last line in memory of all runs that have more, the smallest of them; `None` if one of them has no line in memory.
+    /// The last line in memory of all runs that have more, the smallest of them; `None` if one of
+    /// them has no line in memory.
     #[allow(clippy::option_option, reason = "nothing bounds the cut, or nothing is known")]
     fn bound(&mut self, fronts: &[Front<'_>]) -> Option<Option<(usize, Place)>> {
         let mut least: Option<(usize, Place)> = None;
@@ -164,7 +171,8 @@ impl<'j, 'r, O: LineOrder> Cutter<'j, 'r, O> {
         Some(least)
     }
 
-    /// A line of the run that has most in memory, so far from where the merge stands that a segment up to it has a good size.
+    /// A line of the run that has most in memory, so far from where the merge stands that a segment
+    /// up to it has a good size.
     fn wish(&self, fronts: &[Front<'_>]) -> Option<(usize, Place)> {
         let left = |front: &Front<'_>| match front.run {
             Run::InMemory(chunk) => {
@@ -197,7 +205,9 @@ impl<'j, 'r, O: LineOrder> Cutter<'j, 'r, O> {
                 let text = front.loaded[0].text();
                 let from = front.offset + step;
                 match text.get(from..).and_then(|rest| memchr::memchr(self.delimiter, rest)) {
-                    Some(end) if from + end + 1 < text.len() => Place { blocks: 0, offset: from + end + 1 },
+                    Some(end) if from + end + 1 < text.len() => {
+                        Place { blocks: 0, offset: from + end + 1 }
+                    }
                     _ => Place { blocks: 1, offset: 0 },
                 }
             }
@@ -207,7 +217,9 @@ impl<'j, 'r, O: LineOrder> Cutter<'j, 'r, O> {
 
     /// Whether the line before a place comes before the one before another.
     fn is_before(&mut self, fronts: &[Front<'_>], a: (usize, Place), b: (usize, Place)) -> bool {
-        let line = |(run, place): (usize, Place)| last_line::<O::Words>(&fronts[run], place, self.delimiter);
+        let line = |(run, place): (usize, Place)| {
+            last_line::<O::Words>(&fronts[run], place, self.delimiter)
+        };
         let order = self.order.compare(line(a), line(b), &mut self.scratch);
         order.then(a.0.cmp(&b.0)) == Ordering::Less
     }
@@ -255,7 +267,9 @@ impl<'j, 'r, O: LineOrder> Cutter<'j, 'r, O> {
 /// The line that ends at a place, which is in a block that is there.
 fn anchor<'r, W: Words>(front: &Front<'r>, place: Place, delimiter: u8) -> Anchor<'r> {
     if let Run::InMemory(chunk) = front.run {
-        return Anchor::InMemory(chunk.entries::<W>()[place.offset - 1].line(chunk.text(), delimiter));
+        return Anchor::InMemory(
+            chunk.entries::<W>()[place.offset - 1].line(chunk.text(), delimiter),
+        );
     }
     let line = last_line::<W>(front, place, delimiter).len();
     let (blocks, end) = match place.offset {
@@ -268,8 +282,12 @@ fn anchor<'r, W: Words>(front: &Front<'r>, place: Place, delimiter: u8) -> Ancho
 /// The line that ends at a place.
 fn last_line<'f, W: Words>(front: &'f Front<'_>, place: Place, delimiter: u8) -> &'f [u8] {
     match front.run {
-        Run::InMemory(chunk) => chunk.entries::<W>()[place.offset - 1].line(chunk.text(), delimiter),
-        Run::OnScratch(_) | Run::Sorted(_) if place.offset == 0 => front.loaded[place.blocks - 1].last_line(),
+        Run::InMemory(chunk) => {
+            chunk.entries::<W>()[place.offset - 1].line(chunk.text(), delimiter)
+        }
+        Run::OnScratch(_) | Run::Sorted(_) if place.offset == 0 => {
+            front.loaded[place.blocks - 1].last_line()
+        }
         Run::OnScratch(_) | Run::Sorted(_) => {
             let text = &front.loaded[place.blocks].text()[..place.offset - 1];
             &text[memchr::memrchr(delimiter, text).map_or(0, |end| end + 1)..]

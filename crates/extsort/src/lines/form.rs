@@ -1,7 +1,8 @@
 //! Phase one: lines are read into areas, sorted there, and stay as long as there is memory.
 //!
-//! This thread reads, the others sort. When the last free area is taken and there may be more to read, the oldest run goes to scratch: so a sort
-//! a little larger than its budget writes little more than the difference.
+//! This thread reads, the others sort. When the last free area is taken and there may be more to
+//! read, the oldest run goes to scratch: so a sort a little larger than its budget writes little
+//! more than the difference.
 
 use super::Job;
 use super::areas::Areas;
@@ -26,7 +27,8 @@ use xsort_kernels::lines::{LineOrder, count_lines, whole_lines_bytes};
 
 /// Bytes read at once.
 const READ_BYTES: usize = 1 << 20;
-/// A chunk of a stream is at most this share of what came before, so that there is something to sort while it is read.
+/// A chunk of a stream is at most this share of what came before, so that there is something to
+/// sort while it is read.
 const STREAM_SHARE: u64 = 4;
 /// Chunks beyond this size don't sort faster; they only make the pipeline coarser.
 const CHUNK_BYTES_EASY: u64 = 128 << 20;
@@ -49,7 +51,8 @@ enum Task {
 }
 
 enum Done {
-    /// With the sums of the hashes of all lines and of those that are not wanted, and the memory of the latter.
+    /// With the sums of the hashes of all lines and of those that are not wanted, and the memory of
+    /// the latter.
     Sorted(usize, Chunk, (u64, u64), Lease),
     Spilled(usize, Vec<Block>, Lease),
 }
@@ -75,7 +78,8 @@ impl<O: LineOrder> Worker<'_, '_, O> {
             Task::Sort(number, mut chunk) => {
                 let spare = self.spares.lock().unwrap_or_else(PoisonError::into_inner).pop();
                 let mut spare = spare.expect("one for each thread");
-                let (order, delimiter, is_unique) = (self.job.order, options.delimiter, options.is_unique);
+                let (order, delimiter, is_unique) =
+                    (self.job.order, options.delimiter, options.is_unique);
                 let gauges = &self.job.gauges;
                 let sort = || chunk.sort(order, delimiter, is_unique, options.caches, &mut spare);
                 let (read_sum, dropped_sum) = gauges.ledger.sort_busy.time(sort);
@@ -169,7 +173,8 @@ struct Former<'a, 'j, O: LineOrder> {
     free: Areas,
     /// An area with the beginning of a long line, of so many bytes.
     begun: Option<(Lease, usize)>,
-    /// What was read behind the last whole line that fitted, or behind that beginning: about as much as is read at once.
+    /// What was read behind the last whole line that fitted, or behind that beginning: about as
+    /// much as is read at once.
     carry: Vec<u8>,
     sorted: BTreeMap<usize, Chunk>,
     runs: BTreeMap<usize, Run>,
@@ -185,7 +190,8 @@ struct Former<'a, 'j, O: LineOrder> {
     done: Receiver<Result<Done, Error>>,
 }
 
-/// What is kept of a chunk beside its blocks: its lines and bytes as they were read, and the sums of their hashes.
+/// What is kept of a chunk beside its blocks: its lines and bytes as they were read, and the sums
+/// of their hashes.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Told {
     lines: u64,
@@ -196,7 +202,12 @@ struct Told {
 
 impl Told {
     fn of(chunk: &Chunk, (read_sum, dropped_sum): (u64, u64)) -> Told {
-        Told { lines: chunk.lines() as u64, bytes: chunk.text_bytes() as u64, read_sum, dropped_sum }
+        Told {
+            lines: chunk.lines() as u64,
+            bytes: chunk.text_bytes() as u64,
+            read_sum,
+            dropped_sum,
+        }
     }
 }
 
@@ -222,7 +233,8 @@ impl<O: LineOrder> Former<'_, '_, O> {
         Ok(())
     }
 
-    /// Takes over the runs that an earlier process has formed of the first lines; whether these were all.
+    /// Takes over the runs that an earlier process has formed of the first lines; whether these
+    /// were all.
     fn recall(&mut self) -> Result<bool, Error> {
         let notes = self.job.notes;
         while let Some((told, blocks)) =
@@ -288,7 +300,8 @@ impl<O: LineOrder> Former<'_, '_, O> {
             if self.spilling == 0 {
                 self.spill_oldest()?;
             }
-            // A small run may not have made an area's room yet; without other threads nothing is going on that could.
+            // A small run may not have made an area's room yet; without other threads nothing is
+            // going on that could.
             if !self.free.has_area() && self.working > 0 {
                 self.wait()?;
             }
@@ -364,8 +377,9 @@ impl<O: LineOrder> Former<'_, '_, O> {
         self.needed(text_bytes, lines) <= area.len() && lines * entry_bytes <= spare_bytes
     }
 
-    /// Reads lines into an area behind the `begun` bytes that are there, until it is full, or as many as are good for the pipeline. Returns the chunk,
-    /// if there was a line, and whether that was all.
+    /// Reads lines into an area behind the `begun` bytes that are there, until it is full, or as
+    /// many as are good for the pipeline. Returns the chunk, if there was a line, and whether that
+    /// was all.
     fn fill(&mut self, mut area: Lease, begun: usize) -> Result<(Option<Chunk>, bool), Error> {
         let delimiter = self.job.options.delimiter;
         let known = self.job.plan.chunk_bytes;
@@ -387,7 +401,8 @@ impl<O: LineOrder> Former<'_, '_, O> {
                 if self.job.should_stop() {
                     self.job.failure.check()?;
                 }
-                // What doesn't fit is copied twice: lines may be empty, and a small area full of them at once.
+                // What doesn't fit is copied twice: lines may be empty, and a small area full of
+                // them at once.
                 let step = READ_BYTES.min(area.len() / 8).min(area.len() - text_bytes);
                 area.back(text_bytes..text_bytes + step);
                 let place = &mut area[text_bytes..][..step];
@@ -432,10 +447,14 @@ impl<O: LineOrder> Former<'_, '_, O> {
             let own = area.split_off_front(needed);
             self.free.give(std::mem::replace(&mut area, own));
         }
-        Ok((Some(Chunk::new(area, end, fitting, self.job.plan.entry_bytes)), is_end && self.carry.is_empty()))
+        Ok((
+            Some(Chunk::new(area, end, fitting, self.job.plan.entry_bytes)),
+            is_end && self.carry.is_empty(),
+        ))
     }
 
-    /// A larger area for the beginning of a line, with that in it; for a line that is as long as lines may be, all else goes to scratch.
+    /// A larger area for the beginning of a line, with that in it; for a line that is as long as
+    /// lines may be, all else goes to scratch.
     fn grow(&mut self, mut area: Lease, text_bytes: usize) -> Result<Lease, Error> {
         let plan = &self.job.plan;
         let longest = plan.line_bytes_max();

@@ -1,7 +1,8 @@
 //! The plain merge: always the smallest head, of equal ones that of the first source.
 //!
-//! One thread, no cuts. So it is the merge that also says what comes of sources that are not in order, which is what GNU sort makes of them:
-//! a line that is smaller than the one before it follows at once. And it starts without any plan, so it is the faster one for little.
+//! One thread, no cuts. So it is the merge that also says what comes of sources that are not in
+//! order, which is what GNU sort makes of them: a line that is smaller than the one before it
+//! follows at once. And it starts without any plan, so it is the faster one for little.
 
 use super::input::{Input, Source};
 use super::options::LinesOptions;
@@ -24,10 +25,12 @@ const BUDGET_BYTES_MIN: u64 = 2 << 20;
 /// Merged lines that are collected before they are written.
 const OUT_BYTES: usize = 64 << 10;
 
-/// How many sources [`merge_heads`] has memory for at once, at least two. Half of the memory is for long lines.
+/// How many sources [`merge_heads`] has memory for at once, at least two. Half of the memory is for
+/// long lines.
 ///
-/// To merge more, merge neighbours first, all lines of them: the result is the same, also if a source is not in order. For what follows a line that is
-/// larger than it goes along with it, in each of the merges.
+/// To merge more, merge neighbours first, all lines of them: the result is the same, also if a
+/// source is not in order. For what follows a line that is larger than it goes along with it, in
+/// each of the merges.
 pub fn heads_max(options: &LinesOptions) -> usize {
     ((budget_bytes(options) / 2 / (BUFFER_BYTES_MIN + SOURCE_BYTES)) as usize).max(2)
 }
@@ -36,7 +39,8 @@ fn budget_bytes(options: &LinesOptions) -> u64 {
     options.budget_bytes.saturating_sub(options.taken_bytes).max(BUDGET_BYTES_MIN)
 }
 
-/// Merges `sources`, at most [`heads_max`], by their heads, and writes them to `output`. Lines that compare equal come in the order of the sources.
+/// Merges `sources`, at most [`heads_max`], by their heads, and writes them to `output`. Lines that
+/// compare equal come in the order of the sources.
 ///
 /// # Errors
 /// If a source or the output fails, or if the lines at the heads are too long for the budget.
@@ -49,8 +53,12 @@ pub fn merge_heads<O: LineOrder>(
 ) -> Result<LinesReport, Error> {
     let begun = Instant::now();
     let runs = sources.len();
-    observer.phase("merge", sources.iter().map(|source| source.bytes).sum::<Option<u64>>().unwrap_or(0));
-    let each = (budget_bytes(options) / 2 / sources.len().max(1) as u64).saturating_sub(SOURCE_BYTES);
+    observer.phase(
+        "merge",
+        sources.iter().map(|source| source.bytes).sum::<Option<u64>>().unwrap_or(0),
+    );
+    let each =
+        (budget_bytes(options) / 2 / sources.len().max(1) as u64).saturating_sub(SOURCE_BYTES);
     let buffer_bytes = each.clamp(BUFFER_BYTES_MIN, BUFFER_BYTES_MAX) as usize;
     let lane = |source| Lane::new(source, options.delimiter, buffer_bytes);
     let taken_bytes = sources.len() as u64 * (buffer_bytes as u64 + SOURCE_BYTES);
@@ -91,7 +99,10 @@ pub fn merge_heads<O: LineOrder>(
         let is_long = line.len() >= OUT_BYTES;
         if is_wanted {
             if is_long {
-                output.write_all(&out).and_then(|()| output.write_all(line)).map_err(Error::Output)?;
+                output
+                    .write_all(&out)
+                    .and_then(|()| output.write_all(line))
+                    .map_err(Error::Output)?;
                 observer.advance((out.len() + line.len()) as u64);
                 out.clear();
             } else {
@@ -244,7 +255,8 @@ impl<O: LineOrder> Heads<'_, O> {
     fn grow(&mut self, number: usize) -> Result<(), Error> {
         let (cost, bytes) = (self.cost(), self.lanes[number].buffer.len());
         if self.room / cost < bytes {
-            let given: usize = self.lanes.iter_mut().map(|lane| lane.shrink(self.buffer_bytes)).sum();
+            let given: usize =
+                self.lanes.iter_mut().map(|lane| lane.shrink(self.buffer_bytes)).sum();
             self.room += cost * given;
         }
         let more = bytes.min(self.room / cost);
@@ -260,7 +272,8 @@ impl<O: LineOrder> Heads<'_, O> {
         Ok(())
     }
 
-    /// How often a long line is in memory: where equal ones are dropped, the last one is kept as well.
+    /// How often a long line is in memory: where equal ones are dropped, the last one is kept as
+    /// well.
     fn cost(&self) -> usize {
         if self.options.is_unique { 2 } else { 1 }
     }

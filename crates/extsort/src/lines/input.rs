@@ -20,14 +20,16 @@ pub struct Source {
     pub bytes_from: Box<dyn Read + Send>,
     /// How many, if that is known.
     pub bytes: Option<u64>,
-    /// Whether they are the bytes of the regular file at `path`, all of them, so that they may be read past the page cache instead.
+    /// Whether they are the bytes of the regular file at `path`, all of them, so that they may be
+    /// read past the page cache instead.
     pub is_file: bool,
 }
 
 /// Bytes of a source that can't be skipped, read at once to be passed over.
 const SKIP_BYTES: u64 = 256 << 10;
 
-/// Bytes of a regular file with the delimiter that is missing at its end; `None` if that can't be told.
+/// Bytes of a regular file with the delimiter that is missing at its end; `None` if that can't be
+/// told.
 fn whole_lines_bytes(source: &Source, delimiter: u8) -> Option<u64> {
     let bytes = source.bytes.filter(|bytes| source.is_file && *bytes > 0)?;
     let file = File::open(&source.path).ok()?;
@@ -58,7 +60,8 @@ pub(super) struct Input<'j> {
 impl<'j> Input<'j> {
     pub(super) fn new(sources: Vec<Source>, delimiter: u8, bypass: Option<Bypass<'j>>) -> Self {
         let rest = sources.into_iter();
-        let mut input = Input { rest, current: None, bypass, ahead: None, delimiter, is_line_whole: true };
+        let mut input =
+            Input { rest, current: None, bypass, ahead: None, delimiter, is_line_whole: true };
         input.go_on();
         input
     }
@@ -76,10 +79,12 @@ impl<'j> Input<'j> {
         };
     }
 
-    /// Passes over the first `bytes` bytes, counted as `read` gives them. Whole files aren't read for that.
+    /// Passes over the first `bytes` bytes, counted as `read` gives them. Whole files aren't read
+    /// for that.
     pub(super) fn skip(&mut self, mut bytes: u64) -> Result<(), Error> {
         while bytes > 0 {
-            let whole = self.current.as_ref().and_then(|source| whole_lines_bytes(source, self.delimiter));
+            let whole =
+                self.current.as_ref().and_then(|source| whole_lines_bytes(source, self.delimiter));
             if let Some(whole) = whole.filter(|whole| *whole <= bytes) {
                 bytes -= whole;
                 self.go_on();

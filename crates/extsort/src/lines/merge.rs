@@ -1,6 +1,7 @@
 //! Phase two: runs are merged, in several passes if they are too many for the budget.
 //!
-//! This thread brings blocks back and cuts; the others merge a segment each into their desks, and write when it is their turn.
+//! This thread brings blocks back and cuts; the others merge a segment each into their desks, and
+//! write when it is their turn.
 
 use super::Job;
 use super::areas::Areas;
@@ -35,17 +36,19 @@ trait Sink: Send {
     /// Whether this is the last time that lines are merged.
     const IS_OUTPUT: bool;
 
-    /// A segment is over, behind which runs stand at these positions: what it took and what became of it.
+    /// A segment is over, behind which runs stand at these positions: what it took and what became
+    /// of it.
     fn end_segment(&mut self, _behind: &[(usize, usize)], _taken: Taken) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Takes the next bytes, and their CRC-32 if a journal is kept of the output. If they end within a line, so many bytes
-    /// of it are to come, its delimiter included.
+    /// Takes the next bytes, and their CRC-32 if a journal is kept of the output. If they end
+    /// within a line, so many bytes of it are to come, its delimiter included.
     fn write(&mut self, bytes: &[u8], crc: Option<u32>, to_come: usize) -> Result<(), Error>;
 }
 
-/// What merged segments took: lines, and the sum of the hashes of those that were written or not wanted.
+/// What merged segments took: lines, and the sum of the hashes of those that were written or not
+/// wanted.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Taken {
     lines: u64,
@@ -129,7 +132,9 @@ pub(super) fn merge_all<O: LineOrder>(
     formed: Formed,
     output: &mut (dyn Write + Send),
 ) -> Result<OutputPrefix, Error> {
-    let Formed { mut runs, memory: Memory { areas, mut desks, bypass, .. }, expected_bytes, .. } = formed;
+    let Formed {
+        mut runs, memory: Memory { areas, mut desks, bypass, .. }, expected_bytes, ..
+    } = formed;
     let mut memory = Areas::new(areas);
     if runs.iter().any(is_elsewhere) {
         (runs, memory) = make_room(job, runs, memory, &mut desks)?;
@@ -152,13 +157,15 @@ pub(super) fn merge_all<O: LineOrder>(
     let whole = OutputPrefix { tail: Vec::new(), ..written.prefix };
     job.balance.written(written.taken.gone);
     job.observer.advance(whole.bytes);
-    let sink = Output { to, whole, taken: written.taken, notes: job.notes, noted_at: Instant::now() };
+    let sink =
+        Output { to, whole, taken: written.taken, notes: job.notes, noted_at: Instant::now() };
     let begun = Begun { positions: written.positions, lines: written.taken.lines };
     let (sink, _) = merge(job, &runs, begun, memory, &mut desks, sink)?;
     sink.end()
 }
 
-/// Where a merge begins: the positions of its runs, if not at their beginnings, and how many lines come before.
+/// Where a merge begins: the positions of its runs, if not at their beginnings, and how many lines
+/// come before.
 #[derive(Default)]
 struct Begun {
     positions: Vec<(usize, usize)>,
@@ -243,7 +250,8 @@ fn reduce<O: LineOrder>(
             None => {
                 let before = job.balance.gone();
                 let spiller = Spiller::new(job, own)?;
-                let (mut spiller, free) = merge(job, &group, Begun::default(), memory, desks, spiller)?;
+                let (mut spiller, free) =
+                    merge(job, &group, Begun::default(), memory, desks, spiller)?;
                 memory = free;
                 let blocks = spiller.end()?;
                 own = spiller.into_desk();
@@ -311,7 +319,12 @@ fn merge<O: LineOrder, S: Sink>(
                     let (worker, desks) = (&worker, &desks);
                     move || {
                         let desk = desks.lock().unwrap_or_else(PoisonError::into_inner).pop();
-                        worker().run(desk.expect("a desk for each thread"), &unpacks, &segments, &done);
+                        worker().run(
+                            desk.expect("a desk for each thread"),
+                            &unpacks,
+                            &segments,
+                            &done,
+                        );
                     }
                 },
             ),
@@ -345,7 +358,8 @@ fn merge<O: LineOrder, S: Sink>(
     Ok((turns.into_inner(), shelves.dissolve()))
 }
 
-/// Brings blocks back and hands out segments until all is merged. `hand_out` says what came of its task, if it is done already.
+/// Brings blocks back and hands out segments until all is merged. `hand_out` says what came of its
+/// task, if it is done already.
 #[allow(clippy::too_many_arguments, reason = "what both ways to merge hand over")]
 fn coordinate<'r, O: LineOrder>(
     job: &Job<'_, O>,
@@ -358,13 +372,19 @@ fn coordinate<'r, O: LineOrder>(
     mut hand_out: impl FnMut(Task<'r, O::Words>) -> Result<Option<Done>, Error>,
 ) -> Result<(), Error> {
     let options = job.options;
-    let mut fronts: Vec<Front<'r>> = runs.iter().map(|run| Front::new(run, job.plan.block_bytes)).collect();
+    let mut fronts: Vec<Front<'r>> =
+        runs.iter().map(|run| Front::new(run, job.plan.block_bytes)).collect();
     for (front, &position) in fronts.iter_mut().zip(&begun.positions) {
         front.go_to(position);
     }
     let mut reader = Reader::new(job, shelves, runs);
-    let mut cutter =
-        Cutter::new(job.order, options.delimiter, options.is_unique, segment_bytes, job.notes.are_kept());
+    let mut cutter = Cutter::new(
+        job.order,
+        options.delimiter,
+        options.is_unique,
+        segment_bytes,
+        job.notes.are_kept(),
+    );
     let (mut segments_done, mut lines) = (0, begun.lines);
     loop {
         if job.should_stop() {
@@ -415,7 +435,8 @@ fn coordinate<'r, O: LineOrder>(
     }
 }
 
-/// A merge can't go on: a sorted source has a line that no block can hold, or too many of them have long ones at once.
+/// A merge can't go on: a sorted source has a line that no block can hold, or too many of them have
+/// long ones at once.
 fn refuse_long_line<O: LineOrder>(job: &Job<'_, O>, fronts: &[Front<'_>]) -> Error {
     let sources = fronts.iter().filter(|front| matches!(front.run, Run::Sorted(_))).count();
     let mut stuck = fronts.iter().filter(|front| front.is_starving());
@@ -492,7 +513,8 @@ impl<'a, 'j, O: LineOrder, S: Sink> Merger<'a, 'j, O, S> {
         let Job { order, options, failure, .. } = self.job;
         let slices = segment.slices();
         let lines = segment.lines(&slices);
-        let mut merge = Merge::new(*order, options.delimiter, options.is_unique, &lines, segment.ends());
+        let mut merge =
+            Merge::new(*order, options.delimiter, options.is_unique, &lines, segment.ends());
         loop {
             let ledger = &self.job.gauges.ledger;
             let bytes = ledger.output_busy.time(|| merge.fill(desk));

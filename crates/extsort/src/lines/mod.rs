@@ -1,4 +1,5 @@
-//! Sorting lines of text: records of varying length, from files or streams whose size may be unknown.
+//! Sorting lines of text: records of varying length, from files or streams whose size may be
+//! unknown.
 //!
 //! ```text
 //!  inputs --> areas of memory --> sorted runs --(only when memory is needed)--> scratch
@@ -103,7 +104,8 @@ struct Job<'a, O> {
     notes: Notes<'a>,
     /// Where the output goes if it is kept.
     kept_output: Option<FileId>,
-    /// Whether the inputs are still what they were, to be asked before it is recorded that they have been read.
+    /// Whether the inputs are still what they were, to be asked before it is recorded that they
+    /// have been read.
     input_is_read: Option<&'a (dyn Fn() -> Result<(), Error> + Sync)>,
 }
 
@@ -178,8 +180,12 @@ impl<'a, O: LineOrder> Job<'a, O> {
         if let Some(scratch) = self.scratch.get() {
             return Ok(scratch);
         }
-        let scratch =
-            Scratch::create(self.disk, &self.options.scratch, u64::MAX, Arc::clone(&self.gauges.scratch))?;
+        let scratch = Scratch::create(
+            self.disk,
+            &self.options.scratch,
+            u64::MAX,
+            Arc::clone(&self.gauges.scratch),
+        )?;
         Ok(self.scratch.get_or_init(|| scratch))
     }
 
@@ -220,8 +226,9 @@ pub fn sort_lines<O: LineOrder>(
     Ok(job.finish(begun, formed, output)?.0)
 }
 
-/// Merges `sources`, the lines of each of which are in order, and writes them to `output`. Lines that compare equal come in the order of the
-/// sources. If a source is not in order, all of its lines are written all the same, in some order.
+/// Merges `sources`, the lines of each of which are in order, and writes them to `output`. Lines
+/// that compare equal come in the order of the sources. If a source is not in order, all of its
+/// lines are written all the same, in some order.
 ///
 /// # Errors
 /// As [`sort_lines`].

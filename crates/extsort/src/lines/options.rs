@@ -14,7 +14,8 @@ pub struct LinesOptions {
     pub is_unique: bool,
     /// Memory for text, its order, blocks and buffers, in bytes.
     pub budget_bytes: u64,
-    /// What of this whoever asks for the sort has taken already, for the names of its inputs and to decompress them.
+    /// What of this whoever asks for the sort has taken already, for the names of its inputs and to
+    /// decompress them.
     pub taken_bytes: u64,
     /// Threads that sort and merge.
     pub threads: usize,
@@ -24,14 +25,15 @@ pub struct LinesOptions {
     pub scratch: Vec<PathBuf>,
     /// How what goes there is compressed.
     pub codec: Option<Codec>,
-    /// The regular file that the output writes to, where it does nothing else than that: once the output is flushed it is empty, and lines may be
-    /// written to it past the page cache.
+    /// The regular file that the output writes to, where it does nothing else than that: once the
+    /// output is flushed it is empty, and lines may be written to it past the page cache.
     pub output_file: Option<PathBuf>,
     /// Keep what is finished, so that a later process can go on with it.
     pub checkpoint: Option<LinesCheckpoint>,
 }
 
-/// A sort of lines that can be resumed. Its output goes to a new file, which takes the place of the old one when it is complete.
+/// A sort of lines that can be resumed. Its output goes to a new file, which takes the place of the
+/// old one when it is complete.
 #[derive(Clone, Debug)]
 pub struct LinesCheckpoint {
     /// How it is kept.

@@ -5,10 +5,13 @@
 //! merge   | desk | desk | ... | runs that stay | blocks of runs on scratch   | output   a desk a thread: merged lines on their way out
 //! ```
 //!
-//! How many lines there will be, and how long they are, nobody knows. So areas are of one size, and each takes as many lines as it takes.
+//! How many lines there will be, and how long they are, nobody knows. So areas are of one size, and
+//! each takes as many lines as it takes.
 //!
-//! The index of the blocks on scratch is on the heap. What it will take is estimated from the input's size and left out of the pool; blocks are larger where it
-//! would be too much. It is counted as it grows, so that a stream that is longer than its share is refused before it takes more.
+//! The index of the blocks on scratch is on the heap. What it will take is estimated from the
+//! input's size and left out of the pool; blocks are larger where it would be too much. It is
+//! counted as it grows, so that a stream that is longer than its share is refused before it takes
+//! more.
 
 use super::codec::Codec;
 use super::options::LinesOptions;
@@ -34,7 +37,8 @@ const DESK_BYTES_SMALL: u64 = 256 * KIB;
 const BLOCK_BYTES_MIN: u64 = 16 * KIB;
 /// Blocks that a thread has to write to scratch.
 pub(super) const DESK_BLOCKS: usize = 4;
-/// Areas beside one for each thread, so that some can be read into, and some kept, while others are sorted.
+/// Areas beside one for each thread, so that some can be read into, and some kept, while others are
+/// sorted.
 const SPARE_AREAS: usize = 6;
 /// Texts of streams and of large files are cut into chunks of at least so many bytes.
 pub(super) const CHUNK_BYTES_MIN: u64 = 8 * MIB;
@@ -45,14 +49,17 @@ const ONE_THREAD_BYTES: u64 = 512 * KIB;
 
 /// Heap bytes of a block on scratch: its entry in the index, and its place in the forecast.
 pub(super) const INDEX_ENTRY_BYTES: u64 = size_of::<Block>() as u64 + 8;
-/// Entries for each whole block of input: lines may leave blocks half empty, or runs be merged to others, which have their own.
+/// Entries for each whole block of input: lines may leave blocks half empty, or runs be merged to
+/// others, which have their own.
 const INDEX_ENTRIES: u64 = 2;
 /// An index up to this is among what the program takes beside the budget.
 const INDEX_BYTES_BESIDE: u64 = 16 * MIB;
-/// The index is to take no more of the budget than this share; it may take twice as much if there is no other way.
+/// The index is to take no more of the budget than this share; it may take twice as much if there
+/// is no other way.
 const INDEX_SHARE: u64 = 8;
 
-/// Blocks of files that are read or written past the page cache, and how many of them are under way.
+/// Blocks of files that are read or written past the page cache, and how many of them are under
+/// way.
 const BYPASS_BLOCK_BYTES: u64 = MIB;
 pub(super) const BYPASS_BLOCKS: u64 = 16;
 
@@ -61,7 +68,8 @@ pub(super) const BYPASS_BLOCKS: u64 = 16;
 pub struct Plan {
     /// Threads that sort and merge.
     pub threads: usize,
-    /// Bytes of memory that each line takes beside its own; while it is sorted as many more of the thread's spare ones.
+    /// Bytes of memory that each line takes beside its own; while it is sorted as many more of the
+    /// thread's spare ones.
     pub entry_bytes: usize,
     /// Areas that hold a chunk of lines each.
     pub areas: usize,
@@ -77,7 +85,8 @@ pub struct Plan {
     pub block_bytes: usize,
     /// Bytes of the budget that are set aside for the index of what is on scratch.
     pub index_bytes: u64,
-    /// Bytes of text after which a chunk is full even if its area isn't; `None` if only time will tell.
+    /// Bytes of text after which a chunk is full even if its area isn't; `None` if only time will
+    /// tell.
     pub chunk_bytes: Option<u64>,
 }
 
@@ -93,8 +102,13 @@ pub(super) struct Memory {
 }
 
 impl Plan {
-    /// For inputs of so many bytes in all; `None` if that isn't known. Each line takes an entry of `entry_bytes`.
-    pub(super) fn new(options: &LinesOptions, input_bytes: Option<u64>, entry_bytes: usize) -> Plan {
+    /// For inputs of so many bytes in all; `None` if that isn't known. Each line takes an entry of
+    /// `entry_bytes`.
+    pub(super) fn new(
+        options: &LinesOptions,
+        input_bytes: Option<u64>,
+        entry_bytes: usize,
+    ) -> Plan {
         let budget = options.budget_bytes.saturating_sub(options.taken_bytes).max(BUDGET_BYTES_MIN);
         let is_small = input_bytes.is_some_and(|bytes| bytes <= ONE_THREAD_BYTES);
         // A desk of 64 KiB or more for each, beside what compression takes.
@@ -108,8 +122,11 @@ impl Plan {
             let left = budget.saturating_sub(context * threads as u64).max(BUDGET_BYTES_MIN);
             let desk = align_down((left / 8 / threads as u64).min(desk_max));
             let block_max = align_down(desk / DESK_BLOCKS as u64);
-            let mut block = (1 << (left / 512).max(BLOCK_BYTES_MIN).ilog2()).min(MIB).min(block_max);
-            while index_bytes(input_bytes, left, block) > left / INDEX_SHARE && 2 * block <= block_max {
+            let mut block =
+                (1 << (left / 512).max(BLOCK_BYTES_MIN).ilog2()).min(MIB).min(block_max);
+            while index_bytes(input_bytes, left, block) > left / INDEX_SHARE
+                && 2 * block <= block_max
+            {
                 block *= 2;
             }
             if index_bytes(input_bytes, left, block) <= left / INDEX_SHARE || threads == 1 {
@@ -130,8 +147,11 @@ impl Plan {
             / (2 * areas + threads) as u64;
         // Lines may all be empty.
         let wanted = input_bytes.map_or(u64::MAX, |bytes| {
-            let chunk =
-                if is_small { bytes } else { bytes / (CHUNKS_PER_THREAD * threads as u64) + CHUNK_BYTES_MIN };
+            let chunk = if is_small {
+                bytes
+            } else {
+                bytes / (CHUNKS_PER_THREAD * threads as u64) + CHUNK_BYTES_MIN
+            };
             align_up((chunk + 4 * KIB) * (1 + entry_bytes as u64))
         });
         let area = align_down(most.min(wanted).min(Entry::<()>::TEXT_BYTES_MAX as u64));
@@ -145,17 +165,25 @@ impl Plan {
             bypass_block_bytes: bypass_block as usize,
             block_bytes: block as usize,
             index_bytes: index,
-            chunk_bytes: input_bytes
-                .map(|bytes| bytes.div_ceil(CHUNKS_PER_THREAD * threads as u64).max(CHUNK_BYTES_MIN / 8)),
+            chunk_bytes: input_bytes.map(|bytes| {
+                bytes.div_ceil(CHUNKS_PER_THREAD * threads as u64).max(CHUNK_BYTES_MIN / 8)
+            }),
         }
     }
 
     /// Refuses an input of so many bytes whose index would take more than its share.
-    pub(super) fn refuse_index(&self, options: &LinesOptions, input_bytes: Option<u64>) -> Result<(), Error> {
+    pub(super) fn refuse_index(
+        &self,
+        options: &LinesOptions,
+        input_bytes: Option<u64>,
+    ) -> Result<(), Error> {
         let Some(bytes) = input_bytes else { return Ok(()) };
         let is_enough = |budget_bytes| {
-            let plan =
-                Plan::new(&LinesOptions { budget_bytes, ..options.clone() }, Some(bytes), self.entry_bytes);
+            let plan = Plan::new(
+                &LinesOptions { budget_bytes, ..options.clone() },
+                Some(bytes),
+                self.entry_bytes,
+            );
             let room_bytes = budget_bytes.saturating_sub(options.taken_bytes).max(BUDGET_BYTES_MIN);
             index_bytes(Some(bytes), room_bytes, plan.block_bytes as u64) <= plan.index_bytes
         };
@@ -188,7 +216,8 @@ impl Plan {
         let desks = (0..self.threads).map(|_| memory.split_off_front(self.desk_bytes)).collect();
         let spares = (0..self.threads).map(|_| memory.split_off_front(self.spare_bytes)).collect();
         let areas = (0..self.areas).map(|_| memory.split_off_front(self.area_bytes)).collect();
-        let bypass = (self.bypass_block_bytes > 0).then(|| Shelf::new([memory], self.bypass_block_bytes));
+        let bypass =
+            (self.bypass_block_bytes > 0).then(|| Shelf::new([memory], self.bypass_block_bytes));
         Ok(Memory { areas, spares, desks, bypass })
     }
 
@@ -197,7 +226,8 @@ impl Plan {
         line_bytes_max(self, self.areas * self.area_bytes)
     }
 
-    /// The longest line of so many sorted sources that can be merged, if not too many have such lines at once.
+    /// The longest line of so many sorted sources that can be merged, if not too many have such
+    /// lines at once.
     pub(super) fn source_line_bytes_max(&self, sources: usize) -> usize {
         source_line_bytes_max(self, sources, self.areas * self.area_bytes).max(self.block_bytes)
     }
@@ -210,13 +240,13 @@ impl Plan {
     }
 }
 
-/// Bytes of the budget for the index of an input, with blocks of so many bytes; of a stream, as much as is good for it.
+/// Bytes of the budget for the index of an input, with blocks of so many bytes; of a stream, as
+/// much as is good for it.
 fn index_bytes(input_bytes: Option<u64>, budget: u64, block_bytes: u64) -> u64 {
     match input_bytes {
         Some(bytes) if bytes < budget => 0,
-        Some(bytes) => {
-            (INDEX_ENTRIES * (bytes / block_bytes) * INDEX_ENTRY_BYTES).saturating_sub(INDEX_BYTES_BESIDE)
-        }
+        Some(bytes) => (INDEX_ENTRIES * (bytes / block_bytes) * INDEX_ENTRY_BYTES)
+            .saturating_sub(INDEX_BYTES_BESIDE),
         None => budget / INDEX_SHARE / 2,
     }
 }
@@ -263,30 +293,42 @@ mod tests {
                     }
                     assert!(refusal.is_ok(), "{budget_mib} {threads} {input_bytes}: {refusal:?}");
                     let blocks = input_bytes / plan.block_bytes as u64;
-                    assert!(2 * blocks <= plan.index_entries_max(), "{budget_mib} {input_bytes}: {plan:?}");
+                    assert!(
+                        2 * blocks <= plan.index_entries_max(),
+                        "{budget_mib} {input_bytes}: {plan:?}"
+                    );
                 }
             }
         }
         assert!(refused > 5 && refused < 60, "{refused}");
     }
 
-    /// Half a desk must have a block to fill and one to compress it into: with fewer a spill would wait for itself.
+    /// Half a desk must have a block to fill and one to compress it into: with fewer a spill would
+    /// wait for itself.
     #[test]
     fn every_budget_has_a_plan_that_can_spill() {
         for codec in [None, Some(Codec::Lz4), Some(Codec::Zstd)] {
             for budget_mib in [0, 1, 2, 3, 5, 16, 33, 64, 65, 1024, 1 << 20] {
                 for threads in [1, 2, 3, 5, 8, 60, 64, 1000] {
-                    for input_bytes in [None, Some(0), Some(1), Some(500_000), Some(600_000), Some(1 << 40)] {
+                    for input_bytes in
+                        [None, Some(0), Some(1), Some(500_000), Some(600_000), Some(1 << 40)]
+                    {
                         let options = options(budget_mib * MIB, threads, codec);
                         let plan = Plan::new(&options, input_bytes, 24);
                         let half_desk = align_down(plan.desk_bytes as u64 / 2);
-                        assert!(plan.block_bytes >= BLOCK_BYTES_MIN as usize, "{options:?} {plan:?}");
+                        assert!(
+                            plan.block_bytes >= BLOCK_BYTES_MIN as usize,
+                            "{options:?} {plan:?}"
+                        );
                         assert!(half_desk as usize >= 2 * plan.block_bytes, "{options:?} {plan:?}");
                         let contexts = codec.map_or(0, Codec::context_bytes) * plan.threads as u64;
                         let most = options.budget_bytes.max(BUDGET_BYTES_MIN + contexts);
                         let taken = plan.pool_bytes() as u64 + plan.index_bytes + contexts;
                         assert!(taken <= most, "{options:?} {plan:?}");
-                        assert!(plan.spare_bytes > 0 && plan.area_bytes > 2 * 24, "{options:?} {plan:?}");
+                        assert!(
+                            plan.spare_bytes > 0 && plan.area_bytes > 2 * 24,
+                            "{options:?} {plan:?}"
+                        );
                     }
                 }
             }

@@ -1,11 +1,14 @@
 //! Which blocks of runs on scratch to bring back, and when.
 //!
-//! Every run holds the block in which the merge stands. What memory is left goes to the blocks that are needed next, by the beginnings of their
-//! first lines (Knuth's forecasting, vol. 3, 5.4.9). These are a hint only, for lines may be alike for longer than an index can hold: so a
-//! run without a block always gets one before any other gets its second, and the merge comes to its end whatever the hint says.
+//! Every run holds the block in which the merge stands. What memory is left goes to the blocks that
+//! are needed next, by the beginnings of their first lines (Knuth's forecasting, vol. 3, 5.4.9).
+//! These are a hint only, for lines may be alike for longer than an index can hold: so a run
+//! without a block always gets one before any other gets its second, and the merge comes to its end
+//! whatever the hint says.
 //!
-//! There are blocks of two sizes, and a run may have both. For each run that holds none of a size that it will need, one is left on the shelf, and
-//! one more for the last cut: so a run that gets to a block of the other size finds memory for it, too.
+//! There are blocks of two sizes, and a run may have both. For each run that holds none of a size
+//! that it will need, one is left on the shelf, and one more for the last cut: so a run that gets
+//! to a block of the other size finds memory for it, too.
 //!
 //! A compressed block comes into memory of its own. Whoever merges decompresses it into its place.
 
@@ -84,9 +87,11 @@ impl Packed {
     ) -> Result<Unpacked, Error> {
         let scratch = job.scratch()?;
         check_seal(job.disk, scratch, self.place, &self.packed[..self.pages_bytes], self.checksum)?;
-        let unpacked = unpacker.unpack(&self.packed[..self.packed_bytes], &mut self.to[..self.bytes]);
+        let unpacked =
+            unpacker.unpack(&self.packed[..self.packed_bytes], &mut self.to[..self.bytes]);
         unpacked.map_err(|reason| {
-            let what = format!("a scratch block of {} bytes can't be decompressed: {reason}", self.bytes);
+            let what =
+                format!("a scratch block of {} bytes can't be decompressed: {reason}", self.bytes);
             Error::corrupt(job.disk, scratch.file(self.place.drive), self.place.offset, what)
         })?;
         Ok(Unpacked { run: self.run, number: self.number, lease: self.to })
@@ -141,7 +146,8 @@ impl<'r> Front<'r> {
         }
     }
 
-    /// Where the merge stands in a run on scratch: behind so many blocks, and so many bytes of the next.
+    /// Where the merge stands in a run on scratch: behind so many blocks, and so many bytes of the
+    /// next.
     pub(super) fn position(&self) -> (usize, usize) {
         (self.passed, self.offset)
     }
@@ -171,7 +177,10 @@ impl<'r> Front<'r> {
     }
 
     /// Takes the next blocks, which are merged as soon as the segment is that they are in.
-    pub(super) fn pass(&mut self, blocks: usize) -> std::collections::vec_deque::Drain<'_, Arc<Loaded>> {
+    pub(super) fn pass(
+        &mut self,
+        blocks: usize,
+    ) -> std::collections::vec_deque::Drain<'_, Arc<Loaded>> {
         let is_long = |loaded: &&Arc<Loaded>| loaded.lease.len() > self.block_bytes;
         self.passed += blocks;
         self.long_held -= self.loaded.iter().take(blocks).filter(is_long).count();
@@ -198,7 +207,9 @@ impl<'r> Front<'r> {
                 let is_needed = blocks.len() - self.next_read > self.long_left;
                 usize::from(is_needed && held == self.long_held)
             }
-            (Run::OnScratch(_), Size::Long) => usize::from(self.long_left > 0 && self.long_held == 0),
+            (Run::OnScratch(_), Size::Long) => {
+                usize::from(self.long_left > 0 && self.long_held == 0)
+            }
         }
     }
 }
@@ -221,8 +232,9 @@ impl<'a, 'j, O: LineOrder> Reader<'a, 'j, O> {
         for (number, run) in runs.iter().enumerate() {
             forecast.extend((0..run.blocks().len()).map(|block| (number as u32, block as u32)));
         }
-        let key =
-            |&(run, block): &(u32, u32)| (runs[run as usize].blocks()[block as usize].first_key, block, run);
+        let key = |&(run, block): &(u32, u32)| {
+            (runs[run as usize].blocks()[block as usize].first_key, block, run)
+        };
         forecast.sort_unstable_by_key(key);
         let (done_to, done_from) = unbounded();
         Reader { job, shelves, forecast, forecast_at: 0, in_flight: 0, done_to, done_from }
@@ -246,7 +258,8 @@ impl<'a, 'j, O: LineOrder> Reader<'a, 'j, O> {
         for run in 0..fronts.len() {
             let Front { run: Run::Sorted(_), loaded, .. } = &fronts[run] else { continue };
             // A long block is taken only when nothing goes on without it.
-            let is_wanted = loaded.len() < SOURCE_BLOCKS && !fronts[run].needs_long && fronts[run].has_more();
+            let is_wanted =
+                loaded.len() < SOURCE_BLOCKS && !fronts[run].needs_long && fronts[run].has_more();
             if is_wanted && self.is_spare(&fronts[run], Size::Short, &mut reserved) {
                 has_read |= self.read(fronts, run)?;
             }
@@ -268,7 +281,8 @@ impl<'a, 'j, O: LineOrder> Reader<'a, 'j, O> {
         Ok(has_read)
     }
 
-    /// Whether a run may have a block beside what must be left for all others; then what is left for it counts no more.
+    /// Whether a run may have a block beside what must be left for all others; then what is left
+    /// for it counts no more.
     fn is_spare(&self, front: &Front<'_>, size: Size, reserved: &mut [usize; 2]) -> bool {
         let own = front.reserved(size).min(1);
         let is_spare = self.shelves.of(size).available() > reserved[size as usize] - own;
@@ -282,7 +296,8 @@ impl<'a, 'j, O: LineOrder> Reader<'a, 'j, O> {
     fn read(&mut self, fronts: &mut [Front<'_>], run: usize) -> Result<bool, Error> {
         let front = &mut fronts[run];
         if let Run::Sorted(stream) = front.run {
-            return self.read_source(front, &mut stream.lock().unwrap_or_else(PoisonError::into_inner));
+            return self
+                .read_source(front, &mut stream.lock().unwrap_or_else(PoisonError::into_inner));
         }
         let block = &front.run.blocks()[front.next_read];
         let size = front.size(block);
@@ -351,7 +366,8 @@ impl<'a, 'j, O: LineOrder> Reader<'a, 'j, O> {
         let block = &front.run.blocks()[number];
         let at = number + front.arriving.len() - front.next_read;
         if let Arriving::Reading(Some(_)) = front.arriving[at] {
-            let Arriving::Reading(Some(to)) = std::mem::replace(&mut front.arriving[at], Arriving::Unpacking)
+            let Arriving::Reading(Some(to)) =
+                std::mem::replace(&mut front.arriving[at], Arriving::Unpacking)
             else {
                 unreachable!("it was just looked at");
             };

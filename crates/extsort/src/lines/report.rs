@@ -12,7 +12,8 @@ pub struct LinesReport {
     pub bytes: u64,
     /// Bytes written: fewer if only one of several same lines was wanted.
     pub written_bytes: u64,
-    /// Sum of the hashes of all lines, which was the same for those read, and for those written or dropped together. `None` of a merge.
+    /// Sum of the hashes of all lines, which was the same for those read, and for those written or
+    /// dropped together. `None` of a merge.
     pub checksum: Option<u64>,
     /// Sorted runs that were formed.
     pub runs: usize,

@@ -1,14 +1,18 @@
 //! A sort of lines that a later process can go on with.
 //!
-//! As it reads, it keeps each run that is on scratch, with how far in the inputs that was; what is in memory at their end goes to scratch, too, so that
-//! from there on nobody needs them. Then it keeps each merge on the way, and now and then how much of the output is written and where in its runs the last
-//! merge stood. The output is a new file, which takes the place of the old one when it is complete.
+//! As it reads, it keeps each run that is on scratch, with how far in the inputs that was; what is
+//! in memory at their end goes to scratch, too, so that from there on nobody needs them. Then it
+//! keeps each merge on the way, and now and then how much of the output is written and where in its
+//! runs the last merge stood. The output is a new file, which takes the place of the old one when
+//! it is complete.
 
 use super::options::{LinesCheckpoint, LinesOptions};
 use super::plan::Plan;
 use super::report::LinesReport;
 use super::{Job, bytes, form};
-use crate::checkpoint::{CheckpointFiles, Names, Opened, Reopened, SavedCheckpoint, Task, open_checkpoint};
+use crate::checkpoint::{
+    CheckpointFiles, Names, Opened, Reopened, SavedCheckpoint, Task, open_checkpoint,
+};
 use crate::journal::{InputMark, Notes, mark};
 use crate::lines::Source;
 use crate::open_files::OpenFiles;
@@ -21,7 +25,8 @@ use std::time::Instant;
 use xsort_disk::{Disk, FileId};
 use xsort_kernels::lines::{Entry, LineOrder};
 
-/// Sorts all lines of `sources` to the output of `checkpoint`, going on with what an earlier process has left if that is asked for.
+/// Sorts all lines of `sources` to the output of `checkpoint`, going on with what an earlier
+/// process has left if that is asked for.
 pub(super) fn sort<O: LineOrder>(
     options: &LinesOptions,
     checkpoint: &LinesCheckpoint,
@@ -34,7 +39,12 @@ pub(super) fn sort<O: LineOrder>(
     let bytes = bytes(&sources);
     let task = Task {
         output: &checkpoint.output,
-        meaning: &format!("{} {:?} {}", checkpoint.meaning, options.codec, size_of::<Entry<O::Words>>()),
+        meaning: &format!(
+            "{} {:?} {}",
+            checkpoint.meaning,
+            options.codec,
+            size_of::<Entry<O::Words>>()
+        ),
         budget_bytes: options.budget_bytes,
         inputs: checkpoint.inputs.len(),
     };
@@ -47,12 +57,26 @@ pub(super) fn sort<O: LineOrder>(
             disk.close(disk.create_output(&checkpoint.output)?);
             let marks = marks(&checkpoint.inputs, disk)?;
             let (files, file) = fresh.begin(&task, &plan, &marks, false)?;
-            Begin::Sort { plan, marks, files: Box::new(files), output: Output { disk, file: Some(file) } }
+            Begin::Sort {
+                plan,
+                marks,
+                files: Box::new(files),
+                output: Output { disk, file: Some(file) },
+            }
         }
     };
     match begin {
         Begin::Sort { plan, marks, files, output } => output
-            .sort(options, plan, order, sources, &files, (&checkpoint.inputs, &marks), observer, begun)
+            .sort(
+                options,
+                plan,
+                order,
+                sources,
+                &files,
+                (&checkpoint.inputs, &marks),
+                observer,
+                begun,
+            )
             .map_err(|cause| Error::Resumable { cause: Box::new(cause) }),
         Begin::Finished(plan, lines, checksum) => {
             observer.notice("the output was complete and in place already");
@@ -73,11 +97,17 @@ fn mark_of(path: &Path, disk: &dyn Disk) -> Result<InputMark, Error> {
 }
 
 /// Fails if an input isn't what its mark says. One that isn't there is an error if it `is_needed`.
-fn check(inputs: &[PathBuf], marks: &[InputMark], is_needed: bool, disk: &dyn Disk) -> Result<(), Error> {
+fn check(
+    inputs: &[PathBuf],
+    marks: &[InputMark],
+    is_needed: bool,
+    disk: &dyn Disk,
+) -> Result<(), Error> {
     for (path, mark) in inputs.iter().zip(marks) {
         match mark_of(path, disk) {
             Ok(now) if now.is_as(mark) => {}
-            Err(Error::Disk(error)) if !is_needed && error.source.kind() == ErrorKind::NotFound => {}
+            Err(Error::Disk(error)) if !is_needed && error.source.kind() == ErrorKind::NotFound => {
+            }
             Ok(_) => {
                 return Err(Error::Input {
                     path: path.clone(),
@@ -118,9 +148,12 @@ fn go_on<'a>(
             files.end().map_err(Error::after_publishing)?;
             Begin::Finished(plan, lines, checksum as u64)
         }
-        Reopened::Unfinished { files, output } => {
-            Begin::Sort { plan, marks, files: Box::new(files), output: Output { disk, file: Some(output) } }
-        }
+        Reopened::Unfinished { files, output } => Begin::Sort {
+            plan,
+            marks,
+            files: Box::new(files),
+            output: Output { disk, file: Some(output) },
+        },
     })
 }
 
@@ -182,7 +215,13 @@ impl Drop for Output<'_> {
 }
 
 /// The report of a sort that an earlier process has finished.
-fn finished(plan: Plan, lines: u64, checksum: u64, bytes: Option<u64>, begun: Instant) -> LinesReport {
+fn finished(
+    plan: Plan,
+    lines: u64,
+    checksum: u64,
+    bytes: Option<u64>,
+    begun: Instant,
+) -> LinesReport {
     LinesReport {
         lines,
         bytes: bytes.unwrap_or(0),

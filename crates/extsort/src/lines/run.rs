@@ -10,7 +10,8 @@ use xsort_disk::align_up;
 /// Bytes of a key that the index keeps.
 pub(super) const KEY_BYTES: usize = 64;
 
-/// A block on scratch: whole lines, each with its delimiter; one, if that is longer than blocks are.
+/// A block on scratch: whole lines, each with its delimiter; one, if that is longer than blocks
+/// are.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Block {
     pub(super) place: Place,
@@ -23,7 +24,8 @@ pub(super) struct Block {
     pub(super) last_line: u32,
     /// XXH3 of its pages as written; what of the last one isn't used is zero.
     pub(super) checksum: u64,
-    /// The beginning of its first line's normalised key, as words: when to bring it back. Only a hint.
+    /// The beginning of its first line's normalised key, as words: when to bring it back. Only a
+    /// hint.
     pub(super) first_key: [u64; KEY_BYTES / 8],
 }
 

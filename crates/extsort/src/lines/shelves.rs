@@ -1,4 +1,5 @@
-//! The memory of a merge: blocks for lines, larger ones for lines that are longer than those, and some for what comes compressed.
+//! The memory of a merge: blocks for lines, larger ones for lines that are longer than those, and
+//! some for what comes compressed.
 //!
 //! ```text
 //! | long | long | ...   as large as the longest block of the runs: one for each run that has long ones, and one
@@ -8,8 +9,9 @@
 //!
 //! So a few long lines take a few large blocks, and not as many large ones as there are runs.
 //!
-//! A merge can't come to a standstill if each run finds memory for the block in which it stands. Beyond that, one block of a size may be held by
-//! the last cut. [`Reader`](super::read::Reader) leaves as many.
+//! A merge can't come to a standstill if each run finds memory for the block in which it stands.
+//! Beyond that, one block of a size may be held by the last cut. [`Reader`](super::read::Reader)
+//! leaves as many.
 
 use super::areas::Areas;
 use super::plan::Plan;
@@ -51,7 +53,11 @@ impl Need {
     pub(super) fn of(runs: &[Run], plan: &Plan, is_ample: bool) -> Need {
         let block_bytes = plan.block_bytes;
         let mut need = Need {
-            short: 1 + if is_ample { 2 * plan.threads + WORKING_BLOCKS } else { least_working(plan) },
+            short: 1 + if is_ample {
+                2 * plan.threads + WORKING_BLOCKS
+            } else {
+                least_working(plan)
+            },
             short_bytes: block_bytes,
             long: 0,
             long_bytes: 0,
@@ -64,7 +70,8 @@ impl Need {
             let long = sizes.clone().filter(|&bytes| bytes > block_bytes as u64);
             bytes += sizes.sum::<u64>();
             long_bytes += long.clone().sum::<u64>();
-            need.long_bytes = need.long_bytes.max(align_up(long.clone().max().unwrap_or(0)) as usize);
+            need.long_bytes =
+                need.long_bytes.max(align_up(long.clone().max().unwrap_or(0)) as usize);
             need.long += usize::from(long.count() > 0);
             is_packed |= run.blocks().iter().any(Block::is_packed);
             need.short += match run {
@@ -102,23 +109,33 @@ fn least_working(plan: &Plan) -> usize {
     plan.threads + 2
 }
 
-/// How many runs can be merged at once, at least two. Which of them have long blocks isn't asked: as many as there are might.
+/// How many runs can be merged at once, at least two. Which of them have long blocks isn't asked:
+/// as many as there are might.
 pub(super) fn fan_in_max(runs: &[Run], plan: &Plan, memory: &Areas) -> usize {
     let all = Need::of(runs, plan, false);
-    let one =
-        runs.iter().map(|run| Need::of(std::slice::from_ref(run), plan, false).short).max().unwrap_or(0);
+    let one = runs
+        .iter()
+        .map(|run| Need::of(std::slice::from_ref(run), plan, false).short)
+        .max()
+        .unwrap_or(0);
     let none = Need::of(&[], plan, false).short;
-    let of = |count: usize| Need { short: none + count * (one - none), long: all.long.min(count + 1), ..all };
+    let of = |count: usize| Need {
+        short: none + count * (one - none),
+        long: all.long.min(count + 1),
+        ..all
+    };
     let is_met = |count: &usize| of(*count).is_met(memory.sizes());
     let counts: Vec<usize> = (2..=runs.len()).collect();
     counts.partition_point(is_met).max(1) + 1
 }
 
-/// The longest line, its delimiter included, that so much memory allows a merge of two runs to have in both.
+/// The longest line, its delimiter included, that so much memory allows a merge of two runs to have
+/// in both.
 pub(super) fn line_bytes_max(plan: &Plan, memory_bytes: usize) -> usize {
     let short = 2 + 1 + least_working(plan) + 2;
     let long = 2 + 1;
-    xsort_disk::align_down((memory_bytes.saturating_sub(short * plan.block_bytes) / long) as u64) as usize
+    xsort_disk::align_down((memory_bytes.saturating_sub(short * plan.block_bytes) / long) as u64)
+        as usize
 }
 
 /// The same for a merge of sorted sources.
@@ -144,7 +161,8 @@ impl Shelves {
     /// Divides the memory for a merge of `runs`.
     ///
     /// # Errors
-    /// If it isn't enough for what can't be done without, because an input grew while it was read, into a plan for few bytes.
+    /// If it isn't enough for what can't be done without, because an input grew while it was read,
+    /// into a plan for few bytes.
     pub(super) fn new(memory: Areas, runs: &[Run], plan: &Plan) -> Result<Shelves, Error> {
         let least = Need::of(runs, plan, false);
         let mut need = least;
@@ -185,7 +203,11 @@ impl Shelves {
         }
         rest.extend(leases.into_iter().filter(|lease| !lease.is_empty()));
         let spare = short.len().saturating_sub(need.short);
-        let packed = if need.packed > 0 { need.packed.max(short.len() / PACKED_SHARE).min(spare) } else { 0 };
+        let packed = if need.packed > 0 {
+            need.packed.max(short.len() / PACKED_SHARE).min(spare)
+        } else {
+            0
+        };
         let packed = short.split_off(short.len() - packed);
         Ok(Shelves {
             short: Shelf::new(short, plan.block_bytes),

@@ -1,7 +1,8 @@
 //! A run on its way to scratch, in blocks of whole lines.
 //!
-//! A line that is longer than a block is a block of its own, which lies in one piece on scratch and goes there through several of the desk's. It isn't
-//! compressed: that would take a second buffer of its size.
+//! A line that is longer than a block is a block of its own, which lies in one piece on scratch and
+//! goes there through several of the desk's. It isn't compressed: that would take a second buffer
+//! of its size.
 
 use super::Job;
 use super::chunk::Chunk;
@@ -107,7 +108,8 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
         self.end()
     }
 
-    /// Takes the next bytes of lines. The last of them may end with bytes that are still to come: so many, its delimiter included.
+    /// Takes the next bytes of lines. The last of them may end with bytes that are still to come:
+    /// so many, its delimiter included.
     pub(super) fn extend(&mut self, bytes: &[u8], to_come: usize) -> Result<(), Error> {
         let (begun, mut rest) = bytes.split_at(self.left.min(bytes.len() as u64) as usize);
         self.append(begun)?;
@@ -232,7 +234,9 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
 
     /// Writes the block that is being filled.
     fn write(&mut self) -> Result<(), Error> {
-        let Some(Filling { lease, used, last_line, lines }) = self.block.take() else { return Ok(()) };
+        let Some(Filling { lease, used, last_line, lines }) = self.block.take() else {
+            return Ok(());
+        };
         let first_key = self.first_key(&lease[..used]);
         let (mut lease, packed_bytes) = self.pack(lease, used)?;
         let stored_bytes = if packed_bytes > 0 { packed_bytes } else { used };
@@ -261,7 +265,10 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
         }
         // For twice as much, of what nobody knows how much more there is.
         plan.refuse_index(options, Some(2 * spilled_bytes.load(Relaxed)))?;
-        Err(Error::Memory { budget_bytes: options.budget_bytes, needed_bytes: 2 * options.budget_bytes })
+        Err(Error::Memory {
+            budget_bytes: options.budget_bytes,
+            needed_bytes: 2 * options.budget_bytes,
+        })
     }
 
     /// The block compressed, and in how many bytes; or as it is, and 0.
@@ -270,7 +277,8 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
             return Ok((block, 0));
         }
         let mut packed = self.take()?;
-        let bytes = self.packer.as_mut().and_then(|packer| packer.pack(&block[..used], &mut packed));
+        let bytes =
+            self.packer.as_mut().and_then(|packer| packer.pack(&block[..used], &mut packed));
         let (kept, other) = if bytes.is_some() { (packed, block) } else { (block, packed) };
         self.free.push(other);
         Ok((kept, bytes.unwrap_or(0)))
@@ -279,7 +287,9 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
     /// Writes a piece of a long line; the last one makes it a block.
     fn write_piece(&mut self, piece: Filling) -> Result<(), Error> {
         let Filling { mut lease, used, .. } = piece;
-        let Some(mut long) = self.long.take() else { unreachable!("a piece is one of a long line") };
+        let Some(mut long) = self.long.take() else {
+            unreachable!("a piece is one of a long line")
+        };
         // The line's end may be missing: a key made without it is as good a hint.
         let first_key = long.first_key.unwrap_or_else(|| self.first_key(&lease[..used]));
         let bytes = align_up(used as u64) as usize;
@@ -322,6 +332,8 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
 
     fn first_key(&mut self, text: &[u8]) -> [u64; KEY_BYTES / 8] {
         let end = xsort_kernels::lines::line_end(text, self.job.options.delimiter);
-        std::array::from_fn(|number| self.job.order.word_of(text, end, 8 * number, &mut self.scratch))
+        std::array::from_fn(|number| {
+            self.job.order.word_of(text, end, 8 * number, &mut self.scratch)
+        })
     }
 }

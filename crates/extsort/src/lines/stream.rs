@@ -43,8 +43,8 @@ impl Stream {
         self.lines
     }
 
-    /// Reads whole lines into `block`: at least `enough` bytes if the block has room for them, and then only until there is one. Of a block that
-    /// had no room for a line the beginning is kept.
+    /// Reads whole lines into `block`: at least `enough` bytes if the block has room for them, and
+    /// then only until there is one. Of a block that had no room for a line the beginning is kept.
     pub(super) fn read(&mut self, mut block: Lease, enough: usize) -> Result<Filled, Error> {
         let mut used = 0;
         let mut end = None;
@@ -57,14 +57,17 @@ impl Stream {
             block[..used].copy_from_slice(&loaded.memory()[range]);
         }
         while used < block.len() && (used < enough || end.is_none()) {
-            // So that a line's beginning behind the last whole one always fits a block of `enough` bytes.
+            // So that a line's beginning behind the last whole one always fits a block of `enough`
+            // bytes.
             let room = if used < enough { enough - used } else { enough }.min(block.len() - used);
             let bytes = self.input.read(&mut block[used..][..room])?;
             if bytes == 0 {
                 self.is_over = true;
                 break;
             }
-            end = memchr::memrchr(self.delimiter, &block[used..][..bytes]).map(|at| used + at).or(end);
+            end = memchr::memrchr(self.delimiter, &block[used..][..bytes])
+                .map(|at| used + at)
+                .or(end);
             used += bytes;
         }
         let Some(end) = end else {
@@ -76,7 +79,8 @@ impl Stream {
         };
         let lines = memchr::memchr_iter(self.delimiter, &block[..=end]).count() as u64;
         self.lines += lines;
-        let last_line = memchr::memrchr(self.delimiter, &block[..end]).map_or(0, |before| before + 1);
+        let last_line =
+            memchr::memrchr(self.delimiter, &block[..end]).map_or(0, |before| before + 1);
         let loaded = Arc::new(Loaded::new(block, end + 1, last_line));
         if end + 1 < used {
             self.tail = Some((Arc::clone(&loaded), end + 1..used));

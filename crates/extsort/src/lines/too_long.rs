@@ -9,8 +9,8 @@ const MIB: u64 = 1 << 20;
 /// How far the end of such a line is looked for.
 const LOOK_BYTES: u64 = 4 << 30;
 
-/// The refusal of a line of which `begun` bytes were read, and of which the rest comes from `input`. `line_bytes_max` says how long lines may be
-/// with a budget of so many bytes.
+/// The refusal of a line of which `begun` bytes were read, and of which the rest comes from
+/// `input`. `line_bytes_max` says how long lines may be with a budget of so many bytes.
 pub(super) fn too_long(
     input: &mut Input<'_>,
     begun: u64,
@@ -24,15 +24,18 @@ pub(super) fn too_long(
     };
     let bytes = begun + rest;
     let least = if is_whole { "" } else { "at least " };
-    let way_out = match least_budget(options.budget_bytes, |budget| line_bytes_max(budget) as u64 >= bytes) {
+    let way_out = match least_budget(options.budget_bytes, |budget| {
+        line_bytes_max(budget) as u64 >= bytes
+    }) {
         Some(enough) if enough > options.budget_bytes => format!("-S {}M is enough", enough / MIB),
         // Others have long lines, too, and nobody knows how many.
         Some(_) => "sort the inputs instead of merging them (without -m)".into(),
         None => "no budget is enough".into(),
     };
     let budget = Bytes(options.budget_bytes);
-    let reason =
-        format!("a line of {least}{bytes} bytes is too long for a memory budget of {budget}: {way_out}");
+    let reason = format!(
+        "a line of {least}{bytes} bytes is too long for a memory budget of {budget}: {way_out}"
+    );
     Error::Input { path, reason }
 }
 

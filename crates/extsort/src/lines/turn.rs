@@ -15,7 +15,8 @@ impl<S> Turns<S> {
         Turns { state: Mutex::new((0, sink)), changed: Condvar::new() }
     }
 
-    /// Waits until all segments before `number` are done, and writes. `is_last`: then this one is, too.
+    /// Waits until all segments before `number` are done, and writes. `is_last`: then this one is,
+    /// too.
     pub(super) fn take(
         &self,
         number: usize,
@@ -28,8 +29,10 @@ impl<S> Turns<S> {
             if failure.is_set() {
                 return Err(Error::Cancelled);
             }
-            (state, _) =
-                self.changed.wait_timeout(state, STOP_INTERVAL).unwrap_or_else(PoisonError::into_inner);
+            (state, _) = self
+                .changed
+                .wait_timeout(state, STOP_INTERVAL)
+                .unwrap_or_else(PoisonError::into_inner);
         }
         write(&mut state.1)?;
         if is_last {

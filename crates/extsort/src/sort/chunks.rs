@@ -1,6 +1,8 @@
-//! Cutting the input into chunks: stretches of whole records that are read, sorted and spilled as one run.
+//! Cutting the input into chunks: stretches of whole records that are read, sorted and spilled as
+//! one run.
 //!
-//! A chunk may cover the end of one file and the beginning of the next, so that many small files don't make many small runs.
+//! A chunk may cover the end of one file and the beginning of the next, so that many small files
+//! don't make many small runs.
 
 use xsort_disk::{ALIGNMENT, align_down, align_up};
 
@@ -25,10 +27,12 @@ impl Extent {
 /// A chunk has at most this many extents: each costs up to two pages of slack in its area.
 pub(crate) const EXTENTS_MAX: usize = 16;
 
-/// Slack in bytes that an area needs beyond its records: every extent may begin and end inside a page.
+/// Slack in bytes that an area needs beyond its records: every extent may begin and end inside a
+/// page.
 pub(crate) const SLACK_BYTES: u64 = 2 * ALIGNMENT as u64;
 
-/// Cuts files of `input_bytes` bytes into chunks of at most `chunk_bytes` (a multiple of the record's size) and `extents_max` extents.
+/// Cuts files of `input_bytes` bytes into chunks of at most `chunk_bytes` (a multiple of the
+/// record's size) and `extents_max` extents.
 pub(crate) fn chunks(
     input_bytes: &[u64],
     chunk_bytes: u64,

@@ -31,8 +31,13 @@ pub struct DryRun {
     pub expected_seconds: Option<f64>,
 }
 
-/// Checks everything that a sort would check, and plans it. Moves no data, but for a measurement of the drive if `options.probe` is set.
-pub fn dry_run(options: &SortOptions, disk: &dyn Disk, observer: &dyn Observer) -> Result<DryRun, Error> {
+/// Checks everything that a sort would check, and plans it. Moves no data, but for a measurement of
+/// the drive if `options.probe` is set.
+pub fn dry_run(
+    options: &SortOptions,
+    disk: &dyn Disk,
+    observer: &dyn Observer,
+) -> Result<DryRun, Error> {
     let options = SortOptions { checkpoint: None, ..options.clone() };
     let Work::Sort(prepared) = prepare(&options, None, disk, observer)? else {
         unreachable!("nothing is finished where nothing is kept")
@@ -46,13 +51,19 @@ pub fn dry_run(options: &SortOptions, disk: &dyn Disk, observer: &dyn Observer) 
         }
     }
     let directories = prepared.scratch_directories;
-    let weight = |directory: usize| rates.get(directory).map_or(1.0, |rates| rates.write_bytes_per_second);
+    let weight =
+        |directory: usize| rates.get(directory).map_or(1.0, |rates| rates.write_bytes_per_second);
     let weights: f64 = (0..directories.len()).map(weight).sum();
-    let share = |directory: usize| (plan.scratch_bytes as f64 * weight(directory) / weights).ceil() as u64;
-    let scratch =
-        directories.iter().enumerate().map(|(number, path)| (path.clone(), share(number))).collect();
+    let share =
+        |directory: usize| (plan.scratch_bytes as f64 * weight(directory) / weights).ceil() as u64;
+    let scratch = directories
+        .iter()
+        .enumerate()
+        .map(|(number, path)| (path.clone(), share(number)))
+        .collect();
     let drive = rates.first().copied();
-    let expected_seconds = drive.map(|rates| floor_seconds(&rates, plan.read_bytes, plan.write_bytes));
+    let expected_seconds =
+        drive.map(|rates| floor_seconds(&rates, plan.read_bytes, plan.write_bytes));
     Ok(DryRun { plan, scratch, drive, expected_seconds })
 }
 

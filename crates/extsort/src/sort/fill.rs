@@ -1,7 +1,7 @@
 //! Filling areas with chunks: the first stage of every pass.
 //!
-//! Reads are started a few at a time, in the order of the chunks and across the border from one to the next, so that the drive always
-//! has some and writes to the same drive find their turn.
+//! Reads are started a few at a time, in the order of the chunks and across the border from one to
+//! the next, so that the drive always has some and writes to the same drive find their turn.
 
 use super::chunks::Extent;
 use super::job::Job;
@@ -16,7 +16,8 @@ use xsort_records::Key;
 
 /// Most bytes of one read.
 const PIECE_BYTES: u64 = 1 << 20;
-/// Reads in flight: enough for several drives behind one file system, few enough that writes find their turn.
+/// Reads in flight: enough for several drives behind one file system, few enough that writes find
+/// their turn.
 const IN_FLIGHT_BYTES: u64 = 24 << 20;
 /// And if they are small, so many.
 const IN_FLIGHT_MAX: usize = 64;
@@ -84,7 +85,14 @@ fn pieces(extents: &[Extent]) -> Vec<Piece> {
             let bytes = PIECE_BYTES.min(align_up(end) - offset);
             let bytes_needed = bytes.min(end - offset);
             let own_pages = align_up(offset.max(extent.offset))..align_down(offset + bytes_needed);
-            pieces.push(Piece { file: extent.file, offset, bytes, bytes_needed, own_pages, lease: None });
+            pieces.push(Piece {
+                file: extent.file,
+                offset,
+                bytes,
+                bytes_needed,
+                own_pages,
+                lease: None,
+            });
         }
     }
     pieces
@@ -152,9 +160,11 @@ impl<'a, K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Filler<'a, K, I> {
         }
     }
 
-    /// The chunk whose next piece is next, begun now if there is an area for it. One that has just been begun may have no pieces.
+    /// The chunk whose next piece is next, begun now if there is an area for it. One that has just
+    /// been begun may have no pieces.
     fn chunk_to_read(&mut self) -> Option<usize> {
-        if let Some(index) = self.filling.iter().position(|chunk| chunk.issued < chunk.pieces.len()) {
+        if let Some(index) = self.filling.iter().position(|chunk| chunk.issued < chunk.pieces.len())
+        {
             return Some(index);
         }
         if self.areas.is_empty() {
@@ -180,7 +190,11 @@ impl<'a, K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Filler<'a, K, I> {
         self.job.traffic.finish(&completion);
         completion.result?;
         let number = (completion.tag >> 24) as usize;
-        let index = self.filling.iter().position(|chunk| chunk.number == number).expect("its read was ours");
+        let index = self
+            .filling
+            .iter()
+            .position(|chunk| chunk.number == number)
+            .expect("its read was ours");
         let chunk = &mut self.filling[index];
         let piece = &mut chunk.pieces[(completion.tag & 0xff_ffff) as usize];
         piece.lease = Some(completion.lease);
@@ -195,14 +209,17 @@ impl<'a, K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Filler<'a, K, I> {
         self.give_back(file, own_pages)
     }
 
-    /// Gives the space of what was read back, if it is the spool's and has become enough to be worth it.
+    /// Gives the space of what was read back, if it is the spool's and has become enough to be
+    /// worth it.
     fn give_back(&mut self, file: FileId, pages: Range<u64>) -> Result<(), Error> {
         let Some(spool) = &self.job.spool else { return Ok(()) };
         if spool.file != file || pages.is_empty() {
             return Ok(());
         }
         self.read.push(pages);
-        if self.read.iter().map(|pages| pages.end - pages.start).sum::<u64>() < spool.give_back_bytes() {
+        if self.read.iter().map(|pages| pages.end - pages.start).sum::<u64>()
+            < spool.give_back_bytes()
+        {
             return Ok(());
         }
         self.read.sort_unstable_by_key(|pages| pages.start);
@@ -218,7 +235,8 @@ impl<'a, K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Filler<'a, K, I> {
     fn hand_out(&mut self, index: usize) {
         let Filling { number, extents, pieces, rest, begun_at, .. } =
             self.filling.remove(index).expect("the caller has just looked");
-        let leases = pieces.into_iter().map(|piece| piece.lease.expect("all have arrived")).chain([rest]);
+        let leases =
+            pieces.into_iter().map(|piece| piece.lease.expect("all have arrived")).chain([rest]);
         let area = leases
             .reduce(|mut area, lease| {
                 area.join(lease);

@@ -30,7 +30,11 @@ pub(crate) struct SortIo<'a> {
 }
 
 impl<'a> SortIo<'a> {
-    pub(crate) fn new(input_files: &'a [FileId], input_bytes: &'a [u64], output_file: FileId) -> Self {
+    pub(crate) fn new(
+        input_files: &'a [FileId],
+        input_bytes: &'a [u64],
+        output_file: FileId,
+    ) -> Self {
         let (read, chunks, bins) = (Checksum::default(), Vec::new(), Vec::new());
         SortIo { input_files, input_bytes, output_file, read, chunks, bins }
     }
@@ -67,7 +71,8 @@ pub(crate) struct Job<'a, K> {
 }
 
 impl<K> Job<'_, K> {
-    /// Gives back what an earlier process has left on scratch and nobody needs. Nothing may be recalled after this that is there.
+    /// Gives back what an earlier process has left on scratch and nobody needs. Nothing may be
+    /// recalled after this that is there.
     pub(crate) fn reclaim(&self) -> Result<(), Error> {
         self.scratch.as_ref().map_or(Ok(()), Scratch::reclaim)
     }

@@ -5,8 +5,9 @@
 //!            stays    free     stays  '- whole again at the end of each phase
 //! ```
 //!
-//! Nothing but areas stays in use from one phase to the next. A phase takes its areas first, and from low addresses to
-//! high: so the free ones are holes of an area's size each, and all else is one piece. Plans count on that.
+//! Nothing but areas stays in use from one phase to the next. A phase takes its areas first, and
+//! from low addresses to high: so the free ones are holes of an area's size each, and all else is
+//! one piece. Plans count on that.
 
 use xsort_disk::Lease;
 
@@ -32,7 +33,8 @@ impl Memory {
         Memory { pieces }
     }
 
-    /// Takes `count` blocks of `bytes` bytes, lowest addresses first. Panics if there are fewer: the plan has counted them.
+    /// Takes `count` blocks of `bytes` bytes, lowest addresses first. Panics if there are fewer:
+    /// the plan has counted them.
     pub(crate) fn take(&mut self, count: usize, bytes: usize) -> Vec<Lease> {
         let mut blocks = Vec::with_capacity(count);
         for piece in &mut self.pieces {
@@ -67,8 +69,9 @@ mod tests {
 
     const PAGE: usize = xsort_disk::ALIGNMENT;
 
-    /// A soak's find: two areas of two pages lay free before one that stayed, and three pages behind it. An area was cut
-    /// from the three, as the smaller piece, and then there was no room for the blocks that were counted.
+    /// A soak's find: two areas of two pages lay free before one that stayed, and three pages
+    /// behind it. An area was cut from the three, as the smaller piece, and then there was no room
+    /// for the blocks that were counted.
     #[test]
     fn areas_come_from_holes_of_their_size() {
         let mut pool = Lease::map(9 * PAGE).unwrap();

@@ -1,7 +1,8 @@
 //! An external sort of fixed-size records.
 //!
-//! The outline: check and plan, sort by the method that the plan says, compare what went in with what came out, put the output in place. The
-//! two methods, `runs` and `bins`, stand on the same stages:
+//! The outline: check and plan, sort by the method that the plan says, compare what went in with
+//! what came out, put the output in place. The two methods, `runs` and `bins`, stand on the same
+//! stages:
 //!
 //! | file | idea |
 //! |---|---|
@@ -64,17 +65,24 @@ use std::time::Instant;
 use xsort_disk::{Disk, Lease, Operation, align_up};
 use xsort_records::{Checksum, Key, KeyRule};
 
-/// Sorts `options.inputs` into `options.output`. Always stable: equal keys keep the order of the input.
+/// Sorts `options.inputs` into `options.output`. Always stable: equal keys keep the order of the
+/// input.
 ///
 /// # Errors
-/// Any [`Error`]. The output's path then names what it named before (but after [`Operation::SyncName`]: then it names
-/// the new output, whole, and only whether that is durable isn't known), and nothing else is left behind but what a sort that can be resumed keeps; inputs
+/// Any [`Error`]. The output's path then names what it named before (but after
+/// [`Operation::SyncName`]: then it names the new output, whole, and only whether that is durable
+/// isn't known), and nothing else is left behind but what a sort that can be resumed keeps; inputs
 /// are gone only if `remove_input` was set and they had been read whole.
-pub fn sort(options: &SortOptions, disk: &dyn Disk, observer: &dyn Observer) -> Result<SortReport, Error> {
+pub fn sort(
+    options: &SortOptions,
+    disk: &dyn Disk,
+    observer: &dyn Observer,
+) -> Result<SortReport, Error> {
     sort_streamed(options, None, disk, observer)
 }
 
-/// The same, with one input that is a stream. It is read to its end first; what of it can't be sorted in memory is written to scratch for that.
+/// The same, with one input that is a stream. It is read to its end first; what of it can't be
+/// sorted in memory is written to scratch for that.
 ///
 /// # Errors
 /// As [`sort`]; and [`Error::Settings`] if it is to be removed.
@@ -90,8 +98,7 @@ pub fn sort_streamed(
         KeyRule::Little(key) => sort_by(key, options, stream, disk, observer, &mut context),
         KeyRule::Fields(key) => sort_by(key, options, stream, disk, observer, &mut context),
     };
-    let is_in_place =
-        |cause: &Error| matches!(cause, Error::Disk(error) if error.operation == Operation::SyncName);
+    let is_in_place = |cause: &Error| matches!(cause, Error::Disk(error) if error.operation == Operation::SyncName);
     match result {
         Err(cause) if context.is_kept => Err(Error::Resumable { cause: Box::new(cause) }),
         Err(cause) if context.inputs_removed && !is_in_place(&cause) => {
@@ -143,7 +150,8 @@ fn sort_by<K: Key>(
     observer.expect(&plan.phases());
     let scratch = open_scratch(&prepared, disk, &gauges)?;
     if !prepared.reserves_late {
-        // Early, so that a drive that fills up meanwhile fails the sort before it has done its work.
+        // Early, so that a drive that fills up meanwhile fails the sort before it has done its
+        // work.
         disk.reserve(prepared.output_file, align_up(plan.bytes))?;
     }
     let map = if plan.may_spill() { Lease::map } else { Lease::map_at_hand };
@@ -239,10 +247,16 @@ fn open_scratch<'a>(
     let Prepared { plan, checkpoint, scratch_directories, .. } = prepared;
     let in_use = Arc::clone(&gauges.scratch);
     let scratch = match checkpoint {
-        Some(files) => {
-            Scratch::of(disk, files.scratch.clone(), scratch_directories, plan.scratch_bytes, in_use)
+        Some(files) => Scratch::of(
+            disk,
+            files.scratch.clone(),
+            scratch_directories,
+            plan.scratch_bytes,
+            in_use,
+        ),
+        None if plan.may_spill() => {
+            Scratch::create(disk, scratch_directories, plan.scratch_bytes, in_use)
         }
-        None if plan.may_spill() => Scratch::create(disk, scratch_directories, plan.scratch_bytes, in_use),
         None => return Ok(None),
     };
     scratch.map(Some)
@@ -258,7 +272,9 @@ impl Formed {
     /// What of it is on scratch.
     fn blocks(&self, record_bytes: usize) -> Box<dyn Iterator<Item = SealedBlock> + '_> {
         match self {
-            Formed::Runs(runs) => Box::new(runs.iter().flat_map(move |run| run.sealed_blocks(record_bytes))),
+            Formed::Runs(runs) => {
+                Box::new(runs.iter().flat_map(move |run| run.sealed_blocks(record_bytes)))
+            }
             Formed::Bins(scattered) => Box::new(scattered.sealed_blocks(record_bytes)),
         }
     }

@@ -7,7 +7,8 @@ use std::str::FromStr;
 use xsort_kernels::Caches;
 use xsort_records::Layout;
 
-/// Everything a sort needs to know. Parsed at the door; only the machine can contradict it from here on.
+/// Everything a sort needs to know. Parsed at the door; only the machine can contradict it from
+/// here on.
 #[derive(Clone, Debug)]
 pub struct SortOptions {
     /// Files of whole records, sorted as if concatenated in this order.
@@ -32,7 +33,8 @@ pub struct SortOptions {
     pub remove_input: bool,
     /// Make the output durable (fsync) before it is put in place.
     pub sync: bool,
-    /// Measure the drive before the sort, so that the report can say which share of its speed was reached.
+    /// Measure the drive before the sort, so that the report can say which share of its speed was
+    /// reached.
     pub probe: bool,
     /// Keep what is finished, so that a later process can go on with it.
     pub checkpoint: Option<Checkpoint>,

@@ -1,7 +1,8 @@
 //! Where sorted records go: the output file, at any byte and from any thread.
 //!
-//! Direct I/O moves whole pages, but segments of a merge, and bins, begin and end at any byte. Each segment writes the whole pages inside it by itself; the
-//! pieces of pages at its two ends go to [`Seams`], which puts the pieces of neighbours together and writes the page when it is full:
+//! Direct I/O moves whole pages, but segments of a merge, and bins, begin and end at any byte. Each
+//! segment writes the whole pages inside it by itself; the pieces of pages at its two ends go to
+//! [`Seams`], which puts the pieces of neighbours together and writes the page when it is full:
 //!
 //! ```text
 //! segment 4 ...aaaaaaaa|aaaaaaaa|aaa         |         |
@@ -18,7 +19,9 @@ use crossbeam_channel::Sender;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use xsort_disk::{ALIGNMENT, Completion, Direction, FileId, Lease, Request, Shelf, align_down, align_up};
+use xsort_disk::{
+    ALIGNMENT, Completion, Direction, FileId, Lease, Request, Shelf, align_down, align_up,
+};
 use xsort_records::Checksum;
 
 /// The output file while it is filled.
@@ -65,7 +68,8 @@ impl Seams {
         Seams { pages, begun: Mutex::default() }
     }
 
-    /// Begins with the page in which an output that was written up to `end` ends; `tail` are its bytes.
+    /// Begins with the page in which an output that was written up to `end` ends; `tail` are its
+    /// bytes.
     pub(crate) fn begin(&self, end: u64, tail: &[u8]) {
         if tail.is_empty() {
             return;
@@ -116,7 +120,8 @@ impl Output {
         self.seams.pages.close();
     }
 
-    /// Adds a piece of a page (inside one page, not empty) to it; returns how many writes were started.
+    /// Adds a piece of a page (inside one page, not empty) to it; returns how many writes were
+    /// started.
     fn add_seam<K>(
         &self,
         job: &Job<'_, K>,
@@ -130,7 +135,8 @@ impl Output {
         }
         let start = align_down(offset);
         let page_bytes = (self.bytes - start).min(ALIGNMENT as u64) as usize;
-        // A new page's memory is taken outside the lock, so that a wait for it can't keep a full page from being written.
+        // A new page's memory is taken outside the lock, so that a wait for it can't keep a full
+        // page from being written.
         let is_begun = |begun: &HashMap<_, _>| begun.contains_key(&start);
         let lock = || self.seams.begun.lock().unwrap_or_else(PoisonError::into_inner);
         let fresh = if is_begun(&lock()) {
@@ -157,7 +163,8 @@ impl Output {
         Ok(1)
     }
 
-    /// Takes the records of a portion from `source`, which fills what it is given with the next ones, and writes them, hashing them as they pass.
+    /// Takes the records of a portion from `source`, which fills what it is given with the next
+    /// ones, and writes them, hashing them as they pass.
     pub(crate) fn fill<K>(
         &self,
         job: &Job<'_, K>,
@@ -185,7 +192,8 @@ impl Output {
             bytes
         };
 
-        // The piece of a page before the first whole page, and the rest of the records that reach into it.
+        // The piece of a page before the first whole page, and the rest of the records that reach
+        // into it.
         let first_page = align_up(start).min(end);
         let head_bytes = (first_page - start) as usize;
         let mut carry = vec![0; head_bytes.next_multiple_of(record_bytes)];
@@ -217,7 +225,8 @@ impl Output {
             }
             // Only the segment's last block can end inside a page.
             let whole = align_down(filled as u64) as usize;
-            writes += self.add_seam(job, offset + whole as u64, &block[whole..filled], part, written)?;
+            writes +=
+                self.add_seam(job, offset + whole as u64, &block[whole..filled], part, written)?;
             tail = block[whole..filled].to_vec();
             if whole > 0 {
                 write(job, self.file, offset, whole, block, part, written);

@@ -1,6 +1,8 @@
-//! Parts of a job that threads do side by side: when one is finished, and how far the output has no gap.
+//! Parts of a job that threads do side by side: when one is finished, and how far the output has no
+//! gap.
 //!
-//! A part is made by a thread and then written by drives, whose completions come in any order, some before the thread says how many there are to be.
+//! A part is made by a thread and then written by drives, whose completions come in any order, some
+//! before the thread says how many there are to be.
 
 use crate::prefix::OutputPrefix;
 use crate::scratch::part_of;
@@ -30,13 +32,15 @@ impl<T> Default for Parts<T> {
 }
 
 impl<T> Parts<T> {
-    /// Takes in what was made of a part, for which so many writes were started; returns it if all of them have completed.
+    /// Takes in what was made of a part, for which so many writes were started; returns it if all
+    /// of them have completed.
     pub(crate) fn made(&mut self, number: usize, writes: usize, made: T) -> Option<T> {
         self.part(number).made = Some((writes, made));
         self.finish(number)
     }
 
-    /// Takes in the tag of a completed write; returns what was made of its part if that was the last.
+    /// Takes in the tag of a completed write; returns what was made of its part if that was the
+    /// last.
     pub(crate) fn written(&mut self, tag: u64) -> Option<(usize, T)> {
         let number = part_of(tag);
         self.part(number).written += 1;
@@ -108,7 +112,12 @@ pub(crate) struct Frontier {
 
 impl Frontier {
     /// Begins with part number `next` behind what is written already.
-    pub(crate) fn new(record_bytes: usize, output_bytes: u64, next: usize, written: Written) -> Frontier {
+    pub(crate) fn new(
+        record_bytes: usize,
+        output_bytes: u64,
+        next: usize,
+        written: Written,
+    ) -> Frontier {
         let record_bytes = record_bytes as u64;
         Frontier { record_bytes, output_bytes, next, waiting: BTreeMap::new(), written }
     }

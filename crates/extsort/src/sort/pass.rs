@@ -8,8 +8,9 @@
 //!         starts transfers)    nothing shared)
 //! ```
 //!
-//! Forming runs, scattering into bins and gathering bins are all passes: they differ in where the chunks lie, and in what a worker makes of
-//! one. Threads are given whole chunks, so that they share nothing but channels.
+//! Forming runs, scattering into bins and gathering bins are all passes: they differ in where the
+//! chunks lie, and in what a worker makes of one. Threads are given whole chunks, so that they
+//! share nothing but channels.
 
 use super::chunks::Extent;
 use super::fill::{Chunk, Filler};
@@ -31,7 +32,8 @@ pub(crate) struct Pass<'a> {
     pub(crate) files: &'a [FileId],
     /// Memory to fill with chunks.
     pub(crate) areas: Vec<Lease>,
-    /// Whether the bytes read are the pass's progress (else those written are, and whoever writes tells the observer).
+    /// Whether the bytes read are the pass's progress (else those written are, and whoever writes
+    /// tells the observer).
     pub(crate) reads_are_progress: bool,
     /// Scratch, if that is where the workers write: it is told of what is done.
     pub(crate) scratch: Option<&'a Scratch<'a>>,
@@ -69,7 +71,8 @@ pub(crate) struct Passed<T> {
     pub(crate) areas: Vec<Lease>,
 }
 
-/// Runs one pass over `chunks`, which are numbered in rising order. `worker` makes the worker of each thread; its writes' completions go to the sender that it is given.
+/// Runs one pass over `chunks`, which are numbered in rising order. `worker` makes the worker of
+/// each thread; its writes' completions go to the sender that it is given.
 pub(crate) fn pass<K: Key, W: Worker>(
     job: &Job<'_, K>,
     pass: Pass<'_>,

@@ -30,7 +30,11 @@ pub(crate) struct Phases<'a> {
 
 impl<'a> Phases<'a> {
     /// Begins with the phase `name`, of which the observer isn't told.
-    pub(crate) fn new(name: &'static str, observer: &'a dyn Observer, traffic: &'a Traffic) -> Self {
+    pub(crate) fn new(
+        name: &'static str,
+        observer: &'a dyn Observer,
+        traffic: &'a Traffic,
+    ) -> Self {
         let (begun_at, moved_before) = (Instant::now(), traffic.moved());
         Phases { observer, traffic, current: name, begun_at, moved_before, done: Vec::new() }
     }

@@ -1,8 +1,10 @@
-//! The planner: sizes and a budget in, the whole shape of a sort out, or the least budget that would do.
+//! The planner: sizes and a budget in, the whole shape of a sort out, or the least budget that
+//! would do.
 //!
-//! Pure: it touches no disk and no clock, so that `--dry-run` prints exactly what a run does and tests can ask about machines that
-//! aren't here. All of a sort's memory that grows with the data is laid out here, for every phase, and adds up to the budget. How the budget
-//! is divided is each method's own matter: `runs/plan.rs`, `bins/plan.rs`.
+//! Pure: it touches no disk and no clock, so that `--dry-run` prints exactly what a run does and
+//! tests can ask about machines that aren't here. All of a sort's memory that grows with the data
+//! is laid out here, for every phase, and adds up to the budget. How the budget is divided is each
+//! method's own matter: `runs/plan.rs`, `bins/plan.rs`.
 
 use super::options::Method;
 use super::{bins, runs};
@@ -23,8 +25,9 @@ pub(crate) const CHUNK_BYTES_MIN: u64 = 256 * KIB;
 /// Bytes in flight that keep a drive busy, for read-ahead and for writing behind.
 pub(crate) const FLIGHT_BYTES: u64 = 8 * MIB;
 
-/// Runs of a merge beyond which scattering takes a quarter less of the processor, and threads from which on that can matter: fewer wait for the
-/// drives anyway (docs/experiments/2026-11-21-large-machine.md).
+/// Runs of a merge beyond which scattering takes a quarter less of the processor, and threads from
+/// which on that can matter: fewer wait for the drives anyway
+/// (docs/experiments/2026-11-21-large-machine.md).
 const MANY_RUNS: usize = 1000;
 const MANY_THREADS: usize = 8;
 
@@ -43,7 +46,8 @@ pub struct Facts {
     pub threads: usize,
     /// The method asked for.
     pub method: Method,
-    /// Whether chunks may stay in memory. If not, all go to scratch, so that nothing is only in memory once the inputs are read.
+    /// Whether chunks may stay in memory. If not, all go to scratch, so that nothing is only in
+    /// memory once the inputs are read.
     pub may_keep: bool,
 }
 
@@ -112,7 +116,8 @@ pub enum Shape {
 }
 
 impl Plan {
-    /// The phases that a sort by this plan goes through, as far as is known before, and how many bytes each deals with.
+    /// The phases that a sort by this plan goes through, as far as is known before, and how many
+    /// bytes each deals with.
     pub(crate) fn phases(&self) -> Vec<(&'static str, u64)> {
         let (first, again, times, last) = match &self.shape {
             Shape::Merge(shape) => ("form runs", "reduce", shape.merge_passes, "merge"),
@@ -128,7 +133,8 @@ impl Plan {
         self.chunks - self.spilled_chunks
     }
 
-    /// Whether anything can go to scratch: if not by the plan, then because a bin comes out too large for its area.
+    /// Whether anything can go to scratch: if not by the plan, then because a bin comes out too
+    /// large for its area.
     pub(crate) fn may_spill(&self) -> bool {
         self.spilled_chunks > 0 || matches!(self.shape, Shape::Scatter(_)) && self.chunks > 1
     }
@@ -149,7 +155,8 @@ pub fn plan(facts: &Facts) -> Result<Plan, Error> {
         let middle = low + (high - low) / 2;
         if fits(middle) { high = middle } else { low = middle }
     }
-    // A little more can be too little again, for blocks and areas are divided otherwise: what is named has been tried.
+    // A little more can be too little again, for blocks and areas are divided otherwise: what is
+    // named has been tried.
     let mut needed_bytes = high.next_multiple_of(PAGE);
     while !fits(needed_bytes) {
         needed_bytes += PAGE;
@@ -157,7 +164,8 @@ pub fn plan(facts: &Facts) -> Result<Plan, Error> {
     Err(Error::Memory { budget_bytes: facts.budget_bytes, needed_bytes })
 }
 
-/// The most bytes that input number `stream`, whose size isn't known yet, can have for all to be sorted in memory.
+/// The most bytes that input number `stream`, whose size isn't known yet, can have for all to be
+/// sorted in memory.
 pub(crate) fn resident_bytes_max(facts: &Facts, stream: usize) -> u64 {
     let mut asked = facts.clone();
     let mut fits = |records: u64| {
@@ -181,12 +189,15 @@ fn within(facts: &Facts) -> Option<Plan> {
             let merge = runs::within(facts);
             let is_dear = merge.as_ref().is_some_and(is_dear_to_merge);
             let scatter = if is_dear { bins::within(facts) } else { None };
-            scatter.filter(|plan| matches!(&plan.shape, Shape::Scatter(shape) if shape.levels == 1)).or(merge)
+            scatter
+                .filter(|plan| matches!(&plan.shape, Shape::Scatter(shape) if shape.levels == 1))
+                .or(merge)
         }
     }
 }
 
-/// Whether a merge has so many runs that it takes much more of the processor than scattering, on a machine where the processor can be the bound.
+/// Whether a merge has so many runs that it takes much more of the processor than scattering, on a
+/// machine where the processor can be the bound.
 fn is_dear_to_merge(plan: &Plan) -> bool {
     plan.spilled_chunks > MANY_RUNS && plan.threads >= MANY_THREADS
 }
@@ -203,22 +214,28 @@ impl std::fmt::Display for Plan {
         };
         let many = |count: usize, bytes: u64| format!("{count} x {}", size(bytes));
         line(f, "method", &format_args!("{name} ({} threads)", self.threads))?;
-        let records =
-            format!("{} records of {} bytes, {}", self.records, self.record_bytes, size(self.bytes));
+        let records = format!(
+            "{} records of {} bytes, {}",
+            self.records,
+            self.record_bytes,
+            size(self.bytes)
+        );
         line(f, "input", &records)?;
         line(f, chunks, &format_args!("{} of {} at most", self.chunks, size(self.chunk_bytes)))?;
         line(f, "  to scratch", &self.spilled_chunks)?;
         line(f, "  stay in memory", &self.resident_chunks())?;
         match &self.shape {
             Shape::Merge(shape) => {
-                let passes = format!("{} (fan-in at most {})", shape.merge_passes, shape.fan_in_max);
+                let passes =
+                    format!("{} (fan-in at most {})", shape.merge_passes, shape.fan_in_max);
                 line(f, "merge passes", &passes)?;
             }
             Shape::Scatter(shape) => {
                 line(f, "bins", &format_args!("{}, by {} levels", shape.bins, shape.levels))?;
             }
         }
-        let memory = format!("{} of {}", size(self.pool_bytes + self.index_bytes), size(self.budget_bytes));
+        let memory =
+            format!("{} of {}", size(self.pool_bytes + self.index_bytes), size(self.budget_bytes));
         line(f, "memory", &memory)?;
         line(f, "  index", &size(self.index_bytes))?;
         line(f, &format!("  {form}: areas"), &many(self.areas, self.area_bytes))?;

@@ -1,10 +1,12 @@
-//! Everything that is checked before any work: inputs, output, scratch, and the space for all of it.
+//! Everything that is checked before any work: inputs, output, scratch, and the space for all of
+//! it.
 
 use super::options::SortOptions;
 use super::plan::{Facts, Plan, plan, resident_bytes_max};
 use super::spool::{Spool, Stream, spool};
 use crate::checkpoint::{
-    CheckpointFiles, Found, FreshCheckpoint, Names, Opened, Reopened, SavedCheckpoint, Task, open_checkpoint,
+    CheckpointFiles, Found, FreshCheckpoint, Names, Opened, Reopened, SavedCheckpoint, Task,
+    open_checkpoint,
 };
 use crate::content::check_contents;
 use crate::journal::mark;
@@ -23,13 +25,15 @@ pub(crate) struct Prepared<'a> {
     pub(crate) inputs: Vec<FileId>,
     /// Size of each input.
     pub(crate) input_bytes: Vec<u64>,
-    /// The inputs that are there, with their places in the list, to be removed if that is asked for.
+    /// The inputs that are there, with their places in the list, to be removed if that is asked
+    /// for.
     pub(crate) present: Vec<(usize, FileId)>,
     /// None if the inputs are not to be touched any more.
     pub(crate) input_guard: Option<OpenFiles<'a>>,
     /// The input that was a stream.
     pub(crate) spool: Option<Spool>,
-    /// The output and scratch have no room beside the inputs: these have to go before the output is written.
+    /// The output and scratch have no room beside the inputs: these have to go before the output is
+    /// written.
     pub(crate) needs_input_space: bool,
     /// The output has no room before the inputs, or the spool, have given theirs back.
     pub(crate) reserves_late: bool,
@@ -127,8 +131,8 @@ fn resume<'a>(
     let (input_guard, found) = find_inputs(options, &saved, disk)?;
     let inputs_go_early = saved.inputs_go_early;
     let are_removed = inputs_go_early && saved.is_input_read();
-    // Once chunks were merged or split there is no telling by them whether all is there: then inputs that are still
-    // there stay until the output is in place.
+    // Once chunks were merged or split there is no telling by them whether all is there: then
+    // inputs that are still there stay until the output is in place.
     let needs_input_space = inputs_go_early && !saved.has_reduced();
     if are_removed && !saved.has_chunks(plan.spilled_chunks) {
         return Err(saved.contradiction());
@@ -184,7 +188,9 @@ fn find_inputs<'a>(
                 guard.add(file);
                 found.push(saved.find(number, file)?);
             }
-            Err(error) if error.source.kind() == ErrorKind::NotFound => found.push(Found::Missing(error)),
+            Err(error) if error.source.kind() == ErrorKind::NotFound => {
+                found.push(Found::Missing(error))
+            }
             Err(error) => return Err(error.into()),
         }
     }
@@ -200,8 +206,8 @@ fn present(found: &[Found]) -> Vec<(usize, FileId)> {
     found.iter().enumerate().filter_map(is_there).collect()
 }
 
-/// Refuses to go on with inputs that are not what they were. If the interrupted sort was about to remove them, or has,
-/// none is needed; but a file that has the name of one is a reason to ask.
+/// Refuses to go on with inputs that are not what they were. If the interrupted sort was about to
+/// remove them, or has, none is needed; but a file that has the name of one is a reason to ask.
 fn refuse_changed(options: &SortOptions, found: &[Found], are_removed: bool) -> Result<(), Error> {
     for (path, found) in options.inputs.iter().zip(found) {
         let reason = match found {
@@ -310,7 +316,8 @@ fn begin<'a>(
     if let Some(stream) = stream {
         let number = stream.input;
         let memory_bytes = resident_bytes_max(&facts, number);
-        let (spool, guard) = spool(stream, memory_bytes, options, &scratch_directories, disk, observer)?;
+        let (spool, guard) =
+            spool(stream, memory_bytes, options, &scratch_directories, disk, observer)?;
         input_guard.adopt(guard);
         inputs.insert(number, spool.file);
         input_bytes[number] = spool.report.bytes;
@@ -328,8 +335,9 @@ fn begin<'a>(
     {
         freed.spool = Some((disk.drive(directory)?.id, spool.returned_bytes()));
     }
-    let check =
-        |plan: &Plan| check_space(options, disk, observer, plan, &scratch_directories, &output_drive, &freed);
+    let check = |plan: &Plan| {
+        check_space(options, disk, observer, plan, &scratch_directories, &output_drive, &freed)
+    };
     let (mut needs_input_space, mut reserves_late) = check(&plan)?;
     let mut checkpoint = None;
     if let Some(fresh) = fresh {
@@ -352,7 +360,8 @@ fn begin<'a>(
         checkpoint = Some(files);
     }
     let is_file = |number: &usize| Some(*number) != stream_input;
-    let present = (0..inputs.len()).filter(is_file).map(|number| (number, inputs[number])).collect();
+    let present =
+        (0..inputs.len()).filter(is_file).map(|number| (number, inputs[number])).collect();
     Ok(Prepared {
         plan,
         inputs,
@@ -387,7 +396,8 @@ impl Freed {
     }
 }
 
-/// Space on a drive that removing the inputs sets free: each file once, and none that has other names.
+/// Space on a drive that removing the inputs sets free: each file once, and none that has other
+/// names.
 fn freed_bytes(disk: &dyn Disk, files: &[FileId], bytes: &[u64], drive: u64) -> Result<u64, Error> {
     let mut freed = BTreeMap::new();
     for (&file, bytes) in files.iter().zip(bytes) {
@@ -407,7 +417,8 @@ pub(crate) fn directory_of(path: &Path) -> &Path {
     }
 }
 
-/// Whether there is space for everything; returns whether that takes the inputs' space, and whether the output's can't be reserved before they are read.
+/// Whether there is space for everything; returns whether that takes the inputs' space, and whether
+/// the output's can't be reserved before they are read.
 fn check_space(
     options: &SortOptions,
     disk: &dyn Disk,
@@ -440,12 +451,14 @@ fn check_space(
             purpose: format!("scratch ({})", Bytes(plan.scratch_bytes)),
             needed_bytes: plan.scratch_bytes,
             free_bytes: scratch_free,
-            way_out: "free some, add a directory on another drive with -T, or give more memory with -m"
-                .into(),
+            way_out:
+                "free some, add a directory on another drive with -T, or give more memory with -m"
+                    .into(),
         });
     }
 
-    // Scratch goes to the other drives first in this sum: the most optimistic split, since the sort itself finds the real one.
+    // Scratch goes to the other drives first in this sum: the most optimistic split, since the sort
+    // itself finds the real one.
     let elsewhere: u64 = drives
         .values()
         .filter(|drive| drive.id != output_drive.id)

@@ -1,8 +1,9 @@
-//! Blocks of scratch that an earlier process has written, read once more before the inputs go that they were made of.
+//! Blocks of scratch that an earlier process has written, read once more before the inputs go that
+//! they were made of.
 //!
-//! Every block is checked when it is used, and damage ends the sort: that is early enough as long as the inputs are
-//! there. Once they are removed scratch is all there is, and between two processes a file system may have come back
-//! empty, or another program may have cut a file.
+//! Every block is checked when it is used, and damage ends the sort: that is early enough as long
+//! as the inputs are there. Once they are removed scratch is all there is, and between two
+//! processes a file system may have come back empty, or another program may have cut a file.
 
 use super::job::Job;
 use super::memory::Memory;

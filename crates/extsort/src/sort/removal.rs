@@ -5,8 +5,9 @@ use std::collections::HashSet;
 use std::path::Path;
 use xsort_disk::{Disk, FileId};
 
-/// Removes inputs, but for the one whose path is `kept`; returns whether any is gone. One that can't be removed is no reason to throw
-/// the work away: whether the space is enough shows when it is reserved.
+/// Removes inputs, but for the one whose path is `kept`; returns whether any is gone. One that
+/// can't be removed is no reason to throw the work away: whether the space is enough shows when it
+/// is reserved.
 pub(super) fn remove_inputs<'a>(
     disk: &dyn Disk,
     observer: &dyn Observer,

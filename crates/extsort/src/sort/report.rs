@@ -43,7 +43,8 @@ pub struct BinReport {
     pub bins: usize,
     /// Records in them.
     pub records: u64,
-    /// Whether all have the same key, so that they needed no sort; a large bin of one key comes in several parts.
+    /// Whether all have the same key, so that they needed no sort; a large bin of one key comes in
+    /// several parts.
     pub is_one_key: bool,
     /// Seconds from the first read's start to the last one's end.
     pub read_seconds: f64,
@@ -70,9 +71,11 @@ pub struct SortReport {
     pub seconds: f64,
     /// Input bytes per second, over all.
     pub bytes_per_second: f64,
-    /// Seconds of opening, reading a stream, planning and checking, and of measuring the drive if that was asked for.
+    /// Seconds of opening, reading a stream, planning and checking, and of measuring the drive if
+    /// that was asked for.
     pub prepare_seconds: f64,
-    /// How the input that came from a stream was kept, if there was one; what was written for it is no part of `moved`.
+    /// How the input that came from a stream was kept, if there was one; what was written for it is
+    /// no part of `moved`.
     pub spool: Option<SpoolReport>,
     /// One phase after the other.
     pub phases: Vec<Phase>,
@@ -108,13 +111,18 @@ pub struct SortReport {
 }
 
 /// Paths as text, for JSON: what is not UTF-8 is replaced.
-pub(crate) fn lossy_paths<S: Serializer>(paths: &[(PathBuf, u64)], serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn lossy_paths<S: Serializer>(
+    paths: &[(PathBuf, u64)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(paths.iter().map(|(path, bytes)| (path.to_string_lossy(), bytes)))
 }
 
-/// The least time in seconds in which drives of these rates read and write so many bytes: in turn or at once, whichever is faster.
+/// The least time in seconds in which drives of these rates read and write so many bytes: in turn
+/// or at once, whichever is faster.
 ///
-/// In turn it is read/R + written/W; at once (read + written)/(R' + W') by the rates of the mixed load.
+/// In turn it is read/R + written/W; at once (read + written)/(R' + W') by the rates of the mixed
+/// load.
 pub fn floor_seconds(rates: &DriveRates, read_bytes: u64, written_bytes: u64) -> f64 {
     let (read, written) = (read_bytes as f64, written_bytes as f64);
     let in_turn = read / rates.read_bytes_per_second + written / rates.write_bytes_per_second;
@@ -137,14 +145,26 @@ impl fmt::Display for SortReport {
         writeln!(f, "time          {:.2} s, {}", self.seconds, Rate(self.bytes_per_second))?;
         for Phase { name, seconds, read_bytes, written_bytes } in &self.phases {
             let rate = Rate((read_bytes + written_bytes) as f64 / seconds.max(1e-9));
-            let (read, written) = (Bytes(*read_bytes).to_string(), Bytes(*written_bytes).to_string());
-            writeln!(f, "  {name:<11} {seconds:>7.2} s  {read:>10} read, {written:>10} written at {rate}")?;
+            let (read, written) =
+                (Bytes(*read_bytes).to_string(), Bytes(*written_bytes).to_string());
+            writeln!(
+                f,
+                "  {name:<11} {seconds:>7.2} s  {read:>10} read, {written:>10} written at {rate}"
+            )?;
         }
         writeln!(f, "stages        (seconds over {} threads)", self.plan.threads)?;
         let seconds = Account::seconds;
         let hashing = seconds(&stages.checksum_busy);
-        writeln!(f, "  read        waited {:.2} for free areas", seconds(&stages.read_waits_for_areas))?;
-        write!(f, "  sort        busy {:.2} (and hashing {hashing:.2}), ", seconds(&stages.sort_busy))?;
+        writeln!(
+            f,
+            "  read        waited {:.2} for free areas",
+            seconds(&stages.read_waits_for_areas)
+        )?;
+        write!(
+            f,
+            "  sort        busy {:.2} (and hashing {hashing:.2}), ",
+            seconds(&stages.sort_busy)
+        )?;
         writeln!(f, "waited {:.2} for read", seconds(&stages.work_waits_for_read))?;
         if let Shape::Scatter(_) = self.plan.shape {
             write!(f, "  scatter     busy {:.2}, ", seconds(&stages.scatter_busy))?;
@@ -167,17 +187,28 @@ impl fmt::Display for SortReport {
             write!(f, ", {:.2} of it with the forecast", seconds(&stages.forecast_busy))?;
         }
         writeln!(f)?;
-        let counts = [(self.plan.spilled_chunks, "spilled"), (self.plan.resident_chunks(), "kept in memory")];
+        let counts = [
+            (self.plan.spilled_chunks, "spilled"),
+            (self.plan.resident_chunks(), "kept in memory"),
+        ];
         let [spilled, kept] = counts.map(|(count, what)| format!("{count} {what}"));
         match &self.plan.shape {
             Shape::Merge(shape) => {
                 let many = if shape.merge_passes == 1 { "" } else { "es" };
                 let passes = format!("{} merge pass{many}", shape.merge_passes);
-                writeln!(f, "runs          {} formed, {spilled}, {kept}; {passes}", self.plan.chunks)?;
+                writeln!(
+                    f,
+                    "runs          {} formed, {spilled}, {kept}; {passes}",
+                    self.plan.chunks
+                )?;
             }
             Shape::Scatter(_) => {
                 let bins: usize = self.bins.iter().map(|bin| bin.bins).sum();
-                writeln!(f, "bins          {bins} of {} chunks, {spilled}, {kept}", self.plan.chunks)?;
+                writeln!(
+                    f,
+                    "bins          {bins} of {} chunks, {spilled}, {kept}",
+                    self.plan.chunks
+                )?;
             }
         }
         writeln!(
@@ -200,7 +231,8 @@ impl fmt::Display for SortReport {
             self.io,
             100.0 * self.moved.busy_seconds / self.seconds.max(1e-9),
             Rate(
-                (self.moved.read_bytes + self.moved.written_bytes) as f64 / self.moved.busy_seconds.max(1e-9)
+                (self.moved.read_bytes + self.moved.written_bytes) as f64
+                    / self.moved.busy_seconds.max(1e-9)
             )
         )?;
         if let (Some(rates), Some(floor), Some(share)) =
@@ -229,7 +261,13 @@ impl SortReport {
     fn write_details(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "\n\n  chunk    records     read    queue     sort    spill")?;
         for chunk in &self.chunks {
-            let ChunkReport { chunk: number, records, read_seconds: read, queue_seconds: queue, .. } = chunk;
+            let ChunkReport {
+                chunk: number,
+                records,
+                read_seconds: read,
+                queue_seconds: queue,
+                ..
+            } = chunk;
             let ChunkReport { sort_seconds: sort, spill_seconds: spill, .. } = chunk;
             let stays = if chunk.is_resident { "  stays in memory" } else { "" };
             write!(
@@ -242,8 +280,15 @@ impl SortReport {
         }
         write!(f, "\n\n    bin    records     read    queue     sort    write     (waited)")?;
         for bin in &self.bins {
-            let BinReport { bin: number, records, read_seconds: read, queue_seconds: queue, .. } = bin;
-            let BinReport { sort_seconds: sort, write_seconds: write, write_wait_seconds: wait, .. } = bin;
+            let BinReport {
+                bin: number, records, read_seconds: read, queue_seconds: queue, ..
+            } = bin;
+            let BinReport {
+                sort_seconds: sort,
+                write_seconds: write,
+                write_wait_seconds: wait,
+                ..
+            } = bin;
             let several = if bin.bins > 1 { format!("  {} bins", bin.bins) } else { String::new() };
             let note = if bin.is_one_key { "  one key" } else { &several };
             write!(

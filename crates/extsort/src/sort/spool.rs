@@ -1,9 +1,11 @@
-//! What comes from a stream, kept until it is sorted: a stream can't be read by ranges, and its size, from which all is planned, isn't known before
-//! its end.
+//! What comes from a stream, kept until it is sorted: a stream can't be read by ranges, and its
+//! size, from which all is planned, isn't known before its end.
 //!
-//! It is kept in a nameless file in memory as long as everything can be sorted in memory, and moved to a nameless file in scratch, whole, once it is more than
-//! that: then it is written and read once more than a file would be. The first pass gives the file's space back as it reads (`fill.rs`), so that areas
-//! take over the memory, and runs the scratch. Every block is sealed on its way in, and the seals are checked as chunks are read (`Job::checksum_of`).
+//! It is kept in a nameless file in memory as long as everything can be sorted in memory, and moved
+//! to a nameless file in scratch, whole, once it is more than that: then it is written and read
+//! once more than a file would be. The first pass gives the file's space back as it reads
+//! (`fill.rs`), so that areas take over the memory, and runs the scratch. Every block is sealed on
+//! its way in, and the seals are checked as chunks are read (`Job::checksum_of`).
 
 use super::options::SortOptions;
 use super::plan::{BLOCK_BYTES_MAX, PAGE};
@@ -32,7 +34,8 @@ const MEMORY: &str = "(memory)";
 pub struct Stream {
     /// Which of [`SortOptions::inputs`]; the path that stands there is only its name.
     pub input: usize,
-    /// Where it comes from. A read that waits should look now and then whether the job was cancelled, and fail if so.
+    /// Where it comes from. A read that waits should look now and then whether the job was
+    /// cancelled, and fail if so.
     pub read: Box<dyn Read + Send>,
 }
 
@@ -48,7 +51,10 @@ pub struct SpoolReport {
     pub seconds: f64,
 }
 
-fn lossy_path<S: serde::Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
+fn lossy_path<S: serde::Serializer>(
+    path: &Option<PathBuf>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     path.as_ref().map(|path| path.to_string_lossy()).serialize(serializer)
 }
 
@@ -143,7 +149,12 @@ pub(crate) fn spool<'a>(
 }
 
 /// Reads until the block is full or the stream at its end; returns how many bytes came.
-fn fill(read: &mut dyn Read, block: &mut [u8], name: &Path, observer: &dyn Observer) -> Result<usize, Error> {
+fn fill(
+    read: &mut dyn Read,
+    block: &mut [u8],
+    name: &Path,
+    observer: &dyn Observer,
+) -> Result<usize, Error> {
     let mut filled = 0;
     while filled < block.len() {
         let result = read.read(&mut block[filled..]);

@@ -1,7 +1,9 @@
-//! The seals of a spool: the checksum of every block that was written, kept in memory until it has come back.
+//! The seals of a spool: the checksum of every block that was written, kept in memory until it has
+//! come back.
 //!
-//! What is read are chunks, which begin and end anywhere in blocks and come in any order. CRC-32 is a checksum whose parts can be put together
-//! (`crc32fast`'s `combine`, after zlib), so each chunk adds its part of a block, and the last one closes it.
+//! What is read are chunks, which begin and end anywhere in blocks and come in any order. CRC-32 is
+//! a checksum whose parts can be put together (`crc32fast`'s `combine`, after zlib), so each chunk
+//! adds its part of a block, and the last one closes it.
 
 use crc32fast::Hasher;
 use std::collections::BTreeMap;
@@ -49,12 +51,17 @@ impl Seals {
 
     /// The next block is written. Only the last one may be shorter.
     pub(crate) fn push(&mut self, block: &[u8]) {
-        assert_eq!(self.bytes, self.sums.len() as u64 * self.block_bytes, "a short block is the last one");
+        assert_eq!(
+            self.bytes,
+            self.sums.len() as u64 * self.block_bytes,
+            "a short block is the last one"
+        );
         self.bytes += block.len() as u64;
         self.sums.push(crc32fast::hash(block));
     }
 
-    /// These bytes, from `offset` on, have come back: every byte once, in any order. Says which blocks they complete that are not what they were.
+    /// These bytes, from `offset` on, have come back: every byte once, in any order. Says which
+    /// blocks they complete that are not what they were.
     pub(crate) fn come_back(&self, offset: u64, mut bytes: &[u8]) -> Result<(), Broken> {
         let mut from = offset;
         while !bytes.is_empty() {
@@ -113,7 +120,8 @@ mod tests {
                 read[bit / 8] ^= 1 << (bit % 8);
             }
             // Pieces of 90 bytes, the odd ones first.
-            let pieces = || read.chunks(90).enumerate().map(|(number, piece)| (number as u64 * 90, piece));
+            let pieces =
+                || read.chunks(90).enumerate().map(|(number, piece)| (number as u64 * 90, piece));
             let odd = pieces().skip(1).step_by(2);
             let broken: Vec<Broken> = odd
                 .chain(pieces().step_by(2))
@@ -121,7 +129,8 @@ mod tests {
                 .collect();
             assert!(flipped.is_some() || seals.is_all_back());
             let found: Vec<u64> = broken.iter().map(|broken| broken.offset).collect();
-            let expected: Vec<u64> = flipped.map(|bit| (bit / 8 / 128 * 128) as u64).into_iter().collect();
+            let expected: Vec<u64> =
+                flipped.map(|bit| (bit / 8 / 128 * 128) as u64).into_iter().collect();
             assert_eq!(found, expected);
         }
     }

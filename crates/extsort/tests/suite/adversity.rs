@@ -7,7 +7,8 @@ use xsort_extsort::Observer;
 
 /// A disk that is rough or smooth.
 pub(crate) fn smooth_or_rough(dice: &mut Dice, seed: u64) -> SimOptions {
-    let options = if dice.between(0, 1) == 0 { SimOptions::rough(seed) } else { SimOptions::default() };
+    let options =
+        if dice.between(0, 1) == 0 { SimOptions::rough(seed) } else { SimOptions::default() };
     SimOptions { seed, ..options }
 }
 
@@ -23,7 +24,12 @@ pub(crate) fn place(dice: &mut Dice, bytes: u64) -> Place {
 /// One of the operations fails for good, of any file or of those of one role.
 pub(crate) fn fault(dice: &mut Dice, operations: &[Operation], place: Place) -> Fault {
     let operation = dice.one_of(operations);
-    let role = dice.one_of(&[None, Some(FileRole::Input), Some(FileRole::Scratch), Some(FileRole::Output)]);
+    let role = dice.one_of(&[
+        None,
+        Some(FileRole::Input),
+        Some(FileRole::Scratch),
+        Some(FileRole::Output),
+    ]);
     Fault { operation, role, place, errno: dice.one_of(&[5, 28]) }
 }
 

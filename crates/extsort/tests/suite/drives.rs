@@ -1,7 +1,9 @@
-//! Scratch on several drives, on the simulated disk with drives that take real time: each gets blocks as it is fast.
+//! Scratch on several drives, on the simulated disk with drives that take real time: each gets
+//! blocks as it is fast.
 //!
-//! Bounds are far from what is measured (docs/experiments/2026-11-21-large-machine.md), since a busy machine leaves drives idle, and then the
-//! fastest one takes what comes; but equal shares fail.
+//! Bounds are far from what is measured (docs/experiments/2026-11-21-large-machine.md), since a
+//! busy machine leaves drives idle, and then the fastest one takes what comes; but equal shares
+//! fail.
 
 use crate::sort::{generated, oracle};
 use xsort_disk::{SimDisk, SimDrive, SimOptions, Throttle};
@@ -51,7 +53,10 @@ fn drives_get_blocks_by_their_rates(method: Method) {
     let drives = vec![drive("/slow", 12.5e6), drive("/middle", 25e6), drive("/fast", 50e6)];
     let report = sort_on(drives, method);
     let [slow, middle, fast] = placed(&report)[..] else { panic!("three directories") };
-    assert!(fast > middle && 10 * middle > 9 * slow && 2 * fast > 3 * slow, "{slow} {middle} {fast}");
+    assert!(
+        fast > middle && 10 * middle > 9 * slow && 2 * fast > 3 * slow,
+        "{slow} {middle} {fast}"
+    );
 }
 
 #[test]

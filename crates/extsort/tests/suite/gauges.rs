@@ -1,4 +1,5 @@
-//! What a watcher sees of a job is what its report says in the end, and is there while the job runs.
+//! What a watcher sees of a job is what its report says in the end, and is there while the job
+//! runs.
 
 use crate::sort::generated;
 use std::sync::Mutex;
@@ -22,7 +23,8 @@ impl Observer for Watcher {
     }
 
     fn advance(&self, _bytes: u64) {
-        let reading = self.gauges.lock().unwrap().as_ref().expect("shown before the first step").read();
+        let reading =
+            self.gauges.lock().unwrap().as_ref().expect("shown before the first step").read();
         self.readings.lock().unwrap().push(reading);
     }
 
@@ -76,7 +78,10 @@ fn sees_what_is_reported(method: Method, stages: &[&str]) {
         assert!(names.contains(stage), "{stage} in {names:?}");
     }
     let directories: Vec<_> = last.scratch.iter().map(|(path, _)| path.clone()).collect();
-    assert_eq!(directories, report.scratch.iter().map(|(path, _)| path.clone()).collect::<Vec<_>>());
+    assert_eq!(
+        directories,
+        report.scratch.iter().map(|(path, _)| path.clone()).collect::<Vec<_>>()
+    );
     let placed: u64 = report.scratch.iter().map(|(_, bytes)| bytes).sum();
     let readings = watcher.readings.into_inner().unwrap();
     let used = |reading: &Reading| reading.scratch.iter().map(|(_, bytes)| bytes).sum::<u64>();
@@ -84,7 +89,8 @@ fn sees_what_is_reported(method: Method, stages: &[&str]) {
     assert!(most > 0 && most <= placed, "{most} of {placed}");
     assert!(readings.windows(2).all(|pair| pair[0].chunks <= pair[1].chunks));
 
-    let (expected, phases) = (watcher.expected.into_inner().unwrap(), watcher.phases.into_inner().unwrap());
+    let (expected, phases) =
+        (watcher.expected.into_inner().unwrap(), watcher.phases.into_inner().unwrap());
     for foreseen in [expected.first(), expected.last()] {
         assert!(phases.contains(foreseen.unwrap()), "{expected:?} and {phases:?}");
     }

@@ -1,4 +1,5 @@
-//! Generated files against the generator itself, on a disk that misbehaves in ordinary ways, and on one that fails.
+//! Generated files against the generator itself, on a disk that misbehaves in ordinary ways, and on
+//! one that fails.
 
 use crate::adversity::Impatient;
 use xsort_disk::{Fault, FileRole, Operation, Place, SimDisk, SimOptions};
@@ -9,8 +10,14 @@ const EIO: i32 = 5;
 const ENOSPC: i32 = 28;
 
 fn options(format: Format, records: u64, budget_bytes: u64, threads: usize) -> GenerateOptions {
-    let spec =
-        GenerateSpec { format, skewed: false, pattern: Pattern::Uniform, start: 3, seed: 1, total: records };
+    let spec = GenerateSpec {
+        format,
+        skewed: false,
+        pattern: Pattern::Uniform,
+        start: 3,
+        seed: 1,
+        total: records,
+    };
     let generator = Generator::new(spec).unwrap();
     GenerateOptions { generator, output: "/d/out".into(), budget_bytes, threads, sync: true }
 }
@@ -86,7 +93,8 @@ fn a_failed_write_leaves_the_old_file() {
             let fault = Fault { operation, role: Some(FileRole::Output), place, errno };
             let disk = SimDisk::new(SimOptions { faults: vec![fault], ..SimOptions::rough(1) });
             disk.put("/d/out", "old");
-            let error = generate(&options(Format::Gensort, 9999, 65536, 3), &disk, &Unobserved).unwrap_err();
+            let error = generate(&options(Format::Gensort, 9999, 65536, 3), &disk, &Unobserved)
+                .unwrap_err();
             let Error::Disk(error) = error else { panic!("{error:?}") };
             assert_eq!((error.operation, error.source.raw_os_error()), (operation, Some(errno)));
             check_intact(&disk);
@@ -100,7 +108,10 @@ fn a_full_disk_is_found_before_anything_is_written() {
     let disk = SimDisk::new(SimOptions { capacity_bytes: Some(900_000), ..SimOptions::default() });
     disk.put("/d/out", "old");
     let error = generate(&options, &disk, &Unobserved).unwrap_err();
-    assert!(matches!(&error, Error::Space { free_bytes, .. } if *free_bytes < 900_000), "{error:?}");
+    assert!(
+        matches!(&error, Error::Space { free_bytes, .. } if *free_bytes < 900_000),
+        "{error:?}"
+    );
     assert!(error.to_string().starts_with("/d: "), "{error}");
     check_intact(&disk);
 }
@@ -124,14 +135,23 @@ fn a_power_cut_leaves_the_old_file_or_the_whole_new_one() {
     let (new, _) = oracle(&options);
     let mut outcomes = [0, 0];
     for operations in 0..40 {
-        let disk =
-            SimDisk::new(SimOptions { power_goes_after: Some(operations), ..SimOptions::rough(operations) });
+        let disk = SimDisk::new(SimOptions {
+            power_goes_after: Some(operations),
+            ..SimOptions::rough(operations)
+        });
         disk.put("/d/out", "old");
         let result = generate(&options, &disk, &Unobserved);
         disk.power_cut();
         let found = disk.get("/d/out").unwrap();
-        assert!(found == b"old" || found == new, "after {operations} operations: {} bytes", found.len());
-        assert!(result.is_err() || found == new, "said to be done after {operations} operations and is not");
+        assert!(
+            found == b"old" || found == new,
+            "after {operations} operations: {} bytes",
+            found.len()
+        );
+        assert!(
+            result.is_err() || found == new,
+            "said to be done after {operations} operations and is not"
+        );
         outcomes[usize::from(found == new)] += 1;
     }
     assert!(outcomes[0] > 0 && outcomes[1] > 0, "both ends were seen: {outcomes:?}");

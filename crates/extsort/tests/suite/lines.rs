@@ -1,10 +1,13 @@
-//! Lines sorted beside the standard library's stable sort: with memory for all of them, for some, and for hardly any.
+//! Lines sorted beside the standard library's stable sort: with memory for all of them, for some,
+//! and for hardly any.
 
 use std::io::Read;
 use std::path::PathBuf;
 use xsort_disk::{Fault, FileRole, Operation, Place, SimDisk, SimOptions};
 use xsort_extsort::lines::{Codec, Source, merge_heads};
-use xsort_extsort::{Caches, Error, LinesOptions, LinesReport, Unobserved, merge_lines, sort_lines};
+use xsort_extsort::{
+    Caches, Error, LinesOptions, LinesReport, Unobserved, merge_lines, sort_lines,
+};
 use xsort_kernels::lines::{ByBytes, line_hash};
 
 const MIB: u64 = 1 << 20;
@@ -158,8 +161,12 @@ fn sources_without_a_last_delimiter_end_a_line() {
 #[test]
 fn what_does_not_fit_goes_to_scratch() {
     for (threads, is_unique) in [(1, false), (2, true), (5, false)] {
-        for text in [short_numbers(6 << 20, 1), long_alike(6 << 20, 2), one_line(6 << 20), ascending(6 << 20)]
-        {
+        for text in [
+            short_numbers(6 << 20, 1),
+            long_alike(6 << 20, 2),
+            one_line(6 << 20),
+            ascending(6 << 20),
+        ] {
             let reports = check(&options(4 * MIB, threads, is_unique), &[text]);
             assert!(reports.iter().all(|report| report.spilled_bytes > 0), "{reports:?}");
         }
@@ -170,7 +177,8 @@ fn what_does_not_fit_goes_to_scratch() {
 fn what_goes_to_scratch_is_compressed_if_that_is_asked() {
     for codec in [Codec::Lz4, Codec::Zstd] {
         for (budget_bytes, threads) in [(2 * MIB, 1), (4 * MIB, 2), (6 * MIB, 5)] {
-            let options = LinesOptions { codec: Some(codec), ..options(budget_bytes, threads, false) };
+            let options =
+                LinesOptions { codec: Some(codec), ..options(budget_bytes, threads, false) };
             for text in [long_alike(12 << 20, 2), one_line(6 << 20)] {
                 for report in check(&options, std::slice::from_ref(&text)) {
                     let (before, after) = (report.spilled_bytes, report.scratch_bytes);
@@ -182,7 +190,8 @@ fn what_goes_to_scratch_is_compressed_if_that_is_asked() {
     }
 }
 
-/// What compression takes of the budget was once not left out of the bytes for each thread: those had no block.
+/// What compression takes of the budget was once not left out of the bytes for each thread: those
+/// had no block.
 #[test]
 fn many_threads_may_compress() {
     let texts = [short_numbers(10 << 20, 1)];
@@ -191,7 +200,8 @@ fn many_threads_may_compress() {
     }
 }
 
-/// A file of /proc says that it is empty, and a log grows. A spill once waited for a second block of half a small desk.
+/// A file of /proc says that it is empty, and a log grows. A spill once waited for a second block
+/// of half a small desk.
 #[test]
 fn an_input_may_be_much_larger_than_it_said() {
     let text = short_numbers(14 << 20, 1);
@@ -243,7 +253,8 @@ fn what_an_area_could_not_take_goes_to_the_next() {
     }
 }
 
-/// No more chunks than areas, so that no order of events makes one of them wait for another's memory.
+/// No more chunks than areas, so that no order of events makes one of them wait for another's
+/// memory.
 #[test]
 fn what_fits_stays_in_memory() {
     for report in check(&options(64 * MIB, 2, false), &[short_numbers(4 << 20, 5)]) {
@@ -273,7 +284,9 @@ fn some_long(short_bytes: usize, long: usize, bytes: usize, seed: u64) -> Vec<u8
         text.extend(short_numbers(short_bytes / (long + 1), next()));
         let bytes = bytes - next() as usize % (bytes / 4);
         let first = next() as u8 % 3;
-        text.extend((0..bytes).map(|at| b'1' + if at < 1000 { first } else { (at * at / 7) as u8 % 20 }));
+        text.extend(
+            (0..bytes).map(|at| b'1' + if at < 1000 { first } else { (at * at / 7) as u8 % 20 }),
+        );
         text.push(b'\n');
     }
     text
@@ -288,8 +301,9 @@ fn lines_longer_than_blocks_go_through_scratch_and_passes() {
         let long_bytes = budget_bytes as usize / 10;
         for is_unique in [false, true] {
             let options = LinesOptions { codec, ..options(budget_bytes, threads, is_unique) };
-            let mut texts: Vec<Vec<u8>> =
-                (1..4).map(|seed| some_long(budget_bytes as usize / 3, 2, long_bytes, seed)).collect();
+            let mut texts: Vec<Vec<u8>> = (1..4)
+                .map(|seed| some_long(budget_bytes as usize / 3, 2, long_bytes, seed))
+                .collect();
             texts.push(texts[0].clone());
             texts.push(some_long(100_000, 30, 40_000, 9));
             for report in check(&options, &texts) {
@@ -349,8 +363,10 @@ fn sort_files(
     };
     let sources = texts.iter().enumerate().map(file).collect();
     disk.put("/output", b"");
-    let options =
-        LinesOptions { output_file: Some(PathBuf::from("/output")), ..options(8 * MIB, 2, is_unique) };
+    let options = LinesOptions {
+        output_file: Some(PathBuf::from("/output")),
+        ..options(8 * MIB, 2, is_unique)
+    };
     let report = sort_lines(&options, &ByBytes, sources, &mut Vec::new(), disk, &Unobserved);
     (report, disk.get("/output"))
 }
@@ -385,7 +401,11 @@ fn an_output_that_fails_past_the_page_cache_ends_where_it_failed() {
         let Err(Error::Output(error)) = report else { panic!("{report:?}") };
         assert_eq!(error.kind(), std::io::ErrorKind::StorageFull);
         let output = output.unwrap();
-        assert!(output.len() as u64 <= place && whole.starts_with(&output), "{} bytes", output.len());
+        assert!(
+            output.len() as u64 <= place && whole.starts_with(&output),
+            "{} bytes",
+            output.len()
+        );
         assert_eq!(disk.open_files(), 0);
     }
 }
@@ -423,8 +443,14 @@ fn a_source_that_fails_is_named() {
     let disk = SimDisk::new(SimOptions::default());
     for threads in [1, 2] {
         let sources = vec![source(b"b\na\n", false), broken()];
-        let result =
-            sort_lines(&options(MIB, threads, false), &ByBytes, sources, &mut Vec::new(), &disk, &Unobserved);
+        let result = sort_lines(
+            &options(MIB, threads, false),
+            &ByBytes,
+            sources,
+            &mut Vec::new(),
+            &disk,
+            &Unobserved,
+        );
         assert!(result.unwrap_err().to_string().contains("the-source"));
     }
 }
@@ -443,8 +469,14 @@ fn an_output_that_takes_no_more_ends_the_sort() {
     let disk = SimDisk::new(SimOptions::default());
     for threads in [1, 3] {
         let sources = vec![source(&short_numbers(3 << 20, 7), true)];
-        let result =
-            sort_lines(&options(64 * MIB, threads, false), &ByBytes, sources, &mut Full, &disk, &Unobserved);
+        let result = sort_lines(
+            &options(64 * MIB, threads, false),
+            &ByBytes,
+            sources,
+            &mut Full,
+            &disk,
+            &Unobserved,
+        );
         assert!(matches!(result, Err(Error::Output(_))), "{result:?}");
     }
 }
@@ -460,7 +492,8 @@ fn merge(options: &LinesOptions, texts: &[Vec<u8>]) -> Result<(Vec<u8>, LinesRep
 #[test]
 fn sources_in_order_are_merged() {
     for (threads, is_unique) in [(1, false), (2, true), (3, false)] {
-        let sorted = |seed| expected(&[short_numbers(300_000, seed), long_alike(200_000, seed)], false);
+        let sorted =
+            |seed| expected(&[short_numbers(300_000, seed), long_alike(200_000, seed)], false);
         let mut texts: Vec<Vec<u8>> = (0..5).map(sorted).collect();
         texts.push(Vec::new());
         texts.push(b"a line without an end".to_vec());
@@ -507,10 +540,12 @@ fn sources_in_order_may_have_long_lines() {
 #[test]
 fn long_lines_of_sources_go_through_passes() {
     for codec in [None, Some(Codec::Lz4)] {
-        let sorted =
-            |seed| expected(&[some_long(20_000, usize::from(seed % 100 == 0), 120_000, seed)], false);
+        let sorted = |seed| {
+            expected(&[some_long(20_000, usize::from(seed % 100 == 0), 120_000, seed)], false)
+        };
         let texts: Vec<Vec<u8>> = (0..300).map(sorted).collect();
-        let (merged, report) = merge(&LinesOptions { codec, ..options(4 * MIB, 1, false) }, &texts).unwrap();
+        let (merged, report) =
+            merge(&LinesOptions { codec, ..options(4 * MIB, 1, false) }, &texts).unwrap();
         assert!(merged == expected(&texts, false));
         assert!(report.spilled_bytes > 0, "{report:?}");
     }
@@ -535,13 +570,16 @@ fn a_line_that_is_too_long_to_be_merged_is_refused_with_a_budget_that_is_enough(
 /// Always the smallest head, of equal ones the first source's.
 fn by_heads(texts: &[Vec<u8>], is_unique: bool) -> Vec<u8> {
     let lines = |text: &Vec<u8>| {
-        let mut lines: Vec<Vec<u8>> = text.split(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect();
+        let mut lines: Vec<Vec<u8>> =
+            text.split(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect();
         lines.pop_if(|last| last.is_empty());
         std::collections::VecDeque::from(lines)
     };
     let mut rest: Vec<_> = texts.iter().map(lines).collect();
     let mut merged: Vec<Vec<u8>> = Vec::new();
-    while let Some(first) = rest.iter_mut().filter(|lines| !lines.is_empty()).min_by(|a, b| a[0].cmp(&b[0])) {
+    while let Some(first) =
+        rest.iter_mut().filter(|lines| !lines.is_empty()).min_by(|a, b| a[0].cmp(&b[0]))
+    {
         merged.extend(first.pop_front());
     }
     if is_unique {
@@ -554,7 +592,8 @@ fn by_heads(texts: &[Vec<u8>], is_unique: bool) -> Vec<u8> {
 fn the_plain_merge_takes_the_smallest_head_whatever_the_order() {
     let mut state = 1_u64;
     let mut below = |bound: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) % bound
     };
     for round in 0..300 {
@@ -575,7 +614,8 @@ fn the_plain_merge_takes_the_smallest_head_whatever_the_order() {
             let options = options(2 * MIB, 1, is_unique);
             let sources = texts.iter().map(|text| source(text, false)).collect();
             let mut output = Vec::new();
-            let report = merge_heads(&options, &ByBytes, sources, &mut output, &Unobserved).unwrap();
+            let report =
+                merge_heads(&options, &ByBytes, sources, &mut output, &Unobserved).unwrap();
             assert_eq!(report.written_bytes, output.len() as u64);
             assert!(output == by_heads(&texts, is_unique), "round {round}, unique: {is_unique}");
         }

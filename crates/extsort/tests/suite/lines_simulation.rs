@@ -1,8 +1,9 @@
-//! Lines on the simulated disk, over many seeds (see `seeds.rs`): files and streams, sorts and merges, compressed or not, in whose scratch, inputs and
-//! output things go wrong.
+//! Lines on the simulated disk, over many seeds (see `seeds.rs`): files and streams, sorts and
+//! merges, compressed or not, in whose scratch, inputs and output things go wrong.
 //!
-//! What holds of every seed: a success is the standard library's sort, byte for byte; a failure says which file it was, writes nothing but the beginning of that,
-//! leaves inputs alone and nothing open; and it ends.
+//! What holds of every seed: a success is the standard library's sort, byte for byte; a failure
+//! says which file it was, writes nothing but the beginning of that, leaves inputs alone and
+//! nothing open; and it ends.
 
 use crate::adversity::{Impatient, canary, corruption, fault, place, smooth_or_rough};
 use crate::seeds::{Dice, keep_their_promises};
@@ -64,7 +65,11 @@ impl Write for Bucket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let fitting = bytes.len().min(self.room - self.bytes.len());
         self.bytes.extend_from_slice(&bytes[..fitting]);
-        if fitting == 0 && !bytes.is_empty() { Err(io::Error::from_raw_os_error(28)) } else { Ok(fitting) }
+        if fitting == 0 && !bytes.is_empty() {
+            Err(io::Error::from_raw_os_error(28))
+        } else {
+            Ok(fitting)
+        }
     }
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
@@ -121,12 +126,15 @@ fn disk(dice: &mut Dice, seed: u64, trouble: Trouble, bytes: u64) -> SimDisk {
         Trouble::Rough | Trouble::Cancel | Trouble::Streams => {}
         Trouble::Faults => {
             use Operation::{Create, Discard, Inspect, Open, Read, Remove, Reserve, Write};
-            let operations = [Create, Discard, Inspect, Open, Read, Remove, Reserve, Write, Write, Read];
+            let operations =
+                [Create, Discard, Inspect, Open, Read, Remove, Reserve, Write, Write, Read];
             options.faults = vec![fault(dice, &operations, place)];
         }
         Trouble::Corruption => options.corruptions = vec![corruption(dice, place)],
         Trouble::Canary => options.corruptions = vec![canary()],
-        Trouble::Full => options.capacity_bytes = Some(bytes * dice.between(100, 320) / 100 + 4096 * 6),
+        Trouble::Full => {
+            options.capacity_bytes = Some(bytes * dice.between(100, 320) / 100 + 4096 * 6)
+        }
         Trouble::PowerCut => options.power_goes_after = Some(dice.between(0, 300)),
     }
     SimDisk::new(options)
@@ -141,21 +149,26 @@ fn options(dice: &mut Dice, trouble: Trouble) -> LinesOptions {
         budget_bytes: dice.one_of(&[2, 2, 2, 3, 5]) * MIB,
         threads: dice.between(1, 3) as usize,
         caches: Caches::default(),
-        scratch: (0..dice.between(1, 3)).map(|number| PathBuf::from(format!("/scratch{number}"))).collect(),
+        scratch: (0..dice.between(1, 3))
+            .map(|number| PathBuf::from(format!("/scratch{number}")))
+            .collect(),
         codec: dice.one_of(&[None, None, Some(Codec::Lz4), Some(Codec::Zstd)]),
         output_file: has_file.then(|| OUTPUT.into()),
         checkpoint: None,
     }
 }
 
-/// Sources of the texts: files that are large enough pass the page cache, which the simulated disk must then give.
+/// Sources of the texts: files that are large enough pass the page cache, which the simulated disk
+/// must then give.
 fn sources(dice: &mut Dice, trouble: Trouble, disk: &SimDisk, texts: &[Vec<u8>]) -> Vec<Source> {
     let is_size_known = dice.between(0, 1) == 0;
-    let failing = (trouble == Trouble::Streams).then(|| dice.between(0, 2 * texts.len() as u64) as usize);
+    let failing =
+        (trouble == Trouble::Streams).then(|| dice.between(0, 2 * texts.len() as u64) as usize);
     let source = |(number, text): (usize, &Vec<u8>)| {
         let path = PathBuf::from(format!("/input-{number}"));
         disk.put(&path, text);
-        let fails_at = if failing == Some(number) { dice.between(0, text.len() as u64) } else { u64::MAX };
+        let fails_at =
+            if failing == Some(number) { dice.between(0, text.len() as u64) } else { u64::MAX };
         let few = dice.between(1000, 300_000) as usize;
         Source {
             path,
@@ -199,8 +212,16 @@ fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
     let is_merge = dice.between(0, 4) == 0;
     let budget = options.budget_bytes;
     // One of many has a file that is large enough to be read past the page cache.
-    let most =
-        dice.one_of(&[0, 1, 100_000, budget, budget * 5 / 4, budget * 5 / 4, budget * 3 / 2, 2 * budget]);
+    let most = dice.one_of(&[
+        0,
+        1,
+        100_000,
+        budget,
+        budget * 5 / 4,
+        budget * 5 / 4,
+        budget * 3 / 2,
+        2 * budget,
+    ]);
     let most = if seed % 100 == 31 || trouble == Trouble::Canary { 17 * MIB } else { most };
     let count = if most > 16 * MIB { 1 } else { dice.between(1, 5) };
     let mut texts: Vec<Vec<u8>> = (0..count).map(|_| text(dice, most / count)).collect();
@@ -212,7 +233,8 @@ fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
     let disk = disk(dice, seed, trouble, bytes);
     disk.put(OUTPUT, "");
     let sources = sources(dice, trouble, &disk, &texts);
-    let room = if trouble == Trouble::Streams { dice.between(0, 2 * bytes) as usize } else { usize::MAX };
+    let room =
+        if trouble == Trouble::Streams { dice.between(0, 2 * bytes) as usize } else { usize::MAX };
     let patience = if trouble == Trouble::Cancel { dice.between(0, bytes) } else { u64::MAX };
     let observer = Impatient::after(patience);
     let Ended { result, streamed } = match is_reversed {
@@ -237,7 +259,8 @@ fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
         // 300 times longer than others, for such small memories.
         Err(error) if error.to_string().contains("too long") => {}
         Err(error) if !is_clear(error, trouble) => return Err(format!("unclear: {error}")),
-        // An output file that can't be cut where it failed may end in what was reserved; so may one after a power cut.
+        // An output file that can't be cut where it failed may end in what was reserved; so may one
+        // after a power cut.
         Err(_) if matches!(trouble, Trouble::Faults | Trouble::PowerCut) && !filed.is_empty() => {}
         Err(error) if !expected.starts_with(written) => {
             return Err(format!("the output is not the beginning of the whole one after {error}"));
@@ -255,7 +278,8 @@ fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
     }
 }
 
-/// Whether an error is one that this trouble must lead to, and says which file it was and, of damage, where.
+/// Whether an error is one that this trouble must lead to, and says which file it was and, of
+/// damage, where.
 fn is_clear(error: &Error, trouble: Trouble) -> bool {
     let text = error.to_string();
     match error {
@@ -318,7 +342,8 @@ fn a_stop_on_request_ends_the_job() {
     all_seeds_keep_their_promises(Trouble::Cancel);
 }
 
-/// The canary: bits of the output flip on the way to the drive. If this passes unnoticed, the tests above prove nothing.
+/// The canary: bits of the output flip on the way to the drive. If this passes unnoticed, the tests
+/// above prove nothing.
 #[test]
 fn the_canary_is_caught() {
     assert_eq!(simulate(0, Trouble::Canary), Err("success, but the output is wrong".into()));

@@ -1,5 +1,6 @@
-//! Sorts in the least memory that does: many tiny inputs, skewed keys, all methods. Chunks that stay in memory leave the pool in pieces then, and what
-//! the next phase needs has to be cut from these.
+//! Sorts in the least memory that does: many tiny inputs, skewed keys, all methods. Chunks that
+//! stay in memory leave the pool in pieces then, and what the next phase needs has to be cut from
+//! these.
 
 use crate::seeds::{Dice, keep_their_promises};
 use crate::simulation::{layout, options, records};
@@ -34,10 +35,13 @@ fn few_records(dice: &mut Dice, options: &SortOptions, inputs: usize) -> Vec<u8>
         .collect()
 }
 
-/// What the least budget is is found by asking for it; a little more may be divided quite otherwise.
+/// What the least budget is is found by asking for it; a little more may be divided quite
+/// otherwise.
 fn budget(dice: &mut Dice, options: &SortOptions, disk: &SimDisk) -> u64 {
     let asked = xsort_extsort::dry_run(options, disk, &Unobserved);
-    let Err(Error::Memory { needed_bytes, .. }) = asked else { panic!("no budget is too little: {asked:?}") };
+    let Err(Error::Memory { needed_bytes, .. }) = asked else {
+        panic!("no budget is too little: {asked:?}")
+    };
     match dice.between(0, 3) {
         0 => needed_bytes,
         1 => needed_bytes + dice.between(0, 30) * 4096,
@@ -64,8 +68,10 @@ fn simulate(seed: u64) -> Result<(), String> {
         let bytes = disk.get(&options.inputs[input]).expect("it was put there");
         Stream { input, read: Box::new(Cursor::new(bytes)) }
     });
-    let asked = format!("{inputs} inputs, {} records, {options:?}", bytes.len() / layout.record_bytes());
-    sort_streamed(&options, stream, &disk, &Unobserved).map_err(|error| format!("{error}: {asked}"))?;
+    let asked =
+        format!("{inputs} inputs, {} records, {options:?}", bytes.len() / layout.record_bytes());
+    sort_streamed(&options, stream, &disk, &Unobserved)
+        .map_err(|error| format!("{error}: {asked}"))?;
     match disk.get(&options.output) {
         Some(output) if output == oracle(&layout, &bytes) => Ok(()),
         _ => Err(format!("the output is wrong: {asked}")),

@@ -1,4 +1,5 @@
-//! A thread that gives up on a contradiction: the others stop, the job ends with an error, and everything is as it was.
+//! A thread that gives up on a contradiction: the others stop, the job ends with an error, and
+//! everything is as it was.
 
 use crate::sort::oracle;
 use std::cmp::Ordering;
@@ -10,8 +11,8 @@ use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::lines::{ByBytes, LineOrder, Source};
 use xsort_extsort::sort::Method;
 use xsort_extsort::{
-    Caches, Error, GenerateOptions, LinesOptions, Observer, SortOptions, Unobserved, VerifyOptions, generate,
-    sort, sort_lines, verify,
+    Caches, Error, GenerateOptions, LinesOptions, Observer, SortOptions, Unobserved, VerifyOptions,
+    generate, sort, sort_lines, verify,
 };
 use xsort_records::{Format, GenerateSpec, Generator, Layout, Pattern};
 
@@ -135,11 +136,18 @@ fn a_sort_of_lines_ends_whoever_compares() {
             is_file: false,
         };
         let mut output = Vec::new();
-        let result = sort_lines(&options, &Squeamish, vec![source()], &mut output, &disk, &Unobserved);
+        let result =
+            sort_lines(&options, &Squeamish, vec![source()], &mut output, &disk, &Unobserved);
         assert!(matches!(result, Err(Error::Panicked)), "{result:?}");
         assert_eq!((output.len(), disk.open_files()), (0, 0));
-        let result =
-            sort_lines(&options, &ByBytes, vec![source()], &mut output, &disk, &Saboteur::new("merge"));
+        let result = sort_lines(
+            &options,
+            &ByBytes,
+            vec![source()],
+            &mut output,
+            &disk,
+            &Saboteur::new("merge"),
+        );
         assert!(matches!(result, Err(Error::Panicked)), "{result:?}");
         assert!(output.len() < text.len());
         assert_eq!(disk.open_files(), 0);
@@ -167,9 +175,14 @@ fn a_verification_and_a_generation_end() {
     let generator = Generator::new(spec).unwrap();
     for threads in [1, 2] {
         let (generator, output) = (generator.clone(), "/out".into());
-        let options = GenerateOptions { generator, output, budget_bytes: 1 << 20, threads, sync: true };
+        let options =
+            GenerateOptions { generator, output, budget_bytes: 1 << 20, threads, sync: true };
         let result = generate(&options, &disk, &Saboteur::new("generate"));
-        assert!(matches!(result, Err(Error::Panicked)), "{:?}", result.map(|report| report.records));
+        assert!(
+            matches!(result, Err(Error::Panicked)),
+            "{:?}",
+            result.map(|report| report.records)
+        );
         assert_eq!((disk.get("/out").unwrap(), disk.open_files()), (b"old".to_vec(), 0));
     }
 }

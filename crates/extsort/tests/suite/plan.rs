@@ -1,4 +1,5 @@
-//! The planner: whatever it is asked, the memory of both phases adds up to the budget, and what it refuses it names a price for.
+//! The planner: whatever it is asked, the memory of both phases adds up to the budget, and what it
+//! refuses it names a price for.
 
 use proptest::prelude::*;
 use xsort_extsort::Error;
@@ -8,7 +9,13 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-fn facts(bytes: u64, record_bytes: u64, key_bytes: u64, budget_bytes: u64, threads: usize) -> Facts {
+fn facts(
+    bytes: u64,
+    record_bytes: u64,
+    key_bytes: u64,
+    budget_bytes: u64,
+    threads: usize,
+) -> Facts {
     Facts {
         input_bytes: vec![bytes / record_bytes * record_bytes],
         record_bytes,
@@ -41,11 +48,15 @@ fn check(plan: &Plan) {
 fn check_scatter(plan: &Plan, shape: &ScatterShape) {
     let spares = plan.threads as u64 * plan.spare_bytes;
     let spill = plan.spill_blocks as u64 * plan.block_bytes;
-    let output = plan.output_blocks as u64 * plan.output_block_bytes + plan.seam_pages as u64 * 4096;
+    let output =
+        plan.output_blocks as u64 * plan.output_block_bytes + plan.seam_pages as u64 * 4096;
     let scatter = plan.areas as u64 * plan.area_bytes + spares + spill;
     let loaded = (plan.resident_chunks() + shape.gather_areas) as u64 * plan.area_bytes;
     let gather = loaded + spares + spill.max(output);
-    assert!(scatter.max(gather) <= plan.pool_bytes, "scattering takes {scatter}, gathering {gather}: {plan}");
+    assert!(
+        scatter.max(gather) <= plan.pool_bytes,
+        "scattering takes {scatter}, gathering {gather}: {plan}"
+    );
     assert!(shape.gather_areas >= 2 || plan.chunks == 0, "{plan}");
     assert!(shape.levels == 1 || plan.resident_chunks() == 0, "{plan}");
 }
@@ -63,11 +74,13 @@ fn check_merge(plan: &Plan) {
     let merge = plan.resident_chunks() as u64 * plan.area_bytes
         + plan.output_blocks as u64 * plan.output_block_bytes.max(plan.block_bytes)
         + plan.seam_pages as u64 * 4096
-        // A block a run, and a segment of one block in each thread's hands, in the queue and in the making.
+        // A block a run, and a segment of one block in each thread's hands, in the queue and in the
+        // making.
         + (from_scratch + if from_scratch > 0 { plan.threads as u64 + 2 } else { 0 }) * plan.block_bytes;
     assert!(merge <= plan.pool_bytes, "merging takes {merge}: {plan}");
     if from_scratch > 0 && plan.resident_chunks() > 0 {
-        // However the runs that stay lie, at worst with a hole of one area beside each: all blocks can be cut.
+        // However the runs that stay lie, at worst with a hole of one area beside each: all blocks
+        // can be cut.
         let (holes, area) = ((plan.areas - plan.resident_chunks()) as u64, plan.area_bytes);
         let rest = plan.pool_bytes - plan.areas as u64 * area;
         let count = |bytes: u64| holes * (area / bytes) + rest / bytes;
@@ -76,8 +89,14 @@ fn check_merge(plan: &Plan) {
         let pages = (plan.seam_pages as u64 * 4096).div_ceil(block);
         assert!(count(large) >= output_blocks, "{plan}");
         let read_blocks = count(block) - output_blocks * (large / block) - pages;
-        assert!(read_blocks >= shape.read_blocks as u64, "{read_blocks} blocks for reading: {plan}");
-        assert!(read_blocks >= from_scratch + plan.threads as u64 + 2, "{read_blocks} blocks: {plan}");
+        assert!(
+            read_blocks >= shape.read_blocks as u64,
+            "{read_blocks} blocks for reading: {plan}"
+        );
+        assert!(
+            read_blocks >= from_scratch + plan.threads as u64 + 2,
+            "{read_blocks} blocks: {plan}"
+        );
     }
     assert!(plan.chunks <= shape.fan_in_max || shape.merge_passes > 1, "{plan}");
     assert!(plan.chunks <= shape.fan_in_max || plan.resident_chunks() == 0, "{plan}");

@@ -1,5 +1,6 @@
-//! Sorts that are interrupted again and again, and go on each time, on the simulated disk: the power goes after some operations, or the process is told to
-//! stop. Whatever happened, in the end the output is what it would have been, and nothing else is left.
+//! Sorts that are interrupted again and again, and go on each time, on the simulated disk: the
+//! power goes after some operations, or the process is told to stop. Whatever happened, in the end
+//! the output is what it would have been, and nothing else is left.
 //!
 //! The seeds are those of `seeds.rs`.
 
@@ -36,7 +37,8 @@ fn simulate(seed: u64) -> Result<u64, String> {
         least_budget(&options, &bytes) * dice.one_of(&[100, 101, 130, 200, 400, 3_000]) / 100;
     let mut settings = smooth_or_rough(dice, seed);
     if dice.between(0, 3) == 0 {
-        // Too little space for inputs and output beside each other; but some for the journal, which is long for such short steps.
+        // Too little space for inputs and output beside each other; but some for the journal, which
+        // is long for such short steps.
         settings.capacity_bytes = Some(bytes.len() as u64 * 23 / 10 + 4096 * 1500);
     }
     let disk = SimDisk::new(settings);
@@ -57,7 +59,8 @@ fn simulate(seed: u64) -> Result<u64, String> {
             disk.power_goes_after(dice.between(0, 150 + 40 * attempt));
         }
         let result = sort(&options, &disk, &observer);
-        // Also of a sort that is done, and only thinks so. A process that is only told to stop leaves what isn't durable, too.
+        // Also of a sort that is done, and only thinks so. A process that is only told to stop
+        // leaves what isn't durable, too.
         if !is_last && (observer.patience == u64::MAX || dice.between(0, 1) == 0) {
             disk.power_cut();
         }
@@ -116,8 +119,9 @@ fn a_sort_that_is_interrupted_at_any_time_goes_on() {
 fn sample(method: Method, budget_percent: u64) -> (SimDisk, SortOptions, Vec<u8>) {
     let dice = &mut Dice(7);
     let layout = xsort_records::Layout::new(100, vec!["0:10".parse().unwrap()]).unwrap();
-    let bytes: Vec<u8> =
-        (0..40_000).flat_map(|_| (0..100).map(|_| dice.next() as u8).collect::<Vec<u8>>()).collect();
+    let bytes: Vec<u8> = (0..40_000)
+        .flat_map(|_| (0..100).map(|_| dice.next() as u8).collect::<Vec<u8>>())
+        .collect();
     let mut options = options(dice, &layout, 2);
     (options.method, options.threads, options.remove_input) = (method, 2, false);
     options.budget_bytes = least_budget(&options, &bytes) * budget_percent / 100;
@@ -152,7 +156,10 @@ fn what_is_finished_is_not_done_again() {
             interrupted(&disk, &options, observer.done.into_inner() * 9 / 10);
             let rest = finished(&disk, &options);
             let moved = rest.moved.read_bytes + rest.moved.written_bytes;
-            assert!(moved < all * 2 / 5, "{method:?}: {moved} bytes moved by the rest, {all} by the whole");
+            assert!(
+                moved < all * 2 / 5,
+                "{method:?}: {moved} bytes moved by the rest, {all} by the whole"
+            );
             assert_eq!(rest.checksum, whole.checksum);
             let layout = &options.layout;
             assert_eq!(disk.get(&options.output), Some(oracle(layout, &bytes)));
@@ -255,7 +262,8 @@ fn simulate_lines(seed: u64) -> Result<u64, String> {
     if options.is_unique {
         lines.dedup();
     }
-    let sorted: Vec<u8> = lines.iter().flat_map(|line| line.iter().copied().chain([b'\n'])).collect();
+    let sorted: Vec<u8> =
+        lines.iter().flat_map(|line| line.iter().copied().chain([b'\n'])).collect();
     let all: u64 = texts.iter().map(|text| text.len() as u64).sum();
     let mut interruptions = 0;
     for attempt in 0.. {
@@ -273,8 +281,14 @@ fn simulate_lines(seed: u64) -> Result<u64, String> {
         if !is_last && observer.patience == u64::MAX {
             disk.power_goes_after(dice.between(0, 100 + 20 * attempt));
         }
-        let result =
-            sort_lines(&options, &ByBytes, sources.collect(), &mut std::io::sink(), &disk, &observer);
+        let result = sort_lines(
+            &options,
+            &ByBytes,
+            sources.collect(),
+            &mut std::io::sink(),
+            &disk,
+            &observer,
+        );
         if !is_last && (observer.patience == u64::MAX || dice.between(0, 1) == 0) {
             disk.power_cut();
         }
@@ -285,7 +299,9 @@ fn simulate_lines(seed: u64) -> Result<u64, String> {
             }
             Ok(_) => match kept(&disk) {
                 left if left.is_empty() && disk.open_files() == 0 => return Ok(interruptions),
-                left => return Err(format!("{left:?} and {} open files are left", disk.open_files())),
+                left => {
+                    return Err(format!("{left:?} and {} open files are left", disk.open_files()));
+                }
             },
             Err(error) if is_last => return Err(format!("attempt {attempt} failed: {error}")),
             Err(_) if output == b"old" || output == sorted => interruptions += 1,

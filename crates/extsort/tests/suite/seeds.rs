@@ -1,7 +1,8 @@
-//! Seeds of simulations: chance that comes of a number alone, and a watchdog that tells the number of one that does not end.
+//! Seeds of simulations: chance that comes of a number alone, and a watchdog that tells the number
+//! of one that does not end.
 //!
-//! A failing seed is the bug report: `XSORT_SEED=1234 cargo test -p xsort-extsort simulation` runs it alone, `XSORT_SEEDS=5000` runs more of them than
-//! the few of an ordinary test run.
+//! A failing seed is the bug report: `XSORT_SEED=1234 cargo test -p xsort-extsort simulation` runs
+//! it alone, `XSORT_SEEDS=5000` runs more of them than the few of an ordinary test run.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,7 +10,8 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-/// Looks of the watchdog, a second apart, at a seed that takes milliseconds. Looks and not a time, so that a machine that slept is no fault.
+/// Looks of the watchdog, a second apart, at a seed that takes milliseconds. Looks and not a time,
+/// so that a machine that slept is no fault.
 const LOOKS_MAX: u32 = 120;
 
 /// Numbers from a seed (SplitMix64).
@@ -42,8 +44,13 @@ fn seeds(few: u64) -> Range<u64> {
     }
 }
 
-/// Simulates `few` seeds or as many as are asked for; `simulate` says which promise was broken. One that does not end ends the tests.
-pub(crate) fn keep_their_promises(name: &str, few: u64, mut simulate: impl FnMut(u64) -> Result<(), String>) {
+/// Simulates `few` seeds or as many as are asked for; `simulate` says which promise was broken. One
+/// that does not end ends the tests.
+pub(crate) fn keep_their_promises(
+    name: &str,
+    few: u64,
+    mut simulate: impl FnMut(u64) -> Result<(), String>,
+) {
     let watchdog = watchdog(name.to_owned());
     for seed in seeds(few) {
         watchdog.send(seed).expect("the watchdog listens as long as this sender lives");
@@ -73,6 +80,9 @@ fn watchdog(name: String) -> Sender<u64> {
             }
         }
     };
-    thread::Builder::new().name("watchdog".to_owned()).spawn(watch).expect("a test can start a thread");
+    thread::Builder::new()
+        .name("watchdog".to_owned())
+        .spawn(watch)
+        .expect("a test can start a thread");
     begins
 }

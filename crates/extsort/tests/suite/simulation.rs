@@ -1,5 +1,5 @@
-//! The whole sort on the simulated disk, over many seeds. The seed decides everything: records, keys, budget, threads, files, and what goes
-//! wrong (see `seeds.rs`).
+//! The whole sort on the simulated disk, over many seeds. The seed decides everything: records,
+//! keys, budget, threads, files, and what goes wrong (see `seeds.rs`).
 
 use crate::adversity::{canary, corruption, fault, place, smooth_or_rough};
 use crate::seeds::{Dice, keep_their_promises};
@@ -111,7 +111,9 @@ pub(crate) fn options(dice: &mut Dice, layout: &Layout, inputs: usize) -> SortOp
         threads: dice.between(1, 4) as usize,
         caches: Caches::default(),
         method: dice.one_of(&[Method::Merge, Method::Scatter]),
-        scratch: (0..dice.between(0, 3)).map(|number| PathBuf::from(format!("/scratch{number}"))).collect(),
+        scratch: (0..dice.between(0, 3))
+            .map(|number| PathBuf::from(format!("/scratch{number}")))
+            .collect(),
         remove_input: dice.between(0, 3) == 0,
         sync: true,
         probe: false,
@@ -126,15 +128,20 @@ fn disk(dice: &mut Dice, seed: u64, trouble: Trouble, bytes: u64) -> SimDisk {
         Trouble::Rough | Trouble::Cancel | Trouble::Change => {}
         Trouble::Faults => {
             use Operation::{
-                Create, Discard, Inspect, Open, Read, Remove, Rename, Reserve, Sync, SyncName, Write,
+                Create, Discard, Inspect, Open, Read, Remove, Rename, Reserve, Sync, SyncName,
+                Write,
             };
-            let operations =
-                [Create, Discard, Inspect, Open, Read, Remove, Rename, Reserve, Sync, SyncName, Write];
+            let operations = [
+                Create, Discard, Inspect, Open, Read, Remove, Rename, Reserve, Sync, SyncName,
+                Write,
+            ];
             options.faults = vec![fault(dice, &operations, place)];
         }
         Trouble::Corruption => options.corruptions = vec![corruption(dice, place)],
         Trouble::Canary => options.corruptions = vec![canary()],
-        Trouble::Full => options.capacity_bytes = Some(bytes * dice.between(100, 400) / 100 + 4096 * 6),
+        Trouble::Full => {
+            options.capacity_bytes = Some(bytes * dice.between(100, 400) / 100 + 4096 * 6)
+        }
         Trouble::PowerCut => options.power_goes_after = Some(dice.between(0, 60)),
     }
     SimDisk::new(options)
@@ -179,7 +186,8 @@ pub(crate) fn put<'a>(disk: &SimDisk, options: &SortOptions, bytes: &'a [u8]) ->
     parts
 }
 
-/// Whether an error is the one that this trouble must lead to, and says which file it was and, of damage, where.
+/// Whether an error is the one that this trouble must lead to, and says which file it was and, of
+/// damage, where.
 fn is_clear(error: &Error, trouble: Trouble) -> bool {
     let is_ours = |path: &Path| {
         ["/in/", "/out", "/scratch", "memory", "(memory)"]
@@ -189,7 +197,8 @@ fn is_clear(error: &Error, trouble: Trouble) -> bool {
     match error {
         Error::InputsRemoved { cause } => is_clear(cause, trouble),
         Error::Corrupt { path, offset, .. } => {
-            let names_place = error.to_string().contains(&format!("{} at byte {offset}", path.display()));
+            let names_place =
+                error.to_string().contains(&format!("{} at byte {offset}", path.display()));
             trouble == Trouble::Corruption && is_ours(path) && names_place
         }
         // Whatever else may fail, damage must be called that.
@@ -223,12 +232,17 @@ fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
     disk.put(&options.output, "old");
     let is_impatient = trouble == Trouble::Cancel;
     let changed = (trouble == Trouble::Change).then(|| dice.between(0, inputs as u64 - 1) as usize);
-    let after =
-        if is_impatient || changed.is_some() { dice.between(0, bytes.len() as u64) } else { u64::MAX };
+    let after = if is_impatient || changed.is_some() {
+        dice.between(0, bytes.len() as u64)
+    } else {
+        u64::MAX
+    };
     let how = dice.between(0, 2);
     let change = || {
         let path = changed.map(|input| &options.inputs[input]);
-        let Some((path, mut bytes)) = path.and_then(|path| Some((path, disk.get(path)?))) else { return };
+        let Some((path, mut bytes)) = path.and_then(|path| Some((path, disk.get(path)?))) else {
+            return;
+        };
         match how {
             0 => bytes.extend([7; 4096]),
             1 => bytes.truncate(bytes.len() / 2),
@@ -265,7 +279,8 @@ fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
         }
         Err(error) if trouble == Trouble::Rough => return Err(format!("failed: {error}")),
         Err(error) if !is_clear(error, trouble) => return Err(format!("unclear: {error}")),
-        // The power may go at any time: then what the error says of the output isn't known to be so.
+        // The power may go at any time: then what the error says of the output isn't known to be
+        // so.
         Err(_) if trouble == Trouble::PowerCut && (is_old || is_sorted) => {}
         Err(error) if is_in_place(error) && is_sorted => {}
         Err(error) if !is_in_place(error) && is_old => {}
@@ -275,7 +290,8 @@ fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
         return Err("scratch is left".into());
     }
     let removed_may_be = options.remove_input;
-    let others = options.inputs.iter().zip(parts).enumerate().filter(|(input, _)| Some(*input) != changed);
+    let others =
+        options.inputs.iter().zip(parts).enumerate().filter(|(input, _)| Some(*input) != changed);
     for (_, (path, part)) in others {
         match disk.get(path) {
             Some(there) if there == part => {}
@@ -324,13 +340,15 @@ fn a_stop_on_request_leaves_the_old_output() {
     all_seeds_keep_their_promises(Trouble::Cancel);
 }
 
-/// What was read of it may be of several moments, so no output is made of it. Once it is read, anybody may write to it.
+/// What was read of it may be of several moments, so no output is made of it. Once it is read,
+/// anybody may write to it.
 #[test]
 fn an_input_that_changes_is_noticed() {
     all_seeds_keep_their_promises(Trouble::Change);
 }
 
-/// The canary: bits of the output flip on the way to the drive. If this passes unnoticed, the tests above prove nothing.
+/// The canary: bits of the output flip on the way to the drive. If this passes unnoticed, the tests
+/// above prove nothing.
 #[test]
 fn the_canary_is_caught() {
     let seed = (0..).find(|&seed| {

@@ -12,9 +12,11 @@ use xsort_extsort::sort::Method;
 use xsort_extsort::{Caches, LinesOptions, SortOptions, Unobserved, sort, sort_lines};
 use xsort_records::{Format, Pattern};
 
-/// Rounds before the first look, and before the second. The allocator comes to rest within the first.
+/// Rounds before the first look, and before the second. The allocator comes to rest within the
+/// first.
 const ROUNDS: [usize; 2] = [15, 40];
-/// What the allocator may still keep of what was given back: less than one more budget for each of the rounds between would be.
+/// What the allocator may still keep of what was given back: less than one more budget for each of
+/// the rounds between would be.
 const SLACK_BYTES: u64 = 8 << 20;
 const BUDGET_BYTES: u64 = 2 << 20;
 
@@ -77,7 +79,8 @@ fn sort_text(directory: &Path, text: &[u8]) {
     };
     let disk = OsDisk::new(DiskOptions::default()).unwrap();
     let mut output = Vec::new();
-    let report = sort_lines(&options, &ByBytes, vec![source], &mut output, &disk, &Unobserved).unwrap();
+    let report =
+        sort_lines(&options, &ByBytes, vec![source], &mut output, &disk, &Unobserved).unwrap();
     assert!(report.spilled_bytes > 0 && is_in_order(&output));
 }
 
@@ -103,7 +106,11 @@ fn rounds() {
     }
     let (files, resident) = before.expect("there are more rounds than that");
     assert_eq!(open_files(), files);
-    assert!(resident_bytes() <= resident + SLACK_BYTES, "{} bytes, {resident} before", resident_bytes());
+    assert!(
+        resident_bytes() <= resident + SLACK_BYTES,
+        "{} bytes, {resident} before",
+        resident_bytes()
+    );
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2, "the input and the output");
 }
 
@@ -116,7 +123,8 @@ fn many_sorts_in_one_process_leave_nothing_in_it() {
     let output = Command::new(test)
         .args(["--exact", "soak::many_sorts_in_one_process_leave_nothing_in_it"])
         .env(INNER, "1")
-        // How many arenas glibc makes, and when, depends on which threads meet: on a busy machine on chance.
+        // How many arenas glibc makes, and when, depends on which threads meet: on a busy machine
+        // on chance.
         .env("MALLOC_ARENA_MAX", "1")
         .output()
         .unwrap();

@@ -1,4 +1,5 @@
-//! Sorts on real files, against the standard library's stable sort: the output must be the same bytes.
+//! Sorts on real files, against the standard library's stable sort: the output must be the same
+//! bytes.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +10,8 @@ use xsort_records::{Format, GenerateSpec, Generator, Key, KeyField, Layout, Patt
 
 /// Data of a format and pattern.
 pub(crate) fn generated(format: Format, pattern: Pattern, records: u64) -> Vec<u8> {
-    let spec = GenerateSpec { format, skewed: false, pattern, start: 0, seed: 7, total: records.max(1) };
+    let spec =
+        GenerateSpec { format, skewed: false, pattern, start: 0, seed: 7, total: records.max(1) };
     let generator = Generator::new(spec).unwrap();
     let mut bytes = vec![0; records as usize * generator.record_bytes()];
     generator.fill(0, &mut bytes);
@@ -57,7 +59,8 @@ fn directory() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
 
-/// Sorts `bytes` by both methods and compares with the oracle; returns the plan that the merge followed.
+/// Sorts `bytes` by both methods and compares with the oracle; returns the plan that the merge
+/// followed.
 fn check(layout: &Layout, bytes: &[u8], budget_bytes: u64, threads: usize) -> Plan {
     let expected = oracle(layout, bytes);
     let by = |method| check_by(method, layout, bytes, &expected, budget_bytes, threads);
@@ -110,7 +113,9 @@ fn every_format_and_pattern_in_memory_in_one_merge_and_in_several() {
         for pattern in patterns {
             let bytes = generated(format, pattern.parse().unwrap(), records);
             let mut ways = Vec::new();
-            for (budget_bytes, threads) in [(64 << 20, 2), (2 << 20, 2), (1600 << 10, 3), (1400 << 10, 1)] {
+            for (budget_bytes, threads) in
+                [(64 << 20, 2), (2 << 20, 2), (1600 << 10, 3), (1400 << 10, 1)]
+            {
                 let plan = check(&layout, &bytes, budget_bytes, threads);
                 ways.push((plan.spilled_chunks > 0, passes(&plan) > 1));
             }
@@ -144,7 +149,10 @@ fn count(report: &SortReport, phase: &str) -> usize {
 fn bins_hold_every_record_once_and_one_key_needs_no_sort() {
     let bytes = generated(Format::Gensort, Pattern::Equal, 60_000);
     let report = scattered(&bytes, 2 << 20);
-    assert!(report.plan.spilled_chunks > 0 && report.bins.iter().all(|bin| bin.is_one_key), "{report:#}");
+    assert!(
+        report.plan.spilled_chunks > 0 && report.bins.iter().all(|bin| bin.is_one_key),
+        "{report:#}"
+    );
     assert!(report.bins.len() > 3 && report.bins.iter().all(|bin| bin.bins == 1), "{report:#}");
     assert_eq!(report.bins.iter().map(|bin| bin.records).sum::<u64>(), 60_000);
     assert_eq!(count(&report, "split"), 0);
@@ -191,7 +199,9 @@ fn odd_record_sizes_and_counts() {
             let mut state = 1u64;
             let mut bytes = vec![0; record_bytes * count];
             for byte in &mut bytes {
-                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
                 *byte = (state >> 56) as u8;
             }
             check(&layout, &bytes, 64 << 20, 2);
@@ -283,7 +293,8 @@ fn an_input_is_at_risk_only_where_its_space_is_needed() {
         (result, disk.get("/d/in").is_some(), disk.get("/d/out"))
     };
     let role = Some(FileRole::Output);
-    let failing = || vec![Fault { operation: Operation::Write, role, place: Place::Everywhere, errno: 5 }];
+    let failing =
+        || vec![Fault { operation: Operation::Write, role, place: Place::Everywhere, errno: 5 }];
     // Space for the input and as much again, a little for padding.
     let tight = Some(bytes.len() as u64 * 5 / 2);
 
@@ -294,7 +305,10 @@ fn an_input_is_at_risk_only_where_its_space_is_needed() {
 
     let (result, is_there, output) = run(tight, failing());
     let error = result.unwrap_err();
-    assert!(matches!(error, Error::InputsRemoved { .. }) && !is_there && output.is_none(), "{error:?}");
+    assert!(
+        matches!(error, Error::InputsRemoved { .. }) && !is_there && output.is_none(),
+        "{error:?}"
+    );
     assert!(error.to_string().contains("LOST"), "{error}");
     let (result, is_there, output) = run(None, failing());
     assert!(matches!(result, Err(Error::Disk(_))) && is_there && output.is_none(), "{result:?}");
@@ -324,7 +338,9 @@ fn the_budget_that_an_error_names_is_enough() {
     let directory = directory();
     fs::write(directory.path().join("in"), &bytes).unwrap();
     let mut options = options(&layout, directory.path(), 4_096, 4);
-    let Error::Memory { needed_bytes, .. } = run(&options).unwrap_err() else { panic!("no such error") };
+    let Error::Memory { needed_bytes, .. } = run(&options).unwrap_err() else {
+        panic!("no such error")
+    };
     options.budget_bytes = needed_bytes;
     run(&options).unwrap();
     assert!(fs::read(directory.path().join("out")).unwrap() == oracle(&layout, &bytes));

@@ -1,7 +1,8 @@
-//! Interrupted sorts whose files are not what they were when they are resumed: a hidden output or scratch that is lost,
-//! cut, zeroed or of an older moment, inputs that were replaced, a finished output that somebody changed; and several
-//! sorts to one output at once. A sort that says that all went well has the right output; if it can't, it says so, and
-//! beginning anew works as long as the inputs are there. Inputs never go while anything else is missing.
+//! Interrupted sorts whose files are not what they were when they are resumed: a hidden output or
+//! scratch that is lost, cut, zeroed or of an older moment, inputs that were replaced, a finished
+//! output that somebody changed; and several sorts to one output at once. A sort that says that all
+//! went well has the right output; if it can't, it says so, and beginning anew works as long as the
+//! inputs are there. Inputs never go while anything else is missing.
 //!
 //! The seeds are those of `seeds.rs`.
 
@@ -14,7 +15,8 @@ use std::time::Duration;
 use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::lines::{ByBytes, LinesCheckpoint, Source};
 use xsort_extsort::{
-    Begin, Caches, Checkpoint, Error, LinesOptions, Observer, SortOptions, Unobserved, sort, sort_lines,
+    Begin, Caches, Checkpoint, Error, LinesOptions, Observer, SortOptions, Unobserved, sort,
+    sort_lines,
 };
 
 /// Seeds of an ordinary run.
@@ -42,7 +44,8 @@ impl Trial {
         let bytes = records(dice, &layout);
         let inputs = dice.one_of(&[1, 1, 2, 5]);
         let mut options = options(dice, &layout, inputs);
-        options.budget_bytes = least_budget(&options, &bytes) * dice.one_of(&[100, 101, 130, 200, 400]) / 100;
+        options.budget_bytes =
+            least_budget(&options, &bytes) * dice.one_of(&[100, 101, 130, 200, 400]) / 100;
         let mut settings = smooth_or_rough(dice, seed);
         if options.remove_input && dice.between(0, 1) == 0 {
             // So little space that inputs go before the output is written.
@@ -50,7 +53,8 @@ impl Trial {
         }
         let disk = SimDisk::new(settings);
         let parts = put(&disk, &options, &bytes);
-        let parts = options.inputs.iter().cloned().zip(parts.into_iter().map(<[u8]>::to_vec)).collect();
+        let parts =
+            options.inputs.iter().cloned().zip(parts.into_iter().map(<[u8]>::to_vec)).collect();
         Trial {
             disk,
             inputs: parts,
@@ -90,7 +94,9 @@ impl Trial {
             budget_bytes: 2 << 20,
             threads: dice.between(1, 3) as usize,
             caches: Caches::default(),
-            scratch: (0..dice.between(1, 2)).map(|number| format!("/scratch{number}").into()).collect(),
+            scratch: (0..dice.between(1, 2))
+                .map(|number| format!("/scratch{number}").into())
+                .collect(),
             codec: None,
             output_file: None,
             checkpoint: None,
@@ -108,7 +114,8 @@ impl Trial {
                     inputs: trial.inputs.iter().map(|(path, _)| path.clone()).collect(),
                     meaning: String::new(),
                 };
-                let options = LinesOptions { checkpoint: Some(checkpoint), ..trial.lines.clone().unwrap() };
+                let options =
+                    LinesOptions { checkpoint: Some(checkpoint), ..trial.lines.clone().unwrap() };
                 let sources = trial.inputs.iter().map(|(path, _)| {
                     let there = trial.disk.get(path).unwrap_or_default();
                     let bytes = Some(there.len() as u64);
@@ -116,12 +123,14 @@ impl Trial {
                     Source { path: path.clone(), bytes_from, bytes, is_file: false }
                 });
                 let sink = &mut std::io::sink();
-                sort_lines(&options, &ByBytes, sources.collect(), sink, &trial.disk, observer).map(drop)
+                sort_lines(&options, &ByBytes, sources.collect(), sink, &trial.disk, observer)
+                    .map(drop)
             },
             records: None,
             lines: Some(options),
         };
-        trial.sorted = trial.sort(&trial.inputs.iter().map(|(_, text)| text.clone()).collect::<Vec<_>>());
+        trial.sorted =
+            trial.sort(&trial.inputs.iter().map(|(_, text)| text.clone()).collect::<Vec<_>>());
         trial
     }
 
@@ -160,7 +169,9 @@ impl Trial {
         }
         match (self.hidden(""), self.disk.open_files()) {
             (left, 0) if left.is_empty() => {}
-            (left, open) => return Err(format!("success {when}: {left:?} and {open} open files are left")),
+            (left, open) => {
+                return Err(format!("success {when}: {left:?} and {open} open files are left"));
+            }
         }
         if !self.removes_inputs && !self.has_all_inputs() {
             return Err(format!("success {when}, but an input is damaged"));
@@ -213,8 +224,10 @@ fn simulate(dice: &mut Dice, trial: &Trial) -> Result<u64, String> {
                 }
             }
             5 => {
-                let (path, content) = &trial.inputs[dice.between(0, trial.inputs.len() as u64 - 1) as usize];
-                if trial.disk.get(path).is_some_and(|there| !there.is_empty()) && !trial.hidden("").is_empty()
+                let (path, content) =
+                    &trial.inputs[dice.between(0, trial.inputs.len() as u64 - 1) as usize];
+                if trial.disk.get(path).is_some_and(|there| !there.is_empty())
+                    && !trial.hidden("").is_empty()
                 {
                     let mut other = content.clone();
                     other[0] ^= 1;
@@ -246,7 +259,8 @@ fn simulate(dice: &mut Dice, trial: &Trial) -> Result<u64, String> {
         }
         older.extend(trial.hidden(".output").iter().filter_map(|path| trial.disk.get(path)));
         if let Some((path, content)) = changed_input {
-            let now: Vec<_> = trial.inputs.iter().filter_map(|(path, _)| trial.disk.get(path)).collect();
+            let now: Vec<_> =
+                trial.inputs.iter().filter_map(|(path, _)| trial.disk.get(path)).collect();
             if result.is_ok()
                 && !trial.removes_inputs
                 && trial.disk.get(&trial.output) != Some(trial.sort(&now))
@@ -272,13 +286,17 @@ fn simulate(dice: &mut Dice, trial: &Trial) -> Result<u64, String> {
             Err(error) => match lost {
                 // It can't go on, and whoever asks for that has all that it takes to begin anew.
                 Some(_) if trial.has_all_inputs() => {
-                    trial.run(Begin::Restart, &Unobserved).map_err(|error| format!("restart: {error}"))?;
+                    trial
+                        .run(Begin::Restart, &Unobserved)
+                        .map_err(|error| format!("restart: {error}"))?;
                     trial.judge_success("beginning anew")?;
                     return Ok(tampered);
                 }
                 // The inputs had gone, as was asked for, before what took their place did.
                 Some(false) => return Ok(tampered),
-                Some(true) => return Err(format!("inputs went while scratch was damaged: {error}")),
+                Some(true) => {
+                    return Err(format!("inputs went while scratch was damaged: {error}"));
+                }
                 None => return Err(format!("attempt {attempt} failed: {error}")),
             },
         }
@@ -307,8 +325,8 @@ fn a_sort_of_lines_whose_files_are_tampered_with_is_right_or_says_so() {
     tampering_is_noticed("tampered sort of lines", FEW / 4, Trial::of_lines);
 }
 
-/// Two or three sorts of different inputs to one output: one at a time has it, and whoever says that all went well was
-/// alone with it.
+/// Two or three sorts of different inputs to one output: one at a time has it, and whoever says
+/// that all went well was alone with it.
 #[test]
 fn of_several_sorts_to_one_output_one_has_it() {
     keep_their_promises("several sorts to one output", FEW, |seed| {
@@ -346,12 +364,17 @@ fn of_several_sorts_to_one_output_one_has_it() {
         let output = disk.get("/out/sorted").unwrap();
         let mut successes = jobs.iter().zip(&results).filter(|(_, result)| result.is_ok());
         if !successes.any(|((_, sorted, _), _)| *sorted == output) {
-            return Err(format!("the output is none of those that all went well with: {results:?}"));
+            return Err(format!(
+                "the output is none of those that all went well with: {results:?}"
+            ));
         }
         let hidden = disk.paths().into_iter().filter(|path| path.to_string_lossy().contains("/."));
         match hidden.collect::<Vec<_>>() {
             left if left.is_empty() && disk.open_files() == 0 => Ok(()),
-            left => Err(format!("{left:?} and {} open files are left after {results:?}", disk.open_files())),
+            left => Err(format!(
+                "{left:?} and {} open files are left after {results:?}",
+                disk.open_files()
+            )),
         }
     });
 }

@@ -9,7 +9,12 @@ fn layout(record_bytes: usize, key: &str) -> Layout {
     Layout::new(record_bytes, vec![key.parse().unwrap()]).unwrap()
 }
 
-fn options(layout: &Layout, inputs: Vec<PathBuf>, budget_bytes: u64, threads: usize) -> VerifyOptions {
+fn options(
+    layout: &Layout,
+    inputs: Vec<PathBuf>,
+    budget_bytes: u64,
+    threads: usize,
+) -> VerifyOptions {
     VerifyOptions {
         inputs,
         layout: layout.clone(),
@@ -25,7 +30,8 @@ fn walk(bytes: usize, seed: u64) -> Vec<u8> {
     let mut state = seed;
     let mut level = 0u8;
     let step = |_| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         level = level.wrapping_add(u8::from(state >> 60 > 11));
         level
     };
@@ -36,7 +42,8 @@ fn walk(bytes: usize, seed: u64) -> Vec<u8> {
 fn put(disk: &SimDisk, layout: &Layout, bytes: &[u8], files: usize) -> Vec<PathBuf> {
     let record_bytes = layout.record_bytes();
     let records = bytes.len() / record_bytes;
-    let cut = |file: usize| if file == files { records } else { records * file * file / (files * files) };
+    let cut =
+        |file: usize| if file == files { records } else { records * file * file / (files * files) };
     (0..files)
         .map(|file| {
             let path = PathBuf::from(format!("/d/{file}"));
@@ -105,7 +112,8 @@ fn a_partial_record_names_the_file_its_size_and_the_rest() {
     disk.put("/good", vec![0; 1000]);
     disk.put("/bad", vec![0; 250]);
     let inputs = vec!["/good".into(), "/bad".into()];
-    let error = verify(&options(&layout(100, "0:10"), inputs, 1 << 20, 2), &disk, &Unobserved).unwrap_err();
+    let error =
+        verify(&options(&layout(100, "0:10"), inputs, 1 << 20, 2), &disk, &Unobserved).unwrap_err();
     let text = error.to_string();
     assert!(matches!(error, Error::Input { .. }), "{text}");
     for part in ["/bad", "250 bytes", "2 records", "50 bytes more"] {

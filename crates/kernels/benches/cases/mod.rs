@@ -1,4 +1,5 @@
-//! What the benches work on: a ten-byte key at the front of records, sizes in and out of cache, and patterns that break sorts.
+//! What the benches work on: a ten-byte key at the front of records, sizes in and out of cache, and
+//! patterns that break sorts.
 
 use std::cmp::Ordering;
 use xsort_records::Key;
@@ -131,7 +132,9 @@ pub(crate) fn records(case: &Case) -> Vec<u8> {
             }
             Pattern::Prefix => key[..6].fill(9),
             Pattern::Ascending => key[..8].copy_from_slice(&(place as u64).to_be_bytes()),
-            Pattern::Descending => key[..8].copy_from_slice(&((count - place) as u64).to_be_bytes()),
+            Pattern::Descending => {
+                key[..8].copy_from_slice(&((count - place) as u64).to_be_bytes())
+            }
         }
         record[..KEY_BYTES].copy_from_slice(&key[..KEY_BYTES]);
     }

@@ -19,8 +19,14 @@ pub struct Gathered {
     pub last_line: usize,
 }
 
-/// Copies as many lines as fit whole to the front of `out`, in the order of `entries`, each with its delimiter.
-pub fn gather<W: Words>(text: &[u8], delimiter: u8, entries: &[Entry<W>], out: &mut [u8]) -> Gathered {
+/// Copies as many lines as fit whole to the front of `out`, in the order of `entries`, each with
+/// its delimiter.
+pub fn gather<W: Words>(
+    text: &[u8],
+    delimiter: u8,
+    entries: &[Entry<W>],
+    out: &mut [u8],
+) -> Gathered {
     let mut gathered = Gathered::default();
     for (at, &entry) in entries.iter().enumerate() {
         if let Some(later) = entries.get(at + AHEAD) {

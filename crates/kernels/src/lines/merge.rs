@@ -1,6 +1,7 @@
 //! The k-way merge of sorted runs of lines.
 //!
-//! The same tree of losers as for records. A head is the first word of its key; lines with equal words are compared.
+//! The same tree of losers as for records. A head is the first word of its key; lines with equal
+//! words are compared.
 
 use super::tally::word_hash;
 use super::{Entry, LineOrder, Words, line_end, line_hash};
@@ -9,7 +10,8 @@ use crate::prefetch;
 
 /// Lines ahead that the cursor of a run in memory asks for.
 const AHEAD: usize = 16;
-/// Entries ahead that it asks for, so that those of the lines ahead are there: the processor by itself does not look so far.
+/// Entries ahead that it asks for, so that those of the lines ahead are there: the processor by
+/// itself does not look so far.
 const ENTRIES_AHEAD: usize = 64;
 /// Lines up to this length are copied as a whole block of so many bytes, where there is room.
 const SHORT: usize = 32;
@@ -17,7 +19,8 @@ const SHORT: usize = 32;
 /// Bytes of a word.
 const WORD: usize = size_of::<u64>();
 
-/// Runs, and lines of each, that tell whether words tie; and the share of ties, one in so many, from which on heads take more of their keys.
+/// Runs, and lines of each, that tell whether words tie; and the share of ties, one in so many,
+/// from which on heads take more of their keys.
 const SAMPLED_RUNS: usize = 8;
 const SAMPLED_LINES: usize = 16;
 const TIES_SHARE: usize = 8;
@@ -96,9 +99,10 @@ struct Pending<'a> {
 }
 
 impl<'a, O: LineOrder> Merge<'a, O> {
-    /// Prepares to merge `runs`; lines that compare equal come in the order of the runs. With `is_unique` only the first of lines with the same
-    /// key is written. All lines lie between `ends`, if these are known: what keys these have in common, all have; and the first of them was written
-    /// before.
+    /// Prepares to merge `runs`; lines that compare equal come in the order of the runs. With
+    /// `is_unique` only the first of lines with the same key is written. All lines lie between
+    /// `ends`, if these are known: what keys these have in common, all have; and the first of them
+    /// was written before.
     pub fn new(
         order: &'a O,
         delimiter: u8,
@@ -146,7 +150,8 @@ impl<'a, O: LineOrder> Merge<'a, O> {
         merge
     }
 
-    /// Writes the next bytes of the merged lines to `out`; returns how many, fewer than fit only at the end.
+    /// Writes the next bytes of the merged lines to `out`; returns how many, fewer than fit only at
+    /// the end.
     pub fn fill(&mut self, out: &mut [u8]) -> usize {
         let mut at = self.put_pending(out);
         while self.live > 0 && at < out.len() {
@@ -176,7 +181,8 @@ impl<'a, O: LineOrder> Merge<'a, O> {
         at
     }
 
-    /// Bytes of a line that is written in part and still to come, its delimiter included; 0 if there is none.
+    /// Bytes of a line that is written in part and still to come, its delimiter included; 0 if
+    /// there is none.
     pub fn pending_bytes(&self) -> usize {
         self.pending.rest.len() + usize::from(self.pending.has_delimiter)
     }
@@ -186,7 +192,8 @@ impl<'a, O: LineOrder> Merge<'a, O> {
         self.taken
     }
 
-    /// The sum of the hashes of lines that were written, and of those that were not because they were not wanted.
+    /// The sum of the hashes of lines that were written, and of those that were not because they
+    /// were not wanted.
     pub fn sums(&self) -> (u64, u64) {
         (self.written_sum, self.dropped_sum)
     }
@@ -222,8 +229,9 @@ impl<'a, O: LineOrder> Merge<'a, O> {
             0 => self.winner.first(),
             _ => self.order.word(line, 0, &mut self.scratch),
         };
-        let is_wanted =
-            self.last.is_none_or(|(last, of)| of != word || !self.order.same(last, line, &mut self.scratch));
+        let is_wanted = self
+            .last
+            .is_none_or(|(last, of)| of != word || !self.order.same(last, line, &mut self.scratch));
         if is_wanted {
             self.last = Some((line, word));
         }
@@ -244,7 +252,8 @@ impl<'a, O: LineOrder> Merge<'a, O> {
             return at + bytes + 1;
         }
         if bytes <= SHORT
-            && let (Some(from), Some(to)) = (tail.first_chunk::<SHORT>(), out.get_mut(at..at + SHORT + 1))
+            && let (Some(from), Some(to)) =
+                (tail.first_chunk::<SHORT>(), out.get_mut(at..at + SHORT + 1))
         {
             to[..SHORT].copy_from_slice(from);
             to[bytes] = self.delimiter;
@@ -277,7 +286,9 @@ impl<'a, O: LineOrder> Merge<'a, O> {
                 let Some((&head, behind)) = entries.split_first() else { return self.run_dry(run) };
                 prefetch::line(behind.as_ptr().wrapping_add(ENTRIES_AHEAD).cast());
                 if let Some(later) = behind.get(AHEAD)
-                    && !(O::WORD_IS_LINE && self.skip == 0 && later.bytes(text, self.delimiter) <= WORD)
+                    && !(O::WORD_IS_LINE
+                        && self.skip == 0
+                        && later.bytes(text, self.delimiter) <= WORD)
                 {
                     prefetch::line(text.as_ptr().wrapping_add(later.offset()));
                 }
@@ -338,7 +349,8 @@ impl<'a, O: LineOrder> Merge<'a, O> {
     }
 }
 
-/// Whether the head of run `a` goes before the head of run `b`, whose words at byte `skip` are equal, by whole lines, then by run.
+/// Whether the head of run `a` goes before the head of run `b`, whose words at byte `skip` are
+/// equal, by whole lines, then by run.
 fn first_wins<O: LineOrder>(
     order: &O,
     skip: usize,
@@ -398,9 +410,14 @@ fn words_tie<O: LineOrder>(
     ties * TIES_SHARE > pairs
 }
 
-/// From where on the words of heads are taken: behind what the normalised keys of both lines have in common, if that is a word at least. The first
-/// words are there without a look at the lines.
-fn shared_words<O: LineOrder>(order: &O, low: &[u8], high: &[u8], scratch: &mut O::Scratch) -> usize {
+/// From where on the words of heads are taken: behind what the normalised keys of both lines have
+/// in common, if that is a word at least. The first words are there without a look at the lines.
+fn shared_words<O: LineOrder>(
+    order: &O,
+    low: &[u8],
+    high: &[u8],
+    scratch: &mut O::Scratch,
+) -> usize {
     if O::WORD_IS_LINE {
         let shared = super::shared_bytes(low, high);
         return if shared < WORD { 0 } else { shared };

@@ -5,14 +5,16 @@ use std::cmp::Ordering;
 
 /// An order of lines. A line is given without its delimiter.
 ///
-/// Words are a beginning of the order: where two lines' words from the same place differ, they are the order of the lines, if the words before are
-/// equal. An order whose words contradict its comparisons gives a wrong order, and does no other harm.
+/// Words are a beginning of the order: where two lines' words from the same place differ, they are
+/// the order of the lines, if the words before are equal. An order whose words contradict its
+/// comparisons gives a wrong order, and does no other harm.
 pub trait LineOrder: Sync {
-    /// Whether words are the line's own bytes, and zeros behind its end: then a line that ends in its word need not be looked up.
+    /// Whether words are the line's own bytes, and zeros behind its end: then a line that ends in
+    /// its word need not be looked up.
     const WORD_IS_LINE: bool = false;
 
-    /// Whether, if words are the line's bytes, they are turned: every bit of them, so that larger bytes come first, and longer lines before
-    /// their own beginnings.
+    /// Whether, if words are the line's bytes, they are turned: every bit of them, so that larger
+    /// bytes come first, and longer lines before their own beginnings.
     const IS_REVERSE: bool = false;
 
     /// What turns words into the line's bytes, by exclusive or.
@@ -30,10 +32,12 @@ pub trait LineOrder: Sync {
     /// What comparisons may write to; one for each thread.
     type Scratch: Default + Send;
 
-    /// Eight bytes of the line's normalised key from byte `skip` on, as a big-endian number; zeros behind its end.
+    /// Eight bytes of the line's normalised key from byte `skip` on, as a big-endian number; zeros
+    /// behind its end.
     fn word(&self, line: &[u8], skip: usize, scratch: &mut Self::Scratch) -> u64;
 
-    /// The same for the line that is the first `bytes` bytes of `tail`, of which more may be readable.
+    /// The same for the line that is the first `bytes` bytes of `tail`, of which more may be
+    /// readable.
     #[inline(always)]
     fn word_of(&self, tail: &[u8], bytes: usize, skip: usize, scratch: &mut Self::Scratch) -> u64 {
         self.word(&tail[..bytes], skip, scratch)
@@ -41,14 +45,21 @@ pub trait LineOrder: Sync {
 
     /// The words at `skip` and behind it.
     #[inline(always)]
-    fn two_words_of(&self, tail: &[u8], bytes: usize, skip: usize, scratch: &mut Self::Scratch) -> [u64; 2] {
+    fn two_words_of(
+        &self,
+        tail: &[u8],
+        bytes: usize,
+        skip: usize,
+        scratch: &mut Self::Scratch,
+    ) -> [u64; 2] {
         [skip, skip + 8].map(|skip| self.word_of(tail, bytes, skip, scratch))
     }
 
     /// The whole order, but for the order of the input.
     fn compare(&self, a: &[u8], b: &[u8], scratch: &mut Self::Scratch) -> Ordering;
 
-    /// Whether the keys of two lines are the same, so that only one of them is wanted where duplicates are not.
+    /// Whether the keys of two lines are the same, so that only one of them is wanted where
+    /// duplicates are not.
     fn same(&self, a: &[u8], b: &[u8], scratch: &mut Self::Scratch) -> bool;
 
     /// Whether words tell all different keys apart, if enough of them are taken.
@@ -71,9 +82,10 @@ impl LineOrder for ByBytes {
         let rest = line.get(skip..).unwrap_or_default();
         match rest.first_chunk::<8>() {
             Some(bytes) => u64::from_be_bytes(*bytes),
-            None => {
-                rest.iter().enumerate().fold(0, |word, (at, &byte)| word | u64::from(byte) << (56 - 8 * at))
-            }
+            None => rest
+                .iter()
+                .enumerate()
+                .fold(0, |word, (at, &byte)| word | u64::from(byte) << (56 - 8 * at)),
         }
     }
 

@@ -1,12 +1,14 @@
 //! Finding where lines end, 64 bytes at a time.
 //!
-//! A mask of 64 comparisons, and a loop over its bits: 3 ns for a line of ten bytes, where a search from line to line takes 8.
+//! A mask of 64 comparisons, and a loop over its bits: 3 ns for a line of ten bytes, where a search
+//! from line to line takes 8.
 #![allow(unsafe_code)]
 
 /// Bytes that one mask tells of.
 const MASK_BYTES: usize = 64;
 
-/// Calls `line` with where each line of `text` begins and ends, its delimiter excluded. The last line may lack the delimiter.
+/// Calls `line` with where each line of `text` begins and ends, its delimiter excluded. The last
+/// line may lack the delimiter.
 #[inline(always)]
 pub fn for_each_line(text: &[u8], delimiter: u8, mut line: impl FnMut(usize, usize)) {
     let mut start = 0;
@@ -37,15 +39,17 @@ pub fn for_each_line(text: &[u8], delimiter: u8, mut line: impl FnMut(usize, usi
 pub fn line_end(text: &[u8], delimiter: u8) -> usize {
     match text.first_chunk::<MASK_BYTES>() {
         Some(block) => match mask(block, delimiter) {
-            0 => memchr::memchr(delimiter, &text[MASK_BYTES..]).map_or(text.len(), |end| end + MASK_BYTES),
+            0 => memchr::memchr(delimiter, &text[MASK_BYTES..])
+                .map_or(text.len(), |end| end + MASK_BYTES),
             ends => ends.trailing_zeros() as usize,
         },
         None => text.iter().position(|&byte| byte == delimiter).unwrap_or(text.len()),
     }
 }
 
-/// Texts from this size on are left to memchr. Its first search asks the processor for its features by ten CPUID instructions, each of which takes 4 to 25 us
-/// in a virtual machine: more than small inputs have to spend.
+/// Texts from this size on are left to memchr. Its first search asks the processor for its features
+/// by ten CPUID instructions, each of which takes 4 to 25 us in a virtual machine: more than small
+/// inputs have to spend.
 const LARGE: usize = 64 << 10;
 
 /// How many delimiters `text` has.
@@ -55,8 +59,9 @@ pub fn count_lines(text: &[u8], delimiter: u8) -> usize {
     }
     let blocks = text.chunks_exact(MASK_BYTES);
     let rest = blocks.remainder().iter().filter(|&&byte| byte == delimiter).count();
-    let ends =
-        |block: &[u8]| mask(block.try_into().expect("chunks are exact"), delimiter).count_ones() as usize;
+    let ends = |block: &[u8]| {
+        mask(block.try_into().expect("chunks are exact"), delimiter).count_ones() as usize
+    };
     blocks.map(ends).sum::<usize>() + rest
 }
 
@@ -83,7 +88,9 @@ fn mask(block: &[u8; MASK_BYTES], wanted: u8) -> u64 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: SSE2 is part of x86-64, and the four loads read the 64 bytes of the block.
     unsafe {
-        use std::arch::x86_64::{__m128i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8};
+        use std::arch::x86_64::{
+            __m128i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8,
+        };
         let wanted = _mm_set1_epi8(wanted.cast_signed());
         let part = |at: usize| {
             let bytes = _mm_loadu_si128(block.as_ptr().add(at).cast::<__m128i>());

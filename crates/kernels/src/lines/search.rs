@@ -16,13 +16,14 @@ pub fn bound_in_entries<O: LineOrder>(
     let word = order.word(line, 0, scratch);
     entries.partition_point(|entry| {
         let by_word = entry.word().cmp(&word);
-        let by_line = by_word.then_with(|| order.compare(entry.line(text, delimiter), line, scratch));
+        let by_line =
+            by_word.then_with(|| order.compare(entry.line(text, delimiter), line, scratch));
         is_before(by_line, include_equal)
     })
 }
 
-/// Number of leading bytes of a sorted text whose lines come before `line`, or are equal to it if `include_equal`. Each line of the text has its
-/// delimiter.
+/// Number of leading bytes of a sorted text whose lines come before `line`, or are equal to it if
+/// `include_equal`. Each line of the text has its delimiter.
 pub fn bound_in_text<O: LineOrder>(
     order: &O,
     text: &[u8],

@@ -1,7 +1,8 @@
 //! Sorting entries by words, and equal ones by further words of their keys.
 //!
-//! Most lines are told apart by eight bytes that lie beside their place: no line is looked at. Groups with equal words take the next eight bytes
-//! (multikey quicksort's and burstsort's idea, with words for characters), small ones compare whole lines.
+//! Most lines are told apart by eight bytes that lie beside their place: no line is looked at.
+//! Groups with equal words take the next eight bytes (multikey quicksort's and burstsort's idea,
+//! with words for characters), small ones compare whole lines.
 
 use super::{Entry, LineOrder, Words, for_each_line, line_end, line_hash, shared_bytes};
 use crate::caches::Caches;
@@ -10,7 +11,8 @@ use std::cmp::Ordering;
 
 /// Groups up to this size are sorted by comparisons.
 const COMPARE_MAX: usize = 16;
-/// Words after which a group is sorted by comparisons: keys so long and so equal have little to gain.
+/// Words after which a group is sorted by comparisons: keys so long and so equal have little to
+/// gain.
 const DEPTH_MAX: usize = 64;
 /// Lines that are looked at for a prefix that all may share.
 const GUESSES: usize = 64;
@@ -26,8 +28,9 @@ struct Sorter<'a, O: LineOrder> {
     scratch: O::Scratch,
 }
 
-/// Makes an entry of each line of `text`, and sorts them. `entries` and `spare` are lent; both have as many elements as the text has lines, fewer than
-/// 2^32. Lines that compare equal keep the order of the text. Returns the sum of the lines' hashes.
+/// Makes an entry of each line of `text`, and sorts them. `entries` and `spare` are lent; both have
+/// as many elements as the text has lines, fewer than 2^32. Lines that compare equal keep the order
+/// of the text. Returns the sum of the lines' hashes.
 ///
 /// # Panics
 /// If the number of lines is another.
@@ -57,7 +60,12 @@ pub struct Kept {
 }
 
 /// Moves the first of each group of entries with the same key to the front, in order.
-pub fn dedup<O: LineOrder>(order: &O, text: &[u8], delimiter: u8, entries: &mut [Entry<O::Words>]) -> Kept {
+pub fn dedup<O: LineOrder>(
+    order: &O,
+    text: &[u8],
+    delimiter: u8,
+    entries: &mut [Entry<O::Words>],
+) -> Kept {
     let mut scratch = O::Scratch::default();
     let (mut kept, mut dropped_sum) = (0, 0u64);
     for at in 0..entries.len() {
@@ -65,7 +73,11 @@ pub fn dedup<O: LineOrder>(order: &O, text: &[u8], delimiter: u8, entries: &mut 
         let is_new = kept == 0 || {
             let last = entries[kept - 1];
             last.words() != entry.words()
-                || !order.same(last.line(text, delimiter), entry.line(text, delimiter), &mut scratch)
+                || !order.same(
+                    last.line(text, delimiter),
+                    entry.line(text, delimiter),
+                    &mut scratch,
+                )
         };
         if is_new {
             entries[kept] = entry;
@@ -79,8 +91,8 @@ pub fn dedup<O: LineOrder>(order: &O, text: &[u8], delimiter: u8, entries: &mut 
 }
 
 impl<O: LineOrder> Sorter<'_, O> {
-    /// An entry for each line, with the word from where the prefix ends that all share. Returns the length of that prefix, and the sum of
-    /// the lines' hashes.
+    /// An entry for each line, with the word from where the prefix ends that all share. Returns the
+    /// length of that prefix, and the sum of the lines' hashes.
     fn extract(&mut self, entries: &mut [Entry<O::Words>]) -> (usize, u64) {
         let mut shared = self.guess_shared();
         // A guess that is wrong costs the lines until then.
@@ -92,7 +104,8 @@ impl<O: LineOrder> Sorter<'_, O> {
         }
     }
 
-    /// Length of the prefix that the first line shares with some others. 0 for orders whose words are not the line's bytes.
+    /// Length of the prefix that the first line shares with some others. 0 for orders whose words
+    /// are not the line's bytes.
     fn guess_shared(&self) -> usize {
         if !O::WORD_IS_LINE {
             return 0;
@@ -111,7 +124,11 @@ impl<O: LineOrder> Sorter<'_, O> {
     }
 
     /// The same for a prefix of known length; what it really is, if some line doesn't have it.
-    fn extract_from(&mut self, entries: &mut [Entry<O::Words>], shared: usize) -> Result<u64, usize> {
+    fn extract_from(
+        &mut self,
+        entries: &mut [Entry<O::Words>],
+        shared: usize,
+    ) -> Result<u64, usize> {
         let text = self.text;
         let prefix = &text[..shared];
         let mut place = 0;
@@ -148,7 +165,8 @@ impl<O: LineOrder> Sorter<'_, O> {
         }
     }
 
-    /// Settles the order within each group of equal words, which are those at byte `at`, after `depth` others.
+    /// Settles the order within each group of equal words, which are those at byte `at`, after
+    /// `depth` others.
     fn settle_groups(
         &mut self,
         entries: &mut [Entry<O::Words>],
@@ -169,7 +187,8 @@ impl<O: LineOrder> Sorter<'_, O> {
         }
     }
 
-    /// Settles the order of a group whose words are equal up to the one at byte `at`. Changes their words.
+    /// Settles the order of a group whose words are equal up to the one at byte `at`. Changes their
+    /// words.
     fn settle(
         &mut self,
         group: &mut [Entry<O::Words>],
@@ -183,7 +202,9 @@ impl<O: LineOrder> Sorter<'_, O> {
             return group.sort_by(|a, b| O::compare_lengths(bytes(a), bytes(b)));
         }
         if depth + 1 < O::Words::COUNT {
-            group.iter_mut().for_each(|entry| *entry = entry.with_word(entry.words().at(depth + 1)));
+            group
+                .iter_mut()
+                .for_each(|entry| *entry = entry.with_word(entry.words().at(depth + 1)));
             words::sort(group, spare, self.caches);
             return self.settle_groups(group, spare, at + 8, depth + 1);
         }
@@ -202,7 +223,8 @@ impl<O: LineOrder> Sorter<'_, O> {
             }
             let entry = group[at];
             let bytes = entry.bytes(self.text, self.delimiter);
-            let word = self.order.word_of(&self.text[entry.offset()..], bytes, skip, &mut self.scratch);
+            let word =
+                self.order.word_of(&self.text[entry.offset()..], bytes, skip, &mut self.scratch);
             differ |= word ^ *first.get_or_insert(word);
             group[at] = entry.with_word(word);
         }

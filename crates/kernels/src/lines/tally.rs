@@ -8,10 +8,12 @@ const FIRST: u64 = 0x243f_6a88_85a3_08d3;
 const SECOND: u64 = 0xb7e1_5162_8aed_2a6b;
 const THIRD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A number for the line that is the first `bytes` bytes of `tail`, of which more may be readable. Sums of these, modulo 2^64, are equal for equal
-/// collections of lines, and almost surely differ for others.
+/// A number for the line that is the first `bytes` bytes of `tail`, of which more may be readable.
+/// Sums of these, modulo 2^64, are equal for equal collections of lines, and almost surely differ
+/// for others.
 ///
-/// Short lines are mixed by two multiplications that keep both halves of their products (Wang Yi's wyhash), others are XXH3's.
+/// Short lines are mixed by two multiplications that keep both halves of their products (Wang Yi's
+/// wyhash), others are XXH3's.
 #[inline(always)]
 pub fn line_hash(tail: &[u8], bytes: usize) -> u64 {
     match bytes {
@@ -25,7 +27,8 @@ pub fn line_hash(tail: &[u8], bytes: usize) -> u64 {
     }
 }
 
-/// The same of a line of at most eight bytes that is `word`, as a big-endian number with zeros behind it.
+/// The same of a line of at most eight bytes that is `word`, as a big-endian number with zeros
+/// behind it.
 #[inline(always)]
 pub(crate) fn word_hash(word: u64, bytes: usize) -> u64 {
     mix(word, 0, bytes)
@@ -51,8 +54,11 @@ mod tests {
     fn what_lies_behind_a_line_does_not_count() {
         let text: Vec<u8> = (0..100).collect();
         for bytes in 0..60 {
-            let other: Vec<u8> =
-                text.iter().enumerate().map(|(at, &byte)| if at < bytes { byte } else { !byte }).collect();
+            let other: Vec<u8> = text
+                .iter()
+                .enumerate()
+                .map(|(at, &byte)| if at < bytes { byte } else { !byte })
+                .collect();
             assert_eq!(line_hash(&text, bytes), line_hash(&text[..bytes], bytes), "{bytes}");
             assert_eq!(line_hash(&text, bytes), line_hash(&other, bytes), "{bytes}");
         }
@@ -66,8 +72,10 @@ mod tests {
             .map(|line| line_hash(&line, line.len()))
             .collect();
         assert_eq!(numbers.iter().collect::<HashSet<_>>().len(), numbers.len());
-        let pairs =
-            numbers.iter().enumerate().flat_map(|(at, a)| numbers[at..].iter().map(|b| a.wrapping_add(*b)));
+        let pairs = numbers
+            .iter()
+            .enumerate()
+            .flat_map(|(at, a)| numbers[at..].iter().map(|b| a.wrapping_add(*b)));
         let distinct: HashSet<u64> = pairs.collect();
         assert_eq!(distinct.len(), numbers.len() * (numbers.len() + 1) / 2);
     }

@@ -27,7 +27,8 @@ impl Random {
     }
 }
 
-/// What the bytes of the records look like. Patterns are of whole records, so that every key rule sees some of each.
+/// What the bytes of the records look like. Patterns are of whole records, so that every key rule
+/// sees some of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pattern {
     Uniform,
@@ -69,17 +70,25 @@ impl Pattern {
         Pattern::ReversedTies,
     ];
 
-    /// All patterns; under Miri, which is a thousand times slower, the ones that take different paths.
+    /// All patterns; under Miri, which is a thousand times slower, the ones that take different
+    /// paths.
     pub(crate) fn all() -> &'static [Pattern] {
         if cfg!(miri) { &Self::ALL[..8] } else { &Self::ALL }
     }
 
     /// `count` records of `record_bytes` bytes; the ordered patterns are ordered by `key`.
-    pub(crate) fn records(self, key: Fields, count: usize, record_bytes: usize, seed: u64) -> Vec<u8> {
+    pub(crate) fn records(
+        self,
+        key: Fields,
+        count: usize,
+        record_bytes: usize,
+        seed: u64,
+    ) -> Vec<u8> {
         let mut random = Random(seed);
         let mut bytes = vec![0x2a; count * record_bytes];
-        let distinct =
-            |of: u64, out: &mut [u8]| Random(seed ^ of.wrapping_mul(0x1234_5678_9abc_def1)).fill(out);
+        let distinct = |of: u64, out: &mut [u8]| {
+            Random(seed ^ of.wrapping_mul(0x1234_5678_9abc_def1)).fill(out)
+        };
         for (place, record) in bytes.chunks_exact_mut(record_bytes).enumerate() {
             match self {
                 Pattern::Equal => {}
@@ -89,7 +98,10 @@ impl Pattern {
                     distinct(random.below(count / 5 + 1) as u64, record);
                 }
                 Pattern::Zipf => {
-                    distinct((count as f64).powf(random.below(1000) as f64 / 1000.0) as u64, record);
+                    distinct(
+                        (count as f64).powf(random.below(1000) as f64 / 1000.0) as u64,
+                        record,
+                    );
                 }
                 Pattern::SharedPrefix => record[record_bytes - 1] = random.next() as u8,
                 Pattern::Clusters => {

@@ -16,9 +16,15 @@ fn copies_the_named_records_in_order() {
             let order: Vec<u64> = (0..count).map(|_| random.below(40) as u64).collect();
             let mut out = vec![0; count * record_bytes + 2];
             gather(&records, record_bytes, &order, &mut out[1..=count * record_bytes]);
-            let expected: Vec<u8> =
-                order.iter().flat_map(|&index| record_of(&records, record_bytes, index).to_vec()).collect();
-            assert_eq!(out[1..=count * record_bytes], expected, "{count} records of {record_bytes} bytes");
+            let expected: Vec<u8> = order
+                .iter()
+                .flat_map(|&index| record_of(&records, record_bytes, index).to_vec())
+                .collect();
+            assert_eq!(
+                out[1..=count * record_bytes],
+                expected,
+                "{count} records of {record_bytes} bytes"
+            );
             assert_eq!((out[0], out[count * record_bytes + 1]), (0, 0), "bytes beside the output");
         }
     }

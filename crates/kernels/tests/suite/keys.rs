@@ -3,7 +3,8 @@
 use std::cmp::Ordering;
 use xsort_records::Key;
 
-/// The bytes `first`, then the bytes `second` of a record (offset, length), some of them descending.
+/// The bytes `first`, then the bytes `second` of a record (offset, length), some of them
+/// descending.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fields {
     pub(crate) first: (usize, usize),
@@ -38,7 +39,9 @@ impl Key for Fields {
     }
 
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
-        (0..self.bytes()).map(|at| self.byte(a, at)).cmp((0..self.bytes()).map(|at| self.byte(b, at)))
+        (0..self.bytes())
+            .map(|at| self.byte(a, at))
+            .cmp((0..self.bytes()).map(|at| self.byte(b, at)))
     }
 
     fn compare_encoded(&self, record: &[u8], encoded: &[u8]) -> Ordering {
@@ -122,7 +125,12 @@ pub(crate) fn rules(record_bytes: usize) -> Vec<Fields> {
         rules.push(Fields { first: (half, half), second: (0, half), second_descends: true });
     }
     if record_bytes >= 16 {
-        rules.extend([Fields::plain(0, 8), Fields::plain(2, 9), Fields::plain(0, 10), Fields::plain(3, 13)]);
+        rules.extend([
+            Fields::plain(0, 8),
+            Fields::plain(2, 9),
+            Fields::plain(0, 10),
+            Fields::plain(3, 13),
+        ]);
     }
     rules
 }

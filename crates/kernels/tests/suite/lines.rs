@@ -5,14 +5,15 @@ use std::cmp::{Ordering, Reverse};
 use std::marker::PhantomData;
 use xsort_kernels::Caches;
 use xsort_kernels::lines::{
-    ByBytes, ByBytesReversed, Entry, LineOrder, Lines, Merge, Words, bound_in_entries, bound_in_text,
-    count_lines, dedup, for_each_line, line_end, line_hash, sort, whole_lines_bytes,
+    ByBytes, ByBytesReversed, Entry, LineOrder, Lines, Merge, Words, bound_in_entries,
+    bound_in_text, count_lines, dedup, for_each_line, line_end, line_hash, sort, whole_lines_bytes,
 };
 
 /// Caches so small that every path is taken with few lines.
 const TINY: Caches = Caches { l1_bytes: 2 << 10, l2_bytes: 8 << 10 };
 
-/// Lines by their first letter in either case, backwards, then by their bytes: words that are less than the order.
+/// Lines by their first letter in either case, backwards, then by their bytes: words that are less
+/// than the order.
 struct ByLetter {
     has_last_resort: bool,
 }
@@ -108,16 +109,17 @@ fn expected<O: LineOrder>(order: &O, lines: &[Vec<u8>], is_unique: bool) -> Vec<
     lines
 }
 
-/// Lines that have long prefixes in common, come twice, are empty, have bytes of all kinds; never the delimiter.
+/// Lines that have long prefixes in common, come twice, are empty, have bytes of all kinds; never
+/// the delimiter.
 fn lines(delimiter: u8) -> impl Strategy<Value = Vec<Vec<u8>>> {
-    let short = prop::collection::vec(prop_oneof![Just(0u8), Just(b'a'), Just(b'B'), any::<u8>()], 0..12);
-    let long = (0usize..3, prop::collection::vec(prop_oneof![Just(b'x'), Just(b'y')], 0..20)).prop_map(
-        |(kind, tail)| {
+    let short =
+        prop::collection::vec(prop_oneof![Just(0u8), Just(b'a'), Just(b'B'), any::<u8>()], 0..12);
+    let long = (0usize..3, prop::collection::vec(prop_oneof![Just(b'x'), Just(b'y')], 0..20))
+        .prop_map(|(kind, tail)| {
             let mut line = vec![b'p'; [8, 40, 700][kind]];
             line.extend(tail);
             line
-        },
-    );
+        });
     let line = prop_oneof![4 => short, 2 => long, 1 => Just(b"the same line".to_vec())];
     prop::collection::vec(line, 0..400).prop_map(move |mut lines| {
         for line in &mut lines {
@@ -131,11 +133,13 @@ fn check_sort<O: LineOrder>(order: &O, lines: &[Vec<u8>], delimiter: u8) {
     let text = text_of(lines, delimiter);
     let mut entries = sorted_entries(order, &text, delimiter);
     assert_eq!(lines_of(&text, delimiter, &entries), expected(order, lines, false));
-    let offsets =
-        |equal: &[Entry<O::Words>]| equal.windows(2).all(|pair| pair[0].offset() < pair[1].offset());
+    let offsets = |equal: &[Entry<O::Words>]| {
+        equal.windows(2).all(|pair| pair[0].offset() < pair[1].offset())
+    };
     let mut scratch = O::Scratch::default();
     let stays = entries.chunk_by(|a, b| {
-        order.compare(a.line(&text, delimiter), b.line(&text, delimiter), &mut scratch) == Ordering::Equal
+        order.compare(a.line(&text, delimiter), b.line(&text, delimiter), &mut scratch)
+            == Ordering::Equal
     });
     assert!(stays.into_iter().all(offsets), "equal lines keep their order");
     let mut words = O::Scratch::default();
@@ -167,7 +171,10 @@ fn check_merge<O: LineOrder>(
         .iter()
         .zip(&sorted)
         .map(|(text, entries)| {
-            lines_of(text, delimiter, entries).chunks(3).map(|block| text_of(block, delimiter)).collect()
+            lines_of(text, delimiter, entries)
+                .chunks(3)
+                .map(|block| text_of(block, delimiter))
+                .collect()
         })
         .collect();
     let slices: Vec<Vec<&[u8]>> =
@@ -197,7 +204,13 @@ fn check_merge<O: LineOrder>(
     assert_eq!(String::from_utf8_lossy(&merged), String::from_utf8_lossy(&wanted));
 }
 
-fn check_bounds<O: LineOrder>(order: &O, lines: &[Vec<u8>], delimiter: u8, line: &[u8], include_equal: bool) {
+fn check_bounds<O: LineOrder>(
+    order: &O,
+    lines: &[Vec<u8>],
+    delimiter: u8,
+    line: &[u8],
+    include_equal: bool,
+) {
     let sorted = expected(order, lines, false);
     let mut scratch = O::Scratch::default();
     let before = sorted.partition_point(|other| match order.compare(other, line, &mut scratch) {
@@ -207,7 +220,8 @@ fn check_bounds<O: LineOrder>(order: &O, lines: &[Vec<u8>], delimiter: u8, line:
     });
     let text = text_of(&sorted, delimiter);
     let entries = entries_of(order, &text, delimiter);
-    let found = bound_in_entries(order, &text, delimiter, &entries, line, include_equal, &mut scratch);
+    let found =
+        bound_in_entries(order, &text, delimiter, &entries, line, include_equal, &mut scratch);
     assert_eq!(found, before);
     let bytes = bound_in_text(order, &text, delimiter, line, include_equal, &mut scratch);
     assert_eq!(bytes, text_of(&sorted[..before], delimiter).len());
@@ -269,7 +283,8 @@ proptest! {
 
 #[test]
 fn many_lines_with_few_words_are_sorted() {
-    let line = |number: u64| format!("prefix that all share, {:07}", number * 7919 % 1000).into_bytes();
+    let line =
+        |number: u64| format!("prefix that all share, {:07}", number * 7919 % 1000).into_bytes();
     let lines: Vec<Vec<u8>> = (0..5000).map(line).collect();
     check_sort(&ByBytes, &lines, b'\n');
     check_sort(&ByBytesReversed, &lines, b'\n');
@@ -293,7 +308,8 @@ fn a_line_that_was_written_before_is_not_wanted_again() {
     for (is_unique, wanted) in [(true, &text[10..]), (false, &text[..])] {
         let runs = [Lines::Blocks(&[text])];
         let mut out = vec![0; 100];
-        let bytes = Merge::new(&ByBytes, b'\n', is_unique, &runs, Some((b"same", b"tail"))).fill(&mut out);
+        let bytes =
+            Merge::new(&ByBytes, b'\n', is_unique, &runs, Some((b"same", b"tail"))).fill(&mut out);
         assert_eq!(&out[..bytes], wanted);
     }
 }

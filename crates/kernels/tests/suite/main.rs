@@ -1,4 +1,5 @@
-//! One suite for all kernels: key rules x patterns x sizes, against the standard library's stable sort.
+//! One suite for all kernels: key rules x patterns x sizes, against the standard library's stable
+//! sort.
 //!
 //! A new kernel costs a function in the file of its kind; keys, patterns and the oracle are shared.
 

@@ -6,7 +6,8 @@ use std::sync::atomic::AtomicU64;
 use xsort_kernels::{Merge, Node, Run, common_prefix};
 use xsort_records::Key;
 
-/// Sorted runs of several lengths, each in blocks or by an order, with all their records in the order of the runs.
+/// Sorted runs of several lengths, each in blocks or by an order, with all their records in the
+/// order of the runs.
 pub(crate) struct Runs {
     record_bytes: usize,
     runs: Vec<Owned>,
@@ -36,8 +37,10 @@ impl Runs {
             let part = &all[start * record_bytes..end * record_bytes];
             start = end;
             let order = oracle(key, part, record_bytes);
-            let in_order: Vec<u8> =
-                order.iter().flat_map(|&index| record_of(part, record_bytes, index).to_vec()).collect();
+            let in_order: Vec<u8> = order
+                .iter()
+                .flat_map(|&index| record_of(part, record_bytes, index).to_vec())
+                .collect();
             runs.push(if random.below(2) == 0 {
                 Owned::Ordered(part.to_vec(), order)
             } else {
@@ -55,8 +58,14 @@ impl Runs {
         Runs { record_bytes, runs, all: sorted_runs }
     }
 
-    /// Merges, filling outputs of random sizes, and checks that what it says it wrote is all that it wrote.
-    pub(crate) fn merged<K: Key>(&self, key: K, shared_bytes: usize, random: &mut Random) -> Vec<u8> {
+    /// Merges, filling outputs of random sizes, and checks that what it says it wrote is all that
+    /// it wrote.
+    pub(crate) fn merged<K: Key>(
+        &self,
+        key: K,
+        shared_bytes: usize,
+        random: &mut Random,
+    ) -> Vec<u8> {
         let slices: Vec<Vec<&[u8]>> = self
             .runs
             .iter()
@@ -97,7 +106,10 @@ impl Runs {
     /// What a merge must give.
     pub(crate) fn expected(&self, key: Fields) -> Vec<u8> {
         let order = oracle(key, &self.all, self.record_bytes);
-        order.iter().flat_map(|&index| record_of(&self.all, self.record_bytes, index).to_vec()).collect()
+        order
+            .iter()
+            .flat_map(|&index| record_of(&self.all, self.record_bytes, index).to_vec())
+            .collect()
     }
 }
 
@@ -111,7 +123,8 @@ pub(crate) fn number(records: &mut [u8], record_bytes: usize) {
 #[test]
 fn merges_runs_of_every_kind() {
     let mut random = Random(1);
-    let counts: &[usize] = if cfg!(miri) { &[1, 2, 5] } else { &[0, 1, 2, 3, 4, 5, 7, 8, 9, 16, 33, 100] };
+    let counts: &[usize] =
+        if cfg!(miri) { &[1, 2, 5] } else { &[0, 1, 2, 3, 4, 5, 7, 8, 9, 16, 33, 100] };
     let keys = [
         (9, Fields::plain(0, 5)),
         (12, Fields::plain(0, 8)),

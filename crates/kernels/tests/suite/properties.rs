@@ -11,7 +11,9 @@ use xsort_kernels::Caches;
 /// Records over an alphabet of `letters` bytes, so that ties of all lengths happen.
 fn records(seed: u64, count: usize, record_bytes: usize, letters: usize) -> Vec<u8> {
     let mut random = Random(seed);
-    (0..count * record_bytes).map(|_| (random.below(letters) * 255 / letters.max(2)) as u8).collect()
+    (0..count * record_bytes)
+        .map(|_| (random.below(letters) * 255 / letters.max(2)) as u8)
+        .collect()
 }
 
 proptest! {

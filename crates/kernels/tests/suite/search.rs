@@ -18,8 +18,11 @@ fn bounds_are_the_numbers_of_smaller_records() {
                     .iter()
                     .flat_map(|&index| record_of(&records, record_bytes, index).to_vec())
                     .collect();
-                let strangers = pattern.records(key, if cfg!(miri) { 2 } else { 20 }, record_bytes, 10);
-                for probe in records.chunks_exact(record_bytes).chain(strangers.chunks_exact(record_bytes)) {
+                let strangers =
+                    pattern.records(key, if cfg!(miri) { 2 } else { 20 }, record_bytes, 10);
+                for probe in
+                    records.chunks_exact(record_bytes).chain(strangers.chunks_exact(record_bytes))
+                {
                     let mut encoded = vec![0; key.bytes()];
                     key.encode(probe, &mut encoded);
                     for include_equal in [false, true] {
@@ -33,8 +36,14 @@ fn bounds_are_the_numbers_of_smaller_records() {
                             bound_in_block(key, &block, record_bytes, &encoded, include_equal),
                             expected
                         );
-                        let by_order =
-                            bound_in_order(key, &records, record_bytes, &order, &encoded, include_equal);
+                        let by_order = bound_in_order(
+                            key,
+                            &records,
+                            record_bytes,
+                            &order,
+                            &encoded,
+                            include_equal,
+                        );
                         assert_eq!(by_order, expected);
                     }
                 }

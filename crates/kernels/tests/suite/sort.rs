@@ -15,7 +15,12 @@ const CACHES: [Caches; 4] = [
 ];
 
 /// The kernel's order; the lent memory is full of rubbish.
-pub(crate) fn sorted<K: Key>(key: K, records: &[u8], record_bytes: usize, caches: Caches) -> Vec<u64> {
+pub(crate) fn sorted<K: Key>(
+    key: K,
+    records: &[u8],
+    record_bytes: usize,
+    caches: Caches,
+) -> Vec<u64> {
     let count = records.len() / record_bytes;
     let mut order = vec![0xdead_beef_dead_beef; count];
     let mut spare = vec![0xfeed_feed_feed_feed; count + count % 3];
@@ -77,7 +82,8 @@ fn long_keys_with_long_prefixes() {
     }
 }
 
-/// A group of ties that loses one record a round, for as many rounds as the key has bytes to give: deep nesting must cost no stack.
+/// A group of ties that loses one record a round, for as many rounds as the key has bytes to give:
+/// deep nesting must cost no stack.
 #[test]
 fn ties_that_nest_as_deep_as_the_key_is_long() {
     let (count, record_bytes) = if cfg!(miri) { (12, 100) } else { (1000, 4096) };
@@ -97,7 +103,8 @@ fn ties_that_nest_as_deep_as_the_key_is_long() {
         .unwrap();
 }
 
-/// The guess of the shared prefix comes from a sample: here all of the sample agrees and others don't.
+/// The guess of the shared prefix comes from a sample: here all of the sample agrees and others
+/// don't.
 #[test]
 #[cfg_attr(miri, ignore = "too many records")]
 fn a_sample_that_misses_the_strangers() {
@@ -136,7 +143,11 @@ fn common_prefix_is_the_shortest_over_all_pairs() {
                         .collect();
                     let shared = |at: &usize| encoded.iter().all(|key| key[*at] == encoded[0][*at]);
                     let expected = (0..key.bytes()).take_while(shared).count();
-                    assert_eq!(common_prefix(key, &records, record_bytes), expected, "{key:?} {pattern:?}");
+                    assert_eq!(
+                        common_prefix(key, &records, record_bytes),
+                        expected,
+                        "{key:?} {pattern:?}"
+                    );
                 }
             }
         }
@@ -152,7 +163,9 @@ fn a_key_that_lies_loses_no_record() {
         for (record_bytes, honest) in
             [(1, Fields::plain(0, 1)), (20, Fields::plain(0, 20)), (64, Fields::plain(3, 50))]
         {
-            for pattern in [Pattern::Uniform, Pattern::Equal, Pattern::FewDistinct, Pattern::Clusters] {
+            for pattern in
+                [Pattern::Uniform, Pattern::Equal, Pattern::FewDistinct, Pattern::Clusters]
+            {
                 for count in [2, 3, 10, 40, largest / 20, largest] {
                     let records = pattern.records(honest, count, record_bytes, 11);
                     let key = Liar { honest, lie, calls: &calls };
@@ -161,11 +174,15 @@ fn a_key_that_lies_loses_no_record() {
                         assert!(
                             order
                                 .iter()
-                                .all(|&index| record_of(&records, record_bytes, index).len() == record_bytes)
+                                .all(|&index| record_of(&records, record_bytes, index).len()
+                                    == record_bytes)
                         );
                     }
                     order.sort_unstable();
-                    assert!(order.iter().copied().eq(0..count as u64), "{lie:?} {pattern:?} {count}");
+                    assert!(
+                        order.iter().copied().eq(0..count as u64),
+                        "{lie:?} {pattern:?} {count}"
+                    );
                 }
             }
         }

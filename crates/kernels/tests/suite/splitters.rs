@@ -17,8 +17,14 @@ pub(crate) fn encoded<K: Key>(key: K, records: &[u8], record_bytes: usize) -> Ve
 }
 
 /// A sample of every `stride`-th record, sorted.
-pub(crate) fn sample<K: Key>(key: K, records: &[u8], record_bytes: usize, stride: usize) -> Vec<Vec<u8>> {
-    let mut sample: Vec<Vec<u8>> = encoded(key, records, record_bytes).into_iter().step_by(stride).collect();
+pub(crate) fn sample<K: Key>(
+    key: K,
+    records: &[u8],
+    record_bytes: usize,
+    stride: usize,
+) -> Vec<Vec<u8>> {
+    let mut sample: Vec<Vec<u8>> =
+        encoded(key, records, record_bytes).into_iter().step_by(stride).collect();
     sample.sort_unstable();
     sample
 }
@@ -32,7 +38,8 @@ struct Oracle {
 impl Oracle {
     fn new(sample: &[Vec<u8>], bins: usize) -> Self {
         let bins = bins.min(sample.len());
-        let quantiles: Vec<&Vec<u8>> = (1..bins).map(|i| &sample[i * sample.len() / bins]).collect();
+        let quantiles: Vec<&Vec<u8>> =
+            (1..bins).map(|i| &sample[i * sample.len() / bins]).collect();
         let mut begins = Vec::new();
         for equal in quantiles.chunk_by(|a, b| a == b) {
             begins.push((equal[0].clone(), false));
@@ -47,8 +54,9 @@ impl Oracle {
     }
 
     fn bin(&self, key: &[u8]) -> usize {
-        self.begins
-            .partition_point(|(begin, above)| if *above { begin[..] < *key } else { begin[..] <= *key })
+        self.begins.partition_point(
+            |(begin, above)| if *above { begin[..] < *key } else { begin[..] <= *key },
+        )
     }
 
     fn is_one_key(&self, bin: usize, key_bytes: usize) -> bool {
@@ -83,7 +91,11 @@ pub(crate) fn check<K: Key + std::fmt::Debug>(
     let splitters = Splitters::from_sample(key, &sample.concat(), bins);
     assert_eq!(splitters.bins(), oracle.begins.len() + 1);
     for bin in 0..splitters.bins() {
-        assert_eq!(splitters.is_one_key(bin), oracle.is_one_key(bin, key.bytes()), "one key in {bin}?");
+        assert_eq!(
+            splitters.is_one_key(bin),
+            oracle.is_one_key(bin, key.bytes()),
+            "one key in {bin}?"
+        );
     }
     let keys = encoded(key, records, record_bytes);
     let mut expected: Vec<(usize, u64)> =
@@ -92,7 +104,12 @@ pub(crate) fn check<K: Key + std::fmt::Debug>(
     let (order, ends) = distributed(&splitters, records, record_bytes);
     let what = || format!("{key:?}, {} records of {record_bytes} bytes, {bins} bins", keys.len());
     for (bin, &end) in ends.iter().enumerate() {
-        assert_eq!(end, expected.partition_point(|&(other, _)| other <= bin), "end of {bin}: {}", what());
+        assert_eq!(
+            end,
+            expected.partition_point(|&(other, _)| other <= bin),
+            "end of {bin}: {}",
+            what()
+        );
     }
     assert!(order.iter().eq(expected.iter().map(|(_, index)| index)), "{}", what());
 }
@@ -126,8 +143,11 @@ fn distributes_by_the_rules_of_formats() {
         let fields: Vec<KeyField> = text.split(',').map(|field| field.parse().unwrap()).collect();
         Layout::new(record_bytes, fields).unwrap()
     };
-    let layouts =
-        [fields("0:4:i32le,9:3"), fields("0:8:f64be:desc,20:16:u128le"), fields("30:10:bytes:desc,0:12")];
+    let layouts = [
+        fields("0:4:i32le,9:3"),
+        fields("0:8:f64be:desc,20:16:u128le"),
+        fields("30:10:bytes:desc,0:12"),
+    ];
     for &pattern in Pattern::all() {
         let records = pattern.records(Fields::plain(0, record_bytes), count, record_bytes, 2);
         for bins in [2, 10, 200] {
@@ -186,7 +206,8 @@ fn prefixes_of_any_length() {
     }
 }
 
-/// Every level of the trie has a splitter that goes deeper: as deep as the key is long, without recursion.
+/// Every level of the trie has a splitter that goes deeper: as deep as the key is long, without
+/// recursion.
 #[test]
 fn splitters_that_nest_as_deep_as_the_key_is_long() {
     let (count, record_bytes) = if cfg!(miri) { (12, 100) } else { (1000, 4096) };
@@ -220,7 +241,8 @@ fn frequent_keys_get_bins_of_their_own() {
     }
 }
 
-/// Sixteen sampled keys a bin: the largest of 64 bins of random records has less than twice its share. The seed is fixed.
+/// Sixteen sampled keys a bin: the largest of 64 bins of random records has less than twice its
+/// share. The seed is fixed.
 #[test]
 #[cfg_attr(miri, ignore = "too many records")]
 fn shares_are_balanced() {
@@ -270,7 +292,9 @@ fn a_key_that_lies_loses_no_record() {
     let count = if cfg!(miri) { 70 } else { 5000 };
     for lie in [Lie::Words, Lie::Comparisons, Lie::Rarely, Lie::All] {
         for honest in [Fields::plain(0, 1), Fields::plain(3, 50)] {
-            for pattern in [Pattern::Uniform, Pattern::Equal, Pattern::FewDistinct, Pattern::Clusters] {
+            for pattern in
+                [Pattern::Uniform, Pattern::Equal, Pattern::FewDistinct, Pattern::Clusters]
+            {
                 let records = pattern.records(honest, count, 64, 11);
                 let sample = sample(honest, &records, 64, 3);
                 for bins in [2, 50] {

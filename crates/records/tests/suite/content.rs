@@ -31,7 +31,11 @@ fn what_is_generated_is_known_by_any_of_its_records() {
                     let skewed = skewed && pattern == Pattern::Uniform;
                     for format in [Format::Gensort, Format::GensortAscii] {
                         let file = generated(format, pattern, seed, start, records, skewed);
-                        assert_eq!(of(&file), None, "{format} {pattern} {seed} {start} {records} {skewed}");
+                        assert_eq!(
+                            of(&file),
+                            None,
+                            "{format} {pattern} {seed} {start} {records} {skewed}"
+                        );
                     }
                 }
                 let pairs = generated(Format::Kv128, pattern, seed, start, records, false);
@@ -50,7 +54,8 @@ fn text_is_text_in_any_language_and_with_any_line_ends() {
     let lines: String = (0..9000).map(|n| format!("{}\n", n * 7919 % 10_007)).collect();
     let russian = "Съешь же ещё этих мягких французских булок\n".repeat(300);
     let latin: Vec<u8> = b"na\xefve r\xe9sum\xe9s \x80 \xa7 caf\xe9\n".repeat(100);
-    let sjis: Vec<u8> = b"\x93\xfa\x96\x7b\x8c\xea\x82\xcc\x83\x65\x83\x4c\x83\x58\x83\x67\r\n".repeat(60);
+    let sjis: Vec<u8> =
+        b"\x93\xfa\x96\x7b\x8c\xea\x82\xcc\x83\x65\x83\x4c\x83\x58\x83\x67\r\n".repeat(60);
     let coloured = "\u{1b}[31mred\u{1b}[0m\talert\u{7}\u{8}\n".repeat(200);
     for text in [
         lines.as_bytes(),
@@ -110,7 +115,8 @@ fn bytes_of_any_kind_may_be_records() {
     assert_eq!(of(&numbers), None);
     let mut state = 1u64;
     let mut random = |_| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 56) as u8
     };
     for round in 0..20_000 {
@@ -141,10 +147,13 @@ fn compressed_files_are_known() {
         assert_eq!(of(head), Some(Content::Compressed(expected)), "{}", head.escape_ascii());
         assert_eq!(Compression::begun(head), Some(expected));
     }
-    // Bytes that can't come from gzip may be a record's; for whoever asked for gzip they are a damaged one.
-    for damaged in
-        [&b"\x1f\x8b\x07\0\0\0\0\0\0\x03\0\0"[..], b"\x1f\x8b\x08\xff\0\0\0\0\0\x03\0\0", b"\x1f\x8b"]
-    {
+    // Bytes that can't come from gzip may be a record's; for whoever asked for gzip they are a
+    // damaged one.
+    for damaged in [
+        &b"\x1f\x8b\x07\0\0\0\0\0\0\x03\0\0"[..],
+        b"\x1f\x8b\x08\xff\0\0\0\0\0\x03\0\0",
+        b"\x1f\x8b",
+    ] {
         assert_eq!((of(damaged), Compression::begun(damaged)), (None, Some(Gzip)));
     }
     for (whole, expected) in [
@@ -205,6 +214,9 @@ fn refusals_say_what_to_do() {
         (Content::Other("a Parquet file"), "a Parquet file"),
     ] {
         let text = content.to_string();
-        assert!(text.contains(way_out) && text.ends_with("-f gensort") && !text.contains('\n'), "{text}");
+        assert!(
+            text.contains(way_out) && text.ends_with("-f gensort") && !text.contains('\n'),
+            "{text}"
+        );
     }
 }

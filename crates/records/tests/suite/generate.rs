@@ -1,4 +1,5 @@
-//! Generators as a whole: any block made anywhere is the same, seeds differ, and impossible specifications say what is possible.
+//! Generators as a whole: any block made anywhere is the same, seeds differ, and impossible
+//! specifications say what is possible.
 
 use proptest::prelude::*;
 use xsort_records::{Checksum, Format, GenerateError, GenerateSpec, Generator, Part, Pattern};
@@ -28,7 +29,8 @@ fn any_spec(total: u64) -> impl Strategy<Value = GenerateSpec> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// A block from anywhere in the data is that stretch of the whole, also across the generators' inner strips of 64 records.
+    /// A block from anywhere in the data is that stretch of the whole, also across the generators'
+    /// inner strips of 64 records.
     #[test]
     fn any_block_is_a_stretch_of_the_whole(spec in any_spec(200), first in 0u64..=200, count in 0u64..=200) {
         let whole = records(spec);
@@ -50,7 +52,8 @@ proptest! {
     }
 }
 
-/// The last block once panicked: numbers came before records in a zip, which then counted on to 2^128 for the record that was not there.
+/// The last block once panicked: numbers came before records in a zip, which then counted on to
+/// 2^128 for the record that was not there.
 #[test]
 fn the_last_record_numbers_can_be_made() {
     for &format in Format::all() {
@@ -81,14 +84,16 @@ fn seeds_make_different_records() {
         let all: Vec<_> = [0, 1, 2, u64::MAX].map(of_seed).into();
         for (at, one) in all.iter().enumerate() {
             for other in &all[at + 1..] {
-                let pairs = one.chunks(format.record_bytes()).zip(other.chunks(format.record_bytes()));
+                let pairs =
+                    one.chunks(format.record_bytes()).zip(other.chunks(format.record_bytes()));
                 assert!(pairs.map(|(a, b)| a[..10] == b[..10]).all(|same| !same), "{format}");
             }
         }
     }
 }
 
-/// The formats of our own, and the seeds and patterns of all, stay what they are; the file says more.
+/// The formats of our own, and the seeds and patterns of all, stay what they are; the file says
+/// more.
 #[test]
 fn our_own_data_sets_do_not_change() {
     let sums: Vec<String> = Format::all()
@@ -142,8 +147,8 @@ fn impossible_specifications_say_what_is_possible() {
         assert!(error.to_string().contains("gensort"), "{error}");
     }
     let pattern = Pattern::Zipf;
-    let error =
-        Generator::new(GenerateSpec { skewed: true, pattern, ..spec(Format::Gensort, 1) }).unwrap_err();
+    let error = Generator::new(GenerateSpec { skewed: true, pattern, ..spec(Format::Gensort, 1) })
+        .unwrap_err();
     assert_eq!(error, GenerateError::SkewedPattern { pattern });
     assert!(error.to_string().contains("use one"), "{error}");
 

@@ -1,5 +1,5 @@
-//! The Sort Benchmark's formats against a second writing of their description, a byte at a time, and at record numbers too high for the
-//! golden files.
+//! The Sort Benchmark's formats against a second writing of their description, a byte at a time,
+//! and at record numbers too high for the golden files.
 
 use xsort_records::{Format, GenerateSpec};
 
@@ -26,8 +26,11 @@ fn binary(n: u128) -> Vec<u8> {
                          6A696665635C5A595655 534E4D4B473C3A393635 332E2D2B271E1D1B170F C8C4C2C1989492918CE0 170F332E2D2B271E1D1B";
     let mut record = Vec::new();
     for piece in 0..10 {
-        let xored =
-            if piece == 0 { "00000000000000000000" } else { XORED.split(' ').nth(piece - 1).unwrap() };
+        let xored = if piece == 0 {
+            "00000000000000000000"
+        } else {
+            XORED.split(' ').nth(piece - 1).unwrap()
+        };
         let random = number(n.wrapping_add(1 + piece as u128));
         for byte in 0..10 {
             let mask = u8::from_str_radix(&xored[2 * byte..2 * byte + 2], 16).unwrap();
@@ -61,14 +64,25 @@ fn generated(format: Format, start: u128, total: u64, skewed: bool) -> Vec<Vec<u
 }
 
 /// Some record numbers up to the last with a successor.
-const STARTS: [u128; 9] =
-    [0, 1, 1_000_000, (1 << 32) - 3, (1 << 60) - 3, (1 << 64) - 3, 1 << 100, (1 << 124) - 3, u128::MAX - 70];
+const STARTS: [u128; 9] = [
+    0,
+    1,
+    1_000_000,
+    (1 << 32) - 3,
+    (1 << 60) - 3,
+    (1 << 64) - 3,
+    1 << 100,
+    (1 << 124) - 3,
+    u128::MAX - 70,
+];
 
 #[test]
 fn both_formats_are_as_described() {
     for start in STARTS {
-        let (ours, printed) =
-            (generated(Format::Gensort, start, 66, false), generated(Format::GensortAscii, start, 66, false));
+        let (ours, printed) = (
+            generated(Format::Gensort, start, 66, false),
+            generated(Format::GensortAscii, start, 66, false),
+        );
         for place in [0, 1, 2, 3, 4, 62, 63, 64, 65] {
             let n = start + place as u128;
             assert_eq!(ours[place], binary(n), "record {n}");
@@ -88,7 +102,8 @@ fn the_first_key_is_a_dedication() {
     assert_eq!(first[94..], *b"1111\r\n");
 }
 
-/// Stretches of records (the first, and how many) and the record that lends all of them the fronts of their keys.
+/// Stretches of records (the first, and how many) and the record that lends all of them the fronts
+/// of their keys.
 const DONORS: [(u128, u64, u128); 16] = [
     (0, 1, 0),
     (1, 1, 1),
@@ -125,7 +140,8 @@ fn skewed_keys_borrow_from_their_donors() {
         }
         let theirs = &generated(Format::GensortAscii, donor, 1, false)[0];
         let plain = generated(Format::GensortAscii, from, same, false);
-        for (place, record) in generated(Format::GensortAscii, from, same, true).iter().enumerate() {
+        for (place, record) in generated(Format::GensortAscii, from, same, true).iter().enumerate()
+        {
             let n = from + place as u128;
             let drawn = (number(n + 1) as u64 >> 32 & 7) as usize;
             let lent = if drawn > 6 { 0 } else { drawn };
@@ -140,14 +156,18 @@ fn key_bits(record: &[u8]) -> u128 {
     record[..10].iter().fold(0, |bits, &byte| bits << 8 | u128::from(byte))
 }
 
-/// A seed begins the same sequence elsewhere: pieces of neighbouring records still overlap, record numbers stay.
+/// A seed begins the same sequence elsewhere: pieces of neighbouring records still overlap, record
+/// numbers stay.
 #[test]
 fn a_seed_moves_the_sequence_only() {
     let seeded = |format| records(GenerateSpec { seed: 12, ..spec(format, 20) });
-    let mask: Vec<u8> = binary(0).iter().zip(pieces_of(0)).map(|(byte, piece)| byte ^ piece).collect();
+    let mask: Vec<u8> =
+        binary(0).iter().zip(pieces_of(0)).map(|(byte, piece)| byte ^ piece).collect();
     let block = seeded(Format::Gensort);
-    let open: Vec<Vec<u8>> =
-        block.chunks(100).map(|record| record.iter().zip(&mask).map(|(a, b)| a ^ b).collect()).collect();
+    let open: Vec<Vec<u8>> = block
+        .chunks(100)
+        .map(|record| record.iter().zip(&mask).map(|(a, b)| a ^ b).collect())
+        .collect();
     for pair in open.windows(2) {
         assert_eq!(pair[0][10..], pair[1][..90]);
     }

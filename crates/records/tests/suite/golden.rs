@@ -1,4 +1,5 @@
-//! The public generator's own output: every row of `golden/gensort.tsv`, by SHA-256 of the whole file and by checksum.
+//! The public generator's own output: every row of `golden/gensort.tsv`, by SHA-256 of the whole
+//! file and by checksum.
 
 use sha2::{Digest, Sha256};
 use xsort_records::{Checksum, Format, GenerateSpec, Generator, Part, Pattern};
@@ -32,7 +33,8 @@ fn spec(arguments: &str) -> GenerateSpec {
 fn every_row_is_reproduced() {
     let mut rows = 0;
     for row in GOLDEN.lines().filter(|line| !line.starts_with('#')).skip(1) {
-        let [name, arguments, records, checksum, sha256] = row.split('\t').collect::<Vec<_>>()[..] else {
+        let [name, arguments, records, checksum, sha256] = row.split('\t').collect::<Vec<_>>()[..]
+        else {
             panic!("five columns: {row}")
         };
         let spec = spec(arguments);
@@ -40,7 +42,8 @@ fn every_row_is_reproduced() {
         let generator = Generator::new(spec).unwrap();
         let (mut ours, mut sum) = (Sha256::new(), Checksum::default());
         let mut part = Part::new(&spec.format.layout());
-        // Blocks of a prime number of records, so that no strip or block of the generator's own is favoured.
+        // Blocks of a prime number of records, so that no strip or block of the generator's own is
+        // favoured.
         let mut block = vec![0; 7919 * 100];
         let mut first = 0;
         while first < spec.total {

@@ -1,5 +1,5 @@
-//! One suite for every kind of key: the encoded bytes, the words, both comparisons and the verifier against an oracle that uses
-//! the machine's own number types.
+//! One suite for every kind of key: the encoded bytes, the words, both comparisons and the verifier
+//! against an oracle that uses the machine's own number types.
 
 use std::cmp::Ordering;
 
@@ -36,7 +36,9 @@ fn oracle_field(field: &KeyField, a: &[u8], b: &[u8]) -> Ordering {
 }
 
 fn oracle(fields: &[KeyField], a: &[u8], b: &[u8]) -> Ordering {
-    fields.iter().fold(Ordering::Equal, |order, field| order.then_with(|| oracle_field(field, a, b)))
+    fields
+        .iter()
+        .fold(Ordering::Equal, |order, field| order.then_with(|| oracle_field(field, a, b)))
 }
 
 fn check_key<K: Key>(key: K, fields: &[KeyField], a: &[u8], b: &[u8]) {
@@ -103,7 +105,8 @@ fn fields_and_pair(
 ) -> impl Strategy<Value = (usize, Vec<KeyField>, (Vec<u8>, Vec<u8>))> {
     (fields, 0usize..12).prop_flat_map(|(fields, behind)| {
         // Fields may end with the record, and a record may be shorter than a word.
-        let record_bytes = fields.iter().map(|field| field.offset + field.length).max().unwrap() + behind;
+        let record_bytes =
+            fields.iter().map(|field| field.offset + field.length).max().unwrap() + behind;
         (Just(record_bytes), Just(fields), pair(record_bytes))
     })
 }
@@ -137,15 +140,20 @@ proptest! {
     }
 }
 
-/// Numbers at which the order of a type turns, in order; every pair of them in both byte orders and directions.
+/// Numbers at which the order of a type turns, in order; every pair of them in both byte orders and
+/// directions.
 #[test]
 fn edges_of_every_number_type() {
     fn all_pairs(kind: fn(Endian) -> KeyKind, little: &[Vec<u8>]) {
         for (x, a) in little.iter().enumerate() {
             for (y, b) in little.iter().enumerate() {
                 for descending in [false, true] {
-                    let field =
-                        KeyField { offset: 0, length: a.len(), kind: kind(Endian::Little), descending };
+                    let field = KeyField {
+                        offset: 0,
+                        length: a.len(),
+                        kind: kind(Endian::Little),
+                        descending,
+                    };
                     let expected = if descending { y.cmp(&x) } else { x.cmp(&y) };
                     assert_eq!(oracle(&[field], a, b), expected);
                     check(a.len(), &[field], a, b);

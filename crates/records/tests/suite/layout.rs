@@ -32,7 +32,9 @@ fn the_cheapest_rule_is_chosen() {
         assert_eq!(plain, expected, "{texts:?}");
         assert_eq!(layout.rule().bytes(), layout.key_bytes());
     }
-    for (text, expected) in [("4:16:u128le", LittleKey::new(4, 16)), ("4:2:u16", LittleKey::new(4, 2))] {
+    for (text, expected) in
+        [("4:16:u128le", LittleKey::new(4, 16)), ("4:2:u16", LittleKey::new(4, 2))]
+    {
         let layout = Layout::new(20, fields(&[text])).unwrap();
         assert!(matches!(layout.rule(), KeyRule::Little(key) if key == expected), "{text}");
     }
@@ -47,8 +49,16 @@ fn named_formats() {
         (Format::Block4k, 4096, 4096),
     ] {
         let layout = format.layout();
-        assert_eq!((layout.record_bytes(), layout.key_bytes()), (record_bytes, key_bytes), "{format}");
-        assert_eq!(matches!(layout.rule(), KeyRule::Little(_)), format == Format::Kv128, "{format}");
+        assert_eq!(
+            (layout.record_bytes(), layout.key_bytes()),
+            (record_bytes, key_bytes),
+            "{format}"
+        );
+        assert_eq!(
+            matches!(layout.rule(), KeyRule::Little(_)),
+            format == Format::Kv128,
+            "{format}"
+        );
     }
 }
 

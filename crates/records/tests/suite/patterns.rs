@@ -38,7 +38,11 @@ fn sorted_increases_and_reversed_decreases() {
         let sorted = judged(GenerateSpec { pattern: Pattern::Sorted, ..spec(format, total) });
         assert_eq!((sorted.unordered(), sorted.duplicates()), (0, 0), "{format}");
         let reversed = judged(GenerateSpec { pattern: Pattern::Reversed, ..spec(format, total) });
-        assert_eq!((reversed.unordered(), reversed.first_unordered()), (total - 1, Some(1)), "{format}");
+        assert_eq!(
+            (reversed.unordered(), reversed.first_unordered()),
+            (total - 1, Some(1)),
+            "{format}"
+        );
     }
 }
 
@@ -47,8 +51,11 @@ fn sorted_increases_and_reversed_decreases() {
 fn sorted_without_ties_up_to_the_last_record() {
     for &format in Format::all() {
         for total in [u64::MAX, u64::MAX / 2 + 2, 1 << 63, 1] {
-            let generator =
-                Generator::new(GenerateSpec { pattern: Pattern::Sorted, start: 5, ..spec(format, total) });
+            let generator = Generator::new(GenerateSpec {
+                pattern: Pattern::Sorted,
+                start: 5,
+                ..spec(format, total)
+            });
             let generator = generator.unwrap();
             let count = total.min(3);
             let mut part = Part::new(&format.layout());
@@ -77,11 +84,15 @@ fn equal_has_one_key_and_few_sixteen() {
         let few = counted(GenerateSpec { pattern: Pattern::Few, ..spec(format, total) });
         assert_eq!(few.len(), 16, "{format}");
         let expected = total as f64 / 16.0;
-        assert!(few.iter().all(|&count| (count as f64 - expected).abs() < 6.0 * expected.sqrt()), "{few:?}");
+        assert!(
+            few.iter().all(|&count| (count as f64 - expected).abs() < 6.0 * expected.sqrt()),
+            "{few:?}"
+        );
     }
 }
 
-/// The most frequent keys have 1/H, 1/2H, 1/3H, ... of the records, H = 1 + 1/2 + ... + 1/1,048,575 = 14.44.
+/// The most frequent keys have 1/H, 1/2H, 1/3H, ... of the records, H = 1 + 1/2 + ... + 1/1,048,575
+/// = 14.44.
 #[test]
 fn zipf_follows_its_law() {
     let harmonic: f64 = (1..1 << 20).map(|k| 1.0 / f64::from(k)).sum();
@@ -96,9 +107,11 @@ fn zipf_follows_its_law() {
             );
         }
     }
-    // The tail is there too: the expected number of different keys among n draws is the sum of 1 - (1 - p)^n.
+    // The tail is there too: the expected number of different keys among n draws is the sum of 1 -
+    // (1 - p)^n.
     let n = 100_000;
-    let counts = counted(GenerateSpec { pattern: Pattern::Zipf, seed: 3, ..spec(Format::Kv128, n) });
+    let counts =
+        counted(GenerateSpec { pattern: Pattern::Zipf, seed: 3, ..spec(Format::Kv128, n) });
     let expected: f64 =
         (1..1 << 20).map(|k| 1.0 - (1.0 - 1.0 / (harmonic * f64::from(k))).powi(n as i32)).sum();
     let different = counts.len() as f64;
@@ -129,10 +142,15 @@ fn patterns_leave_records_legal_and_payloads_alone() {
                     Format::Gensort => assert_eq!(record[10..], own[10..]),
                     Format::GensortAscii => {
                         assert_eq!(record[10..], own[10..]);
-                        assert!(record[..10].iter().all(|byte| (b' '..=b'~').contains(byte)), "{pattern}");
+                        assert!(
+                            record[..10].iter().all(|byte| (b' '..=b'~').contains(byte)),
+                            "{pattern}"
+                        );
                     }
                     Format::Kv128 => assert_eq!(record[16..], own[16..]),
-                    Format::Block4k => assert!(record.iter().all(u8::is_ascii_alphanumeric), "{pattern}"),
+                    Format::Block4k => {
+                        assert!(record.iter().all(u8::is_ascii_alphanumeric), "{pattern}")
+                    }
                 }
             }
         }

@@ -11,7 +11,8 @@ fn part(layout: &Layout, records: &[u8]) -> Part {
     part
 }
 
-/// The layout of the first thousand records' summary, byte by byte as the format's description says.
+/// The layout of the first thousand records' summary, byte by byte as the format's description
+/// says.
 #[test]
 fn numbers_and_records_are_where_valsort_has_them() {
     let layout = Format::Gensort.layout();
@@ -35,7 +36,8 @@ fn every_split_equals_the_whole() {
     let block = records(GenerateSpec { start: 40, ..spec(Format::Gensort, 50) });
     let whole = part(&layout, &block);
     let together = |pieces: &[&[u8]]| {
-        let file: Vec<u8> = pieces.iter().flat_map(|piece| part(&layout, piece).to_summary()).collect();
+        let file: Vec<u8> =
+            pieces.iter().flat_map(|piece| part(&layout, piece).to_summary()).collect();
         let mut all = Part::new(&layout);
         assert_eq!(all.append_summaries(&file), Ok(pieces.len()));
         all
@@ -94,7 +96,8 @@ fn contradictions_are_errors() {
     assert!(Part::from_summary(&[0; 280], &layout).is_ok_and(|part| part == Part::new(&layout)));
 }
 
-/// Two summaries of half of all countable records once told of none, and their checksums went on adding up.
+/// Two summaries of half of all countable records once told of none, and their checksums went on
+/// adding up.
 #[test]
 fn records_of_all_summaries_can_be_counted() {
     let layout = Format::Gensort.layout();
@@ -109,7 +112,8 @@ fn records_of_all_summaries_can_be_counted() {
     assert_eq!(whole.records(), half);
 }
 
-/// Two records have one pair of neighbours: each number at the edge of what that allows, and one past it.
+/// Two records have one pair of neighbours: each number at the edge of what that allows, and one
+/// past it.
 #[test]
 fn edges_of_contradictions() {
     let layout = Layout::new(1, vec!["0:1".parse().unwrap()]).unwrap();
@@ -128,7 +132,10 @@ fn edges_of_contradictions() {
         "b before a is in order"
     );
     assert!(with(&[(first_unordered, 0), (unordered, 0), (first_record, b'a')]).is_ok());
-    assert!(with(&[(first_unordered, 0), (unordered, 0), (duplicates, 2), (first_record, b'a')]).is_err());
+    assert!(
+        with(&[(first_unordered, 0), (unordered, 0), (duplicates, 2), (first_record, b'a')])
+            .is_err()
+    );
 }
 
 proptest! {

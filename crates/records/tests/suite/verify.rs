@@ -27,8 +27,14 @@ fn nothing_is_neutral() {
     let layout = layout();
     let some = part(&layout, b".bb0.aa1");
     let mut empty = Part::new(&layout);
-    assert_eq!((empty.records(), empty.is_sorted(), empty.checksum()), (0, true, Checksum::default()));
-    assert_eq!((empty.first_record(), empty.last_record(), empty.first_unordered()), (None, None, None));
+    assert_eq!(
+        (empty.records(), empty.is_sorted(), empty.checksum()),
+        (0, true, Checksum::default())
+    );
+    assert_eq!(
+        (empty.first_record(), empty.last_record(), empty.first_unordered()),
+        (None, None, None)
+    );
     empty.extend(&[]);
     empty.append(&Part::new(&layout));
     assert_eq!(empty, Part::new(&layout));
@@ -114,7 +120,8 @@ proptest! {
     }
 }
 
-/// A stretch longer than the verifier's inner strips of 16 KiB, with an error right at and around their seams.
+/// A stretch longer than the verifier's inner strips of 16 KiB, with an error right at and around
+/// their seams.
 #[test]
 fn errors_at_inner_seams_are_found() {
     let layout = Layout::new(100, vec!["0:4".parse().unwrap()]).unwrap();

@@ -1,12 +1,13 @@
-//! The protocol under every interleaving and every stale value that the memory model allows, by loom;
-//! and the proof that the proof can fail: each step left out is found out, and each ordering that is
-//! weaker than it ships.
+//! The protocol under every interleaving and every stale value that the memory model allows, by
+//! loom; and the proof that the proof can fail: each step left out is found out, and each ordering
+//! that is weaker than it ships.
 //!
-//! What runs here are the functions of `protocol`, with their orderings, on the words of `words.rs`. A
-//! buffer is a cell whose every access loom checks, so that a writer that touches what a reader may
-//! still read is caught in the act, not by a torn value.
+//! What runs here are the functions of `protocol`, with their orderings, on the words of
+//! `words.rs`. A buffer is a cell whose every access loom checks, so that a writer that touches
+//! what a reader may still read is caught in the act, not by a torn value.
 //!
-//! `cargo test` explores up to two preemptions; `make loom` lifts the bound (`LOOM_MAX_PREEMPTIONS`).
+//! `cargo test` explores up to two preemptions; `make loom` lifts the bound
+//! (`LOOM_MAX_PREEMPTIONS`).
 #![allow(unsafe_code, reason = "looks into cells whose use the model checker judges")]
 
 mod words;
@@ -81,7 +82,9 @@ impl<const READERS: usize> Shared<READERS> {
             taken: model.word(taken),
             slots: (0..READERS).map(|_| model.word(NONE)).collect(),
             locks: (0..READERS).map(|_| Mutex::new(())).collect(),
-            buffers: (0..READERS + 2).map(|buffer| UnsafeCell::new(u64::from(buffer == 0))).collect(),
+            buffers: (0..READERS + 2)
+                .map(|buffer| UnsafeCell::new(u64::from(buffer == 0)))
+                .collect(),
         }
     }
 
@@ -120,8 +123,8 @@ impl<const READERS: usize> Shared<READERS> {
         (2..=last).fold(version_word(0, 1), |current, sequence| self.write::<S>(current, sequence));
     }
 
-    /// Reads the version that is pinned in `slot`, or a newer one, twice: a version that is held does
-    /// not change, and none is older than the one before.
+    /// Reads the version that is pinned in `slot`, or a newer one, twice: a version that is held
+    /// does not change, and none is older than the one before.
     fn read<S: Steps>(&self, slot: usize, held: u64) -> u64 {
         let mut word = held;
         if !is_current(&self.current, held) {
@@ -173,8 +176,8 @@ fn one_reader<S: Steps + 'static>(weakened: Weakened) {
     });
 }
 
-/// A reader that lets go of what it was lent, and later pins in the same slot again, while the writer
-/// may have taken the buffer.
+/// A reader that lets go of what it was lent, and later pins in the same slot again, while the
+/// writer may have taken the buffer.
 fn one_that_lets_go(weakened: Weakened) {
     explore(weakened, |model| {
         let shared = Shared::<1>::new(model);
@@ -187,7 +190,8 @@ fn one_that_lets_go(weakened: Weakened) {
 fn two_readers(weakened: Weakened) {
     explore(weakened, |model| {
         let shared = Shared::<2>::new(model);
-        let readers = [0, 1].map(|slot| with(&shared, move |shared| shared.read_times::<All>(slot, 1)));
+        let readers =
+            [0, 1].map(|slot| with(&shared, move |shared| shared.read_times::<All>(slot, 1)));
         shared.write_all::<All>(3);
         readers.into_iter().for_each(|reader| reader.join().unwrap());
     });
@@ -195,7 +199,11 @@ fn two_readers(weakened: Weakened) {
 
 /// A reader that the writer does not know of yet, the first of its group or not, makes itself known
 /// before it pins, and leaves again.
-fn one_that_comes<S: Steps + 'static, const READERS: usize>(weakened: Weakened, groups: u64, taken: u64) {
+fn one_that_comes<S: Steps + 'static, const READERS: usize>(
+    weakened: Weakened,
+    groups: u64,
+    taken: u64,
+) {
     explore(weakened, move |model| {
         let shared = Shared::<READERS>::with_arrivals(model, groups, taken);
         let reader = with(&shared, |shared| {
@@ -246,11 +254,14 @@ fn one_that_dies(weakened: Weakened) {
 /// ticket and puts to sleep, or wakes, under one lock.
 fn one_sleeper(weakened: Weakened) {
     explore(weakened, |model| {
-        let (current, ticket, waiters) = (model.word(version_word(0, 1)), model.word(1), model.word(0));
+        let (current, ticket, waiters) =
+            (model.word(version_word(0, 1)), model.word(1), model.word(0));
         let shared = Arc::new((current, ticket, waiters, Mutex::new(false)));
         let reader = with(&shared, |(current, ticket, waiters, is_asleep)| {
             let drawn = draw_ticket(ticket);
-            if current.peek() == version_word(0, 1) && may_sleep(current, waiters, version_word(0, 1)) {
+            if current.peek() == version_word(0, 1)
+                && may_sleep(current, waiters, version_word(0, 1))
+            {
                 let mut is_asleep = is_asleep.lock().unwrap();
                 *is_asleep = ticket.peek() == drawn;
             }
@@ -268,7 +279,8 @@ fn one_sleeper(weakened: Weakened) {
 /// The writer dies between publishing and all else, and the next one makes it good.
 fn one_sleeper_at_a_takeover(renews_ticket: bool) {
     explore(None, move |model| {
-        let (current, ticket, waiters) = (model.word(version_word(0, 1)), model.word(1), model.word(0));
+        let (current, ticket, waiters) =
+            (model.word(version_word(0, 1)), model.word(1), model.word(0));
         let shared = Arc::new((current, ticket, waiters, Mutex::new(false)));
         let reader = with(&shared, |(current, ticket, waiters, is_asleep)| {
             let drawn = draw_ticket(ticket);
@@ -335,8 +347,9 @@ fn one_header(weakened: Weakened) {
     });
 }
 
-/// A writer fills and stamps version 2, and dies before it publishes it; the next one has files of its
-/// own, of which one has the same name. A reader that has the dead one's mapped looks at the stamp.
+/// A writer fills and stamps version 2, and dies before it publishes it; the next one has files of
+/// its own, of which one has the same name. A reader that has the dead one's mapped looks at the
+/// stamp.
 fn one_takeover<S: Steps + 'static>() {
     explore(None, |model| {
         let new = || [NONE, 0].map(|word| model.word(word));
@@ -497,7 +510,11 @@ fn every_ordering_is_needed() {
                 let weakened = Some((*access, *loss));
                 std::thread::spawn(move || scenario(weakened)).join().is_err()
             });
-            println!("{:<14} without {loss:?}: {}", access.name, if is_found { "found" } else { "MISSED" });
+            println!(
+                "{:<14} without {loss:?}: {}",
+                access.name,
+                if is_found { "found" } else { "MISSED" }
+            );
             if !is_found {
                 missed.push((access.name, loss));
             }

@@ -1,8 +1,10 @@
-//! The protocol on real atomics between real threads, with plain memory in between: what Miri can look at, and a stress for the processor.
+//! The protocol on real atomics between real threads, with plain memory in between: what Miri can
+//! look at, and a stress for the processor.
 #![allow(unsafe_code, reason = "the promise of the protocol, put to the test")]
 
 use super::{
-    All, NONE, Word, buffer_of, is_current, pin, protected, publish, sequence_of, unpin, version_word,
+    All, NONE, Word, buffer_of, is_current, pin, protected, publish, sequence_of, unpin,
+    version_word,
 };
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -22,7 +24,8 @@ unsafe impl Sync for Buffer {}
 fn no_version_is_torn_between_threads() {
     let (current, ticket) = (AtomicU64::new(version_word(0, 1)), AtomicU32::new(1));
     let slots: [AtomicU64; READERS] = Default::default();
-    let buffers: Vec<Buffer> = (0..READERS + 2).map(|_| Buffer(UnsafeCell::new([1; WORDS]))).collect();
+    let buffers: Vec<Buffer> =
+        (0..READERS + 2).map(|_| Buffer(UnsafeCell::new([1; WORDS]))).collect();
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         for slot in &slots {
@@ -45,10 +48,12 @@ fn no_version_is_torn_between_threads() {
         for sequence in 2..=VERSIONS {
             let held: Vec<u64> =
                 slots.iter().map(|slot| protected::<_, All>(word, slot)).chain([word]).collect();
-            let is_held =
-                |buffer: &usize| held.iter().any(|held| *held != NONE && buffer_of(*held) == *buffer);
-            let buffer =
-                (0..buffers.len()).find(|buffer| !is_held(buffer)).expect("readers + 2 buffers are enough");
+            let is_held = |buffer: &usize| {
+                held.iter().any(|held| *held != NONE && buffer_of(*held) == *buffer)
+            };
+            let buffer = (0..buffers.len())
+                .find(|buffer| !is_held(buffer))
+                .expect("readers + 2 buffers are enough");
             // SAFETY: nobody holds it, and nobody can before it is published.
             unsafe { *buffers[buffer].0.get() = [sequence; WORDS] };
             word = version_word(buffer, sequence);

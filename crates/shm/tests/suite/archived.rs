@@ -4,7 +4,8 @@ use crate::on_disk;
 use rkyv::{Archive, Deserialize, Serialize};
 use std::collections::HashMap;
 use xsort_shm::{
-    Error, LocalReader, NoChecksum, Reader, ReaderOptions, Synchronizer, Writer, WriterOptions, Xxh3,
+    Error, LocalReader, NoChecksum, Reader, ReaderOptions, Synchronizer, Writer, WriterOptions,
+    Xxh3,
 };
 
 #[derive(Archive, Deserialize, Serialize, Debug, PartialEq)]
@@ -15,7 +16,10 @@ struct Weather {
 
 fn weather(day: u32) -> Weather {
     let readings = |name: u32| (0..name % 5).map(|hour| hour as f32 + day as f32).collect();
-    Weather { day, stations: (0..20).map(|name| (format!("station {name}"), readings(name))).collect() }
+    Weather {
+        day,
+        stations: (0..20).map(|name| (format!("station {name}"), readings(name))).collect(),
+    }
 }
 
 #[test]
@@ -29,7 +33,10 @@ fn values_are_read_where_they_lie() {
         assert_eq!(writer.write_archived(&weather(day)).unwrap(), u64::from(day));
         let value = reader.read_archived::<Weather>().unwrap();
         assert!(value.is_new() && value.sequence() == u64::from(day));
-        assert_eq!(rkyv::deserialize::<Weather, rkyv::rancor::Error>(&*value).unwrap(), weather(day));
+        assert_eq!(
+            rkyv::deserialize::<Weather, rkyv::rancor::Error>(&*value).unwrap(),
+            weather(day)
+        );
         let again = reader.read_archived::<Weather>().unwrap();
         assert!(!again.is_new() && std::ptr::eq(&*again, &*value));
         // SAFETY: all versions are of this type.
@@ -40,7 +47,8 @@ fn values_are_read_where_they_lie() {
     assert_eq!(one.stations["station 4"].as_slice(), [1., 2., 3., 4.]);
 }
 
-/// The same through a reader of one owner; what one type's check has found is nothing for another's, nor for another version.
+/// The same through a reader of one owner; what one type's check has found is nothing for
+/// another's, nor for another version.
 #[test]
 fn values_are_lent() {
     let (_folder, prefix) = on_disk();
@@ -50,9 +58,15 @@ fn values_are_lent() {
         writer.write_archived(&weather(day)).unwrap();
         let value = reader.read_archived::<Weather>().unwrap();
         assert!(value.is_new() && value.sequence() == 2 * u64::from(day) - 1);
-        assert_eq!(rkyv::deserialize::<Weather, rkyv::rancor::Error>(value.get()).unwrap(), weather(day));
+        assert_eq!(
+            rkyv::deserialize::<Weather, rkyv::rancor::Error>(value.get()).unwrap(),
+            weather(day)
+        );
         let place = &raw const *value;
-        assert!(matches!(reader.read_archived::<[Weather; 1000]>(), Err(Error::NotThatType { .. })));
+        assert!(matches!(
+            reader.read_archived::<[Weather; 1000]>(),
+            Err(Error::NotThatType { .. })
+        ));
         let again = reader.read_archived::<Weather>().unwrap();
         assert!(!again.is_new() && std::ptr::eq(&*again, place));
         // SAFETY: this version is of this type.
@@ -67,7 +81,8 @@ fn values_are_lent() {
     }
 }
 
-/// Bytes that are no archive of the type give an error, each time; and what one type's check has found is nothing for another's.
+/// Bytes that are no archive of the type give an error, each time; and what one type's check has
+/// found is nothing for another's.
 #[test]
 fn other_bytes_are_not_that_type() {
     let (_folder, prefix) = on_disk();
@@ -93,7 +108,10 @@ fn a_synchronizer_does_what_mmap_syncs_does() {
     let (_folder, prefix) = on_disk();
     let (mut writer, mut reader) =
         (Synchronizer::new(prefix.as_os_str()), Synchronizer::new(prefix.as_os_str()));
-    assert!(matches!(reader.read::<Weather>(), Err(Error::NotReady { .. })), "the writer didn't write yet");
+    assert!(
+        matches!(reader.read::<Weather>(), Err(Error::NotReady { .. })),
+        "the writer didn't write yet"
+    );
     assert!(!prefix.with_extension("state").exists(), "a reader makes no files");
     for day in 1..5 {
         assert!(writer.write(&weather(day)).unwrap() > 100);
@@ -110,7 +128,10 @@ fn a_synchronizer_does_what_mmap_syncs_does() {
     let value = unsafe { reader.read_unchecked::<Weather>() }.unwrap();
     assert_eq!(value.day, 9);
     assert_eq!(&*reader.read_raw().unwrap(), &bytes[..]);
-    assert!(matches!(Synchronizer::new(prefix.as_os_str()).write(&weather(1)), Err(Error::Busy { .. })));
+    assert!(matches!(
+        Synchronizer::new(prefix.as_os_str()).write(&weather(1)),
+        Err(Error::Busy { .. })
+    ));
 }
 
 /// Files that were removed, or made anew, are left for those that have the names now.
@@ -155,7 +176,10 @@ fn the_checksum_is_a_parameter() {
     let (_folder, prefix) = on_disk();
     let mut writer = Synchronizer::<NoChecksum>::with_params(prefix.as_os_str());
     writer.write(&weather(1)).unwrap();
-    assert!(matches!(Synchronizer::new(prefix.as_os_str()).read::<Weather>(), Err(Error::Foreign { .. })));
+    assert!(matches!(
+        Synchronizer::new(prefix.as_os_str()).read::<Weather>(),
+        Err(Error::Foreign { .. })
+    ));
     let mut reader = Synchronizer::<NoChecksum>::with_params(prefix.as_os_str());
     assert_eq!(reader.read::<Weather>().unwrap().day, 1);
 }

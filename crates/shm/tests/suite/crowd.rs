@@ -6,8 +6,8 @@ use std::thread;
 use std::time::Duration;
 use xsort_shm::{Error, Reader, Writer, WriterOptions, Xxh3};
 
-/// A hundred processes that wait for versions, and some that do nothing but read: more than the machine has processors, so that most are stopped
-/// somewhere on their way at any moment.
+/// A hundred processes that wait for versions, and some that do nothing but read: more than the
+/// machine has processors, so that most are stopped somewhere on their way at any moment.
 #[test]
 fn a_hundred_readers() {
     let (folder, prefix) = in_memory();
@@ -90,7 +90,8 @@ fn there_are_as_many_slots_as_the_writer_says() {
     assert_eq!(&*held, b"one");
 }
 
-/// What a thread has read last ends with it. Once the thread that came after it took it for its own: nothing was new, and it waited for the version after.
+/// What a thread has read last ends with it. Once the thread that came after it took it for its
+/// own: nothing was new, and it waited for the version after.
 #[test]
 fn a_thread_that_comes_after_another_has_read_nothing() {
     let (_folder, prefix) = in_memory();
@@ -98,14 +99,17 @@ fn a_thread_that_comes_after_another_has_read_nothing() {
     writer.write(b"one").unwrap();
     let reader = Reader::open(&prefix).unwrap();
     // One after the other, so that each gets the place of the one before.
-    let in_a_thread = |body: &(dyn Fn() + Sync)| thread::scope(|scope| scope.spawn(body).join().unwrap());
+    let in_a_thread =
+        |body: &(dyn Fn() + Sync)| thread::scope(|scope| scope.spawn(body).join().unwrap());
     for _ in 0..3 {
         in_a_thread(&|| {
             assert!(reader.read().unwrap().is_new());
             assert!(!reader.read().unwrap().is_new());
         });
         in_a_thread(&|| {
-            assert!(reader.wait_newer(Duration::ZERO).unwrap().is_some_and(|version| version.is_new()));
+            assert!(
+                reader.wait_newer(Duration::ZERO).unwrap().is_some_and(|version| version.is_new())
+            );
             assert!(reader.wait_newer(Duration::ZERO).unwrap().is_none());
         });
         in_a_thread(&|| reader.release());

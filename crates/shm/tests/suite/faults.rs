@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use xsort_shm::{Reader, Writer};
 
-/// The calls that make, change or remove files, or lock them. A kill before a call that is not among
-/// them is one before the next that is.
+/// The calls that make, change or remove files, or lock them. A kill before a call that is not
+/// among them is one before the next that is.
 const CHANGES: &str = "unlink,unlinkat,rename,renameat,renameat2,fallocate,fchmod,fcntl";
 
 /// Written before the part is played.
@@ -39,8 +39,16 @@ const FOUND: [Find; 4] = [
 fn played(prefix: &Path, calls: &str, fault: &str, number: u64) -> Option<bool> {
     let trace = prefix.with_file_name("trace");
     let inject = format!("inject={calls}:{fault}:when={number}");
-    let wrapper =
-        ["strace", "-f", "-o", trace.to_str().unwrap(), "-e", &format!("trace={calls}"), "-e", &inject];
+    let wrapper = [
+        "strace",
+        "-f",
+        "-o",
+        trace.to_str().unwrap(),
+        "-e",
+        &format!("trace={calls}"),
+        "-e",
+        &inject,
+    ];
     let mut part = roles::command(&wrapper, "opens", prefix);
     let output = part.stderr(Stdio::piped()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);

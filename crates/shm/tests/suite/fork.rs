@@ -23,7 +23,8 @@ pub(crate) fn parent_and_child(prefix: &Path) {
     let reader = Reader::open(prefix).unwrap();
     let held = reader.read().unwrap();
     assert_eq!(writer.readers().unwrap(), 1);
-    // SAFETY: the child uses nothing of other threads, none of its parent's versions, and ends without unwinding.
+    // SAFETY: the child uses nothing of other threads, none of its parent's versions, and ends
+    // without unwinding.
     #[allow(unsafe_code, reason = "the subject of the test")]
     let child = unsafe { libc::fork() };
     if child == 0 {
@@ -112,7 +113,8 @@ pub(crate) fn forks_in_a_fill(prefix: &Path) {
     }
     let held = reader.read().unwrap();
 
-    // It returns from the closure, and from the write; it can't do more with its writer than drop it.
+    // It returns from the closure, and from the write; it can't do more with its writer than drop
+    // it.
     let mut child = -1;
     let written = writer.write_with(64, |place| {
         child = fork_here();
@@ -186,8 +188,8 @@ impl Hasher for Forking {
     }
 }
 
-/// A fork in the middle of a read, of a write, of an attachment, of a writer's beginning: a hasher is
-/// other people's code. What the child then reads is protected by slots of its own.
+/// A fork in the middle of a read, of a write, of an attachment, of a writer's beginning: a hasher
+/// is other people's code. What the child then reads is protected by slots of its own.
 #[test]
 fn a_hasher_may_fork() {
     plays("fork-in-hash");
@@ -282,8 +284,8 @@ fn check_until_thousand(version: &[u8], other: &Reader<Forking>) -> ! {
     end(is_same && version == first)
 }
 
-/// A child took a slot for a reader of one owner through the descriptor that it had inherited: to the
-/// kernel the parent's slots were its own, and it emptied one.
+/// A child took a slot for a reader of one owner through the descriptor that it had inherited: to
+/// the kernel the parent's slots were its own, and it emptied one.
 #[test]
 fn a_child_takes_no_slot_of_its_parents() {
     plays("fork-and-take");

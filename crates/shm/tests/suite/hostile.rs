@@ -1,4 +1,5 @@
-//! Files that are short, damaged, or made to deceive: errors, and never a look beyond what is mapped.
+//! Files that are short, damaged, or made to deceive: errors, and never a look beyond what is
+//! mapped.
 
 use crate::{on_disk, stamp};
 use std::cell::{Cell, RefCell};
@@ -60,7 +61,8 @@ fn both(prefix: &Path) -> [Reader; 2] {
 #[test]
 fn a_state_that_is_none() {
     let (_folder, prefix) = on_disk();
-    for bytes in [vec![1; 16], vec![1; 4096], b"xsortshm".repeat(512), vec![0; 4095], vec![0; 8192]] {
+    for bytes in [vec![1; 16], vec![1; 4096], b"xsortshm".repeat(512), vec![0; 4095], vec![0; 8192]]
+    {
         fs::write(state(&prefix), &bytes).unwrap();
         assert!(matches!(Reader::open(&prefix), Err(Error::Foreign { .. })));
         assert!(matches!(Writer::open(&prefix), Err(Error::Foreign { .. })));
@@ -93,7 +95,9 @@ fn names_that_are_no_files() {
 #[test]
 fn a_roll_that_is_none() {
     let (_folder, prefix) = written();
-    for (at, word) in [(0, 7), (8, 7), (16, 7), (CAPACITY, 0), (CAPACITY, 4094), (CAPACITY, u64::MAX)] {
+    for (at, word) in
+        [(0, 7), (8, 7), (16, 7), (CAPACITY, 0), (CAPACITY, 4094), (CAPACITY, u64::MAX)]
+    {
         let before = get(&readers(&prefix), at);
         put(&readers(&prefix), at, word);
         assert!(matches!(Reader::open(&prefix), Err(Error::Foreign { .. })), "{word} at {at}");
@@ -115,8 +119,15 @@ fn a_current_version_that_can_not_be() {
     let (_folder, prefix) = written();
     let sound = get(&state(&prefix), CURRENT);
     for reader in both(&prefix) {
-        for word in [u64::MAX, u64::MAX - 1, 1 << 52, 4095 << 52 | 1, 4094 << 52 | 1, 7 << 52 | 1, sound + 1]
-        {
+        for word in [
+            u64::MAX,
+            u64::MAX - 1,
+            1 << 52,
+            4095 << 52 | 1,
+            4094 << 52 | 1,
+            7 << 52 | 1,
+            sound + 1,
+        ] {
             put(&state(&prefix), CURRENT, word);
             assert!(reader.read().is_err(), "{word:#x}");
         }
@@ -137,7 +148,8 @@ fn a_current_version_that_can_not_be() {
 fn a_buffer_that_is_short_or_lies() {
     let (_folder, prefix) = written();
     let bytes = fs::read(buffer(&prefix)).unwrap();
-    let refused = || both(&prefix).iter().all(|reader| matches!(reader.read(), Err(Error::Corrupt { .. })));
+    let refused =
+        || both(&prefix).iter().all(|reader| matches!(reader.read(), Err(Error::Corrupt { .. })));
     let length = bytes.len() as u64 - BYTES;
     for (at, word) in [
         (0, 1),
@@ -185,7 +197,8 @@ fn after_a_damaged_version_comes_a_sound_one() {
     }
 }
 
-/// Who waits hears once of a version that can't be read, and then sleeps until the next. Once the same error came back at full speed.
+/// Who waits hears once of a version that can't be read, and then sleeps until the next. Once the
+/// same error came back at full speed.
 #[test]
 fn a_damaged_version_ends_one_wait() {
     let (_folder, prefix) = on_disk();
@@ -197,7 +210,10 @@ fn a_damaged_version_ends_one_wait() {
         let path = prefix.with_extension(format!("buffer-{}", get(&state(&prefix), CURRENT) >> 52));
         put(&path, BYTES, !get(&path, BYTES));
         for reader in &readers {
-            assert!(matches!(reader.wait_newer(Duration::from_secs(60)), Err(Error::Corrupt { .. })));
+            assert!(matches!(
+                reader.wait_newer(Duration::from_secs(60)),
+                Err(Error::Corrupt { .. })
+            ));
             assert!(reader.wait_newer(Duration::from_millis(1)).unwrap().is_none());
             assert!(matches!(reader.read(), Err(Error::Corrupt { .. })));
         }
@@ -215,7 +231,8 @@ fn a_damaged_version_ends_one_wait() {
     }
 }
 
-/// Whatever a member of the readers' group writes into the roll, the writer writes on, and honest readers read on.
+/// Whatever a member of the readers' group writes into the roll, the writer writes on, and honest
+/// readers read on.
 #[test]
 fn any_words_in_the_roll() {
     let (_folder, prefix) = on_disk();
@@ -228,8 +245,8 @@ fn any_words_in_the_roll() {
     for round in 0..3000 {
         word = word.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
         let value = [word, 0, u64::MAX, word >> 40, (word % 4096) << 52][(word >> 33) as usize % 5];
-        // Its own slots are the first two. The groups that have slots, the flag of those who wait, the
-        // slots of a group that are taken, and what others hold.
+        // Its own slots are the first two. The groups that have slots, the flag of those who wait,
+        // the slots of a group that are taken, and what others hold.
         let (taken, slot) = (256 + 8 * (word % 64), 768 + 128 * (1 + word % 1000));
         let at = [128, 136, taken, slot][round % 4];
         roll.write_all_at(&value.to_ne_bytes(), at).unwrap();
@@ -244,7 +261,8 @@ fn any_words_in_the_roll() {
     }
 }
 
-/// Random damage of state and header under attached readers: errors or whole versions, nothing else.
+/// Random damage of state and header under attached readers: errors or whole versions, nothing
+/// else.
 #[test]
 fn any_words_in_state_and_header() {
     let (_folder, prefix) = written();
@@ -256,7 +274,8 @@ fn any_words_in_state_and_header() {
         word = word.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
         let which = (word >> 60) as usize % 2;
         let at = (word >> 40) % 22 * 8;
-        let value = [word, 0, u64::MAX, word >> 40, (word % 4096) << 52 | 1][(word >> 33) as usize % 5];
+        let value =
+            [word, 0, u64::MAX, word >> 40, (word % 4096) << 52 | 1][(word >> 33) as usize % 5];
         put(&paths[which], at, value);
         for reader in &readers {
             if let Ok(version) = reader.read() {
@@ -277,7 +296,8 @@ fn any_words_in_state_and_header() {
     }
 }
 
-/// A writer that changes what it has published deceives readers that look at its files, but not those that copy; also not if it says that its files are fresh.
+/// A writer that changes what it has published deceives readers that look at its files, but not
+/// those that copy; also not if it says that its files are fresh.
 #[test]
 fn who_copies_is_not_deceived() {
     let (_folder, prefix) = on_disk();
@@ -346,7 +366,8 @@ fn a_hasher_may_panic() {
         local.read().unwrap();
         writer.write(&[number; 4096]).unwrap();
         IS_CLUMSY.set(true);
-        let panics = |read: &mut dyn FnMut()| assert!(catch_unwind(AssertUnwindSafe(read)).is_err());
+        let panics =
+            |read: &mut dyn FnMut()| assert!(catch_unwind(AssertUnwindSafe(read)).is_err());
         panics(&mut || drop(reader.read()));
         panics(&mut || drop(local.read()));
         IS_CLUMSY.set(false);
@@ -358,7 +379,8 @@ fn a_hasher_may_panic() {
     assert_eq!(writer.readers().unwrap(), 3);
 }
 
-/// A hasher is other people's code, and may call the reader that calls it: two versions are held then, by two slots.
+/// A hasher is other people's code, and may call the reader that calls it: two versions are held
+/// then, by two slots.
 #[test]
 fn a_hasher_may_read() {
     let (_folder, prefix) = on_disk();

@@ -1,4 +1,5 @@
-//! Killed and stopped at any moment: nothing is torn, nobody waits, and what is left is what README.md says.
+//! Killed and stopped at any moment: nothing is torn, nobody waits, and what is left is what
+//! README.md says.
 
 use crate::{in_memory, names, roles, stamp};
 use std::os::unix::process::ExitStatusExt;
@@ -10,7 +11,8 @@ use xsort_shm::{Reader, Writer};
 
 /// How many processes are killed: a few, or `XSORT_SHM_KILLS`.
 fn kills() -> u64 {
-    std::env::var("XSORT_SHM_KILLS").map_or(60, |text| text.parse().expect("XSORT_SHM_KILLS is a number"))
+    std::env::var("XSORT_SHM_KILLS")
+        .map_or(60, |text| text.parse().expect("XSORT_SHM_KILLS is a number"))
 }
 
 /// A number of no meaning: where in the others' work a kill falls.
@@ -94,7 +96,8 @@ fn a_dead_reader_costs_one_buffer_until_it_is_needed() {
     assert_eq!(writer.readers().unwrap(), 0);
 }
 
-/// With a reader stopped anywhere, also between its announcement and its pin, the writer goes on; and the reader does when it may.
+/// With a reader stopped anywhere, also between its announcement and its pin, the writer goes on;
+/// and the reader does when it may.
 #[test]
 fn a_stopped_reader_stops_nobody() {
     ["reader", "local"].into_iter().for_each(one_is_stopped);
@@ -122,7 +125,8 @@ fn one_is_stopped(role: &str) {
     assert!(roles::dismiss(reader), "the reader found something wrong");
 }
 
-/// A reader that was killed in its sleep costs one needless wake-up, and the others are still woken.
+/// A reader that was killed in its sleep costs one needless wake-up, and the others are still
+/// woken.
 #[test]
 fn a_killed_sleeper_is_forgotten() {
     let (_folder, prefix) = in_memory();

@@ -28,8 +28,9 @@ fn the_next_writer_goes_on() {
     stamp::check(1, &held);
 }
 
-/// A writer died after it had filled and stamped a buffer, before it made it current. The next writer's version would have had the same number, and could have
-/// been in a buffer of the same name: a reader that had the dead one's mapped took that for it.
+/// A writer died after it had filled and stamped a buffer, before it made it current. The next
+/// writer's version would have had the same number, and could have been in a buffer of the same
+/// name: a reader that had the dead one's mapped took that for it.
 #[test]
 fn a_version_that_was_not_published_is_never_read() {
     let (_folder, prefix) = on_disk();
@@ -129,7 +130,8 @@ fn what_is_released_is_unmapped_and_its_slots_are_free() {
     stamp::check(30, &local.read().unwrap());
 }
 
-/// Who clears a folder of many prefixes lists it once, and keeps writers away from each while its files go.
+/// Who clears a folder of many prefixes lists it once, and keeps writers away from each while its
+/// files go.
 #[test]
 fn a_vacancy_keeps_writers_away_and_a_writer_is_seen_whatever_its_files_hold() {
     let (folder, prefix) = on_disk();
@@ -143,7 +145,10 @@ fn a_vacancy_keeps_writers_away_and_a_writer_is_seen_whatever_its_files_hold() {
     let vacancy = Vacancy::take(&prefix).unwrap();
     assert!(matches!(Writer::open(&prefix), Err(Error::Busy { .. })));
     fs::remove_file(folder.path().join("p.state")).unwrap();
-    assert!(matches!(Writer::open(&prefix), Err(Error::Busy { .. })), "the lock of the folder stays");
+    assert!(
+        matches!(Writer::open(&prefix), Err(Error::Busy { .. })),
+        "the lock of the folder stays"
+    );
     drop(vacancy);
     Writer::open(&prefix).unwrap();
 }
@@ -198,7 +203,8 @@ fn numbers_go_on_without_a_version() {
     assert_eq!(stamp::write(&mut Writer::open(&prefix).unwrap()).unwrap(), 1002);
 }
 
-/// A writer that was killed while it made its files left a state without its magic, or an empty one.
+/// A writer that was killed while it made its files left a state without its magic, or an empty
+/// one.
 #[test]
 fn half_made_files_are_made_whole() {
     for length in [0, 4096] {
@@ -222,10 +228,14 @@ fn another_checksum_is_told() {
         b"x"
     );
     drop(writer);
-    assert!(matches!(Writer::<Xxh3>::with_options(&prefix, Default::default()), Err(Error::Foreign { .. })));
+    assert!(matches!(
+        Writer::<Xxh3>::with_options(&prefix, Default::default()),
+        Err(Error::Foreign { .. })
+    ));
 }
 
-/// Once the lock and the list of buffers went by the folder above, so that buffers were never removed.
+/// Once the lock and the list of buffers went by the folder above, so that buffers were never
+/// removed.
 #[test]
 fn a_prefix_may_end_in_a_slash() {
     let (folder, prefix) = in_memory();

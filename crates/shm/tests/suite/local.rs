@@ -1,4 +1,5 @@
-//! Readers of one owner: what they lend stays, whatever is written meanwhile, and they cost one slot and one buffer.
+//! Readers of one owner: what they lend stays, whatever is written meanwhile, and they cost one
+//! slot and one buffer.
 
 use crate::{in_memory, names, on_disk, roles, stamp};
 use std::fs;
@@ -14,7 +15,9 @@ fn what_is_lent_stays_and_the_next_is_read() {
     for (_folder, path) in [on_disk(), in_memory()] {
         let mut writer = Writer::open(&path).unwrap();
         let mut reader = LocalReader::open(&path).unwrap();
-        assert!(reader.has_slots() && reader.has_writer().unwrap() && !reader.is_orphaned().unwrap());
+        assert!(
+            reader.has_slots() && reader.has_writer().unwrap() && !reader.is_orphaned().unwrap()
+        );
         for _ in 0..2 {
             assert!(matches!(reader.read(), Err(Error::NotReady { .. })));
         }
@@ -30,7 +33,9 @@ fn what_is_lent_stays_and_the_next_is_read() {
             stamp::check(sequence, &again);
         }
         assert!(format!("{reader:?}").contains(path.to_str().unwrap()));
-        assert!(format!("{:?}", reader.read().unwrap()).starts_with("View { sequence: 199, bytes: "));
+        assert!(
+            format!("{:?}", reader.read().unwrap()).starts_with("View { sequence: 199, bytes: ")
+        );
     }
 }
 
@@ -105,7 +110,8 @@ fn it_goes_from_thread_to_thread() {
     }
 }
 
-/// Full speed on both sides; every version is looked at twice, the second time when many newer ones are there.
+/// Full speed on both sides; every version is looked at twice, the second time when many newer ones
+/// are there.
 #[test]
 fn no_version_is_torn() {
     let (_folder, path) = in_memory();
@@ -151,8 +157,10 @@ fn it_waits_for_the_next_version() {
         scope.spawn(move || {
             let mut last = 0;
             while last < 500 {
-                let version =
-                    reader.wait_newer(Duration::from_secs(600)).unwrap().expect("the writer writes");
+                let version = reader
+                    .wait_newer(Duration::from_secs(600))
+                    .unwrap()
+                    .expect("the writer writes");
                 assert!(version.is_new() && version.sequence() > last);
                 last = version.sequence();
                 stamp::check(last, &version);
@@ -187,7 +195,8 @@ fn who_copies_reads_the_same() {
     }
 }
 
-/// Once a version can't be read, nothing is lent until one can, also not the one before, whose pin is gone.
+/// Once a version can't be read, nothing is lent until one can, also not the one before, whose pin
+/// is gone.
 #[test]
 fn after_an_error_nothing_is_left_of_the_version_before() {
     let (_folder, path) = on_disk();
@@ -195,7 +204,8 @@ fn after_an_error_nothing_is_left_of_the_version_before() {
     let mut reader = LocalReader::open(&path).unwrap();
     stamp::write(&mut writer).unwrap();
     stamp::check(1, &reader.read().unwrap());
-    let state = fs::OpenOptions::new().read(true).write(true).open(path.with_extension("state")).unwrap();
+    let state =
+        fs::OpenOptions::new().read(true).write(true).open(path.with_extension("state")).unwrap();
     let mut sound = [0; 8];
     state.read_exact_at(&mut sound, 128).unwrap();
     for word in [0, 2, u64::MAX, 7 << 52 | 9] {
@@ -213,18 +223,21 @@ fn after_an_error_nothing_is_left_of_the_version_before() {
 #[test]
 fn a_child_takes_a_slot_of_its_own() {
     let (_folder, prefix) = in_memory();
-    let mut child = roles::command(&[], "local-fork", &prefix).stderr(Stdio::inherit()).spawn().unwrap();
+    let mut child =
+        roles::command(&[], "local-fork", &prefix).stderr(Stdio::inherit()).spawn().unwrap();
     assert!(child.wait().unwrap().success());
 }
 
-/// The part that forks: nothing is new to the child but the process, and still it takes a slot, for the parent may move on.
+/// The part that forks: nothing is new to the child but the process, and still it takes a slot, for
+/// the parent may move on.
 pub(crate) fn parent_and_child(prefix: &Path) {
     let mut writer = Writer::open(prefix).unwrap();
     stamp::write(&mut writer).unwrap();
     let mut reader = LocalReader::open(prefix).unwrap();
     stamp::check(1, &reader.read().unwrap());
     assert_eq!(writer.readers().unwrap(), 1);
-    // SAFETY: the child uses nothing of other threads, none of its parent's versions, and ends without unwinding.
+    // SAFETY: the child uses nothing of other threads, none of its parent's versions, and ends
+    // without unwinding.
     #[allow(unsafe_code, reason = "the subject of the test")]
     let child = unsafe { libc::fork() };
     if child == 0 {

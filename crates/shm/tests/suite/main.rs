@@ -1,6 +1,8 @@
-//! The crate from outside: one process, many processes, and processes that are killed, stopped, forked, starved of space and rights.
+//! The crate from outside: one process, many processes, and processes that are killed, stopped,
+//! forked, starved of space and rights.
 //!
-//! Tests that need a second process run this program again, with a role (`roles`). A test whose means are missing (root, strace) says so and passes.
+//! Tests that need a second process run this program again, with a role (`roles`). A test whose
+//! means are missing (root, strace) says so and passes.
 #![allow(clippy::print_stderr, reason = "notices of skipped tests")]
 
 #[cfg(feature = "rkyv")]

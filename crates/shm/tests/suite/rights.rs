@@ -11,11 +11,13 @@ use std::thread;
 use std::time::Duration;
 use xsort_shm::{Error, Reader, Writer, WriterOptions, Xxh3};
 
-/// Runs `body` in a thread that may do no more than what others may: as nobody, if this is root (which may do everything).
+/// Runs `body` in a thread that may do no more than what others may: as nobody, if this is root
+/// (which may do everything).
 pub(crate) fn as_other(body: impl FnOnce() + Send) {
     thread::scope(|scope| {
         scope.spawn(|| {
-            // SAFETY: system calls with plain numbers. They change this thread alone, unlike the C library's functions.
+            // SAFETY: system calls with plain numbers. They change this thread alone, unlike the C
+            // library's functions.
             #[allow(unsafe_code, reason = "the standard library changes no thread's user")]
             unsafe {
                 if libc::geteuid() == 0 {
@@ -66,7 +68,8 @@ fn who_may_only_read_does() {
                     }
                     assert!(reader.wait_newer(Duration::from_millis(5)).unwrap().is_none());
                     turn.wait();
-                    let newer = reader.wait_newer(Duration::from_secs(60)).unwrap().expect("a newer one");
+                    let newer =
+                        reader.wait_newer(Duration::from_secs(60)).unwrap().expect("a newer one");
                     stamp::check(302, &newer);
                 });
             });
@@ -102,18 +105,22 @@ fn who_copies_from_a_fast_writer_copies_whole_versions() {
 fn modes_are_as_stated() {
     let (folder, prefix) = on_disk();
     Writer::open(&prefix).unwrap().write(b"x").unwrap();
-    let mode = |name: &str| fs::metadata(folder.path().join(name)).unwrap().permissions().mode() & 0o7777;
+    let mode =
+        |name: &str| fs::metadata(folder.path().join(name)).unwrap().permissions().mode() & 0o7777;
     assert_eq!(["p.state", "p.readers", "p.buffer-0"].map(mode), [0o644, 0o660, 0o644]);
 }
 
-/// Process ids mean nothing to it: a reader in a process namespace of its own is seen, and its death, too.
+/// Process ids mean nothing to it: a reader in a process namespace of its own is seen, and its
+/// death, too.
 #[test]
 fn a_reader_in_another_namespace() {
     let (_folder, prefix) = in_memory();
     let mut writer = Writer::open(&prefix).unwrap();
     stamp::write(&mut writer).unwrap();
-    let wrapper = ["unshare", "--pid", "--fork", "--kill-child", "--mount", "--uts", "--ipc", "--net"];
-    let Ok(mut reader) = roles::command(&wrapper, "holder", &prefix).stderr(Stdio::null()).spawn() else {
+    let wrapper =
+        ["unshare", "--pid", "--fork", "--kill-child", "--mount", "--uts", "--ipc", "--net"];
+    let Ok(mut reader) = roles::command(&wrapper, "holder", &prefix).stderr(Stdio::null()).spawn()
+    else {
         eprintln!("NOTICE: unshare is missing: namespaces are not tested");
         return;
     };
@@ -141,7 +148,8 @@ fn remove_all(folder: &Path) {
     }
 }
 
-/// Two writers hold "the" lock of mmap-sync when its state file is removed in between. Here the second is refused, by all roads.
+/// Two writers hold "the" lock of mmap-sync when its state file is removed in between. Here the
+/// second is refused, by all roads.
 #[test]
 fn there_is_one_writer() {
     for (folder, prefix) in [in_memory(), on_disk()] {
@@ -165,7 +173,8 @@ fn there_is_one_writer() {
     }
 }
 
-/// A file that is no longer in the roll's or the state's family is never written through: who still reads it reads on.
+/// A file that is no longer in the roll's or the state's family is never written through: who still
+/// reads it reads on.
 #[test]
 fn files_made_anew_leave_old_readers_alone() {
     for removed in ["state", "readers"] {
@@ -192,7 +201,8 @@ fn files_made_anew_leave_old_readers_alone() {
     }
 }
 
-/// A writer makes its state readable while it is empty. Once it did so at the end, and a reader of another user that came in between heard that it may not read.
+/// A writer makes its state readable while it is empty. Once it did so at the end, and a reader of
+/// another user that came in between heard that it may not read.
 #[test]
 fn who_comes_while_the_files_are_made_is_told_to_wait() {
     let (folder, prefix) = on_disk();
@@ -213,7 +223,8 @@ fn who_comes_while_the_files_are_made_is_told_to_wait() {
     });
 }
 
-/// A folder of links to the files: what is written is not reached through a link, so a reader there copies.
+/// A folder of links to the files: what is written is not reached through a link, so a reader there
+/// copies.
 #[test]
 fn a_view_made_of_links_is_read() {
     let (folder, prefix) = on_disk();

@@ -1,4 +1,5 @@
-//! Other processes: this test program again, where the one test below plays the part that the environment names.
+//! Other processes: this test program again, where the one test below plays the part that the
+//! environment names.
 
 use crate::stamp;
 use std::io::Write;
@@ -11,7 +12,8 @@ use xsort_shm::{LocalReader, Reader, ReaderOptions, Writer, Xxh3};
 const ROLE: &str = "XSORT_SHM_ROLE";
 const PREFIX: &str = "XSORT_SHM_PREFIX";
 
-/// The command that plays `role` on the files of `prefix`; `wrapper` is a program that runs it, with its arguments.
+/// The command that plays `role` on the files of `prefix`; `wrapper` is a program that runs it,
+/// with its arguments.
 pub(crate) fn command(wrapper: &[&str], role: &str, prefix: &Path) -> Command {
     let program = std::env::current_exe().unwrap();
     let mut command = match wrapper {
@@ -42,7 +44,8 @@ pub(crate) fn signal(child: &Child, signal: i32) {
 
 /// Whether the process that gave us our standard input has closed it.
 pub(crate) fn is_dismissed() -> bool {
-    let mut poll = libc::pollfd { fd: std::io::stdin().as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    let mut poll =
+        libc::pollfd { fd: std::io::stdin().as_raw_fd(), events: libc::POLLIN, revents: 0 };
     // SAFETY: one structure that lives as long as the call.
     #[allow(unsafe_code, reason = "the standard library does not poll")]
     let ready = unsafe { libc::poll(&raw mut poll, 1, 0) };
@@ -92,7 +95,11 @@ fn read(reader: &Reader) {
         for _ in 0..64 {
             match reader.read() {
                 Ok(version) => {
-                    assert!(version.sequence() >= last, "version {} after {last}", version.sequence());
+                    assert!(
+                        version.sequence() >= last,
+                        "version {} after {last}",
+                        version.sequence()
+                    );
                     last = version.sequence();
                     stamp::check(last, &version);
                 }
@@ -110,7 +117,11 @@ fn read_alone(reader: &mut LocalReader) {
         for _ in 0..64 {
             match reader.read() {
                 Ok(version) => {
-                    assert!(version.sequence() >= last, "version {} after {last}", version.sequence());
+                    assert!(
+                        version.sequence() >= last,
+                        "version {} after {last}",
+                        version.sequence()
+                    );
                     last = version.sequence();
                     stamp::check(last, &version);
                 }

@@ -9,8 +9,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use xsort_shm::{Error, Reader, ReaderOptions, Writer, Xxh3};
 
-/// A reader of a few bytes looks at no more of a buffer than those. Once it had all of its pages, which
-/// took time, and in a tmpfs filled the holes of a sparse file with memory.
+/// A reader of a few bytes looks at no more of a buffer than those. Once it had all of its pages,
+/// which took time, and in a tmpfs filled the holes of a sparse file with memory.
 #[test]
 fn a_reader_has_the_pages_that_it_looks_at() {
     let (_folder, prefix) = crate::in_memory();
@@ -29,7 +29,13 @@ fn on_a_small_file_system(body: fn(&Path)) {
     // SAFETY: the texts live as long as the call.
     #[allow(unsafe_code, reason = "a small file system to fill")]
     let mounted = unsafe {
-        libc::mount(c"none".as_ptr(), target.as_ptr(), c"tmpfs".as_ptr(), 0, c"size=1m".as_ptr().cast())
+        libc::mount(
+            c"none".as_ptr(),
+            target.as_ptr(),
+            c"tmpfs".as_ptr(),
+            0,
+            c"size=1m".as_ptr().cast(),
+        )
     };
     if mounted != 0 {
         eprintln!("NOTICE: no right to mount a small file system: a full one is not tested");
@@ -89,7 +95,8 @@ fn loses_the_roll(prefix: &Path) {
         let last = writer.version().unwrap();
         drop(writer);
         lose(&roll);
-        // No space for the roll; for the roll, but not for the copy of the version, or for the state.
+        // No space for the roll; for the roll, but not for the copy of the version, or for the
+        // state.
         for pages in [0, 33, 34] {
             let filler = fill_up(prefix, pages * 4096);
             let before = fs::read_dir(prefix.parent().unwrap()).unwrap().count();
@@ -158,8 +165,9 @@ fn fills(prefix: &Path) {
     }
     assert_eq!(writer.write(&[3; 500_000]).unwrap(), 2);
     assert_eq!(&*reader.read().unwrap(), &[3; 500_000][..]);
-    let used =
-        fs::read_dir(prefix.parent().unwrap()).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len());
+    let used = fs::read_dir(prefix.parent().unwrap())
+        .unwrap()
+        .map(|entry| entry.unwrap().metadata().unwrap().len());
     assert!(used.sum::<u64>() < 1 << 20);
     // A second file system, too full for even the first buffer.
     assert!(Writer::open(prefix).is_err());

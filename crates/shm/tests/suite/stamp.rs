@@ -1,9 +1,12 @@
-//! Versions whose every word says which version it belongs to, and whose length does: a torn one can't pass.
+//! Versions whose every word says which version it belongs to, and whose length does: a torn one
+//! can't pass.
 
 use xsort_shm::Writer;
 
 fn mix(sequence: u64, place: u64) -> u64 {
-    (sequence.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ place).wrapping_mul(0xd6e8_feb8_6659_fd93).rotate_left(29)
+    (sequence.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ place)
+        .wrapping_mul(0xd6e8_feb8_6659_fd93)
+        .rotate_left(29)
 }
 
 /// Length in bytes of version `sequence`: 8 to 16,384.

@@ -150,7 +150,8 @@ fn names_that_strangers_took_are_gone_around() {
         drop(writer);
         assert!(xsort_shm::remove(&prefix).unwrap());
     });
-    // A roll's name can't be gone around: the error says whose it is, and that there are other paths.
+    // A roll's name can't be gone around: the error says whose it is, and that there are other
+    // paths.
     fs::write(beside(&prefix, ".readers"), b"root's").unwrap();
     as_other(|| {
         assert!(matches!(Writer::open(&prefix), Err(Error::Stranger { owner: 0, .. })));
@@ -159,8 +160,8 @@ fn names_that_strangers_took_are_gone_around() {
     assert_eq!(names(&folder), ["p.buffer-0", "p.buffer-1", "p.buffer-9", "p.readers"]);
 }
 
-/// A directory with the name of a buffer did the same; and a number that no writer would write so was
-/// taken for another buffer, and never removed.
+/// A directory with the name of a buffer did the same; and a number that no writer would write so
+/// was taken for another buffer, and never removed.
 #[test]
 fn names_that_are_no_buffers_are_gone_around() {
     let (folder, prefix) = on_disk();
@@ -227,7 +228,8 @@ fn files_that_others_could_write_to_are_made_anew() {
     }
 }
 
-/// A reader believes no state and no buffer that its owner has opened to others, unless it is told to.
+/// A reader believes no state and no buffer that its owner has opened to others, unless it is told
+/// to.
 #[test]
 fn files_that_others_may_write_to_are_not_read() {
     for suffix in [".state", ".buffer-0"] {
@@ -289,7 +291,10 @@ fn a_roll_that_is_something_else_costs_no_version() {
     let roll = beside(&prefix, ".readers");
     fs::remove_file(&roll).unwrap();
     fs::create_dir(&roll).unwrap();
-    assert!(matches!(Writer::<Xxh3>::with_options(&prefix, WriterOptions::default()), Err(Error::Io { .. })));
+    assert!(matches!(
+        Writer::<Xxh3>::with_options(&prefix, WriterOptions::default()),
+        Err(Error::Io { .. })
+    ));
     fs::remove_dir(&roll).unwrap();
     std::os::unix::fs::symlink(folder.path().join("elsewhere"), &roll).unwrap();
     let mut writer = Writer::open(&prefix).unwrap();

@@ -87,7 +87,8 @@ fn calls_between_marks(role: &str) -> Option<Vec<String>> {
     assert!(output.status.success(), "{said}");
     let trace = std::fs::read_to_string(trace).unwrap();
     let of_thread = |line: &str| line.split_whitespace().next().map(str::to_owned);
-    let thread = trace.lines().find(|line| line.contains("getpgrp(")).and_then(of_thread).expect("a mark");
+    let thread =
+        trace.lines().find(|line| line.contains("getpgrp(")).and_then(of_thread).expect("a mark");
     let mut own = trace.lines().filter(|line| of_thread(line).as_ref() == Some(&thread));
     assert!(own.any(|line| line.contains("getpgrp(")));
     Some(own.take_while(|line| !line.contains("getpgrp(")).map(str::to_owned).collect())

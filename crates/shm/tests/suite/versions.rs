@@ -95,8 +95,10 @@ fn a_reader_waits_for_the_next_version() {
             scope.spawn(|| {
                 let mut last = 0;
                 while last < 500 {
-                    let version =
-                        reader.wait_newer(Duration::from_secs(600)).unwrap().expect("the writer writes");
+                    let version = reader
+                        .wait_newer(Duration::from_secs(600))
+                        .unwrap()
+                        .expect("the writer writes");
                     assert!(version.sequence() > last);
                     last = version.sequence();
                     stamp::check(last, &version);
@@ -113,8 +115,8 @@ fn a_reader_waits_for_the_next_version() {
     }
 }
 
-/// Versions are read and dropped in other threads, also when the one that read them is gone; what they
-/// held is free again as soon as the one that has its place reads, or releases.
+/// Versions are read and dropped in other threads, also when the one that read them is gone; what
+/// they held is free again as soon as the one that has its place reads, or releases.
 #[test]
 fn versions_go_to_other_threads() {
     fn goes<T: Send + Sync>() {}
@@ -152,7 +154,8 @@ fn versions_go_to_other_threads() {
             }
         });
     }
-    // Threads that were there at once, and a version each that is held beside: not one for each round.
+    // Threads that were there at once, and a version each that is held beside: not one for each
+    // round.
     assert!(writer.readers().unwrap() <= 20, "{} slots", writer.readers().unwrap());
 }
 

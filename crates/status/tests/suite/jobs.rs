@@ -19,7 +19,8 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// Whether a process that is gone held a lock is asked by its descriptors: dropping the publisher closes them, as death does.
+/// Whether a process that is gone held a lock is asked by its descriptors: dropping the publisher
+/// closes them, as death does.
 fn die(publisher: Publisher) {
     drop(publisher);
 }
@@ -169,14 +170,16 @@ fn a_directory_that_others_may_write_to_is_not_used() {
 fn a_directory_is_made_for_its_user_alone() {
     let home = tempfile::tempdir().unwrap();
     let runtime = home.path().as_os_str().to_owned();
-    let place = Place::of_environment(move |name| (name == "XDG_RUNTIME_DIR").then(|| runtime.clone()));
+    let place =
+        Place::of_environment(move |name| (name == "XDG_RUNTIME_DIR").then(|| runtime.clone()));
     let publisher = Publisher::open(&place, 5).unwrap();
     let made = home.path().join("xsort");
     assert_eq!(publisher.prefix(), made.join("5"));
     assert_eq!(fs::metadata(&made).unwrap().permissions().mode() & 0o777, 0o700);
 }
 
-/// Directories and links have names of jobs, and the ways of jobs lead nowhere: they are named and left, and all else goes.
+/// Directories and links have names of jobs, and the ways of jobs lead nowhere: they are named and
+/// left, and all else goes.
 #[test]
 fn strangers_among_the_files_are_named_and_all_else_is_cleared() {
     let (home, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -276,21 +279,29 @@ fn hidden_files_are_known_whatever_the_clock_did() {
     let (home, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let place = place(home.path());
     let hidden = data.path().join(".out.xsort-7-0123456789abcdef");
-    for (began, told, written) in [(5000.0, 1060.0, 1050), (5000.0, 1060.0, 5010), (1000.0, 5060.0, 5050)] {
+    for (began, told, written) in
+        [(5000.0, 1060.0, 1050), (5000.0, 1060.0, 5010), (1000.0, 5060.0, 5050)]
+    {
         let mut lived = snapshot(7);
         lived.places = vec![data.path().display().to_string()];
-        (lived.job.started_unix_seconds, lived.seconds, lived.taken_unix_seconds) = (began, 60.0, told);
+        (lived.job.started_unix_seconds, lived.seconds, lived.taken_unix_seconds) =
+            (began, 60.0, told);
         let file = fs::File::create(&hidden).unwrap();
         file.set_modified(UNIX_EPOCH + Duration::from_secs(written)).unwrap();
         drop(file);
         let mut job = Publisher::open(&place, 7).unwrap();
         job.publish(&lived).unwrap();
         die(job);
-        assert_eq!(clear(&find(&place)[0]).removed.hidden, [(hidden.clone(), 0)], "{began} {told} {written}");
+        assert_eq!(
+            clear(&find(&place)[0]).removed.hidden,
+            [(hidden.clone(), 0)],
+            "{began} {told} {written}"
+        );
     }
 }
 
-/// The end of a session takes the directory away (systemd's RemoveIPC, /run/user), and the job goes on.
+/// The end of a session takes the directory away (systemd's RemoveIPC, /run/user), and the job goes
+/// on.
 #[test]
 fn a_job_whose_files_are_taken_away_appears_anew() {
     let home = tempfile::tempdir().unwrap();
@@ -317,7 +328,8 @@ fn a_job_whose_files_are_taken_away_appears_anew() {
     assert!(!status.exists(), "nothing is made by who leaves");
 }
 
-/// Of thousands of dead jobs none takes a descriptor, and none is opened twice by who goes on looking.
+/// Of thousands of dead jobs none takes a descriptor, and none is opened twice by who goes on
+/// looking.
 #[test]
 fn the_dead_are_remembered_until_somebody_takes_their_name() {
     let home = tempfile::tempdir().unwrap();
@@ -327,7 +339,8 @@ fn the_dead_are_remembered_until_somebody_takes_their_name() {
         job.publish(&snapshot(pid)).unwrap();
         die(job);
     }
-    let open = || fs::read_dir("/proc/self/fd").unwrap().filter(|fd| leads_into(fd, home.path())).count();
+    let open =
+        || fs::read_dir("/proc/self/fd").unwrap().filter(|fd| leads_into(fd, home.path())).count();
     let jobs = find(&place);
     assert_eq!((jobs.len(), open()), (50, 0));
     let mut again = Publisher::open(&place, 49).unwrap();

@@ -1,4 +1,5 @@
-//! What jobs publish and watchers find, without a job: snapshots of any bytes, lives and deaths, leftovers, drives in a tree made of files.
+//! What jobs publish and watchers find, without a job: snapshots of any bytes, lives and deaths,
+//! leftovers, drives in a tree made of files.
 
 mod drives;
 mod jobs;
@@ -16,6 +17,13 @@ fn place(directory: &Path) -> Place {
 
 /// What a job might say, whose number is `pid`.
 fn snapshot(pid: u32) -> Snapshot {
-    let job = Identity { command: "sort".into(), pid, started_unix_seconds: 1e9, ..Identity::default() };
-    Snapshot { format: FORMAT, job, taken_unix_seconds: 1e9 + 10.0, seconds: 10.0, ..Snapshot::default() }
+    let job =
+        Identity { command: "sort".into(), pid, started_unix_seconds: 1e9, ..Identity::default() };
+    Snapshot {
+        format: FORMAT,
+        job,
+        taken_unix_seconds: 1e9 + 10.0,
+        seconds: 10.0,
+        ..Snapshot::default()
+    }
 }

@@ -22,7 +22,11 @@ fn a_curve_covers_the_whole_life_in_a_bounded_number_of_points() {
     }
     let (curve, step) = pace.curve();
     assert!(curve.len() <= CURVE_POINTS_MAX && curve.len() > CURVE_POINTS_MAX / 3);
-    assert!((curve.len() as f64 * step - 10_000.0).abs() <= step, "{} steps of {step}", curve.len());
+    assert!(
+        (curve.len() as f64 * step - 10_000.0).abs() <= step,
+        "{} steps of {step}",
+        curve.len()
+    );
     let bytes: f64 = curve.iter().map(|rate| rate * step).sum();
     assert!((bytes - 1e6).abs() < 1e6 * 0.02, "{bytes}");
     assert!(curve.iter().all(|rate| (rate - 100.0).abs() < 5.0), "{curve:?}");

@@ -63,8 +63,12 @@ fn texts_have_no_control_characters() {
     hostile.drives[0].path = "\r/etc".into();
     let bytes = serde_json::to_vec(&hostile).unwrap();
     let read = Snapshot::parse(&bytes).unwrap();
-    let texts =
-        read.job.arguments.iter().chain(&read.notices).chain(read.drives.iter().map(|drive| &drive.path));
+    let texts = read
+        .job
+        .arguments
+        .iter()
+        .chain(&read.notices)
+        .chain(read.drives.iter().map(|drive| &drive.path));
     for text in texts {
         assert!(!text.contains(|c: char| c.is_control() || c == '\u{202e}'), "{text:?}");
         assert!(text.chars().count() <= 4096);
@@ -84,7 +88,8 @@ proptest! {
         let _ = Snapshot::parse(&bytes);
     }
 
-    /// A snapshot with some bytes changed: what is still one is within bounds, and comes back as it is.
+    /// A snapshot with some bytes changed: what is still one is within bounds, and comes back as it
+    /// is.
     #[test]
     fn damaged_snapshots_are_within_bounds(places in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 1..6)) {
         let mut bytes = full().to_bytes();

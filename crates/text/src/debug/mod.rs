@@ -1,4 +1,5 @@
-//! `--debug`: lines with marks under what was compared, and warnings of what may not have been meant.
+//! `--debug`: lines with marks under what was compared, and warnings of what may not have been
+//! meant.
 //!
 //! ```text
 //! a>10          the line, tabs as `>`

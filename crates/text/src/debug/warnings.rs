@@ -1,16 +1,21 @@
-//! What `--debug` says before it sorts: which rules order text, and which options may not do what was meant.
+//! What `--debug` says before it sorts: which rules order text, and which options may not do what
+//! was meant.
 
 use crate::command::{Command, Flags, KeyField};
 use crate::grammar::Quoting;
 use crate::locale::{Collation, Locale};
 
-/// The warnings for `command`, each a line without the program's name. Say "failed to set locale" before them if there was none of
-/// the asked name.
+/// The warnings for `command`, each a line without the program's name. Say "failed to set locale"
+/// before them if there was none of the asked name.
 pub fn warnings(command: &Command, locale: &Locale) -> Vec<Vec<u8>> {
     let mut said = Said { lines: Vec::new(), quoting: Quoting(locale) };
     match locale.collation {
         Collation::Bytes => said.say("text ordering performed using simple byte comparison"),
-        _ => said.say_quoted("text ordering performed using ", locale.name.as_bytes(), " sorting rules"),
+        _ => said.say_quoted(
+            "text ordering performed using ",
+            locale.name.as_bytes(),
+            " sorting rules",
+        ),
     }
     for (key, number) in command.keys.iter().zip(1..) {
         said.warn_of_key(command, key, number);
@@ -47,7 +52,9 @@ impl Said<'_> {
             return;
         }
         if command.separator.is_none() && has_width && counts_blanks(key) {
-            self.say(format!("leading blanks are significant in key {number}; consider also specifying 'b'"));
+            self.say(format!(
+                "leading blanks are significant in key {number}; consider also specifying 'b'"
+            ));
         }
         if key.flags.is_number() && spans_fields(key) {
             self.say(format!("key {number} is numeric and spans multiple fields"));
@@ -66,7 +73,8 @@ impl Said<'_> {
     fn warn_of_numbers(&mut self, command: &Command, locale: &Locale) {
         let has = |is: fn(&Flags) -> bool| command.keys.iter().any(|key| is(&key.flags));
         let spans = |is: fn(&Flags) -> bool| {
-            !command.is_global_key && command.keys.iter().any(|key| is(&key.flags) && spans_fields(key))
+            !command.is_global_key
+                && command.keys.iter().any(|key| is(&key.flags) && spans_fields(key))
         };
         let separates = |mark: u8| match command.separator {
             Some(separator) => separator == mark,
@@ -97,7 +105,11 @@ impl Said<'_> {
     }
 
     fn say_separator(&mut self, separator: u8, role: &str) {
-        self.say_quoted("field separator ", &[separator], &format!(" is treated as a {role} in numbers"));
+        self.say_quoted(
+            "field separator ",
+            &[separator],
+            &format!(" is treated as a {role} in numbers"),
+        );
     }
 
     /// Global options that no key has.
@@ -126,7 +138,8 @@ fn is_basic(flags: &Flags) -> bool {
     flags.numeric || flags.human
 }
 
-/// Leaves in `flags` what `key` doesn't have. `-d` and `-i` are two ways to do one thing, of which a key has one.
+/// Leaves in `flags` what `key` doesn't have. `-d` and `-i` are two ways to do one thing, of which
+/// a key has one.
 fn take_away(flags: &mut Flags, key: Flags) {
     let which = |flags: &Flags| (flags.dictionary, !flags.dictionary && flags.nonprinting);
     if which(flags) == which(&key) {

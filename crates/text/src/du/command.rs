@@ -17,7 +17,8 @@ pub enum Request {
     Run(Box<Command>),
 }
 
-/// A request, and what was said before it was understood: lines for standard error, without the program's name.
+/// A request, and what was said before it was understood: lines for standard error, without the
+/// program's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Understood {
     /// What to do.
@@ -72,7 +73,8 @@ impl Command {
         if self.zero_terminated { 0 } else { b'\n' }
     }
 
-    /// True if every file has to be remembered, because it may be met twice: there are several arguments, or links are followed.
+    /// True if every file has to be remembered, because it may be met twice: there are several
+    /// arguments, or links are followed.
     pub fn remembers_all(&self) -> bool {
         self.files0_from.is_some() || self.files.len() > 1 || self.follow == Follow::Always
     }

@@ -1,6 +1,7 @@
 //! Which files are left out: `--exclude` and `-X`.
 //!
-//! A pattern is tried on the whole path and behind each of its slashes, and `*` matches slashes too. What has no wildcard is compared, backslashes taken out.
+//! A pattern is tried on the whole path and behind each of its slashes, and `*` matches slashes
+//! too. What has no wildcard is compared, backslashes taken out.
 
 use std::ffi::CString;
 
@@ -37,7 +38,8 @@ impl Excludes {
         }
     }
 
-    /// A pattern a line, as in the file of `-X`: blanks at the end don't count, empty lines neither.
+    /// A pattern a line, as in the file of `-X`: blanks at the end don't count, empty lines
+    /// neither.
     pub(super) fn add_lines(&mut self, text: &[u8]) {
         for line in text.split(|&byte| byte == b'\n') {
             let blanks = line.iter().rev().take_while(|byte| matches!(byte, b' ' | 9..=13)).count();
@@ -50,7 +52,8 @@ impl Excludes {
     /// True if the file of this path is left out. A locale says what a character is.
     pub fn matches(&self, path: &[u8], locale: &Locale) -> bool {
         let is_end = |name: &Vec<u8>| {
-            path.strip_suffix(&name[..]).is_some_and(|before| before.is_empty() || before.ends_with(b"/"))
+            path.strip_suffix(&name[..])
+                .is_some_and(|before| before.is_empty() || before.ends_with(b"/"))
         };
         if self.names.iter().any(is_end) {
             return true;
@@ -63,7 +66,8 @@ impl Excludes {
         let after_slash = |&at: &usize| bytes[at - 1] == b'/' && bytes[at] != b'/';
         let starts: Vec<usize> = (1..bytes.len()).filter(after_slash).collect();
         self.patterns.iter().any(|pattern| {
-            let mut tails = std::iter::once(0).chain(starts.iter().copied()).map(|at| &path.as_c_str()[at..]);
+            let mut tails =
+                std::iter::once(0).chain(starts.iter().copied()).map(|at| &path.as_c_str()[at..]);
             tails.any(|tail| locale.handle.matches(pattern, tail))
         })
     }

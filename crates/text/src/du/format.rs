@@ -1,6 +1,8 @@
-//! Times as text, by a format of GNU date: `%Y-%m-%d`, with its flags, widths and fractions of seconds.
+//! Times as text, by a format of GNU date: `%Y-%m-%d`, with its flags, widths and fractions of
+//! seconds.
 //!
-//! Source: the manual of GNU coreutils ("date invocation") and the answers of the program. What is no conversion is copied.
+//! Source: the manual of GNU coreutils ("date invocation") and the answers of the program. What is
+//! no conversion is copied.
 
 use super::zone::Moment;
 use crate::locale::Locale;
@@ -79,7 +81,9 @@ impl Formatter<'_> {
         }
         let digits = text[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
         if digits > 0 {
-            let add = |sum: usize, digit: &u8| (sum * 10 + usize::from(digit - b'0')).min(i32::MAX as usize);
+            let add = |sum: usize, digit: &u8| {
+                (sum * 10 + usize::from(digit - b'0')).min(i32::MAX as usize)
+            };
             style.width = Some(text[at..at + digits].iter().fold(0, add));
             at += digits;
         }
@@ -108,7 +112,8 @@ impl Formatter<'_> {
         if is_known {
             return length;
         }
-        // What is no conversion is copied, and reading goes on behind it: at the next percent sign, or behind the first of colons that lead nowhere.
+        // What is no conversion is copied, and reading goes on behind it: at the next percent sign,
+        // or behind the first of colons that lead nowhere.
         let length = match (letter, colons) {
             (Some(b'z'), 1..) | (_, 0) => length - usize::from(letter == Some(b'%')),
             _ => at + 1,
@@ -157,8 +162,10 @@ impl Formatter<'_> {
                 self.text(&date, style, out);
             }
             b'C' => {
-                let century =
-                    Number { is_negative: at.year < 0, ..Number::of(2, at.year.unsigned_abs() / 100) };
+                let century = Number {
+                    is_negative: at.year < 0,
+                    ..Number::of(2, at.year.unsigned_abs() / 100)
+                };
                 self.yearish(century, style, out);
             }
             b'Y' => self.yearish(Number::signed(4, at.year), style, out),
@@ -180,7 +187,9 @@ impl Formatter<'_> {
             b'u' => self.number(number(1, (at.weekday + 6) % 7 + 1), style, out),
             b'w' => self.number(number(1, at.weekday), style, out),
             b'U' => self.number(number(2, (at.day_of_year + 6 - at.weekday) / 7), style, out),
-            b'W' => self.number(number(2, (at.day_of_year + 6 - (at.weekday + 6) % 7) / 7), style, out),
+            b'W' => {
+                self.number(number(2, (at.day_of_year + 6 - (at.weekday + 6) % 7) / 7), style, out)
+            }
             b'V' => self.number(number(2, week), style, out),
             b'N' => self.fraction(style, out),
             b'n' => self.text(b"\n", style, out),
@@ -226,7 +235,8 @@ impl Formatter<'_> {
     /// A format within the format.
     fn part(&self, format: &[u8], style: Style, out: &mut Vec<u8>) {
         let mut text = Vec::new();
-        Formatter { is_upper: style.is_upper, year_pad: style.pad, ..*self }.write(format, None, &mut text);
+        Formatter { is_upper: style.is_upper, year_pad: style.pad, ..*self }
+            .write(format, None, &mut text);
         self.text(&text, style, out);
     }
 
@@ -289,7 +299,8 @@ impl Formatter<'_> {
         out.extend_from_slice(&digits);
     }
 
-    /// Nanoseconds, of which the width is how many digits are wanted; what there isn't is filled up on the right.
+    /// Nanoseconds, of which the width is how many digits are wanted; what there isn't is filled up
+    /// on the right.
     fn fraction(&self, style: Style, out: &mut Vec<u8>) {
         let width = style.width.filter(|&width| width > 0).unwrap_or(9);
         let digits = format!("{:09}", self.at.nanoseconds);
@@ -308,8 +319,8 @@ impl Formatter<'_> {
     fn offset(&self, colons: usize, style: Style, out: &mut Vec<u8>) {
         let seconds = self.at.offset_seconds.unsigned_abs();
         let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-        let is_negative =
-            self.at.offset_seconds < 0 || (self.at.offset_seconds == 0 && self.at.zone.starts_with('-'));
+        let is_negative = self.at.offset_seconds < 0
+            || (self.at.offset_seconds == 0 && self.at.zone.starts_with('-'));
         let (digits, value, colons) = match (colons, minutes, seconds) {
             (0, ..) => (5, hours * 100 + minutes, 0),
             (1, ..) | (3, 1.., 0) => (6, hours * 100 + minutes, 1),
@@ -356,7 +367,8 @@ mod tests {
     use crate::du::Zone;
 
     fn shown(format: &str, zone: &str, seconds: i64, nanoseconds: u32) -> String {
-        let moment = Zone::of(Some(OsStr::new(zone)), |_| None).moment(seconds, nanoseconds).unwrap();
+        let moment =
+            Zone::of(Some(OsStr::new(zone)), |_| None).moment(seconds, nanoseconds).unwrap();
         let mut out = Vec::new();
         format_time(format.as_bytes(), &moment, &Locale::c(), &mut out);
         String::from_utf8(out).unwrap()
@@ -370,15 +382,24 @@ mod tests {
             ("%y %C %G %g %V %U %W %u %w %j %q", "24 20 2024 24 09 08 09 4 4 060 1"),
             ("%e %k %l %I %s %p %P", "29  2  2 02 1709190489 AM am"),
             ("%a %A %b %B %h %c", "Thu Thursday Feb February Feb Thu Feb 29 02:08:09 2024"),
-            ("%x %X %r %D %F %T %R", "02/29/24 02:08:09 02:08:09 AM 02/29/24 2024-02-29 02:08:09 02:08"),
+            (
+                "%x %X %r %D %F %T %R",
+                "02/29/24 02:08:09 02:08:09 AM 02/29/24 2024-02-29 02:08:09 02:08",
+            ),
             ("%3N|%12N|%-N|%_12N|%03N|%1N", "012|012300000000|0123|0123        |012|0"),
             ("%10Y|%_10Y|%-Y|%+6Y|%+Y|%4C", "0000002024|      2024|2024|+02024|2024|0020"),
-            ("%^a|%#a|%#p|%^P|%#Z|%10a|%010a|%-d|%_5d", "THU|THU|am|am|est|       Thu|0000000Thu|29|   29"),
+            (
+                "%^a|%#a|%#p|%^P|%#Z|%10a|%010a|%-d|%_5d",
+                "THU|THU|am|am|est|       Thu|0000000Thu|29|   29",
+            ),
             (
                 "%12F|%-F|%+12F|%10T|%40c",
                 "002024-02-29|2024-02-29|+02024-02-29|  02:08:09|                Thu Feb 29 02:08:09 2024",
             ),
-            ("%:z %::z %:::z %_z %-z %10:z %Ez", "-05:00 -05:00:00 -05  -500 -500 -000005:00 -0500"),
+            (
+                "%:z %::z %:::z %_z %-z %10:z %Ez",
+                "-05:00 -05:00:00 -05  -500 -500 -000005:00 -0500",
+            ),
             ("%Ey %OH %Od|%Ed|%OY|%Q|%5Q|%|%:|%::x", "24 02 29|%Ed|%OY|%Q|  %5Q|%|%:|%::x"),
             ("%5%d|%E%d|%::::z|%O:z|%%%", "   %529|%E29|%::::z|%O:|%%"),
             ("%n%t%5", "\n\t   %5"),
@@ -391,8 +412,14 @@ mod tests {
     fn odd_years_and_zones_have_their_signs() {
         let years = "%Y %C %y %G %g %F %+F %+Y %_6Y %j %V|%10C";
         for (seconds, expected) in [
-            (-62_135_596_801, "0000 00 00 0000 00 0000-12-31 0-12-31 0000      0 366 52|0000000000"),
-            (-62_167_219_201, "-001 -0 01 -001 01 -001-12-31 -1-12-31 -001     -1 365 52|-000000000"),
+            (
+                -62_135_596_801,
+                "0000 00 00 0000 00 0000-12-31 0-12-31 0000      0 366 52|0000000000",
+            ),
+            (
+                -62_167_219_201,
+                "-001 -0 01 -001 01 -001-12-31 -1-12-31 -001     -1 365 52|-000000000",
+            ),
             (
                 253_402_300_800,
                 "10000 100 00 9999 99 +10000-01-01 +10000-01-01 +10000  10000 001 52|0000000100",

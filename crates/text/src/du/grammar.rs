@@ -1,6 +1,7 @@
 //! The command line of GNU du: words in, what to do or GNU's refusal out.
 //!
-//! du reads on after most complaints and gives up at the end, so that there may be several; a wrong size or word ends it on the spot.
+//! du reads on after most complaints and gives up at the end, so that there may be several; a wrong
+//! size or word ends it on the spot.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -49,7 +50,8 @@ impl<'a> Surroundings<'a> {
     /// The scale that the environment asks for.
     fn scale(&self) -> Scale {
         let default = self.default_block_bytes();
-        let value = ["DU_BLOCK_SIZE", "BLOCK_SIZE", "BLOCKSIZE"].into_iter().find_map(self.variable);
+        let value =
+            ["DU_BLOCK_SIZE", "BLOCK_SIZE", "BLOCKSIZE"].into_iter().find_map(self.variable);
         value.map_or(Scale::blocks(default), |value| Scale::parse(value.as_bytes(), default).0)
     }
 }
@@ -132,7 +134,9 @@ impl<'a> Parser<'a> {
             let is_over = ends_at_operand && !self.command.files.is_empty();
             match words.next(|_, _| is_over) {
                 None => return Ok(None),
-                Some(Said::Operand(word)) => self.command.files.push(OsString::from_vec(word.to_vec())),
+                Some(Said::Operand(word)) => {
+                    self.command.files.push(OsString::from_vec(word.to_vec()))
+                }
                 Some(Said::Wrong(text)) => self.complain(text),
                 Some(Said::Option(given)) => {
                     if let Some(request) = self.option(&given)? {
@@ -155,7 +159,9 @@ impl<'a> Parser<'a> {
         match given.meaning {
             Meaning::Letter(letter) => self.letter(letter, argument, &given.name)?,
             Meaning::Exclude => command.excludes.add(argument),
-            Meaning::Files0From => command.files0_from = Some(OsString::from_vec(argument.to_vec())),
+            Meaning::Files0From => {
+                command.files0_from = Some(OsString::from_vec(argument.to_vec()))
+            }
             Meaning::Help => return Ok(Some(Request::Help)),
             Meaning::Version => return Ok(Some(Request::Version)),
             Meaning::Inodes => self.counts_inodes = true,
@@ -180,7 +186,8 @@ impl<'a> Parser<'a> {
             b'A' => self.is_apparent = true,
             b'a' => command.shows_files = true,
             b'B' => {
-                let (scale, problem) = Scale::parse(argument, self.surroundings.default_block_bytes());
+                let (scale, problem) =
+                    Scale::parse(argument, self.surroundings.default_block_bytes());
                 command.scale = scale;
                 problem.map_or(Ok(()), |problem| Err(problem.refusal(option, argument)))?;
             }
@@ -216,8 +223,12 @@ impl<'a> Parser<'a> {
     fn depth(&mut self, argument: &[u8]) {
         let depth = number(argument, 0, u64::MAX.into(), b"");
         match depth {
-            Number { value: Some(value), problem: None, .. } => self.depth_max = Some(value as usize),
-            _ => self.complain([b"invalid maximum depth ", &self.surroundings.quote(argument)[..]].concat()),
+            Number { value: Some(value), problem: None, .. } => {
+                self.depth_max = Some(value as usize)
+            }
+            _ => self.complain(
+                [b"invalid maximum depth ", &self.surroundings.quote(argument)[..]].concat(),
+            ),
         }
     }
 
@@ -238,7 +249,12 @@ impl<'a> Parser<'a> {
     }
 
     /// The meaning of one of several words.
-    fn choose<M: Copy + PartialEq>(&self, word: &[u8], of: &str, words: &[(&str, M)]) -> Result<M, Refusal> {
+    fn choose<M: Copy + PartialEq>(
+        &self,
+        word: &[u8],
+        of: &str,
+        words: &[(&str, M)],
+    ) -> Result<M, Refusal> {
         choose(word, words).map_err(|is_ambiguous| {
             // Those of the same meaning stand together.
             let groups: Vec<Vec<&str>> = words
@@ -264,7 +280,9 @@ impl<'a> Parser<'a> {
                 self.said.push(b"warning: summarizing is the same as using --max-depth=0".to_vec());
             }
             Some(depth) if self.summarizes => {
-                self.said.push(format!("warning: summarizing conflicts with --max-depth={depth}").into());
+                self.said.push(
+                    format!("warning: summarizing conflicts with --max-depth={depth}").into(),
+                );
                 return Err(self.give_up());
             }
             None if self.command.extras.tree => self.command.depth_max = TREE_DEPTH,
@@ -331,8 +349,11 @@ impl<'a> Parser<'a> {
         if let Some(format) = style.strip_prefix(b"+") {
             return Ok(format.to_vec());
         }
-        let styles =
-            [("full-iso", "%Y-%m-%d %H:%M:%S.%N %z"), ("long-iso", "%Y-%m-%d %H:%M"), ("iso", "%Y-%m-%d")];
+        let styles = [
+            ("full-iso", "%Y-%m-%d %H:%M:%S.%N %z"),
+            ("long-iso", "%Y-%m-%d %H:%M"),
+            ("iso", "%Y-%m-%d"),
+        ];
         self.choose(&style, "time style", &styles).map(|format| format.as_bytes().to_vec())
     }
 

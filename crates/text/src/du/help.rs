@@ -1,4 +1,5 @@
-//! What `--help` and `--version` print: examples, the options of GNU du in our own words, and ours beside them.
+//! What `--help` and `--version` print: examples, the options of GNU du in our own words, and ours
+//! beside them.
 
 /// The text of `--help`; `program` is the name that was called.
 pub fn help(program: &str) -> String {
@@ -10,7 +11,10 @@ pub fn help(program: &str) -> String {
 
 /// The text of `--version`; `program` is the name that was called.
 pub fn version(program: &str) -> String {
-    format!("{program} (xsort) {}\nCounts the space of files as GNU du does.\n", env!("CARGO_PKG_VERSION"))
+    format!(
+        "{program} (xsort) {}\nCounts the space of files as GNU du does.\n",
+        env!("CARGO_PKG_VERSION")
+    )
 }
 
 const EXAMPLES: &str = "\

@@ -1,4 +1,5 @@
-//! What du says when something goes wrong on its way, one line or several, without the program's name.
+//! What du says when something goes wrong on its way, one line or several, without the program's
+//! name.
 
 use std::ffi::OsStr;
 use std::io;
@@ -38,12 +39,17 @@ impl Complaint<'_> {
         let quoting = Quoting(locale);
         let of_file = |what: &str, path: &[u8], after: &str, error: &io::Error| {
             let reason = system_reason(error);
-            [what.as_bytes(), &quoting.quote_name(path), after.as_bytes(), b": ", reason.as_bytes()].concat()
+            [what.as_bytes(), &quoting.quote_name(path), after.as_bytes(), b": ", reason.as_bytes()]
+                .concat()
         };
         match *self {
             Complaint::Access(path, error) => of_file("cannot access ", path, "", error),
-            Complaint::Dangling(path) => [b"cannot access ", &quoting.quote_name(path)[..]].concat(),
-            Complaint::ReadDirectory(path, error) => of_file("cannot read directory ", path, "", error),
+            Complaint::Dangling(path) => {
+                [b"cannot access ", &quoting.quote_name(path)[..]].concat()
+            }
+            Complaint::ReadDirectory(path, error) => {
+                of_file("cannot read directory ", path, "", error)
+            }
             Complaint::OpenList(list, error) => {
                 of_file("cannot open ", list.as_bytes(), " for reading", error)
             }
@@ -61,7 +67,8 @@ impl Complaint<'_> {
             }
             Complaint::StandardInputInList => {
                 let name = quoting.quote_name(b"-");
-                [b"when reading file names from stdin, no file name of ", &name[..], b" allowed"].concat()
+                [b"when reading file names from stdin, no file name of ", &name[..], b" allowed"]
+                    .concat()
             }
             Complaint::ReadList(list, error) => {
                 let rest = format!(": read error: {}", system_reason(error));

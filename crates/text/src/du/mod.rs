@@ -1,4 +1,5 @@
-//! What GNU du means: its command line, which files it leaves out, how it prints sizes and times, and the words in which it answers.
+//! What GNU du means: its command line, which files it leaves out, how it prints sizes and times,
+//! and the words in which it answers.
 //!
 //! ```text
 //! grammar    words of a command line -> Command, or GNU's refusal          options    their names
@@ -18,7 +19,9 @@ mod options;
 mod size;
 mod zone;
 
-pub use command::{Command, Extras, Follow, Measure, Request, SortBy, Threshold, Time, TimeOf, Understood};
+pub use command::{
+    Command, Extras, Follow, Measure, Request, SortBy, Threshold, Time, TimeOf, Understood,
+};
 pub use exclude::Excludes;
 pub use grammar::{Surroundings, parse};
 pub use help::{help, version};
@@ -28,8 +31,8 @@ pub use zone::Zone;
 
 use crate::locale::Locale;
 
-/// Appends a time in `format`, seconds and nanoseconds since 1970. False if its year is out of range: then the seconds are appended, and
-/// [`Complaint::TimeOutOfRange`] is to be said.
+/// Appends a time in `format`, seconds and nanoseconds since 1970. False if its year is out of
+/// range: then the seconds are appended, and [`Complaint::TimeOutOfRange`] is to be said.
 pub fn write_time(
     format: &[u8],
     seconds: i64,

@@ -1,6 +1,8 @@
-//! Whole numbers as du takes them: decimal, octal (`010`) or hexadecimal (`0x10`), of both signs, with a suffix that multiplies.
+//! Whole numbers as du takes them: decimal, octal (`010`) or hexadecimal (`0x10`), of both signs,
+//! with a suffix that multiplies.
 //!
-//! They are read as C does it, to the first byte that doesn't belong to them, so that a number is known also where its end is wrong.
+//! They are read as C does it, to the first byte that doesn't belong to them, so that a number is
+//! known also where its end is wrong.
 
 use crate::grammar::count::wrong;
 use crate::grammar::refusal::Refusal;
@@ -59,7 +61,8 @@ pub(super) fn number(text: &[u8], least: i128, most: i128, suffixes: &[u8]) -> N
     let count = digits.clone().count();
     let (mut value, mut used) = if count > 0 {
         // Far beyond both ends it stays there, whatever is added.
-        let beyond = |sum: i128, digit: u32| (sum * i128::from(radix) + i128::from(digit)).min(1 << 100);
+        let beyond =
+            |sum: i128, digit: u32| (sum * i128::from(radix) + i128::from(digit)).min(1 << 100);
         (digits.fold(0, beyond), blanks + signs + prefix + count)
     } else {
         // A suffix alone is one of its units.
@@ -81,7 +84,8 @@ pub(super) fn number(text: &[u8], least: i128, most: i128, suffixes: &[u8]) -> N
             [b'B' | b'D', ..] => (1000, 2),
             _ => (1024, 1),
         };
-        // At most 2^64 times 2^80: no overflow before the ends are looked at, but for factors that go in one by one.
+        // At most 2^64 times 2^80: no overflow before the ends are looked at, but for factors that
+        // go in one by one.
         for _ in 0..power {
             value *= base;
             is_too_large |= !(least..=most).contains(&value);
@@ -126,14 +130,23 @@ mod tests {
             ("7q", Some(7), 1, Some(Problem::Suffix)),
             ("e", Some(1), 0, Some(Problem::Suffix)),
             ("1Y", Some(most), 2, Some(Problem::TooLarge)),
-            ("99999999999999999999999999999999999999999999999", Some(most), 47, Some(Problem::TooLarge)),
+            (
+                "99999999999999999999999999999999999999999999999",
+                Some(most),
+                47,
+                Some(Problem::TooLarge),
+            ),
             ("18446744073709551615", Some(most), 20, None),
             ("-1", None, 0, Some(Problem::NoNumber)),
             ("", None, 0, Some(Problem::NoNumber)),
             ("+K", None, 0, Some(Problem::NoNumber)),
         ] {
             let expected = Number { value, used, problem };
-            assert_eq!(number(text.as_bytes(), 0, most, b"eEgGkKmMpPtTyYzZ0"), expected, "{text:?}");
+            assert_eq!(
+                number(text.as_bytes(), 0, most, b"eEgGkKmMpPtTyYzZ0"),
+                expected,
+                "{text:?}"
+            );
         }
         let (least, most) = (i128::from(i64::MIN), i128::from(i64::MAX));
         let signed = |text: &str| number(text.as_bytes(), least, most, b"kKmMGTPEZY0");

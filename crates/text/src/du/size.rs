@@ -1,6 +1,7 @@
 //! Sizes as du prints them: in blocks rounded up, or short for people, in exact integers.
 //!
-//! A size is scaled once, with the digit after the point and what lies beyond it kept apart, so that rounding up is never done twice.
+//! A size is scaled once, with the digit after the point and what lies beyond it kept apart, so
+//! that rounding up is never done twice.
 
 use super::number::{Problem, number};
 use crate::grammar::choose;
@@ -44,7 +45,8 @@ impl Scale {
         Scale { is_short: true, has_letter: true, is_binary, ..Scale::blocks(1) }
     }
 
-    /// The argument of `-B` or the value of an environment variable; what is wrong with it comes beside what it means all the same.
+    /// The argument of `-B` or the value of an environment variable; what is wrong with it comes
+    /// beside what it means all the same.
     pub(super) fn parse(spec: &[u8], default_bytes: u64) -> (Scale, Option<Problem>) {
         let (is_grouped, spec) = match spec {
             [b'\'', rest @ ..] => (true, rest),
@@ -62,7 +64,13 @@ impl Scale {
             None if !used.iter().any(u8::is_ascii_digit) => {
                 let has_byte = used.ends_with(b"B");
                 let is_binary = !has_byte || used.ends_with(b"iB");
-                Scale { is_grouped, has_letter: true, is_binary, has_byte, ..Scale::blocks(unit_bytes) }
+                Scale {
+                    is_grouped,
+                    has_letter: true,
+                    is_binary,
+                    has_byte,
+                    ..Scale::blocks(unit_bytes)
+                }
             }
             None => Scale { is_grouped, ..Scale::blocks(unit_bytes) },
         };
@@ -175,7 +183,11 @@ mod tests {
             (999_001, "976K", "1.0M"),
             (u64::MAX, "16E", "19E"),
         ] {
-            assert_eq!((shown(human, bytes), shown(si, bytes)), (binary.into(), decimal.into()), "{bytes}");
+            assert_eq!(
+                (shown(human, bytes), shown(si, bytes)),
+                (binary.into(), decimal.into()),
+                "{bytes}"
+            );
         }
         let blocks = |spec: &str, bytes| shown(Scale::parse(spec.as_bytes(), 1024).0, bytes);
         assert_eq!(blocks("K", 1025), "2K");
@@ -200,8 +212,11 @@ mod tests {
     fn digits_are_grouped_as_the_locale_says() {
         let scale = Scale::parse(b"'1", 1024).0;
         let grouped = |grouping: &[u8]| {
-            let numerals =
-                Numerals { thousands: b",".to_vec(), grouping: grouping.to_vec(), ..Numerals::default() };
+            let numerals = Numerals {
+                thousands: b",".to_vec(),
+                grouping: grouping.to_vec(),
+                ..Numerals::default()
+            };
             let mut out = Vec::new();
             scale.write(1_234_567_890, &numerals, &mut out);
             String::from_utf8(out).unwrap()

@@ -1,7 +1,8 @@
 //! From seconds to the date and time of a place, as the C library tells them from `TZ`.
 //!
-//! Rules of time zones are read by `jiff`. Its years end with 9999, those of files needn't: the calendar repeats itself every 400 years, to the day of the
-//! week, and zones by then go by a rule that does so too.
+//! Rules of time zones are read by `jiff`. Its years end with 9999, those of files needn't: the
+//! calendar repeats itself every 400 years, to the day of the week, and zones by then go by a rule
+//! that does so too.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -45,7 +46,8 @@ pub(super) struct Moment {
 }
 
 impl Zone {
-    /// The zone that `TZ` names (`None`: it isn't set), whose rules are in files, which `read` reads.
+    /// The zone that `TZ` names (`None`: it isn't set), whose rules are in files, which `read`
+    /// reads.
     pub fn of(variable: Option<&OsStr>, read: impl Fn(&Path) -> Option<Vec<u8>>) -> Zone {
         let utc = || Zone { rules: TimeZone::UTC, name: None };
         let file = |path: &Path| {
@@ -92,7 +94,8 @@ impl Zone {
         } else {
             0
         };
-        let asked = (i128::from(seconds) - i128::from(cycles) * i128::from(CALENDAR_SECONDS)) as i64;
+        let asked =
+            (i128::from(seconds) - i128::from(cycles) * i128::from(CALENDAR_SECONDS)) as i64;
         let timestamp = Timestamp::from_second(asked).ok()?;
         let info = self.rules.to_offset_info(timestamp);
         let there = info.offset().to_datetime(timestamp);
@@ -142,7 +145,10 @@ mod tests {
     #[test]
     fn times_are_those_of_the_place() {
         assert_eq!(told("", 1_709_190_489), "2024-02-29 60 4 07:08:09 0 UTC");
-        assert_eq!(told("CET-1CEST,M3.5.0,M10.5.0/3", 1_720_000_000), "2024-07-03 185 3 11:46:40 7200 CEST");
+        assert_eq!(
+            told("CET-1CEST,M3.5.0,M10.5.0/3", 1_720_000_000),
+            "2024-07-03 185 3 11:46:40 7200 CEST"
+        );
         assert_eq!(told("ABC5DEF", 1_720_000_000), "2024-07-03 185 3 05:46:40 -14400 DEF");
         assert_eq!(told("Foo/Bar", 0), "1970-01-01 1 4 00:00:00 0 Foo");
         assert_eq!(told("XX", 0), "1970-01-01 1 4 00:00:00 0 ");

@@ -11,11 +11,13 @@ pub(super) struct Count<'a> {
     pub(super) rest: &'a [u8],
 }
 
-/// The number at the head of `text`: white space, perhaps a plus sign, digits. None if there are no digits.
+/// The number at the head of `text`: white space, perhaps a plus sign, digits. None if there are no
+/// digits.
 pub(super) fn count(text: &[u8]) -> Option<Count<'_>> {
     let text = &text[text.iter().take_while(|byte| matches!(byte, b' ' | 9..=13)).count()..];
     let text = text.strip_prefix(b"+").unwrap_or(text);
-    let (digits, rest) = text.split_at(text.iter().take_while(|byte| byte.is_ascii_digit()).count());
+    let (digits, rest) =
+        text.split_at(text.iter().take_while(|byte| byte.is_ascii_digit()).count());
     if digits.is_empty() {
         return None;
     }
@@ -27,12 +29,17 @@ pub(super) fn count(text: &[u8]) -> Option<Count<'_>> {
 /// The whole of `text` as a number, saturating; `option` is named in the refusal.
 pub(super) fn whole_count(text: &[u8], option: &str) -> Result<u64, Refusal> {
     let count = count(text).ok_or_else(|| wrong("invalid ", option, text))?;
-    if count.rest.is_empty() { Ok(count.value) } else { Err(wrong("invalid suffix in ", option, text)) }
+    if count.rest.is_empty() {
+        Ok(count.value)
+    } else {
+        Err(wrong("invalid suffix in ", option, text))
+    }
 }
 
 /// A size of memory in bytes: a number of KiB, or one with a suffix; `%` is of `memory_bytes`.
 pub(super) fn size(text: &[u8], option: &str, memory_bytes: u64) -> Result<u64, Refusal> {
-    let too_large = || Refusal::new(words(&[option.as_bytes(), b" argument '", text, b"' too large"]));
+    let too_large =
+        || Refusal::new(words(&[option.as_bytes(), b" argument '", text, b"' too large"]));
     let count = match count(text) {
         Some(count) => count,
         // A suffix alone is one of its units.
@@ -44,7 +51,9 @@ pub(super) fn size(text: &[u8], option: &str, memory_bytes: u64) -> Result<u64, 
     let exponent = match count.rest {
         [] => 1,
         b"b" if !count.is_too_large => 0,
-        b"%" if !count.is_too_large => return percent(count.value, memory_bytes).ok_or_else(too_large),
+        b"%" if !count.is_too_large => {
+            return percent(count.value, memory_bytes).ok_or_else(too_large);
+        }
         &[suffix] => exponent(suffix).ok_or_else(|| wrong("invalid suffix in ", option, text))?,
         _ => return Err(wrong("invalid suffix in ", option, text)),
     };

@@ -9,7 +9,8 @@ use crate::locale::Locale;
 pub struct Environment {
     /// True if `POSIXLY_CORRECT` is set: options end at the first operand.
     pub posixly_correct: bool,
-    /// The version of POSIX to follow, as in `_POSIX2_VERSION`: from 200112 to 200808 `+1` is the name of a file.
+    /// The version of POSIX to follow, as in `_POSIX2_VERSION`: from 200112 to 200808 `+1` is the
+    /// name of a file.
     pub posix2_version: i64,
     /// The locale, by which messages are quoted.
     pub locale: Locale,
@@ -23,10 +24,11 @@ pub struct Environment {
 const POSIX2_VERSION: i64 = 200_809;
 
 impl Environment {
-    /// The environment of a process in `locale`; `variable` is the value of an environment variable. Memory and open
-    /// files are unbounded, until the caller says more.
+    /// The environment of a process in `locale`; `variable` is the value of an environment
+    /// variable. Memory and open files are unbounded, until the caller says more.
     pub fn new<'a>(variable: impl Fn(&str) -> Option<&'a OsStr>, locale: Locale) -> Self {
-        let version = variable("_POSIX2_VERSION").and_then(|value| value.to_str()?.trim_start().parse().ok());
+        let version =
+            variable("_POSIX2_VERSION").and_then(|value| value.to_str()?.trim_start().parse().ok());
         Self {
             posixly_correct: variable("POSIXLY_CORRECT").is_some(),
             posix2_version: version.unwrap_or(POSIX2_VERSION),

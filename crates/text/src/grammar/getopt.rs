@@ -1,6 +1,8 @@
-//! Words of a command line as getopt reads them, whatever the program: options in clusters and in full, their arguments, and operands among them.
+//! Words of a command line as getopt reads them, whatever the program: options in clusters and in
+//! full, their arguments, and operands among them.
 //!
-//! Source: the C library's manual ("Using Getopt"). What is wrong is a message without the program's name; programs go on after it, or don't.
+//! Source: the C library's manual ("Using Getopt"). What is wrong is a message without the
+//! program's name; programs go on after it, or don't.
 
 /// Whether an option takes an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +31,8 @@ pub(crate) struct Vocabulary<M: 'static> {
     pub(crate) letters: &'static [u8],
     /// Letters that take one.
     pub(crate) letters_with_argument: &'static [u8],
-    /// GNU's long options, in the order in which it lists them where an abbreviation is ambiguous. They may be shortened as long as no other begins alike.
+    /// GNU's long options, in the order in which it lists them where an abbreviation is ambiguous.
+    /// They may be shortened as long as no other begins alike.
     pub(crate) gnu: &'static [Long<M>],
     /// Ours, which may not be shortened.
     pub(crate) ours: &'static [Long<M>],
@@ -92,7 +95,8 @@ impl<'a, M: Copy> Words<'a, M> {
         self.at -= 1;
     }
 
-    /// What is said next. `ends_options` looks at each word, and at what follows it: those of which it is true are operands.
+    /// What is said next. `ends_options` looks at each word, and at what follows it: those of which
+    /// it is true are operands.
     pub(crate) fn next(
         &mut self,
         ends_options: impl Fn(&[u8], Option<&[u8]>) -> bool,
@@ -121,8 +125,13 @@ impl<'a, M: Copy> Words<'a, M> {
         let typed = &self.words[self.at - 1][..];
         let typed = &typed[typed.len() - rest.len() - 1..typed.len() - rest.len()];
         let name = format!("-{}", char::from(letter));
-        let mut given =
-            Given { meaning: (self.vocabulary.letter)(letter), typed, name, argument: None, is_apart: false };
+        let mut given = Given {
+            meaning: (self.vocabulary.letter)(letter),
+            typed,
+            name,
+            argument: None,
+            is_apart: false,
+        };
         if self.vocabulary.letters.contains(&letter) {
             return Said::Option(given);
         }
@@ -146,7 +155,9 @@ impl<'a, M: Copy> Words<'a, M> {
         let complaint = |problem: &str| format!("option '{name}' {problem}").into_bytes();
         let argument = match (option.takes, joined) {
             (Takes::Nothing, Some(_)) => return Err(complaint("doesn't allow an argument")),
-            (Takes::Argument, None) => Some(self.word().ok_or_else(|| complaint("requires an argument"))?),
+            (Takes::Argument, None) => {
+                Some(self.word().ok_or_else(|| complaint("requires an argument"))?)
+            }
             _ => joined,
         };
         let is_apart = joined.is_none() && argument.is_some();
@@ -155,7 +166,8 @@ impl<'a, M: Copy> Words<'a, M> {
 }
 
 impl<M: Copy> Vocabulary<M> {
-    /// The option that `typed` names, without its dashes; `spelled` is with the argument that is joined to it.
+    /// The option that `typed` names, without its dashes; `spelled` is with the argument that is
+    /// joined to it.
     fn find(&self, typed: &[u8], spelled: &[u8]) -> Result<Long<M>, Vec<u8>> {
         if let Some(&option) = self.long_options().find(|option| option.name.as_bytes() == typed) {
             return Ok(option);
@@ -166,8 +178,10 @@ impl<M: Copy> Vocabulary<M> {
             [] => Err([b"unrecognized option '--", spelled, b"'"].concat()),
             [&option] => Ok(option),
             _ => {
-                let names: String = candidates.iter().map(|option| format!(" '--{}'", option.name)).collect();
-                Err([b"option '--", spelled, b"' is ambiguous; possibilities:", names.as_bytes()].concat())
+                let names: String =
+                    candidates.iter().map(|option| format!(" '--{}'", option.name)).collect();
+                Err([b"option '--", spelled, b"' is ambiguous; possibilities:", names.as_bytes()]
+                    .concat())
             }
         }
     }

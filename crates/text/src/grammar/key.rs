@@ -1,14 +1,16 @@
-//! Keys on the command line: `-k F[.C][OPTS][,F[.C][OPTS]]`, and the obsolete `+F[.C][OPTS] [-F[.C][OPTS]]`.
+//! Keys on the command line: `-k F[.C][OPTS][,F[.C][OPTS]]`, and the obsolete `+F[.C][OPTS]
+//! [-F[.C][OPTS]]`.
 //!
-//! The first counts fields and characters from 1 and names the last field that belongs to the key; the second counts from 0 and
-//! names the first that doesn't.
+//! The first counts fields and characters from 1 and names the last field that belongs to the key;
+//! the second counts from 0 and names the first that doesn't.
 
 use super::count::count;
 use super::quote::Quoting;
 use super::refusal::{Refusal, words};
 use crate::command::{Flags, KeyEnd, KeyField};
 
-/// The field that can't be counted to, which only the obsolete form can name: GNU sort takes it for the line's beginning, or its end.
+/// The field that can't be counted to, which only the obsolete form can name: GNU sort takes it for
+/// the line's beginning, or its end.
 const NOWHERE: usize = usize::MAX;
 
 /// The argument of `-k`.
@@ -19,7 +21,8 @@ pub(super) fn key(text: &[u8], quoting: Quoting<'_>) -> Result<KeyField, Refusal
     key.start_field = field.checked_sub(1).ok_or_else(|| spec_error("field number is zero"))?;
     if let Some(after) = rest.strip_prefix(b".") {
         let (char, after) = number(after, "invalid number after '.'", quoting)?;
-        key.start_char = char.checked_sub(1).ok_or_else(|| spec_error("character offset is zero"))?;
+        key.start_char =
+            char.checked_sub(1).ok_or_else(|| spec_error("character offset is zero"))?;
         rest = after;
     }
     rest = flags(rest, &mut key.flags, true);
@@ -36,7 +39,8 @@ pub(super) fn key(text: &[u8], quoting: Quoting<'_>) -> Result<KeyField, Refusal
 /// `+POS1`; none if it isn't one, which makes it the name of a file.
 pub(super) fn obsolete_start(text: &[u8]) -> Option<KeyField> {
     let start = count(text.strip_prefix(b"+")?)?;
-    let mut key = KeyField { start_field: start.value as usize, is_obsolete: true, ..KeyField::default() };
+    let mut key =
+        KeyField { start_field: start.value as usize, is_obsolete: true, ..KeyField::default() };
     let mut rest = start.rest;
     if let Some(after) = rest.strip_prefix(b".") {
         let char = count(after)?;
@@ -50,7 +54,11 @@ pub(super) fn obsolete_start(text: &[u8]) -> Option<KeyField> {
 }
 
 /// `-POS2`, which ends the obsolete key `key`.
-pub(super) fn obsolete_end(text: &[u8], key: &mut KeyField, quoting: Quoting<'_>) -> Result<(), Refusal> {
+pub(super) fn obsolete_end(
+    text: &[u8],
+    key: &mut KeyField,
+    quoting: Quoting<'_>,
+) -> Result<(), Refusal> {
     let (field, after) = number(&text[1..], "invalid number after '-'", quoting)?;
     let (char, after) = end_char(after, quoting)?;
     // `-F` ends before field F (from 0), `-F.C` in it.
@@ -60,7 +68,11 @@ pub(super) fn obsolete_end(text: &[u8], key: &mut KeyField, quoting: Quoting<'_>
         _ => Some(KeyEnd { field, char }),
     };
     let rest = flags(after, &mut key.flags, false);
-    if rest.is_empty() { Ok(()) } else { Err(bad_field("stray character in field spec", text, quoting)) }
+    if rest.is_empty() {
+        Ok(())
+    } else {
+        Err(bad_field("stray character in field spec", text, quoting))
+    }
 }
 
 /// The `.C` of an end, 0 if there is none.
@@ -77,12 +89,25 @@ fn flags<'a>(text: &'a [u8], flags: &mut Flags, is_start: bool) -> &'a [u8] {
 }
 
 /// A number of fields or characters; what is too large is as large as can be.
-fn number<'a>(text: &'a [u8], problem: &str, quoting: Quoting<'_>) -> Result<(usize, &'a [u8]), Refusal> {
-    let invalid =
-        || Refusal::new(words(&[problem.as_bytes(), b": invalid count at start of ", &quoting.quote(text)]));
+fn number<'a>(
+    text: &'a [u8],
+    problem: &str,
+    quoting: Quoting<'_>,
+) -> Result<(usize, &'a [u8]), Refusal> {
+    let invalid = || {
+        Refusal::new(words(&[
+            problem.as_bytes(),
+            b": invalid count at start of ",
+            &quoting.quote(text),
+        ]))
+    };
     count(text).map(|count| (count.value as usize, count.rest)).ok_or_else(invalid)
 }
 
 fn bad_field(problem: &str, text: &[u8], quoting: Quoting<'_>) -> Refusal {
-    Refusal::new(words(&[problem.as_bytes(), b": invalid field specification ", &quoting.quote(text)]))
+    Refusal::new(words(&[
+        problem.as_bytes(),
+        b": invalid field specification ",
+        &quoting.quote(text),
+    ]))
 }

@@ -6,7 +6,8 @@ use crate::Locale;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 
-/// The names in the text of a list, each ended by NUL, the last one perhaps not. `list` is what the list is called.
+/// The names in the text of a list, each ended by NUL, the last one perhaps not. `list` is what the
+/// list is called.
 ///
 /// # Errors
 /// A refusal if there are none, or one of them is empty or standard input's.
@@ -19,7 +20,9 @@ pub fn listed_files(text: &[u8], list: &OsStr, locale: &Locale) -> Result<Vec<Os
             let rest = format!(":{number}: invalid zero-length file name");
             Err(Refusal::new(words(&[&shown_name(list, locale), rest.as_bytes()])))
         }
-        b"-" => Err(Refusal::new("when reading file names from stdin, no file name of '-' allowed")),
+        b"-" => {
+            Err(Refusal::new("when reading file names from stdin, no file name of '-' allowed"))
+        }
         name => Ok(OsString::from_vec(name.to_vec())),
     };
     let names = text.strip_suffix(b"\0").unwrap_or(text);
@@ -37,7 +40,8 @@ mod tests {
             let refused = |refusal: Refusal| String::from_utf8(refusal.message("sort")).unwrap();
             listed_files(text, OsStr::new("list"), &Locale::c()).map_err(refused)
         };
-        let names = |names: &[&[u8]]| names.iter().map(|name| OsStr::from_bytes(name).to_owned()).collect();
+        let names =
+            |names: &[&[u8]]| names.iter().map(|name| OsStr::from_bytes(name).to_owned()).collect();
         assert_eq!(listed(b"a\0b\xff\n c"), Ok(names(&[b"a", b"b\xff\n c"])));
         assert_eq!(listed(b"-a\0"), Ok(names(&[b"-a"])));
         assert_eq!(listed(b""), Err("sort: no input from 'list'\n".into()));

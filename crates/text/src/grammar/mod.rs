@@ -1,8 +1,8 @@
 //! The command line of GNU sort: words in, a [`Command`] or GNU's refusal out.
 //!
-//! It reads as GNU sort does, in the order of the words: the first wrong one is refused, and options that exclude each other only
-//! after all were read. Source: the manual of GNU coreutils ("sort invocation"), getopt's ("Using Getopt", of the C library) and
-//! the answers of the program.
+//! It reads as GNU sort does, in the order of the words: the first wrong one is refused, and
+//! options that exclude each other only after all were read. Source: the manual of GNU coreutils
+//! ("sort invocation"), getopt's ("Using Getopt", of the C library) and the answers of the program.
 //!
 //! ```text
 //! getopt    words, as any program reads them       long      the options' names        key   -k and +POS
@@ -60,7 +60,8 @@ pub fn parse<W: AsRef<OsStr>>(
     })
 }
 
-/// Refuses more than one input to a check. [`parse`] does so for operands; for `--files0-from` the caller asks, once it knows them.
+/// Refuses more than one input to a check. [`parse`] does so for operands; for `--files0-from` the
+/// caller asks, once it knows them.
 ///
 /// # Errors
 ///
@@ -73,7 +74,12 @@ pub fn refuse_many<F: AsRef<OsStr>>(
     let (Some(check), Some(second)) = (command.check, files.get(1)) else { return Ok(()) };
     let quoting = Quoting(&environment.locale);
     let name = quoting.quote_name(second.as_ref().as_bytes());
-    Err(Refusal::new(words(&[b"extra operand ", &name, b" not allowed with -", &[check_letter(check)]])))
+    Err(Refusal::new(words(&[
+        b"extra operand ",
+        &name,
+        b" not allowed with -",
+        &[check_letter(check)],
+    ])))
 }
 
 fn check_letter(check: Check) -> u8 {
@@ -137,7 +143,8 @@ impl<'a> Parser<'a> {
             Meaning::Help => return Ok(Some(Request::Help)),
             Meaning::Version => return Ok(Some(Request::Version)),
             Meaning::Letter(b'y') => {
-                // `-y` of old systems means nothing; a word of its own belongs to it only if it is a number.
+                // `-y` of old systems means nothing; a word of its own belongs to it only if it is
+                // a number.
                 if option.is_apart && !given.iter().all(u8::is_ascii_digit) {
                     self.words.put_back();
                 }
@@ -156,14 +163,21 @@ impl<'a> Parser<'a> {
                 command.extras.compress = Some(Codec::Zstd);
             }
             Meaning::CompressProgram => {
-                once(&mut command.compress_program, text(), "multiple compress programs specified")?;
+                once(
+                    &mut command.compress_program,
+                    text(),
+                    "multiple compress programs specified",
+                )?;
             }
             Meaning::Checkpoint(checkpoint) => command.extras.checkpoint = Some(checkpoint),
             Meaning::CheckpointEvery => {
                 let seconds = std::str::from_utf8(given).ok().and_then(|text| text.parse().ok());
                 let every = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-                let refusal =
-                    || Refusal::new("the argument of --checkpoint-every must be seconds, such as 1 or 0.5");
+                let refusal = || {
+                    Refusal::new(
+                        "the argument of --checkpoint-every must be seconds, such as 1 or 0.5",
+                    )
+                };
                 command.extras.checkpoint_every = Some(every.ok_or_else(refusal)?);
             }
             Meaning::CountLinks => command.extras.counts_links = true,
@@ -171,7 +185,8 @@ impl<'a> Parser<'a> {
             Meaning::Decompress => command.extras.decompress = true,
             Meaning::Files0From => command.files0_from = Some(text()),
             Meaning::Header => {
-                command.extras.header_lines = argument.map_or(Ok(1), |text| whole_count(text, full))?;
+                command.extras.header_lines =
+                    argument.map_or(Ok(1), |text| whole_count(text, full))?;
             }
             Meaning::Json => command.extras.json = true,
             Meaning::Parallel => self.parallel(given)?,
@@ -206,7 +221,10 @@ impl<'a> Parser<'a> {
             b's' => command.stable = true,
             b'u' => command.unique = true,
             b'z' => command.zero_terminated = true,
-            _ => assert!(command.global.set(letter, true, true), "the vocabulary has no other letters"),
+            _ => assert!(
+                command.global.set(letter, true, true),
+                "the vocabulary has no other letters"
+            ),
         }
         Ok(())
     }
@@ -254,12 +272,17 @@ impl<'a> Parser<'a> {
 
     fn check_word(&mut self, word: Option<&[u8]>) -> Result<(), Refusal> {
         let Some(word) = word else { return self.check(Check::DiagnoseFirst) };
-        let words =
-            [("quiet", Check::Quiet), ("silent", Check::Quiet), ("diagnose-first", Check::DiagnoseFirst)];
+        let words = [
+            ("quiet", Check::Quiet),
+            ("silent", Check::Quiet),
+            ("diagnose-first", Check::DiagnoseFirst),
+        ];
         let valid: [&[&str]; 2] = [&["quiet", "silent"], &["diagnose-first"]];
         match choose(word, &words) {
             Ok(check) => self.check(check),
-            Err(is_ambiguous) => Err(no_such_word(word, "--check", is_ambiguous, &valid, self.quoting)),
+            Err(is_ambiguous) => {
+                Err(no_such_word(word, "--check", is_ambiguous, &valid, self.quoting))
+            }
         }
     }
 
@@ -274,7 +297,8 @@ impl<'a> Parser<'a> {
         ];
         let valid: Vec<[&str; 1]> = words.iter().map(|&(word, _)| [word]).collect();
         let valid: Vec<&[&str]> = valid.iter().map(|word| &word[..]).collect();
-        let refuse = |is_ambiguous| no_such_word(word, "--sort", is_ambiguous, &valid, self.quoting);
+        let refuse =
+            |is_ambiguous| no_such_word(word, "--sort", is_ambiguous, &valid, self.quoting);
         let letter = choose(word, &words).map_err(refuse)?;
         self.command.global.set(letter, true, true);
         Ok(())
@@ -334,7 +358,8 @@ impl<'a> Parser<'a> {
         let command = &mut self.command;
         give_global_flags(command);
         if let Some(key) = command.keys.iter().find(|key| !key.flags.are_compatible()) {
-            let kinds = Flags { start_blanks: false, end_blanks: false, reverse: false, ..key.flags };
+            let kinds =
+                Flags { start_blanks: false, end_blanks: false, reverse: false, ..key.flags };
             return Err(incompatible(&kinds.letters()));
         }
         let check = command.check.map(|check| char::from(check_letter(check)));
@@ -365,7 +390,8 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Keys without ordering options of their own have the global ones; those alone make a key of the whole line.
+/// Keys without ordering options of their own have the global ones; those alone make a key of the
+/// whole line.
 fn give_global_flags(command: &mut Command) {
     command.reverse = command.global.reverse;
     for key in &mut command.keys {
@@ -387,12 +413,14 @@ fn once(place: &mut Option<OsString>, value: OsString, problem: &str) -> Result<
     }
 }
 
-/// The meaning of a word, which may be shortened as long as it has one; the error is whether it has several.
+/// The meaning of a word, which may be shortened as long as it has one; the error is whether it has
+/// several.
 pub(crate) fn choose<M: Copy + PartialEq>(word: &[u8], words: &[(&str, M)]) -> Result<M, bool> {
     if let Some(&(_, meaning)) = words.iter().find(|(full, _)| full.as_bytes() == word) {
         return Ok(meaning);
     }
-    let mut meanings = words.iter().filter(|(full, _)| full.as_bytes().starts_with(word)).map(|&(_, m)| m);
+    let mut meanings =
+        words.iter().filter(|(full, _)| full.as_bytes().starts_with(word)).map(|&(_, m)| m);
     let first = meanings.next().ok_or(false)?;
     if meanings.all(|other| other == first) { Ok(first) } else { Err(true) }
 }

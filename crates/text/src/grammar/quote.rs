@@ -1,7 +1,8 @@
 //! Arguments in messages: quoted as GNU programs do, in two styles.
 //!
-//! `quote` is for words of the command line: the locale's quotation marks and C escapes. `quote_name` is for file names: what can
-//! be pasted into a shell; `show_name` leaves out the marks where a shell needs none.
+//! `quote` is for words of the command line: the locale's quotation marks and C escapes.
+//! `quote_name` is for file names: what can be pasted into a shell; `show_name` leaves out the
+//! marks where a shell needs none.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -131,7 +132,8 @@ fn escape(byte: u8, out: &mut Vec<u8>) {
     }
 }
 
-/// The name of a file as messages show it: as it is if a shell would read it so, else as a word that can be pasted into one.
+/// The name of a file as messages show it: as it is if a shell would read it so, else as a word
+/// that can be pasted into one.
 pub fn shown_name(name: &OsStr, locale: &Locale) -> Vec<u8> {
     Quoting(locale).show_name(name.as_bytes())
 }
@@ -149,7 +151,8 @@ mod tests {
     #[test]
     fn names_are_words_of_a_shell() {
         let locale = Locale::named("C.UTF-8").unwrap();
-        let shown = |name: &[u8]| String::from_utf8(shown_name(OsStr::from_bytes(name), &locale)).unwrap();
+        let shown =
+            |name: &[u8]| String::from_utf8(shown_name(OsStr::from_bytes(name), &locale)).unwrap();
         for (name, expected) in [
             ("plain-name_1.txt", "plain-name_1.txt"),
             ("a b", "'a b'"),

@@ -21,7 +21,11 @@ struct Line {
 impl Refusal {
     /// A message of one line, status 2.
     pub(crate) fn new(text: impl Into<Vec<u8>>) -> Self {
-        Self { lines: vec![Line { is_prefixed: true, text: text.into() }], asks_for_help: false, status: 2 }
+        Self {
+            lines: vec![Line { is_prefixed: true, text: text.into() }],
+            asks_for_help: false,
+            status: 2,
+        }
     }
 
     /// Without a line of its own: all was said already.
@@ -59,13 +63,14 @@ impl Refusal {
         self
     }
 
-    /// The exit status: GNU sort's is 2, or 1 for a wrong WORD of `--sort` and `--check`; GNU du's is 1.
+    /// The exit status: GNU sort's is 2, or 1 for a wrong WORD of `--sort` and `--check`; GNU du's
+    /// is 1.
     pub fn status(&self) -> u8 {
         self.status
     }
 
-    /// What goes to standard error, with all line ends; `program` is the name that was called. Bytes, because a message repeats
-    /// arguments that need not be UTF-8.
+    /// What goes to standard error, with all line ends; `program` is the name that was called.
+    /// Bytes, because a message repeats arguments that need not be UTF-8.
     pub fn message(&self, program: &str) -> Vec<u8> {
         let mut message = Vec::new();
         for line in &self.lines {
@@ -77,7 +82,9 @@ impl Refusal {
             message.push(b'\n');
         }
         if self.asks_for_help {
-            message.extend_from_slice(format!("Try '{program} --help' for more information.\n").as_bytes());
+            message.extend_from_slice(
+                format!("Try '{program} --help' for more information.\n").as_bytes(),
+            );
         }
         message
     }
@@ -115,7 +122,8 @@ pub(crate) fn no_such_word(
     let mut refusal = Refusal::new(words(&[problem, b" argument ", &argument, b" for ", &option]))
         .and_bare("Valid arguments are:");
     for synonyms in valid {
-        let quoted: Vec<Vec<u8>> = synonyms.iter().map(|word| quoting.quote(word.as_bytes())).collect();
+        let quoted: Vec<Vec<u8>> =
+            synonyms.iter().map(|word| quoting.quote(word.as_bytes())).collect();
         refusal = refusal.and_bare(words(&[b"  - ", &quoted.join(&b", "[..])]));
     }
     refusal.see_help().with_status(1)

@@ -1,8 +1,8 @@
 //! Text that compares byte by byte, as part of a normalised key.
 //!
-//! The last key may stay as it is: shorter text is a prefix, and comes first. Elsewhere the end must be marked, by a byte below all
-//! others: 0. The bytes 0 and 1 become 1 1 and 1 2, so that no text holds the mark. Text rarely has them, so a word of it is
-//! mostly eight bytes as they are.
+//! The last key may stay as it is: shorter text is a prefix, and comes first. Elsewhere the end
+//! must be marked, by a byte below all others: 0. The bytes 0 and 1 become 1 1 and 1 2, so that no
+//! text holds the mark. Text rarely has them, so a word of it is mostly eight bytes as they are.
 
 /// The eight bytes of `text` from `skip` on, big-endian, with zeros past its end.
 #[inline]
@@ -14,10 +14,15 @@ pub(super) fn load(text: &[u8], skip: usize) -> u64 {
     rest.iter().zip(0..).fold(0, |word, (&byte, at)| word | u64::from(byte) << (56 - 8 * at))
 }
 
-/// The same of text that ends with a mark; none if it has bytes that are escaped, or ends before the word does and `is_last` is
-/// false: then more of the line must be looked at.
+/// The same of text that ends with a mark; none if it has bytes that are escaped, or ends before
+/// the word does and `is_last` is false: then more of the line must be looked at.
 #[inline]
-pub(super) fn load_marked(text: &[u8], skip: usize, is_last: bool, is_reverse: bool) -> Option<u64> {
+pub(super) fn load_marked(
+    text: &[u8],
+    skip: usize,
+    is_last: bool,
+    is_reverse: bool,
+) -> Option<u64> {
     let has_all = text.len() >= skip + 8;
     let is_escaped = |byte: &u8| *byte <= 1;
     if !(has_all || is_last) || text.iter().take(skip).any(is_escaped) {

@@ -1,6 +1,7 @@
 //! Text ordered by the rules of a language, as the C library has them.
 //!
-//! The C library takes a NUL for the end of the text, so text that has some is compared part by part.
+//! The C library takes a NUL for the end of the text, so text that has some is compared part by
+//! part.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -40,12 +41,14 @@ impl Language {
         a.is_some().cmp(&b.is_some())
     }
 
-    /// Appends the beginning of a key of `text`, and its end: what `strxfrm` makes of the base letters of the text up to its first
-    /// NUL. (glibc puts a 1 after them, and accents, case and punctuation after it.)
+    /// Appends the beginning of a key of `text`, and its end: what `strxfrm` makes of the base
+    /// letters of the text up to its first NUL. (glibc puts a 1 after them, and accents, case and
+    /// punctuation after it.)
     ///
-    /// The rest is left to `compare`, because glibc's `strxfrm` and `strcoll` contradict each other there: with en_US.UTF-8
-    /// `strcoll` has "$_E(" before "$e", `strxfrm` after it; in 12 of a million random pairs of short texts, and in none of
-    /// 18 million if only the base letters are compared (glibc 2.36).
+    /// The rest is left to `compare`, because glibc's `strxfrm` and `strcoll` contradict each other
+    /// there: with en_US.UTF-8 `strcoll` has "$_E(" before "$e", `strxfrm` after it; in 12 of a
+    /// million random pairs of short texts, and in none of 18 million if only the base letters are
+    /// compared (glibc 2.36).
     pub(super) fn encode_base(&self, text: &[u8], work: &mut Vec<u8>, out: &mut Vec<u8>) {
         let start = out.len();
         self.handle.transform(c_text(text, work), out);
@@ -54,7 +57,8 @@ impl Language {
         out.push(0);
     }
 
-    /// Appends what `strxfrm` makes of each part of the text, ended by NUL; nothing for an empty one at the end.
+    /// Appends what `strxfrm` makes of each part of the text, ended by NUL; nothing for an empty
+    /// one at the end.
     pub(super) fn transform_all(&self, text: &[u8], work: &mut Vec<u8>, out: &mut Vec<u8>) {
         let mut rest = Some(text).filter(|text| !text.is_empty());
         while let Some(text) = rest {

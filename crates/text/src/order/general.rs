@@ -1,8 +1,8 @@
 //! `-g`: floating-point numbers as `strtold` reads them, in 80 bits: 1e3, 0x1p4, inf, nan.
 //!
-//! What is no number comes first, then what is "not a number", then the numbers from minus infinity on. The
-//! key is ten bytes: sign, exponent and mantissa, turned where the sign says so; below minus infinity's there is room for the
-//! others. Zero has one key, whatever its sign.
+//! What is no number comes first, then what is "not a number", then the numbers from minus infinity
+//! on. The key is ten bytes: sign, exponent and mantissa, turned where the sign says so; below
+//! minus infinity's there is room for the others. Zero has one key, whatever its sign.
 
 use std::sync::Arc;
 
@@ -39,7 +39,8 @@ impl Floats {
         }
     }
 
-    /// True if the number at the head of `text` is "not a number". (No number at all is something else.)
+    /// True if the number at the head of `text` is "not a number". (No number at all is something
+    /// else.)
     pub(super) fn is_nan(&self, text: &[u8], work: &mut Vec<u8>) -> bool {
         let key = self.key(text, work);
         let (zeros, code) = key.split_at(2);
@@ -51,10 +52,11 @@ impl Floats {
         self.handle.long_double(c_text(text, work)).1
     }
 
-    /// The key of a number of at most nineteen digits without exponent, which most are, five times as fast as the C library.
+    /// The key of a number of at most nineteen digits without exponent, which most are, five times
+    /// as fast as the C library.
     ///
-    /// m / 10^f is m / 5^f in binary but for the exponent. m and 5^f fit in 64 bits (f up to 27), so that one division
-    /// gives the 64 bits of the mantissa and a remainder to round by.
+    /// m / 10^f is m / 5^f in binary but for the exponent. m and 5^f fit in 64 bits (f up to 27),
+    /// so that one division gives the 64 bits of the mantissa and a remainder to round by.
     fn simple(&self, text: &[u8]) -> Option<Key> {
         let spaces = text.iter().take_while(|&&byte| is_space(byte)).count();
         let text = &text[spaces..];
@@ -89,8 +91,8 @@ fn divided(value: u64, fraction_digits: u32, is_negative: bool) -> Extended {
         return number;
     }
     let divisor = u128::from(5_u64.pow(fraction_digits));
-    // With the highest bit of 128 set, and a divisor of 45 bits, the quotient has 83 or more: 64 for the mantissa, the rest to
-    // round by.
+    // With the highest bit of 128 set, and a divisor of 45 bits, the quotient has 83 or more: 64
+    // for the mantissa, the rest to round by.
     let shift = 64 + value.leading_zeros();
     let numerator = u128::from(value) << shift;
     let (quotient, remainder) = (numerator / divisor, numerator % divisor);
@@ -126,11 +128,12 @@ fn key_of(number: Extended) -> Key {
     key
 }
 
-/// GNU sort orders what is not a number by its bytes, in memory's order: the mantissa's from the lowest on, then the sign. The two
-/// highest bits are always set. (It also looks at six bytes of padding, which hold what they happen to; not so here: there
-/// equal ones may differ.)
+/// GNU sort orders what is not a number by its bytes, in memory's order: the mantissa's from the
+/// lowest on, then the sign. The two highest bits are always set. (It also looks at six bytes of
+/// padding, which hold what they happen to; not so here: there equal ones may differ.)
 fn key_of_nan(number: Extended) -> Key {
-    let mantissa = u64::from_be_bytes(*number.first_chunk().expect("ten bytes are more than eight"));
+    let mantissa =
+        u64::from_be_bytes(*number.first_chunk().expect("ten bytes are more than eight"));
     let code = (mantissa >> 8 << 6 | mantissa & 0x3F) << 1 | u64::from(number[9] >> 7);
     let mut key = Key::default();
     // 0 is no number; the highest is minus infinity's.
@@ -153,7 +156,9 @@ mod tests {
         let mut work = Vec::new();
         let mut state = 1_u64;
         for _ in 0..20_000 {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             let (value, digits) = (state >> (state % 60), state >> 59);
             let mut text = format!("{value:020}")[20 - (1 + digits as usize % 19)..].to_owned();
             text.insert((state >> 40) as usize % (text.len() + 1), '.');

@@ -1,6 +1,8 @@
-//! `-h`: numbers with a suffix, ordered by suffix first. `1K` is above `1023`, and also above `2000`.
+//! `-h`: numbers with a suffix, ordered by suffix first. `1K` is above `1023`, and also above
+//! `2000`.
 //!
-//! The key is a byte for the suffix (0x80 for none, more above it, turned for numbers below zero), then the number as `-n` has it.
+//! The key is a byte for the suffix (0x80 for none, more above it, turned for numbers below zero),
+//! then the number as `-n` has it.
 
 use super::number::Numbers;
 
@@ -27,8 +29,8 @@ fn suffix(numbers: &Numbers, text: &[u8]) -> u8 {
     }
 }
 
-/// The digits that a suffix may follow. Stricter than what counts as the number: only one separator may stand after a digit, and
-/// none after the last.
+/// The digits that a suffix may follow. Stricter than what counts as the number: only one separator
+/// may stand after a digit, and none after the last.
 struct Digits {
     end: usize,
     /// 0 if there are no digits.
@@ -58,7 +60,8 @@ impl Digits {
     }
 }
 
-/// Length of the number at the head of `text`, as `--debug` marks it, with the suffix if `has_suffix`; 0 if there is none.
+/// Length of the number at the head of `text`, as `--debug` marks it, with the suffix if
+/// `has_suffix`; 0 if there is none.
 pub(super) fn marked(numbers: &Numbers, text: &[u8], has_suffix: bool) -> usize {
     let digits = Digits::read(numbers, text);
     let suffix = text.get(digits.end).is_some_and(|&byte| has_suffix && rank(byte) > 0);

@@ -37,7 +37,8 @@ pub(super) struct Key {
     pub(super) transform: Option<Transform>,
     pub(super) kind: Kind,
     pub(super) is_reverse: bool,
-    /// True if nothing follows the key, so that the end of its bytes is the end of the normalised key.
+    /// True if nothing follows the key, so that the end of its bytes is the end of the normalised
+    /// key.
     pub(super) is_open: bool,
 }
 
@@ -50,7 +51,13 @@ impl Key {
             Kind::Bytes | Kind::Collated(_) | Kind::Human(_) | Kind::Random(_) | Kind::Version
         );
         let transform = if has_text { Transform::new(field.flags, &locale.classes) } else { None };
-        Self { span: Span::new(field), transform, kind, is_reverse: field.flags.reverse, is_open: false }
+        Self {
+            span: Span::new(field),
+            transform,
+            kind,
+            is_reverse: field.flags.reverse,
+            is_open: false,
+        }
     }
 
     /// True if the key is the line's bytes, all of them as they are.
@@ -64,7 +71,13 @@ impl Key {
     }
 
     /// Orders two lines by this key alone.
-    pub(super) fn compare(&self, a: &[u8], b: &[u8], fields: &Fields, scratch: &mut Scratch) -> Ordering {
+    pub(super) fn compare(
+        &self,
+        a: &[u8],
+        b: &[u8],
+        fields: &Fields,
+        scratch: &mut Scratch,
+    ) -> Ordering {
         let order = self.compare_texts(self.span.of(a, fields), self.span.of(b, fields), scratch);
         if self.is_reverse { order.reverse() } else { order }
     }
@@ -86,7 +99,9 @@ impl Key {
         match &self.kind {
             Kind::Bytes => a.cmp(b),
             Kind::Collated(language) => language.compare(a, b, keys),
-            Kind::General(floats) => floats.key(a, &mut work_a.key).cmp(&floats.key(b, &mut work_b.key)),
+            Kind::General(floats) => {
+                floats.key(a, &mut work_a.key).cmp(&floats.key(b, &mut work_b.key))
+            }
             Kind::Human(numbers) => {
                 compare_encoded(a, b, keys, |text, key| human::encode(numbers, text, key))
             }
@@ -109,13 +124,15 @@ impl Key {
         bytes.zip(0..).fold(0, |word, (byte, at)| word | u64::from(byte) << (56 - 8 * at))
     }
 
-    /// The part of `line` that decides, for `--debug`: of a number or a month without blanks before and text after it.
+    /// The part of `line` that decides, for `--debug`: of a number or a month without blanks before
+    /// and text after it.
     pub(super) fn marked(&self, line: &[u8], fields: &Fields, work: &mut Work) -> Range<usize> {
         let (mut start, end) = self.span.bounds(line, fields);
         if self.span.begins_line() {
             start = 0;
         }
-        // Where a key ends before it begins, GNU sort skips the blanks after it; otherwise only those in it.
+        // Where a key ends before it begins, GNU sort skips the blanks after it; otherwise only
+        // those in it.
         let stop = if end < start { line.len() } else { end };
         let first = fields.skip_blanks(&line[..stop], start);
         let text = &line[first..end.max(first)];
@@ -125,7 +142,8 @@ impl Key {
             Kind::Month(months) => months.marked(text),
             Kind::Number(numbers) => human::marked(numbers, text, false),
             Kind::Bytes | Kind::Collated(_) | Kind::Random(_) | Kind::Version => {
-                let start = if self.span.begins_line() && self.span.start_blanks { first } else { start };
+                let start =
+                    if self.span.begins_line() && self.span.start_blanks { first } else { start };
                 return start..end.max(start);
             }
         };

@@ -1,8 +1,10 @@
-//! The order of lines that a command asks for, compiled: comparison, normalised keys, and words of them.
+//! The order of lines that a command asks for, compiled: comparison, normalised keys, and words of
+//! them.
 //!
-//! Lines are compared by their keys, the most significant first; where all are equal, as wholes (the last resort), unless the
-//! command is `-s` or `-u`. Every key can also be written as bytes, the last resort too: the *normalised key*, so that comparing those of two
-//! lines as strings of unsigned bytes compares the lines. Kernels sort by words of it, eight bytes at a time, and ask
+//! Lines are compared by their keys, the most significant first; where all are equal, as wholes
+//! (the last resort), unless the command is `-s` or `-u`. Every key can also be written as bytes,
+//! the last resort too: the *normalised key*, so that comparing those of two lines as strings of
+//! unsigned bytes compares the lines. Kernels sort by words of it, eight bytes at a time, and ask
 //! [`Order::compare`] only where those are equal.
 //!
 //! ```text
@@ -64,12 +66,13 @@ enum Head {
 }
 
 impl Order {
-    /// The order of `command`'s lines in `locale`. `seed` is used by `-R` alone ([`Command::needs_random`]): the first 16 bytes of
-    /// the random source.
+    /// The order of `command`'s lines in `locale`. `seed` is used by `-R` alone
+    /// ([`Command::needs_random`]): the first 16 bytes of the random source.
     pub fn new(command: &Command, locale: &Locale, seed: [u8; 16]) -> Self {
         let flags = Flags { reverse: command.reverse, ..Flags::default() };
         let whole_line = Key::new(&KeyField { flags, ..KeyField::default() }, locale, seed);
-        let mut keys: Vec<Key> = command.keys.iter().map(|key| Key::new(key, locale, seed)).collect();
+        let mut keys: Vec<Key> =
+            command.keys.iter().map(|key| Key::new(key, locale, seed)).collect();
         let has_keys = !keys.is_empty();
         if !has_keys {
             keys.push(whole_line.clone());
@@ -82,8 +85,8 @@ impl Order {
         Self { keys, fields, last_resort, head }
     }
 
-    /// Orders two lines, last resort included. Lines that are equal keep the order of the input, for which the caller cares; with `-u`
-    /// they are the same.
+    /// Orders two lines, last resort included. Lines that are equal keep the order of the input,
+    /// for which the caller cares; with `-u` they are the same.
     pub fn compare(&self, a: &[u8], b: &[u8], scratch: &mut Scratch) -> Ordering {
         if let Head::Line = self.head {
             return a.cmp(b);
@@ -96,15 +99,20 @@ impl Order {
             .unwrap_or(Ordering::Equal)
     }
 
-    /// True if `-u` keeps only one of two lines. Not of two whose first key is "not a number", though they compare equal: GNU sort 9.1
-    /// compares the bytes of such numbers there, some of which mean nothing.
+    /// True if `-u` keeps only one of two lines. Not of two whose first key is "not a number",
+    /// though they compare equal: GNU sort 9.1 compares the bytes of such numbers there, some of
+    /// which mean nothing.
     pub fn same(&self, a: &[u8], b: &[u8], scratch: &mut Scratch) -> bool {
         !self.keys.first().is_some_and(|key| key.is_nan(a, &self.fields, scratch))
-            && self.keys.iter().all(|key| key.compare(a, b, &self.fields, scratch) == Ordering::Equal)
+            && self
+                .keys
+                .iter()
+                .all(|key| key.compare(a, b, &self.fields, scratch) == Ordering::Equal)
     }
 
-    /// True if lines with equal normalised keys are equal in this order. If not (keys ordered by a language, or at random), the normalised
-    /// key is only the beginning of one, and equal ones say nothing.
+    /// True if lines with equal normalised keys are equal in this order. If not (keys ordered by a
+    /// language, or at random), the normalised key is only the beginning of one, and equal ones say
+    /// nothing.
     pub fn is_exact(&self) -> bool {
         self.keys.iter().chain(&self.last_resort).all(Key::is_exact)
     }
@@ -120,7 +128,8 @@ impl Order {
         self.last_resort.is_none() && key.is_reverse && key.is_whole_text()
     }
 
-    /// Appends the normalised key of `line` to `out`: bytes that compare as all keys do, and the whole line as the last resort.
+    /// Appends the normalised key of `line` to `out`: bytes that compare as all keys do, and the
+    /// whole line as the last resort.
     pub fn encode(&self, line: &[u8], scratch: &mut Scratch, out: &mut Vec<u8>) {
         self.encode_at_most(line, usize::MAX, scratch, out);
     }
@@ -141,7 +150,8 @@ impl Order {
         }
     }
 
-    /// Eight bytes of the normalised key of `line` from byte `skip` on, as a big-endian number; zeros past its end.
+    /// Eight bytes of the normalised key of `line` from byte `skip` on, as a big-endian number;
+    /// zeros past its end.
     pub fn word(&self, line: &[u8], skip: usize, scratch: &mut Scratch) -> u64 {
         let first = &self.keys[0];
         let text = || first.span.of(line, &self.fields);
@@ -168,7 +178,9 @@ impl Order {
                 let text = first.span.of(line, &self.fields);
                 [load(text, skip), load(text, skip + 8)]
             }
-            _ => self.written(line, skip, 16, scratch, |key| [load(key, skip), load(key, skip + 8)]),
+            _ => {
+                self.written(line, skip, 16, scratch, |key| [load(key, skip), load(key, skip + 8)])
+            }
         }
     }
 
@@ -190,7 +202,9 @@ impl Order {
             (Head::Line, _) => out.extend(lines.map(|line| load(line, skip))),
             (Head::Number, Kind::Number(numbers)) if skip == 0 => {
                 let turned = if first.is_reverse { u64::MAX } else { 0 };
-                out.extend(lines.map(|line| numbers.word(first.span.of(line, &self.fields)) ^ turned));
+                out.extend(
+                    lines.map(|line| numbers.word(first.span.of(line, &self.fields)) ^ turned),
+                );
             }
             (Head::Marked, _) if first.span.is_whole_line() && self.has_one_key() => {
                 out.extend(lines.map(|line| {

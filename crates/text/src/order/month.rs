@@ -1,4 +1,5 @@
-//! `-M`: the three letters of a month, or what the locale calls it; in any case, after blanks. Anything else is before January.
+//! `-M`: the three letters of a month, or what the locale calls it; in any case, after blanks.
+//! Anything else is before January.
 
 use crate::locale::Locale;
 
@@ -25,7 +26,8 @@ impl Months {
         self.find(&text[blanks..]).map_or(0, |(_, number)| *number)
     }
 
-    /// Length of the name of the month at the head of `text`, which has no blanks before it; 0 if there is none.
+    /// Length of the name of the month at the head of `text`, which has no blanks before it; 0 if
+    /// there is none.
     pub(super) fn marked(&self, text: &[u8]) -> usize {
         self.find(text).map_or(0, |(name, _)| name.len())
     }

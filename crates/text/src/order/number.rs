@@ -1,16 +1,18 @@
 //! `-n`: a number of any length as bytes that compare as the number does.
 //!
-//! A number is blanks, perhaps a minus sign, digits with separators of thousands anywhere among them, and perhaps a decimal point and
-//! digits; anything else is zero. It is written 0.d1d2d3... * 10^e with d1 > 0, and becomes
+//! A number is blanks, perhaps a minus sign, digits with separators of thousands anywhere among
+//! them, and perhaps a decimal point and digits; anything else is zero. It is written 0.d1d2d3... *
+//! 10^e with d1 > 0, and becomes
 //!
 //! ```text
 //! byte 0     0x80 zero; above: e, from 0x82 (e = -30) to 0xFE (e = 94); 0x81 and 0xFF: e is less or more, and is in bytes 1-7
 //! 7 bytes    sixteen digits as a number, times 2, plus 1 if there are more that aren't all zero; then 7 bytes for those
 //! ```
 //!
-//! Zero has seven zero bytes too, so the first word holds all of the number's first part and nothing of what follows. Of a number
-//! below zero all bits are turned. Sixteen digits are 53.2 bits, a byte of sign and exponent leaves 56: most numbers are in
-//! one word, and its last bit says so.
+//! Zero has seven zero bytes too, so the first word holds all of the number's first part and
+//! nothing of what follows. Of a number below zero all bits are turned. Sixteen digits are 53.2
+//! bits, a byte of sign and exponent leaves 56: most numbers are in one word, and its last bit says
+//! so.
 
 use std::cmp::Ordering;
 
@@ -99,7 +101,8 @@ impl Numbers {
         let mut rest = self.trim(text);
         let is_negative = rest.first() == Some(&b'-');
         rest = &rest[usize::from(is_negative)..];
-        let zeros = rest.iter().take_while(|&&byte| byte == b'0' || Some(byte) == self.skipped).count();
+        let zeros =
+            rest.iter().take_while(|&&byte| byte == b'0' || Some(byte) == self.skipped).count();
         rest = &rest[zeros..];
 
         let mut sum = Sum::default();
@@ -150,7 +153,8 @@ impl Numbers {
 
 /// Appends the groups after the first, of a number that has them.
 fn encode_groups(text: &[u8], out: &mut Vec<u8>) {
-    let last = text.iter().rposition(|byte| (b'1'..=b'9').contains(byte)).expect("more digits than zeros");
+    let last =
+        text.iter().rposition(|byte| (b'1'..=b'9').contains(byte)).expect("more digits than zeros");
     let digits = || text[..=last].iter().filter(|byte| byte.is_ascii_digit());
     let mut left = digits().count() - GROUP_DIGITS;
     let mut digits = digits().skip(GROUP_DIGITS);
@@ -163,8 +167,9 @@ fn encode_groups(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// The byte that is skipped in numbers. GNU sort takes 128 for "none", and reads bytes without a sign, so that where there is no separator this
-/// byte is one; a separator that it knows with a sign, from 128 on, is never met.
+/// The byte that is skipped in numbers. GNU sort takes 128 for "none", and reads bytes without a
+/// sign, so that where there is no separator this byte is one; a separator that it knows with a
+/// sign, from 128 on, is never met.
 fn skipped(locale: &Locale) -> Option<u8> {
     locale.thousands.map_or(Some(0x80), |byte| Some(byte).filter(u8::is_ascii))
 }
@@ -177,7 +182,8 @@ impl Number<'_> {
         }
         let word = match self.exponent {
             EXPONENT_MIN..=EXPONENT_MAX => {
-                (self.exponent - EXPONENT_MIN + BELOW as i64 + 1).cast_unsigned() << 56 | self.group()
+                (self.exponent - EXPONENT_MIN + BELOW as i64 + 1).cast_unsigned() << 56
+                    | self.group()
             }
             ..EXPONENT_MIN => BELOW << 56 | ((1 << 55) + self.exponent).cast_unsigned(),
             _ => ABOVE << 56 | self.exponent.cast_unsigned(),
@@ -214,7 +220,8 @@ impl Sum {
         self.count += 1;
     }
 
-    /// Adds the digits at the head of `text`, eight at a time while there is room; how many. Some may be left.
+    /// Adds the digits at the head of `text`, eight at a time while there is room; how many. Some
+    /// may be left.
     #[inline]
     fn add_run(&mut self, text: &[u8]) -> usize {
         let mut at = 0;
@@ -252,13 +259,14 @@ const POWERS: [u64; GROUP_DIGITS + 1] = {
 
 /// The digits at the head of eight bytes, as a number, and how many they are.
 ///
-/// The bytes are moved so that the last digit is last and zeros are first; then neighbours are added, in pairs of digits, of pairs
-/// and of fours. (Lemire and others: "Quickly parsing eight digits", 2018.)
+/// The bytes are moved so that the last digit is last and zeros are first; then neighbours are
+/// added, in pairs of digits, of pairs and of fours. (Lemire and others: "Quickly parsing eight
+/// digits", 2018.)
 #[inline]
 fn eight_digits(bytes: [u8; 8]) -> (u64, usize) {
     let digits = u64::from_le_bytes(bytes) ^ 0x3030_3030_3030_3030;
-    // A digit is below 10: adding 6 doesn't reach the upper half of the byte, nor is anything there. A carry out of a byte that
-    // is none only disturbs bytes after it.
+    // A digit is below 10: adding 6 doesn't reach the upper half of the byte, nor is anything
+    // there. A carry out of a byte that is none only disturbs bytes after it.
     let others = (digits.wrapping_add(0x0606_0606_0606_0606) | digits) & 0xF0F0_F0F0_F0F0_F0F0;
     let count = others.trailing_zeros() as usize / 8;
     let digits = digits.checked_shl(64 - 8 * count as u32).unwrap_or(0);

@@ -1,7 +1,8 @@
 //! `-R`: equal keys together, otherwise in an order that depends on 16 random bytes.
 //!
-//! The key is the MD5 of the random bytes and the text: GNU sort's choice, so that the same random source gives the same order. Where
-//! the locale has a language, it hashes what `strxfrm` makes of each part of the text up to a NUL, and a NUL.
+//! The key is the MD5 of the random bytes and the text: GNU sort's choice, so that the same random
+//! source gives the same order. Where the locale has a language, it hashes what `strxfrm` makes of
+//! each part of the text up to a NUL, and a NUL.
 
 use std::cmp::Ordering;
 
@@ -28,7 +29,12 @@ impl Random {
     }
 
     /// The key of `text`.
-    pub(super) fn key(&self, text: &[u8], work: &mut Vec<u8>, transformed: &mut Vec<u8>) -> [u8; 16] {
+    pub(super) fn key(
+        &self,
+        text: &[u8],
+        work: &mut Vec<u8>,
+        transformed: &mut Vec<u8>,
+    ) -> [u8; 16] {
         let mut hash = self.seeded.clone();
         match self.collation {
             Collation::Bytes => hash.update(text),
@@ -48,7 +54,8 @@ impl Random {
         hash.finalize().into()
     }
 
-    /// Orders texts of one key: they are equal, unless MD5 has been broken or the text was transformed.
+    /// Orders texts of one key: they are equal, unless MD5 has been broken or the text was
+    /// transformed.
     pub(super) fn compare_ties(&self, a: &[u8], b: &[u8]) -> Ordering {
         if self.collation == Collation::Bytes { a.cmp(b) } else { Ordering::Equal }
     }

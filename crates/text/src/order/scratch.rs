@@ -1,6 +1,7 @@
 //! Memory that comparing and encoding need, lent by the caller: one for each thread.
 
-/// Buffers that grow to the longest keys that are compared, and stay so. Comparing bytes, `-n` and `-M` never touch them.
+/// Buffers that grow to the longest keys that are compared, and stay so. Comparing bytes, `-n` and
+/// `-M` never touch them.
 #[derive(Debug, Default)]
 pub struct Scratch {
     pub(super) a: Work,

@@ -1,8 +1,8 @@
 //! Where a key lies in a line.
 //!
-//! With a separator a field is what lies between two of them. Without one, a field begins with the blanks before it: `" a  b"` has
-//! the fields `" a"` and `"  b"`. Positions past the line's end are at its end, and a key that would end before it begins is
-//! empty where it begins.
+//! With a separator a field is what lies between two of them. Without one, a field begins with the
+//! blanks before it: `" a b"` has the fields `" a"` and `" b"`. Positions past the line's end are
+//! at its end, and a key that would end before it begins is empty where it begins.
 
 use memchr::memchr;
 
@@ -113,7 +113,8 @@ impl Fields {
     }
 }
 
-/// Fields are short: so many words are looked at before the machine's fastest search, which takes longer to begin, goes on.
+/// Fields are short: so many words are looked at before the machine's fastest search, which takes
+/// longer to begin, goes on.
 const WORDS: usize = 8;
 
 /// Where the `count`th byte that is `wanted` lies in `line`, from `at` on.

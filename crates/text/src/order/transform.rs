@@ -30,7 +30,11 @@ impl Transform {
 }
 
 /// `text` after `transform`, which is made in `work`.
-pub(super) fn apply<'a>(transform: Option<&Transform>, text: &'a [u8], work: &'a mut Vec<u8>) -> &'a [u8] {
+pub(super) fn apply<'a>(
+    transform: Option<&Transform>,
+    text: &'a [u8],
+    work: &'a mut Vec<u8>,
+) -> &'a [u8] {
     let Some(transform) = transform else { return text };
     work.clear();
     work.extend(transform.bytes(text));

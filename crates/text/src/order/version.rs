@@ -1,8 +1,9 @@
 //! `-V`: names with numbers in them, ordered as versions: `a9` before `a10`, `1.0~rc` before `1.0`.
 //!
-//! Source: "Version sort ordering" in the manual of GNU coreutils, and Debian's policy, 5.6.12, from which it comes. A name is
-//! taken without its file suffixes first, then whole. Each is cut into text and numbers, in turn. In text `~` is before the end,
-//! which is before letters, which are before all else. As a key:
+//! Source: "Version sort ordering" in the manual of GNU coreutils, and Debian's policy, 5.6.12,
+//! from which it comes. A name is taken without its file suffixes first, then whole. Each is cut
+//! into text and numbers, in turn. In text `~` is before the end, which is before letters, which
+//! are before all else. As a key:
 //!
 //! ```text
 //! byte 0      0 empty   1 "."   2 ".."   3 other names that begin with a point   4 all others
@@ -55,8 +56,9 @@ pub(super) fn encode(name: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Length of `name` without its file suffixes: each is a point, a letter or `~`, and letters, digits and `~`. It may be 0, as in
-/// coreutils 9.1, where `.a` is therefore before `.0`; other versions always keep the first byte.
+/// Length of `name` without its file suffixes: each is a point, a letter or `~`, and letters,
+/// digits and `~`. It may be 0, as in coreutils 9.1, where `.a` is therefore before `.0`; other
+/// versions always keep the first byte.
 fn stem(name: &[u8]) -> usize {
     let mut end = name.len();
     loop {

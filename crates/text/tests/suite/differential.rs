@@ -1,15 +1,16 @@
-//! Random sorts and checks, ours against the installed GNU sort's: output, messages and status must be the same.
+//! Random sorts and checks, ours against the installed GNU sort's: output, messages and status must
+//! be the same.
 //!
-//! `XSORT_CASES=100000 cargo test -p xsort-text differential` runs more of them; a failure names its seed, and `XSORT_SEED`
-//! runs from that on.
+//! `XSORT_CASES=100000 cargo test -p xsort-text differential` runs more of them; a failure names
+//! its seed, and `XSORT_SEED` runs from that on.
 
 use std::cmp::Ordering;
 use std::ffi::OsString;
 use std::io::Write;
 
 use xsort_text::{
-    Check, Command, Environment, Locale, Order, Refusal, Request, Scratch, annotate, disorder, parse,
-    warnings,
+    Check, Command, Environment, Locale, Order, Refusal, Request, Scratch, annotate, disorder,
+    parse, warnings,
 };
 
 use crate::oracle;
@@ -41,7 +42,11 @@ fn environment(locale: &Locale) -> Environment {
     let limit = std::fs::read_to_string("/proc/self/limits").unwrap();
     let limit = limit.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();
     let open_files_max = limit.split_whitespace().next().unwrap().parse().unwrap();
-    Environment { memory_bytes: 1 << 34, open_files_max, ..Environment::new(|_| None, locale.clone()) }
+    Environment {
+        memory_bytes: 1 << 34,
+        open_files_max,
+        ..Environment::new(|_| None, locale.clone())
+    }
 }
 
 fn request(words: &[OsString], locale: &Locale) -> Result<Box<Command>, Refusal> {
@@ -102,7 +107,8 @@ fn by_keys(command: &Command, order: &Order, input: &[u8]) -> Answer {
 fn checked(command: &Command, order: &Order, lines: &[&[u8]], check: Check) -> Answer {
     let mut scratch = Scratch::default();
     let least = if command.unique { Ordering::Equal } else { Ordering::Greater };
-    let bad = lines.windows(2).position(|pair| order.compare(pair[0], pair[1], &mut scratch) >= least);
+    let bad =
+        lines.windows(2).position(|pair| order.compare(pair[0], pair[1], &mut scratch) >= least);
     let say = |at: usize| disorder("sort", b"-", at as u64 + 2, lines[at + 1].to_vec(), command);
     let message = bad.filter(|_| check == Check::DiagnoseFirst).map(say).unwrap_or_default();
     Answer { output: Vec::new(), message, status: i32::from(bad.is_some()) }
@@ -140,13 +146,20 @@ fn debug_one(seed: u64, locale: &Locale, name: &str, source: &std::path::Path) {
     for line in lines(&sorted, terminator) {
         annotate(&order, locale, line, &mut scratch, &mut output);
     }
-    let message: Vec<u8> =
-        warnings(&command, locale).iter().flat_map(|line| [b"sort: ", &line[..], b"\n"].concat()).collect();
+    let message: Vec<u8> = warnings(&command, locale)
+        .iter()
+        .flat_map(|line| [b"sort: ", &line[..], b"\n"].concat())
+        .collect();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert_eq!(text(&message), text(&theirs.stderr), "seed {seed} {words:?} in {name}");
     let theirs = text(&theirs.stdout);
     for (at, (ours, theirs)) in text(&output).lines().zip(theirs.lines()).enumerate() {
-        assert_eq!(ours, theirs, "seed {seed} {words:?} in {name}, line {at} of\n{}", text(&output));
+        assert_eq!(
+            ours,
+            theirs,
+            "seed {seed} {words:?} in {name}, line {at} of\n{}",
+            text(&output)
+        );
     }
     assert_eq!(text(&output).len(), theirs.len(), "seed {seed} {words:?} in {name}");
 }
@@ -159,8 +172,11 @@ fn compare_one(seed: u64, locale: &Locale, name: &str, source: &std::path::Path)
     let terminator = if words.iter().any(|word| word == "-z") { 0 } else { b'\n' };
     let input = dice.input(terminator, name != "C");
     let theirs = oracle::ask(&words, &input, name);
-    let theirs =
-        Answer { output: theirs.stdout, message: theirs.stderr, status: theirs.status.code().unwrap() };
+    let theirs = Answer {
+        output: theirs.stdout,
+        message: theirs.stderr,
+        status: theirs.status.code().unwrap(),
+    };
     let ours = match request(&words, locale) {
         Err(refusal) => {
             let message = refusal.message("sort");

@@ -1,9 +1,11 @@
-//! Command lines: what they come to, where GNU sort can't be asked: our own options, values, and the environment.
+//! Command lines: what they come to, where GNU sort can't be asked: our own options, values, and
+//! the environment.
 
 use std::ffi::{OsStr, OsString};
 
 use xsort_text::{
-    Check, Codec, Command, Environment, KeyEnd, Locale, Refusal, Request, parse, refuse_many, warnings,
+    Check, Codec, Command, Environment, KeyEnd, Locale, Refusal, Request, parse, refuse_many,
+    warnings,
 };
 
 use crate::understand;
@@ -21,8 +23,9 @@ fn refusal(line: &str) -> String {
 }
 
 fn under(variables: &[(&str, &str)], line: &str) -> Result<Request, Refusal> {
-    let variable =
-        |name: &str| variables.iter().find(|(n, _)| *n == name).map(|(_, value)| OsStr::new(*value));
+    let variable = |name: &str| {
+        variables.iter().find(|(n, _)| *n == name).map(|(_, value)| OsStr::new(*value))
+    };
     parse(words(line), &Environment::new(variable, Locale::c()))
 }
 
@@ -40,7 +43,10 @@ fn options_may_follow_files_and_share_a_dash() {
     assert_eq!(command.separator, Some(b':'));
     assert!(command.reverse && command.global.numeric && command.check.is_none());
     let [key] = command.keys[..] else { panic!("one key: {:?}", command.keys) };
-    assert_eq!((key.start_field, key.start_char, key.end), (1, 0, Some(KeyEnd { field: 2, char: 4 })));
+    assert_eq!(
+        (key.start_field, key.start_char, key.end),
+        (1, 0, Some(KeyEnd { field: 2, char: 4 }))
+    );
     assert!(
         key.flags.end_blanks && !key.flags.start_blanks && !key.flags.numeric,
         "its own b, so nothing inherited"
@@ -70,7 +76,8 @@ fn the_largest_memory_counts() {
 #[test]
 fn our_options_are_there_in_full_only() {
     let extras =
-        command("--header --top 5 --progress --json --decompress --check-output --compress=lz4").extras;
+        command("--header --top 5 --progress --json --decompress --check-output --compress=lz4")
+            .extras;
     assert_eq!((extras.header_lines, extras.top_lines), (1, Some(5)));
     assert!(extras.progress && extras.json && extras.decompress && extras.check_output);
     assert_eq!(extras.compress, Some(Codec::Lz4));
@@ -80,8 +87,8 @@ fn our_options_are_there_in_full_only() {
     assert_eq!(refusal("--top=x"), "invalid --top argument 'x'");
 }
 
-/// `--compress` has always been short for `--compress-program`: only two words after it are ours, and mean the same
-/// compression without a program.
+/// `--compress` has always been short for `--compress-program`: only two words after it are ours,
+/// and mean the same compression without a program.
 #[test]
 fn other_compressions_are_programs() {
     assert_eq!(command("--compress zstd").extras.compress, Some(Codec::Zstd));
@@ -111,7 +118,10 @@ fn an_obsolete_key_may_begin_and_end_beyond_all_numbers() {
     assert_eq!(end.keys[0].end, None);
     let lines = warnings(&far, &Locale::c()).concat();
     let said = String::from_utf8_lossy(&lines);
-    assert!(said.contains("key '+0 -1' used; consider '-k 1,1' instead"), "as GNU sort 9.1 says: {said}");
+    assert!(
+        said.contains("key '+0 -1' used; consider '-k 1,1' instead"),
+        "as GNU sort 9.1 says: {said}"
+    );
 }
 
 #[test]

@@ -1,15 +1,15 @@
 //! Sorts and checks by the rules of languages, against GNU sort's.
 //!
-//! The locales are made with `localedef` in a folder of their own, which the C library is told of by an environment variable: the
-//! test runs itself again with it.
+//! The locales are made with `localedef` in a folder of their own, which the C library is told of
+//! by an environment variable: the test runs itself again with it.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::oracle;
 
-/// Name, source and character set of the locales: the point as decimal point and as separator, one with neither, one of
-/// single bytes.
+/// Name, source and character set of the locales: the point as decimal point and as separator, one
+/// with neither, one of single bytes.
 const LOCALES: [(&str, &str, &str); 4] = [
     ("en_US.UTF-8", "en_US", "UTF-8"),
     ("de_DE.UTF-8", "de_DE", "UTF-8"),
@@ -19,8 +19,10 @@ const LOCALES: [(&str, &str, &str); 4] = [
 
 fn make(folder: &Path) -> bool {
     LOCALES.iter().all(|(name, source, characters)| {
-        let made =
-            Command::new("localedef").args(["-i", source, "-f", characters]).arg(folder.join(name)).output();
+        let made = Command::new("localedef")
+            .args(["-i", source, "-f", characters])
+            .arg(folder.join(name))
+            .output();
         made.is_ok_and(|made| made.status.success())
     })
 }

@@ -10,9 +10,11 @@ pub(crate) fn is_there() -> bool {
     static IS_THERE: OnceLock<bool> = OnceLock::new();
     *IS_THERE.get_or_init(|| {
         let answer = Command::new("sort").arg("--version").output();
-        let text =
-            answer.map(|answer| String::from_utf8_lossy(&answer.stdout).into_owned()).unwrap_or_default();
-        let version = text.lines().next().and_then(|line| line.strip_prefix("sort (GNU coreutils) "));
+        let text = answer
+            .map(|answer| String::from_utf8_lossy(&answer.stdout).into_owned())
+            .unwrap_or_default();
+        let version =
+            text.lines().next().and_then(|line| line.strip_prefix("sort (GNU coreutils) "));
         let is_there = version
             .and_then(|version| version.split('.').next()?.parse().ok())
             .is_some_and(|major: u32| major >= 9);

@@ -29,14 +29,29 @@ impl Dice {
     /// An input: up to forty lines.
     pub(crate) fn input(&mut self, terminator: u8, is_utf8: bool) -> Vec<u8> {
         let alphabets: [&[&[u8]]; 9] = [
-            &[b"0", b"1", b"9", b"-", b".", b" ", b",", b"00", b"10", b"123456789", b"99999999999999999999"],
+            &[
+                b"0",
+                b"1",
+                b"9",
+                b"-",
+                b".",
+                b" ",
+                b",",
+                b"00",
+                b"10",
+                b"123456789",
+                b"99999999999999999999",
+            ],
             &[b"a", b"A", b"b", b"B", b" ", b"\t", b"-", b"_"],
             &[b"a", b"\0", b"\x01", b"\xff", b"\xe9", b"\n", b" ", b"~", b"\x80"],
             &[
-                b"1", b"2", b"K", b"k", b"M", b"G", b"Y", b"m", b".", b"-", b" ", b"0", b",", b"Ki", b"R",
-                b"1000",
+                b"1", b"2", b"K", b"k", b"M", b"G", b"Y", b"m", b".", b"-", b" ", b"0", b",",
+                b"Ki", b"R", b"1000",
             ],
-            &[b"Jan", b"jan", b"FEB", b"Mar", b" ", b"dec", b"Decx", b"ja", b"\t", b"1", b"may", b"Okt"],
+            &[
+                b"Jan", b"jan", b"FEB", b"Mar", b" ", b"dec", b"Decx", b"ja", b"\t", b"1", b"may",
+                b"Okt",
+            ],
             &[
                 b"a",
                 b"1",
@@ -97,7 +112,8 @@ impl Dice {
             b"a",
             b".",
         ];
-        let alphabet = if is_utf8 && self.one_in(2) { utf8 } else { alphabets[self.below(alphabets.len())] };
+        let alphabet =
+            if is_utf8 && self.one_in(2) { utf8 } else { alphabets[self.below(alphabets.len())] };
         let mut input = Vec::new();
         let pieces = 1 + self.below(8);
         for _ in 0..self.below(40) {
@@ -120,10 +136,17 @@ impl Dice {
             words.push(format!("-{}", self.flags()));
         }
         if self.one_in(2) {
-            words.push(self.pick(&["-t:", "-t ", "-ta", "-t1", "-t,", "-t\\0", "-t.", "-t\u{1}"]).to_owned());
+            words.push(
+                self.pick(&["-t:", "-t ", "-ta", "-t1", "-t,", "-t\\0", "-t.", "-t\u{1}"])
+                    .to_owned(),
+            );
         }
         for _ in 0..[0, 1, 1, 1, 2, 3][self.below(6)] {
-            words.push(if self.one_in(12) { self.obsolete_key() } else { format!("-k{}", self.key()) });
+            words.push(if self.one_in(12) {
+                self.obsolete_key()
+            } else {
+                format!("-k{}", self.key())
+            });
         }
         for option in ["-s", "-u", "-z", "-c", "-C", "-r"] {
             if self.one_in(6) {
@@ -135,8 +158,8 @@ impl Dice {
 
     fn flags(&mut self) -> String {
         let flags = [
-            "n", "n", "r", "f", "d", "i", "b", "g", "h", "M", "V", "R", "nr", "fd", "bf", "bn", "hf", "Vr",
-            "fV", "Vd", "gr", "Rf", "hr", "Mr",
+            "n", "n", "r", "f", "d", "i", "b", "g", "h", "M", "V", "R", "nr", "fd", "bf", "bn",
+            "hf", "Vr", "fV", "Vd", "gr", "Rf", "hr", "Mr",
         ];
         self.pick(&flags).to_owned()
     }
@@ -163,7 +186,11 @@ impl Dice {
 
     fn position(&mut self, least_char: usize) -> String {
         let field = 1 + self.below(3);
-        if self.one_in(3) { format!("{field}.{}", least_char + self.below(4)) } else { field.to_string() }
+        if self.one_in(3) {
+            format!("{field}.{}", least_char + self.below(4))
+        } else {
+            field.to_string()
+        }
     }
 
     /// Words that need not make sense.
@@ -244,9 +271,11 @@ impl Dice {
             b"--ignore-c",
             b"--buffer-size=z",
         ];
-        let files: [&[u8]; 7] = [b"-o", b"-ox", b"--output=x", b"+1", b"-2", b"--files0-from=-", b"-"];
+        let files: [&[u8]; 7] =
+            [b"-o", b"-ox", b"--output=x", b"+1", b"-2", b"--files0-from=-", b"-"];
         let count = 1 + self.below(5);
-        let word = |dice: &mut Self| if dice.one_in(8) { dice.pick(&files) } else { dice.pick(&words) };
+        let word =
+            |dice: &mut Self| if dice.one_in(8) { dice.pick(&files) } else { dice.pick(&words) };
         (0..count).map(|_| OsString::from_vec(word(self).to_vec())).collect()
     }
 }

@@ -1,5 +1,5 @@
-//! A table of what GNU sort does where one may expect otherwise, written by hand: it says the same of us and, where it is
-//! installed, of GNU sort.
+//! A table of what GNU sort does where one may expect otherwise, written by hand: it says the same
+//! of us and, where it is installed, of GNU sort.
 
 use std::ffi::OsString;
 
@@ -57,14 +57,20 @@ fn the_table_is_true() {
         let expected = String::from_utf8(text(&case.sorted)).unwrap();
         let ours = String::from_utf8(text(&sorted(&case))).unwrap();
         if ours != expected {
-            wrong.push(format!("{:?}{}: ours {ours:?}, expected {expected:?}", case.options, case.why));
+            wrong.push(format!(
+                "{:?}{}: ours {ours:?}, expected {expected:?}",
+                case.options, case.why
+            ));
         }
         if oracle::is_there() {
             let theirs =
-                String::from_utf8(oracle::ask(&case.options, &text(&case.input), "C").stdout).unwrap();
+                String::from_utf8(oracle::ask(&case.options, &text(&case.input), "C").stdout)
+                    .unwrap();
             if theirs != expected {
-                wrong
-                    .push(format!("{:?}{}: GNU's {theirs:?}, expected {expected:?}", case.options, case.why));
+                wrong.push(format!(
+                    "{:?}{}: GNU's {theirs:?}, expected {expected:?}",
+                    case.options, case.why
+                ));
             }
         }
     }

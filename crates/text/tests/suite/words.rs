@@ -1,4 +1,5 @@
-//! Whatever the order and the lines: normalised keys, words of them and comparison never contradict each other.
+//! Whatever the order and the lines: normalised keys, words of them and comparison never contradict
+//! each other.
 
 use std::cmp::Ordering;
 use std::ffi::OsString;

@@ -27,7 +27,12 @@ impl<'a> Model<'a> {
     }
 
     /// Returns the total of a path; `None` if it doesn't count.
-    fn visit(&mut self, path: &Path, depth: usize, above: &mut Vec<(u64, u64)>) -> Option<(Usage, bool)> {
+    fn visit(
+        &mut self,
+        path: &Path,
+        depth: usize,
+        above: &mut Vec<(u64, u64)>,
+    ) -> Option<(Usage, bool)> {
         let follows = match self.options.follow {
             Follow::Never => false,
             Follow::Arguments => depth == 0,
@@ -53,7 +58,9 @@ impl<'a> Model<'a> {
             above.push(identity);
             // The listing's order, as the kernel gives it.
             for entry in fs::read_dir(path).unwrap() {
-                if let Some((total, is_directory)) = self.visit(&entry.unwrap().path(), depth + 1, above) {
+                if let Some((total, is_directory)) =
+                    self.visit(&entry.unwrap().path(), depth + 1, above)
+                {
                     *(if is_directory { &mut below } else { &mut own }) += total;
                 }
             }

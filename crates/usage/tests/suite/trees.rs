@@ -22,7 +22,8 @@ pub(crate) fn file(path: &Path, bytes: usize) {
     File::create(path).unwrap().write_all(&vec![b'x'; bytes]).unwrap();
 }
 
-/// Directories, files, holes, hard links and symbolic links, some of these in a circle or to nowhere.
+/// Directories, files, holes, hard links and symbolic links, some of these in a circle or to
+/// nowhere.
 pub(crate) fn random(root: &Path, seed: u64) {
     let mut random = Random(seed);
     let mut directories = vec![root.to_owned()];

@@ -70,7 +70,8 @@ fn every_way_of_walking_tells_what_a_plain_walk_does() {
         random(&a, seed);
         random(&b, 1000 + seed);
         fs::hard_link(fs::canonicalize(file_in(&a)).unwrap(), b.join("link")).unwrap();
-        let inner = fs::read_dir(&b).unwrap().map(|entry| entry.unwrap().path()).find(|path| path.is_dir());
+        let inner =
+            fs::read_dir(&b).unwrap().map(|entry| entry.unwrap().path()).find(|path| path.is_dir());
         for follow in [Follow::Never, Follow::Arguments, Follow::Always] {
             for (links, detail) in [
                 (Links::Once, Detail::Directories),
@@ -87,8 +88,14 @@ fn every_way_of_walking_tells_what_a_plain_walk_does() {
                     if links == Links::Each && remembers_all {
                         continue;
                     }
-                    let options =
-                        Options { follow, links, detail, remembers_all, depth_max: 3, ..Options::default() };
+                    let options = Options {
+                        follow,
+                        links,
+                        detail,
+                        remembers_all,
+                        depth_max: 3,
+                        ..Options::default()
+                    };
                     let model = Model::walk(&options, &arguments);
                     for number in [0, 1, 2, 9] {
                         let options = Options { threads: threads(number), ..options.clone() };
@@ -99,7 +106,11 @@ fn every_way_of_walking_tells_what_a_plain_walk_does() {
                             told(model.told.clone().into(), detail),
                             "{case}"
                         );
-                        assert_eq!(recorder.failures.into_inner().unwrap().len(), model.failed, "{case}");
+                        assert_eq!(
+                            recorder.failures.into_inner().unwrap().len(),
+                            model.failed,
+                            "{case}"
+                        );
                         assert_eq!(total.inodes, recorder.advanced.into_inner(), "{case}");
                     }
                 }
@@ -125,7 +136,11 @@ impl Visitor for Judge {
         };
         let identity = Identity { device: metadata.dev(), inode: metadata.ino() };
         let has_links = kind != Kind::Directory && metadata.nlink() > 1;
-        assert_eq!((found.kind, found.identity, found.has_links), (kind, identity, has_links), "{path:?}");
+        assert_eq!(
+            (found.kind, found.identity, found.has_links),
+            (kind, identity, has_links),
+            "{path:?}"
+        );
     }
 
     fn failed(&self, _: &Failure) {}
@@ -141,8 +156,12 @@ fn it_tells_what_each_file_is() {
     std::os::unix::net::UnixListener::bind(tree.join("socket")).unwrap();
     for links in [Links::Once, Links::Each] {
         for number in [1, 2] {
-            let options =
-                Options { links, detail: Detail::Files, threads: threads(number), ..Options::default() };
+            let options = Options {
+                links,
+                detail: Detail::Files,
+                threads: threads(number),
+                ..Options::default()
+            };
             assert!(run(&options, &[&tree], &Judge).inodes > 3);
             run(&options, &[&tree.join("socket"), &tree.join("dangling")], &Judge);
         }
@@ -188,12 +207,17 @@ fn one_thread_tells_in_the_order_of_the_listing() {
     }
     let mut order = Vec::new();
     plain(&root, &mut order);
-    let options =
-        Options { threads: threads(1), detail: Detail::Files, links: Links::Each, ..Options::default() };
+    let options = Options {
+        threads: threads(1),
+        detail: Detail::Files,
+        links: Links::Each,
+        ..Options::default()
+    };
     assert_eq!(record(&options, &[&root]).1.order.into_inner().unwrap(), order);
 }
 
-/// Many names, so that those which don't count go before the end, and some of them in a directory that is large enough to be sorted.
+/// Many names, so that those which don't count go before the end, and some of them in a directory
+/// that is large enough to be sorted.
 #[test]
 fn hard_links_are_charged_to_the_first_name_at_any_number_of_threads() {
     let sandbox = tempfile::tempdir().unwrap();
@@ -211,7 +235,8 @@ fn hard_links_are_charged_to_the_first_name_at_any_number_of_threads() {
             fs::hard_link(original, root.join(directory).join(format!("n{name}"))).unwrap();
         }
     }
-    let options = |number| Options { threads: threads(number), detail: Detail::Files, ..Options::default() };
+    let options =
+        |number| Options { threads: threads(number), detail: Detail::Files, ..Options::default() };
     let (total, expected) = record(&options(1), &[&root]);
     assert_eq!(total.inodes, 700 + 5);
     let expected = expected.told.into_inner().unwrap();
@@ -257,8 +282,10 @@ fn what_is_excluded_doesnt_count_and_nothing_below_it() {
     let options = Options { has_excludes: true, ..Options::default() };
     let recorder = Recorder { excluded: Some(b"/drop"), ..Recorder::default() };
     assert_eq!(run(&options, &[root], &recorder).inodes, 3);
-    let recorder =
-        Recorder { excluded: Some(root.as_os_str().as_bytes().to_vec().leak()), ..Recorder::default() };
+    let recorder = Recorder {
+        excluded: Some(root.as_os_str().as_bytes().to_vec().leak()),
+        ..Recorder::default()
+    };
     assert_eq!(run(&options, &[root], &recorder), Usage::default());
     assert!(recorder.told.into_inner().unwrap().is_empty());
 }
@@ -282,13 +309,15 @@ fn what_is_missing_is_told_and_the_rest_counted() {
 fn thousands_of_levels_are_walked() {
     let sandbox = tempfile::tempdir().unwrap();
     let mut open =
-        rustix::fs::open(sandbox.path(), rustix::fs::OFlags::PATH, rustix::fs::Mode::empty()).unwrap();
+        rustix::fs::open(sandbox.path(), rustix::fs::OFlags::PATH, rustix::fs::Mode::empty())
+            .unwrap();
     let levels = 3000;
     for _ in 0..levels {
         rustix::fs::mkdirat(&open, "level", 0o755.into()).unwrap();
         rustix::fs::mkdirat(&open, "side", 0o755.into()).unwrap();
         open =
-            rustix::fs::openat(&open, "level", rustix::fs::OFlags::PATH, rustix::fs::Mode::empty()).unwrap();
+            rustix::fs::openat(&open, "level", rustix::fs::OFlags::PATH, rustix::fs::Mode::empty())
+                .unwrap();
     }
     for number in [1, 2, 0] {
         let options = Options { threads: threads(number), ..Options::default() };
@@ -300,7 +329,9 @@ fn thousands_of_levels_are_walked() {
         );
     }
     // The standard library's way takes whole paths.
-    assert!(std::process::Command::new("rm").arg("-rf").arg(sandbox.path()).status().unwrap().success());
+    assert!(
+        std::process::Command::new("rm").arg("-rf").arg(sandbox.path()).status().unwrap().success()
+    );
 }
 
 /// Files come and go: whatever is counted then, the walk ends, and what it fails at is gone.
@@ -319,19 +350,28 @@ fn a_tree_may_change_under_the_walk() {
                     0 => drop(fs::write(&path, "some")),
                     1 => drop(fs::create_dir_all(path.join("a/b/c"))),
                     2 => drop(fs::remove_file(&path)),
-                    3 => drop(fs::rename(path.join("a"), root.join(format!("other{}", random.below(9))))),
+                    3 => drop(fs::rename(
+                        path.join("a"),
+                        root.join(format!("other{}", random.below(9))),
+                    )),
                     _ => drop(fs::remove_dir_all(&path)),
                 }
             }
         });
         let walks = catch_unwind(AssertUnwindSafe(|| {
             for round in 0..300 {
-                let options =
-                    Options { threads: threads(round % 5), detail: Detail::Total, ..Options::default() };
+                let options = Options {
+                    threads: threads(round % 5),
+                    detail: Detail::Total,
+                    ..Options::default()
+                };
                 let (total, recorder) = record(&options, &[&root]);
                 assert!(total.inodes > 100);
                 for (_, operation) in recorder.failures.into_inner().unwrap() {
-                    assert!(matches!(operation, Operation::Access | Operation::Open), "{operation:?}");
+                    assert!(
+                        matches!(operation, Operation::Access | Operation::Open),
+                        "{operation:?}"
+                    );
                 }
             }
         }));
@@ -367,7 +407,8 @@ fn a_walk_ends_when_it_is_stopped_and_when_its_visitor_breaks() {
     random(&root, 8);
     for number in [1, 2, 8] {
         for panics in [false, true] {
-            let options = Options { threads: threads(number), detail: Detail::Files, ..Options::default() };
+            let options =
+                Options { threads: threads(number), detail: Detail::Files, ..Options::default() };
             let breaker = Breaker { found: AtomicU64::new(0), panics };
             let result = catch_unwind(AssertUnwindSafe(|| run(&options, &[&root], &breaker)));
             assert_eq!(result.is_err(), panics);

@@ -19,7 +19,8 @@ pub(crate) struct Bin {
     pub(crate) is_one_key: bool,
     /// What of it is on scratch, in the order of the input.
     pub(crate) pieces: Vec<Piece>,
-    /// What of it is in chunks that stayed in memory, which all come after. Not for a journal: memory is gone with the process.
+    /// What of it is in chunks that stayed in memory, which all come after. Not for a journal:
+    /// memory is gone with the process.
     #[serde(skip)]
     pub(crate) slices: Vec<Slice>,
 }
@@ -52,9 +53,10 @@ impl Limits {
         }
     }
 
-    /// Into how many bins to scatter `bytes` bytes now: as many as are needed, or, if those are too many, the root that makes all levels alike.
-    /// If pieces stay large enough, up to four times as many: small bins are packed together again, and one that comes out larger than it should
-    /// is still small. At least three, so that splitting always makes a bin smaller.
+    /// Into how many bins to scatter `bytes` bytes now: as many as are needed, or, if those are too
+    /// many, the root that makes all levels alike. If pieces stay large enough, up to four times as
+    /// many: small bins are packed together again, and one that comes out larger than it should is
+    /// still small. At least three, so that splitting always makes a bin smaller.
     pub(crate) fn bins_at_once(&self, bytes: u64) -> usize {
         let needed = bytes.div_ceil(self.bin_bytes).max(1);
         let levels = levels(needed, self.fan_out as u64);
@@ -90,7 +92,8 @@ impl Limits {
     /// Cuts a bin of any size into loads, in the order of the input.
     pub(crate) fn parts(&self, bin: Bin) -> Vec<Load> {
         let mut loads = Vec::new();
-        let fresh = || Load { bin: bin.number, bins: 1, is_one_key: bin.is_one_key, ..Load::default() };
+        let fresh =
+            || Load { bin: bin.number, bins: 1, is_one_key: bin.is_one_key, ..Load::default() };
         let (mut load, mut taken) = (fresh(), (0, 0));
         let mut make_room = |load: &mut Load, (bytes, records): (u64, u64)| {
             if !self.fits((taken.0 + bytes, taken.1 + records)) {
@@ -113,7 +116,8 @@ impl Limits {
         loads
     }
 
-    /// Packs bins into loads that can be sorted: small neighbours together, large bins of one key in parts.
+    /// Packs bins into loads that can be sorted: small neighbours together, large bins of one key
+    /// in parts.
     pub(crate) fn pack(&self, bins: Vec<Bin>) -> Vec<Load> {
         let mut loads: Vec<Load> = Vec::new();
         let mut taken = (0, 0);

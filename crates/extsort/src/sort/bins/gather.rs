@@ -1,7 +1,7 @@
 //! Gathering: a pass that sorts bin after bin into the output.
 //!
-//! Several bins are under way at once: one is read, one a thread is sorted and written. Where each goes is known from the sizes of those
-//! before it, so nobody waits for a neighbour.
+//! Several bins are under way at once: one is read, one a thread is sorted and written. Where each
+//! goes is known from the sizes of those before it, so nobody waits for a neighbour.
 
 use super::load::{Load, Source};
 use super::plan::ScatterShape;
@@ -21,7 +21,8 @@ use std::time::Instant;
 use xsort_disk::{ALIGNMENT, Completion, FileId, Lease, Shelf, align_up};
 use xsort_records::{Checksum, Key};
 
-/// Sorts `loads`, one behind the other, into the output file, behind what an earlier process has written of it. Returns what was written, and what was done with each bin.
+/// Sorts `loads`, one behind the other, into the output file, behind what an earlier process has
+/// written of it. Returns what was written, and what was done with each bin.
 pub(super) fn gather<K: Key>(
     job: &Job<'_, K>,
     shape: &ScatterShape,
@@ -47,7 +48,8 @@ pub(super) fn gather<K: Key>(
     let mut frontier = Frontier::new(job.record_bytes, plan.bytes, begun, written);
     let mut keep = |number: usize, gathered: &Gathered| {
         let Gathered { checksum, crc, .. } = *gathered;
-        let stretch = Stretch { sources: number as u64 + 1, checksum, crc, tail: gathered.tail.clone() };
+        let stretch =
+            Stretch { sources: number as u64 + 1, checksum, crc, tail: gathered.tail.clone() };
         if let Some(written) = frontier.add(number, stretch) {
             job.notes.keep(Step::Written, written);
         }

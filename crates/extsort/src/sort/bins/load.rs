@@ -27,7 +27,8 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// Takes the next bin in. Its keys are other keys, so that its pieces may come before the slices of the one before.
+    /// Takes the next bin in. Its keys are other keys, so that its pieces may come before the
+    /// slices of the one before.
     pub(crate) fn join(&mut self, bin: Bin) {
         self.bins += 1;
         self.records += bin.records;
@@ -46,14 +47,25 @@ impl Load {
         self.pieces.iter().map(extent).collect()
     }
 
-    /// Checks the pieces that were read to `pages`, moves their records together and those of the slices behind them; returns how many bytes
-    /// they are, from the first one on.
-    fn collect<K>(&self, job: &Job<'_, K>, residents: &[Resident], pages: &mut [u8]) -> Result<usize, Error> {
+    /// Checks the pieces that were read to `pages`, moves their records together and those of the
+    /// slices behind them; returns how many bytes they are, from the first one on.
+    fn collect<K>(
+        &self,
+        job: &Job<'_, K>,
+        residents: &[Resident],
+        pages: &mut [u8],
+    ) -> Result<usize, Error> {
         let record_bytes = job.record_bytes;
         let (mut from, mut to) = (0, 0);
         for piece in &self.pieces {
             let paged = piece.paged_bytes(record_bytes) as usize;
-            check_seal(job.disk, job.scratch(), piece.place, &pages[from..from + paged], piece.seal)?;
+            check_seal(
+                job.disk,
+                job.scratch(),
+                piece.place,
+                &pages[from..from + paged],
+                piece.seal,
+            )?;
             let bytes = piece.records as usize * record_bytes;
             // Hot in the cache, since it has just been hashed.
             pages.copy_within(from..from + bytes, to);
@@ -63,7 +75,12 @@ impl Load {
         for slice in &self.slices {
             let resident = &residents[slice.resident];
             let bytes = slice.records() * record_bytes;
-            gather(resident.records(), record_bytes, resident.order(slice), &mut pages[to..to + bytes]);
+            gather(
+                resident.records(),
+                record_bytes,
+                resident.order(slice),
+                &mut pages[to..to + bytes],
+            );
             to += bytes;
         }
         Ok(to)
@@ -88,7 +105,8 @@ pub(crate) enum Source<'a> {
 }
 
 impl Source<'_> {
-    /// Makes the records of chunk `number` contiguous in `pages`; returns where they begin and how many bytes they are.
+    /// Makes the records of chunk `number` contiguous in `pages`; returns where they begin and how
+    /// many bytes they are.
     pub(crate) fn collect<K>(
         &self,
         job: &Job<'_, K>,
@@ -101,7 +119,9 @@ impl Source<'_> {
                 let bytes = extents.iter().map(|extent| extent.bytes as usize).sum();
                 Ok((compact(pages, extents), bytes))
             }
-            Source::Loads { loads, residents, .. } => Ok((0, loads[number].collect(job, residents, pages)?)),
+            Source::Loads { loads, residents, .. } => {
+                Ok((0, loads[number].collect(job, residents, pages)?))
+            }
         }
     }
 }

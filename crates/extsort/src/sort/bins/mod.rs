@@ -1,7 +1,8 @@
-//! Scatter and gather: every record goes to the bin of its key on scratch, then each bin is sorted by itself.
+//! Scatter and gather: every record goes to the bin of its key on scratch, then each bin is sorted
+//! by itself.
 //!
-//! The outline: sample the keys, scatter the input into bins, split the bins that don't fit in memory until all do, gather bin after bin into
-//! the output.
+//! The outline: sample the keys, scatter the input into bins, split the bins that don't fit in
+//! memory until all do, gather bin after bin into the output.
 //!
 //! ```text
 //! input  -- chunks --> | bin | bin | bin | ...      pieces on scratch; the last chunks stay in memory
@@ -10,9 +11,10 @@
 //!                      load, sort, write            one bin a thread, several at once, in the order of the output
 //! ```
 //!
-//! Rustbucket's way (A. Asleson), with the splitters of a samplesort instead of key prefixes. A key so frequent that it fills a bin has one to
-//! itself, which needs no sort and may have any size; so neither skew nor equal keys can exceed the budget. Pieces keep the order of the chunks
-//! and records that of their chunk, so the sort is stable.
+//! Rustbucket's way (A. Asleson), with the splitters of a samplesort instead of key prefixes. A key
+//! so frequent that it fills a bin has one to itself, which needs no sort and may have any size; so
+//! neither skew nor equal keys can exceed the budget. Pieces keep the order of the chunks and
+//! records that of their chunk, so the sort is stable.
 
 mod bin;
 mod gather;
@@ -69,7 +71,8 @@ pub(crate) fn scatter_input<K: Key>(
     Ok(scattered)
 }
 
-/// Phase two: splits bins until all fit, and gathers them into the output, which is then complete but not in place.
+/// Phase two: splits bins until all fit, and gathers them into the output, which is then complete
+/// but not in place.
 pub(crate) fn gather_bins<K: Key>(
     job: &Job<'_, K>,
     shape: &ScatterShape,
@@ -82,7 +85,8 @@ pub(crate) fn gather_bins<K: Key>(
     let Scattered { mut bins, residents, .. } = scattered;
     let mut splits = 0;
     while bins.iter().any(|bin| limits.must_split(bin)) {
-        let bytes: u64 = bins.iter().filter(|bin| limits.must_split(bin)).map(|bin| bin.records).sum();
+        let bytes: u64 =
+            bins.iter().filter(|bin| limits.must_split(bin)).map(|bin| bin.records).sum();
         phases.begin("split", bytes * job.record_bytes as u64);
         let mut finer = Vec::with_capacity(bins.len());
         for bin in bins {
@@ -139,7 +143,8 @@ fn split<K: Key>(
     if shape.levels == 1 {
         // Not foreseen, so there may be no space for both.
         let pieces = loads.iter().flat_map(|load: &Load| &load.pieces);
-        job.scratch().discard(pieces.map(|piece| (piece.place, piece.paged_bytes(job.record_bytes))))?;
+        job.scratch()
+            .discard(pieces.map(|piece| (piece.place, piece.paged_bytes(job.record_bytes))))?;
     }
     Ok(finer)
 }

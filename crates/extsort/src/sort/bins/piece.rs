@@ -1,7 +1,8 @@
 //! Pieces of bins on scratch, and how they get there.
 //!
-//! A chunk leaves a piece for each bin that its records fall into. Several pieces, each in pages of its own, travel in one block, so
-//! that writes are large however many bins there are; a piece that fills its block goes on in the next.
+//! A chunk leaves a piece for each bin that its records fall into. Several pieces, each in pages of
+//! its own, travel in one block, so that writes are large however many bins there are; a piece that
+//! fills its block goes on in the next.
 
 use crate::Error;
 use crate::scratch::Place;
@@ -45,7 +46,8 @@ pub(crate) struct PieceWriter<'a, K> {
     written: &'a Sender<Completion>,
     block: Option<Lease>,
     used: usize,
-    /// All pieces so far; those from `placed` on are in `block`, and their place counts from its start.
+    /// All pieces so far; those from `placed` on are in `block`, and their place counts from its
+    /// start.
     pieces: Vec<Piece>,
     placed: usize,
     writes: usize,
@@ -72,14 +74,20 @@ impl<'a, K> PieceWriter<'a, K> {
     }
 
     /// Gathers the records that `order` names into pieces of `bin`.
-    pub(crate) fn add(&mut self, bin: usize, records: &[u8], mut order: &[u64]) -> Result<(), Error> {
+    pub(crate) fn add(
+        &mut self,
+        bin: usize,
+        records: &[u8],
+        mut order: &[u64],
+    ) -> Result<(), Error> {
         let record_bytes = self.job.record_bytes;
         while !order.is_empty() {
             let room = match &self.block {
                 Some(block) => (block.len() - self.used) / record_bytes,
                 None => 0,
             };
-            // A block is not worth less than an eighth of it for a piece that goes on in the next anyway.
+            // A block is not worth less than an eighth of it for a piece that goes on in the next
+            // anyway.
             if room < order.len().min(self.job.block_records().div_ceil(8)) {
                 self.flush()?;
                 let block = self.job.ledger.spill_waits_for_write.time(|| self.shelf.take());
@@ -118,7 +126,8 @@ impl<'a, K> PieceWriter<'a, K> {
         Ok(())
     }
 
-    /// Writes what is left; returns the pieces, in the order of the bins, and how many writes were started.
+    /// Writes what is left; returns the pieces, in the order of the bins, and how many writes were
+    /// started.
     pub(crate) fn finish(mut self) -> Result<(Vec<Piece>, usize), Error> {
         self.flush()?;
         Ok((self.pieces, self.writes))

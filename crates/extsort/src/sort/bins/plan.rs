@@ -7,12 +7,14 @@
 //! always   | index of pieces, and the sample (on the heap, but taken from the budget) |
 //! ```
 //!
-//! A bin is loaded into an area as large as a chunk's. A small area leaves more chunks in memory, a large one makes fewer bins and so larger
-//! pieces. The planner takes the smallest one whose pieces are still large enough for a drive, and only if the budget has none of
-//! that kind, bins of bins.
+//! A bin is loaded into an area as large as a chunk's. A small area leaves more chunks in memory, a
+//! large one makes fewer bins and so larger pieces. The planner takes the smallest one whose pieces
+//! are still large enough for a drive, and only if the budget has none of that kind, bins of bins.
 
 use crate::sort::chunks::{EXTENTS_MAX, SLACK_BYTES, chunk_count};
-use crate::sort::plan::{BLOCK_BYTES_MAX, CHUNK_BYTES_MIN, FLIGHT_BYTES, Facts, KIB, MIB, PAGE, Plan, Shape};
+use crate::sort::plan::{
+    BLOCK_BYTES_MAX, CHUNK_BYTES_MIN, FLIGHT_BYTES, Facts, KIB, MIB, PAGE, Plan, Shape,
+};
 use serde::{Deserialize, Serialize};
 use xsort_disk::align_up;
 
@@ -20,9 +22,11 @@ use xsort_disk::align_up;
 pub(super) const PIECE_BYTES_EASY: u64 = 256 * KIB;
 /// Pieces below this make reading a bin slower than another level does.
 const PIECE_BYTES_MIN: u64 = 64 * KIB;
-/// Bins are made to fill so much of an area, in percent: with the samples below, one in ten thousand comes out larger than its area.
+/// Bins are made to fill so much of an area, in percent: with the samples below, one in ten
+/// thousand comes out larger than its area.
 const FILL_PERCENT: u64 = 75;
-/// Sampled keys for each bin: its size is then within 6% (one standard deviation) of what was wanted.
+/// Sampled keys for each bin: its size is then within 6% (one standard deviation) of what was
+/// wanted.
 const SAMPLES_PER_BIN: u64 = 256;
 /// Heap bytes of a piece in the index, while that is put together.
 const PIECE_ENTRY_BYTES: u64 = 80;
@@ -58,8 +62,9 @@ pub(super) fn levels(bins: u64, fan_out: u64) -> u32 {
     (1..).find(|&levels| fan_out.saturating_pow(levels) >= bins).expect("a fan-out is two or more")
 }
 
-/// Into how many bins each of so many scatters goes that together make `bins`: the root, rounded up. In whole numbers, since the C library's
-/// powers would be the one thing that has its mathematics loaded at every start.
+/// Into how many bins each of so many scatters goes that together make `bins`: the root, rounded
+/// up. In whole numbers, since the C library's powers would be the one thing that has its
+/// mathematics loaded at every start.
 pub(super) fn root(bins: u64, levels: u32) -> u64 {
     let (mut low, mut high) = (1, bins.max(1));
     while low < high {
@@ -103,7 +108,8 @@ impl Candidate<'_> {
         let least = align_up(facts.record_bytes).next_power_of_two();
         let part = (budget / 64).max(PAGE);
         let block_bytes = (1 << part.ilog2()).min(BLOCK_BYTES_MAX).max(least);
-        let flight = (FLIGHT_BYTES / block_bytes).clamp(2, 32).min((budget / 16 / block_bytes).max(2));
+        let flight =
+            (FLIGHT_BYTES / block_bytes).clamp(2, 32).min((budget / 16 / block_bytes).max(2));
         let inputs = facts.input_bytes.iter().filter(|&&bytes| bytes > 0).count();
         Some(Candidate {
             facts,
@@ -112,9 +118,13 @@ impl Candidate<'_> {
             block_bytes,
             spill_blocks: threads + flight,
             output_block_bytes: (1 << part.ilog2()).min(BLOCK_BYTES_MAX),
-            output_blocks: threads + flight.max((FLIGHT_BYTES / MIB).min((budget / 32 / part).max(2))),
-            extents_max: if budget / (threads + 4) > 4 * MIB { inputs.clamp(1, EXTENTS_MAX) } else { 1 }
-                as u64,
+            output_blocks: threads
+                + flight.max((FLIGHT_BYTES / MIB).min((budget / 32 / part).max(2))),
+            extents_max: if budget / (threads + 4) > 4 * MIB {
+                inputs.clamp(1, EXTENTS_MAX)
+            } else {
+                1
+            } as u64,
         })
     }
 
@@ -145,7 +155,8 @@ impl Candidate<'_> {
         let records = self.bytes / record_bytes;
         let even = records.div_ceil(4 * self.threads).max(CHUNK_BYTES_MIN.div_ceil(record_bytes));
         // A piece is a chunk's share of a bin, and a bin is about a chunk: chunk^2 / bytes.
-        let easy = ((self.bytes as f64) * (PIECE_BYTES_EASY * 100 / FILL_PERCENT) as f64).sqrt() as u64;
+        let easy =
+            ((self.bytes as f64) * (PIECE_BYTES_EASY * 100 / FILL_PERCENT) as f64).sqrt() as u64;
         let easy = (easy / record_bytes).max(CHUNK_BYTES_MIN.div_ceil(record_bytes)).min(even);
         let fitting = self.largest_chunk()?;
         if self.threads > 1 && fitting * record_bytes < CHUNK_BYTES_MIN.min(self.bytes) {
@@ -185,10 +196,12 @@ impl Candidate<'_> {
         if levels > LEVELS_MAX {
             return None;
         }
-        // A piece for each bin, one more for each block that ends inside one, and a quarter for bins that are split though they were not meant to.
+        // A piece for each bin, one more for each block that ends inside one, and a quarter for
+        // bins that are split though they were not meant to.
         let pieces_of_chunk = bins_at_once.min(chunk_records) + chunk_bytes / self.block_bytes + 2;
         let pieces = chunks * pieces_of_chunk * if levels > 1 { 2 } else { 1 };
-        let sample = samples(bins_at_once, key_bytes, budget_bytes) * (2 * key_bytes + SAMPLE_ENTRY_BYTES);
+        let sample =
+            samples(bins_at_once, key_bytes, budget_bytes) * (2 * key_bytes + SAMPLE_ENTRY_BYTES);
         let index_bytes = align_up((pieces + pieces / 4) * PIECE_ENTRY_BYTES + sample);
 
         let pool_bytes = xsort_disk::align_down(budget_bytes.checked_sub(index_bytes)?);
@@ -251,13 +264,21 @@ mod tests {
     #[test]
     fn levels_are_as_few_as_do_and_bins_as_few_as_do_at_each() {
         let numbers = (1..3000).chain([(1 << 16) - 1, 1 << 16, (1 << 16) + 1, 1 << 40, u64::MAX]);
-        for (bins, fan_out) in numbers.flat_map(|bins| [8, 100, 1 << 16].map(|fan_out| (bins, fan_out))) {
+        for (bins, fan_out) in
+            numbers.flat_map(|bins| [8, 100, 1 << 16].map(|fan_out| (bins, fan_out)))
+        {
             let levels = levels(bins, fan_out);
-            assert!(u128::from(fan_out).saturating_pow(levels) >= u128::from(bins), "{bins} {fan_out}");
+            assert!(
+                u128::from(fan_out).saturating_pow(levels) >= u128::from(bins),
+                "{bins} {fan_out}"
+            );
             assert!(levels == 1 || fan_out.pow(levels - 1) < bins, "{bins} {fan_out}");
             let at_once = root(bins, levels);
             assert!(at_once <= fan_out, "{bins} {fan_out}");
-            assert!(u128::from(at_once).saturating_pow(levels) >= u128::from(bins), "{bins} {fan_out}");
+            assert!(
+                u128::from(at_once).saturating_pow(levels) >= u128::from(bins),
+                "{bins} {fan_out}"
+            );
             assert!(at_once == 1 || (at_once - 1).pow(levels) < bins, "{bins} {fan_out}");
         }
     }

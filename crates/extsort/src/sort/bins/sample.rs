@@ -1,7 +1,7 @@
 //! A sample of the keys, taken evenly from all over the data.
 //!
-//! A few kibibytes are read at evenly spaced places, more places than a bin needs keys would take: records that lie together are often
-//! alike.
+//! A few kibibytes are read at evenly spaced places, more places than a bin needs keys would take:
+//! records that lie together are often alike.
 
 use super::load::Load;
 use super::piece::Piece;
@@ -54,7 +54,8 @@ pub(super) fn sample_loads<K: Key>(
     let extents: Vec<Extent> = loads.iter().flat_map(|load| &load.pieces).map(records_of).collect();
     let slices = loads.iter().flat_map(|load| &load.slices);
     let in_memory: usize = slices.clone().map(Slice::records).sum();
-    let on_scratch = extents.iter().map(|extent| extent.bytes).sum::<u64>() / job.record_bytes as u64;
+    let on_scratch =
+        extents.iter().map(|extent| extent.bytes).sum::<u64>() / job.record_bytes as u64;
     let wanted = sample_keys(job.plan, bins);
     let share = |records: u64| (wanted * records).div_ceil((on_scratch + in_memory as u64).max(1));
     let mut keys = Vec::new();
@@ -136,7 +137,8 @@ fn read_keys<K: Key>(
         }
         let Ok(completion) = completions.recv_timeout(STOP_INTERVAL) else { continue };
         job.traffic.finish(&completion);
-        let at = in_flight.iter().position(|(tag, _)| *tag == completion.tag).expect("a read of ours");
+        let at =
+            in_flight.iter().position(|(tag, _)| *tag == completion.tag).expect("a read of ours");
         let (_, stretch) = in_flight.swap_remove(at);
         completion.result?;
         let lead = (stretch.offset - stretch.aligned().start) as usize;
@@ -149,7 +151,8 @@ fn read_keys<K: Key>(
     Ok(())
 }
 
-/// At most `each` records from record number `first` of all extents on, as far as they lie in one extent.
+/// At most `each` records from record number `first` of all extents on, as far as they lie in one
+/// extent.
 fn stretch(extents: &[Extent], record_bytes: u64, first: u64, each: u64) -> Option<Extent> {
     let mut before = first * record_bytes;
     for extent in extents {

@@ -1,7 +1,8 @@
 //! Scattering: a pass that puts every record into the bin of its key.
 //!
-//! Nothing is shared between threads but the splitters, which nobody writes: a chunk belongs to one thread, which finds the bins of its
-//! records and gathers them, bin by bin, into blocks for scratch. The last chunks of the input stay in their areas.
+//! Nothing is shared between threads but the splitters, which nobody writes: a chunk belongs to one
+//! thread, which finds the bins of its records and gathers them, bin by bin, into blocks for
+//! scratch. The last chunks of the input stay in their areas.
 
 use super::bin::Bin;
 use super::load::Source;
@@ -115,7 +116,9 @@ pub(super) fn scatter<K: Key>(
     let recalled = if is_input { recall(job)? } else { BTreeMap::new() };
     let extents: Box<dyn Iterator<Item = Vec<Extent>>> = match source {
         Source::Input { bytes, .. } => Box::new(chunks(bytes, plan.chunk_bytes, plan.extents_max)),
-        Source::Loads { loads, .. } => Box::new(loads.iter().map(|load| load.pages(job.record_bytes))),
+        Source::Loads { loads, .. } => {
+            Box::new(loads.iter().map(|load| load.pages(job.record_bytes)))
+        }
     };
     let what = Pass {
         files,
@@ -154,7 +157,9 @@ fn recall<K: Key>(job: &Job<'_, K>) -> Result<BTreeMap<usize, Shared>, Error> {
     let mut chunks = BTreeMap::new();
     for number in 0..job.plan.spilled_chunks {
         let step = Step::Chunk(number as u64);
-        let Some((pieces, checksum)) = job.notes.recall::<(Vec<Piece>, (u64, u128))>(step)? else { continue };
+        let Some((pieces, checksum)) = job.notes.recall::<(Vec<Piece>, (u64, u128))>(step)? else {
+            continue;
+        };
         pieces.iter().for_each(|piece| piece.claim(job));
         let checksum = Checksum::from_parts(checksum.0, checksum.1);
         job.observer.advance(checksum.records() * job.record_bytes as u64);
@@ -230,13 +235,16 @@ impl<K: Key> Worker for Scatterer<'_, K> {
         let records = &lease[first_byte..][..bytes];
         let count = bytes / record_bytes;
         let checksum = match self.source {
-            Source::Input { .. } => ledger.checksum_busy.time(|| self.job.checksum_of(&extents, records)),
+            Source::Input { .. } => {
+                ledger.checksum_busy.time(|| self.job.checksum_of(&extents, records))
+            }
             Source::Loads { .. } => Checksum::default(),
         };
         let order: &mut [u64] = &mut bytemuck::cast_slice_mut(&mut order_lease)[..count];
         let spare: &mut [u64] = &mut bytemuck::cast_slice_mut(self.spare)[..count];
         let mut ends = vec![0; self.splitters.bins()];
-        let distribute = || self.splitters.distribute(records, record_bytes, order, spare, &mut ends);
+        let distribute =
+            || self.splitters.distribute(records, record_bytes, order, spare, &mut ends);
         ledger.scatter_busy.time(distribute);
 
         let sorted_at = Instant::now();
@@ -269,6 +277,10 @@ impl<K: Key> Worker for Scatterer<'_, K> {
         if let Source::Input { .. } = self.source {
             self.job.gauges.counts.chunks.fetch_add(1, Relaxed);
         }
-        Ok(Worked { area, writes, made: Shared { pieces, resident, checksum, report: Some(report) } })
+        Ok(Worked {
+            area,
+            writes,
+            made: Shared { pieces, resident, checksum, report: Some(report) },
+        })
     }
 }

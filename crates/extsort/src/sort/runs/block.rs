@@ -8,7 +8,8 @@ use crossbeam_channel::Sender;
 use xsort_disk::{Completion, Lease};
 use xsort_records::Key;
 
-/// Seals a block of `records` sorted records, adds it to the index, and starts its write, for a part of the job.
+/// Seals a block of `records` sorted records, adds it to the index, and starts its write, for a
+/// part of the job.
 pub(super) fn write_block<K: Key>(
     job: &Job<'_, K>,
     mut block: Lease,

@@ -1,9 +1,11 @@
 //! Cutting a merge into segments that threads merge on their own.
 //!
-//! The records of a merge have a total order: (key, run, place in the run). A cut is a point in that order, chosen where a block begins:
-//! everything before the block's first record on one side, the record and everything after on the other. In every other run its place is
-//! found by a binary search in a single block, the one that straddles it. So segments have exact bounds and exact places in the output,
-//! and one key that fills the whole input is cut as easily as any other: records with equal keys are told apart by run and place.
+//! The records of a merge have a total order: (key, run, place in the run). A cut is a point in
+//! that order, chosen where a block begins: everything before the block's first record on one side,
+//! the record and everything after on the other. In every other run its place is found by a binary
+//! search in a single block, the one that straddles it. So segments have exact bounds and exact
+//! places in the output, and one key that fills the whole input is cut as easily as any other:
+//! records with equal keys are told apart by run and place.
 //!
 //! ```text
 //! run 0  [  a..............|...b ][ c ....            a segment: what lies between two cuts. The block in
@@ -12,9 +14,10 @@
 //!                         cut
 //! ```
 //!
-//! Which blocks a cut falls in is known from the forecast alone, so a segment can be handed out before it is cut. The thread that merges it
-//! finds the cut at its end, passes that on to whoever has the next segment, and takes the one at its beginning from whoever has the last: all
-//! cuts are made side by side.
+//! Which blocks a cut falls in is known from the forecast alone, so a segment can be handed out
+//! before it is cut. The thread that merges it finds the cut at its end, passes that on to whoever
+//! has the next segment, and takes the one at its beginning from whoever has the last: all cuts are
+//! made side by side.
 
 use super::forecast::Entry;
 use super::run::Run;
@@ -28,7 +31,8 @@ use xsort_records::Key;
 /// Where a cut falls.
 #[derive(Debug)]
 pub(crate) struct Cut {
-    /// For each run how many records come before it of the block in which it falls, which is the last one that the forecast has before it.
+    /// For each run how many records come before it of the block in which it falls, which is the
+    /// last one that the forecast has before it.
     pub(crate) offsets: Vec<u32>,
     /// How many records come before it in all runs.
     pub(crate) records: u64,
@@ -54,11 +58,13 @@ impl Cut {
                     // Equal keys of earlier runs come before the cut, those of later runs after it.
                     let include_equal = share.run < of as usize;
                     if let Some(resident) = resident {
-                        let order = &resident.order()[share.last * job.block_records()..][..records];
+                        let order =
+                            &resident.order()[share.last * job.block_records()..][..records];
                         let all = resident.records(job.record_bytes);
                         bound_in_order(job.key, all, job.record_bytes, order, key, include_equal)
                     } else {
-                        let block = &segment.blocks(share).last().expect("a share has a block").lease;
+                        let block =
+                            &segment.blocks(share).last().expect("a share has a block").lease;
                         let block = &block[..records * job.record_bytes];
                         bound_in_block(job.key, block, job.record_bytes, key, include_equal)
                     }
@@ -88,7 +94,8 @@ pub(crate) struct Parts<'s> {
 }
 
 impl<'s> Parts<'s> {
-    /// What of a segment lies between the cuts at its beginning and at its end. Checks each block that begins there, so that each is checked once.
+    /// What of a segment lies between the cuts at its beginning and at its end. Checks each block
+    /// that begins there, so that each is checked once.
     pub(crate) fn between<K: Key>(
         job: &Job<'_, K>,
         runs: &[Run],
@@ -96,10 +103,12 @@ impl<'s> Parts<'s> {
         start: &Cut,
         end: &Cut,
     ) -> Result<Parts<'s>, Error> {
-        let mut found = Parts { parts: Vec::with_capacity(segment.shares.len()), slices: Vec::new() };
+        let mut found =
+            Parts { parts: Vec::with_capacity(segment.shares.len()), slices: Vec::new() };
         for share in &segment.shares {
             let Run { index, resident } = &runs[share.run];
-            let (first, last) = (start.offsets[share.run] as usize, end.offsets[share.run] as usize);
+            let (first, last) =
+                (start.offsets[share.run] as usize, end.offsets[share.run] as usize);
             if resident.is_some() {
                 let place = |block, offset| block * job.block_records() + offset;
                 let (from, to) = (place(share.first, first), place(share.last, last));
@@ -116,13 +125,21 @@ impl<'s> Parts<'s> {
                 // A block in which a cut lies before the last one isn't sorted.
                 if from > to || from == 0 && to > 0 {
                     let bytes = paged_bytes(block.records as usize, job.record_bytes);
-                    check_seal(job.disk, job.scratch(), block.place, &loaded.lease[..bytes], block.checksum)?;
+                    check_seal(
+                        job.disk,
+                        job.scratch(),
+                        block.place,
+                        &loaded.lease[..bytes],
+                        block.checksum,
+                    )?;
                 }
                 if from > to {
                     return Err(Error::Lost { what: format!("the order of run {}", share.run) });
                 }
                 if from < to {
-                    found.slices.push(&loaded.lease[from * job.record_bytes..to * job.record_bytes]);
+                    found
+                        .slices
+                        .push(&loaded.lease[from * job.record_bytes..to * job.record_bytes]);
                 }
             }
             if found.slices.len() > before {
@@ -133,7 +150,11 @@ impl<'s> Parts<'s> {
     }
 
     /// As the kernel takes them.
-    pub(crate) fn kernel_runs(&'s self, runs: &'s [Run], record_bytes: usize) -> Vec<xsort_kernels::Run<'s>> {
+    pub(crate) fn kernel_runs(
+        &'s self,
+        runs: &'s [Run],
+        record_bytes: usize,
+    ) -> Vec<xsort_kernels::Run<'s>> {
         let mut slices = &self.slices[..];
         let kernel_run = |part: &Part| match *part {
             Part::Slices(count) => {
@@ -142,7 +163,8 @@ impl<'s> Parts<'s> {
                 xsort_kernels::Run::Blocks(own)
             }
             Part::Ordered { run, from, to } => {
-                let resident = runs[run].resident.as_ref().expect("only a resident run has an order");
+                let resident =
+                    runs[run].resident.as_ref().expect("only a resident run has an order");
                 xsort_kernels::Run::Ordered {
                     records: resident.records(record_bytes),
                     order: &resident.order()[from..to],

@@ -1,7 +1,8 @@
 //! The order in which a merge needs the blocks of its runs, known before it starts.
 //!
-//! Knuth's forecasting (vol. 3, 5.4.9) looks at the last key of each block in memory to tell which run will be dry first; with the smallest
-//! key of *every* block at hand the whole sequence of reads is known, and any number of drives can be kept busy ahead of the merge.
+//! Knuth's forecasting (vol. 3, 5.4.9) looks at the last key of each block in memory to tell which
+//! run will be dry first; with the smallest key of *every* block at hand the whole sequence of
+//! reads is known, and any number of drives can be kept busy ahead of the merge.
 
 use super::run::Run;
 

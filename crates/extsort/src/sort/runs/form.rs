@@ -38,8 +38,8 @@ struct Kept {
     checksum: (u64, u128),
 }
 
-/// Reads the inputs, and makes a sorted run of every chunk: in the order of the input. What it has read and done goes to the io. Runs that an
-/// earlier process has left are taken over.
+/// Reads the inputs, and makes a sorted run of every chunk: in the order of the input. What it has
+/// read and done goes to the io. Runs that an earlier process has left are taken over.
 pub(super) fn form<K: Key>(
     job: &Job<'_, K>,
     io: &mut SortIo<'_>,
@@ -91,7 +91,9 @@ pub(super) fn form<K: Key>(
 fn recall<K: Key>(job: &Job<'_, K>, io: &mut SortIo<'_>) -> Result<BTreeMap<usize, Run>, Error> {
     let mut runs = BTreeMap::new();
     for number in 0..job.plan.spilled_chunks {
-        let Some(Kept { index, checksum }) = job.notes.recall(Step::Chunk(number as u64))? else { continue };
+        let Some(Kept { index, checksum }) = job.notes.recall(Step::Chunk(number as u64))? else {
+            continue;
+        };
         index.claim(job);
         io.read.merge(Checksum::from_parts(checksum.0, checksum.1));
         job.observer.advance(index.records() * job.record_bytes as u64);
@@ -141,7 +143,8 @@ impl<K: Key> Worker for Sorter<'_, K> {
             }
             _ => {
                 let index = self.stretches(records, order);
-                let resident = Resident { records: records_lease, first_byte, count, order: order_lease };
+                let resident =
+                    Resident { records: records_lease, first_byte, count, order: order_lease };
                 (index, Ok(resident))
             }
         };
@@ -167,7 +170,13 @@ impl<K: Key> Worker for Sorter<'_, K> {
 
 impl<K: Key> Sorter<'_, K> {
     /// Gathers a sorted chunk into blocks and hands them to the drives.
-    fn spill(&self, chunk: usize, shelf: &Arc<Shelf>, records: &[u8], order: &[u64]) -> Result<Index, Error> {
+    fn spill(
+        &self,
+        chunk: usize,
+        shelf: &Arc<Shelf>,
+        records: &[u8],
+        order: &[u64],
+    ) -> Result<Index, Error> {
         let Job { record_bytes, ledger, .. } = *self.job;
         let block_records = self.job.block_records();
         let mut index = self.new_index(order);

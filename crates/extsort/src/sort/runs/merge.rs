@@ -6,12 +6,14 @@
 //!    (free blocks)                          (this thread)       (threads)   (free blocks)
 //! ```
 //!
-//! This thread starts reads as far ahead as there are free blocks, and hands out a segment as soon as all of its blocks are in memory. A
-//! thread that merges a segment therefore never waits for a read, and knows from its cuts where in the output its records go. What is serial is a few
+//! This thread starts reads as far ahead as there are free blocks, and hands out a segment as soon
+//! as all of its blocks are in memory. A thread that merges a segment therefore never waits for a
+//! read, and knows from its cuts where in the output its records go. What is serial is a few
 //! instructions a run every few megabytes.
 //!
-//! It can't come to a standstill: reads are in the order in which cuts need them, every run holds at most one block across a cut, and the
-//! plan has a block for each of them besides those of the segments in flight.
+//! It can't come to a standstill: reads are in the order in which cuts need them, every run holds
+//! at most one block across a cut, and the plan has a block for each of them besides those of the
+//! segments in flight.
 
 use super::cut::Cut;
 use super::forecast::{Entry, forecast};
@@ -36,7 +38,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::{Completion, Direction, Lease, Request, Shelf};
 use xsort_records::{Checksum, Key};
 
-/// Reads in flight: several drives' worth, but not so many that writes to the same drive wait long for their turn.
+/// Reads in flight: several drives' worth, but not so many that writes to the same drive wait long
+/// for their turn.
 const READ_FLIGHT_BYTES: usize = 32 << 20;
 
 /// Where a merge's records go.
@@ -121,7 +124,8 @@ pub(crate) fn merge<K: Key>(
                 indexes.push(None);
                 segments_to.send(segment).expect("mergers live as long as this scope");
             }
-            // A segment that was handed out has freed no block yet; the reads go on as soon as one is done.
+            // A segment that was handed out has freed no block yet; the reads go on as soon as one
+            // is done.
             if reader.is_done() && segments_done == reader.segments.begun() && parts.is_empty() {
                 break;
             }
@@ -177,7 +181,9 @@ pub(crate) fn merge<K: Key>(
     job.failure.check()?;
     let expected: u64 = runs.iter().map(|run| run.index.records()).sum();
     if merged.records != expected {
-        return Err(Error::Lost { what: format!("{} records merged of {expected}", merged.records) });
+        return Err(Error::Lost {
+            what: format!("{} records merged of {expected}", merged.records),
+        });
     }
     Ok(merged)
 }
@@ -221,7 +227,8 @@ impl<'a, K: Key> Reader<'a, K> {
         let segment_blocks = if spilled == 0 {
             shape.segment_blocks
         } else {
-            let room = shelf.capacity().checked_sub(spilled).expect("the plan has a block for every run");
+            let room =
+                shelf.capacity().checked_sub(spilled).expect("the plan has a block for every run");
             shape.segment_blocks.min(room / (plan.threads + 3)).max(1)
         };
         let (completions_to, completions_from) = unbounded();
@@ -242,7 +249,8 @@ impl<'a, K: Key> Reader<'a, K> {
         }
     }
 
-    /// Begins with the forecast's entry number `from`, as if the segments before had been merged: reads the blocks in which the cut there falls, and makes it.
+    /// Begins with the forecast's entry number `from`, as if the segments before had been merged:
+    /// reads the blocks in which the cut there falls, and makes it.
     fn skip(&mut self, from: usize) -> Result<(), Error> {
         let Some(&next) = self.entries.get(from) else {
             self.segment_start = self.entries.len();
@@ -256,7 +264,8 @@ impl<'a, K: Key> Reader<'a, K> {
             let Run { index, resident } = &self.runs[number];
             let last = blocks - 1;
             let is_over = blocks == index.blocks().len() && index.largest() < low;
-            let loaded = if resident.is_some() || is_over { None } else { Some(self.read(number, last)?) };
+            let loaded =
+                if resident.is_some() || is_over { None } else { Some(self.read(number, last)?) };
             self.segments.skip(number, last, loaded, is_over);
         }
         (self.started, self.pushed, self.segment_start) = (from, from, from);
@@ -313,7 +322,9 @@ impl<'a, K: Key> Reader<'a, K> {
     fn start_reads(&mut self) {
         let in_flight_max = (READ_FLIGHT_BYTES / self.shelf.block_bytes().max(1)).clamp(4, 512);
         // Resident blocks cost nothing to "read", but their slots would pile up.
-        while self.in_flight < in_flight_max && self.window.len() < 4 * in_flight_max + self.segment_blocks {
+        while self.in_flight < in_flight_max
+            && self.window.len() < 4 * in_flight_max + self.segment_blocks
+        {
             let Some(&Entry { run, block }) = self.entries.get(self.started) else { return };
             if self.runs[run as usize].resident.is_some() {
                 self.window.push_back(Slot::Ready(None));
@@ -348,7 +359,9 @@ impl<'a, K: Key> Reader<'a, K> {
                 Some(Slot::Ready(_)) => {}
                 _ => return None,
             }
-            let Some(Slot::Ready(loaded)) = self.window.pop_front() else { unreachable!("just looked") };
+            let Some(Slot::Ready(loaded)) = self.window.pop_front() else {
+                unreachable!("just looked")
+            };
             self.segments.push(self.entries[self.pushed].run as usize, loaded);
             self.pushed += 1;
         }

@@ -55,12 +55,16 @@ impl<K: Key> Merger<'_, K> {
         // Whoever has the next segment may have given up already.
         drop(segment.end.send(Arc::clone(&end)));
         let start = ledger.merge_waits_for_read.time(|| segment.start.recv());
-        // Whoever has the last segment never waits for this one. It only fails to send if the sort has failed.
+        // Whoever has the last segment never waits for this one. It only fails to send if the sort
+        // has failed.
         let start = start.map_err(|_| Error::Cancelled)?;
-        let parts =
-            ledger.output_busy.time(|| Parts::between(self.job, self.runs, &segment, &start, &end))?;
-        let records =
-            end.records.checked_sub(start.records).expect("no cut in any run lies before the last one");
+        let parts = ledger
+            .output_busy
+            .time(|| Parts::between(self.job, self.runs, &segment, &start, &end))?;
+        let records = end
+            .records
+            .checked_sub(start.records)
+            .expect("no cut in any run lies before the last one");
         let runs = parts.kernel_runs(self.runs, record_bytes);
         nodes.resize_with(Merge::<K>::nodes_needed(runs.len()), Node::default);
         let mut merge = Merge::new(key, record_bytes, self.shared_bytes(&segment), &runs, nodes);
@@ -84,7 +88,8 @@ impl<K: Key> Merger<'_, K> {
                 filled.writes
             }
             Sink::Run(shelf) => {
-                let made = fill_run(self.job, shelf, &mut merge, segment.number, records, &self.written)?;
+                let made =
+                    fill_run(self.job, shelf, &mut merge, segment.number, records, &self.written)?;
                 let writes = made.blocks().len();
                 index = Some(made);
                 writes

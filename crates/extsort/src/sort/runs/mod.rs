@@ -1,6 +1,8 @@
-//! Runs and merge: every chunk is sorted as it comes and goes to scratch as a run, then all runs are merged.
+//! Runs and merge: every chunk is sorted as it comes and goes to scratch as a run, then all runs
+//! are merged.
 //!
-//! The outline: form runs, merge some of them on the way if they are too many for one merge, merge the rest into the output.
+//! The outline: form runs, merge some of them on the way if they are too many for one merge, merge
+//! the rest into the output.
 
 mod block;
 mod cut;
@@ -53,7 +55,8 @@ pub(crate) fn merge_runs<K: Key>(
     let plan = job.plan;
     let mut merges = 0;
     let output_block_bytes = plan.output_block_bytes.max(plan.block_bytes) as usize;
-    // Large ones before small ones: between runs that stay there are holes, where pages always find room.
+    // Large ones before small ones: between runs that stay there are holes, where pages always find
+    // room.
     let mut output_memory = Memory::new(memory.take(plan.output_blocks, output_block_bytes));
     let pages = memory.take(plan.seam_pages, ALIGNMENT);
     let read_blocks = Shelf::new(memory.take_rest(), plan.block_bytes as usize);
@@ -76,7 +79,8 @@ pub(crate) fn merge_runs<K: Key>(
     Ok(Sorted { written: merged.checksum, prefix: merged.prefix })
 }
 
-/// One pass on the way: merges as many neighbouring runs as brings their number closest to the fan-in.
+/// One pass on the way: merges as many neighbouring runs as brings their number closest to the
+/// fan-in.
 fn reduce<K: Key>(
     job: &Job<'_, K>,
     shape: &MergeShape,
@@ -88,7 +92,8 @@ fn reduce<K: Key>(
 ) -> Result<Vec<Run>, Error> {
     let sizes = reduction(runs.len(), shape.fan_in_max);
     let mut rest = runs.into_iter();
-    let groups: Vec<Vec<Run>> = sizes.into_iter().map(|taken| rest.by_ref().take(taken).collect()).collect();
+    let groups: Vec<Vec<Run>> =
+        sizes.into_iter().map(|taken| rest.by_ref().take(taken).collect()).collect();
     let moved = groups.iter().filter(|group| group.len() > 1).flatten();
     let records: u64 = moved.map(|run| run.index.records()).sum();
     phases.begin("reduce", records * job.record_bytes as u64);
@@ -117,9 +122,9 @@ fn reduce<K: Key>(
             }
         };
         let blocks = group.iter().flat_map(|run| run.index.blocks());
-        job.scratch().discard(
-            blocks.map(|block| (block.place, align_up(u64::from(block.records) * job.record_bytes as u64))),
-        )?;
+        job.scratch().discard(blocks.map(|block| {
+            (block.place, align_up(u64::from(block.records) * job.record_bytes as u64))
+        }))?;
         reduced.push(Run { index, resident: None });
     }
     Ok(reduced)

@@ -14,14 +14,15 @@ pub(crate) struct Block {
     pub(crate) place: Place,
     /// Records in it; they begin at its first byte, and the rest of its last page is zero.
     pub(crate) records: u32,
-    /// XXH3 of its pages as written. Kept in memory, so that a block that was not written at all, or to another place, is noticed too.
+    /// XXH3 of its pages as written. Kept in memory, so that a block that was not written at all,
+    /// or to another place, is noticed too.
     pub(crate) checksum: u64,
 }
 
 /// The blocks of a run in order, with the smallest normalised key of each.
 ///
-/// This is what Knuth's forecasting needs (vol. 3, 5.4.9), taken further: with all smallest keys at hand, the order of all reads of a merge is
-/// known before it starts.
+/// This is what Knuth's forecasting needs (vol. 3, 5.4.9), taken further: with all smallest keys at
+/// hand, the order of all reads of a merge is known before it starts.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Index {
     key_bytes: usize,
@@ -79,7 +80,8 @@ impl Index {
     /// Says to scratch that the blocks are there: an earlier process has written them.
     pub(crate) fn claim<K>(&self, job: &Job<'_, K>) {
         for block in &self.blocks {
-            job.scratch().claim(block.place, paged_bytes(block.records as usize, job.record_bytes) as u64);
+            job.scratch()
+                .claim(block.place, paged_bytes(block.records as usize, job.record_bytes) as u64);
         }
     }
 

@@ -32,7 +32,8 @@ pub(crate) struct Segment {
     pub(crate) first: Entry,
     /// The block before whose first record it ends, unless it is the last segment.
     pub(crate) next: Option<Entry>,
-    /// In the order of the runs. Runs that begin after the segment, or have ended before, are left out.
+    /// In the order of the runs. Runs that begin after the segment, or have ended before, are left
+    /// out.
     pub(crate) shares: Vec<Share>,
     /// How many records come before the last blocks of all shares.
     pub(crate) records_passed: u64,
@@ -87,10 +88,18 @@ impl<'a> Segments<'a> {
         self.begun
     }
 
-    /// Takes in the block of a run in which the end of what was merged before falls, instead of all blocks up to it; or, of a run that `is_over`, nothing.
-    pub(crate) fn skip(&mut self, run: usize, last: usize, loaded: Option<Arc<Loaded>>, is_over: bool) {
+    /// Takes in the block of a run in which the end of what was merged before falls, instead of all
+    /// blocks up to it; or, of a run that `is_over`, nothing.
+    pub(crate) fn skip(
+        &mut self,
+        run: usize,
+        last: usize,
+        loaded: Option<Arc<Loaded>>,
+        is_over: bool,
+    ) {
         let blocks = self.runs[run].index.blocks();
-        let records = |blocks: &[Block]| blocks.iter().map(|block| u64::from(block.records)).sum::<u64>();
+        let records =
+            |blocks: &[Block]| blocks.iter().map(|block| u64::from(block.records)).sum::<u64>();
         let front = &mut self.fronts[run];
         front.begun = last + 1;
         // As if it was the only one of the segment that ends here.
@@ -104,13 +113,15 @@ impl<'a> Segments<'a> {
     pub(crate) fn push(&mut self, run: usize, loaded: Option<Arc<Loaded>>) {
         let front = &mut self.fronts[run];
         if front.begun > 0 {
-            self.records_passed += u64::from(self.runs[run].index.blocks()[front.begun - 1].records);
+            self.records_passed +=
+                u64::from(self.runs[run].index.blocks()[front.begun - 1].records);
         }
         front.begun += 1;
         front.loaded.extend(loaded);
     }
 
-    /// Ends the segment that began with the block `first` before the block `next`, or with everything that is left if `None`.
+    /// Ends the segment that began with the block `first` before the block `next`, or with
+    /// everything that is left if `None`.
     pub(crate) fn end(&mut self, first: Entry, next: Option<Entry>) -> Segment {
         let (end, next_start) = bounded(1);
         let mut segment = Segment {

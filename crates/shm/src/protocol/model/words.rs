@@ -1,12 +1,12 @@
 //! Words for the model checker, with the orderings that ship, or one of them weaker.
 //!
-//! loom takes sequentially consistent accesses for acquire and release only, and knows fences, which
-//! order more than such accesses do: a protocol that holds with fences may fail with what ships. So
-//! the single order S of the sequentially consistent accesses is kept here, as the standard has it:
-//! one such access is before another in S if it happens before it, or comes before it in the order
-//! of the word that both are of (a load comes before the stores that are newer than what it got).
-//! What loom offers to a load is refused if S would have a circle. Accesses that are weaker have no
-//! place in S, so weakening one takes away exactly what it gave.
+//! loom takes sequentially consistent accesses for acquire and release only, and knows fences,
+//! which order more than such accesses do: a protocol that holds with fences may fail with what
+//! ships. So the single order S of the sequentially consistent accesses is kept here, as the
+//! standard has it: one such access is before another in S if it happens before it, or comes before
+//! it in the order of the word that both are of (a load comes before the stores that are newer than
+//! what it got). What loom offers to a load is refused if S would have a circle. Accesses that are
+//! weaker have no place in S, so weakening one takes away exactly what it gave.
 
 use crate::protocol::{Access, Word};
 use loom::sync::atomic::{AtomicU64, Ordering, fence};
@@ -157,7 +157,10 @@ struct History {
 
 impl History {
     fn place(&self, serial: u64) -> usize {
-        self.stores.iter().rposition(|store| store.serial == serial).expect("loom's values are ours")
+        self.stores
+            .iter()
+            .rposition(|store| store.serial == serial)
+            .expect("loom's values are ours")
     }
 
     fn last(&self) -> Store {
