@@ -4,7 +4,7 @@
 use arbitrary::Arbitrary;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
-use xsort_text::{Command, Environment, Locale, Refusal, Request};
+use xsort_gnu::{Command, Environment, Locale, Refusal, Request};
 
 /// How lines are to be ordered.
 #[derive(Arbitrary, Clone, Debug)]
@@ -104,7 +104,7 @@ impl Orders {
     /// # Errors
     /// GNU's refusal.
     pub fn command(&self) -> Result<Command, Refusal> {
-        match xsort_text::parse(self.words(), &environment())? {
+        match xsort_gnu::parse(self.words(), &environment())? {
             Request::Run(command) => Ok(*command),
             other => unreachable!("nobody asked for {other:?}"),
         }

@@ -7,7 +7,7 @@
 #![no_main]
 
 #[allow(dead_code, unreachable_pub, reason = "the engine uses and shows it")]
-#[path = "../../crates/extsort/src/lines/codec.rs"]
+#[path = "../../crates/extsort/src/variable/codec.rs"]
 mod codec;
 #[allow(dead_code, reason = "merges are no matter of bytes")]
 #[path = "../../crates/cli/src/lines/decompress.rs"]
@@ -16,7 +16,7 @@ mod decompress;
 use codec::{Codec, Packer, Unpacker};
 use libfuzzer_sys::fuzz_target;
 use std::io::{self, Read, Write};
-use xsort_extsort::lines::Source;
+use xsort_extsort::variable::Source;
 use xsort_fuzz::memory::{Counting, peak_bytes};
 use xsort_fuzz::texts::Dribble;
 use xsort_records::{Compression, Layout, Part};

@@ -16,7 +16,7 @@ use std::num::NonZeroU64;
 use std::os::unix::ffi::OsStrExt;
 use xsort_fuzz::{model, orders, print};
 use xsort_records::{Checksum, KeyField, Layout};
-use xsort_text::{
+use xsort_gnu::{
     Command, Environment, Locale, Numerals, Order, Request, Scratch, du, listed_files, parse,
 };
 
@@ -58,10 +58,10 @@ fn words(data: &[u8]) {
     for &word in &words {
         let locale = Locale::c();
         assert!(
-            xsort_text::quoted_name(word, &locale).ends_with(b"'")
+            xsort_gnu::quoted_name(word, &locale).ends_with(b"'")
                 || word.as_bytes().contains(&b'\'')
         );
-        assert!(xsort_text::shown_name(word, &locale).len() >= word.len());
+        assert!(xsort_gnu::shown_name(word, &locale).len() >= word.len());
     }
 }
 
@@ -134,12 +134,12 @@ fn understood(command: &Command, environment: &Environment) {
     let mut scratch = Scratch::default();
     let mut marks = Vec::new();
     for line in lines {
-        xsort_text::annotate(&order, &locale, line, &mut scratch, &mut marks);
+        xsort_gnu::annotate(&order, &locale, line, &mut scratch, &mut marks);
         assert!(
-            xsort_text::disorder("sort", b"-", 1, line.to_vec(), command).starts_with(b"sort: ")
+            xsort_gnu::disorder("sort", b"-", 1, line.to_vec(), command).starts_with(b"sort: ")
         );
     }
-    xsort_text::warnings(command, &locale);
+    xsort_gnu::warnings(command, &locale);
 }
 
 /// What two command lines that mean the same have alike. The last byte that can be counted is as

@@ -9,8 +9,8 @@ use libfuzzer_sys::fuzz_target;
 use std::path::PathBuf;
 use std::time::Duration;
 use xsort_disk::{SimDisk, SimOptions};
-use xsort_extsort::lines::{ByBytes, LinesCheckpoint, Source};
-use xsort_extsort::sort::Method;
+use xsort_extsort::variable::{ByBytes, LinesCheckpoint, Source};
+use xsort_extsort::fixed::Method;
 use xsort_extsort::{
     Begin, Caches, Checkpoint, Error, LinesOptions, SortOptions, Unobserved, sort, sort_lines,
 };

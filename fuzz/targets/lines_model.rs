@@ -21,12 +21,12 @@ use std::collections::VecDeque;
 use std::io::Write;
 use std::path::PathBuf;
 use xsort_disk::{SimDisk, SimOptions};
-use xsort_extsort::lines::{ByBytes, ByBytesReversed, Codec, LineOrder, Source, merge_heads};
+use xsort_extsort::variable::{ByBytes, ByBytesReversed, Codec, LineOrder, Source, merge_sequential};
 use xsort_extsort::{Caches, LinesOptions, LinesReport, Unobserved, merge_lines, sort_lines};
 use xsort_fuzz::model;
 use xsort_fuzz::orders::Orders;
 use xsort_fuzz::texts::{Dribble, Growth, grown, lines, parts};
-use xsort_text::{Command, Locale, Order, Scratch};
+use xsort_gnu::{Command, Locale, Order, Scratch};
 
 #[derive(Arbitrary, Debug)]
 struct Case {
@@ -123,7 +123,7 @@ fn check<O: LineOrder>(case: &Case, command: &Command, order: &Order, by: &O, te
     let report = match case.how {
         How::Sort => sort_lines(&options, by, sources, &mut top, &disk, &Unobserved),
         How::Merge => merge_lines(&options, by, sources, &mut top, &disk, &Unobserved),
-        How::Heads => merge_heads(&options, by, sources, &mut top, &Unobserved),
+        How::Heads => merge_sequential(&options, by, sources, &mut top, &Unobserved),
     };
     top.flush().unwrap();
     let report = match report {

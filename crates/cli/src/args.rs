@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 use xsort_disk::IoChoice;
-use xsort_extsort::sort::Method;
+use xsort_extsort::fixed::Method;
 use xsort_extsort::{Begin, Checkpoint};
 use xsort_records::{Checksum, Format, KeyField, Pattern};
 

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::inherited;
-use xsort_text::Locale;
+use xsort_gnu::Locale;
 
 /// A command with a grammar of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use serde::Serialize;
 use std::fmt;
 use std::fs;
 use xsort_disk::Disk;
-use xsort_extsort::sort::{Facts, Method, plan};
+use xsort_extsort::fixed::{Facts, Method, plan};
 use xsort_extsort::{Error, Observer, SortOptions, SortReport, dry_run, sort_streamed};
 use xsort_records::Layout;
 

@@ -22,7 +22,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Instant;
 use xsort_disk::{
-    Completion, Direction, Disk, DiskOptions, FileId, IoChoice, Lease, OsDisk, Request, Shelf,
+    BlockPool, Completion, Direction, Disk, DiskOptions, FileId, IoChoice, Lease, OsDisk, Request,
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                                 ..DiskOptions::default()
                             })?,
                             directory: Path::new(&directory),
-                            shelf: touched(2 * depth, block.0)?,
+                            block_pool: touched(2 * depth, block.0)?,
                             blocks: bytes / block.0 as u64,
                             depth,
                             reserves: reserve == "yes",
@@ -67,12 +67,12 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// Leases whose memory is there before the clock runs.
-fn touched(count: usize, bytes: usize) -> Result<Arc<Shelf>, Box<dyn Error>> {
-    let shelf = Shelf::map(count, bytes)?;
-    let mut leases: Vec<Lease> = std::iter::from_fn(|| shelf.try_take()).collect();
+fn touched(count: usize, bytes: usize) -> Result<Arc<BlockPool>, Box<dyn Error>> {
+    let block_pool = BlockPool::map(count, bytes)?;
+    let mut leases: Vec<Lease> = std::iter::from_fn(|| block_pool.try_take()).collect();
     leases.iter_mut().for_each(|lease| lease.fill(1));
     drop(leases);
-    Ok(shelf)
+    Ok(block_pool)
 }
 
 /// One combination.
@@ -80,7 +80,7 @@ struct Measurement<'a> {
     disk: OsDisk,
     directory: &'a Path,
     /// Twice as many leases as transfers in flight on one file.
-    shelf: Arc<Shelf>,
+    block_pool: Arc<BlockPool>,
     blocks: u64,
     depth: usize,
     reserves: bool,
@@ -107,7 +107,7 @@ impl Measurement<'_> {
         for is_alone in [true, false] {
             named.rewind()?;
             for block in 0..self.blocks {
-                let mut bytes = vec![1; self.shelf.block_bytes()];
+                let mut bytes = vec![1; self.block_pool.block_bytes()];
                 bytes[..8].copy_from_slice(&block.to_le_bytes());
                 named.write_all(&bytes)?;
             }
@@ -140,11 +140,11 @@ impl Measurement<'_> {
     ) -> Result<(), Box<dyn Error>> {
         let (since, cpu) = (Instant::now(), cpu_seconds());
         if let (true, Some(file)) = (self.reserves, new) {
-            self.disk.reserve(file, self.blocks * self.shelf.block_bytes() as u64)?;
+            self.disk.reserve(file, self.blocks * self.block_pool.block_bytes() as u64)?;
         }
-        let sum = travel(&self.disk, &self.shelf, self.blocks, ways.len() * self.depth, ways)?;
+        let sum = travel(&self.disk, &self.block_pool, self.blocks, ways.len() * self.depth, ways)?;
         let gigabytes =
-            (ways.len() as u64 * self.blocks * self.shelf.block_bytes() as u64) as f64 / 1e9;
+            (ways.len() as u64 * self.blocks * self.block_pool.block_bytes() as u64) as f64 / 1e9;
         let (rate, cost) =
             (gigabytes / since.elapsed().as_secs_f64(), (cpu_seconds() - cpu) / gigabytes);
         println!("{} {what:>12} {rate:>6.2} {cost:>8.4}  {sum}", self.label);
@@ -156,13 +156,13 @@ impl Measurement<'_> {
 /// read.
 fn travel(
     disk: &OsDisk,
-    shelf: &Arc<Shelf>,
+    block_pool: &Arc<BlockPool>,
     blocks: u64,
     in_flight: usize,
     ways: &[(Direction, FileId)],
 ) -> Result<u64, Box<dyn Error>> {
     let (reply, completions) = unbounded::<Completion>();
-    let bytes = shelf.block_bytes();
+    let bytes = block_pool.block_bytes();
     let submit = |way: usize, block: u64, mut lease: Lease| {
         let (direction, file) = ways[way];
         if direction == Direction::Write {
@@ -185,7 +185,7 @@ fn travel(
     let mut under_way = 0;
     for (way, next) in next.iter_mut().enumerate() {
         while *next < blocks.min((in_flight / ways.len()) as u64) {
-            submit(way, *next, shelf.try_take().ok_or("the shelf holds enough")?);
+            submit(way, *next, block_pool.try_take().ok_or("the block_pool holds enough")?);
             *next += 1;
             under_way += 1;
         }

@@ -3,14 +3,14 @@
 //! A [`Lease`] is to pool memory what a `Box<[u8]>` is to the heap: whoever holds it owns the
 //! bytes, and dropping it is giving it back. Where it goes depends on where it comes from: a plain
 //! lease keeps its mapping alive and nothing more; one that was taken from a
-//! [`Shelf`](crate::Shelf) returns there. So the budget is true by construction: nothing is
+//! [`BlockPool`](crate::BlockPool) returns there. So the budget is true by construction: nothing is
 //! counted, because memory that isn't leased can't be touched.
 //!
 //! Not a buffer with a length in use: how many of its bytes mean something is the holder's
 //! knowledge.
 
+use crate::block_pool::BlockPool;
 use crate::region::{Backing, Piece};
-use crate::shelf::Shelf;
 use crate::{ALIGNMENT, Error};
 use std::fmt;
 use std::mem;
@@ -22,8 +22,8 @@ use std::sync::Arc;
 /// Moving, splitting, joining and dropping a lease allocate nothing.
 pub struct Lease {
     piece: Piece,
-    /// The shelf that the piece goes back to on drop.
-    home: Option<Arc<Shelf>>,
+    /// The block pool that the piece goes back to on drop.
+    home: Option<Arc<BlockPool>>,
 }
 
 impl Lease {
@@ -64,14 +64,14 @@ impl Lease {
         Lease { piece, home: None }
     }
 
-    pub(crate) fn of_shelf(piece: Piece, home: Arc<Shelf>) -> Lease {
+    pub(crate) fn of_block_pool(piece: Piece, home: Arc<BlockPool>) -> Lease {
         Lease { piece, home: Some(home) }
     }
 
     pub(crate) fn into_piece(mut self) -> Piece {
         assert!(
             self.home.is_none(),
-            "a lease of a shelf can't be cut up or joined: its shelf would never get it back"
+            "a lease of a block_pool can't be cut up or joined: its block_pool would never get it back"
         );
         mem::replace(&mut self.piece, Piece::empty())
     }
@@ -80,11 +80,11 @@ impl Lease {
     /// its own; `self` keeps the rest, which may be empty.
     ///
     /// # Panics
-    /// If `bytes` is not aligned or too large, or if `self` belongs to a shelf.
+    /// If `bytes` is not aligned or too large, or if `self` belongs to a block pool.
     pub fn split_off_front(&mut self, bytes: usize) -> Lease {
         assert!(
             self.home.is_none(),
-            "a lease of a shelf can't be split: its shelf would never get it back whole"
+            "a lease of a block_pool can't be split: its block_pool would never get it back whole"
         );
         Lease::plain(self.piece.split_off_front(bytes))
     }
@@ -92,17 +92,17 @@ impl Lease {
     /// Joins `next`, which must begin where `self` ends in the same mapping.
     ///
     /// # Panics
-    /// If the two are not neighbours, or one belongs to a shelf.
+    /// If the two are not neighbours, or one belongs to a block pool.
     pub fn join(&mut self, next: Lease) {
         assert!(
             self.home.is_none(),
-            "a lease of a shelf can't grow: its shelf holds leases of one size"
+            "a lease of a block_pool can't grow: its block_pool holds leases of one size"
         );
         self.piece.join(next.into_piece());
     }
 
     /// Whether `next` begins where `self` ends in the same mapping, so that [`join`](Lease::join)
-    /// accepts it. Leases of shelves have neighbours too, but can't be joined.
+    /// accepts it. Leases of block pools have neighbours too, but can't be joined.
     pub fn is_followed_by(&self, next: &Lease) -> bool {
         self.piece.is_followed_by(&next.piece)
     }
@@ -136,7 +136,7 @@ impl fmt::Debug for Lease {
         f.debug_struct("Lease")
             .field("start", &self.piece.as_ptr())
             .field("bytes", &self.piece.bytes())
-            .field("of_shelf", &self.home.is_some())
+            .field("of_block_pool", &self.home.is_some())
             .finish()
     }
 }

@@ -2,15 +2,15 @@
 //! along.
 //!
 //! ```text
-//!  Lease::map ── Shelf ── take ──> Lease ──┐
+//!  Lease::map ── BlockPool ── take ──> Lease ──┐
 //!                  ^                       │ Request { direction, file, offset, bytes, lease, reply }
 //!                  │ drop                  v
 //!                Lease <── Completion ── Disk::submit: OsDisk (io_uring lanes, or threads) or SimDisk
 //! ```
 //!
-//! Memory is `region`, `lease`, `shelf`; the face of a disk is `store` and `request`. The operating
-//! system's disk is `os`, with `file` (O_DIRECT), `output` (how a file appears), `drive` (what
-//! holds it), and two engines, `uring` (with `ring`) and `threads`, that share one idea of a
+//! Memory is `region`, `lease`, `block_pool`; the face of a disk is `store` and `request`. The
+//! operating system's disk is `os`, with `file` (O_DIRECT), `output` (how a file appears), `drive`
+//! (what holds it), and two engines, `uring` (with `ring`) and `threads`, that share one idea of a
 //! transfer: `transfer` and the state machine in `progress`, which the simulated disk, `sim`, uses
 //! as well. What the page cache holds of an input may come from there: `cache`. `lazy` puts the
 //! engine's start off until a file is opened; `gate` holds transfers back while drives are too hot,
@@ -21,6 +21,7 @@
 //! Knows nothing of keys or order, and imports none of the other rooms. Measures no drive and plans
 //! nothing.
 
+mod block_pool;
 mod cache;
 mod drive;
 mod error;
@@ -39,7 +40,6 @@ mod rate;
 mod region;
 mod request;
 mod ring;
-mod shelf;
 mod shown;
 mod sim;
 mod store;
@@ -47,6 +47,7 @@ mod threads;
 mod transfer;
 mod uring;
 
+pub use block_pool::BlockPool;
 pub use drive::device_name;
 pub use error::{Error, Operation};
 pub use gate::Gate;
@@ -58,7 +59,6 @@ pub use os::OsDisk;
 pub use output::{abandon_outputs, hidden_name};
 pub use rate::RateLimit;
 pub use request::{Completion, Direction, Request};
-pub use shelf::Shelf;
 pub use shown::Shown;
 pub use sim::{
     Corruption, Damage, Fault, FileRole, Place, SimDisk, SimDrive, SimOptions, Throttle,

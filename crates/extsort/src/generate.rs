@@ -4,7 +4,7 @@
 //! ```text
 //! worker: take a block of memory -> take the next block number -> generate -> checksum -> submit the write --+
 //!             ^                                                                                              |
-//!             +-------------- the lease returns to the shelf when its write completes ----------------------+
+//!             +-------------- the lease returns to the block pool when its write completes ----------------------+
 //! ```
 //!
 //! A file is a function of its place: any worker can make any block from its number alone, so the
@@ -15,15 +15,15 @@
 //!
 //! This file does not know what a record looks like: that is the generator's.
 
-use crate::threads::spawn_up_to;
-use crate::{Error, Frame, Gauges, Observer};
+use crate::job::threads::spawn_up_to;
+use crate::{Error, Gauges, JobInfo, Observer};
 use crossbeam_channel::{Receiver, Sender};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use xsort_disk::{
-    ALIGNMENT, Completion, Direction, Disk, FileId, Lease, Request, Shelf, Shown, align_down,
+    ALIGNMENT, BlockPool, Completion, Direction, Disk, FileId, Lease, Request, Shown, align_down,
     align_up,
 };
 use xsort_records::{Checksum, Generator};
@@ -96,13 +96,13 @@ pub fn generate(
         ))
     })?;
     let shape = Shape::fit(options.budget_bytes, options.threads, record_bytes)?.for_bytes(bytes);
-    let shelf = Shelf::new([Lease::map(shape.memory_bytes())?], shape.block_bytes);
+    let block_pool = BlockPool::new([Lease::map(shape.memory_bytes())?], shape.block_bytes);
     // Before the space is looked at, so that a place that can't be written to is called that.
     let file = disk.create_output(&options.output)?;
     for line in disk.notices() {
         observer.notice(&line);
     }
-    let gauges = Gauges::new(Frame {
+    let gauges = Gauges::new(JobInfo {
         record_bytes: Some(record_bytes as u64),
         budget_bytes: options.budget_bytes,
         threads: shape.threads,
@@ -117,7 +117,7 @@ pub fn generate(
         file,
         observer,
         gauges,
-        shelf,
+        block_pool,
         next_block: AtomicU64::new(0),
         stop: AtomicBool::new(false),
     };
@@ -205,7 +205,7 @@ struct Job<'a> {
     file: FileId,
     observer: &'a dyn Observer,
     gauges: Gauges,
-    shelf: Arc<Shelf>,
+    block_pool: Arc<BlockPool>,
     next_block: AtomicU64,
     stop: AtomicBool,
 }
@@ -262,17 +262,19 @@ impl Job<'_> {
     /// Stops the workers.
     fn give_up(&self) {
         self.stop.store(true, Ordering::Relaxed);
-        self.shelf.close();
+        self.block_pool.close();
     }
 
     /// One worker: blocks until none is left. Returns the checksum of the records that start in
     /// them.
     fn work(&self, reply: &Sender<Completion>) -> Checksum {
-        let block_bytes = self.shelf.block_bytes() as u64;
+        let block_bytes = self.block_pool.block_bytes() as u64;
         let mut straddler = vec![0; self.generator.record_bytes()];
         let mut checksum = Checksum::default();
-        let Gauges { ledger, traffic, .. } = &self.gauges;
-        while let Some(mut lease) = ledger.output_waits_for_write.time(|| self.shelf.take()) {
+        let Gauges { stage_times, traffic, .. } = &self.gauges;
+        while let Some(mut lease) =
+            stage_times.output_waits_for_write.time(|| self.block_pool.take())
+        {
             let begin = self.next_block.fetch_add(1, Ordering::Relaxed).saturating_mul(block_bytes);
             if begin >= self.bytes
                 || self.stop.load(Ordering::Relaxed)
@@ -282,7 +284,7 @@ impl Job<'_> {
             }
             let filled = block_bytes.min(self.bytes - begin) as usize;
             let (out, rest) = (&mut lease[..filled], (&mut straddler, &mut checksum));
-            ledger.make_busy.time(|| fill_block(self.generator, begin, out, rest.0, rest.1));
+            stage_times.make_busy.time(|| fill_block(self.generator, begin, out, rest.0, rest.1));
             let padded = align_up(filled as u64) as usize;
             lease[filled..padded].fill(0);
             let request = Request {

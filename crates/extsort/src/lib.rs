@@ -1,9 +1,18 @@
 //! The pipelines: what is planned, read, ordered, written and reported.
 //!
+//! ```text
+//! fixed   variable        records of one size | lines
+//!    \     /
+//!     store               what a sort keeps on drives: scratch, seals, journal, checkpoint
+//!       |
+//!      job                what every pipeline has: errors, observer, threads, times, traffic
+//! ```
+//!
+//! Imports only point down, and `fixed` and `variable` don't know each other. Beside them, on
+//! `job` alone:
+//!
 //! | module | what it does |
 //! |---|---|
-//! | `sort` | fixed-size records, by runs and merge or by scatter and gather |
-//! | `lines` | lines of text, from files and streams |
 //! | `generate` | benchmark data at the drive's speed |
 //! | `verify` | proof of a result at the drive's speed |
 //! | `probe` | how fast a drive is, now |
@@ -12,37 +21,24 @@
 //! both are arguments.
 #![forbid(unsafe_code)]
 
-mod checkpoint;
-mod content;
-mod error;
-mod failure;
-mod gauges;
+pub mod fixed;
 mod generate;
-mod journal;
-mod ledger;
-pub mod lines;
-mod observer;
-mod open_files;
-mod prefix;
+mod job;
 mod probe;
-mod process;
-mod scratch;
-mod seal;
-pub mod sort;
-mod threads;
-mod traffic;
-pub mod units;
+mod store;
+pub mod variable;
 mod verify;
 
-pub use checkpoint::{Begin, Checkpoint};
-pub use error::Error;
-pub use gauges::{Frame, Gauges, Reading};
+pub use fixed::{DryRun, Plan, SortOptions, SortReport, Stream, dry_run, sort, sort_streamed};
 pub use generate::{GenerateOptions, GenerateReport, generate};
-pub use ledger::Stage;
-pub use lines::{LinesOptions, LinesReport, merge_lines, sort_lines};
-pub use observer::{Observer, Unobserved};
+pub use job::error::Error;
+pub use job::gauges::{Gauges, JobInfo, Reading};
+pub use job::observer::{Observer, Unobserved};
+pub use job::process::{cpu_seconds, peak_memory_bytes};
+pub use job::stage_times::Stage;
+pub use job::units;
 pub use probe::{DriveRates, probe};
-pub use process::{cpu_seconds, peak_memory_bytes};
-pub use sort::{DryRun, Plan, SortOptions, SortReport, Stream, dry_run, sort, sort_streamed};
+pub use store::checkpoint::{Begin, Checkpoint};
+pub use variable::{LinesOptions, LinesReport, merge_lines, sort_lines};
 pub use verify::{VerifyOptions, VerifyReport, verify};
 pub use xsort_kernels::Caches;

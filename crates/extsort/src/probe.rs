@@ -13,7 +13,7 @@ use crate::Error;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use xsort_disk::{ALIGNMENT, Direction, Disk, FileId, Lease, Request, Shelf, align_down};
+use xsort_disk::{ALIGNMENT, BlockPool, Direction, Disk, FileId, Lease, Request, align_down};
 
 /// Size in bytes of a transfer; that of the pipelines.
 const BLOCK_BYTES_MAX: u64 = 1 << 20;
@@ -61,7 +61,7 @@ pub fn probe(
     let file_bytes = file_bytes(disk, directory, block_bytes)?;
 
     let memory = Lease::map((depth * block_bytes) as usize)?;
-    let shelf = Shelf::new([memory], block_bytes as usize);
+    let block_pool = BlockPool::new([memory], block_bytes as usize);
     let file = disk.create_scratch(directory)?;
     let track = Track {
         disk,
@@ -71,8 +71,10 @@ pub fn probe(
         write_lead_blocks: 0,
         time,
     };
-    let rates =
-        disk.reserve(file, file_bytes).map_err(Error::from).and_then(|()| measure(track, &shelf));
+    let rates = disk
+        .reserve(file, file_bytes)
+        .map_err(Error::from)
+        .and_then(|()| measure(track, &block_pool));
     disk.close(file);
     rates
 }
@@ -93,17 +95,18 @@ fn file_bytes(disk: &dyn Disk, directory: &Path, block_bytes: u64) -> Result<u64
     Ok(bytes)
 }
 
-fn measure(mut track: Track<'_>, shelf: &Arc<Shelf>) -> Result<DriveRates, Error> {
+fn measure(mut track: Track<'_>, block_pool: &Arc<BlockPool>) -> Result<DriveRates, Error> {
     // Writing comes first because blocks that were only reserved read as zeros without touching the
     // drive. On a slow drive only the beginning of the file gets written in the time; the rest is
     // not used.
-    let writing = track.run(shelf, |_| Direction::Write)?;
+    let writing = track.run(block_pool, |_| Direction::Write)?;
     track.blocks = track.blocks.min(writing.write_bytes / track.block_bytes);
-    let reading = track.run(shelf, |_| Direction::Read)?;
+    let reading = track.run(block_pool, |_| Direction::Read)?;
     // The two ends of a pipeline never touch the same place.
     track.write_lead_blocks = track.blocks / 2;
-    let mixed = track
-        .run(shelf, |n| if n.is_multiple_of(2) { Direction::Read } else { Direction::Write })?;
+    let mixed = track.run(block_pool, |n| {
+        if n.is_multiple_of(2) { Direction::Read } else { Direction::Write }
+    })?;
     Ok(DriveRates {
         read_bytes_per_second: reading.read_bytes as f64 / reading.seconds,
         write_bytes_per_second: writing.write_bytes as f64 / writing.seconds,
@@ -134,7 +137,11 @@ struct Track<'a> {
 impl Track<'_> {
     /// Goes round the file until the time is over, for two transfers at least. Transfer `n` goes
     /// the way that `direction` says.
-    fn run(&self, shelf: &Arc<Shelf>, direction: impl Fn(u64) -> Direction) -> Result<Lap, Error> {
+    fn run(
+        &self,
+        block_pool: &Arc<BlockPool>,
+        direction: impl Fn(u64) -> Direction,
+    ) -> Result<Lap, Error> {
         let (reply, completions) = crossbeam_channel::unbounded();
         let begin = Instant::now();
         let mut lap = Lap::default();
@@ -142,7 +149,7 @@ impl Track<'_> {
         let mut failure = None;
         loop {
             let more = failure.is_none() && (submitted < 2 || begin.elapsed() < self.time);
-            if let Some(lease) = more.then(|| shelf.try_take()).flatten() {
+            if let Some(lease) = more.then(|| block_pool.try_take()).flatten() {
                 let direction = direction(submitted);
                 let lead_blocks =
                     if direction == Direction::Write { self.write_lead_blocks } else { 0 };

@@ -16,15 +16,15 @@
 //!
 //! What "in order" means is not here: that is the records' room.
 
-use crate::threads::spawn_up_to;
-use crate::{Error, Frame, Gauges, Observer};
+use crate::job::threads::spawn_up_to;
+use crate::{Error, Gauges, JobInfo, Observer};
 use crossbeam_channel::{Receiver, Sender};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use xsort_disk::{
-    ALIGNMENT, Completion, Direction, Disk, FileId, Lease, Request, Shelf, align_down, align_up,
+    ALIGNMENT, BlockPool, Completion, Direction, Disk, FileId, Lease, Request, align_down, align_up,
 };
 use xsort_records::{Checksum, Content, Layout, Part};
 
@@ -87,7 +87,7 @@ pub fn verify(
     for line in disk.notices() {
         observer.notice(&line);
     }
-    let gauges = Gauges::new(Frame {
+    let gauges = Gauges::new(JobInfo {
         record_bytes: Some(record_bytes),
         budget_bytes: options.budget_bytes,
         threads: shape.threads as usize,
@@ -103,7 +103,7 @@ pub fn verify(
         disk,
         observer,
         gauges,
-        shelf: Shelf::new([memory], shape.lease_bytes as usize),
+        block_pool: BlockPool::new([memory], shape.lease_bytes as usize),
         ledger: Mutex::new(Ledger::new(options)),
     };
     let whole = job.run(shape.threads as usize)?;
@@ -378,7 +378,7 @@ struct Job<'a> {
     disk: &'a dyn Disk,
     observer: &'a dyn Observer,
     gauges: Gauges,
-    shelf: Arc<Shelf>,
+    block_pool: Arc<BlockPool>,
     ledger: Mutex<Ledger>,
 }
 
@@ -418,8 +418,10 @@ impl Job<'_> {
             reading.files.push_back((file, pieces_end));
             refuse_resized(source, self.disk.file_bytes(file)?)?;
             for (number, piece) in self.sequence.pieces(source) {
-                let take = || self.shelf.take();
-                let Some(lease) = self.gauges.ledger.read_waits_for_areas.time(take) else { break };
+                let take = || self.block_pool.take();
+                let Some(lease) = self.gauges.stage_times.read_waits_for_areas.time(take) else {
+                    break;
+                };
                 if self.observer.is_cancelled() {
                     break;
                 }
@@ -445,8 +447,8 @@ impl Job<'_> {
     /// One worker: pieces until none is left. After a failure it only drops what still arrives.
     fn work(&self, completions: &Receiver<Completion>) {
         let record_bytes = self.options.layout.record_bytes();
-        let Gauges { ledger, traffic, .. } = &self.gauges;
-        while let Ok(completion) = ledger.work_waits_for_read.time(|| completions.recv()) {
+        let Gauges { stage_times, traffic, .. } = &self.gauges;
+        while let Ok(completion) = stage_times.work_waits_for_read.time(|| completions.recv()) {
             traffic.finish(&completion);
             if let Err(error) = completion.result {
                 self.fail(Error::Disk(error));
@@ -461,7 +463,7 @@ impl Job<'_> {
                 self.fail(error);
                 continue;
             }
-            ledger.checksum_busy.time(|| tally.extend(records, record_bytes));
+            stage_times.checksum_busy.time(|| tally.extend(records, record_bytes));
             drop(completion.lease);
             self.ledger().enter(completion.tag, tally);
             self.observer.advance(piece.end - piece.start);
@@ -486,7 +488,7 @@ impl Job<'_> {
     /// Keeps the first error and stops the feeder.
     fn fail(&self, error: Error) {
         self.ledger().failure.get_or_insert(error);
-        self.shelf.close();
+        self.block_pool.close();
     }
 
     fn ledger(&self) -> MutexGuard<'_, Ledger> {

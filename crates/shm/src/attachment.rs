@@ -1,5 +1,5 @@
-//! What a reader process has mapped: the state, the roll if it may write there, and the buffers
-//! that it has seen.
+//! What a reader process has mapped: the state, the slot_table if it may write there, and the
+//! buffers that it has seen.
 //!
 //! Everything that is read from the files is checked before it is believed, against the length that
 //! was mapped: whatever they hold, no access goes beyond it.
@@ -11,7 +11,7 @@ use crate::files::{self, Names, Owner};
 use crate::layout::{FRESH_FILES, HEADER_BYTES, Header, LAYOUT, STATE_BYTES, STATE_MAGIC, State};
 use crate::protocol::{BUFFERS_MAX, NONE, Word, buffer_of, is_stamped, sequence_of, unpin};
 use crate::reader::ReaderOptions;
-use crate::roll::{MappedRoll, length_of};
+use crate::slot_table::{MappedSlotTable, length_of};
 use crate::sys::{self, Access, ForkMark, Mapping};
 use std::fs::{self, File};
 use std::hash::Hasher;
@@ -30,7 +30,7 @@ pub(crate) struct Attachment {
     state_file: File,
     state: Mapping,
     /// `None` for a reader that has no slots, and copies or maps by name instead.
-    roll: Option<MappedRoll>,
+    slot_table: Option<MappedSlotTable>,
     lineage: u64,
     believed: Owner,
     pub mark: ForkMark,
@@ -39,7 +39,7 @@ pub(crate) struct Attachment {
     mapped: Mutex<Vec<Weak<Mapping>>>,
 }
 
-/// Attempts to find a state and a roll that go together while a writer makes them anew.
+/// Attempts to find a state and a slot_table that go together while a writer makes them anew.
 const TRIES: usize = 100;
 
 /// The longest time between two looks for a writer's files.
@@ -114,12 +114,14 @@ impl Attachment {
                 return Err(Error::Foreign { path, what: "it was written with another checksum" });
             }
             let (lineage, believed) = (head.lineage.peek(), options.owner);
-            let roll = match MappedRoll::open(&names.readers(), lineage, believed, None) {
+            let slot_table = match MappedSlotTable::open(&names.readers(), lineage, believed, None)
+            {
                 _ if options.copy => None,
-                Ok(roll) => Some(roll),
+                Ok(slot_table) => Some(slot_table),
                 Err(error) if is_refusal(&error) => None,
                 Err(error @ Error::Foreign { .. }) => {
-                    // A writer puts a new roll in place, and then the state that goes with it.
+                    // A writer puts a new slot_table in place, and then the state that goes with
+                    // it.
                     mismatch = Some(error);
                     thread::sleep(Duration::from_micros(100));
                     continue;
@@ -131,7 +133,7 @@ impl Attachment {
                 names,
                 state_file,
                 state,
-                roll,
+                slot_table,
                 lineage,
                 believed,
                 mark,
@@ -146,8 +148,8 @@ impl Attachment {
         self.state.at(0)
     }
 
-    pub(crate) fn roll(&self) -> Option<&MappedRoll> {
-        self.roll.as_ref()
+    pub(crate) fn slot_table(&self) -> Option<&MappedSlotTable> {
+        self.slot_table.as_ref()
     }
 
     /// Whether the buffers' files are never written again. Asked after `current` was read by
@@ -266,8 +268,8 @@ pub(crate) fn map_buffer(
     Ok((mapping, contents))
 }
 
-/// Why a roll is done without: it may not be written to, it is not there, its name is a link, or
-/// somebody else's file has its name.
+/// Why a slot_table is done without: it may not be written to, it is not there, its name is a link,
+/// or somebody else's file has its name.
 pub(crate) fn is_refusal(error: &Error) -> bool {
     match error {
         Error::Stranger { .. } => true,
@@ -291,7 +293,7 @@ pub(crate) struct Contents {
     pub checksum: u64,
 }
 
-/// A slot of the roll, taken by this process.
+/// A slot of the slot_table, taken by this process.
 pub(crate) struct TakenSlot {
     attachment: Arc<Attachment>,
     index: usize,
@@ -300,17 +302,17 @@ pub(crate) struct TakenSlot {
 }
 
 impl TakenSlot {
-    /// Takes a slot, or `None` if this reader has no roll.
+    /// Takes a slot, or `None` if this reader has no slot_table.
     pub(crate) fn new(attachment: &Arc<Attachment>) -> Result<Option<TakenSlot>> {
-        let Some(roll) = attachment.roll() else { return Ok(None) };
-        let index = roll.enlist(&attachment.names.readers())?;
-        let pinned = NonNull::from(&roll.slot(index).pinned);
+        let Some(slot_table) = attachment.slot_table() else { return Ok(None) };
+        let index = slot_table.enlist(&attachment.names.readers())?;
+        let pinned = NonNull::from(&slot_table.slot(index).pinned);
         Ok(Some(TakenSlot { attachment: Arc::clone(attachment), index, pinned }))
     }
 
     #[inline]
     pub(crate) fn pinned(&self) -> &AtomicU64 {
-        // SAFETY: it is in the roll's mapping, which a reader never replaces, and which
+        // SAFETY: it is in the slot_table's mapping, which a reader never replaces, and which
         // `attachment` keeps.
         unsafe { self.pinned.as_ref() }
     }
@@ -326,9 +328,9 @@ impl TakenSlot {
 impl Drop for TakenSlot {
     fn drop(&mut self) {
         if self.attachment.mark.is_here()
-            && let Some(roll) = self.attachment.roll()
+            && let Some(slot_table) = self.attachment.slot_table()
         {
-            roll.discharge(self.index);
+            slot_table.discharge(self.index);
         }
     }
 }

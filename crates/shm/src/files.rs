@@ -5,8 +5,8 @@
 //! place that the name gives. The second stays when the files are removed and made anew, so that
 //! there is never a second writer. Readers create, resize and remove nothing.
 //!
-//! State and roll are made under other names ([`Spare`]) and get theirs when they are complete.
-//! Whose files are believed is asked of the open file, never of its name.
+//! State and slot_table are made under other names ([`Spare`]) and get theirs when they are
+//! complete. Whose files are believed is asked of the open file, never of its name.
 
 use crate::error::{Error, Result};
 use crate::protocol::BUFFERS_MAX;

@@ -58,9 +58,9 @@ pub(crate) struct Live {
     pub ticket: AtomicU32,
 }
 
-/// `P.readers` before its slots: the roll of readers.
+/// `P.readers` before its slots: the slot_table of readers.
 #[repr(C, align(128))]
-pub(crate) struct Roll {
+pub(crate) struct SlotTable {
     pub magic: AtomicU64,
     pub layout: AtomicU64,
     pub lineage: AtomicU64,
@@ -106,13 +106,13 @@ pub(crate) struct Header {
 }
 
 const _: () = assert!(offset_of!(State, live) == 128 && size_of::<State>() <= STATE_BYTES);
-const _: () = assert!(offset_of!(Roll, shared) == 128 && size_of::<Roll>() == 768);
-const _: () = assert!(offset_of!(Roll, taken) == 256 && BUFFERS_MAX <= GROUPS * GROUP);
+const _: () = assert!(offset_of!(SlotTable, shared) == 128 && size_of::<SlotTable>() == 768);
+const _: () = assert!(offset_of!(SlotTable, taken) == 256 && BUFFERS_MAX <= GROUPS * GROUP);
 const _: () = assert!(size_of::<Slot>() == 128 && HEADER_BYTES == 64);
 
 /// Length of `P.readers` with `capacity` slots.
 pub(crate) fn roll_bytes(capacity: usize) -> usize {
-    size_of::<Roll>() + capacity * size_of::<Slot>()
+    size_of::<SlotTable>() + capacity * size_of::<Slot>()
 }
 
 /// Where slot `index` begins.
@@ -130,7 +130,7 @@ pub(crate) unsafe trait Plain {}
 // SAFETY: only atomics (and padding).
 unsafe impl Plain for State {}
 // SAFETY: only atomics (and padding).
-unsafe impl Plain for Roll {}
+unsafe impl Plain for SlotTable {}
 // SAFETY: only atomics (and padding).
 unsafe impl Plain for Slot {}
 // SAFETY: only atomics (and padding).

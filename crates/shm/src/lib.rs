@@ -24,8 +24,8 @@
 //! ```
 //!
 //! What it is: `protocol` (which word is exchanged when) over `layout` (the files' bytes) through
-//! `sys` (the door to the kernel); `files` (names, and who may be the writer) and `roll` (the
-//! readers' slots); on these the two sides, `opening` with `writer`, and `attachment` and `seat`
+//! `sys` (the door to the kernel); `files` (names, and who may be the writer) and `slot_table` (the
+//! readers' slots); on these the two sides, `opening` with `writer`, and `attachment` and `state`
 //! with `reader` and `local`; `archived` and `synchronizer` put types on top. PROTOCOL.md has
 //! states, orderings and the proof, README.md what is promised and what is not, MOVING.md the way
 //! from mmap-sync.
@@ -66,8 +66,8 @@ mod local;
 mod opening;
 mod protocol;
 mod reader;
-mod roll;
-mod seat;
+mod reader_state;
+mod slot_table;
 #[cfg(feature = "rkyv")]
 mod synchronizer;
 mod sys;

@@ -1,8 +1,8 @@
 //! A reader with one owner. What is lent borrows from it mutably, so nothing need be counted and no
 //! thread's place be looked up: an unchanged version is a load and a comparison away.
 //!
-//! It has a [`Seat`] of its own. The borrow ends before the next read, so one Pin is enough, and
-//! its slot moves on in place: a `LocalReader` never holds more than one version.
+//! It has a [`ReaderState`] of its own. The borrow ends before the next read, so one Pin is enough,
+//! and its slot moves on in place: a `LocalReader` never holds more than one version.
 #![allow(unsafe_code, reason = "lends pinned bytes for as long as they are pinned")]
 
 use crate::attachment::Attachment;
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::files::Names;
 use crate::protocol::{NONE, Word, is_current, sequence_of};
 use crate::reader::ReaderOptions;
-use crate::seat::{Seat, nothing};
+use crate::reader_state::{ReaderState, nothing};
 use crate::sys::ForkMark;
 #[cfg(feature = "rkyv")]
 use std::any::TypeId;
@@ -43,11 +43,11 @@ pub struct LocalReader<H = Xxh3> {
     /// The archived type that they were found to be, or `Unchecked`'s.
     #[cfg(feature = "rkyv")]
     checked: TypeId,
-    seat: Seat,
+    state: ReaderState,
     hasher: PhantomData<fn() -> H>,
 }
 
-// SAFETY: the pointers are to what `seat` keeps, which is Send, or to a static.
+// SAFETY: the pointers are to what `state` keeps, which is Send, or to a static.
 unsafe impl<H> Send for LocalReader<H> {}
 
 /// What a reader looks at that has nothing to lend: never its `word`, which is `NONE` then.
@@ -60,7 +60,7 @@ struct Unchecked;
 impl<H> fmt::Debug for LocalReader<H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LocalReader")
-            .field("prefix", &self.seat.attachment().names.prefix())
+            .field("prefix", &self.state.attachment().names.prefix())
             .finish_non_exhaustive()
     }
 }
@@ -89,8 +89,8 @@ impl<H: Hasher + Default> LocalReader<H> {
         attachment: &Arc<Attachment>,
         options: &ReaderOptions,
     ) -> Result<LocalReader<H>> {
-        let seat = Seat::new::<H>(attachment, options);
-        seat.prepare()?;
+        let state = ReaderState::new::<H>(attachment, options);
+        state.prepare()?;
         let page = ForkMark::new()
             .map_err(Error::io("marking the process for", attachment.names.prefix()))?;
         page.word().poke(NONE);
@@ -100,7 +100,7 @@ impl<H: Hasher + Default> LocalReader<H> {
             bytes: nothing(),
             #[cfg(feature = "rkyv")]
             checked: TypeId::of::<Unchecked>(),
-            seat,
+            state,
             hasher: PhantomData,
         })
     }
@@ -122,7 +122,7 @@ impl<H: Hasher + Default> LocalReader<H> {
     /// # Errors
     /// As [`Reader::wait_newer`](crate::Reader::wait_newer).
     pub fn wait_newer(&mut self, timeout: Duration) -> Result<Option<View<'_>>> {
-        if !self.seat.wait(timeout)? {
+        if !self.state.wait(timeout)? {
             return Ok(None);
         }
         let read = self.adopt()?;
@@ -131,19 +131,19 @@ impl<H: Hasher + Default> LocalReader<H> {
 
     /// As [`Reader::version`](crate::Reader::version).
     pub fn version(&self) -> Option<u64> {
-        self.seat.attachment().version()
+        self.state.attachment().version()
     }
 
     /// Lets go of the version that was read last: for who will not read for long, so that it costs
     /// no buffer.
     pub fn release(&mut self) {
         self.forget();
-        self.seat.release();
+        self.state.release();
     }
 
     /// As [`Reader::has_slots`](crate::Reader::has_slots).
     pub fn has_slots(&self) -> bool {
-        self.seat.attachment().roll().is_some()
+        self.state.attachment().slot_table().is_some()
     }
 
     /// As [`Reader::has_writer`](crate::Reader::has_writer).
@@ -151,7 +151,7 @@ impl<H: Hasher + Default> LocalReader<H> {
     /// # Errors
     /// As there.
     pub fn has_writer(&self) -> Result<bool> {
-        self.seat.attachment().has_writer()
+        self.state.attachment().has_writer()
     }
 
     /// As [`Reader::is_orphaned`](crate::Reader::is_orphaned).
@@ -159,13 +159,13 @@ impl<H: Hasher + Default> LocalReader<H> {
     /// # Errors
     /// As there.
     pub fn is_orphaned(&self) -> Result<bool> {
-        self.seat.attachment().is_orphaned()
+        self.state.attachment().is_orphaned()
     }
 
     /// Sees to it that the current version is the pinned one.
     #[inline]
     pub(crate) fn refresh(&mut self) -> Result<Refreshed> {
-        // SAFETY: it is in the mapping of an attachment that `seat` keeps, or NOWHERE.
+        // SAFETY: it is in the mapping of an attachment that `state` keeps, or NOWHERE.
         let current = unsafe { self.current.as_ref() };
         let word = self.word.word().peek();
         if is_current(current, word) { Ok(Refreshed { word, is_new: false }) } else { self.adopt() }
@@ -176,11 +176,11 @@ impl<H: Hasher + Default> LocalReader<H> {
     #[inline(never)]
     fn adopt(&mut self) -> Result<Refreshed> {
         self.forget();
-        let (pin, is_new) = self.seat.adopt::<H>()?;
+        let (pin, is_new) = self.state.adopt::<H>()?;
         let word = pin.word.get();
         self.word.word().poke(word);
         self.bytes = pin.bytes.get();
-        self.current = NonNull::from(&self.seat.attachment().state().live.current);
+        self.current = NonNull::from(&self.state.attachment().state().live.current);
         Ok(Refreshed { word, is_new })
     }
 
@@ -210,7 +210,7 @@ impl<H: Hasher + Default> LocalReader<H> {
     /// The pinned version, as `refresh` has just left it.
     #[inline]
     pub(crate) fn lend(&self, Refreshed { word, is_new }: Refreshed) -> View<'_> {
-        // SAFETY: the Pin is held as the active one of `seat` until the next `adopt` or `release`,
+        // SAFETY: the Pin is held as the active one of `state` until the next `adopt` or `release`,
         // which need `&mut self`, and so an end of this borrow.
         View { value: unsafe { self.bytes.as_ref() }, word, is_new }
     }

@@ -1,13 +1,14 @@
 //! How a writer begins: what it finds, and what it makes of it.
 //!
 //! ```text
-//!  state and roll that go together, and nobody else can write to   -> they go on
-//!  a state without its roll, or that others could write to         -> both anew, with the number and a copy of the last version
+//!  state and slot_table that go together, and nobody else can write to   -> they go on
+//!  a state without its slot_table, or that others could write to         -> both anew, with the number and a copy of the last version
 //!  nothing, or an empty state                                      -> both anew
 //! ```
 //!
-//! Anew means: complete files under other names, then the roll is put in place, then the state.
-//! Until then the old state stays as it is, so that neither a full disk nor a kill loses a version.
+//! Anew means: complete files under other names, then the slot_table is put in place, then the
+//! state. Until then the old state stays as it is, so that neither a full disk nor a kill loses a
+//! version.
 #![allow(unsafe_code, reason = "copies the last version")]
 
 use crate::attachment::{Contents, is_refusal, map_buffer};
@@ -18,7 +19,7 @@ use crate::layout::{HEADER_BYTES, Header, LAYOUT, STATE_BYTES, STATE_MAGIC, Stat
 use crate::protocol::{
     All, NONE, Word, buffer_of, end_fill, last_number, sequence_of, version_word,
 };
-use crate::roll::{MappedRoll, length_of};
+use crate::slot_table::{MappedSlotTable, length_of};
 use crate::sys::{self, Access, Mapping};
 use crate::writer::{WriterOptions, buffer_bytes};
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -30,15 +31,15 @@ use std::os::unix::fs::FileExt;
 pub(crate) struct Opened {
     pub claim: Claim,
     pub state: Mapping,
-    pub roll: MappedRoll,
+    pub slot_table: MappedSlotTable,
     /// The next version's number is the next one.
     pub sequence: u64,
 }
 
 /// What is there when a writer comes.
 enum Found {
-    /// A state and the roll that belongs to it, to go on with.
-    Pair(Mapping, MappedRoll),
+    /// A state and the slot_table that belongs to it, to go on with.
+    Pair(Mapping, MappedSlotTable),
     /// None, or one that can't be gone on with.
     Lost(Lost),
 }
@@ -65,22 +66,22 @@ pub(crate) fn open<H: Hasher + Default>(names: &Names, options: &WriterOptions) 
     // Other people's code, which may fork: before anything is claimed.
     let hasher = hasher_name::<H>();
     let mut claim = Claim::take(names)?;
-    let (state, roll, takes_over) = match found::<H>(names, &claim, hasher, options)? {
-        Found::Pair(state, mut roll) => {
+    let (state, slot_table, takes_over) = match found::<H>(names, &claim, hasher, options)? {
+        Found::Pair(state, mut slot_table) => {
             sys::reserve(&claim.state, STATE_BYTES)
                 .map_err(Error::io("reserving space for", names.state()))?;
-            roll.grow(&names.readers(), options.readers_max)?;
-            roll.allow(&names.readers(), options.readers_mode)?;
+            slot_table.grow(&names.readers(), options.readers_max)?;
+            slot_table.allow(&names.readers(), options.readers_mode)?;
             files::allow(&claim.state, &names.state(), options.mode)?;
-            (state, roll, true)
+            (state, slot_table, true)
         }
         // A lineage of their own, so that no number need be left out. Readers of the old state may
         // live, and this writer would not see what they hold: they keep the old files, under no
         // name.
         Found::Lost(lost) => {
             let made = anew(names, &mut claim, &lost, hasher, options);
-            let (state, roll) = made.inspect_err(|_| claim.retract(names))?;
-            (state, roll, false)
+            let (state, slot_table) = made.inspect_err(|_| claim.retract(names))?;
+            (state, slot_table, false)
         }
     };
     let head: &State = state.at(0);
@@ -90,7 +91,7 @@ pub(crate) fn open<H: Hasher + Default>(names: &Names, options: &WriterOptions) 
     } else {
         sequence_of(current).max(sequence_of(floor))
     };
-    Ok(Opened { claim, state, roll, sequence })
+    Ok(Opened { claim, state, slot_table, sequence })
 }
 
 fn found<H: Hasher + Default>(
@@ -125,11 +126,16 @@ fn found<H: Hasher + Default>(
     }
     let lineage = word(offset_of!(State, lineage));
     if files::others_write(&metadata) == 0 {
-        match MappedRoll::open(&names.readers(), lineage, Owner::Own, Some(options.readers_mode)) {
-            Ok(roll) => {
+        match MappedSlotTable::open(
+            &names.readers(),
+            lineage,
+            Owner::Own,
+            Some(options.readers_mode),
+        ) {
+            Ok(slot_table) => {
                 let state = Mapping::new(&claim.state, STATE_BYTES, Access::Write)
                     .map_err(Error::io("mapping", &path))?;
-                return Ok(Found::Pair(state, roll));
+                return Ok(Found::Pair(state, slot_table));
             }
             Err(Error::Foreign { .. }) => {}
             Err(error) if is_refusal(&error) => {}
@@ -168,14 +174,14 @@ fn last_version<H: Hasher + Default>(
     Ok(is_whole.then_some(LastVersion { sequence, contents, mapping }))
 }
 
-/// Makes state and roll, and puts them in place.
+/// Makes state and slot_table, and puts them in place.
 fn anew(
     names: &Names,
     claim: &mut Claim,
     lost: &Lost,
     hasher: u64,
     options: &WriterOptions,
-) -> Result<(Mapping, MappedRoll)> {
+) -> Result<(Mapping, MappedSlotTable)> {
     let path = names.state();
     if lost.sequence == 0 {
         // As long as it is empty: a reader of another user is then told to wait, and not that it
@@ -188,8 +194,8 @@ fn anew(
     let lineage = u64::from_ne_bytes(lineage);
 
     let (file, spare_roll) = Spare::new(names, roll_bytes(options.readers_max), &names.readers())?;
-    let roll = MappedRoll::create(file, &names.readers(), lineage, options.readers_max)?;
-    roll.allow(&names.readers(), options.readers_mode)?;
+    let slot_table = MappedSlotTable::create(file, &names.readers(), lineage, options.readers_max)?;
+    slot_table.allow(&names.readers(), options.readers_mode)?;
     let kept = lost.version.as_ref().map(|last| keep(names, lineage, last, options)).transpose()?;
 
     let (file, spare_state) = Spare::new(names, STATE_BYTES, &path)?;
@@ -210,7 +216,7 @@ fn anew(
     if let Some((_, buffer)) = kept {
         buffer.keep();
     }
-    Ok((state, roll))
+    Ok((state, slot_table))
 }
 
 /// Copies the last version to a buffer of the new lineage. Returns its word.

@@ -2,8 +2,8 @@
 //! no loop, no system call, but for the first look at a buffer.
 //!
 //! ```text
-//!  Reader (cheap to clone, any thread) ── Seat, one a thread ── Pin <── Version
-//!  LocalReader (local.rs)              ── Seat of its own ───── Pin <── View
+//!  Reader (cheap to clone, any thread) ── ReaderState, one a thread ── Pin <── Version
+//!  LocalReader (local.rs)              ── ReaderState of its own ───── Pin <── View
 //! ```
 //!
 //! A `Version` counts in its Pin with plain numbers, as long as it is dropped in its own thread.
@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::files::{Names, Owner};
 use crate::local::LocalReader;
 use crate::protocol::sequence_of;
-use crate::seat::{Pin, Seat};
+use crate::reader_state::{Pin, ReaderState};
 #[cfg(feature = "rkyv")]
 use std::any::TypeId;
 use std::fmt;
@@ -77,7 +77,7 @@ impl<H> fmt::Debug for Reader<H> {
 struct Inner {
     attachment: Arc<Attachment>,
     options: ReaderOptions,
-    seats: ThreadLocal<Seat>,
+    seats: ThreadLocal<ReaderState>,
 }
 
 impl<H> Clone for Reader<H> {
@@ -127,7 +127,7 @@ impl<H: Hasher + Default> Reader<H> {
             inner: Arc::new(Inner { attachment, options, seats: ThreadLocal::new() }),
             hasher: PhantomData,
         };
-        reader.seat().prepare()?;
+        reader.state().prepare()?;
         Ok(reader)
     }
 
@@ -141,8 +141,8 @@ impl<H: Hasher + Default> Reader<H> {
     /// can't be opened or mapped; [`Error::Overtaken`] only without a slot.
     #[inline]
     pub fn read(&self) -> Result<Version<'_>> {
-        if let Some(seat) = self.inner.seats.get()
-            && let Some(pin) = seat.unchanged()
+        if let Some(state) = self.inner.seats.get()
+            && let Some(pin) = state.unchanged()
         {
             return Ok(Version::new(pin, false));
         }
@@ -162,7 +162,7 @@ impl<H: Hasher + Default> Reader<H> {
     /// that can't be read ends one wait with its error; the next wait is for another version.
     /// [`Reader::read`] tries the same one again.
     pub fn wait_newer(&self, timeout: Duration) -> Result<Option<Version<'_>>> {
-        if self.seat().wait(timeout)? { self.adopt().map(Some) } else { Ok(None) }
+        if self.state().wait(timeout)? { self.adopt().map(Some) } else { Ok(None) }
     }
 
     /// The number of the current version, without reading it; `None` before the first. Numbers only
@@ -175,14 +175,14 @@ impl<H: Hasher + Default> Reader<H> {
     /// in which older ones were: for a thread that will not read for long, so that it costs no
     /// buffer.
     pub fn release(&self) {
-        if let Some(seat) = self.inner.seats.get() {
-            seat.release();
+        if let Some(state) = self.inner.seats.get() {
+            state.release();
         }
     }
 
     /// Whether this reader has slots, and so reads without copying; see [`Reader::with_options`].
     pub fn has_slots(&self) -> bool {
-        self.inner.attachment.roll().is_some()
+        self.inner.attachment.slot_table().is_some()
     }
 
     /// Whether a writer lives. A system call.
@@ -211,11 +211,11 @@ impl<H: Hasher + Default> Reader<H> {
         LocalReader::new(&self.inner.attachment, &self.inner.options)
     }
 
-    fn seat(&self) -> &Seat {
+    fn state(&self) -> &ReaderState {
         let inner = &self.inner;
-        let seat = inner.seats.get_or(|| Seat::new::<H>(&inner.attachment, &inner.options));
-        seat.welcome();
-        seat
+        let state = inner.seats.get_or(|| ReaderState::new::<H>(&inner.attachment, &inner.options));
+        state.welcome();
+        state
     }
 
     /// The long way of `read`: there is a newer version, or this thread's first. Kept out of
@@ -223,7 +223,7 @@ impl<H: Hasher + Default> Reader<H> {
     /// 2026-11-21).
     #[inline(never)]
     fn adopt(&self) -> Result<Version<'_>> {
-        self.seat().adopt::<H>().map(|(pin, is_new)| Version::new(pin, is_new))
+        self.state().adopt::<H>().map(|(pin, is_new)| Version::new(pin, is_new))
     }
 }
 
@@ -239,7 +239,7 @@ pub struct Version<'a> {
 
 // SAFETY: what other threads do with a Version is to look at its Pin's word and bytes, which don't
 // change while it is held, and to give it up, which the Pin counts for them by itself. What else is
-// in a Pin only the thread looks at that has the Seat.
+// in a Pin only the thread looks at that has the ReaderState.
 unsafe impl Send for Version<'_> {}
 // SAFETY: as above; a shared one does less.
 unsafe impl Sync for Version<'_> {}

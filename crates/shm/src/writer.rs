@@ -15,7 +15,7 @@ use crate::protocol::{
     BUFFERS_MAX, NONE, SEQUENCE_MAX, Word, begin_fill, buffer_of, end_fill, must_wake, publish,
     sequence_of, set_ticket, version_word,
 };
-use crate::roll::{CAPACITY_MAX, MappedRoll};
+use crate::slot_table::{CAPACITY_MAX, MappedSlotTable};
 use crate::sys::{self, Access, Mapping};
 use std::fmt;
 use std::hash::Hasher;
@@ -61,7 +61,7 @@ pub struct Writer<H = Xxh3> {
     options: WriterOptions,
     claim: Claim,
     state: Mapping,
-    roll: MappedRoll,
+    slot_table: MappedSlotTable,
     buffers: Vec<Option<Buffer>>,
     busy: Busy,
     patrol: Patrol,
@@ -114,7 +114,7 @@ impl<H: Hasher + Default> Writer<H> {
         let mut options = options;
         options.mode &= !files::WRITE_BY_OTHERS;
         let names = Names::new(path.as_ref())?;
-        let Opened { claim, state, roll, sequence } = opening::open::<H>(&names, &options)?;
+        let Opened { claim, state, slot_table, sequence } = opening::open::<H>(&names, &options)?;
         let head: &State = state.at(0);
         let (lineage, current) = (head.lineage.peek(), head.live.current.peek());
         head.flags.put(if options.fresh_files { FRESH_FILES } else { 0 });
@@ -123,7 +123,7 @@ impl<H: Hasher + Default> Writer<H> {
             options,
             claim,
             state,
-            roll,
+            slot_table,
             buffers: Vec::new(),
             busy: Busy::default(),
             patrol: Patrol::default(),
@@ -212,7 +212,7 @@ impl<H: Hasher + Default> Writer<H> {
     /// # Errors
     /// [`Error::Io`] if the system can't tell.
     pub fn readers(&self) -> Result<usize> {
-        self.roll.living(&self.names.readers())
+        self.slot_table.living(&self.names.readers())
     }
 
     /// Removes all buffers that nobody needs: neither current, nor held by a reader that lives.
@@ -225,7 +225,7 @@ impl<H: Hasher + Default> Writer<H> {
     /// [`Error::Io`] if the directory can't be listed or a file not removed.
     pub fn trim(&mut self) -> Result<()> {
         self.stay()?;
-        self.roll.reap(&self.names.readers())?;
+        self.slot_table.reap(&self.names.readers())?;
         self.avoided.clear();
         self.look(BUFFERS_MAX);
         for index in self.names.buffers()? {
@@ -265,7 +265,7 @@ impl<H: Hasher + Default> Writer<H> {
         publish(&self.head().live.current, &self.head().live.ticket, word);
         self.current = word;
         self.sequence = sequence_of(word);
-        if must_wake(&self.roll.head().shared.waiters) || self.options.fresh_files {
+        if must_wake(&self.slot_table.head().shared.waiters) || self.options.fresh_files {
             self.wake();
         }
     }
@@ -282,8 +282,8 @@ impl<H: Hasher + Default> Writer<H> {
         if self.current != NONE {
             self.busy.note(buffer_of(self.current));
         }
-        let (busy, roll) = (&mut self.busy, &self.roll);
-        self.patrol.slots = roll.held(self.current, |index| busy.note(index));
+        let (busy, slot_table) = (&mut self.busy, &self.slot_table);
+        self.patrol.slots = slot_table.held(self.current, |index| busy.note(index));
         self.avoided.iter().for_each(|index| self.busy.note(*index));
     }
 
@@ -297,7 +297,9 @@ impl<H: Hasher + Default> Writer<H> {
         }
         self.patrol.writes = 0;
         // Who can't be asked now is asked later.
-        if let Ok((slot, was_dead)) = self.roll.patrol(self.patrol.last, &self.names.readers()) {
+        if let Ok((slot, was_dead)) =
+            self.slot_table.patrol(self.patrol.last, &self.names.readers())
+        {
             self.patrol.last = slot;
             self.patrol.writes = if was_dead { PATROL_WRITES } else { 0 };
         }
@@ -339,7 +341,7 @@ impl<H: Hasher + Default> Writer<H> {
     /// that nobody holds.
     #[cold]
     fn make_free(&mut self) -> Result<usize> {
-        self.roll.reap(&self.names.readers())?;
+        self.slot_table.reap(&self.names.readers())?;
         self.look(BUFFERS_MAX);
         if let Some(index) = self.free(0) {
             return Ok(index);
@@ -350,9 +352,10 @@ impl<H: Hasher + Default> Writer<H> {
                 path: self.names.buffer(*taken),
                 what: "all names of buffers are taken, this one by no buffer",
             },
-            None => {
-                Error::TooManyReaders { path: self.names.readers(), capacity: self.roll.capacity() }
-            }
+            None => Error::TooManyReaders {
+                path: self.names.readers(),
+                capacity: self.slot_table.capacity(),
+            },
         })?;
         if self.buffers.len() <= index {
             self.buffers.resize_with(index + 1, || None);
@@ -488,11 +491,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("p");
         let mut writer = Writer::open(&path).unwrap();
-        let roll = || {
+        let slot_table = || {
             let path = writer.names.readers();
-            MappedRoll::open(&path, writer.lineage, Owner::Own, None).unwrap()
+            MappedSlotTable::open(&path, writer.lineage, Owner::Own, None).unwrap()
         };
-        let readers: Vec<_> = (0..200).map(|_| roll()).collect();
+        let readers: Vec<_> = (0..200).map(|_| slot_table()).collect();
         for reader in &readers {
             reader.enlist(&path).unwrap();
         }

@@ -18,7 +18,7 @@
 //! | `usage` | the figures of a file or a tree |
 //! | `visitor` | who is told what was found |
 //! | `walk` | the walk: what each task does |
-//! | `crew` | the threads: tasks pushed, stolen, waited for; more threads while these wait for a drive |
+//! | `worker_pool` | the threads: tasks pushed, stolen, waited for; more threads while these wait for a drive |
 //! | `directory` | a directory under way: its place in the tree, what is known of its sums |
 //! | `handle` | open directories, of which there are only so many |
 //! | `batch` | entries of a directory, as the kernel lists them |
@@ -36,7 +36,6 @@
 #![forbid(unsafe_code)]
 
 mod batch;
-mod crew;
 mod directory;
 mod handle;
 mod links;
@@ -48,6 +47,7 @@ mod status;
 mod usage;
 mod visitor;
 mod walk;
+mod worker_pool;
 
 pub use options::{Detail, Follow, Links, Options, Time};
 pub use status::{Identity, Kind};

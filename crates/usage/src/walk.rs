@@ -1,7 +1,6 @@
 //! The walk: what each task does.
 
 use crate::batch::{BUFFER_BYTES, Batch, Entry, GNU_ENTRIES_MAX, is_sorted_by_gnu};
-use crate::crew::{Bounds, Crew, Hand, Help};
 use crate::directory::{Directory, Place, Sums};
 use crate::handle::{self, Handles, Opened};
 use crate::links::{Kept, Link};
@@ -12,6 +11,7 @@ use crate::seen::Seen;
 use crate::status::{Kind, Nature, Question, Status};
 use crate::usage::Usage;
 use crate::visitor::{Failure, Found, Operation, Visitor};
+use crate::worker_pool::{Bounds, Spawner, Worker, WorkerPool};
 use rustix::fs::{Mode, openat};
 use rustix::io::Errno;
 use std::ffi::{CStr, CString};
@@ -50,9 +50,9 @@ pub fn walk(
 ) -> Usage {
     let walk = Walk::new(options, visitor);
     thread::scope(|scope| {
-        let _end = End(&walk.crew);
+        let _end = End(&walk.worker_pool);
         let mut desk = Desk::default();
-        let mut hand = walk.crew.join(1).expect("the first place is free");
+        let mut hand = walk.worker_pool.join(1).expect("the first place is free");
         let mut total = Usage::default();
         for argument in arguments {
             if visitor.is_stopped() {
@@ -65,8 +65,8 @@ pub fn walk(
     })
 }
 
-/// Sends the crew home, also when there was a panic.
-struct End<'a>(&'a Crew<Task>);
+/// Sends the worker_pool home, also when there was a panic.
+struct End<'a>(&'a WorkerPool<Task>);
 
 impl Drop for End<'_> {
     fn drop(&mut self) {
@@ -80,7 +80,7 @@ struct Starter<'scope, 'env> {
     scope: &'scope Scope<'scope, 'env>,
 }
 
-impl Help for Starter<'_, '_> {
+impl Spawner for Starter<'_, '_> {
     fn bounds(&self) -> Bounds {
         if let Some(threads) = self.walk.threads {
             return Bounds { busy: threads.get(), waiting: threads.get() };
@@ -95,10 +95,10 @@ impl Help for Starter<'_, '_> {
     /// If the system has no more threads, the walk goes on with those that there are.
     fn start(&self, threads_max: usize) {
         let &Starter { walk, scope } = self;
-        let Some(mut hand) = walk.crew.join(threads_max) else { return };
+        let Some(mut hand) = walk.worker_pool.join(threads_max) else { return };
         let thread = Builder::new().name("walk".into()).stack_size(STACK_BYTES);
         let work = move || {
-            let end = End(&walk.crew);
+            let end = End(&walk.worker_pool);
             let mut desk = Desk::default();
             let help = Starter { walk, scope };
             hand.work_until_over(|hand, task| walk.perform(hand, &mut desk, task), &help);
@@ -149,7 +149,7 @@ struct Walk<'a> {
     /// Files of several names are kept aside until the argument is walked.
     keeps_links: bool,
     remembers_all: bool,
-    crew: Crew<Task>,
+    worker_pool: WorkerPool<Task>,
     handles: Arc<Handles>,
     seen: Seen,
     links: Mutex<Kept>,
@@ -201,7 +201,7 @@ impl<'a> Walk<'a> {
                 && !is_in_order,
             remembers_all: options.remembers_all || options.follow == Follow::Always,
             threads,
-            crew: Crew::new(threads_max),
+            worker_pool: WorkerPool::new(threads_max),
             handles: Handles::new(threads_max),
             seen: Seen::new(),
             links: Mutex::default(),
@@ -213,9 +213,9 @@ impl<'a> Walk<'a> {
     fn argument(
         &self,
         argument: &[u8],
-        hand: &mut Hand<'_, Task>,
+        hand: &mut Worker<'_, Task>,
         desk: &mut Desk,
-        help: &impl Help,
+        help: &impl Spawner,
     ) -> Usage {
         let name = without_slashes(argument);
         if self.options.has_excludes && self.visitor.excludes(name) {
@@ -254,9 +254,9 @@ impl<'a> Walk<'a> {
         name: &[u8],
         status: &Status,
         file: OwnedFd,
-        hand: &mut Hand<'_, Task>,
+        hand: &mut Worker<'_, Task>,
         desk: &mut Desk,
-        help: &impl Help,
+        help: &impl Spawner,
     ) -> Usage {
         let place = Place { ordinal: 0, inode: status.identity.inode };
         let directory = Directory::new(None, name.into(), place, status);
@@ -264,14 +264,14 @@ impl<'a> Walk<'a> {
         *self.top.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&opened));
         let root = Arc::clone(&opened.directory);
         hand.push_all([Task::Read { opened, rest: Batch::default() }].into_iter());
-        self.crew.forget_bounds();
+        self.worker_pool.forget_bounds();
         hand.work_until_done(|hand, task| self.perform(hand, desk, task), help);
         *self.top.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.charge_links();
         root.total()
     }
 
-    fn perform(&self, hand: &Hand<'_, Task>, desk: &mut Desk, task: Task) {
+    fn perform(&self, hand: &Worker<'_, Task>, desk: &mut Desk, task: Task) {
         if self.visitor.is_stopped() {
             return;
         }
@@ -311,7 +311,7 @@ impl<'a> Walk<'a> {
     /// Opens a directory, and begins with what is in it.
     fn open(
         &self,
-        hand: &Hand<'_, Task>,
+        hand: &Worker<'_, Task>,
         desk: &mut Desk,
         within: Within,
         name: &CStr,
@@ -408,7 +408,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Lists a directory, or more of it, and begins with what was listed.
-    fn read(&self, hand: &Hand<'_, Task>, desk: &mut Desk, opened: &Arc<Opened>, rest: Batch) {
+    fn read(&self, hand: &Worker<'_, Task>, desk: &mut Desk, opened: &Arc<Opened>, rest: Batch) {
         let directory = &opened.directory;
         let entries_max = if self.is_in_order { GNU_ENTRIES_MAX } else { BATCH_ENTRIES };
         let mut batch = mem::take(&mut desk.batch);
@@ -447,7 +447,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Looks at a batch: at small ones at once, at large ones in pieces that others may take.
-    fn share(&self, hand: &Hand<'_, Task>, desk: &mut Desk, opened: &Arc<Opened>, batch: Batch) {
+    fn share(&self, hand: &Worker<'_, Task>, desk: &mut Desk, opened: &Arc<Opened>, batch: Batch) {
         let entries = batch.entries.len();
         if self.is_in_order || entries <= 2 * LOOK_ENTRIES {
             let batch = Arc::new(batch);
@@ -470,7 +470,7 @@ impl<'a> Walk<'a> {
     /// Looks at some of a directory's entries: counts files, and pushes directories.
     fn look(
         &self,
-        hand: &Hand<'_, Task>,
+        hand: &Worker<'_, Task>,
         desk: &mut Desk,
         opened: &Arc<Opened>,
         batch: &Arc<Batch>,
@@ -530,7 +530,7 @@ impl<'a> Walk<'a> {
     /// Adds to a directory what came of looking at some of its entries.
     fn hand_in(
         &self,
-        hand: &Hand<'_, Task>,
+        hand: &Worker<'_, Task>,
         counted: &mut Counted,
         opened: &Arc<Opened>,
         batch: &Batch,

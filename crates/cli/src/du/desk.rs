@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use xsort_text::du::{Command, Complaint, Follow};
+use xsort_gnu::du::{Command, Complaint, Follow};
 use xsort_usage::{Failure, Found, Operation, Usage, Visitor};
 
 /// Takes what is found, and prints it.

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
-use xsort_text::du::{Command, Measure, SortBy};
+use xsort_gnu::du::{Command, Measure, SortBy};
 use xsort_usage::Usage;
 
 /// Something that is shown.

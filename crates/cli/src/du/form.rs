@@ -9,8 +9,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, PoisonError};
 use std::{fs, str};
-use xsort_text::Numerals;
-use xsort_text::du::{Command, Scale, Zone, write_time};
+use xsort_gnu::Numerals;
+use xsort_gnu::du::{Command, Scale, Zone, write_time};
 use xsort_usage::{Failure, Operation, Timestamp, Usage};
 
 /// How entries are printed.

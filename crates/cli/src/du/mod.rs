@@ -1,6 +1,6 @@
 //! `xsort du`, and `du`: the space of files, in GNU du's words.
 //!
-//! The walk is `xsort_usage`'s, what words and figures mean is `xsort_text::du`'s. Here one is put
+//! The walk is `xsort_usage`'s, what words and figures mean is `xsort_gnu::du`'s. Here one is put
 //! on the other, and nothing is set up that isn't needed: ten files take less time than a thread.
 //!
 //! ```text
@@ -36,7 +36,7 @@ use names::{Names, read_patterns};
 use output::Output;
 use std::ffi::OsString;
 use xsort_disk::inherited;
-use xsort_text::du::{self, Command, Follow, Request, Surroundings, TimeOf};
+use xsort_gnu::du::{self, Command, Follow, Request, Surroundings, TimeOf};
 use xsort_usage::{Detail, Links, Options, Time, walk};
 
 /// Status after anything that couldn't be counted, or done at all.

@@ -11,7 +11,7 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStringExt;
 use std::vec;
 use xsort_disk::inherited;
-use xsort_text::du::{Command, Complaint};
+use xsort_gnu::du::{Command, Complaint};
 
 /// The name of standard input.
 const STANDARD: &str = "-";

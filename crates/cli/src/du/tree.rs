@@ -7,7 +7,7 @@ use crate::gnu::locale;
 use rustix::termios::tcgetwinsize;
 use std::io;
 use unicode_width::UnicodeWidthStr;
-use xsort_text::du::{Command, SortBy};
+use xsort_gnu::du::{Command, SortBy};
 
 /// The width where there is no terminal.
 const COLUMNS: usize = 80;

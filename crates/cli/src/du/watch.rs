@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use xsort_extsort::Observer;
-use xsort_text::du::Command;
+use xsort_gnu::du::Command;
 
 /// Walks shorter than this have no status.
 const UNWATCHED: Duration = Duration::from_millis(100);

@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 use std::io::{self, ErrorKind, Read};
 use std::ops::Range;
-use xsort_extsort::lines::{LineOrder, Source};
+use xsort_extsort::variable::{LineOrder, Source};
 
 /// Bytes read at once, at most; the window begins with so many.
 const READ_BYTES: usize = 256 << 10;
@@ -90,7 +90,7 @@ fn read(source: &mut Source, buffer: &mut [u8]) -> io::Result<usize> {
 mod tests {
     use super::*;
     use std::path::PathBuf;
-    use xsort_extsort::lines::ByBytes;
+    use xsort_extsort::variable::ByBytes;
 
     fn check(text: &[u8]) -> Option<(u64, Vec<u8>)> {
         let bytes_from = Box::new(io::Cursor::new(text.to_vec()));

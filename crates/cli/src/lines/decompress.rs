@@ -11,7 +11,7 @@
 use flate2::bufread::GzDecoder;
 use lz4_flex::frame::FrameDecoder;
 use std::io::{self, BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
-use xsort_extsort::lines::Source;
+use xsort_extsort::variable::Source;
 use xsort_records::Compression;
 
 /// So many bytes tell what a file is compressed by.

@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::io;
 use xsort_disk::Operation;
 use xsort_extsort::Error;
-use xsort_text::Refusal;
+use xsort_gnu::Refusal;
 
 const DISORDER: u8 = 1;
 pub(super) const TROUBLE: u8 = 2;

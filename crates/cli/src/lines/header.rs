@@ -1,7 +1,7 @@
 //! `--header`: lines at the head of the first input that stay where they are.
 
 use std::io::{self, BufRead, BufReader};
-use xsort_extsort::lines::Source;
+use xsort_extsort::variable::Source;
 
 /// Takes the first lines of a source, each with its end; all of them if it has fewer.
 pub(super) fn take_header(source: &mut Source, lines: u64, terminator: u8) -> io::Result<Vec<u8>> {

@@ -18,8 +18,8 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use xsort_disk::inherited;
-use xsort_extsort::lines::Source;
-use xsort_text::Command;
+use xsort_extsort::variable::Source;
+use xsort_gnu::Command;
 use xsort_usage::Identity;
 
 /// The name of standard input.
@@ -47,7 +47,7 @@ pub(super) fn files(command: &Command) -> Result<Vec<OsString>, Failure> {
         }
         Err(_) => return Err(unreadable()),
     }
-    Ok(xsort_text::listed_files(&text, list, locale())?)
+    Ok(xsort_gnu::listed_files(&text, list, locale())?)
 }
 
 /// Inputs that can be read, as far as one can tell without reading.

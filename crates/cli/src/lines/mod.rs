@@ -1,6 +1,6 @@
 //! `xsort lines`, and `sort`: lines of text, in GNU sort's words.
 //!
-//! A door of its own beside the other commands': its grammar is GNU's (`xsort_text`), so are its
+//! A door of its own beside the other commands': its grammar is GNU's (`xsort_gnu`), so are its
 //! messages and statuses, and it installs no handlers, for it has nothing to clean up.
 //!
 //! | file | idea |
@@ -51,13 +51,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use target::Target;
 use xsort_disk::{DiskOptions, Gate, LazyDisk, RateLimit, inherited};
-use xsort_extsort::lines::{
-    ByBytes, ByBytesReversed, LineOrder, LinesCheckpoint, Source, heads_max, merge_heads,
+use xsort_extsort::variable::{
+    ByBytes, ByBytesReversed, LineOrder, LinesCheckpoint, Source, merge_sequential,
+    sequential_inputs_max,
 };
 use xsort_extsort::{
     Begin, Checkpoint, LinesOptions, LinesReport, Observer, Unobserved, merge_lines, sort_lines,
 };
-use xsort_text::{
+use xsort_gnu::{
     Check, Checkpoint as Asked, Command, Environment, Locale, Order, Refusal, Request,
 };
 
@@ -88,12 +89,12 @@ fn answer(program: &str, arguments: &[OsString]) -> Result<(), Failure> {
     let has_locale = asked.is_some();
     let locale = asked.unwrap_or_else(Locale::c);
     let environment = resources::environment(locale.clone());
-    let (text, is_long) = match xsort_text::parse(arguments, &environment)? {
+    let (text, is_long) = match xsort_gnu::parse(arguments, &environment)? {
         Request::Run(command) => {
             return Task { program, command: *command, environment, locale }.run(has_locale);
         }
-        Request::Help => (xsort_text::help(program), true),
-        Request::Version => (xsort_text::version(base_name(program)), false),
+        Request::Help => (xsort_gnu::help(program), true),
+        Request::Version => (xsort_gnu::version(base_name(program)), false),
     };
     let mut output = Target::standard();
     let written = output.write_all(text.as_bytes()).and_then(|()| output.flush());
@@ -112,7 +113,7 @@ impl Task<'_> {
     fn run(&self, has_locale: bool) -> Result<(), Failure> {
         self.refuse_what_does_nothing()?;
         let files = inputs::files(&self.command)?;
-        xsort_text::refuse_many(&self.command, &files, &self.environment)?;
+        xsort_gnu::refuse_many(&self.command, &files, &self.environment)?;
         if self.command.debug {
             self.warn(has_locale);
         }
@@ -173,7 +174,7 @@ impl Task<'_> {
     /// What `--debug` has to say before anything is done.
     fn warn(&self, has_locale: bool) {
         let no_locale = (!has_locale).then(|| b"failed to set locale".to_vec());
-        for line in no_locale.into_iter().chain(xsort_text::warnings(&self.command, &self.locale)) {
+        for line in no_locale.into_iter().chain(xsort_gnu::warnings(&self.command, &self.locale)) {
             say(&[self.program.as_bytes(), b": ", &line, b"\n"].concat());
         }
     }
@@ -251,10 +252,10 @@ impl Task<'_> {
         let disk = LazyDisk::new(DiskOptions { gate, rate: rate.clone(), ..resources::disk() });
         let is_plain = !can_all_be_open || bytes < Some(PLAIN_BYTES_MAX);
         if merges && is_plain {
-            let sources_max = sources_max.min(heads_max(&options));
+            let sources_max = sources_max.min(sequential_inputs_max(&options));
             let all_lines = LinesOptions { is_unique: false, ..options.clone() };
             let merge = |group, part: &mut (dyn Write + Send)| {
-                merge_heads(&all_lines, by, group, part, &*observer).map(drop)
+                merge_sequential(&all_lines, by, group, part, &*observer).map(drop)
             };
             let (directory, of_job) =
                 (&options.scratch[0], |error: &_| failure::of_job(error, &target));
@@ -274,7 +275,7 @@ impl Task<'_> {
         let result = match (merges, is_plain) {
             (false, _) => sort_lines(&options, by, sources, &mut out, &disk, &*observer),
             (true, false) => merge_lines(&options, by, sources, &mut out, &disk, &*observer),
-            (true, true) => merge_heads(&options, by, sources, &mut out, &*observer),
+            (true, true) => merge_sequential(&options, by, sources, &mut out, &*observer),
         };
         drop(out);
         let report = result.map_err(|error| failure::of_job(&error, &target))?;
@@ -400,7 +401,7 @@ impl Task<'_> {
             (Some(_), Check::Quiet) => Err(Failure::Disorder(Vec::new())),
             (Some((number, line)), Check::DiagnoseFirst) => {
                 let name = file.as_bytes();
-                let text = xsort_text::disorder(self.program, name, number, line, &self.command);
+                let text = xsort_gnu::disorder(self.program, name, number, line, &self.command);
                 Err(Failure::Disorder(text))
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::gnu::locale;
 use std::ffi::OsStr;
-use xsort_text::{quoted_name, shown_name};
+use xsort_gnu::{quoted_name, shown_name};
 
 /// The name, in marks only where it needs them.
 pub(super) fn shown(name: &OsStr) -> Vec<u8> {

@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 use xsort_extsort::Error;
-use xsort_extsort::lines::Source;
+use xsort_extsort::variable::Source;
 
 /// Merges neighbours in `directory` until there are at most `sources_max` sources. `merge` merges
 /// some of them.

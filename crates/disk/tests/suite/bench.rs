@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
 use xsort_disk::{
-    Completion, Direction, Disk, DiskOptions, Error, FileId, IoChoice, Lease, OsDisk, Request,
-    Shelf, SimDisk, SimOptions, align_up,
+    BlockPool, Completion, Direction, Disk, DiskOptions, Error, FileId, IoChoice, Lease, OsDisk,
+    Request, SimDisk, SimOptions, align_up,
 };
 
 /// A disk and a directory on it.
@@ -118,10 +118,10 @@ impl Bench {
         bytes: &[u8],
         block_bytes: usize,
     ) -> Result<(), Error> {
-        let shelf = Shelf::map(5, block_bytes).unwrap();
+        let block_pool = BlockPool::map(5, block_bytes).unwrap();
         let mut flight = Flight::new();
         for (index, chunk) in bytes.chunks(block_bytes).enumerate().rev() {
-            let mut lease = flight.lease(&shelf)?;
+            let mut lease = flight.lease(&block_pool)?;
             lease[..chunk.len()].copy_from_slice(chunk);
             let length = align_up(chunk.len() as u64) as usize;
             lease[chunk.len()..length].fill(0);
@@ -145,15 +145,15 @@ impl Bench {
         bytes: usize,
         block_bytes: usize,
     ) -> Result<Vec<u8>, Error> {
-        let shelf = Shelf::map(5, block_bytes).unwrap();
+        let block_pool = BlockPool::map(5, block_bytes).unwrap();
         let mut all = vec![0; bytes];
         let mut flight = Flight::new();
         for offset in (0..bytes).step_by(block_bytes) {
-            if flight.count == shelf.capacity() {
+            if flight.count == block_pool.capacity() {
                 take_in(&mut all, &flight.one()?);
             }
             let needed = block_bytes.min(bytes - offset);
-            let lease = shelf.try_take().unwrap();
+            let lease = block_pool.try_take().unwrap();
             flight.submit(
                 &*self.disk,
                 Direction::Read,
@@ -205,9 +205,9 @@ impl Flight {
     }
 
     /// A lease, after as many completions as that takes.
-    pub(crate) fn lease(&mut self, shelf: &Arc<Shelf>) -> Result<Lease, Error> {
+    pub(crate) fn lease(&mut self, block_pool: &Arc<BlockPool>) -> Result<Lease, Error> {
         loop {
-            match shelf.try_take() {
+            match block_pool.try_take() {
                 Some(lease) => return Ok(lease),
                 None => drop(self.one()?),
             }

@@ -1,11 +1,11 @@
-//! Leases and shelves, without a disk; also run under Miri (`cargo +nightly miri test -p xsort-disk
-//! --test suite memory::`).
+//! Leases and block pools, without a disk; also run under Miri (`cargo +nightly miri test -p
+//! xsort-disk --test suite memory::`).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
-use xsort_disk::{ALIGNMENT, Lease, Shelf};
+use xsort_disk::{ALIGNMENT, BlockPool, Lease};
 
 const PAGE: usize = ALIGNMENT;
 
@@ -121,38 +121,41 @@ fn only_neighbours_of_one_mapping_are_joined() {
 }
 
 #[test]
-fn a_shelf_cuts_what_it_is_given_and_drops_the_rest() {
+fn a_block_pool_cuts_what_it_is_given_and_drops_the_rest() {
     let leases =
         [Lease::map(5 * PAGE).unwrap(), Lease::map(PAGE).unwrap(), Lease::map(2 * PAGE).unwrap()];
-    let shelf = Shelf::new(leases, 2 * PAGE);
-    assert_eq!((shelf.block_bytes(), shelf.capacity(), shelf.available()), (2 * PAGE, 3, 3));
-    let taken: Vec<Lease> = std::iter::from_fn(|| shelf.try_take()).collect();
+    let block_pool = BlockPool::new(leases, 2 * PAGE);
+    assert_eq!(
+        (block_pool.block_bytes(), block_pool.capacity(), block_pool.available()),
+        (2 * PAGE, 3, 3)
+    );
+    let taken: Vec<Lease> = std::iter::from_fn(|| block_pool.try_take()).collect();
     assert_eq!(taken.len(), 3);
     assert!(taken.iter().all(|lease| lease.len() == 2 * PAGE));
     drop(taken);
-    assert_eq!(shelf.available(), 3);
-    assert!(panics(|| drop(Shelf::new([], 100))), "not aligned");
+    assert_eq!(block_pool.available(), 3);
+    assert!(panics(|| drop(BlockPool::new([], 100))), "not aligned");
 }
 
 #[test]
 fn the_block_given_back_last_is_the_first_to_be_taken() {
-    let shelf = Shelf::map(3, PAGE).unwrap();
-    let (first, second) = (shelf.take().unwrap(), shelf.take().unwrap());
+    let block_pool = BlockPool::map(3, PAGE).unwrap();
+    let (first, second) = (block_pool.take().unwrap(), block_pool.take().unwrap());
     let address = first.as_ptr();
     drop(second);
     drop(first);
-    assert_eq!(shelf.take().unwrap().as_ptr(), address);
+    assert_eq!(block_pool.take().unwrap().as_ptr(), address);
 }
 
 #[test]
-fn a_lease_keeps_its_shelf_alive_and_cannot_leave_it() {
-    let shelf = Shelf::map(2, 2 * PAGE).unwrap();
-    let (mut one, other) = (shelf.take().unwrap(), shelf.take().unwrap());
+fn a_lease_keeps_its_pool_alive_and_cannot_leave_it() {
+    let block_pool = BlockPool::map(2, 2 * PAGE).unwrap();
+    let (mut one, other) = (block_pool.take().unwrap(), block_pool.take().unwrap());
     assert!(panics(|| drop(one.split_off_front(PAGE))));
     assert!(panics(|| one.join(other)));
-    assert_eq!(shelf.available(), 1, "the other went home in the panic");
-    let whereabouts = Arc::downgrade(&shelf);
-    drop(shelf);
+    assert_eq!(block_pool.available(), 1, "the other went home in the panic");
+    let whereabouts = Arc::downgrade(&block_pool);
+    drop(block_pool);
     one.fill(1);
     assert!(whereabouts.upgrade().is_some());
     drop(one);
@@ -160,47 +163,48 @@ fn a_lease_keeps_its_shelf_alive_and_cannot_leave_it() {
 }
 
 #[test]
-fn a_dissolved_shelf_gives_back_what_went_in() {
-    let shelf = Shelf::new([Lease::map(4 * PAGE).unwrap(), Lease::map(2 * PAGE).unwrap()], PAGE);
-    let held = [shelf.take().unwrap(), shelf.take().unwrap(), shelf.take().unwrap()];
-    let early = Arc::clone(&shelf);
+fn a_dissolved_block_pool_gives_back_what_went_in() {
+    let block_pool =
+        BlockPool::new([Lease::map(4 * PAGE).unwrap(), Lease::map(2 * PAGE).unwrap()], PAGE);
+    let held = [block_pool.take().unwrap(), block_pool.take().unwrap(), block_pool.take().unwrap()];
+    let early = Arc::clone(&block_pool);
     assert!(panics(|| drop(early.dissolve())), "some are still out");
     drop(held);
-    let late = Arc::clone(&shelf);
-    let mut lengths: Vec<usize> = shelf.dissolve().iter().map(|lease| lease.len()).collect();
+    let late = Arc::clone(&block_pool);
+    let mut lengths: Vec<usize> = block_pool.dissolve().iter().map(|lease| lease.len()).collect();
     lengths.sort_unstable();
     assert_eq!(lengths, [2 * PAGE, 4 * PAGE]);
-    assert!(late.take().is_none(), "a dissolved shelf is closed");
-    assert!(Shelf::new([], PAGE).dissolve().is_empty());
+    assert!(late.take().is_none(), "a dissolved block_pool is closed");
+    assert!(BlockPool::new([], PAGE).dissolve().is_empty());
 }
 
 #[test]
 fn take_waits_and_counts_its_waiting() {
-    let shelf = Shelf::map(1, PAGE).unwrap();
-    let held = shelf.take().unwrap();
-    assert_eq!(shelf.waited(), Duration::ZERO);
+    let block_pool = BlockPool::map(1, PAGE).unwrap();
+    let held = block_pool.take().unwrap();
+    assert_eq!(block_pool.waited(), Duration::ZERO);
     thread::scope(|scope| {
-        let waiter = scope.spawn(|| shelf.take().is_some());
+        let waiter = scope.spawn(|| block_pool.take().is_some());
         thread::sleep(Duration::from_millis(30));
         drop(held);
         assert!(waiter.join().unwrap());
     });
-    assert!(shelf.waited() >= Duration::from_millis(5), "{:?}", shelf.waited());
+    assert!(block_pool.waited() >= Duration::from_millis(5), "{:?}", block_pool.waited());
 }
 
 #[test]
 fn close_wakes_all_who_wait() {
-    let shelf = Shelf::map(1, PAGE).unwrap();
-    let held = shelf.take().unwrap();
+    let block_pool = BlockPool::map(1, PAGE).unwrap();
+    let held = block_pool.take().unwrap();
     thread::scope(|scope| {
-        let waiters: Vec<_> = (0..3).map(|_| scope.spawn(|| shelf.take().is_none())).collect();
+        let waiters: Vec<_> = (0..3).map(|_| scope.spawn(|| block_pool.take().is_none())).collect();
         thread::sleep(Duration::from_millis(10));
-        shelf.close();
+        block_pool.close();
         assert!(waiters.into_iter().all(|waiter| waiter.join().unwrap()));
     });
     drop(held);
-    assert_eq!(shelf.available(), 1, "leases come home to a closed shelf");
-    assert!(shelf.take().is_none() && shelf.try_take().is_none());
+    assert_eq!(block_pool.available(), 1, "leases come home to a closed block_pool");
+    assert!(block_pool.take().is_none() && block_pool.try_take().is_none());
 }
 
 /// Every block is marked by its holder; a mark of someone else in it would mean two holders at
@@ -208,13 +212,13 @@ fn close_wakes_all_who_wait() {
 #[test]
 fn no_block_is_ever_held_twice() {
     let (threads, rounds) = if cfg!(miri) { (3, 20) } else { (8, 3000) };
-    let shelf = Shelf::map(3, PAGE).unwrap();
+    let block_pool = BlockPool::map(3, PAGE).unwrap();
     thread::scope(|scope| {
         for number in 0..threads {
-            let shelf = &shelf;
+            let block_pool = &block_pool;
             scope.spawn(move || {
                 for round in 0..rounds {
-                    let mut lease = shelf.take().unwrap();
+                    let mut lease = block_pool.take().unwrap();
                     lease[..64].fill(number);
                     if round % 16 == 0 {
                         thread::yield_now();
@@ -228,6 +232,6 @@ fn no_block_is_ever_held_twice() {
             });
         }
     });
-    assert_eq!(shelf.available(), 3);
-    assert_eq!(shelf.dissolve().len(), 1);
+    assert_eq!(block_pool.available(), 3);
+    assert_eq!(block_pool.dissolve().len(), 1);
 }

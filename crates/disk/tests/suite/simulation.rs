@@ -7,8 +7,8 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 use xsort_disk::{
-    Corruption, Damage, Direction, Disk, Fault, FileRole, Lease, Operation, Place, Shelf, SimDisk,
-    SimDrive, SimOptions,
+    BlockPool, Corruption, Damage, Direction, Disk, Fault, FileRole, Lease, Operation, Place,
+    SimDisk, SimDrive, SimOptions,
 };
 
 const EIO: i32 = 5;
@@ -24,7 +24,7 @@ fn failing_offsets(seed: u64, threads: usize) -> BTreeSet<u64> {
     let bench =
         simulated("chance", SimOptions { threads, faults: vec![fault], ..SimOptions::rough(seed) });
     let scratch = bench.disk.create_scratch(&bench.directory).unwrap();
-    let shelf = Shelf::map(200, 8192).unwrap();
+    let block_pool = BlockPool::map(200, 8192).unwrap();
     let mut flight = Flight::new();
     for block in 0..200 {
         flight.submit(
@@ -34,7 +34,7 @@ fn failing_offsets(seed: u64, threads: usize) -> BTreeSet<u64> {
             block * 8192,
             8192,
             8192,
-            shelf.take().unwrap(),
+            block_pool.take().unwrap(),
         );
     }
     (0..200).filter_map(|_| flight.one().err()).map(|error| error.offset.unwrap()).collect()

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 use xsort_disk::{
-    Direction, Disk, DiskOptions, IoChoice, Lease, OsDisk, Shelf, SimDisk, SimOptions,
+    BlockPool, Direction, Disk, DiskOptions, IoChoice, Lease, OsDisk, SimDisk, SimOptions,
 };
 
 const MIB: usize = 1 << 20;
@@ -107,7 +107,7 @@ fn the_end_of_a_file_is_an_error_only_where_bytes_are_needed() {
         let expected = pattern(5000, 1);
         bench.put(&path, &expected);
         let input = bench.disk.open_input(&path).unwrap();
-        let shelf = Shelf::map(1, 16 << 10).unwrap();
+        let block_pool = BlockPool::map(1, 16 << 10).unwrap();
         let read = |offset: u64, needed: usize| {
             let mut flight = Flight::new();
             flight.submit(
@@ -117,7 +117,7 @@ fn the_end_of_a_file_is_an_error_only_where_bytes_are_needed() {
                 offset,
                 16 << 10,
                 needed,
-                shelf.take().unwrap(),
+                block_pool.take().unwrap(),
             );
             flight.one()
         };
@@ -153,16 +153,16 @@ fn many_threads_submit_at_once() {
     const BLOCK: usize = 16 << 10;
     on_each_disk(|bench| {
         let expected = pattern(THREADS * BLOCKS * BLOCK, 9);
-        let shelf = Shelf::map(6, BLOCK).unwrap();
+        let block_pool = BlockPool::map(6, BLOCK).unwrap();
         let files = [(); 2].map(|()| bench.disk.create_scratch(&bench.directory).unwrap());
         thread::scope(|scope| {
             for number in 0..THREADS {
-                let (shelf, expected) = (&shelf, &expected);
+                let (block_pool, expected) = (&block_pool, &expected);
                 scope.spawn(move || {
                     for block in (number..THREADS * BLOCKS).step_by(THREADS) {
                         // One at a time: eight threads share six leases.
                         let mut flight = Flight::new();
-                        let mut lease = shelf.take().unwrap();
+                        let mut lease = block_pool.take().unwrap();
                         let place = block * BLOCK..(block + 1) * BLOCK;
                         lease.copy_from_slice(&expected[place.clone()]);
                         let file = files[block % 2];
@@ -191,7 +191,7 @@ fn many_threads_submit_at_once() {
                 });
             }
         });
-        assert_eq!(shelf.available(), 6);
+        assert_eq!(block_pool.available(), 6);
     });
 }
 
@@ -217,10 +217,10 @@ fn dropping_the_disk_finishes_what_is_in_flight() {
     for (name, disk) in disks() {
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let scratch = disk.create_scratch(directory.path()).unwrap();
-        let shelf = Shelf::map(40, 64 << 10).unwrap();
+        let block_pool = BlockPool::map(40, 64 << 10).unwrap();
         let mut flight = Flight::new();
         for block in 0..40 {
-            let lease = shelf.take().unwrap();
+            let lease = block_pool.take().unwrap();
             flight.submit(
                 &*disk,
                 Direction::Write,
@@ -236,7 +236,7 @@ fn dropping_the_disk_finishes_what_is_in_flight() {
         drop(disk);
         assert_eq!(flight.completions.len(), 40, "{name}");
         flight.land(|_| ()).unwrap();
-        assert_eq!(shelf.available(), 40, "{name}");
+        assert_eq!(block_pool.available(), 40, "{name}");
     }
 }
 
@@ -245,10 +245,10 @@ fn leases_come_home_when_nobody_waits_for_the_completion() {
     for (name, disk) in disks() {
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let scratch = disk.create_scratch(directory.path()).unwrap();
-        let shelf = Shelf::map(20, 64 << 10).unwrap();
+        let block_pool = BlockPool::map(20, 64 << 10).unwrap();
         let mut flight = Flight::new();
         for block in 0..20 {
-            let lease = shelf.take().unwrap();
+            let lease = block_pool.take().unwrap();
             flight.submit(
                 &*disk,
                 Direction::Write,
@@ -261,9 +261,9 @@ fn leases_come_home_when_nobody_waits_for_the_completion() {
         }
         drop(flight);
         // `take` waits for the transfers; no completion is ever received.
-        let all: Vec<Lease> = (0..20).map(|_| shelf.take().unwrap()).collect();
+        let all: Vec<Lease> = (0..20).map(|_| block_pool.take().unwrap()).collect();
         drop((all, disk));
-        assert_eq!(shelf.available(), 20, "{name}");
+        assert_eq!(block_pool.available(), 20, "{name}");
     }
 }
 

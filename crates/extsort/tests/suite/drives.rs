@@ -7,7 +7,7 @@
 
 use crate::sort::{generated, oracle};
 use xsort_disk::{SimDisk, SimDrive, SimOptions, Throttle};
-use xsort_extsort::sort::Method;
+use xsort_extsort::fixed::Method;
 use xsort_extsort::{Caches, SortOptions, SortReport, Unobserved, sort};
 use xsort_records::{Format, Pattern};
 

@@ -4,7 +4,7 @@
 use std::io::Read;
 use std::path::PathBuf;
 use xsort_disk::{Fault, FileRole, Operation, Place, SimDisk, SimOptions};
-use xsort_extsort::lines::{Codec, Source, merge_heads};
+use xsort_extsort::variable::{Codec, Source, merge_sequential};
 use xsort_extsort::{
     Caches, Error, LinesOptions, LinesReport, Unobserved, merge_lines, sort_lines,
 };
@@ -615,7 +615,7 @@ fn the_plain_merge_takes_the_smallest_head_whatever_the_order() {
             let sources = texts.iter().map(|text| source(text, false)).collect();
             let mut output = Vec::new();
             let report =
-                merge_heads(&options, &ByBytes, sources, &mut output, &Unobserved).unwrap();
+                merge_sequential(&options, &ByBytes, sources, &mut output, &Unobserved).unwrap();
             assert_eq!(report.written_bytes, output.len() as u64);
             assert!(output == by_heads(&texts, is_unique), "round {round}, unique: {is_unique}");
         }

@@ -10,7 +10,7 @@ use crate::seeds::{Dice, keep_their_promises};
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use xsort_disk::{Operation, SimDisk};
-use xsort_extsort::lines::{ByBytesReversed, Codec, LineOrder, Source};
+use xsort_extsort::variable::{ByBytesReversed, Codec, LineOrder, Source};
 use xsort_extsort::{Caches, Error, LinesOptions, LinesReport, Observer, merge_lines, sort_lines};
 use xsort_kernels::lines::ByBytes;
 

@@ -8,7 +8,7 @@ use crate::sort::oracle;
 use std::io::Cursor;
 use std::path::PathBuf;
 use xsort_disk::{SimDisk, SimOptions};
-use xsort_extsort::sort::Method;
+use xsort_extsort::fixed::Method;
 use xsort_extsort::{Error, SortOptions, Stream, Unobserved, sort_streamed};
 
 /// Cuts records into inputs at random places, so that some are empty.

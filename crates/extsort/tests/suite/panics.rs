@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use xsort_disk::{SimDisk, SimOptions};
-use xsort_extsort::lines::{ByBytes, LineOrder, Source};
-use xsort_extsort::sort::Method;
+use xsort_extsort::fixed::Method;
+use xsort_extsort::variable::{ByBytes, LineOrder, Source};
 use xsort_extsort::{
     Caches, Error, GenerateOptions, LinesOptions, Observer, SortOptions, Unobserved, VerifyOptions,
     generate, sort, sort_lines, verify,

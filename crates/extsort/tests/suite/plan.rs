@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use xsort_extsort::Error;
-use xsort_extsort::sort::{Facts, MergeShape, Method, Plan, ScatterShape, Shape, plan};
+use xsort_extsort::fixed::{Facts, MergeShape, Method, Plan, ScatterShape, Shape, plan};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;

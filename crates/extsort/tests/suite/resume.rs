@@ -11,8 +11,8 @@ use crate::sort::oracle;
 use std::path::PathBuf;
 use std::time::Duration;
 use xsort_disk::{SimDisk, SimOptions};
-use xsort_extsort::lines::{ByBytes, Codec, LinesCheckpoint, Source};
-use xsort_extsort::sort::Method;
+use xsort_extsort::fixed::Method;
+use xsort_extsort::variable::{ByBytes, Codec, LinesCheckpoint, Source};
 use xsort_extsort::{
     Begin, Caches, Checkpoint, Error, LinesOptions, SortOptions, SortReport, sort, sort_lines,
 };

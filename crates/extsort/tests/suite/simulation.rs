@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use xsort_disk::{Operation, SimDisk, SimOptions};
-use xsort_extsort::sort::Method;
+use xsort_extsort::fixed::Method;
 use xsort_extsort::{Caches, Error, Observer, SortOptions, Stream, sort_streamed};
 use xsort_records::Layout;
 

@@ -7,8 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 use xsort_disk::{DiskOptions, OsDisk};
-use xsort_extsort::lines::{ByBytes, Source};
-use xsort_extsort::sort::Method;
+use xsort_extsort::fixed::Method;
+use xsort_extsort::variable::{ByBytes, Source};
 use xsort_extsort::{Caches, LinesOptions, SortOptions, Unobserved, sort, sort_lines};
 use xsort_records::{Format, Pattern};
 

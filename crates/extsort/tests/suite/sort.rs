@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 use xsort_disk::{DiskOptions, Fault, FileRole, Operation, OsDisk, Place, SimDisk, SimOptions};
-use xsort_extsort::sort::{Method, Shape};
+use xsort_extsort::fixed::{Method, Shape};
 use xsort_extsort::{Caches, Error, Plan, SortOptions, SortReport, Unobserved, sort};
 use xsort_records::{Format, GenerateSpec, Generator, Key, KeyField, Layout, Pattern};
 

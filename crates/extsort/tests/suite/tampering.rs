@@ -13,7 +13,7 @@ use crate::sort::oracle;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use xsort_disk::{SimDisk, SimOptions};
-use xsort_extsort::lines::{ByBytes, LinesCheckpoint, Source};
+use xsort_extsort::variable::{ByBytes, LinesCheckpoint, Source};
 use xsort_extsort::{
     Begin, Caches, Checkpoint, Error, LinesOptions, Observer, SortOptions, Unobserved, sort,
     sort_lines,

@@ -30,8 +30,8 @@ type Find = (&'static str, fn(&Path));
 /// What the writer finds.
 const FOUND: [Find; 4] = [
     ("all that there was", |_| {}),
-    ("no roll", |prefix| fs::remove_file(prefix.with_extension("readers")).unwrap()),
-    ("an empty roll", |prefix| fs::write(prefix.with_extension("readers"), b"").unwrap()),
+    ("no slot_table", |prefix| fs::remove_file(prefix.with_extension("readers")).unwrap()),
+    ("an empty slot_table", |prefix| fs::write(prefix.with_extension("readers"), b"").unwrap()),
     ("nothing", |prefix| assert!(xsort_shm::remove(prefix).unwrap())),
 ];
 
@@ -109,7 +109,7 @@ fn goes_on(prefix: &Path, floor: Option<u64>, is_done: bool, story: &str) {
     stamp::check(next, &reader.read().unwrap());
     reader.release();
     writer.trim().unwrap();
-    // State, roll, and the current version.
+    // State, slot_table, and the current version.
     assert_eq!(fs::read_dir(prefix.parent().unwrap()).unwrap().count(), 3, "{story}");
     writer.remove().unwrap();
 }

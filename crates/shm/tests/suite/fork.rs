@@ -211,7 +211,7 @@ pub(crate) fn forks_in_a_hasher(prefix: &Path) {
     let mut writer = open().unwrap();
     writer.write(&[1; 4096]).unwrap();
 
-    // The second checksum of a beginning is that of the last version, if the roll is lost.
+    // The second checksum of a beginning is that of the last version, if the slot_table is lost.
     let last = writer.version();
     drop(writer);
     fs::remove_file(prefix.with_extension("readers")).unwrap();

@@ -231,8 +231,8 @@ fn a_damaged_version_ends_one_wait() {
     }
 }
 
-/// Whatever a member of the readers' group writes into the roll, the writer writes on, and honest
-/// readers read on.
+/// Whatever a member of the readers' group writes into the slot_table, the writer writes on, and
+/// honest readers read on.
 #[test]
 fn any_words_in_the_roll() {
     let (_folder, prefix) = on_disk();
@@ -240,7 +240,7 @@ fn any_words_in_the_roll() {
     stamp::write(&mut writer).unwrap();
     let reader = Reader::open(&prefix).unwrap();
     let held = reader.read().unwrap();
-    let roll = file(&readers(&prefix));
+    let slot_table = file(&readers(&prefix));
     let mut word = 1u64;
     for round in 0..3000 {
         word = word.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
@@ -249,11 +249,11 @@ fn any_words_in_the_roll() {
         // the slots of a group that are taken, and what others hold.
         let (taken, slot) = (256 + 8 * (word % 64), 768 + 128 * (1 + word % 1000));
         let at = [128, 136, taken, slot][round % 4];
-        roll.write_all_at(&value.to_ne_bytes(), at).unwrap();
+        slot_table.write_all_at(&value.to_ne_bytes(), at).unwrap();
         if at == 128 || at == 256 {
             // Who says that the slots of others are free breaks those. What he can't is to lead the
             // writer out of the file.
-            roll.write_all_at(&(value | 0b11).to_ne_bytes(), at).unwrap();
+            slot_table.write_all_at(&(value | 0b11).to_ne_bytes(), at).unwrap();
         }
         let sequence = stamp::write(&mut writer).unwrap();
         stamp::check(sequence, &reader.read().unwrap());

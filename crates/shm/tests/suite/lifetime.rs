@@ -186,7 +186,8 @@ fn buffers_are_as_many_as_are_held_and_two() {
     stamp::check(32, &reader.read().unwrap());
 }
 
-/// A state without its roll and without its last version has nothing but the number to go on from.
+/// A state without its slot_table and without its last version has nothing but the number to go on
+/// from.
 #[test]
 fn numbers_go_on_without_a_version() {
     let (folder, prefix) = on_disk();

@@ -173,8 +173,8 @@ fn there_is_one_writer() {
     }
 }
 
-/// A file that is no longer in the roll's or the state's family is never written through: who still
-/// reads it reads on.
+/// A file that is no longer in the slot_table's or the state's family is never written through: who
+/// still reads it reads on.
 #[test]
 fn files_made_anew_leave_old_readers_alone() {
     for removed in ["state", "readers"] {

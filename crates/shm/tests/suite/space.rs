@@ -54,8 +54,8 @@ fn a_full_file_system_is_an_error() {
     on_a_small_file_system(fills);
 }
 
-/// The roll is lost, and there is no space for another. Once the state was emptied before that was
-/// known: the last version was gone, and numbers began again.
+/// The slot_table is lost, and there is no space for another. Once the state was emptied before
+/// that was known: the last version was gone, and numbers began again.
 #[test]
 fn a_lost_roll_and_no_space_cost_no_version() {
     on_a_small_file_system(loses_the_roll);
@@ -84,7 +84,7 @@ fn give_back(filler: &Path) {
 }
 
 fn loses_the_roll(prefix: &Path) {
-    let roll = prefix.with_extension("readers");
+    let slot_table = prefix.with_extension("readers");
     let emptied: fn(&Path) = |path| fs::write(path, b"").unwrap();
     let removed: fn(&Path) = |path| fs::remove_file(path).unwrap();
     for lose in [emptied, removed] {
@@ -94,9 +94,9 @@ fn loses_the_roll(prefix: &Path) {
         }
         let last = writer.version().unwrap();
         drop(writer);
-        lose(&roll);
-        // No space for the roll; for the roll, but not for the copy of the version, or for the
-        // state.
+        lose(&slot_table);
+        // No space for the slot_table; for the slot_table, but not for the copy of the version, or
+        // for the state.
         for pages in [0, 33, 34] {
             let filler = fill_up(prefix, pages * 4096);
             let before = fs::read_dir(prefix.parent().unwrap()).unwrap().count();
@@ -113,7 +113,7 @@ fn loses_the_roll(prefix: &Path) {
         stamp::check(last, &Reader::open(prefix).unwrap().read().unwrap());
         // Also twice in a row, with no version in between.
         drop(writer);
-        lose(&roll);
+        lose(&slot_table);
         writer = Writer::open(prefix).unwrap();
         assert_eq!(stamp::write(&mut writer).unwrap(), last + 1);
     }
@@ -138,15 +138,16 @@ fn a_writer_that_can_not_begin_leaves_nothing() {
 fn holes_on_a_full_file_system_are_an_error() {
     on_a_small_file_system(|prefix| {
         stamp::write(&mut Writer::open(prefix).unwrap()).unwrap();
-        let roll = OpenOptions::new().write(true).open(prefix.with_extension("readers")).unwrap();
-        let length = roll.metadata().unwrap().len();
-        roll.set_len(4096).unwrap();
-        roll.set_len(length).unwrap();
+        let slot_table =
+            OpenOptions::new().write(true).open(prefix.with_extension("readers")).unwrap();
+        let length = slot_table.metadata().unwrap().len();
+        slot_table.set_len(4096).unwrap();
+        slot_table.set_len(length).unwrap();
         let filler = fill_up(prefix, 0);
         assert!(is_full(Writer::open(prefix)));
         give_back(&filler);
         let writer = Writer::open(prefix).unwrap();
-        assert_eq!(roll.metadata().unwrap().blocks() * 512, length.next_multiple_of(4096));
+        assert_eq!(slot_table.metadata().unwrap().blocks() * 512, length.next_multiple_of(4096));
         assert_eq!(writer.version(), Some(1));
     });
 }

@@ -85,26 +85,26 @@ fn an_empty_state_of_a_stranger_is_no_state() {
     assert!(names(&folder).is_empty());
 }
 
-/// The roll of a stranger beside a state of one's own, with the right lineage, which all can read:
-/// its maker can cut it, and what readers pin there protects nothing.
+/// The slot_table of a stranger beside a state of one's own, with the right lineage, which all can
+/// read: its maker can cut it, and what readers pin there protects nothing.
 #[test]
 fn a_roll_of_a_stranger_is_done_without() {
     let Some((_folder, prefix)) = shared() else { return };
     let mut writer = Writer::open(&prefix).unwrap();
     stamp::write(&mut writer).unwrap();
-    let roll = beside(&prefix, ".readers");
-    let bytes = fs::read(&roll).unwrap();
-    fs::remove_file(&roll).unwrap();
+    let slot_table = beside(&prefix, ".readers");
+    let bytes = fs::read(&slot_table).unwrap();
+    fs::remove_file(&slot_table).unwrap();
     as_other(|| {
-        fs::write(&roll, bytes).unwrap();
-        fs::set_permissions(&roll, Permissions::from_mode(0o666)).unwrap();
+        fs::write(&slot_table, bytes).unwrap();
+        fs::set_permissions(&slot_table, Permissions::from_mode(0o666)).unwrap();
     });
     let reader = Reader::open(&prefix).unwrap();
     assert!(!reader.has_slots());
     stamp::check(1, &reader.read().unwrap());
     drop(writer);
     let mut writer = Writer::open(&prefix).unwrap();
-    assert_eq!(fs::metadata(&roll).unwrap().uid(), 0);
+    assert_eq!(fs::metadata(&slot_table).unwrap().uid(), 0);
     assert_eq!(writer.version(), Some(1));
     assert_eq!(stamp::write(&mut writer).unwrap(), 2);
     assert!(Reader::open(&prefix).unwrap().has_slots());
@@ -150,8 +150,8 @@ fn names_that_strangers_took_are_gone_around() {
         drop(writer);
         assert!(xsort_shm::remove(&prefix).unwrap());
     });
-    // A roll's name can't be gone around: the error says whose it is, and that there are other
-    // paths.
+    // A slot_table's name can't be gone around: the error says whose it is, and that there are
+    // other paths.
     fs::write(beside(&prefix, ".readers"), b"root's").unwrap();
     as_other(|| {
         assert!(matches!(Writer::open(&prefix), Err(Error::Stranger { owner: 0, .. })));
@@ -272,11 +272,11 @@ fn a_file_with_another_name_is_not_taken_over() {
     fs::remove_file(&state).unwrap();
 
     stamp::write(&mut Writer::open(&prefix).unwrap()).unwrap();
-    let (roll, other) = (beside(&prefix, ".readers"), folder.path().join("other"));
-    fs::hard_link(&roll, &other).unwrap();
+    let (slot_table, other) = (beside(&prefix, ".readers"), folder.path().join("other"));
+    fs::hard_link(&slot_table, &other).unwrap();
     let mut writer = Writer::open(&prefix).unwrap();
     assert_eq!(stamp::write(&mut writer).unwrap(), 2);
-    assert_ne!(fs::metadata(&roll).unwrap().ino(), fs::metadata(&other).unwrap().ino());
+    assert_ne!(fs::metadata(&slot_table).unwrap().ino(), fs::metadata(&other).unwrap().ino());
 }
 
 /// What a directory, a link or a pipe has taken is told, or replaced; nothing is lost by it.
@@ -288,15 +288,15 @@ fn a_roll_that_is_something_else_costs_no_version() {
         stamp::write(&mut writer).unwrap();
     }
     drop(writer);
-    let roll = beside(&prefix, ".readers");
-    fs::remove_file(&roll).unwrap();
-    fs::create_dir(&roll).unwrap();
+    let slot_table = beside(&prefix, ".readers");
+    fs::remove_file(&slot_table).unwrap();
+    fs::create_dir(&slot_table).unwrap();
     assert!(matches!(
         Writer::<Xxh3>::with_options(&prefix, WriterOptions::default()),
         Err(Error::Io { .. })
     ));
-    fs::remove_dir(&roll).unwrap();
-    std::os::unix::fs::symlink(folder.path().join("elsewhere"), &roll).unwrap();
+    fs::remove_dir(&slot_table).unwrap();
+    std::os::unix::fs::symlink(folder.path().join("elsewhere"), &slot_table).unwrap();
     let mut writer = Writer::open(&prefix).unwrap();
     assert_eq!(writer.version(), Some(1000));
     stamp::check(1000, &Reader::open(&prefix).unwrap().read().unwrap());

@@ -1,0 +1,136 @@
+//! Pieces of bins on scratch, and how they get there.
+//!
+//! A chunk leaves a piece for each bin that its records fall into. Several pieces, each in pages of
+//! its own, travel in one block, so that writes are large however many bins there are; a piece that
+//! fills its block goes on in the next.
+
+use crate::Error;
+use crate::fixed::job::Job;
+use crate::store::scratch::Place;
+use crate::store::seal::{paged_bytes, seal};
+use crossbeam_channel::Sender;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use xsort_disk::{BlockPool, Completion, Lease};
+use xsort_kernels::gather;
+
+/// Some records of a bin on scratch.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Piece {
+    pub(crate) place: Place,
+    /// XXH3 of its pages.
+    pub(crate) seal: u64,
+    /// Records in it; they begin at its first byte.
+    pub(crate) records: u32,
+    /// The bin.
+    pub(crate) bin: u32,
+}
+
+impl Piece {
+    /// Says to scratch that it is there: an earlier process has written it.
+    pub(crate) fn claim<K>(&self, job: &Job<'_, K>) {
+        job.scratch().claim(self.place, self.paged_bytes(job.record_bytes));
+    }
+
+    /// Bytes of its pages.
+    pub(crate) fn paged_bytes(&self, record_bytes: usize) -> u64 {
+        paged_bytes(self.records as usize, record_bytes) as u64
+    }
+}
+
+/// Writes the pieces of one chunk.
+pub(crate) struct PieceWriter<'a, K> {
+    job: &'a Job<'a, K>,
+    chunk: usize,
+    block_pool: &'a Arc<BlockPool>,
+    written: &'a Sender<Completion>,
+    block: Option<Lease>,
+    used: usize,
+    /// All pieces so far; those from `placed` on are in `block`, and their place counts from its
+    /// start.
+    pieces: Vec<Piece>,
+    placed: usize,
+    writes: usize,
+}
+
+impl<'a, K> PieceWriter<'a, K> {
+    pub(crate) fn new(
+        job: &'a Job<'a, K>,
+        chunk: usize,
+        block_pool: &'a Arc<BlockPool>,
+        written: &'a Sender<Completion>,
+    ) -> Self {
+        PieceWriter {
+            job,
+            chunk,
+            block_pool,
+            written,
+            block: None,
+            used: 0,
+            pieces: Vec::new(),
+            placed: 0,
+            writes: 0,
+        }
+    }
+
+    /// Gathers the records that `order` names into pieces of `bin`.
+    pub(crate) fn add(
+        &mut self,
+        bin: usize,
+        records: &[u8],
+        mut order: &[u64],
+    ) -> Result<(), Error> {
+        let record_bytes = self.job.record_bytes;
+        while !order.is_empty() {
+            let room = match &self.block {
+                Some(block) => (block.len() - self.used) / record_bytes,
+                None => 0,
+            };
+            // A block is not worth less than an eighth of it for a piece that goes on in the next
+            // anyway.
+            if room < order.len().min(self.job.block_records().div_ceil(8)) {
+                self.flush()?;
+                let block =
+                    self.job.stage_times.spill_waits_for_write.time(|| self.block_pool.take());
+                self.block = Some(block.ok_or(Error::Cancelled)?);
+                continue;
+            }
+            let (now, later) = order.split_at(order.len().min(room));
+            order = later;
+            let block = self.block.as_mut().expect("there is room in it");
+            let bytes = paged_bytes(now.len(), record_bytes);
+            let pages = &mut block[self.used..self.used + bytes];
+            let seal = self.job.stage_times.spill_busy.time(|| {
+                let filled = now.len() * record_bytes;
+                gather(records, record_bytes, now, &mut pages[..filled]);
+                seal(pages, filled)
+            });
+            let place = Place { drive: 0, offset: self.used as u64 };
+            self.pieces.push(Piece { place, seal, records: now.len() as u32, bin: bin as u32 });
+            self.used += bytes;
+        }
+        Ok(())
+    }
+
+    /// Starts the write of the block, if there is one.
+    fn flush(&mut self) -> Result<(), Error> {
+        let Some(lease) = self.block.take() else { return Ok(()) };
+        let scratch = self.job.scratch();
+        let place = scratch.place(self.used as u64)?;
+        for piece in &mut self.pieces[self.placed..] {
+            piece.place = Place { drive: place.drive, offset: place.offset + piece.place.offset };
+        }
+        self.placed = self.pieces.len();
+        self.job.submit(scratch.write(place, self.used, lease, self.chunk, self.written));
+        self.used = 0;
+        self.writes += 1;
+        Ok(())
+    }
+
+    /// Writes what is left; returns the pieces, in the order of the bins, and how many writes were
+    /// started.
+    pub(crate) fn finish(mut self) -> Result<(Vec<Piece>, usize), Error> {
+        self.flush()?;
+        Ok((self.pieces, self.writes))
+    }
+}

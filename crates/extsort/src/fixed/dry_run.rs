@@ -1,0 +1,88 @@
+//! What a sort would do, and how long the drive would take over it.
+
+use super::options::SortOptions;
+use super::plan::Plan;
+use super::prepare::{Work, prepare};
+use super::report::floor_seconds;
+use crate::job::units::{Bytes, Rate};
+use crate::{DriveRates, Error, Observer};
+use serde::Serialize;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+use xsort_disk::{Disk, Shown};
+
+/// How long each of a drive's rates is measured.
+pub(crate) const PROBE_TIME: Duration = Duration::from_millis(250);
+/// Memory for measuring a drive, in bytes.
+pub(crate) const PROBE_BYTES: u64 = 16 << 20;
+
+/// A plan, and what the machine makes of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct DryRun {
+    /// The plan.
+    pub plan: Plan,
+    /// Scratch directories and the bytes expected in each.
+    #[serde(serialize_with = "super::report::lossy_paths")]
+    pub scratch: Vec<(PathBuf, u64)>,
+    /// The first scratch drive's speed, if it was to be measured.
+    pub drive: Option<DriveRates>,
+    /// Seconds that the drive would need at that speed.
+    pub expected_seconds: Option<f64>,
+}
+
+/// Checks everything that a sort would check, and plans it. Moves no data, but for a measurement of
+/// the drive if `options.probe` is set.
+pub fn dry_run(
+    options: &SortOptions,
+    disk: &dyn Disk,
+    observer: &dyn Observer,
+) -> Result<DryRun, Error> {
+    let options = SortOptions { checkpoint: None, ..options.clone() };
+    let Work::Sort(prepared) = prepare(&options, None, disk, observer)? else {
+        unreachable!("nothing is finished where nothing is kept")
+    };
+    let plan = prepared.plan;
+    let mut rates = Vec::new();
+    for directory in &prepared.scratch_directories {
+        if options.probe {
+            let budget = PROBE_BYTES.min(options.budget_bytes);
+            rates.push(crate::probe(disk, directory, budget, PROBE_TIME)?);
+        }
+    }
+    let directories = prepared.scratch_directories;
+    let weight =
+        |directory: usize| rates.get(directory).map_or(1.0, |rates| rates.write_bytes_per_second);
+    let weights: f64 = (0..directories.len()).map(weight).sum();
+    let share =
+        |directory: usize| (plan.scratch_bytes as f64 * weight(directory) / weights).ceil() as u64;
+    let scratch = directories
+        .iter()
+        .enumerate()
+        .map(|(number, path)| (path.clone(), share(number)))
+        .collect();
+    let drive = rates.first().copied();
+    let expected_seconds =
+        drive.map(|rates| floor_seconds(&rates, plan.read_bytes, plan.write_bytes));
+    Ok(DryRun { plan, scratch, drive, expected_seconds })
+}
+
+impl fmt::Display for DryRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.plan)?;
+        for (directory, bytes) in &self.scratch {
+            write!(f, "\nscratch in       {}: {}", Shown(directory), Bytes(*bytes))?;
+        }
+        if let (Some(rates), Some(seconds)) = (&self.drive, self.expected_seconds) {
+            write!(
+                f,
+                "\ndrive            reads {}, writes {}, both at once {} + {}\nexpected time    {seconds:.1} s",
+                Rate(rates.read_bytes_per_second),
+                Rate(rates.write_bytes_per_second),
+                Rate(rates.mixed_read_bytes_per_second),
+                Rate(rates.mixed_write_bytes_per_second),
+            )?;
+        }
+        Ok(())
+    }
+}

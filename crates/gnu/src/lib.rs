@@ -1,0 +1,58 @@
+//! What GNU sort and GNU du mean: their command lines, the order of lines and the figures that they
+//! ask for, and the words in which they answer.
+//!
+//! A pure library: it opens no file, starts no thread, and borrows what memory it needs from its
+//! caller. What they do was learnt from their manual (GNU coreutils, "sort invocation" and "du
+//! invocation") and by asking the programs; the tests ask them again.
+//!
+//! ```text
+//! grammar    words of a command line -> Command, or GNU's refusal (options, keys, sizes, messages)
+//! command    what to do, in plain values
+//! locale     tables of a locale               sys    the C library's locales, the only unsafe code
+//! order      Command + Locale -> Order: compare lines, normalised keys, words of them
+//! debug      marks and warnings of --debug      disorder   what -c says      help   --help, --version
+//! du         the same for du, in a module of its own, on getopt, quotation marks and refusals of `grammar`
+//! ```
+//!
+//! How an engine uses it:
+//!
+//! ```
+//! use xsort_gnu::{Environment, Locale, Order, Request, Scratch, parse};
+//!
+//! let locale = Locale::from_environment().unwrap_or_else(Locale::c);
+//! let environment = Environment::new(|_| None, locale.clone());
+//! let Request::Run(command) = parse(["-t:", "-k2,2n", "-s"], &environment)? else { unreachable!() };
+//! let order = Order::new(&command, &locale, [0; 16]);
+//!
+//! // One scratch a thread. Sort by words, and compare where they are equal.
+//! let mut scratch = Scratch::default();
+//! let lines: [&[u8]; 3] = [b"a:10", b"b:9", b"c:10.0"];
+//! let mut words = Vec::new();
+//! order.words(lines.into_iter(), 0, &mut scratch, &mut words);
+//! let mut sorted: Vec<usize> = vec![0, 1, 2];
+//! sorted.sort_by(|&a, &b| {
+//!     words[a].cmp(&words[b]).then_with(|| order.compare(lines[a], lines[b], &mut scratch))
+//! });
+//! assert_eq!(sorted, [1, 0, 2]);
+//! # Ok::<(), xsort_gnu::Refusal>(())
+//! ```
+
+mod command;
+mod debug;
+mod disorder;
+pub mod du;
+mod grammar;
+mod help;
+mod locale;
+mod order;
+mod sys;
+
+pub use command::{Check, Checkpoint, Codec, Command, Extras, Flags, KeyEnd, KeyField, Request};
+pub use debug::{annotate, warnings};
+pub use disorder::disorder;
+pub use grammar::{
+    Environment, Refusal, listed_files, parse, quoted_name, refuse_many, shown_name,
+};
+pub use help::{help, version};
+pub use locale::{Locale, Numerals};
+pub use order::{Order, Scratch};

@@ -1,0 +1,145 @@
+//! Whatever the order and the lines: normalised keys, words of them and comparison never contradict
+//! each other.
+
+use std::cmp::Ordering;
+use std::ffi::OsString;
+
+use proptest::prelude::*;
+use xsort_gnu::{Locale, Order, Scratch};
+
+use crate::understand;
+
+/// Command lines whose orders differ in how their words are made.
+const COMMANDS: [&str; 34] = [
+    "",
+    "-r",
+    "-n",
+    "-nr",
+    "-g",
+    "-gr",
+    "-h",
+    "-hr",
+    "-M",
+    "-Mr",
+    "-V",
+    "-Vr",
+    "-R",
+    "-f",
+    "-fr",
+    "-d",
+    "-i",
+    "-b",
+    "-fdb",
+    "-s -k2",
+    "-u -k2,2",
+    "-t: -k2",
+    "-t: -k2r",
+    "-t: -k1,1 -k2,2n",
+    "-t: -k1,1r -k2,2nr",
+    "-t: -k2,2n -k1,1",
+    "-t: -k1,1f -k2",
+    "-t: -k2.2,2.3 -k1",
+    "-t: -k1,1M -k2,2V -k3",
+    "-t: -k1,1h -k2g",
+    "-t: -k1,1R -k2",
+    "-k1.2n,1.3 -k1",
+    "-k2b,2 -k1r",
+    "-rk1,1d -k2i",
+];
+
+fn order(command: &str) -> Order {
+    let words: Vec<OsString> = command.split_whitespace().map(OsString::from).collect();
+    Order::new(&understand(&words).unwrap(), &Locale::c(), *b"0123456789abcdef")
+}
+
+/// Lines of pieces that mean something to some order.
+fn line() -> impl Strategy<Value = Vec<u8>> {
+    let pieces: Vec<&'static [u8]> = vec![
+        b"0",
+        b"1",
+        b"9",
+        b"-",
+        b".",
+        b":",
+        b" ",
+        b"\t",
+        b"a",
+        b"A",
+        b"b",
+        b"~",
+        b"K",
+        b"M",
+        b"jan",
+        b"FEB",
+        b"\0",
+        b"\x01",
+        b"\x02",
+        b"\xff",
+        b"e5",
+        b"00000000000000000000",
+        b"1234567890123456",
+        b"999999999999999999999999",
+        b"abcdefgh",
+    ];
+    prop::collection::vec(prop::sample::select(pieces), 0..9).prop_map(|pieces| pieces.concat())
+}
+
+fn key(order: &Order, line: &[u8]) -> Vec<u8> {
+    let mut key = Vec::new();
+    order.encode(line, &mut Scratch::default(), &mut key);
+    key
+}
+
+/// Eight bytes from `skip` on, with zeros past the end.
+fn window(key: &[u8], skip: usize) -> u64 {
+    let mut window = [0; 8];
+    key.iter().skip(skip).zip(&mut window).for_each(|(byte, place)| *place = *byte);
+    u64::from_be_bytes(window)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4000))]
+
+    #[test]
+    fn keys_and_words_agree_with_comparison(command in prop::sample::select(&COMMANDS[..]), a in line(), b in line()) {
+        let (order, mut scratch) = (order(command), Scratch::default());
+        let compared = order.compare(&a, &b, &mut scratch);
+        prop_assert_eq!(order.compare(&b, &a, &mut scratch), compared.reverse());
+
+        let (key_a, key_b) = (key(&order, &a), key(&order, &b));
+        match key_a.cmp(&key_b) {
+            Ordering::Equal => prop_assert!(!order.is_exact() || compared == Ordering::Equal),
+            different => prop_assert_eq!(different, compared),
+        }
+        let mut words = Vec::new();
+        order.words([&a[..], &b[..]].into_iter(), 0, &mut scratch, &mut words);
+        if words[0] != words[1] {
+            prop_assert_eq!(words[0].cmp(&words[1]), compared);
+        }
+    }
+
+    #[test]
+    fn a_word_is_part_of_the_key(command in prop::sample::select(&COMMANDS[..]), line in line(), skip in 0_usize..40) {
+        let order = order(command);
+        let word = order.word(&line, skip, &mut Scratch::default());
+        prop_assert_eq!(word, window(&key(&order, &line), skip), "from {}", skip);
+    }
+}
+
+#[test]
+fn a_number_of_sixteen_digits_is_one_word() {
+    let (order, mut scratch) = (order("-n -s"), Scratch::default());
+    let numbers: [&[u8]; 9] = [
+        b"-9999999999999999",
+        b"-9999999999999998",
+        b"-1.5",
+        b"-.00000000000000000000000000001",
+        b"0",
+        b".00000000000000000000000000001",
+        b"1.5",
+        b"9999999999999998",
+        b"9999999999999999",
+    ];
+    let words = numbers.map(|number| order.word(number, 0, &mut scratch));
+    assert!(words.is_sorted_by(|a, b| a < b), "{words:x?}");
+}
