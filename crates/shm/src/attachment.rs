@@ -179,6 +179,11 @@ impl Attachment {
         }
     }
 
+    /// The random number that all files of this prefix have.
+    pub(crate) fn lineage(&self) -> u64 {
+        self.lineage
+    }
+
     /// Where the bytes of version `word` are, if `mapping` is of the buffer that holds it, whole.
     #[inline]
     pub(crate) fn contents(&self, mapping: &Mapping, word: u64) -> Option<Contents> {

@@ -60,6 +60,7 @@ mod archived;
 mod attachment;
 mod checksum;
 mod error;
+mod fast_path;
 mod files;
 mod layout;
 mod local;

@@ -8,6 +8,7 @@
 use crate::attachment::Attachment;
 use crate::checksum::Xxh3;
 use crate::error::{Error, Result};
+use crate::fast_path::FastPath;
 use crate::files::Names;
 use crate::protocol::{NONE, Word, is_current, sequence_of};
 use crate::reader::ReaderOptions;
@@ -43,6 +44,8 @@ pub struct LocalReader<H = Xxh3> {
     /// The archived type that they were found to be, or `Unchecked`'s.
     #[cfg(feature = "rkyv")]
     checked: TypeId,
+    /// The short way to the next version, once there was one.
+    fast_path: Option<FastPath>,
     state: ReaderState,
     hasher: PhantomData<fn() -> H>,
 }
@@ -100,6 +103,7 @@ impl<H: Hasher + Default> LocalReader<H> {
             bytes: nothing(),
             #[cfg(feature = "rkyv")]
             checked: TypeId::of::<Unchecked>(),
+            fast_path: None,
             state,
             hasher: PhantomData,
         })
@@ -138,6 +142,7 @@ impl<H: Hasher + Default> LocalReader<H> {
     /// no buffer.
     pub fn release(&mut self) {
         self.forget();
+        self.fast_path = None;
         self.state.release();
     }
 
@@ -171,17 +176,34 @@ impl<H: Hasher + Default> LocalReader<H> {
         if is_current(current, word) { Ok(Refreshed { word, is_new: false }) } else { self.adopt() }
     }
 
-    /// The long way: there is a newer version, or the first.
-    #[cold]
+    /// There is a newer version, or the first.
     #[inline(never)]
     fn adopt(&mut self) -> Result<Refreshed> {
         self.forget();
+        let Some(pin) = self.fast_path.as_ref().and_then(FastPath::adopt::<H>) else {
+            return self.adopt_first();
+        };
+        let (word, bytes) = (pin.word.get(), pin.bytes.get());
+        let is_new = self.state.read_last(word);
+        Ok(self.shows(word, bytes, is_new))
+    }
+
+    /// The long way: for the first version in a buffer, after a fork, and whatever ends in an error.
+    #[cold]
+    fn adopt_first(&mut self) -> Result<Refreshed> {
+        let known = self.fast_path.take();
         let (pin, is_new) = self.state.adopt::<H>()?;
-        let word = pin.word.get();
+        let (word, bytes) = (pin.word.get(), pin.bytes.get());
+        self.fast_path = FastPath::learn(known, &self.state, pin);
+        Ok(self.shows(word, bytes, is_new))
+    }
+
+    #[inline]
+    fn shows(&mut self, word: u64, bytes: NonNull<[u8]>, is_new: bool) -> Refreshed {
         self.word.word().poke(word);
-        self.bytes = pin.bytes.get();
-        self.current = NonNull::from(&self.state.attachment().state().live.current);
-        Ok(Refreshed { word, is_new })
+        self.bytes = bytes;
+        self.current = self.state.watched().0;
+        Refreshed { word, is_new }
     }
 
     fn forget(&mut self) {

@@ -78,11 +78,21 @@ impl Pin {
 
     /// Shows version `word`. Only for a Pin that nobody holds.
     #[inline]
-    fn show(&self, word: u64, mapping: NonNull<Mapping>, contents: Contents) {
+    pub(crate) fn show(&self, word: u64, mapping: NonNull<Mapping>, contents: Contents) {
         self.word.set(word);
         self.bytes.set(contents.bytes);
         self.checksum.set(contents.checksum);
         self.mapping.set(Some(mapping));
+    }
+
+    /// Its slot, if the reader has slots.
+    pub(crate) fn slot(&self) -> Option<&TakenSlot> {
+        self.slot.as_ref()
+    }
+
+    /// The mapping that it shows.
+    pub(crate) fn mapping(&self) -> Option<NonNull<Mapping>> {
+        self.mapping.get()
     }
 
     /// By the owner.
@@ -339,7 +349,23 @@ impl ReaderState {
             self.retire();
         }
         self.active.set(Some(NonNull::from(pin)));
-        Ok((pin, self.last.replace(pin.word.get()) != pin.word.get()))
+        Ok((pin, self.read_last(pin.word.get())))
+    }
+
+    /// Notes that `word` was read last. Returns whether it is another version than before.
+    #[inline]
+    pub(crate) fn read_last(&self, word: u64) -> bool {
+        self.last.replace(word) != word
+    }
+
+    /// Where the current version and the fork mark are.
+    pub(crate) fn watched(&self) -> (NonNull<AtomicU64>, NonNull<AtomicU64>) {
+        (self.current.get(), self.mark.get())
+    }
+
+    /// Whether checksums are compared.
+    pub(crate) fn verifies(&self) -> bool {
+        self.options.verify
     }
 
     /// Pins it in the slot: from then on it can't change.
