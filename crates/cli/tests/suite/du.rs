@@ -4,32 +4,13 @@
 use crate::lines::run;
 use crate::sandbox::{Sandbox, program};
 use std::process::Command;
-use std::sync::OnceLock;
-
-/// The version of the installed GNU du: major and minor number.
-fn gnu_version() -> Option<(u32, u32)> {
-    static VERSION: OnceLock<Option<(u32, u32)>> = OnceLock::new();
-    *VERSION.get_or_init(|| {
-        let output = Command::new("du").arg("--version").output().ok()?;
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let version = text.lines().next()?.strip_prefix("du (GNU coreutils) ")?;
-        let mut numbers = version.split(['.', '-']);
-        Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
-    })
-}
-
-/// Whether scripts can be compared.
-pub(crate) fn gnu_du_is_here() -> bool {
-    let is_here = gnu_version().is_some_and(|(major, _)| major >= 9);
-    if !is_here {
-        eprintln!("SKIPPED: `du` is not that of GNU coreutils 9 or later");
-    }
-    is_here
-}
+use std::sync::LazyLock;
+use xsort_testing::gnu;
 
 /// Whether directories have an apparent size: from 9.2 on GNU du takes it for none.
 pub(crate) fn has_old_apparent_sizes() -> bool {
-    gnu_version() < Some((9, 2))
+    static IS_OLD: LazyLock<bool> = LazyLock::new(|| gnu::version("du") < Some((9, 2)));
+    *IS_OLD
 }
 
 /// What all scripts find.
@@ -107,7 +88,7 @@ const SCRIPTS: &[&str] = &[
 
 #[test]
 fn scripts_cannot_tell_it_from_gnu_du() {
-    if !gnu_du_is_here() {
+    if !gnu::has("du") {
         return;
     }
     for script in SCRIPTS {

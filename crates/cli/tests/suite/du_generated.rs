@@ -1,11 +1,10 @@
-//! Trees and options by chance, from seeds that stay: GNU du and ours must print, say and return
+//! Trees and options by random, from seeds that stay: GNU du and ours must print, say and return
 //! the same. With one thread also in the same order.
 //!
-//! `XSORT_CASES=5000 cargo test -p xsort du_generated` runs more of them, `XSORT_SEED=7` begins
-//! there.
+//! `XSORT_SEEDS=5000 cargo test -p xsort du_generated` runs more of them, `XSORT_SEED=7` runs
+//! that one alone.
 
-use crate::chance::{Chance, seeds};
-use crate::du::{gnu_du_is_here, has_old_apparent_sizes};
+use crate::du::has_old_apparent_sizes;
 use crate::sandbox::{Sandbox, program};
 use rustix::fs::{CWD, FileType, Mode, OFlags, mkdirat, mknodat, openat};
 use std::ffi::{OsStr, OsString};
@@ -15,6 +14,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use xsort_testing::{Random, gnu, seeds};
 
 /// Trees, each with as many command lines, unless more are asked for; the whole takes some seconds.
 const TREES: u64 = 30;
@@ -96,7 +96,7 @@ const PIECES: &[&[u8]] = &[
 
 /// A tree under way.
 struct Grower<'a> {
-    chance: &'a mut Chance,
+    random: &'a mut Random,
     files: Vec<PathBuf>,
     directories: Vec<PathBuf>,
 }
@@ -104,18 +104,18 @@ struct Grower<'a> {
 impl Grower<'_> {
     fn grow(&mut self, directory: &Path, depth: usize) {
         self.directories.push(directory.to_owned());
-        for _ in 0..self.chance.below(if depth == 0 { 12 } else { 7 }) {
+        for _ in 0..self.random.below(if depth == 0 { 12 } else { 7 }) {
             let path = directory.join(self.name());
             if path.symlink_metadata().is_ok() {
                 continue;
             }
-            match self.chance.below(12) {
+            match self.random.below(12) {
                 0..4 if depth < 5 => {
                     fs::create_dir(&path).unwrap();
                     self.grow(&path, depth + 1);
                 }
                 4 | 5 if !self.files.is_empty() => {
-                    let at = self.chance.below(self.files.len());
+                    let at = self.random.below(self.files.len());
                     fs::hard_link(&self.files[at], &path).unwrap();
                 }
                 6 => self.link(&path),
@@ -126,14 +126,14 @@ impl Grower<'_> {
                 }
                 8 => {
                     // A hole, and perhaps something in front of it.
-                    let bytes = self.chance.below(9000);
+                    let bytes = self.random.below(9000);
                     fs::write(&path, vec![1; bytes]).unwrap();
-                    let end = 1 << (10 + self.chance.below(24));
+                    let end = 1 << (10 + self.random.below(24));
                     File::options().write(true).open(&path).unwrap().set_len(end).unwrap();
                     self.files.push(path);
                 }
                 _ => {
-                    fs::write(&path, vec![1; self.chance.below(20_000)]).unwrap();
+                    fs::write(&path, vec![1; self.random.below(20_000)]).unwrap();
                     self.files.push(path);
                 }
             }
@@ -143,21 +143,21 @@ impl Grower<'_> {
     /// A symbolic link: to something that is there, to nothing, to itself, or to a directory that
     /// it is in.
     fn link(&mut self, path: &Path) {
-        let target = match self.chance.below(4) {
+        let target = match self.random.below(4) {
             0 => PathBuf::from("nowhere"),
             1 => path.file_name().unwrap().into(),
             2 => ".".into(),
             _ => {
                 let directories = &self.directories;
-                fs::canonicalize(&directories[self.chance.below(directories.len())]).unwrap()
+                fs::canonicalize(&directories[self.random.below(directories.len())]).unwrap()
             }
         };
         symlink(target, path).unwrap();
     }
 
     fn name(&mut self) -> OsString {
-        let pieces = 1 + self.chance.below(3);
-        let name: Vec<u8> = (0..pieces).flat_map(|_| self.chance.one_of(PIECES).to_vec()).collect();
+        let pieces = 1 + self.random.below(3);
+        let name: Vec<u8> = (0..pieces).flat_map(|_| self.random.one_of(PIECES).to_vec()).collect();
         match &name[..] {
             b"." | b".." => OsString::from("dots"),
             _ => OsString::from_vec(name),
@@ -257,16 +257,16 @@ fn compare(directory: &Path, variables: &[(&str, &str)], words: &[&OsStr], story
 
 #[test]
 fn generated_trees_count_as_gnu_dus() {
-    if !gnu_du_is_here() {
+    if !gnu::has("du") {
         return;
     }
     for seed in seeds(TREES) {
-        let mut chance = Chance::of(seed);
+        let mut random = Random::new(seed);
         let sandbox = Sandbox::new();
         fs::write(sandbox.path().join("patterns"), "a?b\n*.\nlong*   \n\\[\n").unwrap();
         let root = sandbox.path().join("tree");
         fs::create_dir(&root).unwrap();
-        let mut grower = Grower { chance: &mut chance, files: Vec::new(), directories: Vec::new() };
+        let mut grower = Grower { random: &mut random, files: Vec::new(), directories: Vec::new() };
         grower.grow(&root, 0);
         let Grower { files, directories, .. } = grower;
         let below =
@@ -277,21 +277,21 @@ fn generated_trees_count_as_gnu_dus() {
         // Times of access change at the first look, if at all.
         run(Du::Gnus, sandbox.path(), &[], &["-L".as_ref()]);
         for _ in 0..LINES {
-            let mut words: Vec<&OsStr> = (0..chance.below(6))
-                .map(|_| *chance.one_of(OPTIONS))
+            let mut words: Vec<&OsStr> = (0..random.below(6))
+                .map(|_| random.one_of(OPTIONS))
                 .filter(|word| {
                     has_old_apparent_sizes() || !matches!(*word, "-b" | "--apparent-size")
                 })
                 .map(OsStr::new)
                 .collect();
-            if chance.below(4) > 0 {
+            if random.below(4) > 0 {
                 words.push("tree".as_ref());
             }
-            words.extend((0..chance.below(3)).map(|_| chance.one_of(&arguments).as_os_str()));
+            words.extend((0..random.below(3)).map(|_| &*arguments[random.below(arguments.len())]));
             let variables = [
-                ("LC_ALL", *chance.one_of(&["C", "C.UTF-8"])),
-                ("TZ", *chance.one_of(&["", "CET-1CEST,M3.5.0,M10.5.0/3", "EST5EDT"])),
-                *chance.one_of(&[
+                ("LC_ALL", random.one_of(&["C", "C.UTF-8"])),
+                ("TZ", random.one_of(&["", "CET-1CEST,M3.5.0,M10.5.0/3", "EST5EDT"])),
+                random.one_of(&[
                     ("BLOCK_SIZE", "1"),
                     ("DU_BLOCK_SIZE", "K"),
                     ("X", ""),
@@ -307,7 +307,7 @@ fn generated_trees_count_as_gnu_dus() {
 /// Directories from 10,001 entries on are walked by inode.
 #[test]
 fn large_directories_are_walked_in_gnu_dus_order() {
-    if !gnu_du_is_here() {
+    if !gnu::has("du") {
         return;
     }
     let sandbox = Sandbox::new();
@@ -338,7 +338,7 @@ fn large_directories_are_walked_in_gnu_dus_order() {
 /// Paths become longer than the kernel takes, and levels are more than files may be open.
 #[test]
 fn deep_trees_count_as_gnu_dus() {
-    if !gnu_du_is_here() {
+    if !gnu::has("du") {
         return;
     }
     let sandbox = Sandbox::new();
@@ -372,7 +372,7 @@ fn deep_trees_count_as_gnu_dus() {
 /// What may not be read is told of, and counted as far as it can be.
 #[test]
 fn unreadable_directories_are_told_of_as_by_gnu_du() {
-    if !gnu_du_is_here() {
+    if !gnu::has("du") {
         return;
     }
     let sandbox = Sandbox::new();

@@ -4,7 +4,6 @@
 //!
 //! What depends on an exact moment is done on a `FlakyDrive`, which holds the job at it.
 
-use crate::chance::Chance;
 use crate::flaky_drive::{Answer, Call, FlakyDrive};
 use crate::refusals::SmallDisk;
 use crate::sandbox::{Sandbox, names, program};
@@ -22,6 +21,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
+use xsort_testing::Random;
 
 const EIO: i32 = 5;
 const ENOSPC: i32 = 28;
@@ -239,14 +239,14 @@ fn a_bit_flipped_anywhere_in_scratch_is_found_and_named() {
     let sandbox = prepared();
     let before = sandbox.names();
     let scratch = drive.path().to_str().unwrap();
-    let mut chance = Chance::of(1);
+    let mut random = Random::new(1);
     for job in JOBS.into_iter().cycle().take(30) {
         let line = job.line(input_of(job), "out", scratch, "auto");
         let running =
             start_held(&drive, Call::Read, 0, || Running::start_job(&sandbox, job, &line));
         let pages = drive.nameless_pages();
-        let (file, page) = pages[chance.below(pages.len())];
-        let (byte, bit) = (page + chance.below(4096) as u64, chance.below(8) as u32);
+        let (file, page) = pages[random.below(pages.len())];
+        let (byte, bit) = (page + random.below(4096) as u64, random.below(8) as u32);
         drive.flip(file, byte, bit);
         drive.release();
         let ended = running.end();

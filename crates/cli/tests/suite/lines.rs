@@ -7,6 +7,7 @@ use std::fs::{Permissions, set_permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
+use xsort_testing::gnu;
 
 /// What a script did.
 #[derive(Debug, PartialEq, Eq)]
@@ -16,21 +17,6 @@ pub(crate) struct Outcome {
     pub(crate) stderr: String,
     /// Contents of all files afterwards; of long ones a hash.
     files: BTreeMap<String, String>,
-}
-
-/// Whether scripts can be compared: the installed sort is GNU's, new enough to know what we do.
-pub(crate) fn gnu_is_here() -> bool {
-    let output = Command::new("sort").arg("--version").output();
-    let text = output
-        .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
-        .unwrap_or_default();
-    let version = text.lines().next().and_then(|line| line.strip_prefix("sort (GNU coreutils) "));
-    let major = version.and_then(|version| version.split('.').next()?.parse::<u32>().ok());
-    let is_here = major.is_some_and(|major| major >= 9);
-    if !is_here {
-        eprintln!("skipped: no sort of GNU coreutils 9 or newer is installed");
-    }
-    is_here
 }
 
 /// Runs a script of sh in a new directory with `files`, in which `sort` is xsort, or the installed
@@ -270,7 +256,7 @@ const SCRIPTS: &[&str] = &[
 
 #[test]
 fn scripts_cannot_tell_it_from_gnu_sort() {
-    if !gnu_is_here() {
+    if !gnu::has("sort") {
         return;
     }
     let files = files();
@@ -349,7 +335,7 @@ fn figures_go_to_standard_error() {
 /// Larger than the memory, so that the output is written by its path where that is possible.
 #[test]
 fn an_output_that_others_write_to_keeps_what_is_theirs() {
-    if !gnu_is_here() {
+    if !gnu::has("sort") {
         return;
     }
     let line =
@@ -477,7 +463,7 @@ fn scratch_is_compressed_within_the_process() {
 /// A line of a size that no block has, in files that are larger than memory.
 #[test]
 fn a_long_line_is_a_line() {
-    if !gnu_is_here() {
+    if !gnu::has("sort") {
         return;
     }
     let make = "seq 300000 >short; (head -c 1700000 /dev/zero | tr '\\0' 5; echo) >long; cat short long short >all; rm short long";

@@ -1,13 +1,13 @@
-//! Options and inputs by chance, from seeds that stay: scripts with GNU sort and with ours must do
+//! Options and inputs by random, from seeds that stay: scripts with GNU sort and with ours must do
 //! the same.
 //!
-//! `XSORT_CASES=50000 cargo test -p xsort generated` runs more of them, `XSORT_SEED=7` begins
-//! there.
+//! `XSORT_SEEDS=50000 cargo test -p xsort generated` runs more of them, `XSORT_SEED=7` runs
+//! that one alone.
 
-use crate::chance::{Chance, seeds};
-use crate::lines::{Outcome, gnu_is_here, run_in};
+use crate::lines::{Outcome, run_in};
 use std::path::Path;
 use std::process::Command;
+use xsort_testing::{Random, gnu, seeds};
 
 /// Scripts that are compared unless more are asked for, and those whose inputs go to scratch; the
 /// whole takes some seconds.
@@ -169,23 +169,23 @@ fn locales(folder: &Path) -> Vec<&'static str> {
 
 #[test]
 fn generated_scripts_cannot_tell_it_from_gnu_sort() {
-    if !gnu_is_here() {
+    if !gnu::has("sort") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
     let locales = locales(folder.path());
     let folder = folder.path().to_str().unwrap();
     for seed in seeds(SCRIPTS) {
-        let mut chance = Chance::of(seed);
-        let options: Vec<&str> = (0..chance.below(5)).map(|_| *chance.one_of(OPTIONS)).collect();
+        let mut random = Random::new(seed);
+        let options: Vec<&str> = (0..random.below(5)).map(|_| random.one_of(OPTIONS)).collect();
         let options = options.join(" ");
         let files = [
             ("seed", b"sixteen bytes or more".to_vec()),
-            ("1", text(&mut chance)),
-            ("2", text(&mut chance)),
-            ("3", text(&mut chance)),
+            ("1", text(&mut random)),
+            ("2", text(&mut random)),
+            ("3", text(&mut random)),
         ];
-        let script = match chance.below(9) {
+        let script = match random.below(9) {
             0 => format!("sort {options} 1"),
             1 => format!("sort {options} 1 >s1; sort {options} 2 >s2; sort {options} -m s1 s2"),
             2 => format!("cat 2 | sort {options} 1 - 3"),
@@ -195,7 +195,7 @@ fn generated_scripts_cannot_tell_it_from_gnu_sort() {
             6 => format!("sort {options} -m 3 2 -o 2"),
             _ => format!("sort {options} 1 2"),
         };
-        let locale = *chance.one_of(&locales);
+        let locale = random.one_of(&locales);
         let run = |is_ours| in_locale(&script, &files, locale, folder, is_ours);
         assert_eq!(run(true), run(false), "seed {seed}, {locale}: {script}");
     }
@@ -204,19 +204,19 @@ fn generated_scripts_cannot_tell_it_from_gnu_sort() {
 /// Scratch is used, in several passes too, and all threads take part.
 #[test]
 fn generated_large_inputs_come_out_as_gnu_sorts() {
-    if !gnu_is_here() {
+    if !gnu::has("sort") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
     let locales = locales(folder.path());
     let folder = folder.path().to_str().unwrap();
     for seed in seeds(LARGE_SCRIPTS) {
-        let mut chance = Chance::of(seed);
-        let bytes = (1 + chance.below(4)) << 20;
+        let mut random = Random::new(seed);
+        let bytes = (1 + random.below(4)) << 20;
         let mut files = [
             ("seed", b"sixteen bytes or more".to_vec()),
-            ("1", large(&mut chance, bytes)),
-            ("2", large(&mut chance, 1 << 20)),
+            ("1", large(&mut random, bytes)),
+            ("2", large(&mut random, 1 << 20)),
         ];
         let orders = [
             "",
@@ -234,21 +234,21 @@ fn generated_large_inputs_come_out_as_gnu_sorts() {
         ];
         let ways = ["", "", "-u", "-s", "-r", "-us", "-rs", "-m", "-mu"];
         let options = [
-            chance.one_of(&orders),
-            chance.one_of(&ways),
-            chance.one_of(&["-S500K", "-S2M", "-S3M", "-S50M"]),
-            chance.one_of(&["--parallel=1", "--parallel=2", "--parallel=3"]),
+            random.one_of(&orders),
+            random.one_of(&ways),
+            random.one_of(&["-S500K", "-S2M", "-S3M", "-S50M"]),
+            random.one_of(&["--parallel=1", "--parallel=2", "--parallel=3"]),
         ];
-        if *options[0] == "-g" {
+        if options[0] == "-g" {
             files.iter_mut().for_each(|(_, bytes)| leave_out_nans(bytes));
         }
-        let options = options.map(|option| *option).join(" ");
-        let script = match chance.below(3) {
+        let options = options.join(" ");
+        let script = match random.below(3) {
             0 => format!("cat 1 2 | sort {options} -T . | cksum"),
             1 => format!("sort {options} -T . 1 2 1 | cksum"),
             _ => format!("sort {options} -T . 2 1 -o 1"),
         };
-        let locale = *chance.one_of(&locales);
+        let locale = random.one_of(&locales);
         let run = |is_ours| in_locale(&script, &files, locale, folder, is_ours);
         assert_eq!(run(true), run(false), "seed {seed}, {locale}: {script}");
     }
@@ -276,35 +276,35 @@ fn in_locale(
     run_in(&["sh", "-c", script], &variables, files, is_ours)
 }
 
-fn text(chance: &mut Chance) -> Vec<u8> {
-    let few = chance.below(2) == 0;
+fn text(random: &mut Random) -> Vec<u8> {
+    let few = random.below(2) == 0;
     let pieces: Vec<&[u8]> =
-        (0..if few { 8 } else { 100 }).map(|_| *chance.one_of(PIECES)).collect();
+        (0..if few { 8 } else { 100 }).map(|_| random.one_of(PIECES)).collect();
     let mut text = Vec::new();
-    for _ in 0..chance.below(40) {
-        (0..chance.below(6)).for_each(|_| text.extend(*chance.one_of(&pieces)));
-        let end = if chance.below(30) == 0 { b'\0' } else { b'\n' };
+    for _ in 0..random.below(40) {
+        (0..random.below(6)).for_each(|_| text.extend(random.one_of(&pieces)));
+        let end = if random.below(30) == 0 { b'\0' } else { b'\n' };
         text.push(end);
     }
-    if chance.below(4) == 0 {
+    if random.below(4) == 0 {
         text.pop();
     }
     text
 }
 
-fn large(chance: &mut Chance, bytes: usize) -> Vec<u8> {
-    let kind = chance.below(4);
+fn large(random: &mut Random, bytes: usize) -> Vec<u8> {
+    let kind = random.below(4);
     let mut text = Vec::new();
     while text.len() < bytes {
         match kind {
-            0 => text.extend(chance.below(1 << 30).to_string().bytes()),
-            1 => (0..chance.below(6)).for_each(|_| text.extend(*chance.one_of(PIECES))),
+            0 => text.extend(random.below(1 << 30).to_string().bytes()),
+            1 => (0..random.below(6)).for_each(|_| text.extend(random.one_of(PIECES))),
             2 => text.extend(
-                format!("the same for long in all lines {}", chance.below(1 << 20)).bytes(),
+                format!("the same for long in all lines {}", random.below(1 << 20)).bytes(),
             ),
-            _ => text.extend(format!("{} {}\t", chance.below(100), chance.below(1 << 20)).bytes()),
+            _ => text.extend(format!("{} {}\t", random.below(100), random.below(1 << 20)).bytes()),
         }
-        text.push(if chance.below(20) == 0 { b'\0' } else { b'\n' });
+        text.push(if random.below(20) == 0 { b'\0' } else { b'\n' });
     }
     text
 }

@@ -2,9 +2,10 @@
 //! merges of anything in `scripts/streams.txt`; words of the command line, right and wrong, in
 //! `scripts/words.txt`. Each is run with GNU sort and with ours, and must do the same.
 
-use crate::lines::{gnu_is_here, run_in};
+use crate::lines::run_in;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
+use xsort_testing::gnu;
 
 /// What the scripts find in their directory, beside what others do.
 fn files() -> Vec<(&'static str, Vec<u8>)> {
@@ -26,7 +27,7 @@ const WORDS: &str = "Zebra\napple\nÄpfel\nzebra\nApple\néclair\neclair\ncôte\
 const MONTHS: &str = "jan\nFeb\nMAR \n apr\nmai\nMai\nMär\nokt\nDez\ndec\nčen\nled\nxyz\n";
 
 fn check(scripts: &str) {
-    if !gnu_is_here() {
+    if !gnu::has("sort") {
         return;
     }
     let scripts: Vec<&str> = scripts.lines().filter(|line| can_run(line)).collect();

@@ -2,7 +2,6 @@
 
 mod architecture;
 mod bandwidth;
-mod chance;
 mod du;
 mod du_extras;
 mod du_generated;

@@ -1,14 +1,14 @@
 //! Sorts that are killed at any moment, again and again, and go on each time: in the end the output
 //! is the one that an undisturbed sort makes, and nothing else is left. `XSORT_KILLS=500` kills
-//! more often; `XSORT_SEED` is the first seed.
+//! more often; `XSORT_SEED` runs one seed alone.
 
-use crate::chance::{Chance, seeds};
 use crate::sandbox::{Sandbox, program};
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
+use xsort_testing::{Random, number, seeds};
 
 fn start(sandbox: &Sandbox, line: &str) -> Child {
     Command::new(program())
@@ -21,22 +21,23 @@ fn start(sandbox: &Sandbox, line: &str) -> Child {
 }
 
 /// What is kept of the output is lost, cut, zeroed, or somebody else's.
-fn tamper(sandbox: &Sandbox, chance: &mut Chance) {
+fn tamper(sandbox: &Sandbox, random: &mut Random) {
     let is_output = |name: &String| name.starts_with(".out.xsort-") && name.ends_with(".output");
     for name in sandbox.names().into_iter().filter(is_output) {
         let path = sandbox.path().join(&name);
         let bytes = fs::metadata(&path).unwrap().len();
         let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
-        match chance.below(6) {
+        match random.below(6) {
             0 => fs::remove_file(path).unwrap(),
             1 => file.set_len(4096.min(bytes)).unwrap(),
-            2 => file.set_len(chance.below(bytes as usize + 1) as u64).unwrap(),
+            2 => file.set_len(random.below(bytes as usize + 1) as u64).unwrap(),
             3 => {
                 file.set_len(0).unwrap();
                 file.set_len(bytes).unwrap();
             }
             4 => {
-                drop(file.write_at(&[0xff; 100], chance.below(bytes as usize + 1) as u64).unwrap())
+                let offset = random.below(bytes as usize + 1) as u64;
+                file.write_all_at(&[0xff; 100], offset).unwrap();
             }
             _ => {}
         }
@@ -45,14 +46,14 @@ fn tamper(sandbox: &Sandbox, chance: &mut Chance) {
 
 /// Runs a job until it is done, kills it on the way until it was killed so often, and tampers with
 /// what it has kept. Returns how often it was killed.
-fn kill_until_done(sandbox: &Sandbox, line: &str, chance: &mut Chance, kills_max: u32) -> u32 {
+fn kill_until_done(sandbox: &Sandbox, line: &str, random: &mut Random, kills_max: u32) -> u32 {
     let mut kills = 0;
     loop {
         let mut child = start(sandbox, line);
         if kills < kills_max {
             // Later each time, so that it ends on the slowest machine.
             thread::sleep(Duration::from_micros(
-                chance.below(40_000 + 4_000 * kills as usize) as u64
+                random.below(40_000 + 4_000 * kills as usize) as u64
             ));
             child.kill().unwrap();
         }
@@ -62,7 +63,7 @@ fn kill_until_done(sandbox: &Sandbox, line: &str, chance: &mut Chance, kills_max
             Some(0) => return kills,
             None => {
                 kills += 1;
-                tamper(sandbox, chance);
+                tamper(sandbox, random);
             }
             // Nothing is lost with the last answer: the inputs go when the output is there.
             Some(3) if kills > 0 && said.contains("No such file") => {
@@ -80,7 +81,7 @@ fn kill_until_done(sandbox: &Sandbox, line: &str, chance: &mut Chance, kills_max
 }
 
 fn kills_wanted() -> u32 {
-    std::env::var("XSORT_KILLS").map_or(30, |kills| kills.parse().unwrap())
+    number("XSORT_KILLS").unwrap_or(30) as u32
 }
 
 #[test]
@@ -93,17 +94,17 @@ fn a_sort_that_is_killed_at_any_moment_goes_on() {
     let whole = sandbox.sha256("whole");
     let mut kills = 0;
     for seed in seeds(u64::MAX / 2) {
-        let chance = &mut Chance::of(seed);
-        let method = chance.one_of(&["merge", "scatter"]);
-        let memory = chance.one_of(&["2M", "8M", "40M"]);
-        let every = chance.one_of(&["0", "0.02", "1"]);
-        let remove = chance.one_of(&["", "--remove-input"]);
+        let random = &mut Random::new(seed);
+        let method = random.one_of(&["merge", "scatter"]);
+        let memory = random.one_of(&["2M", "8M", "40M"]);
+        let every = random.one_of(&["0", "0.02", "1"]);
+        let remove = random.one_of(&["", "--remove-input"]);
         sandbox.write("in", &input);
         sandbox.write("out", "old");
         let line = format!(
             "sort -q --resume --checkpoint-every {every} --method {method} -m {memory} {remove} in -o out"
         );
-        kills += kill_until_done(&sandbox, &line, chance, 12);
+        kills += kill_until_done(&sandbox, &line, random, 12);
         assert_eq!(sandbox.sha256("out"), whole, "seed {seed}: {line}");
         let left: Vec<String> =
             sandbox.names().into_iter().filter(|name| name.starts_with('.')).collect();
@@ -127,16 +128,16 @@ fn a_sort_of_lines_that_is_killed_at_any_moment_goes_on() {
     let wholes = orders.map(whole);
     let mut kills = 0;
     for seed in seeds(u64::MAX / 2) {
-        let chance = &mut Chance::of(seed);
-        let order = chance.below(orders.len());
-        let memory = chance.one_of(&["2M", "8M", "40M"]);
-        let every = chance.one_of(&["0", "0.02", "1"]);
+        let random = &mut Random::new(seed);
+        let order = random.below(orders.len());
+        let memory = random.one_of(&["2M", "8M", "40M"]);
+        let every = random.one_of(&["0", "0.02", "1"]);
         sandbox.write("out", "old");
         let line = format!(
             "lines --resume --checkpoint-every={every} {} -S {memory} -T . in -o out",
             orders[order]
         );
-        kills += kill_until_done(&sandbox, &line, chance, 12);
+        kills += kill_until_done(&sandbox, &line, random, 12);
         assert_eq!(sandbox.sha256("out"), wholes[order], "seed {seed}: {line}");
         assert_eq!(sandbox.names(), ["in", "out", "whole"], "seed {seed}: {line}");
         if kills >= kills_wanted {
@@ -328,13 +329,13 @@ fn of_two_sorts_to_one_output_one_is_refused_or_comes_after() {
         sandbox.sha256("whole")
     });
     for seed in seeds(12) {
-        let chance = &mut Chance::of(seed);
+        let random = &mut Random::new(seed);
         let mut children = Vec::new();
         for input in ["a", "b"] {
-            let begin = chance.one_of(&["--checkpoint", "--resume", "--restart"]);
+            let begin = random.one_of(&["--checkpoint", "--resume", "--restart"]);
             let line = format!("sort -q {begin} --checkpoint-every 0 -m 1M {input} -o out");
             children.push(start(&sandbox, &line));
-            thread::sleep(Duration::from_micros(chance.below(20_000) as u64));
+            thread::sleep(Duration::from_micros(random.below(20_000) as u64));
         }
         let ended =
             children.into_iter().map(|child| child.wait_with_output().unwrap()).collect::<Vec<_>>();

@@ -1,9 +1,9 @@
 //! A directory of its own for each test, on a drive (not in memory), and the program run in it.
 
-use assert_cmd::Command;
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 pub(crate) struct Sandbox {
@@ -32,7 +32,13 @@ impl Sandbox {
             .args(line.split_whitespace())
             .current_dir(self.path())
             .env_remove("NO_COLOR")
-            .output()
+            // An empty pipe.
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+            .wait_with_output()
             .unwrap();
         Ended {
             code: output.status.code(),
@@ -104,7 +110,7 @@ fn without_fallbacks(stderr: &str) -> String {
 }
 
 pub(crate) fn program() -> PathBuf {
-    assert_cmd::cargo::cargo_bin("xsort")
+    PathBuf::from(env!("CARGO_BIN_EXE_xsort"))
 }
 
 /// The names in a directory, hidden ones too, sorted.

@@ -1,7 +1,6 @@
 //! Signals in the middle of a job: the old output stays, nothing else does, and the status says
 //! which signal it was.
 
-use crate::chance::{self, Chance};
 use crate::sandbox::{Sandbox, names, program};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
@@ -9,6 +8,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
+use xsort_testing::{Random, seeds};
 
 /// Bytes that a job must have written before it counts as being in the middle.
 const MIDDLE_BYTES: u64 = 8 << 20;
@@ -334,13 +334,13 @@ fn at_any_moment_nothing_is_left_but_the_old_output_or_the_new() {
         assert!(start(line).wait().unwrap().success(), "{line}");
         begun.elapsed()
     });
-    for seed in chance::seeds(4) {
-        let mut chance = Chance::of(seed);
+    for seed in seeds(4) {
+        let mut random = Random::new(seed);
         for ((line, expected), span) in jobs.iter().zip(spans) {
             sandbox.write("out", "old");
-            let signal = *chance.one_of(&signals);
+            let signal = random.one_of(&signals);
             let mut child = start(line);
-            thread::sleep(span.mul_f64(chance.below(1100) as f64 / 1000.0));
+            thread::sleep(span.mul_f64(random.below(1100) as f64 / 1000.0));
             let is_over = child.try_wait().unwrap().is_some();
             if !is_over {
                 kill_process(Pid::from_child(&child), signal).unwrap();

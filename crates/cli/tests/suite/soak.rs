@@ -1,4 +1,4 @@
-//! Soak: jobs by chance, side by side in one scratch directory, and some of them killed at any
+//! Soak: jobs by random, side by side in one scratch directory, and some of them killed at any
 //! moment.
 //!
 //! ```text
@@ -19,8 +19,6 @@
 //! of late, so that it meets them in every phase, on any machine. `XSORT_SOAK_SECONDS=3600` is what
 //! `make soak` asks for.
 
-use crate::chance::Chance;
-use crate::lines::gnu_is_here;
 use crate::sandbox::{Sandbox, names, program};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::cell::Cell;
@@ -31,6 +29,7 @@ use std::process::{Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
+use xsort_testing::{Random, gnu, number};
 
 const LANES: usize = 4;
 /// Seconds of a run that nobody asked to be longer.
@@ -150,33 +149,33 @@ impl Soak {
 
     /// The lane's jobs, one after the other, until the time is over.
     fn lane(&self, number: usize, seed: u64) {
-        let mut chance = Chance::of(seed.wrapping_mul(1009) + number as u64);
+        let mut random = Random::new(seed.wrapping_mul(1009) + number as u64);
         let mut lane = Lane { soak: self, number, format: "gensort".into(), pace: Cell::default() };
-        lane.generate(&mut chance, None);
+        lane.generate(&mut random, None);
         while self.goes_on() {
-            let death = (chance.below(3) == 0).then(|| lane.death(&mut chance));
-            match chance.below(14) {
-                0 => lane.generate(&mut chance, death),
-                1..=4 => lane.sort(&mut chance, death),
-                5..=7 => lane.lines(&mut chance, death),
+            let death = (random.below(3) == 0).then(|| lane.death(&mut random));
+            match random.below(14) {
+                0 => lane.generate(&mut random, death),
+                1..=4 => lane.sort(&mut random, death),
+                5..=7 => lane.lines(&mut random, death),
                 8 => lane.measure(),
-                9 => lane.verify(&mut chance, death),
-                10 => lane.merge(&mut chance, death),
-                11 => lane.sort_away(&mut chance, death),
-                12 => lane.sort_in_pieces(&mut chance),
-                _ => lane.lines_in_pieces(&mut chance),
+                9 => lane.verify(&mut random, death),
+                10 => lane.merge(&mut random, death),
+                11 => lane.sort_away(&mut random, death),
+                12 => lane.sort_in_pieces(&mut random),
+                _ => lane.lines_in_pieces(&mut random),
             }
         }
     }
 
     /// Looks at the jobs and clears after the dead ones, while others live.
     fn warden(&self, seed: u64) {
-        let mut chance = Chance::of(seed ^ 0xdead);
+        let mut random = Random::new(seed ^ 0xdead);
         while self.goes_on() {
-            let line = *chance.one_of(&["status", "status --clear", "status --json"]);
+            let line = random.one_of(&["status", "status --clear", "status --json"]);
             let output = self.run(line, None, None).expect("nobody killed it");
             assert!(output.status.success(), "xsort {line}: {:?} {}", output.status, text(&output));
-            thread::sleep(Duration::from_millis(chance.below(100) as u64));
+            thread::sleep(Duration::from_millis(random.below(100) as u64));
         }
     }
 }
@@ -213,11 +212,11 @@ impl Lane<'_> {
         format!("data/lane{}/in", self.number)
     }
 
-    fn death(&self, chance: &mut Chance) -> Death {
+    fn death(&self, random: &mut Random) -> Death {
         let microseconds = self.pace.get().as_micros() as usize * 5 / 4;
         Death {
-            after: Duration::from_micros(chance.below(1 + microseconds) as u64),
-            signal: *chance.one_of(&[Signal::KILL, Signal::KILL, Signal::TERM, Signal::INT]),
+            after: Duration::from_micros(random.below(1 + microseconds) as u64),
+            signal: random.one_of(&[Signal::KILL, Signal::KILL, Signal::TERM, Signal::INT]),
         }
     }
 
@@ -232,9 +231,9 @@ impl Lane<'_> {
     }
 
     /// Runs a job that can go on where it was killed until it does come to its end.
-    fn run_in_pieces(&self, line: &str, chance: &mut Chance) -> Output {
-        for _ in 0..chance.below(INTERRUPTIONS_MAX + 1) {
-            let death = self.death(chance);
+    fn run_in_pieces(&self, line: &str, random: &mut Random) -> Output {
+        for _ in 0..random.below(INTERRUPTIONS_MAX + 1) {
+            let death = self.death(random);
             if let Some(ended) = self.run(line, None, Some(death)) {
                 return ended;
             }
@@ -244,10 +243,10 @@ impl Lane<'_> {
     }
 
     /// Makes the lane a new input; the old one stays if that is killed.
-    fn generate(&mut self, chance: &mut Chance, death: Option<Death>) {
-        let (format, pattern) = (*chance.one_of(FORMATS), *chance.one_of(PATTERNS));
+    fn generate(&mut self, random: &mut Random, death: Option<Death>) {
+        let (format, pattern) = (random.one_of(FORMATS), random.one_of(PATTERNS));
         let (kilobytes, seed, threads) =
-            (5 + chance.below(20_000), chance.below(1000), *chance.one_of(THREADS));
+            (5 + random.below(20_000), random.below(1000), random.one_of(THREADS));
         let input = self.input();
         let line = format!(
             "gen -f {format} --pattern {pattern} --seed {seed} -j {threads} {kilobytes}KB {input}.new"
@@ -281,18 +280,18 @@ impl Lane<'_> {
         }
     }
 
-    fn sort(&self, chance: &mut Chance, death: Option<Death>) {
-        let (method, budget) = (*chance.one_of(METHODS), *chance.one_of(BUDGETS));
-        let (threads, format) = (*chance.one_of(THREADS), &self.format);
+    fn sort(&self, random: &mut Random, death: Option<Death>) {
+        let (method, budget) = (random.one_of(METHODS), random.one_of(BUDGETS));
+        let (threads, format) = (random.one_of(THREADS), &self.format);
         let (input, output) = (self.input(), format!("out/lane{}", self.number));
         let path = self.soak.sandbox.path().join(&output);
-        let has_old = chance.below(2) == 0;
+        let has_old = random.below(2) == 0;
         let _ = fs::remove_file(&path);
         if has_old {
             fs::write(&path, "old").unwrap();
         }
         let pipe = self.soak.sandbox.path().join(&input);
-        let (source, pipe) = match chance.below(3) {
+        let (source, pipe) = match random.below(3) {
             0 => (input.clone(), None),
             1 => (format!("data/lane{}", self.number), None),
             _ => ("-".into(), Some(&*pipe)),
@@ -330,14 +329,14 @@ impl Lane<'_> {
         self.soak.ok(&format!("verify -q -f {format} {output} --against {input}"));
     }
 
-    fn lines(&self, chance: &mut Chance, death: Option<Death>) {
-        let (order, extra) = (*chance.one_of(ORDERS), *chance.one_of(EXTRAS));
-        let (budget, threads) = (*chance.one_of(BUDGETS), *chance.one_of(THREADS));
+    fn lines(&self, random: &mut Random, death: Option<Death>) {
+        let (order, extra) = (random.one_of(ORDERS), random.one_of(EXTRAS));
+        let (budget, threads) = (random.one_of(BUDGETS), random.one_of(THREADS));
         let (input, output) = (self.input(), format!("out/lane{}.lines", self.number));
         let directory = self.soak.sandbox.path();
         let pipe = directory.join(&input);
         let (source, pipe) =
-            if chance.below(3) == 0 { ("-", Some(&*pipe)) } else { (&*input, None) };
+            if random.below(3) == 0 { ("-", Some(&*pipe)) } else { (&*input, None) };
         let line = format!(
             "lines {order} {extra} -S {budget} --parallel={threads} -T scratch {source} -o {output}"
         );
@@ -367,9 +366,9 @@ impl Lane<'_> {
     }
 
     /// Sorts the input twice, and merges that.
-    fn merge(&self, chance: &mut Chance, death: Option<Death>) {
-        let (order, budget) = (*chance.one_of(ORDERS), *chance.one_of(&["16M", "64M"]));
-        let threads = *chance.one_of(THREADS);
+    fn merge(&self, random: &mut Random, death: Option<Death>) {
+        let (order, budget) = (random.one_of(ORDERS), random.one_of(&["16M", "64M"]));
+        let threads = random.one_of(THREADS);
         let (parts, output) =
             (format!("out/lane{}.parts", self.number), format!("out/lane{}.lines", self.number));
         let directory = self.soak.sandbox.path().join(&parts);
@@ -391,9 +390,9 @@ impl Lane<'_> {
     }
 
     /// Sorts a copy that is to be removed: it is there or the output is, whole.
-    fn sort_away(&self, chance: &mut Chance, death: Option<Death>) {
-        let (method, budget) = (*chance.one_of(METHODS), *chance.one_of(&["4M", "16M"]));
-        let threads = *chance.one_of(THREADS);
+    fn sort_away(&self, random: &mut Random, death: Option<Death>) {
+        let (method, budget) = (random.one_of(METHODS), random.one_of(&["4M", "16M"]));
+        let threads = random.one_of(THREADS);
         let (copy, output) =
             (format!("out/lane{}.copy", self.number), format!("out/lane{}", self.number));
         let directory = self.soak.sandbox.path();
@@ -431,28 +430,28 @@ impl Lane<'_> {
         }
     }
 
-    fn sort_in_pieces(&self, chance: &mut Chance) {
-        let (method, budget) = (*chance.one_of(METHODS), *chance.one_of(&["4M", "16M"]));
+    fn sort_in_pieces(&self, random: &mut Random) {
+        let (method, budget) = (random.one_of(METHODS), random.one_of(&["4M", "16M"]));
         let (input, output) = (self.input(), format!("out/lane{}", self.number));
-        let (threads, every) = (*chance.one_of(THREADS), *chance.one_of(&["0", "0.05"]));
+        let (threads, every) = (random.one_of(THREADS), random.one_of(&["0", "0.05"]));
         let line = format!(
             "sort -f {} --method {method} -m {budget} -j {threads} -T scratch --resume --checkpoint-every {every} {input} -o {output}",
             self.format
         );
-        let ended = self.run_in_pieces(&line, chance);
+        let ended = self.run_in_pieces(&line, random);
         assert!(ended.status.success(), "xsort {line}: {:?} {}", ended.status, text(&ended));
         self.soak.ok(&format!("verify -q -f {} {output} --against {input}", self.format));
     }
 
-    fn lines_in_pieces(&self, chance: &mut Chance) {
-        let (order, extra) = (*chance.one_of(ORDERS), *chance.one_of(EXTRAS));
+    fn lines_in_pieces(&self, random: &mut Random) {
+        let (order, extra) = (random.one_of(ORDERS), random.one_of(EXTRAS));
         let (input, output) = (self.input(), format!("out/lane{}.lines", self.number));
-        let memory = *chance.one_of(&["4M", "16M"]);
+        let memory = random.one_of(&["4M", "16M"]);
         let with = |memory, how| {
             format!("lines {order} {extra} -S {memory} -T scratch {how} {input} -o {output}")
         };
         let mut line = with(memory, "--resume");
-        if !is_done(&self.run_in_pieces(&line, chance), &line) {
+        if !is_done(&self.run_in_pieces(&line, random), &line) {
             // What is kept was planned with too little.
             line = with(AMPLE, "--restart");
             self.soak.ok(&line);
@@ -474,8 +473,8 @@ impl Lane<'_> {
     }
 
     /// An input is whole, and in order only if it was made so.
-    fn verify(&self, chance: &mut Chance, death: Option<Death>) {
-        let (budget, threads) = (*chance.one_of(BUDGETS), *chance.one_of(THREADS));
+    fn verify(&self, random: &mut Random, death: Option<Death>) {
+        let (budget, threads) = (random.one_of(BUDGETS), random.one_of(THREADS));
         let (input, format) = (self.input(), &self.format);
         let line = format!("verify -f {format} -m {budget} -j {threads} {input} --against {input}");
         let Some(ended) = self.run(&line, None, death) else { return };
@@ -504,14 +503,10 @@ fn open_below(directory: &Path) -> usize {
     links.filter(|path| path.starts_with(directory)).count()
 }
 
-fn variable(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
-}
-
 #[test]
 fn jobs_side_by_side_and_killed_at_any_moment_leave_nothing_and_nothing_wrong() {
-    let seed = variable("XSORT_SEED").unwrap_or(1);
-    let seconds = variable("XSORT_SOAK_SECONDS").unwrap_or(SECONDS);
+    let seed = number("XSORT_SEED").unwrap_or(1);
+    let seconds = number("XSORT_SOAK_SECONDS").unwrap_or(SECONDS);
     let sandbox = Sandbox::new();
     for directory in ["scratch", "out", "data", "status"] {
         fs::create_dir(sandbox.path().join(directory)).unwrap();
@@ -521,7 +516,7 @@ fn jobs_side_by_side_and_killed_at_any_moment_leave_nothing_and_nothing_wrong() 
     let soak = Soak {
         sandbox,
         deadline: Instant::now() + Duration::from_secs(seconds),
-        has_gnu: gnu_is_here(),
+        has_gnu: gnu::has("sort"),
         is_over: AtomicBool::new(false),
         finished: AtomicUsize::new(0),
         killed: AtomicUsize::new(0),

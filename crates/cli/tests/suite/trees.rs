@@ -114,13 +114,15 @@ fn files_and_directories_keep_the_order_of_the_arguments() {
     assert_eq!(text(&sandbox.read("out")), text(&expected), "what is named twice is taken twice");
     let sorted = lines(&sandbox, "-s -k1.8,1.8 --recursive zero tree one tree zero");
     assert_eq!(text(&sorted.stdout), text(&expected));
-    let piped = assert_cmd::Command::new(program())
+    let mut piped = Command::new(program())
         .args(AS_THEY_ARE.split(' ').chain(["zero", "tree", "-", "tree", "-o", "piped"]))
         .current_dir(sandbox.path())
-        .write_stdin(one.clone())
-        .output()
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
         .unwrap();
-    assert_eq!(text(&piped.stderr), "");
+    piped.stdin.take().unwrap().write_all(&one).unwrap();
+    assert_eq!(text(&piped.wait_with_output().unwrap().stderr), "");
     assert_eq!(sandbox.read("piped"), [&zero[..], &tree, &one, &tree].concat());
 }
 

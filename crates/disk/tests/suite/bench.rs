@@ -11,6 +11,7 @@ use xsort_disk::{
     BlockPool, Completion, Direction, Disk, DiskOptions, Error, FileId, IoChoice, Lease, OsDisk,
     Request, SimDisk, SimOptions, align_up,
 };
+use xsort_testing::Random;
 
 /// A disk and a directory on it.
 pub(crate) struct Bench {
@@ -241,12 +242,5 @@ impl Flight {
 
 /// Bytes that are different everywhere.
 pub(crate) fn pattern(bytes: usize, seed: u64) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let words = (0..bytes.div_ceil(8)).flat_map(|_| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state.to_le_bytes()
-    });
-    words.take(bytes).collect()
+    Random::new(seed).bytes(bytes)
 }

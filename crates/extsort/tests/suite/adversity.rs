@@ -1,41 +1,41 @@
 //! What goes wrong in simulations, drawn by chance, and a user who has had enough.
 
-use crate::seeds::Dice;
 use std::sync::atomic::{AtomicU64, Ordering};
 use xsort_disk::{Corruption, Damage, Fault, FileRole, Operation, Place, SimOptions};
 use xsort_extsort::Observer;
+use xsort_testing::Random;
 
 /// A disk that is rough or smooth.
-pub(crate) fn smooth_or_rough(dice: &mut Dice, seed: u64) -> SimOptions {
+pub(crate) fn smooth_or_rough(random: &mut Random, seed: u64) -> SimOptions {
     let options =
-        if dice.between(0, 1) == 0 { SimOptions::rough(seed) } else { SimOptions::default() };
+        if random.between(0, 1) == 0 { SimOptions::rough(seed) } else { SimOptions::default() };
     SimOptions { seed, ..options }
 }
 
 /// Where in files of up to so many bytes.
-pub(crate) fn place(dice: &mut Dice, bytes: u64) -> Place {
-    match dice.between(0, 2) {
-        0 => Place::Byte(dice.between(0, bytes.max(1))),
+pub(crate) fn place(random: &mut Random, bytes: u64) -> Place {
+    match random.between(0, 2) {
+        0 => Place::Byte(random.between(0, bytes.max(1))),
         1 => Place::Chance(0.02),
         _ => Place::Everywhere,
     }
 }
 
 /// One of the operations fails for good, of any file or of those of one role.
-pub(crate) fn fault(dice: &mut Dice, operations: &[Operation], place: Place) -> Fault {
-    let operation = dice.one_of(operations);
-    let role = dice.one_of(&[
+pub(crate) fn fault(random: &mut Random, operations: &[Operation], place: Place) -> Fault {
+    let operation = random.one_of(operations);
+    let role = random.one_of(&[
         None,
         Some(FileRole::Input),
         Some(FileRole::Scratch),
         Some(FileRole::Output),
     ]);
-    Fault { operation, role, place, errno: dice.one_of(&[5, 28]) }
+    Fault { operation, role, place, errno: random.one_of(&[5, 28]) }
 }
 
 /// Scratch comes back other than it was written.
-pub(crate) fn corruption(dice: &mut Dice, place: Place) -> Corruption {
-    let damage = dice.one_of(&[Damage::FlipBit, Damage::LoseWrite]);
+pub(crate) fn corruption(random: &mut Random, place: Place) -> Corruption {
+    let damage = random.one_of(&[Damage::FlipBit, Damage::LoseWrite]);
     Corruption { role: FileRole::Scratch, place, damage }
 }
 

@@ -9,21 +9,9 @@ use xsort_extsort::{
     Caches, Error, LinesOptions, LinesReport, Unobserved, merge_lines, sort_lines,
 };
 use xsort_kernels::lines::{ByBytes, line_hash};
+use xsort_testing::{Dribble, Random};
 
 const MIB: u64 = 1 << 20;
-
-/// Gives a few bytes at a time, as pipes do.
-struct Dribble {
-    bytes: std::io::Cursor<Vec<u8>>,
-    most: usize,
-}
-
-impl Read for Dribble {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let most = buffer.len().min(self.most);
-        self.bytes.read(&mut buffer[..most])
-    }
-}
 
 fn options(budget_bytes: u64, threads: usize, is_unique: bool) -> LinesOptions {
     LinesOptions {
@@ -41,7 +29,7 @@ fn options(budget_bytes: u64, threads: usize, is_unique: bool) -> LinesOptions {
 }
 
 fn source(text: &[u8], is_size_known: bool) -> Source {
-    let bytes_from = Dribble { bytes: std::io::Cursor::new(text.to_vec()), most: 70_001 };
+    let bytes_from = Dribble::new(text.to_vec(), 70_001);
     Source {
         path: PathBuf::from("lines"),
         bytes_from: Box::new(bytes_from),
@@ -97,17 +85,6 @@ fn sum_of(texts: &[Vec<u8>]) -> u64 {
     })
 }
 
-/// Numbers that no two seeds share.
-fn numbers(seed: u64) -> impl FnMut() -> u64 {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 8
-    }
-}
-
 fn text(bytes: usize, mut line: impl FnMut(&mut Vec<u8>)) -> Vec<u8> {
     let mut text = Vec::with_capacity(bytes + 100);
     while text.len() < bytes {
@@ -118,15 +95,15 @@ fn text(bytes: usize, mut line: impl FnMut(&mut Vec<u8>)) -> Vec<u8> {
 }
 
 fn short_numbers(bytes: usize, seed: u64) -> Vec<u8> {
-    let mut next = numbers(seed);
-    text(bytes, |text| text.extend(format!("{}", next() % 100_000).bytes()))
+    let mut random = Random::new(seed);
+    text(bytes, |text| text.extend(format!("{}", random.word() % 100_000).bytes()))
 }
 
 fn long_alike(bytes: usize, seed: u64) -> Vec<u8> {
-    let mut next = numbers(seed);
+    let mut random = Random::new(seed);
     let prefix = "the beginning that all of these lines share, longer than any index of blocks keeps of it: "
         .repeat(2);
-    text(bytes, |text| text.extend(format!("{prefix}{}", next() % 5000).bytes()))
+    text(bytes, |text| text.extend(format!("{prefix}{}", random.word() % 5000).bytes()))
 }
 
 fn one_line(bytes: usize) -> Vec<u8> {
@@ -265,8 +242,8 @@ fn what_fits_stays_in_memory() {
 
 #[test]
 fn long_lines_are_whole() {
-    let mut next = numbers(6);
-    let lengths: Vec<usize> = (0..40).map(|_| next() as usize % 200_000).collect();
+    let mut random = Random::new(6);
+    let lengths: Vec<usize> = (0..40).map(|_| random.word() as usize % 200_000).collect();
     let mut lines = lengths.iter();
     let text = text(lengths.iter().sum::<usize>() + lengths.len(), |text| {
         let length = *lines.next().unwrap_or(&0);
@@ -277,13 +254,13 @@ fn long_lines_are_whole() {
 
 /// Short lines, and so many long ones of about `bytes` bytes among them, many of which begin alike.
 fn some_long(short_bytes: usize, long: usize, bytes: usize, seed: u64) -> Vec<u8> {
-    let mut next = numbers(seed);
+    let mut random = Random::new(seed);
     let mut text = Vec::new();
-    text.extend(short_numbers(short_bytes / (long + 1), next()));
+    text.extend(short_numbers(short_bytes / (long + 1), random.word()));
     for _ in 0..long {
-        text.extend(short_numbers(short_bytes / (long + 1), next()));
-        let bytes = bytes - next() as usize % (bytes / 4);
-        let first = next() as u8 % 3;
+        text.extend(short_numbers(short_bytes / (long + 1), random.word()));
+        let bytes = bytes - random.word() as usize % (bytes / 4);
+        let first = random.word() as u8 % 3;
         text.extend(
             (0..bytes).map(|at| b'1' + if at < 1000 { first } else { (at * at / 7) as u8 % 20 }),
         );
@@ -590,12 +567,8 @@ fn by_heads(texts: &[Vec<u8>], is_unique: bool) -> Vec<u8> {
 
 #[test]
 fn the_plain_merge_takes_the_smallest_head_whatever_the_order() {
-    let mut state = 1_u64;
-    let mut below = |bound: u64| {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % bound
-    };
+    let mut random = Random::new(1);
+    let mut below = |end: usize| random.below(end);
     for round in 0..300 {
         let alphabet = [2, 5, 200][round % 3];
         let texts: Vec<Vec<u8>> = (0..below(20))

@@ -6,13 +6,13 @@
 //! nothing open; and it ends.
 
 use crate::adversity::{Impatient, canary, corruption, fault, place, smooth_or_rough};
-use crate::seeds::{Dice, keep_their_promises};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::PathBuf;
 use xsort_disk::{Operation, SimDisk};
 use xsort_extsort::variable::{ByBytesReversed, Codec, LineOrder, Source};
 use xsort_extsort::{Caches, Error, LinesOptions, LinesReport, Observer, merge_lines, sort_lines};
 use xsort_kernels::lines::ByBytes;
+use xsort_testing::{Dribble, Random, for_each_seed};
 
 const MIB: u64 = 1 << 20;
 const OUTPUT: &str = "/output";
@@ -38,23 +38,6 @@ enum Trouble {
     Canary,
 }
 
-/// A stream that comes in pieces of few bytes, and may fail.
-struct Trickle {
-    bytes: io::Cursor<Vec<u8>>,
-    few: usize,
-    fails_at: u64,
-}
-
-impl Read for Trickle {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.bytes.position() >= self.fails_at {
-            return Err(io::Error::from_raw_os_error(5));
-        }
-        let few = buffer.len().min(self.few);
-        self.bytes.read(&mut buffer[..few])
-    }
-}
-
 /// A stream that takes so many bytes.
 struct Bucket {
     bytes: Vec<u8>,
@@ -77,24 +60,25 @@ impl Write for Bucket {
 }
 
 /// Lines short or long, alike or not; the last one may have no end.
-fn text(dice: &mut Dice, bytes: u64) -> Vec<u8> {
+fn text(random: &mut Random, bytes: u64) -> Vec<u8> {
     let mut text = Vec::with_capacity(bytes as usize + 300_000);
-    let longest = dice.one_of(&[1, 12, 12, 60, 1000]);
-    let letters = dice.one_of(&[1, 2, 20]);
-    let prefix = dice.one_of(&[0, 0, 9, 40]);
-    let long_lines = dice.one_of(&[0, 0, 0, 3]);
+    let longest = random.one_of(&[1, 12, 12, 60, 1000]);
+    let letters = random.one_of(&[1, 2, 20]);
+    let prefix = random.one_of(&[0, 0, 9, 40]);
+    let long_lines = random.one_of(&[0, 0, 0, 3]);
     while (text.len() as u64) < bytes {
-        let is_long = long_lines > 0 && dice.between(0, bytes / long_lines) < longest;
-        let length = if is_long { dice.between(20_000, 200_000) } else { dice.between(0, longest) };
+        let is_long = long_lines > 0 && random.between(0, bytes / long_lines) < longest;
+        let length =
+            if is_long { random.between(20_000, 200_000) } else { random.between(0, longest) };
         text.extend(std::iter::repeat_n(b'p', prefix));
         let end = text.len() + length as usize;
         while text.len() < end {
-            text.extend(dice.next().to_le_bytes().map(|byte| b'a' + byte % letters));
+            text.extend(random.word().to_le_bytes().map(|byte| b'a' + byte % letters));
         }
         text.truncate(end);
         text.push(b'\n');
     }
-    if dice.between(0, 3) == 0 {
+    if random.between(0, 3) == 0 {
         text.pop_if(|last| *last == b'\n');
     }
     text
@@ -119,40 +103,40 @@ fn sorted(texts: &[Vec<u8>], is_reversed: bool, is_unique: bool) -> Vec<u8> {
     lines.join(&b'\n').into_iter().chain((!lines.is_empty()).then_some(b'\n')).collect()
 }
 
-fn disk(dice: &mut Dice, seed: u64, trouble: Trouble, bytes: u64) -> SimDisk {
-    let mut options = smooth_or_rough(dice, seed);
-    let place = place(dice, bytes);
+fn disk(random: &mut Random, seed: u64, trouble: Trouble, bytes: u64) -> SimDisk {
+    let mut options = smooth_or_rough(random, seed);
+    let place = place(random, bytes);
     match trouble {
         Trouble::Rough | Trouble::Cancel | Trouble::Streams => {}
         Trouble::Faults => {
             use Operation::{Create, Discard, Inspect, Open, Read, Remove, Reserve, Write};
             let operations =
                 [Create, Discard, Inspect, Open, Read, Remove, Reserve, Write, Write, Read];
-            options.faults = vec![fault(dice, &operations, place)];
+            options.faults = vec![fault(random, &operations, place)];
         }
-        Trouble::Corruption => options.corruptions = vec![corruption(dice, place)],
+        Trouble::Corruption => options.corruptions = vec![corruption(random, place)],
         Trouble::Canary => options.corruptions = vec![canary()],
         Trouble::Full => {
-            options.capacity_bytes = Some(bytes * dice.between(100, 320) / 100 + 4096 * 6)
+            options.capacity_bytes = Some(bytes * random.between(100, 320) / 100 + 4096 * 6)
         }
-        Trouble::PowerCut => options.power_goes_after = Some(dice.between(0, 300)),
+        Trouble::PowerCut => options.power_goes_after = Some(random.between(0, 300)),
     }
     SimDisk::new(options)
 }
 
-fn options(dice: &mut Dice, trouble: Trouble) -> LinesOptions {
-    let has_file = trouble == Trouble::Canary || dice.between(0, 1) == 0;
+fn options(random: &mut Random, trouble: Trouble) -> LinesOptions {
+    let has_file = trouble == Trouble::Canary || random.between(0, 1) == 0;
     LinesOptions {
         delimiter: b'\n',
         taken_bytes: 0,
-        is_unique: dice.between(0, 3) == 0,
-        budget_bytes: dice.one_of(&[2, 2, 2, 3, 5]) * MIB,
-        threads: dice.between(1, 3) as usize,
+        is_unique: random.between(0, 3) == 0,
+        budget_bytes: random.one_of(&[2, 2, 2, 3, 5]) * MIB,
+        threads: random.between(1, 3) as usize,
         caches: Caches::default(),
-        scratch: (0..dice.between(1, 3))
+        scratch: (0..random.between(1, 3))
             .map(|number| PathBuf::from(format!("/scratch{number}")))
             .collect(),
-        codec: dice.one_of(&[None, None, Some(Codec::Lz4), Some(Codec::Zstd)]),
+        codec: random.one_of(&[None, None, Some(Codec::Lz4), Some(Codec::Zstd)]),
         output_file: has_file.then(|| OUTPUT.into()),
         checkpoint: None,
     }
@@ -160,19 +144,24 @@ fn options(dice: &mut Dice, trouble: Trouble) -> LinesOptions {
 
 /// Sources of the texts: files that are large enough pass the page cache, which the simulated disk
 /// must then give.
-fn sources(dice: &mut Dice, trouble: Trouble, disk: &SimDisk, texts: &[Vec<u8>]) -> Vec<Source> {
-    let is_size_known = dice.between(0, 1) == 0;
+fn sources(
+    random: &mut Random,
+    trouble: Trouble,
+    disk: &SimDisk,
+    texts: &[Vec<u8>],
+) -> Vec<Source> {
+    let is_size_known = random.between(0, 1) == 0;
     let failing =
-        (trouble == Trouble::Streams).then(|| dice.between(0, 2 * texts.len() as u64) as usize);
+        (trouble == Trouble::Streams).then(|| random.between(0, 2 * texts.len() as u64) as usize);
     let source = |(number, text): (usize, &Vec<u8>)| {
         let path = PathBuf::from(format!("/input-{number}"));
         disk.put(&path, text);
         let fails_at =
-            if failing == Some(number) { dice.between(0, text.len() as u64) } else { u64::MAX };
-        let few = dice.between(1000, 300_000) as usize;
+            if failing == Some(number) { random.between(0, text.len() as u64) } else { u64::MAX };
+        let few = random.between(1000, 300_000) as usize;
         Source {
             path,
-            bytes_from: Box::new(Trickle { bytes: io::Cursor::new(text.clone()), few, fails_at }),
+            bytes_from: Box::new(Dribble::new(text.clone(), few).fails_at(fails_at)),
             bytes: is_size_known.then_some(text.len() as u64),
             is_file: is_size_known,
         }
@@ -206,13 +195,13 @@ fn run<O: LineOrder>(
 
 /// Runs the simulation of a seed: `Err` says which promise was broken.
 fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
-    let dice = &mut Dice(seed);
-    let options = options(dice, trouble);
-    let is_reversed = dice.between(0, 3) == 0;
-    let is_merge = dice.between(0, 4) == 0;
+    let random = &mut Random::new(seed);
+    let options = options(random, trouble);
+    let is_reversed = random.between(0, 3) == 0;
+    let is_merge = random.between(0, 4) == 0;
     let budget = options.budget_bytes;
     // One of many has a file that is large enough to be read past the page cache.
-    let most = dice.one_of(&[
+    let most = random.one_of(&[
         0,
         1,
         100_000,
@@ -223,19 +212,22 @@ fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
         2 * budget,
     ]);
     let most = if seed % 100 == 31 || trouble == Trouble::Canary { 17 * MIB } else { most };
-    let count = if most > 16 * MIB { 1 } else { dice.between(1, 5) };
-    let mut texts: Vec<Vec<u8>> = (0..count).map(|_| text(dice, most / count)).collect();
+    let count = if most > 16 * MIB { 1 } else { random.between(1, 5) };
+    let mut texts: Vec<Vec<u8>> = (0..count).map(|_| text(random, most / count)).collect();
     if is_merge {
         texts.iter_mut().for_each(|text| *text = sorted(&[text.split_off(0)], is_reversed, false));
     }
     let bytes: u64 = texts.iter().map(|text| text.len() as u64).sum();
     let expected = sorted(&texts, is_reversed, options.is_unique);
-    let disk = disk(dice, seed, trouble, bytes);
+    let disk = disk(random, seed, trouble, bytes);
     disk.put(OUTPUT, "");
-    let sources = sources(dice, trouble, &disk, &texts);
-    let room =
-        if trouble == Trouble::Streams { dice.between(0, 2 * bytes) as usize } else { usize::MAX };
-    let patience = if trouble == Trouble::Cancel { dice.between(0, bytes) } else { u64::MAX };
+    let sources = sources(random, trouble, &disk, &texts);
+    let room = if trouble == Trouble::Streams {
+        random.between(0, 2 * bytes) as usize
+    } else {
+        usize::MAX
+    };
+    let patience = if trouble == Trouble::Cancel { random.between(0, bytes) } else { u64::MAX };
     let observer = Impatient::after(patience);
     let Ended { result, streamed } = match is_reversed {
         false => run(&ByBytes, is_merge, &options, sources, room, &disk, &observer),
@@ -303,43 +295,43 @@ fn is_clear(error: &Error, trouble: Trouble) -> bool {
     }
 }
 
-fn all_seeds_keep_their_promises(trouble: Trouble) {
-    keep_their_promises(&format!("lines, {trouble:?}"), 40, |seed| simulate(seed, trouble));
+fn all_seeds_for_each_seed(trouble: Trouble) {
+    for_each_seed(&format!("lines, {trouble:?}"), 40, |seed| simulate(seed, trouble));
 }
 
 #[test]
 fn ordinary_adversity_changes_nothing() {
-    all_seeds_keep_their_promises(Trouble::Rough);
+    all_seeds_for_each_seed(Trouble::Rough);
 }
 
 #[test]
 fn failing_operations_are_named() {
-    all_seeds_keep_their_promises(Trouble::Faults);
+    all_seeds_for_each_seed(Trouble::Faults);
 }
 
 #[test]
 fn damaged_scratch_is_noticed() {
-    all_seeds_keep_their_promises(Trouble::Corruption);
+    all_seeds_for_each_seed(Trouble::Corruption);
 }
 
 #[test]
 fn a_disk_that_fills_up_is_named() {
-    all_seeds_keep_their_promises(Trouble::Full);
+    all_seeds_for_each_seed(Trouble::Full);
 }
 
 #[test]
 fn a_power_cut_ends_the_job() {
-    all_seeds_keep_their_promises(Trouble::PowerCut);
+    all_seeds_for_each_seed(Trouble::PowerCut);
 }
 
 #[test]
 fn streams_that_fail_end_the_job() {
-    all_seeds_keep_their_promises(Trouble::Streams);
+    all_seeds_for_each_seed(Trouble::Streams);
 }
 
 #[test]
 fn a_stop_on_request_ends_the_job() {
-    all_seeds_keep_their_promises(Trouble::Cancel);
+    all_seeds_for_each_seed(Trouble::Cancel);
 }
 
 /// The canary: bits of the output flip on the way to the drive. If this passes unnoticed, the tests

@@ -2,7 +2,6 @@
 //! stay in memory leave the pool in pieces then, and what the next phase needs has to be cut from
 //! these.
 
-use crate::seeds::{Dice, keep_their_promises};
 use crate::simulation::{layout, options, records};
 use crate::sort::oracle;
 use std::io::Cursor;
@@ -10,12 +9,19 @@ use std::path::PathBuf;
 use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::fixed::Method;
 use xsort_extsort::{Error, SortOptions, Stream, Unobserved, sort_streamed};
+use xsort_testing::{Random, for_each_seed};
 
 /// Cuts records into inputs at random places, so that some are empty.
-fn put(dice: &mut Dice, disk: &SimDisk, options: &mut SortOptions, bytes: &[u8], inputs: usize) {
+fn put(
+    random: &mut Random,
+    disk: &SimDisk,
+    options: &mut SortOptions,
+    bytes: &[u8],
+    inputs: usize,
+) {
     let record_bytes = options.layout.record_bytes();
     let records = (bytes.len() / record_bytes) as u64;
-    let mut cuts: Vec<u64> = (1..inputs).map(|_| dice.between(0, records)).collect();
+    let mut cuts: Vec<u64> = (1..inputs).map(|_| random.between(0, records)).collect();
     cuts.sort_unstable();
     cuts.insert(0, 0);
     cuts.push(records);
@@ -26,45 +32,47 @@ fn put(dice: &mut Dice, disk: &SimDisk, options: &mut SortOptions, bytes: &[u8],
 }
 
 /// The records of tiny inputs: a few each, or fewer.
-fn few_records(dice: &mut Dice, options: &SortOptions, inputs: usize) -> Vec<u8> {
+fn few_records(random: &mut Random, options: &SortOptions, inputs: usize) -> Vec<u8> {
     let record_bytes = options.layout.record_bytes();
-    let count = inputs * dice.one_of(&[1, 2, 2, 3, 10, 40]);
-    let spread = dice.one_of(&[1, 2, 256]);
+    let count = inputs * random.one_of(&[1, 2, 2, 3, 10, 40]);
+    let spread = random.one_of(&[1, 2, 256]);
     (0..(count * record_bytes).min(2_000_000) / record_bytes * record_bytes)
-        .map(|_| (dice.next() % spread) as u8)
+        .map(|_| (random.word() % spread) as u8)
         .collect()
 }
 
 /// What the least budget is is found by asking for it; a little more may be divided quite
 /// otherwise.
-fn budget(dice: &mut Dice, options: &SortOptions, disk: &SimDisk) -> u64 {
+fn budget(random: &mut Random, options: &SortOptions, disk: &SimDisk) -> u64 {
     let asked = xsort_extsort::dry_run(options, disk, &Unobserved);
     let Err(Error::Memory { needed_bytes, .. }) = asked else {
         panic!("no budget is too little: {asked:?}")
     };
-    match dice.between(0, 3) {
+    match random.between(0, 3) {
         0 => needed_bytes,
-        1 => needed_bytes + dice.between(0, 30) * 4096,
-        2 => needed_bytes + dice.between(0, needed_bytes),
-        _ => needed_bytes * dice.between(1, 40),
+        1 => needed_bytes + random.between(0, 30) * 4096,
+        2 => needed_bytes + random.between(0, needed_bytes),
+        _ => needed_bytes * random.between(1, 40),
     }
 }
 
 fn simulate(seed: u64) -> Result<(), String> {
-    let dice = &mut Dice(seed);
-    let layout = layout(dice);
-    let inputs = dice.one_of(&[1, 2, 16, 16, 60, 300]);
-    let mut options = options(dice, &layout, 1);
-    options.threads = dice.one_of(&[1, 1, 2, 3, 4, 8, 17]);
-    options.method = dice.one_of(&[Method::Merge, Method::Scatter, Method::Scatter, Method::Auto]);
+    let random = &mut Random::new(seed);
+    let layout = layout(random);
+    let inputs = random.one_of(&[1, 2, 16, 16, 60, 300]);
+    let mut options = options(random, &layout, 1);
+    options.threads = random.one_of(&[1, 1, 2, 3, 4, 8, 17]);
+    options.method =
+        random.one_of(&[Method::Merge, Method::Scatter, Method::Scatter, Method::Auto]);
     options.remove_input = false;
-    let is_tiny = dice.between(0, 2) > 0;
-    let bytes = if is_tiny { few_records(dice, &options, inputs) } else { records(dice, &layout) };
+    let is_tiny = random.between(0, 2) > 0;
+    let bytes =
+        if is_tiny { few_records(random, &options, inputs) } else { records(random, &layout) };
     let disk = SimDisk::new(SimOptions { seed, ..SimOptions::default() });
-    put(dice, &disk, &mut options, &bytes, inputs);
-    options.budget_bytes = budget(dice, &options, &disk);
-    let stream = (dice.between(0, 4) == 0).then(|| {
-        let input = dice.between(0, inputs as u64 - 1) as usize;
+    put(random, &disk, &mut options, &bytes, inputs);
+    options.budget_bytes = budget(random, &options, &disk);
+    let stream = (random.between(0, 4) == 0).then(|| {
+        let input = random.between(0, inputs as u64 - 1) as usize;
         let bytes = disk.get(&options.inputs[input]).expect("it was put there");
         Stream { input, read: Box::new(Cursor::new(bytes)) }
     });
@@ -80,5 +88,5 @@ fn simulate(seed: u64) -> Result<(), String> {
 
 #[test]
 fn whatever_is_planned_is_enough() {
-    keep_their_promises("little memory", 300, simulate);
+    for_each_seed("little memory", 300, simulate);
 }

@@ -11,7 +11,6 @@ mod panics;
 mod plan;
 mod probe;
 mod resume;
-mod seeds;
 mod simulation;
 mod soak;
 mod sort;

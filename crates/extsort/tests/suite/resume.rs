@@ -5,7 +5,6 @@
 //! The seeds are those of `seeds.rs`.
 
 use crate::adversity::{Impatient, smooth_or_rough};
-use crate::seeds::{Dice, keep_their_promises};
 use crate::simulation::{layout, least_budget, options, put, records};
 use crate::sort::oracle;
 use std::path::PathBuf;
@@ -16,6 +15,7 @@ use xsort_extsort::variable::{ByBytes, Codec, LinesCheckpoint, Source};
 use xsort_extsort::{
     Begin, Caches, Checkpoint, Error, LinesOptions, SortOptions, SortReport, sort, sort_lines,
 };
+use xsort_testing::{Random, for_each_seed};
 
 const RESUME: Option<Checkpoint> = Some(Checkpoint { begin: Begin::Resume, every: Duration::ZERO });
 
@@ -27,16 +27,16 @@ fn kept(disk: &SimDisk) -> Vec<PathBuf> {
 
 /// Returns how often it was interrupted.
 fn simulate(seed: u64) -> Result<u64, String> {
-    let dice = &mut Dice(seed);
-    let layout = layout(dice);
-    let bytes = records(dice, &layout);
-    let inputs = dice.one_of(&[1, 1, 2, 5]);
-    let mut options = options(dice, &layout, inputs);
+    let random = &mut Random::new(seed);
+    let layout = layout(random);
+    let bytes = records(random, &layout);
+    let inputs = random.one_of(&[1, 1, 2, 5]);
+    let mut options = options(random, &layout, inputs);
     options.checkpoint = RESUME;
     options.budget_bytes =
-        least_budget(&options, &bytes) * dice.one_of(&[100, 101, 130, 200, 400, 3_000]) / 100;
-    let mut settings = smooth_or_rough(dice, seed);
-    if dice.between(0, 3) == 0 {
+        least_budget(&options, &bytes) * random.one_of(&[100, 101, 130, 200, 400, 3_000]) / 100;
+    let mut settings = smooth_or_rough(random, seed);
+    if random.between(0, 3) == 0 {
         // Too little space for inputs and output beside each other; but some for the journal, which
         // is long for such short steps.
         settings.capacity_bytes = Some(bytes.len() as u64 * 23 / 10 + 4096 * 1500);
@@ -49,19 +49,19 @@ fn simulate(seed: u64) -> Result<u64, String> {
     let mut interruptions = 0;
     // Each time it comes further, or it would never end.
     for attempt in 0..400 {
-        let is_last = attempt == 399 || dice.between(0, 40) == 0;
+        let is_last = attempt == 399 || random.between(0, 40) == 0;
         let all = (bytes.len() as u64 * 3).max(1);
-        let observer = Impatient::after(match dice.between(0, 2) {
-            0 if !is_last => dice.between(0, all),
+        let observer = Impatient::after(match random.between(0, 2) {
+            0 if !is_last => random.between(0, all),
             _ => u64::MAX,
         });
         if !is_last && observer.patience == u64::MAX {
-            disk.power_goes_after(dice.between(0, 150 + 40 * attempt));
+            disk.power_goes_after(random.between(0, 150 + 40 * attempt));
         }
         let result = sort(&options, &disk, &observer);
         // Also of a sort that is done, and only thinks so. A process that is only told to stop
         // leaves what isn't durable, too.
-        if !is_last && (observer.patience == u64::MAX || dice.between(0, 1) == 0) {
+        if !is_last && (observer.patience == u64::MAX || random.between(0, 1) == 0) {
             disk.power_cut();
         }
         match result {
@@ -103,7 +103,7 @@ const FEW: u64 = 120;
 /// Over all seeds `simulate` says how often a job was interrupted; never would prove nothing.
 fn interrupted_at_any_time(name: &str, simulate: impl Fn(u64) -> Result<u64, String>) {
     let mut interruptions = 0;
-    keep_their_promises(name, FEW, |seed| {
+    for_each_seed(name, FEW, |seed| {
         interruptions += simulate(seed)?;
         Ok(())
     });
@@ -117,12 +117,12 @@ fn a_sort_that_is_interrupted_at_any_time_goes_on() {
 
 /// A sort of 100-byte records that spills nearly all, in several passes if `budget` is small.
 fn sample(method: Method, budget_percent: u64) -> (SimDisk, SortOptions, Vec<u8>) {
-    let dice = &mut Dice(7);
+    let random = &mut Random::new(7);
     let layout = xsort_records::Layout::new(100, vec!["0:10".parse().unwrap()]).unwrap();
     let bytes: Vec<u8> = (0..40_000)
-        .flat_map(|_| (0..100).map(|_| dice.next() as u8).collect::<Vec<u8>>())
+        .flat_map(|_| (0..100).map(|_| random.word() as u8).collect::<Vec<u8>>())
         .collect();
-    let mut options = options(dice, &layout, 2);
+    let mut options = options(random, &layout, 2);
     (options.method, options.threads, options.remove_input) = (method, 2, false);
     options.budget_bytes = least_budget(&options, &bytes) * budget_percent / 100;
     options.checkpoint = RESUME;
@@ -211,28 +211,28 @@ fn other_arguments_are_refused_and_restart_begins_anew() {
 }
 
 /// A line of one to some thousand bytes, with few and many different ones.
-fn line(dice: &mut Dice, text: &mut Vec<u8>) {
-    let bytes = dice.one_of(&[0, 1, 3, 10, 10, 30, 30, 100, 5_000]);
-    let spread = dice.one_of(&[2, 26]);
-    text.extend((0..bytes).map(|_| b'a' + (dice.next() % spread) as u8));
+fn line(random: &mut Random, text: &mut Vec<u8>) {
+    let bytes = random.one_of(&[0, 1, 3, 10, 10, 30, 30, 100, 5_000]);
+    let spread = random.one_of(&[2, 26]);
+    text.extend((0..bytes).map(|_| b'a' + (random.word() % spread) as u8));
     text.push(b'\n');
 }
 
 fn simulate_lines(seed: u64) -> Result<u64, String> {
-    let dice = &mut Dice(seed);
+    let random = &mut Random::new(seed);
     let inputs: Vec<PathBuf> =
-        (0..dice.one_of(&[1, 3])).map(|number| format!("/in/{number}").into()).collect();
+        (0..random.one_of(&[1, 3])).map(|number| format!("/in/{number}").into()).collect();
     let mut texts: Vec<Vec<u8>> = Vec::new();
     for _ in &inputs {
-        let (mut text, bytes) = (Vec::new(), dice.one_of(&[100, 100_000, 3_000_000]));
+        let (mut text, bytes) = (Vec::new(), random.one_of(&[100, 100_000, 3_000_000]));
         while text.len() < bytes {
-            line(dice, &mut text);
+            line(random, &mut text);
         }
         // The last line's end may be missing.
-        text.truncate(text.len() - dice.between(0, 1) as usize);
+        text.truncate(text.len() - random.between(0, 1) as usize);
         texts.push(text);
     }
-    let settings = smooth_or_rough(dice, seed);
+    let settings = smooth_or_rough(random, seed);
     let disk = SimDisk::new(settings);
     inputs.iter().zip(&texts).for_each(|(path, text)| disk.put(path, text));
     let checkpoint = LinesCheckpoint {
@@ -244,12 +244,14 @@ fn simulate_lines(seed: u64) -> Result<u64, String> {
     let options = LinesOptions {
         delimiter: b'\n',
         taken_bytes: 0,
-        is_unique: dice.between(0, 2) == 0,
+        is_unique: random.between(0, 2) == 0,
         budget_bytes: 2 << 20,
-        threads: dice.between(1, 3) as usize,
+        threads: random.between(1, 3) as usize,
         caches: Caches::default(),
-        scratch: (0..dice.between(1, 2)).map(|number| format!("/scratch{number}").into()).collect(),
-        codec: dice.one_of(&[None, None, Some(Codec::Lz4)]),
+        scratch: (0..random.between(1, 2))
+            .map(|number| format!("/scratch{number}").into())
+            .collect(),
+        codec: random.one_of(&[None, None, Some(Codec::Lz4)]),
         output_file: None,
         checkpoint: Some(checkpoint),
     };
@@ -267,19 +269,19 @@ fn simulate_lines(seed: u64) -> Result<u64, String> {
     let all: u64 = texts.iter().map(|text| text.len() as u64).sum();
     let mut interruptions = 0;
     for attempt in 0.. {
-        let is_last = dice.between(0, 20) == 0;
+        let is_last = random.between(0, 20) == 0;
         let sources = inputs.iter().zip(&texts).map(|(path, text)| Source {
             path: path.clone(),
             bytes_from: Box::new(std::io::Cursor::new(text.clone())),
             bytes: Some(text.len() as u64),
             is_file: false,
         });
-        let observer = Impatient::after(match dice.between(0, 2) {
-            0 if !is_last => dice.between(0, 2 * all),
+        let observer = Impatient::after(match random.between(0, 2) {
+            0 if !is_last => random.between(0, 2 * all),
             _ => u64::MAX,
         });
         if !is_last && observer.patience == u64::MAX {
-            disk.power_goes_after(dice.between(0, 100 + 20 * attempt));
+            disk.power_goes_after(random.between(0, 100 + 20 * attempt));
         }
         let result = sort_lines(
             &options,
@@ -289,7 +291,7 @@ fn simulate_lines(seed: u64) -> Result<u64, String> {
             &disk,
             &observer,
         );
-        if !is_last && (observer.patience == u64::MAX || dice.between(0, 1) == 0) {
+        if !is_last && (observer.patience == u64::MAX || random.between(0, 1) == 0) {
             disk.power_cut();
         }
         let output = disk.get("/out/sorted").ok_or("no output at all")?;

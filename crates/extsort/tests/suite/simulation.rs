@@ -2,15 +2,14 @@
 //! keys, budget, threads, files, and what goes wrong (see `seeds.rs`).
 
 use crate::adversity::{canary, corruption, fault, place, smooth_or_rough};
-use crate::seeds::{Dice, keep_their_promises};
 use crate::sort::oracle;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use xsort_disk::{Operation, SimDisk, SimOptions};
 use xsort_extsort::fixed::Method;
 use xsort_extsort::{Caches, Error, Observer, SortOptions, Stream, sort_streamed};
 use xsort_records::Layout;
+use xsort_testing::{Dribble, Random, for_each_seed};
 
 /// What goes wrong in a simulation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -57,34 +56,34 @@ impl Observer for Meanwhile<'_> {
     }
 }
 
-pub(crate) fn layout(dice: &mut Dice) -> Layout {
-    let record_bytes = dice.one_of(&[1, 2, 8, 16, 100, 100, 100, 128, 333, 4096]);
-    if record_bytes >= 16 && dice.between(0, 3) == 0 {
+pub(crate) fn layout(random: &mut Random) -> Layout {
+    let record_bytes = random.one_of(&[1, 2, 8, 16, 100, 100, 100, 128, 333, 4096]);
+    if record_bytes >= 16 && random.between(0, 3) == 0 {
         let keys = ["0:8:u64le:desc", "4:8:f64le", "1:2:i16be", "0:16:u128le", "2:4:u32le"];
-        let mut fields = vec![dice.one_of(&keys).parse().unwrap()];
-        if dice.between(0, 1) == 0 {
+        let mut fields = vec![random.one_of(&keys).parse().unwrap()];
+        if random.between(0, 1) == 0 {
             fields.push("8:3".parse().unwrap());
         }
         return Layout::new(record_bytes as usize, fields).unwrap();
     }
-    let offset = dice.between(0, record_bytes - 1);
-    let longest = dice.one_of(&[4096, 12, 12, 12]);
-    let length = dice.between(1, (record_bytes - offset).min(longest));
+    let offset = random.between(0, record_bytes - 1);
+    let longest = random.one_of(&[4096, 12, 12, 12]);
+    let length = random.between(1, (record_bytes - offset).min(longest));
     Layout::new(record_bytes as usize, vec![format!("{offset}:{length}").parse().unwrap()]).unwrap()
 }
 
 /// Records whose bytes are uniform, few, constant, rising or falling, mixed with chance.
-pub(crate) fn records(dice: &mut Dice, layout: &Layout) -> Vec<u8> {
+pub(crate) fn records(random: &mut Random, layout: &Layout) -> Vec<u8> {
     let record_bytes = layout.record_bytes();
     let most = (400_000 / record_bytes as u64).min(9_000);
-    let count = dice.one_of(&[0, 1, 2, most / 10, most, most, most]);
-    let spread = dice.one_of(&[1, 2, 3, 256, 256]);
-    let shape = dice.between(0, 4);
+    let count = random.one_of(&[0, 1, 2, most / 10, most, most, most]);
+    let spread = random.one_of(&[1, 2, 3, 256, 256]);
+    let shape = random.between(0, 4);
     let mut bytes = Vec::with_capacity(count as usize * record_bytes);
     for number in 0..count {
         let start = bytes.len();
         while bytes.len() < start + record_bytes {
-            bytes.extend(dice.next().to_le_bytes().map(|byte| (u64::from(byte) % spread) as u8));
+            bytes.extend(random.word().to_le_bytes().map(|byte| (u64::from(byte) % spread) as u8));
         }
         bytes.truncate(start + record_bytes);
         let rank = match shape {
@@ -101,29 +100,29 @@ pub(crate) fn records(dice: &mut Dice, layout: &Layout) -> Vec<u8> {
     bytes
 }
 
-pub(crate) fn options(dice: &mut Dice, layout: &Layout, inputs: usize) -> SortOptions {
+pub(crate) fn options(random: &mut Random, layout: &Layout, inputs: usize) -> SortOptions {
     SortOptions {
         inputs: (0..inputs).map(|number| PathBuf::from(format!("/in/{number}"))).collect(),
         output: "/out/sorted".into(),
         layout: layout.clone(),
         format_is_assumed: false,
         budget_bytes: 0,
-        threads: dice.between(1, 4) as usize,
+        threads: random.between(1, 4) as usize,
         caches: Caches::default(),
-        method: dice.one_of(&[Method::Merge, Method::Scatter]),
-        scratch: (0..dice.between(0, 3))
+        method: random.one_of(&[Method::Merge, Method::Scatter]),
+        scratch: (0..random.between(0, 3))
             .map(|number| PathBuf::from(format!("/scratch{number}")))
             .collect(),
-        remove_input: dice.between(0, 3) == 0,
+        remove_input: random.between(0, 3) == 0,
         sync: true,
         probe: false,
         checkpoint: None,
     }
 }
 
-fn disk(dice: &mut Dice, seed: u64, trouble: Trouble, bytes: u64) -> SimDisk {
-    let mut options = smooth_or_rough(dice, seed);
-    let place = place(dice, bytes);
+fn disk(random: &mut Random, seed: u64, trouble: Trouble, bytes: u64) -> SimDisk {
+    let mut options = smooth_or_rough(random, seed);
+    let place = place(random, bytes);
     match trouble {
         Trouble::Rough | Trouble::Cancel | Trouble::Change => {}
         Trouble::Faults => {
@@ -135,32 +134,16 @@ fn disk(dice: &mut Dice, seed: u64, trouble: Trouble, bytes: u64) -> SimDisk {
                 Create, Discard, Inspect, Open, Read, Remove, Rename, Reserve, Sync, SyncName,
                 Write,
             ];
-            options.faults = vec![fault(dice, &operations, place)];
+            options.faults = vec![fault(random, &operations, place)];
         }
-        Trouble::Corruption => options.corruptions = vec![corruption(dice, place)],
+        Trouble::Corruption => options.corruptions = vec![corruption(random, place)],
         Trouble::Canary => options.corruptions = vec![canary()],
         Trouble::Full => {
-            options.capacity_bytes = Some(bytes * dice.between(100, 400) / 100 + 4096 * 6)
+            options.capacity_bytes = Some(bytes * random.between(100, 400) / 100 + 4096 * 6)
         }
-        Trouble::PowerCut => options.power_goes_after = Some(dice.between(0, 60)),
+        Trouble::PowerCut => options.power_goes_after = Some(random.between(0, 60)),
     }
     SimDisk::new(options)
-}
-
-/// A stream that comes in pieces of few bytes.
-struct Trickle {
-    bytes: Vec<u8>,
-    read: usize,
-    few: usize,
-}
-
-impl Read for Trickle {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let bytes = (self.bytes.len() - self.read).min(self.few).min(buffer.len());
-        buffer[..bytes].copy_from_slice(&self.bytes[self.read..][..bytes]);
-        self.read += bytes;
-        Ok(bytes)
-    }
 }
 
 /// The least budget that works, by asking.
@@ -220,24 +203,25 @@ fn is_in_place(error: &Error) -> bool {
 
 /// Runs the simulation of a seed: `Err` says which promise was broken.
 fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
-    let dice = &mut Dice(seed);
-    let layout = layout(dice);
-    let bytes = records(dice, &layout);
-    let inputs = dice.one_of(&[1, 1, 2, 5]);
-    let mut options = options(dice, &layout, inputs);
+    let random = &mut Random::new(seed);
+    let layout = layout(random);
+    let bytes = records(random, &layout);
+    let inputs = random.one_of(&[1, 1, 2, 5]);
+    let mut options = options(random, &layout, inputs);
     options.budget_bytes =
-        least_budget(&options, &bytes) * dice.one_of(&[100, 101, 130, 200, 400, 3_000]) / 100;
-    let disk = disk(dice, seed, trouble, bytes.len() as u64);
+        least_budget(&options, &bytes) * random.one_of(&[100, 101, 130, 200, 400, 3_000]) / 100;
+    let disk = disk(random, seed, trouble, bytes.len() as u64);
     let parts = put(&disk, &options, &bytes);
     disk.put(&options.output, "old");
     let is_impatient = trouble == Trouble::Cancel;
-    let changed = (trouble == Trouble::Change).then(|| dice.between(0, inputs as u64 - 1) as usize);
+    let changed =
+        (trouble == Trouble::Change).then(|| random.between(0, inputs as u64 - 1) as usize);
     let after = if is_impatient || changed.is_some() {
-        dice.between(0, bytes.len() as u64)
+        random.between(0, bytes.len() as u64)
     } else {
         u64::MAX
     };
-    let how = dice.between(0, 2);
+    let how = random.between(0, 2);
     let change = || {
         let path = changed.map(|input| &options.inputs[input]);
         let Some((path, mut bytes)) = path.and_then(|path| Some((path, disk.get(path)?))) else {
@@ -252,11 +236,12 @@ fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
     };
     let (done, is_over) = Default::default();
     let observer = Meanwhile { after, done, is_over, act: &change, is_impatient };
-    let streamed = (dice.between(0, 2) == 0).then(|| dice.between(0, inputs as u64 - 1) as usize);
+    let streamed =
+        (random.between(0, 2) == 0).then(|| random.between(0, inputs as u64 - 1) as usize);
     options.remove_input &= streamed.is_none();
     let stream = streamed.map(|input| {
-        let few = dice.between(1, 100_000) as usize;
-        Stream { input, read: Box::new(Trickle { bytes: parts[input].to_vec(), read: 0, few }) }
+        let few = random.between(1, 100_000) as usize;
+        Stream { input, read: Box::new(Dribble::new(parts[input].to_vec(), few)) }
     });
 
     let result = sort_streamed(&options, stream, &disk, &observer);
@@ -306,45 +291,45 @@ fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
     }
 }
 
-fn all_seeds_keep_their_promises(trouble: Trouble) {
-    keep_their_promises(&format!("{trouble:?}"), 120, |seed| simulate(seed, trouble));
+fn all_seeds_for_each_seed(trouble: Trouble) {
+    for_each_seed(&format!("{trouble:?}"), 120, |seed| simulate(seed, trouble));
 }
 
 #[test]
 fn ordinary_adversity_changes_nothing() {
-    all_seeds_keep_their_promises(Trouble::Rough);
+    all_seeds_for_each_seed(Trouble::Rough);
 }
 
 #[test]
 fn failing_operations_leave_the_old_output() {
-    all_seeds_keep_their_promises(Trouble::Faults);
+    all_seeds_for_each_seed(Trouble::Faults);
 }
 
 #[test]
 fn damaged_scratch_is_noticed() {
-    all_seeds_keep_their_promises(Trouble::Corruption);
+    all_seeds_for_each_seed(Trouble::Corruption);
 }
 
 #[test]
 fn a_disk_that_fills_up_leaves_the_old_output() {
-    all_seeds_keep_their_promises(Trouble::Full);
+    all_seeds_for_each_seed(Trouble::Full);
 }
 
 #[test]
 fn a_power_cut_leaves_the_old_output_or_the_new_one() {
-    all_seeds_keep_their_promises(Trouble::PowerCut);
+    all_seeds_for_each_seed(Trouble::PowerCut);
 }
 
 #[test]
 fn a_stop_on_request_leaves_the_old_output() {
-    all_seeds_keep_their_promises(Trouble::Cancel);
+    all_seeds_for_each_seed(Trouble::Cancel);
 }
 
 /// What was read of it may be of several moments, so no output is made of it. Once it is read,
 /// anybody may write to it.
 #[test]
 fn an_input_that_changes_is_noticed() {
-    all_seeds_keep_their_promises(Trouble::Change);
+    all_seeds_for_each_seed(Trouble::Change);
 }
 
 /// The canary: bits of the output flip on the way to the drive. If this passes unnoticed, the tests
@@ -352,9 +337,9 @@ fn an_input_that_changes_is_noticed() {
 #[test]
 fn the_canary_is_caught() {
     let seed = (0..).find(|&seed| {
-        let dice = &mut Dice(seed);
-        let layout = layout(dice);
-        records(dice, &layout).len() > 100_000
+        let random = &mut Random::new(seed);
+        let layout = layout(random);
+        records(random, &layout).len() > 100_000
     });
     let broken = simulate(seed.unwrap(), Trouble::Canary);
     assert_eq!(broken, Err("success, but the output is wrong".into()));

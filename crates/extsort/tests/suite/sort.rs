@@ -7,6 +7,7 @@ use xsort_disk::{DiskOptions, Fault, FileRole, Operation, OsDisk, Place, SimDisk
 use xsort_extsort::fixed::{Method, Shape};
 use xsort_extsort::{Caches, Error, Plan, SortOptions, SortReport, Unobserved, sort};
 use xsort_records::{Format, GenerateSpec, Generator, Key, KeyField, Layout, Pattern};
+use xsort_testing::Random;
 
 /// Data of a format and pattern.
 pub(crate) fn generated(format: Format, pattern: Pattern, records: u64) -> Vec<u8> {
@@ -196,14 +197,7 @@ fn odd_record_sizes_and_counts() {
     ] {
         let layout = Layout::new(record_bytes, vec![key.parse::<KeyField>().unwrap()]).unwrap();
         for count in counts {
-            let mut state = 1u64;
-            let mut bytes = vec![0; record_bytes * count];
-            for byte in &mut bytes {
-                state = state
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1_442_695_040_888_963_407);
-                *byte = (state >> 56) as u8;
-            }
+            let bytes = Random::new(1).bytes(record_bytes * count);
             check(&layout, &bytes, 64 << 20, 2);
             let small = if record_bytes > 10_000 { 2 << 20 } else { 300 << 10 };
             check(&layout, &bytes, small, 2);

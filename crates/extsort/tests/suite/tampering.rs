@@ -7,7 +7,6 @@
 //! The seeds are those of `seeds.rs`.
 
 use crate::adversity::{Impatient, smooth_or_rough};
-use crate::seeds::{Dice, keep_their_promises};
 use crate::simulation::{layout, least_budget, options, put, records};
 use crate::sort::oracle;
 use std::path::{Path, PathBuf};
@@ -18,6 +17,7 @@ use xsort_extsort::{
     Begin, Caches, Checkpoint, Error, LinesOptions, Observer, SortOptions, Unobserved, sort,
     sort_lines,
 };
+use xsort_testing::{Random, for_each_seed};
 
 /// Seeds of an ordinary run.
 const FEW: u64 = 100;
@@ -39,15 +39,15 @@ impl Trial {
         (self.run)(self, begin, observer)
     }
 
-    fn of_records(dice: &mut Dice, seed: u64) -> Trial {
-        let layout = layout(dice);
-        let bytes = records(dice, &layout);
-        let inputs = dice.one_of(&[1, 1, 2, 5]);
-        let mut options = options(dice, &layout, inputs);
+    fn of_records(random: &mut Random, seed: u64) -> Trial {
+        let layout = layout(random);
+        let bytes = records(random, &layout);
+        let inputs = random.one_of(&[1, 1, 2, 5]);
+        let mut options = options(random, &layout, inputs);
         options.budget_bytes =
-            least_budget(&options, &bytes) * dice.one_of(&[100, 101, 130, 200, 400]) / 100;
-        let mut settings = smooth_or_rough(dice, seed);
-        if options.remove_input && dice.between(0, 1) == 0 {
+            least_budget(&options, &bytes) * random.one_of(&[100, 101, 130, 200, 400]) / 100;
+        let mut settings = smooth_or_rough(random, seed);
+        if options.remove_input && random.between(0, 1) == 0 {
             // So little space that inputs go before the output is written.
             settings.capacity_bytes = Some(bytes.len() as u64 * 23 / 10 + 4096 * 1500);
         }
@@ -71,15 +71,15 @@ impl Trial {
         }
     }
 
-    fn of_lines(dice: &mut Dice, seed: u64) -> Trial {
-        let disk = SimDisk::new(smooth_or_rough(dice, seed));
+    fn of_lines(random: &mut Random, seed: u64) -> Trial {
+        let disk = SimDisk::new(smooth_or_rough(random, seed));
         let mut inputs = Vec::new();
-        for number in 0..dice.one_of(&[1, 2]) {
-            let bytes = dice.one_of(&[1000, 100_000, 3_000_000]);
+        for number in 0..random.one_of(&[1, 2]) {
+            let bytes = random.one_of(&[1000, 100_000, 3_000_000]);
             let mut text = Vec::new();
             while text.len() < bytes {
-                let length = dice.one_of(&[0, 3, 10, 30, 30, 100]);
-                text.extend((0..length).map(|_| b'a' + (dice.next() % 26) as u8));
+                let length = random.one_of(&[0, 3, 10, 30, 30, 100]);
+                text.extend((0..length).map(|_| b'a' + (random.word() % 26) as u8));
                 text.push(b'\n');
             }
             let path = PathBuf::from(format!("/in/{number}"));
@@ -92,9 +92,9 @@ impl Trial {
             taken_bytes: 0,
             is_unique: false,
             budget_bytes: 2 << 20,
-            threads: dice.between(1, 3) as usize,
+            threads: random.between(1, 3) as usize,
             caches: Caches::default(),
-            scratch: (0..dice.between(1, 2))
+            scratch: (0..random.between(1, 2))
                 .map(|number| format!("/scratch{number}").into())
                 .collect(),
             codec: None,
@@ -181,51 +181,51 @@ impl Trial {
 }
 
 /// Does something to a file that nobody expects.
-fn damage(dice: &mut Dice, disk: &SimDisk, path: &Path, older: &[Vec<u8>]) {
+fn damage(random: &mut Random, disk: &SimDisk, path: &Path, older: &[Vec<u8>]) {
     let Some(there) = disk.get(path) else { return };
-    let other = match dice.between(0, 5) {
+    let other = match random.between(0, 5) {
         0 => return disk.remove(path),
-        1 => there[..dice.between(0, there.len() as u64) as usize].to_vec(),
+        1 => there[..random.between(0, there.len() as u64) as usize].to_vec(),
         2 => vec![0; there.len()],
         3 if !there.is_empty() => {
             let mut other = there;
-            let at = dice.between(0, other.len() as u64 - 1) as usize;
-            other[at] ^= 1 << dice.between(0, 7);
+            let at = random.between(0, other.len() as u64 - 1) as usize;
+            other[at] ^= 1 << random.between(0, 7);
             other
         }
-        4 if !older.is_empty() => older[dice.between(0, older.len() as u64 - 1) as usize].clone(),
+        4 if !older.is_empty() => older[random.between(0, older.len() as u64 - 1) as usize].clone(),
         _ => [&there[..], b"appended"].concat(),
     };
     // In place, or as a file of its own.
-    if dice.between(0, 1) == 0 { disk.overwrite(path, other) } else { disk.put(path, other) }
+    if random.between(0, 1) == 0 { disk.overwrite(path, other) } else { disk.put(path, other) }
 }
 
 /// Returns how often something was tampered with.
-fn simulate(dice: &mut Dice, trial: &Trial) -> Result<u64, String> {
+fn simulate(random: &mut Random, trial: &Trial) -> Result<u64, String> {
     trial.disk.put(&trial.output, "old");
     let all = trial.sorted.len() as u64 * 3 + 1;
     let (mut tampered, mut older, mut lost) = (0, Vec::new(), None);
     for attempt in 0..200 {
         let mut changed_input = None;
-        match dice.between(0, 9) {
+        match random.between(0, 9) {
             0..=3 => {
                 for path in trial.hidden(".output") {
-                    damage(dice, &trial.disk, &path, &older);
+                    damage(random, &trial.disk, &path, &older);
                     tampered += 1;
                 }
             }
             4 => {
                 let scratch = trial.hidden(".scratch-");
                 if !scratch.is_empty() {
-                    let path = &scratch[dice.between(0, scratch.len() as u64 - 1) as usize];
-                    damage(dice, &trial.disk, path, &[]);
+                    let path = &scratch[random.between(0, scratch.len() as u64 - 1) as usize];
+                    damage(random, &trial.disk, path, &[]);
                     lost.get_or_insert(trial.has_all_inputs());
                     tampered += 1;
                 }
             }
             5 => {
                 let (path, content) =
-                    &trial.inputs[dice.between(0, trial.inputs.len() as u64 - 1) as usize];
+                    &trial.inputs[random.between(0, trial.inputs.len() as u64 - 1) as usize];
                 if trial.disk.get(path).is_some_and(|there| !there.is_empty())
                     && !trial.hidden("").is_empty()
                 {
@@ -237,7 +237,7 @@ fn simulate(dice: &mut Dice, trial: &Trial) -> Result<u64, String> {
                 }
             }
             6 if trial.is_sorted() && !trial.hidden("").is_empty() => {
-                damage(dice, &trial.disk, &trial.output, &older);
+                damage(random, &trial.disk, &trial.output, &older);
                 if !trial.is_sorted() {
                     lost.get_or_insert(trial.has_all_inputs());
                     tampered += 1;
@@ -245,13 +245,13 @@ fn simulate(dice: &mut Dice, trial: &Trial) -> Result<u64, String> {
             }
             _ => {}
         }
-        let is_interrupted = attempt < 190 && dice.between(0, 3) > 0;
-        let observer = Impatient::after(match dice.between(0, 1) {
-            0 if is_interrupted => dice.between(0, all),
+        let is_interrupted = attempt < 190 && random.between(0, 3) > 0;
+        let observer = Impatient::after(match random.between(0, 1) {
+            0 if is_interrupted => random.between(0, all),
             _ => u64::MAX,
         });
         if is_interrupted && observer.patience == u64::MAX {
-            trial.disk.power_goes_after(dice.between(0, 150 + 40 * attempt));
+            trial.disk.power_goes_after(random.between(0, 150 + 40 * attempt));
         }
         let result = trial.run(Begin::Resume, &observer);
         if is_interrupted {
@@ -304,12 +304,12 @@ fn simulate(dice: &mut Dice, trial: &Trial) -> Result<u64, String> {
     Err("it doesn't end".into())
 }
 
-fn tampering_is_noticed(name: &str, few: u64, trial: fn(&mut Dice, u64) -> Trial) {
+fn tampering_is_noticed(name: &str, few: u64, trial: fn(&mut Random, u64) -> Trial) {
     let mut tampered = 0;
-    keep_their_promises(name, few, |seed| {
-        let dice = &mut Dice(seed);
-        let trial = trial(dice, seed);
-        tampered += simulate(dice, &trial)?;
+    for_each_seed(name, few, |seed| {
+        let random = &mut Random::new(seed);
+        let trial = trial(random, seed);
+        tampered += simulate(random, &trial)?;
         Ok(())
     });
     assert!(tampered > 0 || std::env::var_os("XSORT_SEED").is_some());
@@ -329,24 +329,24 @@ fn a_sort_of_lines_whose_files_are_tampered_with_is_right_or_says_so() {
 /// that all went well was alone with it.
 #[test]
 fn of_several_sorts_to_one_output_one_has_it() {
-    keep_their_promises("several sorts to one output", FEW, |seed| {
-        let dice = &mut Dice(seed);
+    for_each_seed("several sorts to one output", FEW, |seed| {
+        let random = &mut Random::new(seed);
         let layout = xsort_records::Layout::new(100, vec!["0:10".parse().unwrap()]).unwrap();
         let disk = SimDisk::new(SimOptions { seed, ..SimOptions::rough(seed) });
-        let count = dice.between(2, 3) as usize;
+        let count = random.between(2, 3) as usize;
         let mut jobs = Vec::new();
         for number in 0..count {
-            let records = dice.one_of(&[0, 100, 5_000]);
-            let bytes: Vec<u8> = (0..records * 100).map(|_| dice.next() as u8).collect();
-            let mut options = options(dice, &layout, 1);
+            let records = random.one_of(&[0, 100, 5_000]);
+            let bytes: Vec<u8> = (0..records * 100).map(|_| random.word() as u8).collect();
+            let mut options = options(random, &layout, 1);
             options.budget_bytes = least_budget(&options, &bytes) * 120 / 100;
             options.inputs = vec![format!("/in/{number}").into()];
-            options.scratch = vec![format!("/scratch{}", dice.between(0, 1)).into()];
+            options.scratch = vec![format!("/scratch{}", random.between(0, 1)).into()];
             options.remove_input = false;
-            let begin = dice.one_of(&[Begin::New, Begin::Resume, Begin::Restart]);
+            let begin = random.one_of(&[Begin::New, Begin::Resume, Begin::Restart]);
             options.checkpoint = Some(Checkpoint { begin, every: Duration::ZERO });
             disk.put(&options.inputs[0], &bytes);
-            let delay = Duration::from_micros(dice.between(0, 3_000));
+            let delay = Duration::from_micros(random.between(0, 3_000));
             jobs.push((options, oracle(&layout, &bytes), delay));
         }
         disk.put("/out/sorted", "old");

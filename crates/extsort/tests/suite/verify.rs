@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use xsort_disk::{Fault, FileRole, Operation, Place, SimDisk, SimOptions};
 use xsort_extsort::{Error, Observer, Unobserved, VerifyOptions, verify};
 use xsort_records::{Layout, Part};
+use xsort_testing::Random;
 
 fn layout(record_bytes: usize, key: &str) -> Layout {
     Layout::new(record_bytes, vec![key.parse().unwrap()]).unwrap()
@@ -27,12 +28,10 @@ fn options(
 
 /// Bytes that are in order here and there, with repetitions: a slow random walk.
 fn walk(bytes: usize, seed: u64) -> Vec<u8> {
-    let mut state = seed;
+    let mut random = Random::new(seed);
     let mut level = 0u8;
     let step = |_| {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        level = level.wrapping_add(u8::from(state >> 60 > 11));
+        level = level.wrapping_add(u8::from(random.one_in(4)));
         level
     };
     (0..bytes).map(step).collect()

@@ -1,8 +1,8 @@
 //! Random sorts and checks, ours against the installed GNU sort's: output, messages and status must
 //! be the same.
 //!
-//! `XSORT_CASES=100000 cargo test -p xsort-gnu differential` runs more of them; a failure names
-//! its seed, and `XSORT_SEED` runs from that on.
+//! `XSORT_SEEDS=100000 cargo test -p xsort-gnu differential` runs more of them; a failure names
+//! its seed, and `XSORT_SEED` runs that one alone.
 
 use std::cmp::Ordering;
 use std::ffi::OsString;
@@ -12,9 +12,9 @@ use xsort_gnu::{
     Check, Command, Environment, Locale, Order, Refusal, Request, Scratch, annotate, disorder,
     parse, warnings,
 };
+use xsort_testing::{Random, gnu, seeds};
 
-use crate::oracle;
-use crate::random::Dice;
+use crate::{cases, oracle};
 
 /// What a `sort` answers: output, messages, status.
 #[derive(PartialEq, Eq)]
@@ -26,15 +26,10 @@ struct Answer {
 
 const SEED: [u8; 16] = *b"0123456789abcdef";
 
-fn variable(name: &str, otherwise: u64) -> u64 {
-    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(otherwise)
-}
-
 /// Runs `check` for the seeds of this run.
 fn for_seeds(cases: u64, check: impl Fn(u64)) {
-    if oracle::is_there() {
-        let first = variable("XSORT_SEED", 0);
-        (first..first + variable("XSORT_CASES", cases)).for_each(check);
+    if gnu::has("sort") {
+        seeds(cases).for_each(check);
     }
 }
 
@@ -131,12 +126,12 @@ fn written(command: &Command, order: &Order, lines: &[&[u8]]) -> Answer {
 
 /// One sort with `--debug`: marks below lines, warnings before them.
 fn debug_one(seed: u64, locale: &Locale, name: &str, source: &std::path::Path) {
-    let mut dice = Dice(seed);
-    let mut words = dice.words();
+    let random = &mut Random::new(seed);
+    let mut words = cases::words(random);
     words.retain(|word| !["-c", "-C"].iter().any(|check| word == check));
     words.extend([format!("--random-source={}", source.display()).into(), "--debug".into()]);
     let terminator = if words.iter().any(|word| word == "-z") { 0 } else { b'\n' };
-    let input = dice.input(terminator, name != "C");
+    let input = cases::input(random, terminator, name != "C");
     let Ok(command) = request(&words, locale) else { return };
     let order = Order::new(&command, locale, SEED);
     let theirs = oracle::ask(&words, &input, name);
@@ -166,11 +161,11 @@ fn debug_one(seed: u64, locale: &Locale, name: &str, source: &std::path::Path) {
 
 /// One sort or check of standard input.
 fn compare_one(seed: u64, locale: &Locale, name: &str, source: &std::path::Path) {
-    let mut dice = Dice(seed);
-    let mut words = dice.words();
+    let random = &mut Random::new(seed);
+    let mut words = cases::words(random);
     words.push(format!("--random-source={}", source.display()).into());
     let terminator = if words.iter().any(|word| word == "-z") { 0 } else { b'\n' };
-    let input = dice.input(terminator, name != "C");
+    let input = cases::input(random, terminator, name != "C");
     let theirs = oracle::ask(&words, &input, name);
     let theirs = Answer {
         output: theirs.stdout,
@@ -233,8 +228,8 @@ fn marks_and_warnings_are_gnus() {
 #[test]
 fn refusals_are_gnus() {
     for_seeds(1000, |seed| {
-        let mut dice = Dice(seed);
-        let words = dice.odd_words();
+        let random = &mut Random::new(seed);
+        let words = cases::odd_words(random);
         let locale = Locale::c();
         // A list of one file, for those that read one before they refuse.
         let theirs = oracle::ask(&words, b"file\0", "C");

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::oracle;
+use xsort_testing::gnu;
 
 /// Name, source and character set of the locales: the point as decimal point and as separator, one
 /// with neither, one of single bytes.
@@ -30,7 +30,7 @@ fn make(folder: &Path) -> bool {
 #[test]
 fn sorts_checks_marks_and_warnings_are_gnus_by_language() {
     let folder = tempfile::tempdir().unwrap();
-    if !oracle::is_there() {
+    if !gnu::has("sort") {
         return;
     }
     if !make(folder.path()) {

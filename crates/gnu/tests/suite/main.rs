@@ -1,10 +1,10 @@
-//! The tests of the text room, one module a subject.
+//! The tests of `xsort-gnu`, one module a subject.
 
+mod cases;
 mod differential;
 mod grammar;
 mod locales;
 mod oracle;
-mod random;
 mod semantics;
 mod words;
 

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use xsort_gnu::{Locale, Order, Scratch};
 
 use crate::{oracle, understand};
+use xsort_testing::gnu;
 
 const TABLE: &str = include_str!("../golden/semantics.txt");
 
@@ -62,7 +63,7 @@ fn the_table_is_true() {
                 case.options, case.why
             ));
         }
-        if oracle::is_there() {
+        if gnu::has("sort") {
             let theirs =
                 String::from_utf8(oracle::ask(&case.options, &text(&case.input), "C").stdout)
                     .unwrap();

@@ -2,30 +2,7 @@
 
 use crate::keys::Fields;
 use xsort_records::Key;
-
-/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): the seed is the bug report.
-#[derive(Clone, Debug)]
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut x = self.0;
-        x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ x >> 31
-    }
-
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound.max(1) as u64) as usize
-    }
-
-    pub(crate) fn fill(&mut self, bytes: &mut [u8]) {
-        for byte in bytes {
-            *byte = self.next() as u8;
-        }
-    }
-}
+use xsort_testing::Random;
 
 /// What the bytes of the records look like. Patterns are of whole records, so that every key rule
 /// sees some of each.
@@ -84,16 +61,16 @@ impl Pattern {
         record_bytes: usize,
         seed: u64,
     ) -> Vec<u8> {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let mut bytes = vec![0x2a; count * record_bytes];
         let distinct = |of: u64, out: &mut [u8]| {
-            Random(seed ^ of.wrapping_mul(0x1234_5678_9abc_def1)).fill(out)
+            Random::new(seed ^ of.wrapping_mul(0x1234_5678_9abc_def1)).fill(out)
         };
         for (place, record) in bytes.chunks_exact_mut(record_bytes).enumerate() {
             match self {
                 Pattern::Equal => {}
                 Pattern::MostlyEqual if random.below(100) > 0 => {}
-                Pattern::FewDistinct => distinct(random.next() % 7, record),
+                Pattern::FewDistinct => distinct(random.word() % 7, record),
                 Pattern::SortedTies | Pattern::ReversedTies => {
                     distinct(random.below(count / 5 + 1) as u64, record);
                 }
@@ -103,9 +80,9 @@ impl Pattern {
                         record,
                     );
                 }
-                Pattern::SharedPrefix => record[record_bytes - 1] = random.next() as u8,
+                Pattern::SharedPrefix => record[record_bytes - 1] = random.word() as u8,
                 Pattern::Clusters => {
-                    distinct(random.next() % 5, record);
+                    distinct(random.word() % 5, record);
                     random.fill(&mut record[record_bytes - record_bytes.div_ceil(8)..]);
                 }
                 Pattern::Staircase => {
@@ -113,7 +90,7 @@ impl Pattern {
                     record[step] = 0x2a ^ (1 << (place % 8));
                 }
                 Pattern::Extremes => {
-                    let bits = random.next();
+                    let bits = random.word();
                     for (at, byte) in record.iter_mut().enumerate() {
                         *byte = if bits >> (at / 8 % 64) & 1 == 0 { 0 } else { 0xff };
                     }

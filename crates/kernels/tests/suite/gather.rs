@@ -1,7 +1,8 @@
 //! `gather` against a loop of slices.
 
-use crate::data::{Random, record_of};
+use crate::data::record_of;
 use xsort_kernels::gather;
+use xsort_testing::Random;
 
 #[test]
 fn copies_the_named_records_in_order() {
@@ -9,7 +10,7 @@ fn copies_the_named_records_in_order() {
         if cfg!(miri) && ![1, 7, 64, 100].contains(&record_bytes) {
             continue;
         }
-        let mut random = Random(record_bytes as u64);
+        let mut random = Random::new(record_bytes as u64);
         let mut records = vec![0; 40 * record_bytes];
         random.fill(&mut records);
         for count in [0, 1, 2, 15, 16, 17, 50] {

@@ -1,10 +1,11 @@
 //! `Merge` against one stable sort of all its runs.
 
-use crate::data::{Pattern, Random, oracle, record_of};
+use crate::data::{Pattern, oracle, record_of};
 use crate::keys::{Fields, Liar, Lie};
 use std::sync::atomic::AtomicU64;
 use xsort_kernels::{Merge, Node, Run, common_prefix};
 use xsort_records::Key;
+use xsort_testing::Random;
 
 /// Sorted runs of several lengths, each in blocks or by an order, with all their records in the
 /// order of the runs.
@@ -122,7 +123,7 @@ pub(crate) fn number(records: &mut [u8], record_bytes: usize) {
 
 #[test]
 fn merges_runs_of_every_kind() {
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     let counts: &[usize] =
         if cfg!(miri) { &[1, 2, 5] } else { &[0, 1, 2, 3, 4, 5, 7, 8, 9, 16, 33, 100] };
     let keys = [
@@ -159,7 +160,7 @@ fn merges_runs_of_every_kind() {
 #[test]
 fn more_runs_than_records() {
     let key = Fields::plain(0, 12);
-    let mut random = Random(4);
+    let mut random = Random::new(4);
     let all = Pattern::Extremes.records(key, 20, 16, 1);
     let cut = Runs::cut(key, &all, 16, 75, &mut random);
     assert_eq!(cut.merged(key, 0, &mut random), cut.expected(key));
@@ -191,7 +192,7 @@ fn an_output_too_small_for_a_record() {
 fn a_key_that_lies_loses_no_record() {
     let calls = AtomicU64::new(0);
     let honest = Fields::plain(0, 20);
-    let mut random = Random(8);
+    let mut random = Random::new(8);
     for lie in [Lie::Words, Lie::Comparisons, Lie::Rarely, Lie::All] {
         for pattern in [Pattern::Uniform, Pattern::Equal, Pattern::FewDistinct, Pattern::Extremes] {
             for runs in [2, 3, 8, 13] {

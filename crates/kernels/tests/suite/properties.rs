@@ -1,16 +1,17 @@
 //! Random inputs of random shapes, shrunk by proptest when they fail.
 
-use crate::data::{Random, oracle};
+use crate::data::oracle;
 use crate::keys::Fields;
 use crate::merge::{Runs, number};
 use crate::sort::sorted;
 use crate::splitters;
 use proptest::prelude::*;
 use xsort_kernels::Caches;
+use xsort_testing::Random;
 
 /// Records over an alphabet of `letters` bytes, so that ties of all lengths happen.
 fn records(seed: u64, count: usize, record_bytes: usize, letters: usize) -> Vec<u8> {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     (0..count * record_bytes)
         .map(|_| (random.below(letters) * 255 / letters.max(2)) as u8)
         .collect()
@@ -47,7 +48,7 @@ proptest! {
         bytes in 1_usize..24,
         letters in 1_usize..5,
     ) {
-        let (key, mut random) = (Fields::plain(0, bytes), Random(seed));
+        let (key, mut random) = (Fields::plain(0, bytes), Random::new(seed));
         let mut records = records(seed, count, 28, letters);
         number(&mut records, 28);
         let cut = Runs::cut(key, &records, 28, runs, &mut random);

@@ -1,10 +1,11 @@
 //! `sort` and `common_prefix` against the oracle.
 
-use crate::data::{Pattern, Random, counts, oracle, record_of};
+use crate::data::{Pattern, counts, oracle, record_of};
 use crate::keys::{Fields, Liar, Lie, rules};
 use std::sync::atomic::AtomicU64;
 use xsort_kernels::{Caches, common_prefix, sort};
 use xsort_records::Key;
+use xsort_testing::Random;
 
 /// Caches that make a few records into pieces of every kind: cut, partitioned, whole.
 const CACHES: [Caches; 4] = [
@@ -111,13 +112,13 @@ fn a_sample_that_misses_the_strangers() {
     let (count, record_bytes) = (40_000, 24);
     for strangers in 1..20 {
         for at in [0, 3, 8, 12, 23] {
-            let mut random = Random(strangers as u64);
+            let mut random = Random::new(strangers as u64);
             let mut records = vec![9; count * record_bytes];
             for record in records.chunks_exact_mut(record_bytes) {
-                record[16] = random.next() as u8;
+                record[16] = random.word() as u8;
             }
             for _ in 0..strangers {
-                records[random.below(count) * record_bytes + at] = random.next() as u8;
+                records[random.below(count) * record_bytes + at] = random.word() as u8;
             }
             let key = Fields::plain(0, record_bytes);
             let expected = oracle(key, &records, record_bytes);

@@ -1,10 +1,11 @@
 //! `Splitters` against a binary search over whole normalised keys.
 
-use crate::data::{Pattern, Random, counts};
+use crate::data::{Pattern, counts};
 use crate::keys::{Fields, Liar, Lie, rules};
 use std::sync::atomic::AtomicU64;
 use xsort_kernels::Splitters;
 use xsort_records::{Key, KeyField, KeyRule, Layout, LittleKey, PlainKey};
+use xsort_testing::Random;
 
 /// The normalised keys of all records.
 pub(crate) fn encoded<K: Key>(key: K, records: &[u8], record_bytes: usize) -> Vec<Vec<u8>> {
@@ -189,7 +190,7 @@ fn prefixes_of_any_length() {
         for tail in [1, 7, 8, 9, 20] {
             let (record_bytes, key) = (prefix + tail + 1, Fields::plain(1, prefix + tail));
             for strangers_in_thousand in [0, 20, 900] {
-                let mut random = Random(prefix as u64);
+                let mut random = Random::new(prefix as u64);
                 let mut records = vec![7; count * record_bytes];
                 for record in records.chunks_exact_mut(record_bytes) {
                     random.fill(&mut record[1 + prefix..]);

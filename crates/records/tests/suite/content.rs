@@ -1,6 +1,7 @@
 //! What is taken for something else than records, and what never is.
 
 use xsort_records::{Compression, Content, Format, GenerateSpec, Generator, Pattern};
+use xsort_testing::Random;
 
 fn generated(
     format: Format,
@@ -113,15 +114,10 @@ fn bytes_of_any_kind_may_be_records() {
     assert_eq!(of(&padded), None);
     let numbers: Vec<u8> = (0..500u64).flat_map(|n| (n * n).to_be_bytes()).collect();
     assert_eq!(of(&numbers), None);
-    let mut state = 1u64;
-    let mut random = |_| {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 56) as u8
-    };
+    let mut random = Random::new(1);
     for round in 0..20_000 {
         let bytes = [100, 100, 200, 300, 600, 1000, 4096][round % 7];
-        let file: Vec<u8> = (0..bytes).map(&mut random).collect();
+        let file = random.bytes(bytes);
         assert_eq!(of(&file), None, "{}", file.escape_ascii());
     }
 }

@@ -4,19 +4,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-
-/// A generator of pseudo-random numbers (SplitMix64, by Steele, Lea and Flood).
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % bound
-    }
-}
+use xsort_testing::Random;
 
 pub(crate) fn file(path: &Path, bytes: usize) {
     File::create(path).unwrap().write_all(&vec![b'x'; bytes]).unwrap();
@@ -25,12 +13,12 @@ pub(crate) fn file(path: &Path, bytes: usize) {
 /// Directories, files, holes, hard links and symbolic links, some of these in a circle or to
 /// nowhere.
 pub(crate) fn random(root: &Path, seed: u64) {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let mut directories = vec![root.to_owned()];
     let mut files = Vec::new();
     fs::create_dir(root).unwrap();
     for number in 0..150 {
-        let within = directories[random.below(directories.len() as u64) as usize].clone();
+        let within = directories[random.below(directories.len())].clone();
         let path = within.join(format!("n{number}"));
         match random.below(10) {
             0..3 => {
@@ -38,21 +26,21 @@ pub(crate) fn random(root: &Path, seed: u64) {
                 directories.push(path);
             }
             3..6 => {
-                file(&path, random.below(20_000) as usize);
+                file(&path, random.below(20_000));
                 files.push(path);
             }
             6 => {
-                File::create(&path).unwrap().set_len(random.below(1 << 40)).unwrap();
+                File::create(&path).unwrap().set_len(random.below(1 << 40) as u64).unwrap();
                 files.push(path);
             }
             7..9 if !files.is_empty() => {
-                fs::hard_link(&files[random.below(files.len() as u64) as usize], &path).unwrap();
+                fs::hard_link(&files[random.below(files.len())], &path).unwrap();
                 files.push(path);
             }
             _ => {
                 let target = match random.below(3) {
                     0 => root.join("nowhere"),
-                    1 => directories[random.below(directories.len() as u64) as usize].clone(),
+                    1 => directories[random.below(directories.len())].clone(),
                     _ => files.last().unwrap_or(&within).clone(),
                 };
                 symlink(fs::canonicalize(&target).unwrap_or(target), &path).unwrap();

@@ -1,7 +1,7 @@
 //! What a walk tells, at any number of threads.
 
 use crate::model::{Model, Told};
-use crate::trees::{Random, file, random};
+use crate::trees::{file, random};
 use std::ffi::OsStr;
 use std::fs;
 use std::num::NonZeroUsize;
@@ -12,6 +12,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
+use xsort_testing::Random;
 use xsort_usage::{
     Detail, Failure, Follow, Found, Identity, Kind, Links, Operation, Options, Usage, Visitor, walk,
 };
@@ -223,7 +224,7 @@ fn hard_links_are_charged_to_the_first_name_at_any_number_of_threads() {
     let sandbox = tempfile::tempdir().unwrap();
     let root = sandbox.path().join("root");
     fs::create_dir(&root).unwrap();
-    let mut random = Random(5);
+    let mut random = Random::new(5);
     let originals = sandbox.path().join("originals");
     fs::create_dir(&originals).unwrap();
     (0..700).for_each(|number| file(&originals.join(number.to_string()), 10));
@@ -343,7 +344,7 @@ fn a_tree_may_change_under_the_walk() {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
-            let mut random = Random(9);
+            let mut random = Random::new(9);
             while !is_over.load(Ordering::Relaxed) {
                 let path = root.join(format!("moving{}", random.below(20)));
                 match random.below(5) {

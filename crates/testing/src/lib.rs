@@ -1,0 +1,18 @@
+//! What the tests of several crates share. A development dependency only.
+//!
+//! - [`Random`]: pseudo-random numbers of which a seed is the whole story;
+//! - [`seeds`], [`for_each_seed`]: which seeds a test tries, and a watchdog for those that hang;
+//! - [`gnu`]: the installed GNU programs, which are the oracle for what ours must do.
+//!
+//! What only one crate's tests need stays beside them.
+
+#![forbid(unsafe_code)]
+
+pub mod gnu;
+mod random;
+mod seeds;
+mod streams;
+
+pub use random::Random;
+pub use seeds::{for_each_seed, number, seeds};
+pub use streams::Dribble;
