@@ -4,8 +4,10 @@
 //! A target (`targets/`) is one promise of xsort, kept whatever the input; `run` runs them.
 //!
 //! ```text
-//! orders     structured options -> words of a command line      print     Command -> words that mean it
-//! texts      few bytes -> inputs that fill the memory of a sort  model     lines sorted by comparison, keys beside it
+//! orders     structured options -> words of a command line
+//! print      Command -> words that mean it
+//! texts      few bytes -> inputs that fill the memory of a sort
+//! model      lines sorted by comparison, with their keys
 //! memory     what is allocated now, and at most
 //! ```
 

@@ -401,11 +401,13 @@ fn main() {
     let mut clock =
         Times((0..100_000).map(|_| Instant::now().elapsed().as_nanos() as f64).collect());
     println!(
-        "Nanoseconds. Starred: each timed by itself, with the clock's cost, which is (median, p99, p99.9, maximum) {}.\n",
+        "Nanoseconds. Starred: each timed by itself, with the clock's cost, which is (median, \
+            p99, p99.9, maximum) {}.\n",
         clock.columns()
     );
     println!(
-        "| | readers | writes | what | median | p99 | p99.9 | maximum | times |\n|---|--:|---|---|--:|--:|--:|--:|--:|"
+        "| | readers | writes | what | median | p99 | p99.9 | maximum | times \
+            |\n|---|--:|---|---|--:|--:|--:|--:|--:|"
     );
     for count in [1, 2, 4] {
         for kind in KINDS {

@@ -27,7 +27,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (rounds, threads): (usize, usize) =
         (argument("rounds")?.unwrap_or(1), argument("threads")?.unwrap_or(16));
     println!(
-        "| drives, MB/s | method | should get, % | gets, % | writing, s | at full rate, s |\n|---|---|---|---|---:|---:|"
+        "| drives, MB/s | method | should get, % | gets, % | writing, s | at full rate, s \
+            |\n|---|---|---|---|---:|---:|"
     );
     for _ in 0..rounds {
         for throttle in [None, Some(Throttle { after_bytes: bytes / 4, share: 0.25 })] {

@@ -55,9 +55,10 @@ fn lines(shape: Shape) -> Vec<Vec<u8>> {
         match shape {
             Shape::Number => number,
             _ => format!(
-                "v{}.{}-Rc1{separator}{number}{separator}{mixed:016x}{separator}{month}{separator}{at}",
-                mixed >> 60,
-                mixed >> 52 & 0xFF
+                "v{major}.{minor}-Rc1{s}{number}{s}{mixed:016x}{s}{month}{s}{at}",
+                major = mixed >> 60,
+                minor = mixed >> 52 & 0xFF,
+                s = separator
             ),
         }
     };

@@ -14,8 +14,10 @@ pub(crate) fn has_old_apparent_sizes() -> bool {
 }
 
 /// What all scripts find.
-const TREE: &str = "mkdir -p t/d/e t/f; printf 1234567 >t/a; printf 12 >t/d/b; head -c 70000 /dev/zero >t/d/e/c; ln t/a t/f/a; \
-    ln -s ../d t/f/l; ln -s nowhere t/n; mkfifo t/p; touch -d '2024-02-29 07:08:09.0123 UTC' t/a t/d/b; touch -d @-1 t/d/e/c; ";
+const TREE: &str = "mkdir -p t/d/e t/f; printf 1234567 >t/a; printf 12 >t/d/b; head -c 70000 \
+    /dev/zero >t/d/e/c; ln t/a t/f/a; \
+    ln -s ../d t/f/l; ln -s nowhere t/n; mkfifo t/p; touch -d '2024-02-29 07:08:09.0123 UTC' t/a \
+    t/d/b; touch -d @-1 t/d/e/c; ";
 
 const SCRIPTS: &[&str] = &[
     // What is counted.
@@ -43,44 +45,70 @@ const SCRIPTS: &[&str] = &[
     "du t -a; POSIXLY_CORRECT=1 du t -a",
     // Patterns.
     "du -a --exclude=a t; du -a --exclude=t t; du -a --exclude='*' t",
-    "du -a --exclude='t/d' t; du -a --exclude='d/*' t; du -a --exclude='?' t; du -a --exclude='[a-c]' t",
-    "du -a --exclude='./t' . ; du -a --exclude=. .; du -a --exclude='*/e*' t; du -a --exclude='\\a' t; du --exclude= t/",
-    "printf 'a  \\n\\n*e\\nf' >x; du -a -X x t; du -a -Xx --exclude=d t; du -a -X - t <x; du -aX x -X /dev/null t",
-    "du -X missing t; du -X . t; du -X missing -X gone -q t; du --exclude-from=missing --help >/dev/null; echo $?",
+    "du -a --exclude='t/d' t; du -a --exclude='d/*' t; du -a --exclude='?' t; du -a \
+        --exclude='[a-c]' t",
+    "du -a --exclude='./t' . ; du -a --exclude=. .; du -a --exclude='*/e*' t; du -a \
+        --exclude='\\a' t; du --exclude= t/",
+    "printf 'a  \\n\\n*e\\nf' >x; du -a -X x t; du -a -Xx --exclude=d t; du -a -X - t <x; du -aX \
+        x -X /dev/null t",
+    "du -X missing t; du -X . t; du -X missing -X gone -q t; du --exclude-from=missing --help \
+        >/dev/null; echo $?",
     // Lists.
-    "printf 't/d\\0t/f' | du --files0-from=-; printf 't/d\\0t/f\\0' >x; du --files0-from=x; du --files0-from=x -c",
-    "printf 't/d\\0\\0t\\0-\\0nowhere\\0' | du -s --files0-from=-; printf '\\0-\\0' >x; du --files0-from=x",
+    "printf 't/d\\0t/f' | du --files0-from=-; printf 't/d\\0t/f\\0' >x; du --files0-from=x; du \
+        --files0-from=x -c",
+    "printf 't/d\\0\\0t\\0-\\0nowhere\\0' | du -s --files0-from=-; printf '\\0-\\0' >x; du \
+        --files0-from=x",
     "du --files0-from=/dev/null; du -c --files0-from=/dev/null; du --files0-from=- -c </dev/null",
     "du --files0-from=missing; du --files0-from=.; du --files0-from=x t; du --files0-from=- <&-",
     // Which lines.
-    "du -d0 t; du -d 1 t; du -d 0x1 t; du -d01 t; du -a --max-depth=2 t; du -d9999999999999999999 t; du -d-1 t; du -d x -d y t",
+    "du -d0 t; du -d 1 t; du -d 0x1 t; du -d01 t; du -a --max-depth=2 t; du -d9999999999999999999 \
+        t; du -d-1 t; du -d x -d y t",
     "du -s -d0 t; du -s -d1 t; du -sa t; du -sad1 t; du -d1 -d0 -s t; du -as -q t",
-    "du -t 20K t; du -t -20K t; du -at 4097 t; du -t0 t; du -t -0 t; du -t 1x t; du --threshold=99E t; du --thresh=KB t; du -t '' t",
-    "du --inodes -t3 t; du --inodes -t-3 t; du -t -1KiB -b t/a; du -t -9223372036854775808 t; du -t -9223372036854775809 t",
+    "du -t 20K t; du -t -20K t; du -at 4097 t; du -t0 t; du -t -0 t; du -t 1x t; du \
+        --threshold=99E t; du --thresh=KB t; du -t '' t",
+    "du --inodes -t3 t; du --inodes -t-3 t; du -t -1KiB -b t/a; du -t -9223372036854775808 t; du \
+        -t -9223372036854775809 t",
     "du -0 t | od -c; du -0ac t | od -c",
     // Sizes.
-    "du -k t; du -m t; du -h t; du --si t; du -B1 t; du -BK t; du -B kB t; du -BMiB t; du -B 3 t; du -h -k t; du -k -h t",
-    "du -B human t; du -B si t; du -B \"'1\" t; du -B \"'human\" t; du -B 1kD t; du -BE t; du -BZ t; du -B0x10 t; du -B010 t",
-    "du -B x t; du -B0 t; du -B -1 t; du -B '' t; du -B 1e t; du -B 1Kx t; du --block-size=1Y t; du --block-size t; du -B",
-    "BLOCK_SIZE=1 du t; BLOCKSIZE=K du t; DU_BLOCK_SIZE=human du t; DU_BLOCK_SIZE=7q du t; DU_BLOCK_SIZE=0 BLOCK_SIZE=1 du t",
-    "DU_BLOCK_SIZE= du t; POSIXLY_CORRECT= du t; POSIXLY_CORRECT=1 DU_BLOCK_SIZE=x du t; BLOCK_SIZE=1Y du t; BLOCK_SIZE=\\'1 du t",
+    "du -k t; du -m t; du -h t; du --si t; du -B1 t; du -BK t; du -B kB t; du -BMiB t; du -B 3 t; \
+        du -h -k t; du -k -h t",
+    "du -B human t; du -B si t; du -B \"'1\" t; du -B \"'human\" t; du -B 1kD t; du -BE t; du -BZ \
+        t; du -B0x10 t; du -B010 t",
+    "du -B x t; du -B0 t; du -B -1 t; du -B '' t; du -B 1e t; du -B 1Kx t; du --block-size=1Y t; \
+        du --block-size t; du -B",
+    "BLOCK_SIZE=1 du t; BLOCKSIZE=K du t; DU_BLOCK_SIZE=human du t; DU_BLOCK_SIZE=7q du t; \
+        DU_BLOCK_SIZE=0 BLOCK_SIZE=1 du t",
+    "DU_BLOCK_SIZE= du t; POSIXLY_CORRECT= du t; POSIXLY_CORRECT=1 DU_BLOCK_SIZE=x du t; \
+        BLOCK_SIZE=1Y du t; BLOCK_SIZE=\\'1 du t",
     "du -h --inodes t; du --inodes -BK t; du --inodes -B7 t",
     // Times.
-    "du -a --time t/a t/d/b t/d/e/c; du -ac --time=mtime t; du --time=c t >/dev/null; echo $?; du --time= t; du --time=x t",
-    "for s in full-iso long-iso iso i + +%s.%N%n%:z +%10Y%_d x '' posix-iso locale; do du --time --time-style=$s t/a t/d/b; done",
-    "for s in locale posix-iso posix-posix-full-iso posix-locale posix- x '+%Y\n%m'; do TIME_STYLE=$s du --time t/a; done",
-    "for z in '' CET-1CEST,M3.5.0,M10.5.0/3 EST5EDT Europe/Berlin :America/New_York '<+0530>-5:30' XXX-1:02:03 Foo/Bar no; do \
+    "du -a --time t/a t/d/b t/d/e/c; du -ac --time=mtime t; du --time=c t >/dev/null; echo $?; du \
+        --time= t; du --time=x t",
+    "for s in full-iso long-iso iso i + +%s.%N%n%:z +%10Y%_d x '' posix-iso locale; do du --time \
+        --time-style=$s t/a t/d/b; done",
+    "for s in locale posix-iso posix-posix-full-iso posix-locale posix- x '+%Y\n%m'; do \
+        TIME_STYLE=$s du --time t/a; done",
+    "for z in '' CET-1CEST,M3.5.0,M10.5.0/3 EST5EDT Europe/Berlin :America/New_York \
+        '<+0530>-5:30' XXX-1:02:03 Foo/Bar no; do \
         TZ=$z du --time --time-style='+%F %T.%N %z %Z' t/a t/d/b; done",
-    "touch -d @9999999999 t/a; du --time t/a; du --time -c nowhere; du --time=use --time-style=x t; du --time-style=x t/a",
-    "export LC_ALL=C.UTF-8; du 'nöwhere' \"it's\" t; du -d ä t; du --time=ä; printf '\\377' >x; du -a \"$(cat x)\"",
-    "cd /dev/shm && f=xsort-$$ && for s in -4000000000000 253402300800 67768036191676799 67768036191676800; do \
-        touch -d @$s $f 2>/dev/null && TZ= du --time --time-style='+%Y %C %G %F' $f | sed \"s/$f//\"; done; rm -f $f",
+    "touch -d @9999999999 t/a; du --time t/a; du --time -c nowhere; du --time=use --time-style=x \
+        t; du --time-style=x t/a",
+    "export LC_ALL=C.UTF-8; du 'nöwhere' \"it's\" t; du -d ä t; du --time=ä; printf '\\377' >x; \
+        du -a \"$(cat x)\"",
+    "cd /dev/shm && f=xsort-$$ && for s in -4000000000000 253402300800 67768036191676799 \
+        67768036191676800; do \
+        touch -d @$s $f 2>/dev/null && TZ= du --time --time-style='+%Y %C %G %F' $f | \
+        sed \"s/$f//\"; done; rm -f $f",
     // Words.
-    "du -q; du -q -y t; du --nope; du --d t; du --ex=x; du --s; du --h; du --all=3; du -s=3; du --exclude; du --time-style",
-    "du --apparent t/a; du --tot t; du --deref t; du --dereference-a t; du --block=1 t; du --max=1 t; du --nul t | od -c | tail -n 2",
+    "du -q; du -q -y t; du --nope; du --d t; du --ex=x; du --s; du --h; du --all=3; du -s=3; du \
+        --exclude; du --time-style",
+    "du --apparent t/a; du --tot t; du --deref t; du --dereference-a t; du --block=1 t; du \
+        --max=1 t; du --nul t | od -c | tail -n 2",
     // Streams.
-    "du t >&-; echo $?; du nowhere >&-; echo $?; du t >/dev/full; echo $?; du -s t nowhere >/dev/full; echo $?; du --version >/dev/full; echo $?",
-    "du nowhere t 2>&-; echo $?; du nowhere 2>/dev/full; echo $?; du t 2>&-; echo $?; du -s -d0 t 2>/dev/full; echo $?",
+    "du t >&-; echo $?; du nowhere >&-; echo $?; du t >/dev/full; echo $?; du -s t nowhere \
+        >/dev/full; echo $?; du --version >/dev/full; echo $?",
+    "du nowhere t 2>&-; echo $?; du nowhere 2>/dev/full; echo $?; du t 2>&-; echo $?; du -s -d0 t \
+        2>/dev/full; echo $?",
     "du t/d nowhere t/f 2>&1; du -a t/d '' t/n nowhere 2>&1",
     "{ sleep 0.2; du t; echo $? >&2; } | :; sleep 0.4",
     "trap '' PIPE; { sleep 0.2; du t; echo $? >&2; } | :; sleep 0.4",

@@ -840,7 +840,8 @@ fn no_locked_memory_is_no_hindrance() {
         );
         // Root may lock all the same, unless it gives that up.
         let script = format!(
-            "ulimit -l 0; command -v setpriv >/dev/null && [ $(id -u) = 0 ] && exec setpriv --bounding-set -ipc_lock {line}; exec {line}"
+            "ulimit -l 0; command -v setpriv >/dev/null && [ $(id -u) = 0 ] && exec setpriv \
+                --bounding-set -ipc_lock {line}; exec {line}"
         );
         let mut command = Command::new("bash");
         command.args(["-c", &script]).stdin(File::open(sandbox.path().join("in")).unwrap());

@@ -466,7 +466,8 @@ fn a_long_line_is_a_line() {
     if !gnu::has("sort") {
         return;
     }
-    let make = "seq 300000 >short; (head -c 1700000 /dev/zero | tr '\\0' 5; echo) >long; cat short long short >all; rm short long";
+    let make = "seq 300000 >short; (head -c 1700000 /dev/zero | tr '\\0' 5; echo) >long; cat \
+        short long short >all; rm short long";
     for (script, options) in
         [("all", "-S 8M"), ("all all", "-S 8M -u"), ("all", "-S 8M -s -k1,1n"), ("all", "-S 8M -r")]
     {

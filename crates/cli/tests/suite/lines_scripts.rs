@@ -22,8 +22,10 @@ fn files() -> Vec<(&'static str, Vec<u8>)> {
     files
 }
 
-const NUMBERS: &str = "1,000\n1.5\n-3\n1e3\n2K\n3M\n1 000\n1.000\n-0\n0\n+5\n0x10\nnan\ninf\n-inf\n\n .5\n-.5\n1000\n999\n1,5\n";
-const WORDS: &str = "Zebra\napple\nÄpfel\nzebra\nApple\néclair\neclair\ncôte\ncoté\ncote\nchata\ncihla\nhora\nı\nI\ni\nİ\n_x\n-y\n a\na b\nab\n";
+const NUMBERS: &str = "1,000\n1.5\n-3\n1e3\n2K\n3M\n1 \
+    000\n1.000\n-0\n0\n+5\n0x10\nnan\ninf\n-inf\n\n .5\n-.5\n1000\n999\n1,5\n";
+const WORDS: &str = "Zebra\napple\nÄpfel\nzebra\nApple\néclair\neclair\ncôte\ncoté\ncote\n\
+    chata\ncihla\nhora\nı\nI\ni\nİ\n_x\n-y\n a\na b\nab\n";
 const MONTHS: &str = "jan\nFeb\nMAR \n apr\nmai\nMai\nMär\nokt\nDez\ndec\nčen\nled\nxyz\n";
 
 fn check(scripts: &str) {

@@ -28,7 +28,8 @@ fn each_has_its_reason_and_status_and_changes_nothing() {
         (
             "sort in -o missing/out",
             2,
-            "missing/out: No such file or directory (os error 2): its directory does not exist; create it",
+            "missing/out: No such file or directory (os error 2): its directory does not exist; \
+                create it",
         ),
         ("sort in -o .", 2, ""),
         ("sort in -o directory-is-not/out", 2, "directory-is-not"),

@@ -102,7 +102,8 @@ fn a_sort_that_is_killed_at_any_moment_goes_on() {
         sandbox.write("in", &input);
         sandbox.write("out", "old");
         let line = format!(
-            "sort -q --resume --checkpoint-every {every} --method {method} -m {memory} {remove} in -o out"
+            "sort -q --resume --checkpoint-every {every} --method {method} -m {memory} {remove} \
+                in -o out"
         );
         kills += kill_until_done(&sandbox, &line, random, 12);
         assert_eq!(sandbox.sha256("out"), whole, "seed {seed}: {line}");

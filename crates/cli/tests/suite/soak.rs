@@ -1,8 +1,8 @@
-//! Soak: jobs by random, side by side in one scratch directory, and some of them killed at any
+//! Soak: random jobs, side by side in one scratch directory, and some of them killed at any
 //! moment.
 //!
 //! ```text
-//!  lane 0   gen   sort   lines   killed sort   verify   ...      each lane waits for its job, and judges what it made
+//!  lane 0   gen   sort   lines   killed sort   verify   ...     waits for each, judges it
 //!  lane 1   lines   killed gen   du   killed sort, resumed, killed, resumed   ...
 //!  ...
 //!  warden   status   status --clear   status --json   ...     beside them, all the time
@@ -249,7 +249,8 @@ impl Lane<'_> {
             (5 + random.below(20_000), random.below(1000), random.one_of(THREADS));
         let input = self.input();
         let line = format!(
-            "gen -f {format} --pattern {pattern} --seed {seed} -j {threads} {kilobytes}KB {input}.new"
+            "gen -f {format} --pattern {pattern} --seed {seed} -j {threads} {kilobytes}KB \
+                {input}.new"
         );
         let new = self.soak.sandbox.path().join(format!("{input}.new"));
         match self.run(&line, None, death) {
@@ -298,7 +299,8 @@ impl Lane<'_> {
         };
         let with = |budget: &str| {
             format!(
-                "sort -f {format} --method {method} -m {budget} -j {threads} -T scratch {source} -o {output}"
+                "sort -f {format} --method {method} -m {budget} -j {threads} -T scratch {source} \
+                    -o {output}"
             )
         };
         let mut line = with(budget);
@@ -380,7 +382,8 @@ impl Lane<'_> {
             ));
         }
         let line = format!(
-            "lines -m {order} -S {budget} --parallel={threads} --batch-size=2 -T scratch --recursive {parts} -o {output}"
+            "lines -m {order} -S {budget} --parallel={threads} --batch-size=2 -T scratch \
+                --recursive {parts} -o {output}"
         );
         if self.run(&line, None, death).is_some_and(|ended| is_done(&ended, &line)) {
             let parts = [format!("{parts}/a"), format!("{parts}/b")];
@@ -399,7 +402,8 @@ impl Lane<'_> {
         fs::copy(directory.join(self.input()), directory.join(&copy)).unwrap();
         let _ = fs::remove_file(directory.join(&output));
         let line = format!(
-            "sort -f {} --method {method} -m {budget} -j {threads} -T scratch --remove-input {copy} -o {output}",
+            "sort -f {} --method {method} -m {budget} -j {threads} -T scratch --remove-input \
+                {copy} -o {output}",
             self.format
         );
         let ended = self.run(&line, None, death);
@@ -435,7 +439,8 @@ impl Lane<'_> {
         let (input, output) = (self.input(), format!("out/lane{}", self.number));
         let (threads, every) = (random.one_of(THREADS), random.one_of(&["0", "0.05"]));
         let line = format!(
-            "sort -f {} --method {method} -m {budget} -j {threads} -T scratch --resume --checkpoint-every {every} {input} -o {output}",
+            "sort -f {} --method {method} -m {budget} -j {threads} -T scratch --resume \
+                --checkpoint-every {every} {input} -o {output}",
             self.format
         );
         let ended = self.run_in_pieces(&line, random);
@@ -546,7 +551,8 @@ fn jobs_side_by_side_and_killed_at_any_moment_leave_nothing_and_nothing_wrong() 
     let (finished, killed) = (soak.finished.load(Relaxed), soak.killed.load(Relaxed));
     let resumed = soak.resumed.load(Relaxed);
     eprintln!(
-        "soak: {finished} jobs finished, {killed} were killed, {resumed} of these resumed, seed {seed}"
+        "soak: {finished} jobs finished, {killed} were killed, {resumed} of these resumed, seed \
+            {seed}"
     );
     assert!(finished > 0);
     soak.ok("status --clear");

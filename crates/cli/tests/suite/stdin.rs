@@ -62,7 +62,8 @@ fn from_anywhere_it_is_the_same_sort() {
             "cat a | $xsort sort -f gensort HOW -o out",
             "cat a | $xsort sort HOW - -o out",
             "$xsort sort HOW -o out <a",
-            "mkfifo pipe; cat a >pipe & $xsort sort HOW - -o out <pipe; status=$?; rm pipe; exit $status",
+            "mkfifo pipe; cat a >pipe & $xsort sort HOW - -o out <pipe; status=$?; rm pipe; exit \
+                $status",
             "cat c a | (head -c 3000000 >/dev/null; $xsort sort HOW -o out)",
             "cat c a >ca; (head -c 3000000 >/dev/null; $xsort sort HOW -o out) <ca; rm ca",
             "cp a out; $xsort sort HOW - -o out <out",

@@ -157,7 +157,8 @@ fn what_is_no_regular_file_is_left_out_with_a_word() {
     symlink("nowhere", sandbox.path().join("tree/dangling")).unwrap();
     symlink("..", sandbox.path().join("tree/up")).unwrap();
     mknodat(CWD, sandbox.path().join("tree/pipe"), FileType::Fifo, Mode::RWXU, 0).unwrap();
-    let told = "tree: 3 symbolic links and 1 special file left out, tree/dangling first: only regular files are sorted\n";
+    let told = "tree: 3 symbolic links and 1 special file left out, tree/dangling first: only \
+        regular files are sorted\n";
     let ended = sandbox.run("sort --record 8 --key 7:1 tree -o out");
     assert_eq!((ended.code, ended.stderr), (Some(0), format!("xsort: note: {told}")));
     assert_eq!(sandbox.read("out"), expected);

@@ -33,7 +33,8 @@ fn sorted_records_are_reported_as_valsort_does() {
     let sandbox = Sandbox::new();
     sandbox.ok("gen 1000r data");
     sort_by_key(&sandbox, "data", "sorted");
-    let expected = "Records: 1000\nChecksum: 1ea6370b955\nDuplicate keys: 0\nSUCCESS - all records are in order\n";
+    let expected = "Records: 1000\nChecksum: 1ea6370b955\nDuplicate keys: 0\nSUCCESS - all \
+        records are in order\n";
     for resources in ["", "-m 16K -j 7", "--io sync", "--io uring"] {
         if resources == "--io uring" && sandbox.run("verify sorted --io uring").code == Some(2) {
             continue; // io_uring is forbidden here.
@@ -211,7 +212,8 @@ fn an_input_is_compared() {
         sandbox.write(name, &bytes);
         let ended = sandbox.run(&format!("verify {name} --against data"));
         assert_eq!(ended.code, Some(1), "{name}");
-        let line = "SUCCESS - all records are in order\nERROR - data has 1000 records and checksum 1ea6370b955\n";
+        let line = "SUCCESS - all records are in order\nERROR - data has 1000 records and \
+            checksum 1ea6370b955\n";
         assert!(ended.stdout.ends_with(line), "{name}: {}", ended.stdout);
         assert_eq!(sandbox.json(&format!("verify {name} --against data"))["ok"], false);
     }

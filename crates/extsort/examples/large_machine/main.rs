@@ -83,7 +83,8 @@ fn simulated_sorts(bytes: u64, threads: &str, rounds: usize) -> Result<Vec<Cost>
     }
     drop(part);
     println!(
-        "| threads | phase | runs or bins | workers, µs/MiB | coordinator | cuts | a search, ns | a share, ns |"
+        "| threads | phase | runs or bins | workers, µs/MiB | coordinator | cuts | a search, ns | \
+            a share, ns |"
     );
     println!("|---:|---|---:|---:|---:|---:|---:|---:|");
     let mut sorts = Vec::new();
@@ -184,7 +185,8 @@ fn print_machines(costs: &Costs) {
         (1_000_000_000_000, large(8, 64, 64)),
     ];
     println!(
-        "\n| drives, cores, memory | phase | runs or bins | segment | drives | cores | coordinator | lanes | before | after | s | bound |"
+        "\n| drives, cores, memory | phase | runs or bins | segment | drives | cores | \
+            coordinator | lanes | before | after | s | bound |"
     );
     println!("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|");
     for (bytes, machine) in machines {

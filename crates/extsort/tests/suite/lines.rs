@@ -101,7 +101,8 @@ fn short_numbers(bytes: usize, seed: u64) -> Vec<u8> {
 
 fn long_alike(bytes: usize, seed: u64) -> Vec<u8> {
     let mut random = Random::new(seed);
-    let prefix = "the beginning that all of these lines share, longer than any index of blocks keeps of it: "
+    let prefix = "the beginning that all of these lines share, longer than any index of blocks \
+        keeps of it: "
         .repeat(2);
     text(bytes, |text| text.extend(format!("{prefix}{}", random.word() % 5000).bytes()))
 }

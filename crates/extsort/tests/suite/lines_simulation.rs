@@ -295,43 +295,43 @@ fn is_clear(error: &Error, trouble: Trouble) -> bool {
     }
 }
 
-fn all_seeds_for_each_seed(trouble: Trouble) {
+fn check_seeds(trouble: Trouble) {
     for_each_seed(&format!("lines, {trouble:?}"), 40, |seed| simulate(seed, trouble));
 }
 
 #[test]
 fn ordinary_adversity_changes_nothing() {
-    all_seeds_for_each_seed(Trouble::Rough);
+    check_seeds(Trouble::Rough);
 }
 
 #[test]
 fn failing_operations_are_named() {
-    all_seeds_for_each_seed(Trouble::Faults);
+    check_seeds(Trouble::Faults);
 }
 
 #[test]
 fn damaged_scratch_is_noticed() {
-    all_seeds_for_each_seed(Trouble::Corruption);
+    check_seeds(Trouble::Corruption);
 }
 
 #[test]
 fn a_disk_that_fills_up_is_named() {
-    all_seeds_for_each_seed(Trouble::Full);
+    check_seeds(Trouble::Full);
 }
 
 #[test]
 fn a_power_cut_ends_the_job() {
-    all_seeds_for_each_seed(Trouble::PowerCut);
+    check_seeds(Trouble::PowerCut);
 }
 
 #[test]
 fn streams_that_fail_end_the_job() {
-    all_seeds_for_each_seed(Trouble::Streams);
+    check_seeds(Trouble::Streams);
 }
 
 #[test]
 fn a_stop_on_request_ends_the_job() {
-    all_seeds_for_each_seed(Trouble::Cancel);
+    check_seeds(Trouble::Cancel);
 }
 
 /// The canary: bits of the output flip on the way to the drive. If this passes unnoticed, the tests

@@ -76,7 +76,8 @@ fn check_merge(plan: &Plan) {
         + plan.seam_pages as u64 * 4096
         // A block a run, and a segment of one block in each thread's hands, in the queue and in the
         // making.
-        + (from_scratch + if from_scratch > 0 { plan.threads as u64 + 2 } else { 0 }) * plan.block_bytes;
+        + (from_scratch + if from_scratch > 0 { plan.threads as u64 + 2 } else { 0 })
+            * plan.block_bytes;
     assert!(merge <= plan.pool_bytes, "merging takes {merge}: {plan}");
     if from_scratch > 0 && plan.resident_chunks() > 0 {
         // However the runs that stay lie, at worst with a hole of one area beside each: all blocks
@@ -120,7 +121,10 @@ proptest! {
         let bytes = bytes.min(budget_bytes.saturating_mul(2_000 / inputs));
         // Uneven, many of them tiny or empty.
         let records = bytes / record_bytes;
-        let size = |input: u64| records * (2 * input + 1) / (inputs * inputs).max(1) / (1 + input % 7) * record_bytes;
+        let size = |input: u64| {
+            let share = records * (2 * input + 1) / (inputs * inputs).max(1);
+            share / (1 + input % 7) * record_bytes
+        };
         let input_bytes: Vec<u64> = (0..inputs).map(size).collect();
         let facts = |budget_bytes| {
             let one = facts(bytes, record_bytes, key_bytes, budget_bytes, threads);

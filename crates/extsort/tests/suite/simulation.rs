@@ -291,45 +291,45 @@ fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
     }
 }
 
-fn all_seeds_for_each_seed(trouble: Trouble) {
+fn check_seeds(trouble: Trouble) {
     for_each_seed(&format!("{trouble:?}"), 120, |seed| simulate(seed, trouble));
 }
 
 #[test]
 fn ordinary_adversity_changes_nothing() {
-    all_seeds_for_each_seed(Trouble::Rough);
+    check_seeds(Trouble::Rough);
 }
 
 #[test]
 fn failing_operations_leave_the_old_output() {
-    all_seeds_for_each_seed(Trouble::Faults);
+    check_seeds(Trouble::Faults);
 }
 
 #[test]
 fn damaged_scratch_is_noticed() {
-    all_seeds_for_each_seed(Trouble::Corruption);
+    check_seeds(Trouble::Corruption);
 }
 
 #[test]
 fn a_disk_that_fills_up_leaves_the_old_output() {
-    all_seeds_for_each_seed(Trouble::Full);
+    check_seeds(Trouble::Full);
 }
 
 #[test]
 fn a_power_cut_leaves_the_old_output_or_the_new_one() {
-    all_seeds_for_each_seed(Trouble::PowerCut);
+    check_seeds(Trouble::PowerCut);
 }
 
 #[test]
 fn a_stop_on_request_leaves_the_old_output() {
-    all_seeds_for_each_seed(Trouble::Cancel);
+    check_seeds(Trouble::Cancel);
 }
 
 /// What was read of it may be of several moments, so no output is made of it. Once it is read,
 /// anybody may write to it.
 #[test]
 fn an_input_that_changes_is_noticed() {
-    all_seeds_for_each_seed(Trouble::Change);
+    check_seeds(Trouble::Change);
 }
 
 /// The canary: bits of the output flip on the way to the drive. If this passes unnoticed, the tests

@@ -185,7 +185,8 @@ fn compare_one(seed: u64, locale: &Locale, name: &str, source: &std::path::Path)
     for (ours, how) in ours.into_iter().zip(["comparison", "keys"]) {
         assert!(
             ours == theirs,
-            "seed {seed} {words:?} in {name}, by {how}\ninput {:?}\nours  {:?} {} {}\nGNU's {:?} {} {}",
+            "seed {seed} {words:?} in {name}, by {how}\ninput {:?}\nours  {:?} {} {}\nGNU's {:?} \
+                {} {}",
             String::from_utf8_lossy(&input),
             String::from_utf8_lossy(&ours.output),
             String::from_utf8_lossy(&ours.message),

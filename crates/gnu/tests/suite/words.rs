@@ -101,7 +101,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
 
     #[test]
-    fn keys_and_words_agree_with_comparison(command in prop::sample::select(&COMMANDS[..]), a in line(), b in line()) {
+    fn keys_and_words_agree_with_comparison(
+        command in prop::sample::select(&COMMANDS[..]),
+        a in line(),
+        b in line(),
+    ) {
         let (order, mut scratch) = (order(command), Scratch::default());
         let compared = order.compare(&a, &b, &mut scratch);
         prop_assert_eq!(order.compare(&b, &a, &mut scratch), compared.reverse());
@@ -119,7 +123,11 @@ proptest! {
     }
 
     #[test]
-    fn a_word_is_part_of_the_key(command in prop::sample::select(&COMMANDS[..]), line in line(), skip in 0_usize..40) {
+    fn a_word_is_part_of_the_key(
+        command in prop::sample::select(&COMMANDS[..]),
+        line in line(),
+        skip in 0_usize..40,
+    ) {
         let order = order(command);
         let word = order.word(&line, skip, &mut Scratch::default());
         prop_assert_eq!(word, window(&key(&order, &line), skip), "from {}", skip);

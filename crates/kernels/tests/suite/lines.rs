@@ -228,7 +228,7 @@ fn check_bounds<O: LineOrder>(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 2 } else { 200 }, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 200 }))]
 
     #[test]
     fn lines_are_sorted(lines in lines(b'\n'), has_last_resort: bool) {
@@ -255,7 +255,12 @@ proptest! {
     }
 
     #[test]
-    fn places_are_found(lines in lines(b'\n'), line in "[aBp]{0,3}", include_equal: bool, has_last_resort: bool) {
+    fn places_are_found(
+        lines in lines(b'\n'),
+        line in "[aBp]{0,3}",
+        include_equal: bool,
+        has_last_resort: bool,
+    ) {
         check_bounds(&ByBytes, &lines, b'\n', line.as_bytes(), include_equal);
         check_bounds(&ByLetter { has_last_resort }, &lines, b'\n', line.as_bytes(), include_equal);
     }
@@ -274,7 +279,10 @@ proptest! {
         prop_assert_eq!(line_end(&text, b'\n'), first);
         let many = text.repeat(1 + large * 70_000 / text.len().max(1));
         for text in [&text, &many] {
-            prop_assert_eq!(count_lines(text, b'\n'), text.iter().filter(|&&byte| byte == b'\n').count());
+            prop_assert_eq!(
+                count_lines(text, b'\n'),
+                text.iter().filter(|&&byte| byte == b'\n').count(),
+            );
             let last = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
             prop_assert_eq!(whole_lines_bytes(text, b'\n'), last);
         }

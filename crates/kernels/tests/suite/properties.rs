@@ -37,7 +37,10 @@ proptest! {
         let key = Fields::plain(offset, bytes);
         let records = records(seed, count, record_bytes, letters);
         let caches = Caches { l1_bytes: 1_usize << l1_bits, l2_bytes: 1_usize << l2_bits };
-        prop_assert_eq!(sorted(key, &records, record_bytes, caches), oracle(key, &records, record_bytes));
+        prop_assert_eq!(
+            sorted(key, &records, record_bytes, caches),
+            oracle(key, &records, record_bytes),
+        );
     }
 
     #[test]
@@ -66,6 +69,12 @@ proptest! {
         bins in prop_oneof![1_usize..10, 1_usize..700],
     ) {
         let key = Fields::plain(offset, bytes);
-        splitters::check(key, &records(seed, count, record_bytes, letters), record_bytes, stride, bins);
+        splitters::check(
+            key,
+            &records(seed, count, record_bytes, letters),
+            record_bytes,
+            stride,
+            bins,
+        );
     }
 }

@@ -55,10 +55,15 @@ fn sums_are_read_as_printed_and_a_little_more() {
 proptest! {
     /// Every record length takes the sum of its records' CRCs, in any order and any parts.
     #[test]
-    fn is_the_sum_of_crcs(record_bytes in 1usize..300, bytes in prop::collection::vec(any::<u8>(), 0..2000), cut in any::<prop::sample::Index>()) {
+    fn is_the_sum_of_crcs(
+        record_bytes in 1usize..300,
+        bytes in prop::collection::vec(any::<u8>(), 0..2000),
+        cut in any::<prop::sample::Index>(),
+    ) {
         let count = bytes.len() / record_bytes;
         let records = &bytes[..count * record_bytes];
-        let expected: u128 = records.chunks(record_bytes).map(|record| u128::from(crc32(record))).sum();
+        let crcs = records.chunks(record_bytes).map(|record| u128::from(crc32(record)));
+        let expected: u128 = crcs.sum();
         let whole = checksum(records, record_bytes);
         prop_assert_eq!(whole, Checksum::from_parts(count as u64, expected));
         prop_assert_eq!(Checksum::parse_sum(&whole.to_string()), Ok(expected));

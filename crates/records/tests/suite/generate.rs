@@ -32,7 +32,11 @@ proptest! {
     /// A block from anywhere in the data is that stretch of the whole, also across the generators'
     /// inner strips of 64 records.
     #[test]
-    fn any_block_is_a_stretch_of_the_whole(spec in any_spec(200), first in 0u64..=200, count in 0u64..=200) {
+    fn any_block_is_a_stretch_of_the_whole(
+        spec in any_spec(200),
+        first in 0u64..=200,
+        count in 0u64..=200,
+    ) {
         let whole = records(spec);
         let count = count.min(200 - first);
         let generator = Generator::new(spec).unwrap();
@@ -47,7 +51,8 @@ proptest! {
     fn start_is_a_shift(spec in any_spec(200), skip in 0u64..=200) {
         prop_assume!(!matches!(spec.pattern, Pattern::Sorted | Pattern::Reversed));
         let whole = records(spec);
-        let later = GenerateSpec { start: spec.start + u128::from(skip), total: 200 - skip, ..spec };
+        let start = spec.start + u128::from(skip);
+        let later = GenerateSpec { start, total: 200 - skip, ..spec };
         prop_assert!(records(later) == whole[skip as usize * spec.format.record_bytes()..]);
     }
 }

@@ -115,27 +115,44 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]
 
     #[test]
-    fn single_fields((record_bytes, fields, (a, b)) in fields_and_pair(any_field().prop_map(|field| vec![field]))) {
+    fn single_fields(
+        (record_bytes, fields, (a, b)) in
+            fields_and_pair(any_field().prop_map(|field| vec![field])),
+    ) {
         check(record_bytes, &fields, &a, &b);
     }
 
     #[test]
-    fn lists_of_fields((record_bytes, fields, (a, b)) in fields_and_pair(prop::collection::vec(any_field(), 1..5))) {
+    fn lists_of_fields(
+        (record_bytes, fields, (a, b)) in fields_and_pair(prop::collection::vec(any_field(), 1..5)),
+    ) {
         check(record_bytes, &fields, &a, &b);
     }
 
     /// A string, and fields that adjoin, as one plain key.
     #[test]
-    fn plain_keys(lengths in prop::collection::vec(1usize..12, 1..4), offset in 0usize..10, behind in 0usize..9, seed in any::<u64>()) {
+    fn plain_keys(
+        lengths in prop::collection::vec(1usize..12, 1..4),
+        offset in 0usize..10,
+        behind in 0usize..9,
+        seed in any::<u64>(),
+    ) {
         let mut fields = Vec::new();
         let mut at = offset;
         for length in lengths {
             fields.push(KeyField { offset: at, length, kind: KeyKind::Bytes, descending: false });
             at += length;
         }
-        let record = |seed: u64| (0..at + behind).map(|i| (seed >> (i % 8 * 8)) as u8 & 1).collect::<Vec<u8>>();
+        let record = |seed: u64| -> Vec<u8> {
+            (0..at + behind).map(|i| (seed >> (i % 8 * 8)) as u8 & 1).collect()
+        };
         let layout = Layout::new(at + behind, fields.clone()).unwrap();
-        prop_assert!(matches!(layout.rule(), KeyRule::Plain(key) if key == PlainKey::new(offset, at - offset)));
+        prop_assert!(
+            matches!(
+                layout.rule(),
+                KeyRule::Plain(key) if key == PlainKey::new(offset, at - offset)
+            ),
+        );
         check(at + behind, &fields, &record(seed), &record(seed ^ seed >> 32));
     }
 }
@@ -166,24 +183,32 @@ fn edges_of_every_number_type() {
     }
     macro_rules! integers {
         ($($type:ty => $kind:path),*) => {$(
-            let mut edges = vec![<$type>::MIN, <$type>::MIN + 1, 0, 1, <$type>::MAX / 2, <$type>::MAX - 1, <$type>::MAX];
+            let (min, max) = (<$type>::MIN, <$type>::MAX);
+            let mut edges = vec![min, min + 1, 0, 1, max / 2, max - 1, max];
             edges.push((0 as $type).wrapping_sub(1));
             edges.sort();
             edges.dedup();
-            all_pairs($kind, &edges.iter().map(|edge| edge.to_le_bytes().to_vec()).collect::<Vec<_>>());
+            all_pairs(
+                $kind,
+                &edges.iter().map(|edge| edge.to_le_bytes().to_vec()).collect::<Vec<_>>(),
+            );
         )*};
     }
-    integers!(u8 => KeyKind::Unsigned, u16 => KeyKind::Unsigned, u32 => KeyKind::Unsigned, u64 => KeyKind::Unsigned,
-        u128 => KeyKind::Unsigned, i8 => KeyKind::Signed, i16 => KeyKind::Signed, i32 => KeyKind::Signed,
-        i64 => KeyKind::Signed, i128 => KeyKind::Signed);
+    use KeyKind::{Signed, Unsigned};
+    integers!(u8 => Unsigned, u16 => Unsigned, u32 => Unsigned, u64 => Unsigned, u128 => Unsigned);
+    integers!(i8 => Signed, i16 => Signed, i32 => Signed, i64 => Signed, i128 => Signed);
     macro_rules! floats {
         ($($type:ty),*) => {$(
             let edges: &[$type] = &[
-                -<$type>::NAN, <$type>::NEG_INFINITY, <$type>::MIN, -1.5, -1.0, -<$type>::MIN_POSITIVE,
-                -<$type>::from_bits(1), -0.0, 0.0, <$type>::from_bits(1), <$type>::MIN_POSITIVE, 1.0, 1.5,
+                -<$type>::NAN, <$type>::NEG_INFINITY, <$type>::MIN, -1.5, -1.0,
+                -<$type>::MIN_POSITIVE, -<$type>::from_bits(1), -0.0,
+                0.0, <$type>::from_bits(1), <$type>::MIN_POSITIVE, 1.0, 1.5,
                 <$type>::MAX, <$type>::INFINITY, <$type>::NAN,
             ];
-            all_pairs(KeyKind::Float, &edges.iter().map(|edge| edge.to_le_bytes().to_vec()).collect::<Vec<_>>());
+            all_pairs(
+                KeyKind::Float,
+                &edges.iter().map(|edge| edge.to_le_bytes().to_vec()).collect::<Vec<_>>(),
+            );
         )*};
     }
     floats!(f32, f64);

@@ -142,7 +142,8 @@ proptest! {
     #[test]
     fn there_and_back(keys in prop::collection::vec(0u8..4, 0..40)) {
         let layout = Layout::new(3, vec!["1:1:u8:desc".parse().unwrap()]).unwrap();
-        let block: Vec<u8> = keys.iter().enumerate().flat_map(|(n, &key)| [n as u8, key, 9]).collect();
+        let records = keys.iter().enumerate().map(|(n, &key)| [n as u8, key, 9]);
+        let block: Vec<u8> = records.flatten().collect();
         let part = part(&layout, &block);
         prop_assert_eq!(Part::from_summary(&part.to_summary(), &layout), Ok(part));
     }

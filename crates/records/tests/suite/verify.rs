@@ -84,7 +84,10 @@ proptest! {
     #[test]
     fn counts_are_those_of_a_plain_loop(records in some_records()) {
         let part = part(&layout(), records.as_flattened());
-        prop_assert_eq!((part.unordered(), part.first_unordered(), part.duplicates()), naive(&records));
+        prop_assert_eq!(
+            (part.unordered(), part.first_unordered(), part.duplicates()),
+            naive(&records),
+        );
         prop_assert_eq!(part.records(), records.len() as u64);
         prop_assert_eq!(part.first_record(), records.first().map(|record| &record[..]));
         prop_assert_eq!(part.last_record(), records.last().map(|record| &record[..]));
@@ -100,7 +103,8 @@ proptest! {
         let whole = part(&layout, records.as_flattened());
         for one in 0..=records.len() {
             for two in one..=records.len() {
-                let pieces = [&records[..one], &records[one..two], &records[two..]].map(<[_]>::as_flattened);
+                let pieces = [&records[..one], &records[one..two], &records[two..]];
+                let pieces = pieces.map(<[_]>::as_flattened);
                 let mut extended = Part::new(&layout);
                 let mut appended = Part::new(&layout);
                 for piece in pieces {

@@ -159,7 +159,10 @@ fn fills(prefix: &Path) {
     for _ in 0..3 {
         let refused = writer.write(&[2; 2 << 20]);
         assert!(
-            matches!(&refused, Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::StorageFull),
+            matches!(
+                &refused,
+                Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::StorageFull
+            ),
             "{refused:?}"
         );
         assert_eq!(&*reader.read().unwrap(), &[1; 1000]);

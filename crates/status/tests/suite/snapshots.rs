@@ -91,7 +91,9 @@ proptest! {
     /// A snapshot with some bytes changed: what is still one is within bounds, and comes back as it
     /// is.
     #[test]
-    fn damaged_snapshots_are_within_bounds(places in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 1..6)) {
+    fn damaged_snapshots_are_within_bounds(
+        places in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 1..6),
+    ) {
         let mut bytes = full().to_bytes();
         for (place, byte) in places {
             let place = place.index(bytes.len());

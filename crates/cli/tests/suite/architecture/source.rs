@@ -130,7 +130,8 @@ fn quoted(text: &str) -> usize {
 
 #[test]
 fn code_and_comments_are_told_apart() {
-    let text = "let a = \"// \\\" no\"; // \"yes\"\nlet b = ('\"', b'\\'', r#\"\"/*\"#); /* c\n */ 'a: x<'b>";
+    let text = "let a = \"// \\\" no\"; // \"yes\"\nlet b = ('\"', b'\\'', r#\"\"/*\"#); /* c\n \
+        */ 'a: x<'b>";
     let (code, comments) = split(text);
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(words(&code), "let a = ; let b = ( , b , ); 'a: x<'b>");
