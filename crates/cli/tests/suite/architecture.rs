@@ -66,7 +66,7 @@ fn unsafe_code_is_where_the_table_says() {
         ("extsort", true),
         ("status", true),
         ("usage", true),
-        ("cli", false),
+        ("cli", true),
         ("kernels", false),
         ("disk", false),
         ("text", false),
