@@ -2,7 +2,7 @@
 //!
 //! A door and nothing else: arguments come in, settings go to the pipelines, reports and an exit
 //! status come out. Whatever is worth testing without a process lives in the rooms behind it.
-#![cfg_attr(all(target_env = "gnu", not(test)), no_main)]
+#![forbid(unsafe_code)]
 
 mod args;
 mod bar;
@@ -26,8 +26,6 @@ mod signals;
 mod size;
 mod sort;
 mod stack;
-#[cfg(all(target_env = "gnu", not(test)))]
-mod start;
 mod status;
 mod stdin;
 mod summary;
@@ -40,11 +38,11 @@ use clap::Parser;
 use exit::Failure;
 use gnu::Door;
 use signals::Stop;
-#[cfg(any(not(target_env = "gnu"), test))]
 use std::process::ExitCode;
+use xsort_disk::share_one_arena_if_limited;
 
-#[cfg(any(not(target_env = "gnu"), test))]
 fn main() -> ExitCode {
+    share_one_arena_if_limited();
     ExitCode::from(stack::run(run_program))
 }
 

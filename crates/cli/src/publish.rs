@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 use xsort_extsort::{Reading, Stage as StageTimes};
 use xsort_status::{
-    Counts, DriveState, FORMAT, Identity, Memory, Pace, Phase, Place, Publisher, Snapshot, Stage,
-    Wait,
+    Counts, DriveState, FORMAT, Identity, Memory, Phase, Publisher, RateHistory, Snapshot, Stage,
+    StatusDirectories, Wait,
 };
 
 /// Words of the command line that are shown, and their bytes.
@@ -38,7 +38,7 @@ pub(crate) struct Publication {
     uses: Uses,
     sensors: Sensors,
     publisher: Option<Publisher>,
-    pace: Pace,
+    pace: RateHistory,
     /// Seconds and stages of the last second.
     readings: VecDeque<(f64, Vec<StageTimes>)>,
 }
@@ -64,7 +64,7 @@ impl Publication {
             uses,
             sensors: Sensors::default(),
             publisher: None,
-            pace: Pace::default(),
+            pace: RateHistory::default(),
             readings: VecDeque::new(),
         })
     }
@@ -76,7 +76,7 @@ impl Publication {
     pub(crate) fn publish(&mut self, board: &Board, pause: Option<Pause>) -> Result<(), String> {
         if self.publisher.is_none() {
             self.publisher = Some(Publisher::open(
-                &Place::of_environment(|name| std::env::var_os(name)),
+                &StatusDirectories::from_environment(|name| std::env::var_os(name)),
                 self.identity.pid,
             )?);
             self.identify();
@@ -120,7 +120,7 @@ impl Publication {
     fn snapshot(&mut self, board: &Board, pause: Option<Pause>) -> Snapshot {
         let (phase, progress) = board.progress();
         let reading = board.read().unwrap_or_default();
-        self.pace.note(progress.seconds, progress.done_bytes);
+        self.pace.add(progress.seconds, progress.done_bytes);
         let (curve, curve_step_seconds) = self.pace.curve();
         let stages = self.stages(progress.seconds, &reading);
         let pause = pause.unwrap_or_default();

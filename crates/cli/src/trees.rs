@@ -19,7 +19,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use xsort_disk::Shown;
-use xsort_usage::{Detail, Failure, Follow, Found, Identity, Kind, Links, Options, Visitor, walk};
+use xsort_usage::{
+    Detail, Follow, FoundFile, Identity, Kind, Links, Options, Visitor, WalkError, walk,
+};
 
 /// A file in a tree.
 #[derive(Debug)]
@@ -217,7 +219,7 @@ impl<S> Finder<S> {
 }
 
 impl<S: Fn() -> bool + Sync> Visitor for Finder<S> {
-    fn found(&self, found: &Found<'_>) {
+    fn found(&self, found: &FoundFile<'_>) {
         let path = || OsString::from_vec(found.path());
         match found.kind {
             Kind::Directory => {}
@@ -234,7 +236,7 @@ impl<S: Fn() -> bool + Sync> Visitor for Finder<S> {
         }
     }
 
-    fn failed(&self, failure: &Failure) {
+    fn failed(&self, failure: &WalkError) {
         let path = PathBuf::from(OsString::from_vec(failure.path.clone()));
         let source = failure.source.raw_os_error().map_or_else(
             || io::Error::new(failure.source.kind(), failure.source.to_string()),

@@ -15,12 +15,13 @@
 //! as well. What the page cache holds of an input may come from there: `cache`. `lazy` puts the
 //! engine's start off until a file is opened; `gate` holds transfers back while drives are too hot,
 //! `rate` to a number of bytes a second. What the process was given to write and read is
-//! `inherited`. Files that a later process goes on with are `kept`. `shown` is how paths look in
-//! messages.
+//! `inherited`; `allocator` saves address space where that is limited. Files that a later process
+//! goes on with are `kept`. `shown` is how paths look in messages.
 //!
 //! Knows nothing of keys or order, and imports none of the other rooms. Measures no drive and plans
 //! nothing.
 
+mod allocator;
 mod block_pool;
 mod cache;
 mod drive;
@@ -47,6 +48,7 @@ mod threads;
 mod transfer;
 mod uring;
 
+pub use allocator::share_one_arena_if_limited;
 pub use block_pool::BlockPool;
 pub use drive::device_name;
 pub use error::{Error, Operation};

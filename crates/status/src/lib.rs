@@ -1,41 +1,53 @@
-//! What a running job publishes of itself, where, and how others find it, dead or alive.
+//! What a running job publishes about itself, where, and how others find it, dead or alive.
 //!
 //! ```text
-//!  job:      figures --> Snapshot --> Publisher --(shared memory: directory/PID)--> find --> Found --> whoever watches
-//!                                                                                    |
-//!                                                                                    `--> leftovers, clear: what a killed job left
+//!  the job     figures --> Snapshot --> Publisher
+//!                                           |
+//!                             shared memory in DIRECTORY/PID.*
+//!                                           |
+//!  a watcher                         search, find --> FoundJob --> whatever shows it
+//!                                                        |
+//!                                                        `--> leftovers, clear: after a kill
 //! ```
 //!
 //! | file | idea |
 //! |---|---|
-//! | `snapshot` | all that a job tells, as bytes that are checked before they are believed |
-//! | `pace` | rates, the curve of a job's life, and when it ends |
-//! | `place` | directories in which jobs publish |
+//! | `snapshot` | everything a job publishes, as bytes that are checked before they are believed |
+//! | `rates` | how fast a job is, and was |
+//! | `progress` | how far a job is, and when it will be done |
+//! | `status_directories` | directories in which jobs publish |
 //! | `publisher` | the job's side |
-//! | `parts` | which files are which job's, by their names |
-//! | `found` | the watcher's side: which jobs there are, and whether they live |
-//! | `leftovers` | what a killed job left, and may be removed |
+//! | `job_files` | which files belong to which job, by their names |
+//! | `job` | the watcher's side: one job, and whether it lives |
+//! | `search` | the watcher's side: all jobs |
+//! | `leftovers` | what a killed job left, and how it is removed |
+//! | `hidden_files` | which hidden files with data are a killed job's |
 //! | `thermometer` | how hot the drive is that holds a path |
 //!
-//! What it is not: it shows nothing (the program does), and knows nothing of pipelines.
+//! The crate shows nothing (the program does), and knows nothing of pipelines.
 #![forbid(unsafe_code)]
 
-mod found;
+mod hidden_files;
+mod job;
+mod job_files;
 mod leftovers;
-mod pace;
-mod parts;
-mod place;
+mod progress;
 mod publisher;
+mod rates;
+mod search;
 mod snapshot;
+mod status_directories;
 mod thermometer;
 
-pub use found::{Found, Life, Search, find, search};
+pub use job::{FoundJob, Life};
 pub use leftovers::{Cleared, Inventory, Leftovers, clear, leftovers};
-pub use pace::{CURVE_POINTS_MAX, Pace, Progress};
-pub use place::Place;
+pub use progress::Progress;
 pub use publisher::Publisher;
+pub use rates::{CURVE_POINTS_MAX, RateHistory};
+pub use search::{Search, find, search};
 pub use snapshot::{
     Counts, DriveState, FORMAT, Identity, Memory, ParseError, Phase, SNAPSHOT_BYTES_MAX, Snapshot,
     Stage, Wait,
 };
+pub use status_directories::StatusDirectories;
 pub use thermometer::{Sensor, Thermometer};

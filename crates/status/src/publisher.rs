@@ -1,149 +1,151 @@
-//! The job's side: a prefix of its own in a directory, and snapshots into it.
+//! The job's side: snapshots into files of its own, in one of the status directories.
 //!
-//! A directory that is full, or whose files somebody took away (a session's end removes them), is
-//! left for the next one, or made anew.
+//! If a directory is full, the job moves on to the next one. If somebody removes its files (the end
+//! of a login session does), it makes them anew.
 
-use crate::found::Found;
+use crate::job::FoundJob;
+use crate::job_files::state_file;
 use crate::leftovers::leftovers;
-use crate::parts::state_of;
-use crate::place::make;
-use crate::{Place, Snapshot};
+use crate::snapshot::Snapshot;
+use crate::status_directories::{StatusDirectories, create};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use xsort_shm::{Error, Writer, WriterOptions, Xxh3};
 
-/// Jobs with one number, in several containers that share the directory.
+/// Jobs that may have the same process ID, in several containers that share the directory.
 const NAMESAKES_MAX: u32 = 16;
 
-/// Readers that read without copying at the same time; more copy.
+/// Readers that can read without copying at the same time; further ones copy.
 const READERS_MAX: usize = 64;
 
-/// Publishes the snapshots of one job. Dropping it leaves the last one, as a kill does;
-/// [`Publisher::end`] takes it away.
+/// Publishes the snapshots of one job. Dropping it leaves the last one behind, as a kill does;
+/// [`Publisher::end`] removes it.
 pub struct Publisher {
-    place: Place,
+    directories: StatusDirectories,
     pid: u32,
-    home: Option<Home>,
+    files: Option<PublishedFiles>,
 }
 
-impl Publisher {
-    /// Begins to publish, under the number of the process.
-    ///
-    /// # Errors
-    /// A reason in words. A job does well without.
-    pub fn open(place: &Place, pid: u32) -> Result<Publisher, String> {
-        let mut publisher = Publisher { place: place.clone(), pid, home: None };
-        publisher.settle(0, &mut Vec::new())?;
-        Ok(publisher)
-    }
-
-    /// The beginning of the names of its files.
-    pub fn prefix(&self) -> &Path {
-        self.home.as_ref().map_or(Path::new(""), |home| &home.prefix)
-    }
-
-    /// Shows what is now.
-    ///
-    /// # Errors
-    /// A reason in words: no directory has room for it. Then nothing of it stays.
-    pub fn publish(&mut self, snapshot: &Snapshot) -> Result<(), String> {
-        let bytes = snapshot.to_bytes();
-        let mut tried = Vec::new();
-        if self.home.as_ref().is_none_or(|home| !home.is_there()) {
-            // Who took them away took them whole: nothing is left to be removed.
-            self.home = None;
-            self.settle(0, &mut tried)?;
-        }
-        loop {
-            let home = self.home.as_mut().expect("settled, or its error was returned");
-            let Err(error) = home.writer.write(&bytes) else { return Ok(()) };
-            tried.push(error.to_string());
-            let next = home.candidate + 1;
-            self.leave();
-            self.settle(next, &mut tried)?;
-        }
-    }
-
-    /// The job is over, and nothing of it stays.
-    pub fn end(mut self) {
-        self.leave();
-    }
-
-    /// Takes away what it published.
-    fn leave(&mut self) {
-        // The names may be another's by now, if somebody took its files away.
-        if let Some(home) = self.home.take().filter(Home::is_there) {
-            // What can't be removed is shown as a dead job, and cleared as one.
-            let _ = home.writer.remove();
-        }
-    }
-
-    /// Makes the files in the first directory from this one on that can have them.
-    fn settle(&mut self, from: usize, tried: &mut Vec<String>) -> Result<(), String> {
-        let candidates = self.place.candidates();
-        for (candidate, directory) in candidates.iter().enumerate().skip(from) {
-            match make(directory).and_then(|()| open_in(directory, self.pid)) {
-                Ok((writer, prefix)) => {
-                    let inode = inode(&prefix);
-                    self.home = Some(Home { writer, prefix, inode, candidate });
-                    return Ok(());
-                }
-                Err(reason) => tried.push(reason),
-            }
-        }
-        Err(tried.join("; "))
-    }
-}
-
-/// Where a job publishes.
-struct Home {
+/// The files that a job publishes in.
+struct PublishedFiles {
     writer: Writer<Xxh3>,
     prefix: PathBuf,
-    /// Device and number of its state.
+    /// Device and inode of the state.
     inode: Option<(u64, u64)>,
-    /// Which directory of the place.
+    /// Which of the directories they are in.
     candidate: usize,
 }
 
-impl Home {
-    /// Whether its files still have their names.
-    fn is_there(&self) -> bool {
-        self.inode.is_some() && self.inode == inode(&self.prefix)
+impl Publisher {
+    /// Begins to publish under a process ID.
+    ///
+    /// # Errors
+    /// A reason in words. The job can go on without.
+    pub fn open(directories: &StatusDirectories, pid: u32) -> Result<Publisher, String> {
+        let mut publisher = Publisher { directories: directories.clone(), pid, files: None };
+        publisher.create_files(0, &mut Vec::new())?;
+        Ok(publisher)
+    }
+
+    /// The common beginning of the paths of its files.
+    pub fn prefix(&self) -> &Path {
+        self.files.as_ref().map_or(Path::new(""), |files| &files.prefix)
+    }
+
+    /// Publishes a snapshot.
+    ///
+    /// # Errors
+    /// A reason in words: no directory has space for it. Then no file is left.
+    pub fn publish(&mut self, snapshot: &Snapshot) -> Result<(), String> {
+        let bytes = snapshot.to_bytes();
+        let mut failures = Vec::new();
+        if self.files.as_ref().is_none_or(|files| !files.exist()) {
+            // Whoever removed them removed all of them: nothing is left to clean up.
+            self.files = None;
+            self.create_files(0, &mut failures)?;
+        }
+        loop {
+            let files = self.files.as_mut().expect("created, or the error was returned");
+            let Err(error) = files.writer.write(&bytes) else { return Ok(()) };
+            failures.push(error.to_string());
+            let next = files.candidate + 1;
+            self.remove_files();
+            self.create_files(next, &mut failures)?;
+        }
+    }
+
+    /// Removes what was published: the job is over.
+    pub fn end(mut self) {
+        self.remove_files();
+    }
+
+    fn remove_files(&mut self) {
+        // If somebody removed them, the names may be another job's by now.
+        if let Some(files) = self.files.take().filter(PublishedFiles::exist) {
+            // What can't be removed is shown as a dead job, and cleared as one.
+            let _ = files.writer.remove();
+        }
+    }
+
+    /// Creates the files in the first directory, from candidate `first` on, that can hold them.
+    /// Adds to `failures` why the ones before can't.
+    fn create_files(&mut self, first: usize, failures: &mut Vec<String>) -> Result<(), String> {
+        let candidates = self.directories.candidates();
+        for (candidate, directory) in candidates.iter().enumerate().skip(first) {
+            match create(directory).and_then(|()| create_in(directory, self.pid)) {
+                Ok((writer, prefix)) => {
+                    let inode = state_inode(&prefix);
+                    self.files = Some(PublishedFiles { writer, prefix, inode, candidate });
+                    return Ok(());
+                }
+                Err(reason) => failures.push(reason),
+            }
+        }
+        Err(failures.join("; "))
     }
 }
 
-fn inode(prefix: &Path) -> Option<(u64, u64)> {
-    fs::symlink_metadata(state_of(prefix)).ok().map(|state| (state.dev(), state.ino()))
+impl PublishedFiles {
+    /// Whether they still have their names.
+    fn exist(&self) -> bool {
+        self.inode.is_some() && self.inode == state_inode(&self.prefix)
+    }
 }
 
-/// Makes the files of a job, or none, under the first name that is free.
-fn open_in(directory: &Path, pid: u32) -> Result<(Writer<Xxh3>, PathBuf), String> {
+/// Device and inode of a job's state.
+fn state_inode(prefix: &Path) -> Option<(u64, u64)> {
+    fs::symlink_metadata(state_file(prefix)).ok().map(|state| (state.dev(), state.ino()))
+}
+
+/// Creates all files of a job, or none, under the first name that is free.
+fn create_in(directory: &Path, pid: u32) -> Result<(Writer<Xxh3>, PathBuf), String> {
     let mut options = WriterOptions::default();
     (options.readers_max, options.mode, options.readers_mode) = (READERS_MAX, 0o600, 0o600);
     for namesake in 0..NAMESAKES_MAX {
         let name = if namesake == 0 { pid.to_string() } else { format!("{pid}-{namesake}") };
         let prefix = directory.join(name);
-        // The status of a dead job with this number is all that tells of its hidden files.
-        let is_needed = inode(&prefix).is_some()
-            && Found::at(&prefix).is_some_and(|found| !leftovers(&found).hidden.is_empty());
+        // The hidden files of a dead job with this process ID are found by its status only.
+        let is_needed = state_inode(&prefix).is_some()
+            && FoundJob::at(&prefix).is_some_and(|job| !leftovers(&job).hidden.is_empty());
         if is_needed {
             continue;
         }
         match Writer::with_options(&prefix, options.clone()) {
             Ok(writer) => return Ok((writer, prefix)),
             Err(error @ Error::Io { .. }) => {
-                // What was made before there was no room for more.
+                // Some of the files may have been created before the space ran out.
                 let _ = xsort_shm::remove(&prefix);
                 return Err(error.to_string());
             }
-            // Another job's, of another version of the program or another user perhaps, or no
-            // job's.
+            // The name is in use: by another job, perhaps of another user or version, or by
+            // something else.
             Err(_) => {}
         }
     }
     Err(format!(
-        "{}: all names for process {pid} are taken; xsort status --clear removes what killed jobs left",
+        "{}: all names for process {pid} are taken; \
+         xsort status --clear removes what killed jobs left",
         directory.display()
     ))
 }
@@ -151,7 +153,8 @@ fn open_in(directory: &Path, pid: u32) -> Result<(Writer<Xxh3>, PathBuf), String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{FORMAT, find};
+    use crate::search::find;
+    use crate::snapshot::FORMAT;
     use std::path::Path;
     use std::process::Command;
 
@@ -163,16 +166,16 @@ mod tests {
             .is_ok_and(|ran| ran.status.success())
     }
 
-    /// Whatever of it there is no room for, it is somewhere else then, and nowhere twice.
+    /// If any of its files doesn't fit, the job is in the next directory, and in that one only.
     #[test]
     fn a_job_goes_to_the_next_directory_where_one_is_full() {
         let [first, second] = [(); 2].map(|()| tempfile::tempdir().unwrap());
-        let place = Place::of_candidates(vec![
+        let directories = StatusDirectories::of(vec![
             first.path().into(),
             "/proc/no".into(),
             second.path().into(),
         ]);
-        let told = Snapshot { format: FORMAT, ..Snapshot::default() };
+        let snapshot = Snapshot { format: FORMAT, ..Snapshot::default() };
         let names = |directory: &Path| fs::read_dir(directory).unwrap().count();
         for (size, is_enough) in [(4, false), (12, false), (16, false), (20, false), (1024, true)] {
             if !mount(
@@ -182,9 +185,9 @@ mod tests {
                 eprintln!("SKIPPED: nothing can be mounted here");
                 return;
             }
-            let mut publisher = Publisher::open(&place, 7).unwrap();
-            let published = (0..2).all(|_| publisher.publish(&told).is_ok());
-            let found = find(&place).len();
+            let mut publisher = Publisher::open(&directories, 7).unwrap();
+            let published = (0..2).all(|_| publisher.publish(&snapshot).is_ok());
+            let found = find(&directories).len();
             let (left, taken) = (names(first.path()), names(second.path()));
             publisher.end();
             let after = names(first.path()) + names(second.path());

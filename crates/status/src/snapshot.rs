@@ -1,17 +1,17 @@
-//! All that a job tells of itself, at one moment: JSON, so that any language reads it; and checked,
-//! for whoever may write the file may have written anything.
+//! Everything that a job publishes about itself at one moment: JSON, which any language reads. It
+//! is checked, because whoever may write the file may have written anything.
 //!
-//! What is parsed is bounded in size, its numbers are finite, its lists are no longer than a job
-//! makes them, and its texts have no control characters, so that it can be shown on a terminal. The
-//! bytes are drawn in docs/formats.md.
+//! A parsed snapshot is bounded in size, its numbers are finite, its lists are no longer than a job
+//! makes them, and its texts have no control characters, so that it can be shown on a terminal.
+//! docs/formats.md shows the bytes.
 
 use serde::{Deserialize, Serialize};
 
-/// The layout that this program writes and reads. Fields may be added without a new number; one
-/// that goes or changes its meaning needs one.
+/// The layout that this program writes and reads. Fields may be added without a new number;
+/// removing one, or changing its meaning, takes a new number.
 pub const FORMAT: u32 = 1;
 
-/// The longest snapshot, in bytes: more isn't looked at. A job's is 2 to 8 KiB.
+/// The longest snapshot that is parsed, in bytes. A job's has 2 to 8 KiB.
 pub const SNAPSHOT_BYTES_MAX: usize = 1 << 20;
 
 /// Entries of any list that are kept.
@@ -24,7 +24,7 @@ const TEXT_MAX: usize = 4096;
 pub struct Snapshot {
     /// [`FORMAT`].
     pub format: u32,
-    /// Whose it is.
+    /// Which job it is.
     pub job: Identity,
     /// When it was taken, in seconds since 1970.
     pub taken_unix_seconds: f64,
@@ -32,23 +32,23 @@ pub struct Snapshot {
     pub seconds: f64,
     /// What is being done.
     pub phase: Phase,
-    /// The share of the whole work that is done, 0 to 1, where that can be foreseen.
+    /// The share of the whole work that is done, 0 to 1, where that can be predicted.
     pub share_done: Option<f64>,
-    /// Until the job will be done, where that can be foreseen.
+    /// Seconds until the job will be done, where that can be predicted.
     pub seconds_left: Option<f64>,
-    /// Over the last two seconds, of the phase's bytes.
+    /// Bytes per second over the last two seconds.
     pub bytes_per_second_now: f64,
-    /// Since the job began, of all phases' bytes.
+    /// Bytes per second since the job began, over all phases.
     pub bytes_per_second_mean: f64,
-    /// The rate over the job's life: bytes per second in each of so many equal stretches of time.
+    /// Bytes per second since the job began, one figure for each step of equal length.
     pub curve: Vec<f64>,
-    /// Seconds of each stretch.
+    /// Seconds of each step.
     pub curve_step_seconds: f64,
-    /// Size of a record in bytes; `None` of lines.
+    /// Size of a record in bytes; `None` for lines.
     pub record_bytes: Option<u64>,
-    /// Threads that work.
+    /// Worker threads.
     pub threads: u64,
-    /// Who works and who waits for whom.
+    /// Which stages work, and what they wait for.
     pub stages: Vec<Stage>,
     /// Bytes read from drives so far; 0 if the job doesn't count them.
     pub read_bytes: u64,
@@ -56,23 +56,23 @@ pub struct Snapshot {
     pub written_bytes: u64,
     /// Pieces of the work.
     pub counts: Counts,
-    /// What it holds.
+    /// Memory that it uses.
     pub memory: Memory,
     /// The drives that it uses.
     pub drives: Vec<DriveState>,
     /// Transfers wait until the drives have cooled down to less than `resume_celsius`.
     pub is_paused: bool,
-    /// Above it transfers pause, if that was asked for.
+    /// Above it transfers pause, if the user set a limit.
     pub limit_celsius: Option<f64>,
-    /// Below it they go on.
+    /// Below it transfers go on.
     pub resume_celsius: Option<f64>,
-    /// At most so many bytes are moved in a second, read and written together, if that was asked
-    /// for.
+    /// Bytes per second that may be moved at most, read and written together, if the user set a
+    /// limit.
     pub limit_bytes_per_second: Option<u64>,
-    /// Directories in which hidden files of the job are left if it is killed, where the file system
-    /// knows no nameless files.
+    /// Directories in which a kill leaves hidden files of the job, if the file system doesn't
+    /// support nameless files.
     pub places: Vec<String>,
-    /// What the job had to say, the last lines.
+    /// The last notices of the job.
     pub notices: Vec<String>,
 }
 
@@ -81,11 +81,12 @@ pub struct Snapshot {
 pub struct Identity {
     /// Name of the command: "sort".
     pub command: String,
-    /// The words of the command line, the program's name first; of many the first ones.
+    /// The words of the command line, the program's name first; only the first ones if there are
+    /// many.
     pub arguments: Vec<String>,
-    /// Its process, as numbered where it runs.
+    /// Its process ID, in its own PID namespace.
     pub pid: u32,
-    /// Number of the user that it runs for.
+    /// User ID that it runs for.
     pub uid: u32,
     /// Name of that user, or the number.
     pub user: String,
@@ -108,7 +109,7 @@ pub struct Phase {
     pub done_bytes: u64,
     /// Bytes to deal with; 0 if nobody knows.
     pub bytes: u64,
-    /// Since it began.
+    /// Seconds since it began.
     pub seconds: f64,
 }
 
@@ -121,14 +122,14 @@ pub struct Stage {
     pub busy_seconds: f64,
     /// How many threads were at work, on average over the last second.
     pub busy_threads: f64,
-    /// For what it waits.
+    /// What it waits for.
     pub waits: Vec<Wait>,
 }
 
 /// What a stage waits for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Wait {
-    /// For what.
+    /// What for.
     pub on: String,
     /// Seconds so far, over all of the stage's threads.
     pub seconds: f64,
@@ -141,9 +142,9 @@ pub struct Wait {
 pub struct Counts {
     /// Chunks of the input that were sorted or scattered.
     pub chunks: u64,
-    /// Of so many, if that is known.
+    /// Chunks in all, if known.
     pub chunks_all: Option<u64>,
-    /// Segments or bins that went to the output.
+    /// Segments or bins that were written to the output.
     pub parts: u64,
     /// Files that were counted; 0 if the job deals with something else.
     #[serde(default)]
@@ -153,9 +154,9 @@ pub struct Counts {
 /// Memory of a job, in bytes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Memory {
-    /// What the process holds now.
+    /// Resident set size of the process.
     pub resident_bytes: u64,
-    /// What it may use for data.
+    /// Budget for data.
     pub budget_bytes: u64,
 }
 
@@ -164,20 +165,20 @@ pub struct Memory {
 pub struct DriveState {
     /// The directory.
     pub path: String,
-    /// What for: "scratch", "output", "input", or several of these with commas between.
+    /// What it is used for: "scratch", "output", "input", or several of these with commas between.
     pub role: String,
     /// Bytes of the job's scratch there.
     pub scratch_bytes: u64,
-    /// The device, where it has a thermometer.
+    /// The device, if it has a thermometer.
     pub device: Option<String>,
-    /// How hot it is, where that is shown.
+    /// Degrees Celsius, if the system shows them.
     pub celsius: Option<f64>,
 }
 
-/// Bytes that are no snapshot.
+/// Why bytes are no snapshot.
 #[derive(Debug, thiserror::Error)]
 pub enum ParseError {
-    /// Longer than any.
+    /// Longer than [`SNAPSHOT_BYTES_MAX`].
     #[error("{0} bytes are too long for a snapshot")]
     TooLong(usize),
     /// Of another version of the program.
@@ -194,13 +195,13 @@ pub enum ParseError {
 impl Snapshot {
     /// The bytes to publish.
     pub fn to_bytes(&self) -> Vec<u8> {
-        // Numbers that JSON has no word for become null, which a reader refuses: what is written is
-        // made finite as well.
+        // JSON can't write infinity: it would become null, which a reader refuses. So numbers are
+        // made finite before they are written, too.
         serde_json::to_vec(&self.clone().tidy())
             .expect("maps have text as keys, and writing to memory does not fail")
     }
 
-    /// Reads what [`Snapshot::to_bytes`] wrote, or anything.
+    /// Parses what [`Snapshot::to_bytes`] wrote, or any other bytes.
     ///
     /// # Errors
     /// [`ParseError`] if it is no snapshot of this [`FORMAT`].
@@ -219,8 +220,8 @@ impl Snapshot {
         Ok(serde_json::from_slice::<Snapshot>(bytes)?.tidy())
     }
 
-    /// Bounded lists and texts, texts without control characters, times and rates that are finite
-    /// and not negative.
+    /// Bounds lists and texts, replaces control characters, and makes times and rates finite and
+    /// not negative.
     fn tidy(mut self) -> Snapshot {
         let Snapshot { job, phase, stages, drives, places, notices, curve, .. } = &mut self;
         for text in
@@ -275,19 +276,20 @@ impl Snapshot {
         self
     }
 
-    /// Records of the phase that are done, where there are records.
+    /// Records of the phase that are done, if the job deals with records.
     pub fn records_done(&self) -> Option<u64> {
         self.record_bytes.filter(|bytes| *bytes > 0).map(|bytes| self.phase.done_bytes / bytes)
     }
 }
 
-/// Times and rates: from 0 to more than any can be, so that sums and integers of them stay in
-/// range.
+/// Limits a time or rate to 0 ... 10^15, more than any real one, so that sums and integers of them
+/// stay in range.
 fn bound(number: &mut f64) {
     *number = if number.is_nan() { 0.0 } else { number.clamp(0.0, 1e15) };
 }
 
-/// Names of files and arguments can hold anything, a terminal's commands too.
+/// Makes a text fit for a terminal: names of files and arguments can contain anything, including
+/// escape sequences.
 fn clean(text: &mut String) {
     if let Some((end, _)) = text.char_indices().nth(TEXT_MAX) {
         text.truncate(end);
@@ -297,8 +299,9 @@ fn clean(text: &mut String) {
     }
 }
 
-/// Control characters, and those that turn the direction of what follows.
+/// Control characters, and those that change the direction of text.
 fn is_unfit(character: char) -> bool {
     character.is_control()
-        || matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(character, '\u{200e}' | '\u{200f}')
+        || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

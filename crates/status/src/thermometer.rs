@@ -2,22 +2,22 @@
 //! that the kernel shows (hwmon: NVMe drives by themselves, SATA drives with the module drivetemp).
 //!
 //! ```text
-//!  /sys/dev/block/MAJOR:MINOR -> .../nvme/nvme0/nvme0n1/nvme0n1p1       the file system's device
-//!  /sys/class/hwmon/hwmonN/device -> .../nvme/nvme0                     a sensor's device: the drive is below it
-//!  /sys/class/hwmon/hwmonN/temp1_input                                  1/1000 of a degree Celsius
+//!  the file system's device     /sys/dev/block/MAJOR:MINOR -> .../nvme/nvme0/nvme0n1/nvme0n1p1
+//!  a sensor's device, above it  /sys/class/hwmon/hwmonN/device -> .../nvme/nvme0
+//!  1/1000 of a degree Celsius   /sys/class/hwmon/hwmonN/temp1_input
 //! ```
 //!
-//! Devices that are made of others (LVM, RAID, encryption) are as hot as the hottest of these. The
-//! tree's root is an argument, so that tests have drives.
+//! A device made of others (LVM, RAID, encryption) is as hot as the hottest of these. The root of
+//! /sys is an argument, so that tests can make drives.
 
 use rustix::fs::{major, minor, stat};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Devices of devices are followed this deep.
+/// How deep devices made of other devices are followed.
 const DEPTH_MAX: u32 = 8;
 
-/// The sensors' drivers for drives: all others measure processors, boards and batteries.
+/// Drivers of sensors in drives: all others measure processors, boards and batteries.
 const DRIVERS: [&str; 2] = ["nvme", "drivetemp"];
 
 /// Finds sensors in a tree such as /sys.
@@ -26,21 +26,21 @@ pub struct Thermometer {
     root: PathBuf,
 }
 
-/// The sensors of one drive, or of all drives that a file system is on.
+/// The sensors of one drive, or of all drives under a file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sensor {
-    /// The kernel's name of the drive, "nvme0n1"; of several, with a comma between.
+    /// The kernel's name of the drive, "nvme0n1"; several with commas between.
     pub device: String,
     files: Vec<PathBuf>,
 }
 
 impl Thermometer {
-    /// Of the tree at `root`: /sys, or one that is made for a test.
+    /// Reads the tree at `root`: /sys, or one made for a test.
     pub fn new(root: impl Into<PathBuf>) -> Thermometer {
         Thermometer { root: root.into() }
     }
 
-    /// The sensor of the drive that holds `path`; `None` if it has none, or is no drive.
+    /// The sensor of the drive that holds `path`; `None` if there is none.
     pub fn sensor_of(&self, path: &Path) -> Option<Sensor> {
         let device = stat(path).ok()?.st_dev;
         let number = format!("{}:{}", major(device), minor(device));
@@ -59,7 +59,8 @@ impl Thermometer {
         (!files.is_empty()).then(|| Sensor { device: names.join(","), files })
     }
 
-    /// The block device of a file system that has numbers of its own (btrfs), by its mount.
+    /// The block device, found by the mount, of a file system with device numbers of its own
+    /// (btrfs).
     fn mounted_from(&self, number: &str) -> Option<PathBuf> {
         let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
         let line = mounts.lines().find(|line| line.split(' ').nth(2) == Some(number))?;
@@ -91,22 +92,22 @@ impl Thermometer {
         }
     }
 
-    /// The files of the sensors that belong to a device which the drive is below of.
+    /// The files of the sensors whose device is the drive or above it.
     fn sensors_above(&self, drive: &Path) -> Vec<PathBuf> {
-        let mut homes = vec![drive.to_owned()];
-        // A drive with several paths is below a subsystem, which links to its controllers.
+        let mut paths = vec![drive.to_owned()];
+        // A multipath drive is below a subsystem, which links to its controllers.
         if let Some(subsystem) =
             drive.parent().filter(|parent| parent.to_string_lossy().contains("nvme-subsys"))
         {
             let links = fs::read_dir(subsystem).into_iter().flatten().flatten();
-            homes.extend(links.filter_map(|entry| entry.path().canonicalize().ok()));
+            paths.extend(links.filter_map(|entry| entry.path().canonicalize().ok()));
         }
         let sensors = fs::read_dir(self.root.join("class/hwmon")).into_iter().flatten().flatten();
         let of_drive = |sensor: &PathBuf| {
             let name = fs::read_to_string(sensor.join("name")).unwrap_or_default();
             let device = sensor.join("device").canonicalize();
             DRIVERS.contains(&name.trim())
-                && device.is_ok_and(|device| homes.iter().any(|home| home.starts_with(&device)))
+                && device.is_ok_and(|device| paths.iter().any(|path| path.starts_with(&device)))
         };
         let sensors = sensors.map(|entry| entry.path()).filter(of_drive);
         let mut files: Vec<PathBuf> = sensors.map(|sensor| sensor.join("temp1_input")).collect();

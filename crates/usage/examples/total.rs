@@ -2,17 +2,17 @@
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStringExt;
-use xsort_usage::{Detail, Failure, Found, Options, Visitor, walk};
+use xsort_usage::{Detail, FoundFile, Options, Visitor, WalkError, walk};
 
 struct Printer;
 
 impl Visitor for Printer {
-    fn found(&self, found: &Found<'_>) {
+    fn found(&self, found: &FoundFile<'_>) {
         let kibibytes = found.total.allocated_bytes / 1024;
         let _ = writeln!(io::stdout(), "{kibibytes}\t{}", String::from_utf8_lossy(&found.path()));
     }
 
-    fn failed(&self, failure: &Failure) {
+    fn failed(&self, failure: &WalkError) {
         let _ = writeln!(io::stderr(), "{failure}");
     }
 }

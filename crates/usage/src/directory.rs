@@ -1,48 +1,49 @@
-//! A directory under way: its place in the tree, and what is known of its sums.
+//! A directory during the walk: its ancestors, and its sums so far.
 
-use crate::batch::{Entry, GNU_ENTRIES_MAX, is_sorted_by_gnu};
-use crate::status::{Identity, Status};
+use crate::directory_entries::ListPosition;
+use crate::stat::{FileStatus, Identity};
 use crate::usage::Usage;
-use std::cmp::Ordering;
-use std::sync::atomic::{self, AtomicBool, AtomicU32};
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// Where a directory is, and what was counted in it. It lives until it is complete, and as long as
-/// anything in it isn't.
+/// Where a directory is, and what was counted in it. It lives until it and everything below it is
+/// complete.
 #[derive(Debug)]
 pub(crate) struct Directory {
     parent: Option<Arc<Directory>>,
-    /// As the listing of its parent has it; an argument as it was given.
+    /// As its parent's listing has it; an argument as it was given.
     pub(crate) name: Box<[u8]>,
+    /// 0 for arguments.
     pub(crate) depth: usize,
     pub(crate) identity: Identity,
-    /// Its place among the entries of its parent.
-    place: Place,
-    /// Whether something is mounted on it, or on one between the argument and it.
+    /// Its position in its parent's listing.
+    pub(crate) position: ListPosition,
+    /// Whether something is mounted on it or on an ancestor, arguments aside.
     pub(crate) is_below_mount: bool,
-    /// An ancestor's identity, moved on at every power of two of the depth: what holds itself meets
-    /// it again (Brent's cycle detection).
-    landmark: Identity,
+    /// An ancestor's identity, replaced at every power of two of the depth: a directory that
+    /// contains itself meets it again (Brent's cycle detection).
+    tortoise: Identity,
     /// Entries listed so far.
-    pub(crate) entries: AtomicU32,
-    /// Whether that is all.
+    next_ordinal: AtomicU32,
+    /// Whether all entries are listed.
     is_listed: AtomicBool,
-    /// Whether GNU's walk sorts it by inode, if it is large.
+    /// Whether GNU's walk sorts its lists by inode, if they are long.
     is_sortable: AtomicBool,
-    state: Mutex<State>,
+    counts: Mutex<Counts>,
 }
 
 #[derive(Debug)]
-struct State {
-    /// The directory itself, and what is right in it but directories.
+struct Counts {
+    /// The directory itself, and what it contains, without subdirectories.
     own: Usage,
-    /// What is in directories in it.
+    /// Complete subdirectories, with everything below.
     below: Usage,
-    /// Tasks that may add to it.
-    tasks: usize,
+    /// Tasks and subdirectories that may still add to it.
+    pending: usize,
 }
 
-impl State {
+impl Counts {
     fn sums(&self) -> Sums {
         let mut total = self.own;
         total += self.below;
@@ -50,39 +51,43 @@ impl State {
     }
 }
 
-/// An entry's place in a listing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
-    pub(crate) ordinal: u32,
-    pub(crate) inode: u64,
-}
-
-impl From<&Entry> for Place {
-    fn from(entry: &Entry) -> Place {
-        Place { ordinal: entry.ordinal, inode: entry.inode }
-    }
-}
-
-/// A directory that is complete.
+/// What a complete directory, or a file, takes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sums {
+    /// Itself, and what it contains, without subdirectories.
     pub(crate) own: Usage,
+    /// Itself, and everything below.
     pub(crate) total: Usage,
 }
 
+impl Sums {
+    /// Those of something that contains nothing.
+    pub(crate) fn of_one(usage: Usage) -> Sums {
+        Sums { own: usage, total: usage }
+    }
+}
+
+/// How a directory was listed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Listed {
+    pub(crate) entries: usize,
+    /// Whether GNU's walk sorts its lists by inode, if they are long.
+    pub(crate) is_sortable: bool,
+}
+
 impl Directory {
-    /// One task may add to it.
+    /// A directory to which one task may add.
     pub(crate) fn new(
         parent: Option<Arc<Directory>>,
         name: Box<[u8]>,
-        place: Place,
-        status: &Status,
+        position: ListPosition,
+        status: &FileStatus,
     ) -> Directory {
         let identity = status.identity;
         let is_mount = status.is_mount != Some(false);
         let depth = parent.as_ref().map_or(0, |parent| parent.depth + 1);
-        let landmark = match &parent {
-            Some(parent) if !depth.is_power_of_two() => parent.landmark,
+        let tortoise = match &parent {
+            Some(parent) if !depth.is_power_of_two() => parent.tortoise,
             Some(parent) => parent.identity,
             None => identity,
         };
@@ -90,13 +95,13 @@ impl Directory {
             name,
             depth,
             identity,
-            place,
-            landmark,
+            position,
+            tortoise,
             is_below_mount: parent.as_ref().is_some_and(|parent| parent.is_below_mount || is_mount),
-            entries: AtomicU32::new(0),
+            next_ordinal: AtomicU32::new(0),
             is_listed: AtomicBool::new(false),
             is_sortable: AtomicBool::new(true),
-            state: Mutex::new(State { own: status.usage, below: Usage::default(), tasks: 1 }),
+            counts: Mutex::new(Counts { own: status.usage, below: Usage::default(), pending: 1 }),
             parent,
         }
     }
@@ -105,57 +110,73 @@ impl Directory {
         self.parent.as_ref()
     }
 
-    /// Whether an entry that is this file would be a directory within itself. `is_thorough` looks
-    /// at all ancestors; otherwise a directory that holds itself is found on the second or third
-    /// time around.
-    pub(crate) fn is_within(&self, identity: Identity, is_thorough: bool) -> bool {
-        if is_thorough {
-            return self.ancestors().any(|ancestor| ancestor.identity == identity);
-        }
-        identity == self.identity || identity == self.landmark
-    }
-
-    /// Itself, its parent, ...
+    /// Itself, its parent, and so on up to the argument.
     pub(crate) fn ancestors(&self) -> impl Iterator<Item = &Directory> {
         std::iter::successors(Some(self), |directory| directory.parent.as_deref())
     }
 
-    /// Adds what was counted in it, and tasks to come; `done` tasks are over. Returns its sums if
-    /// it is complete.
-    pub(crate) fn settle(&self, own: Usage, more: usize, done: usize) -> Option<Sums> {
-        self.change(|state| {
-            state.own += own;
-            state.tasks = state.tasks + more - done;
+    /// Whether an entry of this identity would be a directory that contains itself. `is_thorough`
+    /// compares all ancestors; otherwise such a directory is found on the second or third time
+    /// around.
+    pub(crate) fn is_within(&self, identity: Identity, is_thorough: bool) -> bool {
+        if is_thorough {
+            return self.ancestors().any(|ancestor| ancestor.identity == identity);
+        }
+        identity == self.identity || identity == self.tortoise
+    }
+
+    /// Adds usage counted in it and tasks that were pushed; `finished` tasks are over. Returns its
+    /// sums if it is complete.
+    pub(crate) fn add(&self, own: Usage, pushed: usize, finished: usize) -> Option<Sums> {
+        self.update(|counts| {
+            counts.own += own;
+            counts.pending = counts.pending + pushed - finished;
         })
     }
 
-    /// Adds a complete directory in it. Returns its sums if it is complete too.
-    pub(crate) fn settle_below(&self, total: Usage) -> Option<Sums> {
-        self.change(|state| {
-            state.below += total;
-            state.tasks -= 1;
+    /// Adds a complete subdirectory. Returns its own sums if it is complete too.
+    pub(crate) fn add_subdirectory(&self, total: Usage) -> Option<Sums> {
+        self.update(|counts| {
+            counts.below += total;
+            counts.pending -= 1;
         })
     }
 
-    fn change(&self, change: impl FnOnce(&mut State)) -> Option<Sums> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        change(&mut state);
-        (state.tasks == 0).then(|| state.sums())
+    fn update(&self, change: impl FnOnce(&mut Counts)) -> Option<Sums> {
+        let mut counts = self.counts.lock();
+        change(&mut counts);
+        (counts.pending == 0).then(|| counts.sums())
     }
 
-    /// All its entries are listed. On some file systems GNU's walk sorts none.
-    pub(crate) fn finish_listing(&self, is_sortable: bool) {
-        self.is_sortable.store(is_sortable, atomic::Ordering::Relaxed);
-        self.is_listed.store(true, atomic::Ordering::Release);
-    }
-
-    /// Of itself and everything below, as far as it is known.
+    /// What it and everything below takes, as far as it was counted.
     pub(crate) fn total(&self) -> Usage {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.sums().total
+        self.counts.lock().sums().total
     }
 
-    /// Its own path.
+    /// The number of the entry that its listing goes on with.
+    pub(crate) fn next_ordinal(&self) -> u32 {
+        self.next_ordinal.load(Ordering::Relaxed)
+    }
+
+    /// Only one thread at a time lists a directory.
+    pub(crate) fn set_next_ordinal(&self, ordinal: u32) {
+        self.next_ordinal.store(ordinal, Ordering::Relaxed);
+    }
+
+    /// All its entries are listed. `is_sortable` says whether GNU's walk sorts long lists of it.
+    pub(crate) fn finish_listing(&self, is_sortable: bool) {
+        self.is_sortable.store(is_sortable, Ordering::Relaxed);
+        self.is_listed.store(true, Ordering::Release);
+    }
+
+    /// How it was listed; `None` until all of it is.
+    pub(crate) fn listed(&self) -> Option<Listed> {
+        self.is_listed.load(Ordering::Acquire).then(|| Listed {
+            entries: self.next_ordinal() as usize,
+            is_sortable: self.is_sortable.load(Ordering::Relaxed),
+        })
+    }
+
     pub(crate) fn path(&self) -> Vec<u8> {
         match &self.parent {
             Some(parent) => parent.path_of(&self.name),
@@ -163,7 +184,7 @@ impl Directory {
         }
     }
 
-    /// The path of a name in it: the argument, and the names from there.
+    /// The path of an entry: the argument, and the names from there.
     pub(crate) fn path_of(&self, name: &[u8]) -> Vec<u8> {
         let mut names: Vec<&[u8]> = self.ancestors().map(|directory| &directory.name[..]).collect();
         let mut path =
@@ -177,48 +198,11 @@ impl Directory {
         }
         path
     }
-
-    /// Which of two entries of this directory GNU's walk meets first.
-    fn compare_places(&self, a: Place, b: Place) -> Option<Ordering> {
-        if !self.is_listed.load(atomic::Ordering::Acquire) {
-            return None;
-        }
-        let part = |place: Place| place.ordinal as usize / GNU_ENTRIES_MAX;
-        let entries = self.entries.load(atomic::Ordering::Relaxed) as usize;
-        let is_sorted = || {
-            let in_part = (entries - part(a) * GNU_ENTRIES_MAX).min(GNU_ENTRIES_MAX);
-            is_sorted_by_gnu(in_part) && self.is_sortable.load(atomic::Ordering::Relaxed)
-        };
-        Some(part(a).cmp(&part(b)).then_with(|| {
-            let by_inode = if is_sorted() { a.inode.cmp(&b.inode) } else { Ordering::Equal };
-            by_inode.then(a.ordinal.cmp(&b.ordinal))
-        }))
-    }
-}
-
-/// Which of two entries, each in a directory of the same argument, GNU's walk meets first: it goes
-/// depth first, entries in the order of their listing. `None` while the directory in which their
-/// paths part is being listed.
-pub(crate) fn compare(a: &(&Directory, Place), b: &(&Directory, Place)) -> Option<Ordering> {
-    fn lift((directory, _): (&Directory, Place)) -> (&Directory, Place) {
-        (directory.parent.as_deref().expect("a deeper directory has a parent"), directory.place)
-    }
-    let (mut a, mut b) = (*a, *b);
-    while a.0.depth > b.0.depth {
-        a = lift(a);
-    }
-    while b.0.depth > a.0.depth {
-        b = lift(b);
-    }
-    while !std::ptr::eq(a.0, b.0) {
-        (a, b) = (lift(a), lift(b));
-    }
-    a.0.compare_places(a.1, b.1)
 }
 
 impl Drop for Directory {
-    /// A chain of directories of which each is the last to hold its parent, without a stack frame
-    /// for each.
+    /// Drops a chain of directories, each the last owner of its parent, without a stack frame for
+    /// each.
     fn drop(&mut self) {
         while let Some(mut parent) = self.parent.take().and_then(Arc::into_inner) {
             self.parent = parent.parent.take();
@@ -229,26 +213,19 @@ impl Drop for Directory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::status::Kind;
+    use crate::stat::Kind;
 
-    fn directory(parent: Option<&Arc<Directory>>, name: &str, ordinal: u32) -> Arc<Directory> {
-        let identity = Identity { device: 1, inode: 1000 + u64::from(ordinal) };
-        let place = Place { ordinal, inode: 50 - u64::from(ordinal) };
-        Arc::new(Directory::new(parent.cloned(), name.as_bytes().into(), place, &status(identity)))
-    }
+    const POSITION: ListPosition = ListPosition { ordinal: 0, inode: 0 };
 
-    fn status(identity: Identity) -> Status {
-        Status {
-            identity,
+    fn directory(parent: Option<&Arc<Directory>>, name: &str, inode: u64) -> Arc<Directory> {
+        let status = FileStatus {
+            identity: Identity { device: 1, inode },
             kind: Kind::Directory,
             has_links: false,
             is_mount: Some(false),
             usage: Usage { inodes: 1, ..Usage::default() },
-        }
-    }
-
-    fn place(ordinal: u32) -> Place {
-        Place { ordinal, inode: 50 - u64::from(ordinal) }
+        };
+        Arc::new(Directory::new(parent.cloned(), name.as_bytes().into(), POSITION, &status))
     }
 
     #[test]
@@ -260,73 +237,30 @@ mod tests {
     }
 
     #[test]
-    fn the_first_is_the_first_of_a_depth_first_walk() {
-        let root = directory(None, "root", 0);
-        let (one, two) = (directory(Some(&root), "one", 4), directory(Some(&root), "two", 8));
-        let deep = directory(Some(&directory(Some(&one), "in", 2)), "in", 0);
-        let order = [
-            (&*root, place(3)),
-            (&one, place(1)),
-            (&deep, place(9)),
-            (&one, place(3)),
-            (&root, place(5)),
-            (&two, place(0)),
-            (&root, place(9)),
-        ];
-        assert_eq!(compare(&order[1], &order[3]), None, "more of it may be listed");
-        order.iter().for_each(|(directory, _)| directory.finish_listing(true));
-        for (i, a) in order.iter().enumerate() {
-            for (j, b) in order.iter().enumerate() {
-                assert_eq!(compare(a, b), Some(i.cmp(&j)), "{i} {j}");
-            }
-        }
-    }
-
-    #[test]
-    fn large_directories_are_met_by_inode() {
-        let large = directory(None, "large", 0);
-        let is_first = |entries, is_sortable, a: (u32, u64), b: (u32, u64)| {
-            large.entries.store(entries, atomic::Ordering::Relaxed);
-            large.finish_listing(is_sortable);
-            let place = |(ordinal, inode)| Place { ordinal, inode };
-            compare(&(&large, place(a)), &(&large, place(b))) == Some(Ordering::Less)
-        };
-        assert!(!is_first(10_001, true, (3, 9), (5, 7)));
-        assert!(is_first(10_000, true, (3, 9), (5, 7)));
-        assert!(is_first(10_001, false, (3, 9), (5, 7)));
-        // The first part of a hundred thousand, and what is over.
-        assert!(!is_first(100_500, true, (7, 9), (9, 7)));
-        assert!(is_first(100_500, true, (7, 9), (100_007, 1)));
-        assert!(is_first(100_500, true, (100_006, 9), (100_007, 1)));
-    }
-
-    #[test]
     fn a_directory_is_complete_when_all_in_it_is() {
         let itself = Usage { inodes: 1, ..Usage::default() };
         let root = directory(None, "root", 0);
-        assert!(root.settle(itself, 2, 1).is_none());
-        assert!(root.settle_below(itself).is_none());
-        let sums = root.settle(itself, 0, 1).expect("complete");
+        assert!(root.add(itself, 2, 1).is_none());
+        assert!(root.add_subdirectory(itself).is_none());
+        let sums = root.add(itself, 0, 1).expect("complete");
         assert_eq!((sums.own.inodes, sums.total.inodes), (3, 4));
     }
 
     #[test]
-    fn what_holds_itself_is_found() {
+    fn a_directory_that_contains_itself_is_found() {
         let mut chain = directory(None, "0", 0);
-        for depth in 1..40u32 {
-            let ordinal = if depth < 30 { depth } else { 5 + (depth - 30) % 7 };
-            let identity = Identity { device: 1, inode: 1000 + u64::from(ordinal) };
+        for depth in 1..40u64 {
+            let inode = if depth < 30 { depth } else { 5 + (depth - 30) % 7 };
+            let identity = Identity { device: 1, inode };
             assert_eq!(chain.is_within(identity, true), depth >= 30, "{depth}");
-            chain = directory(Some(&chain), "x", ordinal);
+            chain = directory(Some(&chain), "x", inode);
         }
-        let identities = (0..200).map(|step| Identity { device: 1, inode: 1000 + 5 + step % 7 });
-        let mut found = false;
-        for identity in identities {
-            found |= chain.is_within(identity, false);
-            let place = Place { ordinal: 0, inode: 0 };
-            chain = Arc::new(Directory::new(Some(chain), (*b"x").into(), place, &status(identity)));
+        let mut is_found = false;
+        for inode in (0..200).map(|step| 5 + step % 7) {
+            is_found |= chain.is_within(Identity { device: 1, inode }, false);
+            chain = directory(Some(&chain), "x", inode);
         }
-        assert!(found);
+        assert!(is_found);
     }
 
     #[test]

@@ -1,23 +1,23 @@
-//! What kind of device holds a tree, and how many threads that bears.
+//! What kind of device holds a tree, and how many threads it can serve.
 
 use rustix::fs::{fstatfs, major, minor};
 use std::fs;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-/// What a thread waits for if it waits.
+/// What a thread waits for when it waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Medium {
-    /// A head that moves: the more ask, the more it moves.
+    /// A head that moves: more requests make it move more.
     Spinning,
-    /// A drive without one, or memory.
+    /// A drive without a moving head, or memory.
     Solid,
-    /// Another machine, or another process: a round trip for each question.
+    /// Another machine or another process: each request is a round trip.
     Remote,
 }
 
-/// Types of file systems (`statfs`) behind which there is another machine or process: NFS, CIFS,
-/// SMB2, SMB, FUSE, Ceph, 9P, AFS, Lustre, GPFS, Coda, OrangeFS.
+/// Types of file systems (`statfs`) that another machine or process serves: NFS, CIFS, SMB2, SMB,
+/// FUSE, Ceph, 9P, AFS, Lustre, GPFS, Coda, OrangeFS.
 const REMOTE: [u32; 12] = [
     0x6969,
     0xff53_4d42,
@@ -33,25 +33,22 @@ const REMOTE: [u32; 12] = [
     0x2003_0528,
 ];
 
-/// Types in which GNU's walk never sorts a directory: CIFS, NFS, tmpfs.
-const UNSORTED_BY_GNU: [u32; 3] = [0xff53_4d42, 0x6969, 0x0102_1994];
-
-/// Buses of devices that another system makes up.
+/// Parts of the paths in /sys of devices that a hypervisor provides.
 const VIRTUAL: [&str; 3] = ["/virtio", "/vbd-", "/VMBUS:"];
 
 impl Medium {
-    /// Of a directory on a device; solid where nothing is known.
+    /// The medium of a directory on a device; solid where nothing is known.
     pub(crate) fn of(directory: impl AsFd, device: u64) -> Medium {
-        if kind_of(directory).is_some_and(|kind| REMOTE.contains(&kind)) {
+        if file_system_type(directory).is_some_and(|kind| REMOTE.contains(&kind)) {
             return Medium::Remote;
         }
         let block = fs::canonicalize(format!("/sys/dev/block/{}:{}", major(device), minor(device)));
         if block.is_ok_and(|block| is_spinning(&block)) { Medium::Spinning } else { Medium::Solid }
     }
 
-    /// Threads while they wait for the device, given how many there are while they don't. A drive
-    /// without a head answers 32 questions at once and more; one with a head has enough to choose
-    /// from with four; another machine is asked by as many as may wait for it.
+    /// How many threads may wait for the device at once. Four requests are enough for a spinning
+    /// drive to choose the nearest; a solid one serves 32 and more at once; for a remote one as
+    /// many round trips as possible should overlap.
     pub(crate) fn threads_max(self, processors: usize) -> usize {
         match self {
             Medium::Spinning => 4,
@@ -61,8 +58,8 @@ impl Medium {
     }
 }
 
-/// Whether a block device, by its place among the system's devices, says that it turns. Virtual
-/// ones say so whatever is behind them.
+/// Whether a block device, given by its directory in /sys, says that it rotates. Virtual ones say
+/// so whatever is behind them.
 fn is_spinning(block: &Path) -> bool {
     let is_virtual = VIRTUAL.iter().any(|bus| block.to_string_lossy().contains(bus));
     // A partition's queue is that of its drive.
@@ -72,13 +69,8 @@ fn is_spinning(block: &Path) -> bool {
     !is_virtual && says.is_some_and(|text| text.trim() == "1")
 }
 
-/// Whether GNU's walk sorts large directories here.
-pub(crate) fn is_sorted_by_gnu(directory: impl AsFd) -> bool {
-    !kind_of(directory).is_some_and(|kind| UNSORTED_BY_GNU.contains(&kind))
-}
-
-/// The type of the file system; these are 32 bits, whatever the field's width and sign.
-fn kind_of(directory: impl AsFd) -> Option<u32> {
+/// The type of a directory's file system: 32 bits, whatever the field's width and sign.
+pub(crate) fn file_system_type(directory: impl AsFd) -> Option<u32> {
     fstatfs(directory).ok().map(|statfs| statfs.f_type as u32)
 }
 

@@ -1,28 +1,28 @@
-//! Directories on which something is mounted: what makes a sound tree hold itself.
+//! Directories on which something is mounted. A mount can make an undamaged tree contain itself.
 
-use crate::status::{Identity, Question};
+use crate::stat::{Identity, StatRequest};
 use std::ffi::CString;
 use std::fs;
 
-/// Whether a directory is what some mount shows at its place, as GNU du asks before it calls a file
-/// system damaged.
-pub(crate) fn is_mounted(question: &Question, identity: Identity) -> bool {
+/// Whether a directory is the root of some mount. GNU du asks this before it reports a damaged file
+/// system.
+pub(crate) fn is_mounted(request: &StatRequest, identity: Identity) -> bool {
     let table = fs::read("/proc/self/mountinfo").unwrap_or_default();
-    let mut places = table
+    let mut mount_points = table
         .split(|&byte| byte == b'\n')
         .filter_map(|line| line.split(|&byte| byte == b' ').nth(4));
-    places.any(|place| {
-        let path = CString::new(unescaped(place));
+    mount_points.any(|mount_point| {
+        let path = CString::new(unescaped(mount_point));
         path.is_ok_and(|path| {
-            question.of_argument(&path).is_ok_and(|status| status.identity == identity)
+            request.stat_argument(&path).is_ok_and(|status| status.identity == identity)
         })
     })
 }
 
-/// The table has blanks and the like as a backslash and three octal digits.
-fn unescaped(place: &[u8]) -> Vec<u8> {
-    let mut path = Vec::with_capacity(place.len());
-    let mut rest = place;
+/// A path from the table, which writes blanks and the like as a backslash and three octal digits.
+fn unescaped(escaped: &[u8]) -> Vec<u8> {
+    let mut path = Vec::with_capacity(escaped.len());
+    let mut rest = escaped;
     while let [first, after @ ..] = rest {
         let digits = after
             .get(..3)
@@ -49,12 +49,12 @@ mod tests {
 
     #[test]
     fn the_root_is_mounted_and_a_fresh_directory_isnt() {
-        let question = Question::new(&Options::default());
+        let request = StatRequest::new(&Options::default());
         let identity =
-            |path: &str| question.of_argument(&CString::new(path).unwrap()).unwrap().identity;
-        assert!(is_mounted(&question, identity("/")));
+            |path: &str| request.stat_argument(&CString::new(path).unwrap()).unwrap().identity;
+        assert!(is_mounted(&request, identity("/")));
         let directory = tempfile::tempdir().unwrap();
-        assert!(!is_mounted(&question, identity(directory.path().to_str().unwrap())));
+        assert!(!is_mounted(&request, identity(directory.path().to_str().unwrap())));
     }
 
     #[test]

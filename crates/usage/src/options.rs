@@ -1,32 +1,33 @@
-//! What is counted, and what is shown.
+//! What is counted, and what is reported.
 
 use std::num::NonZeroUsize;
 
-/// How a walk goes.
+/// How to walk.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Threads. `None`: as many as there are processors, and more while they wait for the device.
-    /// One: the walk goes, and tells, strictly in the order in which GNU du's does: as directories
-    /// are listed, those of more than 10,000 entries by inode.
+    /// Threads. `None`: one per processor, and more while these wait for the device. One: the walk
+    /// visits and reports strictly in GNU du's order: as directories are listed, those of more than
+    /// 10,000 entries by inode.
     pub threads: Option<NonZeroUsize>,
     /// Which symbolic links are followed.
     pub follow: Follow,
     /// Leaves out what is on another file system than the argument.
     pub one_file_system: bool,
-    /// File systems that are left out where they are met below an argument (`st_dev`).
+    /// File systems (`st_dev`) that are left out below an argument.
     pub skipped_devices: Vec<u64>,
     /// How often a file of several names counts.
     pub links: Links,
-    /// What the visitor is told of.
+    /// What is reported to the visitor.
     pub detail: Detail,
-    /// The depth to which it is told; arguments have depth 0. What is deeper counts all the same.
+    /// The depth down to which files are reported; arguments have depth 0. Deeper ones count all
+    /// the same.
     pub depth_max: usize,
-    /// Which time is taken, if any.
+    /// Which time is collected, if any.
     pub time: Option<Time>,
-    /// Whether [`Visitor::excludes`](crate::Visitor::excludes) is asked at all: it costs a path for
-    /// each file.
+    /// Whether [`Visitor::excludes`](crate::Visitor::excludes) is called at all: it costs building
+    /// a path for each file.
     pub has_excludes: bool,
-    /// Remembers every file, not only those of several links: for arguments of which one may lie
+    /// Remembers every file, not only those with hard links: for arguments of which one may lie
     /// within another. Following all symbolic links implies it.
     pub remembers_all: bool,
 }
@@ -53,28 +54,27 @@ impl Default for Options {
 pub enum Follow {
     /// None: a link counts as the small file that it is.
     Never,
-    /// Arguments.
+    /// Those given as arguments.
     Arguments,
-    /// All. What several links lead to counts once; a link to a directory that it is in is left
-    /// out.
+    /// All. A file to which several links lead counts once; a link to a directory that contains
+    /// the link is left out.
     Always,
 }
 
 /// How often a file of several names (hard links) counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Links {
-    /// Once in all, under the name that comes first in GNU du's order, whatever the number of
-    /// threads.
+    /// Once in all, under the name that GNU du visits first, whatever the number of threads.
     Once,
     /// Under each name.
     Each,
 }
 
-/// What the visitor is told of.
+/// What is reported to the visitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// The sum of each argument, [`Found::total`](crate::Found::total): the fastest, since it
-    /// doesn't matter under which name a file counts.
+    /// The sum of each argument, [`FoundFile::total`](crate::FoundFile::total): the fastest, since
+    /// it doesn't matter under which name a file counts.
     Total,
     /// Directories, and arguments.
     Directories,
@@ -85,10 +85,10 @@ pub enum Detail {
 /// One of a file's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Time {
-    /// Of its last access.
+    /// Last access (`st_atime`).
     Accessed,
-    /// Of the last change of its content.
+    /// Last change of the content (`st_mtime`).
     Modified,
-    /// Of the last change of its status.
+    /// Last change of the status (`st_ctime`).
     Changed,
 }

@@ -2,30 +2,31 @@
 
 use std::ops::AddAssign;
 
-/// A point in time, since 1970.
+/// A point in time, counted from 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Timestamp {
     /// Whole seconds, rounded down.
     pub seconds: i64,
-    /// And nanoseconds, below 10^9.
+    /// Nanoseconds to be added, below 10^9.
     pub nanoseconds: u32,
 }
 
-/// What a file takes, or a tree in all.
+/// What a file takes, or all files of a tree together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Bytes of the device that are set aside for it.
+    /// Bytes of allocated blocks.
     pub allocated_bytes: u64,
-    /// Bytes as its sizes say: more where files have holes, less where blocks are not full.
+    /// Bytes of content: more than allocated where files have holes, less where blocks are not
+    /// full.
     pub apparent_bytes: u64,
     /// Files, of all kinds.
     pub inodes: u64,
-    /// The newest of their times, if any was asked for.
+    /// The newest time, if [`Options::time`](crate::Options::time) chooses one.
     pub newest: Option<Timestamp>,
 }
 
 impl AddAssign for Usage {
-    /// Sums end at 2^64 - 1: a few sparse files can be larger than that.
+    /// Sums saturate at 2^64 - 1, which a few sparse files can exceed.
     fn add_assign(&mut self, other: Usage) {
         self.allocated_bytes = self.allocated_bytes.saturating_add(other.allocated_bytes);
         self.apparent_bytes = self.apparent_bytes.saturating_add(other.apparent_bytes);

@@ -1,43 +1,43 @@
-//! Who is told what was found.
+//! The trait through which the caller learns what was found.
 
 use crate::directory::Directory;
-use crate::status::{Identity, Kind};
+use crate::stat::{Identity, Kind};
 use crate::usage::Usage;
 use std::fmt::{self, Display, Formatter};
 use std::io;
 
-/// Is told what a walk finds. Several threads may call at once.
+/// Learns what a walk finds. Several threads may call at once.
 pub trait Visitor: Sync {
-    /// Whether to leave out what has this path, and all that is below it. Only asked if
+    /// Whether to leave out the file of this path and everything below it. Only called if
     /// [`Options::has_excludes`](crate::Options::has_excludes).
     fn excludes(&self, path: &[u8]) -> bool {
         let _ = path;
         false
     }
 
-    /// Something is counted whole: a directory after everything in it.
-    fn found(&self, found: &Found<'_>);
+    /// A file is counted completely; a directory after everything in it.
+    fn found(&self, file: &FoundFile<'_>);
 
-    /// Something can't be counted, or not whole; the walk goes on.
-    fn failed(&self, failure: &Failure);
+    /// A file can't be counted, or not completely; the walk goes on.
+    fn failed(&self, error: &WalkError);
 
-    /// So much more has been counted: progress, a call a batch of files.
+    /// More inodes and bytes were counted: progress, called once for a batch of files.
     fn advance(&self, inodes: u64, allocated_bytes: u64) {
         let _ = (inodes, allocated_bytes);
     }
 
-    /// Whether to leave the walk; asked between tasks. What was found by then is worth nothing.
+    /// Whether to abandon the walk; called between tasks. What was found until then is incomplete.
     fn is_stopped(&self) -> bool {
         false
     }
 }
 
-/// Something that is counted whole.
+/// A file or directory that is counted completely.
 #[derive(Debug)]
-pub struct Found<'a> {
-    /// 0 for arguments, 1 for what is right in them.
+pub struct FoundFile<'a> {
+    /// 0 for arguments, 1 for their entries.
     pub depth: usize,
-    /// What it is.
+    /// What kind of file it is.
     pub kind: Kind,
     /// Which file it is.
     pub identity: Identity,
@@ -45,22 +45,22 @@ pub struct Found<'a> {
     pub has_links: bool,
     /// Itself and everything below.
     pub total: Usage,
-    /// Itself and what is right in it but directories; with [`Detail::Total`](crate::Detail::Total)
-    /// it depends on the order of the walk.
+    /// Itself and its entries, without subdirectories; with
+    /// [`Detail::Total`](crate::Detail::Total) it depends on the order of the walk.
     pub own: Usage,
-    pub(crate) within: Option<&'a Directory>,
+    pub(crate) parent: Option<&'a Directory>,
     pub(crate) name: &'a [u8],
 }
 
-impl Found<'_> {
-    /// Whether it is one.
+impl FoundFile<'_> {
+    /// Whether it is a directory.
     pub fn is_directory(&self) -> bool {
         self.kind == Kind::Directory
     }
 
     /// The argument as it was given, less all slashes at its end but one, and the names from there.
     pub fn path(&self) -> Vec<u8> {
-        self.within.map_or_else(|| self.name.to_vec(), |within| within.path_of(self.name))
+        self.parent.map_or_else(|| self.name.to_vec(), |parent| parent.path_of(self.name))
     }
 
     /// The last name of the path; the whole of an argument.
@@ -72,26 +72,25 @@ impl Found<'_> {
 /// What went wrong where.
 #[derive(Debug, thiserror::Error)]
 #[error("{operation} {}: {source}", String::from_utf8_lossy(path))]
-pub struct Failure {
-    /// As [`Found::path`].
+pub struct WalkError {
+    /// As [`FoundFile::path`].
     pub path: Vec<u8>,
-    /// What was tried.
+    /// What failed.
     pub operation: Operation,
     /// Why it failed.
     pub source: io::Error,
 }
 
-/// What a walk tries.
+/// What can fail during a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// To learn the size of a file: it is not counted.
+    /// Stat: the file is not counted.
     Access,
-    /// To open a directory: it is counted, but nothing that is in it.
+    /// Opening a directory: it is counted, but none of its entries.
     Open,
-    /// To list the rest of a directory: what was listed by then is counted.
+    /// Listing the rest of a directory: entries listed before are counted.
     List,
-    /// To walk into a directory that holds itself, other than by a mount: the file system is
-    /// damaged.
+    /// Walking into a directory that contains itself without a mount: the file system is damaged.
     Cycle,
 }
 

@@ -1,42 +1,42 @@
-//! The threads of a walk: tasks pushed, stolen and waited for, and more threads while these wait
-//! for a device.
+//! The threads of a walk: tasks pushed and stolen, and more threads while these wait for a device.
 //!
-//! Each thread has a deque (Chase and Lev's, as crossbeam has it): it pushes and pops at one end,
-//! others steal at the other. One thread begins; a second is started when there is work for it for
-//! longer than a thread takes to start, so that small trees don't pay for any; more than processors
-//! only while these are idle.
+//! Each worker has a deque (Chase and Lev's, from crossbeam): it pushes and pops at one end, others
+//! steal at the other. The caller's thread is the first worker. A second one is started when there
+//! is more work than one thread does in the time it takes to start another, so that small trees
+//! don't pay for threads. There are more workers than processors only while these wait.
 //!
-//! Sleep. Who finds nothing says so in `sleepers`, looks once more, and sleeps. Who pushes looks at
-//! `sleepers` after the push. Between the two looks and writes are sequentially consistent fences,
-//! so that at least one of them sees the other (Dekker's way): no task waits for a sleeper that
-//! nobody wakes.
+//! Sleeping. A worker that finds no task adds itself to `sleepers`, looks for tasks once more, and
+//! sleeps. A worker that pushes a task reads `sleepers` afterwards. Each has a sequentially
+//! consistent fence between its write and its read, so at least one of the two sees the other
+//! (Dekker's algorithm): no task waits while everyone sleeps.
 
 use crossbeam_deque::{Steal, Stealer, Worker as Deque};
+use parking_lot::{Condvar, Mutex};
 use rustix::time::{ClockId, clock_gettime};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
-use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a thread works before it looks whether another could help. Starting one takes about a
-/// tenth of this.
-const WATCH: Duration = Duration::from_micros(200);
-/// How long it looks on whether all processors are busy, once there is a thread for each.
-const LONG_WATCH: Duration = Duration::from_millis(1);
+/// How long a worker works before it considers starting another thread, which takes about a tenth
+/// of this.
+const GROWTH_INTERVAL: Duration = Duration::from_micros(200);
+/// How long it measures whether all processors are busy, once there is a worker for each.
+const BUSY_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Of the processors' time: where less is used, threads wait. Two threads that work all the time
-/// use 0.98 (2 cores, cached tree).
-const IDLE_SHARE: f64 = 0.9;
+/// If less than this share of the processors' time is used, workers wait for the device. Two
+/// threads that never wait use 0.98 (2 cores, cached tree).
+const BUSY_SHARE: f64 = 0.9;
 
-/// How often a thread without work looks for some before it sleeps: a few microseconds, less than
-/// it takes to wake up.
-const LOOKS: usize = 50;
+/// How often a worker looks for tasks before it sleeps: a few microseconds, less than waking up
+/// takes.
+const STEAL_ATTEMPTS: usize = 50;
 
-/// The threads.
+/// The workers and what they share.
 #[derive(Debug)]
 pub(crate) struct WorkerPool<T> {
     stealers: Box<[OnceLock<Stealer<T>>]>,
     started: AtomicUsize,
-    bounds: Mutex<Option<Bounds>>,
+    limits: Mutex<Option<ThreadLimits>>,
     /// Tasks that were pushed and aren't done.
     unfinished: AtomicUsize,
     is_over: AtomicBool,
@@ -47,45 +47,45 @@ pub(crate) struct WorkerPool<T> {
 
 /// How many threads there may be.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bounds {
+pub(crate) struct ThreadLimits {
     /// While they work.
     pub(crate) busy: usize,
     /// While they wait for the device.
     pub(crate) waiting: usize,
 }
 
-/// A thread's place in the pool.
+/// One thread's membership in the pool.
 #[derive(Debug)]
 pub(crate) struct Worker<'a, T> {
     pool: &'a WorkerPool<T>,
     number: usize,
     deque: Deque<T>,
-    watch: Watch,
+    interval: Interval,
 }
 
-/// How long, and how much all threads worked meanwhile.
+/// A time span, and the processor time that all threads used in it.
 #[derive(Debug)]
-struct Watch {
+struct Interval {
     since: Instant,
-    worked: Duration,
+    cpu_time_before: Duration,
 }
 
-/// Where more threads come from.
+/// Starts more threads.
 pub(crate) trait Spawner {
-    /// How many there may be. Asked when there is work for more than one.
-    fn bounds(&self) -> Bounds;
+    /// How many threads there may be. Called when there is work for more than one.
+    fn limits(&self) -> ThreadLimits;
 
-    /// Starts one, unless there are as many.
+    /// Starts a thread, unless `threads_max` are running.
     fn start(&self, threads_max: usize);
 }
 
 impl<T> WorkerPool<T> {
-    /// At most so many threads, whatever the bounds.
+    /// A pool of at most `threads_max` workers, whatever the limits.
     pub(crate) fn new(threads_max: usize) -> WorkerPool<T> {
         WorkerPool {
             stealers: (0..threads_max).map(|_| OnceLock::new()).collect(),
             started: AtomicUsize::new(0),
-            bounds: Mutex::default(),
+            limits: Mutex::default(),
             unfinished: AtomicUsize::new(0),
             is_over: AtomicBool::new(false),
             sleepers: AtomicUsize::new(0),
@@ -94,12 +94,12 @@ impl<T> WorkerPool<T> {
         }
     }
 
-    /// Forgets the bounds: what comes may be on another device.
-    pub(crate) fn forget_bounds(&self) {
-        *self.bounds.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    /// Has the limits computed anew: the next argument may be on another device.
+    pub(crate) fn forget_limits(&self) {
+        *self.limits.lock() = None;
     }
 
-    /// A place for one more thread, if there may be one.
+    /// Adds the calling thread, unless there are `threads_max` workers.
     pub(crate) fn join(&self, threads_max: usize) -> Option<Worker<'_, T>> {
         let number = self
             .started
@@ -108,11 +108,11 @@ impl<T> WorkerPool<T> {
             })
             .ok()?;
         let deque = Deque::new_lifo();
-        self.stealers[number].set(deque.stealer()).expect("each place is taken once");
-        Some(Worker { pool: self, number, deque, watch: Watch::begin() })
+        self.stealers[number].set(deque.stealer()).expect("each number is taken once");
+        Some(Worker { pool: self, number, deque, interval: Interval::begin() })
     }
 
-    /// Sends all threads home.
+    /// Has all workers return.
     pub(crate) fn end(&self) {
         self.is_over.store(true, Ordering::SeqCst);
         self.wake_all();
@@ -121,22 +121,22 @@ impl<T> WorkerPool<T> {
     fn steal(&self, thief: usize) -> Option<T> {
         let started = self.started.load(Ordering::Relaxed);
         loop {
-            let mut is_undecided = false;
+            let mut must_retry = false;
             for offset in 1..started {
                 let victim = self.stealers[(thief + offset) % started].get();
                 match victim.map(Stealer::steal) {
                     Some(Steal::Success(task)) => return Some(task),
-                    Some(Steal::Retry) => is_undecided = true,
+                    Some(Steal::Retry) => must_retry = true,
                     Some(Steal::Empty) | None => {}
                 }
             }
-            if !is_undecided {
+            if !must_retry {
                 return None;
             }
         }
     }
 
-    fn has_work(&self) -> bool {
+    fn has_tasks(&self) -> bool {
         self.stealers.iter().filter_map(OnceLock::get).any(|stealer| !stealer.is_empty())
     }
 
@@ -144,31 +144,32 @@ impl<T> WorkerPool<T> {
         // Pairs with the fence in `sleep`.
         fence(Ordering::SeqCst);
         if self.sleepers.load(Ordering::Relaxed) > 0 {
-            let _bed = self.idle_lock.lock().unwrap_or_else(PoisonError::into_inner);
+            let _guard = self.idle_lock.lock();
             self.work_or_end.notify_one();
         }
     }
 
     fn wake_all(&self) {
-        let _bed = self.idle_lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let _guard = self.idle_lock.lock();
         self.work_or_end.notify_all();
     }
 
-    /// Until there may be work, or `is_done`.
+    /// Sleeps until there may be tasks, or `is_done`.
     fn sleep(&self, is_done: impl Fn() -> bool) {
-        let idle_lock = self.idle_lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut guard = self.idle_lock.lock();
         self.sleepers.fetch_add(1, Ordering::Relaxed);
         // Pairs with the fence in `wake_one`.
         fence(Ordering::SeqCst);
-        if !self.has_work() && !is_done() {
-            drop(self.work_or_end.wait(idle_lock));
+        if !self.has_tasks() && !is_done() {
+            self.work_or_end.wait(&mut guard);
         }
+        drop(guard);
         self.sleepers.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 impl<T> Worker<'_, T> {
-    /// Tasks of this thread's, which takes the last one first.
+    /// Pushes tasks; this worker takes the last one first.
     pub(crate) fn push_all(&self, tasks: impl ExactSizeIterator<Item = T>) {
         self.pool.unfinished.fetch_add(tasks.len(), Ordering::Relaxed);
         for task in tasks {
@@ -177,43 +178,47 @@ impl<T> Worker<'_, T> {
         }
     }
 
-    /// Performs tasks, its own first, until all are done: those of the other threads too.
-    pub(crate) fn work_until_done(&mut self, perform: impl FnMut(&Self, T), help: &impl Spawner) {
+    /// Performs tasks, its own first, until those of all workers are done.
+    pub(crate) fn work_until_done(
+        &mut self,
+        perform: impl FnMut(&Self, T),
+        spawner: &impl Spawner,
+    ) {
         let pool = self.pool;
         let is_done = || pool.unfinished.load(Ordering::Acquire) == 0;
-        self.work(perform, help, is_done);
+        self.work(perform, spawner, is_done);
     }
 
-    /// Performs tasks until the pool is sent home.
-    pub(crate) fn work_until_over(&mut self, perform: impl FnMut(&Self, T), help: &impl Spawner) {
-        self.work(perform, help, || false);
+    /// Performs tasks until the pool ends.
+    pub(crate) fn work_until_end(&mut self, perform: impl FnMut(&Self, T), spawner: &impl Spawner) {
+        self.work(perform, spawner, || false);
     }
 
     fn work(
         &mut self,
         mut perform: impl FnMut(&Self, T),
-        help: &impl Spawner,
+        spawner: &impl Spawner,
         is_done: impl Fn() -> bool,
     ) {
         let pool = self.pool;
         let is_done = || is_done() || pool.is_over.load(Ordering::Acquire);
-        self.watch = Watch::begin();
-        while let Some(task) = self.next(&is_done) {
+        self.interval = Interval::begin();
+        while let Some(task) = self.next_task(&is_done) {
             perform(self, task);
             if pool.unfinished.fetch_sub(1, Ordering::AcqRel) == 1 {
-                // Whoever waits for all to be done.
+                // The first worker waits for all tasks to be done.
                 pool.wake_all();
             }
-            self.look_for_help(help);
+            self.grow_if_useful(spawner);
         }
     }
 
-    fn next(&mut self, is_done: &impl Fn() -> bool) -> Option<T> {
+    fn next_task(&mut self, is_done: &impl Fn() -> bool) -> Option<T> {
         if let Some(task) = self.deque.pop() {
             return Some(task);
         }
         loop {
-            for _ in 0..LOOKS {
+            for _ in 0..STEAL_ATTEMPTS {
                 if let Some(task) = self.pool.steal(self.number) {
                     return Some(task);
                 }
@@ -223,51 +228,47 @@ impl<T> Worker<'_, T> {
                 std::hint::spin_loop();
             }
             self.pool.sleep(is_done);
-            self.watch = Watch::begin();
+            self.interval = Interval::begin();
         }
     }
 
-    /// Has another thread started if there is work for it and none sleeps: up to one for each
-    /// processor while these work, and as many as the device bears while they wait for it.
-    fn look_for_help(&mut self, help: &impl Spawner) {
-        let passed = self.watch.since.elapsed();
-        if passed < WATCH {
+    /// Starts another thread if it would have work and no worker sleeps: up to one per processor
+    /// while workers are busy, and as many as the device can serve while they wait for it.
+    fn grow_if_useful(&mut self, spawner: &impl Spawner) {
+        let elapsed = self.interval.since.elapsed();
+        if elapsed < GROWTH_INTERVAL {
             return;
         }
         if self.deque.is_empty() {
-            self.watch = Watch::begin();
+            self.interval = Interval::begin();
             return;
         }
         let pool = self.pool;
-        let bounds = *pool
-            .bounds
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get_or_insert_with(|| help.bounds());
+        let limits = *pool.limits.lock().get_or_insert_with(|| spawner.limits());
         let started = pool.started.load(Ordering::Relaxed);
-        if started >= bounds.busy && passed < LONG_WATCH {
+        if started >= limits.busy && elapsed < BUSY_INTERVAL {
             return;
         }
-        if started < bounds.waiting.max(bounds.busy) && pool.sleepers.load(Ordering::Relaxed) == 0 {
-            let worked = cpu_time().saturating_sub(self.watch.worked).as_secs_f64();
-            let could = passed.as_secs_f64() * started.min(bounds.busy) as f64;
-            let threads_max =
-                if worked < IDLE_SHARE * could { bounds.waiting } else { bounds.busy };
+        if started < limits.waiting.max(limits.busy) && pool.sleepers.load(Ordering::Relaxed) == 0 {
+            let used = cpu_time().saturating_sub(self.interval.cpu_time_before).as_secs_f64();
+            let available = elapsed.as_secs_f64() * started.min(limits.busy) as f64;
+            let is_waiting = used < BUSY_SHARE * available;
+            let threads_max = if is_waiting { limits.waiting } else { limits.busy };
             if started < threads_max {
-                help.start(threads_max);
+                spawner.start(threads_max);
             }
         }
-        self.watch = Watch::begin();
+        self.interval = Interval::begin();
     }
 }
 
-impl Watch {
-    fn begin() -> Watch {
-        Watch { since: Instant::now(), worked: cpu_time() }
+impl Interval {
+    fn begin() -> Interval {
+        Interval { since: Instant::now(), cpu_time_before: cpu_time() }
     }
 }
 
-/// Of all threads.
+/// Processor time that all threads of the process have used.
 fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0))

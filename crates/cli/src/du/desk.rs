@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use xsort_gnu::du::{Command, Complaint, Follow};
-use xsort_usage::{Failure, Found, Operation, Usage, Visitor};
+use xsort_usage::{FoundFile, Operation, Usage, Visitor, WalkError};
 
 /// Takes what is found, and prints it.
 pub(super) struct Desk<'a> {
@@ -60,7 +60,7 @@ impl<'a> Desk<'a> {
     }
 
     /// Whether a symbolic link was followed that leads nowhere.
-    fn is_dangling(&self, failure: &Failure) -> bool {
+    fn is_dangling(&self, failure: &WalkError) -> bool {
         let path = Path::new(OsStr::from_bytes(&failure.path));
         self.command.follow != Follow::Never
             && failure.source.kind() == io::ErrorKind::NotFound
@@ -126,7 +126,7 @@ impl Visitor for Desk<'_> {
         self.command.excludes.matches(path, locale())
     }
 
-    fn found(&self, found: &Found<'_>) {
+    fn found(&self, found: &FoundFile<'_>) {
         let usage = if self.command.separate_directories { &found.own } else { &found.total };
         let figure = figure(usage, self.command.measure);
         let is_admitted = self.command.threshold.admits(figure);
@@ -157,8 +157,8 @@ impl Visitor for Desk<'_> {
         }
     }
 
-    fn failed(&self, failure: &Failure) {
-        let Failure { path, source, .. } = failure;
+    fn failed(&self, failure: &WalkError) {
+        let WalkError { path, source, .. } = failure;
         let complaint = match failure.operation {
             Operation::Access if self.is_dangling(failure) => Complaint::Dangling(path),
             Operation::Access => Complaint::Access(path, source),

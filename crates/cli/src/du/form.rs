@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use std::{fs, str};
 use xsort_gnu::Numerals;
 use xsort_gnu::du::{Command, Scale, Zone, write_time};
-use xsort_usage::{Failure, Operation, Timestamp, Usage};
+use xsort_usage::{Operation, Timestamp, Usage, WalkError};
 
 /// How entries are printed.
 pub(super) enum Form<'a> {
@@ -182,7 +182,7 @@ impl Json {
     }
 
     /// Something that couldn't be counted.
-    pub(super) fn note(&self, failure: &Failure) {
+    pub(super) fn note(&self, failure: &WalkError) {
         let operation = match failure.operation {
             Operation::Access => "access",
             Operation::Open => "open directory",

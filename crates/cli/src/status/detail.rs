@@ -4,10 +4,10 @@ use super::words::{command_line, how_far, phase_name, rate, span};
 use super::{silence_seconds, state, table};
 use crate::size::{Binary, Decimal};
 use std::fmt::Write;
-use xsort_status::{DriveState, Found, Leftovers, Life, Snapshot, Stage};
+use xsort_status::{DriveState, FoundJob, Leftovers, Life, Snapshot, Stage};
 
 /// The job in full.
-pub(super) fn detail(job: &Found, left: &Leftovers) -> String {
+pub(super) fn detail(job: &FoundJob, left: &Leftovers) -> String {
     let Some(snapshot) = job.snapshot() else {
         let what = job.trouble().unwrap_or("it said nothing");
         return format!("job         {}, {}: {what}\n", job.name(), state(job));
@@ -69,7 +69,7 @@ pub(super) fn detail(job: &Found, left: &Leftovers) -> String {
 }
 
 /// A job runs for a time, or died after it.
-pub(super) fn since(job: &Found) -> &'static str {
+pub(super) fn since(job: &FoundJob) -> &'static str {
     if job.life() == Life::Running { "for" } else { "after" }
 }
 

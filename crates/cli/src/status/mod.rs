@@ -26,11 +26,13 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 use xsort_disk::Shown;
-use xsort_status::{Found, Inventory, Leftovers, Life, Place, Search, Snapshot, search};
+use xsort_status::{
+    FoundJob, Inventory, Leftovers, Life, Search, Snapshot, StatusDirectories, search,
+};
 
 /// Answers what was asked.
 pub(crate) fn run(args: &StatusArgs, stop: &Stop) -> Result<(), Failure> {
-    let place = Place::of_environment(|name| std::env::var_os(name));
+    let place = StatusDirectories::from_environment(|name| std::env::var_os(name));
     if args.watch {
         return watch::watch(&place, args.job.as_deref(), stop);
     }
@@ -51,7 +53,11 @@ pub(crate) fn run(args: &StatusArgs, stop: &Stop) -> Result<(), Failure> {
 }
 
 /// All jobs, or the one that was named. Says which directories nobody can look into.
-fn chosen(place: &Place, name: Option<&str>, stop: &Stop) -> Result<Vec<Found>, Failure> {
+fn chosen(
+    place: &StatusDirectories,
+    name: Option<&str>,
+    stop: &Stop,
+) -> Result<Vec<FoundJob>, Failure> {
     let Search { mut jobs, troubles } = search(place, Vec::new(), &|| stop.is_set());
     if stop.is_set() {
         return Err(Failure::Stopped { so_far: "" });
@@ -72,7 +78,7 @@ fn chosen(place: &Place, name: Option<&str>, stop: &Stop) -> Result<Vec<Found>, 
 }
 
 /// What each of the jobs left.
-fn all_left(jobs: &[Found], stop: &Stop) -> Result<Vec<Leftovers>, Failure> {
+fn all_left(jobs: &[FoundJob], stop: &Stop) -> Result<Vec<Leftovers>, Failure> {
     let mut inventory = Inventory::default();
     let left =
         jobs.iter().map_while(|job| (!stop.is_set()).then(|| inventory.leftovers(job))).collect();
@@ -93,7 +99,7 @@ fn silence_seconds(snapshot: &Snapshot) -> f64 {
 }
 
 /// How a job is, in a word.
-fn state(job: &Found) -> &'static str {
+fn state(job: &FoundJob) -> &'static str {
     match (job.life(), job.snapshot()) {
         (Life::Dead, _) => "dead",
         (Life::Over, _) => "over",
@@ -135,7 +141,7 @@ struct Left<'a> {
     hidden_bytes: u64,
 }
 
-fn json<'a>(told: impl Iterator<Item = (&'a Found, &'a Leftovers)>) -> Result<String, Failure> {
+fn json<'a>(told: impl Iterator<Item = (&'a FoundJob, &'a Leftovers)>) -> Result<String, Failure> {
     let told = told.map(|(job, left)| Job {
         state: state(job),
         name: job.name(),
@@ -162,7 +168,7 @@ struct Cleared {
 
 /// Clears one dead job after the other, whatever becomes of those before; a signal ends it between
 /// two of them.
-fn clear_all(jobs: &[Found], is_json: bool, stop: &Stop) -> Result<(), Failure> {
+fn clear_all(jobs: &[FoundJob], is_json: bool, stop: &Stop) -> Result<(), Failure> {
     let mut inventory = Inventory::default();
     let (mut text, mut failures) = (String::new(), Vec::new());
     let mut all = Cleared { command: "status", ..Cleared::default() };

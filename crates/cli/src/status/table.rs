@@ -5,11 +5,11 @@ use super::words::{command_line, cut, phase_name, phase_share, rate, span};
 use crate::size::Decimal;
 use std::fmt::Write;
 use xsort_disk::Shown;
-use xsort_status::{Found, Leftovers, Life};
+use xsort_status::{FoundJob, Leftovers, Life};
 
 /// The jobs, in lines of at most `width` characters.
 pub(super) fn table<'a>(
-    told: impl Iterator<Item = (&'a Found, &'a Leftovers)> + Clone,
+    told: impl Iterator<Item = (&'a FoundJob, &'a Leftovers)> + Clone,
     width: usize,
 ) -> String {
     let jobs = told.clone().map(|(job, _)| job);
@@ -51,7 +51,7 @@ pub(super) fn table<'a>(
     text
 }
 
-fn row(job: &Found) -> [String; 9] {
+fn row(job: &FoundJob) -> [String; 9] {
     let none = || "-".to_owned();
     let Some(snapshot) = job.snapshot() else {
         let what = job.trouble().unwrap_or("it said nothing").to_owned();

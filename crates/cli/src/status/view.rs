@@ -25,7 +25,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{LineGauge, Paragraph, Sparkline};
-use xsort_status::{Found, Leftovers, Life, Snapshot, Stage};
+use xsort_status::{FoundJob, Leftovers, Life, Snapshot, Stage};
 
 /// Jobs that the list shows at once.
 const LISTED_MAX: usize = 5;
@@ -37,7 +37,7 @@ const NOTICES_MAX: usize = 2;
 
 /// What is to be seen.
 pub(super) struct Screen<'a> {
-    pub(super) jobs: &'a [Found],
+    pub(super) jobs: &'a [FoundJob],
     /// Which of them.
     pub(super) chosen: usize,
     /// What that one left, if it was killed.
@@ -120,7 +120,7 @@ impl Screen<'_> {
         frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), area);
     }
 
-    fn draw_job(&self, frame: &mut Frame<'_>, job: &Found, area: Rect) {
+    fn draw_job(&self, frame: &mut Frame<'_>, job: &FoundJob, area: Rect) {
         let area = area.inner(ratatui::layout::Margin { horizontal: 1, vertical: 0 });
         let Some(snapshot) = job.snapshot() else {
             let what = job.trouble().unwrap_or("it said nothing");
@@ -189,7 +189,13 @@ impl Screen<'_> {
         frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), said);
     }
 
-    fn draw_identity(&self, frame: &mut Frame<'_>, job: &Found, snapshot: &Snapshot, area: Rect) {
+    fn draw_identity(
+        &self,
+        frame: &mut Frame<'_>,
+        job: &FoundJob,
+        snapshot: &Snapshot,
+        area: Rect,
+    ) {
         let state = state(job);
         let style = match (job.life(), state) {
             (Life::Dead, _) | (_, "cooling") => self.colour(Color::Red),
@@ -292,7 +298,7 @@ mod tests {
     use ratatui::backend::TestBackend;
     use std::path::Path;
     use xsort_status::{
-        Counts, DriveState, FORMAT, Identity, Memory, Phase, Place, Publisher, Wait,
+        Counts, DriveState, FORMAT, Identity, Memory, Phase, Publisher, StatusDirectories, Wait,
     };
     use xsort_status::{find, leftovers};
 
@@ -353,10 +359,11 @@ mod tests {
         }
     }
 
-    fn jobs(home: &Path, pids: &[u32]) -> (Vec<Publisher>, Vec<Found>) {
+    fn jobs(home: &Path, pids: &[u32]) -> (Vec<Publisher>, Vec<FoundJob>) {
         let home = home.as_os_str().to_owned();
-        let place =
-            Place::of_environment(move |name| (name == "XSORT_STATUS_DIR").then(|| home.clone()));
+        let place = StatusDirectories::from_environment(move |name| {
+            (name == "XSORT_STATUS_DIR").then(|| home.clone())
+        });
         let publish = |pid: &u32| {
             let mut publisher = Publisher::open(&place, *pid).unwrap();
             publisher.publish(&snapshot(*pid)).unwrap();
@@ -365,7 +372,7 @@ mod tests {
         (pids.iter().map(publish).collect(), find(&place))
     }
 
-    fn drawn(jobs: &[Found], chosen: usize, size: (u16, u16)) -> Vec<String> {
+    fn drawn(jobs: &[FoundJob], chosen: usize, size: (u16, u16)) -> Vec<String> {
         let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
         let left = jobs.get(chosen).map(leftovers).unwrap_or_default();
         let screen = Screen { jobs, chosen, left: &left, has_colour: true };

@@ -7,7 +7,7 @@ use crate::signals::Stop;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use xsort_status::{Found, Leftovers, Life, Place, leftovers, search};
+use xsort_status::{FoundJob, Leftovers, Life, StatusDirectories, leftovers, search};
 
 /// As often as jobs publish.
 const FRAME: Duration = Duration::from_millis(100);
@@ -17,7 +17,11 @@ const NICENESS: i32 = 10;
 const SEARCH: Duration = Duration::from_millis(500);
 
 /// Watches all jobs, or the one that is named, until it is told to end, or the terminal is gone.
-pub(super) fn watch(place: &Place, name: Option<&str>, stop: &Stop) -> Result<(), Failure> {
+pub(super) fn watch(
+    place: &StatusDirectories,
+    name: Option<&str>,
+    stop: &Stop,
+) -> Result<(), Failure> {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         return Err(Failure::Usage(
             "--watch needs a terminal; --json is for everything else".into(),
@@ -66,7 +70,7 @@ pub(super) fn watch(place: &Place, name: Option<&str>, stop: &Stop) -> Result<()
 }
 
 struct Watcher {
-    jobs: Vec<Found>,
+    jobs: Vec<FoundJob>,
     /// The job that the user chose; else it is the first one, which lives if any does.
     chosen: Option<PathBuf>,
     /// What a dead one left, which is looked for once: that may mean to list a large directory.
@@ -75,12 +79,12 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn new(jobs: Vec<Found>) -> Watcher {
+    fn new(jobs: Vec<FoundJob>) -> Watcher {
         Watcher { jobs, chosen: None, left: None, is_over: false }
     }
 
     /// Takes in new jobs and lets go of those that are over; the chosen one stays chosen.
-    fn search(&mut self, place: &Place, stop: &Stop) {
+    fn search(&mut self, place: &StatusDirectories, stop: &Stop) {
         let known = std::mem::take(&mut self.jobs);
         self.jobs = search(place, known, &|| stop.is_set()).jobs;
         if self.chosen.is_some()
@@ -92,10 +96,10 @@ impl Watcher {
 
     /// What the jobs say now.
     fn refresh(&mut self) {
-        self.jobs.iter_mut().for_each(Found::refresh);
+        self.jobs.iter_mut().for_each(FoundJob::refresh);
         let dead = self.jobs.get(self.index()).filter(|job| job.life() == Life::Dead);
         let is_known =
-            |job: &Found| self.left.as_ref().is_some_and(|(prefix, _)| prefix == job.prefix());
+            |job: &FoundJob| self.left.as_ref().is_some_and(|(prefix, _)| prefix == job.prefix());
         match dead {
             Some(job) if is_known(job) => {}
             Some(job) => self.left = Some((job.prefix().to_owned(), leftovers(job))),
@@ -136,7 +140,7 @@ mod tests {
     use std::ffi::OsString;
     use xsort_status::{FORMAT, Identity, Publisher, Snapshot};
 
-    fn publish(place: &Place, pid: u32) -> Publisher {
+    fn publish(place: &StatusDirectories, pid: u32) -> Publisher {
         let job = Identity { pid, started_unix_seconds: pid.into(), ..Identity::default() };
         let mut publisher = Publisher::open(place, pid).unwrap();
         publisher.publish(&Snapshot { format: FORMAT, job, ..Snapshot::default() }).unwrap();
@@ -152,8 +156,9 @@ mod tests {
     fn a_job_that_lives_is_shown_before_the_dead_unless_one_of_them_is_chosen() {
         let home = tempfile::tempdir().unwrap();
         let home: OsString = home.path().into();
-        let place =
-            Place::of_environment(move |name| (name == "XSORT_STATUS_DIR").then(|| home.clone()));
+        let place = StatusDirectories::from_environment(move |name| {
+            (name == "XSORT_STATUS_DIR").then(|| home.clone())
+        });
         let stop = Stop::default();
         drop([1, 2].map(|pid| publish(&place, pid)));
         let mut watcher = Watcher::new(search(&place, Vec::new(), &|| false).jobs);

@@ -1,4 +1,4 @@
-//! The first steps of the program, which are its own where the C library is GNU's.
+//! What a process inherits from its parent: closed standard streams, and pipes that nobody reads.
 
 use crate::sandbox::{Sandbox, program};
 use std::io;

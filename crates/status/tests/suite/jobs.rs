@@ -8,7 +8,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use xsort_status::{Found, Inventory, Life, Place, Publisher, clear, find, leftovers, search};
+use xsort_status::{
+    FoundJob, Inventory, Life, Publisher, StatusDirectories, clear, find, leftovers, search,
+};
 
 fn names(directory: &Path) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(directory)
@@ -57,7 +59,7 @@ fn jobs_with_one_number_have_names_of_their_own() {
     let mut jobs = [0; 3].map(|_| Publisher::open(&place, 42).unwrap());
     jobs.iter_mut().for_each(|job| job.publish(&snapshot(42)).unwrap());
     let found = find(&place);
-    assert_eq!(found.iter().map(Found::name).collect::<Vec<_>>(), ["42", "42-1", "42-2"]);
+    assert_eq!(found.iter().map(FoundJob::name).collect::<Vec<_>>(), ["42", "42-1", "42-2"]);
     assert!(found.iter().all(|job| job.is_called("42")));
     assert_eq!(found.iter().filter(|job| job.is_called("42-1")).count(), 1);
 }
@@ -72,7 +74,7 @@ fn a_dead_job_is_told_from_a_living_one_and_cleared() {
     killed.publish(&snapshot(2)).unwrap();
     die(killed);
     let jobs = find(&place);
-    assert_eq!(jobs.iter().map(Found::life).collect::<Vec<_>>(), [Life::Running, Life::Dead]);
+    assert_eq!(jobs.iter().map(FoundJob::life).collect::<Vec<_>>(), [Life::Running, Life::Dead]);
     assert!(leftovers(&jobs[0]).status.is_empty());
     assert_eq!(leftovers(&jobs[1]).status.len(), names(home.path()).len() / 2);
     jobs.iter().for_each(|job| assert!(clear(job).failures.is_empty()));
@@ -170,8 +172,9 @@ fn a_directory_that_others_may_write_to_is_not_used() {
 fn a_directory_is_made_for_its_user_alone() {
     let home = tempfile::tempdir().unwrap();
     let runtime = home.path().as_os_str().to_owned();
-    let place =
-        Place::of_environment(move |name| (name == "XDG_RUNTIME_DIR").then(|| runtime.clone()));
+    let place = StatusDirectories::from_environment(move |name| {
+        (name == "XDG_RUNTIME_DIR").then(|| runtime.clone())
+    });
     let publisher = Publisher::open(&place, 5).unwrap();
     let made = home.path().join("xsort");
     assert_eq!(publisher.prefix(), made.join("5"));
@@ -267,7 +270,7 @@ fn a_job_takes_no_name_whose_status_is_all_that_tells_of_hidden_files() {
         assert!(clear(&job).failures.is_empty());
     }
     assert!(!hidden.exists());
-    assert_eq!(find(&place).iter().map(Found::name).collect::<Vec<_>>(), ["7-1"]);
+    assert_eq!(find(&place).iter().map(FoundJob::name).collect::<Vec<_>>(), ["7-1"]);
     // Nothing depends on the first name now.
     second.end();
     assert_eq!(Publisher::open(&place, 7).unwrap().prefix(), home.path().join("7"));
@@ -359,7 +362,7 @@ fn leads_into(descriptor: &std::io::Result<fs::DirEntry>, directory: &Path) -> b
 }
 
 /// A job with the number 7 that was killed and left a hidden file.
-fn dead_with_a_hidden_file(place: &Place, data: &Path, hidden: &Path) {
+fn dead_with_a_hidden_file(place: &StatusDirectories, data: &Path, hidden: &Path) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64();
     let mut told = snapshot(7);
     (told.job.started_unix_seconds, told.taken_unix_seconds) = (now - 10.0, now);

@@ -7,12 +7,14 @@ mod pace;
 mod snapshots;
 
 use std::path::Path;
-use xsort_status::{FORMAT, Identity, Place, Snapshot};
+use xsort_status::{FORMAT, Identity, Snapshot, StatusDirectories};
 
 /// Jobs publish in this directory.
-fn place(directory: &Path) -> Place {
+fn place(directory: &Path) -> StatusDirectories {
     let directory = directory.as_os_str().to_owned();
-    Place::of_environment(move |name| (name == "XSORT_STATUS_DIR").then(|| directory.clone()))
+    StatusDirectories::from_environment(move |name| {
+        (name == "XSORT_STATUS_DIR").then(|| directory.clone())
+    })
 }
 
 /// What a job might say, whose number is `pid`.

@@ -1,24 +1,24 @@
 //! Rates and ends, by a clock that is an argument.
 
-use xsort_status::{CURVE_POINTS_MAX, Pace, Progress};
+use xsort_status::{CURVE_POINTS_MAX, Progress, RateHistory};
 
 #[test]
 fn now_is_the_last_two_seconds() {
-    let mut pace = Pace::default();
+    let mut pace = RateHistory::default();
     for tenth in 0..=100 {
         let seconds = f64::from(tenth) / 10.0;
         // 100 bytes a second, and 1,000 from the fifth second on.
         let bytes = if seconds <= 5.0 { 100.0 * seconds } else { 500.0 + 1000.0 * (seconds - 5.0) };
-        pace.note(seconds, bytes as u64);
+        pace.add(seconds, bytes as u64);
     }
     assert!((pace.now() - 1000.0).abs() < 10.0, "{}", pace.now());
 }
 
 #[test]
 fn a_curve_covers_the_whole_life_in_a_bounded_number_of_points() {
-    let mut pace = Pace::default();
+    let mut pace = RateHistory::default();
     for tenth in 0..100_000u64 {
-        pace.note(tenth as f64 / 10.0, tenth * 10);
+        pace.add(tenth as f64 / 10.0, tenth * 10);
     }
     let (curve, step) = pace.curve();
     assert!(curve.len() <= CURVE_POINTS_MAX && curve.len() > CURVE_POINTS_MAX / 3);

@@ -14,7 +14,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use xsort_testing::Random;
 use xsort_usage::{
-    Detail, Failure, Follow, Found, Identity, Kind, Links, Operation, Options, Usage, Visitor, walk,
+    Detail, Follow, FoundFile, Identity, Kind, Links, Operation, Options, Usage, Visitor,
+    WalkError, walk,
 };
 
 /// Writes down what it is told.
@@ -32,7 +33,7 @@ impl Visitor for Recorder {
         self.excluded.is_some_and(|name| path.ends_with(name))
     }
 
-    fn found(&self, found: &Found<'_>) {
+    fn found(&self, found: &FoundFile<'_>) {
         let path = found.path();
         assert!(path.ends_with(found.name()));
         let before = self.told.lock().unwrap().insert(path.clone(), (found.total, found.own));
@@ -40,7 +41,7 @@ impl Visitor for Recorder {
         self.order.lock().unwrap().push(path);
     }
 
-    fn failed(&self, failure: &Failure) {
+    fn failed(&self, failure: &WalkError) {
         self.failures.lock().unwrap().push((failure.path.clone(), failure.operation));
     }
 
@@ -126,7 +127,7 @@ fn every_way_of_walking_tells_what_a_plain_walk_does() {
 struct Judge;
 
 impl Visitor for Judge {
-    fn found(&self, found: &Found<'_>) {
+    fn found(&self, found: &FoundFile<'_>) {
         let path = found.path();
         let metadata = fs::symlink_metadata(OsStr::from_bytes(&path)).unwrap();
         let kind = match metadata.file_type() {
@@ -144,7 +145,7 @@ impl Visitor for Judge {
         );
     }
 
-    fn failed(&self, _: &Failure) {}
+    fn failed(&self, _: &WalkError) {}
 }
 
 #[test]
@@ -388,13 +389,13 @@ struct Breaker {
 }
 
 impl Visitor for Breaker {
-    fn found(&self, _: &Found<'_>) {
+    fn found(&self, _: &FoundFile<'_>) {
         if self.found.fetch_add(1, Ordering::Relaxed) == 5 && self.panics {
             panic!("a visitor's fault");
         }
     }
 
-    fn failed(&self, _: &Failure) {}
+    fn failed(&self, _: &WalkError) {}
 
     fn is_stopped(&self) -> bool {
         !self.panics && self.found.load(Ordering::Relaxed) > 5

@@ -1,0 +1,114 @@
+//! Which hidden files with data are a killed job's.
+//!
+//! Such a file is called `.NAME.xsort-PID-RANDOM`. The process ID proves nothing: another process
+//! may have it by now, or in another container. So a file belongs to the dead job only if
+//!
+//! - it was last written while the job lived,
+//! - no process that can be seen from here has it open, and
+//! - nobody holds the lock (flock) that every job has on its output. The lock is visible in all
+//!   containers and to all users of one kernel.
+
+use crate::snapshot::Snapshot;
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
+use rustix::io::Errno;
+use std::collections::{HashMap, HashSet};
+use std::fs::{self, Metadata};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Seconds after its last snapshot at which a job was dead, unless it was stopped: it publishes ten
+/// times a second.
+const SILENCE_SECONDS: f64 = 5.0;
+
+/// Digits of the random number in a hidden name.
+const RANDOM_DIGITS: usize = 16;
+
+/// The files with hidden names in a directory, by process ID.
+pub(crate) fn list_hidden_files(directory: &Path) -> HashMap<u32, Vec<PathBuf>> {
+    let mut hidden = HashMap::<u32, Vec<PathBuf>>::new();
+    for path in entries(directory) {
+        if let Some(pid) = path.file_name().and_then(|name| process_of(name.as_bytes())) {
+            hidden.entry(pid).or_default().push(path);
+        }
+    }
+    hidden
+}
+
+fn entries(directory: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path())
+}
+
+/// The process ID in a hidden file's name, which may be any bytes.
+fn process_of(name: &[u8]) -> Option<u32> {
+    const MARK: &[u8] = b".xsort-";
+    let at = name.windows(MARK.len()).rposition(|window| window == MARK)?;
+    let (pid, random) = std::str::from_utf8(&name[at + MARK.len()..]).ok()?.split_once('-')?;
+    let is_ours = name.starts_with(b".")
+        && random.len() == RANDOM_DIGITS
+        && random.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
+    let number = pid.parse::<u32>().ok().filter(|number| is_ours && number.to_string() == pid)?;
+    (at > 0).then_some(number)
+}
+
+/// Whether a file was last written while the job lived. If the clock was set meanwhile, that is
+/// between the earliest and the latest time that it has shown: the job's own seconds don't depend
+/// on it.
+pub(crate) fn is_written_by(snapshot: &Snapshot, metadata: &Metadata) -> bool {
+    let written = metadata.mtime() as f64 + metadata.mtime_nsec() as f64 / 1e9;
+    let (started, taken) = (snapshot.job.started_unix_seconds, snapshot.taken_unix_seconds);
+    let earliest = started.min(taken - snapshot.seconds);
+    let latest = taken.max(started + snapshot.seconds);
+    // File times come from a clock that may be a tick behind.
+    (earliest - 1.0..=latest + SILENCE_SECONDS).contains(&written)
+}
+
+/// Whether a living job holds a file, in whatever container; true if that can't be known.
+pub(crate) fn is_locked(path: &Path) -> bool {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let Ok(file) = open(path, flags, Mode::empty()) else { return true };
+    flock(file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK)
+}
+
+/// Device and inode of all files that processes of this user have open.
+pub(crate) fn open_files_of_user() -> HashSet<(u64, u64)> {
+    let processes = entries(Path::new("/proc")).filter(|path| {
+        path.file_name()
+            .and_then(|name| name.to_str())
+            .is_some_and(|name| name.starts_with(|first: char| first.is_ascii_digit()))
+    });
+    let files = processes.flat_map(|process| entries(&process.join("fd")));
+    files
+        .filter_map(|file| fs::metadata(file).ok())
+        .map(|metadata| (metadata.dev(), metadata.ino()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_names_that_a_job_makes_are_its_own() {
+        for (name, pid) in [
+            (&b".out.xsort-12-0123456789abcdef"[..], 12),
+            (b"..xsort-12-0000000000000000", 12),
+            (b".a.xsort-1-b.xsort-12-0123456789abcdef", 12),
+            (b".\xff\n.xsort-123-0123456789abcdef", 123),
+        ] {
+            assert_eq!(process_of(name), Some(pid), "{}", name.escape_ascii());
+        }
+        for name in [
+            &b"out.xsort-12-0123456789abcdef"[..],
+            b".xsort-12-0123456789abcdef",
+            b".out.xsort-012-0123456789abcdef",
+            b".out.xsort-+12-0123456789abcdef",
+            b".out.xsort-12-0123456789abcde",
+            b".out.xsort-12-0123456789abcdeg",
+            b".out.xsort-12-0123456789abcdef.bak",
+            b"",
+        ] {
+            assert_eq!(process_of(name), None, "{}", name.escape_ascii());
+        }
+    }
+}
