@@ -125,7 +125,7 @@ fn system_code(source: &io::Error, operation: Option<Operation>) -> u8 {
         _ if matches!(errno, Some(Errno::MFILE | Errno::NFILE)) => USAGE,
         (_, Some(Operation::Map)) => SPACE,
         (_, Some(Operation::Open)) => INPUT,
-        (_, Some(Operation::Create | Operation::Keep | Operation::Start)) => USAGE,
+        (_, Some(Operation::Create | Operation::Persist | Operation::Start)) => USAGE,
         (
             Kind::NotFound | Kind::PermissionDenied | Kind::NotADirectory,
             Some(Operation::Inspect),
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(disk(Operation::Rename, io::ErrorKind::NotFound), TRANSFER);
         assert_eq!(disk(Operation::Write, io::ErrorKind::PermissionDenied), TRANSFER);
         assert_eq!(disk(Operation::Read, io::ErrorKind::NotFound), TRANSFER);
-        assert_eq!(disk(Operation::Keep, io::ErrorKind::PermissionDenied), USAGE);
+        assert_eq!(disk(Operation::Persist, io::ErrorKind::PermissionDenied), USAGE);
         assert_eq!(disk(Operation::SyncName, io::ErrorKind::PermissionDenied), TRANSFER);
         assert_eq!(disk(Operation::SyncName, io::ErrorKind::StorageFull), SPACE);
         assert_eq!(disk(Operation::Create, io::ErrorKind::ReadOnlyFilesystem), USAGE);

@@ -7,7 +7,7 @@ use clap::Command;
 use clap_mangen::Man;
 use std::io;
 use std::path::Path;
-use xsort_disk::Shown;
+use xsort_disk::DisplayPath;
 
 /// Prints a shell's completion script.
 pub(crate) fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
@@ -37,7 +37,7 @@ fn write_page(directory: &Path, command: &Command, name: &str) -> Result<(), Fai
 }
 
 fn file(path: &Path, source: io::Error) -> Failure {
-    Failure::File { what: format!("writing {}", Shown(path)), source }
+    Failure::File { what: format!("writing {}", DisplayPath(path)), source }
 }
 
 /// One page. Rendered by section because the examples, which stand first in the help, have no place

@@ -10,7 +10,7 @@
 use crate::size::{Binary, Memory};
 use std::fs;
 use std::path::{Path, PathBuf};
-use xsort_disk::Shown;
+use xsort_disk::DisplayPath;
 
 /// What is kept of a hard limit for the program itself: code, stacks, the allocator, the kernel's
 /// own books. The pipelines promise to stay within the budget and this.
@@ -146,7 +146,7 @@ impl Names {
             headroom,
             format!(
                 "the memory limit of the control group ({}, {})",
-                Shown(directory),
+                DisplayPath(directory),
                 Binary(max)
             ),
         ))

@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use xsort_disk::Shown;
+use xsort_disk::DisplayPath;
 
 /// Standard output, spoken to as asked.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +67,7 @@ pub(crate) fn lossy_all<S: Serializer>(
 /// Says a line on standard error, and nothing to a terminal, whatever the names in it. Where that
 /// is broken there is nobody to tell, and the job and its status matter more.
 pub(crate) fn write_stderr(line: &str) {
-    let _ = io::stderr().write_all(format!("xsort: {}\n", Shown(line)).as_bytes());
+    let _ = io::stderr().write_all(format!("xsort: {}\n", DisplayPath(line)).as_bytes());
 }
 
 /// Writes everything, or says that standard output is broken: a result that did not arrive must not

@@ -10,7 +10,7 @@ use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use xsort_disk::{ALIGNMENT, Direction, Disk, FileId, Lease, Request, Shown, align_up};
+use xsort_disk::{ALIGNMENT, Direction, Disk, DisplayPath, FileId, Lease, Request, align_up};
 use xsort_extsort::Error;
 
 /// A summary to come. Dropped before it is written, it leaves nothing.
@@ -37,8 +37,12 @@ impl<'a> Summary<'a> {
         {
             return Err(Failure::Usage(format!(
                 "{} is {}, which is read: the summary would replace it; write it elsewhere (-o)",
-                Shown(path),
-                if path == same { "one of the files".into() } else { Shown(same).to_string() },
+                DisplayPath(path),
+                if path == same {
+                    "one of the files".into()
+                } else {
+                    DisplayPath(same).to_string()
+                },
             )));
         }
         let is_stream = old.is_some_and(|old| !old.is_file() && !old.is_dir());
@@ -74,7 +78,7 @@ impl<'a> Summary<'a> {
     }
 
     fn failed(&self, source: io::Error) -> Failure {
-        Failure::File { what: format!("writing {}", Shown(&self.path)), source }
+        Failure::File { what: format!("writing {}", DisplayPath(&self.path)), source }
     }
 }
 

@@ -18,7 +18,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use xsort_disk::Shown;
+use xsort_disk::DisplayPath;
 use xsort_usage::{
     Detail, Follow, FoundFile, Identity, Kind, Links, Options, Visitor, WalkError, walk,
 };
@@ -56,10 +56,10 @@ pub(crate) struct Rules {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refusal {
     /// Something in it can't be listed or looked at.
-    #[error("{}: {source}", Shown(path))]
+    #[error("{}: {source}", DisplayPath(path))]
     Unreadable { path: PathBuf, source: io::Error },
     /// The output lies in it.
-    #[error("{} is the output, and holds data that would be sorted with the rest: move it, or write elsewhere", Shown(.0))]
+    #[error("{} is the output, and holds data that would be sorted with the rest: move it, or write elsewhere", DisplayPath(.0))]
     IsOutput(PathBuf),
     /// Its names take more memory than there is.
     #[error(transparent)]
@@ -134,7 +134,7 @@ impl Tree {
     /// A line for the user, if something is left out.
     pub(crate) fn notice(&self, directory: &Path) -> Option<String> {
         let LeftOut { links, special, example } = &self.left_out;
-        let example = Shown(example.as_ref()?);
+        let example = DisplayPath(example.as_ref()?);
         let count = |count: usize, what: &str| match count {
             0 => None,
             1 => Some(format!("1 {what}")),
@@ -144,7 +144,7 @@ impl Tree {
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         Some(format!(
             "{}: {} left out, {example} first: only regular files are sorted",
-            Shown(directory),
+            DisplayPath(directory),
             parts.join(" and ")
         ))
     }

@@ -18,7 +18,7 @@ use std::fmt;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Instant;
-use xsort_disk::{Disk, OsDisk, Shown};
+use xsort_disk::{Disk, DisplayPath, OsDisk};
 use xsort_extsort::{Error, Observer, VerifyOptions, VerifyReport, verify};
 use xsort_records::{Checksum, Layout, Part};
 
@@ -205,7 +205,7 @@ impl Comparison {
     }
 
     fn against(files: &[PathBuf], input: Checksum, found: Checksum) -> Comparison {
-        let names: Vec<_> = files.iter().map(|path| Shown(path).to_string()).collect();
+        let names: Vec<_> = files.iter().map(|path| DisplayPath(path).to_string()).collect();
         Comparison {
             ok: found == input,
             records: Some(input.records()),

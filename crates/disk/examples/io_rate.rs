@@ -2,7 +2,7 @@
 //! engine, block and depth.
 //!
 //! `cargo run --release -p xsort-disk --example io_rate -- DIRECTORY [gib=4] [io=uring,sync]
-//! [block=1M,64K] [depth=4,8,16] [lanes=0] [reserve=no,yes] [rounds=1] [input=none,clean,dirty]`
+//! [block=1M,64K] [depth=4,8,16] [rings=0] [reserve=no,yes] [rounds=1] [input=none,clean,dirty]`
 //!
 //! `input` adds a file that was made through the page cache, dropped from it, written back, or not
 //! yet: reading it alone, and while another file is written. Every block carries its number, which
@@ -37,12 +37,12 @@ fn main() -> Result<(), Box<dyn Error>> {
             for block in list::<Size>("block", "1M,64K")? {
                 for depth in list::<usize>("depth", "4,8,16")? {
                     for reserve in list::<String>("reserve", "no")? {
-                        let lanes = first("lanes", 0)?;
+                        let rings = first("rings", 0)?;
                         let measurement = Measurement {
                             disk: OsDisk::new(DiskOptions {
                                 io,
                                 depth,
-                                lanes,
+                                rings,
                                 ..DiskOptions::default()
                             })?,
                             directory: Path::new(&directory),

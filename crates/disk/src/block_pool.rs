@@ -1,44 +1,27 @@
-//! A stock of leases of one size, handed out and taken back: how stages of a pipeline share a part
-//! of the budget and brake one another.
+//! A pool of blocks of one size: how the stages of a pipeline share a part of the memory budget,
+//! and slow each other down when it runs out.
 //!
-//! Last in, first out: the block that was given back last is the one whose cache lines and page
-//! tables are warmest (1 MiB blocks over a few MiB of reused memory moved a third more bytes a
-//! second than over 64 MiB).
-//!
-//! Not a channel: blocks carry no contents, and nobody is first in line. Waiters are woken one for
-//! one block.
+//! Not a channel: blocks carry no contents, and there is no queue of waiters. Each block that comes
+//! back wakes one of them.
 
+use crate::free_list::FreeList;
 use crate::lease::Lease;
-use crate::region::Piece;
+use crate::region::MappedRange;
 use crate::{ALIGNMENT, Error};
 use std::fmt;
-use std::mem;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
-/// A stock of leases of one size. A lease taken from a block pool goes back to it when dropped,
-/// whoever drops it.
+/// Blocks of one size, each of them a [`Lease`] while it is taken. A lease returns to the pool when
+/// it is dropped, whoever drops it.
 ///
-/// Leases keep their block pool alive, so the memory is freed once the block pool and all its
-/// leases are gone.
+/// The memory is freed once the pool and all of its leases are gone.
 pub struct BlockPool {
-    block_bytes: usize,
-    capacity: usize,
-    stock: Mutex<Stock>,
-    /// Signalled once for every piece that comes back, and for all at `close`.
-    returned: Condvar,
-}
-
-struct Stock {
-    /// Has room for `capacity` pieces from the start, so that `put_back` never allocates.
-    pieces: Vec<Piece>,
-    is_closed: bool,
-    waiters: usize,
-    waited: Duration,
+    free: Arc<FreeList>,
 }
 
 impl BlockPool {
-    /// Cuts `leases` into pieces of `block_bytes` (a multiple of the alignment); remainders are
+    /// Cuts `leases` into blocks of `block_bytes` (a multiple of the alignment); remainders are
     /// dropped.
     ///
     /// # Panics
@@ -48,23 +31,16 @@ impl BlockPool {
             block_bytes > 0 && block_bytes.is_multiple_of(ALIGNMENT),
             "blocks of {block_bytes} bytes would not be aligned to {ALIGNMENT}"
         );
-        let mut pieces = Vec::new();
+        let mut blocks = Vec::new();
         for lease in leases {
-            let mut rest = lease.into_piece();
+            let mut rest = lease.into_range();
             while rest.bytes() >= block_bytes {
-                pieces.push(rest.split_off_front(block_bytes));
+                blocks.push(rest.split_off_front(block_bytes));
             }
         }
         // The last one in is the first one out: lowest addresses first.
-        pieces.reverse();
-        let capacity = pieces.len();
-        let stock = Stock { pieces, is_closed: false, waiters: 0, waited: Duration::ZERO };
-        Arc::new(BlockPool {
-            block_bytes,
-            capacity,
-            stock: Mutex::new(stock),
-            returned: Condvar::new(),
-        })
+        blocks.reverse();
+        Arc::new(BlockPool { free: Arc::new(FreeList::new(blocks, block_bytes)) })
     }
 
     /// A block pool of `blocks` blocks over a mapping of its own.
@@ -75,91 +51,63 @@ impl BlockPool {
         Ok(BlockPool::new([Lease::map(blocks * block_bytes)?], block_bytes))
     }
 
-    /// Size of each lease in bytes.
+    /// Size of each block in bytes.
     pub fn block_bytes(&self) -> usize {
-        self.block_bytes
+        self.free.block_bytes()
     }
 
-    /// How many leases the block pool was made with.
+    /// How many blocks the pool was made with.
     pub fn capacity(&self) -> usize {
-        self.capacity
+        self.free.capacity()
     }
 
-    /// How many leases are on the block pool now. Already history when it is read, if other threads
-    /// use the block pool.
+    /// How many blocks are free now. Out of date when it is read, if other threads use the pool.
     pub fn available(&self) -> usize {
-        self.lock().pieces.len()
+        self.free.available()
     }
 
     /// Total time that callers have waited in [`take`](BlockPool::take), summed over threads; for
-    /// reports. A take that finds a lease adds nothing.
+    /// reports. A `take` that finds a free block adds nothing.
     pub fn waited(&self) -> Duration {
-        self.lock().waited
+        self.free.waited()
     }
 
-    /// Takes a lease if one is there and the block pool is open.
-    pub fn try_take(self: &Arc<Self>) -> Option<Lease> {
-        let mut stock = self.lock();
-        if stock.is_closed {
-            return None;
-        }
-        let piece = stock.pieces.pop()?;
-        drop(stock);
-        piece.back(0..self.block_bytes);
-        Some(Lease::of_block_pool(piece, Arc::clone(self)))
+    /// Takes a block if one is free and the pool is open.
+    pub fn try_take(&self) -> Option<Lease> {
+        let block = self.free.try_take()?;
+        Some(self.lease(block))
     }
 
-    /// Takes a lease, waiting until one is there. `None` once the block pool was closed by
+    /// Takes a block, waiting until one is free. `None` once the pool was closed by
     /// [`close`](BlockPool::close).
-    pub fn take(self: &Arc<Self>) -> Option<Lease> {
-        let mut stock = self.lock();
-        if stock.pieces.is_empty() && !stock.is_closed {
-            // The clock is read only where a thread is about to sleep anyway.
-            let since = Instant::now();
-            stock.waiters += 1;
-            while stock.pieces.is_empty() && !stock.is_closed {
-                stock = self.returned.wait(stock).unwrap_or_else(PoisonError::into_inner);
-            }
-            stock.waiters -= 1;
-            stock.waited += since.elapsed();
-        }
-        if stock.is_closed {
-            return None;
-        }
-        let piece = stock.pieces.pop()?;
-        drop(stock);
-        piece.back(0..self.block_bytes);
-        Some(Lease::of_block_pool(piece, Arc::clone(self)))
+    pub fn take(&self) -> Option<Lease> {
+        let block = self.free.take()?;
+        Some(self.lease(block))
     }
 
-    /// Wakes everyone who waits in `take` with `None`, now and from now on: the job is being given
-    /// up. Leases still come home.
+    fn lease(&self, block: MappedRange) -> Lease {
+        block.populate(0..block.bytes());
+        Lease::of_free_list(block, Arc::clone(&self.free))
+    }
+
+    /// Makes every [`take`](BlockPool::take) return `None`, those that wait now and all later ones:
+    /// the job is being given up. Leases can still be dropped.
     pub fn close(&self) {
-        self.lock().is_closed = true;
-        self.returned.notify_all();
+        self.free.close();
     }
 
-    /// Takes all leases back out of the block pool as plain leases that no longer return to it, in
-    /// the order of their addresses with neighbours joined: what went in whole comes out whole,
-    /// less the remainders. The block pool is closed by it.
+    /// Turns the pool's blocks into plain leases that no longer return to it, in the order of their
+    /// addresses and with neighbours joined: what went in whole comes out whole, less the
+    /// remainders. Closes the pool.
     ///
     /// # Panics
-    /// Unless all are there.
+    /// Unless all blocks are free.
     pub fn dissolve(self: Arc<Self>) -> Vec<Lease> {
-        let mut stock = self.lock();
-        assert_eq!(
-            stock.pieces.len(),
-            self.capacity,
-            "a block_pool can be dissolved only when all its leases are home"
-        );
-        stock.is_closed = true;
-        let mut pieces = mem::take(&mut stock.pieces);
-        drop(stock);
-        self.returned.notify_all();
-        pieces.sort_unstable_by_key(|piece| piece.as_ptr());
+        let mut blocks = self.free.dissolve();
+        blocks.sort_unstable_by_key(|block| block.as_ptr());
         let mut leases: Vec<Lease> = Vec::new();
-        for piece in pieces {
-            let next = Lease::plain(piece);
+        for block in blocks {
+            let next = Lease::plain(block);
             match leases.last_mut() {
                 Some(last) if last.is_followed_by(&next) => last.join(next),
                 _ => leases.push(next),
@@ -167,33 +115,30 @@ impl BlockPool {
         }
         leases
     }
-
-    /// The way home of a dropped lease.
-    pub(crate) fn put_back(&self, piece: Piece) {
-        debug_assert_eq!(piece.bytes(), self.block_bytes);
-        let mut stock = self.lock();
-        debug_assert!(stock.pieces.len() < self.capacity);
-        stock.pieces.push(piece);
-        let is_awaited = stock.waiters > 0;
-        drop(stock);
-        if is_awaited {
-            self.returned.notify_one();
-        }
-    }
-
-    /// A panic elsewhere leaves the stock whole (no code of others runs under this lock), so poison
-    /// is ignored: leases must come home even while a thread unwinds.
-    fn lock(&self) -> MutexGuard<'_, Stock> {
-        self.stock.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl fmt::Debug for BlockPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BlockPool")
-            .field("block_bytes", &self.block_bytes)
+            .field("block_bytes", &self.block_bytes())
             .field("available", &self.available())
-            .field("capacity", &self.capacity)
+            .field("capacity", &self.capacity())
             .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_freed_with_the_pool_and_all_of_its_leases() {
+        let pool = BlockPool::map(2, ALIGNMENT).unwrap();
+        let free = Arc::downgrade(&pool.free);
+        let (first, second) = (pool.take(), pool.take());
+        drop((pool, first));
+        assert!(free.upgrade().is_some());
+        drop(second);
+        assert!(free.upgrade().is_none());
     }
 }

@@ -1,29 +1,29 @@
 //! Reading from the page cache what it already holds, where the drive is busier than that.
 //!
-//! An input that was just made, copied or read is often in the page cache, perhaps not even written
-//! back. A direct read of it would wait for the drive all the same, and for the write-back first.
-//! Copying costs a tenth of a processor for each GB/s, so the rule is that of the lanes: a read
-//! whose pages are all there goes where fewer transfers are under way, to the drive or to the
-//! threads that copy; if pages of it are not written back yet, always to these
+//! An input that was just written, copied or read is often in the page cache, perhaps not even
+//! written back. A direct read of it would still wait for the drive, and for the write-back first.
+//! Copying costs a tenth of a processor for each GB/s, so a read whose pages are all cached goes
+//! where fewer transfers are under way, to the drive or to the threads that copy. If some of its
+//! pages are not written back yet, it always goes to these threads
 //! (docs/experiments/2026-11-21-page-cache.md).
 //!
-//! cachestat(2) says what is there. Reading with RWF_NOWAIT and looking at what comes back would
-//! need no question, but it starts to read ahead what is missing: half of a file that isn't cached
-//! is then read twice, and the cache is polluted.
+//! cachestat(2) says what is cached. A read with RWF_NOWAIT would find out as well, but it starts
+//! read-ahead for what is missing: half of an uncached file is then read twice, and the cache is
+//! polluted.
 //!
-//! The copy needs a descriptor without O_DIRECT. It is opened for each read from the one that there
-//! is: a few microseconds, where a second one for each input would be taken from the few thousand
-//! that a process may have.
+//! The copy needs a descriptor without O_DIRECT. Each read opens one through /proc: that takes a
+//! few microseconds, while a second descriptor for each input would use up the few thousand that a
+//! process may have.
 //!
-//! Nothing depends on the answer being right. Pages that are gone by the time of the copy, a kernel
-//! before 6.5, a file that is neither ours nor writable (what is cached of it is then a secret), no
-//! /proc: each means that the read is direct. Not for scratch and outputs, which nobody reads
-//! through the cache.
+//! Nothing depends on the answer being right. If pages are gone by the time of the copy, the kernel
+//! is older than 6.5, the file is neither ours nor writable (the kernel then keeps secret what is
+//! cached of it), or /proc is missing, the read is direct. Not for scratch files and outputs, which
+//! are always written and read directly.
 #![allow(unsafe_code)]
 
 use crate::Direction;
 use crate::threads::{ThreadPool, carry_out};
-use crate::transfer::{Transfer, Verdict};
+use crate::transfer::{Action, Transfer};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use rustix::param::page_size;
@@ -37,9 +37,9 @@ use std::sync::{Arc, OnceLock};
 /// call's.
 const CACHESTAT: c_long = 451;
 
-/// A part of a file: the kernel's `struct cachestat_range`.
+/// A range of a file: the kernel's `struct cachestat_range`.
 #[repr(C)]
-struct Range {
+struct CachestatRange {
     offset: u64,
     bytes: u64,
 }
@@ -47,7 +47,7 @@ struct Range {
 /// How many of its pages are in which state: the kernel's `struct cachestat`.
 #[repr(C)]
 #[derive(Default)]
-struct Pages {
+struct Cachestat {
     cached: u64,
     dirty: u64,
     in_writeback: u64,
@@ -59,8 +59,8 @@ struct Pages {
 #[derive(Debug)]
 pub(crate) struct CacheReader {
     threads: usize,
-    /// Started for the first read, since most disks never see one. None if that failed: then all
-    /// reads are direct.
+    /// Started by the first read from the cache, since most disks never see one. `None` if that
+    /// failed: then all reads are direct.
     pool: OnceLock<Option<ThreadPool>>,
     bytes: Arc<AtomicU64>,
 }
@@ -75,7 +75,7 @@ impl CacheReader {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Takes a transfer over if it reads from an input and copying is quicker, else hands it back.
+    /// Takes a transfer over if it reads from an input and copying is quicker, else returns it.
     /// `drive_load`: transfers under way to the drive.
     pub(crate) fn take_over(&self, transfer: Transfer, drive_load: usize) -> Option<Transfer> {
         let is_of_input = transfer.file.snapshot.is_some() && transfer.file.is_direct();
@@ -104,19 +104,21 @@ impl CacheReader {
     }
 }
 
-/// The pages of what a transfer needs, if the page cache holds them all.
-fn cached(transfer: &Transfer) -> Option<Pages> {
-    let range =
-        Range { offset: transfer.request.offset, bytes: transfer.request.bytes_needed as u64 };
+/// The state of the pages that a transfer needs, if the page cache holds them all.
+fn cached(transfer: &Transfer) -> Option<Cachestat> {
+    let range = CachestatRange {
+        offset: transfer.request.offset,
+        bytes: transfer.request.bytes_needed as u64,
+    };
     let needed = range.bytes.div_ceil(page_size() as u64);
     // A range of no bytes would mean the rest of the file.
-    let pages = if needed == 0 { None } else { pages(&transfer.file, &range) };
+    let pages = if needed == 0 { None } else { cachestat(&transfer.file, &range) };
     pages.filter(|pages| pages.cached >= needed)
 }
 
-/// `None` where the kernel can't or won't tell.
-fn pages(file: impl AsFd, range: &Range) -> Option<Pages> {
-    let mut pages = Pages::default();
+/// cachestat(2); `None` where the kernel can't or won't tell.
+fn cachestat(file: impl AsFd, range: &CachestatRange) -> Option<Cachestat> {
+    let mut pages = Cachestat::default();
     let (fd, range, answer) = (file.as_fd().as_raw_fd(), std::ptr::from_ref(range), &raw mut pages);
     // SAFETY: the kernel reads `range` and writes `pages`, which are laid out as it defines them
     // and live longer than the call. One that doesn't know the call touches neither.
@@ -124,12 +126,12 @@ fn pages(file: impl AsFd, range: &Range) -> Option<Pages> {
     (result == 0).then_some(pages)
 }
 
-/// Copies what the page cache still holds of a transfer. What is missing by now is read from the
-/// drive.
+/// Copies what the page cache still holds of a transfer, and reads from the drive what is missing
+/// by now.
 fn copy(mut transfer: Transfer, total: &AtomicU64) {
     if let Ok(bytes @ 1..) = read_cached(&mut transfer) {
         total.fetch_add(bytes as u64, Ordering::Relaxed);
-        if let Verdict::Finish(result) = transfer.advance(Ok(bytes)) {
+        if let Action::Finish(result) = transfer.advance(Ok(bytes)) {
             return transfer.finish(result);
         }
     }
@@ -147,8 +149,9 @@ fn read_cached(transfer: &mut Transfer) -> Result<usize, Errno> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::file::{OpenFile, Snapshot};
-    use crate::notice::Notices;
+    use crate::file::OpenFile;
+    use crate::notices::Notices;
+    use crate::snapshot::Snapshot;
     use crate::{Completion, FileId, Lease, Request};
     use crossbeam_channel::{Receiver, unbounded};
     use rustix::fs::{Advice, fadvise, fstat, fsync};
@@ -175,9 +178,10 @@ mod tests {
         let snapshot = Snapshot::from(&fstat(&fd).unwrap());
         let mut file = OpenFile::new(fd, Path::new("input"), &Arc::new(Notices::default()));
         file.snapshot = Some(snapshot);
-        let range = Range { offset: 0, bytes: (STRETCHES * STRETCH) as u64 };
-        let told = pages(&file, &range).map_or(0, |pages| pages.cached * page_size() as u64);
-        if !file.is_direct() || told != range.bytes / 2 {
+        let range = CachestatRange { offset: 0, bytes: (STRETCHES * STRETCH) as u64 };
+        let cached_bytes =
+            cachestat(&file, &range).map_or(0, |pages| pages.cached * page_size() as u64);
+        if !file.is_direct() || cached_bytes != range.bytes / 2 {
             eprintln!("SKIPPED: cachestat(2) doesn't tell here, or files are not direct");
             return None;
         }
@@ -219,8 +223,9 @@ mod tests {
         }
         assert_eq!(cache.bytes(), (STRETCHES * STRETCH / 2) as u64);
         for stretch in [1, 3] {
-            let range = Range { offset: (stretch * STRETCH) as u64, bytes: STRETCH as u64 };
-            assert_eq!(pages(&file, &range).unwrap().cached, 0);
+            let range =
+                CachestatRange { offset: (stretch * STRETCH) as u64, bytes: STRETCH as u64 };
+            assert_eq!(cachestat(&file, &range).unwrap().cached, 0);
         }
     }
 

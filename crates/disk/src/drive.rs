@@ -1,7 +1,6 @@
-//! What is known of the file system that holds a path: which one it is, how much fits, whether it
-//! is memory.
+//! The file system that holds a path: its type, its free space, and whether it is in memory.
 //!
-//! Not its speed: that is measured by whoever plans with it.
+//! Not its speed: the callers that plan with that measure it.
 
 use crate::{Drive, Error, Operation};
 use rustix::fs::{StatFs, StatVfs, major, minor, stat, statfs, statvfs};
@@ -41,7 +40,7 @@ const KINDS: &[(u64, &str)] = &[
     (0x4750_4653, "gpfs"),
 ];
 const TMPFS: &str = "tmpfs";
-/// Of all file systems that are programs, whatever they do.
+/// All file systems in user space, whatever they do.
 pub(crate) const FUSE: &str = "fuse";
 const RAMFS: &str = "ramfs";
 
@@ -57,7 +56,7 @@ pub(crate) fn of_path(path: &Path) -> Result<Drive, Error> {
     .map_err(|errno| Error::new(Operation::Inspect, path, errno))
 }
 
-/// The directory part of a path as something that can be opened: `.` for a bare name.
+/// The directory part of a path, in a form that can be opened: `.` for a bare name.
 pub(crate) fn parent(path: &Path) -> PathBuf {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
@@ -71,8 +70,8 @@ pub(crate) fn kind_of(file: impl AsFd) -> Result<(String, bool), Errno> {
     rustix::fs::fstatfs(file).map(|stat| kind(&stat))
 }
 
-/// What the system calls the device of a [`Drive::id`]: `nvme0n1p2, 259:2`; its numbers only, where
-/// that is no block device (tmpfs, btrfs, NFS).
+/// The system's name of the device with this [`Drive::id`]: `nvme0n1p2, 259:2`; only its numbers
+/// where it is no block device (tmpfs, btrfs, NFS).
 pub fn device_name(id: u64) -> String {
     let numbers = format!("{}:{}", major(id), minor(id));
     let block = canonicalize(format!("/sys/dev/block/{numbers}"));

@@ -1,13 +1,13 @@
 //! What can go wrong between memory and a drive.
 //!
-//! One enum of operations and one error with the place and the system's reason. Its text is one
-//! line that a person who has only the terminal can act on: what was being done, to which file,
-//! where, why it failed, and the way out where there is a usual one.
+//! One enum of operations, and one error with the place and the system's reason. Its text is one
+//! line that a user with only a terminal can act on: what was being done, to which file, where, why
+//! it failed, and the usual way out if there is one.
 //!
 //! Not a classification for retries: what can be retried (EINTR, EAGAIN, short transfers) has been
-//! retried before an Error is made.
+//! retried before an error is made.
 
-use crate::Shown;
+use crate::DisplayPath;
 use rustix::io::Errno;
 use std::fmt;
 use std::io;
@@ -31,10 +31,10 @@ pub enum Operation {
     Sync,
     /// Renaming into place.
     Rename,
-    /// Making durable that it is in place: it is by then, whole.
+    /// Making the name of an output durable that is already in place and whole.
     SyncName,
-    /// Making or taking over a file that outlives the process, under a name that nobody chose.
-    Keep,
+    /// Creating or reopening a file that outlives the process, under a name that xsort chose.
+    Persist,
     /// Removing.
     Remove,
     /// Giving space back.
@@ -59,7 +59,7 @@ impl fmt::Display for Operation {
             Operation::Sync => "making durable",
             Operation::Rename => "putting into place",
             Operation::SyncName => "making durable the name of",
-            Operation::Keep => "keeping what is finished in",
+            Operation::Persist => "keeping what is finished in",
             Operation::Remove => "removing",
             Operation::Discard => "giving back space of",
             Operation::Inspect => "inspecting",
@@ -94,7 +94,7 @@ impl Error {
         Error { operation, path: path.into(), offset: None, source: source.into() }
     }
 
-    /// An error at a place in a file, `offset` bytes from its beginning.
+    /// An error in a file, `offset` bytes from its beginning.
     pub fn at(
         operation: Operation,
         path: impl Into<PathBuf>,
@@ -108,13 +108,14 @@ impl Error {
     /// text.
     pub fn way_out(&self) -> Option<&'static str> {
         use Operation::{
-            Create, Discard, Inspect, Keep, Map, Open, Read, Remove, Rename, Reserve, Start, Sync,
-            SyncName, Write,
+            Create, Discard, Inspect, Map, Open, Persist, Read, Remove, Rename, Reserve, Start,
+            Sync, SyncName, Write,
         };
         if self.operation == SyncName {
             return Some(
-                "the output is in place, new and whole, but a power cut may still undo that: see the kernel's log (dmesg), \
-                 and keep a copy of it on another drive, or run sync when this one is well",
+                "the output is in place, new and whole, but a power cut may still undo that: see \
+                 the kernel's log (dmesg), and keep a copy of it on another drive, or run sync \
+                 when this one is well",
             );
         }
         let errno = Errno::from_io_error(&self.source)?;
@@ -129,13 +130,15 @@ impl Error {
                 "free some space there, or use another drive (-T for scratch, -o for the output)"
             }
             (Errno::DQUOT, _) => {
-                "your disk quota is used up; free some space, or use another drive (-T for scratch, -o for the output)"
+                "your disk quota is used up; free some space, or use another drive (-T for \
+                 scratch, -o for the output)"
             }
             (Errno::FBIG, _) => {
                 "the file system or a limit (ulimit -f) allows no larger file; use another drive"
             }
-            (Errno::IO, Read | Write | Sync | Keep | Discard | Inspect) => {
-                "the drive or its connection is failing; see the kernel's log (dmesg) and keep a copy of what is still readable"
+            (Errno::IO, Read | Write | Sync | Persist | Discard | Inspect) => {
+                "the drive or its connection is failing; see the kernel's log (dmesg) and keep a \
+                 copy of what is still readable"
             }
             (Errno::ACCESS | Errno::PERM, Open | Inspect) => "you have no permission to read it",
             (
@@ -145,20 +148,22 @@ impl Error {
                 | Errno::LOOP
                 | Errno::ISDIR
                 | Errno::NXIO,
-                Keep,
+                Persist,
             ) => {
-                "this name is for what xsort keeps of a sort to this output, and something else has it, or you may not \
-                 write there: move that away, or choose another directory (-T for scratch, -o for the output)"
+                "this name is for what xsort keeps of a sort to this output, and something else \
+                 has it, or you may not write there: move that away, or choose another \
+                 directory (-T for scratch, -o for the output)"
             }
             (Errno::ISDIR, Remove) => {
-                "a directory has this name, which is for what xsort keeps: move it away, or choose another \
-                 directory (-T for scratch)"
+                "a directory has this name, which is for what xsort keeps: move it away, or choose \
+                 another directory (-T for scratch)"
             }
             (Errno::ACCESS | Errno::PERM, Create | Rename | Remove) => {
-                "you have no permission to write there; choose another directory, or change its permissions"
+                "you have no permission to write there; choose another directory, or change its \
+                 permissions"
             }
             (Errno::NOENT, Open | Inspect) => "there is no such file; check the name",
-            (Errno::NOENT | Errno::NOTDIR, Create | Keep) => {
+            (Errno::NOENT | Errno::NOTDIR, Create | Persist) => {
                 "its directory does not exist; create it first, or choose another"
             }
             (Errno::NOENT, Rename) => "its directory has vanished since the start",
@@ -176,8 +181,9 @@ impl Error {
             (Errno::AGAIN, Read | Write) => {
                 "the system had no resources for the transfer for seconds; is it out of memory?"
             }
-            (Errno::AGAIN, Open | Create | Keep) => {
-                "another process has it (see xsort status), or had it a moment ago: try again when that has ended"
+            (Errno::AGAIN, Open | Create | Persist) => {
+                "another process has it (see xsort status), or had it a moment ago: try again when \
+                 that has ended"
             }
             (Errno::AGAIN, Start) => {
                 "the system allows no more threads; raise the limit (ulimit -u)"
@@ -192,7 +198,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.operation)?;
         if !self.path.as_os_str().is_empty() {
-            write!(f, " {}", Shown(&self.path))?;
+            write!(f, " {}", DisplayPath(&self.path))?;
         }
         if let Some(offset) = self.offset {
             write!(f, " at byte {offset}")?;
@@ -206,8 +212,8 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {
-    /// None: the text of the system's reason is already part of this error's own line, and printing
-    /// a chain would say it twice.
+    /// `None`: this error's own line already has the system's reason, and a printed chain would
+    /// repeat it.
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         None
     }
@@ -242,7 +248,7 @@ mod tests {
             Operation::Write,
             Operation::Sync,
             Operation::SyncName,
-            Operation::Keep,
+            Operation::Persist,
             Operation::Map,
         ];
         for errno in 1..134 {

@@ -1,16 +1,15 @@
-//! A gate that every transfer passes before it starts: closed, drives get nothing new, and whoever
-//! has something for them waits.
+//! A gate that every transfer passes before it starts. While it is closed, drives get no new
+//! transfers, and the threads that would start them wait.
 //!
-//! For drives that have to cool down. What is in flight goes on; only the threads that start
-//! transfers are held up, and all others as far as they wait for these.
+//! For drives that have to cool down. Transfers in flight go on.
 
+use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Open until it is closed. Whoever closes it must open it again, or nothing ends.
+/// Open until it is closed. Whoever closes it must open it again, or the job never ends.
 #[derive(Debug, Default)]
 pub struct Gate {
-    /// A hint, so that an open gate costs a load.
+    /// A hint, so that an open gate costs one load.
     may_be_closed: AtomicBool,
     is_closed: Mutex<bool>,
     opened: Condvar,
@@ -19,13 +18,13 @@ pub struct Gate {
 impl Gate {
     /// Lets nothing through from now on.
     pub fn close(&self) {
-        *self.state() = true;
+        *self.is_closed.lock() = true;
         self.may_be_closed.store(true, Relaxed);
     }
 
     /// Lets everything through.
     pub fn open(&self) {
-        *self.state() = false;
+        *self.is_closed.lock() = false;
         self.may_be_closed.store(false, Relaxed);
         self.opened.notify_all();
     }
@@ -35,14 +34,10 @@ impl Gate {
         if !self.may_be_closed.load(Relaxed) {
             return;
         }
-        let mut is_closed = self.state();
+        let mut is_closed = self.is_closed.lock();
         while *is_closed {
-            is_closed = self.opened.wait(is_closed).unwrap_or_else(PoisonError::into_inner);
+            self.opened.wait(&mut is_closed);
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, bool> {
-        self.is_closed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

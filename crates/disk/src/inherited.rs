@@ -1,17 +1,18 @@
-//! What the process was given when it was started, before the runtime put it right.
+//! Standard streams and signal dispositions as the process inherited them, before Rust's runtime
+//! changed them.
 //!
-//! Rust's runtime opens `/dev/null` where a standard stream is closed, and ignores SIGPIPE, before
-//! `main` is called. Afterwards nobody can tell any more, and a program that must behave as those
-//! in C do has to know: a closed output is an error, and whoever ignored SIGPIPE wants to be told
-//! of a broken pipe. So this looks before: the loader calls what stands in `.init_array` before it
-//! calls the runtime.
+//! Before it calls `main`, the runtime opens `/dev/null` in place of each closed standard stream
+//! and ignores SIGPIPE. A program that must behave like one in C has to know what was there before:
+//! a closed output is an error, and a parent that ignored SIGPIPE wants an error message for a
+//! broken pipe. So this file runs a function earlier: the loader calls what is in `.init_array`
+//! before the runtime starts.
 
-// The loader's list of functions, and the dispositions of signals, which rustix doesn't have.
+// The loader's list of functions, and signal dispositions, which rustix doesn't have.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// What was there.
+/// What the process inherited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inherited {
     /// Whether standard input, output and error were open.
@@ -23,39 +24,39 @@ pub struct Inherited {
 const IGNORES_SIGPIPE: u8 = 1 << 3;
 
 /// A bit for each closed stream, and [`IGNORES_SIGPIPE`].
-static SEEN: AtomicU8 = AtomicU8::new(0);
+static OBSERVED: AtomicU8 = AtomicU8::new(0);
 
 // SAFETY: the loader calls it with arguments that a C function may leave alone, in one thread,
-// before `main`. `look` calls nothing but the system, and needs nothing of Rust's runtime.
+// before `main`. `observe` makes system calls only, and needs nothing of Rust's runtime.
 #[used]
 #[unsafe(link_section = ".init_array")]
-static LOOK: extern "C" fn() = look;
+static OBSERVE: extern "C" fn() = observe;
 
-extern "C" fn look() {
-    let mut seen = 0;
+extern "C" fn observe() {
+    let mut observed = 0;
     for stream in 0..3 {
-        // SAFETY: takes a number, and answers that nothing is open there if so.
+        // SAFETY: fcntl takes any number, and fails if nothing is open under it.
         if unsafe { libc::fcntl(stream, libc::F_GETFD) } == -1 {
-            seen |= 1 << stream;
+            observed |= 1 << stream;
         }
     }
-    // SAFETY: all zeros are a value of this plain structure of C; the system only writes to it.
+    // SAFETY: all zeros are a valid value of this C structure; the system only writes to it.
     let disposition = unsafe {
         let mut now: libc::sigaction = std::mem::zeroed();
         libc::sigaction(libc::SIGPIPE, std::ptr::null(), &raw mut now);
         now.sa_sigaction
     };
     if disposition == libc::SIG_IGN {
-        seen |= IGNORES_SIGPIPE;
+        observed |= IGNORES_SIGPIPE;
     }
-    SEEN.store(seen, Ordering::Relaxed);
+    OBSERVED.store(observed, Ordering::Relaxed);
 }
 
-/// What the process was given.
+/// What the process inherited from its parent.
 pub fn inherited() -> Inherited {
-    let seen = SEEN.load(Ordering::Relaxed);
+    let observed = OBSERVED.load(Ordering::Relaxed);
     Inherited {
-        is_open: [0, 1, 2].map(|stream| seen & 1 << stream == 0),
-        ignores_sigpipe: seen & IGNORES_SIGPIPE != 0,
+        is_open: [0, 1, 2].map(|stream| observed & 1 << stream == 0),
+        ignores_sigpipe: observed & IGNORES_SIGPIPE != 0,
     }
 }

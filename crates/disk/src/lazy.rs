@@ -1,11 +1,10 @@
-//! A disk that starts with its first file: what never leaves memory pays for no rings and no
-//! threads.
-//!
-//! Starting takes longer than sorting a thousand lines.
+//! A disk whose engine starts with its first file: a sort that never leaves memory pays for no
+//! rings and no threads. Starting them takes longer than sorting a thousand lines.
 
-use crate::{Disk, DiskOptions, Drive, Error, FileId, Identity, OsDisk, Request, drive};
+use crate::{Disk, DiskOptions, Drive, Error, FileId, FileIdentity, OsDisk, Request, drive};
+use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 /// An [`OsDisk`] whose engine starts when the first file is opened.
 #[derive(Debug)]
@@ -27,7 +26,7 @@ impl LazyDisk {
     }
 
     fn start(&self) -> Result<&OsDisk, Error> {
-        let _one = self.starting.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = self.starting.lock();
         if let Some(disk) = self.disk.get() {
             return Ok(disk);
         }
@@ -54,8 +53,8 @@ impl Disk for LazyDisk {
         self.start()?.create_output(path)
     }
 
-    fn create_kept_output(&self, path: &Path, tag: &str) -> Result<FileId, Error> {
-        self.start()?.create_kept_output(path, tag)
+    fn create_persistent_output(&self, path: &Path, tag: &str) -> Result<FileId, Error> {
+        self.start()?.create_persistent_output(path, tag)
     }
 
     fn publish(&self, output: FileId, bytes: u64, sync: bool) -> Result<(), Error> {
@@ -82,24 +81,24 @@ impl Disk for LazyDisk {
         self.start()?.create_memory()
     }
 
-    fn create_kept(&self, path: &Path) -> Result<FileId, Error> {
-        self.start()?.create_kept(path)
+    fn create_persistent(&self, path: &Path) -> Result<FileId, Error> {
+        self.start()?.create_persistent(path)
     }
 
-    fn open_kept(&self, path: &Path) -> Result<FileId, Error> {
-        self.start()?.open_kept(path)
+    fn open_persistent(&self, path: &Path) -> Result<FileId, Error> {
+        self.start()?.open_persistent(path)
     }
 
-    fn open_kept_output(&self, path: &Path, tag: &str) -> Result<FileId, Error> {
-        self.start()?.open_kept_output(path, tag)
+    fn open_persistent_output(&self, path: &Path, tag: &str) -> Result<FileId, Error> {
+        self.start()?.open_persistent_output(path, tag)
     }
 
-    fn open_or_create_kept(&self, path: &Path) -> Result<(FileId, bool), Error> {
-        self.start()?.open_or_create_kept(path)
+    fn open_or_create_persistent(&self, path: &Path) -> Result<(FileId, bool), Error> {
+        self.start()?.open_or_create_persistent(path)
     }
 
-    fn remove_kept(&self, file: FileId) -> Result<(), Error> {
-        self.started().remove_kept(file)
+    fn remove_persistent(&self, file: FileId) -> Result<(), Error> {
+        self.started().remove_persistent(file)
     }
 
     fn sync(&self, file: FileId) -> Result<(), Error> {
@@ -118,7 +117,7 @@ impl Disk for LazyDisk {
         self.started().close(file);
     }
 
-    fn identity(&self, file: FileId) -> Result<Identity, Error> {
+    fn identity(&self, file: FileId) -> Result<FileIdentity, Error> {
         self.started().identity(file)
     }
 

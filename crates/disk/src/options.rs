@@ -1,4 +1,4 @@
-//! What the user can say about how bytes travel.
+//! How the user wants bytes to be moved.
 
 use crate::{Gate, RateLimit};
 use std::fmt;
@@ -64,31 +64,31 @@ impl FromStr for IoChoice {
 pub struct DiskOptions {
     /// Which engine.
     pub io: IoChoice,
-    /// Transfers in flight per lane; 0: choose by itself (16).
+    /// Transfers in flight per ring; 0: the default, 16.
     pub depth: usize,
-    /// Threads that drive rings, or groups of `depth` threads in the sync engine; 0: choose by the
-    /// number of cores.
-    pub lanes: usize,
-    /// What every transfer passes before it starts, if there is to be such a thing.
+    /// io_uring instances, each with a thread of its own; in the sync engine, groups of `depth`
+    /// threads. 0: the default, by the number of cores.
+    pub rings: usize,
+    /// A gate that every transfer passes before it starts.
     pub gate: Option<Arc<Gate>>,
-    /// How many bytes a second may be moved to and from drives, if not as many as possible.
+    /// A limit on the bytes moved to and from drives in a second.
     pub rate: Option<Arc<RateLimit>>,
 }
 
-/// Transfers in flight per lane unless told otherwise: 1 MiB blocks at depth 4 to 16 were fastest.
+/// Default of transfers in flight per ring: 1 MiB blocks at depth 4 to 16 were fastest.
 const DEPTH: usize = 16;
 
-/// A ring has at most 32768 entries; this leaves room for the lane's own.
+/// A ring has at most 32768 entries; this leaves room for the engine's own.
 const DEPTH_MAX: usize = 16384;
 
-/// More lanes than this bring nothing: a GB costs 0.005-0.02 CPU seconds at 1 MiB, so that the 56
-/// GB/s of eight fast drives keep one lane busy at 1 MiB, and three to eight at 64 KiB.
-const LANES_MAX: usize = 8;
+/// More rings than this gain nothing: a GB costs 0.005-0.02 CPU seconds at 1 MiB, so that the 56
+/// GB/s of eight fast drives keep one ring's thread busy at 1 MiB, and three to eight at 64 KiB.
+const RINGS_MAX: usize = 8;
 
-/// Two lanes write a tenth to a fifth more GB/s at 1 MiB than one, four no more than two; at 64 KiB
+/// Two rings write a tenth to a fifth more GB/s at 1 MiB than one, four no more than two; at 64 KiB
 /// the second costs half as much CPU again (2 cores, one virtual drive, Linux 6.18, November 2026;
 /// docs/experiments/2026-11-21-io-engine.md).
-const LANES_MIN: usize = 2;
+const RINGS_MIN: usize = 2;
 
 impl DiskOptions {
     /// Depth in effect.
@@ -96,13 +96,13 @@ impl DiskOptions {
         if self.depth == 0 { DEPTH } else { self.depth.min(DEPTH_MAX) }
     }
 
-    /// Lanes in effect: one for four cores, but two on all but the smallest machine.
-    pub(crate) fn lanes(&self) -> usize {
-        if self.lanes > 0 {
-            return self.lanes;
+    /// Rings in effect: one for four cores, but two on all but the smallest machine.
+    pub(crate) fn rings(&self) -> usize {
+        if self.rings > 0 {
+            return self.rings;
         }
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        (cores / 4).clamp(LANES_MIN, LANES_MAX).min(cores)
+        (cores / 4).clamp(RINGS_MIN, RINGS_MAX).min(cores)
     }
 }
 

@@ -1,19 +1,22 @@
 //! The operating system's disk: direct files and the engine that moves their bytes.
 //!
-//! A thin room: which file gets which flags is `file.rs`, how an output appears is `output.rs`, how
-//! bytes move is `uring.rs` or `threads.rs`, or from memory, `cache.rs`. Here these are put
-//! together behind [`Disk`].
+//! A thin layer that puts the other files together behind [`Disk`]: `file` says which flags a file
+//! gets, `output` how an output appears, `persistent` which files outlive the process, and `uring`
+//! or `threads` move the bytes, or `cache` from memory.
 
 use crate::cache::CacheReader;
-use crate::file::{FileTable, OpenFile, Snapshot, modified};
-use crate::notice::Notices;
+use crate::file::OpenFile;
+use crate::file_table::FileTable;
+use crate::notices::Notices;
 use crate::options::{DiskOptions, IoChoice};
-use crate::output::Unpublished;
+use crate::output::PendingOutput;
+use crate::snapshot::{Snapshot, modified};
 use crate::threads::{ThreadPool, carry_out};
 use crate::transfer::Transfer;
-use crate::uring::Lanes;
+use crate::uring::UringEngine;
 use crate::{
-    Disk, Drive, Error, FileId, Gate, Identity, Operation, RateLimit, Request, drive, kept, output,
+    Disk, Drive, Error, FileId, FileIdentity, Gate, Operation, RateLimit, Request, drive, nameless,
+    output, persistent,
 };
 use rustix::fs::{
     CWD, FallocateFlags, FileType, MemfdFlags, Mode, OFlags, Stat, fallocate, fdatasync, fstat,
@@ -27,41 +30,41 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Inputs that are open at a time, where the system allows twice as many files: each takes a
-/// kilobyte or two of the kernel's memory.
+/// How many inputs may be open at a time, if the system allows twice as many files: each takes a
+/// kilobyte or two of kernel memory.
 const INPUTS_OPEN_MAX: u64 = 8192;
 
 /// The operating system's files, read and written with direct I/O where that is possible.
 ///
-/// Dropping it with transfers in flight waits for them; their completions are sent as ever.
+/// Dropping it with transfers in flight waits for them; their completions are sent as usual.
 #[derive(Debug)]
 pub struct OsDisk {
     files: FileTable,
     engine: Engine,
-    /// For FUSE files beside io_uring, started with the first transfer of one; `None` if no thread
-    /// was to be had.
+    /// For FUSE files where the engine is io_uring, started by the first transfer of one; `None` if
+    /// no thread could be started.
     fuse: OnceLock<Option<ThreadPool>>,
-    /// I/O threads, where there are some.
+    /// How many threads a pool of I/O threads has.
     threads: usize,
     cache: CacheReader,
     notices: Arc<Notices>,
     gate: Option<Arc<Gate>>,
     rate: Option<Arc<RateLimit>>,
-    /// Files opened so far by whether they were direct, for `describe`.
+    /// Files opened so far, direct and buffered ones, for `describe`.
     direct_files: AtomicUsize,
     buffered_files: AtomicUsize,
 }
 
 #[derive(Debug)]
 enum Engine {
-    Uring(Lanes),
+    Uring(UringEngine),
     Threads(ThreadPool),
 }
 
 impl Engine {
     fn start(&self, transfer: Transfer) {
         match self {
-            Engine::Uring(lanes) => lanes.start(transfer),
+            Engine::Uring(engine) => engine.start(transfer),
             Engine::Threads(pool) => pool.start(transfer),
         }
     }
@@ -69,7 +72,7 @@ impl Engine {
     /// Transfers under way.
     fn load(&self) -> usize {
         match self {
-            Engine::Uring(lanes) => lanes.load(),
+            Engine::Uring(engine) => engine.load(),
             Engine::Threads(pool) => pool.load(),
         }
     }
@@ -79,32 +82,32 @@ impl OsDisk {
     /// Starts the engine.
     ///
     /// # Errors
-    /// [`Operation::Start`] if io_uring was demanded and is not to be had (the text names the
-    /// likely cause and the way out), or if no thread could be started.
+    /// [`Operation::Start`] if io_uring was demanded and is unavailable (the text names the likely
+    /// cause and the way out), or if no thread could be started.
     pub fn new(options: DiskOptions) -> Result<OsDisk, Error> {
         let notices = Arc::new(Notices::default());
-        let count = options.depth() * options.lanes();
+        let count = options.depth() * options.rings();
         let threads = || ThreadPool::new(count, carry_out).map(Engine::Threads);
         let engine = match options.io {
             IoChoice::Sync => threads()?,
-            IoChoice::Uring => Lanes::new(options.lanes(), options.depth())
+            IoChoice::Uring => UringEngine::new(options.rings(), options.depth())
                 .map(Engine::Uring)
                 .map_err(|refusal| Error::new(Operation::Start, "io_uring", refusal.required()))?,
-            IoChoice::Auto => match Lanes::new(options.lanes(), options.depth()) {
-                Ok(lanes) => Engine::Uring(lanes),
+            IoChoice::Auto => match UringEngine::new(options.rings(), options.depth()) {
+                Ok(engine) => Engine::Uring(engine),
                 Err(refusal) => {
                     notices.add(refusal.preferred());
                     threads()?
                 }
             },
         };
-        let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / 2;
+        let half = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / 2;
         Ok(OsDisk {
-            files: FileTable::new(most.min(INPUTS_OPEN_MAX) as usize),
+            files: FileTable::new(half.min(INPUTS_OPEN_MAX) as usize),
             engine,
             fuse: OnceLock::new(),
             threads: count,
-            cache: CacheReader::new(options.lanes()),
+            cache: CacheReader::new(options.rings()),
             notices,
             gate: options.gate,
             rate: options.rate,
@@ -113,14 +116,14 @@ impl OsDisk {
         })
     }
 
-    /// An input, not in the table.
-    fn read_only(&self, path: &Path) -> Result<OpenFile, Error> {
+    /// Opens an input without adding it to the table.
+    fn open_input_file(&self, path: &Path) -> Result<OpenFile, Error> {
         let (fd, opened) = open_regular(path, OFlags::RDONLY)?;
-        // Files of /proc and the like call themselves empty, and a sort would believe it.
+        // Files of /proc and the like have a length of 0, and a sort would believe it.
         if opened.st_size == 0 && rustix::io::pread(&fd, &mut [0; 1], 0) == Ok(1) {
-            let untold =
+            let reason =
                 "the system doesn't say how long it is: pipe it in (cat FILE | xsort sort)";
-            let source = io::Error::new(io::ErrorKind::InvalidInput, untold);
+            let source = io::Error::new(io::ErrorKind::InvalidInput, reason);
             return Err(Error::new(Operation::Open, path, source));
         }
         let mut file = OpenFile::new(fd, path, &self.notices);
@@ -128,23 +131,22 @@ impl OsDisk {
         Ok(file)
     }
 
-    /// A file that was opened here; an input may have to be opened again.
+    /// An open file; a suspended input is reopened.
     fn get(&self, file: FileId) -> Result<Arc<OpenFile>, Error> {
-        self.files.get(file, |path| self.read_only(path))
+        self.files.get(file, |path| self.open_input_file(path))
     }
 
-    fn insert_output(&self, path: &Path, (fd, unpublished): (OwnedFd, Unpublished)) -> FileId {
+    fn insert_output(&self, path: &Path, (fd, pending): (OwnedFd, PendingOutput)) -> FileId {
         let mut file = OpenFile::new(fd, path, &self.notices);
-        file.unpublished = Some(unpublished);
+        file.pending = Some(pending);
         self.insert(file)
     }
 
-    /// Hands a transfer to the engine.
+    /// Passes a transfer to the engine; one of a FUSE file always to threads.
     ///
-    /// Those of FUSE go to threads always. Where such a file system answers with a part of the
-    /// bytes, io_uring goes on by itself, in the wrong place, and says that all went well (Linux
-    /// 6.18, 2026-11-21: of 8 KiB read, of which the first answer brought 4, the other 4 were not
-    /// the file's). A preadv says how much there was.
+    /// Where a FUSE file system returns fewer bytes than asked for, io_uring goes on by itself at
+    /// the wrong offset and reports success (Linux 6.18, 2026-11-21: of a read of 8 KiB whose first
+    /// answer had 4, the other 4 were not the file's). pread reports the short count.
     fn start(&self, transfer: Transfer) {
         match &self.engine {
             Engine::Uring(_) if transfer.file.is_fuse => {
@@ -167,7 +169,7 @@ impl OsDisk {
 
 impl Disk for OsDisk {
     fn open_input(&self, path: &Path) -> Result<FileId, Error> {
-        Ok(self.insert(self.read_only(path)?))
+        Ok(self.insert(self.open_input_file(path)?))
     }
 
     fn file_bytes(&self, file: FileId) -> Result<u64, Error> {
@@ -181,12 +183,12 @@ impl Disk for OsDisk {
         Ok(self.insert_output(path, output::create(path)?))
     }
 
-    fn create_kept_output(&self, path: &Path, tag: &str) -> Result<FileId, Error> {
-        Ok(self.insert_output(path, output::create_kept(path, tag)?))
+    fn create_persistent_output(&self, path: &Path, tag: &str) -> Result<FileId, Error> {
+        Ok(self.insert_output(path, output::create_persistent(path, tag)?))
     }
 
-    fn open_kept_output(&self, path: &Path, tag: &str) -> Result<FileId, Error> {
-        Ok(self.insert_output(path, output::open_kept(path, tag)?))
+    fn open_persistent_output(&self, path: &Path, tag: &str) -> Result<FileId, Error> {
+        Ok(self.insert_output(path, output::open_persistent(path, tag)?))
     }
 
     fn publish(&self, output: FileId, bytes: u64, sync: bool) -> Result<(), Error> {
@@ -194,8 +196,8 @@ impl Disk for OsDisk {
             self.files.remove(output).unwrap_or_else(|| panic!("output {} is not open", output.0));
         let mut file = Arc::into_inner(file)
             .expect("an output is published only after all its transfers have completed");
-        let unpublished = file.unpublished.take().expect("only an output can be published");
-        unpublished.publish(file.as_fd(), bytes, sync)
+        let pending = file.pending.take().expect("only an output can be published");
+        pending.publish(file.as_fd(), bytes, sync)
     }
 
     fn sync_name(&self, output: &Path) -> Result<(), Error> {
@@ -214,34 +216,35 @@ impl Disk for OsDisk {
     }
 
     fn create_scratch(&self, directory: &Path) -> Result<FileId, Error> {
-        let fd = output::create_scratch(directory).map_err(|errno| {
+        let fd = nameless::create_scratch(directory).map_err(|errno| {
             Error::new(Operation::Create, directory.join("(scratch file)"), errno)
         })?;
         Ok(self.insert(OpenFile::new(fd, directory, &self.notices)))
     }
 
-    fn create_kept(&self, path: &Path) -> Result<FileId, Error> {
-        let fd = kept::create(path).map_err(|errno| Error::new(Operation::Keep, path, errno))?;
+    fn create_persistent(&self, path: &Path) -> Result<FileId, Error> {
+        let fd = persistent::create(path)
+            .map_err(|errno| Error::new(Operation::Persist, path, errno))?;
         Ok(self.insert(OpenFile::new(fd, path, &self.notices)))
     }
 
-    fn open_kept(&self, path: &Path) -> Result<FileId, Error> {
-        let fd =
-            kept::open_again(path).map_err(|errno| Error::new(Operation::Keep, path, errno))?;
+    fn open_persistent(&self, path: &Path) -> Result<FileId, Error> {
+        let fd = persistent::open_existing(path)
+            .map_err(|errno| Error::new(Operation::Persist, path, errno))?;
         Ok(self.insert(OpenFile::new(fd, path, &self.notices)))
     }
 
-    fn open_or_create_kept(&self, path: &Path) -> Result<(FileId, bool), Error> {
-        let (fd, is_new) =
-            kept::open_or_create(path).map_err(|errno| Error::new(Operation::Keep, path, errno))?;
+    fn open_or_create_persistent(&self, path: &Path) -> Result<(FileId, bool), Error> {
+        let (fd, is_new) = persistent::open_or_create(path)
+            .map_err(|errno| Error::new(Operation::Persist, path, errno))?;
         Ok((self.insert(OpenFile::new(fd, path, &self.notices)), is_new))
     }
 
-    fn remove_kept(&self, file: FileId) -> Result<(), Error> {
+    fn remove_persistent(&self, file: FileId) -> Result<(), Error> {
         let file = self.get(file)?;
-        let removed = match &file.unpublished {
-            Some(unpublished) => unpublished.remove_hidden(file.as_fd()),
-            None => kept::remove(CWD, file.path(), file.as_fd()),
+        let removed = match &file.pending {
+            Some(pending) => pending.remove_hidden(file.as_fd()),
+            None => persistent::remove(CWD, file.path(), file.as_fd()),
         };
         removed.map_err(|errno| Error::new(Operation::Remove, file.path(), errno))
     }
@@ -256,7 +259,7 @@ impl Disk for OsDisk {
         let name = Path::new("(memory)");
         let fd = memfd_create(c"xsort", MemfdFlags::CLOEXEC)
             .map_err(|errno| Error::new(Operation::Create, name, errno))?;
-        // Past `insert`: how it is read is nothing that reports or notices should tell of.
+        // Not by `insert`: reports and notices are about files on drives.
         let mut file = OpenFile::buffered(fd, name, &self.notices);
         file.is_memory = true;
         Ok(self.files.insert(file))
@@ -284,11 +287,11 @@ impl Disk for OsDisk {
         clippy::useless_conversion,
         reason = "the number of links has 32 bits on some machines"
     )]
-    fn identity(&self, file: FileId) -> Result<Identity, Error> {
+    fn identity(&self, file: FileId) -> Result<FileIdentity, Error> {
         let file = self.get(file)?;
         let stat = fstat(file.as_fd())
             .map_err(|errno| Error::new(Operation::Inspect, file.path(), errno))?;
-        Ok(Identity {
+        Ok(FileIdentity {
             drive: stat.st_dev,
             number: stat.st_ino,
             links: u64::from(stat.st_nlink),
@@ -298,7 +301,7 @@ impl Disk for OsDisk {
 
     fn check_unchanged(&self, input: FileId) -> Result<(), Error> {
         let file = self.get(input)?;
-        let opened = file.snapshot.expect("only an input is asked for");
+        let opened = file.snapshot.expect("only an input is checked");
         let stat = fstat(file.as_fd())
             .map_err(|errno| Error::new(Operation::Inspect, file.path(), errno))?;
         match opened.changed_to(&Snapshot::from(&stat)) {
@@ -310,7 +313,8 @@ impl Disk for OsDisk {
     fn remove_input(&self, input: FileId) -> Result<(), Error> {
         let file = self.get(input)?;
         let fail = |source: io::Error| Error::new(Operation::Remove, file.path(), source);
-        // A link's target holds the space. Once that is gone the link leads nowhere, and goes too.
+        // A link's target takes the space. Once that is removed, the link leads nowhere: remove it,
+        // too.
         let target = std::fs::canonicalize(file.path()).map_err(fail)?;
         let opened = file.snapshot.expect("only an input is removed");
         let named = Snapshot::from(&stat(&target).map_err(|errno| fail(errno.into()))?);
@@ -358,10 +362,10 @@ impl Disk for OsDisk {
 
     fn describe(&self) -> String {
         let engine = match &self.engine {
-            Engine::Uring(lanes) if self.fuse.get().is_some() => {
-                format!("{}, threads for fuse", lanes.describe())
+            Engine::Uring(engine) if self.fuse.get().is_some() => {
+                format!("{}, threads for fuse", engine.describe())
             }
-            Engine::Uring(lanes) => lanes.describe(),
+            Engine::Uring(engine) => engine.describe(),
             Engine::Threads(pool) => format!("{} I/O threads", pool.threads()),
         };
         let opened = |count: &AtomicUsize| count.load(Ordering::Relaxed) > 0;
@@ -386,14 +390,15 @@ impl Disk for OsDisk {
     }
 }
 
-/// Opens what is a regular file, and nothing else.
+/// Opens a regular file, and nothing else.
 fn open_regular(path: &Path, access: OFlags) -> Result<(OwnedFd, Stat), Error> {
     let fail = |source: io::Error| Error::new(Operation::Open, path, source);
     let is_regular = |stat: &Stat| match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => Ok(()),
         _ => Err(fail(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))),
     };
-    // Before opening: opening a pipe would wait for its other end, and a device may do anything.
+    // Checked before opening: opening a pipe would wait for its other end, and a device may do
+    // anything.
     is_regular(&stat(path).map_err(|errno| fail(errno.into()))?)?;
     let fd =
         open(path, access | OFlags::CLOEXEC, Mode::empty()).map_err(|errno| fail(errno.into()))?;
@@ -402,11 +407,9 @@ fn open_regular(path: &Path, access: OFlags) -> Result<(OwnedFd, Stat), Error> {
     Ok((fd, opened))
 }
 
-/// Makes a file at least `bytes` long with its space set aside, where the file system can set space
-/// aside.
+/// Makes a file at least `bytes` long, with its space reserved where the file system can do that.
 fn reserve(file: &OpenFile, bytes: u64) -> Result<(), Errno> {
-    // Only what lies behind the end: looking through what is there costs time, and would fill its
-    // holes again.
+    // Only beyond the end: going over what is there costs time, and would fill its holes again.
     let end = fstat(file.as_fd())?.st_size as u64;
     if bytes <= end {
         return Ok(());

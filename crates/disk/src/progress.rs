@@ -1,17 +1,19 @@
 //! How far a transfer has come: the one answer to short transfers, EINTR, EAGAIN, refusals of
 //! direct I/O, the file's end and real errors, shared by io_uring, threads and the simulation.
 //!
-//! A pure state machine: it is told what the system answered and says what to do next. It owns no
-//! memory, file or clock, which is what lets a property test drive it through every sequence of
-//! answers.
+//! A pure state machine: in goes the system's answer, out comes what to do next. It owns no memory,
+//! file or clock, so that a property test can drive it through any sequence of answers.
 //!
 //! ```text
-//!               span() -> the system is asked for [start, end of request)
-//!  n bytes      arrived = start + n; all needed there? Done : go on from the last boundary that direct I/O can start at
-//!  0 bytes      a read met the file's end: Done if enough arrived, else UnexpectedEof; a write: WriteZero
+//!               span(): the part to submit, from `start` to the request's end
+//!  n bytes      arrived = start + n; Done if all needed bytes are there, else Again from the last
+//!               boundary at which direct I/O can start
+//!  0 bytes      a read met the file's end: Done if enough arrived, else UnexpectedEof; a write:
+//!               WriteZero
 //!  EINTR        Again
-//!  EAGAIN       Later (a pause that doubles up to 10 ms, about ten seconds in all, then it is an error)
-//!  EINVAL       on a direct file: Undirect (the file system refuses direct I/O after all), else an error
+//!  EAGAIN       Later: a pause that doubles up to 10 ms; an error after about ten seconds in all
+//!  EINVAL       on a direct file: GoBuffered (the file system refuses direct I/O after all), else
+//!               an error
 //!  other        Failed
 //! ```
 
@@ -20,9 +22,9 @@ use rustix::io::Errno;
 use std::io;
 use std::time::Duration;
 
-/// Direct answers in a row that bring nothing new before the file's end is believed. A direct
-/// transfer may start only at a boundary, so after a ragged end the same tail is asked for again;
-/// at a true end the answer doesn't grow.
+/// How many direct answers in a row may bring nothing new before they count as the file's end. A
+/// direct transfer starts at a boundary, so after an answer that ends between two, part of it is
+/// read again; at the file's end the answer doesn't grow.
 const STALLS_MAX: u32 = 8;
 
 /// EAGAIN in a row before it is an error: pauses of 0.1 ms doubling to 10 ms, about ten seconds in
@@ -32,24 +34,24 @@ const PAUSES_MAX: u32 = 1000;
 /// What to do next.
 #[derive(Debug)]
 pub(crate) enum Next {
-    /// Ask the system for `span()` now.
+    /// Submit `span()` now.
     Again,
-    /// Ask the system for `span()` after this pause.
+    /// Submit `span()` after this pause.
     Later(Duration),
-    /// Turn the file's direct I/O off, then ask for `span()`.
-    Undirect,
+    /// Turn the file's direct I/O off, then submit `span()`.
+    GoBuffered,
     /// All needed bytes went through.
     Done,
     /// Final, at this offset in the file.
     Failed { offset: u64, source: io::Error },
 }
 
-/// The part of a request that is still to be asked for.
+/// The part of a request that is still missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
-    /// Place in the file, in bytes.
+    /// Offset in the file, in bytes.
     pub(crate) offset: u64,
-    /// Place in the request's memory, in bytes.
+    /// Offset in the request's memory, in bytes.
     pub(crate) start: usize,
     /// Length, in bytes; never 0 for a request that isn't empty.
     pub(crate) bytes: usize,
@@ -110,7 +112,7 @@ impl Progress {
         }
     }
 
-    /// What to ask the system for now.
+    /// What to submit now.
     pub(crate) fn span(&self) -> Span {
         let start = self.start();
         Span { offset: self.offset + start as u64, start, bytes: self.bytes - start }
@@ -122,7 +124,7 @@ impl Progress {
         if self.is_direct { self.arrived - self.arrived % ALIGNMENT } else { self.arrived }
     }
 
-    /// Takes the system's answer for `span()` in.
+    /// Accounts for the system's answer to `span()`.
     pub(crate) fn advance(&mut self, answer: Result<usize, Errno>) -> Next {
         match answer {
             Ok(bytes) => self.moved(bytes),
@@ -135,7 +137,7 @@ impl Progress {
             }
             Err(Errno::INVAL) if self.is_direct => {
                 self.is_direct = false;
-                Next::Undirect
+                Next::GoBuffered
             }
             Err(errno) => self.failed(errno),
         }
@@ -146,7 +148,7 @@ impl Progress {
         let span = self.span();
         assert!(
             bytes <= span.bytes,
-            "the system moved {bytes} bytes where {} were asked for",
+            "the system moved {bytes} bytes where {} were submitted",
             span.bytes
         );
         let before = self.arrived;
@@ -159,9 +161,9 @@ impl Progress {
             return Next::Again;
         }
         self.stalls += 1;
-        // Nothing at all is the file's end (or a full device that doesn't say so). The same ragged
-        // tail again is most likely the end as well, but a device may answer in sectors smaller
-        // than our boundary, so it is asked a few times.
+        // Zero bytes mean the file's end (or a full device that doesn't say so). The same partial
+        // block again most likely means it as well, but a device may answer in sectors smaller than
+        // our alignment, so the read is retried a few times.
         if bytes > 0 && self.stalls < STALLS_MAX {
             return Next::Again;
         }
@@ -203,7 +205,7 @@ mod tests {
     fn a_refused_direct_transfer_goes_on_buffered_where_it_stopped() {
         let mut progress = read(2 * BLOCK, 2 * BLOCK);
         assert!(matches!(progress.advance(Ok(100)), Next::Again));
-        assert!(matches!(progress.advance(Err(Errno::INVAL)), Next::Undirect));
+        assert!(matches!(progress.advance(Err(Errno::INVAL)), Next::GoBuffered));
         assert_eq!(progress.span(), Span { offset: 100, start: 100, bytes: 2 * BLOCK - 100 });
         // A second refusal is no longer about being direct.
         assert!(matches!(progress.advance(Err(Errno::INVAL)), Next::Failed { offset: 100, .. }));
@@ -224,17 +226,20 @@ mod tests {
         assert_eq!((source.kind(), asked), (io::ErrorKind::UnexpectedEof, 1 + STALLS_MAX));
     }
 
+    fn failure(next: Next) -> io::ErrorKind {
+        match next {
+            Next::Failed { source, .. } => source.kind(),
+            other => panic!("{other:?}"),
+        }
+    }
+
     #[test]
     fn nothing_read_is_the_end_at_once_and_nothing_written_an_error() {
         let end = read(BLOCK, 1).advance(Ok(0));
-        assert!(
-            matches!(&end, Next::Failed { source, .. } if source.kind() == io::ErrorKind::UnexpectedEof)
-        );
+        assert_eq!(failure(end), io::ErrorKind::UnexpectedEof);
         assert!(matches!(read(BLOCK, 0).advance(Ok(0)), Next::Done));
         let full = Progress::new(Direction::Write, 0, BLOCK, BLOCK, true).advance(Ok(0));
-        assert!(
-            matches!(&full, Next::Failed { source, .. } if source.kind() == io::ErrorKind::WriteZero)
-        );
+        assert_eq!(failure(full), io::ErrorKind::WriteZero);
     }
 
     #[test]
@@ -290,7 +295,8 @@ mod tests {
         ) {
             let bytes = blocks * BLOCK;
             let offset = first_block * BLOCK as u64;
-            let share_of = |share: u16, whole: usize| whole * usize::from(share) / usize::from(u16::MAX);
+            let share_of =
+                |share: u16, whole: usize| whole * usize::from(share) / usize::from(u16::MAX);
             let is_read = direction == Direction::Read;
             // How much of the request the file has; a write can always go on.
             let present = if is_read { share_of(file_share, bytes) } else { bytes };
@@ -327,7 +333,7 @@ mod tests {
                 }
                 match progress.advance(answer) {
                     Next::Again | Next::Later(_) => {}
-                    Next::Undirect => is_direct = false,
+                    Next::GoBuffered => is_direct = false,
                     end => break end,
                 }
             };

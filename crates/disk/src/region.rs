@@ -1,14 +1,14 @@
-//! One anonymous mapping and the pieces it is cut into. The only file of the memory half that needs
-//! `unsafe`.
+//! One anonymous mapping and the ranges it is cut into. The only file of the crate's memory half
+//! that needs `unsafe`.
 //!
-//! A [`Piece`] is the sole owner of its bytes: pieces of one mapping never overlap, because each is
-//! made either from the whole mapping (`map`), by cutting one piece in two (`split_off_front`), or
-//! by merging two neighbours (`join`), and all three consume what they were made from. That is the
-//! whole proof that `&mut [u8]` from `&mut Piece` is unique and that pieces may go to other
-//! threads. The mapping is unmapped when its last piece is dropped: pieces share it by `Arc`, so
-//! that cutting and joining never allocate.
+//! A [`MappedRange`] is the sole owner of its bytes: the ranges of one mapping never overlap,
+//! because each is made from the whole mapping (`map`), by cutting a range in two
+//! (`split_off_front`), or by joining two neighbours (`join`), and all three consume what they were
+//! made from. That is the whole proof that `&mut [u8]` from `&mut MappedRange` is unique and that
+//! ranges may move to other threads. Ranges share their mapping by `Arc`, so that cutting and
+//! joining never allocate; the last one to be dropped unmaps it.
 //!
-//! Not an allocator: nothing here looks for free space, and a piece never grows but by `join`.
+//! Not an allocator: nothing here searches for free space, and a range grows only by `join`.
 #![allow(unsafe_code)]
 
 use crate::{ALIGNMENT, Error, Operation};
@@ -26,29 +26,29 @@ const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 const _: () = assert!(HUGE_PAGE_BYTES.is_multiple_of(ALIGNMENT));
 
-/// A huge page that takes longer than this to get would have been faster in small ones: those take
-/// 0.3 to 0.7 ms, a huge page 0.1 ms where the system has it, and 4 ms where a virtual machine has
-/// given it back to its host (docs/experiments/2026-11-21-first-touch.md).
+/// A huge page that takes longer than this would have been faster as small ones: those take 0.3 to
+/// 0.7 ms, a huge page 0.1 ms where the system has it, and 4 ms where a virtual machine has given
+/// it back to its host (docs/experiments/2026-11-21-first-touch.md).
 const SLOW: Duration = Duration::from_millis(1);
-/// After so many of them no more are asked for. One may have been an interruption.
+/// After so many slow huge pages, the mapping requests no more. A single one may have been an
+/// interruption.
 const SLOW_MAX: usize = 2;
 /// Smaller mappings aren't worth the calls.
-const AT_HAND_BYTES_MIN: usize = 16 * HUGE_PAGE_BYTES;
+const POPULATED_BYTES_MIN: usize = 16 * HUGE_PAGE_BYTES;
 
-/// Where memory is to come from.
+/// Which pages a mapping gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Backing {
-    /// In huge pages, whatever they cost: for memory that is used again and again.
-    Huge,
-    /// In huge pages as long as [`Piece::back`] finds that they come as fast as small ones: for
-    /// memory that is used once or twice.
-    AtHand,
+    /// Huge pages, whatever they cost: for memory that is used again and again.
+    HugePages,
+    /// Huge pages as long as [`MappedRange::populate`] finds that they come as fast as small ones:
+    /// for memory that is used once or twice.
+    HugePagesIfFast,
 }
 
-/// Which huge pages of a mapping [`Piece::back`] has asked for, and whether it goes on asking.
-struct AtHand {
-    asked: Box<[AtomicBool]>,
-    /// Huge pages that took long.
+/// Which huge pages of a mapping [`MappedRange::populate`] has requested, and how many were slow.
+struct PopulatedPages {
+    is_requested: Box<[AtomicBool]>,
     slow: AtomicUsize,
 }
 
@@ -56,12 +56,12 @@ struct AtHand {
 struct Region {
     start: NonNull<u8>,
     bytes: usize,
-    at_hand: Option<AtHand>,
+    populated: Option<PopulatedPages>,
 }
 
 // SAFETY: a Region is an address range of the process, not tied to the thread that mapped it;
-// nobody reads or writes bytes through a Region (only through Pieces), so sharing `&Region` shares
-// two plain numbers.
+// nobody reads or writes bytes through a Region (only through MappedRanges), so sharing `&Region`
+// shares two plain numbers and atomics.
 unsafe impl Send for Region {}
 // SAFETY: as above.
 unsafe impl Sync for Region {}
@@ -103,8 +103,8 @@ impl Region {
         // a fork under direct I/O would else copy the whole budget. Both are preferences; a kernel
         // without them is as correct.
         let pages = match backing {
-            Backing::Huge => Advice::LinuxHugepage,
-            Backing::AtHand => Advice::LinuxNoHugepage,
+            Backing::HugePages => Advice::LinuxHugepage,
+            Backing::HugePagesIfFast => Advice::LinuxNoHugepage,
         };
         for advice in [pages, Advice::LinuxDontFork] {
             // SAFETY: the range is the mapping just made; neither advice changes the bytes in this
@@ -113,31 +113,32 @@ impl Region {
         }
         let start =
             NonNull::new(start.cast::<u8>()).expect("the kernel never maps address 0 unasked");
-        let at_hand = (backing == Backing::AtHand && bytes >= AT_HAND_BYTES_MIN).then(|| AtHand {
-            asked: (0..bytes / HUGE_PAGE_BYTES).map(|_| AtomicBool::new(false)).collect(),
+        let is_populated = backing == Backing::HugePagesIfFast && bytes >= POPULATED_BYTES_MIN;
+        let populated = is_populated.then(|| PopulatedPages {
+            is_requested: (0..bytes / HUGE_PAGE_BYTES).map(|_| AtomicBool::new(false)).collect(),
             slow: AtomicUsize::new(0),
         });
-        Ok(Region { start, bytes, at_hand })
+        Ok(Region { start, bytes, populated })
     }
 
-    /// Gets memory for the huge pages that a range touches, if they lie in the mapping and weren't
-    /// asked for before.
+    /// Requests the huge pages that a range touches, if they lie within the mapping and weren't
+    /// requested before.
     #[cfg(not(miri))]
-    fn back(&self, range: Range<usize>) {
+    fn populate(&self, range: Range<usize>) {
         use rustix::mm::{Advice, madvise};
-        let Some(AtHand { asked, slow }) = &self.at_hand else { return };
-        let end = range.end.div_ceil(HUGE_PAGE_BYTES).min(asked.len());
+        let Some(PopulatedPages { is_requested, slow }) = &self.populated else { return };
+        let end = range.end.div_ceil(HUGE_PAGE_BYTES).min(is_requested.len());
         for page in range.start / HUGE_PAGE_BYTES..end {
             if slow.load(Relaxed) >= SLOW_MAX {
                 return;
             }
-            if asked[page].swap(true, Relaxed) {
+            if is_requested[page].swap(true, Relaxed) {
                 continue;
             }
             let start = self.start.as_ptr().wrapping_add(page * HUGE_PAGE_BYTES).cast();
             let begun = Instant::now();
             for advice in [Advice::LinuxHugepage, Advice::LinuxPopulateWrite] {
-                // SAFETY: a whole huge page within the mapping (page < asked.len() = bytes /
+                // SAFETY: a whole huge page within the mapping (page < is_requested.len() = bytes /
                 // HUGE_PAGE_BYTES). Neither advice changes bytes, not even those of neighbours who
                 // use them now: the one is a preference, the other a write fault without a write.
                 let _ = unsafe { madvise(start, HUGE_PAGE_BYTES, advice) };
@@ -149,25 +150,25 @@ impl Region {
     }
 
     #[cfg(miri)]
-    fn back(&self, _: Range<usize>) {}
+    fn populate(&self, _: Range<usize>) {}
 
     /// Miri interprets no system calls of ours; the heap stands in for the mapping.
     #[cfg(miri)]
     fn map(bytes: usize, _: Backing) -> io::Result<Region> {
         let layout =
             std::alloc::Layout::from_size_align(bytes, ALIGNMENT).expect("bytes are page-sized");
-        // SAFETY: the layout's size is not zero (asserted by the caller, Piece::map).
+        // SAFETY: the layout's size is not zero (asserted by the caller, MappedRange::map).
         let start = NonNull::new(unsafe { std::alloc::alloc_zeroed(layout) })
             .ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Region { start, bytes, at_hand: None })
+        Ok(Region { start, bytes, populated: None })
     }
 }
 
 impl Drop for Region {
     #[cfg(not(miri))]
     fn drop(&mut self) {
-        // SAFETY: exactly the range that `map` kept; the last piece that could reach it is gone,
-        // since each holds an Arc.
+        // SAFETY: exactly the range that `map` returned; the last MappedRange that could reach it
+        // is gone, since each holds an Arc.
         let unmapped = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.bytes) };
         debug_assert!(unmapped.is_ok(), "munmap of our own mapping: {unmapped:?}");
     }
@@ -175,56 +176,56 @@ impl Drop for Region {
     #[cfg(miri)]
     fn drop(&mut self) {
         let layout = std::alloc::Layout::from_size_align(self.bytes, ALIGNMENT).expect("as in map");
-        // SAFETY: allocated in `map` with the same layout; the last piece is gone.
+        // SAFETY: allocated in `map` with the same layout; the last MappedRange is gone.
         unsafe { std::alloc::dealloc(self.start.as_ptr(), layout) };
     }
 }
 
 /// A part of a mapping, aligned to [`ALIGNMENT`] at both ends, whose bytes only its owner can
 /// reach.
-pub(crate) struct Piece {
-    /// Invariant: with a region, `[start, start + bytes)` lies within it and no other piece
+pub(crate) struct MappedRange {
+    /// Invariant: with a region, `[start, start + bytes)` lies within it and no other range
     /// overlaps it; without one, `bytes` is 0.
     start: NonNull<u8>,
     bytes: usize,
     region: Option<Arc<Region>>,
 }
 
-// SAFETY: a Piece owns its bytes exclusively (see the head of this file), like a Box<[u8]>.
-unsafe impl Send for Piece {}
-// SAFETY: `&Piece` gives out `&[u8]` only.
-unsafe impl Sync for Piece {}
+// SAFETY: a MappedRange owns its bytes exclusively (see the head of this file), like a Box<[u8]>.
+unsafe impl Send for MappedRange {}
+// SAFETY: `&MappedRange` gives out `&[u8]` only.
+unsafe impl Sync for MappedRange {}
 
-impl Piece {
+impl MappedRange {
     /// Maps `bytes`, rounded up to the alignment; at least one page.
-    pub(crate) fn map(bytes: usize, backing: Backing) -> Result<Piece, Error> {
+    pub(crate) fn map(bytes: usize, backing: Backing) -> Result<MappedRange, Error> {
         let region = bytes
             .max(1)
             .checked_next_multiple_of(ALIGNMENT)
             .ok_or_else(|| io::ErrorKind::OutOfMemory.into())
             .and_then(|bytes| Region::map(bytes, backing))
             .map_err(|source| Error::new(Operation::Map, "", source))?;
-        Ok(Piece { start: region.start, bytes: region.bytes, region: Some(Arc::new(region)) })
+        Ok(MappedRange { start: region.start, bytes: region.bytes, region: Some(Arc::new(region)) })
     }
 
-    /// No bytes of no mapping: what is left behind when a piece is moved out of a place.
-    pub(crate) const fn empty() -> Piece {
-        Piece { start: NonNull::dangling(), bytes: 0, region: None }
+    /// No bytes of no mapping: what stays behind when a range is moved out of a field.
+    pub(crate) const fn empty() -> MappedRange {
+        MappedRange { start: NonNull::dangling(), bytes: 0, region: None }
     }
 
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Gets memory for what of these bytes has none, if the mapping is [`Backing::AtHand`].
+    /// Requests memory for these bytes, if the mapping is [`Backing::HugePagesIfFast`].
     ///
     /// # Panics
-    /// If they are beyond the piece's end.
-    pub(crate) fn back(&self, range: Range<usize>) {
-        assert!(range.end <= self.bytes, "can't back {range:?} of a piece of {}", self.bytes);
+    /// If they are beyond the end.
+    pub(crate) fn populate(&self, range: Range<usize>) {
+        assert!(range.end <= self.bytes, "can't populate {range:?} of {} bytes", self.bytes);
         if let Some(region) = &self.region {
             let from = self.start.addr().get() - region.start.addr().get();
-            region.back(from + range.start..from + range.end);
+            region.populate(from + range.start..from + range.end);
         }
     }
 
@@ -232,13 +233,13 @@ impl Piece {
     ///
     /// # Panics
     /// Unless `bytes` is a multiple of the alignment and at most the length.
-    pub(crate) fn split_off_front(&mut self, bytes: usize) -> Piece {
+    pub(crate) fn split_off_front(&mut self, bytes: usize) -> MappedRange {
         assert!(
             bytes.is_multiple_of(ALIGNMENT),
-            "a piece of {bytes} bytes would not be aligned to {ALIGNMENT}"
+            "a range of {bytes} bytes would not be aligned to {ALIGNMENT}"
         );
-        assert!(bytes <= self.bytes, "can't split {bytes} bytes off a piece of {}", self.bytes);
-        let front = Piece { start: self.start, bytes, region: self.region.clone() };
+        assert!(bytes <= self.bytes, "can't split {bytes} bytes off a range of {}", self.bytes);
+        let front = MappedRange { start: self.start, bytes, region: self.region.clone() };
         // SAFETY: bytes <= self.bytes was asserted above, so the new start is inside the region or
         // one past its end.
         self.start = unsafe { self.start.byte_add(bytes) };
@@ -247,7 +248,7 @@ impl Piece {
     }
 
     /// Whether `next` begins where `self` ends, in the same mapping.
-    pub(crate) fn is_followed_by(&self, next: &Piece) -> bool {
+    pub(crate) fn is_followed_by(&self, next: &MappedRange) -> bool {
         let same = match (&self.region, &next.region) {
             (Some(mine), Some(other)) => Arc::ptr_eq(mine, other),
             _ => false,
@@ -255,19 +256,19 @@ impl Piece {
         same && self.start.addr().get() + self.bytes == next.start.addr().get()
     }
 
-    /// Takes `next`'s bytes in at the end.
+    /// Appends `next`'s bytes.
     ///
     /// # Panics
     /// Unless `self.is_followed_by(&next)`.
-    pub(crate) fn join(&mut self, next: Piece) {
-        assert!(self.is_followed_by(&next), "joined pieces must be neighbours in one mapping");
+    pub(crate) fn join(&mut self, next: MappedRange) {
+        assert!(self.is_followed_by(&next), "joined ranges must be neighbours in one mapping");
         // Both ranges lie in the one region that both hold (the invariant), and `next` gives its
         // range up here.
         self.bytes += next.bytes;
     }
 }
 
-impl std::ops::Deref for Piece {
+impl std::ops::Deref for MappedRange {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
         // SAFETY: the range is ours alone (invariant) and mapped as long as `region` is held; bytes
@@ -277,7 +278,7 @@ impl std::ops::Deref for Piece {
     }
 }
 
-impl std::ops::DerefMut for Piece {
+impl std::ops::DerefMut for MappedRange {
     fn deref_mut(&mut self) -> &mut [u8] {
         // SAFETY: as in `deref`, and `&mut self` is the only way to the bytes.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }

@@ -1,10 +1,14 @@
 //! One transfer between a lease and a file, and its completion.
 //!
-//! The lease travels with the request and comes back with the completion, so that memory in flight
-//! can't be touched: the type system has no name for it in between.
+//! The request owns its lease, and the completion gives it back. In between no other code has a
+//! name for that memory, so nobody can touch what the kernel may be writing.
 
-use crate::{Error, FileId, Lease};
+use crate::{Error, Lease};
 use crossbeam_channel::Sender;
+
+/// The number of a file that a disk holds open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FileId(pub u32);
 
 /// Which way the bytes go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,22 +25,22 @@ pub enum Direction {
 /// lease's length. The disk deals with short transfers, EINTR and EAGAIN; a completion is final.
 #[derive(Debug)]
 pub struct Request {
-    /// Which way.
+    /// Read or write.
     pub direction: Direction,
     /// The file, from the same disk.
     pub file: FileId,
-    /// Place in the file, in bytes.
+    /// Offset in the file, in bytes.
     pub offset: u64,
     /// Length of the transfer, in bytes.
     pub bytes: usize,
-    /// A read succeeds once this many bytes have arrived (the end of the file may come before
-    /// `bytes`); the file's end before that is an error. For writes equal to `bytes`.
+    /// A read succeeds once this many bytes have arrived, even if the file ends before `bytes`. If
+    /// it ends before `bytes_needed`, that is an error. Equal to `bytes` for writes.
     pub bytes_needed: usize,
     /// The memory.
     pub lease: Lease,
-    /// The caller's own number, handed back.
+    /// A number of the caller's choice, returned in the completion.
     pub tag: u64,
-    /// Where the completion goes. A receiver that is gone is not an error: the lease is dropped,
+    /// Where the completion goes. If the receiver is gone, that is no error: the lease is dropped,
     /// which returns it.
     pub reply: Sender<Completion>,
 }
@@ -52,7 +56,7 @@ pub struct Completion {
     pub offset: u64,
     /// The request's length in bytes.
     pub bytes: usize,
-    /// The memory, handed back.
+    /// The memory, returned.
     pub lease: Lease,
     /// The caller's number.
     pub tag: u64,

@@ -1,6 +1,6 @@
-//! Setting a ring up, proving that it works, and saying why not: io_uring is preferred, never
-//! required, and whether it is allowed depends on the kernel's age, its settings, and the container
-//! around the process.
+//! Setting up a ring, proving that it works, and explaining why it doesn't. io_uring is preferred,
+//! never required: whether it is allowed depends on the kernel's age, its settings, and the
+//! container around the process.
 //!
 //! Not the transfers: those are `uring.rs`.
 #![allow(unsafe_code)]
@@ -13,10 +13,10 @@ use std::io;
 /// A system setting: 0 allows io_uring, 1 only to the privileged and one group, 2 to nobody.
 const DISABLED: &str = "/proc/sys/kernel/io_uring_disabled";
 
-/// What the lanes need; Linux 5.6 has them all.
+/// What the engine needs; Linux 5.6 has them all.
 const OPERATIONS: [u8; 3] = [opcode::Read::CODE, opcode::Write::CODE, opcode::Timeout::CODE];
 
-/// Why io_uring is not to be had.
+/// Why io_uring is unavailable.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     reason: String,
@@ -45,8 +45,7 @@ impl Refusal {
     }
 }
 
-/// The likely cause and the way out. Pure, so that the table can be tested without the kernels it
-/// speaks of.
+/// The likely cause and the way out. Pure, so that tests need none of the kernels in the table.
 fn explain(errno: Option<Errno>, setting: &str) -> (String, &'static str) {
     let (cause, way_out) = match (errno, setting) {
         (Some(Errno::PERM), "2") => {
@@ -106,15 +105,17 @@ pub(crate) fn set_up(entries: u32) -> io::Result<IoUring> {
 
 /// The best flags that this kernel knows.
 fn build(entries: u32) -> io::Result<IoUring> {
-    // Since 6.1: completions are worked off only when the lane asks for them, in its own time
-    // slice.
+    // Since 6.1: the kernel processes completions only when the ring's thread asks for them, in its
+    // own time slice.
     let deferred =
         IoUring::builder().setup_single_issuer().setup_defer_taskrun().dontfork().build(entries);
-    let is_unknown = |result: &io::Result<IoUring>| matches!(result, Err(error) if error.kind() == io::ErrorKind::InvalidInput);
+    let is_unknown = |result: &io::Result<IoUring>| {
+        result.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::InvalidInput)
+    };
     if !is_unknown(&deferred) {
         return deferred;
     }
-    // Since 5.19: at least no interrupt of the lane for a completion.
+    // Since 5.19: at least no completion interrupts the ring's thread.
     let cooperative = IoUring::builder().setup_coop_taskrun().dontfork().build(entries);
     if !is_unknown(&cooperative) {
         return cooperative;

@@ -1,31 +1,34 @@
-//! A simulated disk: files in memory, everything that can go wrong on demand, and completions in an
-//! order that nobody should rely on.
+//! A simulated disk: files in memory, faults on demand, and completions in an order that no caller
+//! should rely on.
 //!
-//! An ordinary implementation of [`Disk`] for the tests of whatever stands on one. What fails is
-//! decided by the seed (see [`SimOptions`]); what a transfer does about it is the same state
-//! machine that the real engines use. Requests that break the contract panic, and reading what was
-//! discarded is an error, so that a test of the caller finds it.
+//! An ordinary implementation of [`Disk`], for the tests of whatever uses one. The seed decides
+//! what fails (see [`SimOptions`]); transfers deal with it by the same state machine as in the real
+//! engines. Requests that break the contract panic, and reading what was discarded is an error, so
+//! that the caller's tests find such mistakes.
 //!
 //! Not a model of time, unless the options name drives with rates (see [`SimDrive`]).
 
+mod content;
 mod drives;
 mod faults;
+mod file_system;
 mod queue;
-mod world;
+mod workers;
 
 pub use drives::{SimDrive, Throttle};
-pub use faults::{Corruption, Damage, Fault, FileRole, Place, SimOptions};
+pub use faults::{Corruption, Damage, Fault, FaultSite, FileRole, SimOptions};
 
-use crate::output::hidden_name;
-use crate::progress::Next;
-use crate::{ALIGNMENT, Direction, Disk, Drive, Error, FileId, Identity, Operation, Request};
+use crate::hidden_name::hidden_name;
+use crate::{Disk, Drive, Error, FileId, FileIdentity, Operation, Request};
+use file_system::{FileSystem, Handle};
+use parking_lot::{Mutex, MutexGuard};
 use queue::{Queue, SimTransfer};
 use rustix::io::Errno;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use world::{Handle, Page, World, pages};
+use workers::Shared;
 
 /// Free space of a disk without a limit, in bytes.
 const UNLIMITED_BYTES: u64 = 1 << 50;
@@ -39,13 +42,6 @@ pub struct SimDisk {
     threads: Vec<JoinHandle<()>>,
 }
 
-#[derive(Debug)]
-struct Shared {
-    options: SimOptions,
-    world: Mutex<World>,
-    queue: Queue,
-}
-
 impl SimDisk {
     /// An empty disk.
     ///
@@ -55,7 +51,7 @@ impl SimDisk {
         options.check();
         let threads = if options.threads == 0 { 3 } else { options.threads };
         let queue = Queue::new(options.drives.len());
-        let shared = Arc::new(Shared { options, world: Mutex::default(), queue });
+        let shared = Arc::new(Shared { options, file_system: Mutex::default(), queue });
         let work = |_| {
             let shared = Arc::clone(&shared);
             thread::Builder::new()
@@ -67,79 +63,78 @@ impl SimDisk {
         SimDisk { shared, threads }
     }
 
-    /// Puts a file there, durable at once, instead of any that had the name.
+    /// Creates or replaces a file, durably.
     pub fn put(&self, path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) {
-        self.world().put(path.as_ref(), bytes.as_ref());
+        self.file_system().put(path.as_ref(), bytes.as_ref());
     }
 
-    /// Does to the file with this name what another program might while it is open: gives it other
-    /// bytes, durable at once.
+    /// Overwrites the file with this name, durably, as another program might while it is open.
     ///
     /// # Panics
     /// If there is none.
     pub fn overwrite(&self, path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) {
-        self.world().overwrite(path.as_ref(), bytes.as_ref());
+        self.file_system().overwrite(path.as_ref(), bytes.as_ref());
     }
 
-    /// Takes a name away, durably, as another program might.
+    /// Removes a name, durably, as another program might.
     pub fn remove(&self, path: impl AsRef<Path>) {
-        self.world().forget(path.as_ref());
+        self.file_system().remove_durably(path.as_ref());
     }
 
     /// The bytes of the file with this name, if there is one.
     pub fn get(&self, path: impl AsRef<Path>) -> Option<Vec<u8>> {
-        self.world().get(path.as_ref())
+        self.file_system().get(path.as_ref())
     }
 
     /// All names, sorted.
     pub fn paths(&self) -> Vec<PathBuf> {
-        self.world().paths()
+        self.file_system().paths()
     }
 
     /// How many files are open.
     pub fn open_files(&self) -> usize {
-        self.world().open_files()
+        self.file_system().open_files()
     }
 
     /// Space that open scratch files take, in bytes.
     pub fn scratch_bytes(&self) -> u64 {
-        self.world().space(FileRole::Scratch)
+        self.file_system().space(FileRole::Scratch)
     }
 
     /// Space that all files take, open or named, in bytes.
     pub fn space_bytes(&self) -> u64 {
-        self.world().space_taken()
+        self.file_system().space_taken()
     }
 
-    /// Has the power go after so many more operations; see [`SimOptions::power_goes_after`].
+    /// Cuts the power after so many more operations; see [`SimOptions::power_goes_after`].
     pub fn power_goes_after(&self, operations: u64) {
-        self.world().power_goes_after(operations);
+        self.file_system().power_goes_after(operations);
     }
 
-    /// Stops the machine and starts it again: names and bytes are those that were durable, all
-    /// files are closed, and transfers still under way fail with EIO, as do calls with the numbers
-    /// of files from before.
+    /// Stops the machine and starts it again. Names and bytes are then those that were durable, all
+    /// files are closed, and transfers still under way fail with EIO, as do calls with file numbers
+    /// from before.
     pub fn power_cut(&self) {
-        self.world().power_cut();
+        self.file_system().power_cut();
     }
 
-    fn world(&self) -> MutexGuard<'_, World> {
-        self.shared.world()
+    fn file_system(&self) -> MutexGuard<'_, FileSystem> {
+        self.shared.file_system.lock()
     }
 
     /// One step of a call other than a transfer: counted, and failed if the options say so.
     fn step(
         &self,
-        world: &mut World,
+        file_system: &mut FileSystem,
         operation: Operation,
         handle: &Handle,
         step: u32,
     ) -> Result<(), Error> {
         let fail = |errno| Error::new(operation, &handle.path, errno);
-        if handle.boot != world.boot {
+        if handle.boot != file_system.boot {
             return Err(fail(Errno::IO));
         }
-        world.operate(self.shared.options.power_goes_after).map_err(fail)?;
+        file_system.operate(self.shared.options.power_goes_after).map_err(fail)?;
         self.shared
             .options
             .fault(operation, handle.role, step)
@@ -149,7 +144,7 @@ impl SimDisk {
     /// As `step`, for a file that has no handle yet.
     fn first_step(
         &self,
-        world: &mut World,
+        file_system: &mut FileSystem,
         operation: Operation,
         role: FileRole,
         path: &Path,
@@ -158,37 +153,37 @@ impl SimDisk {
             inode: 0,
             role,
             path: path.to_owned(),
-            boot: world.boot,
+            boot: file_system.boot,
             version: 0,
-            is_kept: false,
+            is_locked: false,
         };
-        self.step(world, operation, &handle, 0)
+        self.step(file_system, operation, &handle, 0)
     }
 
     fn create(&self, role: FileRole, path: &Path) -> Result<FileId, Error> {
-        let mut world = self.world();
-        self.first_step(&mut world, Operation::Create, role, path)?;
-        Ok(world.create(role, path))
+        let mut file_system = self.file_system();
+        self.first_step(&mut file_system, Operation::Create, role, path)?;
+        Ok(file_system.create(role, path))
     }
 
     fn publish_steps(
         &self,
-        world: &mut World,
+        file_system: &mut FileSystem,
         handle: &Handle,
         bytes: u64,
         sync: bool,
     ) -> Result<(), Error> {
-        self.step(world, Operation::Write, handle, 0)?;
-        world.truncate(handle.inode, bytes);
+        self.step(file_system, Operation::Write, handle, 0)?;
+        file_system.truncate(handle.inode, bytes);
         if sync {
-            self.step(world, Operation::Sync, handle, 0)?;
-            world.sync(handle.inode);
+            self.step(file_system, Operation::Sync, handle, 0)?;
+            file_system.sync(handle.inode);
         }
-        self.step(world, Operation::Rename, handle, 0)?;
-        world.rename(handle.inode, &handle.path);
+        self.step(file_system, Operation::Rename, handle, 0)?;
+        file_system.rename(handle.inode, &handle.path);
         if sync {
-            self.step(world, Operation::SyncName, handle, 0)?;
-            world.sync_name(&handle.path);
+            self.step(file_system, Operation::SyncName, handle, 0)?;
+            file_system.sync_name(&handle.path);
         }
         Ok(())
     }
@@ -196,74 +191,78 @@ impl SimDisk {
 
 impl Disk for SimDisk {
     fn open_input(&self, path: &Path) -> Result<FileId, Error> {
-        let mut world = self.world();
-        self.first_step(&mut world, Operation::Open, FileRole::Input, path)?;
-        world.open(path, FileRole::Input).map_err(|errno| Error::new(Operation::Open, path, errno))
+        let mut file_system = self.file_system();
+        self.first_step(&mut file_system, Operation::Open, FileRole::Input, path)?;
+        file_system
+            .open(path, FileRole::Input)
+            .map_err(|errno| Error::new(Operation::Open, path, errno))
     }
 
     fn file_bytes(&self, file: FileId) -> Result<u64, Error> {
-        let mut world = self.world();
-        let handle = world.handle(file);
-        self.step(&mut world, Operation::Inspect, &handle, 0)?;
-        Ok(world.bytes(handle.inode))
+        let mut file_system = self.file_system();
+        let handle = file_system.handle(file);
+        self.step(&mut file_system, Operation::Inspect, &handle, 0)?;
+        Ok(file_system.bytes(handle.inode))
     }
 
     fn create_output(&self, path: &Path) -> Result<FileId, Error> {
         self.create(FileRole::Output, path)
     }
 
-    fn create_kept_output(&self, path: &Path, tag: &str) -> Result<FileId, Error> {
-        let mut world = self.world();
-        self.first_step(&mut world, Operation::Keep, FileRole::Output, path)?;
-        world
-            .create_kept_output(path, &kept_name(path, tag))
-            .map_err(|errno| Error::new(Operation::Keep, path, errno))
+    fn create_persistent_output(&self, path: &Path, tag: &str) -> Result<FileId, Error> {
+        let mut file_system = self.file_system();
+        self.first_step(&mut file_system, Operation::Persist, FileRole::Output, path)?;
+        file_system
+            .create_persistent_output(path, &persistent_name(path, tag))
+            .map_err(|errno| Error::new(Operation::Persist, path, errno))
     }
 
-    fn open_kept_output(&self, path: &Path, tag: &str) -> Result<FileId, Error> {
-        let mut world = self.world();
-        self.first_step(&mut world, Operation::Keep, FileRole::Output, path)?;
-        let hidden = kept_name(path, tag);
-        let opened = world.open_kept(&hidden, path, FileRole::Output);
-        opened.map_err(|errno| Error::new(Operation::Keep, hidden, errno))
+    fn open_persistent_output(&self, path: &Path, tag: &str) -> Result<FileId, Error> {
+        let mut file_system = self.file_system();
+        self.first_step(&mut file_system, Operation::Persist, FileRole::Output, path)?;
+        let hidden = persistent_name(path, tag);
+        let opened = file_system.open_persistent(&hidden, path, FileRole::Output);
+        opened.map_err(|errno| Error::new(Operation::Persist, hidden, errno))
     }
 
     fn publish(&self, output: FileId, bytes: u64, sync: bool) -> Result<(), Error> {
-        let mut world = self.world();
-        let handle = world.handle(output);
-        let result = if handle.boot == world.boot {
+        let mut file_system = self.file_system();
+        let handle = file_system.handle(output);
+        let result = if handle.boot == file_system.boot {
             assert_eq!(handle.role, FileRole::Output, "only an output can be published");
             assert_eq!(
-                world.in_flight(handle.inode),
+                file_system.in_flight(handle.inode),
                 0,
                 "an output is published only after all its transfers have completed"
             );
-            self.publish_steps(&mut world, &handle, bytes, sync)
+            self.publish_steps(&mut file_system, &handle, bytes, sync)
         } else {
             Err(Error::new(Operation::Write, &handle.path, Errno::IO))
         };
-        world.close(output);
+        file_system.close(output);
         result
     }
 
     fn sync_name(&self, output: &Path) -> Result<(), Error> {
-        let mut world = self.world();
-        self.first_step(&mut world, Operation::SyncName, FileRole::Output, output)?;
-        world.sync_name(output);
+        let mut file_system = self.file_system();
+        self.first_step(&mut file_system, Operation::SyncName, FileRole::Output, output)?;
+        file_system.sync_name(output);
         Ok(())
     }
 
     fn open_in_place(&self, path: &Path) -> Result<FileId, Error> {
-        let mut world = self.world();
-        self.first_step(&mut world, Operation::Open, FileRole::Output, path)?;
-        world.open(path, FileRole::Output).map_err(|errno| Error::new(Operation::Open, path, errno))
+        let mut file_system = self.file_system();
+        self.first_step(&mut file_system, Operation::Open, FileRole::Output, path)?;
+        file_system
+            .open(path, FileRole::Output)
+            .map_err(|errno| Error::new(Operation::Open, path, errno))
     }
 
     fn set_bytes(&self, file: FileId, bytes: u64) -> Result<(), Error> {
-        let mut world = self.world();
-        let handle = world.handle(file);
-        self.step(&mut world, Operation::Write, &handle, 1)?;
-        world.truncate(handle.inode, bytes);
+        let mut file_system = self.file_system();
+        let handle = file_system.handle(file);
+        self.step(&mut file_system, Operation::Write, &handle, 1)?;
+        file_system.truncate(handle.inode, bytes);
         Ok(())
     }
 
@@ -271,84 +270,86 @@ impl Disk for SimDisk {
         self.create(FileRole::Scratch, directory)
     }
 
-    fn create_kept(&self, path: &Path) -> Result<FileId, Error> {
-        let mut world = self.world();
-        self.first_step(&mut world, Operation::Keep, FileRole::Scratch, path)?;
-        world.create_kept(path).map_err(|errno| Error::new(Operation::Keep, path, errno))
+    fn create_persistent(&self, path: &Path) -> Result<FileId, Error> {
+        let mut file_system = self.file_system();
+        self.first_step(&mut file_system, Operation::Persist, FileRole::Scratch, path)?;
+        file_system
+            .create_persistent(path)
+            .map_err(|errno| Error::new(Operation::Persist, path, errno))
     }
 
-    fn open_kept(&self, path: &Path) -> Result<FileId, Error> {
-        let mut world = self.world();
-        self.first_step(&mut world, Operation::Keep, FileRole::Scratch, path)?;
-        world
-            .open_kept(path, path, FileRole::Scratch)
-            .map_err(|errno| Error::new(Operation::Keep, path, errno))
+    fn open_persistent(&self, path: &Path) -> Result<FileId, Error> {
+        let mut file_system = self.file_system();
+        self.first_step(&mut file_system, Operation::Persist, FileRole::Scratch, path)?;
+        file_system
+            .open_persistent(path, path, FileRole::Scratch)
+            .map_err(|errno| Error::new(Operation::Persist, path, errno))
     }
 
-    fn open_or_create_kept(&self, path: &Path) -> Result<(FileId, bool), Error> {
-        let mut world = self.world();
-        self.first_step(&mut world, Operation::Keep, FileRole::Scratch, path)?;
-        let made = match world.open_kept(path, path, FileRole::Scratch) {
-            Err(Errno::NOENT) => world.create_kept(path).map(|file| (file, true)),
+    fn open_or_create_persistent(&self, path: &Path) -> Result<(FileId, bool), Error> {
+        let mut file_system = self.file_system();
+        self.first_step(&mut file_system, Operation::Persist, FileRole::Scratch, path)?;
+        let made = match file_system.open_persistent(path, path, FileRole::Scratch) {
+            Err(Errno::NOENT) => file_system.create_persistent(path).map(|file| (file, true)),
             opened => opened.map(|file| (file, false)),
         };
-        made.map_err(|errno| Error::new(Operation::Keep, path, errno))
+        made.map_err(|errno| Error::new(Operation::Persist, path, errno))
     }
 
-    fn remove_kept(&self, file: FileId) -> Result<(), Error> {
-        let mut world = self.world();
-        let handle = world.handle(file);
-        self.step(&mut world, Operation::Remove, &handle, 0)?;
-        world.remove_kept(handle.inode);
+    fn remove_persistent(&self, file: FileId) -> Result<(), Error> {
+        let mut file_system = self.file_system();
+        let handle = file_system.handle(file);
+        self.step(&mut file_system, Operation::Remove, &handle, 0)?;
+        file_system.remove_persistent(handle.inode);
         Ok(())
     }
 
     fn sync(&self, file: FileId) -> Result<(), Error> {
-        let mut world = self.world();
-        let handle = world.handle(file);
-        self.step(&mut world, Operation::Sync, &handle, 0)?;
-        world.sync(handle.inode);
+        let mut file_system = self.file_system();
+        let handle = file_system.handle(file);
+        self.step(&mut file_system, Operation::Sync, &handle, 0)?;
+        file_system.sync(handle.inode);
         Ok(())
     }
 
-    /// Scratch like any other: here all files are in memory.
+    /// An ordinary scratch file: here all files are in memory.
     fn create_memory(&self) -> Result<FileId, Error> {
         self.create(FileRole::Scratch, "memory".as_ref())
     }
 
     fn reserve(&self, file: FileId, bytes: u64) -> Result<(), Error> {
-        let mut world = self.world();
-        let handle = world.handle(file);
-        self.step(&mut world, Operation::Reserve, &handle, 0)?;
-        world
+        let mut file_system = self.file_system();
+        let handle = file_system.handle(file);
+        self.step(&mut file_system, Operation::Reserve, &handle, 0)?;
+        file_system
             .reserve(handle.inode, 0, bytes, self.shared.options.capacity_bytes)
             .map_err(|errno| Error::new(Operation::Reserve, &handle.path, errno))
     }
 
     fn discard(&self, file: FileId, offset: u64, bytes: u64) -> Result<(), Error> {
-        let mut world = self.world();
-        let handle = world.handle(file);
-        self.step(&mut world, Operation::Discard, &handle, 0)?;
-        world.discard(handle.inode, offset, bytes);
+        let mut file_system = self.file_system();
+        let handle = file_system.handle(file);
+        self.step(&mut file_system, Operation::Discard, &handle, 0)?;
+        file_system.discard(handle.inode, offset, bytes);
         Ok(())
     }
 
     fn close(&self, file: FileId) {
-        self.world().close(file);
+        self.file_system().close(file);
     }
 
-    fn identity(&self, file: FileId) -> Result<Identity, Error> {
-        let mut world = self.world();
-        let handle = world.handle(file);
-        self.step(&mut world, Operation::Inspect, &handle, 1)?;
-        Ok(Identity { drive: 1, number: handle.inode, links: 1, modified: (0, 0) })
+    fn identity(&self, file: FileId) -> Result<FileIdentity, Error> {
+        let mut file_system = self.file_system();
+        let handle = file_system.handle(file);
+        self.step(&mut file_system, Operation::Inspect, &handle, 1)?;
+        Ok(FileIdentity { drive: 1, number: handle.inode, links: 1, modified: (0, 0) })
     }
 
     fn check_unchanged(&self, input: FileId) -> Result<(), Error> {
-        let mut world = self.world();
-        let handle = world.handle(input);
-        self.step(&mut world, Operation::Inspect, &handle, 2)?;
-        if world.version(handle.inode) == handle.version {
+        let mut file_system = self.file_system();
+        let handle = file_system.handle(input);
+        self.step(&mut file_system, Operation::Inspect, &handle, 2)?;
+        if file_system.version(handle.inode) == handle.version {
             return Ok(());
         }
         Err(Error::new(
@@ -359,10 +360,10 @@ impl Disk for SimDisk {
     }
 
     fn remove_input(&self, input: FileId) -> Result<(), Error> {
-        let mut world = self.world();
-        let handle = world.handle(input);
-        self.step(&mut world, Operation::Remove, &handle, 0)?;
-        world
+        let mut file_system = self.file_system();
+        let handle = file_system.handle(input);
+        self.step(&mut file_system, Operation::Remove, &handle, 0)?;
+        file_system
             .remove(&handle.path)
             .map_err(|errno| Error::new(Operation::Remove, &handle.path, errno))
     }
@@ -372,13 +373,13 @@ impl Disk for SimDisk {
         if request.bytes == 0 {
             return request.complete(Ok(()));
         }
-        let (handle, is_counted) = self.world().begin_transfer(request.file);
+        let (handle, is_counted) = self.file_system().begin_transfer(request.file);
         let transfer = SimTransfer { request, progress, handle, is_counted, attempt: 0 };
         self.shared.queue.start(&self.shared.options, transfer);
     }
 
     fn drive(&self, _path: &Path) -> Result<Drive, Error> {
-        let taken = self.world().space_taken();
+        let taken = self.file_system().space_taken();
         let free_bytes =
             self.shared.options.capacity_bytes.unwrap_or(UNLIMITED_BYTES).saturating_sub(taken);
         Ok(Drive {
@@ -390,7 +391,7 @@ impl Disk for SimDisk {
     }
 
     fn path(&self, file: FileId) -> PathBuf {
-        self.world().handle(file).path
+        self.file_system().handle(file).path
     }
 
     fn describe(&self) -> String {
@@ -411,122 +412,7 @@ impl Drop for SimDisk {
     }
 }
 
-impl Shared {
-    fn world(&self) -> MutexGuard<'_, World> {
-        self.world.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// One thread's life: any transfer out of the queue, one answer for it, until the disk is
-    /// closed and all are done.
-    fn work(&self) {
-        while let Some(mut transfer) = self.queue.take(&self.options) {
-            let operation = transfer.operation();
-            let span = transfer.progress.span();
-            thread::sleep(self.options.delay(
-                operation,
-                transfer.handle.role,
-                span.offset,
-                transfer.attempt,
-            ));
-            match self.answer(&mut transfer) {
-                Next::Again | Next::Undirect | Next::Later(_) => self.queue.go_on(transfer),
-                Next::Done => self.finish(transfer, Ok(())),
-                Next::Failed { offset, source } => {
-                    let error = Error::at(operation, &transfer.handle.path, offset, source);
-                    self.finish(transfer, Err(error));
-                }
-            }
-        }
-    }
-
-    /// What the simulated system says to a transfer, and what that means.
-    fn answer(&self, transfer: &mut SimTransfer) -> Next {
-        let operation = transfer.operation();
-        let SimTransfer { request, progress, handle, attempt, .. } = transfer;
-        let span = progress.span();
-        let options = &self.options;
-        let role = handle.role;
-        let now = *attempt;
-        *attempt += 1;
-        let bytes = options.moved(operation, role, span.offset, span.bytes, now);
-        let memory = &mut request.lease[span.start..span.start + bytes];
-        // Copied before and after the world is locked, so that threads do it side by side.
-        let written =
-            if request.direction == Direction::Write { pages(memory) } else { Vec::new() };
-        let mut world = self.world();
-        if handle.boot != world.boot || world.operate(options.power_goes_after).is_err() {
-            return progress.advance(Err(Errno::IO));
-        }
-        if let Some(errno) = options.interrupt(operation, role, span.offset, now) {
-            return progress.advance(Err(errno));
-        }
-        // Without the attempt: what fails for good fails again.
-        if let Some(errno) = options.fault_in(operation, role, span.offset, span.bytes as u64, 0) {
-            return progress.advance(Err(errno));
-        }
-        let answer = match request.direction {
-            Direction::Read => world.read(handle.inode, span.offset, bytes),
-            Direction::Write => {
-                let moved = self.write(&mut world, handle, span.offset, written, bytes);
-                moved.map(|bytes| (bytes, Vec::new())).map_err(io::Error::from)
-            }
-        };
-        drop(world);
-        match answer {
-            Ok((bytes, read)) => {
-                fill(&mut memory[..bytes], &read);
-                progress.advance(Ok(bytes))
-            }
-            Err(source) => match Errno::from_io_error(&source) {
-                Some(errno) => progress.advance(Err(errno)),
-                None => Next::Failed { offset: span.offset, source },
-            },
-        }
-    }
-
-    fn write(
-        &self,
-        world: &mut World,
-        handle: &Handle,
-        offset: u64,
-        pages: Vec<Page>,
-        bytes: usize,
-    ) -> Result<usize, Errno> {
-        let room = self.options.capacity_bytes;
-        match self.options.damage(handle.role, offset, bytes as u64) {
-            None => world.write(handle.inode, offset, pages, bytes, room),
-            Some((Damage::LoseWrite, _)) => {
-                world.reserve(handle.inode, offset, bytes as u64, room)?;
-                Ok(bytes)
-            }
-            Some((Damage::FlipBit, bit)) => {
-                let written = world.write(handle.inode, offset, pages, bytes, room)?;
-                world.flip_bit(handle.inode, bit);
-                Ok(written)
-            }
-        }
-    }
-
-    /// The file is let go before the completion is sent, as on the real disk.
-    fn finish(&self, transfer: SimTransfer, result: Result<(), Error>) {
-        if transfer.is_counted {
-            self.world().end_transfer(transfer.handle.inode);
-        }
-        transfer.request.complete(result);
-    }
-}
-
-/// The hidden name of a kept output.
-fn kept_name(path: &Path, tag: &str) -> PathBuf {
+/// The hidden name of a persistent output.
+fn persistent_name(path: &Path, tag: &str) -> PathBuf {
     path.with_file_name(hidden_name(path.file_name().unwrap_or_default(), tag))
-}
-
-/// Copies pages to memory.
-fn fill(memory: &mut [u8], pages: &[Option<Page>]) {
-    for (place, page) in memory.chunks_mut(ALIGNMENT).zip(pages) {
-        match page {
-            Some(page) => place.copy_from_slice(&page[..place.len()]),
-            None => place.fill(0),
-        }
-    }
 }

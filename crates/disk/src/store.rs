@@ -1,17 +1,13 @@
-//! The face of a disk: files by role (input, output, scratch), transfers, and what is known of a
-//! drive.
+//! The interface of a disk: files by role (input, output, scratch), transfers, and what is known
+//! of a drive.
 
-use crate::{Error, Request};
+use crate::{Error, FileId, Request};
 use std::path::{Path, PathBuf};
-
-/// A file that a disk holds open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct FileId(pub u32);
 
 /// What is known of the drive (file system) that holds a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Drive {
-    /// Equal for two paths when they share their free space (the device number).
+    /// The device number: equal for two paths that share their free space.
     pub id: u64,
     /// Free space that this user may fill, in bytes.
     pub free_bytes: u64,
@@ -21,20 +17,20 @@ pub struct Drive {
     pub kind: String,
 }
 
-/// Which file it is, whatever names it has.
+/// What identifies a file, whatever names it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Identity {
+pub struct FileIdentity {
     /// [`Drive::id`] of its drive.
     pub drive: u64,
-    /// Its number there.
+    /// Its inode number.
     pub number: u64,
-    /// How many names it has.
+    /// How many hard links it has.
     pub links: u64,
     /// When its bytes were last changed: seconds since 1970, and nanoseconds.
     pub modified: (i64, u64),
 }
 
-/// Where files live: the operating system's, or a simulation. Object-safe; one virtual call a
+/// A store of files: the operating system's, or a simulation. Object-safe; one virtual call a
 /// block.
 ///
 /// All methods may be called from any thread.
@@ -45,23 +41,24 @@ pub trait Disk: Send + Sync {
     /// Length of an open file, in bytes.
     fn file_bytes(&self, file: FileId) -> Result<u64, Error>;
 
-    /// Creates the file that is to become `path`, without a name where the file system can do that,
-    /// else under a hidden one beside it. What `path` names now is untouched. Fails early if the
-    /// directory can't be written.
+    /// Creates the file that is to become `path`: without a name where the file system can do that,
+    /// else under a hidden one in the same directory. What `path` names now is untouched. Fails
+    /// early if the directory can't be written.
     ///
     /// A symbolic link is followed: what it leads to is replaced. A new file gets mode 0666 less
     /// the umask, a replaced one keeps its mode and, where the system allows, its owner. What
     /// exists and is no regular file, or may not be written, is an error.
     fn create_output(&self, path: &Path) -> Result<FileId, Error>;
 
-    /// As `create_output`, but under a hidden name beside `path` that ends in `tag` and stays until
-    /// the output is published, also if it is closed before or the process ends. A file that has
-    /// that name goes, unless another process has it (`WouldBlock`).
-    fn create_kept_output(&self, path: &Path, tag: &str) -> Result<FileId, Error>;
+    /// As `create_output`, but under a hidden name in the same directory that ends in `tag` and
+    /// stays until the output is published, even if the output is closed before or the process
+    /// ends. A file that already has that name is replaced, unless another process has it open
+    /// (`WouldBlock`).
+    fn create_persistent_output(&self, path: &Path, tag: &str) -> Result<FileId, Error>;
 
-    /// Opens what `create_kept_output` has made, as `open_kept` does. What is in it has to be
-    /// checked.
-    fn open_kept_output(&self, path: &Path, tag: &str) -> Result<FileId, Error>;
+    /// Opens what `create_persistent_output` has made, as `open_persistent` does. The caller has to
+    /// check its contents.
+    fn open_persistent_output(&self, path: &Path, tag: &str) -> Result<FileId, Error>;
 
     /// Gives the output its exact length, makes it durable (fsync), renames it over its path
     /// atomically, and makes that durable too (fsync of the directory). `sync: false` skips both
@@ -71,76 +68,76 @@ pub trait Disk: Send + Sync {
     /// If `output` is not an open output, or transfers to it have not completed.
     fn publish(&self, output: FileId, bytes: u64, sync: bool) -> Result<(), Error>;
 
-    /// Makes durable that an output which is in place has its name: the part of `publish` that an
-    /// earlier process may not have come to.
+    /// Makes the name of a published output durable: the last step of `publish`, which an earlier
+    /// process may not have reached.
     fn sync_name(&self, output: &Path) -> Result<(), Error>;
 
-    /// Opens a regular file to be written where it is: under the names that it has, what is written
-    /// is there at once.
+    /// Opens a regular file to be overwritten in place: what is written is visible under its names
+    /// at once.
     fn open_in_place(&self, path: &Path) -> Result<FileId, Error>;
 
     /// Gives a file that is open for writing its exact length. No transfers to it may be under way.
     fn set_bytes(&self, file: FileId, bytes: u64) -> Result<(), Error>;
 
-    /// Creates a nameless scratch file in `directory`. Its space is free again once it is closed or
-    /// the process is gone, however it went.
+    /// Creates a nameless scratch file in `directory`. Its space is freed once it is closed or the
+    /// process ends, however it ends.
     fn create_scratch(&self, directory: &Path) -> Result<FileId, Error>;
 
-    /// Creates a nameless file in memory, written and read like one of scratch. It takes up as much
-    /// memory as was written to it and not discarded, which is no part of any lease. Fails where
-    /// the system doesn't offer it.
+    /// Creates a nameless file in memory, written and read like a scratch file. It takes as much
+    /// memory as was written to it and not discarded; no lease covers that memory. Fails where the
+    /// system doesn't offer it.
     fn create_memory(&self) -> Result<FileId, Error>;
 
-    /// Creates a file of scratch that has a name and stays when it is closed or the process ends,
-    /// however that goes. The name may not be there yet; it is durable when this returns.
-    /// Mode 0600.
-    fn create_kept(&self, path: &Path) -> Result<FileId, Error>;
+    /// Creates a scratch file that has a name and stays when it is closed or the process ends,
+    /// however it ends. Fails if the name is taken; the name is durable when this returns. Mode
+    /// 0600.
+    fn create_persistent(&self, path: &Path) -> Result<FileId, Error>;
 
-    /// Opens what `create_kept` has made. A link, or someone else's file, is refused; and
-    /// (`WouldBlock`) a file that another process has or was done with just now, or whose last
-    /// transfers have not ended though the process has.
-    fn open_kept(&self, path: &Path) -> Result<FileId, Error>;
+    /// Opens what `create_persistent` has made. Refuses a link or another user's file; and, with
+    /// `WouldBlock`, a file that another process has open, has just renamed or removed, or whose
+    /// last transfers go on although the process has ended.
+    fn open_persistent(&self, path: &Path) -> Result<FileId, Error>;
 
-    /// Opens such a file, or creates it; whether it was created. Of several callers at one time,
-    /// one has it.
-    fn open_or_create_kept(&self, path: &Path) -> Result<(FileId, bool), Error>;
+    /// Opens such a file, or creates it; `true` if it was created. Of several concurrent callers
+    /// only one succeeds.
+    fn open_or_create_persistent(&self, path: &Path) -> Result<(FileId, bool), Error>;
 
-    /// Removes the name of such a file, or the hidden one of a kept output, durably. The file stays
-    /// open. A name that leads to another file stays.
-    fn remove_kept(&self, file: FileId) -> Result<(), Error>;
+    /// Removes the name of such a file, or the hidden name of a persistent output, durably. The
+    /// file stays open. A name that leads to another file stays.
+    fn remove_persistent(&self, file: FileId) -> Result<(), Error>;
 
-    /// Makes what was written to a file, by transfers that have completed, durable. If this fails,
-    /// nobody knows which of it is: another call that succeeds proves nothing.
+    /// Makes durable what completed transfers have written to a file. If this fails, nobody knows
+    /// which of it is durable: a later call that succeeds proves nothing.
     fn sync(&self, file: FileId) -> Result<(), Error>;
 
     /// Reserves space so that the file is at least `bytes` long without writing it. A file system
     /// that can't reserve succeeds silently.
     ///
-    /// Worth it before writing: on ext4 a write beyond the file's end takes the file's lock alone,
-    /// and under io_uring a kernel thread; within reserved space it costs a third of the CPU. It
-    /// waits for the file's direct transfers, so reserve in large steps.
+    /// Worth it before writing: on ext4 a write beyond the file's end takes the file's lock
+    /// exclusively, and a kernel thread under io_uring; within reserved space it costs a third of
+    /// the CPU. It waits for the file's direct transfers, so reserve in large steps.
     fn reserve(&self, file: FileId, bytes: u64) -> Result<(), Error>;
 
     /// Gives the space of a range back to the file system, where that can be done; the range must
     /// not be read again.
     ///
-    /// It waits for the file's direct transfers, so that every call is a gap in them: ranges of 64
-    /// MiB and more cost nothing that can be measured, single MiB a third of the rate.
+    /// It waits for the file's direct transfers, so every call interrupts them: ranges of 64 MiB
+    /// and more cost nothing measurable, single MiBs a third of the rate.
     fn discard(&self, file: FileId, offset: u64, bytes: u64) -> Result<(), Error>;
 
     /// Closes a file. An output that was not published vanishes. Transfers in flight keep the file
     /// alive until they end.
     fn close(&self, file: FileId);
 
-    /// Which file an open file is, whatever names it has.
-    fn identity(&self, file: FileId) -> Result<Identity, Error>;
+    /// What identifies an open file.
+    fn identity(&self, file: FileId) -> Result<FileIdentity, Error>;
 
-    /// Fails if an input was written to since it was opened, as far as its size and its time tell:
-    /// what was read of it may be of several moments.
+    /// Fails if an input was written to since it was opened, as far as its size and time tell: what
+    /// was read of it may be a mixture of old and new.
     fn check_unchanged(&self, input: FileId) -> Result<(), Error>;
 
-    /// Removes the name that an input was opened under, and what that links to. Its space is free
-    /// once the file is closed too, unless others hold it.
+    /// Removes the name that an input was opened under, and the file that a symbolic link there
+    /// leads to. Its space is freed once the file is closed too, unless others have it open.
     ///
     /// Refuses if the path names another file by now, or if the file was changed since it was
     /// opened: what is removed is what was read.
@@ -159,10 +156,10 @@ pub trait Disk: Send + Sync {
     /// The path that a file was opened under, for messages; a scratch file's directory.
     fn path(&self, file: FileId) -> PathBuf;
 
-    /// How bytes travel, for reports: "io_uring, direct".
+    /// How bytes are moved, for reports: "io_uring, direct".
     fn describe(&self) -> String;
 
-    /// Lines that the user should see once, such as that io_uring is forbidden here. Taken: the
-    /// next call returns only newer ones.
+    /// Messages that the user should see once, such as that io_uring is forbidden here. Each is
+    /// returned by one call only.
     fn notices(&self) -> Vec<String>;
 }

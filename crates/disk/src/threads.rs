@@ -1,16 +1,17 @@
-//! The sync engine: pread and pwrite on a pool of threads. What is used where io_uring is
-//! forbidden, and the plain second implementation that the suite holds against it. A pool of its
-//! own serves the page cache.
+//! The sync engine: pread and pwrite on a pool of threads. Used where io_uring is forbidden, and as
+//! the plain second implementation that the tests compare io_uring with. A second pool copies from
+//! the page cache.
 //!
 //! One queue for all threads; a thread has one transfer at a time, so the pool's size is the depth.
 //! No unsafe.
 
-use crate::transfer::{Transfer, Verdict};
+use crate::transfer::{Action, Transfer};
 use crate::{Direction, Error, Operation};
+use parking_lot::{Condvar, Mutex};
 use rustix::io::Errno;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 /// More threads than this help no drive.
@@ -30,12 +31,6 @@ struct Shared {
     load: AtomicUsize,
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// A pool of threads that carry transfers out. Dropping it finishes what was submitted first.
 #[derive(Debug)]
 pub(crate) struct ThreadPool {
@@ -44,8 +39,8 @@ pub(crate) struct ThreadPool {
 }
 
 impl ThreadPool {
-    /// Starts `threads` threads, each of which takes one transfer after the other and does
-    /// `carry_out` with it.
+    /// Starts `threads` threads, each of which passes one transfer after the other to
+    /// `carry_out`.
     pub(crate) fn new(
         threads: usize,
         carry_out: impl Fn(Transfer) + Clone + Send + 'static,
@@ -74,14 +69,14 @@ impl ThreadPool {
 
     pub(crate) fn start(&self, transfer: Transfer) {
         self.shared.load.fetch_add(1, Ordering::Relaxed);
-        self.shared.lock().transfers.push_back(transfer);
+        self.shared.queue.lock().transfers.push_back(transfer);
         self.shared.arrived.notify_one();
     }
 }
 
 impl Drop for ThreadPool {
     fn drop(&mut self) {
-        self.shared.lock().is_closed = true;
+        self.shared.queue.lock().is_closed = true;
         self.shared.arrived.notify_all();
         for thread in self.threads.drain(..) {
             // A panic there has been printed already, and a second one here would abort.
@@ -93,12 +88,12 @@ impl Drop for ThreadPool {
 /// Carries out transfers until the queue is closed and empty.
 fn work(shared: &Shared, carry_out: impl Fn(Transfer)) {
     loop {
-        let mut queue = shared.lock();
+        let mut queue = shared.queue.lock();
         let transfer = loop {
             match queue.transfers.pop_front() {
                 Some(transfer) => break transfer,
                 None if queue.is_closed => return,
-                None => queue = shared.arrived.wait(queue).unwrap_or_else(PoisonError::into_inner),
+                None => shared.arrived.wait(&mut queue),
             }
         };
         drop(queue);
@@ -107,20 +102,20 @@ fn work(shared: &Shared, carry_out: impl Fn(Transfer)) {
     }
 }
 
-/// Asks the system until the transfer is done or has failed, in the calling thread.
+/// Carries a transfer out to its end, in the calling thread.
 pub(crate) fn carry_out(mut transfer: Transfer) {
     loop {
-        let answer = ask(&mut transfer);
+        let answer = call_system(&mut transfer);
         match transfer.advance(answer) {
-            Verdict::Ask(None) => {}
-            Verdict::Ask(Some(pause)) => thread::sleep(pause),
-            Verdict::Finish(result) => return transfer.finish(result),
+            Action::Submit => {}
+            Action::SubmitAfter(pause) => thread::sleep(pause),
+            Action::Finish(result) => return transfer.finish(result),
         }
     }
 }
 
 /// One system call for what is still missing.
-fn ask(transfer: &mut Transfer) -> Result<usize, Errno> {
+fn call_system(transfer: &mut Transfer) -> Result<usize, Errno> {
     let span = transfer.span();
     let range = span.start..span.start + span.bytes;
     let memory = &mut transfer.request.lease[range];

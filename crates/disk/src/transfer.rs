@@ -1,8 +1,7 @@
-//! A request on its way through an engine: the caller's memory, the file it goes to, and how far it
-//! has come.
+//! A request while an engine works on it: the caller's memory, its file, and how far it has come.
 //!
-//! The engines (io_uring, threads) differ only in how they ask the system; what an answer means is
-//! [`Progress`], and how a transfer ends is here.
+//! The engines (io_uring, threads) differ only in how they call the system. What an answer means is
+//! decided by [`Progress`]; how a transfer ends, here.
 
 use crate::file::OpenFile;
 use crate::progress::{Next, Progress, Span};
@@ -11,8 +10,8 @@ use rustix::io::Errno;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A request in an engine's hands. It owns the memory until [`finish`](Transfer::finish) sends it
-/// home.
+/// A request that an engine works on. It owns the memory until [`finish`](Transfer::finish) sends
+/// the completion.
 #[derive(Debug)]
 pub(crate) struct Transfer {
     pub(crate) request: Request,
@@ -22,9 +21,11 @@ pub(crate) struct Transfer {
 
 /// What an engine does with a transfer after an answer.
 #[derive(Debug)]
-pub(crate) enum Verdict {
-    /// Ask the system for `span()` again, after the pause if there is one.
-    Ask(Option<Duration>),
+pub(crate) enum Action {
+    /// Submit `span()`.
+    Submit,
+    /// Submit `span()` after this pause.
+    SubmitAfter(Duration),
     /// Call `finish` with this.
     Finish(Result<(), Error>),
 }
@@ -41,28 +42,28 @@ impl Transfer {
         self.progress.span()
     }
 
-    /// Takes the system's answer for `span()` in.
-    pub(crate) fn advance(&mut self, answer: Result<usize, Errno>) -> Verdict {
+    /// Accounts for the system's answer to `span()`.
+    pub(crate) fn advance(&mut self, answer: Result<usize, Errno>) -> Action {
         match self.progress.advance(answer) {
-            Next::Again => Verdict::Ask(None),
-            Next::Later(pause) => Verdict::Ask(Some(pause)),
-            Next::Undirect => {
+            Next::Again => Action::Submit,
+            Next::Later(pause) => Action::SubmitAfter(pause),
+            Next::GoBuffered => {
                 self.file.make_buffered();
-                Verdict::Ask(None)
+                Action::Submit
             }
-            Next::Done => Verdict::Finish(Ok(())),
+            Next::Done => Action::Finish(Ok(())),
             Next::Failed { offset, source } => {
                 let operation = match self.request.direction {
                     Direction::Read => Operation::Read,
                     Direction::Write => Operation::Write,
                 };
-                Verdict::Finish(Err(Error::at(operation, self.file.path(), offset, source)))
+                Action::Finish(Err(Error::at(operation, self.file.path(), offset, source)))
             }
         }
     }
 
-    /// Sends the completion. The file is let go first, so that whoever has all completions knows
-    /// that no transfer holds it.
+    /// Sends the completion. The file is dropped first: whoever has received all completions
+    /// knows that no transfer holds it any more.
     pub(crate) fn finish(self, result: Result<(), Error>) {
         drop(self.file);
         self.request.complete(result);

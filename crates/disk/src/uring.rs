@@ -1,181 +1,186 @@
-//! The io_uring engine: lanes, each a thread with a ring of its own.
+//! The io_uring engine: threads that drive a ring each.
 //!
 //! ```text
-//!  submit (any thread)                     lane (its own thread)
-//!  lock inbox                              loop
-//!    push transfer                           lock inbox
-//!    rung = asleep; asleep = false             move transfers into free slots
-//!  unlock                                      asleep = some slots are still free
-//!  if rung: write eventfd  ---------+        unlock
+//!  submit (any thread)                     ring thread
+//!  lock queue                              loop
+//!    push transfer                           lock queue
+//!    wake = is_asleep; is_asleep = false       move transfers into free slots
+//!  unlock                                      is_asleep = some slots are still free
+//!  if wake: write eventfd  ---------+        unlock
 //!                                   |        io_uring_enter: submit all, wait for one completion
-//!                                   +------> the armed read of the eventfd is one
-//!                                            take all completions: next step, or finish and free the slot
+//!                                   +------> the pending read of the eventfd is one
+//!                                            take completions: next step, or finish, free slot
 //! ```
 //!
-//! No wake-up is lost: `asleep` is written only under the inbox's lock. A transfer pushed before
-//! the lane looked is taken by it; one pushed after finds `asleep` set and rings, and the ring's
-//! read of the eventfd completes even if the bell came before the lane sleeps, since an eventfd
-//! counts. When all slots are taken nobody rings: a completion will wake the lane anyway.
+//! No wake-up is lost: `is_asleep` is written only under the queue's lock. The thread takes a
+//! transfer that was pushed before it looked; one pushed later finds `is_asleep` set and writes the
+//! eventfd, whose pending read completes even if the write came before the thread sleeps, since an
+//! eventfd counts. When all slots are taken nobody writes it: a completion will wake the thread
+//! anyway.
 //!
-//! Memory: a transfer in a slot owns its lease and nobody touches either until the kernel has
-//! answered, so the kernel's pointer can't dangle. A lane never gives up transfers in flight: it
-//! ends only when all are answered, and if it can't go on (a bug here, never the world's doing) the
-//! process is aborted rather than memory freed under the kernel's hands.
+//! Memory: a transfer in a slot owns its lease, and nobody touches either until the kernel has
+//! answered, so the kernel's pointer can't dangle. A ring thread never gives up transfers in
+//! flight. It ends only when all are answered; if it can't go on (a bug here, never a failing
+//! drive), the process aborts rather than free memory that the kernel may still write.
 //!
-//! A transfer goes to the lane with the least to do, whatever its file: two lanes that share one
+//! A transfer goes to the ring with the least to do, whatever its file: two rings that share one
 //! file submit at once what one would submit in turn (a tenth to a fifth more GB/s on one virtual
 //! drive), a slow drive's queue holds no other drive up, and one file on a fast array of drives has
-//! all lanes.
+//! all rings.
 #![allow(unsafe_code)]
 
 use crate::Direction;
 use crate::ring::{Refusal, set_up};
 use crate::threads::carry_out;
-use crate::transfer::{Transfer, Verdict};
+use crate::transfer::{Action, Transfer};
 use io_uring::types::{Fd, Timespec};
 use io_uring::{IoUring, opcode, squeue};
+use parking_lot::Mutex;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// The completion of the eventfd's read. Slots have small numbers.
-const BELL: u64 = u64::MAX;
+/// User data of the eventfd's read. Slots have small numbers.
+const WAKE_UP: u64 = u64::MAX;
 
-/// Set in a slot's number: the end of its pause, not an answer to its transfer.
+/// Set in a slot's user data: the end of its pause, not an answer to its transfer.
 const PAUSE: u64 = 1 << 62;
 
-const NO_WORKER: &str = "the kernel may not start threads for io_uring (ulimit -u): some transfers are made one by one, which is slower";
+const NO_WORKER: &str = "the kernel may not start threads for io_uring (ulimit -u): \
+                         some transfers are made one by one, which is slower";
 
-/// How long to ask again when the kernel says what it never should.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long to retry when the kernel answers what it never should.
+const RETRY_MAX: Duration = Duration::from_secs(10);
 
 /// A single operation moves at most 0x7ffff000 bytes; a round number below keeps the rest aligned.
 const BYTES_MAX: usize = 1 << 30;
 
-/// All lanes of a disk, at least one. Dropping it finishes what was submitted first.
+/// At least one ring thread. Dropping it finishes what was submitted first.
 #[derive(Debug)]
-pub(crate) struct Lanes {
-    lanes: Vec<Lane>,
+pub(crate) struct UringEngine {
+    threads: Vec<RingThread>,
 }
 
+/// What submitters know of a ring thread.
 #[derive(Debug)]
-struct Lane {
-    door: Arc<Door>,
+struct RingThread {
+    shared: Arc<Shared>,
+    /// `None` once it was joined.
     thread: Option<JoinHandle<()>>,
 }
 
-/// What a lane and its submitters share.
+/// What a ring thread and its submitters share.
 #[derive(Debug)]
-struct Door {
-    inbox: Mutex<Inbox>,
-    bell: OwnedFd,
-    /// Transfers that were submitted and are not finished: a hint for choosing a lane, hence
+struct Shared {
+    queue: Mutex<Queue>,
+    /// An eventfd that wakes the thread.
+    wake_up: OwnedFd,
+    /// Transfers that were submitted and are not finished: a hint for choosing a ring, hence
     /// relaxed.
     load: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
-struct Inbox {
+struct Queue {
     transfers: VecDeque<Transfer>,
-    /// The lane has room and will not look again before the bell rings or a transfer ends.
-    asleep: bool,
+    /// The thread has free slots and will not look again before it is woken or a transfer ends.
+    is_asleep: bool,
     is_closed: bool,
 }
 
-impl Door {
-    fn lock(&self) -> MutexGuard<'_, Inbox> {
-        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn ring_bell(&self) {
-        // Fails only if the counter is near 2^64, and then the bell has long been rung.
-        let _ = rustix::io::retry_on_intr(|| rustix::io::write(&self.bell, &1u64.to_ne_bytes()));
+impl Shared {
+    fn wake(&self) {
+        // Fails only if the counter is near 2^64, and then the thread has long been woken.
+        let one = 1u64.to_ne_bytes();
+        let _ = rustix::io::retry_on_intr(|| rustix::io::write(&self.wake_up, &one));
     }
 }
 
-impl Lanes {
-    /// Starts `lanes` threads with a ring for `depth` transfers each; all of them work, or it is
+impl UringEngine {
+    /// Starts `rings` threads with a ring for `depth` transfers each; all of them work, or it is
     /// refused.
-    pub(crate) fn new(lanes: usize, depth: usize) -> Result<Lanes, Refusal> {
-        assert!(lanes > 0 && depth > 0);
-        let mut all = Lanes { lanes: Vec::new() };
-        for _ in 0..lanes {
-            all.lanes.push(Lane::start(depth).map_err(Refusal::new)?);
+    pub(crate) fn new(rings: usize, depth: usize) -> Result<UringEngine, Refusal> {
+        assert!(rings > 0 && depth > 0);
+        let mut engine = UringEngine { threads: Vec::new() };
+        for _ in 0..rings {
+            engine.threads.push(RingThread::start(depth).map_err(Refusal::new)?);
         }
-        Ok(all)
+        Ok(engine)
     }
 
     pub(crate) fn describe(&self) -> String {
-        match self.lanes.len() {
+        match self.threads.len() {
             1 => "io_uring".to_owned(),
-            lanes => format!("io_uring with {lanes} lanes"),
+            rings => format!("io_uring with {rings} rings"),
         }
     }
 
     /// How many transfers were submitted and are not finished.
     pub(crate) fn load(&self) -> usize {
-        self.lanes.iter().map(Lane::load).sum()
+        self.threads.iter().map(RingThread::load).sum()
     }
 
     pub(crate) fn start(&self, transfer: Transfer) {
-        let door = &self.choose().door;
-        door.load.fetch_add(1, Ordering::Relaxed);
-        let mut inbox = door.lock();
-        inbox.transfers.push_back(transfer);
-        let must_ring = std::mem::replace(&mut inbox.asleep, false);
-        drop(inbox);
-        if must_ring {
-            door.ring_bell();
+        let shared = &self.least_loaded().shared;
+        shared.load.fetch_add(1, Ordering::Relaxed);
+        let mut queue = shared.queue.lock();
+        queue.transfers.push_back(transfer);
+        let must_wake = std::mem::replace(&mut queue.is_asleep, false);
+        drop(queue);
+        if must_wake {
+            shared.wake();
         }
     }
 
-    /// The lane with the least to do; of equals the first, so that few lanes are busy when little
-    /// happens.
-    fn choose(&self) -> &Lane {
-        self.lanes.iter().min_by_key(|lane| lane.load()).expect("there is at least one lane")
+    /// The thread with the least to do; of equals the first, so that few threads are busy when
+    /// there is little to do.
+    fn least_loaded(&self) -> &RingThread {
+        self.threads.iter().min_by_key(|thread| thread.load()).expect("there is at least one")
     }
 }
 
-impl Drop for Lanes {
+impl Drop for UringEngine {
     fn drop(&mut self) {
-        for lane in &self.lanes {
-            lane.door.lock().is_closed = true;
-            lane.door.ring_bell();
+        for thread in &self.threads {
+            thread.shared.queue.lock().is_closed = true;
+            thread.shared.wake();
         }
-        for lane in &mut self.lanes {
-            if let Some(thread) = lane.thread.take() {
+        for thread in &mut self.threads {
+            if let Some(thread) = thread.thread.take() {
                 let _ = thread.join();
             }
         }
     }
 }
 
-impl Lane {
+impl RingThread {
     fn load(&self) -> usize {
-        self.door.load.load(Ordering::Relaxed)
+        self.shared.load.load(Ordering::Relaxed)
     }
 
     /// The ring is made by the thread that uses it: the kernel's single-issuer mode wants that.
-    fn start(depth: usize) -> io::Result<Lane> {
-        let bell = eventfd(0, EventfdFlags::CLOEXEC)?;
-        let door = Arc::new(Door { inbox: Mutex::default(), bell, load: AtomicUsize::new(0) });
+    fn start(depth: usize) -> io::Result<RingThread> {
+        let wake_up = eventfd(0, EventfdFlags::CLOEXEC)?;
+        let load = AtomicUsize::new(0);
+        let shared = Arc::new(Shared { queue: Mutex::default(), wake_up, load });
         let (started, outcome) = mpsc::sync_channel(1);
-        let theirs = Arc::clone(&door);
+        let its_shared = Arc::clone(&shared);
         let thread = thread::Builder::new().name("xsort-uring".to_owned()).spawn(move || {
-            // Room for every slot's operation and the bell's at once, so that a push never fails.
+            // Room for every slot's operation and the eventfd's at once, so that a push never
+            // fails.
             let entries = (depth + 1).next_power_of_two() as u32;
             match set_up(entries) {
                 Ok(ring) => {
                     let _ = started.send(Ok(()));
                     let guard = AbortOnPanic;
-                    Driver::new(ring, theirs, depth).run();
+                    EventLoop::new(ring, its_shared, depth).run();
                     std::mem::forget(guard);
                 }
                 Err(error) => {
@@ -183,8 +188,8 @@ impl Lane {
                 }
             }
         })?;
-        outcome.recv().unwrap_or_else(|_| Err(io::Error::other("the lane's thread died")))?;
-        Ok(Lane { door, thread: Some(thread) })
+        outcome.recv().unwrap_or_else(|_| Err(io::Error::other("the ring's thread died")))?;
+        Ok(RingThread { shared, thread: Some(thread) })
     }
 }
 
@@ -197,7 +202,7 @@ impl Drop for AbortOnPanic {
     }
 }
 
-/// A place for one transfer in flight.
+/// Room for one transfer in flight.
 #[derive(Debug, Default)]
 struct Slot {
     transfer: Option<Transfer>,
@@ -206,70 +211,70 @@ struct Slot {
     pause: Timespec,
 }
 
-/// The lane's side: owned and used by its thread alone.
-struct Driver {
+/// The ring and its transfers in flight: owned and used by the ring thread alone.
+struct EventLoop {
     ring: IoUring,
-    door: Arc<Door>,
+    shared: Arc<Shared>,
     /// Never grows, so that the addresses of its pauses hold.
     slots: Box<[Slot]>,
     /// Numbers of the empty slots.
     free: Vec<usize>,
     /// Where the kernel puts the eventfd's count.
-    rung: Box<u64>,
+    wake_up_count: Box<u64>,
     /// When the kernel began to refuse everything, if it does.
     refused_since: Option<Instant>,
 }
 
-impl Driver {
-    fn new(ring: IoUring, door: Arc<Door>, depth: usize) -> Driver {
+impl EventLoop {
+    fn new(ring: IoUring, shared: Arc<Shared>, depth: usize) -> EventLoop {
         let slots = (0..depth).map(|_| Slot::default()).collect();
         let free = (0..depth).rev().collect();
-        Driver { ring, door, slots, free, rung: Box::new(0), refused_since: None }
+        let wake_up_count = Box::new(0);
+        EventLoop { ring, shared, slots, free, wake_up_count, refused_since: None }
     }
 
     fn run(mut self) {
-        self.listen_for_bell();
+        self.push_wake_up_read();
         loop {
-            if self.take_in() {
-                return self.take_bell_back();
+            if self.take_from_queue() {
+                return self.end_wake_up_read();
             }
             self.wait();
             self.reap();
         }
     }
 
-    /// What is left in flight at the end is the bell's read, into `rung`: it must be answered
-    /// before that memory goes.
-    fn take_bell_back(&mut self) {
-        self.door.ring_bell();
+    /// At the end one operation is in flight, the eventfd's read into `wake_up_count`. It must be
+    /// answered before that memory is freed.
+    fn end_wake_up_read(&mut self) {
+        self.shared.wake();
         loop {
             self.wait();
-            if let Some((BELL, _)) = self.completion() {
+            if let Some((WAKE_UP, _)) = self.completion() {
                 return;
             }
         }
     }
 
-    /// Moves transfers from the inbox into free slots. True when the disk is closed and nothing is
+    /// Moves transfers from the queue into free slots. True when the disk is closed and nothing is
     /// left to do.
-    fn take_in(&mut self) -> bool {
-        let door = Arc::clone(&self.door);
-        let mut inbox = door.lock();
+    fn take_from_queue(&mut self) -> bool {
+        let shared = Arc::clone(&self.shared);
+        let mut queue = shared.queue.lock();
         while let Some(&slot) = self.free.last()
-            && let Some(transfer) = inbox.transfers.pop_front()
+            && let Some(transfer) = queue.transfers.pop_front()
         {
             self.free.pop();
             self.slots[slot].transfer = Some(transfer);
-            self.ask(slot);
+            self.push_transfer(slot);
         }
-        inbox.asleep = !self.free.is_empty();
-        inbox.is_closed && inbox.transfers.is_empty() && self.free.len() == self.slots.len()
+        queue.is_asleep = !self.free.is_empty();
+        queue.is_closed && queue.transfers.is_empty() && self.free.len() == self.slots.len()
     }
 
-    /// Queues the operation for what is still missing of a slot's transfer.
-    fn ask(&mut self, slot: usize) {
-        let transfer =
-            self.slots[slot].transfer.as_mut().expect("a slot that asks holds a transfer");
+    /// Pushes the operation for what a slot's transfer still lacks.
+    fn push_transfer(&mut self, slot: usize) {
+        let transfer = self.slots[slot].transfer.as_mut().expect("the slot holds a transfer");
         let span = transfer.span();
         let fd = Fd(transfer.file.as_fd().as_raw_fd());
         let memory = transfer.request.lease[span.start..span.start + span.bytes].as_mut_ptr();
@@ -281,38 +286,38 @@ impl Driver {
         self.push(operation.user_data(slot as u64));
     }
 
-    /// Queues a timeout after which the slot's transfer is asked for again.
-    fn ask_later(&mut self, slot: usize, pause: Duration) {
+    /// Pushes a timeout, after which the slot's transfer is pushed again.
+    fn push_pause(&mut self, slot: usize, pause: Duration) {
         self.slots[slot].pause = Timespec::from(pause);
         let operation = opcode::Timeout::new(&self.slots[slot].pause).build();
         self.push(operation.user_data(slot as u64 | PAUSE));
     }
 
-    fn listen_for_bell(&mut self) {
-        let memory = std::ptr::from_mut(&mut *self.rung).cast::<u8>();
-        let operation = opcode::Read::new(Fd(self.door.bell.as_raw_fd()), memory, 8).build();
-        self.push(operation.user_data(BELL));
+    fn push_wake_up_read(&mut self) {
+        let memory = std::ptr::from_mut(&mut *self.wake_up_count).cast::<u8>();
+        let operation = opcode::Read::new(Fd(self.shared.wake_up.as_raw_fd()), memory, 8).build();
+        self.push(operation.user_data(WAKE_UP));
     }
 
     fn push(&mut self, operation: squeue::Entry) {
         // SAFETY: the operation's memory is part of the lease of the transfer in its slot, or the
-        // slot's pause, or `rung`; all live until the completion is taken, since `run` returns only
-        // when every slot is free and the bell was answered. The descriptor is held open by the
-        // same transfer, or by the door. Nobody touches a slot's lease while it is asked for: `ask`
-        // is the last to look, `reap` the next.
+        // slot's pause, or `wake_up_count`; all live until the completion is taken, since `run`
+        // returns only when every slot is free and the eventfd's read was answered. The descriptor
+        // is held open by the same transfer, or by `shared`. Nobody touches a slot's lease while
+        // its operation is in flight: `push_transfer` is the last to do so, `reap` the next.
         unsafe { self.ring.submission().push(&operation) }
-            .expect("the ring has an entry for each slot and the bell");
+            .expect("the ring has an entry for each slot and the eventfd");
     }
 
-    /// Submits what is queued and sleeps until something has completed.
+    /// Submits what was pushed and sleeps until something has completed.
     fn wait(&mut self) {
         match self.ring.submit_and_wait(1) {
             Ok(_) => {}
             // A signal, or completions to be taken first: what was not submitted stays queued.
             Err(error)
                 if matches!(Errno::from_io_error(&error), Some(Errno::INTR | Errno::BUSY)) => {}
-            // The kernel is short of memory for requests; give it a moment instead of asking a
-            // million times.
+            // The kernel is short of memory for requests: pause instead of retrying a million
+            // times.
             Err(error) if Errno::from_io_error(&error) == Some(Errno::AGAIN) => {
                 thread::sleep(Duration::from_millis(1));
             }
@@ -320,7 +325,7 @@ impl Driver {
             Err(error) => {
                 let refused_since = *self.refused_since.get_or_insert_with(Instant::now);
                 assert!(
-                    refused_since.elapsed() < PATIENCE,
+                    refused_since.elapsed() < RETRY_MAX,
                     "io_uring_enter on our own ring: {error}"
                 );
                 thread::sleep(Duration::from_millis(1));
@@ -332,15 +337,16 @@ impl Driver {
 
     /// Takes all completions: the next step for each, or its end.
     fn reap(&mut self) {
-        while let Some((name, result)) = self.completion() {
-            match name {
-                BELL => self.listen_for_bell(),
-                name if name & PAUSE != 0 => self.ask((name & !PAUSE) as usize),
-                name => self.answered(name as usize, result),
+        while let Some((user_data, result)) = self.completion() {
+            match user_data {
+                WAKE_UP => self.push_wake_up_read(),
+                _ if user_data & PAUSE != 0 => self.push_transfer((user_data & !PAUSE) as usize),
+                slot => self.advance(slot as usize, result),
             }
         }
     }
 
+    /// User data and result of the next completion, if there is one.
     fn completion(&mut self) -> Option<(u64, i32)> {
         self.ring
             .completion()
@@ -348,33 +354,34 @@ impl Driver {
             .map(|completion| (completion.user_data(), completion.result()))
     }
 
-    fn answered(&mut self, slot: usize, result: i32) {
+    /// The kernel has answered a slot's transfer.
+    fn advance(&mut self, slot: usize, result: i32) {
         let answer = usize::try_from(result).map_err(|_| Errno::from_raw_os_error(-result));
         if answer == Err(Errno::CANCELED) {
-            return self.go_on_without_worker(slot);
+            return self.carry_out_here(slot);
         }
         let transfer = self.slots[slot].transfer.as_mut().expect("only a slot in use is answered");
         match transfer.advance(answer) {
-            Verdict::Ask(None) => self.ask(slot),
-            Verdict::Ask(Some(pause)) => self.ask_later(slot, pause),
-            Verdict::Finish(result) => self.vacate(slot).finish(result),
+            Action::Submit => self.push_transfer(slot),
+            Action::SubmitAfter(pause) => self.push_pause(slot, pause),
+            Action::Finish(result) => self.free(slot).finish(result),
         }
     }
 
-    /// Nobody cancels here. What the kernel can't do without waiting, it hands to a thread of its
-    /// own; if a limit forbids it to start one, it cancels the operation. Then this thread waits
-    /// instead.
-    fn go_on_without_worker(&mut self, slot: usize) {
-        let transfer = self.vacate(slot);
+    /// What the kernel can't do without waiting, it hands to a worker thread of its own. If a limit
+    /// forbids it to start one, it cancels the operation (nothing else here cancels any). Then this
+    /// thread does the transfer and waits.
+    fn carry_out_here(&mut self, slot: usize) {
+        let transfer = self.free(slot);
         transfer.file.notice(NO_WORKER.to_owned());
         carry_out(transfer);
     }
 
-    /// Takes a slot's transfer out. Its end is still to be told: whoever hears of it may submit
-    /// again at once, and finds the slot free.
-    fn vacate(&mut self, slot: usize) -> Transfer {
+    /// Frees a slot and returns its transfer. Called before the completion is sent: whoever
+    /// receives that may submit again at once, and finds the slot free.
+    fn free(&mut self, slot: usize) -> Transfer {
         self.free.push(slot);
-        self.door.load.fetch_sub(1, Ordering::Relaxed);
+        self.shared.load.fetch_sub(1, Ordering::Relaxed);
         self.slots[slot].transfer.take().expect("only a slot in use is answered")
     }
 }

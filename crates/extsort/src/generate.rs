@@ -23,8 +23,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use xsort_disk::{
-    ALIGNMENT, BlockPool, Completion, Direction, Disk, FileId, Lease, Request, Shown, align_down,
-    align_up,
+    ALIGNMENT, BlockPool, Completion, Direction, Disk, DisplayPath, FileId, Lease, Request,
+    align_down, align_up,
 };
 use xsort_records::{Checksum, Generator};
 
@@ -190,7 +190,7 @@ fn check_space(disk: &dyn Disk, output: &Path, bytes: u64) -> Result<(), Error> 
     };
     Err(Error::Space {
         directory,
-        purpose: format!("{} (a file it replaces stays until then)", Shown(output)),
+        purpose: format!("{} (a file it replaces stays until then)", DisplayPath(output)),
         needed_bytes: align_up(bytes),
         free_bytes: drive.free_bytes,
         way_out: "free some space, write elsewhere, or make less".into(),

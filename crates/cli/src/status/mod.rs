@@ -25,7 +25,7 @@ use std::fmt::Write;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
-use xsort_disk::Shown;
+use xsort_disk::DisplayPath;
 use xsort_status::{
     FoundJob, Inventory, Leftovers, Life, Search, Snapshot, StatusDirectories, search,
 };
@@ -181,7 +181,7 @@ fn clear_all(jobs: &[FoundJob], is_json: bool, stop: &Stop) -> Result<(), Failur
         }
         all.removed.extend(removed.hidden.into_iter().map(|(path, _)| path).chain(removed.status));
         failures.extend(failed.into_iter().map(|(path, source)| {
-            let what = format!("clearing job {}: {}", job.name(), Shown(&path));
+            let what = format!("clearing job {}: {}", job.name(), DisplayPath(&path));
             Failure::File { what, source }
         }));
     }

@@ -4,7 +4,7 @@ use super::state;
 use super::words::{command_line, cut, phase_name, phase_share, rate, span};
 use crate::size::Decimal;
 use std::fmt::Write;
-use xsort_disk::Shown;
+use xsort_disk::DisplayPath;
 use xsort_status::{FoundJob, Leftovers, Life};
 
 /// The jobs, in lines of at most `width` characters.
@@ -89,7 +89,7 @@ pub(super) fn left_in_words(left: &Leftovers) -> String {
     let files = |count: usize| format!("{count} file{}", if count == 1 { "" } else { "s" });
     let mut text = format!("its status ({})", files(left.status.len()));
     for (path, bytes) in &left.hidden {
-        let _ = write!(text, ", {} ({})", Shown(path), Decimal(*bytes as f64));
+        let _ = write!(text, ", {} ({})", DisplayPath(path), Decimal(*bytes as f64));
     }
     text
 }

@@ -1,13 +1,13 @@
-//! Time on the simulated disk: when a drive is done with a transfer.
+//! Time on the simulated disk: when a drive ends a transfer.
 //!
 //! A drive is a queue in front of one server: it takes transfers in the order in which they were
 //! submitted, each occupies it for its bytes over the rate of its direction, and ends a fixed
 //! latency later. So a drive that always has something in flight moves exactly its rate, and one
-//! that hasn't loses that time for good, as on a machine. Ends are computed when a transfer is
-//! submitted and not from when the simulation's threads get round to it: a busy machine delivers a
-//! completion late, but slows no drive down.
+//! that hasn't loses that time for good, as on a machine. The end is computed when a transfer is
+//! submitted, not when a thread of the simulation gets to it: a busy machine delivers a completion
+//! late, but slows no drive down.
 //!
-//! Not a model of flash or of heads: neighbours, sizes and fill make no difference.
+//! Not a model of flash or of disk heads: distances, sizes and fill make no difference.
 
 use crate::Direction;
 use std::path::{Path, PathBuf};
@@ -25,18 +25,18 @@ pub struct SimDrive {
     /// Reads and writes have a queue each and reach both rates at once; else they share the drive's
     /// time.
     pub is_duplex: bool,
-    /// From the moment when the drive is through with a transfer to its end.
+    /// From the moment when a transfer stops occupying the drive to its end.
     pub latency: Duration,
-    /// How it slows down, if it does.
+    /// How it slows down, if at all.
     pub throttle: Option<Throttle>,
 }
 
-/// A drive that gets slower, as one does that is hot or has filled its fast cells.
+/// A drive that gets slower, as a real one does when it is hot or its fast cells are full.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Throttle {
-    /// Bytes that it moves before, in both directions together.
+    /// Bytes that it moves at full rate, in both directions together.
     pub after_bytes: u64,
-    /// Share of its rates (above 0, up to 1) that is left afterwards.
+    /// Share of its rates (above 0, up to 1) that remains afterwards.
     pub share: f64,
 }
 
@@ -66,10 +66,11 @@ impl SimDrive {
     }
 }
 
-/// What a drive has been given so far.
+/// How long a drive is busy with what it was given so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Clock {
-    /// When it is through with everything, by direction; the first for both if they share its time.
+    /// When it is done with everything, by direction; the first one counts for both if they share
+    /// its time.
     free_at: [Option<Instant>; 2],
     moved_bytes: u64,
 }

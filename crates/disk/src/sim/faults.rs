@@ -1,6 +1,6 @@
-//! What goes wrong on a simulated disk, and when: every decision is a hash of the seed and of what
-//! is being done, never of the clock or of which thread came first. So the seed is the bug report:
-//! the same program over the same bytes meets the same faults.
+//! What goes wrong on a simulated disk, and when. Every decision is a hash of the seed and the
+//! operation, never of the clock or of which thread came first. So the seed is the bug report: the
+//! same program over the same bytes meets the same faults.
 
 use super::drives::SimDrive;
 use crate::{ALIGNMENT, Operation};
@@ -18,9 +18,9 @@ pub enum FileRole {
     Scratch,
 }
 
-/// Where in a file something happens.
+/// Where in a file a fault occurs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Place {
+pub enum FaultSite {
     /// At every operation.
     Everywhere,
     /// At transfers that cover this byte.
@@ -37,19 +37,19 @@ pub struct Fault {
     /// On files of which role; `None` for all.
     pub role: Option<FileRole>,
     /// Where.
-    pub place: Place,
+    pub site: FaultSite,
     /// The system's error number, such as 5 for EIO.
     pub errno: i32,
 }
 
-/// How stored bytes come to differ from written ones. No operation reports it: finding it out is
-/// the caller's duty.
+/// How stored bytes come to differ from written ones. No operation reports that: the caller has to
+/// find out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damage {
     /// One bit of what is written is stored wrong.
     FlipBit,
     /// A write is acknowledged and not stored: what was there before remains (zeroes in new
-    /// places).
+    /// blocks).
     LoseWrite,
 }
 
@@ -58,8 +58,8 @@ pub enum Damage {
 pub struct Corruption {
     /// To files of which role.
     pub role: FileRole,
-    /// Where. With `Byte` it is that byte whose bit flips.
-    pub place: Place,
+    /// Where. With `Byte`, the bit flips in that byte.
+    pub site: FaultSite,
     /// How.
     pub damage: Damage,
 }
@@ -68,15 +68,15 @@ pub struct Corruption {
 /// but completions are shuffled.
 #[derive(Clone, Debug)]
 pub struct SimOptions {
-    /// Decides all that is left to chance.
+    /// Decides everything that is random.
     pub seed: u64,
     /// Share of transfers (0 to 1) that move only a part of their bytes.
     pub short_transfers: f64,
-    /// Share of transfers (0 to 0.9) that are interrupted (EINTR) or told to try again (EAGAIN).
+    /// Share of transfers (0 to 0.9) that are interrupted (EINTR) or refused for now (EAGAIN).
     pub interrupts: f64,
-    /// Longest time by which a completion is delayed.
+    /// Longest delay of a completion.
     pub delay_max: Duration,
-    /// Threads that deliver completions; 0: choose by itself (3).
+    /// Threads that deliver completions; 0: the default, 3.
     pub threads: usize,
     /// Space for all files together, in bytes; more is ENOSPC.
     pub capacity_bytes: Option<u64>,
@@ -84,14 +84,14 @@ pub struct SimOptions {
     pub faults: Vec<Fault>,
     /// What is stored wrong.
     pub corruptions: Vec<Corruption>,
-    /// The power goes after this many operations (transfers and steps of other calls): from then on
-    /// everything fails with EIO, until [`SimDisk::power_cut`](crate::SimDisk::power_cut) shows
+    /// The power fails after this many operations (transfers and steps of other calls): from then
+    /// on everything fails with EIO, until [`SimDisk::power_cut`](crate::SimDisk::power_cut) shows
     /// what survived. Counted in the order of execution, so it is the one decision that depends on
     /// threads.
     pub power_goes_after: Option<u64>,
     /// What [`Drive::is_memory`](crate::Drive::is_memory) says.
     pub is_memory: bool,
-    /// Drives that take real time. Files on none of them take only that of copying.
+    /// Drives that take real time. Files on none of them take only the time of copying.
     pub drives: Vec<SimDrive>,
 }
 
@@ -114,8 +114,7 @@ impl Default for SimOptions {
 }
 
 impl SimOptions {
-    /// Ordinary adversity that every caller must get through: short transfers, interruptions,
-    /// delays.
+    /// Ordinary adversity that every caller must cope with: short transfers, interruptions, delays.
     pub fn rough(seed: u64) -> SimOptions {
         SimOptions {
             seed,
@@ -140,13 +139,13 @@ impl SimOptions {
         self.drives.iter().for_each(SimDrive::check);
     }
 
-    /// The error that an operation without an offset meets, if it does. `step` tells apart two of
-    /// one kind in one call.
+    /// The error of an operation without an offset, if it fails. `step` tells apart two of one kind
+    /// in one call.
     pub(crate) fn fault(&self, operation: Operation, role: FileRole, step: u32) -> Option<Errno> {
         self.fault_in(operation, role, 0, 1, step)
     }
 
-    /// The error that a transfer of `bytes` at `offset` meets, if it does.
+    /// The error of a transfer of `bytes` at `offset`, if it fails.
     pub(crate) fn fault_in(
         &self,
         operation: Operation,
@@ -160,12 +159,12 @@ impl SimOptions {
                 || self.hash(&[0xfa, operation as u64, role as u64, offset, u64::from(attempt)]);
             fault.operation == operation
                 && fault.role.is_none_or(|wanted| wanted == role)
-                && is_there(fault.place, offset, bytes, dice)
+                && occurs(fault.site, offset, bytes, dice)
         };
         self.faults.iter().find(meets).map(|fault| Errno::from_raw_os_error(fault.errno))
     }
 
-    /// The passing hindrance that a transfer meets.
+    /// The passing error that a transfer meets.
     pub(crate) fn interrupt(
         &self,
         operation: Operation,
@@ -182,7 +181,7 @@ impl SimOptions {
     }
 
     /// How many of `bytes` (aligned) a transfer moves: all, or a multiple of a 512-byte sector that
-    /// is at least one whole block, so that a direct transfer always comes further.
+    /// is at least one whole block, so that a direct transfer always makes progress.
     pub(crate) fn moved(
         &self,
         operation: Operation,
@@ -218,11 +217,13 @@ impl SimOptions {
     pub(crate) fn damage(&self, role: FileRole, offset: u64, bytes: u64) -> Option<(Damage, u64)> {
         let dice = self.hash(&[0xc0, role as u64, offset]);
         let corruption = self.corruptions.iter().find(|corruption| {
-            corruption.role == role && is_there(corruption.place, offset, bytes, || dice)
+            corruption.role == role && occurs(corruption.site, offset, bytes, || dice)
         })?;
-        let bit = match corruption.place {
-            Place::Byte(byte) => byte * 8 + dice % 8,
-            Place::Everywhere | Place::Chance(_) => offset * 8 + splitmix(dice) % (bytes * 8),
+        let bit = match corruption.site {
+            FaultSite::Byte(byte) => byte * 8 + dice % 8,
+            FaultSite::Everywhere | FaultSite::Chance(_) => {
+                offset * 8 + splitmix(dice) % (bytes * 8)
+            }
         };
         Some((corruption.damage, bit))
     }
@@ -233,11 +234,11 @@ impl SimOptions {
     }
 }
 
-fn is_there(place: Place, offset: u64, bytes: u64, dice: impl FnOnce() -> u64) -> bool {
-    match place {
-        Place::Everywhere => true,
-        Place::Byte(byte) => (offset..offset + bytes).contains(&byte),
-        Place::Chance(chance) => share(dice()) < chance,
+fn occurs(site: FaultSite, offset: u64, bytes: u64, dice: impl FnOnce() -> u64) -> bool {
+    match site {
+        FaultSite::Everywhere => true,
+        FaultSite::Byte(byte) => (offset..offset + bytes).contains(&byte),
+        FaultSite::Chance(chance) => share(dice()) < chance,
     }
 }
 

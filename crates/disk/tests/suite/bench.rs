@@ -38,11 +38,11 @@ pub(crate) fn on_each_disk(test: impl Fn(&Bench)) {
 pub(crate) fn on_real_disks(test: impl Fn(&Bench)) {
     let kinds = [
         ("uring", IoChoice::Uring, 1),
-        ("uring, 3 lanes", IoChoice::Uring, 3),
+        ("uring, 3 rings", IoChoice::Uring, 3),
         ("sync", IoChoice::Sync, 1),
     ];
-    for (name, io, lanes) in kinds {
-        match OsDisk::new(DiskOptions { io, lanes, depth: 4, ..DiskOptions::default() }) {
+    for (name, io, rings) in kinds {
+        match OsDisk::new(DiskOptions { io, rings, depth: 4, ..DiskOptions::default() }) {
             Ok(disk) => run(&real(name, disk), &test),
             Err(error) if io == IoChoice::Uring => eprintln!("SKIPPED on {name}: {error}"),
             Err(error) => panic!("{error}"),

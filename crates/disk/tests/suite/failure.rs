@@ -12,7 +12,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 use xsort_disk::{
-    Direction, Disk, DiskOptions, Error, Fault, IoChoice, Lease, Operation, OsDisk, Place,
+    Direction, Disk, DiskOptions, Error, Fault, FaultSite, IoChoice, Lease, Operation, OsDisk,
     SimOptions,
 };
 
@@ -194,7 +194,7 @@ fn an_input_can_not_be_written() {
 #[test]
 fn a_failing_drive_names_file_and_offset() {
     let fault =
-        Fault { operation: Operation::Read, role: None, place: Place::Byte(70_000), errno: EIO };
+        Fault { operation: Operation::Read, role: None, site: FaultSite::Byte(70_000), errno: EIO };
     let bench = simulated("failing", SimOptions { faults: vec![fault], ..SimOptions::rough(2) });
     bench.put(&bench.path("in"), &pattern(100_000, 1));
     let input = bench.disk.open_input(&bench.path("in")).unwrap();

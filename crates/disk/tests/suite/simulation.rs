@@ -7,7 +7,7 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 use xsort_disk::{
-    BlockPool, Corruption, Damage, Direction, Disk, Fault, FileRole, Lease, Operation, Place,
+    BlockPool, Corruption, Damage, Direction, Disk, Fault, FaultSite, FileRole, Lease, Operation,
     SimDisk, SimDrive, SimOptions,
 };
 
@@ -18,7 +18,7 @@ fn failing_offsets(seed: u64, threads: usize) -> BTreeSet<u64> {
     let fault = Fault {
         operation: Operation::Write,
         role: Some(FileRole::Scratch),
-        place: Place::Chance(0.1),
+        site: FaultSite::Chance(0.1),
         errno: EIO,
     };
     let bench =
@@ -123,8 +123,8 @@ fn a_power_cut_at_any_step_leaves_the_old_output_or_the_new_one() {
 #[test]
 fn damage_is_done_as_ordered() {
     let written = pattern(64 << 10, 6);
-    let read_back = |damage, place| {
-        let corruption = Corruption { role: FileRole::Scratch, place, damage };
+    let read_back = |damage, site| {
+        let corruption = Corruption { role: FileRole::Scratch, site, damage };
         let bench = simulated(
             "damaged",
             SimOptions { corruptions: vec![corruption], ..SimOptions::default() },
@@ -133,15 +133,15 @@ fn damage_is_done_as_ordered() {
         bench.write(scratch, &written, 16 << 10).unwrap();
         bench.read(scratch, 64 << 10, 16 << 10).unwrap()
     };
-    let flipped = read_back(Damage::FlipBit, Place::Byte(20_000));
+    let flipped = read_back(Damage::FlipBit, FaultSite::Byte(20_000));
     let differing: Vec<usize> =
         (0..written.len()).filter(|&at| flipped[at] != written[at]).collect();
     assert_eq!(differing, [20_000]);
     assert_eq!((flipped[20_000] ^ written[20_000]).count_ones(), 1);
-    let lost = read_back(Damage::LoseWrite, Place::Byte(20_000));
+    let lost = read_back(Damage::LoseWrite, FaultSite::Byte(20_000));
     let is_lost = |at: usize| (16 << 10..32 << 10).contains(&at);
     assert!((0..written.len()).all(|at| lost[at] == if is_lost(at) { 0 } else { written[at] }));
-    let bits: u32 = read_back(Damage::FlipBit, Place::Everywhere)
+    let bits: u32 = read_back(Damage::FlipBit, FaultSite::Everywhere)
         .iter()
         .zip(&written)
         .map(|(a, b)| (a ^ b).count_ones())
@@ -162,7 +162,7 @@ fn reading_what_was_discarded_is_an_error() {
 #[test]
 fn every_call_can_fail() {
     let fails = |operation, call: &dyn Fn(&SimDisk) -> Result<(), xsort_disk::Error>| {
-        let fault = Fault { operation, role: None, place: Place::Everywhere, errno: EIO };
+        let fault = Fault { operation, role: None, site: FaultSite::Everywhere, errno: EIO };
         let sim = SimDisk::new(SimOptions { faults: vec![fault], ..SimOptions::default() });
         sim.put("/in", b"bytes");
         let error = call(&sim).unwrap_err();

@@ -27,7 +27,7 @@ fn a_disk_describes_itself() {
     let sync = OsDisk::new(DiskOptions {
         io: IoChoice::Sync,
         depth: 3,
-        lanes: 2,
+        rings: 2,
         ..DiskOptions::default()
     })
     .unwrap();
@@ -42,14 +42,14 @@ fn a_disk_describes_itself() {
     }
 }
 
-/// An idle lane sleeps in the kernel. Half a second of spinning would be fifty ticks.
+/// An idle ring's thread sleeps in the kernel. Half a second of spinning would be fifty ticks.
 #[test]
 fn an_idle_disk_costs_no_processor_time() {
     let ticks = |stat: &str| -> u64 {
         let fields: Vec<&str> = stat[stat.rfind(')').unwrap() + 2..].split(' ').collect();
         fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
     };
-    let disk = OsDisk::new(DiskOptions { lanes: 4, ..DiskOptions::default() }).unwrap();
+    let disk = OsDisk::new(DiskOptions { rings: 4, ..DiskOptions::default() }).unwrap();
     let spent = || -> u64 {
         let threads = std::fs::read_dir("/proc/self/task").unwrap();
         let io = threads.filter_map(|thread| {
@@ -58,7 +58,7 @@ fn an_idle_disk_costs_no_processor_time() {
         });
         io.sum()
     };
-    // Other tests' lanes count too, but one that spins would add fifty by itself; the quietest of a
+    // Other tests' threads count too, but one that spins would add fifty by itself; the quietest of a
     // few looks is judged.
     let quietest = (0..5).map(|_| {
         let before = spent();

@@ -197,7 +197,7 @@ fn many_threads_submit_at_once() {
 
 fn disks() -> Vec<(&'static str, Box<dyn Disk>)> {
     let os = |io| {
-        OsDisk::new(DiskOptions { io, depth: 2, lanes: 2, ..DiskOptions::default() })
+        OsDisk::new(DiskOptions { io, depth: 2, rings: 2, ..DiskOptions::default() })
             .ok()
             .map(|disk| Box::new(disk) as Box<dyn Disk>)
     };
@@ -276,7 +276,15 @@ fn requests_that_break_the_contract_panic_at_the_caller() {
             let scratch = bench.disk.create_scratch(&bench.directory).unwrap();
             let lease = Lease::map(8192).unwrap();
             let submit = || {
-                Flight::new().submit(&*bench.disk, direction, scratch, offset, bytes, needed, lease)
+                Flight::new().submit(
+                    &*bench.disk,
+                    direction,
+                    scratch,
+                    offset,
+                    bytes,
+                    needed,
+                    lease,
+                );
             };
             panicked.fetch_add(
                 usize::from(catch_unwind(AssertUnwindSafe(submit)).is_err()),

@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
-use xsort_disk::{Disk, Shown};
+use xsort_disk::{Disk, DisplayPath};
 
 /// How long each of a drive's rates is measured.
 pub(crate) const PROBE_TIME: Duration = Duration::from_millis(250);
@@ -71,7 +71,7 @@ impl fmt::Display for DryRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.plan)?;
         for (directory, bytes) in &self.scratch {
-            write!(f, "\nscratch in       {}: {}", Shown(directory), Bytes(*bytes))?;
+            write!(f, "\nscratch in       {}: {}", DisplayPath(directory), Bytes(*bytes))?;
         }
         if let (Some(rates), Some(seconds)) = (&self.drive, self.expected_seconds) {
             write!(

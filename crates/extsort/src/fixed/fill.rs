@@ -145,7 +145,7 @@ impl<'a, K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Filler<'a, K, I> {
             self.in_flight += 1;
             self.in_flight_bytes += piece.bytes;
             let lease = chunk.rest.split_off_front(piece.bytes as usize);
-            lease.back(0..lease.len());
+            lease.populate(0..lease.len());
             self.job.submit(Request {
                 direction: Direction::Read,
                 file: self.files[piece.file],

@@ -154,7 +154,7 @@ fn sort_by<K: Key>(
         // work.
         disk.reserve(prepared.output_file, align_up(plan.bytes))?;
     }
-    let map = if plan.may_spill() { Lease::map } else { Lease::map_at_hand };
+    let map = if plan.may_spill() { Lease::map } else { Lease::map_huge_if_fast };
     let mut memory = Memory::new([map(plan.pool_bytes as usize)?]);
     let checkpoint = prepared.checkpoint.take();
     let job = Job {

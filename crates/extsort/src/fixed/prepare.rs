@@ -16,7 +16,7 @@ use crate::{Error, Observer};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use xsort_disk::{Disk, Drive, FileId, Shown};
+use xsort_disk::{Disk, DisplayPath, Drive, FileId};
 use xsort_records::Checksum;
 
 /// A sort that can begin.
@@ -246,7 +246,7 @@ fn refuse_others(options: &SortOptions, found: &[Found]) -> Result<(), Error> {
             reason: format!(
                 "it was changed since it was sorted (size, time or content); what it was then is complete in {}: sort \
                  it anew with --restart",
-                Shown(&options.output)
+                DisplayPath(&options.output)
             ),
         }),
     }
@@ -437,7 +437,7 @@ fn check_space(
                 observer.notice(&format!(
                     "{}: this scratch directory is memory ({}): what is spilled there counts against the machine's memory, \
                      not against -m; name a directory on a drive with -T",
-                    Shown(directory),
+                    DisplayPath(directory),
                     drive.kind
                 ));
             }

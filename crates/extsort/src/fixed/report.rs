@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use xsort_disk::Shown;
+use xsort_disk::DisplayPath;
 
 /// What was done with one chunk of the input.
 #[derive(Clone, Debug, Serialize)]
@@ -137,7 +137,9 @@ impl fmt::Display for SortReport {
         writeln!(f, "checksum      {}", self.checksum)?;
         if let Some(SpoolReport { bytes, directory, seconds }) = &self.spool {
             let place = match directory {
-                Some(directory) => format!("written to scratch first, in {}", Shown(directory)),
+                Some(directory) => {
+                    format!("written to scratch first, in {}", DisplayPath(directory))
+                }
                 None => "kept in memory".into(),
             };
             writeln!(f, "stream        {} in {seconds:.2} s before that, {place}", Bytes(*bytes))?;

@@ -2,7 +2,7 @@
 //! one.
 
 use std::path::PathBuf;
-use xsort_disk::{Disk, FileId, Shown, device_name};
+use xsort_disk::{Disk, DisplayPath, FileId, device_name};
 
 /// A job's failure. No scratch is left behind, and the old output is intact; but after
 /// [`Operation::SyncName`](xsort_disk::Operation::SyncName) the new one is in place, whole.
@@ -14,7 +14,7 @@ pub enum Error {
     Disk(#[from] xsort_disk::Error),
 
     /// An input can't be what the arguments say it is.
-    #[error("{}: {reason}", Shown(path))]
+    #[error("{}: {reason}", DisplayPath(path))]
     Input {
         /// The file.
         path: PathBuf,
@@ -40,7 +40,7 @@ pub enum Error {
     /// A directory has too little free space.
     #[error(
         "{}: {needed_bytes} bytes of free space needed for {purpose}, {free_bytes} there: {way_out}",
-        Shown(directory)
+        DisplayPath(directory)
     )]
     Space {
         /// The directory.
@@ -66,7 +66,7 @@ pub enum Error {
     /// Bytes came back from a drive other than they were written.
     #[error(
         "{} at byte {offset}: {what}: the drive ({device}) or the memory is failing; run again with -T on another drive",
-        Shown(path)
+        DisplayPath(path)
     )]
     Corrupt {
         /// The file.

@@ -27,7 +27,7 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use xsort_disk::{Disk, FileId, Shown, hidden_name};
+use xsort_disk::{Disk, DisplayPath, FileId, hidden_name};
 
 /// How a sort keeps what is finished.
 #[derive(Clone, Copy, Debug)]
@@ -143,7 +143,8 @@ pub(crate) fn open_checkpoint<'a>(
     let head = recall_head(&journal);
     let is_empty = is_new || matches!(head, Ok(None));
     if is_empty && checkpoint.begin == Begin::Resume {
-        observer.notice(&format!("{}: there is none, so the sort begins", Shown(&names.journal)));
+        observer
+            .notice(&format!("{}: there is none, so the sort begins", DisplayPath(&names.journal)));
     }
     if is_empty || checkpoint.begin == Begin::Restart {
         let old = head.ok().flatten().map(|head| head.scratch).unwrap_or_default();
@@ -152,14 +153,14 @@ pub(crate) fn open_checkpoint<'a>(
     if checkpoint.begin == Begin::New {
         return Err(Error::Settings(format!(
             "{}: a sort to this output was interrupted: go on with it (--resume), or begin anew (--restart)",
-            Shown(&names.journal)
+            DisplayPath(&names.journal)
         )));
     }
     let head = head?.expect("an empty journal was dealt with");
     if let Some(reason) = head.refusal(task, &names) {
         return Err(Error::Settings(format!(
             "{}: {reason}; begin anew with --restart, or give the arguments of then",
-            Shown(&names.journal)
+            DisplayPath(&names.journal)
         )));
     }
     let mut inputs = Vec::with_capacity(task.inputs);
@@ -210,8 +211,8 @@ fn under_way(error: Error, output: &Path) -> Error {
             Error::Settings(format!(
                 "{}: another sort to this output is under way, or was a moment ago ({}): wait for its end, or give \
              another output (-o)",
-                Shown(output),
-                Shown(&error.path)
+                DisplayPath(output),
+                DisplayPath(&error.path)
             ))
         }
         error => error,
@@ -234,7 +235,7 @@ impl Head {
             let paths = self
                 .scratch
                 .iter()
-                .map(|path| Shown(Path::new(OsStr::from_bytes(path))).to_string());
+                .map(|path| DisplayPath(Path::new(OsStr::from_bytes(path))).to_string());
             let paths = paths.collect::<Vec<_>>().join(", ");
             Some(format!("the interrupted sort had its scratch elsewhere (-T): {paths}"))
         } else {
@@ -296,13 +297,13 @@ impl<'a> FreshCheckpoint<'a> {
             files.scratch.push(replace(disk, path).map_err(|error| under_way(error, task.output))?);
         }
         let output = disk
-            .create_kept_output(task.output, &self.names.output_tag)
+            .create_persistent_output(task.output, &self.names.output_tag)
             .map_err(|error| under_way(error.into(), task.output))?;
         let marks = (0..).zip(inputs).map(|(number, mark)| (Step::Input(number), encoded(mark)));
         let first = std::iter::once((Step::Begin, encoded(&head))).chain(marks);
         if let Err(error) = files.journal.begin(first) {
             // What its own error would say is less.
-            let _ = disk.remove_kept(output);
+            let _ = disk.remove_persistent(output);
             disk.close(output);
             return Err(error);
         }
@@ -323,17 +324,17 @@ impl Drop for FreshCheckpoint<'_> {
 /// Creates a kept file; one of that name goes, unless another process has it.
 fn replace(disk: &dyn Disk, path: &Path) -> Result<FileId, Error> {
     remove(disk, path)?;
-    Ok(disk.create_kept(path)?)
+    Ok(disk.create_persistent(path)?)
 }
 
 /// Removes a kept file, if there is one that no other process has.
 fn remove(disk: &dyn Disk, path: &Path) -> Result<(), Error> {
-    let old = match disk.open_kept(path) {
+    let old = match disk.open_persistent(path) {
         Err(error) if error.source.kind() == ErrorKind::NotFound => return Ok(()),
         opened => opened?,
     };
     let _guard = OpenFiles::one(disk, old);
-    Ok(disk.remove_kept(old)?)
+    Ok(disk.remove_persistent(old)?)
 }
 
 /// What an earlier process has kept.
@@ -375,7 +376,7 @@ impl<'a> SavedCheckpoint<'a> {
         serde_json::from_str(&self.plan).map_err(|error| {
             Error::Settings(format!(
                 "{}: the plan of the interrupted sort can't be read ({error}): begin anew with --restart",
-                Shown(&self.names.journal)
+                DisplayPath(&self.names.journal)
             ))
         })
     }
@@ -405,7 +406,7 @@ impl<'a> SavedCheckpoint<'a> {
 
     /// What to say of a journal that no sort can have written.
     pub(crate) fn contradiction(&self) -> Error {
-        let journal = Shown(&self.names.journal);
+        let journal = DisplayPath(&self.names.journal);
         Error::Settings(format!("{journal}: it contradicts itself: begin anew with --restart"))
     }
 
@@ -427,7 +428,7 @@ impl<'a> SavedCheckpoint<'a> {
     ) -> Result<Reopened<'a>, Error> {
         let SavedCheckpoint { journal, names, disk, .. } = self;
         let mut files = CheckpointFiles { journal, disk, scratch: Vec::new(), is_begun: true };
-        let hidden = match disk.open_kept_output(output, &names.output_tag) {
+        let hidden = match disk.open_persistent_output(output, &names.output_tag) {
             Ok(hidden) => Some(hidden),
             Err(error) if error.source.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(under_way(error.into(), output)),
@@ -456,7 +457,7 @@ impl<'a> SavedCheckpoint<'a> {
         let file = match hidden {
             Some(hidden) => hidden,
             None => {
-                let created = disk.create_kept_output(output, &names.output_tag)?;
+                let created = disk.create_persistent_output(output, &names.output_tag)?;
                 guard.add(created);
                 created
             }
@@ -465,7 +466,7 @@ impl<'a> SavedCheckpoint<'a> {
         if !prefix.is_in(file, memory_bytes, disk, observer)? {
             observer.notice(&format!(
                 "{}: what the interrupted sort had written of the output is not there any more: it is written again",
-                Shown(output)
+                DisplayPath(output)
             ));
             files.journal.forget(Step::Written);
         }
@@ -479,11 +480,11 @@ fn lost_scratch(path: &Path, output: &Path, was_complete: bool) -> String {
     let what = if was_complete {
         format!(
             "{} isn't the output any more that the interrupted sort had completed, and its scratch ({}) is gone",
-            Shown(output),
-            Shown(path)
+            DisplayPath(output),
+            DisplayPath(path)
         )
     } else {
-        format!("{}: the scratch of the interrupted sort is gone", Shown(path))
+        format!("{}: the scratch of the interrupted sort is gone", DisplayPath(path))
     };
     format!("{what}: begin anew with --restart")
 }
@@ -527,7 +528,7 @@ impl CheckpointFiles<'_> {
     fn open_scratch(&mut self, names: &Names) -> Result<Option<PathBuf>, Error> {
         let mut missing = None;
         for path in &names.scratch {
-            match self.disk.open_kept(path) {
+            match self.disk.open_persistent(path) {
                 Ok(file) => self.scratch.push(file),
                 Err(error) if error.source.kind() == ErrorKind::NotFound => {
                     missing.get_or_insert_with(|| path.clone());
@@ -549,7 +550,7 @@ impl CheckpointFiles<'_> {
     /// process can do the rest.
     pub(crate) fn end(&self) -> Result<(), Error> {
         for &file in &self.scratch {
-            self.disk.remove_kept(file)?;
+            self.disk.remove_persistent(file)?;
         }
         self.journal.remove()
     }

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use xsort_disk::{Completion, Direction, Disk, FileId, Lease, Request, Shown};
+use xsort_disk::{Completion, Direction, Disk, DisplayPath, FileId, Lease, Request};
 
 /// Where a block is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -162,7 +162,8 @@ impl<'a> Scratch<'a> {
             let best =
                 (0..self.drives.len()).filter_map(expected).min_by(|a, b| a.1.total_cmp(&b.1));
             let Some((drive, _)) = best else {
-                let shown = self.directories.iter().map(|directory| Shown(directory).to_string());
+                let shown =
+                    self.directories.iter().map(|directory| DisplayPath(directory).to_string());
                 return Err(Error::Space {
                     directory: self.directories[0].clone(),
                     purpose: format!("scratch in {}", shown.collect::<Vec<_>>().join(", ")),

@@ -71,8 +71,8 @@ impl Chunk {
     ) -> (u64, u64) {
         let bytes = self.lines * self.entry_bytes;
         let from = entries_from(self.text_bytes);
-        self.area.back(from..from + bytes);
-        spare.back(0..bytes);
+        self.area.populate(from..from + bytes);
+        spare.populate(0..bytes);
         let (text, behind) = self.area.split_at_mut(from);
         let text = &text[..self.text_bytes];
         let entries: &mut [Entry<O::Words>] = bytemuck::cast_slice_mut(&mut behind[..bytes]);

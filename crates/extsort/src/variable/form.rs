@@ -405,7 +405,7 @@ impl<O: LineOrder> Former<'_, '_, O> {
                 // What doesn't fit is copied twice: lines may be empty, and a small area full of
                 // them at once.
                 let step = READ_BYTES.min(area.len() / 8).min(area.len() - text_bytes);
-                area.back(text_bytes..text_bytes + step);
+                area.populate(text_bytes..text_bytes + step);
                 let place = &mut area[text_bytes..][..step];
                 let bytes =
                     self.job.gauges.stage_times.read_busy.time(|| self.input.read(place))?;

@@ -353,7 +353,7 @@ fn merge<O: LineOrder, S: Sink>(
         } else {
             let mut desks = desks.lock().unwrap_or_else(PoisonError::into_inner);
             let mut merger = worker();
-            desks[0].back(0..desks[0].len());
+            desks[0].populate(0..desks[0].len());
             coordinate(job, runs, &begun, &block_pools, segment_bytes, 1, &done_from, |task| {
                 merger.work(task, desks[0]).map(Some)
             })
@@ -482,7 +482,7 @@ impl<'a, 'j, O: LineOrder, S: Sink> Merger<'a, 'j, O, S> {
         segments: &Receiver<Task<'_, O::Words>>,
         done: &Sender<Result<Done, Error>>,
     ) {
-        desk.back(0..desk.len());
+        desk.populate(0..desk.len());
         loop {
             let task = match unpacks.try_recv() {
                 Ok(task) => Ok(task),

@@ -211,7 +211,7 @@ impl Plan {
 
     /// The memory. If it `is_reused`, more is going to be read into it than it holds.
     pub(super) fn memory(&self, is_reused: bool) -> Result<Memory, Error> {
-        let map = if is_reused { Lease::map } else { Lease::map_at_hand };
+        let map = if is_reused { Lease::map } else { Lease::map_huge_if_fast };
         let mut memory = map(self.pool_bytes())?;
         let desks = (0..self.threads).map(|_| memory.split_off_front(self.desk_bytes)).collect();
         let spares = (0..self.threads).map(|_| memory.split_off_front(self.spare_bytes)).collect();

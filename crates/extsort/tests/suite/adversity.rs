@@ -1,7 +1,7 @@
 //! What goes wrong in simulations, drawn by chance, and a user who has had enough.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use xsort_disk::{Corruption, Damage, Fault, FileRole, Operation, Place, SimOptions};
+use xsort_disk::{Corruption, Damage, Fault, FaultSite, FileRole, Operation, SimOptions};
 use xsort_extsort::Observer;
 use xsort_testing::Random;
 
@@ -13,16 +13,16 @@ pub(crate) fn smooth_or_rough(random: &mut Random, seed: u64) -> SimOptions {
 }
 
 /// Where in files of up to so many bytes.
-pub(crate) fn place(random: &mut Random, bytes: u64) -> Place {
+pub(crate) fn place(random: &mut Random, bytes: u64) -> FaultSite {
     match random.between(0, 2) {
-        0 => Place::Byte(random.between(0, bytes.max(1))),
-        1 => Place::Chance(0.02),
-        _ => Place::Everywhere,
+        0 => FaultSite::Byte(random.between(0, bytes.max(1))),
+        1 => FaultSite::Chance(0.02),
+        _ => FaultSite::Everywhere,
     }
 }
 
 /// One of the operations fails for good, of any file or of those of one role.
-pub(crate) fn fault(random: &mut Random, operations: &[Operation], place: Place) -> Fault {
+pub(crate) fn fault(random: &mut Random, operations: &[Operation], site: FaultSite) -> Fault {
     let operation = random.one_of(operations);
     let role = random.one_of(&[
         None,
@@ -30,18 +30,18 @@ pub(crate) fn fault(random: &mut Random, operations: &[Operation], place: Place)
         Some(FileRole::Scratch),
         Some(FileRole::Output),
     ]);
-    Fault { operation, role, place, errno: random.one_of(&[5, 28]) }
+    Fault { operation, role, site, errno: random.one_of(&[5, 28]) }
 }
 
 /// Scratch comes back other than it was written.
-pub(crate) fn corruption(random: &mut Random, place: Place) -> Corruption {
+pub(crate) fn corruption(random: &mut Random, site: FaultSite) -> Corruption {
     let damage = random.one_of(&[Damage::FlipBit, Damage::LoseWrite]);
-    Corruption { role: FileRole::Scratch, place, damage }
+    Corruption { role: FileRole::Scratch, site, damage }
 }
 
 /// The output is stored wrong behind the sort's back: no sort can notice, so the check must.
 pub(crate) fn canary() -> Corruption {
-    Corruption { role: FileRole::Output, place: Place::Everywhere, damage: Damage::FlipBit }
+    Corruption { role: FileRole::Output, site: FaultSite::Everywhere, damage: Damage::FlipBit }
 }
 
 /// Gives up as soon as so many bytes are dealt with.

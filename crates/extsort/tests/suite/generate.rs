@@ -2,7 +2,7 @@
 //! one that fails.
 
 use crate::adversity::Impatient;
-use xsort_disk::{Fault, FileRole, Operation, Place, SimDisk, SimOptions};
+use xsort_disk::{Fault, FaultSite, FileRole, Operation, SimDisk, SimOptions};
 use xsort_extsort::{Error, GenerateOptions, GenerateReport, Unobserved, generate};
 use xsort_records::{Checksum, Format, GenerateSpec, Generator, Pattern};
 
@@ -86,11 +86,11 @@ fn a_failed_write_leaves_the_old_file() {
         (Operation::Sync, EIO),
         (Operation::Rename, EIO),
     ] {
-        for place in [Place::Byte(123_456), Place::Everywhere] {
-            if place != Place::Everywhere && operation != Operation::Write {
+        for site in [FaultSite::Byte(123_456), FaultSite::Everywhere] {
+            if site != FaultSite::Everywhere && operation != Operation::Write {
                 continue;
             }
-            let fault = Fault { operation, role: Some(FileRole::Output), place, errno };
+            let fault = Fault { operation, role: Some(FileRole::Output), site, errno };
             let disk = SimDisk::new(SimOptions { faults: vec![fault], ..SimOptions::rough(1) });
             disk.put("/d/out", "old");
             let error = generate(&options(Format::Gensort, 9999, 65536, 3), &disk, &Unobserved)

@@ -3,7 +3,7 @@
 
 use std::io::Read;
 use std::path::PathBuf;
-use xsort_disk::{Fault, FileRole, Operation, Place, SimDisk, SimOptions};
+use xsort_disk::{Fault, FaultSite, FileRole, Operation, SimDisk, SimOptions};
 use xsort_extsort::variable::{Codec, Source, merge_sequential};
 use xsort_extsort::{
     Caches, Error, LinesOptions, LinesReport, Unobserved, merge_lines, sort_lines,
@@ -371,7 +371,7 @@ fn an_output_that_fails_past_the_page_cache_ends_where_it_failed() {
         let fault = Fault {
             operation: Operation::Write,
             role: Some(FileRole::Output),
-            place: Place::Byte(place),
+            site: FaultSite::Byte(place),
             errno: 28,
         };
         let disk = SimDisk::new(SimOptions { faults: vec![fault], ..SimOptions::default() });
@@ -394,7 +394,7 @@ fn an_input_that_fails_past_the_page_cache_is_named() {
     let fault = Fault {
         operation: Operation::Read,
         role: Some(FileRole::Input),
-        place: Place::Byte(9 << 20),
+        site: FaultSite::Byte(9 << 20),
         errno: 5,
     };
     let disk = SimDisk::new(SimOptions { faults: vec![fault], ..SimOptions::default() });

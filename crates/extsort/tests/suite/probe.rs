@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::time::Duration;
-use xsort_disk::{Fault, Operation, Place, SimDisk, SimOptions};
+use xsort_disk::{Fault, FaultSite, Operation, SimDisk, SimOptions};
 use xsort_extsort::{Error, probe};
 
 const TIME: Duration = Duration::from_millis(5);
@@ -36,7 +36,7 @@ fn a_nearly_full_drive_is_measured_in_little_space_and_a_full_one_not_at_all() {
 #[test]
 fn failures_are_reported_and_nothing_stays() {
     for operation in [Operation::Create, Operation::Reserve, Operation::Write, Operation::Read] {
-        let fault = Fault { operation, role: None, place: Place::Everywhere, errno: 5 };
+        let fault = Fault { operation, role: None, site: FaultSite::Everywhere, errno: 5 };
         let disk = SimDisk::new(SimOptions { faults: vec![fault], ..SimOptions::default() });
         let error = probe(&disk, Path::new("/d"), 1 << 20, TIME).unwrap_err();
         assert!(matches!(&error, Error::Disk(error) if error.operation == operation), "{error:?}");

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::Path;
-use xsort_disk::{DiskOptions, Fault, FileRole, Operation, OsDisk, Place, SimDisk, SimOptions};
+use xsort_disk::{DiskOptions, Fault, FaultSite, FileRole, Operation, OsDisk, SimDisk, SimOptions};
 use xsort_extsort::fixed::{Method, Shape};
 use xsort_extsort::{Caches, Error, Plan, SortOptions, SortReport, Unobserved, sort};
 use xsort_records::{Format, GenerateSpec, Generator, Key, KeyField, Layout, Pattern};
@@ -288,7 +288,7 @@ fn an_input_is_at_risk_only_where_its_space_is_needed() {
     };
     let role = Some(FileRole::Output);
     let failing =
-        || vec![Fault { operation: Operation::Write, role, place: Place::Everywhere, errno: 5 }];
+        || vec![Fault { operation: Operation::Write, role, site: FaultSite::Everywhere, errno: 5 }];
     // Space for the input and as much again, a little for padding.
     let tight = Some(bytes.len() as u64 * 5 / 2);
 

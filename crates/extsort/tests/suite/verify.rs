@@ -1,7 +1,7 @@
 //! Parallel verdicts against one thread that reads everything in order.
 
 use std::path::PathBuf;
-use xsort_disk::{Fault, FileRole, Operation, Place, SimDisk, SimOptions};
+use xsort_disk::{Fault, FaultSite, FileRole, Operation, SimDisk, SimOptions};
 use xsort_extsort::{Error, Observer, Unobserved, VerifyOptions, verify};
 use xsort_records::{Layout, Part};
 use xsort_testing::Random;
@@ -133,12 +133,12 @@ fn too_little_memory_says_how_much_is_needed() {
 
 #[test]
 fn read_errors_arrive_and_nothing_stays_open() {
-    for (operation, place) in [
-        (Operation::Open, Place::Everywhere),
-        (Operation::Read, Place::Byte(77_777)),
-        (Operation::Read, Place::Everywhere),
+    for (operation, site) in [
+        (Operation::Open, FaultSite::Everywhere),
+        (Operation::Read, FaultSite::Byte(77_777)),
+        (Operation::Read, FaultSite::Everywhere),
     ] {
-        let fault = Fault { operation, role: Some(FileRole::Input), place, errno: 5 };
+        let fault = Fault { operation, role: Some(FileRole::Input), site, errno: 5 };
         let disk = SimDisk::new(SimOptions { faults: vec![fault], ..SimOptions::rough(3) });
         disk.put("/f", vec![0; 500_000]);
         let options = options(&layout(100, "0:10"), vec!["/f".into()], 64 << 10, 3);

@@ -123,8 +123,8 @@ impl<K: Key> Worker for Sorter<'_, K> {
         let records_bytes = area.len() - order_bytes;
         let mut records_lease = area.split_off_front(records_bytes);
         let mut order_lease = area;
-        order_lease.back(0..count * size_of::<u64>());
-        self.spare.back(0..count * size_of::<u64>());
+        order_lease.populate(0..count * size_of::<u64>());
+        self.spare.populate(0..count * size_of::<u64>());
         let first_byte = compact(&mut records_lease, &extents);
         let records = &records_lease[first_byte..][..bytes];
 

@@ -90,7 +90,7 @@ impl<'a> Journal<'a> {
         path: &Path,
         every: Duration,
     ) -> Result<(Self, bool), Error> {
-        let (file, is_new) = disk.open_or_create_kept(path)?;
+        let (file, is_new) = disk.open_or_create_persistent(path)?;
         let mut steps = Steps::default();
         match Frames::read(disk, file, |payload| steps.take(payload)) {
             Ok(frames) => Ok((Journal::with(disk, file, every, steps.whole, frames), is_new)),
@@ -141,7 +141,7 @@ impl<'a> Journal<'a> {
 
     /// Removes its name.
     pub(crate) fn remove(&self) -> Result<(), Error> {
-        Ok(self.disk.remove_kept(self.file)?)
+        Ok(self.disk.remove_persistent(self.file)?)
     }
 
     /// How what came of a step in an earlier process begins, without taking the step out.
@@ -463,7 +463,7 @@ mod tests {
         let fault = xsort_disk::Fault {
             operation: xsort_disk::Operation::Sync,
             role: None,
-            place: xsort_disk::Place::Everywhere,
+            site: xsort_disk::FaultSite::Everywhere,
             errno: 5,
         };
         let disk = SimDisk::new(SimOptions { faults: vec![fault], ..SimOptions::default() });

@@ -1,15 +1,15 @@
-//! Files that outlive the process: what a job keeps so that a later one can resume it.
+//! Persistent files: they outlive the process, so that a later one can resume its job.
 //!
-//! Whoever opens one has it exclusively until its last transfer has ended: also those of a process
-//! that was killed, which go on for a moment. So nothing that a dead job had started can fall on
-//! what the next one writes.
+//! A file is opened exclusively (flock). The lock lasts until the last transfer has ended, even if
+//! the process was killed: its I/O goes on for a moment. So nothing that a killed job had started
+//! can overwrite what the next one writes.
 //!
-//! The lock belongs to the inode, and names move: who waited for a lock may hold that of a file
-//! which has been renamed or removed meanwhile. So the name is asked again once the lock is held,
-//! and a name is only removed under the lock of the file that it leads to.
+//! The lock belongs to the inode, and names move: a process that waited for a lock may get that of
+//! a file which was renamed or removed meanwhile. So it checks the name again once it holds the
+//! lock, and removes a name only under the lock of the file that the name leads to.
 //!
-//! The names are durable before the first byte is; nobody else may read the files; and a symbolic
-//! link in their place is never followed, for scratch directories are often everybody's.
+//! A file's name is durable before its first byte is. Other users may not read the file. A symbolic
+//! link under its name is never followed, for scratch directories are often writable by all.
 
 use crate::drive::parent;
 use rustix::fs::{
@@ -24,22 +24,22 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Creates a file that may not be there yet.
+/// Creates a file; `path` must not exist.
 pub(crate) fn create(path: &Path) -> Result<OwnedFd, Errno> {
     create_in(CWD, path, Mode::from_raw_mode(0o600))
 }
 
-/// Opens a file that was kept: a regular one, of this user, with no other name.
-pub(crate) fn open_again(path: &Path) -> Result<OwnedFd, Errno> {
+/// Opens a persistent file: a regular one, of this user, with no other name.
+pub(crate) fn open_existing(path: &Path) -> Result<OwnedFd, Errno> {
     open_in(CWD, path)
 }
 
-/// Opens a file that was kept, or creates it; whether it was created.
+/// Opens a persistent file, or creates it; `true` if it was created.
 pub(crate) fn open_or_create(path: &Path) -> Result<(OwnedFd, bool), Errno> {
-    match open_again(path) {
+    match open_existing(path) {
         Err(Errno::NOENT) => match create(path) {
-            // Somebody was faster.
-            Err(Errno::EXIST) => open_again(path).map(|fd| (fd, false)),
+            // Another process was faster.
+            Err(Errno::EXIST) => open_existing(path).map(|fd| (fd, false)),
             created => created.map(|fd| (fd, true)),
         },
         opened => opened.map(|fd| (fd, false)),
@@ -49,13 +49,13 @@ pub(crate) fn open_or_create(path: &Path) -> Result<(OwnedFd, bool), Errno> {
 fn create_in(directory: BorrowedFd<'_>, path: &Path, mode: Mode) -> Result<OwnedFd, Errno> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fd = openat(directory, path, flags, mode)?;
-    // Somebody may have opened and locked it before this could.
+    // Another process may have opened and locked it first.
     lock_named(directory, path, &fd)?;
     sync_directory(directory, &parent(path))?;
     Ok(fd)
 }
 
-/// Opens the kept file of that name in a directory.
+/// Opens the persistent file of that name in a directory.
 pub(crate) fn open_in(directory: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let fd = openat(directory, path, flags, Mode::empty())?;
@@ -68,8 +68,8 @@ pub(crate) fn open_in(directory: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd,
     Ok(fd)
 }
 
-/// Creates the file of that name in a directory with `mode`; one that is there goes, unless another
-/// process has it.
+/// Creates the file of that name in a directory with `mode`. Replaces one that is there, unless
+/// another process has it open.
 pub(crate) fn replace_in(
     directory: BorrowedFd<'_>,
     name: &OsStr,
@@ -89,7 +89,7 @@ pub(crate) fn replace_in(
     }
 }
 
-/// Removes the name of an open file, durably. One that leads elsewhere, or nowhere, stays as it is.
+/// Removes the name of an open file, durably. A name that leads to another file is left alone.
 pub(crate) fn remove(
     directory: BorrowedFd<'_>,
     path: &Path,
@@ -104,7 +104,7 @@ pub(crate) fn remove(
     }
 }
 
-/// Whether a name, without following links, is that of an open file.
+/// Whether a name leads to an open file, without following symbolic links.
 pub(crate) fn leads_to(
     directory: BorrowedFd<'_>,
     path: &Path,
@@ -121,32 +121,33 @@ pub(crate) fn leads_to(
 /// How long to wait for the last transfers of a process that was killed.
 const LOCK_WAIT: Duration = Duration::from_secs(3);
 
-/// Locks an open file and asks whether it still has the name that it was opened by. EAGAIN if not,
-/// for then another process was done with it meanwhile; and if another has the lock.
+/// Locks an open file and checks that it still has the name that it was opened by. EAGAIN if
+/// another process has the lock, or had it and renamed or removed the file.
 fn lock_named(directory: BorrowedFd<'_>, path: &Path, file: &OwnedFd) -> Result<(), Errno> {
     lock(file)?;
     if leads_to(directory, path, file.as_fd())? { Ok(()) } else { Err(Errno::AGAIN) }
 }
 
-/// Keeps all other processes from the file until the last transfer of this one has ended; EAGAIN if
-/// another has it. The lock is the open file's, and each transfer holds that.
+/// Locks the file against all other processes until the last transfer of this one has ended; EAGAIN
+/// if another has it. The lock belongs to the open file description, which each transfer keeps
+/// open.
 fn lock(file: &OwnedFd) -> Result<(), Errno> {
     let begun = Instant::now();
     loop {
         match flock(file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(()),
             Err(Errno::AGAIN) if begun.elapsed() < LOCK_WAIT => {
-                thread::sleep(Duration::from_millis(5))
+                thread::sleep(Duration::from_millis(5));
             }
-            // Some network file systems have none; then nobody can have it.
+            // Some network file systems have no locks; then no process can have it.
             Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(()),
             Err(errno) => return Err(errno),
         }
     }
 }
 
-/// Makes a directory's entries durable. One that may be written but not read can't be opened for
-/// that, and some file systems have nothing to sync there.
+/// Makes a directory's entries durable, as far as possible: one that may be written but not read
+/// can't be opened for that, and some file systems can't sync directories.
 pub(crate) fn sync_directory(from: BorrowedFd<'_>, directory: &Path) -> Result<(), Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     match openat(from, directory, flags, Mode::empty()).and_then(fsync) {
@@ -162,24 +163,24 @@ mod tests {
     use std::os::unix::fs::{MetadataExt, symlink};
 
     #[test]
-    fn a_kept_file_is_ones_own_and_never_a_link() {
-        let place = tempfile::tempdir().unwrap();
-        let path = place.path().join("kept");
+    fn a_persistent_file_is_ones_own_and_never_a_link() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
         let file = create(&path).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
         assert_eq!(create(&path).unwrap_err(), Errno::EXIST);
         drop(file);
-        let file = open_again(&path).unwrap();
-        let link = place.path().join("link");
+        let file = open_existing(&path).unwrap();
+        let link = directory.path().join("link");
         symlink(&path, &link).unwrap();
-        assert_eq!(open_again(&link).unwrap_err(), Errno::LOOP);
+        assert_eq!(open_existing(&link).unwrap_err(), Errno::LOOP);
         assert_eq!(create(&link).unwrap_err(), Errno::EXIST);
-        let other_name = place.path().join("other");
+        let other_name = directory.path().join("other");
         drop(file);
         fs::hard_link(&path, &other_name).unwrap();
-        assert_eq!(open_again(&path).unwrap_err(), Errno::PERM);
+        assert_eq!(open_existing(&path).unwrap_err(), Errno::PERM);
         fs::remove_file(&other_name).unwrap();
-        let file = open_again(&path).unwrap();
+        let file = open_existing(&path).unwrap();
         remove(CWD, &path, file.as_fd()).unwrap();
         remove(CWD, &path, file.as_fd()).unwrap();
         assert!(!path.exists());
@@ -187,26 +188,25 @@ mod tests {
 
     #[test]
     fn one_at_a_time_has_the_lock() {
-        let place = tempfile::tempdir().unwrap();
-        let path = place.path().join("kept");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
         let first = create(&path).unwrap();
-        assert_eq!(open_again(&path).unwrap_err(), Errno::AGAIN);
+        assert_eq!(open_existing(&path).unwrap_err(), Errno::AGAIN);
         drop(first);
-        assert!(open_again(&path).is_ok());
+        assert!(open_existing(&path).is_ok());
     }
 
-    /// Who waits for a lock while its holder renames the file, and then gives it up, has the lock
-    /// of a file that is another by now: an output that was published. Nothing may be written to
-    /// that.
+    /// A process waits for a lock while its holder renames the file, an output that it publishes.
+    /// The lock it then gets is that of the published output, to which nothing may be written.
     #[test]
     fn a_lock_counts_only_while_the_name_is_the_files() {
-        let place = tempfile::tempdir().unwrap();
-        let (path, published) = (place.path().join("kept"), place.path().join("published"));
+        let directory = tempfile::tempdir().unwrap();
+        let (path, published) = (directory.path().join("file"), directory.path().join("published"));
         for replaced in [false, true] {
             let first = create(&path).unwrap();
             let waiting = thread::spawn({
                 let path = path.clone();
-                move || (open_again(&path).map(drop), open_or_create(&path).map(drop))
+                move || (open_existing(&path).map(drop), open_or_create(&path).map(drop))
             });
             thread::sleep(Duration::from_millis(50));
             fs::rename(&path, &published).unwrap();
@@ -215,7 +215,7 @@ mod tests {
             }
             drop(first);
             let (opened, created) = waiting.join().unwrap();
-            // Had it come later, it would have found nothing, or the other's file.
+            // Had it come later, it would have found no file, or the other process's.
             assert!(matches!(opened, Err(Errno::AGAIN | Errno::NOENT)) || replaced, "{opened:?}");
             assert!(created.is_ok());
             fs::remove_file(&path).unwrap();
@@ -224,15 +224,15 @@ mod tests {
 
     #[test]
     fn a_name_goes_only_with_the_file_that_it_leads_to() {
-        let place = tempfile::tempdir().unwrap();
-        let path = place.path().join("kept");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
         let first = create(&path).unwrap();
         fs::remove_file(&path).unwrap();
         let second = create(&path).unwrap();
         remove(CWD, &path, first.as_fd()).unwrap();
         assert!(path.exists());
-        let name = OsStr::new("kept");
-        let directory = fs::File::open(place.path()).unwrap();
+        let name = OsStr::new("file");
+        let directory = fs::File::open(directory.path()).unwrap();
         let replace = || replace_in(directory.as_fd(), name, Mode::from_raw_mode(0o600));
         assert_eq!(replace().unwrap_err(), Errno::AGAIN);
         drop(second);

@@ -1,0 +1,127 @@
+//! Hidden names of outputs under way: `.NAME` and a suffix, in the output's directory.
+//!
+//! The hidden names of the whole process are on one list, so that a process that ends at once, in
+//! whatever thread, can remove them without knowing its disks.
+
+use parking_lot::{Mutex, MutexGuard};
+use rustix::fs::{AtFlags, Mode, OFlags, openat, unlinkat};
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+
+/// Bytes of the output's name in a hidden one. With any suffix that fits names of 143 bytes, the
+/// shortest limit in use (eCryptfs); most file systems allow 255.
+const STEM_BYTES_MAX: usize = 96;
+
+/// A hidden name that an output of this process has now.
+struct HiddenName {
+    directory: Arc<OwnedFd>,
+    name: OsString,
+}
+
+/// The hidden names of the whole process.
+static HIDDEN_NAMES: Mutex<Vec<HiddenName>> = Mutex::new(Vec::new());
+
+fn hidden_names() -> MutexGuard<'static, Vec<HiddenName>> {
+    HIDDEN_NAMES.lock()
+}
+
+/// Puts the hidden name that `make` creates on the list. Holds the list's lock meanwhile, so that
+/// [`abandon_outputs`] finds every name.
+pub(crate) fn register<T>(
+    directory: &Arc<OwnedFd>,
+    make: impl FnOnce() -> Result<(T, OsString), Errno>,
+) -> Result<(T, OsString), Errno> {
+    let mut names = hidden_names();
+    let (made, name) = make()?;
+    names.push(HiddenName { directory: Arc::clone(directory), name: name.clone() });
+    Ok((made, name))
+}
+
+/// Takes a name off the list. Each has a random number, so no two are alike.
+pub(crate) fn unregister(name: &OsStr) {
+    hidden_names().retain(|other| other.name != name);
+}
+
+/// For a process that ends at once, from any of its threads: removes the hidden names of all
+/// outputs that are not in place. No output is published afterwards: a thread that tries blocks
+/// until the process ends.
+pub fn abandon_outputs() {
+    let names = hidden_names();
+    for HiddenName { directory, name } in names.iter() {
+        // `xsort status --clear` finds what can't be removed now.
+        let _ = unlinkat(directory, name, AtFlags::empty());
+    }
+    std::mem::forget(names);
+}
+
+/// `.NAME` and the suffix. A long name is cut so that all fits; then only the suffix tells two
+/// outputs apart.
+pub fn hidden_name(name: &OsStr, suffix: &str) -> OsString {
+    let name = name.as_bytes();
+    let mut end = name.len().min(STEM_BYTES_MAX);
+    // Not within a character: some file systems take nothing but UTF-8.
+    while end < name.len() && end > STEM_BYTES_MAX - 3 && name[end] & 0xc0 == 0x80 {
+        end -= 1;
+    }
+    let mut hidden = OsString::from(".");
+    hidden.push(OsStr::from_bytes(&name[..end]));
+    hidden.push(suffix);
+    hidden
+}
+
+/// Calls `make` with hidden names until one is free.
+pub(crate) fn with_hidden_name<T>(
+    name: &OsStr,
+    make: impl Fn(&OsStr) -> Result<T, Errno>,
+) -> Result<(T, OsString), Errno> {
+    loop {
+        // The system seeds a RandomState once a thread, and each new one differs by one. So the
+        // names of two threads differ, and those of two processes with the same number (in two
+        // containers). O_EXCL decides in the end.
+        let random = RandomState::new().build_hasher().finish();
+        let hidden = hidden_name(name, &format!(".xsort-{}-{random:016x}", std::process::id()));
+        match make(&hidden) {
+            Ok(made) => return Ok((made, hidden)),
+            Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+}
+
+/// A new file in `directory` under a hidden name made from `name`.
+pub(crate) fn create_hidden(
+    directory: BorrowedFd<'_>,
+    name: &OsStr,
+    mode: Mode,
+) -> Result<(OwnedFd, OsString), Errno> {
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
+    with_hidden_name(name, |hidden| openat(directory, hidden, flags, mode))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hidden_names_fit_and_end_between_characters() {
+        let suffix = ".xsort-0123456789abcdef.scratch-1000";
+        for unit in ["n", "\u{fc}", "\u{4e2d}", "\u{1f980}"] {
+            for lead in ["", "a", "ab", "abc"] {
+                let name = format!("{lead}{}", unit.repeat((255 - lead.len()) / unit.len()));
+                let hidden = hidden_name(OsStr::new(&name), suffix);
+                assert!(hidden.len() <= 143 && hidden.len() > STEM_BYTES_MAX, "{hidden:?}");
+                let stem = hidden.to_str().expect("whole characters").strip_suffix(suffix).unwrap();
+                assert!(name.starts_with(stem.strip_prefix('.').unwrap()), "{hidden:?}");
+            }
+        }
+        assert_eq!(hidden_name(OsStr::new("out"), "-1"), ".out-1");
+        assert_eq!(
+            hidden_name(OsStr::from_bytes(&[0xbf; 255]), suffix).len(),
+            1 + 93 + suffix.len()
+        );
+    }
+}

@@ -1,0 +1,50 @@
+//! Identity, size and time of a file at some moment, to find out whether it has changed since.
+
+use rustix::fs::Stat;
+
+/// Identity, size and time of a file at some moment. As long as they don't change, its bytes
+/// haven't.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Snapshot {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+    bytes: i64,
+    modified: (i64, u64),
+}
+
+/// When a file's bytes were changed last: seconds since 1970, and nanoseconds.
+#[allow(
+    clippy::unnecessary_cast,
+    reason = "C says that these are signed, the kernel that they are not"
+)]
+pub(crate) fn modified(stat: &Stat) -> (i64, u64) {
+    (stat.st_mtime as i64, stat.st_mtime_nsec as u64)
+}
+
+impl From<&Stat> for Snapshot {
+    fn from(stat: &Stat) -> Snapshot {
+        Snapshot {
+            device: stat.st_dev,
+            inode: stat.st_ino,
+            bytes: stat.st_size,
+            modified: modified(stat),
+        }
+    }
+}
+
+impl Snapshot {
+    /// How the file has changed since this snapshot, if its bytes may have.
+    pub(crate) fn changed_to(&self, now: &Snapshot) -> Option<String> {
+        let (before, after) = (self.bytes, now.bytes);
+        let what = if before != after {
+            format!("it had {before} bytes when it was opened and has {after} now")
+        } else if self.modified != now.modified {
+            "it was written to since it was opened".to_owned()
+        } else {
+            return None;
+        };
+        Some(format!(
+            "{what}: what was read of it may be neither; run again when nobody writes to it"
+        ))
+    }
+}
