@@ -27,8 +27,8 @@
 //! Knows nothing of keys or order, and imports no other crate of the workspace. Measures no drive
 //! and plans nothing.
 
-mod allocator;
 mod alignment;
+mod allocator;
 mod block_pool;
 mod cache;
 mod display_path;
@@ -60,8 +60,8 @@ mod threads;
 mod transfer;
 mod uring;
 
-pub use allocator::share_one_arena_if_limited;
 pub use alignment::{ALIGNMENT, align_down, align_up};
+pub use allocator::share_one_arena_if_limited;
 pub use block_pool::BlockPool;
 pub use display_path::DisplayPath;
 pub use drive::device_name;

@@ -43,7 +43,6 @@ pub use phases::Phase;
 pub use plan::{Facts, Plan, Shape, plan};
 pub use report::{BinReport, ChunkReport, SortReport, floor_seconds};
 pub use runs::MergeShape;
-pub(crate) use runs::reduction;
 pub use spool::{SpoolReport, Stream};
 
 pub use crate::job::stage_times::StageTimes;
@@ -185,13 +184,13 @@ fn sort_by<K: Key>(
         if let Some(files) = &checkpoint {
             files.publish(&sorted.prefix, (io.read.records(), io.read.sum()));
         }
-        job.notes.settle(&job.failure)
+        job.notes.flush(&job.failure)
     };
     match &checkpoint {
         None => work()?,
         Some(files) => {
             let data = [job.scratch().files(), &[output_file]].concat();
-            files.journal.beside(&data, &job.failure, work)?;
+            files.journal.run_while_recording(&data, &job.failure, work)?;
         }
     }
     let SortIo { read, chunks, bins, .. } = io;
@@ -203,7 +202,7 @@ fn sort_by<K: Key>(
     }
     drop(prepared.input_guard.take());
     if let Some(files) = &checkpoint {
-        files.end().map_err(Error::after_publishing)?;
+        files.remove().map_err(Error::after_publishing)?;
     }
 
     let phases = phases.finish();
@@ -226,7 +225,7 @@ fn sort_by<K: Key>(
         cpu_nanoseconds_per_record: (user + system) * 1e9 / (plan.records.max(1) as f64),
         peak_memory_bytes: peak_memory_bytes(),
         moved,
-        scratch: job.scratch.as_ref().map(Scratch::placed_bytes).unwrap_or_default(),
+        scratch: job.scratch.as_ref().map(Scratch::allocated_bytes).unwrap_or_default(),
         stages: Arc::clone(&gauges.stage_times),
         io: disk.describe(),
         drive,
@@ -335,9 +334,9 @@ fn input_is_read<K: Key>(
         assert!(spool.seals.is_all_back(), "all records were read, those of the stream among them");
         prepared.input_guard = None;
     }
-    job.notes.keep(Step::InputRead, &());
+    job.notes.record(Step::InputRead, &());
     if prepared.needs_input_space {
-        job.notes.settle(&job.failure)?;
+        job.notes.flush(&job.failure)?;
         if prepared.is_resumed && !prepared.present.is_empty() {
             // From here on there is nothing else.
             check_blocks(job, formed.blocks(job.record_bytes), memory)?;
@@ -378,7 +377,7 @@ fn finish(
         remove_inputs(disk, observer, inputs, Some(&options.output));
     }
     drop(input_guard);
-    checkpoint.end().map_err(Error::after_publishing)?;
+    checkpoint.remove().map_err(Error::after_publishing)?;
     observer.notice("the output was complete and in place already");
     Ok(SortReport {
         records: plan.records,

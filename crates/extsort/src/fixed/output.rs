@@ -14,7 +14,7 @@ use super::job::Job;
 use super::parts::Written;
 use crate::Error;
 use crate::store::journal::Step;
-use crate::store::scratch::tag;
+use crate::store::scratch::write_tag;
 use crossbeam_channel::Sender;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -99,7 +99,7 @@ fn write<K>(
         bytes,
         bytes_needed: bytes,
         lease,
-        tag: tag(part, 0),
+        tag: write_tag(part, 0),
         reply: written.clone(),
     });
 }
@@ -107,7 +107,7 @@ fn write<K>(
 impl Output {
     /// How much of it an earlier process has written; goes on behind that.
     pub(crate) fn go_on<K>(&self, job: &Job<'_, K>) -> Result<Written, Error> {
-        let written: Written = job.notes.recall(Step::Written)?.unwrap_or_default();
+        let written: Written = job.notes.replay(Step::Written)?.unwrap_or_default();
         let prefix = &written.prefix;
         self.seams.begin(prefix.bytes, &prefix.tail);
         job.observer.advance(prefix.bytes);
@@ -177,7 +177,7 @@ impl Output {
         let record_bytes = job.record_bytes;
         let end = start + records * record_bytes as u64;
         let mut left = records as usize;
-        let mut crc = job.notes.are_kept().then(crc32fast::Hasher::new);
+        let mut crc = job.notes.is_recording().then(crc32fast::Hasher::new);
         let mut take = |out: &mut [u8]| {
             let wanted = left.min(out.len() / record_bytes);
             let bytes = wanted * record_bytes;

@@ -5,7 +5,7 @@
 //! before the thread says how many there are to be.
 
 use crate::store::output_prefix::OutputPrefix;
-use crate::store::scratch::part_of;
+use crate::store::scratch::unit_of;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use xsort_disk::align_down;
@@ -42,7 +42,7 @@ impl<T> Parts<T> {
     /// Takes in the tag of a completed write; returns what was made of its part if that was the
     /// last.
     pub(crate) fn written(&mut self, tag: u64) -> Option<(usize, T)> {
-        let number = part_of(tag);
+        let number = unit_of(tag);
         self.part(number).written += 1;
         self.finish(number).map(|made| (number, made))
     }
@@ -204,11 +204,11 @@ mod tests {
     #[test]
     fn a_part_is_finished_when_all_its_writes_are() {
         let mut parts = Parts::default();
-        assert_eq!(parts.written(crate::store::scratch::tag(3, 1)), None);
+        assert_eq!(parts.written(crate::store::scratch::write_tag(3, 1)), None);
         assert_eq!(parts.made(3, 2, 'a'), None);
         assert_eq!(parts.made(4, 0, 'b'), Some('b'));
         assert!(!parts.is_empty());
-        assert_eq!(parts.written(crate::store::scratch::tag(3, 1)), Some((3, 'a')));
+        assert_eq!(parts.written(crate::store::scratch::write_tag(3, 1)), Some((3, 'a')));
         assert!(parts.is_empty());
     }
 }

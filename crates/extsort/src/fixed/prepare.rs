@@ -6,11 +6,10 @@ use super::plan::{Facts, Plan, plan, resident_bytes_max};
 use super::spool::{Spool, Stream, spool};
 use crate::job::units::Bytes;
 use crate::store::checkpoint::{
-    CheckpointFiles, Found, FreshCheckpoint, Names, Opened, Reopened, SavedCheckpoint, Task,
-    open_checkpoint,
+    CheckpointFiles, CheckpointNames, FreshCheckpoint, InputFingerprint, OpenedCheckpoint,
+    ReopenedInput, ReopenedSort, SavedCheckpoint, SortRequest, open_checkpoint,
 };
-use crate::store::content::check_contents;
-use crate::store::journal::mark;
+use crate::store::content::{InputFile, check_contents};
 use crate::store::open_files::OpenFiles;
 use crate::{Error, Observer};
 use std::collections::BTreeMap;
@@ -91,19 +90,19 @@ pub(crate) fn prepare<'a>(
                 "a stream can't be read again, so its sort can't be resumed: write it to a file first".into(),
             ));
         }
-        let names = Names::of(&options.output, &scratch_directories(options));
+        let names = CheckpointNames::of(&options.output, &scratch_directories(options));
         let meaning = format!("{:?}", options.layout);
         match open_checkpoint(checkpoint, names, &task(options, &meaning), disk, observer)? {
-            Opened::Saved(saved) => return resume(options, *saved, disk, observer),
-            Opened::Fresh(checkpoint) => fresh = Some(*checkpoint),
+            OpenedCheckpoint::Saved(saved) => return resume(options, *saved, disk, observer),
+            OpenedCheckpoint::Fresh(checkpoint) => fresh = Some(*checkpoint),
         }
     }
     begin(options, stream, fresh, disk, observer).map(|prepared| Work::Sort(Box::new(prepared)))
 }
 
 /// What an interrupted sort must have been asked for.
-fn task<'t>(options: &'t SortOptions, meaning: &'t str) -> Task<'t> {
-    Task {
+fn task<'t>(options: &'t SortOptions, meaning: &'t str) -> SortRequest<'t> {
+    SortRequest {
         output: &options.output,
         meaning,
         budget_bytes: options.budget_bytes,
@@ -133,7 +132,7 @@ fn resume<'a>(
     let are_removed = inputs_go_early && saved.is_input_read();
     // Once chunks were merged or split there is no telling by them whether all is there: then
     // inputs that are still there stay until the output is in place.
-    let needs_input_space = inputs_go_early && !saved.has_reduced();
+    let needs_input_space = inputs_go_early && !saved.has_intermediate_pass();
     if are_removed && !saved.has_chunks(plan.spilled_chunks) {
         return Err(saved.contradiction());
     }
@@ -143,14 +142,14 @@ fn resume<'a>(
     let input_bytes = saved.inputs.iter().map(|mark| mark.bytes).collect();
     let memory_bytes = options.budget_bytes / 2;
     let (checkpoint, output_file) = match saved.reopen(&options.output, memory_bytes, observer)? {
-        Reopened::Published { files, result: (records, sum) } => {
+        ReopenedSort::Published { files, result: (records, sum) } => {
             refuse_others(options, &found)?;
             let checksum = Checksum::from_parts(records, sum);
             let inputs = present(&found);
             let done = Finished { plan, checksum, inputs, input_guard, checkpoint: files };
             return Ok(Work::Finish(Box::new(done)));
         }
-        Reopened::Unfinished { files, output } => (files, output),
+        ReopenedSort::Unfinished { files, output } => (files, output),
     };
     let output_guard = OpenFiles::one(disk, output_file);
     refuse_changed(options, &found, are_removed)?;
@@ -179,17 +178,17 @@ fn find_inputs<'a>(
     options: &SortOptions,
     saved: &SavedCheckpoint<'_>,
     disk: &'a dyn Disk,
-) -> Result<(OpenFiles<'a>, Vec<Found>), Error> {
+) -> Result<(OpenFiles<'a>, Vec<ReopenedInput>), Error> {
     let mut guard = OpenFiles::none(disk);
     let mut found = Vec::with_capacity(options.inputs.len());
     for (number, path) in options.inputs.iter().enumerate() {
         match disk.open_input(path) {
             Ok(file) => {
                 guard.add(file);
-                found.push(saved.find(number, file)?);
+                found.push(saved.compare_input(number, file)?);
             }
             Err(error) if error.source.kind() == ErrorKind::NotFound => {
-                found.push(Found::Missing(error))
+                found.push(ReopenedInput::Missing(error))
             }
             Err(error) => return Err(error.into()),
         }
@@ -198,22 +197,26 @@ fn find_inputs<'a>(
 }
 
 /// The inputs that are there, as they were.
-fn present(found: &[Found]) -> Vec<(usize, FileId)> {
-    let is_there = |(number, found): (usize, &Found)| match found {
-        Found::Same(file) => Some((number, *file)),
-        Found::Changed | Found::Missing(_) => None,
+fn present(found: &[ReopenedInput]) -> Vec<(usize, FileId)> {
+    let is_there = |(number, found): (usize, &ReopenedInput)| match found {
+        ReopenedInput::Unchanged(file) => Some((number, *file)),
+        ReopenedInput::Changed | ReopenedInput::Missing(_) => None,
     };
     found.iter().enumerate().filter_map(is_there).collect()
 }
 
 /// Refuses to go on with inputs that are not what they were. If the interrupted sort was about to
 /// remove them, or has, none is needed; but a file that has the name of one is a reason to ask.
-fn refuse_changed(options: &SortOptions, found: &[Found], are_removed: bool) -> Result<(), Error> {
+fn refuse_changed(
+    options: &SortOptions,
+    found: &[ReopenedInput],
+    are_removed: bool,
+) -> Result<(), Error> {
     for (path, found) in options.inputs.iter().zip(found) {
         let reason = match found {
-            Found::Same(_) => continue,
-            Found::Missing(_) if are_removed => continue,
-            Found::Missing(error) => {
+            ReopenedInput::Unchanged(_) => continue,
+            ReopenedInput::Missing(_) if are_removed => continue,
+            ReopenedInput::Missing(error) => {
                 return Err(Error::Input {
                     path: path.clone(),
                     reason: format!(
@@ -223,11 +226,11 @@ fn refuse_changed(options: &SortOptions, found: &[Found], are_removed: bool) -> 
                     ),
                 });
             }
-            Found::Changed if are_removed => {
+            ReopenedInput::Changed if are_removed => {
                 "it isn't what the interrupted sort has read and was to remove, and only its scratch has that now: \
                  move this file elsewhere and go on with --resume"
             }
-            Found::Changed => {
+            ReopenedInput::Changed => {
                 "it was changed since the sort was interrupted (size, time or content): begin anew with --restart"
             }
         };
@@ -237,8 +240,8 @@ fn refuse_changed(options: &SortOptions, found: &[Found], are_removed: bool) -> 
 }
 
 /// Refuses to call a sort finished that was one of other inputs.
-fn refuse_others(options: &SortOptions, found: &[Found]) -> Result<(), Error> {
-    let changed = |(_, found): &(&PathBuf, &Found)| matches!(found, Found::Changed);
+fn refuse_others(options: &SortOptions, found: &[ReopenedInput]) -> Result<(), Error> {
+    let changed = |(_, found): &(&PathBuf, &ReopenedInput)| matches!(found, ReopenedInput::Changed);
     match options.inputs.iter().zip(found).find(changed) {
         None => Ok(()),
         Some((path, _)) => Err(Error::Input {
@@ -278,12 +281,12 @@ fn begin<'a>(
         inputs.push(file);
         let bytes = disk.file_bytes(file)?;
         input_bytes.push(bytes);
-        looked.push((path.as_path(), file, bytes));
+        looked.push(InputFile { path, file, bytes });
     }
     if options.format_is_assumed {
         check_contents(disk, &looked, observer)?;
     }
-    for (path, _, bytes) in looked {
+    for InputFile { path, bytes, .. } in looked {
         if !bytes.is_multiple_of(record_bytes) {
             return Err(Error::Input {
                 path: path.to_owned(),
@@ -350,11 +353,11 @@ fn begin<'a>(
         }
         let mut marks = Vec::with_capacity(inputs.len());
         for (&file, &bytes) in inputs.iter().zip(&input_bytes) {
-            marks.push(mark(disk, file, bytes)?);
+            marks.push(InputFingerprint::take(disk, file, bytes)?);
         }
         // In place of the nameless one, which has shown that there can be one.
         drop(output_guard);
-        let task = Task { budget_bytes: plan.budget_bytes, ..task(options, &meaning) };
+        let task = SortRequest { budget_bytes: plan.budget_bytes, ..task(options, &meaning) };
         let (files, output) = fresh.begin(&task, &plan, &marks, needs_input_space)?;
         (output_file, output_guard) = (output, OpenFiles::one(disk, output));
         checkpoint = Some(files);

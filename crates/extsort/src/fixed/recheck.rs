@@ -8,7 +8,7 @@
 use super::job::Job;
 use super::memory::Memory;
 use crate::Error;
-use crate::store::scratch::Place;
+use crate::store::scratch::BlockAddress;
 use crate::store::seal::check_seal;
 use crossbeam_channel::{Receiver, bounded};
 use std::collections::VecDeque;
@@ -20,7 +20,7 @@ const READS: usize = 8;
 /// A block on scratch, or a piece of one, that has a seal of its own.
 #[derive(Clone, Copy)]
 pub(crate) struct SealedBlock {
-    pub(crate) place: Place,
+    pub(crate) place: BlockAddress,
     /// Of its pages, at most the plan's block.
     pub(crate) bytes: usize,
     pub(crate) seal: u64,

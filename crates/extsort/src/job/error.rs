@@ -1,11 +1,11 @@
-//! Why a job ended without a result. Each text is one line, and ends in the way out where there is
-//! one.
+//! Why a job ended without a result. Each message is one line, and ends with what to do about it if
+//! anything can be done.
 
 use std::path::PathBuf;
 use xsort_disk::{Disk, DisplayPath, FileId, device_name};
 
-/// A job's failure. No scratch is left behind, and the old output is intact; but after
-/// [`Operation::SyncName`](xsort_disk::Operation::SyncName) the new one is in place, whole.
+/// A job's failure. No scratch is left behind, and the old output is intact; except that after a
+/// failed [`Operation::SyncName`](xsort_disk::Operation::SyncName) the new output is in place, whole.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -55,11 +55,11 @@ pub enum Error {
         way_out: String,
     },
 
-    /// The output takes no more.
+    /// The output could not be written.
     #[error("write failed: {0}")]
     Output(std::io::Error),
 
-    /// A compression library gave up.
+    /// A compression library failed.
     #[error("compression failed: {0}")]
     Codec(std::io::Error),
 
@@ -75,7 +75,7 @@ pub enum Error {
         offset: u64,
         /// The device that it is on, as [`xsort_disk::device_name`] has it.
         device: String,
-        /// What was seen.
+        /// What is wrong with it.
         what: String,
     },
 
@@ -108,7 +108,7 @@ pub enum Error {
         cause: Box<Error>,
     },
 
-    /// The job failed, and what was finished is kept.
+    /// The job failed, and a later process can resume it.
     #[error(
         "{}; what was finished is kept: go on with --resume, or begin anew with --restart",
         match cause.as_ref() { Error::Cancelled => "stopped on request".to_owned(), cause => cause.to_string() }
@@ -118,14 +118,14 @@ pub enum Error {
         cause: Box<Error>,
     },
 
-    /// What comes after the output was put in place.
+    /// The output is in place, but a step after that failed.
     #[error("{cause}; the output is in place, new and whole")]
     InPlace {
         /// What failed.
         cause: Box<Error>,
     },
 
-    /// A thread gave up on a contradiction.
+    /// A thread panicked.
     #[error(
         "a thread failed, for the reason that it gave above: this is a fault of xsort, please report it"
     )]
@@ -137,12 +137,12 @@ pub enum Error {
 }
 
 impl Error {
-    /// An error that leaves the new output in place.
+    /// This error, once the new output is in place.
     pub(crate) fn after_publishing(self) -> Error {
         Error::InPlace { cause: Box::new(self) }
     }
 
-    /// Damage in a file, from a byte on.
+    /// Damage in a file at a byte offset.
     pub(crate) fn corrupt(disk: &dyn Disk, file: FileId, offset: u64, what: String) -> Error {
         let device = disk
             .identity(file)

@@ -1,14 +1,14 @@
-//! How the threads of a job end it together: the first error of any of them.
+//! How the threads of a job fail together: the first error of any of them ends all.
 
 use crate::Error;
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// How often a waiting thread looks whether the job should stop.
+/// How often a waiting thread checks whether the job should stop.
 pub(crate) const STOP_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The first error of any thread. Later ones are its consequences and are dropped.
+/// The first error of any thread. Later errors are consequences of it and are dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Failure {
     is_set: AtomicBool,
@@ -16,23 +16,26 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
+    /// Fails the job, unless it has failed already.
     pub(crate) fn set(&self, error: Error) {
-        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut first = self.first.lock();
         if !self.is_set.swap(true, Ordering::AcqRel) {
             *first = Some(error);
         }
     }
 
+    /// Whether any thread has failed.
     pub(crate) fn is_set(&self) -> bool {
         self.is_set.load(Ordering::Acquire)
     }
 
-    /// The error, if there was one. Once taken, a later call says `Cancelled`.
+    /// Returns the error, if there is one. Only the first call gets the error itself; later ones get
+    /// `Cancelled`.
     pub(crate) fn check(&self) -> Result<(), Error> {
         if !self.is_set() {
             return Ok(());
         }
-        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut first = self.first.lock();
         Err(first.take().unwrap_or(Error::Cancelled))
     }
 }

@@ -1,8 +1,8 @@
-//! What can be read of a running job while it runs: the accounts of its stages, what its drives
-//! moved, how much scratch it takes.
+//! What an observer can read of a running job: the times of its stages, the bytes that its drives
+//! moved, the scratch space in use.
 //!
-//! The pipelines write these anyway, for their reports, or with one more addition a block. Whoever
-//! watches reads them when it likes, so that it costs the job nothing how often that is.
+//! The pipelines keep these figures anyway, for their reports, or at the cost of one more addition
+//! per block. Observers read them whenever they like, which costs the job nothing.
 
 use crate::job::stage_times::{Stage, StageTimes};
 use crate::job::traffic::{Moved, Traffic};
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
-/// The instruments of one job; a clone shows the same.
+/// The live figures of one job. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Gauges {
     pub(crate) frame: JobInfo,
@@ -23,7 +23,7 @@ pub struct Gauges {
 /// What doesn't change while a job runs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct JobInfo {
-    /// Bytes of a record; `None` of lines.
+    /// Bytes of a record; `None` if the records are lines.
     pub record_bytes: Option<u64>,
     /// Memory for data, in bytes.
     pub budget_bytes: u64,
@@ -33,7 +33,7 @@ pub struct JobInfo {
     pub chunks: Option<u64>,
 }
 
-/// How often something was done.
+/// How many units of work are finished.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) chunks: AtomicU64,
@@ -41,18 +41,18 @@ pub(crate) struct Counts {
     pub(crate) parts: AtomicU64,
 }
 
-/// Bytes on scratch by directory, known once there is any.
+/// Bytes in use on scratch, by directory; empty until the job creates scratch.
 #[derive(Debug, Default)]
 pub(crate) struct ScratchUse(OnceLock<Vec<(PathBuf, AtomicU64)>>);
 
-/// The instruments at one moment.
+/// The figures of a job at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Reading {
     /// What doesn't change.
     pub frame: JobInfo,
-    /// Stages that had anything to do so far, in the order in which bytes pass through them.
+    /// Stages that have done anything so far, in the order in which bytes pass through them.
     pub stages: Vec<Stage>,
-    /// Bytes that were moved; zeros of jobs that don't count them.
+    /// Bytes that were moved; zeros if the job doesn't count them.
     pub moved: Moved,
     /// Bytes on scratch that are needed, by directory.
     pub scratch: Vec<(PathBuf, u64)>,
@@ -63,12 +63,12 @@ pub struct Reading {
 }
 
 impl Gauges {
-    /// Of a job with this frame, and nothing done.
+    /// The figures of a job that has done nothing yet.
     pub(crate) fn new(frame: JobInfo) -> Gauges {
         Gauges { frame, ..Gauges::default() }
     }
 
-    /// What they show now. Figures of different instruments may be a moment apart.
+    /// Reads all figures. They are not a consistent snapshot: some may be a moment older than others.
     pub fn read(&self) -> Reading {
         Reading {
             frame: self.frame,
@@ -82,8 +82,8 @@ impl Gauges {
 }
 
 impl ScratchUse {
-    /// Scratch is in these directories, and empty.
-    pub(crate) fn begin(&self, directories: &[PathBuf]) {
+    /// Starts counting: scratch is in these directories, and empty.
+    pub(crate) fn start(&self, directories: &[PathBuf]) {
         self.0.get_or_init(|| {
             directories.iter().map(|path| (path.clone(), AtomicU64::new(0))).collect()
         });
@@ -98,7 +98,7 @@ impl ScratchUse {
     }
 
     fn of(&self, drive: usize) -> &AtomicU64 {
-        &self.0.get().expect("scratch was begun before it was used")[drive].1
+        &self.0.get().expect("scratch is counted from its creation on")[drive].1
     }
 
     fn read(&self) -> Vec<(PathBuf, u64)> {

@@ -1,8 +1,10 @@
-//! What every pipeline has: errors, the observer, threads that fail together, times, traffic.
+//! What every pipeline uses: errors, the observer, threads that fail together, figures for reports.
+//! Nothing here knows what a job reads or writes.
 
 pub(crate) mod error;
 pub(crate) mod failure;
 pub(crate) mod gauges;
+pub(crate) mod least_budget;
 pub(crate) mod observer;
 pub(crate) mod process;
 pub(crate) mod stage_times;

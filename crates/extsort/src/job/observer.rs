@@ -1,31 +1,31 @@
-//! How a running job tells of itself, and how it is told to stop: the only way out of this room
-//! besides results.
+//! How a running job reports progress, and how its caller stops it.
 
 use crate::Gauges;
 
-/// Someone who watches a job. Called from any thread, about once a block; must be cheap and never
-/// block.
+/// Watches a job. Methods are called from any thread, about once per block: they must be cheap and
+/// must never block.
 pub trait Observer: Sync {
-    /// A new phase begins, in which `bytes` bytes will be dealt with ("form runs", "merge",
-    /// "generate", "verify").
+    /// A new phase begins, which will process `bytes` bytes ("form runs", "merge", "generate",
+    /// "verify").
     fn phase(&self, name: &str, bytes: u64);
 
-    /// So many more bytes of the phase are done.
+    /// The phase has processed `bytes` more bytes.
     fn advance(&self, bytes: u64);
 
     /// A line that the user should see: a fallback that was taken, a risk.
     fn notice(&self, line: &str);
 
-    /// Whether the job should give up and clean up. Looked at between blocks.
+    /// Whether the job should stop and clean up. Checked between blocks.
     fn is_cancelled(&self) -> bool {
         false
     }
 
-    /// The phases that are foreseen, in their order, and how many bytes each will deal with. Others
-    /// may turn up between them.
+    /// The planned phases in order, each with the bytes that it will process. The job may run others
+    /// in between.
     fn expect(&self, _phases: &[(&str, u64)]) {}
 
-    /// What can be read of the job from now on, by any thread at any time. A later one replaces it.
+    /// The job's figures, which any thread may read at any time from now on. A later call replaces
+    /// them.
     fn show(&self, _gauges: Gauges) {}
 }
 

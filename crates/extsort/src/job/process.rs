@@ -1,11 +1,10 @@
-//! What this process has used so far, from the operating system's books (proc(5),
-//! clock_gettime(2)).
+//! What this process has used so far of memory and processor time (proc(5), clock_gettime(2)).
 
 use rustix::time::{ClockId, clock_gettime};
 use std::fs;
 use std::time::Duration;
 
-/// Largest resident set so far, in bytes; 0 where /proc does not tell.
+/// Largest resident set so far, in bytes; 0 if /proc is not there.
 pub fn peak_memory_bytes() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -13,8 +12,8 @@ pub fn peak_memory_bytes() -> u64 {
     kibibytes.unwrap_or(0) * 1024
 }
 
-/// Processor seconds of all threads so far, in user mode and in the kernel; (0, 0) where /proc does
-/// not tell.
+/// Processor seconds of all threads so far, in user mode and in the kernel; (0, 0) if /proc is
+/// not there.
 pub fn cpu_seconds() -> (f64, f64) {
     // Fields 14 and 15, counted from behind the command's name, which may hold anything. They are
     // in ticks of 1/100 s on Linux for user space, whatever the kernel's own tick.

@@ -1,4 +1,4 @@
-//! Who worked and who waited for whom, in seconds of each stage over all of its threads.
+//! How long each stage worked and how long it waited for another, in seconds over all its threads.
 
 use crate::job::process::thread_cpu_time;
 use serde::{Serialize, Serializer};
@@ -6,27 +6,27 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// An account of time that any thread adds to.
+/// A sum of times that any thread adds to.
 ///
-/// What is being done counts as it goes on: work is open while it is done, and `open` holds how
-/// many such works there are (upper 12 bits) and the sum of the microseconds at which they began
-/// (lower 52, enough for a thousand threads and 50 days). So many times now, less that sum, is the
-/// time that they have taken.
+/// Work in progress counts too. `open` packs the number of timed sections in progress (upper 12
+/// bits) and the sum of the microseconds at which they began (lower 52 bits, enough for a thousand
+/// threads and 50 days). Their time so far is that number times now, less that sum.
 #[derive(Debug, Default)]
 pub(crate) struct StageTimer {
-    /// Nanoseconds of what is over.
-    over: AtomicU64,
+    /// Nanoseconds of all finished sections.
+    finished: AtomicU64,
     open: AtomicU64,
 }
 
 const ONE_OPEN: u64 = 1 << 52;
 
-/// When the process first asked: what the microseconds of open work count from.
+/// The zero of the microseconds in `open`: when this was first read.
 static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 impl StageTimer {
+    /// Adds a finished section.
     pub(crate) fn add(&self, time: Duration) {
-        self.over.fetch_add(time.as_nanos() as u64, Relaxed);
+        self.finished.fetch_add(time.as_nanos() as u64, Relaxed);
     }
 
     /// Runs `work` and adds the time that it took.
@@ -49,16 +49,16 @@ impl StageTimer {
         result
     }
 
-    /// What it comes to, of what is over.
+    /// Seconds of all finished sections.
     pub(crate) fn seconds(&self) -> f64 {
-        self.over.load(Relaxed) as f64 / 1e9
+        self.finished.load(Relaxed) as f64 / 1e9
     }
 
-    /// What it comes to now, with what is being done.
+    /// Seconds up to now, sections in progress included.
     fn seconds_now(&self) -> f64 {
         let open = self.open.load(Relaxed);
-        let (works, begun) = (open / ONE_OPEN, open % ONE_OPEN);
-        let micros = (works * EPOCH.elapsed().as_micros() as u64).saturating_sub(begun);
+        let (sections, begun) = (open / ONE_OPEN, open % ONE_OPEN);
+        let micros = (sections * EPOCH.elapsed().as_micros() as u64).saturating_sub(begun);
         self.seconds() + micros as f64 / 1e6
     }
 }
@@ -72,20 +72,20 @@ impl Serialize for StageTimer {
 /// A stage of a running job: seconds so far, over all of its threads.
 #[derive(Clone, Debug, Default)]
 pub struct Stage {
-    /// What it does, in a word.
+    /// Its name, in one word.
     pub name: &'static str,
     /// Seconds of work.
     pub busy_seconds: f64,
-    /// Seconds in which it could do nothing, and what for.
+    /// Seconds in which it waited, by what it waited for.
     pub waits: Vec<(&'static str, f64)>,
 }
 
 /// Seconds by stage, over all threads of the stage.
 #[derive(Debug, Default, Serialize)]
 pub struct StageTimes {
-    /// Reading stood still because no area was free: reading waits for sorting and spilling.
+    /// Reading stood still because no area was free: it waited for sorting and spilling.
     pub(crate) read_waits_for_areas: StageTimer,
-    /// Threads of a pass without a chunk: they wait for reading.
+    /// Workers of a pass had no chunk: they waited for reading.
     pub(crate) work_waits_for_read: StageTimer,
     /// Hashing what was read from the inputs.
     pub(crate) checksum_busy: StageTimer,
@@ -93,41 +93,41 @@ pub struct StageTimes {
     pub(crate) sort_busy: StageTimer,
     /// Finding the bin of each record.
     pub(crate) scatter_busy: StageTimer,
-    /// Reading what has no transfers of its own: lines.
+    /// Reading lines, which come from streams and not by transfers.
     #[serde(skip)]
     pub(crate) read_busy: StageTimer,
-    /// Making records that weren't there.
+    /// Generating records.
     #[serde(skip)]
     pub(crate) make_busy: StageTimer,
     /// Gathering records into blocks for scratch, and sealing them.
     pub(crate) spill_busy: StageTimer,
     pub(crate) spill_waits_for_write: StageTimer,
-    /// Checking bins that came back from scratch, and moving their records together.
+    /// Checking bins read back from scratch, and moving their records together.
     pub(crate) load_busy: StageTimer,
     /// Finding the cuts between the segments of a merge.
     pub(crate) cut_busy: StageTimer,
-    /// Merging threads without a segment: merging waits for reading.
+    /// Workers of a merge had no segment: they waited for reading.
     pub(crate) merge_waits_for_read: StageTimer,
     /// Merging or gathering records into blocks for the output, and hashing them.
     pub(crate) output_busy: StageTimer,
     pub(crate) output_waits_for_write: StageTimer,
-    /// Processor time of the one thread that starts transfers and takes their ends in: what no
-    /// number of threads makes faster.
+    /// Processor time of the coordinator, the one thread that starts transfers and handles their
+    /// completions: what no number of threads makes faster.
     pub(crate) coordinator_busy: StageTimer,
-    /// Of that, the forecast of a merge, which begins only then.
+    /// The part of it that goes into the forecast, before a merge starts to read.
     pub(crate) forecast_busy: StageTimer,
-    /// Of that, handing out the segments of a merge, a few instructions a run for each.
+    /// The part of it that goes into handing out the segments of a merge: a few instructions per
+    /// run each.
     pub(crate) hand_out_busy: StageTimer,
 }
 
 impl StageTimes {
-    /// The stages that had anything to do, in the order in which bytes pass through them, up to
-    /// now.
+    /// The stages that have done anything up to now, in the order in which bytes pass through them.
     pub(crate) fn stages(&self) -> Vec<Stage> {
         let stage = |name, busy: &[&StageTimer], waits: &[(&'static str, &StageTimer)]| Stage {
             name,
-            busy_seconds: busy.iter().map(|account| account.seconds_now()).sum(),
-            waits: waits.iter().map(|(what, account)| (*what, account.seconds_now())).collect(),
+            busy_seconds: busy.iter().map(|timer| timer.seconds_now()).sum(),
+            waits: waits.iter().map(|(what, timer)| (*what, timer.seconds_now())).collect(),
         };
         let stages = [
             stage("read", &[&self.read_busy], &[("memory", &self.read_waits_for_areas)]),
@@ -146,10 +146,10 @@ impl StageTimes {
                 &[("read", &self.merge_waits_for_read), ("write", &self.output_waits_for_write)],
             ),
         ];
-        let is_known = |stage: &Stage| {
+        let has_worked = |stage: &Stage| {
             stage.busy_seconds + stage.waits.iter().map(|(_, seconds)| seconds).sum::<f64>() > 0.0
         };
-        stages.into_iter().filter(is_known).collect()
+        stages.into_iter().filter(has_worked).collect()
     }
 }
 
@@ -158,14 +158,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_being_done_counts() {
-        let account = StageTimer::default();
-        account.time(|| {
+    fn work_in_progress_counts() {
+        let timer = StageTimer::default();
+        timer.time(|| {
             std::thread::sleep(Duration::from_millis(20));
-            assert_eq!(account.seconds(), 0.0);
-            assert!(account.seconds_now() >= 0.02, "{account:?}");
+            assert_eq!(timer.seconds(), 0.0);
+            assert!(timer.seconds_now() >= 0.02, "{timer:?}");
         });
-        assert!(account.seconds() >= 0.02);
-        assert_eq!(account.seconds_now(), account.seconds());
+        assert!(timer.seconds() >= 0.02);
+        assert_eq!(timer.seconds_now(), timer.seconds());
     }
 }

@@ -1,4 +1,4 @@
-//! Starting the threads of a stage, as many as the system gives.
+//! Starting the threads of a stage: as many as wanted, or as many as the system allows.
 
 use crate::Error;
 use std::io::ErrorKind;
@@ -10,14 +10,14 @@ use xsort_disk::Lease;
 /// Bytes of a thread's stack. Nothing recurses with the data; with the usual 2 MiB, 64 threads
 /// would take more address space than the budget's margin.
 const STACK_BYTES: usize = 512 << 10;
-/// Address space that threads must leave for everything else.
+/// Address space that threads must leave free for everything else.
 const CUSHION_BYTES: usize = 16 << 20;
 
 /// Runs `work(0)`, `work(1)` ... on `wanted` threads, or on fewer if the system refuses more (a
 /// limit on processes or on address space).
 ///
-/// If one panics, `fail` hears of it, so that nobody waits for what that thread owes, and the job
-/// ends as it does after any other error.
+/// If one panics, `fail` is called, so that no other thread waits for its result and the job ends as
+/// after any other error.
 ///
 /// # Errors
 /// If not even one thread could be started.
@@ -30,14 +30,13 @@ pub(crate) fn spawn_up_to<'scope, 'env, F>(
 where
     F: FnOnce() + Send + 'scope,
 {
-    // Under a limit on address space the last thread that starts would leave nothing to allocate
-    // from.
+    // Under a limit on address space the last thread to start could take all that is left.
     let _cushion = if wanted > 1 { Lease::map(CUSHION_BYTES).ok() } else { None };
     for number in 0..wanted {
         let thread = Builder::new().name(format!("xsort-{number}")).stack_size(STACK_BYTES);
         let work = work(number);
         let guarded = move || {
-            // What it leaves half done nobody looks at: the job has failed.
+            // Unwind safety: the job has failed, so nobody reads the state that is left half done.
             if catch_unwind(AssertUnwindSafe(work)).is_err() {
                 fail(Error::Panicked);
             }

@@ -1,11 +1,11 @@
-//! What the drives were given to do: bytes moved, and how long something was in flight.
+//! How much a job moves to and from its drives, and for how long any transfer is in flight.
 
+use parking_lot::Mutex;
 use serde::Serialize;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use xsort_disk::{Completion, Direction, Disk, Request};
 
-/// Counts every transfer of a job, from its start to the moment its completion is looked at.
+/// Counts every transfer of a job, from its submission until its completion is handled.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic(Mutex<State>);
 
@@ -30,23 +30,19 @@ pub struct Moved {
 }
 
 impl Traffic {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Starts a transfer.
     pub(crate) fn submit(&self, disk: &dyn Disk, request: Request) {
         {
-            let mut state = self.lock();
+            let mut state = self.0.lock();
             state.in_flight += 1;
             state.busy_since.get_or_insert_with(Instant::now);
         }
         disk.submit(request);
     }
 
-    /// Takes note of the end of a transfer.
+    /// Counts a completed transfer.
     pub(crate) fn finish(&self, completion: &Completion) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         match completion.direction {
             Direction::Read => state.read_bytes += completion.bytes as u64,
             Direction::Write => state.written_bytes += completion.bytes as u64,
@@ -59,9 +55,9 @@ impl Traffic {
         }
     }
 
-    /// Up to now.
+    /// The totals up to now.
     pub(crate) fn moved(&self) -> Moved {
-        let state = self.lock();
+        let state = self.0.lock();
         let busy = state.busy + state.busy_since.map_or(Duration::ZERO, |since| since.elapsed());
         Moved {
             read_bytes: state.read_bytes,

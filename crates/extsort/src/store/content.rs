@@ -1,19 +1,31 @@
-//! Inputs that nobody called records of any format, and that look like something else: they are
-//! refused before anything is done with them.
+//! Inputs that don't look like records: they are refused before anything is done with them.
+//!
+//! Only if the caller named no format: whoever names one knows what the input is.
 
+use crate::job::traffic::Traffic;
+use crate::store::ordered_reads::{FileRange, OrderedReads, check_cancelled};
 use crate::{Error, Observer};
-use crossbeam_channel::unbounded;
 use std::path::Path;
-use xsort_disk::{ALIGNMENT, Direction, Disk, FileId, Lease, Request};
+use xsort_disk::{ALIGNMENT, Disk, FileId, Lease};
 use xsort_records::Content;
 
-/// Files whose beginnings are read at the same time: enough for a drive that is a queue, or many.
-const AT_ONCE: usize = 64;
+/// Beginnings of files that are read at the same time: enough for a drive with a queue, or for many
+/// drives.
+const READS: usize = 64;
+/// Bytes that are read of each file.
+const HEAD_BYTES: usize = Content::HEAD_BYTES.next_multiple_of(ALIGNMENT);
 
-/// An input that is looked at: its name, itself, and its size in bytes.
-pub(crate) type Looked<'a> = (&'a Path, FileId, u64);
+/// An open input.
+#[derive(Clone, Copy)]
+pub(crate) struct InputFile<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) file: FileId,
+    /// Its size.
+    pub(crate) bytes: u64,
+}
 
-/// Refuses an input that begins with `head`, or is all of it, if it looks like something else.
+/// Refuses an input that begins with `head`, or is all of it if `is_whole`, if it looks like
+/// something else than records.
 pub(crate) fn check_content(path: &Path, head: &[u8], is_whole: bool) -> Result<(), Error> {
     let shown = head.len().min(Content::HEAD_BYTES);
     match Content::of(&head[..shown], is_whole && shown == head.len()) {
@@ -22,49 +34,30 @@ pub(crate) fn check_content(path: &Path, head: &[u8], is_whole: bool) -> Result<
     }
 }
 
-/// Reads the beginnings of all inputs, and refuses the first of those that look like something
-/// else.
+/// Reads the beginnings of all inputs, and refuses the first one that looks like something else.
 pub(crate) fn check_contents(
     disk: &dyn Disk,
-    inputs: &[Looked<'_>],
+    inputs: &[InputFile<'_>],
     observer: &dyn Observer,
 ) -> Result<(), Error> {
-    for some in inputs.chunks(AT_ONCE) {
-        if observer.is_cancelled() {
-            return Err(Error::Cancelled);
-        }
-        check_some(disk, some)?;
-    }
-    Ok(())
-}
-
-fn check_some(disk: &dyn Disk, inputs: &[Looked<'_>]) -> Result<(), Error> {
-    const HEAD_BYTES: usize = Content::HEAD_BYTES.next_multiple_of(ALIGNMENT);
-    let inputs: Vec<_> = inputs.iter().filter(|(.., bytes)| *bytes > 0).collect();
-    if inputs.is_empty() {
+    let inputs = inputs.iter().filter(|input| input.bytes > 0);
+    let count = inputs.clone().take(READS).count();
+    if count == 0 {
         return Ok(());
     }
-    let mut memory = Lease::map(HEAD_BYTES * inputs.len())?;
-    let (reply, completions) = unbounded();
-    for (number, &&(_, file, bytes)) in inputs.iter().enumerate() {
-        disk.submit(Request {
-            direction: Direction::Read,
-            file,
-            offset: 0,
-            bytes: HEAD_BYTES,
-            bytes_needed: bytes.min(HEAD_BYTES as u64) as usize,
-            lease: memory.split_off_front(HEAD_BYTES),
-            tag: number as u64,
-            reply: reply.clone(),
-        });
-    }
-    // All of them, whatever comes: no transfer may outlive the files.
-    let mut results: Vec<_> = completions.iter().take(inputs.len()).collect();
-    results.sort_unstable_by_key(|completion| completion.tag);
-    for (completion, &(path, _, bytes)) in results.into_iter().zip(inputs) {
-        completion.result?;
-        let head = &completion.lease[..bytes.min(HEAD_BYTES as u64) as usize];
-        check_content(path, head, bytes <= HEAD_BYTES as u64)?;
-    }
+    let mut memory = Lease::map(HEAD_BYTES * count)?;
+    let buffers = (0..count).map(|_| memory.split_off_front(HEAD_BYTES)).collect();
+    let heads = inputs.map(|input| {
+        let bytes = input.bytes.min(HEAD_BYTES as u64) as usize;
+        (FileRange { file: input.file, offset: 0, bytes }, input)
+    });
+    let reads = OrderedReads {
+        disk,
+        traffic: &Traffic::default(),
+        check_stop: &|| check_cancelled(observer),
+    };
+    reads.run(buffers, heads, |input, head| {
+        check_content(input.path, head, input.bytes <= HEAD_BYTES as u64)
+    })?;
     Ok(())
 }

@@ -1,15 +1,15 @@
-//! Open files that somebody has to close.
+//! Open files that are closed whatever happens.
 
 use xsort_disk::{Disk, FileId};
 
-/// Files that are closed when this is dropped, whatever happens.
+/// Closes its files when it is dropped.
 pub(crate) struct OpenFiles<'a> {
     disk: &'a dyn Disk,
     files: Vec<FileId>,
 }
 
 impl<'a> OpenFiles<'a> {
-    /// Guards no files yet.
+    /// Guards no file yet.
     pub(crate) fn none(disk: &'a dyn Disk) -> Self {
         OpenFiles { disk, files: Vec::new() }
     }
@@ -19,17 +19,17 @@ impl<'a> OpenFiles<'a> {
         OpenFiles { disk, files: vec![file] }
     }
 
-    /// Guards a file too.
+    /// Guards one more file.
     pub(crate) fn add(&mut self, file: FileId) {
         self.files.push(file);
     }
 
-    /// Guards the files of another guard too.
+    /// Guards the files of another guard as well.
     pub(crate) fn adopt(&mut self, mut other: OpenFiles<'a>) {
         self.files.append(&mut other.files);
     }
 
-    /// Leaves a file to someone else.
+    /// Leaves closing a file to somebody else.
     pub(crate) fn release(&mut self, file: FileId) {
         self.files.retain(|&open| open != file);
     }

@@ -1,29 +1,25 @@
-//! The beginning of the output that an earlier process has written: how far it reaches, its
-//! checksum, and whether that is what the file holds.
+//! The beginning of the output that an earlier process has written: its length, its checksum, and
+//! whether the file still holds it.
 //!
-//! A journal says what was on the drive. What is there now may be less, older, or somebody else's:
-//! the file was removed or cut, or its file system came back empty after a reboot. So all of it is
-//! read before anything is built on it.
+//! The journal says what was on the drive. What is there now may be less, older, or somebody else's:
+//! the file may have been removed or cut, or its file system may have come back empty after a
+//! reboot. So all of it is read before the sort writes behind it.
 
+use crate::job::traffic::Traffic;
+use crate::store::ordered_reads::{FileRange, OrderedReads, check_cancelled};
 use crate::{Error, Observer};
-use crossbeam_channel::{Receiver, bounded};
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
-use xsort_disk::{
-    ALIGNMENT, Completion, Direction, Disk, FileId, Lease, Request, align_down, align_up,
-};
+use xsort_disk::{ALIGNMENT, Disk, FileId, Lease, align_down, align_up};
 
-/// The beginning of the output that is written without a gap.
+/// The beginning of the output, written without a gap.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OutputPrefix {
-    /// How long it is, the tail included.
+    /// Its length, the tail included.
     pub(crate) bytes: u64,
-    /// CRC-32 of all of it. Parts are made by many threads, and CRCs of neighbours can be put
-    /// together.
+    /// CRC-32 of all of it. Threads write neighbouring ranges, and the CRCs of those combine.
     pub(crate) crc: u32,
-    /// Its last bytes, which are not on the drive yet: those of the page or block that is still
-    /// being filled. Whoever resumes writes them, so that nothing is part of the output that was
-    /// not compared with the journal.
+    /// Its last bytes, which are not on the drive yet: those in the page or block that is still
+    /// being filled. A process that resumes the sort writes them from the journal.
     pub(crate) tail: Vec<u8>,
 }
 
@@ -33,7 +29,7 @@ impl OutputPrefix {
         self.bytes.saturating_sub(self.tail.len() as u64)
     }
 
-    /// Adds the next `bytes` bytes, and their CRC-32 if that is kept.
+    /// Adds the next `bytes` bytes, and their CRC-32 if the sort has a journal.
     pub(crate) fn append(&mut self, crc: Option<u32>, bytes: u64) {
         if let Some(crc) = crc {
             let mut whole = crc32fast::Hasher::new_with_initial_len(self.crc, self.bytes);
@@ -43,7 +39,7 @@ impl OutputPrefix {
         self.bytes += bytes;
     }
 
-    /// Whether `file` begins with it. Reads all of it, with `memory_bytes` bytes of memory at most.
+    /// Whether `file` begins with it. Reads all of it, using `memory_bytes` bytes of memory at most.
     pub(crate) fn is_in(
         &self,
         file: FileId,
@@ -60,12 +56,12 @@ impl OutputPrefix {
     }
 }
 
-/// Reads in flight, so that a drive has always one to do while the last one is hashed.
+/// Reads in flight, so that the drive has something to do while the bytes of one are hashed.
 const READS: usize = 4;
-/// Bytes of each at most.
+/// Bytes of each read at most.
 const READ_BYTES_MAX: u64 = 1 << 20;
 
-/// CRC-32 of the first `bytes` bytes of a file; `None` if it is shorter.
+/// CRC-32 of the first `bytes` bytes of a file; `None` if the file is shorter.
 pub(crate) fn crc_of(
     file: FileId,
     bytes: u64,
@@ -84,40 +80,22 @@ pub(crate) fn crc_of(
     let read_bytes = align_down(memory_bytes / READS as u64)
         .clamp(ALIGNMENT as u64, READ_BYTES_MAX)
         .min(align_up(bytes));
-    let mut starts = (0..bytes).step_by(read_bytes as usize);
-    let mut reads: VecDeque<Receiver<Completion>> = VecDeque::with_capacity(READS);
-    let start = |offset: u64, lease: Lease| {
-        let (reply, completed) = bounded(1);
-        let bytes_needed = (bytes - offset).min(read_bytes) as usize;
-        disk.submit(Request {
-            direction: Direction::Read,
-            file,
-            offset,
-            bytes: align_up(bytes_needed as u64) as usize,
-            bytes_needed,
-            lease,
-            tag: 0,
-            reply,
-        });
-        completed
+    let count = bytes.div_ceil(read_bytes).min(READS as u64);
+    let buffers = (0..count).map(|_| Lease::map(read_bytes as usize)).collect::<Result<_, _>>()?;
+    let ranges = (0..bytes).step_by(read_bytes as usize).map(|offset| {
+        let range = FileRange { file, offset, bytes: (bytes - offset).min(read_bytes) as usize };
+        (range, ())
+    });
+    let reads = OrderedReads {
+        disk,
+        traffic: &Traffic::default(),
+        check_stop: &|| check_cancelled(observer),
     };
-    for offset in starts.by_ref().take(READS) {
-        reads.push_back(start(offset, Lease::map(read_bytes as usize)?));
-    }
-    while let Some(read) = reads.pop_front() {
-        let Completion { result, lease, offset, .. } =
-            read.recv().expect("a disk completes every request");
-        result?;
-        if observer.is_cancelled() {
-            return Err(Error::Cancelled);
-        }
-        let read = (bytes - offset).min(read_bytes);
-        crc.update(&lease[..read as usize]);
-        observer.advance(read);
-        if let Some(offset) = starts.next() {
-            reads.push_back(start(offset, lease));
-        }
-    }
+    reads.run(buffers, ranges, |(), read| {
+        crc.update(read);
+        observer.advance(read.len() as u64);
+        Ok(())
+    })?;
     Ok(Some(crc))
 }
 
@@ -133,10 +111,10 @@ mod tests {
         for durable in [0, 4096, 40_960, 286_720] {
             let mut prefix = OutputPrefix::default();
             let bytes = durable + 1000;
-            for part in
+            for range in
                 [&content[..durable / 3], &content[durable / 3..durable], &content[durable..bytes]]
             {
-                prefix.append(Some(crc32fast::hash(part)), part.len() as u64);
+                prefix.append(Some(crc32fast::hash(range)), range.len() as u64);
             }
             prefix.tail = content[durable..bytes].to_vec();
             assert_eq!(prefix.durable_bytes(), durable as u64);

@@ -1,7 +1,8 @@
-//! A file read several blocks ahead of whoever wants its bytes, past the page cache.
+//! Read-ahead: a sequential file, read past the page cache several blocks ahead of the code that
+//! takes its bytes.
 //!
-//! What is sorted once is of no use to a cache, and going through it costs a processor more than
-//! all else that is done to a long line.
+//! A file that is sorted once is of no use to the cache, and copying through the cache costs more
+//! processor time than everything else that is done to a long line.
 
 use crate::Error;
 use crossbeam_channel::{Receiver, Sender, unbounded};
@@ -10,18 +11,18 @@ use std::path::Path;
 use std::sync::Arc;
 use xsort_disk::{BlockPool, Completion, Direction, Disk, FileId, Lease, Request, align_up};
 
-/// A file, and its blocks that are there or on their way.
+/// A file, and its blocks that are in memory or being read.
 pub(crate) struct ReadAhead<'j> {
     disk: &'j dyn Disk,
     file: FileId,
     /// Its length in bytes.
     bytes: u64,
     block_pool: Arc<BlockPool>,
-    /// Up to where it was asked for.
-    asked: u64,
-    /// Blocks in the order of the file.
+    /// Reads were submitted up to here.
+    submitted: u64,
+    /// Blocks in the order of the file; `None` while one is being read.
     blocks: VecDeque<Option<Lease>>,
-    /// Where the first of them begins, and what of it was read.
+    /// Where the first of them begins, and how much of it was taken.
     offset: u64,
     taken: usize,
     done_to: Sender<Completion>,
@@ -29,8 +30,7 @@ pub(crate) struct ReadAhead<'j> {
 }
 
 impl<'j> ReadAhead<'j> {
-    /// Of the file at `path`, with blocks from `block_pool`, of which it takes as many as there
-    /// are.
+    /// Opens the file at `path`. It takes as many blocks from `block_pool` as there are.
     pub(crate) fn open(
         disk: &'j dyn Disk,
         path: &Path,
@@ -44,7 +44,7 @@ impl<'j> ReadAhead<'j> {
             file,
             bytes: 0,
             block_pool,
-            asked: 0,
+            submitted: 0,
             blocks,
             offset: 0,
             taken: 0,
@@ -55,14 +55,14 @@ impl<'j> ReadAhead<'j> {
         Ok(ahead)
     }
 
-    /// Passes over blocks that end within the next `bytes` bytes, and says how many bytes that
-    /// were. To be called before the first read.
+    /// Skips the blocks that end within the next `bytes` bytes, and returns how many bytes that is.
+    /// Must come before the first read.
     pub(crate) fn skip(&mut self, bytes: u64) -> u64 {
         let block_bytes = self.block_pool.block_bytes() as u64;
-        // At least one byte is left, so that whoever reads sees how the file ends.
+        // At least one byte is left, so that the reader sees how the file ends.
         let skipped = bytes.min(self.bytes.saturating_sub(1)) / block_bytes * block_bytes;
-        if self.asked == 0 {
-            (self.offset, self.asked) = (skipped, skipped);
+        if self.submitted == 0 {
+            (self.offset, self.submitted) = (skipped, skipped);
             return skipped;
         }
         0
@@ -71,12 +71,12 @@ impl<'j> ReadAhead<'j> {
     /// Reads up to `buffer.len()` bytes; 0 at the end.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Error> {
         loop {
-            self.ask();
+            self.submit_reads();
             let block_bytes = self.block_bytes(self.offset);
             match self.blocks.front() {
                 None => {
-                    // Were there no block to read on with, this would pass for the end, and lines
-                    // would be lost in silence.
+                    // With no block to read into, this would look like the end of the file, and
+                    // lines would be lost in silence.
                     assert_eq!(
                         self.offset, self.bytes,
                         "all blocks are there when a file is opened"
@@ -105,15 +105,15 @@ impl<'j> ReadAhead<'j> {
         (self.bytes - offset).min(self.block_pool.block_bytes() as u64) as usize
     }
 
-    fn ask(&mut self) {
-        while self.asked < self.bytes
+    fn submit_reads(&mut self) {
+        while self.submitted < self.bytes
             && let Some(lease) = self.block_pool.try_take()
         {
-            let bytes_needed = self.block_bytes(self.asked);
+            let bytes_needed = self.block_bytes(self.submitted);
             self.disk.submit(Request {
                 direction: Direction::Read,
                 file: self.file,
-                offset: self.asked,
+                offset: self.submitted,
                 bytes: align_up(bytes_needed as u64) as usize,
                 bytes_needed,
                 lease,
@@ -121,15 +121,15 @@ impl<'j> ReadAhead<'j> {
                 reply: self.done_to.clone(),
             });
             self.blocks.push_back(None);
-            self.asked += bytes_needed as u64;
+            self.submitted += bytes_needed as u64;
         }
     }
 
     fn wait(&mut self) -> Result<(), Error> {
         let completion = self.done_from.recv().expect("this end holds a sender");
         completion.result?;
-        let at = (completion.offset - self.offset) / self.block_pool.block_bytes() as u64;
-        self.blocks[at as usize] = Some(completion.lease);
+        let index = (completion.offset - self.offset) / self.block_pool.block_bytes() as u64;
+        self.blocks[index as usize] = Some(completion.lease);
         Ok(())
     }
 }

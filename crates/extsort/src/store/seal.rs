@@ -1,26 +1,36 @@
-//! The seal of what goes to scratch: its checksum, kept in memory, so that pages that were not
-//! written at all, or to another place, are noticed too.
+//! The seal of a spilled block: its checksum, which stays in memory and is not written with the
+//! block. So pages that were not written at all, or to another place, are noticed too.
 
 use crate::Error;
-use crate::store::scratch::{Place, Scratch};
+use crate::store::scratch::{BlockAddress, Scratch};
 use xsort_disk::{Disk, align_up};
 
-/// Bytes of the pages that hold so many records.
+/// Bytes of the whole pages that hold `records` records.
 pub(crate) fn paged_bytes(records: usize, record_bytes: usize) -> usize {
     align_up((records * record_bytes) as u64) as usize
 }
 
-/// Clears what lies behind the `used` bytes of some pages, and returns the XXH3 of the pages.
+/// A block on scratch, or a part of one that has a seal of its own.
+#[derive(Clone, Copy)]
+pub(crate) struct SealedBlock {
+    pub(crate) address: BlockAddress,
+    /// Bytes of its pages.
+    pub(crate) bytes: usize,
+    /// XXH3 of its pages.
+    pub(crate) seal: u64,
+}
+
+/// Clears the pages behind their first `used` bytes, and returns the XXH3 of all of them.
 pub(crate) fn seal(pages: &mut [u8], used: usize) -> u64 {
     pages[used..].fill(0);
     xxhash_rust::xxh3::xxh3_64(pages)
 }
 
-/// Compares pages that came back from scratch with the seal that was remembered of them.
+/// Compares pages that were read back from scratch with the seal that they were written with.
 pub(crate) fn check_seal(
     disk: &dyn Disk,
     scratch: &Scratch<'_>,
-    place: Place,
+    address: BlockAddress,
     pages: &[u8],
     seal: u64,
 ) -> Result<(), Error> {
@@ -32,5 +42,5 @@ pub(crate) fn check_seal(
         "a scratch block of {} bytes was written with checksum {seal:016x} and read with {read:016x}",
         pages.len()
     );
-    Err(Error::corrupt(disk, scratch.file(place.drive), place.offset, what))
+    Err(Error::corrupt(disk, scratch.file(address.drive), address.offset, what))
 }

@@ -1,53 +1,54 @@
-//! A file written some blocks behind whoever makes its bytes, past the page cache.
+//! Write-behind: a sequential file, written past the page cache some blocks behind the code that
+//! makes its bytes.
 
 use crate::Error;
 use crate::store::output_prefix::OutputPrefix;
+use crate::store::reserve::ReservedSpace;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::path::Path;
 use std::sync::Arc;
 use xsort_disk::{BlockPool, Completion, Direction, Disk, FileId, Lease, Request, align_up};
 
-/// Space is reserved in steps of so many bytes: writing to it is cheaper than beyond a file's end.
-const RESERVE_BYTES: u64 = 256 << 20;
-
-/// A file that grows. Dropped before its end, it is cut to what was written.
+/// A file that grows. If it is dropped before its [end](WriteBehind::end), it is cut to what was
+/// written.
 pub(crate) struct WriteBehind<'j> {
     disk: &'j dyn Disk,
     file: FileId,
     block_pool: Arc<BlockPool>,
-    /// The block that is being filled, and how far.
+    /// The block that is being filled, and the bytes in it.
     block: Option<(Lease, usize)>,
-    /// Where it goes.
+    /// Where the next block goes.
     offset: u64,
-    /// Up to where there is space, and how long the file is expected to be.
-    reserved: u64,
-    expected: u64,
+    /// Writing to reserved space is cheaper than writing beyond the file's end.
+    reserved: ReservedSpace,
+    /// How long the file is expected to be.
+    expected_bytes: u64,
     in_flight: usize,
     /// Where the first write failed.
     failed_at: u64,
     done_to: Sender<Completion>,
     done_from: Receiver<Completion>,
-    /// It is someone else's to close, and to give its length.
-    is_lent: bool,
+    /// The caller closes the file, and gives it its length.
+    is_borrowed: bool,
 }
 
 impl<'j> WriteBehind<'j> {
-    /// Of the empty file at `path`, with blocks from `block_pool`. It will have about `expected`
-    /// bytes.
+    /// Opens the empty file at `path`. It will have about `expected_bytes` bytes. Blocks come from
+    /// `block_pool`.
     pub(crate) fn open(
         disk: &'j dyn Disk,
         path: &Path,
         block_pool: Arc<BlockPool>,
-        expected: u64,
+        expected_bytes: u64,
     ) -> Result<WriteBehind<'j>, Error> {
-        Ok(WriteBehind::of(disk, disk.open_in_place(path)?, block_pool, expected))
+        Ok(WriteBehind::of(disk, disk.open_in_place(path)?, block_pool, expected_bytes))
     }
 
     fn of(
         disk: &'j dyn Disk,
         file: FileId,
         block_pool: Arc<BlockPool>,
-        expected: u64,
+        expected_bytes: u64,
     ) -> WriteBehind<'j> {
         let (done_to, done_from) = unbounded();
         WriteBehind {
@@ -56,34 +57,35 @@ impl<'j> WriteBehind<'j> {
             block_pool,
             block: None,
             offset: 0,
-            reserved: 0,
-            expected,
+            reserved: ReservedSpace::up_to(0),
+            expected_bytes,
             in_flight: 0,
             failed_at: u64::MAX,
             done_to,
             done_from,
-            is_lent: false,
+            is_borrowed: false,
         }
     }
 
-    /// Of a file that stays open, and has what `written` says already, but for its tail, which
-    /// comes next.
-    pub(crate) fn go_on(
+    /// Goes on behind what an earlier process has `written`, in a file that the caller closes. The
+    /// tail is written again.
+    pub(crate) fn resume(
         disk: &'j dyn Disk,
         file: FileId,
         block_pool: Arc<BlockPool>,
-        expected: u64,
+        expected_bytes: u64,
         written: &OutputPrefix,
     ) -> Result<WriteBehind<'j>, Error> {
-        let mut behind = WriteBehind::of(disk, file, block_pool, expected);
+        let mut behind = WriteBehind::of(disk, file, block_pool, expected_bytes);
         let offset = written.durable_bytes();
-        (behind.offset, behind.reserved, behind.is_lent) = (offset, offset, true);
+        (behind.offset, behind.is_borrowed) = (offset, true);
+        behind.reserved = ReservedSpace::up_to(offset);
         behind.write(&written.tail)?;
         Ok(behind)
     }
 
-    /// Waits until what was submitted is written; returns the bytes that come next.
-    pub(crate) fn settle(&mut self) -> Result<&[u8], Error> {
+    /// Waits until all submitted blocks are written; returns the bytes that are not in one yet.
+    pub(crate) fn flush(&mut self) -> Result<&[u8], Error> {
         while self.in_flight > 0 {
             self.wait()?;
         }
@@ -91,7 +93,7 @@ impl<'j> WriteBehind<'j> {
         Ok(tail)
     }
 
-    /// Takes the next bytes.
+    /// Writes the next bytes.
     pub(crate) fn write(&mut self, mut bytes: &[u8]) -> Result<(), Error> {
         while !bytes.is_empty() {
             let (mut lease, used) = match self.block.take() {
@@ -109,7 +111,7 @@ impl<'j> WriteBehind<'j> {
         Ok(())
     }
 
-    /// Writes what is left, and gives the file its length.
+    /// Writes what is left in memory, and gives the file its length.
     pub(crate) fn end(mut self) -> Result<(), Error> {
         let last_bytes = self.block.as_ref().map_or(0, |(_, used)| *used as u64);
         let bytes = self.offset + last_bytes;
@@ -118,7 +120,11 @@ impl<'j> WriteBehind<'j> {
             self.wait()?;
         }
         self.offset = bytes;
-        if self.is_lent { Ok(()) } else { self.disk.set_bytes(self.file, bytes).map_err(failed) }
+        if self.is_borrowed {
+            Ok(())
+        } else {
+            self.disk.set_bytes(self.file, bytes).map_err(failed)
+        }
     }
 
     fn take(&mut self) -> Result<Lease, Error> {
@@ -134,7 +140,9 @@ impl<'j> WriteBehind<'j> {
         let Some((mut lease, used)) = self.block.take() else { return };
         let bytes = align_up(used as u64) as usize;
         lease[used..bytes].fill(0);
-        self.reserve(self.offset + bytes as u64);
+        let end = self.offset + bytes as u64;
+        // If there is no space to reserve, the write that needs it will say so.
+        let _ = self.reserved.extend_to(end, self.expected_bytes, self.disk, self.file);
         self.in_flight += 1;
         self.disk.submit(Request {
             direction: Direction::Write,
@@ -147,15 +155,6 @@ impl<'j> WriteBehind<'j> {
             reply: self.done_to.clone(),
         });
         self.offset += bytes as u64;
-    }
-
-    /// If there is no space to reserve, the write that needs it will say so.
-    fn reserve(&mut self, end: u64) {
-        if end <= self.reserved {
-            return;
-        }
-        self.reserved = align_up((self.reserved + RESERVE_BYTES).min(self.expected)).max(end);
-        let _ = self.disk.reserve(self.file, self.reserved);
     }
 
     fn wait(&mut self) -> Result<(), Error> {
@@ -173,7 +172,7 @@ impl Drop for WriteBehind<'_> {
         while self.in_flight > 0 {
             let _ = self.wait();
         }
-        if self.is_lent {
+        if self.is_borrowed {
             return;
         }
         // Nothing more can be done if this fails, too.

@@ -218,7 +218,7 @@ impl<O: LineOrder> Former<'_, '_, O> {
         if !is_read {
             self.read_all()?;
         }
-        if self.job.notes.are_kept() {
+        if self.job.notes.is_recording() {
             // A later process finds all of it: nobody needs the inputs then.
             while !self.sorted.is_empty() || self.working > 0 {
                 self.spill_oldest()?;
@@ -229,7 +229,7 @@ impl<O: LineOrder> Former<'_, '_, O> {
             if let Some(check) = self.job.input_is_read.filter(|_| !is_read) {
                 check()?;
             }
-            self.job.notes.keep(Step::InputRead, &());
+            self.job.notes.record(Step::InputRead, &());
         }
         Ok(())
     }
@@ -239,7 +239,7 @@ impl<O: LineOrder> Former<'_, '_, O> {
     fn recall(&mut self) -> Result<bool, Error> {
         let notes = self.job.notes;
         while let Some((told, blocks)) =
-            notes.recall::<(ChunkSummary, Vec<Block>)>(Step::Chunk(self.chunks as u64))?
+            notes.replay::<(ChunkSummary, Vec<Block>)>(Step::Chunk(self.chunks as u64))?
         {
             let scratch = self.job.scratch()?;
             blocks.iter().for_each(|block| scratch.claim(block.place, block.paged_bytes()));
@@ -252,7 +252,7 @@ impl<O: LineOrder> Former<'_, '_, O> {
             self.runs.insert(self.chunks, Run::OnScratch(blocks));
             self.chunks += 1;
         }
-        if notes.recall::<()>(Step::InputRead)?.is_some() {
+        if notes.replay::<()>(Step::InputRead)?.is_some() {
             return Ok(true);
         }
         self.remaining = self.remaining.map(|left| left.saturating_sub(self.bytes));
@@ -349,7 +349,7 @@ impl<O: LineOrder> Former<'_, '_, O> {
         self.working -= 1;
         match done? {
             Done::Sorted(number, chunk, sums, room) => {
-                if self.job.notes.are_kept() {
+                if self.job.notes.is_recording() {
                     self.told.insert(number, ChunkSummary::of(&chunk, sums));
                 }
                 self.sorted.insert(number, chunk);
@@ -358,7 +358,7 @@ impl<O: LineOrder> Former<'_, '_, O> {
             Done::Spilled(number, blocks, area) => {
                 self.spilling -= 1;
                 if let Some(told) = self.told.remove(&number) {
-                    self.job.notes.keep(Step::Chunk(number as u64), &(told, &blocks));
+                    self.job.notes.record(Step::Chunk(number as u64), &(told, &blocks));
                 }
                 self.runs.insert(number, Run::OnScratch(blocks));
                 self.free.give(area);

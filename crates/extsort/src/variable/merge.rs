@@ -98,12 +98,12 @@ impl Sink for Output<'_> {
     fn end_segment(&mut self, behind: &[(usize, usize)], taken: Taken) -> Result<(), Error> {
         self.taken.lines += taken.lines;
         self.taken.gone = self.taken.gone.wrapping_add(taken.gone);
-        if let (Some(every), To::File(file)) = (self.notes.every(), &mut self.to)
+        if let (Some(every), To::File(file)) = (self.notes.interval(), &mut self.to)
             && self.noted_at.elapsed() >= every
         {
-            let prefix = OutputPrefix { tail: file.settle()?.to_vec(), ..self.whole };
+            let prefix = OutputPrefix { tail: file.flush()?.to_vec(), ..self.whole };
             let written = Written { prefix, positions: behind.to_vec(), taken: self.taken };
-            self.notes.keep(Step::Written, &written);
+            self.notes.record(Step::Written, &written);
             self.noted_at = Instant::now();
         }
         Ok(())
@@ -144,10 +144,10 @@ pub(super) fn merge_all<O: LineOrder>(
         (runs, memory) = reduce(job, runs, &mut merges, memory, &mut desks)?;
     }
     job.observer.phase("merge", expected_bytes);
-    let written: Written = job.notes.recall(Step::Written)?.unwrap_or_default();
+    let written: Written = job.notes.replay(Step::Written)?.unwrap_or_default();
     let to = match (bypass, job.kept_output) {
         (Some(blocks), Some(file)) => {
-            To::File(WriteBehind::go_on(job.disk, file, blocks, expected_bytes, &written.prefix)?)
+            To::File(WriteBehind::resume(job.disk, file, blocks, expected_bytes, &written.prefix)?)
         }
         (Some(blocks), None) if runs.iter().any(is_elsewhere) => {
             past_the_cache(job, output, blocks, expected_bytes)?
@@ -222,7 +222,8 @@ fn reduce<O: LineOrder>(
     mut memory: Areas,
     desks: &mut Vec<Lease>,
 ) -> Result<(Vec<Run>, Areas), Error> {
-    let sizes = crate::fixed::reduction(runs.len(), fan_in_max(&runs, &job.plan, &memory));
+    let sizes =
+        crate::store::merge_groups::merge_groups(runs.len(), fan_in_max(&runs, &job.plan, &memory));
     let mut rest = runs.into_iter();
     let mut reduced = Vec::new();
     // The spiller has a desk of its own: the last one, or half of the only one.
@@ -239,7 +240,7 @@ fn reduce<O: LineOrder>(
         }
         let step = Step::IntermediatePass(*merges);
         *merges += 1;
-        let blocks = match job.notes.recall::<(Vec<Block>, u64)>(step)? {
+        let blocks = match job.notes.replay::<(Vec<Block>, u64)>(step)? {
             Some((blocks, dropped_sum)) => {
                 let scratch = job.scratch()?;
                 blocks.iter().for_each(|block| scratch.claim(block.place, block.paged_bytes()));
@@ -255,9 +256,9 @@ fn reduce<O: LineOrder>(
                 memory = free;
                 let blocks = spiller.end()?;
                 own = spiller.into_desk();
-                job.notes.keep(step, &(&blocks, job.balance.gone().wrapping_sub(before)));
+                job.notes.record(step, &(&blocks, job.balance.gone().wrapping_sub(before)));
                 // Before what it was made of goes.
-                job.notes.settle(&job.failure)?;
+                job.notes.flush(&job.failure)?;
                 blocks
             }
         };
@@ -392,7 +393,7 @@ fn coordinate<'r, O: LineOrder>(
         options.delimiter,
         options.is_unique,
         segment_bytes,
-        job.notes.are_kept(),
+        job.notes.is_recording(),
     );
     let (mut segments_done, mut lines) = (0, begun.lines);
     loop {
@@ -531,7 +532,7 @@ impl<'a, 'j, O: LineOrder, S: Sink> Merger<'a, 'j, O, S> {
             let to_come = merge.pending_bytes();
             let (written_sum, dropped_sum) = merge.sums();
             let taken = Taken { lines: merge.taken(), gone: written_sum.wrapping_add(dropped_sum) };
-            let is_kept = S::IS_OUTPUT && self.job.notes.are_kept();
+            let is_kept = S::IS_OUTPUT && self.job.notes.is_recording();
             let crc = is_kept.then(|| crc32fast::hash(&desk[..bytes]));
             let write = |sink: &mut S| {
                 sink.write(&desk[..bytes], crc, to_come)?;

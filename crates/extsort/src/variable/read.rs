@@ -18,7 +18,7 @@ use super::merge_memory::{SOURCE_BLOCKS, Shelves, Size};
 use super::run::{Block, Run};
 use super::stream::Filled;
 use crate::Error;
-use crate::store::scratch::Place;
+use crate::store::scratch::BlockAddress;
 use crate::store::seal::check_seal;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::collections::VecDeque;
@@ -63,7 +63,7 @@ impl Loaded {
 pub(super) struct Packed {
     run: usize,
     number: usize,
-    place: Place,
+    place: BlockAddress,
     checksum: u64,
     packed: Lease,
     pages_bytes: usize,

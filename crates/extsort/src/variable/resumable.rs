@@ -11,9 +11,10 @@ use super::plan::Plan;
 use super::report::LinesReport;
 use super::{Job, bytes, form};
 use crate::store::checkpoint::{
-    CheckpointFiles, Names, Opened, Reopened, SavedCheckpoint, Task, open_checkpoint,
+    CheckpointFiles, CheckpointNames, InputFingerprint, OpenedCheckpoint, ReopenedSort,
+    SavedCheckpoint, SortRequest, open_checkpoint,
 };
-use crate::store::journal::{InputMark, JournalHandle, mark};
+use crate::store::journal::JournalHandle;
 use crate::store::open_files::OpenFiles;
 use crate::store::scratch::Scratch;
 use crate::variable::Source;
@@ -37,7 +38,7 @@ pub(super) fn sort<O: LineOrder>(
 ) -> Result<LinesReport, Error> {
     let begun = Instant::now();
     let bytes = bytes(&sources);
-    let task = Task {
+    let task = SortRequest {
         output: &checkpoint.output,
         meaning: &format!(
             "{} {:?} {}",
@@ -48,10 +49,10 @@ pub(super) fn sort<O: LineOrder>(
         budget_bytes: options.budget_bytes,
         inputs: checkpoint.inputs.len(),
     };
-    let names = Names::of(&checkpoint.output, &options.scratch);
+    let names = CheckpointNames::of(&checkpoint.output, &options.scratch);
     let begin = match open_checkpoint(checkpoint.checkpoint, names, &task, disk, observer)? {
-        Opened::Saved(saved) => go_on(*saved, options, checkpoint, disk, observer)?,
-        Opened::Fresh(fresh) => {
+        OpenedCheckpoint::Saved(saved) => go_on(*saved, options, checkpoint, disk, observer)?,
+        OpenedCheckpoint::Fresh(fresh) => {
             let plan = Plan::new(options, bytes, size_of::<Entry<O::Words>>());
             // A place that can't be written to is called that before anything is kept.
             disk.close(disk.create_output(&checkpoint.output)?);
@@ -86,26 +87,26 @@ pub(super) fn sort<O: LineOrder>(
 }
 
 /// What the inputs are.
-fn marks(inputs: &[PathBuf], disk: &dyn Disk) -> Result<Vec<InputMark>, Error> {
+fn marks(inputs: &[PathBuf], disk: &dyn Disk) -> Result<Vec<InputFingerprint>, Error> {
     inputs.iter().map(|path| mark_of(path, disk)).collect()
 }
 
-fn mark_of(path: &Path, disk: &dyn Disk) -> Result<InputMark, Error> {
+fn mark_of(path: &Path, disk: &dyn Disk) -> Result<InputFingerprint, Error> {
     let file = disk.open_input(path)?;
     let _guard = OpenFiles::one(disk, file);
-    mark(disk, file, disk.file_bytes(file)?)
+    InputFingerprint::take(disk, file, disk.file_bytes(file)?)
 }
 
 /// Fails if an input isn't what its mark says. One that isn't there is an error if it `is_needed`.
 fn check(
     inputs: &[PathBuf],
-    marks: &[InputMark],
+    marks: &[InputFingerprint],
     is_needed: bool,
     disk: &dyn Disk,
 ) -> Result<(), Error> {
     for (path, mark) in inputs.iter().zip(marks) {
         match mark_of(path, disk) {
-            Ok(now) if now.is_as(mark) => {}
+            Ok(now) if now.matches(mark) => {}
             Err(Error::Disk(error)) if !is_needed && error.source.kind() == ErrorKind::NotFound => {
             }
             Ok(_) => {
@@ -125,7 +126,7 @@ fn check(
 enum Begin<'a> {
     Sort {
         plan: Plan,
-        marks: Vec<InputMark>,
+        marks: Vec<InputFingerprint>,
         files: Box<CheckpointFiles<'a>>,
         output: Output<'a>,
     },
@@ -144,11 +145,11 @@ fn go_on<'a>(
     check(&checkpoint.inputs, &saved.inputs, !saved.is_input_read(), disk)?;
     let marks = saved.inputs.clone();
     Ok(match saved.reopen(&checkpoint.output, options.budget_bytes / 2, observer)? {
-        Reopened::Published { files, result: (lines, checksum) } => {
-            files.end().map_err(Error::after_publishing)?;
+        ReopenedSort::Published { files, result: (lines, checksum) } => {
+            files.remove().map_err(Error::after_publishing)?;
             Begin::Finished(plan, lines, checksum as u64)
         }
-        Reopened::Unfinished { files, output } => Begin::Sort {
+        ReopenedSort::Unfinished { files, output } => Begin::Sort {
             plan,
             marks,
             files: Box::new(files),
@@ -172,7 +173,7 @@ impl Output<'_> {
         order: &O,
         sources: Vec<Source>,
         files: &CheckpointFiles<'_>,
-        inputs: (&[PathBuf], &[InputMark]),
+        inputs: (&[PathBuf], &[InputFingerprint]),
         observer: &dyn Observer,
         begun: Instant,
     ) -> Result<LinesReport, Error> {
@@ -191,17 +192,17 @@ impl Output<'_> {
             observer.expect(&[("form runs", bytes), ("merge", bytes)]);
         }
         observer.phase("form runs", bytes.unwrap_or(0));
-        let report = files.journal.beside(&data, &job.failure, || {
+        let report = files.journal.run_while_recording(&data, &job.failure, || {
             let formed = form::form(&job, sources, memory)?;
             // Not to: it is kept, and past the page cache.
             let (report, whole) = job.finish(begun, formed, &mut std::io::sink())?;
             files.publish(&whole, (report.lines, u128::from(report.checksum.unwrap_or(0))));
-            job.notes.settle(&job.failure)?;
+            job.notes.flush(&job.failure)?;
             Ok::<_, Error>(report)
         })?;
         self.file = None;
         disk.publish(file, report.written_bytes, true)?;
-        files.end().map_err(Error::after_publishing)?;
+        files.remove().map_err(Error::after_publishing)?;
         Ok(report)
     }
 }

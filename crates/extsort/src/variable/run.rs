@@ -2,7 +2,7 @@
 
 use super::chunk::Chunk;
 use super::stream::Stream;
-use crate::store::scratch::Place;
+use crate::store::scratch::BlockAddress;
 use serde::{Deserialize, Serialize};
 use std::sync::{Mutex, PoisonError};
 use xsort_disk::align_up;
@@ -14,7 +14,7 @@ pub(super) const KEY_BYTES: usize = 64;
 /// are.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Block {
-    pub(super) place: Place,
+    pub(super) place: BlockAddress,
     /// Bytes of its lines.
     pub(super) bytes: u64,
     /// Bytes of what they were compressed to; 0 if they lie there as they are.

@@ -10,7 +10,7 @@ use super::codec::{Codec, Packer};
 use super::plan::DESK_BLOCKS;
 use super::run::{Block, KEY_BYTES};
 use crate::Error;
-use crate::store::scratch::Place;
+use crate::store::scratch::BlockAddress;
 use crate::store::seal::seal;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::sync::atomic::Ordering::Relaxed;
@@ -55,7 +55,7 @@ impl Filling {
 
 /// A line on its way in pieces.
 struct Long {
-    place: Place,
+    place: BlockAddress,
     bytes: u64,
     written_bytes: u64,
     hash: Box<Xxh3>,
@@ -157,7 +157,7 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
         }
         self.left = bytes;
         if is_long {
-            let place = self.job.scratch()?.place(align_up(bytes))?;
+            let place = self.job.scratch()?.allocate(align_up(bytes))?;
             let hash = Box::new(Xxh3::new());
             self.long = Some(Long { place, bytes, written_bytes: 0, hash, first_key: None });
             return Ok(());
@@ -242,7 +242,7 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
         let stored_bytes = if packed_bytes > 0 { packed_bytes } else { used };
         let bytes = align_up(stored_bytes as u64) as usize;
         let checksum = seal(&mut lease[..bytes], stored_bytes);
-        let place = self.job.scratch()?.place(bytes as u64)?;
+        let place = self.job.scratch()?.allocate(bytes as u64)?;
         self.keep(Block {
             place,
             bytes: used as u64,
@@ -295,7 +295,7 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
         let bytes = align_up(used as u64) as usize;
         lease[used..bytes].fill(0);
         long.hash.update(&lease[..bytes]);
-        let place = Place { offset: long.place.offset + long.written_bytes, ..long.place };
+        let place = BlockAddress { offset: long.place.offset + long.written_bytes, ..long.place };
         long.written_bytes += bytes as u64;
         if self.left > 0 {
             self.long = Some(Long { first_key: Some(first_key), ..long });
@@ -314,7 +314,7 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
         self.submit(lease, place, bytes)
     }
 
-    fn submit(&mut self, lease: Lease, place: Place, bytes: usize) -> Result<(), Error> {
+    fn submit(&mut self, lease: Lease, place: BlockAddress, bytes: usize) -> Result<(), Error> {
         self.in_flight += 1;
         self.job.scratch_bytes.fetch_add(bytes as u64, Relaxed);
         self.job.disk.submit(Request {

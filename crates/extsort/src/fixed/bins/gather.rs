@@ -51,7 +51,7 @@ pub(super) fn gather<K: Key>(
         let stretch =
             Stretch { sources: number as u64 + 1, checksum, crc, tail: gathered.tail.clone() };
         if let Some(written) = frontier.add(number, stretch) {
-            job.notes.keep(Step::Written, written);
+            job.notes.record(Step::Written, written);
         }
     };
     let first_records = loads.iter().scan(0, |end, load| {

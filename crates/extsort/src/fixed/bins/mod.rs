@@ -52,11 +52,11 @@ pub(crate) fn scatter_input<K: Key>(
     let limits = Limits::of(job.plan, shape);
     phases.begin("sample", 0);
     let bins = limits.bins_at_once(job.plan.bytes);
-    let keys = match job.notes.recall(Step::Sample)? {
+    let keys = match job.notes.replay(Step::Sample)? {
         Some(keys) => keys,
         None => {
             let keys = sample_input(job, io, memory, bins)?;
-            job.notes.keep(Step::Sample, &keys);
+            job.notes.record(Step::Sample, &keys);
             keys
         }
     };
@@ -122,7 +122,7 @@ fn split<K: Key>(
     let loads = limits.parts(bin);
     let step = Step::IntermediatePass(*splits);
     *splits += 1;
-    let finer = match job.notes.recall::<Vec<Bin>>(step)? {
+    let finer = match job.notes.replay::<Vec<Bin>>(step)? {
         Some(finer) => {
             finer.iter().flat_map(|bin| &bin.pieces).for_each(|piece| piece.claim(job));
             job.observer.advance(bytes);
@@ -134,9 +134,9 @@ fn split<K: Key>(
             drop(keys);
             let source = Source::Loads { loads: &loads, residents, areas: shape.gather_areas };
             let finer = scatter(job, &source, &splitters, memory)?.bins;
-            job.notes.keep(step, &finer);
+            job.notes.record(step, &finer);
             // Before what they were made of goes.
-            job.notes.settle(&job.failure)?;
+            job.notes.flush(&job.failure)?;
             finer
         }
     };

@@ -6,7 +6,7 @@
 
 use crate::Error;
 use crate::fixed::job::Job;
-use crate::store::scratch::Place;
+use crate::store::scratch::BlockAddress;
 use crate::store::seal::{paged_bytes, seal};
 use crossbeam_channel::Sender;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ use xsort_kernels::gather;
 /// Some records of a bin on scratch.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Piece {
-    pub(crate) place: Place,
+    pub(crate) place: BlockAddress,
     /// XXH3 of its pages.
     pub(crate) seal: u64,
     /// Records in it; they begin at its first byte.
@@ -105,7 +105,7 @@ impl<'a, K> PieceWriter<'a, K> {
                 gather(records, record_bytes, now, &mut pages[..filled]);
                 seal(pages, filled)
             });
-            let place = Place { drive: 0, offset: self.used as u64 };
+            let place = BlockAddress { drive: 0, offset: self.used as u64 };
             self.pieces.push(Piece { place, seal, records: now.len() as u32, bin: bin as u32 });
             self.used += bytes;
         }
@@ -116,9 +116,10 @@ impl<'a, K> PieceWriter<'a, K> {
     fn flush(&mut self) -> Result<(), Error> {
         let Some(lease) = self.block.take() else { return Ok(()) };
         let scratch = self.job.scratch();
-        let place = scratch.place(self.used as u64)?;
+        let place = scratch.allocate(self.used as u64)?;
         for piece in &mut self.pieces[self.placed..] {
-            piece.place = Place { drive: place.drive, offset: place.offset + piece.place.offset };
+            piece.place =
+                BlockAddress { drive: place.drive, offset: place.offset + piece.place.offset };
         }
         self.placed = self.pieces.len();
         self.job.submit(scratch.write(place, self.used, lease, self.chunk, self.written));

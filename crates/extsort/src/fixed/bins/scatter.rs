@@ -129,9 +129,9 @@ pub(super) fn scatter<K: Key>(
     };
     let extents = extents.enumerate().filter(|(number, _)| !recalled.contains_key(number));
     let mut keep = |number: usize, shared: &Shared| {
-        if is_input && shared.resident.is_none() && job.notes.are_kept() {
+        if is_input && shared.resident.is_none() && job.notes.is_recording() {
             let checksum = (shared.checksum.records(), shared.checksum.sum());
-            job.notes.keep(Step::Chunk(number as u64), &(&shared.pieces, checksum));
+            job.notes.record(Step::Chunk(number as u64), &(&shared.pieces, checksum));
         }
     };
     let mut spare = spares.iter_mut();
@@ -157,7 +157,7 @@ fn recall<K: Key>(job: &Job<'_, K>) -> Result<BTreeMap<usize, Shared>, Error> {
     let mut chunks = BTreeMap::new();
     for number in 0..job.plan.spilled_chunks {
         let step = Step::Chunk(number as u64);
-        let Some((pieces, checksum)) = job.notes.recall::<(Vec<Piece>, (u64, u128))>(step)? else {
+        let Some((pieces, checksum)) = job.notes.replay::<(Vec<Piece>, (u64, u128))>(step)? else {
             continue;
         };
         pieces.iter().for_each(|piece| piece.claim(job));

@@ -20,7 +20,7 @@ pub(super) fn write_block<K: Key>(
 ) -> Result<(), Error> {
     let bytes = paged_bytes(records, job.record_bytes);
     let checksum = seal(&mut block[..bytes], records * job.record_bytes);
-    let place = job.scratch().place(bytes as u64)?;
+    let place = job.scratch().allocate(bytes as u64)?;
     index.push(Block { place, records: records as u32, checksum }, |out| {
         job.key.encode(&block[..job.record_bytes], out);
     });

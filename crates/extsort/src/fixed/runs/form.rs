@@ -12,7 +12,7 @@ use crate::fixed::memory::Memory;
 use crate::fixed::pass::{Pass, Worked, Worker, pass};
 use crate::fixed::report::ChunkReport;
 use crate::store::journal::Step;
-use crate::store::scratch::NOWHERE;
+use crate::store::scratch::BlockAddress;
 use crossbeam_channel::Sender;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -57,9 +57,9 @@ pub(super) fn form<K: Key>(
     let chunks = chunks(io.input_bytes, plan.chunk_bytes, plan.extents_max).enumerate();
     let chunks = chunks.filter(|(number, _)| !runs.contains_key(number));
     let mut keep = |number: usize, sorted: &Sorted| {
-        if sorted.run.resident.is_none() && job.notes.are_kept() {
+        if sorted.run.resident.is_none() && job.notes.is_recording() {
             let checksum = (sorted.checksum.records(), sorted.checksum.sum());
-            job.notes.keep(Step::Chunk(number as u64), &(&sorted.run.index, checksum));
+            job.notes.record(Step::Chunk(number as u64), &(&sorted.run.index, checksum));
         }
     };
     let what = Pass {
@@ -91,7 +91,7 @@ pub(super) fn form<K: Key>(
 fn recall<K: Key>(job: &Job<'_, K>, io: &mut SortIo<'_>) -> Result<BTreeMap<usize, Run>, Error> {
     let mut runs = BTreeMap::new();
     for number in 0..job.plan.spilled_chunks {
-        let Some(Kept { index, checksum }) = job.notes.recall(Step::Chunk(number as u64))? else {
+        let Some(Kept { index, checksum }) = job.notes.replay(Step::Chunk(number as u64))? else {
             continue;
         };
         index.claim(job);
@@ -198,7 +198,11 @@ impl<K: Key> Sorter<'_, K> {
         let Job { key, record_bytes, .. } = *self.job;
         let mut index = self.new_index(order);
         for stretch in order.chunks(self.job.block_records()) {
-            let block = Block { place: NOWHERE, records: stretch.len() as u32, checksum: 0 };
+            let block = Block {
+                place: BlockAddress::IN_MEMORY,
+                records: stretch.len() as u32,
+                checksum: 0,
+            };
             let smallest = &records[stretch[0] as usize * record_bytes..][..record_bytes];
             index.push(block, |out| key.encode(smallest, out));
         }

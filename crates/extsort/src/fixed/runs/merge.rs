@@ -113,7 +113,7 @@ pub(crate) fn merge<K: Key>(
         let mut frontier = Frontier::new(job.record_bytes, job.plan.bytes, segments_done, begun);
         let mut finish = |number, stretch| {
             if let (Sink::Output(_), Some(written)) = (sink, frontier.add(number, stretch)) {
-                job.notes.keep(Step::Written, written);
+                job.notes.record(Step::Written, written);
             }
         };
         while !job.should_stop() {

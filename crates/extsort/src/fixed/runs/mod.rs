@@ -15,7 +15,7 @@ mod run;
 mod segment;
 
 pub use plan::MergeShape;
-pub(crate) use plan::{reduction, within};
+pub(crate) use plan::within;
 
 use super::job::{Job, SortIo, Sorted};
 use super::memory::Memory;
@@ -90,7 +90,7 @@ fn reduce<K: Key>(
     write_blocks: &Arc<BlockPool>,
     phases: &mut Phases<'_>,
 ) -> Result<Vec<Run>, Error> {
-    let sizes = reduction(runs.len(), shape.fan_in_max);
+    let sizes = crate::store::merge_groups::merge_groups(runs.len(), shape.fan_in_max);
     let mut rest = runs.into_iter();
     let groups: Vec<Vec<Run>> =
         sizes.into_iter().map(|taken| rest.by_ref().take(taken).collect()).collect();
@@ -105,7 +105,7 @@ fn reduce<K: Key>(
         }
         let step = Step::IntermediatePass(*merges);
         *merges += 1;
-        let index = match job.notes.recall::<Index>(step)? {
+        let index = match job.notes.replay::<Index>(step)? {
             Some(index) => {
                 index.claim(job);
                 job.observer.advance(index.records() * job.record_bytes as u64);
@@ -115,9 +115,9 @@ fn reduce<K: Key>(
                 let sink = Sink::Run(write_blocks);
                 let merged = merge(job, shape, &group, read_blocks, &sink, Written::default())?;
                 let index = merged.index.expect("a merge to a run makes an index");
-                job.notes.keep(step, &index);
+                job.notes.record(step, &index);
                 // Before what it was made of goes.
-                job.notes.settle(&job.failure)?;
+                job.notes.flush(&job.failure)?;
                 index
             }
         };

@@ -15,6 +15,7 @@ use crate::fixed::plan::{
     BLOCK_BYTES_MAX, CHUNK_BYTES_EASY, CHUNK_BYTES_MIN, FLIGHT_BYTES, Facts, KIB, MIB, PAGE, Plan,
     Shape,
 };
+use crate::store::merge_groups::merge_groups;
 use serde::{Deserialize, Serialize};
 use xsort_disk::align_up;
 
@@ -280,24 +281,6 @@ fn floor_power_of_two(n: u64) -> u64 {
     if n == 0 { 0 } else { 1 << n.ilog2() }
 }
 
-/// One pass of merges on the way from `runs` runs towards `fan_in_max`: how many consecutive runs
-/// each merge takes, from left to right. A group of one is a run that is left as it is.
-///
-/// No more is merged than needed (Knuth vol. 3, 5.4.9: not every run need take part in the first
-/// pass).
-pub(crate) fn reduction(runs: usize, fan_in_max: usize) -> Vec<usize> {
-    let mut groups = Vec::new();
-    let mut surplus = runs.saturating_sub(fan_in_max);
-    let mut left = runs;
-    while left > 0 {
-        let taken = fan_in_max.min(surplus + 1).min(left);
-        groups.push(taken);
-        surplus -= taken - 1;
-        left -= taken;
-    }
-    groups
-}
-
 /// What the merges on the way move, in chunks: all together, and the largest one. Every run is one
 /// chunk at first.
 fn reduced_chunks(runs: usize, fan_in_max: usize) -> (u64, u64) {
@@ -306,7 +289,7 @@ fn reduced_chunks(runs: usize, fan_in_max: usize) -> (u64, u64) {
     while weights.len() > fan_in_max {
         let mut next = Vec::new();
         let mut rest = &weights[..];
-        for taken in reduction(weights.len(), fan_in_max) {
+        for taken in merge_groups(weights.len(), fan_in_max) {
             let weight = rest[..taken].iter().sum();
             rest = &rest[taken..];
             next.push(weight);

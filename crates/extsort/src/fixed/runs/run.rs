@@ -2,7 +2,7 @@
 
 use crate::fixed::job::Job;
 use crate::fixed::recheck::SealedBlock;
-use crate::store::scratch::Place;
+use crate::store::scratch::BlockAddress;
 use crate::store::seal::paged_bytes;
 use serde::{Deserialize, Serialize};
 use xsort_disk::Lease;
@@ -11,7 +11,7 @@ use xsort_disk::Lease;
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Block {
     /// Where it is on scratch.
-    pub(crate) place: Place,
+    pub(crate) place: BlockAddress,
     /// Records in it; they begin at its first byte, and the rest of its last page is zero.
     pub(crate) records: u32,
     /// XXH3 of its pages as written. Kept in memory, so that a block that was not written at all,

@@ -1,17 +1,17 @@
-//! Bytes that are only ever appended, in frames of whole pages, and how far what is there can be
-//! believed.
+//! Frames: bytes that are only ever appended, in whole pages, and that a reader trusts only as far as
+//! they are provably whole.
 //!
 //! ```text
 //! byte 0            8               16             24             24 + payload   next page
 //!      | "XSORTJ1\n" | payload bytes | chain (XXH3) | payload      | zeroes       |
 //! ```
 //!
-//! The chain is the hash of payload and length, seeded with the chain of the frame before: so a
-//! frame counts only behind those that it was written behind. The first frame that doesn't is the
-//! end, as after a power cut in the middle of an append; what lies behind it is written over.
+//! The chain is the hash of payload and length, seeded with the chain of the frame before. So a
+//! frame is valid only behind the frames that it was written behind. The first invalid frame is the
+//! end, as after a power cut in the middle of an append; the next append overwrites what lies there.
 
-use super::transfer::transfer;
 use crate::Error;
+use crate::store::transfer::transfer;
 use xsort_disk::{Direction, Disk, FileId, Lease, align_up};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -20,7 +20,7 @@ const HEAD_BYTES: usize = 24;
 /// Bytes of the longest frame.
 pub(super) const FRAME_BYTES: usize = 256 << 10;
 
-/// Where the next frame goes, and what it goes behind.
+/// Where the next frame goes, and the chain that it continues.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frames {
     end: u64,
@@ -31,7 +31,7 @@ fn chain(before: u64, payload: &[u8]) -> u64 {
     xxh3_64_with_seed(payload, before ^ payload.len() as u64)
 }
 
-/// The payload of a frame and its chain, if the bytes begin with one that follows `before`.
+/// The payload and the chain of a frame, if the bytes begin with one that continues `before`.
 fn frame(bytes: &[u8], before: u64) -> Option<(&[u8], u64)> {
     let (head, rest) = bytes.split_at_checked(HEAD_BYTES)?;
     let (magic, head) = head.split_at(MAGIC.len());
@@ -41,11 +41,12 @@ fn frame(bytes: &[u8], before: u64) -> Option<(&[u8], u64)> {
 }
 
 impl Frames {
+    /// A file without frames.
     pub(crate) fn empty() -> Frames {
         Frames { end: 0, chain: 0 }
     }
 
-    /// Hands the payloads of all frames that can be believed to `take`, one after the other.
+    /// Passes the payloads of all valid frames to `take`, one after the other.
     pub(crate) fn read(
         disk: &dyn Disk,
         file: FileId,
@@ -56,26 +57,23 @@ impl Frames {
         let mut lease = Lease::map(FRAME_BYTES)?;
         while frames.end < file_bytes {
             let there = (file_bytes - frames.end).min(FRAME_BYTES as u64) as usize;
-            let bytes = align_up(there as u64) as usize;
-            lease = transfer(disk, file, Direction::Read, frames.end, bytes, there, lease)?;
-            let mut believed = 0;
-            while let Some((payload, chain)) =
-                frame(&lease[believed.min(there)..there], frames.chain)
+            lease = transfer(disk, file, Direction::Read, frames.end, there, lease)?;
+            let mut valid = 0;
+            while let Some((payload, chain)) = frame(&lease[valid.min(there)..there], frames.chain)
             {
                 take(payload);
-                believed += align_up((HEAD_BYTES + payload.len()) as u64) as usize;
+                valid += align_up((HEAD_BYTES + payload.len()) as u64) as usize;
                 frames.chain = chain;
             }
-            if believed == 0 {
+            if valid == 0 {
                 break;
             }
-            frames.end += believed as u64;
+            frames.end += valid as u64;
         }
         Ok(frames)
     }
 
-    /// Writes bytes behind what is there, as many frames as they take. They are durable when the
-    /// file is synced.
+    /// Appends bytes, in as many frames as they take. They are durable once the file is synced.
     pub(crate) fn append(
         &mut self,
         disk: &dyn Disk,
@@ -94,7 +92,7 @@ impl Frames {
             lease[16..24].copy_from_slice(&chain.to_le_bytes());
             lease[HEAD_BYTES..used].copy_from_slice(payload);
             lease[used..paged].fill(0);
-            lease = transfer(disk, file, Direction::Write, self.end, paged, paged, lease)?;
+            lease = transfer(disk, file, Direction::Write, self.end, paged, lease)?;
             self.end += paged as u64;
             self.chain = chain;
         }

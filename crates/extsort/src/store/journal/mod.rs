@@ -1,211 +1,160 @@
-//! A journal of finished steps, so that a job that died can go on: whoever runs the same steps
-//! again is given what came of those that were finished, instead of doing them.
+//! A journal of finished steps, so that a later process can resume a sort: it runs the same steps
+//! again, but replays the results of those that were finished.
 //!
 //! ```text
-//!  step --- keep(step, what came of it) ---> keeper (a thread) --- sync the data, append, sync the journal ---> file
-//!  step <-- recall(step) ------------------- what the file of an earlier process says
+//!  step --- record(step, result) ---> writer (a thread) --- sync the data, append, sync the journal ---> file
+//!  step <-- replay(step) ------------ what the file of an earlier process says
 //! ```
 //!
-//! A step is in the journal only after the bytes that it speaks of are durable, and steps come in
-//! the order in which they depend on each other: so whatever beginning of the journal survives, it
-//! is true. The keeper takes together what has come while it was waiting for the drive, so that a
-//! job's threads never wait for it, unless they ask ([`Journal::settle`]) because they are about to
-//! destroy what an earlier step would need.
+//! A step is in the journal only after the bytes that it refers to are durable, and steps come in
+//! the order in which they depend on each other. So whatever beginning of the journal survives, it
+//! is true. A thread waits for the writer only if it is about to destroy what an earlier step would
+//! need ([`Journal::flush`]).
 //!
 //! | file | idea |
 //! |---|---|
-//! | `frames` | bytes that are appended, and how far what is there can be believed |
-//! | `mark` | by what an input is known again |
-//! | `transfer` | one transfer, waited for |
+//! | `step` | the steps and their encoding |
+//! | `frames` | appended bytes, and how far a reader can trust them |
+//! | `file` | the file: steps in frames |
+//! | `writer` | the thread that appends |
+//! | `handle` | the journal of a sort that may have none |
 
+mod file;
 mod frames;
-mod mark;
-mod transfer;
+mod handle;
+mod step;
+mod writer;
 
-pub(crate) use mark::{InputMark, mark};
+pub(crate) use handle::JournalHandle;
+pub(crate) use step::{Step, Steps, encoded};
 
 use crate::Error;
 use crate::job::failure::{Failure, STOP_INTERVAL};
 use crate::job::threads::spawn_up_to;
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, select, unbounded};
-use frames::Frames;
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
+use file::JournalFile;
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use writer::{Message, run_writer};
 use xsort_disk::{Disk, FileId};
 
-/// Longest encoding of one step, in bytes: more is damage.
-const STEP_BYTES_MAX: usize = 1 << 31;
-
-/// A step of a sort, in the order in which steps can depend on others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, serde::Deserialize)]
-pub(crate) enum Step {
-    /// What is to be done.
-    Begin,
-    /// By what an input is known again.
-    Input(u64),
-    /// Sampling the keys.
-    Sample,
-    /// A chunk of the input, on scratch now.
-    Chunk(u64),
-    /// All chunks: from here on nobody needs the inputs.
-    InputRead,
-    /// A merge on the way, or a split of a bin.
-    IntermediatePass(u64),
-    /// How much of the output is written: an
-    /// [`OutputPrefix`](crate::store::output_prefix::OutputPrefix), and what comes next. Only the
-    /// last one counts.
-    Written,
-    /// The output is complete, and about to get its name.
-    Publish,
-}
-
-enum Note {
-    Step(Step, Vec<u8>),
-    Settle(Sender<()>),
-}
-
-/// The journal of one job.
+/// The journal of one sort.
 pub(crate) struct Journal<'a> {
-    disk: &'a dyn Disk,
-    file: FileId,
-    recalled: Mutex<BTreeMap<Step, Vec<u8>>>,
-    frames: Mutex<Frames>,
-    notes: Sender<Note>,
-    kept: Receiver<Note>,
+    file: JournalFile<'a>,
+    /// Steps of an earlier process that were not replayed yet.
+    replayable: Mutex<Steps>,
+    messages_to: Sender<Message>,
+    messages_from: Receiver<Message>,
+    /// For how long the writer collects steps.
     every: Duration,
-    /// The keeper has failed.
-    is_over: AtomicBool,
+    has_failed: AtomicBool,
 }
 
 impl<'a> Journal<'a> {
-    /// Opens the journal at `path`, or begins one; nobody else can have it until it is dropped.
-    /// Whether it is new. `every` is how long the keeper collects steps at least.
+    /// Opens the journal at `path`, or creates one. No other process can open it until this is
+    /// dropped. Returns whether it is new. `every` is for how long the writer collects steps.
     pub(crate) fn open(
         disk: &'a dyn Disk,
         path: &Path,
         every: Duration,
     ) -> Result<(Self, bool), Error> {
-        let (file, is_new) = disk.open_or_create_persistent(path)?;
-        let mut steps = Steps::default();
-        match Frames::read(disk, file, |payload| steps.take(payload)) {
-            Ok(frames) => Ok((Journal::with(disk, file, every, steps.whole, frames), is_new)),
-            Err(error) => {
-                disk.close(file);
-                Err(error)
-            }
-        }
-    }
-
-    fn with(
-        disk: &'a dyn Disk,
-        file: FileId,
-        every: Duration,
-        recalled: BTreeMap<Step, Vec<u8>>,
-        frames: Frames,
-    ) -> Self {
-        let (notes, kept) = unbounded();
-        Journal {
-            disk,
+        let (file, steps, is_new) = JournalFile::open(disk, path)?;
+        let (messages_to, messages_from) = unbounded();
+        let journal = Journal {
             file,
-            recalled: Mutex::new(recalled),
-            frames: Mutex::new(frames),
-            notes,
-            kept,
+            replayable: Mutex::new(steps),
+            messages_to,
+            messages_from,
             every,
-            is_over: AtomicBool::new(false),
-        }
+            has_failed: AtomicBool::new(false),
+        };
+        Ok((journal, is_new))
     }
 
-    /// Begins with steps that are durable when this returns.
-    pub(crate) fn begin(
-        &self,
-        steps: impl IntoIterator<Item = (Step, Vec<u8>)>,
-    ) -> Result<(), Error> {
-        self.commit(&[], &steps.into_iter().collect())
+    /// Writes the first steps, which are durable when this returns.
+    pub(crate) fn begin(&self, steps: Steps) -> Result<(), Error> {
+        self.file.append(&[], &steps)
     }
 
-    /// Forgets all that was in it, durably: what is appended next could else be followed by what
-    /// lay behind it before.
+    /// Durably removes all steps.
     pub(crate) fn clear(&self) -> Result<(), Error> {
-        self.disk.set_bytes(self.file, 0)?;
-        self.disk.sync(self.file)?;
-        *self.frames.lock().unwrap_or_else(PoisonError::into_inner) = Frames::empty();
-        self.recalled.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.file.clear()?;
+        self.replayable.lock().clear();
         Ok(())
     }
 
-    /// Removes its name.
+    /// Removes the file's name.
     pub(crate) fn remove(&self) -> Result<(), Error> {
-        Ok(self.disk.remove_persistent(self.file)?)
+        Ok(self.file.disk.remove_persistent(self.file.file)?)
     }
 
-    /// How what came of a step in an earlier process begins, without taking the step out.
+    /// Whether an earlier process has finished a step that was not replayed yet.
+    pub(crate) fn has(&self, step: Step) -> bool {
+        self.replayable.lock().contains_key(&step)
+    }
+
+    /// The beginning of a step's result, which can still be replayed.
     ///
     /// # Errors
-    /// If it is there, but doesn't begin with such a thing.
+    /// If there is a result, but it doesn't begin with a `T`.
     pub(crate) fn peek<T: DeserializeOwned>(&self, step: Step) -> Result<Option<T>, Error> {
-        let recalled = self.recalled.lock().unwrap_or_else(PoisonError::into_inner);
-        let begins = recalled.get(&step).map(|bytes| postcard::take_from_bytes(bytes));
-        begins
-            .transpose()
-            .map(|found| found.map(|(made, _)| made))
-            .map_err(|error| self.unreadable(step, &error))
+        let replayable = self.replayable.lock();
+        let Some(bytes) = replayable.get(&step) else { return Ok(None) };
+        match postcard::take_from_bytes(bytes) {
+            Ok((result, _)) => Ok(Some(result)),
+            Err(error) => Err(self.unreadable(step, &error)),
+        }
     }
 
-    /// Forgets a step of an earlier process: what it says isn't so any more.
-    pub(crate) fn forget(&self, step: Step) {
-        self.recalled.lock().unwrap_or_else(PoisonError::into_inner).remove(&step);
-    }
-
-    fn unreadable(&self, step: Step, error: &postcard::Error) -> Error {
-        Error::corrupt(self.disk, self.file, 0, format!("{step:?} can't be read ({error})"))
-    }
-
-    /// What came of a step in an earlier process, once.
+    /// The result of a step that an earlier process has finished. A step is replayed once.
     ///
     /// # Errors
-    /// If it is there, but is no such thing.
-    pub(crate) fn recall<T: DeserializeOwned>(&self, step: Step) -> Result<Option<T>, Error> {
-        let found = self.recalled.lock().unwrap_or_else(PoisonError::into_inner).remove(&step);
-        let Some(bytes) = found else { return Ok(None) };
+    /// If there is a result, but it is no `T`.
+    pub(crate) fn replay<T: DeserializeOwned>(&self, step: Step) -> Result<Option<T>, Error> {
+        let bytes = self.replayable.lock().remove(&step);
+        let Some(bytes) = bytes else { return Ok(None) };
         postcard::from_bytes(&bytes).map(Some).map_err(|error| self.unreadable(step, &error))
     }
 
-    /// Whether a step was finished in an earlier process.
-    pub(crate) fn has(&self, step: Step) -> bool {
-        self.recalled.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&step)
+    /// Forgets a step of an earlier process: its result isn't true any more.
+    pub(crate) fn forget(&self, step: Step) {
+        self.replayable.lock().remove(&step);
     }
 
-    /// Has a finished step kept, soon. All transfers that it speaks of have completed.
-    pub(crate) fn keep<T: Serialize>(&self, step: Step, made: &T) {
-        let bytes = encoded(made);
-        // The keeper may have failed; then the job has, too.
-        drop(self.notes.send(Note::Step(step, bytes)));
+    fn unreadable(&self, step: Step, error: &postcard::Error) -> Error {
+        let JournalFile { disk, file, .. } = self.file;
+        Error::corrupt(disk, file, 0, format!("{step:?} can't be read ({error})"))
     }
 
-    /// Waits until everything kept so far is durable; `false` if it never will be, because the
-    /// keeper has failed or is gone.
-    pub(crate) fn settle(&self) -> bool {
+    /// Records a finished step, soon. All transfers of the bytes that it refers to have completed.
+    pub(crate) fn record<T: Serialize>(&self, step: Step, result: &T) {
+        // The writer may have failed; then the job has, too.
+        drop(self.messages_to.send(Message::Record(step, encoded(result))));
+    }
+
+    /// Waits until everything recorded so far is durable; `false` if it never will be, because the
+    /// writer has failed or is gone.
+    pub(crate) fn flush(&self) -> bool {
         let (done, wait) = bounded(1);
-        if self.notes.send(Note::Settle(done)).is_err() {
+        if self.messages_to.send(Message::Flush(done)).is_err() {
             return false;
         }
         loop {
             match wait.recv_timeout(STOP_INTERVAL) {
                 Ok(()) => return true,
-                Err(RecvTimeoutError::Timeout) if !self.is_over.load(Relaxed) => {}
+                Err(RecvTimeoutError::Timeout) if !self.has_failed.load(Relaxed) => {}
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return false,
             }
         }
     }
 
-    /// Runs `work` with a keeper beside it. `data` are the files that steps speak of.
-    pub(crate) fn beside<T>(
+    /// Runs `work` while a thread appends the steps that it records. `data` are the files that
+    /// steps refer to.
+    pub(crate) fn run_while_recording<T>(
         &self,
         data: &[FileId],
         failure: &Failure,
@@ -215,152 +164,23 @@ impl<'a> Journal<'a> {
         std::thread::scope(|scope| {
             let fail = |error| {
                 failure.set(error);
-                // Nobody would answer those who wait.
-                self.is_over.store(true, Relaxed);
+                // Nobody would answer the threads that wait for a flush.
+                self.has_failed.store(true, Relaxed);
             };
             let ended = &ended;
-            let keeper = |_| move || self.run_keeper(data, ended).unwrap_or_else(fail);
-            if let Err(error) = spawn_up_to(scope, 1, fail, keeper) {
+            let writer = |_| {
+                move || {
+                    run_writer(&self.file, self.every, data, &self.messages_from, ended)
+                        .unwrap_or_else(fail);
+                }
+            };
+            if let Err(error) = spawn_up_to(scope, 1, fail, writer) {
                 fail(error);
             }
             let result = work();
             drop(end);
             result
         })
-    }
-
-    /// The keeper's life: until `ended` is closed.
-    fn run_keeper(&self, data: &[FileId], ended: &Receiver<()>) -> Result<(), Error> {
-        let mut committed_at = Instant::now();
-        let mut steps: BTreeMap<Step, Vec<u8>> = BTreeMap::new();
-        let mut waiting = Vec::new();
-        loop {
-            let mut has_ended = false;
-            let mut take = |note| match note {
-                Note::Step(step, bytes) => drop(steps.insert(step, bytes)),
-                Note::Settle(done) => waiting.push(done),
-            };
-            select! {
-                recv(self.kept) -> note => note.into_iter().for_each(&mut take),
-                // Nobody sends: it is closed.
-                recv(ended) -> _ => has_ended = true,
-                default(STOP_INTERVAL) => {}
-            }
-            self.kept.try_iter().for_each(take);
-            let is_due = !waiting.is_empty() || has_ended || committed_at.elapsed() >= self.every;
-            if is_due && !steps.is_empty() {
-                self.commit(data, &steps)?;
-                steps.clear();
-                committed_at = Instant::now();
-            }
-            for done in waiting.drain(..) {
-                // Whoever waited may have given up.
-                let _: Result<_, _> = done.send(());
-            }
-            if has_ended {
-                return Ok(());
-            }
-        }
-    }
-
-    fn commit(&self, data: &[FileId], steps: &BTreeMap<Step, Vec<u8>>) -> Result<(), Error> {
-        for &file in data {
-            self.disk.sync(file)?;
-        }
-        let mut bytes = Vec::new();
-        for (step, made) in steps {
-            let step = encoded(step);
-            bytes.extend(((step.len() + made.len()) as u64).to_le_bytes());
-            bytes.extend(step);
-            bytes.extend(made);
-        }
-        let mut frames = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
-        frames.append(self.disk, self.file, &bytes)?;
-        Ok(self.disk.sync(self.file)?)
-    }
-}
-
-/// What is kept, as bytes.
-pub(crate) fn encoded<T: Serialize>(made: &T) -> Vec<u8> {
-    postcard::to_stdvec(made).expect("what is kept has a length and no pointers")
-}
-
-/// The journal of a job, if it has one.
-#[derive(Clone, Copy)]
-pub(crate) struct JournalHandle<'a>(pub(crate) Option<&'a Journal<'a>>);
-
-impl JournalHandle<'_> {
-    /// How often to tell how far something has come, if anything is kept.
-    pub(crate) fn every(&self) -> Option<Duration> {
-        self.0.map(|journal| journal.every)
-    }
-
-    /// Whether there is one.
-    pub(crate) fn are_kept(&self) -> bool {
-        self.0.is_some()
-    }
-
-    /// What came of a step in an earlier process, once.
-    pub(crate) fn recall<T: DeserializeOwned>(&self, step: Step) -> Result<Option<T>, Error> {
-        self.0.map_or(Ok(None), |journal| journal.recall(step))
-    }
-
-    /// Keeps a step soon.
-    pub(crate) fn keep<T: Serialize>(&self, step: Step, made: &T) {
-        if let Some(journal) = self.0 {
-            journal.keep(step, made);
-        }
-    }
-
-    /// Waits until all steps are kept: what they don't need any more may go.
-    pub(crate) fn settle(&self, failure: &Failure) -> Result<(), Error> {
-        match self.0 {
-            Some(journal) if !journal.settle() => {
-                failure.check()?;
-                Err(Error::Cancelled)
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-impl Drop for Journal<'_> {
-    fn drop(&mut self) {
-        self.disk.close(self.file);
-    }
-}
-
-/// The steps in a journal's bytes, which come piece by piece: only the last of each is kept, so
-/// that a long journal of few steps takes little memory.
-#[derive(Debug, Default)]
-struct Steps {
-    whole: BTreeMap<Step, Vec<u8>>,
-    /// The beginning of one that isn't whole yet.
-    begun: Vec<u8>,
-    /// Something was no step: nothing behind it is believed.
-    is_over: bool,
-}
-
-impl Steps {
-    fn take(&mut self, bytes: &[u8]) {
-        if self.is_over {
-            return;
-        }
-        self.begun.extend_from_slice(bytes);
-        let mut rest = &self.begun[..];
-        while let Some((length, entries)) = rest.split_first_chunk() {
-            let length = usize::try_from(u64::from_le_bytes(*length)).unwrap_or(usize::MAX);
-            self.is_over = length > STEP_BYTES_MAX;
-            let Some((entry, behind)) = entries.split_at_checked(length) else { break };
-            let Ok((step, made)) = postcard::take_from_bytes::<Step>(entry) else {
-                self.is_over = true;
-                break;
-            };
-            self.whole.insert(step, made.to_vec());
-            rest = behind;
-        }
-        let taken = self.begun.len() - rest.len();
-        self.begun.drain(..taken);
     }
 }
 
@@ -377,12 +197,12 @@ mod tests {
     fn begin(disk: &SimDisk, numbers: std::ops::Range<u64>) {
         let journal = Journal::open(disk, &path(), Duration::ZERO).unwrap().0;
         let failure = Failure::default();
-        journal.beside(&[], &failure, || {
+        journal.run_while_recording(&[], &failure, || {
             for number in numbers {
-                journal.keep(Step::Chunk(number), &vec![number; 1000]);
-                journal.keep(Step::Written, &number);
+                journal.record(Step::Chunk(number), &vec![number; 1000]);
+                journal.record(Step::Written, &number);
                 if number % 3 == 0 {
-                    assert!(journal.settle());
+                    assert!(journal.flush());
                 }
             }
         });
@@ -390,19 +210,19 @@ mod tests {
     }
 
     #[test]
-    fn what_was_kept_is_recalled_once() {
+    fn what_was_recorded_is_replayed_once() {
         let disk = SimDisk::new(SimOptions::rough(1));
         begin(&disk, 0..20);
         disk.power_cut();
         let journal = Journal::open(&disk, &path(), Duration::ZERO).unwrap().0;
         for number in 0..20 {
             assert!(journal.has(Step::Chunk(number)));
-            let made: Option<Vec<u64>> = journal.recall(Step::Chunk(number)).unwrap();
-            assert_eq!(made, Some(vec![number; 1000]));
+            let result: Option<Vec<u64>> = journal.replay(Step::Chunk(number)).unwrap();
+            assert_eq!(result, Some(vec![number; 1000]));
             assert!(!journal.has(Step::Chunk(number)));
         }
-        assert_eq!(journal.recall::<u64>(Step::Written).unwrap(), Some(19));
-        assert_eq!(journal.recall::<u64>(Step::Written).unwrap(), None);
+        assert_eq!(journal.replay::<u64>(Step::Written).unwrap(), Some(19));
+        assert_eq!(journal.replay::<u64>(Step::Written).unwrap(), None);
     }
 
     #[test]
@@ -412,31 +232,6 @@ mod tests {
         assert!(disk.get(path()).unwrap().len() > 2 * frames::FRAME_BYTES);
         let journal = Journal::open(&disk, &path(), Duration::ZERO).unwrap().0;
         assert!((0..400).all(|number| journal.has(Step::Chunk(number))));
-    }
-
-    #[test]
-    fn any_bytes_are_steps_or_none_however_they_come() {
-        let mut whole = Vec::new();
-        for number in 0..50u64 {
-            let entry =
-                [encoded(&Step::Chunk(number)), encoded(&vec![number; number as usize])].concat();
-            whole.extend((entry.len() as u64).to_le_bytes());
-            whole.extend(entry);
-        }
-        let steps = |bytes: &[u8], most: usize| {
-            let mut steps = Steps::default();
-            bytes.chunks(most).for_each(|piece| steps.take(piece));
-            steps.whole
-        };
-        assert_eq!(steps(&whole, usize::MAX).len(), 50);
-        for most in [1, 7, 100, 4096] {
-            assert_eq!(steps(&whole, most), steps(&whole, usize::MAX));
-        }
-        for at in 0..whole.len() {
-            let mut damaged = whole.clone();
-            damaged[at] ^= 0x81;
-            assert_eq!(steps(&damaged, 13), steps(&damaged, usize::MAX), "byte {at}");
-        }
     }
 
     #[test]
@@ -451,15 +246,16 @@ mod tests {
             let journal = Journal::open(&disk, &path(), Duration::ZERO).unwrap().0;
             let count = (0..20).take_while(|&number| journal.has(Step::Chunk(number))).count();
             for number in 0..20 {
-                let made: Option<Vec<u64>> = journal.recall(Step::Chunk(number)).unwrap();
-                assert_eq!(made, (number < count as u64).then(|| vec![number; 1000]), "byte {at}");
+                let result: Option<Vec<u64>> = journal.replay(Step::Chunk(number)).unwrap();
+                let expected = (number < count as u64).then(|| vec![number; 1000]);
+                assert_eq!(result, expected, "byte {at}");
             }
             drop(journal);
         }
     }
 
     #[test]
-    fn a_keeper_that_fails_fails_the_job() {
+    fn a_writer_that_fails_fails_the_job() {
         let fault = xsort_disk::Fault {
             operation: xsort_disk::Operation::Sync,
             role: None,
@@ -469,11 +265,11 @@ mod tests {
         let disk = SimDisk::new(SimOptions { faults: vec![fault], ..SimOptions::default() });
         let journal = Journal::open(&disk, &path(), Duration::ZERO).unwrap().0;
         let failure = Failure::default();
-        let is_settled = journal.beside(&[], &failure, || {
-            journal.keep(Step::Chunk(0), &1);
-            // The first is told of the failure, the second comes after it.
-            [journal.settle(), journal.settle()]
+        let flushed = journal.run_while_recording(&[], &failure, || {
+            journal.record(Step::Chunk(0), &1);
+            // The first flush sees the failure happen, the second comes after it.
+            [journal.flush(), journal.flush()]
         });
-        assert!(is_settled == [false, false] && failure.check().is_err());
+        assert!(flushed == [false, false] && failure.check().is_err());
     }
 }

@@ -1,0 +1,55 @@
+//! The names of a checkpoint's files, and what to say if another process has them.
+
+use crate::Error;
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use xsort_disk::{DisplayPath, hidden_name};
+
+/// The names of the files of one checkpoint.
+#[derive(Clone, Debug)]
+pub(crate) struct CheckpointNames {
+    /// The end of the output's hidden name.
+    pub(super) output_tag: String,
+    pub(super) journal: PathBuf,
+    pub(super) scratch: Vec<PathBuf>,
+}
+
+impl CheckpointNames {
+    pub(crate) fn of(output: &Path, scratch_directories: &[PathBuf]) -> CheckpointNames {
+        let absolute = std::path::absolute(output).unwrap_or_else(|_| output.to_path_buf());
+        let tag =
+            format!(".xsort-{:016x}", xxhash_rust::xxh3::xxh3_64(absolute.as_os_str().as_bytes()));
+        let name = output.file_name().unwrap_or_default();
+        let hidden = |suffix: &str| hidden_name(name, &format!("{tag}.{suffix}"));
+        let number = |(number, directory): (usize, &PathBuf)| {
+            directory.join(hidden(&format!("scratch-{number}")))
+        };
+        let scratch = scratch_directories.iter().enumerate().map(number);
+        CheckpointNames {
+            journal: scratch_directories[0].join(hidden("journal")),
+            scratch: scratch.map(|path| std::path::absolute(&path).unwrap_or(path)).collect(),
+            output_tag: format!("{tag}.output"),
+        }
+    }
+
+    /// The names of the scratch files as a journal has them.
+    pub(super) fn scratch_bytes(&self) -> Vec<Vec<u8>> {
+        self.scratch.iter().map(|path| path.as_os_str().as_bytes().to_vec()).collect()
+    }
+}
+
+/// Explains an error that says that another process has a file.
+pub(super) fn explain_locked(error: Error, output: &Path) -> Error {
+    match error {
+        Error::Disk(error) if error.source.kind() == ErrorKind::WouldBlock => {
+            Error::Settings(format!(
+                "{}: another sort to this output is under way, or was a moment ago ({}): \
+                 wait for its end, or give another output (-o)",
+                DisplayPath(output),
+                DisplayPath(&error.path)
+            ))
+        }
+        error => error,
+    }
+}

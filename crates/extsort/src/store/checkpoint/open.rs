@@ -1,0 +1,108 @@
+//! Finding the checkpoint of an interrupted sort, and deciding whether to resume it.
+
+use super::fresh::FreshCheckpoint;
+use super::header::{Header, SortRequest};
+use super::names::{CheckpointNames, explain_locked};
+use super::options::{Begin, Checkpoint};
+use super::saved::SavedCheckpoint;
+use crate::store::journal::{Journal, Step};
+use crate::{Error, Observer};
+use xsort_disk::{Disk, DisplayPath};
+
+/// What there is for an output.
+pub(crate) enum OpenedCheckpoint<'a> {
+    /// What an earlier process has left, to be resumed.
+    Saved(Box<SavedCheckpoint<'a>>),
+    /// Nothing that counts: a sort can begin.
+    Fresh(Box<FreshCheckpoint<'a>>),
+}
+
+/// Looks for the checkpoint of an interrupted sort to the same output, and decides by the caller's
+/// choice whether to resume it. From now on the files belong to this process.
+///
+/// # Errors
+/// If a sort to this output is under way, or if the interrupted one can't be resumed.
+pub(crate) fn open_checkpoint<'a>(
+    checkpoint: Checkpoint,
+    names: CheckpointNames,
+    request: &SortRequest<'_>,
+    disk: &'a dyn Disk,
+    observer: &dyn Observer,
+) -> Result<OpenedCheckpoint<'a>, Error> {
+    let (journal, is_new) = Journal::open(disk, &names.journal, checkpoint.every)
+        .map_err(|error| explain_locked(error, request.output))?;
+    let header = Header::read(&journal);
+    let is_empty = is_new || matches!(header, Ok(None));
+    if is_empty && checkpoint.begin == Begin::Resume {
+        observer
+            .notice(&format!("{}: there is none, so the sort begins", DisplayPath(&names.journal)));
+    }
+    let fresh = |journal, names, is_empty, old_scratch| {
+        let fresh = FreshCheckpoint::new(journal, names, disk, is_empty, old_scratch);
+        OpenedCheckpoint::Fresh(Box::new(fresh))
+    };
+    if is_empty || checkpoint.begin == Begin::Restart {
+        let old_scratch = header.ok().flatten().map(|header| header.scratch).unwrap_or_default();
+        return Ok(fresh(journal, names, is_empty, old_scratch));
+    }
+    if checkpoint.begin == Begin::New {
+        return Err(Error::Settings(format!(
+            "{}: a sort to this output was interrupted: \
+             go on with it (--resume), or begin anew (--restart)",
+            DisplayPath(&names.journal)
+        )));
+    }
+    let header = header?.expect("an empty journal begins a fresh sort");
+    if let Some(reason) = header.refusal(request, &names) {
+        return Err(Error::Settings(format!(
+            "{}: {reason}; begin anew with --restart, or give the arguments of then",
+            DisplayPath(&names.journal)
+        )));
+    }
+    let mut inputs = Vec::with_capacity(request.inputs);
+    for number in 0..header.inputs {
+        match journal.replay(Step::Input(number))? {
+            Some(fingerprint) => inputs.push(fingerprint),
+            // They are written together with the header: the earlier sort died while it wrote that.
+            None => return Ok(fresh(journal, names, true, header.scratch)),
+        }
+    }
+    let Header { plan, inputs_go_early, .. } = header;
+    let saved = SavedCheckpoint { journal, names, disk, plan, inputs, inputs_go_early };
+    Ok(OpenedCheckpoint::Saved(Box::new(saved)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Unobserved;
+    use crate::store::checkpoint::header::FORMAT;
+    use crate::store::journal::encoded;
+    use std::time::Duration;
+    use xsort_disk::{SimDisk, SimOptions};
+
+    /// Its other fields can't be read, which was called damage by a failing drive.
+    #[test]
+    fn a_journal_of_another_format_is_called_that_and_can_be_thrown_away() {
+        let disk = SimDisk::new(SimOptions::default());
+        let names = CheckpointNames::of("/out/sorted".as_ref(), &["/scratch".into()]);
+        let (journal, _) = Journal::open(&disk, &names.journal, Duration::ZERO).unwrap();
+        let header = encoded(&(FORMAT - 1, "meaning", "plan", 1u64, 0u64, false));
+        journal.begin([(Step::Begin, header)].into()).unwrap();
+        drop(journal);
+        let request = SortRequest {
+            output: "/out/sorted".as_ref(),
+            meaning: "meaning",
+            budget_bytes: 1,
+            inputs: 0,
+        };
+        let open = |begin| {
+            let checkpoint = Checkpoint { begin, every: Duration::ZERO };
+            open_checkpoint(checkpoint, names.clone(), &request, &disk, &Unobserved)
+        };
+        let Err(Error::Settings(text)) = open(Begin::Resume) else { panic!("it was resumed") };
+        assert!(text.contains("another version") && text.contains("--restart"), "{text}");
+        assert!(matches!(open(Begin::New), Err(Error::Settings(_))));
+        assert!(matches!(open(Begin::Restart), Ok(OpenedCheckpoint::Fresh(_))));
+    }
+}

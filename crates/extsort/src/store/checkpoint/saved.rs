@@ -1,0 +1,185 @@
+//! The checkpoint of an interrupted sort, and what of it is still there.
+
+use super::files::{CheckpointFiles, Publishing};
+use super::fingerprint::InputFingerprint;
+use super::names::{CheckpointNames, explain_locked};
+use crate::store::journal::{Journal, Step};
+use crate::store::open_files::OpenFiles;
+use crate::store::output_prefix::OutputPrefix;
+use crate::{Error, Observer};
+use serde::de::DeserializeOwned;
+use std::io::ErrorKind;
+use std::path::Path;
+use xsort_disk::{Disk, DisplayPath, FileId};
+
+/// What an earlier process has left.
+pub(crate) struct SavedCheckpoint<'a> {
+    pub(super) journal: Journal<'a>,
+    pub(super) names: CheckpointNames,
+    pub(super) disk: &'a dyn Disk,
+    /// The plan as JSON.
+    pub(super) plan: String,
+    pub(crate) inputs: Vec<InputFingerprint>,
+    pub(crate) inputs_go_early: bool,
+}
+
+/// An input of an interrupted sort, opened again.
+pub(crate) enum ReopenedInput {
+    /// As it was.
+    Unchanged(FileId),
+    /// With another size, time or content.
+    Changed,
+    /// There is none of that name.
+    Missing(xsort_disk::Error),
+}
+
+/// How far an interrupted sort has come.
+pub(crate) enum ReopenedSort<'a> {
+    /// The output has its name, and is what the sort has made: only its files have to go.
+    Published {
+        files: CheckpointFiles<'a>,
+        /// What the sort's report needs.
+        result: (u64, u128),
+    },
+    /// There is work to do. The output is under its hidden name.
+    Unfinished { files: CheckpointFiles<'a>, output: FileId },
+}
+
+impl<'a> SavedCheckpoint<'a> {
+    /// The plan of the interrupted sort.
+    pub(crate) fn plan<P: DeserializeOwned>(&self) -> Result<P, Error> {
+        serde_json::from_str(&self.plan).map_err(|error| {
+            Error::Settings(format!(
+                "{}: the plan of the interrupted sort can't be read ({error}): \
+                 begin anew with --restart",
+                DisplayPath(&self.names.journal)
+            ))
+        })
+    }
+
+    /// Whether all inputs have been read.
+    pub(crate) fn is_input_read(&self) -> bool {
+        self.journal.has(Step::InputRead)
+    }
+
+    /// Whether an input that was opened again is what it was.
+    pub(crate) fn compare_input(
+        &self,
+        number: usize,
+        file: FileId,
+    ) -> Result<ReopenedInput, Error> {
+        let bytes = self.disk.file_bytes(file)?;
+        let now = InputFingerprint::take(self.disk, file, bytes)?;
+        Ok(match now.matches(&self.inputs[number]) {
+            true => ReopenedInput::Unchanged(file),
+            false => ReopenedInput::Changed,
+        })
+    }
+
+    /// Whether the first `chunks` chunks are on scratch.
+    pub(crate) fn has_chunks(&self, chunks: usize) -> bool {
+        (0..chunks as u64).all(|number| self.journal.has(Step::Chunk(number)))
+    }
+
+    /// Whether a merge pass or a split has begun. Chunks may then be gone from scratch, because
+    /// the result of merging or splitting them is there.
+    pub(crate) fn has_intermediate_pass(&self) -> bool {
+        self.journal.has(Step::IntermediatePass(0))
+    }
+
+    /// The refusal of a journal that no sort can have written.
+    pub(crate) fn contradiction(&self) -> Error {
+        let journal = DisplayPath(&self.names.journal);
+        Error::Settings(format!("{journal}: it contradicts itself: begin anew with --restart"))
+    }
+
+    /// Whether the output may have its name already: the interrupted sort was about to give it.
+    pub(crate) fn may_be_published(&self) -> bool {
+        self.journal.has(Step::Publish)
+    }
+
+    /// Opens the files, and compares what the journal says of the output with what is there. What
+    /// isn't there will be written again from scratch. `memory_bytes` are for reading it.
+    ///
+    /// # Errors
+    /// If scratch isn't there, or another process has one of the files.
+    pub(crate) fn reopen(
+        self,
+        output: &Path,
+        memory_bytes: u64,
+        observer: &dyn Observer,
+    ) -> Result<ReopenedSort<'a>, Error> {
+        let SavedCheckpoint { journal, names, disk, .. } = self;
+        let mut files = CheckpointFiles { journal, disk, scratch: Vec::new(), is_begun: true };
+        let hidden = open_hidden_output(disk, output, &names)?;
+        let mut guard = OpenFiles::none(disk);
+        hidden.into_iter().for_each(|hidden| guard.add(hidden));
+        let publishing = files.journal.replay::<Publishing>(Step::Publish)?;
+        let was_complete = publishing.is_some();
+        let published = match publishing {
+            Some(publishing)
+                if hidden.is_none()
+                    && publishing.is_at(output, memory_bytes, disk, observer)? =>
+            {
+                Some(publishing.result)
+            }
+            _ => None,
+        };
+        let missing = files.open_scratch(&names)?;
+        if let Some(result) = published {
+            // The process that gave the output its name may have died before this.
+            disk.sync_name(output)?;
+            return Ok(ReopenedSort::Published { files, result });
+        }
+        if let Some(path) = missing {
+            return Err(Error::Settings(lost_scratch(&path, output, was_complete)));
+        }
+        let file = match hidden {
+            Some(hidden) => hidden,
+            None => {
+                let created = disk.create_persistent_output(output, &names.output_tag)?;
+                guard.add(created);
+                created
+            }
+        };
+        let prefix: OutputPrefix = files.journal.peek(Step::Written)?.unwrap_or_default();
+        if !prefix.is_in(file, memory_bytes, disk, observer)? {
+            observer.notice(&format!(
+                "{}: what the interrupted sort had written of the output is not there any more: \
+                 it is written again",
+                DisplayPath(output)
+            ));
+            files.journal.forget(Step::Written);
+        }
+        guard.release(file);
+        Ok(ReopenedSort::Unfinished { files, output: file })
+    }
+}
+
+/// The output under its hidden name, if it is there.
+fn open_hidden_output(
+    disk: &dyn Disk,
+    output: &Path,
+    names: &CheckpointNames,
+) -> Result<Option<FileId>, Error> {
+    match disk.open_persistent_output(output, &names.output_tag) {
+        Ok(hidden) => Ok(Some(hidden)),
+        Err(error) if error.source.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(explain_locked(error.into(), output)),
+    }
+}
+
+/// What to say if there is nothing to resume from.
+fn lost_scratch(path: &Path, output: &Path, was_complete: bool) -> String {
+    let what = if was_complete {
+        format!(
+            "{} isn't the output any more that the interrupted sort had completed, \
+             and its scratch ({}) is gone",
+            DisplayPath(output),
+            DisplayPath(path)
+        )
+    } else {
+        format!("{}: the scratch of the interrupted sort is gone", DisplayPath(path))
+    };
+    format!("{what}: begin anew with --restart")
+}

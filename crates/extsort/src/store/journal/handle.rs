@@ -1,0 +1,68 @@
+//! The journal of a sort that may have none.
+
+use super::Journal;
+use super::step::Step;
+use crate::Error;
+use crate::job::failure::Failure;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::time::Duration;
+
+/// A sort's journal, if the sort can be resumed; without one nothing is recorded or replayed.
+#[derive(Clone, Copy)]
+pub(crate) struct JournalHandle<'a>(pub(crate) Option<&'a Journal<'a>>);
+
+impl JournalHandle<'_> {
+    /// How often to record progress, if there is a journal.
+    pub(crate) fn interval(&self) -> Option<Duration> {
+        self.0.map(|journal| journal.every)
+    }
+
+    /// Whether there is a journal.
+    pub(crate) fn is_recording(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// As [`Journal::replay`].
+    pub(crate) fn replay<T: DeserializeOwned>(&self, step: Step) -> Result<Option<T>, Error> {
+        self.0.map_or(Ok(None), |journal| journal.replay(step))
+    }
+
+    /// As [`Journal::record`].
+    pub(crate) fn record<T: Serialize>(&self, step: Step, result: &T) {
+        if let Some(journal) = self.0 {
+            journal.record(step, result);
+        }
+    }
+
+    /// Waits until all recorded steps are durable, so that what later steps don't need may be
+    /// destroyed.
+    pub(crate) fn flush(&self, failure: &Failure) -> Result<(), Error> {
+        match self.0 {
+            Some(journal) if !journal.flush() => {
+                failure.check()?;
+                Err(Error::Cancelled)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A step after which the caller destroys what it was made of: its result from an earlier
+    /// process, which `replay` claims, or else from `run`, recorded durably.
+    pub(crate) fn replay_or_run<T: Serialize + DeserializeOwned>(
+        &self,
+        step: Step,
+        failure: &Failure,
+        replay: impl FnOnce(&T) -> Result<(), Error>,
+        run: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        if let Some(result) = self.replay(step)? {
+            replay(&result)?;
+            return Ok(result);
+        }
+        let result = run()?;
+        self.record(step, &result);
+        self.flush(failure)?;
+        Ok(result)
+    }
+}

@@ -1,0 +1,96 @@
+//! Several reads in flight, whose bytes are handed over in the order in which they were asked for.
+//!
+//! For what is read in passing, before or between the phases of a job: the drive always has
+//! something to do, and the caller is as simple as if it read a file from its beginning to its end.
+
+use crate::job::failure::STOP_INTERVAL;
+use crate::job::traffic::Traffic;
+use crate::{Error, Observer};
+use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
+use std::collections::VecDeque;
+use xsort_disk::{Completion, Direction, Disk, FileId, Lease, Request, align_up};
+
+/// A stretch of a file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FileRange {
+    pub(crate) file: FileId,
+    /// The first byte; a multiple of the alignment.
+    pub(crate) offset: u64,
+    /// Length in bytes.
+    pub(crate) bytes: usize,
+}
+
+/// Reads ranges of files, as many at a time as there are buffers.
+pub(crate) struct OrderedReads<'a> {
+    pub(crate) disk: &'a dyn Disk,
+    /// Counts the reads.
+    pub(crate) traffic: &'a Traffic,
+    /// Fails if the job should stop. Called before each range is handed over and while waiting.
+    pub(crate) check_stop: &'a dyn Fn() -> Result<(), Error>,
+}
+
+impl OrderedReads<'_> {
+    /// Reads all `ranges`, and hands the bytes of each, with what the caller knows of it, to
+    /// `take`. Returns the buffers, each of which must have the size of any range's pages.
+    ///
+    /// # Errors
+    /// The first one of a read, of `take` or of `check_stop`. Reads that are still in flight then
+    /// own their buffers, and end by themselves.
+    pub(crate) fn run<T>(
+        &self,
+        mut buffers: Vec<Lease>,
+        ranges: impl Iterator<Item = (FileRange, T)>,
+        mut take: impl FnMut(T, &[u8]) -> Result<(), Error>,
+    ) -> Result<Vec<Lease>, Error> {
+        let mut ranges = ranges.peekable();
+        let mut in_flight = VecDeque::with_capacity(buffers.len());
+        loop {
+            while ranges.peek().is_some()
+                && let Some(buffer) = buffers.pop()
+                && let Some((range, item)) = ranges.next()
+            {
+                in_flight.push_back((self.submit(range, buffer), range.bytes, item));
+            }
+            let Some((completed, bytes, item)) = in_flight.pop_front() else { return Ok(buffers) };
+            let completion = self.wait(&completed)?;
+            self.traffic.finish(&completion);
+            completion.result?;
+            (self.check_stop)()?;
+            take(item, &completion.lease[..bytes])?;
+            buffers.push(completion.lease);
+        }
+    }
+
+    fn submit(&self, range: FileRange, lease: Lease) -> Receiver<Completion> {
+        let (reply, completed) = bounded(1);
+        let request = Request {
+            direction: Direction::Read,
+            file: range.file,
+            offset: range.offset,
+            bytes: align_up(range.bytes as u64) as usize,
+            bytes_needed: range.bytes,
+            lease,
+            tag: 0,
+            reply,
+        };
+        self.traffic.submit(self.disk, request);
+        completed
+    }
+
+    fn wait(&self, completed: &Receiver<Completion>) -> Result<Completion, Error> {
+        loop {
+            match completed.recv_timeout(STOP_INTERVAL) {
+                Ok(completion) => return Ok(completion),
+                Err(RecvTimeoutError::Timeout) => (self.check_stop)()?,
+                Err(RecvTimeoutError::Disconnected) => {
+                    unreachable!("a disk completes every request")
+                }
+            }
+        }
+    }
+}
+
+/// A [`check_stop`](OrderedReads::check_stop) that asks the observer.
+pub(crate) fn check_cancelled(observer: &dyn Observer) -> Result<(), Error> {
+    if observer.is_cancelled() { Err(Error::Cancelled) } else { Ok(()) }
+}
