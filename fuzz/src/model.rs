@@ -2,7 +2,7 @@
 //! words, which must say what it says.
 
 use std::cmp::Ordering;
-use xsort_gnu::{Command, Order, Scratch};
+use xsort_gnu::sort::{Command, Order, Scratch};
 
 /// The output: sorted, stable, with `-u` without those that are the same as the last one written.
 pub fn sorted(command: &Command, order: &Order, lines: &mut [&[u8]]) -> Vec<u8> {

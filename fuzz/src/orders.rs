@@ -4,7 +4,8 @@
 use arbitrary::Arbitrary;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
-use xsort_gnu::{Command, Environment, Locale, Refusal, Request};
+use xsort_gnu::{Locale, Refusal};
+use xsort_gnu::sort::{Command, Environment, Request};
 
 /// How lines are to be ordered.
 #[derive(Arbitrary, Clone, Debug)]
@@ -104,7 +105,7 @@ impl Orders {
     /// # Errors
     /// GNU's refusal.
     pub fn command(&self) -> Result<Command, Refusal> {
-        match xsort_gnu::parse(self.words(), &environment())? {
+        match xsort_gnu::sort::parse(self.words(), &environment())? {
             Request::Run(command) => Ok(*command),
             other => unreachable!("nobody asked for {other:?}"),
         }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use xsort_gnu::{Check, Codec, Command, Flags, KeyField};
+use xsort_gnu::sort::{Check, Codec, Command, Flags, KeyField};
 
 /// Words from which the grammar makes `command` again. Keys have one form: `is_obsolete` is lost.
 pub fn words(command: &Command) -> Vec<OsString> {

@@ -16,9 +16,8 @@ use std::num::NonZeroU64;
 use std::os::unix::ffi::OsStrExt;
 use xsort_fuzz::{model, orders, print};
 use xsort_records::{Checksum, KeyField, Layout};
-use xsort_gnu::{
-    Command, Environment, Locale, Numerals, Order, Request, Scratch, du, listed_files, parse,
-};
+use xsort_gnu::{Locale, Numerals, du};
+use xsort_gnu::sort::{Command, Environment, Order, Request, Scratch, listed_files, parse};
 
 fuzz_target!(|data: &[u8]| {
     let Some((&whose, data)) = data.split_first() else { return };
@@ -134,12 +133,12 @@ fn understood(command: &Command, environment: &Environment) {
     let mut scratch = Scratch::default();
     let mut marks = Vec::new();
     for line in lines {
-        xsort_gnu::annotate(&order, &locale, line, &mut scratch, &mut marks);
+        xsort_gnu::sort::annotate(&order, &locale, line, &mut scratch, &mut marks);
         assert!(
-            xsort_gnu::disorder("sort", b"-", 1, line.to_vec(), command).starts_with(b"sort: ")
+            xsort_gnu::sort::disorder("sort", b"-", 1, line.to_vec(), command).starts_with(b"sort: ")
         );
     }
-    xsort_gnu::warnings(command, &locale);
+    xsort_gnu::sort::warnings(command, &locale);
 }
 
 /// What two command lines that mean the same have alike. The last byte that can be counted is as

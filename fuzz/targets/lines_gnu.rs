@@ -12,7 +12,8 @@ use std::process::{self, Stdio};
 use xsort_fuzz::model;
 use xsort_fuzz::orders::Orders;
 use xsort_fuzz::texts::lines;
-use xsort_gnu::{Command, KeyField, Locale, Order, Scratch, annotate, disorder, warnings};
+use xsort_gnu::Locale;
+use xsort_gnu::sort::{Command, KeyField, Order, Scratch, annotate, disorder, warnings};
 
 #[derive(Arbitrary, Debug)]
 struct Case {

@@ -26,7 +26,8 @@ use xsort_extsort::{Caches, LinesOptions, LinesReport, Unobserved, merge_lines, 
 use xsort_fuzz::model;
 use xsort_fuzz::orders::Orders;
 use xsort_fuzz::texts::{Dribble, Growth, grown, lines, parts};
-use xsort_gnu::{Command, Locale, Order, Scratch};
+use xsort_gnu::Locale;
+use xsort_gnu::sort::{Command, Order, Scratch};
 
 #[derive(Arbitrary, Debug)]
 struct Case {

@@ -7,7 +7,8 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput};
-use xsort_gnu::{Environment, Locale, Order, Request, Scratch, parse};
+use xsort_gnu::Locale;
+use xsort_gnu::sort::{Environment, Order, Request, Scratch, parse};
 
 const LINES: usize = 1000;
 

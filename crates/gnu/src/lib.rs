@@ -6,18 +6,22 @@
 //! invocation") and by asking the programs; the tests ask them again.
 //!
 //! ```text
-//! grammar    words of a command line -> Command, or GNU's refusal (options, keys, sizes, messages)
-//! command    what to do, in plain values
-//! locale     tables of a locale               sys    the C library's locales, the only unsafe code
-//! order      Command + Locale -> Order: compare lines, normalised keys, words of them
-//! debug      marks and warnings of --debug      disorder   what -c says      help   --help, --version
-//! du         the same for du, in a module of its own, on getopt, quotation marks and refusals of `grammar`
+//! sort        du            what each program means, and how it answers
+//!    \       /
+//!     getopt                options, abbreviations, quotation marks and refusals, of any GNU program
+//!        |
+//!     locale                tables of a locale
+//!        |
+//!       sys                 the C library's locales: the only unsafe code
 //! ```
+//!
+//! Imports only point down.
 //!
 //! How an engine uses it:
 //!
 //! ```
-//! use xsort_gnu::{Environment, Locale, Order, Request, Scratch, parse};
+//! use xsort_gnu::Locale;
+//! use xsort_gnu::sort::{Environment, Order, Request, Scratch, parse};
 //!
 //! let locale = Locale::from_environment().unwrap_or_else(Locale::c);
 //! let environment = Environment::new(|_| None, locale.clone());
@@ -37,22 +41,11 @@
 //! # Ok::<(), xsort_gnu::Refusal>(())
 //! ```
 
-mod command;
-mod debug;
-mod disorder;
 pub mod du;
-mod grammar;
-mod help;
+mod getopt;
 mod locale;
-mod order;
+pub mod sort;
 mod sys;
 
-pub use command::{Check, Checkpoint, Codec, Command, Extras, Flags, KeyEnd, KeyField, Request};
-pub use debug::{annotate, warnings};
-pub use disorder::disorder;
-pub use grammar::{
-    Environment, Refusal, listed_files, parse, quoted_name, refuse_many, shown_name,
-};
-pub use help::{help, version};
+pub use getopt::{Refusal, quoted_name, shown_name};
 pub use locale::{Locale, Numerals};
-pub use order::{Order, Scratch};

@@ -1,117 +1,37 @@
-//! `-c` and `-C`: the first line out of order. A window of the input is in memory, however long
-//! that is: a line, the one before it, and what was read ahead.
+//! `-c` and `-C`: whether the input is sorted.
 
-use std::cmp::Ordering;
-use std::io::{self, ErrorKind, Read};
-use std::ops::Range;
-use xsort_extsort::variable::{LineOrder, Source};
+use super::command::LinesCommand;
+use super::failure::{self, Failure};
+use super::limits::Limits;
+use super::{inputs, resources};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use xsort_extsort::variable::{Decoders, LineOrder, first_disorder};
+use xsort_gnu::sort::Check;
 
-/// Bytes read at once, at most; the window begins with so many.
-const READ_BYTES: usize = 256 << 10;
-/// The most by which the window grows at once. What is added is touched, lines or not.
-const STEP_BYTES_MAX: usize = 16 << 20;
-
-/// The number from 1 on, and the text, of the first line that must not stand where it does; with
-/// `is_unique` also one that is the same as the line before.
-pub(super) fn first_disorder<O: LineOrder>(
-    order: &O,
-    mut source: Source,
-    terminator: u8,
-    is_unique: bool,
-) -> io::Result<Option<(u64, Vec<u8>)>> {
-    let mut scratch = O::Scratch::default();
-    let mut window = vec![0; READ_BYTES];
-    // What of the window is read, where the next line begins, and the one before it.
-    let (mut filled, mut begin, mut previous) = (0, 0, None::<Range<usize>>);
-    let mut number = 0;
-    loop {
-        let room = filled..window.len().min(filled + READ_BYTES);
-        let bytes = match read(&mut source, &mut window[room])? {
-            0 if begin == filled => return Ok(None),
-            0 => {
-                // The last line lacks its end.
-                window[filled] = terminator;
-                1
-            }
-            bytes => bytes,
-        };
-        for end in memchr::memchr_iter(terminator, &window[filled..][..bytes]) {
-            let line = begin..filled + end;
-            number += 1;
-            let by = previous.map_or(Ordering::Less, |previous| {
-                order.compare(&window[previous], &window[line.clone()], &mut scratch)
-            });
-            if by == Ordering::Greater || (is_unique && by == Ordering::Equal) {
-                // In place: a copy would be a third line in memory.
-                window.truncate(line.end);
-                window.drain(..line.start);
-                return Ok(Some((number, window)));
-            }
-            begin = line.end + 1;
-            previous = Some(line);
-        }
-        // The previous line and what was read behind it move to the front.
-        let kept = previous.as_ref().map_or(begin, |previous| previous.start);
-        window.copy_within(kept..filled + bytes, 0);
-        (filled, begin) = (filled + bytes - kept, begin - kept);
-        previous = previous.map(|previous| previous.start - kept..previous.end - kept);
-        if window.len() - filled < READ_BYTES / 2 {
-            grow(&mut window)?;
-        }
+/// Fails if the first of `files` isn't sorted.
+pub(super) fn check<O: LineOrder>(
+    lines: &LinesCommand<'_>,
+    by: &O,
+    kind: Check,
+    files: Vec<OsString>,
+    limits: &Limits,
+) -> Result<(), Failure> {
+    let Some(file) = files.into_iter().next() else { return Ok(()) };
+    let command = &lines.command;
+    let mut input = limits.limit(inputs::uninspected(&file));
+    if command.extras.decompress {
+        input = Decoders::for_sort(resources::budget_bytes(command)).decompressed(input);
     }
-}
-
-/// Makes the window larger by little, and where it is: the C library moves the pages of large
-/// memory to another address, and copies none.
-fn grow(window: &mut Vec<u8>) -> io::Result<()> {
-    let step = (window.len() / 8).clamp(READ_BYTES, STEP_BYTES_MAX);
-    window.try_reserve_exact(step).map_err(|_| {
-        let bytes = window.len();
-        let what = format!(
-            "two neighbouring lines of more than {bytes} bytes together don't fit in memory: raise its \
-             limit (ulimit -v)"
-        );
-        io::Error::new(ErrorKind::OutOfMemory, what)
-    })?;
-    window.resize(window.len() + step, 0);
-    Ok(())
-}
-
-fn read(source: &mut Source, buffer: &mut [u8]) -> io::Result<usize> {
-    loop {
-        match source.bytes_from.read(buffer) {
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            result => return result,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::path::PathBuf;
-    use xsort_extsort::variable::ByBytes;
-
-    fn check(text: &[u8]) -> Option<(u64, Vec<u8>)> {
-        let bytes_from = Box::new(io::Cursor::new(text.to_vec()));
-        let source = Source { path: PathBuf::new(), bytes_from, bytes: None, is_file: false };
-        first_disorder(&ByBytes, source, b'\n', false).unwrap()
-    }
-
-    #[test]
-    fn windows_end_anywhere() {
-        for length in [0, 1, 7, 1000, READ_BYTES - 1, READ_BYTES, 3 * READ_BYTES] {
-            let lines = (2 * READ_BYTES).div_ceil(length + 2);
-            let mut text = Vec::new();
-            for line in 0..lines {
-                text.resize(text.len() + length, b'a' + (25 * line / lines) as u8);
-                text.push(b'\n');
-            }
-            assert_eq!(check(&text), None, "{length}");
-            text.extend(b"\n!");
-            // An empty line is out of order behind any but another.
-            let expected = (length > 0).then(|| (lines as u64 + 1, Vec::new()));
-            assert_eq!(check(&text), expected, "{length}");
+    let found = first_disorder(by, input.into_bytes(), command.terminator(), command.unique)
+        .map_err(|error| failure::of_read(&file, &error))?;
+    match (found, kind) {
+        (None, _) => Ok(()),
+        (Some(_), Check::Quiet) => Err(Failure::Disorder(Vec::new())),
+        (Some((number, line)), Check::DiagnoseFirst) => {
+            let (program, name) = (lines.program, file.as_bytes());
+            let text = xsort_gnu::sort::disorder(program, name, number, line, command);
+            Err(Failure::Disorder(text))
         }
     }
 }

@@ -1,7 +1,8 @@
 //! What becomes of sorted lines on their way out.
 
 use std::io::{self, Write};
-use xsort_gnu::{Locale, Order, Scratch, annotate};
+use xsort_gnu::Locale;
+use xsort_gnu::sort::{Order, Scratch, annotate};
 
 /// Lets the first lines pass and drops the others.
 pub(super) struct Top<W> {
@@ -86,7 +87,7 @@ mod tests {
     #[test]
     fn lines_are_marked_however_they_are_written() {
         let locale = Locale::c();
-        let order = Order::new(&xsort_gnu::Command::default(), &locale, [0; 16]);
+        let order = Order::new(&xsort_gnu::sort::Command::default(), &locale, [0; 16]);
         for piece in 1..6 {
             let mut out = Vec::new();
             let mut marks = Marks::new(&mut out, &order, &locale, b'\n');

@@ -1,4 +1,4 @@
-//! Which files are read: named, looked at before anything is read, and opened when their turn
+//! Which files are read. They are inspected before anything is read, and opened when their turn
 //! comes, so that there may be more of them than may be open.
 
 use super::failure::{self, Failure};
@@ -18,20 +18,20 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use xsort_disk::inherited;
-use xsort_extsort::variable::Source;
-use xsort_gnu::Command;
+use xsort_extsort::variable::{Content, LinesInput};
+use xsort_gnu::sort::Command;
 use xsort_usage::Identity;
 
 /// The name of standard input.
 const STANDARD: &str = "-";
 
-/// What is expected of files that say that they are empty, as those of /proc do.
-const UNTOLD_BYTES: u64 = 64 << 10;
+/// The size that is assumed of files that claim to be empty, as those of /proc do.
+const UNKNOWN_BYTES: u64 = 64 << 10;
 
-/// Bytes that are copied at once.
+/// Bytes copied at once.
 const COPY_BYTES: usize = 256 << 10;
 
-/// Files that are open besides the inputs: scratch in some directories, rings, standard streams.
+/// Files that may be open besides the inputs: scratch in some directories, rings, standard streams.
 const OTHER_FILES: u64 = 64;
 
 /// The names of all inputs, of the command line or of `--files0-from`.
@@ -40,17 +40,17 @@ pub(super) fn files(command: &Command) -> Result<Vec<OsString>, Failure> {
     let mut text = Vec::new();
     let unreadable =
         || Failure::Message([b"cannot read file names from ", &names::quoted(list)[..]].concat());
-    match source(list).bytes_from.read_to_end(&mut text) {
+    match uninspected(list).into_bytes().read_to_end(&mut text) {
         Ok(_) => {}
         Err(error) if opening_error(&error).is_some() => {
             return Err(failure::of_read(list, &error));
         }
         Err(_) => return Err(unreadable()),
     }
-    Ok(xsort_gnu::listed_files(&text, list, locale())?)
+    Ok(xsort_gnu::sort::listed_files(&text, list, locale())?)
 }
 
-/// Inputs that can be read, as far as one can tell without reading.
+/// Inputs that can be read, as far as that can be told without reading.
 pub(super) struct Inputs {
     all: Vec<Input>,
     pub(super) names: NamesMemory,
@@ -60,17 +60,18 @@ struct Input {
     name: OsString,
     identity: Identity,
     is_regular: bool,
-    /// Whether all of it can be read by its name. Whoever handed standard input over may go on
-    /// reading behind what was read of it.
+    /// Whether it is read by its name, from its beginning. Standard input isn't: the process that
+    /// handed it over may go on reading where this one stops.
     is_named_file: bool,
     /// Bytes to be read, if that is known.
     bytes: Option<u64>,
 }
 
 impl Inputs {
-    /// Looks at all of them. Standard input, where it is named again, is at its end. With `rules` a
-    /// directory is the files below it, and `say` hears what of it is left out.
-    pub(super) fn look(
+    /// Inspects all files. Standard input is left out where it is named again, because it is at its
+    /// end then. With `rules` a directory stands for the files below it, and `say` is told which of
+    /// these are left out.
+    pub(super) fn inspect(
         files: Vec<OsString>,
         rules: Option<Rules>,
         say: impl Fn(&str),
@@ -86,13 +87,13 @@ impl Inputs {
                         .map_err(of_tree)?;
                     tree.notice(Path::new(&name)).iter().for_each(|line| say(line));
                     for file in tree.files {
-                        inputs.push(Input::look_in_tree(file)?);
+                        inputs.push(Input::from_tree(file)?);
                     }
                 }
                 _ if is_standard && has_standard => {}
                 _ => {
                     let name_bytes = name.len();
-                    let input = Input::look(name)?;
+                    let input = Input::inspect(name)?;
                     names.add(name_bytes, input.bytes.unwrap_or(0));
                     inputs.push(input);
                 }
@@ -122,7 +123,7 @@ impl Inputs {
         self.all.iter().map(|input| input.bytes).sum()
     }
 
-    /// What GNU sort notices before it reads, but after the output is there.
+    /// Refuses a closed standard input as GNU sort does: before it reads, but with the output open.
     pub(super) fn refuse_closed(&self) -> Result<(), Failure> {
         match self.all.first() {
             Some(first) if is_closed(&first.name) => {
@@ -132,39 +133,41 @@ impl Inputs {
         }
     }
 
-    /// To be read one after the other.
-    pub(super) fn sources(self) -> Vec<Source> {
-        let source = |(number, input): (usize, Input)| {
-            let (bytes, is_file) = (input.bytes, input.is_named_file);
-            let opener = Opener {
-                is_closed: number == 0 && is_closed(&input.name),
-                ..Opener::new(input.name)
+    /// Inputs that are read one after the other.
+    pub(super) fn open_in_turn(self) -> Vec<LinesInput> {
+        let open = |(number, input): (usize, Input)| {
+            let is_closed = number == 0 && is_closed(&input.name);
+            let path = PathBuf::from(&input.name);
+            let content = if input.is_named_file {
+                let open = move || Ok(Box::new(open(&input.name).map_err(NotOpened::mark)?) as _);
+                Content::File(Box::new(open))
+            } else {
+                Content::Stream(Box::new(Opener { is_closed, ..Opener::new(input.name) }))
             };
-            Source { is_file, ..opener.source(bytes) }
+            LinesInput { path, bytes: input.bytes, content }
         };
-        self.all.into_iter().enumerate().map(source).collect()
+        self.all.into_iter().enumerate().map(open).collect()
     }
 
-    /// To be read all at once. What will be written over is copied to `directory` first. If they
-    /// are more than may be open, files are open only while they are read.
-    pub(super) fn sources_at_once(
+    /// Inputs that are all read at once. One that will be written over is copied to `directory`
+    /// first. If they are more than may be open, each is open only while it is read.
+    pub(super) fn open_at_once(
         self,
         target: &Target,
         directory: &Path,
-    ) -> Result<Vec<Source>, Failure> {
-        let keeps_open = self.can_all_be_open();
+    ) -> Result<Vec<LinesInput>, Failure> {
+        let stays_open = self.can_all_be_open();
         let written = target.identity();
-        let at_once = |(number, input): (usize, Input)| {
+        let open = |(number, input): (usize, Input)| {
             let is_closed = number == 0 && is_closed(&input.name);
             let is_written = written == Some(input.identity);
             let file = if is_written { Some(copy(&input.name, directory)?) } else { None };
-            let keeps_open =
-                keeps_open || file.is_some() || !input.is_regular || input.name == STANDARD;
-            let (bytes, is_file) = (input.bytes, input.is_named_file && file.is_none());
-            let opener = Opener { name: input.name, file, keeps_open, position: 0, is_closed };
-            Ok(Source { is_file, ..opener.source(bytes) })
+            let stays_open =
+                stays_open || file.is_some() || !input.is_regular || input.name == STANDARD;
+            let opener = Opener { name: input.name, file, stays_open, position: 0, is_closed };
+            Ok(opener.into_input(input.bytes))
         };
-        self.all.into_iter().enumerate().map(at_once).collect()
+        self.all.into_iter().enumerate().map(open).collect()
     }
 }
 
@@ -172,7 +175,7 @@ impl Inputs {
 fn copy(name: &OsStr, directory: &Path) -> Result<File, Failure> {
     let mut copy = tempfile::tempfile_in(directory)
         .map_err(|error| failure::of_scratch(directory.as_os_str(), &error))?;
-    let mut from = source(name).bytes_from;
+    let mut from = uninspected(name).into_bytes();
     let mut buffer = vec![0; COPY_BYTES];
     loop {
         match from.read(&mut buffer) {
@@ -189,7 +192,7 @@ fn copy(name: &OsStr, directory: &Path) -> Result<File, Failure> {
 }
 
 impl Input {
-    fn look(name: OsString) -> Result<Input, Failure> {
+    fn inspect(name: OsString) -> Result<Input, Failure> {
         let fail = |what, error: io::Error| Failure::of_file(what, &name, &error);
         let (metadata, position) = if name == STANDARD {
             let mut file = standard_input().map_err(|error| fail("open failed", error))?;
@@ -202,7 +205,7 @@ impl Input {
         };
         let bytes = match metadata.len() {
             _ if !metadata.is_file() => None,
-            0 => Some(UNTOLD_BYTES),
+            0 => Some(UNKNOWN_BYTES),
             all => Some(all.saturating_sub(position)),
         };
         let is_regular = metadata.is_file();
@@ -215,12 +218,18 @@ impl Input {
         })
     }
 
-    /// What the walk told of it isn't asked for again.
-    fn look_in_tree(file: trees::File) -> Result<Input, Failure> {
+    /// A file of which a walk knows all but whether it can be read.
+    fn from_tree(file: trees::File) -> Result<Input, Failure> {
         let trees::File { path: name, bytes, identity, .. } = file;
         refuse_unreadable(&name)?;
-        let told = if bytes == 0 { UNTOLD_BYTES } else { bytes };
-        Ok(Input { name, identity, is_regular: true, is_named_file: bytes > 0, bytes: Some(told) })
+        let bytes_to_read = if bytes == 0 { UNKNOWN_BYTES } else { bytes };
+        Ok(Input {
+            name,
+            identity,
+            is_regular: true,
+            is_named_file: bytes > 0,
+            bytes: Some(bytes_to_read),
+        })
     }
 }
 
@@ -239,23 +248,24 @@ fn of_tree(refusal: Refusal) -> Failure {
     }
 }
 
-/// A file's bytes, unlooked at.
-pub(super) fn source(name: &OsStr) -> Source {
-    Opener::new(name.to_owned()).source(None)
+/// An input that is opened without being inspected.
+pub(super) fn uninspected(name: &OsStr) -> LinesInput {
+    Opener::new(name.to_owned()).into_input(None)
 }
 
-/// Whether there is nothing to read from. (A file that is opened before standard input is looked at
-/// takes its place.)
+/// Whether the file is standard input, and that is closed. (A file that is opened before standard
+/// input is inspected takes its descriptor.)
 fn is_closed(name: &OsStr) -> bool {
     name == STANDARD && !inherited().is_open[0]
 }
 
-/// A file that is opened when it is read, and never before.
+/// A file that is opened when it is read.
 struct Opener {
     name: OsString,
     file: Option<File>,
-    /// Else it is closed after each read, and opened again where that ended.
-    keeps_open: bool,
+    /// If not, it is closed after each read, and opened again by the next.
+    stays_open: bool,
+    /// Where the next read begins, if it doesn't stay open.
     position: u64,
     /// Standard input was closed when the process was started.
     is_closed: bool,
@@ -264,16 +274,12 @@ struct Opener {
 impl Opener {
     fn new(name: OsString) -> Opener {
         let is_closed = is_closed(&name);
-        Opener { name, file: None, keeps_open: true, position: 0, is_closed }
+        Opener { name, file: None, stays_open: true, position: 0, is_closed }
     }
 
-    fn source(self, bytes: Option<u64>) -> Source {
-        Source {
-            path: PathBuf::from(&self.name),
-            bytes_from: Box::new(self),
-            bytes,
-            is_file: false,
-        }
+    fn into_input(self, bytes: Option<u64>) -> LinesInput {
+        let path = PathBuf::from(&self.name);
+        LinesInput { path, bytes, content: Content::Stream(Box::new(self)) }
     }
 }
 
@@ -281,6 +287,12 @@ impl Opener {
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct NotOpened(io::Error);
+
+impl NotOpened {
+    fn mark(error: io::Error) -> io::Error {
+        io::Error::other(NotOpened(error))
+    }
+}
 
 /// Why the file couldn't be opened, if a read failed for that.
 pub(super) fn opening_error(error: &io::Error) -> Option<&io::Error> {
@@ -294,9 +306,9 @@ impl Read for Opener {
         }
         let mut file = match self.file.take() {
             Some(file) => file,
-            None => open(&self.name).map_err(|error| io::Error::other(NotOpened(error)))?,
+            None => open(&self.name).map_err(NotOpened::mark)?,
         };
-        if self.keeps_open {
+        if self.stays_open {
             return self.file.insert(file).read(buffer);
         }
         file.seek(SeekFrom::Start(self.position))?;

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::marker::PhantomData;
 use xsort_extsort::variable::{LineOrder, Words};
-use xsort_gnu::{Order, Scratch};
+use xsort_gnu::sort::{Order, Scratch};
 
 /// Any order, with so many words of the key beside each line. That of the lines' bytes is faster as
 /// the engine's own.

@@ -19,7 +19,8 @@ use std::thread;
 use xsort_disk::{DiskOptions, IoChoice};
 use xsort_extsort::variable::Codec;
 use xsort_extsort::{Caches, LinesOptions};
-use xsort_gnu::{Command, Environment, Locale};
+use xsort_gnu::Locale;
+use xsort_gnu::sort::{Command, Environment};
 
 /// Inputs up to this size are sorted in less time than it takes to ask the machine for its memory,
 /// caches and processors.
@@ -85,8 +86,8 @@ pub(super) fn options(command: &Command, input_bytes: Option<u64>) -> LinesOptio
 fn codec(command: &Command) -> Option<Codec> {
     if let Some(codec) = command.extras.compress {
         return Some(match codec {
-            xsort_gnu::Codec::Lz4 => Codec::Lz4,
-            xsort_gnu::Codec::Zstd => Codec::Zstd,
+            xsort_gnu::sort::Codec::Lz4 => Codec::Lz4,
+            xsort_gnu::sort::Codec::Zstd => Codec::Zstd,
         });
     }
     let program = Path::new(command.compress_program.as_ref()?).file_name().unwrap_or_default();

@@ -1,8 +1,8 @@
-//! The output. What it held stays until the first line is written, or until it is clear that there
-//! is none: it may be an input.
+//! The output. An old file keeps its content until the first line is written, or until it is clear
+//! that there is none: it may be an input.
 //!
-//! What is written last is held back, as the C library does it for GNU sort: whether a write failed
-//! or the flush at the end depends on it, and both have words of their own.
+//! The last bytes are held back until the end, as the C library does for GNU sort: it decides
+//! whether a write fails or the flush at the end, and the two have messages of their own.
 
 use super::failure::Failure;
 use crate::gnu::write_all;
@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 use xsort_disk::inherited;
 use xsort_usage::Identity;
 
-/// Bytes of the C library's buffer, the block of nearly every file system. So much, and at least
-/// one byte, is held back.
+/// Bytes of the C library's buffer: a block of nearly every file system. Between one byte and so
+/// many are held back.
 const HELD_BYTES: usize = 4096;
 
 /// Where the kernel shows files by their descriptors.
@@ -69,13 +69,15 @@ impl Target {
         Target { sink, name, due, held: Vec::with_capacity(HELD_BYTES), is_flushing: false }
     }
 
-    /// A path to the file, if it is a regular one and lines are all that it will hold.
+    /// A path to the open file, if it is a regular one and will hold nothing but lines. The engine
+    /// opens it once more by this path, because a descriptor of its own can be switched past the
+    /// page cache without a change to that of whoever else has standard output.
     pub(super) fn path(&self) -> Option<PathBuf> {
         let output = io::stdout();
         let file = self.sink.descriptor(&output)?;
         let status = fstat(file).ok()?;
         let is_regular = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile;
-        // What others wrote to standard output, or will write to its end, stays.
+        // What other processes wrote to standard output, or will append, must stay.
         let is_own = match &self.sink {
             Sink::File(_) => true,
             Sink::Standard => {
@@ -89,12 +91,13 @@ impl Target {
         (is_regular && is_own && has_no_header).then(|| path_of(file))
     }
 
-    /// Whether this is the path by which the output is written.
+    /// Whether this is the path that [`path`](Target::path) returned.
     pub(super) fn is_at(&self, path: &Path) -> bool {
         self.sink.descriptor(&io::stdout()).is_some_and(|file| path == path_of(file))
     }
 
-    /// Has those who write to the same open file go on behind what was written by its path.
+    /// Moves the position of standard output behind what was written by its path, for other
+    /// processes that have it.
     pub(super) fn go_to_end(&self) -> io::Result<()> {
         if let Sink::Standard = self.sink {
             seek(io::stdout(), SeekFrom::End(0))?;
@@ -108,7 +111,7 @@ impl Target {
         due.header = header;
     }
 
-    /// The file that will be written, if it is one that keeps what it is given.
+    /// Identifies the file that will be written, if it is a regular one.
     pub(super) fn identity(&self) -> Option<Identity> {
         let status = fstat(self.sink.descriptor(&io::stdout())?).ok()?;
         let is_file = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile;
@@ -121,8 +124,8 @@ impl Target {
         Failure::unwritten(what, &self.name, error)
     }
 
-    /// The same where the text is not of lines. GNU sort only looks at the end, when the reason of
-    /// the failure of a long text is forgotten.
+    /// The same for help and version. GNU sort checks these only at its end, when the reason why a
+    /// long text failed is lost.
     pub(super) fn failed_at_exit(&self, error: &io::Error, is_long: bool) -> Failure {
         if is_long && !matches!(self.sink, Sink::Closed) {
             return Failure::Message(b"write error".to_vec());
@@ -133,8 +136,8 @@ impl Target {
     /// Empties the file, and writes the header.
     pub(super) fn begin(&mut self) -> io::Result<()> {
         let Some(due) = self.due.take() else { return Ok(()) };
-        // Pipes and devices can't be emptied, and what is empty need not be: ext4 writes a file
-        // that was cut back to the drive when it is closed, and has its closer wait.
+        // Pipes and devices can't be emptied. An empty file isn't, because ext4 writes a file that
+        // was truncated to the drive when it is closed, and close waits for that.
         if let Sink::File(file) = &self.sink
             && due.is_emptied
             && file.metadata().map(|metadata| metadata.is_file() && metadata.len() > 0)?
@@ -166,8 +169,7 @@ impl Target {
     }
 }
 
-/// Which file the output of this name, or standard output, will be written to, if it is there
-/// already and keeps what it is given.
+/// Identifies the file of this name, or standard output, if it exists already and is a regular one.
 pub(super) fn present(name: Option<&OsStr>) -> Option<Identity> {
     match name {
         Some(name) => {
@@ -177,7 +179,7 @@ pub(super) fn present(name: Option<&OsStr>) -> Option<Identity> {
     }
 }
 
-/// A path to an open file, whatever its name means by now.
+/// A path to an open file, wherever its name leads by now.
 fn path_of(file: BorrowedFd<'_>) -> PathBuf {
     format!("{OPEN_FILES}{}", file.as_raw_fd()).into()
 }

@@ -1,9 +1,8 @@
-//! Memory for chunks: areas of one size, of which a chunk that needs less leaves the rest for the
-//! next.
+//! Memory for chunks: areas of one size. What a chunk doesn't need of its area is left for the next.
 
 use xsort_disk::Lease;
 
-/// Areas that are free, whole or in part.
+/// Free memory: whole areas and parts of them.
 pub(super) struct Areas {
     /// By address; no two of them are neighbours.
     free: Vec<Lease>,
@@ -24,7 +23,8 @@ impl Areas {
         self.free.iter().any(|lease| self.is_enough(lease))
     }
 
-    /// At least half an area, and less than two: the smallest piece that will do.
+    /// Takes the smallest free piece of at least half an area; of a piece of two areas or more, one
+    /// area.
     pub(super) fn take(&mut self) -> Option<Lease> {
         let enough = (0..self.free.len()).filter(|&at| self.is_enough(&self.free[at]));
         let at = enough.min_by_key(|&at| self.free[at].len())?;
@@ -34,7 +34,7 @@ impl Areas {
         Some(self.free.remove(at))
     }
 
-    /// Takes memory back, and joins it with its neighbours.
+    /// Gives memory back, and joins it with its neighbours.
     pub(super) fn give(&mut self, lease: Lease) {
         if lease.is_empty() {
             return;
@@ -51,8 +51,8 @@ impl Areas {
         }
     }
 
-    /// A larger area with the first `bytes` bytes of `area`; or that area again, if there is none
-    /// of `wanted` bytes.
+    /// Moves the first `bytes` bytes of `area` to a larger area of `wanted` bytes. Returns `area`
+    /// again if there is none.
     pub(super) fn grow(
         &mut self,
         area: Lease,

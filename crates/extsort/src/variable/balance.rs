@@ -1,48 +1,52 @@
-//! What was read must have been written, or dropped because it was not wanted: sums of the lines'
-//! hashes, on both sides.
+//! The check that no line is lost or changed: the lines that were read must be those that were
+//! written or dropped as duplicates. Sums of their hashes are compared, which don't depend on the
+//! order.
 //!
-//! Lines are hashed where they are found, before they are sorted, and again where the merge writes
-//! them. In between they may have been to scratch and back, several times.
+//! Lines are hashed when their ends are found, before they are sorted, and again when the last merge
+//! takes them. In between they may have been on scratch several times.
 
 use crate::Error;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Sums of hashes, modulo 2^64. Each thread adds its own; only the end counts.
+/// Sums of hashes, modulo 2^64. Each thread adds its own; they are compared only at the end.
 #[derive(Debug, Default)]
 pub(super) struct Balance {
     read: AtomicU64,
-    gone: AtomicU64,
+    written_or_dropped: AtomicU64,
 }
 
 impl Balance {
-    /// Lines that came in.
+    /// Adds lines that were read.
     pub(super) fn read(&self, sum: u64) {
         self.read.fetch_add(sum, Relaxed);
     }
 
-    /// Lines that were written to the output.
+    /// Adds lines that were written to the output.
     pub(super) fn written(&self, sum: u64) {
-        self.gone.fetch_add(sum, Relaxed);
+        self.written_or_dropped.fetch_add(sum, Relaxed);
     }
 
-    /// Lines that are not wanted.
+    /// Adds lines that were dropped as duplicates.
     pub(super) fn dropped(&self, sum: u64) {
-        self.gone.fetch_add(sum, Relaxed);
+        self.written_or_dropped.fetch_add(sum, Relaxed);
     }
 
-    /// The sum of the lines that were written or are not wanted, so far.
-    pub(super) fn gone(&self) -> u64 {
-        self.gone.load(Relaxed)
+    /// The sum of the lines that were written or dropped so far.
+    pub(super) fn written_or_dropped(&self) -> u64 {
+        self.written_or_dropped.load(Relaxed)
     }
 
-    /// When all threads are done: the sum of both sides.
+    /// Compares both sides, when all threads are done. Returns their sum.
+    ///
+    /// # Errors
+    /// If they differ.
     pub(super) fn close(&self) -> Result<u64, Error> {
-        let (read, gone) = (self.read.load(Relaxed), self.gone.load(Relaxed));
-        if read == gone {
+        let (read, written) = (self.read.load(Relaxed), self.written_or_dropped());
+        if read == written {
             return Ok(read);
         }
-        Err(Error::LostLines { read, written: gone })
+        Err(Error::LostLines { read, written })
     }
 }
 

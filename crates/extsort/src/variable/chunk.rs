@@ -6,7 +6,7 @@
 
 use xsort_disk::{Lease, align_up};
 use xsort_kernels::Caches;
-use xsort_kernels::lines::{Entry, Kept, LineOrder, Words, dedup, sort};
+use xsort_kernels::lines::{Deduplicated, Entry, LineOrder, Words, dedup, sort};
 
 /// Whole lines in an area.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(super) struct Chunk {
     lines: usize,
     /// Bytes of an entry.
     entry_bytes: usize,
-    /// How many of them are in order at the front of the entries; 0 until they are sorted.
+    /// How many entries are in order, at the front of all; 0 until the chunk is sorted.
     entries: usize,
 }
 
@@ -26,8 +26,8 @@ impl Chunk {
         align_up((entries_from(text_bytes) + lines * entry_bytes) as u64) as usize
     }
 
-    /// Of the first `text_bytes` bytes of an area, which are so many lines. The area has all the
-    /// bytes that are needed for entries of so many.
+    /// A chunk of the first `text_bytes` bytes of an area, which are `lines` lines. The area has
+    /// enough bytes for their entries.
     pub(super) fn new(area: Lease, text_bytes: usize, lines: usize, entry_bytes: usize) -> Chunk {
         debug_assert!(Chunk::bytes_needed(text_bytes, lines, entry_bytes) <= area.len());
         Chunk { area, text_bytes, lines, entry_bytes, entries: 0 }
@@ -46,45 +46,47 @@ impl Chunk {
         &self.area[..self.text_bytes]
     }
 
-    /// How many lines are wanted.
+    /// How many lines are left without duplicates, once the chunk is sorted.
     pub(super) fn entries_count(&self) -> usize {
         self.entries
     }
 
-    /// The entries of the lines that are wanted, in order. They are of the kind that the chunk was
-    /// sorted with.
+    /// The entries of these lines, in order. `W` is that of the order that the chunk was sorted by.
     pub(super) fn entries<W: Words>(&self) -> &[Entry<W>] {
         let bytes = self.entries * self.entry_bytes;
         bytemuck::cast_slice(&self.area[entries_from(self.text_bytes)..][..bytes])
     }
 
-    /// Sorts, and leaves only the first of lines with the same key if that is wanted. Returns the
-    /// sums of the hashes of all lines, and of those that were dropped. `spare` has room for as
-    /// many entries as there are lines.
+    /// Sorts the lines, and with `is_unique` drops all but the first of those with the same key.
+    /// `sort_buffer` is as large as the entries of all lines.
     pub(super) fn sort<O: LineOrder>(
         &mut self,
         order: &O,
         delimiter: u8,
         is_unique: bool,
         caches: Caches,
-        spare: &mut Lease,
-    ) -> (u64, u64) {
+        sort_buffer: &mut Lease,
+    ) -> HashSums {
         let bytes = self.lines * self.entry_bytes;
         let from = entries_from(self.text_bytes);
         self.area.populate(from..from + bytes);
-        spare.populate(0..bytes);
+        sort_buffer.populate(0..bytes);
         let (text, behind) = self.area.split_at_mut(from);
         let text = &text[..self.text_bytes];
         let entries: &mut [Entry<O::Words>] = bytemuck::cast_slice_mut(&mut behind[..bytes]);
-        let spare: &mut [Entry<O::Words>] = bytemuck::cast_slice_mut(&mut spare[..bytes]);
-        let sum = sort(order, text, delimiter, entries, spare, caches);
-        let all = || Kept { lines: self.lines, dropped_sum: 0 };
-        let kept = if is_unique { dedup(order, text, delimiter, entries) } else { all() };
-        self.entries = kept.lines;
-        (sum, kept.dropped_sum)
+        let sort_buffer: &mut [Entry<O::Words>] =
+            bytemuck::cast_slice_mut(&mut sort_buffer[..bytes]);
+        let read = sort(order, text, delimiter, entries, sort_buffer, caches);
+        let Deduplicated { lines, dropped_sum } = if is_unique {
+            dedup(order, text, delimiter, entries)
+        } else {
+            Deduplicated { lines: self.lines, dropped_sum: 0 }
+        };
+        self.entries = lines;
+        HashSums { read, dropped: dropped_sum }
     }
 
-    /// Gives back what lines took that are not wanted. To be called when it is sorted.
+    /// Gives back what the entries of dropped lines took. To be called once the chunk is sorted.
     pub(super) fn trim(&mut self) -> Lease {
         let needed =
             align_up((entries_from(self.text_bytes) + self.entries * self.entry_bytes) as u64);
@@ -96,6 +98,15 @@ impl Chunk {
     pub(super) fn into_area(self) -> Lease {
         self.area
     }
+}
+
+/// Sums of the hashes of lines.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HashSums {
+    /// Of all lines of a chunk.
+    pub(super) read: u64,
+    /// Of those that were dropped as duplicates.
+    pub(super) dropped: u64,
 }
 
 /// Where entries begin behind a text.

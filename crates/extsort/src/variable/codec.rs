@@ -1,5 +1,4 @@
-//! Blocks made smaller on their way to scratch, and back: each by itself, on the thread that has
-//! it.
+//! Compression of blocks on scratch: each by itself, by the thread that fills or merges it.
 
 use serde::Serialize;
 use std::io;
@@ -19,11 +18,11 @@ pub enum Codec {
 const ZSTD_LEVEL: i32 = 1;
 
 impl Codec {
-    /// Most bytes of lines in a block of so many bytes, whose compressed form must fit another such
-    /// block even if it is larger.
+    /// Most bytes of lines in a block of `block_bytes`: what they compress to must fit another such
+    /// block, even if it is larger.
     pub(super) fn fill_bytes_max(codec: Option<Codec>, block_bytes: usize) -> usize {
         match codec {
-            // LZ4 wants room for the worst case, 10% and 20 bytes more.
+            // LZ4 demands a buffer for its worst case, 10% and 20 bytes more.
             Some(Codec::Lz4) => block_bytes / 16 * 14,
             Some(Codec::Zstd) | None => block_bytes,
         }
@@ -41,51 +40,53 @@ impl Codec {
 }
 
 /// Compresses blocks, one after another.
-pub(super) enum Packer {
+pub(super) enum BlockCompressor {
     Lz4,
     Zstd(zstd::bulk::Compressor<'static>),
 }
 
-impl Packer {
-    pub(super) fn new(codec: Codec) -> io::Result<Packer> {
+impl BlockCompressor {
+    pub(super) fn new(codec: Codec) -> io::Result<BlockCompressor> {
         Ok(match codec {
-            Codec::Lz4 => Packer::Lz4,
-            Codec::Zstd => Packer::Zstd(zstd::bulk::Compressor::new(ZSTD_LEVEL)?),
+            Codec::Lz4 => BlockCompressor::Lz4,
+            Codec::Zstd => BlockCompressor::Zstd(zstd::bulk::Compressor::new(ZSTD_LEVEL)?),
         })
     }
 
-    /// Compresses `block` into `packed`. Returns how many bytes that took; `None` if it can't be
+    /// Compresses `block` into `compressed`. Returns how many bytes that took; `None` if it can't be
     /// done in fewer pages.
-    pub(super) fn pack(&mut self, block: &[u8], packed: &mut [u8]) -> Option<usize> {
+    pub(super) fn compress(&mut self, block: &[u8], compressed: &mut [u8]) -> Option<usize> {
         let bytes = match self {
-            Packer::Lz4 => lz4_flex::block::compress_into(block, packed).ok()?,
-            Packer::Zstd(compressor) => compressor.compress_to_buffer(block, packed).ok()?,
+            BlockCompressor::Lz4 => lz4_flex::block::compress_into(block, compressed).ok()?,
+            BlockCompressor::Zstd(compressor) => {
+                compressor.compress_to_buffer(block, compressed).ok()?
+            }
         };
         (pages(bytes) < pages(block.len())).then_some(bytes)
     }
 }
 
 /// Decompresses blocks, one after another.
-pub(super) enum Unpacker {
+pub(super) enum BlockDecompressor {
     Lz4,
     Zstd(zstd::bulk::Decompressor<'static>),
 }
 
-impl Unpacker {
-    pub(super) fn new(codec: Codec) -> io::Result<Unpacker> {
+impl BlockDecompressor {
+    pub(super) fn new(codec: Codec) -> io::Result<BlockDecompressor> {
         Ok(match codec {
-            Codec::Lz4 => Unpacker::Lz4,
-            Codec::Zstd => Unpacker::Zstd(zstd::bulk::Decompressor::new()?),
+            Codec::Lz4 => BlockDecompressor::Lz4,
+            Codec::Zstd => BlockDecompressor::Zstd(zstd::bulk::Decompressor::new()?),
         })
     }
 
     /// Decompresses into `block`, which it must fill.
-    pub(super) fn unpack(&mut self, packed: &[u8], block: &mut [u8]) -> Result<(), String> {
+    pub(super) fn decompress(&mut self, compressed: &[u8], block: &mut [u8]) -> Result<(), String> {
         let bytes = match self {
-            Unpacker::Lz4 => lz4_flex::block::decompress_into(packed, block)
+            BlockDecompressor::Lz4 => lz4_flex::block::decompress_into(compressed, block)
                 .map_err(|error| error.to_string())?,
-            Unpacker::Zstd(decompressor) => decompressor
-                .decompress_to_buffer(packed, block)
+            BlockDecompressor::Zstd(decompressor) => decompressor
+                .decompress_to_buffer(compressed, block)
                 .map_err(|error| error.to_string())?,
         };
         if bytes == block.len() {
@@ -117,22 +118,22 @@ mod tests {
         .collect();
         for codec in [Codec::Lz4, Codec::Zstd] {
             let most = Codec::fill_bytes_max(Some(codec), block_bytes);
-            let mut packed = vec![0; block_bytes];
-            let mut packer = Packer::new(codec).unwrap();
-            assert_eq!(packer.pack(&random[..most], &mut packed), None, "{codec:?}");
+            let mut compressed = vec![0; block_bytes];
+            let mut compressor = BlockCompressor::new(codec).unwrap();
+            assert_eq!(compressor.compress(&random[..most], &mut compressed), None, "{codec:?}");
             assert_eq!(
-                packer.pack(&alike[..4096], &mut packed),
+                compressor.compress(&alike[..4096], &mut compressed),
                 None,
                 "a page is a page: {codec:?}"
             );
-            let bytes = packer.pack(&alike[..most], &mut packed).unwrap();
+            let bytes = compressor.compress(&alike[..most], &mut compressed).unwrap();
             assert!(bytes < most / 8, "{codec:?}: {bytes}");
             let mut block = vec![0; most];
-            let mut unpacker = Unpacker::new(codec).unwrap();
-            unpacker.unpack(&packed[..bytes], &mut block).unwrap();
+            let mut decompressor = BlockDecompressor::new(codec).unwrap();
+            decompressor.decompress(&compressed[..bytes], &mut block).unwrap();
             assert!(block == alike[..most]);
-            assert!(unpacker.unpack(&packed[..bytes - 1], &mut block).is_err());
-            assert!(unpacker.unpack(&packed[..bytes], &mut block[1..]).is_err());
+            assert!(decompressor.decompress(&compressed[..bytes - 1], &mut block).is_err());
+            assert!(decompressor.decompress(&compressed[..bytes], &mut block[1..]).is_err());
         }
     }
 }

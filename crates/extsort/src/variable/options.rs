@@ -10,38 +10,38 @@ use xsort_kernels::Caches;
 pub struct LinesOptions {
     /// Ends every line.
     pub delimiter: u8,
-    /// Only the first of lines with the same key is wanted.
+    /// Of lines with the same key only the first is written.
     pub is_unique: bool,
     /// Memory for text, its order, blocks and buffers, in bytes.
     pub budget_bytes: u64,
-    /// What of this whoever asks for the sort has taken already, for the names of its inputs and to
-    /// decompress them.
+    /// Bytes of the budget that the caller already uses, for the inputs' names and to decompress
+    /// them.
     pub taken_bytes: u64,
     /// Threads that sort and merge.
     pub threads: usize,
-    /// What pieces of a sort in memory are made for.
+    /// Caches for which the sort in memory sizes its pieces.
     pub caches: Caches,
-    /// Directories for what doesn't fit.
+    /// Directories for scratch files.
     pub scratch: Vec<PathBuf>,
-    /// How what goes there is compressed.
+    /// How blocks on scratch are compressed, if at all.
     pub codec: Option<Codec>,
-    /// The regular file that the output writes to, where it does nothing else than that: once the
-    /// output is flushed it is empty, and lines may be written to it past the page cache.
+    /// A path to the regular file behind the output, if the output does nothing but write to it. The
+    /// file is empty once the output is flushed, and lines may be written to it past the page cache.
     pub output_file: Option<PathBuf>,
-    /// Keep what is finished, so that a later process can go on with it.
+    /// Records finished steps, so that a later process can go on with the sort.
     pub checkpoint: Option<LinesCheckpoint>,
 }
 
-/// A sort of lines that can be resumed. Its output goes to a new file, which takes the place of the
-/// old one when it is complete.
+/// A sort of lines that can be resumed. Its output is a new file, which replaces the old one when it
+/// is complete.
 #[derive(Clone, Debug)]
 pub struct LinesCheckpoint {
-    /// How it is kept.
+    /// Whether to begin or to resume, and how often to record.
     pub checkpoint: Checkpoint,
-    /// The output, instead of what lines are written to else.
+    /// The output: the writer that the sort is given is not used.
     pub output: PathBuf,
-    /// The sources, all of them regular files.
+    /// The inputs' paths, all of regular files.
     pub inputs: Vec<PathBuf>,
-    /// What the arguments mean, as far as the output depends on it.
+    /// What the output depends on besides the inputs. A sort is resumed only with the same.
     pub meaning: String,
 }

@@ -1,28 +1,65 @@
 //! What a sort of lines did.
 
+use super::job::LinesJob;
 use super::plan::Plan;
+use crate::Error;
 use serde::Serialize;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
 
-/// What was done.
+/// What a sort or merge of lines did.
 #[derive(Clone, Debug, Serialize)]
 pub struct LinesReport {
     /// Lines read.
     pub lines: u64,
     /// Bytes read, with the delimiters that were missing.
     pub bytes: u64,
-    /// Bytes written: fewer if only one of several same lines was wanted.
+    /// Bytes written: fewer than read if duplicates were dropped.
     pub written_bytes: u64,
-    /// Sum of the hashes of all lines, which was the same for those read, and for those written or
-    /// dropped together. `None` of a merge.
+    /// Sum of the hashes of all lines: the same for those that were read and those that were written
+    /// or dropped. `None` of a merge.
     pub checksum: Option<u64>,
     /// Sorted runs that were formed.
     pub runs: usize,
-    /// Bytes of lines that went to scratch.
+    /// Bytes of lines that were spilled.
     pub spilled_bytes: u64,
-    /// Bytes that were written there for them: whole pages, compressed if that was asked.
+    /// Bytes that were written to scratch for them: whole pages, after compression.
     pub scratch_bytes: u64,
     /// From the first read to the last write.
     pub seconds: f64,
     /// How the budget was divided.
     pub plan: Plan,
+}
+
+/// What phase one counted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FormTotals {
+    pub(super) lines: u64,
+    pub(super) bytes: u64,
+    pub(super) runs: usize,
+}
+
+impl LinesReport {
+    /// The report of a job whose output is complete. `is_checked`: all lines were hashed when they
+    /// were read, and the sums are compared.
+    pub(super) fn new<O>(
+        job: &LinesJob<'_, O>,
+        formed: FormTotals,
+        is_checked: bool,
+        written_bytes: u64,
+        begun: Instant,
+    ) -> Result<LinesReport, Error> {
+        let checksum = if is_checked { Some(job.balance.close()?) } else { None };
+        Ok(LinesReport {
+            lines: formed.lines + job.sorted_lines.load(Relaxed),
+            bytes: formed.bytes + job.sorted_bytes.load(Relaxed),
+            written_bytes,
+            checksum,
+            runs: formed.runs,
+            spilled_bytes: job.spilled_bytes.load(Relaxed),
+            scratch_bytes: job.scratch_bytes.load(Relaxed),
+            seconds: begun.elapsed().as_secs_f64(),
+            plan: job.plan.clone(),
+        })
+    }
 }

@@ -1,23 +1,25 @@
-//! A sort of lines that a later process can go on with.
+//! A sort of lines that a later process can resume.
 //!
-//! As it reads, it keeps each run that is on scratch, with how far in the inputs that was; what is
-//! in memory at their end goes to scratch, too, so that from there on nobody needs them. Then it
-//! keeps each merge on the way, and now and then how much of the output is written and where in its
-//! runs the last merge stood. The output is a new file, which takes the place of the old one when
-//! it is complete.
+//! While it reads, the journal records each run that is spilled, with how far in the inputs it
+//! reaches. At the end of the inputs what is in memory is spilled, too, so that from there on nobody
+//! needs them. Then the journal records each merge of a pass, and now and then how much of the
+//! output is written and where in its runs the last merge stands. The output is a new file, which
+//! replaces the old one when it is complete.
 
+use super::form::form_runs;
+use super::input::{LinesInput, total_bytes};
+use super::job::LinesJob;
+use super::merge::merge_all;
 use super::options::{LinesCheckpoint, LinesOptions};
 use super::plan::Plan;
 use super::report::LinesReport;
-use super::{Job, bytes, form};
 use crate::store::checkpoint::{
     CheckpointFiles, CheckpointNames, InputFingerprint, OpenedCheckpoint, ReopenedSort,
     SavedCheckpoint, SortRequest, open_checkpoint,
 };
-use crate::store::journal::JournalHandle;
+use crate::store::journal::{JournalHandle, Step};
 use crate::store::open_files::OpenFiles;
 use crate::store::scratch::Scratch;
-use crate::variable::Source;
 use crate::{Error, Observer};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -26,95 +28,173 @@ use std::time::Instant;
 use xsort_disk::{Disk, FileId};
 use xsort_kernels::lines::{Entry, LineOrder};
 
-/// Sorts all lines of `sources` to the output of `checkpoint`, going on with what an earlier
-/// process has left if that is asked for.
+/// Sorts all lines of `inputs` to the output of `checkpoint`. Continues an interrupted sort if that
+/// is asked for.
 pub(super) fn sort<O: LineOrder>(
     options: &LinesOptions,
     checkpoint: &LinesCheckpoint,
     order: &O,
-    sources: Vec<Source>,
+    inputs: Vec<LinesInput>,
     disk: &dyn Disk,
     observer: &dyn Observer,
 ) -> Result<LinesReport, Error> {
     let begun = Instant::now();
-    let bytes = bytes(&sources);
-    let task = SortRequest {
+    let bytes = total_bytes(&inputs);
+    let entry_bytes = size_of::<Entry<O::Words>>();
+    let request = SortRequest {
         output: &checkpoint.output,
-        meaning: &format!(
-            "{} {:?} {}",
-            checkpoint.meaning,
-            options.codec,
-            size_of::<Entry<O::Words>>()
-        ),
+        meaning: &format!("{} {:?} {entry_bytes}", checkpoint.meaning, options.codec),
         budget_bytes: options.budget_bytes,
         inputs: checkpoint.inputs.len(),
     };
     let names = CheckpointNames::of(&checkpoint.output, &options.scratch);
-    let begin = match open_checkpoint(checkpoint.checkpoint, names, &task, disk, observer)? {
-        OpenedCheckpoint::Saved(saved) => go_on(*saved, options, checkpoint, disk, observer)?,
-        OpenedCheckpoint::Fresh(fresh) => {
-            let plan = Plan::new(options, bytes, size_of::<Entry<O::Words>>());
-            // A place that can't be written to is called that before anything is kept.
-            disk.close(disk.create_output(&checkpoint.output)?);
-            let marks = marks(&checkpoint.inputs, disk)?;
-            let (files, file) = fresh.begin(&task, &plan, &marks, false)?;
-            Begin::Sort {
-                plan,
-                marks,
-                files: Box::new(files),
-                output: Output { disk, file: Some(file) },
+    let resumable = match open_checkpoint(checkpoint.checkpoint, names, &request, disk, observer)? {
+        OpenedCheckpoint::Saved(saved) => {
+            match resume(*saved, options, checkpoint, disk, observer)? {
+                Resumed::Unfinished(unfinished) => *unfinished,
+                Resumed::Published { plan, lines, checksum } => {
+                    observer.notice("the output was complete and in place already");
+                    return Ok(published(plan, lines, checksum, bytes, begun));
+                }
             }
         }
-    };
-    match begin {
-        Begin::Sort { plan, marks, files, output } => output
-            .sort(
-                options,
-                plan,
-                order,
-                sources,
-                &files,
-                (&checkpoint.inputs, &marks),
-                observer,
-                begun,
-            )
-            .map_err(|cause| Error::Resumable { cause: Box::new(cause) }),
-        Begin::Finished(plan, lines, checksum) => {
-            observer.notice("the output was complete and in place already");
-            Ok(finished(plan, lines, checksum, bytes, begun))
+        OpenedCheckpoint::Fresh(fresh) => {
+            let plan = Plan::new(options, bytes, entry_bytes);
+            // Whether the output can be written is known before the checkpoint has files.
+            disk.close(disk.create_output(&checkpoint.output)?);
+            let inputs = &checkpoint.inputs;
+            let fingerprints = fingerprints(inputs, disk)?;
+            let (files, output) = fresh.begin(&request, &plan, &fingerprints, false)?;
+            let guard = OpenFiles::one(disk, output);
+            ResumableSort { plan, inputs, fingerprints, output, guard, files }
         }
+    };
+    resumable
+        .run(options, order, inputs, disk, observer, begun)
+        .map_err(|cause| Error::Resumable { cause: Box::new(cause) })
+}
+
+/// A sort with a checkpoint, begun or to be continued.
+struct ResumableSort<'a> {
+    plan: Plan,
+    inputs: &'a [PathBuf],
+    /// What the inputs were when the sort began.
+    fingerprints: Vec<InputFingerprint>,
+    /// The output, which stays under its hidden name until it is published.
+    output: FileId,
+    /// Closes the output if it isn't published.
+    guard: OpenFiles<'a>,
+    files: CheckpointFiles<'a>,
+}
+
+/// What became of an interrupted sort.
+enum Resumed<'a> {
+    Unfinished(Box<ResumableSort<'a>>),
+    /// Only its files were left, and are removed.
+    Published {
+        plan: Plan,
+        lines: u64,
+        checksum: u64,
+    },
+}
+
+fn resume<'a>(
+    saved: SavedCheckpoint<'a>,
+    options: &LinesOptions,
+    checkpoint: &'a LinesCheckpoint,
+    disk: &'a dyn Disk,
+    observer: &dyn Observer,
+) -> Result<Resumed<'a>, Error> {
+    let plan: Plan = saved.plan()?;
+    let inputs = &checkpoint.inputs;
+    refuse_changed(inputs, &saved.inputs, !saved.is_input_read(), disk)?;
+    let fingerprints = saved.inputs.clone();
+    Ok(match saved.reopen(&checkpoint.output, options.budget_bytes / 2, observer)? {
+        ReopenedSort::Published { files, result: (lines, checksum) } => {
+            files.remove().map_err(Error::after_publishing)?;
+            Resumed::Published { plan, lines, checksum: checksum as u64 }
+        }
+        ReopenedSort::Unfinished { files, output } => {
+            let guard = OpenFiles::one(disk, output);
+            Resumed::Unfinished(Box::new(ResumableSort {
+                plan,
+                inputs,
+                fingerprints,
+                output,
+                guard,
+                files,
+            }))
+        }
+    })
+}
+
+impl ResumableSort<'_> {
+    fn run<O: LineOrder>(
+        mut self,
+        options: &LinesOptions,
+        order: &O,
+        inputs: Vec<LinesInput>,
+        disk: &dyn Disk,
+        observer: &dyn Observer,
+        begun: Instant,
+    ) -> Result<LinesReport, Error> {
+        let (output, journal) = (self.output, &self.files.journal);
+        let memory = self.plan.map_memory(true)?;
+        let mut job = LinesJob::new(order, options, self.plan.clone(), disk, observer);
+        (job.journal, job.hidden_output) = (JournalHandle(Some(journal)), Some(output));
+        let in_use = Arc::clone(&job.gauges.scratch);
+        let scratch = self.files.scratch.clone();
+        let scratch = Scratch::of(disk, scratch, &options.scratch, u64::MAX, in_use)?;
+        let data = [scratch.files(), &[output]].concat();
+        let job = job.with_scratch(scratch);
+        let report = journal.run_while_recording(&data, &job.failure, || {
+            let formed = form_runs(&job, inputs, memory)?;
+            if !formed.is_replayed {
+                refuse_changed(self.inputs, &self.fingerprints, true, disk)?;
+            }
+            job.journal.record(Step::InputRead, &());
+            // The job has the output itself, to write past the page cache.
+            let (report, prefix) = merge_all(&job, begun, formed, &mut std::io::sink())?;
+            let checksum = u128::from(report.checksum.unwrap_or(0));
+            self.files.publish(&prefix, (report.lines, checksum));
+            job.journal.flush(&job.failure)?;
+            Ok::<_, Error>(report)
+        })?;
+        self.guard.release(output);
+        disk.publish(output, report.written_bytes, true)?;
+        self.files.remove().map_err(Error::after_publishing)?;
+        Ok(report)
     }
 }
 
 /// What the inputs are.
-fn marks(inputs: &[PathBuf], disk: &dyn Disk) -> Result<Vec<InputFingerprint>, Error> {
-    inputs.iter().map(|path| mark_of(path, disk)).collect()
+fn fingerprints(inputs: &[PathBuf], disk: &dyn Disk) -> Result<Vec<InputFingerprint>, Error> {
+    inputs.iter().map(|path| fingerprint(path, disk)).collect()
 }
 
-fn mark_of(path: &Path, disk: &dyn Disk) -> Result<InputFingerprint, Error> {
+fn fingerprint(path: &Path, disk: &dyn Disk) -> Result<InputFingerprint, Error> {
     let file = disk.open_input(path)?;
     let _guard = OpenFiles::one(disk, file);
     InputFingerprint::take(disk, file, disk.file_bytes(file)?)
 }
 
-/// Fails if an input isn't what its mark says. One that isn't there is an error if it `is_needed`.
-fn check(
+/// Fails if an input isn't what its fingerprint says. A missing one is an error only if inputs
+/// `are_needed`.
+fn refuse_changed(
     inputs: &[PathBuf],
-    marks: &[InputFingerprint],
-    is_needed: bool,
+    fingerprints: &[InputFingerprint],
+    are_needed: bool,
     disk: &dyn Disk,
 ) -> Result<(), Error> {
-    for (path, mark) in inputs.iter().zip(marks) {
-        match mark_of(path, disk) {
-            Ok(now) if now.matches(mark) => {}
-            Err(Error::Disk(error)) if !is_needed && error.source.kind() == ErrorKind::NotFound => {
-            }
+    for (path, before) in inputs.iter().zip(fingerprints) {
+        let is_missing = |error: &xsort_disk::Error| error.source.kind() == ErrorKind::NotFound;
+        match fingerprint(path, disk) {
+            Ok(now) if now.matches(before) => {}
+            Err(Error::Disk(error)) if !are_needed && is_missing(&error) => {}
             Ok(_) => {
-                return Err(Error::Input {
-                    path: path.clone(),
-                    reason: "it was changed since the sort began (size, time or content): begin anew with --restart"
-                        .into(),
-                });
+                let reason = "it was changed since the sort began (size, time or content): \
+                              begin anew with --restart";
+                return Err(Error::Input { path: path.clone(), reason: reason.into() });
             }
             Err(error) => return Err(error),
         }
@@ -122,101 +202,8 @@ fn check(
     Ok(())
 }
 
-/// What there is to do.
-enum Begin<'a> {
-    Sort {
-        plan: Plan,
-        marks: Vec<InputFingerprint>,
-        files: Box<CheckpointFiles<'a>>,
-        output: Output<'a>,
-    },
-    /// Nothing: with the number of lines, and their checksum.
-    Finished(Plan, u64, u64),
-}
-
-fn go_on<'a>(
-    saved: SavedCheckpoint<'a>,
-    options: &LinesOptions,
-    checkpoint: &LinesCheckpoint,
-    disk: &'a dyn Disk,
-    observer: &dyn Observer,
-) -> Result<Begin<'a>, Error> {
-    let plan: Plan = saved.plan()?;
-    check(&checkpoint.inputs, &saved.inputs, !saved.is_input_read(), disk)?;
-    let marks = saved.inputs.clone();
-    Ok(match saved.reopen(&checkpoint.output, options.budget_bytes / 2, observer)? {
-        ReopenedSort::Published { files, result: (lines, checksum) } => {
-            files.remove().map_err(Error::after_publishing)?;
-            Begin::Finished(plan, lines, checksum as u64)
-        }
-        ReopenedSort::Unfinished { files, output } => Begin::Sort {
-            plan,
-            marks,
-            files: Box::new(files),
-            output: Output { disk, file: Some(output) },
-        },
-    })
-}
-
-/// The output until it is published; it is closed, and stays under its hidden name, if it isn't.
-struct Output<'a> {
-    disk: &'a dyn Disk,
-    file: Option<FileId>,
-}
-
-impl Output<'_> {
-    #[allow(clippy::too_many_arguments, reason = "all that a sort takes")]
-    fn sort<O: LineOrder>(
-        mut self,
-        options: &LinesOptions,
-        plan: Plan,
-        order: &O,
-        sources: Vec<Source>,
-        files: &CheckpointFiles<'_>,
-        inputs: (&[PathBuf], &[InputFingerprint]),
-        observer: &dyn Observer,
-        begun: Instant,
-    ) -> Result<LinesReport, Error> {
-        let (disk, file) = (self.disk, self.file.expect("it was just opened"));
-        let bytes = bytes(&sources);
-        let memory = plan.memory(true)?;
-        let input_is_read = || check(inputs.0, inputs.1, true, disk);
-        let mut job = Job::new(order, options, plan, disk, observer);
-        (job.notes, job.kept_output) = (JournalHandle(Some(&files.journal)), Some(file));
-        job.input_is_read = Some(&input_is_read);
-        let in_use = Arc::clone(&job.gauges.scratch);
-        let scratch = Scratch::of(disk, files.scratch.clone(), &options.scratch, u64::MAX, in_use)?;
-        let data = [scratch.files(), &[file]].concat();
-        assert!(job.scratch.set(scratch).is_ok(), "nothing was on scratch before");
-        if let Some(bytes) = bytes {
-            observer.expect(&[("form runs", bytes), ("merge", bytes)]);
-        }
-        observer.phase("form runs", bytes.unwrap_or(0));
-        let report = files.journal.run_while_recording(&data, &job.failure, || {
-            let formed = form::form(&job, sources, memory)?;
-            // Not to: it is kept, and past the page cache.
-            let (report, whole) = job.finish(begun, formed, &mut std::io::sink())?;
-            files.publish(&whole, (report.lines, u128::from(report.checksum.unwrap_or(0))));
-            job.notes.flush(&job.failure)?;
-            Ok::<_, Error>(report)
-        })?;
-        self.file = None;
-        disk.publish(file, report.written_bytes, true)?;
-        files.remove().map_err(Error::after_publishing)?;
-        Ok(report)
-    }
-}
-
-impl Drop for Output<'_> {
-    fn drop(&mut self) {
-        if let Some(file) = self.file {
-            self.disk.close(file);
-        }
-    }
-}
-
 /// The report of a sort that an earlier process has finished.
-fn finished(
+fn published(
     plan: Plan,
     lines: u64,
     checksum: u64,

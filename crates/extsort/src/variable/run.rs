@@ -1,68 +1,43 @@
-//! A sorted run of lines, in memory or on scratch.
+//! A sorted run of lines, wherever it is.
 
+use super::block::SpilledBlock;
 use super::chunk::Chunk;
-use super::stream::Stream;
-use crate::store::scratch::BlockAddress;
-use serde::{Deserialize, Serialize};
-use std::sync::{Mutex, PoisonError};
-use xsort_disk::align_up;
-
-/// Bytes of a key that the index keeps.
-pub(super) const KEY_BYTES: usize = 64;
-
-/// A block on scratch: whole lines, each with its delimiter; one, if that is longer than blocks
-/// are.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Block {
-    pub(super) place: BlockAddress,
-    /// Bytes of its lines.
-    pub(super) bytes: u64,
-    /// Bytes of what they were compressed to; 0 if they lie there as they are.
-    pub(super) packed_bytes: u32,
-    pub(super) lines: u32,
-    /// Where its last line begins.
-    pub(super) last_line: u32,
-    /// XXH3 of its pages as written; what of the last one isn't used is zero.
-    pub(super) checksum: u64,
-    /// The beginning of its first line's normalised key, as words: when to bring it back. Only a
-    /// hint.
-    pub(super) first_key: [u64; KEY_BYTES / 8],
-}
-
-impl Block {
-    /// Bytes of its pages on scratch.
-    pub(super) fn paged_bytes(&self) -> u64 {
-        align_up(if self.is_packed() { u64::from(self.packed_bytes) } else { self.bytes })
-    }
-
-    pub(super) fn is_packed(&self) -> bool {
-        self.packed_bytes > 0
-    }
-}
+use super::input::SortedInput;
+use parking_lot::Mutex;
 
 /// A sorted run. Runs are numbered in the order of the input, and equal lines keep that order.
 pub(super) enum Run {
     InMemory(Chunk),
-    OnScratch(Vec<Block>),
-    /// A source whose lines are in order already.
-    Sorted(Box<Mutex<Stream>>),
+    OnScratch(Vec<SpilledBlock>),
+    /// An input whose lines are in order already.
+    Sorted(Box<Mutex<SortedInput>>),
 }
 
 impl Run {
-    /// How many lines it has; of a source, has had so far.
+    /// How many lines it has; of a sorted input, how many were read so far.
     pub(super) fn lines(&self) -> u64 {
         match self {
             Run::InMemory(chunk) => chunk.entries_count() as u64,
             Run::OnScratch(blocks) => blocks.iter().map(|block| u64::from(block.lines)).sum(),
-            Run::Sorted(stream) => stream.lock().unwrap_or_else(PoisonError::into_inner).lines(),
+            Run::Sorted(input) => input.lock().lines(),
         }
     }
 
     /// Its blocks on scratch.
-    pub(super) fn blocks(&self) -> &[Block] {
+    pub(super) fn blocks(&self) -> &[SpilledBlock] {
         match self {
             Run::OnScratch(blocks) => blocks,
             Run::InMemory(_) | Run::Sorted(_) => &[],
         }
+    }
+
+    /// Whether all of it is in memory, so that a merge needs no blocks for it.
+    pub(super) fn is_in_memory(&self) -> bool {
+        matches!(self, Run::InMemory(_))
+    }
+
+    /// Whether it is an input that was sorted before.
+    pub(super) fn is_sorted_input(&self) -> bool {
+        matches!(self, Run::Sorted(_))
     }
 }

@@ -1,45 +1,47 @@
 //! A run on its way to scratch, in blocks of whole lines.
 //!
-//! A line that is longer than a block is a block of its own, which lies in one piece on scratch and
-//! goes there through several of the desk's. It isn't compressed: that would take a second buffer
-//! of its size.
+//! A line that is longer than a block is a block of its own. It lies in one piece on scratch and is
+//! written in several, through the write buffer's blocks. It isn't compressed, which would take a
+//! second buffer of its size.
 
-use super::Job;
+use super::block::{KEY_WORDS, SpilledBlock};
 use super::chunk::Chunk;
-use super::codec::{Codec, Packer};
-use super::plan::DESK_BLOCKS;
-use super::run::{Block, KEY_BYTES};
+use super::codec::{BlockCompressor, Codec};
+use super::job::LinesJob;
+use super::plan::WRITE_BUFFER_BLOCKS;
 use crate::Error;
 use crate::store::scratch::BlockAddress;
 use crate::store::seal::seal;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::sync::atomic::Ordering::Relaxed;
-use xsort_disk::{Completion, Direction, Lease, Request, align_up};
+use xsort_disk::{Completion, Lease, align_up};
 use xsort_kernels::lines::{Gathered, LineOrder, gather};
 use xxhash_rust::xxh3::Xxh3;
 
-/// Takes lines in order, and writes blocks of them.
+/// Takes lines in order, and writes blocks of them to scratch.
 pub(super) struct Spiller<'a, 'j, O: LineOrder> {
-    job: &'j Job<'a, O>,
+    job: &'j LinesJob<'a, O>,
     free: Vec<Lease>,
     in_flight: usize,
     done_to: Sender<Completion>,
     done_from: Receiver<Completion>,
     /// Most bytes of lines in a block.
     fill_bytes: usize,
-    packer: Option<Packer>,
+    compressor: Option<BlockCompressor>,
+    /// The block, or the piece of a long line, that is being filled.
     block: Option<Filling>,
-    blocks: Vec<Block>,
-    /// Bytes of the last line that are still to come, with its delimiter.
+    /// The index of what was written.
+    blocks: Vec<SpilledBlock>,
+    /// Bytes of the last line that are still to come, its delimiter included.
     left: u64,
     /// The last line, if it is longer than a block.
-    long: Option<Long>,
-    /// What of the desk is no block.
+    long: Option<LongLine>,
+    /// The end of the write buffer, which is too small for a block.
     rest: Lease,
     scratch: O::Scratch,
 }
 
-/// A block that is being filled, or a piece of a longer one.
+/// A block that is being filled, or a piece of a long line.
 struct Filling {
     lease: Lease,
     used: usize,
@@ -53,22 +55,22 @@ impl Filling {
     }
 }
 
-/// A line on its way in pieces.
-struct Long {
-    place: BlockAddress,
+/// A line that is written in pieces.
+struct LongLine {
+    address: BlockAddress,
     bytes: u64,
     written_bytes: u64,
     hash: Box<Xxh3>,
-    first_key: Option<[u64; KEY_BYTES / 8]>,
+    first_key: Option<[u64; KEY_WORDS]>,
 }
 
 impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
-    /// Through a desk's memory.
-    pub(super) fn new(job: &'j Job<'a, O>, mut desk: Lease) -> Result<Self, Error> {
+    /// A spiller with the memory of a write buffer.
+    pub(super) fn new(job: &'j LinesJob<'a, O>, mut write_buffer: Lease) -> Result<Self, Error> {
         let block_bytes = job.plan.block_bytes;
-        let blocks = (desk.len() / block_bytes).min(DESK_BLOCKS);
+        let blocks = (write_buffer.len() / block_bytes).min(WRITE_BUFFER_BLOCKS);
         let codec = job.options.codec;
-        let free = (0..blocks).map(|_| desk.split_off_front(block_bytes)).collect();
+        let free = (0..blocks).map(|_| write_buffer.split_off_front(block_bytes)).collect();
         let (done_to, done_from) = unbounded();
         Ok(Spiller {
             job,
@@ -77,18 +79,18 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
             done_to,
             done_from,
             fill_bytes: Codec::fill_bytes_max(codec, block_bytes),
-            packer: codec.map(Packer::new).transpose().map_err(Error::Codec)?,
+            compressor: codec.map(BlockCompressor::new).transpose().map_err(Error::Codec)?,
             block: None,
             blocks: Vec::new(),
             left: 0,
             long: None,
-            rest: desk,
+            rest: write_buffer,
             scratch: O::Scratch::default(),
         })
     }
 
     /// Writes a sorted chunk.
-    pub(super) fn spill(&mut self, chunk: &Chunk) -> Result<Vec<Block>, Error> {
+    pub(super) fn spill(&mut self, chunk: &Chunk) -> Result<Vec<SpilledBlock>, Error> {
         let delimiter = self.job.options.delimiter;
         let mut rest = chunk.entries::<O::Words>();
         while let Some((first, others)) = rest.split_first() {
@@ -108,11 +110,11 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
         self.end()
     }
 
-    /// Takes the next bytes of lines. The last of them may end with bytes that are still to come:
-    /// so many, its delimiter included.
+    /// Takes the next bytes of lines. If they end within a line, `to_come` bytes of it are missing,
+    /// its delimiter included.
     pub(super) fn extend(&mut self, bytes: &[u8], to_come: usize) -> Result<(), Error> {
-        let (begun, mut rest) = bytes.split_at(self.left.min(bytes.len() as u64) as usize);
-        self.append(begun)?;
+        let (line_end, mut rest) = bytes.split_at(self.left.min(bytes.len() as u64) as usize);
+        self.append(line_end)?;
         while let Some(end) = memchr::memchr(self.job.options.delimiter, rest) {
             self.push(&rest[..end])?;
             rest = &rest[end + 1..];
@@ -144,7 +146,7 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
         }
     }
 
-    /// Makes room for a line of so many bytes.
+    /// Begins a line of so many bytes.
     fn begin(&mut self, bytes: u64) -> Result<(), Error> {
         debug_assert_eq!(self.left, 0);
         let is_long = bytes > self.fill_bytes as u64;
@@ -157,9 +159,9 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
         }
         self.left = bytes;
         if is_long {
-            let place = self.job.scratch()?.allocate(align_up(bytes))?;
+            let address = self.job.scratch()?.allocate(align_up(bytes))?;
             let hash = Box::new(Xxh3::new());
-            self.long = Some(Long { place, bytes, written_bytes: 0, hash, first_key: None });
+            self.long = Some(LongLine { address, bytes, written_bytes: 0, hash, first_key: None });
             return Ok(());
         }
         if self.block.is_none() {
@@ -193,18 +195,18 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
         Ok(())
     }
 
-    /// The desk again.
-    pub(super) fn into_desk(mut self) -> Lease {
+    /// Takes the write buffer back.
+    pub(super) fn into_write_buffer(mut self) -> Lease {
         self.free.push(self.rest);
         self.free.sort_unstable_by_key(|lease| lease.as_ptr());
         let mut pieces = self.free.into_iter();
-        let mut desk = pieces.next().expect("a desk has memory");
-        pieces.for_each(|next| desk.join(next));
-        desk
+        let mut write_buffer = pieces.next().expect("a write buffer has memory");
+        pieces.for_each(|next| write_buffer.join(next));
+        write_buffer
     }
 
-    /// Ends the run: its blocks, all of them on scratch.
-    pub(super) fn end(&mut self) -> Result<Vec<Block>, Error> {
+    /// Ends the run. Returns its blocks, which have all been written.
+    pub(super) fn end(&mut self) -> Result<Vec<SpilledBlock>, Error> {
         debug_assert_eq!(self.left, 0);
         self.write()?;
         while self.in_flight > 0 {
@@ -216,6 +218,7 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
         Ok(blocks)
     }
 
+    /// A block of memory, for which a write may have to complete.
     fn take(&mut self) -> Result<Lease, Error> {
         match self.free.pop() {
             Some(lease) => Ok(lease),
@@ -238,32 +241,32 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
             return Ok(());
         };
         let first_key = self.first_key(&lease[..used]);
-        let (mut lease, packed_bytes) = self.pack(lease, used)?;
-        let stored_bytes = if packed_bytes > 0 { packed_bytes } else { used };
+        let (mut lease, compressed_bytes) = self.compress(lease, used)?;
+        let stored_bytes = if compressed_bytes > 0 { compressed_bytes } else { used };
         let bytes = align_up(stored_bytes as u64) as usize;
         let checksum = seal(&mut lease[..bytes], stored_bytes);
-        let place = self.job.scratch()?.allocate(bytes as u64)?;
-        self.keep(Block {
-            place,
+        let address = self.job.scratch()?.allocate(bytes as u64)?;
+        self.add_to_index(SpilledBlock {
+            address,
             bytes: used as u64,
-            packed_bytes: packed_bytes as u32,
+            compressed_bytes: compressed_bytes as u32,
             lines,
             last_line: last_line as u32,
             checksum,
             first_key,
         })?;
         self.job.spilled_bytes.fetch_add(used as u64, Relaxed);
-        self.submit(lease, place, bytes)
+        self.submit(lease, address, bytes)
     }
 
-    /// Takes a block into the index, which is not to outgrow its share of the memory.
-    fn keep(&mut self, block: Block) -> Result<(), Error> {
+    /// Adds a block to the index, which must not outgrow its share of the memory.
+    fn add_to_index(&mut self, block: SpilledBlock) -> Result<(), Error> {
         self.blocks.push(block);
-        let Job { plan, options, indexed_blocks, spilled_bytes, .. } = self.job;
+        let LinesJob { plan, options, indexed_blocks, spilled_bytes, .. } = self.job;
         if indexed_blocks.fetch_add(1, Relaxed) < plan.index_entries_max() {
             return Ok(());
         }
-        // For twice as much, of what nobody knows how much more there is.
+        // The input's size is unknown: suggest a budget for twice as much as was spilled.
         plan.refuse_index(options, Some(2 * spilled_bytes.load(Relaxed)))?;
         Err(Error::Memory {
             budget_bytes: options.budget_bytes,
@@ -271,17 +274,21 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
         })
     }
 
-    /// The block compressed, and in how many bytes; or as it is, and 0.
-    fn pack(&mut self, block: Lease, used: usize) -> Result<(Lease, usize), Error> {
-        if self.packer.is_none() {
+    /// Compresses a block. Returns what to write, and its compressed bytes: the block itself and 0 if
+    /// compression is off or saves no page.
+    fn compress(&mut self, block: Lease, used: usize) -> Result<(Lease, usize), Error> {
+        if self.compressor.is_none() {
             return Ok((block, 0));
         }
-        let mut packed = self.take()?;
-        let bytes =
-            self.packer.as_mut().and_then(|packer| packer.pack(&block[..used], &mut packed));
-        let (kept, other) = if bytes.is_some() { (packed, block) } else { (block, packed) };
+        let mut compressed = self.take()?;
+        let bytes = self
+            .compressor
+            .as_mut()
+            .and_then(|compressor| compressor.compress(&block[..used], &mut compressed));
+        let (written, other) =
+            if bytes.is_some() { (compressed, block) } else { (block, compressed) };
         self.free.push(other);
-        Ok((kept, bytes.unwrap_or(0)))
+        Ok((written, bytes.unwrap_or(0)))
     }
 
     /// Writes a piece of a long line; the last one makes it a block.
@@ -290,20 +297,21 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
         let Some(mut long) = self.long.take() else {
             unreachable!("a piece is one of a long line")
         };
-        // The line's end may be missing: a key made without it is as good a hint.
+        // The line's end may be missing. The key is only a hint, and as good without it.
         let first_key = long.first_key.unwrap_or_else(|| self.first_key(&lease[..used]));
         let bytes = align_up(used as u64) as usize;
         lease[used..bytes].fill(0);
         long.hash.update(&lease[..bytes]);
-        let place = BlockAddress { offset: long.place.offset + long.written_bytes, ..long.place };
+        let address =
+            BlockAddress { offset: long.address.offset + long.written_bytes, ..long.address };
         long.written_bytes += bytes as u64;
         if self.left > 0 {
-            self.long = Some(Long { first_key: Some(first_key), ..long });
+            self.long = Some(LongLine { first_key: Some(first_key), ..long });
         } else {
-            self.keep(Block {
-                place: long.place,
+            self.add_to_index(SpilledBlock {
+                address: long.address,
                 bytes: long.bytes,
-                packed_bytes: 0,
+                compressed_bytes: 0,
                 lines: 1,
                 last_line: 0,
                 checksum: long.hash.digest(),
@@ -311,26 +319,18 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
             })?;
             self.job.spilled_bytes.fetch_add(long.bytes, Relaxed);
         }
-        self.submit(lease, place, bytes)
+        self.submit(lease, address, bytes)
     }
 
-    fn submit(&mut self, lease: Lease, place: BlockAddress, bytes: usize) -> Result<(), Error> {
+    fn submit(&mut self, lease: Lease, address: BlockAddress, bytes: usize) -> Result<(), Error> {
         self.in_flight += 1;
         self.job.scratch_bytes.fetch_add(bytes as u64, Relaxed);
-        self.job.disk.submit(Request {
-            direction: Direction::Write,
-            file: self.job.scratch()?.file(place.drive),
-            offset: place.offset,
-            bytes,
-            bytes_needed: bytes,
-            lease,
-            tag: u64::from(place.drive),
-            reply: self.done_to.clone(),
-        });
+        let write = self.job.scratch()?.write(address, bytes, lease, 0, &self.done_to);
+        self.job.disk.submit(write);
         Ok(())
     }
 
-    fn first_key(&mut self, text: &[u8]) -> [u64; KEY_BYTES / 8] {
+    fn first_key(&mut self, text: &[u8]) -> [u64; KEY_WORDS] {
         let end = xsort_kernels::lines::line_end(text, self.job.options.delimiter);
         std::array::from_fn(|number| {
             self.job.order.word_of(text, end, 8 * number, &mut self.scratch)

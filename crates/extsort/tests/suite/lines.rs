@@ -4,7 +4,7 @@
 use std::io::Read;
 use std::path::PathBuf;
 use xsort_disk::{Fault, FaultSite, FileRole, Operation, SimDisk, SimOptions};
-use xsort_extsort::variable::{Codec, Source, merge_sequential};
+use xsort_extsort::variable::{Codec, Content, LinesInput, merge_sequential};
 use xsort_extsort::{
     Caches, Error, LinesOptions, LinesReport, Unobserved, merge_lines, sort_lines,
 };
@@ -28,13 +28,12 @@ fn options(budget_bytes: u64, threads: usize, is_unique: bool) -> LinesOptions {
     }
 }
 
-fn source(text: &[u8], is_size_known: bool) -> Source {
-    let bytes_from = Dribble::new(text.to_vec(), 70_001);
-    Source {
+fn source(text: &[u8], is_size_known: bool) -> LinesInput {
+    let bytes = Dribble::new(text.to_vec(), 70_001);
+    LinesInput {
         path: PathBuf::from("lines"),
-        bytes_from: Box::new(bytes_from),
         bytes: is_size_known.then_some(text.len() as u64),
-        is_file: false,
+        content: Content::Stream(Box::new(bytes)),
     }
 }
 
@@ -186,7 +185,7 @@ fn an_input_may_be_much_larger_than_it_said() {
     let wanted = expected(std::slice::from_ref(&text), false);
     for codec in [None, Some(Codec::Lz4), Some(Codec::Zstd)] {
         let disk = SimDisk::new(SimOptions::default());
-        let source = Source { bytes: Some(64 << 10), ..source(&text, false) };
+        let source = LinesInput { bytes: Some(64 << 10), ..source(&text, false) };
         let options = LinesOptions { codec, ..options(256 * MIB, 2, false) };
         let mut output = Vec::new();
         sort_lines(&options, &ByBytes, vec![source], &mut output, &disk, &Unobserved).unwrap();
@@ -210,11 +209,10 @@ fn what_an_area_could_not_take_goes_to_the_next() {
     let texts = [short_numbers(3 << 20, 8), long_alike(2 << 20, 9), vec![b'\n'; 1 << 16]];
     for (budget_bytes, threads) in [(2 * MIB, 1), (8 * MIB, 2), (12 * MIB, 3)] {
         let disk = SimDisk::new(SimOptions::default());
-        let whole = |text: &Vec<u8>| Source {
+        let whole = |text: &Vec<u8>| LinesInput {
             path: PathBuf::from("lines"),
-            bytes_from: Box::new(std::io::Cursor::new(text.clone())),
             bytes: Some(text.len() as u64),
-            is_file: false,
+            content: Content::Stream(Box::new(std::io::Cursor::new(text.clone()))),
         };
         let sources = texts.iter().map(whole).collect();
         let mut output = Vec::new();
@@ -332,12 +330,9 @@ fn sort_files(
     let file = |(number, text): (usize, &Vec<u8>)| {
         let path = PathBuf::from(format!("/input-{number}"));
         disk.put(&path, text);
-        Source {
-            path,
-            bytes_from: Box::new(std::io::Cursor::new(text.clone())),
-            bytes: Some(text.len() as u64),
-            is_file: true,
-        }
+        let bytes = std::io::Cursor::new(text.clone());
+        let content = Content::File(Box::new(move || Ok(Box::new(bytes) as _)));
+        LinesInput { path, bytes: Some(text.len() as u64), content }
     };
     let sources = texts.iter().enumerate().map(file).collect();
     disk.put("/output", b"");
@@ -412,11 +407,10 @@ fn a_source_that_fails_is_named() {
             Err(std::io::Error::other("no more"))
         }
     }
-    let broken = || Source {
+    let broken = || LinesInput {
         path: PathBuf::from("the-source"),
-        bytes_from: Box::new(Broken),
         bytes: None,
-        is_file: false,
+        content: Content::Stream(Box::new(Broken)),
     };
     let disk = SimDisk::new(SimOptions::default());
     for threads in [1, 2] {

@@ -9,7 +9,7 @@ use crate::adversity::{Impatient, canary, corruption, fault, place, smooth_or_ro
 use std::io::{self, Write};
 use std::path::PathBuf;
 use xsort_disk::{Operation, SimDisk};
-use xsort_extsort::variable::{ByBytesReversed, Codec, LineOrder, Source};
+use xsort_extsort::variable::{ByBytesReversed, Codec, Content, LineOrder, LinesInput};
 use xsort_extsort::{Caches, Error, LinesOptions, LinesReport, Observer, merge_lines, sort_lines};
 use xsort_kernels::lines::ByBytes;
 use xsort_testing::{Dribble, Random, for_each_seed};
@@ -149,7 +149,7 @@ fn sources(
     trouble: Trouble,
     disk: &SimDisk,
     texts: &[Vec<u8>],
-) -> Vec<Source> {
+) -> Vec<LinesInput> {
     let is_size_known = random.between(0, 1) == 0;
     let failing =
         (trouble == Trouble::Streams).then(|| random.between(0, 2 * texts.len() as u64) as usize);
@@ -159,12 +159,13 @@ fn sources(
         let fails_at =
             if failing == Some(number) { random.between(0, text.len() as u64) } else { u64::MAX };
         let few = random.between(1000, 300_000) as usize;
-        Source {
-            path,
-            bytes_from: Box::new(Dribble::new(text.clone(), few).fails_at(fails_at)),
-            bytes: is_size_known.then_some(text.len() as u64),
-            is_file: is_size_known,
-        }
+        let dribble = Dribble::new(text.clone(), few).fails_at(fails_at);
+        let content = if is_size_known {
+            Content::File(Box::new(move || Ok(Box::new(dribble) as _)))
+        } else {
+            Content::Stream(Box::new(dribble))
+        };
+        LinesInput { path, bytes: is_size_known.then_some(text.len() as u64), content }
     };
     texts.iter().enumerate().map(source).collect()
 }
@@ -179,7 +180,7 @@ fn run<O: LineOrder>(
     order: &O,
     is_merge: bool,
     options: &LinesOptions,
-    sources: Vec<Source>,
+    sources: Vec<LinesInput>,
     room: usize,
     disk: &SimDisk,
     observer: &dyn Observer,

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::fixed::Method;
-use xsort_extsort::variable::{ByBytes, LineOrder, Source};
+use xsort_extsort::variable::{ByBytes, Content, LineOrder, LinesInput};
 use xsort_extsort::{
     Caches, Error, GenerateOptions, LinesOptions, Observer, SortOptions, Unobserved, VerifyOptions,
     generate, sort, sort_lines, verify,
@@ -129,11 +129,10 @@ fn a_sort_of_lines_ends_whoever_compares() {
             output_file: None,
             checkpoint: None,
         };
-        let source = || Source {
+        let source = || LinesInput {
             path: "/in".into(),
-            bytes_from: Box::new(std::io::Cursor::new(text.clone().into_bytes())),
             bytes: None,
-            is_file: false,
+            content: Content::Stream(Box::new(std::io::Cursor::new(text.clone().into_bytes()))),
         };
         let mut output = Vec::new();
         let result =

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::fixed::Method;
-use xsort_extsort::variable::{ByBytes, Codec, LinesCheckpoint, Source};
+use xsort_extsort::variable::{ByBytes, Codec, Content, LinesCheckpoint, LinesInput};
 use xsort_extsort::{
     Begin, Caches, Checkpoint, Error, LinesOptions, SortOptions, SortReport, sort, sort_lines,
 };
@@ -270,11 +270,10 @@ fn simulate_lines(seed: u64) -> Result<u64, String> {
     let mut interruptions = 0;
     for attempt in 0.. {
         let is_last = random.between(0, 20) == 0;
-        let sources = inputs.iter().zip(&texts).map(|(path, text)| Source {
+        let sources = inputs.iter().zip(&texts).map(|(path, text)| LinesInput {
             path: path.clone(),
-            bytes_from: Box::new(std::io::Cursor::new(text.clone())),
             bytes: Some(text.len() as u64),
-            is_file: false,
+            content: Content::Stream(Box::new(std::io::Cursor::new(text.clone()))),
         });
         let observer = Impatient::after(match random.between(0, 2) {
             0 if !is_last => random.between(0, 2 * all),

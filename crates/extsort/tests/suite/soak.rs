@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use xsort_disk::{DiskOptions, OsDisk};
 use xsort_extsort::fixed::Method;
-use xsort_extsort::variable::{ByBytes, Source};
+use xsort_extsort::variable::{ByBytes, Content, LinesInput};
 use xsort_extsort::{Caches, LinesOptions, SortOptions, Unobserved, sort, sort_lines};
 use xsort_records::{Format, Pattern};
 
@@ -71,11 +71,10 @@ fn sort_text(directory: &Path, text: &[u8]) {
         output_file: None,
         checkpoint: None,
     };
-    let source = Source {
+    let source = LinesInput {
         path: "text".into(),
-        bytes_from: Box::new(std::io::Cursor::new(text.to_vec())),
         bytes: None,
-        is_file: false,
+        content: Content::Stream(Box::new(std::io::Cursor::new(text.to_vec()))),
     };
     let disk = OsDisk::new(DiskOptions::default()).unwrap();
     let mut output = Vec::new();

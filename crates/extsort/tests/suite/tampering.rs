@@ -12,7 +12,7 @@ use crate::sort::oracle;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use xsort_disk::{SimDisk, SimOptions};
-use xsort_extsort::variable::{ByBytes, LinesCheckpoint, Source};
+use xsort_extsort::variable::{ByBytes, Content, LinesCheckpoint, LinesInput};
 use xsort_extsort::{
     Begin, Caches, Checkpoint, Error, LinesOptions, Observer, SortOptions, Unobserved, sort,
     sort_lines,
@@ -119,8 +119,8 @@ impl Trial {
                 let sources = trial.inputs.iter().map(|(path, _)| {
                     let there = trial.disk.get(path).unwrap_or_default();
                     let bytes = Some(there.len() as u64);
-                    let bytes_from = Box::new(std::io::Cursor::new(there));
-                    Source { path: path.clone(), bytes_from, bytes, is_file: false }
+                    let content = Content::Stream(Box::new(std::io::Cursor::new(there)));
+                    LinesInput { path: path.clone(), bytes, content }
                 });
                 let sink = &mut std::io::sink();
                 sort_lines(&options, &ByBytes, sources.collect(), sink, &trial.disk, observer)

@@ -148,19 +148,7 @@ impl Formatter<'_> {
             b'D' => self.part(b"%m/%d/%y", style, out),
             b'R' => self.part(b"%H:%M", style, out),
             b'T' => self.part(b"%H:%M:%S", style, out),
-            b'F' => {
-                let (year_pad, width) = match (style.pad, style.width) {
-                    (None, None) => (Some(b'+'), 4),
-                    (pad, width) => (pad, width.unwrap_or(0).saturating_sub(6)),
-                };
-                let mut date = Vec::new();
-                Formatter { is_upper: style.is_upper, year_pad, ..*self }.write(
-                    b"%Y-%m-%d",
-                    Some(width),
-                    &mut date,
-                );
-                self.text(&date, style, out);
-            }
+            b'F' => self.date(style, out),
             b'C' => {
                 let century = Number {
                     is_negative: at.year < 0,
@@ -196,26 +184,38 @@ impl Formatter<'_> {
             b't' => self.text(b"\t", style, out),
             b'p' | b'P' => {
                 let item = if at.hour < 12 { libc::AM_STR } else { libc::PM_STR };
-                let mut name = self.locale.handle.item(item);
-                if letter == b'P' || style.is_other_case {
-                    name.make_ascii_lowercase();
-                    self.text(&name, Style { is_upper: false, ..style }, out);
-                } else {
-                    self.text(&name, style, out);
-                }
+                let is_lower = letter == b'P' || style.is_other_case;
+                self.cased(self.locale.handle.item(item), is_lower, style, out);
             }
-            b'Z' => {
-                let mut name = at.zone.clone().into_bytes();
-                if style.is_other_case {
-                    name.make_ascii_lowercase();
-                    self.text(&name, Style { is_upper: false, ..style }, out);
-                } else {
-                    self.text(&name, style, out);
-                }
-            }
+            b'Z' => self.cased(at.zone.clone().into_bytes(), style.is_other_case, style, out),
             _ => return false,
         }
         true
+    }
+
+    /// `%F`: a width is that of the whole date.
+    fn date(&self, style: Style, out: &mut Vec<u8>) {
+        let (year_pad, width) = match (style.pad, style.width) {
+            (None, None) => (Some(b'+'), 4),
+            (pad, width) => (pad, width.unwrap_or(0).saturating_sub(6)),
+        };
+        let mut date = Vec::new();
+        Formatter { is_upper: style.is_upper, year_pad, ..*self }.write(
+            b"%Y-%m-%d",
+            Some(width),
+            &mut date,
+        );
+        self.text(&date, style, out);
+    }
+
+    /// A name that may be asked for in lower case, which then wins over upper case.
+    fn cased(&self, mut name: Vec<u8>, is_lower: bool, style: Style, out: &mut Vec<u8>) {
+        if is_lower {
+            name.make_ascii_lowercase();
+            self.text(&name, Style { is_upper: false, ..style }, out);
+        } else {
+            self.text(&name, style, out);
+        }
     }
 
     /// A name of the locale; `#` is upper case here.

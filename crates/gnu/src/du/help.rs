@@ -83,8 +83,8 @@ The status is 0, or 1 if anything couldn't be counted.
 
 #[cfg(test)]
 mod tests {
+    use super::super::options::option_names;
     use super::*;
-    use crate::du::options::option_names;
 
     #[test]
     fn every_option_is_there() {

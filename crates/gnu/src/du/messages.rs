@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 
-use crate::grammar::{Quoting, system_reason};
+use crate::getopt::{Quoting, system_reason};
 use crate::locale::Locale;
 
 /// Something that du says and goes on after, to end with status 1.

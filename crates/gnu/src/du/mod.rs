@@ -2,7 +2,7 @@
 //! and the words in which it answers.
 //!
 //! ```text
-//! grammar    words of a command line -> Command, or GNU's refusal          options    their names
+//! parse      words of a command line -> Command, or GNU's refusal          options    their names
 //! command    what to count and how to show it, in plain values             number     numbers with suffixes
 //! size       bytes as text        exclude    patterns        zone, format  times as text
 //! messages   what goes wrong on the way                                    help       --help, --version
@@ -11,11 +11,11 @@
 mod command;
 mod exclude;
 mod format;
-mod grammar;
 mod help;
 mod messages;
 mod number;
 mod options;
+mod parse;
 mod size;
 mod zone;
 
@@ -23,9 +23,9 @@ pub use command::{
     Command, Extras, Follow, Measure, Request, SortBy, Threshold, Time, TimeOf, Understood,
 };
 pub use exclude::Excludes;
-pub use grammar::{Surroundings, parse};
 pub use help::{help, version};
 pub use messages::Complaint;
+pub use parse::{Surroundings, parse};
 pub use size::Scale;
 pub use zone::Zone;
 

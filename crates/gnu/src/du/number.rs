@@ -4,8 +4,7 @@
 //! They are read as C does it, to the first byte that doesn't belong to them, so that a number is
 //! known also where its end is wrong.
 
-use crate::grammar::count::wrong;
-use crate::grammar::refusal::Refusal;
+use crate::getopt::{Refusal, bad_argument};
 
 /// A number at the head of a text.
 #[derive(Debug, PartialEq, Eq)]
@@ -29,8 +28,8 @@ impl Problem {
     /// In GNU's words: of the argument `text` of `option`.
     pub(super) fn refusal(self, option: &str, text: &[u8]) -> Refusal {
         let refusal = match self {
-            Problem::NoNumber => wrong("invalid ", option, text),
-            Problem::Suffix => wrong("invalid suffix in ", option, text),
+            Problem::NoNumber => bad_argument("invalid ", option, text),
+            Problem::Suffix => bad_argument("invalid suffix in ", option, text),
             Problem::TooLarge => {
                 Refusal::new([option.as_bytes(), b" argument '", text, b"' too large"].concat())
             }

@@ -1,6 +1,6 @@
 //! The options of GNU du, and ours beside them.
 
-use crate::grammar::getopt::{Long, Takes, Vocabulary, long};
+use crate::getopt::{Long, Takes, Vocabulary, long};
 
 /// What an option means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

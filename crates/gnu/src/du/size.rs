@@ -4,7 +4,7 @@
 //! that rounding up is never done twice.
 
 use super::number::{Problem, number};
-use crate::grammar::choose;
+use crate::getopt::choose;
 use crate::locale::Numerals;
 
 /// How sizes are printed.

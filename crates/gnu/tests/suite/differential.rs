@@ -8,10 +8,10 @@ use std::cmp::Ordering;
 use std::ffi::OsString;
 use std::io::Write;
 
-use xsort_gnu::{
-    Check, Command, Environment, Locale, Order, Refusal, Request, Scratch, annotate, disorder,
-    parse, warnings,
+use xsort_gnu::sort::{
+    Check, Command, Environment, Order, Request, Scratch, annotate, disorder, parse, warnings,
 };
+use xsort_gnu::{Locale, Refusal};
 use xsort_testing::{Random, gnu, seeds};
 
 use crate::{cases, oracle};

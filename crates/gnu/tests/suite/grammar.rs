@@ -3,10 +3,10 @@
 
 use std::ffi::{OsStr, OsString};
 
-use xsort_gnu::{
-    Check, Codec, Command, Environment, KeyEnd, Locale, Refusal, Request, parse, refuse_many,
-    warnings,
+use xsort_gnu::sort::{
+    Check, Codec, Command, Environment, KeyEnd, Request, parse, refuse_many, warnings,
 };
+use xsort_gnu::{Locale, Refusal};
 
 use crate::understand;
 

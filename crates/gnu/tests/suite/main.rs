@@ -10,7 +10,8 @@ mod words;
 
 use std::ffi::OsString;
 
-use xsort_gnu::{Command, Environment, Locale, Refusal, Request, parse};
+use xsort_gnu::sort::{Command, Environment, Request, parse};
+use xsort_gnu::{Locale, Refusal};
 
 /// What the words mean in the locale C.
 fn understand(words: &[OsString]) -> Result<Box<Command>, Refusal> {

@@ -3,7 +3,8 @@
 
 use std::ffi::OsString;
 
-use xsort_gnu::{Locale, Order, Scratch};
+use xsort_gnu::Locale;
+use xsort_gnu::sort::{Order, Scratch};
 
 use crate::{oracle, understand};
 use xsort_testing::gnu;

@@ -5,7 +5,8 @@ use std::cmp::Ordering;
 use std::ffi::OsString;
 
 use proptest::prelude::*;
-use xsort_gnu::{Locale, Order, Scratch};
+use xsort_gnu::Locale;
+use xsort_gnu::sort::{Order, Scratch};
 
 use crate::understand;
 

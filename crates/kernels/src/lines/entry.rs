@@ -1,4 +1,4 @@
-//! A line as a word or two of its key and its place.
+//! A line as its position and one or two words of its key.
 
 #![allow(unsafe_code)]
 
@@ -7,14 +7,14 @@ use bytemuck::{Pod, Zeroable};
 use std::cmp::Ordering;
 use std::fmt::Debug;
 
-/// Bits of a line's length in its entry.
+/// Bits for a line's length in its entry.
 const LENGTH_BITS: u32 = 24;
-/// The length of lines that are at least so long: where they end has to be looked up.
+/// Stored for all lines of at least this length: their ends must be searched.
 const LONG: u64 = (1 << LENGTH_BITS) - 1;
 
 /// Words of a key that entries hold: one, or two.
 ///
-/// A second word is worth its memory where keys are dear to make and often equal in the first.
+/// A second word is worth its memory where keys are expensive to make and often equal in the first.
 pub trait Words: sealed::Sealed + Pod + Eq + Default + Debug + Send + Sync {
     /// How many.
     const COUNT: usize;
@@ -29,7 +29,7 @@ pub trait Words: sealed::Sealed + Pod + Eq + Default + Debug + Send + Sync {
     fn with_first(self, word: u64) -> Self;
 }
 
-/// Only arrays of words are words, so that entries have no padding.
+/// Only arrays of words implement [`Words`], so that entries have no padding.
 mod sealed {
     pub trait Sealed {}
     impl Sealed for [u64; 1] {}
@@ -78,7 +78,7 @@ impl Words for [u64; 2] {
 ///
 /// ```text
 ///  words | first eight or sixteen bytes of its normalised key |
-///  place | 40 bits: offset of the line in the text | 24 bits: its length in bytes, or all ones if that is too long |
+///  place | 40 bits: offset of the line in the text | 24 bits: its length in bytes, or all ones if it is longer |
 /// ```
 ///
 /// Entries are ordered by their first word, then by place: equal words keep the order of the text.
@@ -89,9 +89,9 @@ pub struct Entry<W = [u64; 1]> {
     place: u64,
 }
 
-// SAFETY: zeros are words, and so they are an entry.
+// SAFETY: all fields are integers, which may be zero.
 unsafe impl<W: Words> Zeroable for Entry<W> {}
-// SAFETY: it is one word or two and another one, in this order: no padding, and any bytes will do.
+// SAFETY: its fields are two or three words, in this order: no padding, and any bits are valid.
 unsafe impl<W: Words> Pod for Entry<W> {}
 
 impl<W: Words> PartialOrd for Entry<W> {
@@ -114,7 +114,7 @@ impl<W> Entry<W> {
 }
 
 impl<W: Words> Entry<W> {
-    /// Of the line of `bytes` bytes at `offset`.
+    /// The entry of the line of `bytes` bytes at `offset`.
     #[inline(always)]
     pub fn new(words: W, offset: usize, bytes: usize) -> Self {
         debug_assert!(offset < Self::TEXT_BYTES_MAX);
@@ -127,7 +127,7 @@ impl<W: Words> Entry<W> {
         self.words.at(0)
     }
 
-    /// What it has of its normalised key.
+    /// The words of its normalised key that it holds.
     #[inline(always)]
     pub fn words(self) -> W {
         self.words
@@ -152,9 +152,9 @@ impl<W: Words> Entry<W> {
         if bytes < LONG { bytes as usize } else { self.long_bytes(text, delimiter) }
     }
 
-    /// What the entry itself tells of the line's length: less than it is, if that is long.
+    /// The length that the entry holds: less than that of a long line.
     #[inline(always)]
-    pub(crate) fn told_bytes(self) -> usize {
+    pub(crate) fn stored_bytes(self) -> usize {
         (self.place & LONG) as usize
     }
 

@@ -3,9 +3,9 @@
 use super::{Entry, Words};
 use crate::prefetch;
 
-/// Lines ahead that are asked for.
+/// How many lines ahead are prefetched.
 const AHEAD: usize = 12;
-/// Lines up to this length are copied as a whole block of so many bytes, where there is room.
+/// Lines up to this length are copied as a block of so many bytes, where that fits.
 const SHORT: usize = 32;
 
 /// What was copied.
@@ -19,8 +19,7 @@ pub struct Gathered {
     pub last_line: usize,
 }
 
-/// Copies as many lines as fit whole to the front of `out`, in the order of `entries`, each with
-/// its delimiter.
+/// Copies lines to `out`, in the order of `entries`, each with its delimiter: as many as fit whole.
 pub fn gather<W: Words>(
     text: &[u8],
     delimiter: u8,
@@ -30,7 +29,7 @@ pub fn gather<W: Words>(
     let mut gathered = Gathered::default();
     for (at, &entry) in entries.iter().enumerate() {
         if let Some(later) = entries.get(at + AHEAD) {
-            prefetch::record(text.as_ptr().wrapping_add(later.offset()), later.told_bytes() + 1);
+            prefetch::record(text.as_ptr().wrapping_add(later.offset()), later.stored_bytes() + 1);
         }
         let bytes = entry.bytes(text, delimiter);
         let from = gathered.bytes;

@@ -1,33 +1,33 @@
 //! The k-way merge of sorted runs of lines.
 //!
-//! The same tree of losers as for records. A head is the first word of its key; lines with equal
-//! words are compared.
+//! The same loser tree as for records. It compares the first words of the keys of the runs' current
+//! lines, which are called heads; lines with equal words are compared as wholes.
 
-use super::tally::word_hash;
+use super::hash::word_hash;
 use super::{Entry, LineOrder, Words, line_end, line_hash};
 use crate::loser_tree::{self, Entrant, Node};
 use crate::prefetch;
 
-/// Lines ahead that the cursor of a run in memory asks for.
+/// How many lines ahead a run in memory is prefetched.
 const AHEAD: usize = 16;
-/// Entries ahead that it asks for, so that those of the lines ahead are there: the processor by
-/// itself does not look so far.
+/// How many entries ahead, so that the entries of those lines are there: the processor's own
+/// prefetcher doesn't reach so far.
 const ENTRIES_AHEAD: usize = 64;
-/// Lines up to this length are copied as a whole block of so many bytes, where there is room.
+/// Lines up to this length are copied as a block of so many bytes, where that fits.
 const SHORT: usize = 32;
 
 /// Bytes of a word.
 const WORD: usize = size_of::<u64>();
 
-/// Runs, and lines of each, that tell whether words tie; and the share of ties, one in so many,
-/// from which on heads take more of their keys.
+/// A sample of so many lines of so many runs tells how often words tie. If one in `TIES_SHARE` pairs
+/// does, heads hold a second word.
 const SAMPLED_RUNS: usize = 8;
 const SAMPLED_LINES: usize = 16;
 const TIES_SHARE: usize = 8;
-/// Words of keys that have to be made are looked for in common no further than this.
+/// A common prefix of keys that have to be made is not searched beyond this.
 const SHARED_MAX: usize = 256;
 
-/// One sorted run of lines, or the part of it that takes part in a merge.
+/// A sorted run of lines, or a slice of one.
 #[derive(Clone, Copy, Debug)]
 pub enum Lines<'a, W = [u64; 1]> {
     /// Lines in order, each with its delimiter, in consecutive slices (some may be empty).
@@ -44,12 +44,12 @@ pub enum Lines<'a, W = [u64; 1]> {
 /// Where a merge stands in one run.
 #[derive(Clone, Copy)]
 struct Cursor<'a, W> {
-    /// From the beginning of the head on: the rest of its block, or of the text.
+    /// The rest of the head's block or text, from the head on.
     tail: &'a [u8],
     /// Length of the head.
     bytes: usize,
     is_live: bool,
-    /// Those behind the head's.
+    /// The entries behind the head's.
     entries: &'a [Entry<W>],
     /// The number of the next block.
     next: usize,
@@ -75,17 +75,17 @@ pub struct Merge<'a, O: LineOrder> {
     is_unique: bool,
     /// Where in normalised keys the words of heads begin.
     skip: usize,
-    /// Whether heads have more than a word of their keys, for words alone would tie too often.
+    /// Whether heads hold two words of their keys, because one would tie too often.
     is_deep: bool,
     runs: &'a [Lines<'a, O::Words>],
     nodes: Vec<Node<Cursor<'a, O::Words>>>,
     winner: Entrant,
     live: usize,
     taken: u64,
-    /// The sum of the hashes of lines that were written, and of those that were not.
+    /// The sum of the hashes of lines that were written, and of those that were dropped.
     written_sum: u64,
     dropped_sum: u64,
-    /// What is left of a line that didn't fit, its delimiter included.
+    /// The rest of a line that didn't fit, its delimiter included.
     pending: Pending<'a>,
     last: Option<(&'a [u8], u64)>,
     scratch: O::Scratch,
@@ -99,10 +99,10 @@ struct Pending<'a> {
 }
 
 impl<'a, O: LineOrder> Merge<'a, O> {
-    /// Prepares to merge `runs`; lines that compare equal come in the order of the runs. With
-    /// `is_unique` only the first of lines with the same key is written. All lines lie between
-    /// `ends`, if these are known: what keys these have in common, all have; and the first of them
-    /// was written before.
+    /// Prepares to merge `runs`. Lines that compare equal come in the order of the runs. With
+    /// `is_unique` only the first of lines with the same key is written. If `ends` are known, all
+    /// lines lie between them: so all keys have the prefix that those of the ends share. The first
+    /// end was written before.
     pub fn new(
         order: &'a O,
         delimiter: u8,
@@ -134,15 +134,15 @@ impl<'a, O: LineOrder> Merge<'a, O> {
             scratch,
             tie_scratch: O::Scratch::default(),
         };
-        let mut heads = Vec::with_capacity(merge.nodes.len());
+        let mut entrants = Vec::with_capacity(merge.nodes.len());
         for run in 0..merge.nodes.len() {
-            heads.push(if run < runs.len() { merge.next(run) } else { Entrant::dry(run) });
+            entrants.push(if run < runs.len() { merge.next(run) } else { Entrant::dry(run) });
         }
         merge.live = merge.nodes.iter().filter(|node| node.cursor.is_live).count();
         let scratch = std::cell::RefCell::new(&mut merge.tie_scratch);
         merge.winner = loser_tree::play_all::<_, true>(
             &mut merge.nodes,
-            |_, run| heads[run],
+            |_, run| entrants[run],
             |nodes: &[Node<Cursor<'_, O::Words>>], a, b| {
                 first_wins(order, skip, nodes, a, b, &mut scratch.borrow_mut())
             },
@@ -150,7 +150,7 @@ impl<'a, O: LineOrder> Merge<'a, O> {
         merge
     }
 
-    /// Writes the next bytes of the merged lines to `out`; returns how many, fewer than fit only at
+    /// Writes the next bytes of the merged lines to `out`. Returns how many: fewer than fit only at
     /// the end.
     pub fn fill(&mut self, out: &mut [u8]) -> usize {
         let mut at = self.put_pending(out);
@@ -181,19 +181,18 @@ impl<'a, O: LineOrder> Merge<'a, O> {
         at
     }
 
-    /// Bytes of a line that is written in part and still to come, its delimiter included; 0 if
-    /// there is none.
+    /// Bytes that are missing of a line that was written in part, its delimiter included; 0 if there
+    /// is none.
     pub fn pending_bytes(&self) -> usize {
         self.pending.rest.len() + usize::from(self.pending.has_delimiter)
     }
 
-    /// Lines taken from the runs so far, also those that were not wanted.
+    /// Lines taken from the runs so far, duplicates included.
     pub fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// The sum of the hashes of lines that were written, and of those that were not because they
-    /// were not wanted.
+    /// The sum of the hashes of lines that were written, and of those that were dropped.
     pub fn sums(&self) -> (u64, u64) {
         (self.written_sum, self.dropped_sum)
     }
@@ -238,7 +237,7 @@ impl<'a, O: LineOrder> Merge<'a, O> {
         is_wanted
     }
 
-    /// Writes a line and its delimiter, or as much as there is room for.
+    /// Writes a line and its delimiter, or as much of them as fits.
     #[inline(always)]
     fn put(&mut self, out: &mut [u8], at: usize, run: usize) -> usize {
         let Cursor { tail, bytes, .. } = self.nodes[run].cursor;
@@ -276,7 +275,7 @@ impl<'a, O: LineOrder> Merge<'a, O> {
         bytes
     }
 
-    /// Moves the cursor of `run` to its next line and returns how matches see it.
+    /// Moves the cursor of `run` to its next line. Returns the entrant for the tree.
     #[inline(always)]
     fn next(&mut self, run: usize) -> Entrant {
         let cursor = &mut self.nodes[run].cursor;
@@ -349,8 +348,8 @@ impl<'a, O: LineOrder> Merge<'a, O> {
     }
 }
 
-/// Whether the head of run `a` goes before the head of run `b`, whose words at byte `skip` are
-/// equal, by whole lines, then by run.
+/// Whether the head of run `a` comes before that of run `b`: by whole lines, then by run. Their
+/// words at byte `skip` are equal.
 fn first_wins<O: LineOrder>(
     order: &O,
     skip: usize,
@@ -368,7 +367,7 @@ fn first_wins<O: LineOrder>(
     by_line.then(a.cmp(&b)).is_lt()
 }
 
-/// Whether neighbours in the runs often have equal words, by a sample.
+/// Whether neighbours in the runs often have equal words, as far as a sample tells.
 fn words_tie<O: LineOrder>(
     order: &O,
     delimiter: u8,
@@ -410,8 +409,8 @@ fn words_tie<O: LineOrder>(
     ties * TIES_SHARE > pairs
 }
 
-/// From where on the words of heads are taken: behind what the normalised keys of both lines have
-/// in common, if that is a word at least. The first words are there without a look at the lines.
+/// Where the words of heads begin: behind the common prefix of the keys of both lines, if that is a
+/// word or more. Otherwise at byte 0, because entries have those words.
 fn shared_words<O: LineOrder>(
     order: &O,
     low: &[u8],

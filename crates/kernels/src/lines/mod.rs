@@ -2,30 +2,30 @@
 //!
 //! | file | idea |
 //! |---|---|
-//! | `order` | what sorting needs to know of an order of lines |
-//! | `entry` | a line as a word or two of its key and its place |
-//! | `scan` | finding where lines end, 64 bytes at a time |
+//! | `order` | an order of lines, as sorting needs it |
+//! | `entry` | a line as its position and one or two words of its key |
+//! | `scan` | the ends of lines, found 64 bytes at a time |
 //! | `sort` | entries sorted by words, equal ones by further words |
 //! | `gather` | lines copied together in a new order |
 //! | `merge` | the k-way merge of sorted runs of lines |
-//! | `tally` | a sum over lines in any order: what goes in must come out |
-//! | `search` | where a line would go in a sorted run |
+//! | `hash` | hashes of lines, whose sum doesn't depend on the order |
+//! | `search` | where a line belongs in a sorted run |
 
 mod entry;
 mod gather;
+mod hash;
 mod merge;
 mod order;
 mod scan;
 mod search;
 mod sort;
-mod tally;
 
 pub use entry::{Entry, Words};
 pub use gather::{Gathered, gather};
+pub use hash::line_hash;
 pub use merge::{Lines, Merge};
 pub use order::{ByBytes, ByBytesReversed, LineOrder};
 pub(crate) use scan::shared_bytes;
 pub use scan::{count_lines, for_each_line, line_end, whole_lines_bytes};
-pub use search::{bound_in_entries, bound_in_text};
-pub use sort::{Kept, dedup, sort};
-pub use tally::line_hash;
+pub use search::{Bound, bound_in_entries, bound_in_text};
+pub use sort::{Deduplicated, dedup, sort};

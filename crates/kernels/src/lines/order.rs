@@ -1,26 +1,26 @@
-//! What sorting needs to know of an order of lines.
+//! An order of lines, as sorting needs it.
 
 use super::Words;
 use std::cmp::Ordering;
 
 /// An order of lines. A line is given without its delimiter.
 ///
-/// Words are a beginning of the order: where two lines' words from the same place differ, they are
-/// the order of the lines, if the words before are equal. An order whose words contradict its
-/// comparisons gives a wrong order, and does no other harm.
+/// Words are pieces of a normalised key. If two lines have equal words up to some place and different
+/// ones there, these decide their order. An order whose words contradict its comparisons sorts
+/// wrongly, but does no other harm.
 pub trait LineOrder: Sync {
-    /// Whether words are the line's own bytes, and zeros behind its end: then a line that ends in
-    /// its word need not be looked up.
+    /// Whether words are the line's own bytes, with zeros behind its end. Then a line that ends within
+    /// its word need not be read.
     const WORD_IS_LINE: bool = false;
 
-    /// Whether, if words are the line's bytes, they are turned: every bit of them, so that larger
-    /// bytes come first, and longer lines before their own beginnings.
+    /// Whether words that are the line's bytes have all bits inverted, so that larger bytes come
+    /// first. Longer lines come before their own prefixes then.
     const IS_REVERSE: bool = false;
 
-    /// What turns words into the line's bytes, by exclusive or.
+    /// The exclusive or of this and a word is the line's bytes.
     const TURN: u64 = if Self::IS_REVERSE { u64::MAX } else { 0 };
 
-    /// Orders two lines, of which the shorter is the beginning of the longer, by their lengths.
+    /// Orders two lines, of which the shorter is a prefix of the longer, by their lengths.
     #[inline(always)]
     fn compare_lengths(a: usize, b: usize) -> Ordering {
         if Self::IS_REVERSE { b.cmp(&a) } else { a.cmp(&b) }
@@ -29,15 +29,14 @@ pub trait LineOrder: Sync {
     /// Words that entries hold: one or two. One if [`WORD_IS_LINE`](LineOrder::WORD_IS_LINE).
     type Words: Words;
 
-    /// What comparisons may write to; one for each thread.
+    /// Memory for comparisons: one for each thread.
     type Scratch: Default + Send;
 
     /// Eight bytes of the line's normalised key from byte `skip` on, as a big-endian number; zeros
     /// behind its end.
     fn word(&self, line: &[u8], skip: usize, scratch: &mut Self::Scratch) -> u64;
 
-    /// The same for the line that is the first `bytes` bytes of `tail`, of which more may be
-    /// readable.
+    /// The same for the line that is the first `bytes` bytes of `tail`, which may go on behind it.
     #[inline(always)]
     fn word_of(&self, tail: &[u8], bytes: usize, skip: usize, scratch: &mut Self::Scratch) -> u64 {
         self.word(&tail[..bytes], skip, scratch)
@@ -55,14 +54,13 @@ pub trait LineOrder: Sync {
         [skip, skip + 8].map(|skip| self.word_of(tail, bytes, skip, scratch))
     }
 
-    /// The whole order, but for the order of the input.
+    /// Compares two lines. Those that are equal keep the order of the input.
     fn compare(&self, a: &[u8], b: &[u8], scratch: &mut Self::Scratch) -> Ordering;
 
-    /// Whether the keys of two lines are the same, so that only one of them is wanted where
-    /// duplicates are not.
+    /// Whether two lines have the same key, so that one of them is a duplicate.
     fn same(&self, a: &[u8], b: &[u8], scratch: &mut Self::Scratch) -> bool;
 
-    /// Whether words tell all different keys apart, if enough of them are taken.
+    /// Whether enough words tell any two different keys apart.
     fn is_exact(&self) -> bool;
 }
 

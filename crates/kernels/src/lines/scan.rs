@@ -1,13 +1,13 @@
-//! Finding where lines end, 64 bytes at a time.
+//! The ends of lines, found 64 bytes at a time.
 //!
 //! A mask of 64 comparisons, and a loop over its bits: 3 ns for a line of ten bytes, where a search
 //! from line to line takes 8.
 #![allow(unsafe_code)]
 
-/// Bytes that one mask tells of.
+/// Bytes that one mask covers.
 const MASK_BYTES: usize = 64;
 
-/// Calls `line` with where each line of `text` begins and ends, its delimiter excluded. The last
+/// Calls `line` with the beginning and end of each line of `text`, without its delimiter. The last
 /// line may lack the delimiter.
 #[inline(always)]
 pub fn for_each_line(text: &[u8], delimiter: u8, mut line: impl FnMut(usize, usize)) {
@@ -47,9 +47,9 @@ pub fn line_end(text: &[u8], delimiter: u8) -> usize {
     }
 }
 
-/// Texts from this size on are left to memchr. Its first search asks the processor for its features
-/// by ten CPUID instructions, each of which takes 4 to 25 us in a virtual machine: more than small
-/// inputs have to spend.
+/// Texts from this size on are left to memchr. Its first search detects the processor's features by
+/// ten CPUID instructions, each of which takes 4 to 25 us in a virtual machine: too long for small
+/// inputs.
 const LARGE: usize = 64 << 10;
 
 /// How many delimiters `text` has.

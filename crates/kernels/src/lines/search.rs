@@ -1,35 +1,49 @@
-//! Where a line would go in a sorted run.
+//! Where a line belongs in a sorted run.
 
 use super::{Entry, LineOrder};
 use std::cmp::Ordering;
 
-/// Number of leading entries whose lines come before `line`, or are equal to it if `include_equal`.
+/// A line to search for, and on which side of it equal lines are.
+#[derive(Clone, Copy, Debug)]
+pub struct Bound<'a> {
+    /// The line.
+    pub line: &'a [u8],
+    /// Whether equal lines come before the bound.
+    pub include_equal: bool,
+}
+
+impl Bound<'_> {
+    /// Whether the bound comes after a line that compares to its own as `order` says.
+    pub fn is_after(self, order: Ordering) -> bool {
+        order == Ordering::Less || self.include_equal && order == Ordering::Equal
+    }
+}
+
+/// Number of leading entries whose lines come before `bound`.
 pub fn bound_in_entries<O: LineOrder>(
     order: &O,
     text: &[u8],
     delimiter: u8,
     entries: &[Entry<O::Words>],
-    line: &[u8],
-    include_equal: bool,
+    bound: Bound<'_>,
     scratch: &mut O::Scratch,
 ) -> usize {
-    let word = order.word(line, 0, scratch);
+    let word = order.word(bound.line, 0, scratch);
     entries.partition_point(|entry| {
         let by_word = entry.word().cmp(&word);
         let by_line =
-            by_word.then_with(|| order.compare(entry.line(text, delimiter), line, scratch));
-        is_before(by_line, include_equal)
+            by_word.then_with(|| order.compare(entry.line(text, delimiter), bound.line, scratch));
+        bound.is_after(by_line)
     })
 }
 
-/// Number of leading bytes of a sorted text whose lines come before `line`, or are equal to it if
-/// `include_equal`. Each line of the text has its delimiter.
+/// Number of leading bytes of a sorted text whose lines come before `bound`. Each line of the text
+/// has its delimiter.
 pub fn bound_in_text<O: LineOrder>(
     order: &O,
     text: &[u8],
     delimiter: u8,
-    line: &[u8],
-    include_equal: bool,
+    bound: Bound<'_>,
     scratch: &mut O::Scratch,
 ) -> usize {
     // Both are where lines begin, or the end.
@@ -38,15 +52,11 @@ pub fn bound_in_text<O: LineOrder>(
         let middle = low + (high - low) / 2;
         let start = memchr::memrchr(delimiter, &text[low..middle]).map_or(low, |end| low + end + 1);
         let end = start + super::line_end(&text[start..high], delimiter);
-        if is_before(order.compare(&text[start..end], line, scratch), include_equal) {
+        if bound.is_after(order.compare(&text[start..end], bound.line, scratch)) {
             low = (end + 1).min(high);
         } else {
             high = start;
         }
     }
     low
-}
-
-fn is_before(order: Ordering, include_equal: bool) -> bool {
-    order == Ordering::Less || include_equal && order == Ordering::Equal
 }

@@ -1,8 +1,8 @@
-//! Sorting entries by words, and equal ones by further words of their keys.
+//! Sorts entries by the words of their keys.
 //!
-//! Most lines are told apart by eight bytes that lie beside their place: no line is looked at.
-//! Groups with equal words take the next eight bytes (multikey quicksort's and burstsort's idea,
-//! with words for characters), small ones compare whole lines.
+//! Most lines differ in the eight bytes that their entries hold, so that no line is read. Groups with
+//! equal words are sorted by the next eight bytes (as multikey quicksort and burstsort do it with
+//! characters); small groups compare whole lines.
 
 use super::{Entry, LineOrder, Words, for_each_line, line_end, line_hash, shared_bytes};
 use crate::caches::Caches;
@@ -11,15 +11,14 @@ use std::cmp::Ordering;
 
 /// Groups up to this size are sorted by comparisons.
 const COMPARE_MAX: usize = 16;
-/// Words after which a group is sorted by comparisons: keys so long and so equal have little to
-/// gain.
+/// After so many words a group is sorted by comparisons: further words are unlikely to differ.
 const DEPTH_MAX: usize = 64;
-/// Lines that are looked at for a prefix that all may share.
+/// Lines that are sampled for a prefix that all may share.
 const GUESSES: usize = 64;
-/// Lines that are asked for ahead.
+/// How many lines ahead are prefetched.
 const AHEAD: usize = 16;
 
-/// What entries are sorted by.
+/// Sorts the entries of one text.
 struct Sorter<'a, O: LineOrder> {
     order: &'a O,
     text: &'a [u8],
@@ -28,32 +27,32 @@ struct Sorter<'a, O: LineOrder> {
     scratch: O::Scratch,
 }
 
-/// Makes an entry of each line of `text`, and sorts them. `entries` and `spare` are lent; both have
-/// as many elements as the text has lines, fewer than 2^32. Lines that compare equal keep the order
-/// of the text. Returns the sum of the lines' hashes.
+/// Makes an entry of each line of `text`, and sorts them. `entries` and `buffer` have as many elements
+/// as the text has lines, fewer than 2^32. Lines that compare equal keep the order of the text.
+/// Returns the sum of the lines' hashes.
 ///
 /// # Panics
-/// If the number of lines is another.
+/// If the text has another number of lines.
 pub fn sort<O: LineOrder>(
     order: &O,
     text: &[u8],
     delimiter: u8,
     entries: &mut [Entry<O::Words>],
-    spare: &mut [Entry<O::Words>],
+    buffer: &mut [Entry<O::Words>],
     caches: Caches,
 ) -> u64 {
     let mut sorter = Sorter { order, text, delimiter, caches, scratch: O::Scratch::default() };
     let (shared, sum) = sorter.extract(entries);
-    words::sort(entries, spare, caches);
-    sorter.settle_groups(entries, spare, shared, 0);
+    words::sort(entries, buffer, caches);
+    sorter.sort_groups(entries, buffer, shared, 0);
     sorter.restore(entries, shared);
     sum
 }
 
-/// What is left of lines without duplicates.
+/// Lines without duplicates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Kept {
-    /// How many lines.
+pub struct Deduplicated {
+    /// How many are left.
     pub lines: usize,
     /// The sum of the hashes of those that were dropped.
     pub dropped_sum: u64,
@@ -65,13 +64,13 @@ pub fn dedup<O: LineOrder>(
     text: &[u8],
     delimiter: u8,
     entries: &mut [Entry<O::Words>],
-) -> Kept {
+) -> Deduplicated {
     let mut scratch = O::Scratch::default();
-    let (mut kept, mut dropped_sum) = (0, 0u64);
+    let (mut lines, mut dropped_sum) = (0, 0u64);
     for at in 0..entries.len() {
         let entry = entries[at];
-        let is_new = kept == 0 || {
-            let last = entries[kept - 1];
+        let is_new = lines == 0 || {
+            let last = entries[lines - 1];
             last.words() != entry.words()
                 || !order.same(
                     last.line(text, delimiter),
@@ -80,22 +79,22 @@ pub fn dedup<O: LineOrder>(
                 )
         };
         if is_new {
-            entries[kept] = entry;
-            kept += 1;
+            entries[lines] = entry;
+            lines += 1;
         } else {
             let hash = line_hash(&text[entry.offset()..], entry.bytes(text, delimiter));
             dropped_sum = dropped_sum.wrapping_add(hash);
         }
     }
-    Kept { lines: kept, dropped_sum }
+    Deduplicated { lines, dropped_sum }
 }
 
 impl<O: LineOrder> Sorter<'_, O> {
-    /// An entry for each line, with the word from where the prefix ends that all share. Returns the
+    /// Makes an entry for each line, with the words behind the prefix that all share. Returns the
     /// length of that prefix, and the sum of the lines' hashes.
     fn extract(&mut self, entries: &mut [Entry<O::Words>]) -> (usize, u64) {
         let mut shared = self.guess_shared();
-        // A guess that is wrong costs the lines until then.
+        // A wrong guess costs another pass over the text.
         loop {
             match self.extract_from(entries, shared) {
                 Ok(sum) => return (shared, sum),
@@ -104,8 +103,8 @@ impl<O: LineOrder> Sorter<'_, O> {
         }
     }
 
-    /// Length of the prefix that the first line shares with some others. 0 for orders whose words
-    /// are not the line's bytes.
+    /// The length of the prefix that the first line shares with a sample of others; 0 for orders whose
+    /// words are not the line's bytes.
     fn guess_shared(&self) -> usize {
         if !O::WORD_IS_LINE {
             return 0;
@@ -123,7 +122,7 @@ impl<O: LineOrder> Sorter<'_, O> {
         shared
     }
 
-    /// The same for a prefix of known length; what it really is, if some line doesn't have it.
+    /// The same for a prefix of `shared` bytes. The error is its real length, if it is shorter.
     fn extract_from(
         &mut self,
         entries: &mut [Entry<O::Words>],
@@ -150,7 +149,7 @@ impl<O: LineOrder> Sorter<'_, O> {
         if really == shared { Ok(sum) } else { Err(really) }
     }
 
-    /// Words from byte 0 on, as others expect them, for lines that share so many bytes.
+    /// Replaces words by those from byte 0 on, for lines that share the first `shared` bytes.
     fn restore(&self, entries: &mut [Entry<O::Words>], shared: usize) {
         if shared == 0 {
             return;
@@ -165,12 +164,12 @@ impl<O: LineOrder> Sorter<'_, O> {
         }
     }
 
-    /// Settles the order within each group of equal words, which are those at byte `at`, after
-    /// `depth` others.
-    fn settle_groups(
+    /// Sorts each group of entries with equal words. These are the words at byte `at` of the keys,
+    /// which `depth` other words precede.
+    fn sort_groups(
         &mut self,
         entries: &mut [Entry<O::Words>],
-        spare: &mut [Entry<O::Words>],
+        buffer: &mut [Entry<O::Words>],
         at: usize,
         depth: usize,
     ) {
@@ -180,24 +179,23 @@ impl<O: LineOrder> Sorter<'_, O> {
             let rest = &entries[start + 1..];
             let end = start + 1 + rest.iter().take_while(|entry| entry.word() == word).count();
             if end - start > 1 {
-                self.settle(&mut entries[start..end], &mut spare[..end - start], at, depth);
+                self.sort_group(&mut entries[start..end], &mut buffer[..end - start], at, depth);
                 entries[start..end].iter_mut().for_each(|entry| *entry = entry.with_word(word));
             }
             start = end;
         }
     }
 
-    /// Settles the order of a group whose words are equal up to the one at byte `at`. Changes their
-    /// words.
-    fn settle(
+    /// Sorts a group whose words are equal up to the one at byte `at`. Changes their words.
+    fn sort_group(
         &mut self,
         group: &mut [Entry<O::Words>],
-        spare: &mut [Entry<O::Words>],
+        buffer: &mut [Entry<O::Words>],
         at: usize,
         depth: usize,
     ) {
         if O::WORD_IS_LINE && self.ends_in_word(group, at) {
-            // Equal words, and nothing behind: what is shorter is a prefix of what is longer.
+            // Equal words with nothing behind: a shorter line is a prefix of a longer one.
             let bytes = |entry: &Entry<_>| entry.bytes(self.text, self.delimiter);
             return group.sort_by(|a, b| O::compare_lengths(bytes(a), bytes(b)));
         }
@@ -205,8 +203,8 @@ impl<O: LineOrder> Sorter<'_, O> {
             group
                 .iter_mut()
                 .for_each(|entry| *entry = entry.with_word(entry.words().at(depth + 1)));
-            words::sort(group, spare, self.caches);
-            return self.settle_groups(group, spare, at + 8, depth + 1);
+            words::sort(group, buffer, self.caches);
+            return self.sort_groups(group, buffer, at + 8, depth + 1);
         }
         if group.len() <= COMPARE_MAX {
             return self.insertion(group);
@@ -228,20 +226,20 @@ impl<O: LineOrder> Sorter<'_, O> {
             differ |= word ^ *first.get_or_insert(word);
             group[at] = entry.with_word(word);
         }
-        if differ == 0 && self.is_settled(group) {
+        if differ == 0 && self.is_in_order(group) {
             return;
         }
-        words::sort(group, spare, self.caches);
-        self.settle_groups(group, spare, skip, depth + 1);
+        words::sort(group, buffer, self.caches);
+        self.sort_groups(group, buffer, skip, depth + 1);
     }
 
-    /// Whether the lines of a group, whose words at byte `at` are theirs, end there.
+    /// Whether all lines of a group end within their words at byte `at`.
     fn ends_in_word(&self, group: &[Entry<O::Words>], at: usize) -> bool {
         group.iter().all(|entry| entry.bytes(self.text, self.delimiter) <= at + 8)
     }
 
-    /// Whether a group is in order as it is, as groups of equal lines are.
-    fn is_settled(&mut self, group: &[Entry<O::Words>]) -> bool {
+    /// Whether a group is in order already, as groups of equal lines are.
+    fn is_in_order(&mut self, group: &[Entry<O::Words>]) -> bool {
         group.windows(2).all(|pair| self.compare(pair[0], pair[1]) != Ordering::Greater)
     }
 

@@ -5,7 +5,7 @@ use std::cmp::{Ordering, Reverse};
 use std::marker::PhantomData;
 use xsort_kernels::Caches;
 use xsort_kernels::lines::{
-    ByBytes, ByBytesReversed, Entry, LineOrder, Lines, Merge, Words, bound_in_entries,
+    Bound, ByBytes, ByBytesReversed, Entry, LineOrder, Lines, Merge, Words, bound_in_entries,
     bound_in_text, count_lines, dedup, for_each_line, line_end, line_hash, sort, whole_lines_bytes,
 };
 
@@ -220,10 +220,10 @@ fn check_bounds<O: LineOrder>(
     });
     let text = text_of(&sorted, delimiter);
     let entries = entries_of(order, &text, delimiter);
-    let found =
-        bound_in_entries(order, &text, delimiter, &entries, line, include_equal, &mut scratch);
+    let bound = Bound { line, include_equal };
+    let found = bound_in_entries(order, &text, delimiter, &entries, bound, &mut scratch);
     assert_eq!(found, before);
-    let bytes = bound_in_text(order, &text, delimiter, line, include_equal, &mut scratch);
+    let bytes = bound_in_text(order, &text, delimiter, bound, &mut scratch);
     assert_eq!(bytes, text_of(&sorted[..before], delimiter).len());
 }
 

@@ -1,0 +1,100 @@
+//! A sort with a checkpoint, which can be resumed: only of files, to a file.
+
+use super::command::LinesCommand;
+use super::failure::Failure;
+use super::inputs::Inputs;
+use super::limits::Limits;
+use super::resources;
+use super::sort::{Prepared, observer, print_report};
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+use xsort_extsort::variable::{LineOrder, LinesCheckpoint};
+use xsort_extsort::{Begin, Checkpoint, LinesOptions, sort_lines};
+use xsort_gnu::sort::{Checkpoint as CheckpointOption, Command};
+
+/// How often what is new is made durable.
+const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
+
+/// Sorts `inputs` with a checkpoint.
+pub(super) fn sort_resumably<O: LineOrder>(
+    lines: &LinesCommand<'_>,
+    checkpoint: CheckpointOption,
+    by: &O,
+    inputs: Inputs,
+    limits: &Limits,
+) -> Result<(), Failure> {
+    let command = &lines.command;
+    let output = output_of(command)?;
+    let Some(files) = inputs.files() else {
+        return Err(refusal("reads files only: what comes from a pipe can't be read again"));
+    };
+    let bytes = inputs.bytes();
+    resources::refuse_missing_scratch(command, bytes)?;
+    let names_bytes = inputs.names.of_budget();
+    let prepared = Prepared::new(command, inputs.open_in_turn(), names_bytes, limits);
+    let begin = match checkpoint {
+        CheckpointOption::Begin => Begin::New,
+        CheckpointOption::Resume => Begin::Resume,
+        CheckpointOption::Restart => Begin::Restart,
+    };
+    let every = command.extras.checkpoint_every.unwrap_or(CHECKPOINT_EVERY);
+    let checkpoint = LinesCheckpoint {
+        checkpoint: Checkpoint { begin, every },
+        output,
+        inputs: files,
+        meaning: meaning(command),
+    };
+    let observer = observer(command, bytes, limits);
+    let disk = limits.disk(resources::disk());
+    let options = LinesOptions {
+        checkpoint: Some(checkpoint),
+        taken_bytes: prepared.taken_bytes,
+        ..resources::options(command, bytes)
+    };
+    // The output is the checkpoint's.
+    let nowhere = &mut io::sink();
+    let report = sort_lines(&options, by, prepared.inputs, nowhere, &disk, &*observer)
+        .map_err(|error| Failure::Message(error.to_string().into()))?;
+    print_report(command, &report)
+}
+
+/// The output file, if the command is one that can be resumed.
+fn output_of(command: &Command) -> Result<PathBuf, Failure> {
+    let Some(output) = &command.output else { return Err(refusal("needs an output file (-o)")) };
+    let unknown_seed = command.needs_random() && command.random_source.is_none();
+    let excluded = [
+        (command.merge, "is no merge (-m)"),
+        (command.debug, "has no --debug"),
+        (command.extras.header_lines > 0, "has no --header"),
+        (command.extras.top_lines.is_some(), "has no --top"),
+        (unknown_seed, "with -R needs --random-source"),
+    ];
+    match excluded.into_iter().find(|(is_given, _)| *is_given) {
+        Some((_, what)) => Err(refusal(what)),
+        None => Ok(output.into()),
+    }
+}
+
+fn refusal(what: &str) -> Failure {
+    Failure::Message(format!("a sort that can be resumed {what}").into())
+}
+
+/// How lines compare, and which are wanted: a sort is resumed only with the same.
+fn meaning(command: &Command) -> String {
+    let Command {
+        keys,
+        unique,
+        stable,
+        reverse,
+        zero_terminated,
+        separator,
+        random_source,
+        extras,
+        ..
+    } = command;
+    let order = (keys, unique, stable, reverse, zero_terminated, separator, random_source);
+    let locale =
+        ["LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_NUMERIC", "LC_TIME", "LANG"].map(std::env::var_os);
+    format!("{order:?} {} {locale:?}", extras.decompress)
+}

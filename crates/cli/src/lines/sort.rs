@@ -1,0 +1,224 @@
+//! A sort or a merge, from inspected inputs to the output.
+
+use super::command::LinesCommand;
+use super::failure::{self, Failure};
+use super::filters::{Marks, Top};
+use super::inputs::Inputs;
+use super::limits::{Limited, Limits};
+use super::resources;
+use super::target::Target;
+use crate::gnu::say;
+use crate::progress::{Console, Task as Watched};
+use crate::publish::Uses;
+use crate::settings::{self, Progress, Voice};
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::sync::Arc;
+use xsort_disk::RateLimit;
+use xsort_extsort::variable::{
+    Decoders, LineOrder, LinesInput, PassError, TemporaryFiles, merge_passes, merge_sequential,
+    sequential_inputs_max, take_header,
+};
+use xsort_extsort::{LinesOptions, LinesReport, Observer, Unobserved, merge_lines, sort_lines};
+use xsort_gnu::sort::{Command, Order};
+
+/// Inputs from this size on are merged by all threads, which assumes that they are in order.
+const SEQUENTIAL_BYTES_MAX: u64 = 64 << 20;
+
+/// Sorts or merges `inputs` by the order `by`, which is `order` for the engine.
+pub(super) fn sort_or_merge<O: LineOrder>(
+    lines: &LinesCommand<'_>,
+    by: &O,
+    order: &Order,
+    inputs: Inputs,
+    limits: &Limits,
+) -> Result<(), Failure> {
+    let command = &lines.command;
+    let mut target = Target::open(command.output.as_deref())?;
+    let (bytes, can_all_be_open) = (inputs.bytes(), inputs.can_all_be_open());
+    let names_bytes = inputs.names.of_budget();
+    let opened = open(command, inputs, bytes, &target)?;
+    let mut prepared = Prepared::new(command, opened, names_bytes, limits);
+    let bytes = bytes.filter(|_| !command.extras.decompress);
+    prepared.take_header(command, &mut target)?;
+    let is_filtered = command.debug || command.extras.top_lines.is_some();
+    let output_file = target.path().filter(|_| !is_filtered);
+    let has_path = output_file.is_some();
+    if command.merge {
+        // As GNU sort does: before it reads.
+        target.begin().map_err(|error| target.failed(&error))?;
+    }
+    let taken_bytes = prepared.taken_bytes;
+    let options = LinesOptions { output_file, taken_bytes, ..resources::options(command, bytes) };
+    let observer = observer(command, bytes, limits);
+    let disk = limits.disk(resources::disk());
+    let is_sequential = command.merge && (!can_all_be_open || bytes < Some(SEQUENTIAL_BYTES_MAX));
+    let mut inputs = prepared.inputs;
+    if is_sequential {
+        let inputs_max = prepared.inputs_max.min(sequential_inputs_max(&options));
+        inputs = reduce(&options, by, inputs, inputs_max, &*observer)
+            .map_err(|error| pass_failed(error, &options.scratch[0], &target))?;
+    }
+    let mut out = filtered(lines, order, &mut target, limits);
+    let result = match (command.merge, is_sequential) {
+        (false, _) => sort_lines(&options, by, inputs, &mut out, &disk, &*observer),
+        (true, false) => merge_lines(&options, by, inputs, &mut out, &disk, &*observer),
+        (true, true) => merge_sequential(&options, by, inputs, &mut out, &*observer),
+    };
+    drop(out);
+    let report = result.map_err(|error| failure::of_job(&error, &target))?;
+    if has_path {
+        target.go_to_end().map_err(|error| target.failed(&error))?;
+    }
+    print_report(command, &report)
+}
+
+/// The inputs as they are read: one after the other, or by a merge all at once.
+fn open(
+    command: &Command,
+    inputs: Inputs,
+    bytes: Option<u64>,
+    target: &Target,
+) -> Result<Vec<LinesInput>, Failure> {
+    if command.merge {
+        return inputs.open_at_once(target, &resources::scratch(command)[0]);
+    }
+    inputs.refuse_closed()?;
+    resources::refuse_missing_scratch(command, bytes)?;
+    Ok(inputs.open_in_turn())
+}
+
+/// Inputs ready to be read, and what that takes.
+pub(super) struct Prepared {
+    pub(super) inputs: Vec<LinesInput>,
+    /// How many of them may be read at once.
+    inputs_max: usize,
+    /// Bytes of the budget that their names and decoders take.
+    pub(super) taken_bytes: u64,
+}
+
+impl Prepared {
+    /// Inputs held to the limits, and decompressed if that is asked for.
+    pub(super) fn new(
+        command: &Command,
+        inputs: Vec<LinesInput>,
+        names_bytes: u64,
+        limits: &Limits,
+    ) -> Prepared {
+        // An input of unknown size is none on a drive.
+        let limited = |input: LinesInput| match input.bytes {
+            Some(_) => limits.limit(input),
+            None => input,
+        };
+        let mut inputs: Vec<LinesInput> = inputs.into_iter().map(limited).collect();
+        if !command.extras.decompress {
+            return Prepared { inputs, inputs_max: usize::MAX, taken_bytes: names_bytes };
+        }
+        let budget_bytes = resources::budget_bytes(command).saturating_sub(names_bytes);
+        let decoders = match command.merge {
+            true => Decoders::for_merge(budget_bytes, inputs.len()),
+            false => Decoders::for_sort(budget_bytes),
+        };
+        inputs = inputs.into_iter().map(|input| decoders.decompressed(input)).collect();
+        let taken_bytes = names_bytes + decoders.taken_bytes;
+        Prepared { inputs, inputs_max: decoders.inputs_max, taken_bytes }
+    }
+
+    /// `--header`: moves the first lines of the first input to the output.
+    fn take_header(&mut self, command: &Command, target: &mut Target) -> Result<(), Failure> {
+        let lines = command.extras.header_lines;
+        let Some(first) = self.inputs.first_mut().filter(|_| lines > 0) else { return Ok(()) };
+        let header = take_header(first, lines, command.terminator());
+        target
+            .begin_with(header.map_err(|error| failure::of_read(first.path.as_os_str(), &error))?);
+        Ok(())
+    }
+}
+
+/// Merges neighbouring inputs until at most `inputs_max` are left.
+fn reduce<O: LineOrder>(
+    options: &LinesOptions,
+    by: &O,
+    inputs: Vec<LinesInput>,
+    inputs_max: usize,
+    observer: &dyn Observer,
+) -> Result<Vec<LinesInput>, PassError> {
+    let directory = &options.scratch[0];
+    let create = || tempfile::tempfile_in(directory);
+    let temporary = TemporaryFiles { directory, create: &create };
+    merge_passes(options, by, inputs, inputs_max, temporary, observer)
+}
+
+fn pass_failed(error: PassError, directory: &Path, target: &Target) -> Failure {
+    match error {
+        PassError::Create(error) => failure::of_scratch(directory.as_os_str(), &error),
+        PassError::Write(error) => Failure::of_file("write failed", directory.as_os_str(), &error),
+        PassError::Merge(error) => failure::of_job(&error, target),
+    }
+}
+
+/// The output behind the filters and the rate limit that the command asks for.
+fn filtered<'o>(
+    lines: &'o LinesCommand<'_>,
+    order: &'o Order,
+    target: &'o mut Target,
+    limits: &Limits,
+) -> Box<dyn Write + Send + 'o> {
+    let command = &lines.command;
+    let is_to_drive = target.identity().is_some();
+    let mut out: Box<dyn Write + Send + '_> = Box::new(target);
+    if let Some(rate) = limits.rate.as_ref().filter(|_| is_to_drive) {
+        out = Box::new(Limited::new(out, Arc::clone(rate)));
+    }
+    if command.debug {
+        out = Box::new(Marks::new(out, order, &lines.locale, command.terminator()));
+    }
+    if let Some(top_lines) = command.extras.top_lines {
+        out = Box::new(Top::new(out, top_lines, command.terminator()));
+    }
+    out
+}
+
+/// The observer of a sort of so many bytes, if that is known. A small sort is over before anybody
+/// could watch it, and sooner without a thread for that; where few files may be open, the thread
+/// would take some that the sort needs.
+pub(super) fn observer(
+    command: &Command,
+    bytes: Option<u64>,
+    limits: &Limits,
+) -> Box<dyn Observer> {
+    let is_small = bytes.is_some_and(|bytes| bytes <= resources::SMALL_BYTES);
+    let is_needed =
+        command.extras.progress || limits.temperature.is_some() || limits.rate.is_some();
+    if !is_needed && (is_small || resources::has_few_files()) {
+        return Box::new(Unobserved);
+    }
+    let progress = match command.extras.progress {
+        true if io::stderr().is_terminal() => Progress::Bar,
+        true => Progress::Lines,
+        false => Progress::None,
+    };
+    let voice = Voice { json: false, quiet: false, progress };
+    let scratch = resources::scratch(command);
+    let mut directories: Vec<_> = scratch.iter().map(|path| (path.clone(), "scratch")).collect();
+    if let Some(output) = &command.output {
+        directories.push((settings::directory_of(Path::new(output)), "output"));
+    }
+    let limit_bytes_per_second = limits.rate.as_deref().map(RateLimit::bytes_per_second);
+    let uses = Uses { directories, places: scratch, limit_bytes_per_second };
+    let limit = limits.temperature.clone();
+    Box::new(Console::new(Watched { command: "lines", voice, uses, limit, stop: None }))
+}
+
+/// `--json`: the figures of a sort as one object, on standard error, because standard output is for
+/// the lines.
+pub(super) fn print_report(command: &Command, report: &LinesReport) -> Result<(), Failure> {
+    if !command.extras.json {
+        return Ok(());
+    }
+    let mut text =
+        serde_json::to_vec(report).map_err(|error| Failure::said("JSON", &error.into()))?;
+    text.push(b'\n');
+    say(&text);
+    Ok(())
+}

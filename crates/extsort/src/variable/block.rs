@@ -1,0 +1,69 @@
+//! A block of a run: on scratch, as the index knows it, and in memory again.
+
+use crate::store::scratch::BlockAddress;
+use serde::{Deserialize, Serialize};
+use xsort_disk::{Lease, align_up};
+
+/// Words of a normalised key that the index holds of each block.
+pub(super) const KEY_WORDS: usize = 8;
+
+/// A block on scratch: whole lines, each with its delimiter; a single one if that is longer than a
+/// block.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct SpilledBlock {
+    pub(super) address: BlockAddress,
+    /// Bytes of its lines.
+    pub(super) bytes: u64,
+    /// Bytes that they were compressed to; 0 if they were not compressed.
+    pub(super) compressed_bytes: u32,
+    pub(super) lines: u32,
+    /// Where its last line begins.
+    pub(super) last_line: u32,
+    /// XXH3 of its pages as written; the unused end of the last page is zero.
+    pub(super) checksum: u64,
+    /// The beginning of its first line's normalised key, by which its read is forecast. Only a
+    /// hint: lines may be equal for longer.
+    pub(super) first_key: [u64; KEY_WORDS],
+}
+
+impl SpilledBlock {
+    /// Bytes of its pages on scratch.
+    pub(super) fn paged_bytes(&self) -> u64 {
+        align_up(if self.is_compressed() { u64::from(self.compressed_bytes) } else { self.bytes })
+    }
+
+    pub(super) fn is_compressed(&self) -> bool {
+        self.compressed_bytes > 0
+    }
+}
+
+/// A block in memory.
+#[derive(Debug)]
+pub(super) struct LoadedBlock {
+    lease: Lease,
+    bytes: usize,
+    last_line: usize,
+}
+
+impl LoadedBlock {
+    /// A block whose lines are the first `bytes` bytes of `lease`; the last of them begins at
+    /// `last_line`.
+    pub(super) fn new(lease: Lease, bytes: usize, last_line: usize) -> LoadedBlock {
+        LoadedBlock { lease, bytes, last_line }
+    }
+
+    /// Its lines, each with its delimiter.
+    pub(super) fn text(&self) -> &[u8] {
+        &self.lease[..self.bytes]
+    }
+
+    /// Its last line, without delimiter.
+    pub(super) fn last_line(&self) -> &[u8] {
+        &self.lease[self.last_line..self.bytes - 1]
+    }
+
+    /// All of its memory. Behind its lines there may be the beginning of the next one.
+    pub(super) fn memory(&self) -> &[u8] {
+        &self.lease
+    }
+}

@@ -1,0 +1,171 @@
+//! Reads lines into areas, until a chunk of whole lines is complete.
+
+use super::super::chunk::Chunk;
+use super::super::input::InputReader;
+use super::super::job::LinesJob;
+use super::super::plan::{CHUNK_BYTES_MIN, Plan};
+use crate::Error;
+use xsort_disk::Lease;
+use xsort_kernels::lines::{LineOrder, count_lines, whole_lines_bytes};
+
+/// Bytes read at once.
+const READ_BYTES: usize = 1 << 20;
+/// A chunk of a stream is at most this share of what came before it, so that there is something to
+/// sort while it is read.
+const STREAM_SHARE: u64 = 4;
+/// Larger chunks don't sort faster, and make the pipeline coarser.
+const CHUNK_BYTES_MAX: u64 = 128 << 20;
+
+/// An area that is being filled.
+pub(crate) struct Filling {
+    pub(crate) area: Lease,
+    /// Bytes that were read into it.
+    pub(crate) text_bytes: usize,
+}
+
+/// How far an area was filled.
+pub(crate) enum Filled {
+    /// With so many lines of so many bytes that fit, and perhaps more text behind them.
+    Lines { lines: usize, bytes: usize },
+    /// With the beginning of a line that is longer.
+    PartOfLine,
+    /// With nothing: all was read.
+    Nothing,
+}
+
+/// What a filled area is divided into.
+pub(crate) struct Divided {
+    pub(crate) chunk: Chunk,
+    /// The rest of the area, if it is of use.
+    pub(crate) rest: Option<Lease>,
+    /// The rest with the beginning of a long line in it.
+    pub(crate) next: Option<Filling>,
+}
+
+/// Reads lines into areas.
+pub(crate) struct ChunkReader<'a, 'j, O> {
+    job: &'j LinesJob<'a, O>,
+    pub(crate) reader: InputReader<'j>,
+    /// Bytes still to be read, if that is known.
+    pub(crate) remaining: Option<u64>,
+    /// What was read behind the lines of the last chunk, but for the beginning of a long line that
+    /// stayed in its area: about as much as is read at once.
+    carry: Vec<u8>,
+    is_at_end: bool,
+}
+
+impl<'a, 'j, O: LineOrder> ChunkReader<'a, 'j, O> {
+    pub(crate) fn new(
+        job: &'j LinesJob<'a, O>,
+        reader: InputReader<'j>,
+        remaining: Option<u64>,
+    ) -> Self {
+        ChunkReader { job, reader, remaining, carry: Vec::new(), is_at_end: false }
+    }
+
+    /// Whether everything was read and taken.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_at_end && self.carry.is_empty()
+    }
+
+    /// Skips bytes that an earlier process has read.
+    pub(crate) fn skip(&mut self, bytes: u64) -> Result<(), Error> {
+        self.remaining = self.remaining.map(|remaining| remaining.saturating_sub(bytes));
+        self.reader.skip(bytes)
+    }
+
+    /// Fills an area with lines, or with as many as are good for the pipeline after `bytes_before`
+    /// bytes of lines.
+    pub(crate) fn fill(
+        &mut self,
+        filling: &mut Filling,
+        bytes_before: u64,
+    ) -> Result<Filled, Error> {
+        let delimiter = self.job.options.delimiter;
+        let target = self.target_bytes(bytes_before);
+        let Filling { area, text_bytes } = filling;
+        // The area may be smaller than the last one was.
+        let carried = self.carry.len().min(area.len() - *text_bytes);
+        area[*text_bytes..][..carried].copy_from_slice(&self.carry[..carried]);
+        self.carry.drain(..carried);
+        *text_bytes += carried;
+        let mut lines = count_lines(&area[..*text_bytes], delimiter);
+        while self.carry.is_empty()
+            && self.fits(area, *text_bytes + 1, lines + 1)
+            && (*text_bytes < target || lines == 0)
+        {
+            if self.job.should_stop() {
+                self.job.failure.check()?;
+            }
+            let bytes = self.read(area, *text_bytes)?;
+            if bytes == 0 {
+                self.is_at_end = true;
+                break;
+            }
+            lines += count_lines(&area[*text_bytes..][..bytes], delimiter);
+            *text_bytes += bytes;
+        }
+        // Back to the last whole line that fits.
+        let mut bytes = whole_lines_bytes(&area[..*text_bytes], delimiter);
+        while lines > 0 && !self.fits(area, bytes, lines) {
+            lines -= 1;
+            bytes = whole_lines_bytes(&area[..bytes - 1], delimiter);
+        }
+        Ok(match (lines, *text_bytes) {
+            (0, 0) => Filled::Nothing,
+            (0, _) => Filled::PartOfLine,
+            _ => Filled::Lines { lines, bytes },
+        })
+    }
+
+    /// Divides a filled area into the chunk of its first `lines` lines, of `bytes` bytes, and what
+    /// is left.
+    pub(crate) fn divide(&mut self, filling: Filling, lines: usize, bytes: usize) -> Divided {
+        let Filling { mut area, text_bytes } = filling;
+        let entry_bytes = self.job.plan.entry_bytes;
+        let chunk = |area| Chunk::new(area, bytes, lines, entry_bytes);
+        let needed = Chunk::bytes_needed(bytes, lines, entry_bytes);
+        let tail_bytes = text_bytes - bytes;
+        if tail_bytes > READ_BYTES && needed < area.len() {
+            // The beginning of a long line stays, as far as there is memory for it.
+            let staying = tail_bytes.min(area.len() - needed);
+            self.carry.splice(0..0, area[bytes + staying..text_bytes].iter().copied());
+            area.copy_within(bytes..bytes + staying, needed);
+            let own = area.split_off_front(needed);
+            let next = Filling { area, text_bytes: staying };
+            return Divided { chunk: chunk(own), rest: None, next: Some(next) };
+        }
+        self.carry.splice(0..0, area[bytes..text_bytes].iter().copied());
+        let mut rest = None;
+        if needed < area.len() / 2 {
+            let own = area.split_off_front(needed);
+            rest = Some(std::mem::replace(&mut area, own));
+        }
+        Divided { chunk: chunk(area), rest, next: None }
+    }
+
+    /// Bytes of text after which a chunk is full.
+    fn target_bytes(&self, bytes_before: u64) -> usize {
+        let of_stream = || (bytes_before / STREAM_SHARE).max(CHUNK_BYTES_MIN);
+        self.job.plan.chunk_bytes.unwrap_or_else(of_stream).min(CHUNK_BYTES_MAX) as usize
+    }
+
+    /// Reads into an area from `from` on.
+    fn read(&mut self, area: &mut Lease, from: usize) -> Result<usize, Error> {
+        // What doesn't fit is copied twice. Lines may be empty, so that a small area is full of
+        // their entries at once.
+        let step = READ_BYTES.min(area.len() / 8).min(area.len() - from);
+        area.populate(from..from + step);
+        let read = || self.reader.read(&mut area[from..][..step]);
+        let bytes = self.job.gauges.stage_times.read_busy.time(read)?;
+        self.remaining = self.remaining.map(|left| left.saturating_sub(bytes as u64));
+        Ok(bytes)
+    }
+
+    /// Whether an area, and the sort buffer, can hold so many lines of so many bytes.
+    fn fits(&self, area: &Lease, text_bytes: usize, lines: usize) -> bool {
+        let Plan { entry_bytes, sort_buffer_bytes, .. } = self.job.plan;
+        Chunk::bytes_needed(text_bytes, lines, entry_bytes) <= area.len()
+            && lines * entry_bytes <= sort_buffer_bytes
+    }
+}

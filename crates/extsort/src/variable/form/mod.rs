@@ -1,0 +1,110 @@
+//! Phase one of a sort of lines: lines are read into areas and sorted there, and stay in memory as
+//! long as there is room.
+//!
+//! One thread reads, the others sort. When the last free area is taken and there may be more to
+//! read, the oldest run is spilled: so a sort a little larger than its budget writes little more
+//! than the difference.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `former` | the reading thread: areas, chunks, what is spilled |
+//! | `fill` | lines read into an area, until a chunk is complete |
+//! | `worker` | chunks sorted and spilled |
+
+mod fill;
+mod former;
+mod worker;
+
+use super::areas::Areas;
+use super::input::{Bypass, InputReader, LinesInput, total_bytes};
+use super::job::LinesJob;
+use super::plan::LinesMemory;
+use super::run::Run;
+use crate::Error;
+use crate::job::threads::spawn_up_to;
+use crossbeam_channel::unbounded;
+use fill::ChunkReader;
+use former::{FormWorkers, Formed, Former};
+use std::sync::Arc;
+use worker::FormWorker;
+use xsort_kernels::lines::LineOrder;
+
+/// What phase one leaves to phase two.
+pub(super) struct FormedRuns {
+    /// In the order of the input.
+    pub(super) runs: Vec<Run>,
+    /// The memory that no run uses.
+    pub(super) memory: LinesMemory,
+    /// Lines that were read.
+    pub(super) lines: u64,
+    /// Their bytes.
+    pub(super) bytes: u64,
+    /// Bytes to be merged; 0 if that isn't known.
+    pub(super) expected_bytes: u64,
+    /// Whether an earlier process has read all inputs, so that this one didn't need them.
+    pub(super) is_replayed: bool,
+}
+
+/// Forms runs of all lines of `inputs`. If there is a journal, all runs are on scratch when this
+/// returns.
+pub(super) fn form_runs<O: LineOrder>(
+    job: &LinesJob<'_, O>,
+    inputs: Vec<LinesInput>,
+    memory: LinesMemory,
+) -> Result<FormedRuns, Error> {
+    let LinesMemory { areas, sort_buffers, write_buffers, bypass } = memory;
+    let input_bytes = total_bytes(&inputs);
+    if let Some(bytes) = input_bytes {
+        job.observer.expect(&[("form runs", bytes), ("merge", bytes)]);
+    }
+    job.observer.phase("form runs", input_bytes.unwrap_or(0));
+    let input_bypass = bypass
+        .as_ref()
+        .map(|block_pool| Bypass { disk: job.disk, block_pool: Arc::clone(block_pool) });
+    let reader = InputReader::new(inputs, job.options.delimiter, input_bypass);
+    let reader = ChunkReader::new(job, reader, input_bytes);
+    let worker = FormWorker::new(job, sort_buffers, write_buffers);
+    let (formed, is_replayed) = form_on_threads(job, &worker, reader, Areas::new(areas))?;
+    let Formed { runs, mut free, lines, bytes } = formed;
+    let (sort_buffers, write_buffers) = worker.into_buffers();
+    sort_buffers.into_iter().for_each(|buffer| free.give(buffer));
+    let areas = free.into_leases();
+    let memory = LinesMemory { areas, sort_buffers: Vec::new(), write_buffers, bypass };
+    Ok(FormedRuns { runs, memory, lines, bytes, expected_bytes: bytes, is_replayed })
+}
+
+/// Returns what was formed, and whether an earlier process had read all inputs.
+fn form_on_threads<'a, 'j, O: LineOrder>(
+    job: &'j LinesJob<'a, O>,
+    worker: &FormWorker<'a, 'j, O>,
+    reader: ChunkReader<'a, 'j, O>,
+    areas: Areas,
+) -> Result<(Formed, bool), Error> {
+    let (tasks, tasks_from) = unbounded();
+    let (done, outcomes) = unbounded();
+    // The former has the tasks' sender: however the scope's work ends, the threads end with it.
+    std::thread::scope(|scope| {
+        let tasks = (job.plan.threads > 1).then_some(tasks);
+        if tasks.is_some() {
+            spawn_up_to(
+                scope,
+                job.plan.threads,
+                |error| job.failure.set(error),
+                |_| {
+                    let (tasks, done) = (tasks_from.clone(), done.clone());
+                    move || worker.run(&tasks, &done)
+                },
+            )?;
+        }
+        let workers = FormWorkers { worker, tasks, outcomes };
+        let mut former = Former::new(job, workers, reader, areas);
+        let is_replayed = former.replay()?;
+        if !is_replayed {
+            former.read_all()?;
+        }
+        if job.journal.is_recording() {
+            former.spill_all()?;
+        }
+        Ok((former.end(), is_replayed))
+    })
+}

@@ -1,0 +1,371 @@
+//! Compressed inputs: gzip, Zstandard and LZ4 frames are decompressed as they are read; other inputs
+//! pass unchanged.
+//!
+//! The first bytes of an input tell its compression, not its name. Several frames may follow each
+//! other, as `cat a.gz b.gz` makes them. An input that begins as a frame does but is damaged or cut
+//! off is an error, and so is one that another program compressed: compressed bytes are no lines.
+//! Zeros may follow gzip, as tapes pad files; other bytes there are an error (gzip warns of them and
+//! leaves them out). Memory is bounded: a Zstandard window beyond an eighth of the budget is
+//! refused, or beyond 128 MiB, the limit of `zstd -d` without `--long`; one of 8 MiB never is.
+
+use super::{Content, InputBytes, LinesInput};
+use flate2::bufread::GzDecoder;
+use lz4_flex::frame::FrameDecoder;
+use std::io::{self, BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
+use xsort_records::Compression;
+
+/// Bytes at the beginning that tell an input's compression.
+const HEAD_BYTES: u64 = 16;
+
+/// The largest window of Zstandard, as a power of two: with any budget, and with a large one.
+const WINDOW_LOG_SMALL: u32 = 23;
+const WINDOW_LOG_MAX: u32 = 27;
+/// Memory of a Zstandard decoder with a small window. An LZ4 decoder with its largest blocks takes
+/// about as much.
+const DECODER_BYTES: u64 = 13 << 20;
+/// Decoders at the same time that are part of what the program takes beyond the budget: as many as
+/// a merge must have.
+const FREE_DECODERS: usize = 2;
+/// Bytes read at once.
+const READ_BYTES: usize = 256 << 10;
+
+/// What decoders may take of a budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decoders {
+    /// Inputs that may be read at the same time.
+    pub inputs_max: usize,
+    /// Bytes of the budget that they take.
+    pub taken_bytes: u64,
+    window_log_max: u32,
+}
+
+impl Decoders {
+    /// For inputs that are read one after the other.
+    pub fn for_sort(budget_bytes: u64) -> Decoders {
+        let window_log_max =
+            (budget_bytes / 8).max(1).ilog2().clamp(WINDOW_LOG_SMALL, WINDOW_LOG_MAX);
+        let is_small = window_log_max == WINDOW_LOG_SMALL;
+        Decoders {
+            inputs_max: usize::MAX,
+            taken_bytes: if is_small { 0 } else { 1 << window_log_max },
+            window_log_max,
+        }
+    }
+
+    /// For so many inputs that are read at the same time, or as many as half the budget allows.
+    pub fn for_merge(budget_bytes: u64, inputs: usize) -> Decoders {
+        let fitting = (budget_bytes / 2 / DECODER_BYTES) as usize;
+        let inputs_max = fitting.min(inputs).max(FREE_DECODERS);
+        let taken_bytes =
+            if inputs_max > FREE_DECODERS { inputs_max as u64 * DECODER_BYTES } else { 0 };
+        Decoders { inputs_max, taken_bytes, window_log_max: WINDOW_LOG_SMALL }
+    }
+
+    /// The input with what its bytes decompress to. How much that will be is unknown.
+    #[must_use]
+    pub fn decompressed(&self, input: LinesInput) -> LinesInput {
+        let bytes = input.content.into_bytes();
+        let content = Content::Stream(Box::new(Sniffer::New(bytes, self.window_log_max)));
+        LinesInput { path: input.path, bytes: None, content }
+    }
+}
+
+/// All bytes of an input, of which the first were read to tell its compression.
+type Whole = Chain<Cursor<Vec<u8>>, InputBytes>;
+
+/// Recognises the compression of its input at the first read.
+enum Sniffer {
+    New(InputBytes, u32),
+    Known(InputBytes),
+    /// The beginning couldn't be read or is refused.
+    Broken,
+}
+
+impl Read for Sniffer {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if let Sniffer::New(..) = self {
+            let Sniffer::New(bytes, window_log_max) = std::mem::replace(self, Sniffer::Broken)
+            else {
+                unreachable!()
+            };
+            *self = Sniffer::Known(sniff(bytes, window_log_max)?);
+        }
+        match self {
+            Sniffer::Known(bytes) => bytes.read(buffer),
+            Sniffer::New(..) | Sniffer::Broken => Err(ErrorKind::InvalidData.into()),
+        }
+    }
+}
+
+/// Reads the beginning of an input, and decompresses the rest accordingly.
+fn sniff(mut bytes: InputBytes, window_log_max: u32) -> io::Result<InputBytes> {
+    let mut head = Vec::new();
+    bytes.by_ref().take(HEAD_BYTES).read_to_end(&mut head)?;
+    let is_whole = (head.len() as u64) < HEAD_BYTES;
+    let begun = Compression::begun(&head);
+    if begun.is_none()
+        && is_whole
+        && let Some(compression) = Compression::cut_off(&head)
+    {
+        let what =
+            format!("it is cut off: so far it is the beginning of a {} file", compression.name());
+        return Err(io::Error::new(ErrorKind::UnexpectedEof, what));
+    }
+    let whole = Cursor::new(head).chain(bytes);
+    Ok(match begun {
+        None => Box::new(whole),
+        Some(Compression::Gzip) => Box::new(Gzip { member: Some(GzDecoder::new(buffered(whole))) }),
+        Some(Compression::Zstandard) => {
+            let mut decoder = zstd::stream::read::Decoder::with_buffer(buffered(whole))?;
+            decoder.window_log_max(window_log_max)?;
+            Box::new(decoder)
+        }
+        Some(Compression::Lz4) => {
+            let counted = Counted { from: whole, bytes: 0, is_over: false };
+            Box::new(Lz4 { decoder: FrameDecoder::new(counted) })
+        }
+        Some(other) => {
+            let (name, command) = (other.name(), other.unpacks());
+            let what = format!(
+                "it is compressed by {name}, which isn't read here: decompress it first ({command})"
+            );
+            return Err(io::Error::new(ErrorKind::InvalidData, what));
+        }
+    })
+}
+
+fn buffered(whole: Whole) -> BufReader<Whole> {
+    BufReader::with_capacity(READ_BYTES, whole)
+}
+
+/// Members of gzip, one after another, with zeros between and behind them.
+struct Gzip {
+    /// None once all are read, or one can't be.
+    member: Option<GzDecoder<BufReader<Whole>>>,
+}
+
+impl Read for Gzip {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.member {
+            let bytes = member.read(buffer)?;
+            if bytes > 0 || buffer.is_empty() {
+                return Ok(bytes);
+            }
+            let mut rest = self.member.take().expect("it was just read").into_inner();
+            match byte_behind_zeros(&mut rest)? {
+                None => {}
+                Some(0x1f) => self.member = Some(GzDecoder::new(rest)),
+                Some(_) => {
+                    let what = "bytes follow the gzip data that are neither gzip nor zeros: cut them off, \
+                                or leave them out by 'gzip -dc'";
+                    return Err(io::Error::new(ErrorKind::InvalidData, what));
+                }
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// Skips zeros. Returns the byte behind them, which isn't taken.
+fn byte_behind_zeros(from: &mut impl BufRead) -> io::Result<Option<u8>> {
+    loop {
+        let ahead = match from.fill_buf() {
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            result => result?,
+        };
+        let zeros = ahead.iter().take_while(|byte| **byte == 0).count();
+        match ahead.get(zeros) {
+            Some(&byte) => {
+                from.consume(zeros);
+                return Ok(Some(byte));
+            }
+            None if zeros == 0 => return Ok(None),
+            None => from.consume(zeros),
+        }
+    }
+}
+
+/// LZ4 frames, one after another. A frame that is cut off between two of its blocks ends like a
+/// whole one for the decoder, so that it is found out here.
+struct Lz4 {
+    decoder: FrameDecoder<Counted>,
+}
+
+/// Counts the bytes that were read since the last frame.
+struct Counted {
+    from: Whole,
+    bytes: u64,
+    is_over: bool,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.from.read(buffer)?;
+        self.bytes += bytes as u64;
+        self.is_over |= bytes == 0 && !buffer.is_empty();
+        Ok(bytes)
+    }
+}
+
+impl Read for Lz4 {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let bytes = self.decoder.read(buffer)?;
+            if bytes > 0 || buffer.is_empty() {
+                return Ok(bytes);
+            }
+            let counted = self.decoder.get_mut();
+            if counted.is_over && counted.bytes > 0 {
+                return Err(io::Error::new(
+                    ErrorKind::UnexpectedEof,
+                    "the last LZ4 frame is cut off",
+                ));
+            }
+            if counted.is_over {
+                return Ok(0);
+            }
+            counted.bytes = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn read(bytes: Vec<u8>) -> io::Result<Vec<u8>> {
+        let content = Content::Stream(Box::new(Cursor::new(bytes)));
+        let input = LinesInput { path: "file".into(), bytes: Some(1), content };
+        let mut text = Vec::new();
+        let decoders = Decoders::for_sort(1 << 40);
+        decoders.decompressed(input).into_bytes().read_to_end(&mut text).map(|_| text)
+    }
+
+    fn gzip(text: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(text).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn lz4(text: &[u8]) -> Vec<u8> {
+        let mut encoder = lz4_flex::frame::FrameEncoder::new(Vec::new());
+        encoder.write_all(text).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn zstd(text: &[u8]) -> Vec<u8> {
+        zstd::stream::encode_all(text, 1).unwrap()
+    }
+
+    #[test]
+    fn frames_are_read_one_after_another_and_never_cut_off() {
+        for text in
+            [b"".to_vec(), b"b\na\n".to_vec(), (0..300_000u32).flat_map(u32::to_le_bytes).collect()]
+        {
+            assert!(read(text.clone()).unwrap() == text);
+            for pack in [gzip, lz4, zstd] {
+                let packed = pack(&text);
+                assert!(read(packed.clone()).unwrap() == text);
+                let twice = [packed.clone(), packed.clone()].concat();
+                assert!(read(twice.clone()).unwrap() == [text.clone(), text.clone()].concat());
+                for end in
+                    (2..packed.len()).step_by(packed.len() / 97 + 1).chain([packed.len() - 1])
+                {
+                    assert!(read(packed[..end].to_vec()).is_err(), "{end} of {}", packed.len());
+                    assert!(
+                        read(twice[..packed.len() + end].to_vec()).is_err(),
+                        "{end} of {}",
+                        packed.len()
+                    );
+                }
+            }
+        }
+    }
+
+    /// As gzip does; but what it warns of and leaves out is an error here.
+    #[test]
+    fn zeros_behind_gzip_are_no_data_and_anything_else_is_an_error() {
+        let (a, b) = (gzip(b"a\n"), gzip(b"b\n"));
+        for zeros in [1, 7, 512, 3 * READ_BYTES] {
+            let padding = vec![0; zeros];
+            assert_eq!(read([&a[..], &padding].concat()).unwrap(), b"a\n");
+            assert_eq!(read([&a[..], &padding, &b, &padding].concat()).unwrap(), b"a\nb\n");
+            for garbage in [&b"garbage"[..], b"\x1f", b"\x1f\x8b", &b[..b.len() - 1], &zstd(b"c\n")]
+            {
+                read([&a[..], garbage].concat()).unwrap_err();
+                read([&a[..], &padding, garbage].concat()).unwrap_err();
+            }
+        }
+    }
+
+    /// Every byte of the header but its time, level and system, and every one of what follows. Some
+    /// bits mean nothing: without them it is the same text.
+    #[test]
+    fn damaged_gzip_is_never_text() {
+        let whole = gzip(b"some text\n");
+        for at in (2..4).chain(10..whole.len()) {
+            for bit in 0..8 {
+                let mut damaged = whole.clone();
+                damaged[at] ^= 1 << bit;
+                let result = read(damaged);
+                assert!(result.is_err() || result.unwrap() == b"some text\n", "{at} {bit}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_others_compressed_is_refused_with_the_way_out() {
+        for (head, way_out) in [
+            (&b"\xfd7zXZ\0\0\x04\xe6\xd6\xb4\x46\x02\0\x21\x01\x16"[..], "xz -dc"),
+            (b"\xfd7zXZ\0", "xz -dc"),
+            (b"BZh91AY&SY\x0f\x1e\x3c\x77\x11\x22\x33", "bzip2 -dc"),
+            (b"BZh9\x17\x72\x45\x38\x50\x90\0\0\0\0", "bzip2 -dc"),
+            (b"LZIP\x01\x0c\0\x30\x98\x88", "lzip -dc"),
+            (b"\x1f\x9d\x90\x61\x14", "gzip -dc"),
+            (b"PK\x03\x04\x14\0\0\0\x08\0", "unzip -p"),
+            (b"\xfd7z", "cut off"),
+            (b"\x28\xb5", "cut off"),
+            (b"\x04\x22\x4d", "cut off"),
+            (b"\x1f", "cut off"),
+        ] {
+            let error = read(head.to_vec()).unwrap_err().to_string();
+            assert!(error.contains(way_out), "{error}");
+        }
+        for text in
+            [&b""[..], b"(", b"BZh9", b"BZh9 is a line\n", b"PK\n", b"7z\n", b"\xfd", b"]\0"]
+        {
+            assert_eq!(read(text.to_vec()).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn a_window_that_is_too_large_is_refused() {
+        let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
+        encoder.window_log(28).unwrap();
+        encoder.write_all(b"a\n").unwrap();
+        let error = read(encoder.finish().unwrap()).unwrap_err();
+        assert!(error.to_string().contains("memory"), "{error}");
+    }
+
+    #[test]
+    fn decoders_have_their_share_of_the_budget() {
+        const MIB: u64 = 1 << 20;
+        for (budget_mib, window_log_max, taken_mib) in
+            [(1, 23, 0), (64, 23, 0), (256, 25, 32), (9999, 27, 128)]
+        {
+            let decoders = Decoders::for_sort(budget_mib * MIB);
+            assert_eq!(
+                (decoders.window_log_max, decoders.taken_bytes),
+                (window_log_max, taken_mib * MIB)
+            );
+        }
+        for (budget_mib, inputs, inputs_max) in
+            [(1, 9, 2), (64, 9, 2), (130, 9, 5), (999, 9, 9), (999, 1, 2)]
+        {
+            let decoders = Decoders::for_merge(budget_mib * MIB, inputs);
+            assert_eq!(decoders.inputs_max, inputs_max);
+            assert!(decoders.taken_bytes <= budget_mib * MIB / 2);
+        }
+    }
+}

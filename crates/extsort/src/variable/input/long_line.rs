@@ -1,0 +1,56 @@
+//! A line that doesn't fit the budget: how long it is, and what budget would be enough.
+
+use super::super::options::LinesOptions;
+use super::InputReader;
+use crate::Error;
+use crate::job::least_budget::least_budget;
+use crate::job::units::Bytes;
+
+const MIB: u64 = 1 << 20;
+/// How far the end of such a line is searched for.
+const SEARCH_BYTES_MAX: u64 = 4 << 30;
+
+/// The refusal of a line of which `begun` bytes were read, and of which the rest comes from
+/// `reader`. `line_bytes_max` says how long lines may be with a budget of so many bytes.
+pub(crate) fn too_long(
+    reader: &mut InputReader<'_>,
+    begun: u64,
+    options: &LinesOptions,
+    line_bytes_max: impl Fn(u64) -> usize,
+) -> Error {
+    let path = reader.path().to_owned();
+    let (rest, is_whole) = match rest_of_line(reader, options.delimiter) {
+        Ok(rest) => rest,
+        Err(error) => return error,
+    };
+    let bytes = begun + rest;
+    let least = if is_whole { "" } else { "at least " };
+    let way_out = match least_budget(options.budget_bytes, MIB, |budget| {
+        line_bytes_max(budget) as u64 >= bytes
+    }) {
+        Some(enough) if enough > options.budget_bytes => format!("-S {}M is enough", enough / MIB),
+        // It fits, but too many other inputs have long lines at the same time.
+        Some(_) => "sort the inputs instead of merging them (without -m)".into(),
+        None => "no budget is enough".into(),
+    };
+    let budget = Bytes(options.budget_bytes);
+    let reason = format!(
+        "a line of {least}{bytes} bytes is too long for a memory budget of {budget}: {way_out}"
+    );
+    Error::Input { path, reason }
+}
+
+/// Bytes of the rest of a line, its delimiter included, and whether its end was found.
+fn rest_of_line(reader: &mut InputReader<'_>, delimiter: u8) -> Result<(u64, bool), Error> {
+    let mut buffer = vec![0; MIB as usize];
+    let mut rest = 0;
+    while rest < SEARCH_BYTES_MAX {
+        let bytes = reader.read(&mut buffer)?;
+        match memchr::memchr(delimiter, &buffer[..bytes]) {
+            Some(end) => return Ok((rest + end as u64 + 1, true)),
+            None if bytes == 0 => return Ok((rest, true)),
+            None => rest += bytes as u64,
+        }
+    }
+    Ok((rest, false))
+}

@@ -1,0 +1,97 @@
+//! An input whose lines are in order already, read a block at a time as a merge needs it.
+
+use super::super::block::LoadedBlock;
+use super::{InputReader, LinesInput};
+use crate::Error;
+use std::ops::Range;
+use std::sync::Arc;
+use xsort_disk::Lease;
+
+/// An input, and what was read of it behind the last whole line.
+pub(crate) struct SortedInput {
+    reader: InputReader<'static>,
+    delimiter: u8,
+    /// The beginning of the next line, in the block that it was read into.
+    partial_line: Option<(Arc<LoadedBlock>, Range<usize>)>,
+    lines: u64,
+    is_over: bool,
+}
+
+/// What a read brought.
+pub(crate) enum SortedRead {
+    /// Whole lines, and how many: at least one.
+    Lines(Arc<LoadedBlock>, u64),
+    /// The next line is longer than the block.
+    TooLong,
+    /// There are no more lines.
+    End,
+}
+
+impl SortedInput {
+    pub(crate) fn new(input: LinesInput, delimiter: u8) -> SortedInput {
+        let reader = InputReader::new(vec![input], delimiter, None);
+        SortedInput { reader, delimiter, partial_line: None, lines: 0, is_over: false }
+    }
+
+    /// Whether all lines were read.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Lines read so far.
+    pub(crate) fn lines(&self) -> u64 {
+        self.lines
+    }
+
+    /// Reads whole lines into `block`: at least `enough` bytes if it holds as many, and beyond that
+    /// only until it has one line. The beginning of a line that is longer than the block is kept for
+    /// the next read, which must come with a larger block.
+    pub(crate) fn read(&mut self, mut block: Lease, enough: usize) -> Result<SortedRead, Error> {
+        let mut used = 0;
+        let mut end = None;
+        if let Some((loaded, range)) = self.partial_line.take() {
+            if range.len() >= block.len() {
+                self.partial_line = Some((loaded, range));
+                return Ok(SortedRead::TooLong);
+            }
+            used = range.len();
+            block[..used].copy_from_slice(&loaded.memory()[range]);
+        }
+        while used < block.len() && (used < enough || end.is_none()) {
+            // No more than `enough` bytes at once: then the partial line behind the last whole one
+            // always fits a block of that size.
+            let most = if used < enough { enough - used } else { enough }.min(block.len() - used);
+            let bytes = self.reader.read(&mut block[used..][..most])?;
+            if bytes == 0 {
+                self.is_over = true;
+                break;
+            }
+            end = memchr::memrchr(self.delimiter, &block[used..][..bytes])
+                .map(|at| used + at)
+                .or(end);
+            used += bytes;
+        }
+        let Some(end) = end else {
+            if used == 0 {
+                return Ok(SortedRead::End);
+            }
+            self.partial_line = Some((Arc::new(LoadedBlock::new(block, 0, 0)), 0..used));
+            return Ok(SortedRead::TooLong);
+        };
+        let lines = memchr::memchr_iter(self.delimiter, &block[..=end]).count() as u64;
+        self.lines += lines;
+        let last_line =
+            memchr::memrchr(self.delimiter, &block[..end]).map_or(0, |before| before + 1);
+        let loaded = Arc::new(LoadedBlock::new(block, end + 1, last_line));
+        if end + 1 < used {
+            self.partial_line = Some((Arc::clone(&loaded), end + 1..used));
+        }
+        Ok(SortedRead::Lines(loaded, lines))
+    }
+
+    /// How many bytes of the next line were read, and the reader of the rest of it.
+    pub(crate) fn partial_line(&mut self) -> (u64, &mut InputReader<'static>) {
+        let bytes = self.partial_line.as_ref().map_or(0, |(_, range)| range.len() as u64);
+        (bytes, &mut self.reader)
+    }
+}

@@ -1,0 +1,120 @@
+//! What all threads of a sort of lines share.
+
+use super::balance::Balance;
+use super::block::SpilledBlock;
+use super::options::LinesOptions;
+use super::plan::Plan;
+use crate::job::failure::Failure;
+use crate::store::journal::JournalHandle;
+use crate::store::scratch::Scratch;
+use crate::{Error, Gauges, JobInfo, Observer};
+use parking_lot::Mutex;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, OnceLock};
+use xsort_disk::{Disk, FileId};
+
+/// A sort or merge of lines under way.
+pub(super) struct LinesJob<'a, O> {
+    pub(super) order: &'a O,
+    pub(super) options: &'a LinesOptions,
+    pub(super) plan: Plan,
+    pub(super) disk: &'a dyn Disk,
+    /// Created when the first block is spilled.
+    scratch: OnceLock<Scratch<'a>>,
+    creating_scratch: Mutex<()>,
+    pub(super) observer: &'a dyn Observer,
+    pub(super) gauges: Gauges,
+    pub(super) failure: Failure,
+    /// Bytes of lines that were spilled, before compression.
+    pub(super) spilled_bytes: AtomicU64,
+    /// Bytes that were written to scratch for them.
+    pub(super) scratch_bytes: AtomicU64,
+    /// Blocks on scratch that are in an index.
+    pub(super) indexed_blocks: AtomicU64,
+    pub(super) balance: Balance,
+    /// Lines and bytes read from sorted inputs.
+    pub(super) sorted_lines: AtomicU64,
+    pub(super) sorted_bytes: AtomicU64,
+    /// With a checkpoint: the journal of finished steps.
+    pub(super) journal: JournalHandle<'a>,
+    /// With a checkpoint: the hidden output.
+    pub(super) hidden_output: Option<FileId>,
+}
+
+impl<'a, O> LinesJob<'a, O> {
+    /// A job without a checkpoint.
+    pub(super) fn new(
+        order: &'a O,
+        options: &'a LinesOptions,
+        plan: Plan,
+        disk: &'a dyn Disk,
+        observer: &'a dyn Observer,
+    ) -> Self {
+        let gauges = Gauges::new(JobInfo {
+            record_bytes: None,
+            budget_bytes: options.budget_bytes,
+            threads: plan.threads,
+            chunks: None,
+        });
+        observer.show(gauges.clone());
+        LinesJob {
+            order,
+            options,
+            plan,
+            disk,
+            scratch: OnceLock::new(),
+            creating_scratch: Mutex::new(()),
+            observer,
+            gauges,
+            failure: Failure::default(),
+            spilled_bytes: AtomicU64::new(0),
+            scratch_bytes: AtomicU64::new(0),
+            indexed_blocks: AtomicU64::new(0),
+            balance: Balance::default(),
+            sorted_lines: AtomicU64::new(0),
+            sorted_bytes: AtomicU64::new(0),
+            journal: JournalHandle(None),
+            hidden_output: None,
+        }
+    }
+
+    /// The same with scratch that a checkpoint has opened.
+    pub(super) fn with_scratch(self, scratch: Scratch<'a>) -> Self {
+        LinesJob { scratch: OnceLock::from(scratch), ..self }
+    }
+
+    /// Scratch, which the first caller creates.
+    pub(super) fn scratch(&self) -> Result<&Scratch<'a>, Error> {
+        if let Some(scratch) = self.scratch.get() {
+            return Ok(scratch);
+        }
+        let _creating = self.creating_scratch.lock();
+        if let Some(scratch) = self.scratch.get() {
+            return Ok(scratch);
+        }
+        let scratch = Scratch::create(
+            self.disk,
+            &self.options.scratch,
+            u64::MAX,
+            Arc::clone(&self.gauges.scratch),
+        )?;
+        Ok(self.scratch.get_or_init(|| scratch))
+    }
+
+    /// Takes over blocks that an earlier process has left on scratch.
+    pub(super) fn claim(&self, blocks: &[SpilledBlock]) -> Result<(), Error> {
+        let scratch = self.scratch()?;
+        blocks.iter().for_each(|block| scratch.claim(block.address, block.paged_bytes()));
+        self.indexed_blocks.fetch_add(blocks.len() as u64, Relaxed);
+        Ok(())
+    }
+
+    /// Whether the job was cancelled or has failed.
+    pub(super) fn should_stop(&self) -> bool {
+        if self.observer.is_cancelled() {
+            self.failure.set(Error::Cancelled);
+        }
+        self.failure.is_set()
+    }
+}

@@ -1,0 +1,49 @@
+//! Compressed blocks between their read from scratch and their address in memory. The threads that
+//! merge decompress them.
+
+use super::super::block::SpilledBlock;
+use super::super::codec::BlockDecompressor;
+use super::super::job::LinesJob;
+use crate::Error;
+use crate::store::seal::check_seal;
+use xsort_disk::Lease;
+use xsort_kernels::lines::LineOrder;
+
+/// A block that was read and has to be decompressed.
+pub(crate) struct CompressedBlock<'r> {
+    pub(crate) run: usize,
+    /// Its number in the run.
+    pub(crate) number: usize,
+    pub(crate) block: &'r SpilledBlock,
+    pub(crate) pages: Lease,
+    pub(crate) pages_bytes: usize,
+    /// Memory for its lines.
+    pub(crate) to: Lease,
+}
+
+/// A block that was decompressed.
+pub(crate) struct DecompressedBlock {
+    pub(crate) run: usize,
+    pub(crate) number: usize,
+    pub(crate) lease: Lease,
+}
+
+impl CompressedBlock<'_> {
+    /// Checks the block's seal and decompresses it.
+    pub(crate) fn decompress<O: LineOrder>(
+        mut self,
+        job: &LinesJob<'_, O>,
+        decompressor: &mut BlockDecompressor,
+    ) -> Result<DecompressedBlock, Error> {
+        let (scratch, address) = (job.scratch()?, self.block.address);
+        let pages = &self.pages[..self.pages_bytes];
+        check_seal(job.disk, scratch, address, pages, self.block.checksum)?;
+        let bytes = self.block.bytes as usize;
+        let compressed = &pages[..self.block.compressed_bytes as usize];
+        decompressor.decompress(compressed, &mut self.to[..bytes]).map_err(|reason| {
+            let what = format!("a scratch block of {bytes} bytes can't be decompressed: {reason}");
+            Error::corrupt(job.disk, scratch.file(address.drive), address.offset, what)
+        })?;
+        Ok(DecompressedBlock { run: self.run, number: self.number, lease: self.to })
+    }
+}

@@ -1,0 +1,161 @@
+//! The coordinating thread of a merge: it reads blocks, cuts segments, and gives both to workers.
+
+use super::super::input::too_long;
+use super::super::job::LinesJob;
+use super::super::line_limits::input_line_bytes_max;
+use super::super::options::LinesOptions;
+use super::super::plan::Plan;
+use super::super::run::Run;
+use super::cursor::{RunCursor, RunPosition};
+use super::cut::Cutter;
+use super::memory::MergeMemory;
+use super::reader::Reader;
+use super::worker::{MergeOutcome, MergeTask};
+use crate::Error;
+use crate::job::failure::STOP_INTERVAL;
+use crossbeam_channel::{Receiver, select};
+use xsort_kernels::lines::LineOrder;
+
+/// Where a merge starts.
+#[derive(Default)]
+pub(crate) struct MergeStart {
+    /// Positions of the runs, if not at their beginnings.
+    pub(crate) positions: Vec<RunPosition>,
+    /// Lines before these.
+    pub(crate) lines: u64,
+}
+
+/// Does tasks, at once or later.
+pub(crate) trait MergeWorkers<'r, W> {
+    /// Has a task done. Returns the outcome if that is known already; else it comes through
+    /// [`outcomes`](MergeWorkers::outcomes).
+    fn give(&mut self, task: MergeTask<'r, W>) -> Result<Option<MergeOutcome>, Error>;
+
+    fn outcomes(&self) -> &Receiver<Result<MergeOutcome, Error>>;
+
+    fn threads(&self) -> usize;
+}
+
+/// Coordinates one merge.
+pub(crate) struct Coordinator<'a, 'j, 'r, O: LineOrder, T> {
+    job: &'j LinesJob<'a, O>,
+    runs: &'r [Run],
+    cursors: Vec<RunCursor<'r>>,
+    reader: Reader<'a, 'j, O>,
+    cutter: Cutter<'j, 'r, O>,
+    workers: T,
+    segments_merged: usize,
+    lines_merged: u64,
+}
+
+impl<'a, 'j, 'r, O: LineOrder, T: MergeWorkers<'r, O::Words>> Coordinator<'a, 'j, 'r, O, T> {
+    /// For a merge of `runs` from `start` on, in segments of about `segment_bytes`.
+    pub(crate) fn new(
+        job: &'j LinesJob<'a, O>,
+        runs: &'r [Run],
+        start: &MergeStart,
+        memory: &'j MergeMemory,
+        segment_bytes: usize,
+        workers: T,
+    ) -> Self {
+        let mut cursors: Vec<RunCursor<'r>> =
+            runs.iter().map(|run| RunCursor::new(run, job.plan.block_bytes)).collect();
+        for (cursor, &position) in cursors.iter_mut().zip(&start.positions) {
+            cursor.seek(position);
+        }
+        let cutter = Cutter::new(
+            job.order,
+            job.options.delimiter,
+            job.options.is_unique,
+            segment_bytes,
+            job.journal.is_recording(),
+        );
+        let reader = Reader::new(job, memory, runs);
+        let (segments_merged, lines_merged) = (0, start.lines);
+        Coordinator { job, runs, cursors, reader, cutter, workers, segments_merged, lines_merged }
+    }
+
+    /// Merges all runs to their ends, unless the job stops: then the failure says why.
+    pub(crate) fn run(mut self) -> Result<(), Error> {
+        while !self.job.should_stop() {
+            let has_read = self.reader.start(&mut self.cursors)?;
+            let has_cut = self.give_segments()?;
+            if self.segments_merged < self.cutter.segments() || !self.reader.is_idle() {
+                self.wait()?;
+            } else if !self.cursors.iter().any(|run| run.has_more() || run.has_loaded()) {
+                return self.check_lines();
+            } else if !has_cut && !has_read {
+                return Err(self.refuse_long_line());
+            }
+        }
+        Ok(())
+    }
+
+    /// Cuts as many segments as keep the workers busy. Returns whether there was one.
+    fn give_segments(&mut self) -> Result<bool, Error> {
+        let before = self.cutter.segments();
+        while self.cutter.segments() < self.segments_merged + self.workers.threads() + 2
+            && let Some(segment) = self.cutter.next(&mut self.cursors)
+        {
+            let outcome = self.workers.give(MergeTask::Merge(segment))?;
+            self.take_outcome(outcome);
+        }
+        Ok(self.cutter.segments() > before)
+    }
+
+    /// Waits until a block was read or a task done, or for a moment.
+    fn wait(&mut self) -> Result<(), Error> {
+        let outcome = select! {
+            recv(self.reader.done_from) -> read => {
+                let read = read.expect("the reader holds a sender");
+                match self.reader.finish(&mut self.cursors, read)? {
+                    Some(block) => self.workers.give(MergeTask::Decompress(block))?,
+                    None => None,
+                }
+            }
+            recv(self.workers.outcomes()) -> outcome => Some(outcome.expect("the caller holds a sender")?),
+            default(STOP_INTERVAL) => None,
+        };
+        self.take_outcome(outcome);
+        Ok(())
+    }
+
+    fn take_outcome(&mut self, outcome: Option<MergeOutcome>) {
+        match outcome {
+            Some(MergeOutcome::Merged(lines)) => {
+                self.segments_merged += 1;
+                self.lines_merged += lines;
+            }
+            Some(MergeOutcome::Decompressed(block)) => {
+                self.reader.finish_decompressed(&mut self.cursors, block);
+            }
+            None => {}
+        }
+    }
+
+    fn check_lines(&self) -> Result<(), Error> {
+        let (lines, expected) = (self.lines_merged, self.runs.iter().map(Run::lines).sum::<u64>());
+        if lines == expected {
+            return Ok(());
+        }
+        Err(Error::Lost { what: format!("{lines} lines merged of {expected}") })
+    }
+
+    /// Why the merge can't go on: a sorted input has a line that no block can hold, or too many of
+    /// them have long lines at once.
+    fn refuse_long_line(&self) -> Error {
+        let inputs = self.runs.iter().filter(|run| run.is_sorted_input()).count();
+        let starving = self.cursors.iter().find(|cursor| cursor.is_starving());
+        let Some(RunCursor { run: Run::Sorted(input), .. }) = starving else {
+            return Error::Lost { what: "a merge came to a standstill".into() };
+        };
+        let options = self.job.options;
+        let mut input = input.lock();
+        let (begun, reader) = input.partial_line();
+        let line_bytes_max = |budget_bytes| {
+            let options = LinesOptions { budget_bytes, ..options.clone() };
+            input_line_bytes_max(&Plan::for_merge(&options, inputs), inputs)
+        };
+        too_long(reader, begun, options, line_bytes_max)
+    }
+}

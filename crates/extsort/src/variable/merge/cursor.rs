@@ -1,0 +1,164 @@
+//! Where a merge stands in one run, and which of the run's blocks are in memory or on their way.
+
+use super::super::block::{LoadedBlock, SpilledBlock};
+use super::super::run::Run;
+use super::memory::{BlockSize, SORTED_INPUT_BLOCKS};
+use std::collections::VecDeque;
+use std::collections::vec_deque::Drain;
+use std::sync::Arc;
+use xsort_disk::Lease;
+
+/// A block whose read was started.
+pub(crate) enum Arriving {
+    /// If it comes compressed, with the memory to decompress it into.
+    Reading(Option<Lease>),
+    Decompressing,
+    Loaded(Arc<LoadedBlock>),
+}
+
+/// A position in a run: behind so many blocks, and so many bytes of the next one. It is of no use
+/// for runs in memory.
+pub(crate) type RunPosition = (usize, usize);
+
+/// Where a merge stands in one run.
+pub(crate) struct RunCursor<'r> {
+    pub(crate) run: &'r Run,
+    block_bytes: usize,
+    /// On scratch: the next block to read.
+    pub(crate) next_read: usize,
+    /// On scratch: long blocks that are still to be read.
+    long_left: usize,
+    /// Blocks that are being read, or that wait for one before them.
+    arriving: VecDeque<Arriving>,
+    /// Blocks in memory, from the one in which the merge stands.
+    pub(crate) loaded: VecDeque<Arc<LoadedBlock>>,
+    /// Long blocks among `arriving` and `loaded`.
+    long_held: usize,
+    /// Blocks that are merged, or in segments that are being merged.
+    passed: usize,
+    /// How far the first of `loaded` is merged, in bytes; of a run in memory, how far that is, in
+    /// entries.
+    pub(crate) offset: usize,
+    /// A sorted input's next line is longer than a short block.
+    pub(crate) needs_long: bool,
+}
+
+impl<'r> RunCursor<'r> {
+    /// At the beginning of a run. Its blocks of more than `block_bytes` are long.
+    pub(crate) fn new(run: &'r Run, block_bytes: usize) -> Self {
+        let is_long = |block: &&SpilledBlock| block.bytes > block_bytes as u64;
+        RunCursor {
+            run,
+            block_bytes,
+            next_read: 0,
+            long_left: run.blocks().iter().filter(is_long).count(),
+            arriving: VecDeque::new(),
+            loaded: VecDeque::new(),
+            long_held: 0,
+            passed: 0,
+            offset: 0,
+            needs_long: false,
+        }
+    }
+
+    /// Where the merge stands.
+    pub(crate) fn position(&self) -> RunPosition {
+        (self.passed, self.offset)
+    }
+
+    /// Goes to a position, before anything is read.
+    pub(crate) fn seek(&mut self, (blocks, offset): RunPosition) {
+        let is_long = |block: &&SpilledBlock| block.bytes > self.block_bytes as u64;
+        self.long_left -= self.run.blocks()[..blocks].iter().filter(is_long).count();
+        (self.next_read, self.passed, self.offset) = (blocks, blocks, offset);
+    }
+
+    /// Whether there are lines that are not in memory.
+    pub(crate) fn has_more(&self) -> bool {
+        match self.run {
+            Run::InMemory(_) => false,
+            Run::OnScratch(blocks) => self.next_read < blocks.len() || !self.arriving.is_empty(),
+            Run::Sorted(input) => !input.lock().is_over(),
+        }
+    }
+
+    /// Whether there are lines in memory that are not merged.
+    pub(crate) fn has_loaded(&self) -> bool {
+        match self.run {
+            Run::InMemory(chunk) => self.offset < chunk.entries_count(),
+            Run::OnScratch(_) | Run::Sorted(_) => !self.loaded.is_empty(),
+        }
+    }
+
+    /// Takes the next `blocks` blocks, which belong to the next segment.
+    pub(crate) fn take(&mut self, blocks: usize) -> Drain<'_, Arc<LoadedBlock>> {
+        let is_long = |loaded: &&Arc<LoadedBlock>| loaded.memory().len() > self.block_bytes;
+        self.passed += blocks;
+        self.long_held -= self.loaded.iter().take(blocks).filter(is_long).count();
+        self.loaded.drain(..blocks)
+    }
+
+    /// Whether the merge can't go on before a block of this run is read, and none is on its way.
+    pub(crate) fn is_starving(&self) -> bool {
+        self.has_more() && self.loaded.is_empty() && self.arriving.is_empty()
+    }
+
+    /// The size of the memory that a block needs.
+    pub(crate) fn size(&self, block: &SpilledBlock) -> BlockSize {
+        if block.bytes > self.block_bytes as u64 { BlockSize::Long } else { BlockSize::Short }
+    }
+
+    /// How many blocks of a size must stay free for this run.
+    pub(crate) fn reserved(&self, size: BlockSize) -> usize {
+        let held = self.loaded.len() + self.arriving.len();
+        match (self.run, size) {
+            (Run::InMemory(_), _) | (Run::Sorted(_), BlockSize::Long) => 0,
+            (Run::Sorted(_), BlockSize::Short) if self.has_more() => {
+                SORTED_INPUT_BLOCKS.saturating_sub(held)
+            }
+            (Run::Sorted(_), BlockSize::Short) => 0,
+            (Run::OnScratch(blocks), BlockSize::Short) => {
+                let is_needed = blocks.len() - self.next_read > self.long_left;
+                usize::from(is_needed && held == self.long_held)
+            }
+            (Run::OnScratch(_), BlockSize::Long) => {
+                usize::from(self.long_left > 0 && self.long_held == 0)
+            }
+        }
+    }
+
+    /// Counts a block whose read was started.
+    pub(crate) fn start_read(&mut self, size: BlockSize, to: Option<Lease>) {
+        self.next_read += 1;
+        if size == BlockSize::Long {
+            self.long_left -= 1;
+            self.long_held += 1;
+        }
+        self.arriving.push_back(Arriving::Reading(to));
+    }
+
+    /// The entry of a block whose read was started.
+    pub(crate) fn arriving_block(&mut self, number: usize) -> &mut Arriving {
+        let first = self.next_read - self.arriving.len();
+        &mut self.arriving[number - first]
+    }
+
+    /// Takes a block in that arrived: the run's block of this number.
+    pub(crate) fn finish_read(&mut self, number: usize, lease: Lease) {
+        let block = &self.run.blocks()[number];
+        let loaded = LoadedBlock::new(lease, block.bytes as usize, block.last_line as usize);
+        *self.arriving_block(number) = Arriving::Loaded(Arc::new(loaded));
+        while let Some(Arriving::Loaded(loaded)) =
+            self.arriving.pop_front_if(|first| matches!(first, Arriving::Loaded(_)))
+        {
+            self.loaded.push_back(loaded);
+        }
+    }
+
+    /// Takes in a block that a sorted input was read into.
+    pub(crate) fn push_loaded(&mut self, loaded: Arc<LoadedBlock>, size: BlockSize) {
+        self.long_held += usize::from(size == BlockSize::Long);
+        self.needs_long = false;
+        self.loaded.push_back(loaded);
+    }
+}

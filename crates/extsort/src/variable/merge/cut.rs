@@ -1,0 +1,252 @@
+//! Where a merge is cut into segments that threads merge on their own.
+//!
+//! A cut is a line and a run: whatever comes before it in the order of (line, run) is on one side.
+//! It can't lie behind the last line in memory of any run that has more lines, because the next of
+//! these might come before it. The smallest of these last lines is the latest cut. Before it, a cut
+//! is chosen that gives the segment a good size.
+
+use super::super::run::Run;
+use super::cursor::RunCursor;
+use super::segment::{CutLine, RunSlice, Segment};
+use std::cmp::Ordering;
+use std::sync::Arc;
+use xsort_kernels::lines::{Bound, LineOrder, Words, bound_in_entries, bound_in_text};
+
+/// Where a cut falls in a run.
+#[derive(Clone, Copy)]
+struct CutPosition {
+    /// Loaded blocks that end before the cut.
+    blocks: usize,
+    /// How much of the next one comes before the cut, in bytes; of a run in memory, in entries.
+    offset: usize,
+}
+
+/// A cut, by the run and the position right behind its line.
+type Cut = (usize, CutPosition);
+
+/// Cuts a merge into segments.
+pub(crate) struct Cutter<'j, 'r, O: LineOrder> {
+    order: &'j O,
+    delimiter: u8,
+    is_unique: bool,
+    segment_bytes: usize,
+    /// Whether segments say where runs stand behind them.
+    needs_positions: bool,
+    segments: usize,
+    scratch: O::Scratch,
+    last_cut_line: Option<CutLine<'r>>,
+}
+
+impl<'j, 'r, O: LineOrder> Cutter<'j, 'r, O> {
+    /// Segments will have about `segment_bytes` bytes. If lines are `is_unique`, equal lines of all
+    /// runs are in one segment.
+    pub(crate) fn new(
+        order: &'j O,
+        delimiter: u8,
+        is_unique: bool,
+        segment_bytes: usize,
+        needs_positions: bool,
+    ) -> Self {
+        Cutter {
+            order,
+            delimiter,
+            is_unique,
+            segment_bytes,
+            needs_positions,
+            segments: 0,
+            scratch: O::Scratch::default(),
+            last_cut_line: None,
+        }
+    }
+
+    /// How many segments were cut.
+    pub(crate) fn segments(&self) -> usize {
+        self.segments
+    }
+
+    /// Cuts the next segment; `None` if a block must be read first, or if nothing is left.
+    pub(crate) fn next(&mut self, cursors: &mut [RunCursor<'r>]) -> Option<Segment<'r, O::Words>> {
+        let latest = self.latest_cut(cursors)?;
+        let preferred = self.preferred_cut(cursors)?;
+        let (run, position) = match latest {
+            Some(latest) if self.is_before(cursors, latest, preferred) => latest,
+            _ => preferred,
+        };
+        let cut_line = cut_line::<O::Words>(&cursors[run], position, self.delimiter);
+        let mut slices = Vec::with_capacity(cursors.len());
+        for (number, cursor) in cursors.iter_mut().enumerate() {
+            let position = if number == run {
+                position
+            } else {
+                // Equal lines of earlier runs come before the cut, those of later ones after it.
+                let include_equal = self.is_unique || number < run;
+                self.find(cursor, Bound { line: cut_line.bytes(), include_equal })
+            };
+            slices.extend(advance(cursor, position));
+        }
+        let before = self.last_cut_line.replace(cut_line.clone());
+        self.segments += 1;
+        let positions = cursors.iter().filter(|_| self.needs_positions).map(RunCursor::position);
+        Some(Segment {
+            number: self.segments - 1,
+            slices,
+            positions: positions.collect(),
+            cut_lines: before.map(|before| (before, cut_line)),
+        })
+    }
+
+    /// The last possible cut: behind the smallest of the last lines in memory of all runs that have
+    /// more. `None` if one of these has no line in memory.
+    #[allow(clippy::option_option, reason = "any cut is possible, or none is known")]
+    fn latest_cut(&mut self, cursors: &[RunCursor<'_>]) -> Option<Option<Cut>> {
+        let mut least: Option<Cut> = None;
+        for (run, cursor) in cursors.iter().enumerate().filter(|(_, cursor)| cursor.has_more()) {
+            if cursor.loaded.is_empty() {
+                return None;
+            }
+            let last = (run, CutPosition { blocks: cursor.loaded.len(), offset: 0 });
+            if least.is_none_or(|least| self.is_before(cursors, last, least)) {
+                least = Some(last);
+            }
+        }
+        Some(least)
+    }
+
+    /// A cut that gives the segment a good size, if all runs are alike: in the run that has most in
+    /// memory, its share of a segment ahead. `None` if there is nothing in memory.
+    fn preferred_cut(&self, cursors: &[RunCursor<'_>]) -> Option<Cut> {
+        let (mut live, mut most) = (0, (0, 0));
+        for (run, cursor) in cursors.iter().enumerate() {
+            let bytes = loaded_bytes(cursor);
+            live += usize::from(bytes > 0);
+            most = most.max((bytes, run));
+        }
+        let (bytes, run) = most;
+        if bytes == 0 {
+            return None;
+        }
+        let cursor = &cursors[run];
+        let step = (self.segment_bytes / live).max(1);
+        let position = match cursor.run {
+            Run::InMemory(chunk) => {
+                let lines = chunk.entries_count();
+                let step = (step / (chunk.text_bytes() / lines.max(1)).max(1)).max(1);
+                CutPosition { blocks: 0, offset: (cursor.offset + step).min(lines) }
+            }
+            Run::OnScratch(_) | Run::Sorted(_) => {
+                let text = cursor.loaded[0].text();
+                let from = cursor.offset + step;
+                match text.get(from..).and_then(|rest| memchr::memchr(self.delimiter, rest)) {
+                    Some(end) if from + end + 1 < text.len() => {
+                        CutPosition { blocks: 0, offset: from + end + 1 }
+                    }
+                    _ => CutPosition { blocks: 1, offset: 0 },
+                }
+            }
+        };
+        Some((run, position))
+    }
+
+    /// Whether cut `a` comes before cut `b`.
+    fn is_before(&mut self, cursors: &[RunCursor<'_>], a: Cut, b: Cut) -> bool {
+        let line =
+            |(run, position): Cut| last_line::<O::Words>(&cursors[run], position, self.delimiter);
+        let order = self.order.compare(line(a), line(b), &mut self.scratch);
+        order.then(a.0.cmp(&b.0)) == Ordering::Less
+    }
+
+    /// Where a cut falls in a run.
+    fn find(&mut self, cursor: &RunCursor<'_>, bound: Bound<'_>) -> CutPosition {
+        let (order, delimiter, scratch) = (self.order, self.delimiter, &mut self.scratch);
+        if let Run::InMemory(chunk) = cursor.run {
+            let rest = &chunk.entries::<O::Words>()[cursor.offset..];
+            let lines = bound_in_entries(order, chunk.text(), delimiter, rest, bound, scratch);
+            return CutPosition { blocks: 0, offset: cursor.offset + lines };
+        }
+        let mut from = cursor.offset;
+        for (blocks, loaded) in cursor.loaded.iter().enumerate() {
+            if !bound.is_after(order.compare(loaded.last_line(), bound.line, scratch)) {
+                let text = &loaded.text()[from..];
+                let bytes = bound_in_text(order, text, delimiter, bound, scratch);
+                return CutPosition { blocks, offset: from + bytes };
+            }
+            from = 0;
+        }
+        CutPosition { blocks: cursor.loaded.len(), offset: 0 }
+    }
+}
+
+/// Bytes of a run that are in memory and not merged; of a run in memory, an estimate.
+fn loaded_bytes(cursor: &RunCursor<'_>) -> usize {
+    match cursor.run {
+        Run::InMemory(chunk) => {
+            let lines = chunk.entries_count();
+            (lines - cursor.offset) * (chunk.text_bytes() / lines.max(1)).max(1)
+        }
+        Run::OnScratch(_) | Run::Sorted(_) => {
+            cursor.loaded.iter().map(|loaded| loaded.text().len()).sum::<usize>() - cursor.offset
+        }
+    }
+}
+
+/// The line that ends at a position.
+fn cut_line<'r, W: Words>(
+    cursor: &RunCursor<'r>,
+    position: CutPosition,
+    delimiter: u8,
+) -> CutLine<'r> {
+    if let Run::InMemory(chunk) = cursor.run {
+        let entry = chunk.entries::<W>()[position.offset - 1];
+        return CutLine::InMemory(entry.line(chunk.text(), delimiter));
+    }
+    let bytes = last_line::<W>(cursor, position, delimiter).len();
+    let (block, end) = match position.offset {
+        0 => (position.blocks - 1, cursor.loaded[position.blocks - 1].text().len() - 1),
+        offset => (position.blocks, offset - 1),
+    };
+    CutLine::InBlock(Arc::clone(&cursor.loaded[block]), end - bytes..end)
+}
+
+/// The bytes of the line that ends at a position.
+fn last_line<'c, W: Words>(
+    cursor: &'c RunCursor<'_>,
+    position: CutPosition,
+    delimiter: u8,
+) -> &'c [u8] {
+    match cursor.run {
+        Run::InMemory(chunk) => {
+            chunk.entries::<W>()[position.offset - 1].line(chunk.text(), delimiter)
+        }
+        Run::OnScratch(_) | Run::Sorted(_) if position.offset == 0 => {
+            cursor.loaded[position.blocks - 1].last_line()
+        }
+        Run::OnScratch(_) | Run::Sorted(_) => {
+            let text = &cursor.loaded[position.blocks].text()[..position.offset - 1];
+            &text[memchr::memrchr(delimiter, text).map_or(0, |end| end + 1)..]
+        }
+    }
+}
+
+/// Moves a run's cursor to a position, and returns what lies between, if anything does.
+fn advance<'r, W: Words>(
+    cursor: &mut RunCursor<'r>,
+    position: CutPosition,
+) -> Option<RunSlice<'r, W>> {
+    if let Run::InMemory(chunk) = cursor.run {
+        let entries = &chunk.entries::<W>()[cursor.offset..position.offset];
+        cursor.offset = position.offset;
+        return (!entries.is_empty()).then_some(RunSlice::InMemory { text: chunk.text(), entries });
+    }
+    let mut blocks = Vec::new();
+    let mut from = std::mem::take(&mut cursor.offset);
+    for loaded in cursor.take(position.blocks) {
+        let bytes = loaded.text().len();
+        blocks.push((loaded, std::mem::take(&mut from)..bytes));
+    }
+    cursor.offset = from;
+    if position.offset > cursor.offset {
+        blocks.push((Arc::clone(&cursor.loaded[0]), cursor.offset..position.offset));
+        cursor.offset = position.offset;
+    }
+    (!blocks.is_empty()).then_some(RunSlice::Blocks(blocks))
+}

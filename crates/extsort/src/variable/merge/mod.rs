@@ -1,0 +1,102 @@
+//! Phase two of a sort of lines: runs are merged, in several passes if they are too many for the
+//! memory.
+//!
+//! ```text
+//!  runs in memory ------------------------------.
+//!                                                v
+//!  runs on scratch --> reader --> cursors --> cutter --> segments --> workers --> ordered writer --> sink
+//!  sorted inputs ---------^
+//! ```
+//!
+//! | file | idea |
+//! |---|---|
+//! | `passes` | too many runs are merged to fewer |
+//! | `threads` | one merge, on one thread or several |
+//! | `coordinator` | reads blocks, cuts segments, and gives both to workers |
+//! | `worker` | merges segments and decompresses blocks |
+//! | `reader` | which blocks to read, and when |
+//! | `cut` | where a merge is cut into segments |
+//! | `segment` | what lies between two cuts |
+//! | `ordered_writer` | threads write in the order of the output |
+//! | `sink` | where merged lines go: the output, or a run on scratch |
+//! | `cursor` | where the merge stands in one run |
+//! | `compressed` | blocks between their read and their place in memory |
+//! | `memory` | blocks of two sizes |
+
+mod compressed;
+mod coordinator;
+mod cursor;
+mod cut;
+mod memory;
+mod ordered_writer;
+mod passes;
+mod reader;
+mod segment;
+mod sink;
+mod threads;
+mod worker;
+
+use super::areas::Areas;
+use super::form::FormedRuns;
+use super::job::LinesJob;
+use super::plan::LinesMemory;
+use super::report::{FormTotals, LinesReport};
+use super::run::Run;
+use crate::Error;
+use crate::store::journal::Step;
+use crate::store::output_prefix::OutputPrefix;
+use crate::store::write_behind::WriteBehind;
+use coordinator::MergeStart;
+use sink::{MergedOutput, OutputProgress, OutputTarget};
+use std::io::Write;
+use std::time::Instant;
+use xsort_kernels::lines::LineOrder;
+
+/// Merges all runs into the output, or with a checkpoint into the hidden output. Returns the report,
+/// and what the output is.
+pub(super) fn merge_all<O: LineOrder>(
+    job: &LinesJob<'_, O>,
+    begun: Instant,
+    formed: FormedRuns,
+    output: &mut (dyn Write + Send),
+) -> Result<(LinesReport, OutputPrefix), Error> {
+    let FormedRuns { runs, memory, lines, bytes, expected_bytes, .. } = formed;
+    let totals = FormTotals { lines, bytes, runs: runs.len() };
+    // Lines of sorted inputs are only counted.
+    let is_checked = !runs.iter().any(Run::is_sorted_input);
+    let output = merge_to_output(job, runs, memory, expected_bytes, output)?;
+    Ok((LinesReport::new(job, totals, is_checked, output.bytes, begun)?, output))
+}
+
+fn merge_to_output<O: LineOrder>(
+    job: &LinesJob<'_, O>,
+    runs: Vec<Run>,
+    memory: LinesMemory,
+    expected_bytes: u64,
+    output: &mut (dyn Write + Send),
+) -> Result<OutputPrefix, Error> {
+    let LinesMemory { areas, mut write_buffers, bypass, .. } = memory;
+    let (runs, areas) = passes::reduce(job, runs, Areas::new(areas), &mut write_buffers)?;
+    job.observer.phase("merge", expected_bytes);
+    let progress: OutputProgress = job.journal.replay(Step::Written)?.unwrap_or_default();
+    let OutputProgress { prefix, positions, merged } = progress;
+    let target = match (bypass, job.hidden_output) {
+        (Some(blocks), Some(file)) => OutputTarget::File(WriteBehind::resume(
+            job.disk,
+            file,
+            blocks,
+            expected_bytes,
+            &prefix,
+        )?),
+        (Some(blocks), None) if !runs.iter().all(Run::is_in_memory) => {
+            OutputTarget::open(job, output, blocks, expected_bytes)?
+        }
+        _ => OutputTarget::Stream(output),
+    };
+    job.balance.written(merged.hash_sum);
+    job.observer.advance(prefix.bytes);
+    let start = MergeStart { positions, lines: merged.lines };
+    let output = MergedOutput::new(target, prefix, merged, job.journal);
+    let (output, _) = threads::merge_runs(job, &runs, &start, areas, &mut write_buffers, output)?;
+    output.end()
+}

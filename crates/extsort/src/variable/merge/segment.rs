@@ -1,0 +1,73 @@
+//! A segment: what lies between two cuts of a merge, in every run. One thread merges it by itself.
+
+use super::super::block::LoadedBlock;
+use super::cursor::RunPosition;
+use std::ops::Range;
+use std::sync::Arc;
+use xsort_kernels::lines::{Entry, Lines, Words};
+
+/// What a segment has of one run.
+pub(crate) enum RunSlice<'r, W> {
+    /// Blocks, and the range of each that belongs to the segment.
+    Blocks(Vec<(Arc<LoadedBlock>, Range<usize>)>),
+    /// Lines of a run in memory.
+    InMemory { text: &'r [u8], entries: &'r [Entry<W>] },
+}
+
+/// What lies between two cuts.
+pub(crate) struct Segment<'r, W> {
+    /// Segments are numbered from 0 in the order of the output.
+    pub(crate) number: usize,
+    /// In the order of the runs. Runs that have nothing in the segment are left out.
+    pub(crate) slices: Vec<RunSlice<'r, W>>,
+    /// Where each run stands behind the segment, if the journal records that.
+    pub(crate) positions: Vec<RunPosition>,
+    /// The lines of the cuts on both sides; `None` where the segment is the first.
+    pub(crate) cut_lines: Option<(CutLine<'r>, CutLine<'r>)>,
+}
+
+/// The line before a cut. It stays where it is: it may be too long for a copy.
+#[derive(Clone)]
+pub(crate) enum CutLine<'r> {
+    InMemory(&'r [u8]),
+    /// A range of a block.
+    InBlock(Arc<LoadedBlock>, Range<usize>),
+}
+
+impl CutLine<'_> {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self {
+            CutLine::InMemory(line) => line,
+            CutLine::InBlock(block, range) => &block.text()[range.clone()],
+        }
+    }
+}
+
+impl<W: Words> Segment<'_, W> {
+    /// The lines between which all lines of the segment lie, if both are known.
+    pub(crate) fn ends(&self) -> Option<(&[u8], &[u8])> {
+        self.cut_lines.as_ref().map(|(low, high)| (low.bytes(), high.bytes()))
+    }
+
+    /// For each run the text of its blocks, which [`lines`](Segment::lines) borrows.
+    pub(crate) fn texts(&self) -> Vec<Vec<&[u8]>> {
+        fn texts<'s, W>(slice: &'s RunSlice<'_, W>) -> Vec<&'s [u8]> {
+            match slice {
+                RunSlice::Blocks(blocks) => {
+                    blocks.iter().map(|(block, range)| &block.text()[range.clone()]).collect()
+                }
+                RunSlice::InMemory { .. } => Vec::new(),
+            }
+        }
+        self.slices.iter().map(texts).collect()
+    }
+
+    /// The slices as the merge kernel takes them.
+    pub(crate) fn lines<'s>(&'s self, texts: &'s [Vec<&'s [u8]>]) -> Vec<Lines<'s, W>> {
+        let lines = |(slice, texts): (&'s RunSlice<'_, W>, &'s Vec<&'s [u8]>)| match slice {
+            RunSlice::Blocks(_) => Lines::Blocks(texts),
+            RunSlice::InMemory { text, entries } => Lines::Ordered { text, entries },
+        };
+        self.slices.iter().zip(texts).map(lines).collect()
+    }
+}

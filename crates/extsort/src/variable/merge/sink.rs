@@ -1,0 +1,141 @@
+//! Where merged lines go: the output, or a run on scratch.
+
+use super::super::job::LinesJob;
+use super::super::spill::Spiller;
+use super::cursor::RunPosition;
+use crate::Error;
+use crate::store::journal::{JournalHandle, Step};
+use crate::store::output_prefix::OutputPrefix;
+use crate::store::write_behind::WriteBehind;
+use serde::{Deserialize, Serialize};
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Instant;
+use xsort_disk::BlockPool;
+use xsort_kernels::lines::LineOrder;
+
+/// Where merged lines go.
+pub(crate) trait Sink: Send {
+    /// Whether lines are merged for the last time.
+    const IS_OUTPUT: bool;
+
+    /// Takes the next bytes, and their CRC-32 if there is a journal. If they end within a line,
+    /// `to_come` bytes of it are missing, its delimiter included.
+    fn write(&mut self, bytes: &[u8], crc: Option<u32>, to_come: usize) -> Result<(), Error>;
+
+    /// Ends a segment: the positions of all runs behind it, if the journal records these, and what
+    /// was merged.
+    fn end_segment(&mut self, _: &[RunPosition], _: MergedLines) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+impl<O: LineOrder> Sink for Spiller<'_, '_, O> {
+    const IS_OUTPUT: bool = false;
+
+    fn write(&mut self, bytes: &[u8], _: Option<u32>, to_come: usize) -> Result<(), Error> {
+        self.extend(bytes, to_come)
+    }
+}
+
+/// Lines that were merged.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct MergedLines {
+    /// How many, duplicates that were dropped included.
+    pub(crate) lines: u64,
+    /// The sum of their hashes.
+    pub(crate) hash_sum: u64,
+}
+
+/// How far the output is written, as the journal records it.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct OutputProgress {
+    /// First, because the checkpoint reads only this.
+    pub(crate) prefix: OutputPrefix,
+    /// Where each run stands.
+    pub(crate) positions: Vec<RunPosition>,
+    pub(crate) merged: MergedLines,
+}
+
+/// The output of the last merge.
+pub(crate) struct MergedOutput<'o> {
+    target: OutputTarget<'o>,
+    /// What was written, without its tail.
+    prefix: OutputPrefix,
+    merged: MergedLines,
+    journal: JournalHandle<'o>,
+    /// When progress was last recorded.
+    recorded_at: Instant,
+}
+
+/// What the output is written to.
+pub(crate) enum OutputTarget<'o> {
+    Stream(&'o mut (dyn Write + Send)),
+    File(WriteBehind<'o>),
+}
+
+impl<'o> OutputTarget<'o> {
+    /// The output of a job without a checkpoint: its file past the page cache if possible, else the
+    /// stream.
+    pub(crate) fn open<O: LineOrder>(
+        job: &'o LinesJob<'_, O>,
+        output: &'o mut (dyn Write + Send),
+        block_pool: Arc<BlockPool>,
+        expected_bytes: u64,
+    ) -> Result<OutputTarget<'o>, Error> {
+        let Some(path) = &job.options.output_file else { return Ok(OutputTarget::Stream(output)) };
+        output.flush().map_err(Error::Output)?;
+        Ok(match WriteBehind::open(job.disk, path, block_pool, expected_bytes) {
+            Ok(file) => OutputTarget::File(file),
+            Err(_) => OutputTarget::Stream(output),
+        })
+    }
+}
+
+impl<'o> MergedOutput<'o> {
+    /// An output to which an earlier process may have written `prefix`, from these lines.
+    pub(crate) fn new(
+        target: OutputTarget<'o>,
+        prefix: OutputPrefix,
+        merged: MergedLines,
+        journal: JournalHandle<'o>,
+    ) -> Self {
+        let prefix = OutputPrefix { tail: Vec::new(), ..prefix };
+        MergedOutput { target, prefix, merged, journal, recorded_at: Instant::now() }
+    }
+
+    /// Ends the output. Returns what was written.
+    pub(crate) fn end(self) -> Result<OutputPrefix, Error> {
+        match self.target {
+            OutputTarget::Stream(stream) => stream.flush().map_err(Error::Output)?,
+            OutputTarget::File(file) => file.end()?,
+        }
+        Ok(self.prefix)
+    }
+}
+
+impl Sink for MergedOutput<'_> {
+    const IS_OUTPUT: bool = true;
+
+    fn write(&mut self, bytes: &[u8], crc: Option<u32>, _: usize) -> Result<(), Error> {
+        self.prefix.append(crc, bytes.len() as u64);
+        match &mut self.target {
+            OutputTarget::Stream(stream) => stream.write_all(bytes).map_err(Error::Output),
+            OutputTarget::File(file) => file.write(bytes),
+        }
+    }
+
+    fn end_segment(&mut self, runs: &[RunPosition], merged: MergedLines) -> Result<(), Error> {
+        self.merged.lines += merged.lines;
+        self.merged.hash_sum = self.merged.hash_sum.wrapping_add(merged.hash_sum);
+        if let (Some(every), OutputTarget::File(file)) = (self.journal.interval(), &mut self.target)
+            && self.recorded_at.elapsed() >= every
+        {
+            let prefix = OutputPrefix { tail: file.flush()?.to_vec(), ..self.prefix };
+            let progress = OutputProgress { prefix, positions: runs.to_vec(), merged: self.merged };
+            self.journal.record(Step::Written, &progress);
+            self.recorded_at = Instant::now();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,145 @@
+//! One merge of runs into a sink: on this thread, or on several with this one to coordinate.
+
+use super::super::areas::Areas;
+use super::super::job::LinesJob;
+use super::super::run::Run;
+use super::coordinator::{Coordinator, MergeStart, MergeWorkers};
+use super::memory::MergeMemory;
+use super::ordered_writer::OrderedWriter;
+use super::sink::Sink;
+use super::worker::{MergeOutcome, MergeTask, MergeWorker};
+use crate::Error;
+use crate::job::threads::spawn_up_to;
+use crossbeam_channel::{Receiver, Sender, never, unbounded};
+use xsort_disk::Lease;
+use xsort_kernels::lines::LineOrder;
+
+/// Merges `runs` into `sink`, with a thread for each write buffer. Returns the sink, and the memory
+/// of `areas`.
+pub(crate) fn merge_runs<O: LineOrder, S: Sink>(
+    job: &LinesJob<'_, O>,
+    runs: &[Run],
+    start: &MergeStart,
+    areas: Areas,
+    write_buffers: &mut [Lease],
+    sink: S,
+) -> Result<(S, Areas), Error> {
+    let memory = MergeMemory::new(areas, runs, &job.plan)?;
+    let writer = OrderedWriter::new(sink);
+    let merge = OneMerge { job, runs, start, memory: &memory, writer: &writer };
+    match write_buffers.len().min(job.plan.threads) {
+        1 => merge.on_this_thread(&mut write_buffers[0]),
+        threads => merge.on_threads(threads, write_buffers),
+    }
+    job.failure.check()?;
+    Ok((writer.into_sink(), memory.into_areas()))
+}
+
+/// What a merge has, however many threads do it.
+struct OneMerge<'a, 'j, O, S> {
+    job: &'j LinesJob<'a, O>,
+    runs: &'j [Run],
+    start: &'j MergeStart,
+    memory: &'j MergeMemory,
+    writer: &'j OrderedWriter<S>,
+}
+
+impl<'j, O: LineOrder, S: Sink> OneMerge<'_, 'j, O, S> {
+    fn on_this_thread(&self, write_buffer: &mut Lease) {
+        write_buffer.populate(0..write_buffer.len());
+        let segment_bytes = segment_bytes(write_buffer);
+        let worker = MergeWorker::new(self.job, self.writer);
+        self.coordinate(segment_bytes, ThisThread { worker, write_buffer, outcomes: never() });
+    }
+
+    fn on_threads(&self, threads: usize, write_buffers: &mut [Lease]) {
+        let segment_bytes = segment_bytes(&write_buffers[0]);
+        let (blocks, blocks_from) = unbounded();
+        let (segments, segments_from) = unbounded();
+        let (done, outcomes) = unbounded();
+        let mut write_buffers = write_buffers.iter_mut();
+        // However the scope's work ends, it drops the tasks' senders, and with these the threads
+        // end.
+        std::thread::scope(|scope| {
+            let started = spawn_up_to(
+                scope,
+                threads,
+                |error| self.job.failure.set(error),
+                |_| {
+                    let (blocks, segments, done) =
+                        (blocks_from.clone(), segments_from.clone(), done.clone());
+                    let write_buffer = write_buffers.next().expect("one for each thread");
+                    let worker = MergeWorker::new(self.job, self.writer);
+                    move || worker.run(write_buffer, &blocks, &segments, &done)
+                },
+            );
+            if let Err(error) = started {
+                self.job.failure.set(error);
+            }
+            self.coordinate(segment_bytes, Threads { blocks, segments, outcomes, threads });
+        });
+    }
+
+    /// Merges to the end. An error fails the job at once: threads that wait for their turn to write
+    /// wait until then.
+    fn coordinate(&self, segment_bytes: usize, workers: impl MergeWorkers<'j, O::Words>) {
+        let OneMerge { job, runs, start, memory, .. } = *self;
+        let merge = Coordinator::new(job, runs, start, memory, segment_bytes, workers);
+        if let Err(error) = merge.run() {
+            job.failure.set(error);
+        }
+    }
+}
+
+/// Bytes of a segment, so that it rarely needs the write buffer twice.
+fn segment_bytes(write_buffer: &Lease) -> usize {
+    write_buffer.len() / 4 * 3
+}
+
+/// Does tasks at once.
+struct ThisThread<'b, 'a, 'j, O: LineOrder, S> {
+    worker: MergeWorker<'a, 'j, O, S>,
+    write_buffer: &'b mut Lease,
+    outcomes: Receiver<Result<MergeOutcome, Error>>,
+}
+
+impl<'r, O: LineOrder, S: Sink> MergeWorkers<'r, O::Words> for ThisThread<'_, '_, '_, O, S> {
+    fn give(&mut self, task: MergeTask<'r, O::Words>) -> Result<Option<MergeOutcome>, Error> {
+        self.worker.work(task, self.write_buffer).map(Some)
+    }
+
+    fn outcomes(&self) -> &Receiver<Result<MergeOutcome, Error>> {
+        &self.outcomes
+    }
+
+    fn threads(&self) -> usize {
+        1
+    }
+}
+
+/// Sends tasks to threads.
+struct Threads<'r, W> {
+    blocks: Sender<MergeTask<'r, W>>,
+    segments: Sender<MergeTask<'r, W>>,
+    outcomes: Receiver<Result<MergeOutcome, Error>>,
+    threads: usize,
+}
+
+impl<'r, W> MergeWorkers<'r, W> for Threads<'r, W> {
+    fn give(&mut self, task: MergeTask<'r, W>) -> Result<Option<MergeOutcome>, Error> {
+        match task {
+            MergeTask::Merge(_) => self.segments.send(task),
+            MergeTask::Decompress(_) => self.blocks.send(task),
+        }
+        .expect("the threads live as long as the scope");
+        Ok(None)
+    }
+
+    fn outcomes(&self) -> &Receiver<Result<MergeOutcome, Error>> {
+        &self.outcomes
+    }
+
+    fn threads(&self) -> usize {
+        self.threads
+    }
+}

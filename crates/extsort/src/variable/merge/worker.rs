@@ -1,0 +1,129 @@
+//! What the threads of a merge do: merge segments, and decompress blocks for the next ones.
+
+use super::super::codec::BlockDecompressor;
+use super::super::job::LinesJob;
+use super::compressed::{CompressedBlock, DecompressedBlock};
+use super::ordered_writer::OrderedWriter;
+use super::segment::Segment;
+use super::sink::{MergedLines, Sink};
+use crate::Error;
+use crossbeam_channel::{Receiver, Sender, select};
+use std::sync::atomic::Ordering::Relaxed;
+use xsort_disk::Lease;
+use xsort_kernels::lines::{LineOrder, Merge};
+
+/// A task for a thread that merges.
+pub(crate) enum MergeTask<'r, W> {
+    Merge(Segment<'r, W>),
+    Decompress(CompressedBlock<'r>),
+}
+
+/// What became of it.
+pub(crate) enum MergeOutcome {
+    /// A segment of so many lines was merged and written.
+    Merged(u64),
+    Decompressed(DecompressedBlock),
+}
+
+/// Does tasks.
+pub(crate) struct MergeWorker<'a, 'j, O: LineOrder, S> {
+    job: &'j LinesJob<'a, O>,
+    writer: &'j OrderedWriter<S>,
+    /// Made for the first compressed block.
+    decompressor: Option<BlockDecompressor>,
+}
+
+impl<'a, 'j, O: LineOrder, S: Sink> MergeWorker<'a, 'j, O, S> {
+    pub(crate) fn new(job: &'j LinesJob<'a, O>, writer: &'j OrderedWriter<S>) -> Self {
+        MergeWorker { job, writer, decompressor: None }
+    }
+
+    /// Does tasks until there are no more segments. Blocks go first: a cut may wait for them.
+    pub(crate) fn run(
+        mut self,
+        write_buffer: &mut Lease,
+        blocks: &Receiver<MergeTask<'_, O::Words>>,
+        segments: &Receiver<MergeTask<'_, O::Words>>,
+        done: &Sender<Result<MergeOutcome, Error>>,
+    ) {
+        write_buffer.populate(0..write_buffer.len());
+        loop {
+            let task = match blocks.try_recv() {
+                Ok(task) => Ok(task),
+                Err(_) => select! {
+                    recv(blocks) -> task => task.or_else(|_| segments.recv()),
+                    recv(segments) -> task => task,
+                },
+            };
+            let Ok(task) = task else { return };
+            if self.job.failure.is_set() {
+                continue;
+            }
+            // The coordinator may have given up.
+            drop(done.send(self.work(task, write_buffer)));
+        }
+    }
+
+    /// Does one task. Its memory has been returned when this returns.
+    pub(crate) fn work(
+        &mut self,
+        task: MergeTask<'_, O::Words>,
+        write_buffer: &mut [u8],
+    ) -> Result<MergeOutcome, Error> {
+        match task {
+            MergeTask::Merge(segment) => {
+                self.merge(&segment, write_buffer).map(MergeOutcome::Merged)
+            }
+            MergeTask::Decompress(block) => self.decompress(block).map(MergeOutcome::Decompressed),
+        }
+    }
+
+    fn decompress(&mut self, block: CompressedBlock<'_>) -> Result<DecompressedBlock, Error> {
+        let codec = self.job.options.codec.expect("without a codec no block is compressed");
+        let decompressor = match &mut self.decompressor {
+            Some(decompressor) => decompressor,
+            none => none.insert(BlockDecompressor::new(codec).map_err(Error::Codec)?),
+        };
+        block.decompress(self.job, decompressor)
+    }
+
+    /// Merges a segment. Returns how many lines it had.
+    fn merge(
+        &self,
+        segment: &Segment<'_, O::Words>,
+        write_buffer: &mut [u8],
+    ) -> Result<u64, Error> {
+        let LinesJob { order, options, failure, .. } = self.job;
+        let stage_times = &self.job.gauges.stage_times;
+        let texts = segment.texts();
+        let lines = segment.lines(&texts);
+        let mut merge =
+            Merge::new(*order, options.delimiter, options.is_unique, &lines, segment.ends());
+        let has_crc = S::IS_OUTPUT && self.job.journal.is_recording();
+        loop {
+            let bytes = stage_times.output_busy.time(|| merge.fill(write_buffer));
+            let bytes = &write_buffer[..bytes];
+            let is_last = merge.is_done();
+            let to_come = merge.pending_bytes();
+            let (written_sum, dropped_sum) = merge.sums();
+            let hash_sum = written_sum.wrapping_add(dropped_sum);
+            let merged = MergedLines { lines: merge.taken(), hash_sum };
+            let crc = has_crc.then(|| crc32fast::hash(bytes));
+            let write = |sink: &mut S| {
+                sink.write(bytes, crc, to_come)?;
+                if is_last { sink.end_segment(&segment.positions, merged) } else { Ok(()) }
+            };
+            let write = || self.writer.write(segment.number, is_last, failure, write);
+            stage_times.output_waits_for_write.time(write)?;
+            self.job.observer.advance(bytes.len() as u64);
+            if is_last {
+                self.job.balance.dropped(dropped_sum);
+                if S::IS_OUTPUT {
+                    self.job.balance.written(written_sum);
+                }
+                self.job.gauges.counts.parts.fetch_add(1, Relaxed);
+                return Ok(merge.taken());
+            }
+        }
+    }
+}

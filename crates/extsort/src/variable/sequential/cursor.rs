@@ -1,0 +1,101 @@
+//! An input of a plain merge, and the line at which it stands.
+
+use super::super::input::{InputReader, LinesInput};
+use crate::Error;
+
+/// An input, and the line at which it stands.
+pub(crate) struct InputCursor {
+    pub(crate) reader: InputReader<'static>,
+    delimiter: u8,
+    buffer: Vec<u8>,
+    /// The part of the buffer that is read and not yet merged. It begins with the line.
+    from: usize,
+    to: usize,
+    /// The line's length.
+    line_bytes: usize,
+    /// The first word of its key.
+    pub(crate) word: u64,
+}
+
+/// What a cursor stands at.
+pub(crate) enum Standing {
+    AtLine,
+    /// The beginning of a line that is longer than the buffer.
+    AtLongLine,
+    AtEnd,
+}
+
+impl InputCursor {
+    pub(crate) fn new(input: LinesInput, delimiter: u8, buffer_bytes: usize) -> InputCursor {
+        InputCursor {
+            reader: InputReader::new(vec![input], delimiter, None),
+            delimiter,
+            buffer: vec![0; buffer_bytes],
+            from: 0,
+            to: 0,
+            line_bytes: 0,
+            word: 0,
+        }
+    }
+
+    /// The line, without its delimiter.
+    pub(crate) fn line(&self) -> &[u8] {
+        &self.buffer[self.from..][..self.line_bytes]
+    }
+
+    /// Bytes of the buffer.
+    pub(crate) fn buffer_bytes(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// Goes behind the line.
+    pub(crate) fn pass_line(&mut self) {
+        self.from += self.line_bytes + 1;
+    }
+
+    /// Reads until the next line is in the buffer, or the buffer is full.
+    pub(crate) fn read_line(&mut self) -> Result<Standing, Error> {
+        let mut searched = 0;
+        loop {
+            let unread = &self.buffer[self.from..self.to];
+            if let Some(end) = memchr::memchr(self.delimiter, &unread[searched..]) {
+                self.line_bytes = searched + end;
+                return Ok(Standing::AtLine);
+            }
+            searched = unread.len();
+            if self.from > 0 {
+                self.buffer.copy_within(self.from..self.to, 0);
+                (self.from, self.to) = (0, searched);
+            }
+            if self.to == self.buffer.len() {
+                return Ok(Standing::AtLongLine);
+            }
+            match self.reader.read(&mut self.buffer[self.to..])? {
+                0 => return Ok(Standing::AtEnd),
+                bytes => self.to += bytes,
+            }
+        }
+    }
+
+    /// Makes the buffer larger by `bytes`.
+    pub(crate) fn grow(&mut self, bytes: usize) {
+        self.buffer.reserve_exact(bytes);
+        self.buffer.resize(self.buffer.len() + bytes, 0);
+    }
+
+    /// Makes the buffer as small as its content allows, but not smaller than `buffer_bytes`. Returns
+    /// by how much.
+    pub(crate) fn shrink(&mut self, buffer_bytes: usize) -> usize {
+        let before = self.buffer.len();
+        self.buffer.copy_within(self.from..self.to, 0);
+        (self.from, self.to) = (0, self.to - self.from);
+        self.buffer.truncate(self.to.max(buffer_bytes));
+        self.buffer.shrink_to_fit();
+        before - self.buffer.len()
+    }
+
+    /// Frees the buffer, at the end of the input. Returns how large it was.
+    pub(crate) fn free(&mut self) -> usize {
+        std::mem::take(&mut self.buffer).len()
+    }
+}

@@ -1,0 +1,71 @@
+//! The outline of a sort of lines, and of a merge of sorted inputs.
+
+use super::form::{FormedRuns, form_runs};
+use super::input::{LinesInput, SortedInput, total_bytes};
+use super::job::LinesJob;
+use super::merge::merge_all;
+use super::options::LinesOptions;
+use super::plan::Plan;
+use super::report::LinesReport;
+use super::resumable;
+use super::run::Run;
+use crate::{Error, Observer};
+use parking_lot::Mutex;
+use std::io::Write;
+use std::time::Instant;
+use xsort_disk::Disk;
+use xsort_kernels::lines::{Entry, LineOrder};
+
+/// Sorts all lines of `inputs`, and writes them to `output`.
+///
+/// # Errors
+/// If an input, the output or scratch fails, or if a line is too long for the budget.
+pub fn sort_lines<O: LineOrder>(
+    options: &LinesOptions,
+    order: &O,
+    inputs: Vec<LinesInput>,
+    output: &mut (dyn Write + Send),
+    disk: &dyn Disk,
+    observer: &dyn Observer,
+) -> Result<LinesReport, Error> {
+    if let Some(checkpoint) = &options.checkpoint {
+        return resumable::sort(options, checkpoint, order, inputs, disk, observer);
+    }
+    let begun = Instant::now();
+    let bytes = total_bytes(&inputs);
+    let plan = Plan::new(options, bytes, size_of::<Entry<O::Words>>());
+    plan.refuse_index(options, bytes)?;
+    let memory = plan.map_memory(bytes.is_some_and(|bytes| bytes >= options.budget_bytes))?;
+    let job = LinesJob::new(order, options, plan, disk, observer);
+    let formed = form_runs(&job, inputs, memory)?;
+    let (report, _) = merge_all(&job, begun, formed, output)?;
+    Ok(report)
+}
+
+/// Merges `inputs`, the lines of each of which are in order, and writes them to `output`. Lines
+/// that compare equal come in the order of the inputs. If an input is not in order, all of its
+/// lines are still written, in some order.
+///
+/// # Errors
+/// As [`sort_lines`].
+pub fn merge_lines<O: LineOrder>(
+    options: &LinesOptions,
+    order: &O,
+    inputs: Vec<LinesInput>,
+    output: &mut (dyn Write + Send),
+    disk: &dyn Disk,
+    observer: &dyn Observer,
+) -> Result<LinesReport, Error> {
+    let begun = Instant::now();
+    let expected_bytes = total_bytes(&inputs).unwrap_or(0);
+    let plan = Plan::for_merge(options, inputs.len());
+    let memory = plan.map_memory(true)?;
+    let job = LinesJob::new(order, options, plan, disk, observer);
+    let sorted = |input| SortedInput::new(input, options.delimiter);
+    let runs =
+        inputs.into_iter().map(|input| Run::Sorted(Box::new(Mutex::new(sorted(input))))).collect();
+    let formed =
+        FormedRuns { runs, memory, lines: 0, bytes: 0, expected_bytes, is_replayed: false };
+    let (report, _) = merge_all(&job, begun, formed, output)?;
+    Ok(report)
+}

@@ -1,0 +1,23 @@
+//! What GNU's programs share in reading a command line: getopt's rules for options and operands,
+//! arguments that may be abbreviated, quotation marks, and the shape of a refusal.
+//!
+//! ```text
+//! words      options in clusters and in full, their arguments, operands
+//! choose     an argument that is one of several words
+//! quote      arguments and file names in messages
+//! refusal    a command line that is refused: message and exit status
+//! ```
+//!
+//! What an option means is each program's own: see [`sort`](crate::sort) and [`du`](crate::du).
+
+mod choose;
+mod quote;
+mod refusal;
+mod words;
+
+pub(crate) use choose::choose;
+pub(crate) use quote::Quoting;
+pub use quote::{quoted_name, shown_name};
+pub use refusal::Refusal;
+pub(crate) use refusal::{bad_argument, incompatible, joined, no_such_word, system_reason};
+pub(crate) use words::{Given, Long, Said, Takes, Vocabulary, Words, long};

@@ -1,0 +1,23 @@
+//! What a check says of the first line that is out of order.
+
+use super::command::Command;
+
+/// The message of `-c` (with `-C` nothing is said); its status is 1.
+///
+/// `program` is the name that was called, `file` the input's (`-` for standard input), `number` the
+/// line's from 1 on. The line becomes the message: there may be no memory for a copy of it.
+pub fn disorder(
+    program: &str,
+    file: &[u8],
+    number: u64,
+    line: Vec<u8>,
+    command: &Command,
+) -> Vec<u8> {
+    let place = format!(":{number}: disorder: ");
+    let before = [program.as_bytes(), b": ", file, place.as_bytes()].concat();
+    let mut message = line;
+    message.reserve_exact(before.len() + 1);
+    message.push(command.terminator());
+    message.splice(..0, before);
+    message
+}

@@ -1,0 +1,112 @@
+//! Keys on the command line: `-k F[.C][OPTS][,F[.C][OPTS]]`, and the obsolete `+F[.C][OPTS]
+//! [-F[.C][OPTS]]`.
+//!
+//! The first counts fields and characters from 1 and names the last field that belongs to the key;
+//! the second counts from 0 and names the first that doesn't.
+
+use super::command::{Flags, KeyEnd, KeyField};
+use super::count::count;
+use crate::getopt::{Quoting, Refusal, joined};
+
+/// The field that can't be counted to, which only the obsolete form can name: GNU sort takes it for
+/// the line's beginning, or its end.
+const NOWHERE: usize = usize::MAX;
+
+/// The argument of `-k`.
+pub(super) fn key(text: &[u8], quoting: Quoting<'_>) -> Result<KeyField, Refusal> {
+    let spec_error = |problem: &str| bad_field(problem, text, quoting);
+    let mut key = KeyField::default();
+    let (field, mut rest) = number(text, "invalid number at field start", quoting)?;
+    key.start_field = field.checked_sub(1).ok_or_else(|| spec_error("field number is zero"))?;
+    if let Some(after) = rest.strip_prefix(b".") {
+        let (char, after) = number(after, "invalid number after '.'", quoting)?;
+        key.start_char =
+            char.checked_sub(1).ok_or_else(|| spec_error("character offset is zero"))?;
+        rest = after;
+    }
+    rest = flags(rest, &mut key.flags, true);
+    if let Some(after) = rest.strip_prefix(b",") {
+        let (field, after) = number(after, "invalid number after ','", quoting)?;
+        let field = field.checked_sub(1).ok_or_else(|| spec_error("field number is zero"))?;
+        let (char, after) = end_char(after, quoting)?;
+        key.end = Some(KeyEnd { field, char });
+        rest = flags(after, &mut key.flags, false);
+    }
+    if rest.is_empty() { Ok(key) } else { Err(spec_error("stray character in field spec")) }
+}
+
+/// `+POS1`; none if it isn't one, which makes it the name of a file.
+pub(super) fn obsolete_start(text: &[u8]) -> Option<KeyField> {
+    let start = count(text.strip_prefix(b"+")?)?;
+    let mut key =
+        KeyField { start_field: start.value as usize, is_obsolete: true, ..KeyField::default() };
+    let mut rest = start.rest;
+    if let Some(after) = rest.strip_prefix(b".") {
+        let char = count(after)?;
+        key.start_char = char.value as usize;
+        rest = char.rest;
+    }
+    if key.start_field == NOWHERE {
+        (key.start_field, key.start_char) = (0, 0);
+    }
+    flags(rest, &mut key.flags, true).is_empty().then_some(key)
+}
+
+/// `-POS2`, which ends the obsolete key `key`.
+pub(super) fn obsolete_end(
+    text: &[u8],
+    key: &mut KeyField,
+    quoting: Quoting<'_>,
+) -> Result<(), Refusal> {
+    let (field, after) = number(&text[1..], "invalid number after '-'", quoting)?;
+    let (char, after) = end_char(after, quoting)?;
+    // `-F` ends before field F (from 0), `-F.C` in it.
+    key.end = match (field, char) {
+        (1.., 0) => Some(KeyEnd { field: field - 1, char }),
+        (NOWHERE, _) => None,
+        _ => Some(KeyEnd { field, char }),
+    };
+    let rest = flags(after, &mut key.flags, false);
+    if rest.is_empty() {
+        Ok(())
+    } else {
+        Err(bad_field("stray character in field spec", text, quoting))
+    }
+}
+
+/// The `.C` of an end, 0 if there is none.
+fn end_char<'a>(text: &'a [u8], quoting: Quoting<'_>) -> Result<(usize, &'a [u8]), Refusal> {
+    match text.strip_prefix(b".") {
+        Some(after) => number(after, "invalid number after '.'", quoting),
+        None => Ok((0, text)),
+    }
+}
+
+/// Takes ordering options from the head of `text`; what is left.
+fn flags<'a>(text: &'a [u8], flags: &mut Flags, is_start: bool) -> &'a [u8] {
+    &text[text.iter().take_while(|&&letter| flags.set(letter, is_start, !is_start)).count()..]
+}
+
+/// A number of fields or characters; what is too large is as large as can be.
+fn number<'a>(
+    text: &'a [u8],
+    problem: &str,
+    quoting: Quoting<'_>,
+) -> Result<(usize, &'a [u8]), Refusal> {
+    let invalid = || {
+        Refusal::new(joined(&[
+            problem.as_bytes(),
+            b": invalid count at start of ",
+            &quoting.quote(text),
+        ]))
+    };
+    count(text).map(|count| (count.value as usize, count.rest)).ok_or_else(invalid)
+}
+
+fn bad_field(problem: &str, text: &[u8], quoting: Quoting<'_>) -> Refusal {
+    Refusal::new(joined(&[
+        problem.as_bytes(),
+        b": invalid field specification ",
+        &quoting.quote(text),
+    ]))
+}

@@ -1,0 +1,35 @@
+//! What GNU sort means: its command line, the orders of lines that it asks for, and the words in
+//! which the program answers.
+//!
+//! ```text
+//! parse       words of a command line -> Command, or GNU's refusal
+//!   options   the options' names            key        -k and +POS
+//!   count     numbers and sizes             file_list  --files0-from
+//!   environment   what else the words depend on
+//! command     what to do, in plain values
+//! order       Command + Locale -> Order: comparisons and normalised keys of lines
+//! debug       marks and warnings of --debug
+//! disorder    what -c says
+//! help        --help, --version
+//! ```
+
+mod command;
+mod count;
+mod debug;
+mod disorder;
+mod environment;
+mod file_list;
+mod help;
+mod key;
+mod options;
+mod order;
+mod parse;
+
+pub use command::{Check, Checkpoint, Codec, Command, Extras, Flags, KeyEnd, KeyField, Request};
+pub use debug::{annotate, warnings};
+pub use disorder::disorder;
+pub use environment::Environment;
+pub use file_list::listed_files;
+pub use help::{help, version};
+pub use order::{Order, Scratch};
+pub use parse::{parse, refuse_many};

@@ -1,0 +1,115 @@
+//! The options of GNU sort, and ours beside them.
+
+use super::command::Checkpoint;
+use crate::getopt::{Long, Takes, Vocabulary, long};
+
+/// What a long option stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Meaning {
+    /// The short option of this letter.
+    Letter(u8),
+    BandwidthLimit,
+    BatchSize,
+    Check,
+    CheckOutput,
+    CompressProgram,
+    CountLinks,
+    Debug,
+    Checkpoint(Checkpoint),
+    CheckpointEvery,
+    Decompress,
+    Files0From,
+    Header,
+    Help,
+    Json,
+    Parallel,
+    Progress,
+    RandomSource,
+    Recursive,
+    Sort,
+    TemperatureLimit,
+    Top,
+    Version,
+}
+
+/// All of them.
+pub(super) const OPTIONS: Vocabulary<Meaning> = Vocabulary {
+    letters: b"bcCdfghiMmnRrsuVz",
+    letters_with_argument: b"koStTy",
+    gnu: &GNU,
+    ours: &OURS,
+    letter: Meaning::Letter,
+};
+
+/// GNU's, in the order in which GNU sort lists them where an abbreviation is ambiguous.
+const GNU: [Long<Meaning>; 30] = {
+    use Meaning::*;
+    use Takes::*;
+    [
+        long("ignore-leading-blanks", Nothing, Letter(b'b')),
+        long("check", Perhaps, Check),
+        long("compress-program", Argument, CompressProgram),
+        long("debug", Nothing, Debug),
+        long("dictionary-order", Nothing, Letter(b'd')),
+        long("ignore-case", Nothing, Letter(b'f')),
+        long("files0-from", Argument, Files0From),
+        long("general-numeric-sort", Nothing, Letter(b'g')),
+        long("ignore-nonprinting", Nothing, Letter(b'i')),
+        long("key", Argument, Letter(b'k')),
+        long("merge", Nothing, Letter(b'm')),
+        long("month-sort", Nothing, Letter(b'M')),
+        long("numeric-sort", Nothing, Letter(b'n')),
+        long("human-numeric-sort", Nothing, Letter(b'h')),
+        long("version-sort", Nothing, Letter(b'V')),
+        long("random-sort", Nothing, Letter(b'R')),
+        long("random-source", Argument, RandomSource),
+        long("sort", Argument, Sort),
+        long("output", Argument, Letter(b'o')),
+        long("reverse", Nothing, Letter(b'r')),
+        long("stable", Nothing, Letter(b's')),
+        long("batch-size", Argument, BatchSize),
+        long("buffer-size", Argument, Letter(b'S')),
+        long("field-separator", Argument, Letter(b't')),
+        long("temporary-directory", Argument, Letter(b'T')),
+        long("unique", Nothing, Letter(b'u')),
+        long("zero-terminated", Nothing, Letter(b'z')),
+        long("parallel", Argument, Parallel),
+        long("help", Nothing, Help),
+        long("version", Nothing, Version),
+    ]
+};
+
+/// Ours. `--compress` is not among them, because it is also short for `--compress-program`.
+const OURS: [Long<Meaning>; 14] = [
+    long("bandwidth-limit", Takes::Argument, Meaning::BandwidthLimit),
+    long("checkpoint", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Begin)),
+    long("check-output", Takes::Nothing, Meaning::CheckOutput),
+    long("checkpoint-every", Takes::Argument, Meaning::CheckpointEvery),
+    long("count-links", Takes::Nothing, Meaning::CountLinks),
+    long("decompress", Takes::Nothing, Meaning::Decompress),
+    long("header", Takes::Perhaps, Meaning::Header),
+    long("json", Takes::Nothing, Meaning::Json),
+    long("progress", Takes::Nothing, Meaning::Progress),
+    long("recursive", Takes::Nothing, Meaning::Recursive),
+    long("restart", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Restart)),
+    long("resume", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Resume)),
+    long("temperature-limit", Takes::Argument, Meaning::TemperatureLimit),
+    long("top", Takes::Argument, Meaning::Top),
+];
+
+/// The names of all long options.
+#[cfg(test)]
+pub(crate) fn option_names() -> impl Iterator<Item = &'static str> {
+    OPTIONS.long_options().map(|option| option.name).chain(["compress"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What GNU sort takes for an abbreviation stays one.
+    #[test]
+    fn our_names_begin_none_of_gnus() {
+        assert!(!OPTIONS.takes_from_gnu());
+    }
+}

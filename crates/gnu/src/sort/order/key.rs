@@ -1,0 +1,225 @@
+//! One key, ready to compare: where it lies, what is done to its bytes, and what they mean.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use super::super::command::{Flags, KeyField};
+use super::bytes::{encode_marked, encode_text};
+use super::collate::Language;
+use super::general::Floats;
+use super::human;
+use super::month::Months;
+use super::number::Numbers;
+use super::random::Random;
+use super::scratch::{Scratch, Work};
+use super::span::{Fields, Span};
+use super::transform::{Transform, apply};
+use super::version;
+use crate::locale::{Collation, Locale};
+
+/// What the bytes of a key mean.
+#[derive(Clone, Debug)]
+pub(super) enum Kind {
+    Bytes,
+    Collated(Language),
+    General(Floats),
+    Human(Numbers),
+    Month(Months),
+    Number(Numbers),
+    Random(Random),
+    Version,
+}
+
+/// A key.
+#[derive(Clone, Debug)]
+pub(super) struct Key {
+    pub(super) span: Span,
+    pub(super) transform: Option<Transform>,
+    pub(super) kind: Kind,
+    pub(super) is_reverse: bool,
+    /// True if nothing follows the key, so that the end of its bytes is the end of the normalised
+    /// key.
+    pub(super) is_open: bool,
+}
+
+impl Key {
+    pub(super) fn new(field: &KeyField, locale: &Locale, seed: [u8; 16]) -> Self {
+        let kind = Kind::new(field.flags, locale, seed);
+        // The others don't see what a transformation changes.
+        let has_text = matches!(
+            kind,
+            Kind::Bytes | Kind::Collated(_) | Kind::Human(_) | Kind::Random(_) | Kind::Version
+        );
+        let transform = if has_text { Transform::new(field.flags, &locale.classes) } else { None };
+        Self {
+            span: Span::new(field),
+            transform,
+            kind,
+            is_reverse: field.flags.reverse,
+            is_open: false,
+        }
+    }
+
+    /// True if the key is the line's bytes, all of them as they are.
+    pub(super) fn is_whole_text(&self) -> bool {
+        matches!(self.kind, Kind::Bytes) && self.transform.is_none() && self.span.is_whole_line()
+    }
+
+    /// True if lines with equal bytes of this key have equal keys.
+    pub(super) fn is_exact(&self) -> bool {
+        !matches!(self.kind, Kind::Collated(_) | Kind::Random(_))
+    }
+
+    /// Orders two lines by this key alone.
+    pub(super) fn compare(
+        &self,
+        a: &[u8],
+        b: &[u8],
+        fields: &Fields,
+        scratch: &mut Scratch,
+    ) -> Ordering {
+        let order = self.compare_texts(self.span.of(a, fields), self.span.of(b, fields), scratch);
+        if self.is_reverse { order.reverse() } else { order }
+    }
+
+    /// True if the key is a floating-point number that is "not a number".
+    pub(super) fn is_nan(&self, line: &[u8], fields: &Fields, scratch: &mut Scratch) -> bool {
+        let Kind::General(floats) = &self.kind else { return false };
+        floats.is_nan(self.span.of(line, fields), &mut scratch.a.key)
+    }
+
+    fn compare_texts(&self, a: &[u8], b: &[u8], scratch: &mut Scratch) -> Ordering {
+        if let (Kind::Bytes, Some(transform)) = (&self.kind, &self.transform) {
+            return transform.bytes(a).cmp(transform.bytes(b));
+        }
+        let Scratch { a: work_a, b: work_b, .. } = scratch;
+        let a = apply(self.transform.as_ref(), a, &mut work_a.text);
+        let b = apply(self.transform.as_ref(), b, &mut work_b.text);
+        let keys = [&mut work_a.key, &mut work_b.key];
+        match &self.kind {
+            Kind::Bytes => a.cmp(b),
+            Kind::Collated(language) => language.compare(a, b, keys),
+            Kind::General(floats) => {
+                floats.key(a, &mut work_a.key).cmp(&floats.key(b, &mut work_b.key))
+            }
+            Kind::Human(numbers) => {
+                compare_encoded(a, b, keys, |text, key| human::encode(numbers, text, key))
+            }
+            Kind::Month(months) => months.number(a).cmp(&months.number(b)),
+            Kind::Number(numbers) => numbers.compare(a, b, keys),
+            Kind::Random(random) => {
+                let hash_a = random.key(a, &mut work_a.key, &mut work_a.more);
+                hash_a
+                    .cmp(&random.key(b, &mut work_b.key, &mut work_b.more))
+                    .then_with(|| random.compare_ties(a, b))
+            }
+            Kind::Version => compare_encoded(a, b, keys, version::encode),
+        }
+    }
+
+    /// Eight bytes of the key from `skip` on, of a key that is open and transformed.
+    pub(super) fn transformed_word(&self, text: &[u8], skip: usize) -> u64 {
+        let transform = self.transform.as_ref().expect("chosen because there is one");
+        let bytes = transform.bytes(text).skip(skip).take(8);
+        bytes.zip(0..).fold(0, |word, (byte, at)| word | u64::from(byte) << (56 - 8 * at))
+    }
+
+    /// The part of `line` that decides, for `--debug`: of a number or a month without blanks before
+    /// and text after it.
+    pub(super) fn marked(&self, line: &[u8], fields: &Fields, work: &mut Work) -> Range<usize> {
+        let (mut start, end) = self.span.bounds(line, fields);
+        if self.span.begins_line() {
+            start = 0;
+        }
+        // Where a key ends before it begins, GNU sort skips the blanks after it; otherwise only
+        // those in it.
+        let stop = if end < start { line.len() } else { end };
+        let first = fields.skip_blanks(&line[..stop], start);
+        let text = &line[first..end.max(first)];
+        let length = match &self.kind {
+            Kind::General(floats) => floats.marked(text, &mut work.text),
+            Kind::Human(numbers) => human::marked(numbers, text, true),
+            Kind::Month(months) => months.marked(text),
+            Kind::Number(numbers) => human::marked(numbers, text, false),
+            Kind::Bytes | Kind::Collated(_) | Kind::Random(_) | Kind::Version => {
+                let start =
+                    if self.span.begins_line() && self.span.start_blanks { first } else { start };
+                return start..end.max(start);
+            }
+        };
+        first..first + length
+    }
+
+    /// Appends the key's normalised bytes, at most about `limit` of them where the key is text.
+    pub(super) fn encode(
+        &self,
+        line: &[u8],
+        fields: &Fields,
+        limit: usize,
+        work: &mut Work,
+        out: &mut Vec<u8>,
+    ) {
+        let start = out.len();
+        self.encode_text(self.span.of(line, fields), limit, work, out);
+        if self.is_reverse {
+            out[start..].iter_mut().for_each(|byte| *byte = !*byte);
+        }
+    }
+
+    fn encode_text(&self, text: &[u8], limit: usize, work: &mut Work, out: &mut Vec<u8>) {
+        if let Kind::Bytes = self.kind {
+            match (&self.transform, self.is_open) {
+                (None, true) => out.extend_from_slice(&text[..text.len().min(limit)]),
+                (None, false) => encode_text(text, limit, out),
+                (Some(transform), true) => out.extend(transform.bytes(text).take(limit)),
+                (Some(transform), false) => encode_marked(transform.bytes(text), limit, out),
+            }
+            return;
+        }
+        let text = apply(self.transform.as_ref(), text, &mut work.text);
+        match &self.kind {
+            Kind::Bytes => unreachable!("done above"),
+            Kind::Collated(language) => {
+                language.encode_base(text, &mut work.more, out);
+            }
+            Kind::General(floats) => out.extend_from_slice(&floats.key(text, &mut work.more)),
+            Kind::Human(numbers) => human::encode(numbers, text, out),
+            Kind::Month(months) => out.push(months.number(text)),
+            Kind::Number(numbers) => numbers.encode(text, out),
+            Kind::Random(random) => {
+                out.extend_from_slice(&random.key(text, &mut work.key, &mut work.more));
+            }
+            Kind::Version => version::encode(text, out),
+        }
+    }
+}
+
+impl Kind {
+    fn new(flags: Flags, locale: &Locale, seed: [u8; 16]) -> Self {
+        match flags {
+            Flags { numeric: true, .. } => Self::Number(Numbers::new(locale)),
+            Flags { general: true, .. } => Self::General(Floats::new(locale)),
+            Flags { human: true, .. } => Self::Human(Numbers::new(locale)),
+            Flags { month: true, .. } => Self::Month(Months::new(locale)),
+            Flags { random: true, .. } => Self::Random(Random::new(seed, locale)),
+            Flags { version: true, .. } => Self::Version,
+            _ if locale.collation == Collation::Language => Self::Collated(Language::new(locale)),
+            _ => Self::Bytes,
+        }
+    }
+}
+
+/// Orders two texts by their keys, which are made in `keys`.
+fn compare_encoded(
+    a: &[u8],
+    b: &[u8],
+    keys: [&mut Vec<u8>; 2],
+    encode: impl Fn(&[u8], &mut Vec<u8>),
+) -> Ordering {
+    let [key_a, key_b] = keys;
+    key_a.clear();
+    key_b.clear();
+    encode(a, key_a);
+    encode(b, key_b);
+    key_a.cmp(&key_b)
+}

@@ -1,0 +1,257 @@
+//! The order of lines that a command asks for, compiled: comparison, normalised keys, and words of
+//! them.
+//!
+//! Lines are compared by their keys, the most significant first; where all are equal, as wholes
+//! (the last resort), unless the command is `-s` or `-u`. Every key can also be written as bytes,
+//! the last resort too: the *normalised key*, so that comparing those of two lines as strings of
+//! unsigned bytes compares the lines. Kernels sort by words of it, eight bytes at a time, and ask
+//! [`Order::compare`] only where those are equal.
+//!
+//! ```text
+//! span       where a key lies             key        a key: place, transformation, kind
+//! transform  -d -f -i                     bytes      text as part of a normalised key
+//! number -n  human -h  general -g  month -M  version -V  random -R  collate: by language
+//! ```
+
+mod bytes;
+mod c_text;
+mod collate;
+mod general;
+mod human;
+mod key;
+mod month;
+mod number;
+mod random;
+mod scratch;
+mod span;
+mod transform;
+mod version;
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use bytes::{load, load_marked};
+use key::{Key, Kind};
+pub use scratch::Scratch;
+use span::Fields;
+
+use super::command::{Command, Flags, KeyField};
+use crate::locale::Locale;
+
+/// A compiled order of lines. Lines are given without what ends them.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// At least one: the whole line where the command has no key.
+    keys: Vec<Key>,
+    fields: Fields,
+    last_resort: Option<Key>,
+    head: Head,
+}
+
+/// How the first eight bytes of a normalised key are made, chosen once.
+#[derive(Clone, Copy, Debug)]
+enum Head {
+    /// The line as it is.
+    Line,
+    /// Part of the line as it is.
+    Part,
+    /// Part of the line, with its end marked.
+    Marked,
+    /// Part of the line after a transformation.
+    Transformed,
+    /// A number.
+    Number,
+    /// Anything else: the key is written, as far as needed.
+    Written,
+}
+
+impl Order {
+    /// The order of `command`'s lines in `locale`. `seed` is used by `-R` alone
+    /// ([`Command::needs_random`]): the first 16 bytes of the random source.
+    pub fn new(command: &Command, locale: &Locale, seed: [u8; 16]) -> Self {
+        let flags = Flags { reverse: command.reverse, ..Flags::default() };
+        let whole_line = Key::new(&KeyField { flags, ..KeyField::default() }, locale, seed);
+        let mut keys: Vec<Key> =
+            command.keys.iter().map(|key| Key::new(key, locale, seed)).collect();
+        let has_keys = !keys.is_empty();
+        if !has_keys {
+            keys.push(whole_line.clone());
+        }
+        let mut last_resort = (has_keys && command.has_last_resort()).then_some(whole_line);
+        let last = last_resort.as_mut().or(keys.last_mut()).expect("there is at least one");
+        last.is_open = !last.is_reverse;
+        let head = Head::of(&keys[0]);
+        let fields = Fields { separator: command.separator, blank: Box::new(locale.classes.blank) };
+        Self { keys, fields, last_resort, head }
+    }
+
+    /// Orders two lines, last resort included. Lines that are equal keep the order of the input,
+    /// for which the caller cares; with `-u` they are the same.
+    pub fn compare(&self, a: &[u8], b: &[u8], scratch: &mut Scratch) -> Ordering {
+        if let Head::Line = self.head {
+            return a.cmp(b);
+        }
+        self.keys
+            .iter()
+            .chain(&self.last_resort)
+            .map(|key| key.compare(a, b, &self.fields, scratch))
+            .find(|&order| order != Ordering::Equal)
+            .unwrap_or(Ordering::Equal)
+    }
+
+    /// True if `-u` keeps only one of two lines. Not of two whose first key is "not a number",
+    /// though they compare equal: GNU sort 9.1 compares the bytes of such numbers there, some of
+    /// which mean nothing.
+    pub fn same(&self, a: &[u8], b: &[u8], scratch: &mut Scratch) -> bool {
+        !self.keys.first().is_some_and(|key| key.is_nan(a, &self.fields, scratch))
+            && self
+                .keys
+                .iter()
+                .all(|key| key.compare(a, b, &self.fields, scratch) == Ordering::Equal)
+    }
+
+    /// True if lines with equal normalised keys are equal in this order. If not (keys ordered by a
+    /// language, or at random), the normalised key is only the beginning of one, and equal ones say
+    /// nothing.
+    pub fn is_exact(&self) -> bool {
+        self.keys.iter().chain(&self.last_resort).all(Key::is_exact)
+    }
+
+    /// True if the order is that of the lines' bytes, and the normalised key is the line.
+    pub fn is_bytes(&self) -> bool {
+        matches!(self.head, Head::Line)
+    }
+
+    /// True if it is the same backwards.
+    pub fn is_bytes_reversed(&self) -> bool {
+        let [key] = &self.keys[..] else { return false };
+        self.last_resort.is_none() && key.is_reverse && key.is_whole_text()
+    }
+
+    /// Appends the normalised key of `line` to `out`: bytes that compare as all keys do, and the
+    /// whole line as the last resort.
+    pub fn encode(&self, line: &[u8], scratch: &mut Scratch, out: &mut Vec<u8>) {
+        self.encode_at_most(line, usize::MAX, scratch, out);
+    }
+
+    /// The parts of `line` that decide, key by key and at last the whole, for `--debug`.
+    pub(crate) fn marked(&self, line: &[u8], scratch: &mut Scratch) -> Vec<Range<usize>> {
+        let keys = self.keys.iter().chain(&self.last_resort);
+        keys.map(|key| key.marked(line, &self.fields, &mut scratch.a)).collect()
+    }
+
+    fn encode_at_most(&self, line: &[u8], limit: usize, scratch: &mut Scratch, out: &mut Vec<u8>) {
+        let start = out.len();
+        for key in self.keys.iter().chain(&self.last_resort) {
+            key.encode(line, &self.fields, limit, &mut scratch.a, out);
+            if !key.is_exact() || out.len() - start >= limit {
+                break;
+            }
+        }
+    }
+
+    /// Eight bytes of the normalised key of `line` from byte `skip` on, as a big-endian number;
+    /// zeros past its end.
+    pub fn word(&self, line: &[u8], skip: usize, scratch: &mut Scratch) -> u64 {
+        let first = &self.keys[0];
+        let text = || first.span.of(line, &self.fields);
+        match (self.head, &first.kind) {
+            (Head::Line, _) => load(line, skip),
+            (Head::Part, _) => load(text(), skip),
+            (Head::Marked, _) => load_marked(text(), skip, self.has_one_key(), first.is_reverse)
+                .unwrap_or_else(|| self.written_word(line, skip, scratch)),
+            (Head::Transformed, _) => first.transformed_word(text(), skip),
+            (Head::Number, Kind::Number(numbers)) if skip == 0 => {
+                let word = numbers.word(text());
+                if first.is_reverse { !word } else { word }
+            }
+            _ => self.written_word(line, skip, scratch),
+        }
+    }
+
+    /// The words at `skip` and behind it, for less than the price of two.
+    pub fn two_words(&self, line: &[u8], skip: usize, scratch: &mut Scratch) -> [u64; 2] {
+        let first = &self.keys[0];
+        match self.head {
+            Head::Line => [load(line, skip), load(line, skip + 8)],
+            Head::Part => {
+                let text = first.span.of(line, &self.fields);
+                [load(text, skip), load(text, skip + 8)]
+            }
+            _ => {
+                self.written(line, skip, 16, scratch, |key| [load(key, skip), load(key, skip + 8)])
+            }
+        }
+    }
+
+    /// True if the first word alone tells most lines apart that are different.
+    pub fn is_told_by_a_word(&self) -> bool {
+        self.keys.len() == 1 && matches!(self.head, Head::Number)
+    }
+
+    /// Appends the word of each line to `out`, faster than one by one.
+    pub fn words<'a>(
+        &self,
+        lines: impl Iterator<Item = &'a [u8]>,
+        skip: usize,
+        scratch: &mut Scratch,
+        out: &mut Vec<u64>,
+    ) {
+        let first = &self.keys[0];
+        match (self.head, &first.kind) {
+            (Head::Line, _) => out.extend(lines.map(|line| load(line, skip))),
+            (Head::Number, Kind::Number(numbers)) if skip == 0 => {
+                let turned = if first.is_reverse { u64::MAX } else { 0 };
+                out.extend(
+                    lines.map(|line| numbers.word(first.span.of(line, &self.fields)) ^ turned),
+                );
+            }
+            (Head::Marked, _) if first.span.is_whole_line() && self.has_one_key() => {
+                out.extend(lines.map(|line| {
+                    let word = load_marked(line, skip, true, first.is_reverse);
+                    word.unwrap_or_else(|| self.written_word(line, skip, scratch))
+                }));
+            }
+            _ => out.extend(lines.map(|line| self.word(line, skip, scratch))),
+        }
+    }
+
+    /// Whether the normalised key ends with the first key.
+    fn has_one_key(&self) -> bool {
+        self.keys.len() == 1 && self.last_resort.is_none()
+    }
+
+    fn written_word(&self, line: &[u8], skip: usize, scratch: &mut Scratch) -> u64 {
+        self.written(line, skip, 8, scratch, |key| load(key, skip))
+    }
+
+    /// Writes the key as far as `bytes` behind `skip`, and reads of it.
+    fn written<T>(
+        &self,
+        line: &[u8],
+        skip: usize,
+        bytes: usize,
+        scratch: &mut Scratch,
+        read: impl FnOnce(&[u8]) -> T,
+    ) -> T {
+        let mut key = std::mem::take(&mut scratch.key);
+        key.clear();
+        self.encode_at_most(line, skip.saturating_add(bytes), scratch, &mut key);
+        let read = read(&key);
+        scratch.key = key;
+        read
+    }
+}
+
+impl Head {
+    fn of(first: &Key) -> Self {
+        match (&first.kind, &first.transform, first.is_open) {
+            (Kind::Bytes, None, true) if first.span.is_whole_line() => Self::Line,
+            (Kind::Bytes, None, true) => Self::Part,
+            (Kind::Bytes, None, false) => Self::Marked,
+            (Kind::Bytes, Some(_), true) => Self::Transformed,
+            (Kind::Number(_), _, _) => Self::Number,
+            _ => Self::Written,
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Where a key lies in a line.
+//!
+//! With a separator a field is what lies between two of them. Without one, a field begins with the
+//! blanks before it: `" a b"` has the fields `" a"` and `" b"`. Positions past the line's end are
+//! at its end, and a key that would end before it begins is empty where it begins.
+
+use memchr::memchr;
+
+use super::super::command::{KeyEnd, KeyField};
+
+/// What separates fields.
+#[derive(Clone, Debug)]
+pub(super) struct Fields {
+    pub(super) separator: Option<u8>,
+    pub(super) blank: Box<[bool; 256]>,
+}
+
+/// The part of a line that is a key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span {
+    start_field: usize,
+    start_char: usize,
+    pub(super) start_blanks: bool,
+    end: Option<KeyEnd>,
+    end_blanks: bool,
+}
+
+impl Span {
+    pub(super) fn new(key: &KeyField) -> Self {
+        Self {
+            start_field: key.start_field,
+            start_char: key.start_char,
+            start_blanks: key.flags.start_blanks,
+            end: key.end,
+            end_blanks: key.flags.end_blanks,
+        }
+    }
+
+    /// True if every byte of every line belongs to the key.
+    pub(super) fn is_whole_line(&self) -> bool {
+        self.begins_line() && !self.start_blanks && self.end.is_none()
+    }
+
+    /// True if the key begins where the line does, or after the blanks there.
+    pub(super) fn begins_line(&self) -> bool {
+        self.start_field == 0 && self.start_char == 0
+    }
+
+    /// The key's part of `line`.
+    #[inline]
+    pub(super) fn of<'a>(&self, line: &'a [u8], fields: &Fields) -> &'a [u8] {
+        let (start, end) = self.bounds(line, fields);
+        &line[start..end.max(start)]
+    }
+
+    /// Where the key begins and ends in `line`; it is empty if the end is first.
+    #[inline]
+    pub(super) fn bounds(&self, line: &[u8], fields: &Fields) -> (usize, usize) {
+        let field = fields.skip(line, 0, self.start_field);
+        let mut start = field;
+        if self.start_blanks {
+            start = fields.skip_blanks(line, start);
+        }
+        start = start.saturating_add(self.start_char).min(line.len());
+        let Some(end) = self.end else { return (start, line.len()) };
+        let last = match end.field.checked_sub(self.start_field) {
+            Some(more) => fields.skip(line, field, more),
+            None => fields.skip(line, 0, end.field),
+        };
+        (start, self.end_in(line, last, end.char, fields))
+    }
+
+    /// Where the key ends, whose last field begins at `field`.
+    fn end_in(&self, line: &[u8], field: usize, char: usize, fields: &Fields) -> usize {
+        if char == 0 {
+            return fields.end(line, field);
+        }
+        let from = if self.end_blanks { fields.skip_blanks(line, field) } else { field };
+        from.saturating_add(char).min(line.len())
+    }
+}
+
+impl Fields {
+    /// Where the field begins that comes `count` fields after the one that begins at `at`.
+    #[inline]
+    fn skip(&self, line: &[u8], mut at: usize, count: usize) -> usize {
+        if let (Some(separator), 1..) = (self.separator, count) {
+            return nth(line, at, separator, count).map_or(line.len(), |place| place + 1);
+        }
+        for _ in 0..count {
+            at = self.end(line, at);
+            if at == line.len() {
+                break;
+            }
+        }
+        at
+    }
+
+    /// Where the field ends that begins at `at`.
+    #[inline]
+    fn end(&self, line: &[u8], at: usize) -> usize {
+        if let Some(separator) = self.separator {
+            return nth(line, at, separator, 1).unwrap_or(line.len());
+        }
+        let at = self.skip_blanks(line, at);
+        at + line[at..].iter().take_while(|&&byte| !self.blank[usize::from(byte)]).count()
+    }
+
+    /// The first place from `at` on that has no blank.
+    #[inline]
+    pub(super) fn skip_blanks(&self, line: &[u8], at: usize) -> usize {
+        at + line[at..].iter().take_while(|&&byte| self.blank[usize::from(byte)]).count()
+    }
+}
+
+/// Fields are short: so many words are looked at before the machine's fastest search, which takes
+/// longer to begin, goes on.
+const WORDS: usize = 8;
+
+/// Where the `count`th byte that is `wanted` lies in `line`, from `at` on.
+#[inline]
+fn nth(line: &[u8], mut at: usize, wanted: u8, mut count: usize) -> Option<usize> {
+    const LOW: u64 = 0x7F7F_7F7F_7F7F_7F7F;
+    for _ in 0..WORDS {
+        let Some(bytes) = line.get(at..).and_then(<[u8]>::first_chunk::<8>) else { break };
+        // The upper bit of each byte that is zero once the wanted one is taken out of it.
+        let rest = u64::from_le_bytes(*bytes) ^ u64::from_ne_bytes([wanted; 8]);
+        let mut found = !(((rest & LOW) + LOW) | rest | LOW);
+        while found != 0 {
+            count -= 1;
+            if count == 0 {
+                return Some(at + found.trailing_zeros() as usize / 8);
+            }
+            found &= found - 1;
+        }
+        at += 8;
+    }
+    while let Some(length) = memchr(wanted, &line[at..]) {
+        count -= 1;
+        if count == 0 {
+            return Some(at + length);
+        }
+        at += length + 1;
+    }
+    None
+}

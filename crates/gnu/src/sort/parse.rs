@@ -1,0 +1,388 @@
+//! The command line of GNU sort: words in, a [`Command`] or GNU's refusal out.
+//!
+//! It reads as GNU sort does, in the order of the words: the first wrong one is refused, and
+//! options that exclude each other only after all were read. Source: the manual of GNU coreutils
+//! ("sort invocation"), getopt's ("Using Getopt", of the C library) and the answers of the program.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::time::Duration;
+
+use super::command::{Check, Codec, Command, Flags, KeyField, Request};
+use super::count::{size, whole_count};
+use super::environment::Environment;
+use super::key;
+use super::options::{Meaning, OPTIONS};
+use crate::getopt::{
+    Given, Quoting, Refusal, Said, Words, choose, incompatible, joined, no_such_word,
+};
+
+/// Understands the words after the program's name.
+///
+/// # Errors
+///
+/// What GNU sort refuses, in its words.
+pub fn parse<W: AsRef<OsStr>>(
+    arguments: impl IntoIterator<Item = W>,
+    environment: &Environment,
+) -> Result<Request, Refusal> {
+    let words: Vec<Vec<u8>> =
+        arguments.into_iter().map(|argument| argument.as_ref().as_bytes().to_vec()).collect();
+    let mut parser = Parser {
+        words: Words::new(&OPTIONS, &words),
+        environment,
+        quoting: Quoting(&environment.locale),
+        has_obsolete_keys: environment.has_obsolete_keys(),
+        command: Command::default(),
+    };
+    Ok(match parser.run()? {
+        Some(request) => request,
+        None => Request::Run(Box::new(parser.finish()?)),
+    })
+}
+
+/// Refuses more than one input to a check. [`parse`] does so for operands; for `--files0-from` the
+/// caller asks, once it knows them.
+///
+/// # Errors
+///
+/// The second input isn't allowed.
+pub fn refuse_many<F: AsRef<OsStr>>(
+    command: &Command,
+    files: &[F],
+    environment: &Environment,
+) -> Result<(), Refusal> {
+    let (Some(check), Some(second)) = (command.check, files.get(1)) else { return Ok(()) };
+    let quoting = Quoting(&environment.locale);
+    let name = quoting.quote_name(second.as_ref().as_bytes());
+    Err(Refusal::new(joined(&[
+        b"extra operand ",
+        &name,
+        b" not allowed with -",
+        &[check_letter(check)],
+    ])))
+}
+
+fn check_letter(check: Check) -> u8 {
+    match check {
+        Check::DiagnoseFirst => b'c',
+        Check::Quiet => b'C',
+    }
+}
+
+/// The words, and what is known so far.
+struct Parser<'a> {
+    words: Words<'a, Meaning>,
+    environment: &'a Environment,
+    quoting: Quoting<'a>,
+    has_obsolete_keys: bool,
+    command: Command,
+}
+
+/// Some request ends the reading at once.
+type Step = Result<Option<Request>, Refusal>;
+
+impl<'a> Parser<'a> {
+    fn run(&mut self) -> Step {
+        loop {
+            let has_files = !self.command.files.is_empty();
+            let may_be_output = self.has_obsolete_keys && self.command.check.is_none();
+            let is_over = self.environment.posixly_correct && has_files;
+            // POSIX ends the options at the first operand, but for an `-o` as tradition has it.
+            let said = self.words.next(|word, next| {
+                let is_output = word.starts_with(b"-o") && (word.len() > 2 || next.is_some());
+                is_over && !(may_be_output && is_output)
+            });
+            match said {
+                None => return Ok(None),
+                Some(Said::Operand(word)) if is_over || self.words.has_only_operands => {
+                    self.command.files.push(OsString::from_vec(word.to_vec()));
+                }
+                Some(Said::Operand(word)) => self.operand(word)?,
+                Some(Said::Wrong(text)) => return Err(Refusal::new(text).see_help()),
+                Some(Said::Option(given)) => {
+                    if let Some(request) = self.option(&given)? {
+                        return Ok(Some(request));
+                    }
+                }
+            }
+        }
+    }
+
+    fn option(&mut self, option: &Given<'_, Meaning>) -> Step {
+        let (argument, full) = (option.argument, &option.name[..]);
+        let given = argument.unwrap_or_default();
+        let text = || OsString::from_vec(given.to_vec());
+        let command = &mut self.command;
+        match option.meaning {
+            Meaning::Help => return Ok(Some(Request::Help)),
+            Meaning::Version => return Ok(Some(Request::Version)),
+            Meaning::Letter(b'y') => {
+                // `-y` of old systems means nothing; a word of its own belongs to it only if it is
+                // a number.
+                if option.is_apart && !given.iter().all(u8::is_ascii_digit) {
+                    self.words.put_back();
+                }
+            }
+            Meaning::Letter(letter) if argument.is_none() => self.letter(letter)?,
+            Meaning::Letter(letter) => self.letter_with(letter, given, full)?,
+            Meaning::BandwidthLimit => command.extras.bandwidth_limit = Some(text()),
+            Meaning::BatchSize => self.batch_size(given)?,
+            Meaning::Check => self.check_word(argument)?,
+            Meaning::CheckOutput => command.extras.check_output = true,
+            // Two words after the abbreviation are ours.
+            Meaning::CompressProgram if option.typed == b"compress" && given == b"lz4" => {
+                command.extras.compress = Some(Codec::Lz4);
+            }
+            Meaning::CompressProgram if option.typed == b"compress" && given == b"zstd" => {
+                command.extras.compress = Some(Codec::Zstd);
+            }
+            Meaning::CompressProgram => {
+                once(
+                    &mut command.compress_program,
+                    text(),
+                    "multiple compress programs specified",
+                )?;
+            }
+            Meaning::Checkpoint(checkpoint) => command.extras.checkpoint = Some(checkpoint),
+            Meaning::CheckpointEvery => command.extras.checkpoint_every = Some(interval(given)?),
+            Meaning::CountLinks => command.extras.counts_links = true,
+            Meaning::Debug => command.debug = true,
+            Meaning::Decompress => command.extras.decompress = true,
+            Meaning::Files0From => command.files0_from = Some(text()),
+            Meaning::Header => {
+                command.extras.header_lines =
+                    argument.map_or(Ok(1), |text| whole_count(text, full))?;
+            }
+            Meaning::Json => command.extras.json = true,
+            Meaning::Parallel => self.parallel(given)?,
+            Meaning::Progress => command.extras.progress = true,
+            Meaning::RandomSource => {
+                once(&mut command.random_source, text(), "multiple random sources specified")?;
+            }
+            Meaning::Recursive => command.extras.recursive = true,
+            Meaning::Sort => self.sort_word(given)?,
+            Meaning::TemperatureLimit => {
+                let celsius = whole_count(given, full)?;
+                command.extras.limit_celsius = Some(u16::try_from(celsius).unwrap_or(u16::MAX));
+            }
+            Meaning::Top => {
+                let lines = whole_count(given, full)?;
+                command.extras.top_lines = Some(lines).filter(|&lines| lines > 0);
+                if lines == 0 {
+                    return Err(Refusal::new("number of lines must be nonzero"));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// A letter without an argument.
+    fn letter(&mut self, letter: u8) -> Result<(), Refusal> {
+        let command = &mut self.command;
+        match letter {
+            b'c' => self.check(Check::DiagnoseFirst)?,
+            b'C' => self.check(Check::Quiet)?,
+            b'm' => command.merge = true,
+            b's' => command.stable = true,
+            b'u' => command.unique = true,
+            b'z' => command.zero_terminated = true,
+            _ => assert!(
+                command.global.set(letter, true, true),
+                "the vocabulary has no other letters"
+            ),
+        }
+        Ok(())
+    }
+
+    /// A letter with its argument; `option` is the name by which a message calls it.
+    fn letter_with(&mut self, letter: u8, argument: &[u8], option: &str) -> Result<(), Refusal> {
+        let command = &mut self.command;
+        let text = OsString::from_vec(argument.to_vec());
+        match letter {
+            b'k' => command.keys.push(key::key(argument, self.quoting)?),
+            b'o' => once(&mut command.output, text, "multiple output files specified")?,
+            b'S' => {
+                let bytes = size(argument, option, self.environment.memory_bytes)?;
+                command.buffer_bytes = command.buffer_bytes.max(Some(bytes));
+            }
+            b't' => self.separator(argument)?,
+            b'T' => command.temporary_directories.push(text),
+            _ => unreachable!("no option takes this argument"),
+        }
+        Ok(())
+    }
+
+    fn separator(&mut self, argument: &[u8]) -> Result<(), Refusal> {
+        let separator = match *argument {
+            [] => return Err(Refusal::new("empty tab")),
+            [byte] => byte,
+            [b'\\', b'0'] => 0,
+            _ => {
+                let tab = self.quoting.quote(argument);
+                return Err(Refusal::new(joined(&[b"multi-character tab ", &tab])));
+            }
+        };
+        match self.command.separator.replace(separator) {
+            Some(earlier) if earlier != separator => Err(Refusal::new("incompatible tabs")),
+            _ => Ok(()),
+        }
+    }
+
+    fn check(&mut self, check: Check) -> Result<(), Refusal> {
+        match self.command.check.replace(check) {
+            Some(earlier) if earlier != check => Err(incompatible("cC")),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_word(&mut self, word: Option<&[u8]>) -> Result<(), Refusal> {
+        let Some(word) = word else { return self.check(Check::DiagnoseFirst) };
+        let words = [
+            ("quiet", Check::Quiet),
+            ("silent", Check::Quiet),
+            ("diagnose-first", Check::DiagnoseFirst),
+        ];
+        let valid: [&[&str]; 2] = [&["quiet", "silent"], &["diagnose-first"]];
+        match choose(word, &words) {
+            Ok(check) => self.check(check),
+            Err(is_ambiguous) => {
+                Err(no_such_word(word, "--check", is_ambiguous, &valid, self.quoting))
+            }
+        }
+    }
+
+    fn sort_word(&mut self, word: &[u8]) -> Result<(), Refusal> {
+        let words = [
+            ("general-numeric", b'g'),
+            ("human-numeric", b'h'),
+            ("month", b'M'),
+            ("numeric", b'n'),
+            ("random", b'R'),
+            ("version", b'V'),
+        ];
+        let valid: Vec<[&str; 1]> = words.iter().map(|&(word, _)| [word]).collect();
+        let valid: Vec<&[&str]> = valid.iter().map(|word| &word[..]).collect();
+        let refuse =
+            |is_ambiguous| no_such_word(word, "--sort", is_ambiguous, &valid, self.quoting);
+        let letter = choose(word, &words).map_err(refuse)?;
+        self.command.global.set(letter, true, true);
+        Ok(())
+    }
+
+    fn parallel(&mut self, argument: &[u8]) -> Result<(), Refusal> {
+        match whole_count(argument, "--parallel")? {
+            0 => Err(Refusal::new("number in parallel must be nonzero")),
+            threads => {
+                self.command.parallel = Some(threads as usize);
+                Ok(())
+            }
+        }
+    }
+
+    /// Three files stay open beside those that are merged: standard input, output and error.
+    fn batch_size(&mut self, argument: &[u8]) -> Result<(), Refusal> {
+        let most = self.environment.open_files_max.saturating_sub(3);
+        let inputs = whole_count(argument, "--batch-size")?;
+        let quoted = self.quoting.quote(argument);
+        if inputs < 2 {
+            let two = self.quoting.quote(b"2");
+            return Err(Refusal::new(joined(&[b"invalid --batch-size argument ", &quoted]))
+                .and(joined(&[b"minimum --batch-size argument is ", &two])));
+        }
+        if inputs > most {
+            return Err(Refusal::new(joined(&[b"--batch-size argument ", &quoted, b" too large"]))
+                .and(format!("maximum --batch-size argument with current rlimit is {most}")));
+        }
+        self.command.batch_size = Some(inputs as usize);
+        Ok(())
+    }
+
+    /// A file, or a key in the obsolete form.
+    fn operand(&mut self, word: &'a [u8]) -> Result<(), Refusal> {
+        let is_end = |word: &&[u8]| word.len() > 1 && word[0] == b'-' && word[1].is_ascii_digit();
+        let end = self.words.peek().filter(is_end);
+        if word.starts_with(b"+") && end.is_some() && !self.environment.posixly_correct {
+            self.has_obsolete_keys = true;
+        }
+        let key = if self.has_obsolete_keys { key::obsolete_start(word) } else { None };
+        let Some(mut key) = key else {
+            self.command.files.push(OsString::from_vec(word.to_vec()));
+            return Ok(());
+        };
+        if let Some(end) = end {
+            self.words.word();
+            key::obsolete_end(end, &mut key, self.quoting)?;
+        }
+        self.command.keys.push(key);
+        Ok(())
+    }
+
+    /// What can be judged only when all words are known, in GNU sort's order.
+    fn finish(mut self) -> Result<Command, Refusal> {
+        self.refuse_files_beside_list()?;
+        let command = &mut self.command;
+        give_global_flags(command);
+        if let Some(key) = command.keys.iter().find(|key| !key.flags.are_compatible()) {
+            let kinds =
+                Flags { start_blanks: false, end_blanks: false, reverse: false, ..key.flags };
+            return Err(incompatible(&kinds.letters()));
+        }
+        let check = command.check.map(|check| char::from(check_letter(check)));
+        let forbids_debug = check.or(command.output.is_some().then_some('o'));
+        if let (true, Some(letter)) = (command.debug, forbids_debug) {
+            return Err(incompatible(&format!("{letter} --debug")));
+        }
+        refuse_many(command, &command.files, self.environment)?;
+        if let (Some(letter), Some(_)) = (check, &command.output) {
+            return Err(incompatible(&format!("{letter}o")));
+        }
+        if command.files.is_empty() && command.files0_from.is_none() {
+            command.files.push("-".into());
+        }
+        Ok(self.command)
+    }
+
+    fn refuse_files_beside_list(&self) -> Result<(), Refusal> {
+        match (&self.command.files0_from, self.command.files.first()) {
+            (Some(_), Some(file)) => {
+                let name = self.quoting.quote_name(file.as_bytes());
+                Err(Refusal::new(joined(&[b"extra operand ", &name]))
+                    .and_bare("file operands cannot be combined with --files0-from")
+                    .see_help())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Keys without ordering options of their own have the global ones; those alone make a key of the
+/// whole line.
+fn give_global_flags(command: &mut Command) {
+    command.reverse = command.global.reverse;
+    for key in &mut command.keys {
+        if key.flags == Flags::default() {
+            key.flags = command.global;
+        }
+    }
+    if command.keys.is_empty() && !command.global.is_plain() {
+        command.keys.push(KeyField { flags: command.global, ..KeyField::default() });
+        command.is_global_key = true;
+    }
+}
+
+/// The argument of `--checkpoint-every`.
+fn interval(argument: &[u8]) -> Result<Duration, Refusal> {
+    let seconds = std::str::from_utf8(argument).ok().and_then(|text| text.parse().ok());
+    seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).ok_or_else(|| {
+        Refusal::new("the argument of --checkpoint-every must be seconds, such as 1 or 0.5")
+    })
+}
+
+/// Sets what may be given twice only if it is the same.
+fn once(place: &mut Option<OsString>, value: OsString, problem: &str) -> Result<(), Refusal> {
+    match place.replace(value) {
+        Some(earlier) if Some(&earlier) != place.as_ref() => Err(Refusal::new(problem)),
+        _ => Ok(()),
+    }
+}
