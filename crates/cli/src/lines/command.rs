@@ -1,20 +1,11 @@
-//! A command that was understood: what can be refused before anything is read, and by what order
-//! its lines are sorted, merged or checked.
+//! A command that was understood, and what can be refused or said before anything is read.
 
-use super::check::check;
-use super::failure::{self, Failure};
-use super::inputs::{self, Inputs};
-use super::limits::Limits;
-use super::order::ByText;
-use super::resumable::sort_resumably;
-use super::sort::sort_or_merge;
+use super::failure::Failure;
 use super::{resources, target};
 use crate::gnu::say;
 use crate::trees::Rules;
-use std::ffi::OsString;
-use xsort_extsort::variable::{ByBytes, ByBytesReversed, LineOrder};
 use xsort_gnu::Locale;
-use xsort_gnu::sort::{Check, Command, Environment, Order};
+use xsort_gnu::sort::{Check, Command, Environment};
 
 /// A command that was understood.
 pub(super) struct LinesCommand<'a> {
@@ -26,52 +17,8 @@ pub(super) struct LinesCommand<'a> {
 }
 
 impl LinesCommand<'_> {
-    /// Does what the command says. `has_locale`: the locale is the one that the environment asks
-    /// for.
-    pub(super) fn run(&self, has_locale: bool) -> Result<(), Failure> {
-        self.refuse_useless_options()?;
-        let files = inputs::files(&self.command)?;
-        xsort_gnu::sort::refuse_many(&self.command, &files, &self.environment)?;
-        if self.command.debug {
-            self.warn(has_locale);
-        }
-        let seed = resources::seed(&self.command)?;
-        let order = Order::new(&self.command, &self.locale, seed);
-        if order.is_bytes() {
-            self.run_by(&ByBytes, &order, files)
-        } else if order.is_bytes_reversed() {
-            self.run_by(&ByBytesReversed, &order, files)
-        } else if order.is_told_by_a_word() {
-            self.run_by(&ByText::<[u64; 1]>::new(&order), &order, files)
-        } else {
-            self.run_by(&ByText::<[u64; 2]>::new(&order), &order, files)
-        }
-    }
-
-    /// The same by an order that is known to the compiler.
-    fn run_by<O: LineOrder>(
-        &self,
-        by: &O,
-        order: &Order,
-        files: Vec<OsString>,
-    ) -> Result<(), Failure> {
-        let limits = Limits::new(&self.command)?;
-        if let Some(kind) = self.command.check {
-            return check(self, by, kind, files, &limits);
-        }
-        let note = |line: &str| say(format!("{}: {line}\n", self.program).as_bytes());
-        let inputs = Inputs::inspect(files, self.rules(), note)?;
-        if inputs.names.of_budget() > 0 {
-            let budget_bytes = resources::budget_bytes(&self.command);
-            inputs.names.check(budget_bytes).map_err(failure::of_names)?;
-        }
-        match self.command.extras.checkpoint {
-            Some(checkpoint) => sort_resumably(self, checkpoint, by, inputs, &limits),
-            None => sort_or_merge(self, by, order, inputs, &limits),
-        }
-    }
-
-    fn refuse_useless_options(&self) -> Result<(), Failure> {
+    /// Refuses options that the command can make no use of.
+    pub(super) fn refuse_useless_options(&self) -> Result<(), Failure> {
         let Command { extras, check, merge, .. } = &self.command;
         let for_sorts_only = [("--check-output", extras.check_output)];
         let for_sorts_and_merges = [
@@ -100,7 +47,7 @@ impl LinesCommand<'_> {
     }
 
     /// How directories are read, if they are.
-    fn rules(&self) -> Option<Rules> {
+    pub(super) fn rules(&self) -> Option<Rules> {
         let Command { extras, output, .. } = &self.command;
         extras.recursive.then(|| Rules {
             counts_links: extras.counts_links,
@@ -109,8 +56,9 @@ impl LinesCommand<'_> {
         })
     }
 
-    /// The warnings of `--debug`.
-    fn warn(&self, has_locale: bool) {
+    /// Prints the warnings of `--debug`. `has_locale`: the locale is the one that the environment
+    /// asks for.
+    pub(super) fn warn(&self, has_locale: bool) {
         let no_locale = (!has_locale).then(|| b"failed to set locale".to_vec());
         let warnings = xsort_gnu::sort::warnings(&self.command, &self.locale);
         for line in no_locale.into_iter().chain(warnings) {

@@ -1,14 +1,10 @@
 //! What goes to standard error, and the status: GNU sort's own words where it has some.
 
-use super::target::Target;
-use super::{inputs, names};
+use super::names;
+use super::not_opened::opening_error;
 use crate::names_memory::TooMany;
-use crate::size::Binary;
-use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::io;
-use xsort_disk::Operation;
-use xsort_extsort::Error;
 use xsort_gnu::Refusal;
 
 const DISORDER: u8 = 1;
@@ -72,46 +68,16 @@ impl Failure {
 
 /// An input that can't be opened or read.
 pub(super) fn of_read(file: &OsStr, error: &io::Error) -> Failure {
-    match inputs::opening_error(error) {
+    match opening_error(error) {
         Some(error) => Failure::of_file("open failed", file, error),
         None => Failure::of_file("read failed", file, error),
     }
 }
 
-/// More names than the budget has room for.
+/// More names than the budget allows.
 pub(super) fn of_names(refusal: TooMany) -> Failure {
     let enough = refusal.needed_bytes.div_ceil(1 << 20);
     Failure::Message(format!("{refusal} (-S {enough}M)").into())
-}
-
-/// A sort or merge that failed.
-pub(super) fn of_job(error: &Error, target: &Target) -> Failure {
-    match error {
-        Error::Output(error) => target.failed(error),
-        Error::Space { directory, .. } => {
-            Failure::of_file("write failed", directory.as_os_str(), &Errno::NOSPC.into())
-        }
-        Error::Disk(error) if target.is_at(&error.path) => target.failed(&error.source),
-        Error::Disk(error) => match error.operation {
-            Operation::Read => of_read(error.path.as_os_str(), &error.source),
-            Operation::Create => {
-                let directory = error.path.parent().unwrap_or(&error.path);
-                of_scratch(directory.as_os_str(), &error.source)
-            }
-            Operation::Write | Operation::Reserve => {
-                Failure::of_file("write failed", error.path.as_os_str(), &error.source)
-            }
-            _ => Failure::Message(error.to_string().into()),
-        },
-        Error::Memory { budget_bytes, needed_bytes } => {
-            let (budget, enough) = (Binary(*budget_bytes), needed_bytes.div_ceil(1 << 20));
-            let text = format!(
-                "a memory budget of {budget} is too small for so much input: it needs at least -S {enough}M"
-            );
-            Failure::Message(text.into())
-        }
-        other => Failure::Message(other.to_string().into()),
-    }
 }
 
 /// A directory in which scratch can't be made.

@@ -3,6 +3,7 @@
 
 use super::failure::{self, Failure};
 use super::names;
+use super::not_opened::{NotOpened, opening_error};
 use super::target::Target;
 use crate::gnu::locale;
 use crate::names_memory::NamesMemory;
@@ -281,22 +282,6 @@ impl Opener {
         let path = PathBuf::from(&self.name);
         LinesInput { path, bytes, content: Content::Stream(Box::new(self)) }
     }
-}
-
-/// Marks the error of a read that failed because the file couldn't be opened.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct NotOpened(io::Error);
-
-impl NotOpened {
-    fn mark(error: io::Error) -> io::Error {
-        io::Error::other(NotOpened(error))
-    }
-}
-
-/// Why the file couldn't be opened, if a read failed for that.
-pub(super) fn opening_error(error: &io::Error) -> Option<&io::Error> {
-    error.get_ref()?.downcast_ref::<NotOpened>().map(|NotOpened(why)| why)
 }
 
 impl Read for Opener {

@@ -5,27 +5,36 @@
 //!
 //! | file | idea |
 //! |---|---|
-//! | `command` | a command that was understood: checks before anything is read, and by what order |
+//! | `command` | a command that was understood, and what can be refused before anything is read |
+//! | `dispatch` | which of these it is: |
 //! | `sort` | a sort or a merge |
 //! | `resumable` | a sort with a checkpoint |
 //! | `check` | `-c` and `-C` |
+//! | `prepare` | inputs held to the limits and decompressed |
+//! | `progress` | who watches, and the report |
 //! | `inputs` | which files, inspected before anything is read; opened when they are |
 //! | `target` | the output, untouched until there is something to write |
 //! | `filters` | what becomes of sorted lines on their way out: `--top`, `--debug` |
 //! | `order` | the order of lines as the engine wants it |
 //! | `limits` | `--bandwidth-limit` and `--temperature-limit` |
 //! | `resources` | memory, threads, scratch, randomness |
-//! | `failure` | what goes to standard error, and the status |
+//! | `failure`, `job_failure` | what goes to standard error, and the status |
+//! | `not_opened` | errors of inputs that can't be opened |
 //! | `names` | file names in messages |
 
 mod check;
 mod command;
+mod dispatch;
 mod failure;
 mod filters;
 mod inputs;
+mod job_failure;
 mod limits;
 mod names;
+mod not_opened;
 mod order;
+mod prepare;
+mod progress;
 mod resources;
 mod resumable;
 mod sort;
@@ -66,7 +75,7 @@ fn answer(program: &str, arguments: &[OsString]) -> Result<(), Failure> {
     let (text, is_long) = match xsort_gnu::sort::parse(arguments, &environment)? {
         Request::Run(command) => {
             let command = LinesCommand { program, command: *command, environment, locale };
-            return command.run(has_locale);
+            return dispatch::run(&command, has_locale);
         }
         Request::Help => (xsort_gnu::sort::help(program), true),
         Request::Version => (xsort_gnu::sort::version(base_name(program)), false),

@@ -4,22 +4,20 @@ use super::command::LinesCommand;
 use super::failure::{self, Failure};
 use super::filters::{Marks, Top};
 use super::inputs::Inputs;
+use super::job_failure::of_job;
 use super::limits::{Limited, Limits};
+use super::prepare::Prepared;
+use super::progress::{observer, print_report};
 use super::resources;
 use super::target::Target;
-use crate::gnu::say;
-use crate::progress::{Console, Task as Watched};
-use crate::publish::Uses;
-use crate::settings::{self, Progress, Voice};
-use std::io::{self, IsTerminal, Write};
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
-use xsort_disk::RateLimit;
 use xsort_extsort::variable::{
-    Decoders, LineOrder, LinesInput, PassError, TemporaryFiles, merge_passes, merge_sequential,
-    sequential_inputs_max, take_header,
+    LineOrder, LinesInput, PassError, TemporaryFiles, merge_passes, merge_sequential,
+    sequential_inputs_max,
 };
-use xsort_extsort::{LinesOptions, LinesReport, Observer, Unobserved, merge_lines, sort_lines};
+use xsort_extsort::{LinesOptions, Observer, merge_lines, sort_lines};
 use xsort_gnu::sort::{Command, Order};
 
 /// Inputs from this size on are merged by all threads, which assumes that they are in order.
@@ -66,7 +64,7 @@ pub(super) fn sort_or_merge<O: LineOrder>(
         (true, true) => merge_sequential(&options, by, inputs, &mut out, &*observer),
     };
     drop(out);
-    let report = result.map_err(|error| failure::of_job(&error, &target))?;
+    let report = result.map_err(|error| of_job(&error, &target))?;
     if has_path {
         target.go_to_end().map_err(|error| target.failed(&error))?;
     }
@@ -88,53 +86,6 @@ fn open(
     Ok(inputs.open_in_turn())
 }
 
-/// Inputs ready to be read, and what that takes.
-pub(super) struct Prepared {
-    pub(super) inputs: Vec<LinesInput>,
-    /// How many of them may be read at once.
-    inputs_max: usize,
-    /// Bytes of the budget that their names and decoders take.
-    pub(super) taken_bytes: u64,
-}
-
-impl Prepared {
-    /// Inputs held to the limits, and decompressed if that is asked for.
-    pub(super) fn new(
-        command: &Command,
-        inputs: Vec<LinesInput>,
-        names_bytes: u64,
-        limits: &Limits,
-    ) -> Prepared {
-        // An input of unknown size is none on a drive.
-        let limited = |input: LinesInput| match input.bytes {
-            Some(_) => limits.limit(input),
-            None => input,
-        };
-        let mut inputs: Vec<LinesInput> = inputs.into_iter().map(limited).collect();
-        if !command.extras.decompress {
-            return Prepared { inputs, inputs_max: usize::MAX, taken_bytes: names_bytes };
-        }
-        let budget_bytes = resources::budget_bytes(command).saturating_sub(names_bytes);
-        let decoders = match command.merge {
-            true => Decoders::for_merge(budget_bytes, inputs.len()),
-            false => Decoders::for_sort(budget_bytes),
-        };
-        inputs = inputs.into_iter().map(|input| decoders.decompressed(input)).collect();
-        let taken_bytes = names_bytes + decoders.taken_bytes;
-        Prepared { inputs, inputs_max: decoders.inputs_max, taken_bytes }
-    }
-
-    /// `--header`: moves the first lines of the first input to the output.
-    fn take_header(&mut self, command: &Command, target: &mut Target) -> Result<(), Failure> {
-        let lines = command.extras.header_lines;
-        let Some(first) = self.inputs.first_mut().filter(|_| lines > 0) else { return Ok(()) };
-        let header = take_header(first, lines, command.terminator());
-        target
-            .begin_with(header.map_err(|error| failure::of_read(first.path.as_os_str(), &error))?);
-        Ok(())
-    }
-}
-
 /// Merges neighbouring inputs until at most `inputs_max` are left.
 fn reduce<O: LineOrder>(
     options: &LinesOptions,
@@ -153,7 +104,7 @@ fn pass_failed(error: PassError, directory: &Path, target: &Target) -> Failure {
     match error {
         PassError::Create(error) => failure::of_scratch(directory.as_os_str(), &error),
         PassError::Write(error) => Failure::of_file("write failed", directory.as_os_str(), &error),
-        PassError::Merge(error) => failure::of_job(&error, target),
+        PassError::Merge(error) => of_job(&error, target),
     }
 }
 
@@ -177,48 +128,4 @@ fn filtered<'o>(
         out = Box::new(Top::new(out, top_lines, command.terminator()));
     }
     out
-}
-
-/// The observer of a sort of so many bytes, if that is known. A small sort is over before anybody
-/// could watch it, and sooner without a thread for that; where few files may be open, the thread
-/// would take some that the sort needs.
-pub(super) fn observer(
-    command: &Command,
-    bytes: Option<u64>,
-    limits: &Limits,
-) -> Box<dyn Observer> {
-    let is_small = bytes.is_some_and(|bytes| bytes <= resources::SMALL_BYTES);
-    let is_needed =
-        command.extras.progress || limits.temperature.is_some() || limits.rate.is_some();
-    if !is_needed && (is_small || resources::has_few_files()) {
-        return Box::new(Unobserved);
-    }
-    let progress = match command.extras.progress {
-        true if io::stderr().is_terminal() => Progress::Bar,
-        true => Progress::Lines,
-        false => Progress::None,
-    };
-    let voice = Voice { json: false, quiet: false, progress };
-    let scratch = resources::scratch(command);
-    let mut directories: Vec<_> = scratch.iter().map(|path| (path.clone(), "scratch")).collect();
-    if let Some(output) = &command.output {
-        directories.push((settings::directory_of(Path::new(output)), "output"));
-    }
-    let limit_bytes_per_second = limits.rate.as_deref().map(RateLimit::bytes_per_second);
-    let uses = Uses { directories, places: scratch, limit_bytes_per_second };
-    let limit = limits.temperature.clone();
-    Box::new(Console::new(Watched { command: "lines", voice, uses, limit, stop: None }))
-}
-
-/// `--json`: the figures of a sort as one object, on standard error, because standard output is for
-/// the lines.
-pub(super) fn print_report(command: &Command, report: &LinesReport) -> Result<(), Failure> {
-    if !command.extras.json {
-        return Ok(());
-    }
-    let mut text =
-        serde_json::to_vec(report).map_err(|error| Failure::said("JSON", &error.into()))?;
-    text.push(b'\n');
-    say(&text);
-    Ok(())
 }

@@ -62,22 +62,25 @@ pub(super) fn sort<O: LineOrder>(
             let plan = Plan::new(options, bytes, entry_bytes);
             // Whether the output can be written is known before the checkpoint has files.
             disk.close(disk.create_output(&checkpoint.output)?);
-            let inputs = &checkpoint.inputs;
-            let fingerprints = fingerprints(inputs, disk)?;
+            let paths = &checkpoint.inputs;
+            let fingerprints = fingerprints(paths, disk)?;
             let (files, output) = fresh.begin(&request, &plan, &fingerprints, false)?;
             let guard = OpenFiles::one(disk, output);
-            ResumableSort { plan, inputs, fingerprints, output, guard, files }
+            ResumableSort { options, disk, plan, paths, fingerprints, output, guard, files }
         }
     };
     resumable
-        .run(options, order, inputs, disk, observer, begun)
+        .run(order, inputs, observer, begun)
         .map_err(|cause| Error::Resumable { cause: Box::new(cause) })
 }
 
 /// A sort with a checkpoint, begun or to be continued.
 struct ResumableSort<'a> {
+    options: &'a LinesOptions,
+    disk: &'a dyn Disk,
     plan: Plan,
-    inputs: &'a [PathBuf],
+    /// The inputs' paths.
+    paths: &'a [PathBuf],
     /// What the inputs were when the sort began.
     fingerprints: Vec<InputFingerprint>,
     /// The output, which stays under its hidden name until it is published.
@@ -100,14 +103,14 @@ enum Resumed<'a> {
 
 fn resume<'a>(
     saved: SavedCheckpoint<'a>,
-    options: &LinesOptions,
+    options: &'a LinesOptions,
     checkpoint: &'a LinesCheckpoint,
     disk: &'a dyn Disk,
     observer: &dyn Observer,
 ) -> Result<Resumed<'a>, Error> {
     let plan: Plan = saved.plan()?;
-    let inputs = &checkpoint.inputs;
-    refuse_changed(inputs, &saved.inputs, !saved.is_input_read(), disk)?;
+    let paths = &checkpoint.inputs;
+    refuse_changed(paths, &saved.inputs, !saved.is_input_read(), disk)?;
     let fingerprints = saved.inputs.clone();
     Ok(match saved.reopen(&checkpoint.output, options.budget_bytes / 2, observer)? {
         ReopenedSort::Published { files, result: (lines, checksum) } => {
@@ -117,8 +120,10 @@ fn resume<'a>(
         ReopenedSort::Unfinished { files, output } => {
             let guard = OpenFiles::one(disk, output);
             Resumed::Unfinished(Box::new(ResumableSort {
+                options,
+                disk,
                 plan,
-                inputs,
+                paths,
                 fingerprints,
                 output,
                 guard,
@@ -129,16 +134,16 @@ fn resume<'a>(
 }
 
 impl ResumableSort<'_> {
+    /// Sorts to the hidden output, and publishes that.
     fn run<O: LineOrder>(
         mut self,
-        options: &LinesOptions,
         order: &O,
         inputs: Vec<LinesInput>,
-        disk: &dyn Disk,
         observer: &dyn Observer,
         begun: Instant,
     ) -> Result<LinesReport, Error> {
-        let (output, journal) = (self.output, &self.files.journal);
+        let Self { options, disk, output, .. } = self;
+        let journal = &self.files.journal;
         let memory = self.plan.map_memory(true)?;
         let mut job = LinesJob::new(order, options, self.plan.clone(), disk, observer);
         (job.journal, job.hidden_output) = (JournalHandle(Some(journal)), Some(output));
@@ -150,7 +155,7 @@ impl ResumableSort<'_> {
         let report = journal.run_while_recording(&data, &job.failure, || {
             let formed = form_runs(&job, inputs, memory)?;
             if !formed.is_replayed {
-                refuse_changed(self.inputs, &self.fingerprints, true, disk)?;
+                refuse_changed(self.paths, &self.fingerprints, true, disk)?;
             }
             job.journal.record(Step::InputRead, &());
             // The job has the output itself, to write past the page cache.

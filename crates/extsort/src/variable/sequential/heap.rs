@@ -3,11 +3,13 @@
 use super::super::input::{LinesInput, too_long};
 use super::super::options::LinesOptions;
 use super::super::plan::BUDGET_BYTES_MIN;
-use super::BUFFER_BYTES_MAX;
 use super::cursor::{InputCursor, Standing};
 use crate::Error;
 use std::cmp::Ordering;
 use xsort_kernels::lines::LineOrder;
+
+/// Bytes of an input's buffer, unless a line is longer or memory is scarce.
+pub(crate) const BUFFER_BYTES_MAX: u64 = 64 << 10;
 
 /// All inputs. Those that have a line are a heap: none is before the one at half its place.
 pub(crate) struct InputHeap<'a, O: LineOrder> {

@@ -6,7 +6,7 @@
 
 use super::super::input::{Content, LinesInput};
 use super::super::options::LinesOptions;
-use super::merge_sequential;
+use super::merge::merge_sequential;
 use crate::{Error, Observer};
 use std::fs::File;
 use std::io::{self, Read, Write};

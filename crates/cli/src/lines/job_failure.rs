@@ -1,0 +1,38 @@
+//! What goes to standard error when the engine fails.
+
+use super::failure::{self, Failure};
+use super::target::Target;
+use crate::size::Binary;
+use rustix::io::Errno;
+use xsort_disk::Operation;
+use xsort_extsort::Error;
+
+/// A sort or merge that failed.
+pub(super) fn of_job(error: &Error, target: &Target) -> Failure {
+    match error {
+        Error::Output(error) => target.failed(error),
+        Error::Space { directory, .. } => {
+            Failure::of_file("write failed", directory.as_os_str(), &Errno::NOSPC.into())
+        }
+        Error::Disk(error) if target.is_at(&error.path) => target.failed(&error.source),
+        Error::Disk(error) => match error.operation {
+            Operation::Read => failure::of_read(error.path.as_os_str(), &error.source),
+            Operation::Create => {
+                let directory = error.path.parent().unwrap_or(&error.path);
+                failure::of_scratch(directory.as_os_str(), &error.source)
+            }
+            Operation::Write | Operation::Reserve => {
+                Failure::of_file("write failed", error.path.as_os_str(), &error.source)
+            }
+            _ => Failure::Message(error.to_string().into()),
+        },
+        Error::Memory { budget_bytes, needed_bytes } => {
+            let (budget, enough) = (Binary(*budget_bytes), needed_bytes.div_ceil(1 << 20));
+            let text = format!(
+                "a memory budget of {budget} is too small for so much input: it needs at least -S {enough}M"
+            );
+            Failure::Message(text.into())
+        }
+        other => Failure::Message(other.to_string().into()),
+    }
+}
