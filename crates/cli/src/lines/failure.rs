@@ -2,13 +2,13 @@
 
 use super::target::Target;
 use super::{inputs, names};
-use crate::names_memory::TooMany;
-use crate::size::Binary;
+use crate::inputs::names_memory::TooManyNames;
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::io;
 use xsort_disk::Operation;
 use xsort_extsort::Error;
+use xsort_extsort::units::Bytes;
 use xsort_gnu::Refusal;
 
 const DISORDER: u8 = 1;
@@ -79,7 +79,7 @@ pub(super) fn of_read(file: &OsStr, error: &io::Error) -> Failure {
 }
 
 /// More names than the budget has room for.
-pub(super) fn of_names(refusal: TooMany) -> Failure {
+pub(super) fn of_names(refusal: TooManyNames) -> Failure {
     let enough = refusal.needed_bytes.div_ceil(1 << 20);
     Failure::Message(format!("{refusal} (-S {enough}M)").into())
 }
@@ -104,7 +104,7 @@ pub(super) fn of_job(error: &Error, target: &Target) -> Failure {
             _ => Failure::Message(error.to_string().into()),
         },
         Error::Memory { budget_bytes, needed_bytes } => {
-            let (budget, enough) = (Binary(*budget_bytes), needed_bytes.div_ceil(1 << 20));
+            let (budget, enough) = (Bytes(*budget_bytes), needed_bytes.div_ceil(1 << 20));
             let text = format!(
                 "a memory budget of {budget} is too small for so much input: it needs at least -S {enough}M"
             );

@@ -4,10 +4,11 @@
 use super::failure::{self, Failure};
 use super::names;
 use super::target::Target;
-use crate::gnu::locale;
-use crate::names_memory::NamesMemory;
-use crate::open_files;
-use crate::trees::{self, Refusal, Rules, Tree};
+use crate::gnu_commands::locale;
+use crate::inputs::expand::is_directory;
+use crate::inputs::names_memory::NamesMemory;
+use crate::inputs::tree::{Tree, TreeError, TreeFile, TreeOptions, identity};
+use crate::settings::open_files;
 use rustix::fs::{Access, Advice, AtFlags, CWD, FileType, accessat, fadvise, fstat};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
@@ -72,7 +73,7 @@ impl Inputs {
     /// directory is the files below it, and `say` hears what of it is left out.
     pub(super) fn look(
         files: Vec<OsString>,
-        rules: Option<Rules>,
+        rules: Option<TreeOptions>,
         say: impl Fn(&str),
     ) -> Result<Inputs, Failure> {
         let mut inputs: Vec<Input> = Vec::new();
@@ -81,7 +82,7 @@ impl Inputs {
         for name in files {
             let is_standard = name == STANDARD;
             match rules {
-                Some(rules) if !is_standard && trees::is_directory(&name) => {
+                Some(rules) if !is_standard && is_directory(&name) => {
                     let tree = Tree::below(Path::new(&name), rules, &mut names, || false)
                         .map_err(of_tree)?;
                     tree.notice(Path::new(&name)).iter().for_each(|line| say(line));
@@ -209,15 +210,15 @@ impl Input {
         Ok(Input {
             is_named_file: is_regular && metadata.len() > 0 && name != STANDARD,
             name,
-            identity: trees::identity(&metadata),
+            identity: identity(&metadata),
             is_regular,
             bytes,
         })
     }
 
     /// What the walk told of it isn't asked for again.
-    fn look_in_tree(file: trees::File) -> Result<Input, Failure> {
-        let trees::File { path: name, bytes, identity, .. } = file;
+    fn look_in_tree(file: TreeFile) -> Result<Input, Failure> {
+        let TreeFile { path: name, bytes, identity, .. } = file;
         refuse_unreadable(&name)?;
         let told = if bytes == 0 { UNTOLD_BYTES } else { bytes };
         Ok(Input { name, identity, is_regular: true, is_named_file: bytes > 0, bytes: Some(told) })
@@ -229,13 +230,13 @@ fn refuse_unreadable(name: &OsStr) -> Result<(), Failure> {
         .map_err(|errno| Failure::of_file("cannot read", name, &errno.into()))
 }
 
-fn of_tree(refusal: Refusal) -> Failure {
+fn of_tree(refusal: TreeError) -> Failure {
     match refusal {
-        Refusal::Unreadable { path, source } => {
+        TreeError::Unreadable { path, source } => {
             Failure::of_file("cannot read", path.as_os_str(), &source)
         }
-        Refusal::TooMany(refusal) => failure::of_names(refusal),
-        Refusal::IsOutput(_) | Refusal::Stopped => Failure::Message(refusal.to_string().into()),
+        TreeError::TooManyNames(refusal) => failure::of_names(refusal),
+        TreeError::IsOutput(_) | TreeError::Stopped => Failure::Message(refusal.to_string().into()),
     }
 }
 

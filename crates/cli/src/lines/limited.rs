@@ -2,7 +2,7 @@
 //! allows.
 
 use super::failure::Failure;
-use crate::size;
+use crate::args::size;
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::num::NonZeroU64;

@@ -31,12 +31,11 @@ mod passes;
 mod resources;
 mod target;
 
-use crate::gnu::{base_name, is_unheard, say};
-use crate::progress::{Console, Task as Watched};
-use crate::publish::Uses;
-use crate::settings::{self, Progress, Voice};
-use crate::signals::Stop;
-use crate::trees::Rules;
+use crate::gnu_commands::{base_name, is_message_lost, say};
+use crate::inputs::tree::TreeOptions;
+use crate::job::{Console, ConsoleOptions, JobResources};
+use crate::settings::{self, ProgressStyle, ReportStyle};
+use crate::signals::let_closed_pipes_kill;
 use decompress::{Decoders, decompressed};
 use failure::{Failure, TROUBLE};
 use filters::{Marks, Top};
@@ -71,7 +70,7 @@ const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
 /// Does what the arguments ask for, and speaks as `program`. Returns the exit status.
 pub(crate) fn run(program: &str, arguments: &[OsString]) -> u8 {
     // Whoever ignores SIGPIPE wants to be told.
-    let signals = if inherited().ignores_sigpipe { Ok(()) } else { Stop::die_of_closed_pipes() };
+    let signals = if inherited().ignores_sigpipe { Ok(()) } else { let_closed_pipes_kill() };
     let result = signals.map_err(|error| Failure::said("signals", &error));
     let status = match result.and_then(|()| answer(program, arguments)) {
         Ok(()) => 0,
@@ -81,7 +80,7 @@ pub(crate) fn run(program: &str, arguments: &[OsString]) -> u8 {
             status
         }
     };
-    if is_unheard() { TROUBLE } else { status }
+    if is_message_lost() { TROUBLE } else { status }
 }
 
 fn answer(program: &str, arguments: &[OsString]) -> Result<(), Failure> {
@@ -160,11 +159,11 @@ impl Task<'_> {
     }
 
     /// How directories are read, if they are.
-    fn rules(&self) -> Option<Rules> {
+    fn rules(&self) -> Option<TreeOptions> {
         let Command { extras, output, .. } = &self.command;
         let output = || target::present(output.as_deref());
         let budget_bytes = || resources::budget_bytes(&self.command);
-        extras.recursive.then(|| Rules {
+        extras.recursive.then(|| TreeOptions {
             counts_links: extras.counts_links,
             output: output(),
             budget_bytes: budget_bytes(),
@@ -191,7 +190,7 @@ impl Task<'_> {
         }
         let note = |line: &str| say(format!("{}: {line}\n", self.program).as_bytes());
         let inputs = Inputs::look(files, self.rules(), note)?;
-        let names_bytes = inputs.names.of_budget();
+        let names_bytes = inputs.names.budget_bytes();
         if names_bytes > 0 {
             inputs
                 .names
@@ -315,7 +314,7 @@ impl Task<'_> {
         };
         let bytes = inputs.bytes();
         resources::refuse_missing_scratch(&self.command, bytes)?;
-        let mut taken_bytes = inputs.names.of_budget();
+        let mut taken_bytes = inputs.names.budget_bytes();
         let mut sources = inputs.sources();
         if let Some(rate) = &rate {
             sources = sources.into_iter().map(|source| limited(source, rate)).collect();
@@ -422,11 +421,11 @@ impl Task<'_> {
             return Box::new(Unobserved);
         }
         let progress = match self.command.extras.progress {
-            true if io::stderr().is_terminal() => Progress::Bar,
-            true => Progress::Lines,
-            false => Progress::None,
+            true if io::stderr().is_terminal() => ProgressStyle::Bar,
+            true => ProgressStyle::Lines,
+            false => ProgressStyle::None,
         };
-        let voice = Voice { json: false, quiet: false, progress };
+        let style = ReportStyle { json: false, quiet: false, progress };
         let scratch = resources::scratch(&self.command);
         let mut directories: Vec<_> =
             scratch.iter().map(|path| (path.clone(), "scratch")).collect();
@@ -434,8 +433,15 @@ impl Task<'_> {
             directories.push((settings::directory_of(Path::new(output)), "output"));
         }
         let limit_bytes_per_second = rate.map(RateLimit::bytes_per_second);
-        let uses = Uses { directories, places: scratch, limit_bytes_per_second };
-        Box::new(Console::new(Watched { command: "lines", voice, uses, limit, stop: None }))
+        let resources =
+            JobResources { directories, hidden_file_directories: scratch, limit_bytes_per_second };
+        Box::new(Console::new(ConsoleOptions {
+            command: "lines",
+            style,
+            resources,
+            temperature: limit,
+            stop: None,
+        }))
     }
 }
 

@@ -5,8 +5,8 @@
 //! or the flush at the end depends on it, and both have words of their own.
 
 use super::failure::Failure;
-use crate::gnu::write_all;
-use crate::trees;
+use crate::gnu_commands::write_all;
+use crate::inputs::tree::identity;
 use rustix::fs::{FileType, OFlags, SeekFrom, fcntl_getfl, fstat, seek, tell};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -170,9 +170,7 @@ impl Target {
 /// already and keeps what it is given.
 pub(super) fn present(name: Option<&OsStr>) -> Option<Identity> {
     match name {
-        Some(name) => {
-            fs::metadata(name).ok().filter(Metadata::is_file).map(|file| trees::identity(&file))
-        }
+        Some(name) => fs::metadata(name).ok().filter(Metadata::is_file).map(|file| identity(&file)),
         None => Target::standard().identity(),
     }
 }
