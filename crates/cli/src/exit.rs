@@ -1,7 +1,5 @@
 //! How the program ends: one line on standard error, and a documented status.
 
-use crate::names_memory::TooMany;
-use crate::trees::Refusal;
 use rustix::io::Errno;
 use std::io;
 use xsort_disk::Operation;
@@ -15,7 +13,7 @@ const INPUT: u8 = 3;
 const SPACE: u8 = 4;
 const TRANSFER: u8 = 5;
 const CORRUPT: u8 = 6;
-/// That of a panic in the first thread, too.
+/// The status after a panic in the main thread, too.
 const BUG: u8 = 101;
 
 /// Why a command did not succeed.
@@ -29,7 +27,7 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Usage(String),
 
-    /// A file of the command line itself (a summary, a man page) or standard output.
+    /// Access to a file other than the data (a summary, a man page), or to standard output.
     #[error("{what}: {source}")]
     File {
         /// The operation and the file.
@@ -38,14 +36,14 @@ pub(crate) enum Failure {
         source: io::Error,
     },
 
-    /// A signal came, and there was no output to give up.
+    /// A signal ended a command that has no output file.
     #[error("stopped on request{so_far}")]
     Stopped {
-        /// What stays as it is by now, as the end of the sentence.
+        /// What is done so far, as the end of the sentence.
         so_far: &'static str,
     },
 
-    /// Not in order, or not the expected records: the verdict is printed already.
+    /// The records are out of order, or not the expected ones. The verdict is printed already.
     #[error("the verdict is printed")]
     Disorder,
 }
@@ -56,23 +54,8 @@ impl From<xsort_disk::Error> for Failure {
     }
 }
 
-impl From<Refusal> for Failure {
-    fn from(refusal: Refusal) -> Failure {
-        match refusal {
-            Refusal::Unreadable { path, source } => {
-                Failure::Job(Error::Input { path, reason: source.to_string() })
-            }
-            Refusal::IsOutput(_) => Failure::Usage(refusal.to_string()),
-            Refusal::TooMany(TooMany { budget_bytes, needed_bytes, .. }) => {
-                Failure::Job(Error::Memory { budget_bytes, needed_bytes })
-            }
-            Refusal::Stopped => Failure::Job(Error::Cancelled),
-        }
-    }
-}
-
 impl Failure {
-    /// The status to exit with; `stopped` is that of the signal that came.
+    /// The status to exit with. `stopped` is the status for the signal that came.
     pub(crate) fn code(&self, stopped: u8) -> u8 {
         match self {
             Failure::Disorder => DISORDER,
@@ -83,7 +66,7 @@ impl Failure {
         }
     }
 
-    /// The line for standard error, or none if everything is said.
+    /// The line for standard error, or none if the failure was reported already.
     pub(crate) fn line(&self) -> Option<String> {
         match self {
             Failure::Disorder => None,
@@ -92,7 +75,7 @@ impl Failure {
     }
 }
 
-/// The status for the reason that a job failed for.
+/// The status for a failed job.
 fn job_code(error: &Error, stopped: u8) -> u8 {
     match error {
         Error::Cancelled => stopped,
@@ -109,9 +92,9 @@ fn job_code(error: &Error, stopped: u8) -> u8 {
     }
 }
 
-/// The status for the system's reason, which depends on what was being done: a file that isn't
-/// there is a bad input when it is opened and a bad setting when it is to be made; and what could
-/// be begun, and fails later, is the drive's fault.
+/// The status for an error of the system. It depends on the operation: a file that doesn't exist is
+/// a bad input when it is opened, and a bad setting when it is to be created. What could be begun
+/// and fails later is the drive's fault.
 fn system_code(source: &io::Error, operation: Option<Operation>) -> u8 {
     use io::ErrorKind as Kind;
     let errno = Errno::from_io_error(source);
@@ -119,8 +102,7 @@ fn system_code(source: &io::Error, operation: Option<Operation>) -> u8 {
         (Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge | Kind::OutOfMemory, _) => {
             SPACE
         }
-        // Whatever was being done: the drive is failing, or a limit of the process or the system
-        // too low.
+        // For any operation: the drive fails, or too few files may be open.
         _ if errno == Some(Errno::IO) => TRANSFER,
         _ if matches!(errno, Some(Errno::MFILE | Errno::NFILE)) => USAGE,
         (_, Some(Operation::Map)) => SPACE,
@@ -130,12 +112,12 @@ fn system_code(source: &io::Error, operation: Option<Operation>) -> u8 {
             Kind::NotFound | Kind::PermissionDenied | Kind::NotADirectory,
             Some(Operation::Inspect),
         ) => USAGE,
-        // Somebody has made a directory of that name meanwhile, or taken rights away.
+        // Somebody created a directory of that name meanwhile, or withdrew permissions.
         (
             Kind::PermissionDenied | Kind::IsADirectory,
             Some(Operation::Rename | Operation::Remove),
         ) => USAGE,
-        // What could be made in the beginning, and is gone or can't be written to by now.
+        // What could be created at the beginning, and is gone or can't be written to now.
         (_, Some(_)) => TRANSFER,
         (
             Kind::NotFound | Kind::PermissionDenied | Kind::NotADirectory | Kind::IsADirectory,
@@ -144,19 +126,6 @@ fn system_code(source: &io::Error, operation: Option<Operation>) -> u8 {
         (Kind::ReadOnlyFilesystem, None) => USAGE,
         (_, None) => TRANSFER,
     }
-}
-
-/// What the parser of the command line has to say, as one line: its message, its tips, and where to
-/// read on.
-pub(crate) fn usage_line(error: &clap::Error) -> String {
-    let text = error.render().to_string();
-    let body = text.split("\n\nUsage:").next().unwrap_or_default();
-    let body = body.split("\n\nFor more information").next().unwrap_or_default();
-    format!("{} (see --help)", one_line(body.trim_start_matches("error: ")))
-}
-
-fn one_line(text: &str) -> String {
-    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -201,18 +170,5 @@ mod tests {
             SPACE
         );
         assert_eq!(Failure::Job(Error::Lost { what: String::new() }).code(130), CORRUPT);
-    }
-
-    #[test]
-    fn usage_errors_are_one_line() {
-        let error = crate::args::command().try_get_matches_from(["xsort", "sort"]).unwrap_err();
-        let line = usage_line(&error);
-        assert!(!line.contains('\n') && line.contains("--output <FILE>"), "{line}");
-        let error =
-            crate::args::command().try_get_matches_from(["xsort", "gen", "1X", "f"]).unwrap_err();
-        assert_eq!(
-            usage_line(&error),
-            "invalid value '1X' for '<SIZE>': unknown unit 'X': use K, M, G, T (1024), KB, MB, GB, TB (1000) (see --help)"
-        );
     }
 }

@@ -1,67 +1,67 @@
 //! xsort: the program.
 //!
-//! A door and nothing else: arguments come in, settings go to the pipelines, reports and an exit
-//! status come out. Whatever is worth testing without a process lives in the rooms behind it.
+//! It turns arguments into settings for the pipelines, and shows progress, results and an exit
+//! status. Logic that is worth testing without a process belongs in the other crates.
+//!
+//! | module | idea |
+//! |---|---|
+//! | `args` | the command line as it is written |
+//! | `settings` | what depends on the machine: memory, threads, caches, open files |
+//! | `inputs` | which files the inputs stand for: directories, standard input |
+//! | `commands` | gen, sort, verify, man, completions |
+//! | `lines`, `du` | the commands that behave as GNU sort and GNU du do |
+//! | `gnu_commands` | what these two share |
+//! | `status` | which jobs run |
+//! | `job` | a running job: progress bar, published status, temperature limit |
+//! | `signals` | which signals stop a job, and how |
+//! | `output`, `decimal` | results on standard output; figures for people |
+//! | `exit` | exit statuses |
 #![forbid(unsafe_code)]
 
 mod args;
-mod bar;
-mod board;
-mod caches;
+mod commands;
+mod decimal;
 mod du;
 mod exit;
-mod r#gen;
-mod gnu;
+mod gnu_commands;
+mod inputs;
+mod job;
 mod lines;
-mod manual;
-mod memory;
-mod names_memory;
-mod open_files;
 mod output;
-mod progress;
-mod publish;
-mod reporter;
 mod settings;
 mod signals;
-mod size;
-mod sort;
-mod stack;
 mod status;
-mod stdin;
-mod summary;
-mod thermostat;
-mod trees;
-mod verify;
 
 use args::{Cli, Command};
 use clap::Parser;
 use exit::Failure;
-use gnu::Door;
+use gnu_commands::{GnuCommand, gnu_command};
+use settings::{open_files, stack};
 use signals::Stop;
 use std::process::ExitCode;
 use xsort_disk::share_one_arena_if_limited;
 
 fn main() -> ExitCode {
     share_one_arena_if_limited();
-    ExitCode::from(stack::run(run_program))
+    ExitCode::from(stack::run_with_enough(run_program))
 }
 
-/// Does what the command line says; returns the exit status.
+/// Runs the command line; returns the exit status.
 fn run_program() -> u8 {
-    if let Some((door, program, arguments)) = gnu::called(std::env::args_os()) {
-        return match door {
-            Door::Lines => lines::run(&program, &arguments),
-            Door::Du => du::run(&program, &arguments),
+    if let Some((command, program, arguments)) = gnu_command(std::env::args_os()) {
+        return match command {
+            GnuCommand::Lines => lines::run(&program, &arguments),
+            GnuCommand::Du => du::run(&program, &arguments),
         };
     }
-    if let Err(error) = signals::heed_closed_pipes_as_errors() {
+    if let Err(error) = signals::report_closed_pipes_as_errors() {
         return fail(&format!("installing signal handlers: {error}"), exit::USAGE);
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) if error.use_stderr() => return fail(&exit::usage_line(&error), exit::USAGE),
+        Err(error) if error.use_stderr() => return fail(&args::usage_line(&error), exit::USAGE),
         Err(help) => {
-            // Help and version; to a closed pipe there is nothing left to say.
+            // Help or version. If standard output is closed, nobody reads an error either.
             let _ = help.print();
             return exit::SUCCESS;
         }
@@ -82,17 +82,17 @@ fn run_program() -> u8 {
 
 fn run(command: &Command, stop: &Stop) -> Result<(), Failure> {
     match command {
-        Command::Gen(args) => r#gen::run(args, stop),
-        Command::Sort(args) => sort::run(args, stop),
-        Command::Verify(args) => verify::run(args, stop),
+        Command::Gen(args) => commands::generate::run(args, stop),
+        Command::Sort(args) => commands::sort::run(args, stop),
+        Command::Verify(args) => commands::verify::run(args, stop),
         Command::Status(args) => status::run(args, stop),
-        Command::Lines { .. } | Command::Du { .. } => unreachable!("they have doors of their own"),
-        Command::Completions { shell } => manual::completions(*shell),
-        Command::Man { dir } => manual::man(dir.as_deref()),
+        Command::Lines { .. } | Command::Du { .. } => unreachable!("`gnu_command` takes these"),
+        Command::Completions { shell } => commands::manual::completions(*shell),
+        Command::Man { dir } => commands::manual::man(dir.as_deref()),
     }
 }
 
-/// The one line on standard error that every failure has.
+/// Prints the one line on standard error that every failure has; returns its exit status.
 fn fail(line: &str, code: u8) -> u8 {
     output::write_stderr(&format!("error: {line}"));
     code

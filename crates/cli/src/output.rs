@@ -1,33 +1,34 @@
-//! Results on standard output: text for people or one JSON object, never both.
+//! Results on standard output, as text for people or as one JSON object; and lines on standard
+//! error.
 
 use crate::exit::Failure;
-use crate::settings::Voice;
+use crate::settings::ReportStyle;
 use serde::{Serialize, Serializer};
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use xsort_disk::DisplayPath;
 
-/// Standard output, spoken to as asked.
+/// Prints a command's result.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Output {
+pub(crate) struct ResultPrinter {
     json: bool,
     quiet: bool,
 }
 
-impl Output {
-    pub(crate) fn new(voice: Voice) -> Output {
-        Output { json: voice.json, quiet: voice.quiet }
+impl ResultPrinter {
+    pub(crate) fn new(style: ReportStyle) -> ResultPrinter {
+        ResultPrinter { json: style.json, quiet: style.quiet }
     }
 
-    /// Prints a command's result; as JSON even if quiet, since that was asked for by name.
+    /// Prints a result; JSON also if quiet, since --json requests it explicitly.
     pub(crate) fn print<T: Display + Serialize>(
         self,
         command: &str,
         result: &T,
     ) -> Result<(), Failure> {
         let text = match (self.json, self.quiet) {
-            (true, _) => json(&Named { command, result })? + "\n",
+            (true, _) => json(&JsonResult { command, result })? + "\n",
             (false, true) => return Ok(()),
             (false, false) => result.to_string(),
         };
@@ -35,9 +36,9 @@ impl Output {
     }
 }
 
-/// A result in JSON: which command's it is, and what it has to say.
+/// A result as JSON, with the name of its command.
 #[derive(Serialize)]
-struct Named<'a, T> {
+struct JsonResult<'a, T> {
     command: &'a str,
     #[serde(flatten)]
     result: &'a T,
@@ -51,7 +52,7 @@ pub(crate) fn json<T: Serialize>(result: &T) -> Result<String, Failure> {
     })
 }
 
-/// A path for JSON, which has no bytes: what is not UTF-8 becomes U+FFFD.
+/// A path for JSON, which can't represent all bytes: what is not UTF-8 becomes U+FFFD.
 pub(crate) fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&path.display())
 }
@@ -64,14 +65,16 @@ pub(crate) fn lossy_all<S: Serializer>(
     serializer.collect_seq(paths.iter().map(|path| path.to_string_lossy()))
 }
 
-/// Says a line on standard error, and nothing to a terminal, whatever the names in it. Where that
-/// is broken there is nobody to tell, and the job and its status matter more.
+/// Writes a line to standard error, without control characters that names in it may contain. A
+/// failure is ignored: the job and its status matter more.
 pub(crate) fn write_stderr(line: &str) {
     let _ = io::stderr().write_all(format!("xsort: {}\n", DisplayPath(line)).as_bytes());
 }
 
-/// Writes everything, or says that standard output is broken: a result that did not arrive must not
-/// look like success.
+/// Writes to standard output.
+///
+/// # Errors
+/// If not all of it could be written: a lost result must not look like success.
 pub(crate) fn write_stdout(bytes: &[u8]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     stdout

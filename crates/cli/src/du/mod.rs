@@ -1,55 +1,65 @@
-//! `xsort du`, and `du`: the space of files, in GNU du's words.
+//! `xsort du`, and `du`: how much space files take, with the options and output of GNU du.
 //!
-//! The walk is `xsort_usage`'s, what words and figures mean is `xsort_gnu::du`'s. Here one is put
-//! on the other, and nothing is set up that isn't needed: ten files take less time than a thread.
+//! The walk is `xsort_usage`'s; `xsort_gnu::du` knows what options mean and how figures look. This
+//! module connects them, and sets up nothing that isn't needed: counting ten files takes less time
+//! than starting a thread.
 //!
 //! ```text
-//!  names --> walk --> Desk --> threshold --> lines or JSON as they come    --> Output
-//!  (command line,      |   \-> ranking, tree: when all (of an argument) is there  ^
-//!   list)              `----> complaints, after what was printed before them -----'
+//!  arguments --> walk --> DuVisitor --> threshold --> lines or JSON, at once ---------.
+//!  (command line,             |             `-------> ranking, tree: at the end -------+--> output
+//!   or a list)                `--> messages, after what was printed before them ------'
 //! ```
 //!
 //! | file | idea |
 //! |---|---|
-//! | `names` | the arguments, taken from the command line or a list when their turn comes |
-//! | `desk` | where the walk's findings arrive |
-//! | `entry` | a line's content, and how it is ranked |
-//! | `form` | an entry as a line, or in JSON |
-//! | `tree` | an argument's entries as a tree with bars |
+//! | `arguments` | the arguments, taken from the command line or a list when their turn comes |
+//! | `visitor` | what happens to what the walk finds |
+//! | `row` | the content of a line, and the orders of lines |
+//! | `ranking` | rows that are printed in order: all, or the largest |
+//! | `format` | rows as GNU du's lines, as JSON or as a tree |
+//! | `gnu_lines`, `json`, `tree` | these three |
+//! | `size_format` | figures as the options have them printed |
+//! | `messages` | lines on standard error |
 //! | `output` | standard output, in GNU du's order with standard error |
-//! | `pseudo` | file systems that hold no data |
-//! | `watch` | the live status, once the walk takes long enough for anybody to look |
+//! | `pseudo_file_systems` | file systems that hold no data |
+//! | `live_status` | the status of a walk that takes long enough for anybody to see it |
 
-mod desk;
-mod entry;
-mod form;
-mod names;
+mod arguments;
+mod format;
+mod gnu_lines;
+mod json;
+mod live_status;
+mod messages;
 mod output;
-mod pseudo;
+mod pseudo_file_systems;
+mod ranking;
+mod row;
+mod size_format;
 mod tree;
-mod watch;
+mod visitor;
 
-use crate::gnu::{base_name, is_unheard, locale, say};
-use crate::signals::Stop;
-use desk::Desk;
-use names::{Names, read_patterns};
-use output::Output;
+use crate::gnu_commands::{base_name, is_message_lost, locale, say};
+use crate::signals::let_closed_pipes_kill;
+use arguments::{Arguments, read_patterns};
+use messages::Messages;
+use output::OrderedOutput;
 use std::ffi::OsString;
+use visitor::DuVisitor;
 use xsort_disk::inherited;
 use xsort_gnu::du::{self, Command, Follow, Request, Surroundings, TimeOf};
 use xsort_usage::{Detail, Links, Options, Time, walk};
 
-/// Status after anything that couldn't be counted, or done at all.
+/// Exit status if something couldn't be counted or printed, or for wrong usage.
 const TROUBLE: u8 = 1;
 
-/// Does what the arguments ask for, and speaks as `program`. Returns the exit status.
+/// Runs the command line; messages begin with `program`. Returns the exit status.
 pub(crate) fn run(program: &str, arguments: &[OsString]) -> u8 {
-    let speaker = Speaker(program);
-    // Whoever ignores SIGPIPE wants to be told.
+    let messages = Messages(program);
+    // A parent that has SIGPIPE ignored expects an error instead.
     if !inherited().ignores_sigpipe
-        && let Err(error) = Stop::die_of_closed_pipes()
+        && let Err(error) = let_closed_pipes_kill()
     {
-        speaker.say(format!("signals: {error}").as_bytes());
+        messages.print(format!("signals: {error}").as_bytes());
         return TROUBLE;
     }
     let surroundings = Surroundings {
@@ -59,11 +69,11 @@ pub(crate) fn run(program: &str, arguments: &[OsString]) -> u8 {
     };
     let is_done = match du::parse(arguments, &surroundings) {
         Ok(understood) => {
-            understood.said.iter().for_each(|line| speaker.say(line));
+            understood.said.iter().for_each(|line| messages.print(line));
             match understood.request {
-                Request::Run(command) => count(speaker, &command),
-                Request::Help => print(speaker, &du::help(program)),
-                Request::Version => print(speaker, &du::version(base_name(program))),
+                Request::Run(command) => count(messages, &command),
+                Request::Help => print(messages, &du::help(program)),
+                Request::Version => print(messages, &du::version(base_name(program))),
             }
         }
         Err(refusal) => {
@@ -71,48 +81,39 @@ pub(crate) fn run(program: &str, arguments: &[OsString]) -> u8 {
             false
         }
     };
-    if is_done && !is_unheard() { 0 } else { TROUBLE }
+    if is_done && !is_message_lost() { 0 } else { TROUBLE }
 }
 
-/// Who speaks on standard error.
-#[derive(Clone, Copy, Debug)]
-struct Speaker<'a>(&'a str);
-
-impl Speaker<'_> {
-    fn say(self, line: &[u8]) {
-        say(&[self.0.as_bytes(), b": ", line, b"\n"].concat());
-    }
-}
-
-/// Prints a text; false if it couldn't be.
-fn print(speaker: Speaker<'_>, text: &str) -> bool {
-    let output = Output::new();
+/// Prints a text; false if that failed.
+fn print(messages: Messages<'_>, text: &str) -> bool {
+    let output = OrderedOutput::new();
     output.write(|out| out.extend_from_slice(text.as_bytes()));
     match output.finish() {
         Ok(()) => true,
-        Err(failed) => {
-            speaker.say(&failed.at_once());
+        Err(error) => {
+            messages.print(&error.with_reason());
             false
         }
     }
 }
 
-/// Walks, and prints what is found. False if anything went wrong.
-fn count(speaker: Speaker<'_>, command: &Command) -> bool {
-    let mut names = match Names::open(command) {
-        Ok(names) => names,
+/// Walks, and prints what is found. False if anything failed.
+fn count(messages: Messages<'_>, command: &Command) -> bool {
+    let mut arguments = match Arguments::open(command) {
+        Ok(arguments) => arguments,
         Err(complaint) => {
-            speaker.say(&complaint);
+            messages.print(&complaint);
             return false;
         }
     };
-    let desk = Desk::new(speaker, command);
-    let total = walk(&options(command), &mut std::iter::from_fn(|| names.next(&desk)), &desk);
-    desk.finish(&total)
+    let visitor = DuVisitor::new(messages, command);
+    let mut names = std::iter::from_fn(|| arguments.next(|complaint| visitor.complain(complaint)));
+    let total = walk(&walk_options(command), &mut names, &visitor);
+    visitor.finish(&total)
 }
 
-/// The command, as the walk takes it.
-fn options(command: &Command) -> Options {
+/// The command's options, as the walk takes them.
+fn walk_options(command: &Command) -> Options {
     let detail = if command.shows_files {
         Detail::Files
     } else if command.depth_max == 0 && !command.separate_directories {
@@ -120,6 +121,8 @@ fn options(command: &Command) -> Options {
     } else {
         Detail::Directories
     };
+    let skipped_devices =
+        if command.extras.skips_pseudo { pseudo_file_systems::devices() } else { Vec::new() };
     Options {
         threads: command.extras.threads,
         follow: match command.follow {
@@ -128,7 +131,7 @@ fn options(command: &Command) -> Options {
             Follow::Always => xsort_usage::Follow::Always,
         },
         one_file_system: command.one_file_system,
-        skipped_devices: if command.extras.skips_pseudo { pseudo::devices() } else { Vec::new() },
+        skipped_devices,
         links: if command.counts_links { Links::Each } else { Links::Once },
         detail,
         depth_max: command.depth_max,

@@ -1,62 +1,63 @@
-//! Standard output. What is printed is held back until there is enough of it, or until something is
-//! said on standard error, so that both come in the order in which GNU du, which holds nothing
-//! back, has them.
+//! Standard output, in GNU du's order with standard error.
+//!
+//! Lines are held back until there are enough of them, or until a message is printed on standard
+//! error. So both come in the same order as from GNU du, which holds nothing back.
 
-use crate::gnu::write_all;
+use crate::gnu_commands::write_all;
+use parking_lot::Mutex;
 use rustix::io::Errno;
 use std::io::{self, IsTerminal};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use xsort_disk::inherited;
 
-/// So much is written at once.
+/// Bytes that are written at once.
 const HELD_BYTES: usize = 64 << 10;
-/// What is older than this is written with the next line, so that a slow walk can be followed.
+/// After this time everything is written with the next line, so that a slow walk can be followed.
 const HELD_TIME: Duration = Duration::from_millis(100);
 
 /// Standard output, for all threads.
-pub(super) struct Output {
+pub(super) struct OrderedOutput {
     state: Mutex<State>,
     is_terminal: bool,
 }
 
 struct State {
     held: Vec<u8>,
-    /// When the last was written.
+    /// When something was last written.
     written: Instant,
     /// The first error; nothing is written after it.
-    failure: Option<Failed>,
-    /// Whether to keep all until the end.
-    keeps_all: bool,
+    error: Option<OutputError>,
+    /// Whether everything is held back until the end.
+    holds_all: bool,
 }
 
 /// A write that failed.
 #[derive(Debug)]
-pub(super) struct Failed(io::Error);
+pub(super) struct OutputError(io::Error);
 
-impl Failed {
-    /// What GNU du says at its end: the reason is forgotten, unless closing the output fails for
-    /// the same.
+impl OutputError {
+    /// GNU du's message when it exits: without the reason, unless closing the output fails for the
+    /// same.
     pub(super) fn at_exit(&self) -> Vec<u8> {
         match self.0.raw_os_error() {
-            Some(number) if number == Errno::BADF.raw_os_error() => self.at_once(),
+            Some(number) if number == Errno::BADF.raw_os_error() => self.with_reason(),
             _ => b"write error".to_vec(),
         }
     }
 
-    /// With the reason.
-    pub(super) fn at_once(&self) -> Vec<u8> {
+    /// The message with the reason.
+    pub(super) fn with_reason(&self) -> Vec<u8> {
         let reason = self.0.to_string();
         format!("write error: {}", reason.split(" (os error").next().unwrap_or_default())
             .into_bytes()
     }
 }
 
-impl Output {
-    pub(super) fn new() -> Output {
+impl OrderedOutput {
+    pub(super) fn new() -> OrderedOutput {
         let state =
-            State { held: Vec::new(), written: Instant::now(), failure: None, keeps_all: false };
-        Output { state: Mutex::new(state), is_terminal: io::stdout().is_terminal() }
+            State { held: Vec::new(), written: Instant::now(), error: None, holds_all: false };
+        OrderedOutput { state: Mutex::new(state), is_terminal: io::stdout().is_terminal() }
     }
 
     /// Whether it is a terminal.
@@ -64,55 +65,50 @@ impl Output {
         self.is_terminal
     }
 
-    /// Keeps everything until the end, where something else is drawn on the same terminal
-    /// meanwhile.
-    pub(super) fn keep_all(&self) {
-        self.state().keeps_all = true;
+    /// Holds everything back until the end, because a bar is drawn on the same terminal.
+    pub(super) fn hold_until_end(&self) {
+        self.state.lock().holds_all = true;
     }
 
-    /// Has `print` append to what is printed.
+    /// Has `print` append lines.
     pub(super) fn write(&self, print: impl FnOnce(&mut Vec<u8>)) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         print(&mut state.held);
         let is_enough = self.is_terminal || state.held.len() >= HELD_BYTES;
-        if !state.keeps_all && (is_enough || state.written.elapsed() >= HELD_TIME) {
+        if !state.holds_all && (is_enough || state.written.elapsed() >= HELD_TIME) {
             state.flush();
         }
     }
 
-    /// Writes what is held back, and has `say` speak before anything else is printed.
-    pub(super) fn then_say(&self, say: impl FnOnce()) {
-        let mut state = self.state();
-        if !state.keeps_all {
+    /// Writes what is held back, and calls `print` before anything else is written.
+    pub(super) fn flush_before(&self, print: impl FnOnce()) {
+        let mut state = self.state.lock();
+        if !state.holds_all {
             state.flush();
         }
-        say();
+        print();
     }
 
     /// Writes what is left.
     ///
     /// # Errors
     /// If anything couldn't be written.
-    pub(super) fn finish(self) -> Result<(), Failed> {
-        let mut state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn finish(self) -> Result<(), OutputError> {
+        let mut state = self.state.into_inner();
         state.flush();
-        state.failure.map_or(Ok(()), Err)
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        state.error.map_or(Ok(()), Err)
     }
 }
 
 impl State {
     fn flush(&mut self) {
-        if !self.held.is_empty() && self.failure.is_none() {
+        if !self.held.is_empty() && self.error.is_none() {
             let written = if inherited().is_open[1] {
                 write_all(io::stdout(), &self.held)
             } else {
                 Err(Errno::BADF.into())
             };
-            self.failure = written.err().map(Failed);
+            self.error = written.err().map(OutputError);
             self.written = Instant::now();
         }
         self.held.clear();

@@ -1,176 +1,224 @@
-//! An argument's entries as a tree: sizes, names, bars and shares of the whole, as wide as the
+//! The rows of an argument as a tree: sizes, names, bars and shares of the whole, as wide as the
 //! terminal.
 
-use super::entry::{Entry, by_path, by_size};
-use super::form::Sizes;
-use crate::gnu::locale;
+use super::row::{Row, by_path, by_size};
+use super::size_format::SizeFormat;
+use crate::gnu_commands::locale;
 use rustix::termios::tcgetwinsize;
 use std::io;
 use unicode_width::UnicodeWidthStr;
 use xsort_gnu::du::{Command, SortBy};
 
-/// The width where there is no terminal.
+/// Columns, if the output is no terminal.
 const COLUMNS: usize = 80;
-/// Columns of a bar, at least and at most: a quarter of the width between them.
+/// Columns of a bar, at least and at most; a quarter of the width in between.
 const BAR_COLUMNS: (usize, usize) = (8, 40);
+/// Blanks around the columns, and those of a share.
+const FIXED_COLUMNS: usize = 7;
+const NAME_COLUMNS_MIN: usize = 8;
 
 /// How trees are drawn.
-pub(super) struct Tree<'a> {
+pub(super) struct TreeDrawing<'a> {
     command: &'a Command,
-    sizes: Sizes,
+    sizes: SizeFormat,
     columns: usize,
-    strokes: &'static Strokes,
+    glyphs: &'static Glyphs,
     has_colour: bool,
 }
 
-/// What lines and bars are made of.
-struct Strokes {
+/// What branches and bars are drawn with.
+struct Glyphs {
+    /// Before the name of an entry that has another one below it.
     branch: &'static str,
+    /// Before the name of the last entry.
     last: &'static str,
+    /// Before descendants of an entry that has another one below it.
     through: &'static str,
-    none: &'static str,
+    /// Before descendants of the last entry.
+    blank: &'static str,
     /// From an empty column to a full one.
     fillings: &'static [&'static str],
+    /// At the end of a name that was cut.
     cut: &'static str,
 }
 
-const DRAWN: Strokes = Strokes {
+const UNICODE: Glyphs = Glyphs {
     branch: "├─ ",
     last: "└─ ",
     through: "│  ",
-    none: "   ",
+    blank: "   ",
     fillings: &[" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"],
     cut: "…",
 };
 
-const TYPED: Strokes = Strokes {
+const ASCII: Glyphs = Glyphs {
     branch: "|- ",
     last: "`- ",
     through: "|  ",
-    none: "   ",
+    blank: "   ",
     fillings: &[" ", "#"],
     cut: "~",
 };
 
-impl<'a> Tree<'a> {
-    pub(super) fn new(command: &'a Command, is_terminal: bool) -> Tree<'a> {
+/// Widths of a tree's columns.
+#[derive(Clone, Copy)]
+struct Widths {
+    size: usize,
+    name: usize,
+    bar: usize,
+}
+
+/// A row that is still to be drawn.
+struct PendingRow {
+    index: usize,
+    /// What comes before its name, and before those of its children.
+    prefix: String,
+    child_prefix: String,
+    /// Where its own name begins in its path.
+    name_begin: usize,
+}
+
+impl<'a> TreeDrawing<'a> {
+    pub(super) fn new(command: &'a Command, is_terminal: bool) -> TreeDrawing<'a> {
         let columns = tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
         let has_colour =
             is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        Tree {
+        TreeDrawing {
             command,
-            sizes: Sizes::new(command),
+            sizes: SizeFormat::new(command),
             columns: columns.filter(|&columns| columns > 0).unwrap_or(COLUMNS),
-            strokes: if locale().is_utf8() { &DRAWN } else { &TYPED },
+            glyphs: if locale().is_utf8() { &UNICODE } else { &ASCII },
             has_colour,
         }
     }
 
-    /// Appends an entry that is in no tree.
-    pub(super) fn write_plain(&self, entry: &Entry, out: &mut Vec<u8>) {
-        self.sizes.write(entry.figure, out);
+    /// Appends a row that belongs to no tree: the sum.
+    pub(super) fn write_outside(&self, row: &Row, out: &mut Vec<u8>) {
+        self.sizes.write(row.figure, out);
         out.push(b' ');
-        out.extend_from_slice(shown(&entry.path).as_bytes());
+        out.extend_from_slice(printable(&row.path).as_bytes());
         out.push(b'\n');
     }
 
-    /// Appends the tree of the entries of an argument.
-    pub(super) fn draw(&self, mut entries: Vec<Entry>, out: &mut Vec<u8>) {
-        entries.sort_by(|one, other| by_path(&one.path, &other.path));
-        let (roots, children) = self.branches(&entries);
-        let size = |entry: &Entry| {
-            let mut text = Vec::new();
-            self.sizes.write(entry.figure, &mut text);
-            String::from_utf8_lossy(&text).into_owned()
-        };
-        let size_columns = entries.iter().map(|entry| size(entry).width()).max().unwrap_or(0);
-        let bar_columns = (self.columns / 4).clamp(BAR_COLUMNS.0, BAR_COLUMNS.1);
-        // A blank on either side of the name, one before the share of four columns.
-        let name_columns = self.columns.saturating_sub(size_columns + bar_columns + 7).max(8);
+    /// Appends the tree of an argument's rows.
+    pub(super) fn draw(&self, mut rows: Vec<Row>, out: &mut Vec<u8>) {
+        rows.sort_by(|one, other| by_path(&one.path, &other.path));
+        let (roots, children) = self.branches(&rows);
+        let widths = self.widths(&rows);
         for root in roots {
-            let whole = entries[root].figure;
-            // Entries that are still to be drawn, with what stands before their names, and what
-            // before those of their children.
-            let mut to_draw = vec![(root, String::new(), String::new(), 0)];
-            while let Some((at, before, below, name_begin)) = to_draw.pop() {
-                let entry = &entries[at];
-                let name = self
-                    .fitted(&format!("{before}{}", shown(&entry.path[name_begin..])), name_columns);
-                let (bar, share) = self.bar(entry.figure, whole, bar_columns);
-                let line = format!("{:>size_columns$} {name} {bar} {share:>4}\n", size(entry));
-                out.extend_from_slice(line.as_bytes());
-                let begin = entry.path.len() + usize::from(!entry.path.ends_with(b"/"));
-                let (Strokes { branch, last, through, none, .. }, branches) =
-                    (self.strokes, &children[at]);
-                // The last one is drawn last, so it is pushed first.
-                for (place, &child) in branches.iter().rev().enumerate() {
-                    let (joint, gap) = if place == 0 { (last, none) } else { (branch, through) };
-                    to_draw.push((
-                        child,
-                        format!("{below}{joint}"),
-                        format!("{below}{gap}"),
-                        begin,
-                    ));
-                }
+            let whole = rows[root].figure;
+            let (prefix, child_prefix) = (String::new(), String::new());
+            let mut pending = vec![PendingRow { index: root, prefix, child_prefix, name_begin: 0 }];
+            while let Some(next) = pending.pop() {
+                self.draw_row(&rows[next.index], &next, whole, widths, out);
+                self.push_children(&rows[next.index], &next, &children[next.index], &mut pending);
             }
         }
     }
 
-    /// Which entries are in none of the others, and which are in each, in the order in which they
-    /// are drawn. The entries are in the order of their paths.
-    fn branches(&self, entries: &[Entry]) -> (Vec<usize>, Vec<Vec<usize>>) {
+    fn widths(&self, rows: &[Row]) -> Widths {
+        let size = rows.iter().map(|row| self.size(row).width()).max().unwrap_or(0);
+        let bar = (self.columns / 4).clamp(BAR_COLUMNS.0, BAR_COLUMNS.1);
+        let name = self.columns.saturating_sub(size + bar + FIXED_COLUMNS).max(NAME_COLUMNS_MIN);
+        Widths { size, name, bar }
+    }
+
+    fn size(&self, row: &Row) -> String {
+        let mut text = Vec::new();
+        self.sizes.write(row.figure, &mut text);
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
+    fn draw_row(
+        &self,
+        row: &Row,
+        pending: &PendingRow,
+        whole: u64,
+        widths: Widths,
+        out: &mut Vec<u8>,
+    ) {
+        let name = printable(&row.path[pending.name_begin..]);
+        let name = self.fitted(&format!("{}{name}", pending.prefix), widths.name);
+        let (bar, share) = self.bar(row.figure, whole, widths.bar);
+        let line = format!("{:>1$} {name} {bar} {share:>4}\n", self.size(row), widths.size);
+        out.extend_from_slice(line.as_bytes());
+    }
+
+    fn push_children(
+        &self,
+        row: &Row,
+        parent: &PendingRow,
+        children: &[usize],
+        pending: &mut Vec<PendingRow>,
+    ) {
+        let name_begin = row.path.len() + usize::from(!row.path.ends_with(b"/"));
+        let Glyphs { branch, last, through, blank, .. } = self.glyphs;
+        // The last child is drawn last, so it is pushed first.
+        for (rank, &index) in children.iter().rev().enumerate() {
+            let (joint, gap) = if rank == 0 { (last, blank) } else { (branch, through) };
+            pending.push(PendingRow {
+                index,
+                prefix: format!("{}{joint}", parent.child_prefix),
+                child_prefix: format!("{}{gap}", parent.child_prefix),
+                name_begin,
+            });
+        }
+    }
+
+    /// Which rows are below no other, and which are below each, in the order in which they are
+    /// drawn. The rows must be sorted by path.
+    fn branches(&self, rows: &[Row]) -> (Vec<usize>, Vec<Vec<usize>>) {
         let mut roots = Vec::new();
-        let mut children = vec![Vec::new(); entries.len()];
+        let mut children = vec![Vec::new(); rows.len()];
         let mut above: Vec<usize> = Vec::new();
-        for (at, entry) in entries.iter().enumerate() {
-            while above.pop_if(|parent| !is_within(&entry.path, &entries[*parent].path)).is_some() {
-            }
-            above.last().map_or(&mut roots, |&parent| &mut children[parent]).push(at);
-            above.push(at);
+        for (index, row) in rows.iter().enumerate() {
+            while above.pop_if(|parent| !is_within(&row.path, &rows[*parent].path)).is_some() {}
+            above.last().map_or(&mut roots, |&parent| &mut children[parent]).push(index);
+            above.push(index);
         }
         if self.command.extras.sort != Some(SortBy::Name) {
             for siblings in children.iter_mut().chain([&mut roots]) {
-                siblings.sort_by(|&one, &other| by_size(&entries[one], &entries[other]));
+                siblings.sort_by(|&one, &other| by_size(&rows[one], &rows[other]));
             }
         }
         (roots, children)
     }
 
-    /// A text in exactly so many columns.
+    /// A text that is padded or cut to exactly so many columns.
     fn fitted(&self, text: &str, columns: usize) -> String {
         let mut width = text.width();
         if width <= columns {
             return text.to_owned() + &" ".repeat(columns - width);
         }
-        let mut kept = text.to_owned();
+        let mut cut = text.to_owned();
         while width > columns - 1 {
-            kept.pop();
-            width = kept.width();
+            cut.pop();
+            width = cut.width();
         }
-        format!("{kept}{}{}", self.strokes.cut, " ".repeat(columns - 1 - width))
+        format!("{cut}{}{}", self.glyphs.cut, " ".repeat(columns - 1 - width))
     }
 
     /// The bar of a part of the whole, and its share.
     fn bar(&self, part: u64, whole: u64, columns: usize) -> (String, String) {
         let (part, whole) = (u128::from(part.min(whole)), u128::from(whole.max(1)));
-        let steps = self.strokes.fillings.len() - 1;
+        let steps = self.glyphs.fillings.len() - 1;
         let filled = (part * (columns * steps) as u128 / whole) as usize;
         let filling =
-            |column: usize| self.strokes.fillings[filled.saturating_sub(column * steps).min(steps)];
+            |column: usize| self.glyphs.fillings[filled.saturating_sub(column * steps).min(steps)];
         let bar: String = (0..columns).map(filling).collect();
         let share = format!("{}%", (part * 200 + whole) / (2 * whole));
         (if self.has_colour { format!("\x1b[36m{bar}\x1b[0m") } else { bar }, share)
     }
 }
 
-/// Whether a path leads into another one.
+/// Whether a path is below another one.
 fn is_within(path: &[u8], parent: &[u8]) -> bool {
     let Some(rest) = path.strip_prefix(parent) else { return false };
     !rest.is_empty() && (parent.ends_with(b"/") || rest.starts_with(b"/"))
 }
 
-/// A name that can be shown on a terminal, which a control character could command.
-fn shown(name: &[u8]) -> String {
+/// A name without control characters, which could be commands to a terminal.
+fn printable(name: &[u8]) -> String {
     let name = String::from_utf8_lossy(name);
     name.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }

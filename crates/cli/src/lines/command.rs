@@ -2,8 +2,8 @@
 
 use super::failure::Failure;
 use super::{resources, target};
-use crate::gnu::say;
-use crate::trees::Rules;
+use crate::gnu_commands::say;
+use crate::inputs::tree::TreeOptions;
 use xsort_gnu::Locale;
 use xsort_gnu::sort::{Check, Command, Environment};
 
@@ -47,9 +47,9 @@ impl LinesCommand<'_> {
     }
 
     /// How directories are read, if they are.
-    pub(super) fn rules(&self) -> Option<Rules> {
+    pub(super) fn rules(&self) -> Option<TreeOptions> {
         let Command { extras, output, .. } = &self.command;
-        extras.recursive.then(|| Rules {
+        extras.recursive.then(|| TreeOptions {
             counts_links: extras.counts_links,
             output: target::present(output.as_deref()),
             budget_bytes: resources::budget_bytes(&self.command),

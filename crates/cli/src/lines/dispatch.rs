@@ -9,7 +9,7 @@ use super::order::ByText;
 use super::resources;
 use super::resumable::sort_resumably;
 use super::sort::sort_or_merge;
-use crate::gnu::say;
+use crate::gnu_commands::say;
 use std::ffi::OsString;
 use xsort_extsort::variable::{ByBytes, ByBytesReversed, LineOrder};
 use xsort_gnu::sort::Order;
@@ -49,7 +49,7 @@ fn run_by<O: LineOrder>(
     }
     let note = |line: &str| say(format!("{}: {line}\n", lines.program).as_bytes());
     let inputs = Inputs::inspect(files, lines.rules(), note)?;
-    if inputs.names.of_budget() > 0 {
+    if inputs.names.budget_bytes() > 0 {
         let budget_bytes = resources::budget_bytes(&lines.command);
         inputs.names.check(budget_bytes).map_err(failure::of_names)?;
     }

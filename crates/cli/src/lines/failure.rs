@@ -2,7 +2,7 @@
 
 use super::names;
 use super::not_opened::opening_error;
-use crate::names_memory::TooMany;
+use crate::inputs::names_memory::TooManyNames;
 use std::ffi::OsStr;
 use std::io;
 use xsort_gnu::Refusal;
@@ -75,7 +75,7 @@ pub(super) fn of_read(file: &OsStr, error: &io::Error) -> Failure {
 }
 
 /// More names than the budget allows.
-pub(super) fn of_names(refusal: TooMany) -> Failure {
+pub(super) fn of_names(refusal: TooManyNames) -> Failure {
     let enough = refusal.needed_bytes.div_ceil(1 << 20);
     Failure::Message(format!("{refusal} (-S {enough}M)").into())
 }

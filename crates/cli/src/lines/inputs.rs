@@ -5,10 +5,11 @@ use super::failure::{self, Failure};
 use super::names;
 use super::not_opened::{NotOpened, opening_error};
 use super::target::Target;
-use crate::gnu::locale;
-use crate::names_memory::NamesMemory;
-use crate::open_files;
-use crate::trees::{self, Refusal, Rules, Tree};
+use crate::gnu_commands::locale;
+use crate::inputs::expand::is_directory;
+use crate::inputs::names_memory::NamesMemory;
+use crate::inputs::tree::{Tree, TreeError, TreeFile, TreeOptions, identity};
+use crate::settings::open_files;
 use rustix::fs::{Access, Advice, AtFlags, CWD, FileType, accessat, fadvise, fstat};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
@@ -74,7 +75,7 @@ impl Inputs {
     /// these are left out.
     pub(super) fn inspect(
         files: Vec<OsString>,
-        rules: Option<Rules>,
+        rules: Option<TreeOptions>,
         say: impl Fn(&str),
     ) -> Result<Inputs, Failure> {
         let mut inputs: Vec<Input> = Vec::new();
@@ -83,7 +84,7 @@ impl Inputs {
         for name in files {
             let is_standard = name == STANDARD;
             match rules {
-                Some(rules) if !is_standard && trees::is_directory(&name) => {
+                Some(rules) if !is_standard && is_directory(&name) => {
                     let tree = Tree::below(Path::new(&name), rules, &mut names, || false)
                         .map_err(of_tree)?;
                     tree.notice(Path::new(&name)).iter().for_each(|line| say(line));
@@ -213,15 +214,15 @@ impl Input {
         Ok(Input {
             is_named_file: is_regular && metadata.len() > 0 && name != STANDARD,
             name,
-            identity: trees::identity(&metadata),
+            identity: identity(&metadata),
             is_regular,
             bytes,
         })
     }
 
     /// A file of which a walk knows all but whether it can be read.
-    fn from_tree(file: trees::File) -> Result<Input, Failure> {
-        let trees::File { path: name, bytes, identity, .. } = file;
+    fn from_tree(file: TreeFile) -> Result<Input, Failure> {
+        let TreeFile { path: name, bytes, identity, .. } = file;
         refuse_unreadable(&name)?;
         let bytes_to_read = if bytes == 0 { UNKNOWN_BYTES } else { bytes };
         Ok(Input {
@@ -239,13 +240,13 @@ fn refuse_unreadable(name: &OsStr) -> Result<(), Failure> {
         .map_err(|errno| Failure::of_file("cannot read", name, &errno.into()))
 }
 
-fn of_tree(refusal: Refusal) -> Failure {
+fn of_tree(refusal: TreeError) -> Failure {
     match refusal {
-        Refusal::Unreadable { path, source } => {
+        TreeError::Unreadable { path, source } => {
             Failure::of_file("cannot read", path.as_os_str(), &source)
         }
-        Refusal::TooMany(refusal) => failure::of_names(refusal),
-        Refusal::IsOutput(_) | Refusal::Stopped => Failure::Message(refusal.to_string().into()),
+        TreeError::TooManyNames(refusal) => failure::of_names(refusal),
+        TreeError::IsOutput(_) | TreeError::Stopped => Failure::Message(refusal.to_string().into()),
     }
 }
 

@@ -2,10 +2,10 @@
 
 use super::failure::{self, Failure};
 use super::target::Target;
-use crate::size::Binary;
 use rustix::io::Errno;
 use xsort_disk::Operation;
 use xsort_extsort::Error;
+use xsort_extsort::units::Bytes;
 
 /// A sort or merge that failed.
 pub(super) fn of_job(error: &Error, target: &Target) -> Failure {
@@ -27,7 +27,7 @@ pub(super) fn of_job(error: &Error, target: &Target) -> Failure {
             _ => Failure::Message(error.to_string().into()),
         },
         Error::Memory { budget_bytes, needed_bytes } => {
-            let (budget, enough) = (Binary(*budget_bytes), needed_bytes.div_ceil(1 << 20));
+            let (budget, enough) = (Bytes(*budget_bytes), needed_bytes.div_ceil(1 << 20));
             let text = format!(
                 "a memory budget of {budget} is too small for so much input: it needs at least -S {enough}M"
             );

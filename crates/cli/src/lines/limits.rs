@@ -2,7 +2,7 @@
 
 use super::failure::Failure;
 use super::names;
-use crate::size;
+use crate::args::size;
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::num::NonZeroU64;

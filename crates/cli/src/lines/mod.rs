@@ -40,8 +40,8 @@ mod resumable;
 mod sort;
 mod target;
 
-use crate::gnu::{base_name, is_unheard, say};
-use crate::signals::Stop;
+use crate::gnu_commands::{base_name, is_message_lost, say};
+use crate::signals::let_closed_pipes_kill;
 use command::LinesCommand;
 use failure::{Failure, TROUBLE};
 use std::ffi::OsString;
@@ -54,7 +54,7 @@ use xsort_gnu::sort::Request;
 /// Does what the arguments ask for, and speaks as `program`. Returns the exit status.
 pub(crate) fn run(program: &str, arguments: &[OsString]) -> u8 {
     // A process that ignores SIGPIPE wants an error message instead.
-    let signals = if inherited().ignores_sigpipe { Ok(()) } else { Stop::die_of_closed_pipes() };
+    let signals = if inherited().ignores_sigpipe { Ok(()) } else { let_closed_pipes_kill() };
     let result = signals.map_err(|error| Failure::said("signals", &error));
     let status = match result.and_then(|()| answer(program, arguments)) {
         Ok(()) => 0,
@@ -64,7 +64,7 @@ pub(crate) fn run(program: &str, arguments: &[OsString]) -> u8 {
             status
         }
     };
-    if is_unheard() { TROUBLE } else { status }
+    if is_message_lost() { TROUBLE } else { status }
 }
 
 fn answer(program: &str, arguments: &[OsString]) -> Result<(), Failure> {

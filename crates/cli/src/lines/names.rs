@@ -1,6 +1,6 @@
 //! File names in messages, in the process's locale.
 
-use crate::gnu::locale;
+use crate::gnu_commands::locale;
 use std::ffi::OsStr;
 use xsort_gnu::{quoted_name, shown_name};
 

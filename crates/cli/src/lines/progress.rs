@@ -3,10 +3,9 @@
 use super::failure::Failure;
 use super::limits::Limits;
 use super::resources;
-use crate::gnu::say;
-use crate::progress::{Console, Task as Watched};
-use crate::publish::Uses;
-use crate::settings::{self, Progress, Voice};
+use crate::gnu_commands::say;
+use crate::job::{Console, ConsoleOptions, JobResources};
+use crate::settings::{self, ProgressStyle, ReportStyle};
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use xsort_disk::RateLimit;
@@ -28,20 +27,27 @@ pub(super) fn observer(
         return Box::new(Unobserved);
     }
     let progress = match command.extras.progress {
-        true if io::stderr().is_terminal() => Progress::Bar,
-        true => Progress::Lines,
-        false => Progress::None,
+        true if io::stderr().is_terminal() => ProgressStyle::Bar,
+        true => ProgressStyle::Lines,
+        false => ProgressStyle::None,
     };
-    let voice = Voice { json: false, quiet: false, progress };
+    let style = ReportStyle { json: false, quiet: false, progress };
     let scratch = resources::scratch(command);
     let mut directories: Vec<_> = scratch.iter().map(|path| (path.clone(), "scratch")).collect();
     if let Some(output) = &command.output {
         directories.push((settings::directory_of(Path::new(output)), "output"));
     }
     let limit_bytes_per_second = limits.rate.as_deref().map(RateLimit::bytes_per_second);
-    let uses = Uses { directories, places: scratch, limit_bytes_per_second };
+    let resources =
+        JobResources { directories, hidden_file_directories: scratch, limit_bytes_per_second };
     let limit = limits.temperature.clone();
-    Box::new(Console::new(Watched { command: "lines", voice, uses, limit, stop: None }))
+    Box::new(Console::new(ConsoleOptions {
+        command: "lines",
+        style,
+        resources,
+        temperature: limit,
+        stop: None,
+    }))
 }
 
 /// `--json`: the figures of a sort as one object, on standard error, because standard output is for

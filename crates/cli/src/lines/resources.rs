@@ -2,10 +2,10 @@
 
 use super::failure::{self, Failure};
 use super::names;
-use crate::caches::caches;
-use crate::memory::Machine;
+use crate::args::size::Memory;
+use crate::settings::caches::caches;
+use crate::settings::memory::MemoryLimits;
 use crate::settings::threads_max;
-use crate::size::Memory;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::process::{Resource, getrlimit};
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -53,7 +53,7 @@ pub(super) fn environment(locale: Locale) -> Environment {
 
 /// Memory for names and lines, in bytes.
 pub(super) fn budget_bytes(command: &Command) -> u64 {
-    Machine::look().budget(command.buffer_bytes.map(Memory::Bytes)).bytes
+    MemoryLimits::read().budget(command.buffer_bytes.map(Memory::Bytes)).bytes
 }
 
 /// The engine's settings for inputs of so many bytes, if that is known.

@@ -32,7 +32,7 @@ pub(super) fn sort_resumably<O: LineOrder>(
     };
     let bytes = inputs.bytes();
     resources::refuse_missing_scratch(command, bytes)?;
-    let names_bytes = inputs.names.of_budget();
+    let names_bytes = inputs.names.budget_bytes();
     let prepared = Prepared::new(command, inputs.open_in_turn(), names_bytes, limits);
     let begin = match checkpoint {
         CheckpointOption::Begin => Begin::New,

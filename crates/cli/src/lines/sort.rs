@@ -34,7 +34,7 @@ pub(super) fn sort_or_merge<O: LineOrder>(
     let command = &lines.command;
     let mut target = Target::open(command.output.as_deref())?;
     let (bytes, can_all_be_open) = (inputs.bytes(), inputs.can_all_be_open());
-    let names_bytes = inputs.names.of_budget();
+    let names_bytes = inputs.names.budget_bytes();
     let opened = open(command, inputs, bytes, &target)?;
     let mut prepared = Prepared::new(command, opened, names_bytes, limits);
     let bytes = bytes.filter(|_| !command.extras.decompress);

@@ -5,8 +5,8 @@
 //! whether a write fails or the flush at the end, and the two have messages of their own.
 
 use super::failure::Failure;
-use crate::gnu::write_all;
-use crate::trees;
+use crate::gnu_commands::write_all;
+use crate::inputs::tree::identity;
 use rustix::fs::{FileType, OFlags, SeekFrom, fcntl_getfl, fstat, seek, tell};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -172,9 +172,7 @@ impl Target {
 /// Identifies the file of this name, or standard output, if it exists already and is a regular one.
 pub(super) fn present(name: Option<&OsStr>) -> Option<Identity> {
     match name {
-        Some(name) => {
-            fs::metadata(name).ok().filter(Metadata::is_file).map(|file| trees::identity(&file))
-        }
+        Some(name) => fs::metadata(name).ok().filter(Metadata::is_file).map(|file| identity(&file)),
         None => Target::standard().identity(),
     }
 }

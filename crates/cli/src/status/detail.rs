@@ -1,63 +1,29 @@
-//! All about one job, as text.
+//! Everything about one job, as text.
 
-use super::words::{command_line, how_far, phase_name, rate, span};
-use super::{silence_seconds, state, table};
-use crate::size::{Binary, Decimal};
+use super::job_state::{preposition, silence_seconds, state, trouble};
+use super::words::{command_line, how_far, leftovers_text, phase_name, rate, span};
+use crate::decimal::Decimal;
 use std::fmt::Write;
+use xsort_extsort::units::Bytes;
 use xsort_status::{DriveState, FoundJob, Leftovers, Life, Snapshot, Stage};
 
+/// Names and values of the lines about a job.
+type Lines = Vec<(&'static str, String)>;
+
 /// The job in full.
-pub(super) fn detail(job: &FoundJob, left: &Leftovers) -> String {
+pub(super) fn detail(job: &FoundJob, leftovers: &Leftovers) -> String {
     let Some(snapshot) = job.snapshot() else {
-        let what = job.trouble().unwrap_or("it said nothing");
-        return format!("job         {}, {}: {what}\n", job.name(), state(job));
+        return format!("job         {}, {}: {}\n", job.name(), state(job), trouble(job));
     };
-    let mut lines = vec![
-        (
-            "job",
-            format!("{}, {} {} {}", job.name(), state(job), since(job), span(snapshot.seconds)),
-        ),
-        ("command", command_line(snapshot)),
-        ("directory", snapshot.job.directory.clone()),
-        ("user", format!("{}, xsort {}", snapshot.job.user, snapshot.job.version)),
-    ];
-    if job.life() != Life::Running || state(job) == "stopped" {
-        lines.push(("last word", format!("{} ago", span(silence_seconds(snapshot)))));
-    }
-    lines.push(("phase", phase(snapshot)));
-    lines.push(("whole", whole(snapshot)));
-    if let Some(records) = snapshot.records_done() {
-        lines.push(("records", format!("{records} of this phase")));
-    }
-    if let Some(moved) = moved(snapshot) {
-        lines.push(("moved", moved));
-    }
-    if let Some(pieces) = pieces(snapshot) {
-        lines.push(("pieces", pieces));
-    }
-    lines.push(("memory", memory(snapshot)));
-    if let Some(limit) = snapshot.limit_celsius {
-        let is_paused = if snapshot.is_paused {
-            "transfers pause until the drives have cooled down"
-        } else {
-            "within it"
-        };
-        lines.push(("limit", format!("{limit:.0} °C, {is_paused}")));
-    }
-    if let Some(bytes) = snapshot.limit_bytes_per_second {
-        lines.push(("limit", format!("{}, read and written together", rate(bytes as f64))));
-    }
-    for stage in &snapshot.stages {
-        lines.push(("stage", stage_line(stage)));
-    }
-    for drive in &snapshot.drives {
-        lines.push(("drive", drive_line(drive)));
-    }
-    for notice in &snapshot.notices {
-        lines.push(("notice", notice.clone()));
-    }
+    let mut lines = identity_lines(job, snapshot);
+    lines.extend(progress_lines(snapshot));
+    lines.extend(limit_lines(snapshot));
+    lines.extend(snapshot.stages.iter().map(|stage| ("stage", stage_line(stage))));
+    lines.extend(snapshot.drives.iter().map(|drive| ("drive", drive_line(drive))));
+    lines.extend(snapshot.notices.iter().map(|notice| ("notice", notice.clone())));
     if job.life() == Life::Dead {
-        lines.push(("left", table::left_in_words(left) + "; xsort status --clear removes them"));
+        let left = leftovers_text(leftovers) + "; xsort status --clear removes them";
+        lines.push(("left", left));
     }
     let mut text = String::new();
     let mut last = "";
@@ -68,9 +34,45 @@ pub(super) fn detail(job: &FoundJob, left: &Leftovers) -> String {
     text
 }
 
-/// A job runs for a time, or died after it.
-pub(super) fn since(job: &FoundJob) -> &'static str {
-    if job.life() == Life::Running { "for" } else { "after" }
+fn identity_lines(job: &FoundJob, snapshot: &Snapshot) -> Lines {
+    let time = format!("{} {}", preposition(job), span(snapshot.seconds));
+    let mut lines = vec![
+        ("job", format!("{}, {} {time}", job.name(), state(job))),
+        ("command", command_line(snapshot)),
+        ("directory", snapshot.job.directory.clone()),
+        ("user", format!("{}, xsort {}", snapshot.job.user, snapshot.job.version)),
+    ];
+    if job.life() != Life::Running || state(job) == "stopped" {
+        lines.push(("last word", format!("{} ago", span(silence_seconds(snapshot)))));
+    }
+    lines
+}
+
+fn progress_lines(snapshot: &Snapshot) -> Lines {
+    let mut lines = vec![("phase", phase(snapshot)), ("whole", whole(snapshot))];
+    if let Some(records) = snapshot.records_done() {
+        lines.push(("records", format!("{records} of this phase")));
+    }
+    lines.extend(moved(snapshot).map(|moved| ("moved", moved)));
+    lines.extend(pieces(snapshot).map(|pieces| ("pieces", pieces)));
+    lines.push(("memory", memory(snapshot)));
+    lines
+}
+
+fn limit_lines(snapshot: &Snapshot) -> Lines {
+    let mut lines = Vec::new();
+    if let Some(limit) = snapshot.limit_celsius {
+        let state = if snapshot.is_paused {
+            "transfers pause until the drives have cooled down"
+        } else {
+            "within it"
+        };
+        lines.push(("limit", format!("{limit:.0} °C, {state}")));
+    }
+    if let Some(bytes) = snapshot.limit_bytes_per_second {
+        lines.push(("limit", format!("{}, read and written together", rate(bytes as f64))));
+    }
+    lines
 }
 
 fn phase(snapshot: &Snapshot) -> String {
@@ -83,7 +85,7 @@ fn phase(snapshot: &Snapshot) -> String {
     )
 }
 
-/// How far the whole job is, where that can be said.
+/// How far the whole job is, as far as it can be predicted.
 pub(super) fn whole(snapshot: &Snapshot) -> String {
     let done = snapshot.share_done.map(|share| format!("{:.0}% done, ", (100.0 * share).floor()));
     let left = snapshot.seconds_left.map(|seconds| format!(", {} left", span(seconds)));
@@ -104,19 +106,19 @@ pub(super) fn pieces(snapshot: &Snapshot) -> Option<String> {
     }
 }
 
-/// What the drives moved, of jobs that count it.
+/// Bytes read and written, if the job counts them.
 pub(super) fn moved(snapshot: &Snapshot) -> Option<String> {
     let Snapshot { read_bytes, written_bytes, .. } = *snapshot;
     let [read, written] = [read_bytes, written_bytes].map(|bytes| Decimal(bytes as f64));
     (read_bytes + written_bytes > 0).then(|| format!("{read} read, {written} written"))
 }
 
-/// What it holds, and of how much.
+/// Memory it uses, and its budget.
 pub(super) fn memory(snapshot: &Snapshot) -> String {
     let memory = &snapshot.memory;
     let budget =
-        (memory.budget_bytes > 0).then(|| format!(", {} for data", Binary(memory.budget_bytes)));
-    format!("{} held{}", Binary(memory.resident_bytes), budget.unwrap_or_default())
+        (memory.budget_bytes > 0).then(|| format!(", {} for data", Bytes(memory.budget_bytes)));
+    format!("{} held{}", Bytes(memory.resident_bytes), budget.unwrap_or_default())
 }
 
 fn stage_line(stage: &Stage) -> String {

@@ -1,25 +1,26 @@
 //! A line for each job, and what killed ones left.
 
-use super::state;
-use super::words::{command_line, cut, phase_name, phase_share, rate, span};
-use crate::size::Decimal;
+use super::job_state::{state, trouble};
+use super::words::{command_line, cut, leftovers_text, phase_name, phase_share, rate, span};
 use std::fmt::Write;
-use xsort_disk::DisplayPath;
 use xsort_status::{FoundJob, Leftovers, Life};
 
-/// The jobs, in lines of at most `width` characters.
+const COLUMNS: usize = 9;
+const HEADS: [&str; COLUMNS] =
+    ["JOB", "STATE", "PHASE", "DONE", "ALL", "RATE", "LEFT", "RUNS", "COMMAND"];
+
+/// The jobs, in lines of at most `width` characters, and what they left.
 pub(super) fn table<'a>(
-    told: impl Iterator<Item = (&'a FoundJob, &'a Leftovers)> + Clone,
+    reported: impl Iterator<Item = (&'a FoundJob, &'a Leftovers)> + Clone,
     width: usize,
 ) -> String {
-    let jobs = told.clone().map(|(job, _)| job);
-    if told.clone().next().is_none() {
+    if reported.clone().next().is_none() {
         return "no job runs (jobs of less than a quarter of a second don't show)\n".into();
     }
-    let heads = ["JOB", "STATE", "PHASE", "DONE", "ALL", "RATE", "LEFT", "RUNS", "COMMAND"]
-        .map(str::to_owned);
-    let rows: Vec<[String; 9]> = std::iter::once(heads).chain(jobs.map(row)).collect();
-    let mut widths = [0; 9];
+    let jobs = reported.clone().map(|(job, _)| row(job));
+    let rows: Vec<[String; COLUMNS]> =
+        std::iter::once(HEADS.map(str::to_owned)).chain(jobs).collect();
+    let mut widths = [0; COLUMNS];
     for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row) {
             *width = (*width).max(cell.chars().count());
@@ -27,45 +28,42 @@ pub(super) fn table<'a>(
     }
     let mut text = String::new();
     for row in rows {
-        let mut line = String::new();
-        for (number, (cell, width)) in row.iter().zip(widths).enumerate() {
-            // Names from the left, figures from the right.
-            let _ = match number {
-                1 | 2 => write!(line, "  {cell:<width$}"),
-                0 => write!(line, "{cell:>width$}"),
-                8 => write!(line, "  {cell}"),
-                _ => write!(line, "  {cell:>width$}"),
-            };
-        }
-        text.push_str(&cut(line.trim_end(), width));
+        text.push_str(&cut(aligned(&row, widths).trim_end(), width));
         text.push('\n');
     }
-    for (job, left) in told.filter(|(job, _)| job.life() == Life::Dead) {
-        let left = left_in_words(left);
+    for (job, leftovers) in reported.filter(|(job, _)| job.life() == Life::Dead) {
+        let leftovers = leftovers_text(leftovers);
         let _ = writeln!(
             text,
-            "job {} was killed and left {left}; xsort status --clear removes them",
+            "job {} was killed and left {leftovers}; xsort status --clear removes them",
             job.name()
         );
     }
     text
 }
 
-fn row(job: &FoundJob) -> [String; 9] {
+/// A row's cells in columns: names left-aligned, figures right-aligned.
+fn aligned(row: &[String; COLUMNS], widths: [usize; COLUMNS]) -> String {
+    let mut line = String::new();
+    for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
+        let _ = match column {
+            1 | 2 => write!(line, "  {cell:<width$}"),
+            0 => write!(line, "{cell:>width$}"),
+            8 => write!(line, "  {cell}"),
+            _ => write!(line, "  {cell:>width$}"),
+        };
+    }
+    line
+}
+
+fn row(job: &FoundJob) -> [String; COLUMNS] {
     let none = || "-".to_owned();
     let Some(snapshot) = job.snapshot() else {
-        let what = job.trouble().unwrap_or("it said nothing").to_owned();
-        return [
-            job.name().into(),
-            state(job).into(),
-            none(),
-            none(),
-            none(),
-            none(),
-            none(),
-            none(),
-            what,
-        ];
+        let mut row = [(); COLUMNS].map(|()| none());
+        row[0] = job.name().into();
+        row[1] = state(job).into();
+        row[COLUMNS - 1] = trouble(job).into();
+        return row;
     };
     let percent = |share: Option<f64>| {
         share.map_or_else(none, |share| format!("{:.0}%", (100.0 * share).floor()))
@@ -82,14 +80,4 @@ fn row(job: &FoundJob) -> [String; 9] {
         span(snapshot.seconds),
         command_line(snapshot),
     ]
-}
-
-/// What a killed job left, in words.
-pub(super) fn left_in_words(left: &Leftovers) -> String {
-    let files = |count: usize| format!("{count} file{}", if count == 1 { "" } else { "s" });
-    let mut text = format!("its status ({})", files(left.status.len()));
-    for (path, bytes) in &left.hidden {
-        let _ = write!(text, ", {} ({})", DisplayPath(path), Decimal(*bytes as f64));
-    }
-    text
 }

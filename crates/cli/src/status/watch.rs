@@ -1,9 +1,11 @@
-//! The full screen, kept up to date until the user has seen enough.
+//! The full screen, kept up to date until the user quits.
 
-use super::keys::{Heard, Key, Keyboard};
-use super::view::Screen;
+use super::keyboard::{Key, Keyboard, KeyboardEvent};
+use super::screen::Screen;
+use super::selection::select_jobs;
 use crate::exit::Failure;
 use crate::signals::Stop;
+use ratatui::DefaultTerminal;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -11,14 +13,14 @@ use xsort_status::{FoundJob, Leftovers, Life, StatusDirectories, leftovers, sear
 
 /// As often as jobs publish.
 const FRAME: Duration = Duration::from_millis(100);
-/// Less urgent than what is watched.
+/// Lower priority than the jobs that are watched.
 const NICENESS: i32 = 10;
-/// How often it is looked whether there are other jobs.
+/// How often new jobs are searched for.
 const SEARCH: Duration = Duration::from_millis(500);
 
-/// Watches all jobs, or the one that is named, until it is told to end, or the terminal is gone.
+/// Watches all jobs, or the one of this name, until the user quits or the terminal is gone.
 pub(super) fn watch(
-    place: &StatusDirectories,
+    directories: &StatusDirectories,
     name: Option<&str>,
     stop: &Stop,
 ) -> Result<(), Failure> {
@@ -27,41 +29,14 @@ pub(super) fn watch(
             "--watch needs a terminal; --json is for everything else".into(),
         ));
     }
-    let mut watcher = Watcher::new(super::chosen(place, name, stop)?);
-    let has_colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let broken = |source| Failure::File { what: "terminal".into(), source };
-    // Many may watch on a machine that is busy: the jobs go first. If it is refused, nothing is
-    // lost.
+    let watcher = Watcher::new(select_jobs(directories, name, stop)?);
+    // Many may watch on a busy machine: the jobs go first. It doesn't matter if this is refused.
     let _ = rustix::process::nice(NICENESS);
     // Also has a panic restore the terminal.
     let mut terminal = ratatui::try_init().map_err(broken)?;
-    let mut keyboard = Keyboard::default();
-    let mut searched = Instant::now();
-    let result = loop {
-        if searched.elapsed() >= SEARCH && name.is_none() {
-            watcher.search(place, stop);
-            // From its end on: a look at many thousands of jobs may take longer than the time
-            // between two.
-            searched = Instant::now();
-        }
-        watcher.refresh();
-        let screen = watcher.screen(has_colour);
-        let drawn = terminal.draw(|frame| screen.draw(frame)).map(drop);
-        // A new size is drawn with the next frame.
-        match drawn.and_then(|()| keyboard.listen(io::stdin(), FRAME)) {
-            Ok(Heard::Keys(keys)) => keys.into_iter().for_each(|key| watcher.press(key)),
-            Ok(Heard::Nothing) => {}
-            Ok(Heard::HungUp) => watcher.is_over = true,
-            Err(error) => break Err(broken(error)),
-        }
-        if stop.is_set() {
-            break Err(Failure::Stopped { so_far: "" });
-        }
-        if watcher.is_over {
-            break Ok(());
-        }
-    };
-    // The terminal may be gone. Then dropping this would say so to it, and panic.
+    let directories = name.is_none().then_some(directories);
+    let result = watcher.run(&mut terminal, directories, stop);
+    // Dropping it shows the cursor; if the terminal is gone, that would print an error and panic.
     if terminal.show_cursor().is_err() {
         std::mem::forget(terminal);
     }
@@ -69,24 +44,66 @@ pub(super) fn watch(
     result
 }
 
+fn broken(source: io::Error) -> Failure {
+    Failure::File { what: "terminal".into(), source }
+}
+
 struct Watcher {
     jobs: Vec<FoundJob>,
-    /// The job that the user chose; else it is the first one, which lives if any does.
+    /// The job that the user chose. Without a choice it is the first one, which is a living one if
+    /// there is any.
     chosen: Option<PathBuf>,
-    /// What a dead one left, which is looked for once: that may mean to list a large directory.
-    left: Option<(PathBuf, Leftovers)>,
+    /// What the chosen job left, if it is dead. It is searched for once, because a large directory
+    /// may have to be listed.
+    leftovers: Option<(PathBuf, Leftovers)>,
     is_over: bool,
 }
 
 impl Watcher {
     fn new(jobs: Vec<FoundJob>) -> Watcher {
-        Watcher { jobs, chosen: None, left: None, is_over: false }
+        Watcher { jobs, chosen: None, leftovers: None, is_over: false }
     }
 
-    /// Takes in new jobs and lets go of those that are over; the chosen one stays chosen.
-    fn search(&mut self, place: &StatusDirectories, stop: &Stop) {
+    /// Draws and obeys keys until the user quits. Searches `directories`, if given, for new jobs.
+    fn run(
+        mut self,
+        terminal: &mut DefaultTerminal,
+        directories: Option<&StatusDirectories>,
+        stop: &Stop,
+    ) -> Result<(), Failure> {
+        let has_colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        let mut keyboard = Keyboard::default();
+        let mut searched = Instant::now();
+        loop {
+            if let Some(directories) = directories
+                && searched.elapsed() >= SEARCH
+            {
+                self.search(directories, stop);
+                // At its end: searching many thousands of jobs may take longer than the period.
+                searched = Instant::now();
+            }
+            self.refresh();
+            let screen = self.screen(has_colour);
+            // A new size of the terminal is used in the next frame.
+            terminal.draw(|frame| screen.draw(frame)).map_err(broken)?;
+            match keyboard.next_event(io::stdin(), FRAME).map_err(broken)? {
+                KeyboardEvent::Keys(keys) => keys.into_iter().for_each(|key| self.press(key)),
+                KeyboardEvent::Nothing => {}
+                KeyboardEvent::HungUp => self.is_over = true,
+            }
+            if stop.is_set() {
+                return Err(Failure::Stopped { so_far: "" });
+            }
+            if self.is_over {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Adds new jobs and removes those that are over; the chosen one stays chosen.
+    fn search(&mut self, directories: &StatusDirectories, stop: &Stop) {
         let known = std::mem::take(&mut self.jobs);
-        self.jobs = search(place, known, &|| stop.is_set()).jobs;
+        self.jobs = search(directories, known, &|| stop.is_set()).jobs;
         if self.chosen.is_some()
             && !self.jobs.iter().any(|job| Some(job.prefix()) == self.chosen.as_deref())
         {
@@ -94,26 +111,27 @@ impl Watcher {
         }
     }
 
-    /// What the jobs say now.
+    /// Reads the jobs' snapshots again.
     fn refresh(&mut self) {
         self.jobs.iter_mut().for_each(FoundJob::refresh);
         let dead = self.jobs.get(self.index()).filter(|job| job.life() == Life::Dead);
-        let is_known =
-            |job: &FoundJob| self.left.as_ref().is_some_and(|(prefix, _)| prefix == job.prefix());
+        let is_known = |job: &FoundJob| {
+            self.leftovers.as_ref().is_some_and(|(prefix, _)| prefix == job.prefix())
+        };
         match dead {
             Some(job) if is_known(job) => {}
-            Some(job) => self.left = Some((job.prefix().to_owned(), leftovers(job))),
-            None => self.left = None,
+            Some(job) => self.leftovers = Some((job.prefix().to_owned(), leftovers(job))),
+            None => self.leftovers = None,
         }
     }
 
     fn screen(&self, has_colour: bool) -> Screen<'_> {
         static NOTHING: Leftovers = Leftovers { status: Vec::new(), hidden: Vec::new() };
-        let left = self.left.as_ref().map_or(&NOTHING, |(_, left)| left);
-        Screen { jobs: &self.jobs, chosen: self.index(), left, has_colour }
+        let leftovers = self.leftovers.as_ref().map_or(&NOTHING, |(_, leftovers)| leftovers);
+        Screen { jobs: &self.jobs, chosen: self.index(), leftovers, has_colour }
     }
 
-    /// Where the shown job is in the list.
+    /// The index of the job that is shown.
     fn index(&self) -> usize {
         let chosen = self.chosen.as_deref();
         chosen
@@ -140,9 +158,9 @@ mod tests {
     use std::ffi::OsString;
     use xsort_status::{FORMAT, Identity, Publisher, Snapshot};
 
-    fn publish(place: &StatusDirectories, pid: u32) -> Publisher {
+    fn publish(directories: &StatusDirectories, pid: u32) -> Publisher {
         let job = Identity { pid, started_unix_seconds: pid.into(), ..Identity::default() };
-        let mut publisher = Publisher::open(place, pid).unwrap();
+        let mut publisher = Publisher::open(directories, pid).unwrap();
         publisher.publish(&Snapshot { format: FORMAT, job, ..Snapshot::default() }).unwrap();
         publisher
     }
@@ -151,38 +169,38 @@ mod tests {
         watcher.jobs[watcher.index()].name()
     }
 
-    /// Who watches wants to see what is done, not the oldest of the killed jobs.
+    /// A user wants to see what is being done, not the oldest of the killed jobs.
     #[test]
     fn a_job_that_lives_is_shown_before_the_dead_unless_one_of_them_is_chosen() {
         let home = tempfile::tempdir().unwrap();
         let home: OsString = home.path().into();
-        let place = StatusDirectories::from_environment(move |name| {
+        let directories = StatusDirectories::from_environment(move |name| {
             (name == "XSORT_STATUS_DIR").then(|| home.clone())
         });
         let stop = Stop::default();
-        drop([1, 2].map(|pid| publish(&place, pid)));
-        let mut watcher = Watcher::new(search(&place, Vec::new(), &|| false).jobs);
+        drop([1, 2].map(|pid| publish(&directories, pid)));
+        let mut watcher = Watcher::new(search(&directories, Vec::new(), &|| false).jobs);
         watcher.refresh();
-        assert_eq!((shown(&watcher), watcher.left.is_some()), ("1", true));
-        let living = publish(&place, 3);
-        watcher.search(&place, &stop);
+        assert_eq!((shown(&watcher), watcher.leftovers.is_some()), ("1", true));
+        let living = publish(&directories, 3);
+        watcher.search(&directories, &stop);
         watcher.refresh();
-        assert_eq!((shown(&watcher), watcher.left.is_some()), ("3", false));
+        assert_eq!((shown(&watcher), watcher.leftovers.is_some()), ("3", false));
         watcher.press(Key::Down);
-        watcher.search(&place, &stop);
+        watcher.search(&directories, &stop);
         assert_eq!(shown(&watcher), "1", "the user's choice stays");
-        // Whose number is another's by now lives again.
-        let again = publish(&place, 1);
-        watcher.search(&place, &stop);
+        // Another job with the chosen one's process ID.
+        let again = publish(&directories, 1);
+        watcher.search(&directories, &stop);
         assert_eq!(
             (shown(&watcher), watcher.jobs[0].life(), watcher.jobs[0].name()),
             ("1", Life::Running, "1")
         );
         again.end();
-        watcher.search(&place, &stop);
-        assert_eq!(shown(&watcher), "3", "what was chosen is gone");
+        watcher.search(&directories, &stop);
+        assert_eq!(shown(&watcher), "3", "the chosen job is gone");
         living.end();
-        watcher.search(&place, &stop);
+        watcher.search(&directories, &stop);
         assert_eq!((shown(&watcher), watcher.jobs.len()), ("2", 1));
     }
 }

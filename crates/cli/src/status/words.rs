@@ -1,9 +1,11 @@
 //! Figures as people read them.
 
-use crate::size::Decimal;
-use xsort_status::Snapshot;
+use crate::decimal::Decimal;
+use std::fmt::Write;
+use xsort_disk::DisplayPath;
+use xsort_status::{Leftovers, Snapshot};
 
-/// A stretch of time: "42 s", "12 m 05 s", "3 h 07 m", "2 d 03 h".
+/// A duration: "42 s", "12 m 05 s", "3 h 07 m", "2 d 03 h".
 pub(super) fn span(seconds: f64) -> String {
     let whole = seconds.round() as u64;
     match whole {
@@ -19,7 +21,7 @@ pub(super) fn rate(bytes_per_second: f64) -> String {
     format!("{}/s", Decimal(bytes_per_second))
 }
 
-/// The share of the phase that is done, of 1; `None` if its size isn't known.
+/// The share of the phase that is done, 0 to 1; `None` if its size is unknown.
 pub(super) fn phase_share(snapshot: &Snapshot) -> Option<f64> {
     let phase = &snapshot.phase;
     (phase.bytes > 0).then(|| (phase.done_bytes as f64 / phase.bytes as f64).min(1.0))
@@ -39,25 +41,35 @@ pub(super) fn how_far(snapshot: &Snapshot) -> String {
     }
 }
 
-/// The name of the phase, or that there is none yet.
+/// The name of the phase; before the first one, "it begins".
 pub(super) fn phase_name(snapshot: &Snapshot) -> &str {
     if snapshot.phase.name.is_empty() { "it begins" } else { &snapshot.phase.name }
 }
 
-/// The words of the command line; the program without its directory.
+/// The command line; the program without its directory.
 pub(super) fn command_line(snapshot: &Snapshot) -> String {
     let mut words = snapshot.job.arguments.iter();
     let program = words.next().map(|word| word.rsplit('/').next().unwrap_or(word));
     program.into_iter().chain(words.map(String::as_str)).collect::<Vec<_>>().join(" ")
 }
 
-/// So many characters of a text at most; the last one tells that there were more.
+/// At most so many characters of a text; an ellipsis stands for what was cut.
 pub(super) fn cut(text: &str, characters: usize) -> String {
     if text.chars().count() <= characters {
         return text.to_owned();
     }
-    let kept: String = text.chars().take(characters.saturating_sub(1)).collect();
-    kept + "…"
+    let beginning: String = text.chars().take(characters.saturating_sub(1)).collect();
+    beginning + "…"
+}
+
+/// What a killed job left.
+pub(super) fn leftovers_text(leftovers: &Leftovers) -> String {
+    let files = |count: usize| format!("{count} file{}", if count == 1 { "" } else { "s" });
+    let mut text = format!("its status ({})", files(leftovers.status.len()));
+    for (path, bytes) in &leftovers.hidden {
+        let _ = write!(text, ", {} ({})", DisplayPath(path), Decimal(*bytes as f64));
+    }
+    text
 }
 
 #[cfg(test)]

@@ -1,0 +1,27 @@
+//! Texts that several help pages share.
+
+/// Help in the order in which it is needed: what, examples, usage, options.
+pub(super) const TEMPLATE: &str =
+    "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
+
+pub(super) const SIZES: &str = "\
+Sizes: 512M, 16GiB, 1.5G, 8GB. K, M, G, T are powers of 1024 as for GNU sort; \
+KB, MB, GB, TB are powers of 1000.";
+
+pub(super) const EXIT_STATUS: &str = "\
+Exit status:
+  0    done; for verify: in order and as expected
+  1    verify: out of order, or not the expected records
+  2    wrong usage or settings, or a place that can't be written to
+  3    an input is missing, unreadable, no whole number of records, or looks like something else
+  4    too little disk space or memory
+  5    a read or write failed
+  6    data was corrupted on the way; nothing was put in place
+  101  a fault of xsort itself: please report it
+  129, 130, 143  stopped by SIGHUP, SIGINT, SIGTERM; cleaned up
+  141  stopped by SIGPIPE: nobody reads the output any more";
+
+/// Sizes, and exit statuses.
+pub(super) fn sizes_and_exit_status() -> String {
+    format!("{SIZES}\n\n{EXIT_STATUS}")
+}

@@ -1,0 +1,128 @@
+//! The command line as it is written: names, help texts and the form of each value.
+//!
+//! One definition serves the parser, both helps, the completions and the man pages. Nothing is
+//! decided here; `settings` turns these arguments into what the pipelines take.
+
+mod generate;
+mod help;
+mod shared;
+pub(crate) mod size;
+mod sort;
+mod status;
+mod values;
+mod verify;
+
+pub(crate) use generate::GenArgs;
+pub(crate) use shared::{Records, Report, Resources, When};
+pub(crate) use sort::SortArgs;
+pub(crate) use status::StatusArgs;
+pub(crate) use verify::VerifyArgs;
+
+use clap::{CommandFactory, Parser, Subcommand, ValueHint};
+use help::{EXIT_STATUS, TEMPLATE};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  xsort gen 10GB data                   make 100 million benchmark records
+  xsort sort data -o sorted -m 1G       sort them in 1 GiB of memory
+  xsort verify sorted --against data    prove the result
+";
+
+/// Sort anything bigger than memory, at the speed of the drives.
+#[derive(Debug, Parser)]
+#[command(name = "xsort", version, help_template = TEMPLATE)]
+#[command(before_help = EXAMPLES, after_help = EXIT_STATUS)]
+#[command(max_term_width = 110, subcommand_required = true, arg_required_else_help = false)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The program's commands. `lines` and `du` are here for the help only: `gnu_commands` takes their
+/// arguments before this parser sees them.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Gen(GenArgs),
+    Sort(SortArgs),
+    Verify(VerifyArgs),
+    Status(StatusArgs),
+    /// Sort lines of text, with the options of GNU sort
+    ///
+    /// Arguments, output, messages and statuses are GNU sort's; 'xsort lines --help' lists them. A
+    /// link to xsort with the name sort does the same.
+    #[command(disable_help_flag = true)]
+    Lines {
+        /// Options and files as for GNU sort
+        #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
+        #[arg(value_hint = ValueHint::FilePath)]
+        arguments: Vec<OsString>,
+    },
+    /// Count the space that trees of files take, with the options of GNU du
+    ///
+    /// Arguments, output, messages and statuses are GNU du's; 'xsort du --help' lists them, and
+    /// what GNU du doesn't have: --tree, --top, --sort, --json, --threads, --progress,
+    /// --skip-pseudo. A link to xsort with the name du does the same.
+    #[command(disable_help_flag = true)]
+    Du {
+        /// Options and files as for GNU du
+        #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
+        #[arg(value_hint = ValueHint::AnyPath)]
+        arguments: Vec<OsString>,
+    },
+    /// Print a shell's completion script
+    ///
+    /// For example: xsort completions bash > ~/.local/share/bash-completion/completions/xsort
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or write all of them to a directory
+    Man {
+        /// Directory for xsort.1, xsort-sort.1, ...; without it, xsort.1 is printed
+        #[arg(value_hint = ValueHint::DirPath)]
+        dir: Option<PathBuf>,
+    },
+}
+
+/// The whole definition, for completions and man pages.
+pub(crate) fn command() -> clap::Command {
+    Cli::command()
+}
+
+/// What the parser says about a wrong command line, in one line: its message, its tips, and where
+/// to read on.
+pub(crate) fn usage_line(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let body = text.split("\n\nUsage:").next().unwrap_or_default();
+    let body = body.split("\n\nFor more information").next().unwrap_or_default();
+    format!("{} (see --help)", one_line(body.trim_start_matches("error: ")))
+}
+
+fn one_line(text: &str) -> String {
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definition_holds_together() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn usage_errors_are_one_line() {
+        let error = command().try_get_matches_from(["xsort", "sort"]).unwrap_err();
+        let line = usage_line(&error);
+        assert!(!line.contains('\n') && line.contains("--output <FILE>"), "{line}");
+        let error = command().try_get_matches_from(["xsort", "gen", "1X", "f"]).unwrap_err();
+        assert_eq!(
+            usage_line(&error),
+            "invalid value '1X' for '<SIZE>': unknown unit 'X': \
+             use K, M, G, T (1024), KB, MB, GB, TB (1000) (see --help)"
+        );
+    }
+}

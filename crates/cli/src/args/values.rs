@@ -1,0 +1,74 @@
+//! Parsers of single values.
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use std::str::FromStr;
+use std::time::Duration;
+use xsort_disk::IoChoice;
+use xsort_extsort::fixed::Method;
+use xsort_records::{Format, Pattern};
+
+/// A number in digits. The standard library's parsers have messages for programmers ("invalid digit
+/// found in string").
+pub(super) fn whole<T: FromStr>(text: &str) -> Result<T, String> {
+    let digits = text.strip_prefix('+').unwrap_or(text);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err("a whole number in digits is wanted, such as 100".into());
+    }
+    text.parse()
+        .map_err(|_| format!("at most {} is possible", u128::MAX >> (128 - 8 * size_of::<T>())))
+}
+
+pub(super) fn threads(text: &str) -> Result<u16, String> {
+    match whole::<u64>(text)? {
+        threads @ 0..=1024 => Ok(threads as u16),
+        _ => Err("from 0 (as many as processors) to 1024 are possible".into()),
+    }
+}
+
+pub(super) fn degrees(text: &str) -> Result<u16, String> {
+    match whole::<u64>(text)? {
+        celsius @ 1..=200 => Ok(celsius as u16),
+        _ => Err("from 1 to 200 degrees are possible".into()),
+    }
+}
+
+pub(super) fn formats() -> impl TypedValueParser<Value = Format> {
+    named(Format::all().iter().map(|format| (format.name(), format.describe())))
+}
+
+pub(super) fn patterns() -> impl TypedValueParser<Value = Pattern> {
+    named(Pattern::all().iter().map(|pattern| (pattern.name(), pattern.describe())))
+}
+
+pub(super) fn methods() -> impl TypedValueParser<Value = Method> {
+    named([
+        ("auto", "what measurements say is faster for the data and the machine"),
+        ("merge", "sort chunks into runs, then merge them"),
+        ("scatter", "put records into bins by ranges of keys, then sort each bin"),
+    ])
+}
+
+pub(super) fn io_engines() -> impl TypedValueParser<Value = IoChoice> {
+    named([
+        ("auto", "io_uring where it is allowed, else threads"),
+        ("uring", "io_uring or an error"),
+        ("sync", "pread and pwrite on threads"),
+    ])
+}
+
+/// Values that are chosen by name, with a line of help for each. Completions know them too.
+fn named<T>(
+    values: impl IntoIterator<Item = (&'static str, &'static str)>,
+) -> impl TypedValueParser<Value = T>
+where
+    T: FromStr<Err: std::error::Error + Send + Sync + 'static> + Clone + Send + Sync + 'static,
+{
+    let values = values.into_iter().map(|(name, help)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new(values).try_map(|name| name.parse::<T>())
+}
+
+/// A time in seconds, with a fraction or without.
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| format!("'{text}' is no number of seconds"))?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+}

@@ -1,0 +1,141 @@
+//! `xsort gen`: makes a file of records.
+
+use crate::args::GenArgs;
+use crate::args::size::Amount;
+use crate::decimal::Decimal;
+use crate::exit::Failure;
+use crate::job::{Console, ConsoleOptions, JobResources};
+use crate::output::{self, ResultPrinter};
+use crate::settings::{self, JobLimits, ReportStyle};
+use crate::signals::Stop;
+use serde::Serialize;
+use std::fmt;
+use std::path::Path;
+use std::time::Instant;
+use xsort_disk::{Disk, OsDisk};
+use xsort_extsort::{GenerateOptions, GenerateReport, Observer, generate};
+use xsort_records::{GenerateSpec, Generator};
+
+/// The result.
+#[derive(Debug, Serialize)]
+struct GenResult<'a> {
+    #[serde(serialize_with = "output::lossy")]
+    file: &'a Path,
+    format: String,
+    pattern: String,
+    skewed: bool,
+    start: u128,
+    seed: u64,
+    records: u64,
+    bytes: u64,
+    /// Bytes of the requested size that are no whole record.
+    left_over_bytes: u64,
+    checksum: String,
+    seconds: f64,
+    bytes_per_second: f64,
+    threads: usize,
+    memory_bytes: u64,
+    io: String,
+}
+
+pub(crate) fn run(args: &GenArgs, stop: &Stop) -> Result<(), Failure> {
+    let style = ReportStyle::decide(&args.report);
+    let record_bytes = args.format.layout().record_bytes();
+    let (records, left_over_bytes) = settings::records(args.size, record_bytes);
+    if records == 0 && matches!(args.size, Amount::Bytes(1..)) {
+        return Err(Failure::Usage(format!(
+            "{left_over_bytes} bytes are less than one record of {record_bytes}"
+        )));
+    }
+    let spec = GenerateSpec {
+        format: args.format,
+        skewed: args.skewed,
+        pattern: args.pattern,
+        start: args.start,
+        seed: args.seed,
+        total: records,
+    };
+    let generator = Generator::new(spec).map_err(|error| Failure::Usage(error.to_string()))?;
+    let limits = JobLimits::decide(&args.resources, stop);
+    let disk = limits.disk()?;
+    let console = console(args, style, &limits, stop);
+    limits.notice.iter().for_each(|line| console.notice(line));
+
+    let options = GenerateOptions {
+        generator,
+        output: args.file.clone(),
+        budget_bytes: limits.budget_bytes,
+        threads: limits.threads,
+        sync: !args.no_sync,
+    };
+    let begin = Instant::now();
+    let report = generate(&options, &disk, &console)?;
+    let seconds = begin.elapsed().as_secs_f64();
+    disk.notices().iter().for_each(|line| console.notice(line));
+    drop(console);
+    let result = GenResult::new(args, &report, &disk, left_over_bytes, seconds);
+    ResultPrinter::new(style).print("gen", &result)
+}
+
+fn console(args: &GenArgs, style: ReportStyle, limits: &JobLimits, stop: &Stop) -> Console {
+    let output = settings::directory_of(&args.file);
+    Console::new(ConsoleOptions {
+        command: "gen",
+        style,
+        resources: JobResources {
+            directories: vec![(output.clone(), "output")],
+            hidden_file_directories: vec![output],
+            limit_bytes_per_second: limits.bytes_per_second(),
+        },
+        temperature: limits.temperature.clone(),
+        stop: Some(stop),
+    })
+}
+
+impl<'a> GenResult<'a> {
+    fn new(
+        args: &'a GenArgs,
+        report: &GenerateReport,
+        disk: &OsDisk,
+        left_over_bytes: u64,
+        seconds: f64,
+    ) -> GenResult<'a> {
+        GenResult {
+            file: &args.file,
+            format: args.format.to_string(),
+            pattern: args.pattern.to_string(),
+            skewed: args.skewed,
+            start: args.start,
+            seed: args.seed,
+            records: report.records,
+            bytes: report.bytes,
+            left_over_bytes,
+            checksum: report.checksum.to_string(),
+            seconds,
+            bytes_per_second: report.bytes as f64 / seconds,
+            threads: report.threads,
+            memory_bytes: report.memory_bytes,
+            io: disk.describe(),
+        }
+    }
+}
+
+impl fmt::Display for GenResult<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "Records: {}", self.records)?;
+        writeln!(f, "Checksum: {}", self.checksum)?;
+        if self.left_over_bytes > 0 {
+            writeln!(
+                f,
+                "Whole records only: {} bytes, {} less than asked for",
+                self.bytes, self.left_over_bytes
+            )?;
+        }
+        let (bytes, rate) = (Decimal(self.bytes as f64), Decimal(self.bytes_per_second));
+        writeln!(
+            f,
+            "{bytes} in {:.2} s, {rate}/s ({}, {} threads)",
+            self.seconds, self.io, self.threads
+        )
+    }
+}

@@ -1,0 +1,9 @@
+//! Commands that are little more than a call of their pipeline. `status`, `lines` and `du` have
+//! folders of their own.
+
+pub(crate) mod generate;
+pub(crate) mod manual;
+pub(crate) mod sort;
+mod summary_file;
+mod verdict;
+pub(crate) mod verify;

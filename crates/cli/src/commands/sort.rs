@@ -1,0 +1,148 @@
+//! `xsort sort`: sorts files of records, or says how it would.
+
+use crate::args::SortArgs;
+use crate::exit::Failure;
+use crate::inputs::expand::{ExpandedInputs, directory_of, expand};
+use crate::inputs::names_memory::{NamesMemory, TooManyNames};
+use crate::inputs::stdin;
+use crate::inputs::tree::{TreeError, TreeOptions, identity};
+use crate::job::{Console, ConsoleOptions, JobResources};
+use crate::output::ResultPrinter;
+use crate::settings::caches::caches;
+use crate::settings::{self, JobLimits, ReportStyle};
+use crate::signals::Stop;
+use serde::Serialize;
+use std::fmt;
+use std::fs;
+use std::path::PathBuf;
+use xsort_disk::Disk;
+use xsort_extsort::fixed::{Facts, Method, plan};
+use xsort_extsort::{Error, Observer, SortOptions, SortReport, dry_run, sort_streamed};
+use xsort_records::Layout;
+
+pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
+    let style = ReportStyle::decide(&args.report);
+    let layout = settings::layout(&args.records)?;
+    let limits = JobLimits::decide(&args.resources, stop);
+    let mut names = NamesMemory::default();
+    let expanded = expand_inputs(args, &layout, &limits, &mut names, stop)?;
+    let (inputs, stream) = stdin::replace_stdin(expanded.files, args, stop)?;
+    let disk = limits.disk()?;
+    let console = Console::new(ConsoleOptions {
+        command: "sort",
+        style,
+        resources: resources(args, &limits),
+        temperature: limits.temperature.clone(),
+        stop: Some(stop),
+    });
+    limits.notice.iter().chain(&expanded.notices).for_each(|line| console.notice(line));
+
+    let options = sort_options(args, inputs, layout, &limits, &names);
+    let printer = ResultPrinter::new(style);
+    if args.dry_run {
+        let plan = dry_run(&options, &disk, &console).map_err(|error| names.add_to(error))?;
+        disk.notices().iter().for_each(|line| console.notice(line));
+        drop(console);
+        return printer.print("sort", &plan);
+    }
+    let report =
+        sort_streamed(&options, stream, &disk, &console).map_err(|error| names.add_to(error))?;
+    disk.notices().iter().for_each(|line| console.notice(line));
+    drop(console);
+    if args.verbose {
+        printer.print("sort", &DetailedReport(&report))
+    } else {
+        printer.print("sort", &report)
+    }
+}
+
+/// The files to sort. Their names are added to `names`.
+fn expand_inputs(
+    args: &SortArgs,
+    layout: &Layout,
+    limits: &JobLimits,
+    names: &mut NamesMemory,
+    stop: &Stop,
+) -> Result<ExpandedInputs, Failure> {
+    let options = TreeOptions {
+        counts_links: args.trees.count_links,
+        output: fs::metadata(&args.output).ok().map(|metadata| identity(&metadata)),
+        budget_bytes: limits.budget_bytes,
+    };
+    match expand(&args.inputs, options, names, || stop.is_set()) {
+        Err(TreeError::TooManyNames(TooManyNames { budget_bytes, .. })) => {
+            let needed_bytes =
+                names.budget_bytes() + data_bytes_min(names, layout, args.method, limits);
+            Err(Failure::Job(Error::Memory { budget_bytes, needed_bytes }))
+        }
+        expanded => Ok(expanded?),
+    }
+}
+
+fn sort_options(
+    args: &SortArgs,
+    inputs: Vec<PathBuf>,
+    layout: Layout,
+    limits: &JobLimits,
+    names: &NamesMemory,
+) -> SortOptions {
+    SortOptions {
+        inputs,
+        output: args.output.clone(),
+        layout,
+        format_is_assumed: settings::is_format_assumed(&args.records),
+        budget_bytes: limits.budget_bytes - names.budget_bytes().min(limits.budget_bytes),
+        method: args.method,
+        threads: limits.threads,
+        caches: caches(args.cache_size),
+        scratch: args.scratch.clone(),
+        remove_input: args.remove_input,
+        sync: !args.no_sync,
+        probe: args.dry_run || args.probe,
+        checkpoint: args.checkpoints.checkpoint(),
+    }
+}
+
+/// Bytes that a sort of these files needs at least, besides their names; the requested budget if
+/// that is enough.
+fn data_bytes_min(names: &NamesMemory, layout: &Layout, method: Method, limits: &JobLimits) -> u64 {
+    let facts = Facts {
+        input_bytes: names.file_bytes.clone(),
+        record_bytes: layout.record_bytes() as u64,
+        key_bytes: layout.key_bytes() as u64,
+        budget_bytes: limits.budget_bytes,
+        threads: limits.threads,
+        method,
+        may_keep: true,
+    };
+    match plan(&facts) {
+        Err(Error::Memory { needed_bytes, .. }) => needed_bytes,
+        _ => limits.budget_bytes,
+    }
+}
+
+/// What a sort reads and writes.
+fn resources(args: &SortArgs, limits: &JobLimits) -> JobResources {
+    let output = settings::directory_of(&args.output);
+    let mut directories: Vec<_> =
+        args.scratch.iter().map(|path| (path.clone(), "scratch")).collect();
+    let inputs = args.inputs.iter().filter(|path| path.as_os_str() != "-");
+    directories.extend(inputs.map(|path| (directory_of(path), "input")));
+    directories.push((output.clone(), "output"));
+    directories.dedup();
+    JobResources {
+        directories,
+        hidden_file_directories: [vec![output], args.scratch.clone()].concat(),
+        limit_bytes_per_second: limits.bytes_per_second(),
+    }
+}
+
+/// A report whose text also lists every chunk and every bin.
+#[derive(Serialize)]
+struct DetailedReport<'a>(&'a SortReport);
+
+impl fmt::Display for DetailedReport<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#}", self.0)
+    }
+}

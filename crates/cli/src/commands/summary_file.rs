@@ -1,0 +1,96 @@
+//! The file for verify's summary: it appears whole or not at all, and is never one of the files
+//! that are read.
+//!
+//! It is created before the data is read, so that an hour of reading doesn't end in "permission
+//! denied". A pipe or a device is written directly, since it can't be replaced.
+
+use crate::exit::Failure;
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use xsort_disk::{ALIGNMENT, Direction, Disk, DisplayPath, FileId, Lease, Request, align_up};
+use xsort_extsort::Error;
+
+/// A file for a summary. If it is dropped before it is written, nothing is left.
+pub(super) struct SummaryFile<'a> {
+    disk: &'a dyn Disk,
+    path: &'a Path,
+    /// The new file, which has no name yet; none for a pipe or a device.
+    file: Option<FileId>,
+}
+
+impl<'a> SummaryFile<'a> {
+    /// Creates the file for `path`, without a name.
+    ///
+    /// # Errors
+    /// If the path leads to one of the files that will be `read`, or if no file can be created
+    /// there.
+    pub(super) fn create(
+        path: &'a Path,
+        read: impl IntoIterator<Item = &'a PathBuf>,
+        disk: &'a dyn Disk,
+    ) -> Result<SummaryFile<'a>, Failure> {
+        let old = fs::metadata(path).ok();
+        if let Some(old) = &old
+            && let Some(same) = read.into_iter().find(|other| is_same(old, other))
+        {
+            return Err(Failure::Usage(format!(
+                "{} is {}, which is read: the summary would replace it; write it elsewhere (-o)",
+                DisplayPath(path),
+                if path == same {
+                    "one of the files".into()
+                } else {
+                    DisplayPath(same).to_string()
+                },
+            )));
+        }
+        let is_stream = old.is_some_and(|old| !old.is_file() && !old.is_dir());
+        let file = if is_stream { None } else { Some(disk.create_output(path)?) };
+        Ok(SummaryFile { disk, path, file })
+    }
+
+    /// Writes the summary and gives it its name.
+    pub(super) fn write(mut self, summary: &[u8]) -> Result<(), Failure> {
+        let Some(file) = self.file else {
+            return fs::write(self.path, summary).map_err(|source| self.failed(source));
+        };
+        let bytes = align_up(summary.len() as u64) as usize;
+        assert!(bytes.is_multiple_of(ALIGNMENT) && bytes >= summary.len());
+        let mut lease = Lease::map(bytes)?;
+        lease[..summary.len()].copy_from_slice(summary);
+        lease[summary.len()..].fill(0);
+        let (reply, completions) = crossbeam_channel::bounded(1);
+        self.disk.submit(Request {
+            direction: Direction::Write,
+            file,
+            offset: 0,
+            bytes,
+            bytes_needed: bytes,
+            lease,
+            tag: 0,
+            reply,
+        });
+        let lost = || self.failed(io::Error::other("the write was never answered"));
+        completions.recv().map_err(|_| lost())?.result.map_err(Error::Disk)?;
+        self.file = None;
+        Ok(self.disk.publish(file, summary.len() as u64, true)?)
+    }
+
+    fn failed(&self, source: io::Error) -> Failure {
+        Failure::File { what: format!("writing {}", DisplayPath(&self.path)), source }
+    }
+}
+
+impl Drop for SummaryFile<'_> {
+    fn drop(&mut self) {
+        if let Some(file) = self.file.take() {
+            self.disk.close(file);
+        }
+    }
+}
+
+/// Whether the path `other` leads to the file of `one`.
+fn is_same(one: &Metadata, other: &Path) -> bool {
+    fs::metadata(other).is_ok_and(|other| (one.dev(), one.ino()) == (other.dev(), other.ino()))
+}

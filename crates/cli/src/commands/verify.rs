@@ -1,0 +1,177 @@
+//! `xsort verify`: checks sorted files, or the summaries of parts that were checked separately.
+//!
+//! The result goes to standard output (valsort's goes to standard error).
+
+use super::summary_file::SummaryFile;
+use super::verdict::{Comparison, Verdict};
+use crate::args::VerifyArgs;
+use crate::exit::Failure;
+use crate::inputs::expand::{ExpandedInputs, directory_of, expand};
+use crate::inputs::names_memory::NamesMemory;
+use crate::inputs::tree::TreeOptions;
+use crate::job::{Console, ConsoleOptions, JobResources};
+use crate::output::ResultPrinter;
+use crate::settings::{self, JobLimits, ReportStyle};
+use crate::signals::Stop;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Instant;
+use xsort_disk::{Disk, OsDisk};
+use xsort_extsort::{Error, Observer, VerifyOptions, VerifyReport, verify};
+use xsort_records::{Layout, Part};
+
+pub(crate) fn run(args: &VerifyArgs, stop: &Stop) -> Result<(), Failure> {
+    let style = ReportStyle::decide(&args.report);
+    let layout = settings::layout(&args.records)?;
+    let begin = Instant::now();
+    let Verified { part, bytes, against } = if args.summaries {
+        Verified { part: append_summaries(&args.files, &layout)?, bytes: 0, against: None }
+    } else {
+        verify_files(args, &layout, style, stop)?
+    };
+    let seconds = begin.elapsed().as_secs_f64();
+    let bytes = bytes + against.as_ref().map_or(0, |report| report.bytes);
+
+    let expected = args.expect.map(|sum| Comparison::expected(sum, part.checksum()));
+    let against =
+        against.map(|report| Comparison::against(&args.against, report.checksum, part.checksum()));
+    let verdict = Verdict {
+        files: &args.files,
+        ok: part.is_sorted() && expected.iter().chain(&against).all(|comparison| comparison.ok),
+        in_order: part.is_sorted(),
+        records: part.records(),
+        checksum: part.checksum().to_string(),
+        duplicate_keys: part.duplicates(),
+        unordered_records: part.unordered(),
+        first_unordered_record: part.first_unordered(),
+        expected,
+        against,
+        bytes,
+        seconds,
+        bytes_per_second: bytes as f64 / seconds,
+    };
+    ResultPrinter::new(style).print("verify", &verdict)?;
+    if verdict.ok { Ok(()) } else { Err(Failure::Disorder) }
+}
+
+/// What was found out about the files.
+struct Verified {
+    part: Part,
+    /// Bytes of the files.
+    bytes: u64,
+    /// The files to compare with, if any were named.
+    against: Option<VerifyReport>,
+}
+
+/// Reads the files, and those to compare with; writes the summary if one is wanted.
+fn verify_files(
+    args: &VerifyArgs,
+    layout: &Layout,
+    style: ReportStyle,
+    stop: &Stop,
+) -> Result<Verified, Failure> {
+    let reader = Reader::new(args, layout, style, stop)?;
+    let budget_bytes = reader.limits.budget_bytes;
+    let options = TreeOptions { counts_links: args.trees.count_links, output: None, budget_bytes };
+    let mut names = NamesMemory::default();
+    let mut files_of = |paths| -> Result<Vec<PathBuf>, Failure> {
+        let ExpandedInputs { files, notices } =
+            expand(paths, options, &mut names, || stop.is_set())?;
+        notices.iter().for_each(|line| reader.console.notice(line));
+        Ok(files)
+    };
+    let (files, against) = (files_of(&args.files)?, files_of(&args.against)?);
+    let read = || files.iter().chain(&against);
+    let summary = args
+        .summary
+        .as_deref()
+        .map(|path| SummaryFile::create(path, read(), &reader.disk))
+        .transpose()?;
+    let VerifyReport { part, bytes, .. } = reader.read(&files, &names, true)?;
+    let against =
+        if args.against.is_empty() { None } else { Some(reader.read(&against, &names, false)?) };
+    let part = part.expect("the order was checked");
+    summary.map_or(Ok(()), |summary| summary.write(&part.to_summary()))?;
+    Ok(Verified { part, bytes, against })
+}
+
+/// Reads files of records, one sequence after the other, with the same settings.
+struct Reader<'a> {
+    layout: &'a Layout,
+    format_is_assumed: bool,
+    limits: JobLimits,
+    disk: OsDisk,
+    console: Console,
+}
+
+impl<'a> Reader<'a> {
+    fn new(
+        args: &VerifyArgs,
+        layout: &'a Layout,
+        style: ReportStyle,
+        stop: &Stop,
+    ) -> Result<Reader<'a>, Failure> {
+        let limits = JobLimits::decide(&args.resources, stop);
+        let disk = limits.disk()?;
+        let files = args.files.iter().chain(&args.against);
+        let mut directories: Vec<_> = files.map(|path| (directory_of(path), "input")).collect();
+        directories.dedup();
+        let console = Console::new(ConsoleOptions {
+            command: "verify",
+            style,
+            resources: JobResources {
+                directories,
+                hidden_file_directories: Vec::new(),
+                limit_bytes_per_second: limits.bytes_per_second(),
+            },
+            temperature: limits.temperature.clone(),
+            stop: Some(stop),
+        });
+        limits.notice.iter().for_each(|line| console.notice(line));
+        let format_is_assumed = settings::is_format_assumed(&args.records);
+        Ok(Reader { layout, format_is_assumed, limits, disk, console })
+    }
+
+    fn read(
+        &self,
+        files: &[PathBuf],
+        names: &NamesMemory,
+        order: bool,
+    ) -> Result<VerifyReport, Failure> {
+        let options = VerifyOptions {
+            inputs: files.to_vec(),
+            layout: self.layout.clone(),
+            format_is_assumed: self.format_is_assumed,
+            budget_bytes: self.limits.budget_bytes
+                - names.budget_bytes().min(self.limits.budget_bytes),
+            threads: self.limits.threads,
+            order,
+        };
+        let report = verify(&options, &self.disk, &self.console)?;
+        self.disk.notices().iter().for_each(|line| self.console.notice(line));
+        Ok(report)
+    }
+}
+
+/// Puts together the parts that the summaries in `files` describe.
+fn append_summaries(files: &[PathBuf], layout: &Layout) -> Result<Part, Failure> {
+    let mut whole = Part::new(layout);
+    for path in files {
+        let bad = |reason: String| Failure::Job(Error::Input { path: path.clone(), reason });
+        let bytes = fs::read(path).map_err(|error| bad(error.to_string()))?;
+        if bytes.is_empty() {
+            return Err(bad("it is empty, and no summary; verify -o makes them".into()));
+        }
+        whole.append_summaries(&bytes).map_err(|error| bad(error.to_string()))?;
+    }
+    // A file of zeros, or one that was never written, reads as a summary of no records. That proves
+    // nothing.
+    match files.first() {
+        Some(path) if whole.records() == 0 => {
+            let reason =
+                "the summaries tell of no records at all; write them again (verify -o)".into();
+            Err(Failure::Job(Error::Input { path: path.clone(), reason }))
+        }
+        _ => Ok(whole),
+    }
+}

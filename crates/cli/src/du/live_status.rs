@@ -1,0 +1,81 @@
+//! The status of a walk that takes long enough for anybody to see it. It is set up after a tenth of
+//! a second: counting ten files takes less time than starting a thread.
+
+use crate::job::{Console, ConsoleOptions, JobResources};
+use crate::settings::{ProgressStyle, ReportStyle};
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+use xsort_extsort::Observer;
+use xsort_gnu::du::Command;
+
+/// Walks shorter than this have no status.
+const UNSEEN: Duration = Duration::from_millis(100);
+
+/// Arguments that are published as directories of the job.
+const DIRECTORIES_MAX: usize = 16;
+
+/// The status, once there is one.
+pub(super) struct LiveStatus {
+    began: Instant,
+    draws_bar: bool,
+    directories: Vec<PathBuf>,
+    console: OnceLock<Console>,
+    /// What was counted and isn't passed to the console yet.
+    files: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl LiveStatus {
+    pub(super) fn new(command: &Command) -> LiveStatus {
+        let directories = command.files.iter().take(DIRECTORIES_MAX).map(PathBuf::from).collect();
+        LiveStatus {
+            began: Instant::now(),
+            draws_bar: command.extras.progress && io::stderr().is_terminal(),
+            directories,
+            console: OnceLock::new(),
+            files: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+        }
+    }
+
+    /// Whether a bar is drawn on standard error.
+    pub(super) fn draws_bar(&self) -> bool {
+        self.draws_bar
+    }
+
+    /// Adds what was counted.
+    pub(super) fn advance(&self, files: u64, bytes: u64) {
+        self.files.fetch_add(files, Relaxed);
+        self.bytes.fetch_add(bytes, Relaxed);
+        if self.console.get().is_none() && self.began.elapsed() < UNSEEN {
+            return;
+        }
+        let console = self.console.get_or_init(|| self.open_console());
+        console.advance(self.bytes.swap(0, Relaxed));
+        console.count_files(self.files.swap(0, Relaxed));
+    }
+
+    /// Has `print` write to standard error, above the bar if there is one.
+    pub(super) fn print_above_bar(&self, print: impl FnOnce()) {
+        match self.console.get() {
+            Some(console) => console.print_above_bar(print),
+            None => print(),
+        }
+    }
+
+    fn open_console(&self) -> Console {
+        let progress = if self.draws_bar { ProgressStyle::Bar } else { ProgressStyle::None };
+        let style = ReportStyle { json: false, quiet: false, progress };
+        let directories = self.directories.iter().map(|path| (path.clone(), "input")).collect();
+        let resources = JobResources { directories, ..JobResources::default() };
+        let options =
+            ConsoleOptions { command: "du", style, resources, temperature: None, stop: None };
+        let console = Console::new(options);
+        console.phase("walk", 0);
+        console
+    }
+}

@@ -1,0 +1,171 @@
+//! What happens to what the walk finds. Several threads call at once.
+
+use super::format::Format;
+use super::gnu_lines::EPOCH;
+use super::live_status::LiveStatus;
+use super::messages::Messages;
+use super::output::OrderedOutput;
+use super::ranking::Ranking;
+use super::row::{Row, figure};
+use crate::gnu_commands::locale;
+use parking_lot::Mutex;
+use std::ffi::OsStr;
+use std::io;
+use std::mem;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use xsort_gnu::du::{Command, Complaint, Follow};
+use xsort_usage::{FoundFile, Operation, Usage, Visitor, WalkError};
+
+/// Prints what is found, at once or in order.
+pub(super) struct DuVisitor<'a> {
+    messages: Messages<'a>,
+    command: &'a Command,
+    format: Format<'a>,
+    /// Rows that are printed at the end, if rows have an order.
+    ranking: Option<Mutex<Ranking>>,
+    output: OrderedOutput,
+    has_failed: AtomicBool,
+    status: LiveStatus,
+}
+
+impl<'a> DuVisitor<'a> {
+    pub(super) fn new(messages: Messages<'a>, command: &'a Command) -> DuVisitor<'a> {
+        let output = OrderedOutput::new();
+        let status = LiveStatus::new(command);
+        if status.draws_bar() && output.is_terminal() {
+            output.hold_until_end();
+        }
+        DuVisitor {
+            messages,
+            command,
+            format: Format::new(command, output.is_terminal()),
+            ranking: Ranking::of(command).map(Mutex::new),
+            output,
+            has_failed: AtomicBool::new(false),
+            status,
+        }
+    }
+
+    /// Reports a failure, after what was printed before.
+    pub(super) fn complain(&self, complaint: &Complaint<'_>) {
+        self.has_failed.store(true, Relaxed);
+        self.print_message(complaint);
+    }
+
+    fn print_message(&self, complaint: &Complaint<'_>) {
+        let text = complaint.text(locale());
+        let print = || self.output.flush_before(|| self.messages.print(&text));
+        self.status.print_above_bar(print);
+    }
+
+    /// Whether a symbolic link was followed that leads nowhere.
+    fn is_dangling(&self, error: &WalkError) -> bool {
+        let path = Path::new(OsStr::from_bytes(&error.path));
+        self.command.follow != Follow::Never
+            && error.source.kind() == io::ErrorKind::NotFound
+            && path.symlink_metadata().is_ok()
+    }
+
+    fn print(&self, row: &Row) {
+        let mut bad_time = None;
+        self.output.write(|out| bad_time = self.format.write(row, out));
+        // GNU du reports this, but doesn't count it as a failure.
+        if let Some(seconds) = bad_time {
+            self.print_message(&Complaint::TimeOutOfRange(seconds));
+        }
+    }
+
+    fn print_ranked(&self, ranking: Ranking) {
+        let rows = ranking.into_sorted();
+        match &self.format {
+            Format::Tree(tree) => self.output.write(|out| tree.draw(rows, out)),
+            _ => rows.iter().for_each(|row| self.print(row)),
+        }
+    }
+
+    /// Prints what is left after the walk. False if anything failed.
+    pub(super) fn finish(self, total: &Usage) -> bool {
+        let ranking = self.ranking.as_ref().map(|ranking| mem::take(&mut *ranking.lock()));
+        if let Some(ranking) = ranking.filter(|_| !matches!(self.format, Format::Tree(_))) {
+            self.print_ranked(ranking);
+        }
+        match &self.format {
+            Format::Json(json) => self.output.write(|out| json.end(total, out)),
+            _ if self.command.has_total => self.print(&self.total_row(total)),
+            _ => {}
+        }
+        let DuVisitor { messages, output, has_failed, status, .. } = self;
+        // A bar must be gone before the last lines come.
+        drop(status);
+        match output.finish() {
+            Ok(()) => !has_failed.into_inner(),
+            Err(error) => {
+                messages.print(&error.at_exit());
+                false
+            }
+        }
+    }
+
+    fn total_row(&self, total: &Usage) -> Row {
+        // GNU du's sum has a time of 1970 at least.
+        let newest = total.newest.into_iter().chain([EPOCH]).max();
+        let usage = Usage { newest, ..*total };
+        let figure = figure(&usage, self.command.measure);
+        Row { path: b"total".to_vec(), depth: 0, is_directory: false, usage, figure }
+    }
+}
+
+impl Visitor for DuVisitor<'_> {
+    fn excludes(&self, path: &[u8]) -> bool {
+        self.command.excludes.matches(path, locale())
+    }
+
+    fn found(&self, file: &FoundFile<'_>) {
+        let usage = if self.command.separate_directories { &file.own } else { &file.total };
+        let figure = figure(usage, self.command.measure);
+        let is_printed = self.command.threshold.admits(figure);
+        let row = || Row {
+            path: file.path(),
+            depth: file.depth,
+            is_directory: file.is_directory(),
+            usage: *usage,
+            figure,
+        };
+        match &self.ranking {
+            Some(ranking) => {
+                let mut ranking = ranking.lock();
+                if is_printed && ranking.has_place_for(figure) {
+                    ranking.add(row());
+                }
+                // An argument comes after everything in it.
+                if file.depth == 0 && matches!(self.format, Format::Tree(_)) {
+                    let next = Ranking::of(self.command).unwrap_or_default();
+                    self.print_ranked(mem::replace(&mut *ranking, next));
+                }
+            }
+            None if is_printed => self.print(&row()),
+            None => {}
+        }
+    }
+
+    fn failed(&self, error: &WalkError) {
+        let WalkError { path, source, .. } = error;
+        let complaint = match error.operation {
+            Operation::Access if self.is_dangling(error) => Complaint::Dangling(path),
+            Operation::Access => Complaint::Access(path, source),
+            Operation::Open | Operation::List => Complaint::ReadDirectory(path, source),
+            Operation::Cycle => Complaint::Cycle(path),
+        };
+        if let Format::Json(json) = &self.format {
+            json.add_error(error);
+        }
+        self.complain(&complaint);
+    }
+
+    fn advance(&self, inodes: u64, allocated_bytes: u64) {
+        self.status.advance(inodes, allocated_bytes);
+    }
+}

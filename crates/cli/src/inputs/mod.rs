@@ -1,0 +1,13 @@
+//! Which files the inputs on the command line stand for.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `expand` | each directory replaced by the files below it |
+//! | `tree` | the regular files below one directory |
+//! | `names_memory` | the part of the memory budget that the names of many files take |
+//! | `stdin` | standard input: a file, or a stream |
+
+pub(crate) mod expand;
+pub(crate) mod names_memory;
+pub(crate) mod stdin;
+pub(crate) mod tree;

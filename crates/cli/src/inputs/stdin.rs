@@ -1,0 +1,104 @@
+//! Standard input as one of the inputs of `xsort sort`: a file that can be opened again, or a
+//! stream.
+
+use crate::args::SortArgs;
+use crate::exit::Failure;
+use crate::signals::Stop;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FileType, SeekFrom, fstat, seek};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::{self, IsTerminal, Read, Stdin};
+use std::path::PathBuf;
+use xsort_disk::inherited;
+use xsort_extsort::{Error, Stream};
+
+/// Its name in messages.
+const NAME: &str = "standard input";
+/// The path under which the kernel lets it be opened again.
+const PATH: &str = "/dev/stdin";
+/// How often a wait checks whether the job should stop: 50 ms.
+const STOP_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+
+/// Replaces `-` in the inputs: by a path if standard input is a file, otherwise by a stream.
+///
+/// # Errors
+/// If `-` is among the inputs and standard input can't be sorted.
+pub(crate) fn replace_stdin(
+    mut inputs: Vec<PathBuf>,
+    args: &SortArgs,
+    stop: &Stop,
+) -> Result<(Vec<PathBuf>, Option<Stream>), Failure> {
+    let mut indices = (0..inputs.len()).filter(|&index| inputs[index].as_os_str() == "-");
+    let (Some(index), second) = (indices.next(), indices.next()) else { return Ok((inputs, None)) };
+    let refuse = |what: &str| Err(Failure::Usage(what.into()));
+    if second.is_some() {
+        return refuse("standard input (-) is named twice: it can be read once only");
+    }
+    if args.remove_input {
+        return refuse(
+            "standard input can't be removed (--remove-input): \
+             name the file, or leave the option out",
+        );
+    }
+    if !inherited().is_open[0] {
+        return Err(unreadable("it is closed: name the files to sort, or pipe the records in"));
+    }
+    if io::stdin().is_terminal() {
+        return refuse(
+            "standard input is a terminal: \
+             name the files to sort, or pipe the records in (see --help)",
+        );
+    }
+    if is_file_from_its_beginning() {
+        inputs[index] = PATH.into();
+        if !args.dry_run {
+            // As if it had been read, for processes that share it; a failure doesn't matter.
+            let _ = seek(io::stdin(), SeekFrom::End(0));
+        }
+        return Ok((inputs, None));
+    }
+    if args.dry_run {
+        return refuse(
+            "--dry-run: the size of a stream is known only when it has been read, \
+             so that there is no plan before; name a file of that size",
+        );
+    }
+    inputs[index] = NAME.into();
+    let read = Box::new(InterruptibleStdin { stdin: io::stdin(), stop: stop.clone() });
+    Ok((inputs, Some(Stream { input: index, read })))
+}
+
+fn unreadable(reason: &str) -> Failure {
+    Failure::Job(Error::Input { path: NAME.into(), reason: reason.into() })
+}
+
+/// Whether standard input is a file that can be opened again and from which nothing was read.
+fn is_file_from_its_beginning() -> bool {
+    let stdin = io::stdin();
+    let is_file = fstat(&stdin)
+        .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
+    is_file && seek(&stdin, SeekFrom::Current(0)) == Ok(0) && File::open(PATH).is_ok()
+}
+
+/// Standard input, on which a wait ends when the job is stopped. There is no buffer: blocks are
+/// large.
+struct InterruptibleStdin {
+    stdin: Stdin,
+    stop: Stop,
+}
+
+impl Read for InterruptibleStdin {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if self.stop.is_set() {
+                return Err(io::Error::other("stopped on request"));
+            }
+            match poll(&mut [PollFd::new(&self.stdin, PollFlags::IN)], Some(&STOP_INTERVAL)) {
+                Ok(0) | Err(Errno::INTR) => {}
+                Ok(_) => return Ok(rustix::io::read(&self.stdin, buffer)?),
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
+}

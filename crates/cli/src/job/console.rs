@@ -1,0 +1,188 @@
+//! The observer of a pipeline: takes its progress and notices, and shows them on standard error and
+//! in `xsort status`.
+
+use super::bar::Bar;
+use super::drives::JobResources;
+use super::progress_text::{bar_frame, position};
+use super::publication::Publication;
+use super::reporter::{Reporter, ReporterOptions, SharedPublication, end_publication};
+use super::state::JobState;
+use super::thermostat::Thermostat;
+use crate::output::write_stderr;
+use crate::settings::{ProgressStyle, ReportStyle};
+use crate::signals::Stop;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::time::Duration;
+use xsort_disk::Gate;
+use xsort_extsort::{Gauges, Observer};
+
+const BAR_PERIOD: Duration = Duration::from_millis(100);
+const LINE_PERIOD: Duration = Duration::from_secs(1);
+
+/// Observes one job.
+pub(crate) struct Console {
+    // Before the bar, which it draws.
+    reporter: Option<Reporter>,
+    state: Arc<JobState>,
+    stderr: Stderr,
+    stop: Stop,
+}
+
+/// What the console has to know about a job.
+pub(crate) struct ConsoleOptions<'a> {
+    /// Name of the command.
+    pub(crate) command: &'static str,
+    pub(crate) style: ReportStyle,
+    pub(crate) resources: JobResources,
+    /// The limit in degrees Celsius, and the gate to close above it.
+    pub(crate) temperature: Option<(f64, Arc<Gate>)>,
+    /// What stops the job; `None` if signals end the process on the spot.
+    pub(crate) stop: Option<&'a Stop>,
+}
+
+/// Standard error, on which a bar may be drawn.
+#[derive(Clone)]
+struct Stderr {
+    bar: Option<Arc<Bar>>,
+    quiet: bool,
+}
+
+impl Stderr {
+    /// Prints a notice, unless only errors are wanted.
+    fn print_notice(&self, line: &str) {
+        if !self.quiet {
+            self.print(&format!("note: {line}"));
+        }
+    }
+
+    fn print(&self, line: &str) {
+        self.print_above_bar(|| write_stderr(line));
+    }
+
+    fn print_above_bar(&self, print: impl FnOnce()) {
+        match &self.bar {
+            Some(bar) => bar.print_above(print),
+            None => print(),
+        }
+    }
+}
+
+impl Console {
+    pub(crate) fn new(options: ConsoleOptions<'_>) -> Console {
+        let ConsoleOptions { command, style, resources, temperature, stop } = options;
+        let state = Arc::new(JobState::new());
+        let bar = (style.progress == ProgressStyle::Bar).then(|| Arc::new(Bar::new()));
+        let stderr = Stderr { bar: bar.clone(), quiet: style.quiet };
+        let is_stopped = stop.cloned().unwrap_or_default();
+        let mut thermostat = temperature.map(|(limit, gate)| {
+            let directories = resources.directories.iter().map(|(path, _)| path.clone()).collect();
+            let (stderr, stop) = (stderr.clone(), is_stopped.clone());
+            let print_notice = Box::new(move |line: &str| stderr.print_notice(line));
+            let is_stopped = Box::new(move || stop.is_set());
+            Thermostat::new(limit, gate, directories, print_notice, is_stopped)
+        });
+        if let Some(thermostat) = &mut thermostat {
+            // Before the first transfer.
+            thermostat.update(&state);
+        }
+        let publication: SharedPublication =
+            Arc::new(Mutex::new(Publication::new(command, resources)));
+        if let Some(stop) = stop {
+            let publication = Arc::clone(&publication);
+            stop.before_abrupt_exit(move || end_publication(&publication));
+        }
+        let (position_state, position_stderr) = (Arc::clone(&state), stderr.clone());
+        let notice_stderr = stderr.clone();
+        let reporter = Reporter::start(ReporterOptions {
+            state: Arc::clone(&state),
+            draw: draw_function(style.progress, &state, bar),
+            print_position: Box::new(move || {
+                position_stderr.print(&format!("{command}: {}", position(&position_state)));
+            }),
+            print_notice: Box::new(move |line| notice_stderr.print_notice(line)),
+            publication,
+            thermostat,
+            are_signals_fatal: stop.is_none(),
+        });
+        Console { reporter, state, stderr, stop: is_stopped }
+    }
+
+    /// Adds files that were counted.
+    pub(crate) fn count_files(&self, files: u64) {
+        self.state.count_files(files);
+    }
+
+    /// Has `print` write to standard error, above the bar if there is one.
+    pub(crate) fn print_above_bar(&self, print: impl FnOnce()) {
+        self.stderr.print_above_bar(print);
+    }
+}
+
+/// How progress is drawn, and how often.
+type DrawFunction = (Duration, Box<dyn FnMut() + Send>);
+
+fn draw_function(
+    style: ProgressStyle,
+    state: &Arc<JobState>,
+    bar: Option<Arc<Bar>>,
+) -> Option<DrawFunction> {
+    let state = Arc::clone(state);
+    match (bar, style) {
+        (Some(bar), _) => {
+            let draw = move || {
+                let phase = state.phase();
+                if !phase.name.is_empty() {
+                    let seconds = phase.began.elapsed().as_secs_f64();
+                    bar.draw(&bar_frame(phase, state.done_bytes(), state.files(), seconds));
+                }
+            };
+            Some((BAR_PERIOD, Box::new(draw)))
+        }
+        (None, ProgressStyle::Lines) => {
+            let print = move || {
+                if !state.phase().name.is_empty() {
+                    write_stderr(&position(&state));
+                }
+            };
+            Some((LINE_PERIOD, Box::new(print)))
+        }
+        (None, _) => None,
+    }
+}
+
+impl Observer for Console {
+    fn phase(&self, name: &str, bytes: u64) {
+        self.state.begin_phase(name, bytes);
+    }
+
+    fn advance(&self, bytes: u64) {
+        self.state.advance(bytes);
+    }
+
+    fn notice(&self, line: &str) {
+        self.state.add_notice(line);
+        self.stderr.print_notice(line);
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.stop.is_set()
+    }
+
+    fn expect(&self, phases: &[(&str, u64)]) {
+        self.state.expect(phases);
+    }
+
+    fn show(&self, gauges: Gauges) {
+        self.state.set_gauges(gauges);
+    }
+}
+
+impl Drop for Console {
+    fn drop(&mut self) {
+        self.reporter = None;
+        if let Some(bar) = &self.stderr.bar {
+            bar.clear();
+        }
+    }
+}

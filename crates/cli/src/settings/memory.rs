@@ -1,0 +1,249 @@
+//! How much memory a job may use: what the machine has available, and what a control group or a
+//! resource limit allows.
+//!
+//! A container sees the whole machine's memory in `/proc/meminfo` but is killed at its own limit.
+//! So both count, and so do the limits of all groups above. The kernel reclaims a group's file
+//! cache when memory is needed, so that counts as free.
+//!
+//! The figures hold for one moment. Others may take the memory a second later; nothing is reserved
+//! here.
+
+use crate::args::size::Memory;
+use std::fs;
+use std::path::{Path, PathBuf};
+use xsort_disk::DisplayPath;
+use xsort_extsort::units::Bytes;
+
+/// Part of a hard limit that is left to the program itself: code, stacks, the allocator, the
+/// kernel's bookkeeping. The pipelines promise to stay within the budget and this.
+const OVERHEAD_BYTES: u64 = 64 << 20;
+
+/// The same for the address space, which is also filled by what takes no memory: threads' stacks,
+/// the allocator's arenas, libraries.
+const ADDRESS_OVERHEAD_BYTES: u64 = 256 << 20;
+
+/// What the machine and its limits leave to this process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MemoryLimits {
+    /// Bytes that could be used without swapping.
+    pub(crate) available_bytes: u64,
+    /// Bytes that the tightest hard limit leaves, less the program's own overhead; and what sets
+    /// this limit.
+    pub(crate) limit: Option<(u64, String)>,
+}
+
+/// The memory to plan with, and a line for the user if it is less than requested.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Budget {
+    pub(crate) bytes: u64,
+    pub(crate) notice: Option<String>,
+}
+
+impl MemoryLimits {
+    /// Reads the limits of this process.
+    pub(crate) fn read() -> MemoryLimits {
+        let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+        let available_bytes =
+            meminfo_bytes(&read("/proc/meminfo"), "MemAvailable").unwrap_or(1 << 30);
+        let mut limits = group_limits(&read("/proc/self/cgroup"), Path::new("/sys/fs/cgroup"));
+        limits.extend(resource_limit(&read("/proc/self/limits"), &read("/proc/self/status")));
+        MemoryLimits::with_limits(available_bytes, limits)
+    }
+
+    fn with_limits(available_bytes: u64, limits: Vec<(u64, String)>) -> MemoryLimits {
+        let limit = limits.into_iter().min();
+        let headroom = limit.as_ref().map_or(u64::MAX, |(bytes, _)| *bytes);
+        MemoryLimits { available_bytes: available_bytes.min(headroom), limit }
+    }
+
+    /// The budget for a request; without one, half of what is available.
+    pub(crate) fn budget(&self, requested: Option<Memory>) -> Budget {
+        let percent = |part: u8| Budget {
+            bytes: (u128::from(self.available_bytes) * u128::from(part) / 100) as u64,
+            notice: None,
+        };
+        match (requested, &self.limit) {
+            (None, _) => percent(50),
+            (Some(Memory::Percent(part)), _) => percent(part),
+            (Some(Memory::Bytes(bytes)), Some((limit, source))) if bytes > *limit => Budget {
+                bytes: *limit,
+                notice: Some(format!(
+                    "-m asks for {}, but {source} leaves {}: using that",
+                    Bytes(bytes),
+                    Bytes(*limit)
+                )),
+            },
+            (Some(Memory::Bytes(bytes)), _) => Budget { bytes, notice: None },
+        }
+    }
+}
+
+/// A line of `/proc/meminfo` or `/proc/self/status`, in bytes.
+fn meminfo_bytes(text: &str, name: &str) -> Option<u64> {
+    let rest = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    let kibibytes: u64 = rest.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
+/// Headroom under the limits of our control groups, version 1 and 2, ours and all above. `groups`
+/// is the text of `/proc/self/cgroup`.
+fn group_limits(groups: &str, mount: &Path) -> Vec<(u64, String)> {
+    let mut limits = Vec::new();
+    for line in groups.lines() {
+        let mut fields = line.splitn(3, ':');
+        let (Some(_), Some(controllers), Some(path)) =
+            (fields.next(), fields.next(), fields.next())
+        else {
+            continue;
+        };
+        let files = if controllers.is_empty() {
+            // Above memory.high the kernel throttles a group so much that it is as bad as a limit.
+            let (max, cache) = (["memory.max", "memory.high"], ["active_file", "inactive_file"]);
+            GroupFiles { root: mount.to_path_buf(), max, usage: "memory.current", cache }
+        } else if controllers.split(',').any(|name| name == "memory") {
+            let root = mount.join("memory");
+            let max = ["memory.limit_in_bytes", "memory.soft_limit_in_bytes"];
+            let cache = ["total_active_file", "total_inactive_file"];
+            GroupFiles { root, max, usage: "memory.usage_in_bytes", cache }
+        } else {
+            continue;
+        };
+        let mut directory = files.root.join(path.trim_start_matches('/'));
+        // In a container the path may be the host's, of which only the end, or nothing, is mounted
+        // here. What is missing is skipped.
+        loop {
+            limits.extend(files.headroom(&directory));
+            if directory == files.root || !directory.pop() {
+                break;
+            }
+        }
+    }
+    limits
+}
+
+/// The files in which a version of control groups shows its figures.
+struct GroupFiles {
+    root: PathBuf,
+    max: [&'static str; 2],
+    usage: &'static str,
+    cache: [&'static str; 2],
+}
+
+impl GroupFiles {
+    fn headroom(&self, directory: &Path) -> Option<(u64, String)> {
+        let read = |name: &str| fs::read_to_string(directory.join(name)).ok();
+        // "max", and version 1's huge number for the same, are no limit.
+        let limit = |name| read(name)?.trim().parse().ok().filter(|bytes: &u64| *bytes < 1 << 60);
+        let max = self.max.into_iter().filter_map(limit).min()?;
+        let usage: u64 = read(self.usage).and_then(|text| text.trim().parse().ok()).unwrap_or(0);
+        let stat = read("memory.stat").unwrap_or_default();
+        let cache: u64 = stat
+            .lines()
+            .filter_map(|line| line.split_once(' '))
+            .filter(|(name, _)| self.cache.contains(name))
+            .filter_map(|(_, bytes)| bytes.trim().parse::<u64>().ok())
+            .sum();
+        let headroom =
+            max.saturating_sub(usage.saturating_sub(cache)).saturating_sub(OVERHEAD_BYTES);
+        Some((
+            headroom,
+            format!(
+                "the memory limit of the control group ({}, {})",
+                DisplayPath(directory),
+                Bytes(max)
+            ),
+        ))
+    }
+}
+
+/// Headroom under RLIMIT_AS and RLIMIT_DATA, from the texts of `/proc/self/limits` and
+/// `/proc/self/status`.
+fn resource_limit(limits: &str, status: &str) -> Vec<(u64, String)> {
+    let soft = |name: &str| -> Option<u64> {
+        limits
+            .lines()
+            .find_map(|line| line.strip_prefix(name))?
+            .split_whitespace()
+            .next()?
+            .parse()
+            .ok()
+    };
+    let headroom = |limit: &str, used: &str, ulimit: &str| {
+        let max = soft(limit)?;
+        let used = meminfo_bytes(status, used).unwrap_or(0);
+        let bytes = max.saturating_sub(used).saturating_sub(ADDRESS_OVERHEAD_BYTES);
+        Some((bytes, format!("the resource limit (ulimit {ulimit}, {})", Bytes(max))))
+    };
+    headroom("Max address space", "VmSize", "-v")
+        .into_iter()
+        .chain(headroom("Max data size", "VmData", "-d"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn half_by_default() {
+        let machine = MemoryLimits::with_limits(1000 * MIB, vec![]);
+        assert_eq!(machine.budget(None).bytes, 500 * MIB);
+        assert_eq!(machine.budget(Some(Memory::Percent(20))).bytes, 200 * MIB);
+        let requested = machine.budget(Some(Memory::Bytes(4000 * MIB)));
+        assert_eq!((requested.bytes, requested.notice), (4000 * MIB, None));
+    }
+
+    #[test]
+    fn a_hard_limit_is_honoured_and_named() {
+        let limits = vec![(900 * MIB, "the big one".into()), (300 * MIB, "the small one".into())];
+        let machine = MemoryLimits::with_limits(8000 * MIB, limits);
+        assert_eq!(machine.budget(None).bytes, 150 * MIB);
+        assert_eq!(machine.budget(Some(Memory::Bytes(300 * MIB))).notice, None);
+        let capped = machine.budget(Some(Memory::Bytes(1024 * MIB)));
+        assert_eq!(capped.bytes, 300 * MIB);
+        assert_eq!(
+            capped.notice.unwrap(),
+            "-m asks for 1.00 GiB, but the small one leaves 300 MiB: using that"
+        );
+    }
+
+    #[test]
+    fn groups_of_both_versions_and_their_parents_count() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write("a/memory.max", &(1000 * MIB).to_string());
+        write("a/memory.current", &(500 * MIB).to_string());
+        let cache = format!("anon 1\nactive_file {}\ninactive_file {}\n", 100 * MIB, 200 * MIB);
+        write("a/memory.stat", &cache);
+        write("a/b/memory.max", "max\n");
+        write("memory/old/memory.limit_in_bytes", &(400 * MIB).to_string());
+        write("memory/old/memory.usage_in_bytes", "0");
+        write("memory/memory.limit_in_bytes", "9223372036854771712");
+
+        let two: Vec<u64> =
+            group_limits("0::/a/b\n", root.path()).into_iter().map(|limit| limit.0).collect();
+        assert_eq!(two, [(1000 - 200 - 64) * MIB]);
+        let one: Vec<u64> = group_limits("3:cpu,memory:/old/gone\n2:cpu:/x\n", root.path())
+            .into_iter()
+            .map(|limit| limit.0)
+            .collect();
+        assert_eq!(one, [(400 - 64) * MIB]);
+        assert!(group_limits("0::/\ngarbage\n", root.path()).is_empty());
+    }
+
+    #[test]
+    fn resource_limits_are_read() {
+        let limits = "Limit                     Soft Limit           Hard Limit           Units\n\
+                      Max data size             unlimited            unlimited            bytes\n\
+                      Max address space         1073741824           unlimited            bytes\n";
+        let found = resource_limit(limits, "VmSize:\t    1024 kB\n");
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].0, (1024 - 1 - 256) * MIB);
+    }
+}

@@ -1,0 +1,173 @@
+//! From arguments to settings: everything that depends on the machine, or on two arguments at once,
+//! is decided here, once.
+//!
+//! The results are what the pipelines take. They check what only they can know: sizes of inputs,
+//! space, whether the budget suffices.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `memory` | how much memory the machine and its limits leave |
+//! | `caches` | what a thread may use of the processor's caches |
+//! | `open_files` | how many files may be open |
+//! | `stack` | a large enough stack for the main thread |
+
+pub(crate) mod caches;
+pub(crate) mod memory;
+pub(crate) mod open_files;
+pub(crate) mod stack;
+
+use crate::args::size::Amount;
+use crate::args::{Records, Report, Resources, When};
+use crate::exit::Failure;
+use crate::signals::Stop;
+use memory::MemoryLimits;
+use rustix::process::{Resource, getrlimit};
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use xsort_disk::{DiskOptions, Gate, IoChoice, OsDisk, RateLimit};
+use xsort_records::{Format, KeyField, KeyKind, Layout};
+
+/// Threads where the address space is limited: each takes some of it for its stack.
+const LIMITED_THREADS_MAX: usize = 16;
+
+/// The most threads that a job may use in this process.
+pub(crate) fn threads_max() -> usize {
+    if getrlimit(Resource::As).current.is_some() { LIMITED_THREADS_MAX } else { usize::MAX }
+}
+
+/// What a job may use.
+#[derive(Debug)]
+pub(crate) struct JobLimits {
+    /// Memory for data in bytes.
+    pub(crate) budget_bytes: u64,
+    pub(crate) threads: usize,
+    io: IoChoice,
+    /// The temperature of drives in degrees Celsius above which transfers pause, and the gate that
+    /// pauses them.
+    pub(crate) temperature: Option<(f64, Arc<Gate>)>,
+    /// The bandwidth limit.
+    rate: Option<Arc<RateLimit>>,
+    /// A line for the user, if the memory is less than requested.
+    pub(crate) notice: Option<String>,
+}
+
+impl JobLimits {
+    /// The limits that the arguments and the machine set. `stop` ends a wait for bandwidth.
+    pub(crate) fn decide(resources: &Resources, stop: &Stop) -> JobLimits {
+        let budget = MemoryLimits::read().budget(resources.memory);
+        let threads = match resources.threads {
+            0 => thread::available_parallelism().map_or(1, usize::from),
+            threads => usize::from(threads),
+        };
+        let threads = threads.min(threads_max());
+        let temperature =
+            resources.temperature_limit.map(|celsius| (f64::from(celsius), Arc::default()));
+        let rate = resources.bandwidth_limit.map(|bytes_per_second| {
+            let stop = stop.clone();
+            Arc::new(RateLimit::new(bytes_per_second, move || stop.is_set()))
+        });
+        JobLimits {
+            budget_bytes: budget.bytes,
+            threads,
+            io: resources.io,
+            temperature,
+            rate,
+            notice: budget.notice,
+        }
+    }
+
+    /// The bandwidth limit in bytes per second.
+    pub(crate) fn bytes_per_second(&self) -> Option<u64> {
+        self.rate.as_ref().map(|rate| rate.bytes_per_second())
+    }
+
+    /// The machine's disk, with the chosen engine and limits.
+    pub(crate) fn disk(&self) -> Result<OsDisk, Failure> {
+        let gate = self.temperature.as_ref().map(|(_, gate)| Arc::clone(gate));
+        Ok(OsDisk::new(DiskOptions {
+            io: self.io,
+            gate,
+            rate: self.rate.clone(),
+            ..DiskOptions::default()
+        })?)
+    }
+}
+
+/// What a job prints, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ReportStyle {
+    /// Whether the result is printed as JSON.
+    pub(crate) json: bool,
+    /// Whether neither a result for people nor notices are printed.
+    pub(crate) quiet: bool,
+    pub(crate) progress: ProgressStyle,
+}
+
+/// How progress is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ProgressStyle {
+    None,
+    /// A line now and then, for logs.
+    Lines,
+    /// A bar that is redrawn in place.
+    Bar,
+}
+
+impl ReportStyle {
+    pub(crate) fn decide(report: &Report) -> ReportStyle {
+        let terminal = std::io::stderr().is_terminal();
+        let progress = match (report.progress, terminal) {
+            (When::Auto, _) if report.quiet => ProgressStyle::None,
+            (When::Auto | When::Always, true) => ProgressStyle::Bar,
+            (When::Always, false) => ProgressStyle::Lines,
+            (When::Auto, false) | (When::Never, _) => ProgressStyle::None,
+        };
+        ReportStyle { json: report.json, quiet: report.quiet, progress }
+    }
+}
+
+/// The records' size and key, from --format, or from --record and --key.
+pub(crate) fn layout(records: &Records) -> Result<Layout, Failure> {
+    let Some(record_bytes) = records.record else {
+        return Ok(records.format.unwrap_or(Format::Gensort).layout());
+    };
+    let whole =
+        KeyField { offset: 0, length: record_bytes, kind: KeyKind::Bytes, descending: false };
+    let keys = if records.keys.is_empty() { vec![whole] } else { records.keys.clone() };
+    Layout::new(record_bytes, keys).map_err(|error| Failure::Usage(error.to_string()))
+}
+
+/// Whether the records' format is assumed. Then inputs that look like something else are refused.
+pub(crate) fn is_format_assumed(records: &Records) -> bool {
+    records.format.is_none() && records.record.is_none()
+}
+
+/// The number of whole records in an amount, and the bytes that are left over.
+pub(crate) fn records(amount: Amount, record_bytes: usize) -> (u64, u64) {
+    match amount {
+        Amount::Records(records) => (records, 0),
+        Amount::Bytes(bytes) => (bytes / record_bytes as u64, bytes % record_bytes as u64),
+    }
+}
+
+/// The directory that holds a file.
+pub(crate) fn directory_of(file: &Path) -> PathBuf {
+    match file.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => ".".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_become_whole_records() {
+        assert_eq!(records(Amount::Bytes(1_000_099), 100), (10_000, 99));
+        assert_eq!(records(Amount::Records(7), 100), (7, 0));
+        assert_eq!(records(Amount::Bytes(99), 100), (0, 99));
+    }
+}

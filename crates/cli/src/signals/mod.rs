@@ -1,0 +1,32 @@
+//! Signals: which ones stop a job, and how.
+//!
+//! SIGINT, SIGTERM and SIGHUP set a flag that the pipelines check between blocks. They clean up,
+//! and the program exits with 128 plus the signal's number. If a further signal comes a tenth of a
+//! second or more after the first, the program exits at once and removes only the names that would
+//! be left behind. An earlier one is ignored: `timeout` and terminals often send the same request
+//! twice, to the process and to its group, and that must not prevent the clean-up. A third signal
+//! doesn't even wait for the names. A signal that was ignored when the program started (nohup, a
+//! background job of a script) stays ignored.
+//!
+//! SIGPIPE kills as everywhere else once a command has begun. Before that, closing a pipe doesn't
+//! change the status of a usage error. SIGXFSZ (`ulimit -f`) doesn't kill, so that the write which
+//! exceeds the limit fails with a message.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `stop` | the flag that stops a job |
+//! | `fatal` | signals that end the process, after a thread has cleaned up |
+//! | `position_request` | SIGUSR1: a job prints how far it is |
+//! | `pipes` | whether SIGPIPE kills |
+//! | `terminating` | which signals end a job, and which of them count as a second request |
+
+mod fatal;
+mod pipes;
+mod position_request;
+mod stop;
+mod terminating;
+
+pub(crate) use fatal::FatalSignals;
+pub(crate) use pipes::{let_closed_pipes_kill, report_closed_pipes_as_errors};
+pub(crate) use position_request::PositionRequest;
+pub(crate) use stop::Stop;

@@ -1,0 +1,81 @@
+//! The flag that stops a job.
+
+use super::pipes::let_closed_pipes_kill;
+use super::terminating::{after_first_request, terminating_signals};
+use parking_lot::Mutex;
+use signal_hook::consts::{SIGINT, SIGXFSZ};
+use signal_hook::flag;
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::exit;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use xsort_disk::abandon_outputs;
+
+/// Set by the first signal that stops the job. Clones share the flag.
+#[derive(Clone, Default)]
+pub(crate) struct Stop {
+    /// The number of the signal, or 0.
+    signal: Arc<AtomicUsize>,
+    cleanup: Arc<Mutex<Option<Cleanup>>>,
+}
+
+/// What must be done even if the job is ended at once.
+type Cleanup = Box<dyn FnOnce() + Send>;
+
+impl Stop {
+    /// Installs the handlers.
+    ///
+    /// # Errors
+    /// If the system refuses a handler.
+    pub(crate) fn install() -> io::Result<Stop> {
+        let stop = Stop::default();
+        let exits_at_once = Arc::new(AtomicBool::new(false));
+        let signals = terminating_signals();
+        for &signal in &signals {
+            flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&exits_at_once))?;
+            flag::register_usize(signal, Arc::clone(&stop.signal), signal as usize)?;
+        }
+        let (cleanup, exits_on_third) = (Arc::clone(&stop.cleanup), Arc::clone(&exits_at_once));
+        let exit_on_second = move |mut signals: Signals| {
+            let Some(signal) = signals.forever().next() else { return };
+            exits_on_third.store(true, Ordering::Relaxed);
+            abandon_outputs();
+            let cleanup = cleanup.lock().take();
+            if let Some(cleanup) = cleanup {
+                cleanup();
+            }
+            exit(128 + signal);
+        };
+        if !after_first_request(&signals, exit_on_second)? {
+            // Without a thread the second signal exits at once. Registered after the shutdowns, so
+            // that these still see the flag unset on the first signal.
+            for &signal in &signals {
+                flag::register(signal, Arc::clone(&exits_at_once))?;
+            }
+        }
+        let_closed_pipes_kill()?;
+        // A handler that does nothing, as good as ignoring the signal.
+        flag::register(SIGXFSZ, Arc::default())?;
+        Ok(stop)
+    }
+
+    /// Whether a signal has come.
+    pub(crate) fn is_set(&self) -> bool {
+        self.signal.load(Ordering::Relaxed) != 0
+    }
+
+    /// Has `cleanup` done before a second signal ends the process.
+    pub(crate) fn before_abrupt_exit(&self, cleanup: impl FnOnce() + Send + 'static) {
+        *self.cleanup.lock() = Some(Box::new(cleanup));
+    }
+
+    /// 128 plus the number of the signal that came, or of SIGINT if none did.
+    pub(crate) fn exit_code(&self) -> u8 {
+        let signal = match self.signal.load(Ordering::Relaxed) {
+            0 => SIGINT as usize,
+            signal => signal,
+        };
+        128 + signal as u8
+    }
+}

@@ -1,0 +1,61 @@
+//! What killed jobs left is removed.
+
+use super::words::leftovers_text;
+use crate::exit::Failure;
+use crate::output::{self, write_stderr, write_stdout};
+use crate::signals::Stop;
+use serde::Serialize;
+use std::fmt::Write;
+use std::path::PathBuf;
+use xsort_disk::DisplayPath;
+use xsort_status::{Cleared, FoundJob, Inventory, Leftovers, Life};
+
+/// What was removed, and what could not be.
+#[derive(Default, Serialize)]
+struct JsonCleared {
+    command: &'static str,
+    #[serde(serialize_with = "output::lossy_all")]
+    removed: Vec<PathBuf>,
+    failed: Vec<String>,
+}
+
+/// Clears one dead job after the other, also after failures. A signal ends it between two jobs.
+pub(super) fn clear_all(jobs: &[FoundJob], is_json: bool, stop: &Stop) -> Result<(), Failure> {
+    let mut inventory = Inventory::default();
+    let (mut text, mut failures) = (String::new(), Vec::new());
+    let mut all = JsonCleared { command: "status", ..JsonCleared::default() };
+    for job in jobs.iter().filter(|job| job.life() == Life::Dead).take_while(|_| !stop.is_set()) {
+        let Cleared { removed, failures: failed } = inventory.clear(job);
+        // Nothing was removed if another process clears the job, or a new job took its name.
+        if removed != Leftovers::default() {
+            let removed = leftovers_text(&removed);
+            let _ = writeln!(text, "job {}: removed {removed}", job.name());
+        }
+        all.removed.extend(removed.hidden.into_iter().map(|(path, _)| path).chain(removed.status));
+        failures.extend(failed.into_iter().map(|(path, source)| {
+            let what = format!("clearing job {}: {}", job.name(), DisplayPath(&path));
+            Failure::File { what, source }
+        }));
+    }
+    if is_json {
+        all.failed = failures.iter().map(ToString::to_string).collect();
+        text = output::json(&all)? + "\n";
+    } else if text.is_empty() && failures.is_empty() && !stop.is_set() {
+        text = "no killed job left anything\n".into();
+    }
+    if !text.is_empty() {
+        write_stdout(text.as_bytes())?;
+    }
+    if stop.is_set() {
+        failures.push(Failure::Stopped {
+            so_far: ": what was cleared is listed, the rest is as it was",
+        });
+    }
+    // The caller prints the last one.
+    let last = failures.pop();
+    failures
+        .iter()
+        .filter_map(Failure::line)
+        .for_each(|line| write_stderr(&format!("error: {line}")));
+    last.map_or(Ok(()), Err)
+}

@@ -1,0 +1,218 @@
+//! One job on the full screen.
+
+use super::detail::{drive_line, memory, moved, pieces, whole};
+use super::job_state::{preposition, state, trouble};
+use super::words::{
+    command_line, cut, how_far, leftovers_text, phase_name, phase_share, rate, span,
+};
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Margin, Rect};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::symbols;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{LineGauge, Paragraph, Sparkline};
+use xsort_status::{FoundJob, Leftovers, Life, Snapshot, Stage};
+
+/// Columns of a stage's name, and of its bar.
+const NAME_COLUMNS: u16 = 9;
+const STAGE_COLUMNS: usize = 24;
+/// Notices that are shown, the last ones.
+const NOTICES_MAX: usize = 2;
+
+/// One job in full.
+pub(super) struct JobPanel<'a> {
+    pub(super) job: &'a FoundJob,
+    /// What it left, if it was killed.
+    pub(super) leftovers: &'a Leftovers,
+    pub(super) has_colour: bool,
+}
+
+impl JobPanel<'_> {
+    pub(super) fn draw(&self, frame: &mut Frame<'_>, area: Rect) {
+        let area = area.inner(Margin { horizontal: 1, vertical: 0 });
+        let Some(snapshot) = self.job.snapshot() else {
+            let JobPanel { job, .. } = self;
+            let text = format!("job {}, {}: {}", job.name(), state(job), trouble(job));
+            return frame.render_widget(Paragraph::new(text), area);
+        };
+        let resources = self.resource_lines(snapshot, usize::from(area.width));
+        let heights = [
+            Constraint::Length(1),
+            Constraint::Length(1),
+            Constraint::Length(1),
+            Constraint::Length(1),
+            Constraint::Length(1),
+            Constraint::Fill(1),
+            Constraint::Length(snapshot.stages.len() as u16),
+            Constraint::Length(resources.len() as u16),
+        ];
+        let [command, identity, _, bar, rates, curve, stages, rest] =
+            Layout::vertical(heights).areas(area);
+        let width = usize::from(area.width);
+        let bold = Style::new().add_modifier(Modifier::BOLD);
+        frame.render_widget(Line::styled(cut(&command_line(snapshot), width), bold), command);
+        self.draw_identity(frame, snapshot, identity);
+        self.draw_bar(frame, snapshot, bar);
+        frame.render_widget(Line::from(cut(&self.rates(snapshot), width)), rates);
+        self.draw_curve(frame, snapshot, curve);
+        let stage_lines: Vec<Line<'_>> =
+            snapshot.stages.iter().map(|stage| self.stage_line(stage, snapshot.threads)).collect();
+        frame.render_widget(Paragraph::new(stage_lines), stages);
+        frame.render_widget(Paragraph::new(resources), rest);
+    }
+
+    fn colour(&self, colour: Color) -> Style {
+        if self.has_colour { Style::new().fg(colour) } else { Style::new() }
+    }
+
+    fn draw_identity(&self, frame: &mut Frame<'_>, snapshot: &Snapshot, area: Rect) {
+        let state = state(self.job);
+        let style = match (self.job.life(), state) {
+            (Life::Dead, _) | (_, "cooling") => self.colour(Color::Red),
+            (Life::Running, "running") => self.colour(Color::Green),
+            _ => self.colour(Color::Yellow),
+        };
+        let rest = format!(
+            " {} {}, {}, in {}",
+            preposition(self.job),
+            span(snapshot.seconds),
+            snapshot.job.user,
+            snapshot.job.directory
+        );
+        let name = format!("job {}, ", self.job.name());
+        let rest_columns = usize::from(area.width).saturating_sub(name.len() + state.len());
+        let rest = Span::raw(cut(&rest, rest_columns));
+        let spans = [Span::raw(name), Span::styled(state, style), rest];
+        frame.render_widget(Line::from_iter(spans), area);
+    }
+
+    fn draw_bar(&self, frame: &mut Frame<'_>, snapshot: &Snapshot, area: Rect) {
+        let text = how_far(snapshot);
+        let columns = [
+            Constraint::Length(phase_name(snapshot).chars().count() as u16 + 1),
+            Constraint::Min(0),
+            Constraint::Length(text.len() as u16 + 1),
+        ];
+        let [name, bar, far] = Layout::horizontal(columns).areas(area);
+        frame.render_widget(Line::from(phase_name(snapshot)), name);
+        if let Some(share) = phase_share(snapshot) {
+            let gauge = LineGauge::default()
+                .ratio(share)
+                .label("")
+                .filled_symbol(symbols::block::FULL)
+                .unfilled_symbol(symbols::shade::LIGHT)
+                .filled_style(self.colour(Color::Cyan))
+                .unfilled_style(self.colour(Color::DarkGray));
+            frame.render_widget(gauge, bar);
+        }
+        frame.render_widget(Line::from(text).right_aligned(), far);
+    }
+
+    fn rates(&self, snapshot: &Snapshot) -> String {
+        match self.job.life() {
+            Life::Running => {
+                format!("{} now; whole: {}", rate(snapshot.bytes_per_second_now), whole(snapshot))
+            }
+            Life::Dead => {
+                let leftovers = leftovers_text(self.leftovers);
+                format!("killed; left {leftovers}; xsort status --clear removes it")
+            }
+            Life::Over => "it is over".to_owned(),
+        }
+    }
+
+    /// The rate since the job began, stretched or squeezed to the width.
+    fn draw_curve(&self, frame: &mut Frame<'_>, snapshot: &Snapshot, area: Rect) {
+        if area.height < 2 {
+            return;
+        }
+        let [label, body] =
+            Layout::vertical([Constraint::Length(1), Constraint::Min(0)]).areas(area);
+        let columns = columns(&snapshot.curve, usize::from(body.width));
+        let peak = columns.iter().copied().max().unwrap_or(0);
+        let text = format!("rate since the beginning, up to {}", rate(peak as f64));
+        frame.render_widget(Line::from(text).style(self.colour(Color::DarkGray)), label);
+        let sparkline =
+            Sparkline::default().data(&columns).max(peak.max(1)).style(self.colour(Color::Cyan));
+        frame.render_widget(sparkline, body);
+    }
+
+    /// A stage: threads that work are dark, threads that wait are light; and what most of them wait
+    /// for.
+    fn stage_line(&self, stage: &Stage, threads: u64) -> Line<'_> {
+        let all = (threads.max(1) as f64).max(stage.busy_threads);
+        let waiting: f64 = stage.waits.iter().map(|wait| wait.threads).sum();
+        let cells = |threads: f64| {
+            ((threads / all * STAGE_COLUMNS as f64).round() as usize).min(STAGE_COLUMNS)
+        };
+        let busy = cells(stage.busy_threads);
+        let idle = cells(waiting).min(STAGE_COLUMNS - busy);
+        let most = stage.waits.iter().max_by(|a, b| a.threads.total_cmp(&b.threads));
+        let waits = match most.filter(|wait| wait.threads >= 0.05) {
+            Some(wait) => format!("  {:.1} wait for {}", wait.threads, wait.on),
+            None => String::new(),
+        };
+        Line::from(vec![
+            Span::raw(format!("{:<1$}", stage.name, usize::from(NAME_COLUMNS))),
+            Span::styled(symbols::block::FULL.repeat(busy), self.colour(Color::Green)),
+            Span::styled(symbols::shade::LIGHT.repeat(idle), self.colour(Color::Yellow)),
+            Span::raw(" ".repeat(STAGE_COLUMNS - busy - idle)),
+            Span::raw(format!("  {:.1} busy{waits}", stage.busy_threads)),
+        ])
+    }
+
+    /// Drives, memory, bytes moved, and the last notices.
+    fn resource_lines<'s>(&self, snapshot: &'s Snapshot, width: usize) -> Vec<Line<'s>> {
+        let mut lines = Vec::new();
+        for drive in &snapshot.drives {
+            let is_hot = drive
+                .celsius
+                .zip(snapshot.limit_celsius)
+                .is_some_and(|(celsius, limit)| celsius > limit);
+            let style = if is_hot { self.colour(Color::Red) } else { Style::new() };
+            lines.push(Line::styled(cut(&drive_line(drive), width), style));
+        }
+        let pieces = pieces(snapshot).map(|pieces| format!("; {pieces}"));
+        let memory = format!("memory   {}{}", memory(snapshot), pieces.unwrap_or_default());
+        lines.push(Line::from(cut(&memory, width)));
+        if let Some(moved) = moved(snapshot) {
+            lines.push(Line::from(cut(&format!("moved    {moved}"), width)));
+        }
+        let last = snapshot.notices.len().saturating_sub(NOTICES_MAX);
+        for notice in &snapshot.notices[last..] {
+            lines.push(Line::styled(cut(notice, width), self.colour(Color::Yellow)));
+        }
+        lines
+    }
+}
+
+/// A curve in so many columns. Each is the mean of the points that fall into it.
+fn columns(curve: &[f64], width: usize) -> Vec<u64> {
+    if curve.is_empty() || width == 0 {
+        return Vec::new();
+    }
+    let column = |number: usize| {
+        let from = number * curve.len() / width;
+        let to = ((number + 1) * curve.len()).div_ceil(width).clamp(from + 1, curve.len());
+        let stretch = &curve[from..to];
+        (stretch.iter().sum::<f64>() / stretch.len() as f64) as u64
+    };
+    (0..width).map(column).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_curve_is_stretched_and_squeezed() {
+        assert_eq!(columns(&[1.0, 3.0], 4), [1, 1, 3, 3]);
+        assert_eq!(columns(&[1.0, 3.0, 5.0, 7.0], 2), [2, 6]);
+        assert_eq!(columns(&[], 4), [0; 0]);
+        assert_eq!(columns(&[1.0], 0), [0; 0]);
+        for (points, width) in [(120, 78), (7, 78), (119, 118), (1, 1)] {
+            let curve = vec![5.0; points];
+            assert_eq!(columns(&curve, width), vec![5; width], "{points} in {width}");
+        }
+    }
+}
