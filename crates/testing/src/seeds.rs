@@ -1,7 +1,7 @@
 //! How much a test does: little in an ordinary run, more if the environment says so, and a failing
 //! seed alone.
 //!
-//! - `XSORT_LONG=1`, which `make test-long` sets: more seeds, and all bytes, sizes and thread counts.
+//! - `XSORT_LONG=1`, which `make test-long` sets: more seeds, bytes, sizes and thread counts.
 //! - `XSORT_SEEDS=5000` tries so many seeds, instead of the test's own number.
 //! - `XSORT_SEED=1234` tries that one only; with `XSORT_SEEDS`, so many from that one on.
 

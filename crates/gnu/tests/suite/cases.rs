@@ -96,8 +96,8 @@ pub(crate) fn odd_words(random: &mut Random) -> Vec<OsString> {
     words.map(|word| OsString::from_vec(word.to_vec())).collect()
 }
 
-/// Pieces that lines are made of: numbers, words, bytes, sizes, months, versions, long doubles, fields,
-/// and words around eight bytes.
+/// Pieces that lines are made of: numbers, words, bytes, sizes, months, versions, long doubles,
+/// fields, and words around eight bytes.
 const ALPHABETS: [&[&[u8]]; 9] = [
     &[
         b"0",
