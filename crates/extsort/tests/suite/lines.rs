@@ -183,7 +183,7 @@ fn many_threads_may_compress() {
 }
 
 /// A file of /proc says that it is empty, and a log grows. A spill once waited for a second block
-/// of half a small desk.
+/// of half a small write buffer.
 #[test]
 fn an_input_may_be_much_larger_than_it_said() {
     let text = short_numbers(14 << 20, 1);
