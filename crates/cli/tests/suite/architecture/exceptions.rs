@@ -43,9 +43,16 @@ pub(super) const LONG_LINES: &[&str] = &[
     "crates/extsort/src/fixed/runs/plan.rs 1",
     "crates/extsort/src/fixed/spool.rs 4",
     "crates/extsort/src/generate.rs 3",
-    "crates/extsort/src/job/error.rs 8",
-    "crates/extsort/src/store/checkpoint.rs 7",
+    "crates/extsort/src/job/error.rs 9",
+    "crates/extsort/src/job/failure.rs 1",
+    "crates/extsort/src/job/gauges.rs 1",
+    "crates/extsort/src/job/least_budget.rs 1",
+    "crates/extsort/src/job/observer.rs 1",
+    "crates/extsort/src/job/threads.rs 1",
+    "crates/extsort/src/store/checkpoint/mod.rs 4",
+    "crates/extsort/src/store/journal/frames.rs 2",
     "crates/extsort/src/store/journal/mod.rs 1",
+    "crates/extsort/src/store/output_prefix.rs 2",
     "crates/extsort/src/store/seal.rs 1",
     "crates/extsort/src/variable/merge_memory.rs 1",
     "crates/extsort/src/variable/plan.rs 2",
@@ -170,13 +177,12 @@ pub(super) const FLOORS: &[&str] = &[
     "crates/extsort/src/fixed/dry_run.rs -> crates/extsort/src/probe.rs",
     "crates/extsort/src/fixed/mod.rs -> crates/extsort/src/probe.rs",
     "crates/extsort/src/fixed/report.rs -> crates/extsort/src/probe.rs",
-    "crates/extsort/src/variable/merge.rs -> crates/extsort/src/fixed/runs/plan.rs",
 ];
 
 /// Crates and how many banned words they have.
 pub(super) const BANNED_WORDS: &[&str] = &[
     "crates/cli 56",
-    "crates/extsort 206",
+    "crates/extsort 162",
     "crates/gnu 13",
     "crates/kernels 21",
     "crates/records 4",
