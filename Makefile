@@ -1,6 +1,10 @@
-# Every command of the house; CONTRIBUTING.md says when to use which.
+# Every command; CONTRIBUTING.md says when to use which.
 CARGO ?= cargo
 XSORT = target/release/xsort
+# What `cargo test` has built anyway: slower, and there without another build.
+TESTED = target/debug/xsort
+# Tests wait for drives and for processes half of the time.
+TEST_THREADS ?= $(shell expr 2 \* $$(nproc))
 # Where the demo's files go (about three times its size is needed), how much data it makes, and how much memory it may use.
 DEMO_DIR ?= demo-data
 DEMO_SIZE ?= 4GiB
@@ -20,27 +24,44 @@ DUA = 3.0.0
 FUZZ_SECONDS ?= 60
 CARGO_FUZZ = 0.13.2
 
-.PHONY: all demo test lint format bench bench-test bench-smoke bench-tools bench-kernels fuzz fuzz-smoke fuzz-tools simulate soak loom miri asan tsan build doc clean
+.PHONY: all demo test test-long smoke lint lint-doc format bench bench-test bench-smoke bench-tools bench-kernels fuzz fuzz-smoke fuzz-tools simulate soak loom miri asan tsan build doc clean
 
 all: build
 
 build:
 	$(CARGO) build --release --locked -p xsort
 
+target/release/xsort: build
+
+$(TESTED):
+	$(CARGO) build --locked -p xsort
+
 ## Build, generate, sort, verify, report.
 demo: build
 	demo/run $(XSORT) $(DEMO_DIR) $(DEMO_SIZE) $(DEMO_MEMORY)
 
-## Everything that must hold: format, lints, tests, and small runs of the demo and of the benchmark.
+## Everything that must hold, in minutes: format, lints, tests, and small runs of the demo and of the benchmark.
 test: lint
-	$(CARGO) test --workspace --locked
-	$(MAKE) --no-print-directory demo DEMO_DIR=target/demo-smoke DEMO_SIZE=200MB DEMO_MEMORY=32M
+	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked
+	$(MAKE) --no-print-directory smoke XSORT=$(TESTED)
+
+## The same with ten times the seeds, all sizes and thread counts, the documentation's links, and the program as it ships (an hour).
+test-long: lint lint-doc build
+	XSORT_LONG=1 RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked
+	$(MAKE) --no-print-directory smoke
+
+## The demo and all topics of the benchmark on little data, with the program that is there.
+smoke: $(XSORT)
+	demo/run $(XSORT) target/demo-smoke 200MB 32M
 	@if command -v python3 >/dev/null; then $(MAKE) --no-print-directory bench-test bench-smoke; \
 	else echo "NOTICE: python3 is missing: the benchmark's tests and its smoke run are skipped"; fi
 
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+## Links and examples of the documentation.
+lint-doc:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
 
 format:
@@ -55,7 +76,7 @@ bench-test:
 	python3 -m unittest discover --quiet --start-directory bench/tests --top-level-directory bench
 
 ## All topics with tiny inputs, half a minute, so that they don't rot; with those rivals that are installed.
-bench-smoke: build
+bench-smoke: $(XSORT)
 	@mkdir -p target
 	bench/run --xsort $(XSORT) --size 32MB --memory 16M --rounds 1 --probe 64M --probe-seconds 0.02 --keep-caches --no-touch --strict \
 	--record target/bench-record $(ARGS) >target/bench-smoke.log || { cat target/bench-smoke.log; exit 1; }
@@ -100,7 +121,7 @@ fuzz-tools:
 loom:
 	LOOM_MAX_PREEMPTIONS=$(LOOM_MAX_PREEMPTIONS) $(CARGO) test --release --locked -p xsort-shm --lib protocol::model
 
-# The rooms with unsafe code, and whole sorts above them.
+# The crates with unsafe code, and whole sorts above them.
 UNSAFE = -p xsort-kernels -p xsort-disk -p xsort-shm -p xsort-gnu
 # Where sanitized builds go, and what they are for: their own host's target, named, leaves build scripts and macros as they are.
 SANITIZED = target/sanitized
@@ -111,7 +132,7 @@ miri:
 	$(CARGO) +nightly miri test -p xsort-kernels
 	$(CARGO) +nightly miri test -p xsort-shm --lib
 
-## The address sanitizer over the rooms with unsafe code and whole sorts (needs nightly Rust). It looks for leaks from a process of its own, which a test
+## The address sanitizer over the crates with unsafe code and whole sorts (needs nightly Rust). It looks for leaks from a process of its own, which a test
 ## has no processes left for.
 asan:
 	ASAN_OPTIONS=detect_leaks=0 RUSTFLAGS=-Zsanitizer=address $(CARGO) +nightly test --locked --target $(HOST) --target-dir $(SANITIZED) $(UNSAFE) -p xsort-extsort --tests --no-fail-fast

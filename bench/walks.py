@@ -54,9 +54,9 @@ class Walks:
     def run_tree(self, tree):
         """Makes the tree, walks it, and removes it."""
         shared = {"case": tree.name, "names": tree.names, "inodes": tree.inodes, "directories": tree.directories}
-        room = os.statvfs(self.work)
+        file_system = os.statvfs(self.work)
         entries = tree.inodes + tree.directories
-        if room.f_bavail * room.f_frsize < entries * INODE_BYTES + FREE_BYTES or room.f_favail < entries:
+        if file_system.f_bavail * file_system.f_frsize < entries * INODE_BYTES + FREE_BYTES or file_system.f_favail < entries:
             self.skip(shared, self.takers(tree, 1), "not tried: too little space on the drive")
             return
         directory = self.make(tree.name, self.scale)

@@ -147,13 +147,13 @@ fn sorts(words: &[u64], bucket: usize) -> Contest<'_> {
     let mut expected = pairs.to_vec();
     expected.chunks_mut(bucket).for_each(<[u64]>::sort_unstable);
     let expected = Rc::new(expected);
-    let room = Rc::new(RefCell::new((vec![0; pairs.len()], vec![0; bucket])));
+    let buffers = Rc::new(RefCell::new((vec![0; pairs.len()], vec![0; bucket])));
     let mut contest = Contest::new(format!("sort words in buckets of {bucket}"), pairs.len());
     for (name, sort) in WORD_SORTS {
         let (pairs, expected) = (Rc::clone(&pairs), Rc::clone(&expected));
-        let (room, checked) = (Rc::clone(&room), Rc::clone(&room));
+        let (buffers, checked) = (Rc::clone(&buffers), Rc::clone(&buffers));
         let work = move || {
-            let (words, scratch) = &mut *room.borrow_mut();
+            let (words, scratch) = &mut *buffers.borrow_mut();
             for (to, from) in words.chunks_mut(bucket).zip(pairs.chunks(bucket)) {
                 to.copy_from_slice(from);
                 sort(to, &mut scratch[..from.len()]);

@@ -45,8 +45,8 @@ impl Radixable<u64> for Pair {
     }
 }
 
-/// Memory that a sort may use, made once; what a rival allocates beside it is its own affair.
-struct Room {
+/// Memory that a sort may use, made once; rivals may allocate more.
+struct Buffers {
     /// The result.
     order: Vec<u64>,
     words: Vec<u64>,
@@ -56,10 +56,10 @@ struct Room {
     vq_pairs: Vec<vqsort_rs::Key64Value64>,
 }
 
-impl Room {
-    /// Room for `count` records.
-    fn new(count: usize) -> Room {
-        Room {
+impl Buffers {
+    /// Buffers for `count` records.
+    fn new(count: usize) -> Buffers {
+        Buffers {
             order: vec![0; count],
             words: vec![0; count],
             pairs: Vec::with_capacity(count),
@@ -76,7 +76,11 @@ impl Room {
             *word = prefix(record) & !low | index;
         }
         sort(&mut self.words);
-        settle(input, self.words.iter().map(|word| (word & !low, word & low)), &mut self.order);
+        write_order(
+            input,
+            self.words.iter().map(|word| (word & !low, word & low)),
+            &mut self.order,
+        );
     }
 
     /// From records to pairs, sorted by `sort`, to the order.
@@ -87,7 +91,7 @@ impl Room {
         );
         sort(&mut self.pairs);
         let pairs = self.pairs.iter().map(|pair| (pair.prefix, pair.index));
-        settle(input, pairs, &mut self.order);
+        write_order(input, pairs, &mut self.order);
     }
 
     /// From records to ranks, sorted by `sort`, to the order.
@@ -103,8 +107,8 @@ impl Room {
 
 /// Takes the indexes from sorted (key bits, index), and sorts groups with equal bits by (key,
 /// index).
-fn settle(input: &Input, sorted: impl Iterator<Item = (u64, u64)>, order: &mut [u64]) {
-    let settle_group = |group: &mut [u64]| {
+fn write_order(input: &Input, sorted: impl Iterator<Item = (u64, u64)>, order: &mut [u64]) {
+    let order_group = |group: &mut [u64]| {
         if group.len() > 1 {
             group.sort_unstable_by_key(|&index| rank(input.record(index), index as u32));
         }
@@ -113,30 +117,30 @@ fn settle(input: &Input, sorted: impl Iterator<Item = (u64, u64)>, order: &mut [
     for (place, (bits, index)) in sorted.enumerate() {
         order[place] = index;
         if bits != last {
-            settle_group(&mut order[start..place]);
+            order_group(&mut order[start..place]);
             (start, last) = (place, bits);
         }
     }
-    settle_group(&mut order[start..]);
+    order_group(&mut order[start..]);
 }
 
 /// A way to sort; by the threads of the pool, if by more than one.
 struct Sorter {
     name: &'static str,
-    sort: fn(&Input, &mut Room, &ThreadPool),
+    sort: fn(&Input, &mut Buffers, &ThreadPool),
 }
 
 /// Sorts by one thread.
 const ALONE: &[Sorter] = &[
     Sorter {
         name: "xsort",
-        sort: |input, room, _| {
+        sort: |input, buffers, _| {
             sort(
                 KEY,
                 &input.records,
                 RECORD_BYTES,
-                &mut room.order,
-                &mut room.words,
+                &mut buffers.order,
+                &mut buffers.words,
                 Caches::default(),
             );
         },
@@ -144,74 +148,83 @@ const ALONE: &[Sorter] = &[
     #[cfg(feature = "vqsort")]
     Sorter {
         name: "vqsort of words",
-        sort: |input, room, _| room.by_words(input, vqsort_rs::sort),
+        sort: |input, buffers, _| buffers.by_words(input, vqsort_rs::sort),
     },
     #[cfg(feature = "vqsort")]
     Sorter {
         name: "vqsort of pairs",
-        sort: |input, room, _| {
+        sort: |input, buffers, _| {
             let pairs = input.iter().zip(0..);
             let pairs =
                 pairs.map(|(record, value)| vqsort_rs::Key64Value64 { value, key: prefix(record) });
-            room.vq_pairs.clear();
-            room.vq_pairs.extend(pairs);
-            vqsort_rs::sort(&mut room.vq_pairs);
-            settle(input, room.vq_pairs.iter().map(|pair| (pair.key, pair.value)), &mut room.order);
+            buffers.vq_pairs.clear();
+            buffers.vq_pairs.extend(pairs);
+            vqsort_rs::sort(&mut buffers.vq_pairs);
+            write_order(
+                input,
+                buffers.vq_pairs.iter().map(|pair| (pair.key, pair.value)),
+                &mut buffers.order,
+            );
         },
     },
     #[cfg(feature = "vqsort")]
     Sorter {
         name: "vqsort of ranks",
-        sort: |input, room, _| room.by_ranks(input, vqsort_rs::sort),
+        sort: |input, buffers, _| buffers.by_ranks(input, vqsort_rs::sort),
     },
     Sorter {
         name: "voracious of words",
-        sort: |input, room, _| room.by_words(input, |words| words.voracious_sort()),
+        sort: |input, buffers, _| buffers.by_words(input, |words| words.voracious_sort()),
     },
     Sorter {
         name: "voracious of pairs",
-        sort: |input, room, _| room.by_pairs(input, |pairs| pairs.voracious_sort()),
+        sort: |input, buffers, _| buffers.by_pairs(input, |pairs| pairs.voracious_sort()),
     },
     Sorter {
         name: "rdst of words",
-        sort: |input, room, _| {
-            room.by_words(input, |words| words.radix_sort_builder().with_parallel(false).sort())
+        sort: |input, buffers, _| {
+            buffers.by_words(input, |words| words.radix_sort_builder().with_parallel(false).sort())
         },
     },
     Sorter {
         name: "rdst of pairs",
-        sort: |input, room, _| {
-            room.by_pairs(input, |pairs| pairs.radix_sort_builder().with_parallel(false).sort())
+        sort: |input, buffers, _| {
+            buffers.by_pairs(input, |pairs| pairs.radix_sort_builder().with_parallel(false).sort())
         },
     },
-    Sorter { name: "radsort of words", sort: |input, room, _| room.by_words(input, radsort::sort) },
+    Sorter {
+        name: "radsort of words",
+        sort: |input, buffers, _| buffers.by_words(input, radsort::sort),
+    },
     Sorter {
         name: "radsort of pairs",
-        sort: |input, room, _| {
-            room.by_pairs(input, |pairs| radsort::sort_by_key(pairs, |pair| pair.prefix))
+        sort: |input, buffers, _| {
+            buffers.by_pairs(input, |pairs| radsort::sort_by_key(pairs, |pair| pair.prefix))
         },
     },
     Sorter {
         name: "std sort_unstable of words",
-        sort: |input, room, _| room.by_words(input, <[u64]>::sort_unstable),
+        sort: |input, buffers, _| buffers.by_words(input, <[u64]>::sort_unstable),
     },
     Sorter {
         name: "std sort_unstable of pairs",
-        sort: |input, room, _| room.by_pairs(input, <[Pair]>::sort_unstable),
+        sort: |input, buffers, _| buffers.by_pairs(input, <[Pair]>::sort_unstable),
     },
     Sorter {
         name: "std sort_unstable of ranks",
-        sort: |input, room, _| room.by_ranks(input, <[u128]>::sort_unstable),
+        sort: |input, buffers, _| buffers.by_ranks(input, <[u128]>::sort_unstable),
     },
     Sorter {
         name: "std sort of pairs",
-        sort: |input, room, _| room.by_pairs(input, |pairs| pairs.sort_by_key(|pair| pair.prefix)),
+        sort: |input, buffers, _| {
+            buffers.by_pairs(input, |pairs| pairs.sort_by_key(|pair| pair.prefix))
+        },
     },
     Sorter {
         name: "std sort of indexes",
-        sort: |input, room, _| {
-            room.order.iter_mut().zip(0..).for_each(|(element, index)| *element = index);
-            room.order.sort_by_key(|&index| input.record(index).first_chunk::<KEY_BYTES>());
+        sort: |input, buffers, _| {
+            buffers.order.iter_mut().zip(0..).for_each(|(element, index)| *element = index);
+            buffers.order.sort_by_key(|&index| input.record(index).first_chunk::<KEY_BYTES>());
         },
     },
 ];
@@ -220,26 +233,26 @@ const ALONE: &[Sorter] = &[
 const TOGETHER: &[Sorter] = &[
     Sorter {
         name: "rayon of words",
-        sort: |input, room, pool| {
-            room.by_words(input, |words| pool.install(|| words.par_sort_unstable()))
+        sort: |input, buffers, pool| {
+            buffers.by_words(input, |words| pool.install(|| words.par_sort_unstable()))
         },
     },
     Sorter {
         name: "rayon of pairs",
-        sort: |input, room, pool| {
-            room.by_pairs(input, |pairs| pool.install(|| pairs.par_sort_unstable()))
+        sort: |input, buffers, pool| {
+            buffers.by_pairs(input, |pairs| pool.install(|| pairs.par_sort_unstable()))
         },
     },
     Sorter {
         name: "rdst of words, parallel",
-        sort: |input, room, pool| {
-            room.by_words(input, |words| pool.install(|| words.radix_sort_unstable()))
+        sort: |input, buffers, pool| {
+            buffers.by_words(input, |words| pool.install(|| words.radix_sort_unstable()))
         },
     },
     Sorter {
         name: "voracious of words, parallel",
-        sort: |input, room, pool| {
-            room.by_words(input, |words| words.voracious_mt_sort(pool.current_num_threads()));
+        sort: |input, buffers, pool| {
+            buffers.by_words(input, |words| words.voracious_mt_sort(pool.current_num_threads()));
         },
     },
 ];
@@ -264,11 +277,11 @@ pub(crate) fn contests(tiny: bool, visit: &mut dyn FnMut(Contest<'_>)) {
 /// One thread sorts all.
 fn by_one<'a>(name: &str, input: &'a Input) -> Contest<'a> {
     let pool = pool(1);
-    let room = Rc::new(RefCell::new(Room::new(input.count())));
+    let buffers = Rc::new(RefCell::new(Buffers::new(input.count())));
     let mut contest = Contest::new(format!("sort {name}, one thread"), input.count());
     for Sorter { name, sort } in ALONE.iter().chain(TOGETHER) {
-        let (room, checked, pool) = (Rc::clone(&room), Rc::clone(&room), Rc::clone(&pool));
-        let work = move || sort(input, &mut room.borrow_mut(), &pool);
+        let (buffers, checked, pool) = (Rc::clone(&buffers), Rc::clone(&buffers), Rc::clone(&pool));
+        let work = move || sort(input, &mut buffers.borrow_mut(), &pool);
         contest.add(*name, work, move || check(input, &mut checked.borrow_mut().order));
     }
     contest
@@ -280,8 +293,8 @@ fn by_two<'a>(input: &'a Input) -> Contest<'a> {
     let pool = pool(2);
     let half = input.count() / 2;
     let halves = Rc::new([input.part(0, half), input.part(half, half)]);
-    let rooms = Rc::new(RefCell::new([Room::new(half), Room::new(half)]));
-    let room = Rc::new(RefCell::new(Room::new(input.count())));
+    let rooms = Rc::new(RefCell::new([Buffers::new(half), Buffers::new(half)]));
+    let buffers = Rc::new(RefCell::new(Buffers::new(input.count())));
     let mut contest = Contest::new("sort 2.7M records, two threads", input.count());
     for Sorter { name, sort } in ALONE {
         let (sorted, checked) = ((halves.clone(), rooms.clone()), (halves.clone(), rooms.clone()));
@@ -289,8 +302,8 @@ fn by_two<'a>(input: &'a Input) -> Contest<'a> {
         let work = move || {
             let (pool, mut rooms) = (&*pool, sorted.1.borrow_mut());
             std::thread::scope(|scope| {
-                for (input, room) in sorted.0.iter().zip(rooms.iter_mut()) {
-                    scope.spawn(move || sort(input, room, pool));
+                for (input, buffers) in sorted.0.iter().zip(rooms.iter_mut()) {
+                    scope.spawn(move || sort(input, buffers, pool));
                 }
             });
         };
@@ -300,12 +313,12 @@ fn by_two<'a>(input: &'a Input) -> Contest<'a> {
                 .0
                 .iter()
                 .zip(rooms.iter_mut())
-                .for_each(|(input, room)| check(input, &mut room.order));
+                .for_each(|(input, buffers)| check(input, &mut buffers.order));
         });
     }
     for Sorter { name, sort } in TOGETHER {
-        let (room, checked, pool) = (Rc::clone(&room), Rc::clone(&room), Rc::clone(&pool));
-        let work = move || sort(input, &mut room.borrow_mut(), &pool);
+        let (buffers, checked, pool) = (Rc::clone(&buffers), Rc::clone(&buffers), Rc::clone(&pool));
+        let work = move || sort(input, &mut buffers.borrow_mut(), &pool);
         contest.add(*name, work, move || check(input, &mut checked.borrow_mut().order));
     }
     contest

@@ -2,6 +2,8 @@
 //!
 //! - [`Random`]: pseudo-random numbers of which a seed is the whole story;
 //! - [`seeds`], [`for_each_seed`]: which seeds a test tries, and a watchdog for those that hang;
+//! - [`quick_or_long`]: how much a test does in an ordinary run, and in `make test-long`;
+//! - [`Dribble`]: a stream as pipes are;
 //! - [`gnu`]: the installed GNU programs, which are the oracle for what ours must do.
 //!
 //! What only one crate's tests need stays beside them.
@@ -14,5 +16,5 @@ mod seeds;
 mod streams;
 
 pub use random::Random;
-pub use seeds::{for_each_seed, number, seeds};
+pub use seeds::{for_each_seed, number, quick_or_long, seeds};
 pub use streams::Dribble;

@@ -1,8 +1,9 @@
-//! Which seeds a test tries: few in an ordinary run, more if the environment says so, and a failing
-//! one alone.
+//! How much a test does: little in an ordinary run, more if the environment says so, and a failing
+//! seed alone.
 //!
-//! `XSORT_SEEDS=5000` tries so many. `XSORT_SEED=1234` tries that one only; both together try
-//! `XSORT_SEEDS` seeds from `XSORT_SEED` on.
+//! - `XSORT_LONG=1`, which `make test-long` sets: more seeds, bytes, sizes and thread counts.
+//! - `XSORT_SEEDS=5000` tries so many seeds, instead of the test's own number.
+//! - `XSORT_SEED=1234` tries that one only; with `XSORT_SEEDS`, so many from that one on.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,16 +21,21 @@ pub fn number(name: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))
 }
 
-/// The seeds to try: `few`, or what the environment says.
+/// What a test does in an ordinary run, or in a long one. Both make the same assertions.
+pub fn quick_or_long<T>(quick: T, long: T) -> T {
+    if number("XSORT_LONG").is_some_and(|switch| switch != 0) { long } else { quick }
+}
+
+/// The seeds to try: `few`, ten times as many in a long run, or what the environment says.
 pub fn seeds(few: u64) -> Range<u64> {
     let count = number("XSORT_SEEDS");
     match number("XSORT_SEED") {
         Some(seed) => seed..seed + count.unwrap_or(1),
-        None => 0..count.unwrap_or(few),
+        None => 0..count.unwrap_or(quick_or_long(few, few.saturating_mul(10))),
     }
 }
 
-/// Checks `few` seeds, or as many as the environment says; `check` says which promise was broken.
+/// Checks the seeds of [`seeds`]; `check` says which promise was broken.
 ///
 /// # Panics
 /// With the seed, if `check` fails or panics. A seed that takes minutes is taken for a hang, and

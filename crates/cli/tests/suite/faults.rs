@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
-use xsort_testing::Random;
+use xsort_testing::{Random, quick_or_long};
 
 const EIO: i32 = 5;
 const ENOSPC: i32 = 28;
@@ -802,7 +802,7 @@ fn few_open_files_are_enough_or_said() {
         (Job::Lines, ""),
         (Job::PackedLines, ""),
     ] {
-        for files in 5..=30 {
+        for files in (5..=30).step_by(quick_or_long(5, 1)) {
             let line = job.line(input_of(job), "out", "scratch", io);
             let mut command = limited(&sandbox, &format!("ulimit -n {files}"), &line);
             command.stdin(File::open(sandbox.path().join("in")).unwrap());

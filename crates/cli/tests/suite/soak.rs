@@ -2,10 +2,10 @@
 //! moment.
 //!
 //! ```text
-//!  lane 0   gen   sort   lines   killed sort   verify   ...     waits for each, judges it
-//!  lane 1   lines   killed gen   du   killed sort, resumed, killed, resumed   ...
+//!  client 0   gen   sort   lines   killed sort   verify   ...     waits for each, judges it
+//!  client 1   lines   killed gen   du   killed sort, resumed, killed, resumed   ...
 //!  ...
-//!  warden   status   status --clear   status --json   ...     beside them, all the time
+//!  watcher   status   status --clear   status --json   ...     beside them, all the time
 //! ```
 //!
 //! What must hold: a job that isn't killed ends well, and its output is that of an oracle (`verify
@@ -15,9 +15,9 @@
 //! end nothing is left in scratch, beside the outputs or in shared memory, and this process has no
 //! more files open than before.
 //!
-//! A lane's jobs follow from the seed. Death comes within the time that the lane's jobs have taken
-//! of late, so that it meets them in every phase, on any machine. `XSORT_SOAK_SECONDS=3600` is what
-//! `make soak` asks for.
+//! A client's jobs follow from the seed. Death comes within the time that the client's jobs have
+//! taken of late, so that it meets them in every phase, on any machine. `XSORT_SOAK_SECONDS=3600`
+//! is what `make soak` asks for.
 
 use crate::sandbox::{Sandbox, names, program};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -31,7 +31,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use xsort_testing::{Random, gnu, number};
 
-const LANES: usize = 4;
+const CLIENTS: usize = 4;
 /// Seconds of a run that nobody asked to be longer.
 const SECONDS: u64 = 5;
 /// How often a sort is interrupted, at most, before it is left to end.
@@ -39,7 +39,7 @@ const INTERRUPTIONS_MAX: usize = 4;
 /// A job of this size ends within seconds: one that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Memory that is enough for one line of all that a lane has.
+/// Memory that is enough for one line of all that a client has.
 const AMPLE: &str = "128M";
 const FORMATS: &[&str] = &["gensort", "gensort-ascii", "kv128", "block4k"];
 const PATTERNS: &[&str] = &["uniform", "equal", "sorted", "reversed", "heavy"];
@@ -72,12 +72,12 @@ struct Death {
     signal: Signal,
 }
 
-/// What all lanes share.
+/// What all clients share.
 struct Soak {
     sandbox: Sandbox,
     deadline: Instant,
     has_gnu: bool,
-    /// So that one lane's failure ends the others.
+    /// So that one client's failure ends the others.
     is_over: AtomicBool,
     finished: AtomicUsize,
     killed: AtomicUsize,
@@ -147,29 +147,30 @@ impl Soak {
         output
     }
 
-    /// The lane's jobs, one after the other, until the time is over.
-    fn lane(&self, number: usize, seed: u64) {
+    /// The client's jobs, one after the other, until the time is over.
+    fn client(&self, number: usize, seed: u64) {
         let mut random = Random::new(seed.wrapping_mul(1009) + number as u64);
-        let mut lane = Lane { soak: self, number, format: "gensort".into(), pace: Cell::default() };
-        lane.generate(&mut random, None);
+        let mut client =
+            Client { soak: self, number, format: "gensort".into(), pace: Cell::default() };
+        client.generate(&mut random, None);
         while self.goes_on() {
-            let death = (random.below(3) == 0).then(|| lane.death(&mut random));
+            let death = (random.below(3) == 0).then(|| client.death(&mut random));
             match random.below(14) {
-                0 => lane.generate(&mut random, death),
-                1..=4 => lane.sort(&mut random, death),
-                5..=7 => lane.lines(&mut random, death),
-                8 => lane.measure(),
-                9 => lane.verify(&mut random, death),
-                10 => lane.merge(&mut random, death),
-                11 => lane.sort_away(&mut random, death),
-                12 => lane.sort_in_pieces(&mut random),
-                _ => lane.lines_in_pieces(&mut random),
+                0 => client.generate(&mut random, death),
+                1..=4 => client.sort(&mut random, death),
+                5..=7 => client.lines(&mut random, death),
+                8 => client.measure(),
+                9 => client.verify(&mut random, death),
+                10 => client.merge(&mut random, death),
+                11 => client.sort_away(&mut random, death),
+                12 => client.sort_in_pieces(&mut random),
+                _ => client.lines_in_pieces(&mut random),
             }
         }
     }
 
     /// Looks at the jobs and clears after the dead ones, while others live.
-    fn warden(&self, seed: u64) {
+    fn watcher(&self, seed: u64) {
         let mut random = Random::new(seed ^ 0xdead);
         while self.goes_on() {
             let line = random.one_of(&["status", "status --clear", "status --json"]);
@@ -198,7 +199,7 @@ fn is_done(ended: &Output, line: &str) -> bool {
 }
 
 /// One job after the other, on files of its own.
-struct Lane<'s> {
+struct Client<'s> {
     soak: &'s Soak,
     number: usize,
     /// Of the records in its input.
@@ -207,9 +208,9 @@ struct Lane<'s> {
     pace: Cell<Duration>,
 }
 
-impl Lane<'_> {
+impl Client<'_> {
     fn input(&self) -> String {
-        format!("data/lane{}/in", self.number)
+        format!("data/client{}/in", self.number)
     }
 
     fn death(&self, random: &mut Random) -> Death {
@@ -242,7 +243,7 @@ impl Lane<'_> {
         self.run(line, None, None).expect("nobody killed it")
     }
 
-    /// Makes the lane a new input; the old one stays if that is killed.
+    /// Makes the client a new input; the old one stays if that is killed.
     fn generate(&mut self, random: &mut Random, death: Option<Death>) {
         let (format, pattern) = (random.one_of(FORMATS), random.one_of(PATTERNS));
         let (kilobytes, seed, threads) =
@@ -284,7 +285,7 @@ impl Lane<'_> {
     fn sort(&self, random: &mut Random, death: Option<Death>) {
         let (method, budget) = (random.one_of(METHODS), random.one_of(BUDGETS));
         let (threads, format) = (random.one_of(THREADS), &self.format);
-        let (input, output) = (self.input(), format!("out/lane{}", self.number));
+        let (input, output) = (self.input(), format!("out/client{}", self.number));
         let path = self.soak.sandbox.path().join(&output);
         let has_old = random.below(2) == 0;
         let _ = fs::remove_file(&path);
@@ -294,7 +295,7 @@ impl Lane<'_> {
         let pipe = self.soak.sandbox.path().join(&input);
         let (source, pipe) = match random.below(3) {
             0 => (input.clone(), None),
-            1 => (format!("data/lane{}", self.number), None),
+            1 => (format!("data/client{}", self.number), None),
             _ => ("-".into(), Some(&*pipe)),
         };
         let with = |budget: &str| {
@@ -334,7 +335,7 @@ impl Lane<'_> {
     fn lines(&self, random: &mut Random, death: Option<Death>) {
         let (order, extra) = (random.one_of(ORDERS), random.one_of(EXTRAS));
         let (budget, threads) = (random.one_of(BUDGETS), random.one_of(THREADS));
-        let (input, output) = (self.input(), format!("out/lane{}.lines", self.number));
+        let (input, output) = (self.input(), format!("out/client{}.lines", self.number));
         let directory = self.soak.sandbox.path();
         let pipe = directory.join(&input);
         let (source, pipe) =
@@ -371,8 +372,10 @@ impl Lane<'_> {
     fn merge(&self, random: &mut Random, death: Option<Death>) {
         let (order, budget) = (random.one_of(ORDERS), random.one_of(&["16M", "64M"]));
         let threads = random.one_of(THREADS);
-        let (parts, output) =
-            (format!("out/lane{}.parts", self.number), format!("out/lane{}.lines", self.number));
+        let (parts, output) = (
+            format!("out/client{}.parts", self.number),
+            format!("out/client{}.lines", self.number),
+        );
         let directory = self.soak.sandbox.path().join(&parts);
         fs::create_dir(&directory).unwrap();
         for part in ["a", "b"] {
@@ -397,7 +400,7 @@ impl Lane<'_> {
         let (method, budget) = (random.one_of(METHODS), random.one_of(&["4M", "16M"]));
         let threads = random.one_of(THREADS);
         let (copy, output) =
-            (format!("out/lane{}.copy", self.number), format!("out/lane{}", self.number));
+            (format!("out/client{}.copy", self.number), format!("out/client{}", self.number));
         let directory = self.soak.sandbox.path();
         fs::copy(directory.join(self.input()), directory.join(&copy)).unwrap();
         let _ = fs::remove_file(directory.join(&output));
@@ -436,7 +439,7 @@ impl Lane<'_> {
 
     fn sort_in_pieces(&self, random: &mut Random) {
         let (method, budget) = (random.one_of(METHODS), random.one_of(&["4M", "16M"]));
-        let (input, output) = (self.input(), format!("out/lane{}", self.number));
+        let (input, output) = (self.input(), format!("out/client{}", self.number));
         let (threads, every) = (random.one_of(THREADS), random.one_of(&["0", "0.05"]));
         let line = format!(
             "sort -f {} --method {method} -m {budget} -j {threads} -T scratch --resume \
@@ -450,7 +453,7 @@ impl Lane<'_> {
 
     fn lines_in_pieces(&self, random: &mut Random) {
         let (order, extra) = (random.one_of(ORDERS), random.one_of(EXTRAS));
-        let (input, output) = (self.input(), format!("out/lane{}.lines", self.number));
+        let (input, output) = (self.input(), format!("out/client{}.lines", self.number));
         let memory = random.one_of(&["4M", "16M"]);
         let with = |memory, how| {
             format!("lines {order} {extra} -S {memory} -T scratch {how} {input} -o {output}")
@@ -465,7 +468,7 @@ impl Lane<'_> {
     }
 
     fn measure(&self) {
-        let tree = format!("data/lane{}", self.number);
+        let tree = format!("data/client{}", self.number);
         let ours = self.soak.ok(&format!("du -a --threads=1 {tree}"));
         let gnu = Command::new("du")
             .args(["-a", &tree])
@@ -516,8 +519,9 @@ fn jobs_side_by_side_and_killed_at_any_moment_leave_nothing_and_nothing_wrong() 
     for directory in ["scratch", "out", "data", "status"] {
         fs::create_dir(sandbox.path().join(directory)).unwrap();
     }
-    (0..LANES)
-        .for_each(|lane| fs::create_dir(sandbox.path().join(format!("data/lane{lane}"))).unwrap());
+    (0..CLIENTS).for_each(|client| {
+        fs::create_dir(sandbox.path().join(format!("data/client{client}"))).unwrap()
+    });
     let soak = Soak {
         sandbox,
         deadline: Instant::now() + Duration::from_secs(seconds),
@@ -537,15 +541,15 @@ fn jobs_side_by_side_and_killed_at_any_moment_leave_nothing_and_nothing_wrong() 
     }
     thread::scope(|scope| {
         let soak = &soak;
-        for number in 0..LANES {
+        for number in 0..CLIENTS {
             scope.spawn(move || {
                 let _end = End(&soak.is_over);
-                soak.lane(number, seed);
+                soak.client(number, seed);
             });
         }
         scope.spawn(move || {
             let _end = End(&soak.is_over);
-            soak.warden(seed);
+            soak.watcher(seed);
         });
     });
     let (finished, killed) = (soak.finished.load(Relaxed), soak.killed.load(Relaxed));
@@ -560,14 +564,14 @@ fn jobs_side_by_side_and_killed_at_any_moment_leave_nothing_and_nothing_wrong() 
     assert_eq!(names(&directory.join("scratch")), [""; 0]);
     assert_eq!(names(&directory.join("status")), [""; 0]);
     for name in names(&directory.join("out")) {
-        assert!(name.starts_with("lane"), "left beside the outputs: {name}");
+        assert!(name.starts_with("client"), "left beside the outputs: {name}");
     }
-    for lane in 0..LANES {
-        assert_eq!(names(&directory.join(format!("data/lane{lane}"))), ["in"]);
+    for client in 0..CLIENTS {
+        assert_eq!(names(&directory.join(format!("data/client{client}"))), ["in"]);
     }
     assert_eq!(open_below(directory), 0);
     // Which it would have seen.
-    let file = File::open(directory.join("data/lane0/in")).unwrap();
+    let file = File::open(directory.join("data/client0/in")).unwrap();
     assert_eq!(open_below(&directory.canonicalize().unwrap()), 1);
     drop(file);
 }

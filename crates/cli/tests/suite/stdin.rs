@@ -7,6 +7,7 @@ use std::fs;
 use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
+use xsort_testing::quick_or_long;
 
 const MIB: u64 = 1 << 20;
 
@@ -46,7 +47,7 @@ fn spool(sandbox: &Sandbox, script: &str) -> serde_json::Value {
 #[test]
 fn from_anywhere_it_is_the_same_sort() {
     let sandbox = Sandbox::new();
-    sandbox.ok("gen -q 20MB a");
+    sandbox.ok(&format!("gen -q {}MB a", quick_or_long(12, 20)));
     sandbox.ok("gen -q --seed 1 --pattern few 5MB b");
     sandbox.ok("gen -q --seed 2 3MB c");
     for how in [

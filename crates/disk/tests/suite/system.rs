@@ -58,8 +58,8 @@ fn an_idle_disk_costs_no_processor_time() {
         });
         io.sum()
     };
-    // Other tests' threads count too, but one that spins would add fifty by itself; the quietest of a
-    // few looks is judged.
+    // Other tests' threads count too, but one that spins would add fifty by itself; the quietest of
+    // a few looks is judged.
     let quietest = (0..5).map(|_| {
         let before = spent();
         std::thread::sleep(std::time::Duration::from_millis(500));

@@ -97,13 +97,10 @@ fn simulate(seed: u64) -> Result<u64, String> {
     unreachable!("the last attempt is not interrupted")
 }
 
-/// Seeds of an ordinary run.
-const FEW: u64 = 120;
-
 /// Over all seeds `simulate` says how often a job was interrupted; never would prove nothing.
-fn interrupted_at_any_time(name: &str, simulate: impl Fn(u64) -> Result<u64, String>) {
+fn interrupted_at_any_time(name: &str, few: u64, simulate: impl Fn(u64) -> Result<u64, String>) {
     let mut interruptions = 0;
-    for_each_seed(name, FEW, |seed| {
+    for_each_seed(name, few, |seed| {
         interruptions += simulate(seed)?;
         Ok(())
     });
@@ -112,7 +109,7 @@ fn interrupted_at_any_time(name: &str, simulate: impl Fn(u64) -> Result<u64, Str
 
 #[test]
 fn a_sort_that_is_interrupted_at_any_time_goes_on() {
-    interrupted_at_any_time("resumed sort", simulate);
+    interrupted_at_any_time("resumed sort", 120, simulate);
 }
 
 /// A sort of 100-byte records that spills nearly all, in several passes if `budget` is small.
@@ -218,30 +215,24 @@ fn line(random: &mut Random, text: &mut Vec<u8>) {
     text.push(b'\n');
 }
 
-fn simulate_lines(seed: u64) -> Result<u64, String> {
-    let random = &mut Random::new(seed);
-    let inputs: Vec<PathBuf> =
-        (0..random.one_of(&[1, 3])).map(|number| format!("/in/{number}").into()).collect();
-    let mut texts: Vec<Vec<u8>> = Vec::new();
-    for _ in &inputs {
-        let (mut text, bytes) = (Vec::new(), random.one_of(&[100, 100_000, 3_000_000]));
-        while text.len() < bytes {
-            line(random, &mut text);
-        }
-        // The last line's end may be missing.
-        text.truncate(text.len() - random.between(0, 1) as usize);
-        texts.push(text);
+fn text(random: &mut Random) -> Vec<u8> {
+    let (mut text, bytes) = (Vec::new(), random.one_of(&[100, 100_000, 3_000_000]));
+    while text.len() < bytes {
+        line(random, &mut text);
     }
-    let settings = smooth_or_rough(random, seed);
-    let disk = SimDisk::new(settings);
-    inputs.iter().zip(&texts).for_each(|(path, text)| disk.put(path, text));
+    // The last line's end may be missing.
+    text.truncate(text.len() - random.between(0, 1) as usize);
+    text
+}
+
+fn lines_options(random: &mut Random, inputs: &[PathBuf]) -> LinesOptions {
     let checkpoint = LinesCheckpoint {
         checkpoint: RESUME.unwrap(),
         output: "/out/sorted".into(),
-        inputs: inputs.clone(),
+        inputs: inputs.to_vec(),
         meaning: String::new(),
     };
-    let options = LinesOptions {
+    LinesOptions {
         delimiter: b'\n',
         taken_bytes: 0,
         is_unique: random.between(0, 2) == 0,
@@ -254,18 +245,33 @@ fn simulate_lines(seed: u64) -> Result<u64, String> {
         codec: random.one_of(&[None, None, Some(Codec::Lz4)]),
         output_file: None,
         checkpoint: Some(checkpoint),
-    };
-    disk.put("/out/sorted", "old");
+    }
+}
+
+/// The oracle: the standard library's sort.
+fn sorted_lines(texts: &[Vec<u8>], is_unique: bool) -> Vec<u8> {
     let mut lines: Vec<&[u8]> = Vec::new();
-    for text in &texts {
+    for text in texts {
         lines.extend(text.strip_suffix(b"\n").unwrap_or(text).split(|&byte| byte == b'\n'));
     }
     lines.sort();
-    if options.is_unique {
+    if is_unique {
         lines.dedup();
     }
-    let sorted: Vec<u8> =
-        lines.iter().flat_map(|line| line.iter().copied().chain([b'\n'])).collect();
+    lines.push(b"");
+    lines.join(&b'\n')
+}
+
+fn simulate_lines(seed: u64) -> Result<u64, String> {
+    let random = &mut Random::new(seed);
+    let inputs: Vec<PathBuf> =
+        (0..random.one_of(&[1, 3])).map(|number| format!("/in/{number}").into()).collect();
+    let texts: Vec<Vec<u8>> = inputs.iter().map(|_| text(random)).collect();
+    let disk = SimDisk::new(smooth_or_rough(random, seed));
+    inputs.iter().zip(&texts).for_each(|(path, text)| disk.put(path, text));
+    let options = lines_options(random, &inputs);
+    disk.put("/out/sorted", "old");
+    let sorted = sorted_lines(&texts, options.is_unique);
     let all: u64 = texts.iter().map(|text| text.len() as u64).sum();
     let mut interruptions = 0;
     for attempt in 0.. {
@@ -314,5 +320,5 @@ fn simulate_lines(seed: u64) -> Result<u64, String> {
 
 #[test]
 fn a_sort_of_lines_that_is_interrupted_at_any_time_goes_on() {
-    interrupted_at_any_time("resumed sort of lines", simulate_lines);
+    interrupted_at_any_time("resumed sort of lines", 40, simulate_lines);
 }

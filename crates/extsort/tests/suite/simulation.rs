@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use xsort_disk::{Operation, SimDisk, SimOptions};
 use xsort_extsort::fixed::Method;
-use xsort_extsort::{Caches, Error, Observer, SortOptions, Stream, sort_streamed};
+use xsort_extsort::{Caches, Error, Observer, SortOptions, SortReport, Stream, sort_streamed};
 use xsort_records::Layout;
 use xsort_testing::{Dribble, Random, for_each_seed};
 
@@ -252,25 +252,7 @@ fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
         disk.power_cut();
     }
     let output = disk.get(&options.output).ok_or("no output at all")?;
-    let is_sorted = output == oracle(&layout, &bytes);
-    let is_old = output == b"old";
-    match &result {
-        Ok(_) if !is_sorted => return Err("success, but the output is wrong".into()),
-        Ok(report) => {
-            let is_empty = report.plan.chunks == 0;
-            if report.peak_memory_bytes == 0 || is_empty != bytes.is_empty() {
-                return Err("the report is wrong".into());
-            }
-        }
-        Err(error) if trouble == Trouble::Rough => return Err(format!("failed: {error}")),
-        Err(error) if !is_clear(error, trouble) => return Err(format!("unclear: {error}")),
-        // The power may go at any time: then what the error says of the output isn't known to be
-        // so.
-        Err(_) if trouble == Trouble::PowerCut && (is_old || is_sorted) => {}
-        Err(error) if is_in_place(error) && is_sorted => {}
-        Err(error) if !is_in_place(error) && is_old => {}
-        Err(error) => return Err(format!("the output is not what is said of it: {error}")),
-    }
+    judge(&result, trouble, bytes.is_empty(), output == oracle(&layout, &bytes), output == b"old")?;
     if trouble == Trouble::Corruption && disk.scratch_bytes() > 0 {
         return Err("scratch is left".into());
     }
@@ -289,6 +271,33 @@ fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
         Some(left) => Err(format!("{} is left over", left.display())),
         None => Ok(()),
     }
+}
+
+/// What a sort says of its output, against what the output is: sorted, or the old one.
+fn judge(
+    result: &Result<SortReport, Error>,
+    trouble: Trouble,
+    is_empty: bool,
+    is_sorted: bool,
+    is_old: bool,
+) -> Result<(), String> {
+    match result {
+        Ok(_) if !is_sorted => return Err("success, but the output is wrong".into()),
+        Ok(report) => {
+            if report.peak_memory_bytes == 0 || (report.plan.chunks == 0) != is_empty {
+                return Err("the report is wrong".into());
+            }
+        }
+        Err(error) if trouble == Trouble::Rough => return Err(format!("failed: {error}")),
+        Err(error) if !is_clear(error, trouble) => return Err(format!("unclear: {error}")),
+        // The power may go at any time: then what the error says of the output isn't known to be
+        // so.
+        Err(_) if trouble == Trouble::PowerCut && (is_old || is_sorted) => {}
+        Err(error) if is_in_place(error) && is_sorted => {}
+        Err(error) if !is_in_place(error) && is_old => {}
+        Err(error) => return Err(format!("the output is not what is said of it: {error}")),
+    }
+    Ok(())
 }
 
 fn check_seeds(trouble: Trouble) {

@@ -200,50 +200,66 @@ fn damage(random: &mut Random, disk: &SimDisk, path: &Path, older: &[Vec<u8>]) {
     if random.between(0, 1) == 0 { disk.overwrite(path, other) } else { disk.put(path, other) }
 }
 
+/// What was done to a sort's files between two attempts.
+#[derive(Default)]
+struct Tampered<'t> {
+    files: u64,
+    /// An input that has other content now, and its old one.
+    changed_input: Option<(&'t PathBuf, &'t Vec<u8>)>,
+    /// Scratch or a finished output is gone, which may be all that is left of removed inputs.
+    loses: bool,
+}
+
+/// Damages the hidden output, scratch, an input or the finished output, if they are there.
+fn tamper<'t>(random: &mut Random, trial: &'t Trial, older: &[Vec<u8>]) -> Tampered<'t> {
+    let mut tampered = Tampered::default();
+    match random.between(0, 9) {
+        0..=3 => {
+            for path in trial.hidden(".output") {
+                damage(random, &trial.disk, &path, older);
+                tampered.files += 1;
+            }
+        }
+        4 => {
+            let scratch = trial.hidden(".scratch-");
+            if !scratch.is_empty() {
+                let path = &scratch[random.below(scratch.len())];
+                damage(random, &trial.disk, path, &[]);
+                tampered = Tampered { files: 1, loses: true, changed_input: None };
+            }
+        }
+        5 => {
+            let (path, content) = &trial.inputs[random.below(trial.inputs.len())];
+            let is_there = trial.disk.get(path).is_some_and(|there| !there.is_empty());
+            if is_there && !trial.hidden("").is_empty() {
+                let mut other = content.clone();
+                other[0] ^= 1;
+                trial.disk.put(path, &other);
+                let changed_input = Some((path, content));
+                tampered = Tampered { files: 1, loses: false, changed_input };
+            }
+        }
+        6 if trial.is_sorted() && !trial.hidden("").is_empty() => {
+            damage(random, &trial.disk, &trial.output, older);
+            if !trial.is_sorted() {
+                tampered = Tampered { files: 1, loses: true, changed_input: None };
+            }
+        }
+        _ => {}
+    }
+    tampered
+}
+
 /// Returns how often something was tampered with.
 fn simulate(random: &mut Random, trial: &Trial) -> Result<u64, String> {
     trial.disk.put(&trial.output, "old");
     let all = trial.sorted.len() as u64 * 3 + 1;
     let (mut tampered, mut older, mut lost) = (0, Vec::new(), None);
     for attempt in 0..200 {
-        let mut changed_input = None;
-        match random.between(0, 9) {
-            0..=3 => {
-                for path in trial.hidden(".output") {
-                    damage(random, &trial.disk, &path, &older);
-                    tampered += 1;
-                }
-            }
-            4 => {
-                let scratch = trial.hidden(".scratch-");
-                if !scratch.is_empty() {
-                    let path = &scratch[random.between(0, scratch.len() as u64 - 1) as usize];
-                    damage(random, &trial.disk, path, &[]);
-                    lost.get_or_insert(trial.has_all_inputs());
-                    tampered += 1;
-                }
-            }
-            5 => {
-                let (path, content) =
-                    &trial.inputs[random.between(0, trial.inputs.len() as u64 - 1) as usize];
-                if trial.disk.get(path).is_some_and(|there| !there.is_empty())
-                    && !trial.hidden("").is_empty()
-                {
-                    let mut other = content.clone();
-                    other[0] ^= 1;
-                    trial.disk.put(path, &other);
-                    changed_input = Some((path, content));
-                    tampered += 1;
-                }
-            }
-            6 if trial.is_sorted() && !trial.hidden("").is_empty() => {
-                damage(random, &trial.disk, &trial.output, &older);
-                if !trial.is_sorted() {
-                    lost.get_or_insert(trial.has_all_inputs());
-                    tampered += 1;
-                }
-            }
-            _ => {}
+        let Tampered { files, changed_input, loses } = tamper(random, trial, &older);
+        tampered += files;
+        if loses {
+            lost.get_or_insert(trial.has_all_inputs());
         }
         let is_interrupted = attempt < 190 && random.between(0, 3) > 0;
         let observer = Impatient::after(match random.between(0, 1) {

@@ -57,7 +57,7 @@ impl Key for Fields {
     }
 }
 
-/// A key whose answers have nothing to do with each other, or, at the wish of `lie`, hardly.
+/// A key whose answers contradict each other: all of them, or as `lie` says a few.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Liar<'a> {
     pub(crate) honest: Fields,

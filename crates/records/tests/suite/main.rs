@@ -1,4 +1,4 @@
-//! The tests of the records room, one module a subject.
+//! The tests of `xsort-records`, one module a subject.
 
 mod checksum;
 mod content;

@@ -195,34 +195,10 @@ fn a_hasher_may_fork() {
     plays("fork-in-hash");
 }
 
-/// The part that forks.
+/// The part that forks: while a writer opens, while it writes, while readers read and attach.
 pub(crate) fn forks_in_a_hasher(prefix: &Path) {
-    let open = || Writer::<Forking>::with_options(prefix, WriterOptions::default());
     let attach = || Reader::<Forking>::with_options(prefix, Default::default()).unwrap();
-    FORKS.set(1);
-    let opened = open();
-    // Two that open: each is the writer, unless the other is.
-    let is_content = matches!(opened, Ok(_) | Err(Error::Busy { .. }));
-    drop(opened);
-    match CHILD.take().unwrap() {
-        0 => end(is_content),
-        child => assert!(is_content && wait_for(child) == 0),
-    }
-    let mut writer = open().unwrap();
-    writer.write(&[1; 4096]).unwrap();
-
-    // The second checksum of a beginning is that of the last version, if the slot_table is lost.
-    let last = writer.version();
-    drop(writer);
-    fs::remove_file(prefix.with_extension("readers")).unwrap();
-    FORKS.set(2);
-    let opened = open();
-    match CHILD.take().unwrap() {
-        0 => end(matches!(opened, Err(Error::Forked { .. }))),
-        child => assert_eq!(wait_for(child), 0, "the child is the writer, too"),
-    }
-    let mut writer = opened.unwrap();
-    assert_eq!(writer.version(), last);
+    let mut writer = forks_while_opening(prefix);
     let mut children = Vec::new();
 
     FORKS.set(1);
@@ -272,6 +248,37 @@ pub(crate) fn forks_in_a_hasher(prefix: &Path) {
     for child in children {
         assert_eq!(wait_for(child), 0, "a child found something wrong");
     }
+}
+
+/// Forks in the hasher of a writer that opens new files, and of one that opens files without a slot
+/// table. Returns the parent's second writer.
+fn forks_while_opening(prefix: &Path) -> Writer<Forking> {
+    let open = || Writer::<Forking>::with_options(prefix, WriterOptions::default());
+    FORKS.set(1);
+    let opened = open();
+    // Two that open: each is the writer, unless the other is.
+    let is_content = matches!(opened, Ok(_) | Err(Error::Busy { .. }));
+    drop(opened);
+    match CHILD.take().unwrap() {
+        0 => end(is_content),
+        child => assert!(is_content && wait_for(child) == 0),
+    }
+    let mut writer = open().unwrap();
+    writer.write(&[1; 4096]).unwrap();
+
+    // The second checksum of a beginning is that of the last version, if the slot table is lost.
+    let last = writer.version();
+    drop(writer);
+    fs::remove_file(prefix.with_extension("readers")).unwrap();
+    FORKS.set(2);
+    let opened = open();
+    match CHILD.take().unwrap() {
+        0 => end(matches!(opened, Err(Error::Forked { .. }))),
+        child => assert_eq!(wait_for(child), 0, "the child is the writer, too"),
+    }
+    let writer = opened.unwrap();
+    assert_eq!(writer.version(), last);
+    writer
 }
 
 /// Ends the process: content if the version stays as it is while a thousand others are written.
