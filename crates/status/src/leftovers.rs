@@ -17,7 +17,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use xsort_shm::Vacancy;
+use xsort_shm::WriterLock;
 
 /// A job publishes ten times a second; it was dead this many seconds after its last word, unless it
 /// was stopped.
@@ -148,7 +148,7 @@ impl Cleared {
 
     /// Removes the files of a dead job's status, unless somebody has its name by now.
     fn remove_status(&mut self, prefix: &Path, files: Vec<PathBuf>) {
-        let _vacancy = match Vacancy::take(prefix) {
+        let _lock = match WriterLock::acquire(prefix) {
             Ok(vacancy) => vacancy,
             Err(xsort_shm::Error::Busy { .. }) => return,
             Err(error) => return self.failures.push(failure(prefix, error)),
