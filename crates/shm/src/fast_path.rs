@@ -1,17 +1,18 @@
 //! The fast path of a [`LocalReader`](crate::LocalReader) from one version to the next.
 //!
 //! A reader that lends no versions has one Pin, which nobody else holds. Once it has read from a
-//! buffer, everything that [`ReaderState::adopt`] looks up for the next version in that buffer is
+//! buffer, everything that [`ReaderState::pin_current`] looks up for the next version in that buffer is
 //! known: the slot, the mapping, how many bytes fit. Here it lies side by side and is loaded before
 //! the exchange in the slot, because no load after the exchange starts before it is over. The
-//! accesses to shared words, and their order, are those of `adopt`.
+//! accesses to shared words, and their order, are those of `pin_current`.
 #![allow(unsafe_code, reason = "reads bytes that are pinned")]
 
 use crate::attachment::Contents;
 use crate::checksum::checksum;
 use crate::layout::{HEADER_BYTES, Header};
+use crate::pin::Pin;
 use crate::protocol::{self, All, NONE, Word, buffer_of, is_stamped};
-use crate::reader_state::{Pin, ReaderState};
+use crate::reader_state::ReaderState;
 use crate::sys::Mapping;
 use std::hash::Hasher;
 use std::ptr::NonNull;
@@ -40,10 +41,10 @@ struct Buffer {
 }
 
 impl FastPath {
-    /// Learns from a version that was adopted the long way; `None` if its Pin has no slot.
+    /// Learns from a version that was pinned by the slow path; `None` if its Pin has no slot.
     pub(crate) fn learn(known: Option<FastPath>, state: &ReaderState, pin: &Pin) -> Option<Self> {
-        let slot = NonNull::from(pin.slot()?.pinned());
-        let (current, mark) = state.watched();
+        let slot = NonNull::from(pin.slot.as_ref()?.pinned());
+        let (current, mark) = state.watched_words();
         let mut path = known.unwrap_or(FastPath {
             pin: NonNull::from(pin),
             slot,
@@ -59,7 +60,7 @@ impl FastPath {
         }
         (path.pin, path.slot, path.current, path.mark) = (NonNull::from(pin), slot, current, mark);
         path.lineage = state.attachment().lineage();
-        let mapping = pin.mapping()?;
+        let mapping = pin.mapping.get()?;
         // SAFETY: the Pin shows it, so it is one of the state's mappings.
         let shown = unsafe { mapping.as_ref() };
         let index = buffer_of(pin.word.get());
@@ -74,18 +75,18 @@ impl FastPath {
         Some(path)
     }
 
-    /// Pins the current version, and lets the Pin show it. `None`: only the long way can tell; what
-    /// the Pin showed is no longer protected.
+    /// Pins the current version, and lets the Pin show it. `None`: take the slow
+    /// path; what the Pin showed is no longer protected.
     #[inline]
-    pub(crate) fn adopt<H: Hasher + Default>(&self) -> Option<&Pin> {
+    pub(crate) fn pin_current<H: Hasher + Default>(&self) -> Option<&Pin> {
         // SAFETY: all of them belong to the state, which keeps them until its `release` or its end;
         // the owner of this path drops it then.
         let (pin, slot, current, mark): (&Pin, &AtomicU64, &AtomicU64, &AtomicU64) = unsafe {
             (self.pin.as_ref(), self.slot.as_ref(), self.current.as_ref(), self.mark.as_ref())
         };
-        let seen = current.peek();
+        let seen = current.load_relaxed();
         let Buffer { mapping, header, room } = (*self.buffers.get(buffer_of(seen))?)?;
-        if seen == NONE || mark.peek() == 0 {
+        if seen == NONE || mark.load_relaxed() == 0 {
             return None;
         }
         let word = protocol::pin::<_, All>(current, slot, seen);
@@ -94,27 +95,27 @@ impl FastPath {
         let header: &Header = unsafe { header.as_ref() };
         if word != seen
             || !is_stamped(&header.version, word)
-            || header.lineage.peek() != self.lineage
+            || header.lineage.load_relaxed() != self.lineage
         {
             return None;
         }
         // Read once, so that it stays what it is when it is compared.
-        let length = header.length.peek();
+        let length = header.length.load_relaxed();
         if length > room {
             return None;
         }
         // SAFETY: as above.
         let bytes = unsafe { mapping.as_ref() }.bytes(HEADER_BYTES, length as usize);
-        let contents = Contents { bytes, checksum: header.checksum.peek() };
+        let contents = Contents { bytes, checksum: header.checksum.load_relaxed() };
         // SAFETY: the bytes are pinned, and mapped as long as the state has the mapping.
         if self.verify && checksum::<H>(unsafe { bytes.as_ref() }) != contents.checksum {
             return None;
         }
         // The hasher may have forked: in the child, the slot is the parent's.
-        if mark.peek() == 0 {
+        if mark.load_relaxed() == 0 {
             return None;
         }
-        pin.show(word, mapping, contents);
+        pin.set_version(word, mapping, contents);
         Some(pin)
     }
 }
