@@ -4,15 +4,16 @@
 //! It is kept in a nameless file in memory as long as everything can be sorted in memory, and moved
 //! to a nameless file in scratch, whole, once it is more than that: then it is written and read
 //! once more than a file would be. The first pass gives the file's space back as it reads
-//! (`fill.rs`), so that areas take over the memory, and runs the scratch. Every block is sealed on
-//! its way in, and the seals are checked as chunks are read (`Job::checksum_of`).
+//! (`filler.rs`), so that areas take over the memory, and runs the scratch. Every block is sealed on
+//! its way in, and the seals are checked as chunks are read (`SortJob::checksum_of`).
 
 use super::options::SortOptions;
 use super::plan::{BLOCK_BYTES_MAX, PAGE};
-use super::spool_seals::{Broken, Seals};
+use super::spool_seals::{DamagedBlock, Seals};
 use crate::job::failure::STOP_INTERVAL;
 use crate::store::content::check_content;
 use crate::store::open_files::OpenFiles;
+use crate::store::reserve::{ReservedSpace, is_full};
 use crate::{Error, Observer};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use serde::Serialize;
@@ -23,8 +24,6 @@ use xsort_disk::{Completion, Direction, Disk, FileId, Lease, Request, align_down
 
 /// Blocks on their way to the file: 8 MiB keep a drive busy.
 const BLOCKS: u64 = 8;
-/// Space is set aside in steps of so many bytes.
-const RESERVE_BYTES: u64 = 256 << 20;
 /// Space on a drive is given back in stretches of so many bytes; see [`Disk::discard`].
 const GIVE_BACK_BYTES: u64 = 64 << 20;
 /// What is named in messages where there is no directory.
@@ -71,8 +70,8 @@ pub(crate) struct Spool {
 
 impl Spool {
     /// What to say of a block that came back other than it was kept.
-    pub(crate) fn corrupt(&self, disk: &dyn Disk, broken: &Broken) -> Error {
-        let Broken { offset, bytes, written, read } = broken;
+    pub(crate) fn corrupt(&self, disk: &dyn Disk, damaged: &DamagedBlock) -> Error {
+        let DamagedBlock { offset, bytes, written, read } = damaged;
         let what = format!(
             "{bytes} bytes of what came from a stream were kept with checksum {written:08x} and read with {read:08x}"
         );
@@ -188,9 +187,7 @@ struct Spooler<'a> {
     directory: Option<PathBuf>,
     file: FileId,
     guard: OpenFiles<'a>,
-    reserved_bytes: u64,
-    /// Halved when so much isn't free any more.
-    reserve_step: u64,
+    reserved: ReservedSpace,
     free: Vec<Lease>,
     in_flight: usize,
     reply: Sender<Completion>,
@@ -222,8 +219,7 @@ impl<'a> Spooler<'a> {
             directory,
             file,
             guard: OpenFiles::one(disk, file),
-            reserved_bytes: 0,
-            reserve_step: RESERVE_BYTES,
+            reserved: ReservedSpace::up_to(0),
             free,
             in_flight: 0,
             reply,
@@ -283,25 +279,14 @@ impl<'a> Spooler<'a> {
 
     fn write(&mut self, block: Lease, offset: u64) -> Result<(), Error> {
         let end = offset + block.len() as u64;
-        if self.directory.is_some() && end > self.reserved_bytes {
-            self.reserve(end)?;
+        if self.directory.is_some() {
+            match self.reserved.extend_to(end, u64::MAX, self.disk, self.file) {
+                Err(error) if is_full(&error) => return Err(self.full(block.len() as u64)),
+                reserved => reserved?,
+            }
         }
         self.submit(Direction::Write, self.file, block, offset);
         Ok(())
-    }
-
-    fn reserve(&mut self, end: u64) -> Result<(), Error> {
-        let step = align_up(end + self.reserve_step);
-        for bytes in [step, end] {
-            match self.disk.reserve(self.file, bytes) {
-                Err(error) if is_full(&error) => self.reserve_step /= 2,
-                result => {
-                    self.reserved_bytes = bytes;
-                    return Ok(result?);
-                }
-            }
-        }
-        Err(self.full(end - self.reserved_bytes))
     }
 
     /// Goes on in scratch, with what is in memory at its beginning.
@@ -342,10 +327,6 @@ impl<'a> Spooler<'a> {
             way_out: "free some, name a directory on a larger drive with -T, or sort from a file".into(),
         }
     }
-}
-
-fn is_full(error: &xsort_disk::Error) -> bool {
-    matches!(error.source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
 /// The directory with the most free space.
