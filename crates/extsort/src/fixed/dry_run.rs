@@ -5,7 +5,8 @@ use super::plan::Plan;
 use super::prepare::{Preparation, prepare};
 use super::report::floor_seconds;
 use crate::job::units::{Bytes, Rate};
-use crate::{DriveRates, Error, Observer};
+use crate::store::probe::{DriveRates, probe};
+use crate::{Error, Observer};
 use serde::Serialize;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ pub(super) fn probe_directory(
     disk: &dyn Disk,
     directory: &Path,
 ) -> Result<DriveRates, Error> {
-    crate::probe(disk, directory, PROBE_BYTES.min(options.budget_bytes), PROBE_TIME)
+    probe(disk, directory, PROBE_BYTES.min(options.budget_bytes), PROBE_TIME)
 }
 
 /// A plan, and how long it will take on this machine.
@@ -84,7 +85,8 @@ impl fmt::Display for DryRun {
         if let (Some(rates), Some(seconds)) = (&self.drive, self.expected_seconds) {
             write!(
                 f,
-                "\ndrive            reads {}, writes {}, both at once {} + {}\nexpected time    {seconds:.1} s",
+                "\ndrive            reads {}, writes {}, both at once {} + {}\n\
+                 expected time    {seconds:.1} s",
                 Rate(rates.read_bytes_per_second),
                 Rate(rates.write_bytes_per_second),
                 Rate(rates.mixed_read_bytes_per_second),

@@ -138,8 +138,8 @@ impl<'a, K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Filler<'a, K, I> {
         self.areas
     }
 
-    /// The index of the chunk with the next read, begun now if there is an area for it. A chunk that
-    /// has just been begun may have no reads.
+    /// The index of the chunk with the next read, begun now if there is an area for it. A chunk
+    /// that has just been begun may have no reads.
     fn chunk_to_read(&mut self) -> Option<usize> {
         if let Some(index) = self.filling.iter().position(|chunk| chunk.issued < chunk.reads.len())
         {

@@ -6,7 +6,7 @@
 //!
 //! | file | idea |
 //! |---|---|
-//! | `options` | what a caller asks for |
+//! | `options` | what a caller wants |
 //! | `plan` | what will be done, from sizes and a budget alone |
 //! | `prepare`, `dry_run` | whether it can be done |
 //! | `spool`, `spool_seals` | an input that is a stream, kept until it can be read by ranges |

@@ -8,9 +8,9 @@
 //!         starts and ends all transfers)  nothing shared)
 //! ```
 //!
-//! Forming runs, scattering, gathering and merging are all pipelines. They differ in their [`Feed`],
-//! which reads and makes units of work, and in their [`Worker`]. A unit is a whole chunk, load of
-//! bins or segment of a merge, so that workers share nothing but channels.
+//! Forming runs, scattering, gathering and merging are all pipelines. They differ in their
+//! [`Feed`], which reads and makes units of work, and in their [`Worker`]. A unit is a whole chunk,
+//! load of bins or segment of a merge, so that workers share nothing but channels.
 
 use super::job::SortJob;
 use super::pending_writes::PendingWrites;

@@ -2,8 +2,8 @@
 //! were made of.
 //!
 //! Every block is checked when it is used, and damage ends the sort: that is early enough as long
-//! as the inputs are there. Once they are removed scratch is all there is, and between two processes
-//! a file system may have come back empty, or another program may have cut a file.
+//! as the inputs are there. Once they are removed scratch is all there is, and between two
+//! processes a file system may have come back empty, or another program may have cut a file.
 
 use super::job::SortJob;
 use super::memory::Memory;

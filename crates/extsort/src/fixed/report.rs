@@ -3,10 +3,10 @@
 use super::phases::Phase;
 use super::plan::Plan;
 use super::spool::SpoolReport;
-use crate::DriveRates;
 use crate::job::process::{cpu_seconds, peak_memory_bytes};
 use crate::job::stage_times::StageTimes;
 use crate::job::traffic::Moved;
+use crate::store::probe::DriveRates;
 use serde::{Serialize, Serializer};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -44,8 +44,8 @@ pub struct BinReport {
     pub bins: usize,
     /// Records in them.
     pub records: u64,
-    /// Whether all have the same key, so that they needed no sort. A large bin of one key has several
-    /// reports.
+    /// Whether all have the same key, so that they needed no sort. A large bin of one key has
+    /// several reports.
     pub is_one_key: bool,
     /// Seconds from the first read's start to the last one's end.
     pub read_seconds: f64,
@@ -177,8 +177,8 @@ pub(crate) fn lossy_paths<S: Serializer>(
 /// The least time in seconds in which drives of these rates can read and write so many bytes: one
 /// after the other or at the same time, whichever is faster.
 ///
-/// One after the other takes read/R + written/W; at the same time (read + written)/(R' + W'), by the
-/// rates of the mixed load.
+/// One after the other takes read/R + written/W; at the same time (read + written)/(R' + W'), by
+/// the rates of the mixed load.
 pub fn floor_seconds(rates: &DriveRates, read_bytes: u64, written_bytes: u64) -> f64 {
     let (read, written) = (read_bytes as f64, written_bytes as f64);
     let in_turn = read / rates.read_bytes_per_second + written / rates.write_bytes_per_second;

@@ -148,7 +148,8 @@ impl SortReport {
             let stays = if report.is_resident { "  stays in memory" } else { "" };
             write!(
                 f,
-                "\n{chunk:>7} {records:>10} {read:>8.3} {queue:>8.3} {sort:>8.3} {spill:>8.3}{stays}"
+                "\n{chunk:>7} {records:>10} {read:>8.3} {queue:>8.3} {sort:>8.3} \
+                 {spill:>8.3}{stays}"
             )?;
         }
         Ok(())

@@ -301,7 +301,8 @@ fn balance(read: Checksum, written: Checksum) -> Result<(), Error> {
     }
     Err(Error::Lost {
         what: format!(
-            "{} records with checksum {read} were read, {} with checksum {written} would be written",
+            "{} records with checksum {read} were read, \
+             {} with checksum {written} would be written",
             read.records(),
             written.records(),
         ),

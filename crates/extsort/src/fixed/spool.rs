@@ -4,8 +4,8 @@
 //! It is kept in a nameless file in memory as long as everything can be sorted in memory, and moved
 //! to a nameless file in scratch, whole, once it is more than that: then it is written and read
 //! once more than a file would be. The first pass gives the file's space back as it reads
-//! (`filler.rs`), so that areas take over the memory, and runs the scratch. Every block is sealed on
-//! its way in, and the seals are checked as chunks are read (`SortJob::checksum_of`).
+//! (`filler.rs`), so that areas take over the memory, and runs the scratch. Every block is sealed
+//! on its way in, and the seals are checked as chunks are read (`SortJob::checksum_of`).
 
 use super::options::SortOptions;
 use super::plan::{BLOCK_BYTES_MAX, PAGE};
@@ -73,7 +73,8 @@ impl Spool {
     pub(crate) fn corrupt(&self, disk: &dyn Disk, damaged: &DamagedBlock) -> Error {
         let DamagedBlock { offset, bytes, written, read } = damaged;
         let what = format!(
-            "{bytes} bytes of what came from a stream were kept with checksum {written:08x} and read with {read:08x}"
+            "{bytes} bytes of what came from a stream were kept with checksum {written:08x} \
+             and read with {read:08x}"
         );
         Error::corrupt(disk, self.file, *offset, what)
     }
@@ -137,7 +138,8 @@ pub(crate) fn spool<'a>(
         return Err(Error::Input {
             path: name.clone(),
             reason: format!(
-                "its {bytes} bytes are no multiple of the record's {record_bytes}: {left_over} bytes are left over; \
+                "its {bytes} bytes are no multiple of the record's {record_bytes}: \
+                 {left_over} bytes are left over; \
                  is the format right (-f, --record), and did who wrote them come to the end?"
             ),
         });
@@ -319,12 +321,14 @@ impl<'a> Spooler<'a> {
     fn full(&self, needed_bytes: u64) -> Error {
         Error::Space {
             directory: self.directory.clone().unwrap_or_else(|| MEMORY.into()),
-            purpose:
-                "what comes from a stream, which is more than can be sorted in memory and kept here first"
-                    .into(),
+            purpose: "what comes from a stream, which is more than can be sorted in memory \
+                 and kept here first"
+                .into(),
             needed_bytes,
             free_bytes: 0,
-            way_out: "free some, name a directory on a larger drive with -T, or sort from a file".into(),
+            way_out: "free some, name a directory on a larger drive with -T, \
+                      or sort from a file"
+                .into(),
         }
     }
 }

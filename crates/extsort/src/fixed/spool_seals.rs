@@ -1,9 +1,9 @@
-//! The seals of a spool: the checksum of every block that was written to it, kept in memory until the
-//! block has been read.
+//! The seals of a spool: the checksum of every block that was written to it, kept in memory until
+//! the block has been read.
 //!
-//! Chunks are read in any order, and begin and end anywhere in blocks. CRC-32s of neighbouring bytes
-//! can be combined (`crc32fast`'s `combine`, after zlib), so each chunk adds what it has of a block,
-//! and the last one completes the checksum.
+//! Chunks are read in any order, and begin and end anywhere in blocks. CRC-32s of neighbouring
+//! bytes can be combined (`crc32fast`'s `combine`, after zlib), so each chunk adds what it has of a
+//! block, and the last one completes the checksum.
 
 use crc32fast::Hasher;
 use parking_lot::Mutex;

@@ -50,10 +50,10 @@ impl Limits {
         }
     }
 
-    /// Into how many bins to scatter `bytes` bytes: as many as are needed, or, if those are too many
-    /// at once, the root that makes all levels alike. If pieces stay large enough, up to four times
-    /// as many: small bins are packed together again, and one that turns out larger than it should
-    /// be is still small. At least three, so that splitting always makes a bin smaller.
+    /// Into how many bins to scatter `bytes` bytes: as many as are needed, or, if those are too
+    /// many at once, the root that makes all levels alike. If pieces stay large enough, up to four
+    /// times as many: small bins are packed together again, and one that turns out larger than it
+    /// should be is still small. At least three, so that splitting always makes a bin smaller.
     pub(crate) fn bins_at_once(&self, bytes: u64) -> usize {
         let needed = bytes.div_ceil(self.bin_bytes).max(1);
         let levels = levels(needed, self.fan_out as u64);

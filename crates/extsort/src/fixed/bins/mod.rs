@@ -5,10 +5,10 @@
 //! fit in memory until all do, gather bin after bin into the output.
 //!
 //! ```text
-//! input  -- chunks --> | bin | bin | bin | ...      pieces on scratch; the last chunks stay in memory
-//!                         |     |     `-- too large: the same again, with splitters of its own
-//!                         v     v
-//!                      load, sort, write            one bin a thread, several at once, in the order of the output
+//! input -- chunks --> | bin | bin | bin | ...   pieces on scratch; the last chunks stay in memory
+//!                        |     |     `-- too large: the same again, with splitters of its own
+//!                        v     v
+//!                     load, sort, write         one bin a thread, in the order of the output
 //! ```
 //!
 //! This is how Rustbucket sorts (A. Asleson), but with the splitters of a samplesort instead of key

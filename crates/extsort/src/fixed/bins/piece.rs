@@ -1,8 +1,8 @@
 //! Pieces of bins on scratch, and how they get there.
 //!
-//! A chunk has a piece for each bin that its records fall into. Several pieces, each in pages of its
-//! own, go to scratch in one block, so that writes are large however many bins there are. A piece
-//! that fills its block goes on in the next.
+//! A chunk has a piece for each bin that its records fall into. Several pieces, each in pages of
+//! its own, go to scratch in one block, so that writes are large however many bins there are. A
+//! piece that fills its block goes on in the next.
 
 use crate::Error;
 use crate::fixed::job::SortJob;

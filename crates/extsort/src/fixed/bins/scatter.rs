@@ -252,8 +252,8 @@ impl<K: Key> Scatterer<'_, K> {
         }
     }
 
-    /// Writes the records of a chunk to scratch, bin by bin. Returns the pieces, and how many writes
-    /// were started.
+    /// Writes the records of a chunk to scratch, bin by bin. Returns the pieces, and how many
+    /// writes were started.
     fn spill(
         &self,
         number: usize,

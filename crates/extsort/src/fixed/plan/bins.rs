@@ -1,15 +1,16 @@
 //! How scatter and gather divide the budget.
 //!
 //! ```text
-//! scatter  | areas for chunks of the input              | sort buffers | spill blocks |
-//! split    | chunks that stay | areas to load bins into | sort buffers | spill blocks |
-//! gather   | chunks that stay | areas to load bins into | sort buffers | output blocks | seam pages |
-//! always   | index of pieces, and the sample (on the heap, but taken from the budget) |
+//! scatter | areas for chunks of the input   | sort buffers | spill blocks |
+//! split   | resident chunks | areas for bins | sort buffers | spill blocks |
+//! gather  | resident chunks | areas for bins | sort buffers | output blocks | seam pages |
+//! always  | index of pieces, and the sample (on the heap, but taken from the budget) |
 //! ```
 //!
-//! A bin is loaded into an area as large as a chunk's. Small areas leave more chunks in memory; large
-//! ones make fewer bins and so larger pieces. The planner takes the smallest area whose pieces are
-//! still large enough for a drive, and only if the budget has none of that kind, bins of bins.
+//! A bin is loaded into an area as large as a chunk's. Small areas leave more chunks in memory;
+//! large ones make fewer bins and so larger pieces. The planner takes the smallest area whose
+//! pieces are still large enough for a drive, and only if the budget has none of that kind, bins of
+//! bins.
 
 use super::shape::{Facts, Plan, ScatterShape, Shape};
 use super::sizes::{

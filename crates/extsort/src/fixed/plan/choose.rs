@@ -10,8 +10,8 @@ use crate::job::least_budget::least_budget;
 /// Beyond so many runs scattering takes a quarter less processor time than merging
 /// (docs/experiments/2026-11-21-large-machine.md).
 const MANY_RUNS: usize = 1000;
-/// With fewer threads than this the processor's time doesn't matter: the threads wait for the drives
-/// anyway.
+/// With fewer threads than this the processor's time doesn't matter: the threads wait for the
+/// drives anyway.
 const MANY_THREADS: usize = 8;
 
 /// Plans a sort.

@@ -1,14 +1,16 @@
 //! How runs and merge divide the budget.
 //!
 //! ```text
-//! form runs   | area | area | ... | sort buffers | spill blocks |   one area: a chunk of records, and 8 bytes a record of order
-//! merge       | resident runs (areas that stay)  | read blocks | output blocks | seam pages |
-//! both        | block index (on the heap, but taken from the budget) |
+//! form runs | area | area | ... | sort buffers | spill blocks |
+//! merge     | resident runs (areas that stay) | read blocks | output blocks | seam pages |
+//! both      | block index (on the heap, but taken from the budget) |
 //! ```
 //!
-//! A larger block makes transfers cheaper and the index smaller; with a smaller one more runs can be
-//! merged at once. The planner takes the largest block with which one merge is enough, and only if
-//! there is none, more passes.
+//! An area holds a chunk of records, and their order in 8 bytes a record.
+//!
+//! A larger block makes transfers cheaper and the index smaller; with a smaller one more runs can
+//! be merged at once. The planner takes the largest block with which one merge is enough, and only
+//! if there is none, more passes.
 
 use super::shape::{Facts, MergeShape, Plan, Shape};
 use super::sizes::{
@@ -250,8 +252,8 @@ impl Candidate<'_> {
         Some(Merging { areas, spilled_runs, fan_in_max, read_blocks, segment_blocks })
     }
 
-    /// How many runs go to scratch, and how many a merge takes at most: as few as possible go there,
-    /// and if the merge can't take all runs even so, all do.
+    /// How many runs go to scratch, and how many a merge takes at most: as few as possible go
+    /// there, and if the merge can't take all runs even so, all do.
     fn spilled_runs(
         &self,
         runs: u64,
@@ -309,8 +311,8 @@ impl Candidate<'_> {
         (runs * SEGMENT_RECORDS_PER_RUN).div_ceil(self.block_records())
     }
 
-    /// Blocks in segments that a merge of so many runs from scratch needs to do well, beside one for
-    /// each run.
+    /// Blocks in segments that a merge of so many runs from scratch needs to do well, besides one
+    /// for each run.
     fn working_blocks(&self, runs: u64) -> u64 {
         let wanted = self.segment_blocks_wanted();
         let by_runs = self.segment_blocks_by_runs(runs).min(wanted * 4);
@@ -364,8 +366,8 @@ impl Candidate<'_> {
             output_block_bytes: output.block_bytes,
             output_blocks: output.blocks as usize,
             seam_pages: output.seam_pages as usize,
-            // A run of an intermediate pass has partial blocks at its cuts: an eighth more is enough
-            // by the segment's size.
+            // A run of an intermediate pass has partial blocks at its cuts: an eighth more is
+            // enough by the segment's size.
             scratch_bytes: on_scratch(spilled_records)
                 + spilled_runs * self.block_bytes
                 + on_scratch(largest_records) * 9 / 8,

@@ -132,8 +132,8 @@ impl Plan {
         self.chunks - self.spilled_chunks
     }
 
-    /// Whether anything can go to scratch: by the plan, or because a bin turns out too large for its
-    /// area.
+    /// Whether anything can go to scratch: by the plan, or because a bin turns out too large for
+    /// its area.
     pub(crate) fn may_spill(&self) -> bool {
         self.spilled_chunks > 0 || matches!(self.shape, Shape::Scatter(_)) && self.chunks > 1
     }

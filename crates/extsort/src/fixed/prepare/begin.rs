@@ -101,8 +101,8 @@ fn spool_stream<'a>(
     Ok(spool)
 }
 
-/// Creates the output, and shows that there can be scratch. This comes before the space is measured,
-/// so that the error for a directory that can't be written to says that.
+/// Creates the output, and shows that there can be scratch. This comes before the space is
+/// measured, so that the error for a directory that can't be written to says that.
 fn open_output<'a>(
     options: &SortOptions,
     scratch_directories: &[PathBuf],

@@ -32,7 +32,8 @@ pub(crate) struct Prepared<'a> {
     /// The drives can't hold the output and scratch besides the inputs: these have to go before the
     /// output is written.
     pub(crate) needs_input_space: bool,
-    /// The output's space can't be reserved before the inputs, or the spool, have given theirs back.
+    /// The output's space can't be reserved before the inputs, or the spool, have given theirs
+    /// back.
     pub(crate) reserves_late: bool,
     pub(crate) scratch_directories: Vec<PathBuf>,
     /// The output, not yet published.

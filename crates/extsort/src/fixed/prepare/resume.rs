@@ -22,8 +22,8 @@ pub(super) fn resume<'a>(
     let (input_guard, found) = reopen_inputs(options, &saved, disk)?;
     let inputs_go_early = saved.inputs_go_early;
     let are_removed = inputs_go_early && saved.is_input_read();
-    // After a merge pass or a split the chunks can't show any more whether everything is on scratch.
-    // Then inputs that are still there stay until the output is in place.
+    // After a merge pass or a split the chunks can't show any more whether everything is on
+    // scratch. Then inputs that are still there stay until the output is in place.
     let needs_input_space = inputs_go_early && !saved.has_intermediate_pass();
     if are_removed && !saved.has_chunks(plan.spilled_chunks) {
         return Err(saved.contradiction());

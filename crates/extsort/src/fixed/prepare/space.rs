@@ -42,7 +42,8 @@ impl FreedSpace {
 pub(super) struct SpaceUse {
     /// It fits only if the inputs are removed before the output is written.
     pub(super) needs_input_space: bool,
-    /// The output's space can't be reserved before the inputs, or the spool, have given theirs back.
+    /// The output's space can't be reserved before the inputs, or the spool, have given theirs
+    /// back.
     pub(super) reserves_late: bool,
 }
 
@@ -83,8 +84,8 @@ impl<'a> Space<'a> {
                     .into(),
             });
         }
-        // In this sum scratch goes to the other drives first. That is the most optimistic split; the
-        // sort itself finds the real one.
+        // In this sum scratch goes to the other drives first. That is the most optimistic split;
+        // the sort itself finds the real one.
         let others = drives.values().filter(|drive| drive.id != self.output_drive.id);
         let elsewhere: u64 = others.map(|drive| self.freed.free_bytes(drive)).sum();
         let scratch_here = plan.scratch_bytes.saturating_sub(elsewhere);
@@ -112,8 +113,8 @@ impl<'a> Space<'a> {
         })
     }
 
-    /// The drives of the scratch directories, each once; none if the plan needs no scratch. Warns of
-    /// those that are memory.
+    /// The drives of the scratch directories, each once; none if the plan needs no scratch. Warns
+    /// of those that are memory.
     fn scratch_drives(&self, plan: &Plan) -> Result<BTreeMap<u64, Drive>, Error> {
         let mut drives: BTreeMap<u64, Drive> = BTreeMap::new();
         if plan.scratch_bytes == 0 {

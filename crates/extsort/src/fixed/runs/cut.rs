@@ -4,20 +4,23 @@
 //! that order, chosen where a block begins: everything before the block's first record is on one
 //! side, that record and everything after it on the other. In every other run the cut is found by a
 //! binary search in a single block, the one that straddles it. So segments have exact bounds and
-//! exact places in the output, and one key that fills the whole input is cut as easily as any other:
-//! records with equal keys are told apart by run and place.
+//! exact places in the output, and one key that fills the whole input is cut as easily as any
+//! other: records with equal keys are told apart by run and place.
 //!
 //! ```text
-//! run 0  [  a..............|...b ][ c ....            a segment: what lies between two cuts. The block in
-//! run 1      [ b ..........|........ ][ d...          which a cut falls belongs to the segments on both
-//! run 2  [ a ..][ b .......|.][ c                     sides of it, and stays until both are merged.
+//! run 0  [  a..............|...b ][ c ....
+//! run 1      [ b ..........|........ ][ d...
+//! run 2  [ a ..][ b .......|.][ c
 //!                         cut
 //! ```
 //!
+//! A segment is what lies between two cuts. The block in which a cut falls belongs to the segments
+//! on both sides of it, and stays until both are merged.
+//!
 //! The forecast alone says in which blocks a cut falls, so a segment can be handed out before it is
 //! cut. The thread that merges it finds the cut at its end, passes that on to the thread with the
-//! next segment, and gets the one at its beginning from the thread with the segment before: all cuts
-//! are made in parallel.
+//! next segment, and gets the one at its beginning from the thread with the segment before: all
+//! cuts are made in parallel.
 
 /// A point in the order of a merge.
 #[derive(Debug)]

@@ -5,8 +5,8 @@
 //! where in the output its records go. What is serial is a few instructions per run for every few
 //! megabytes.
 //!
-//! A merge always makes progress: reads are in the order in which cuts need them, every run holds at
-//! most one block across a cut, and the plan has a block for each of these besides those of the
+//! A merge always makes progress: reads are in the order in which cuts need them, every run holds
+//! at most one block across a cut, and the plan has a block for each of these besides those of the
 //! segments in flight.
 
 use super::cut::Cut;

@@ -1,4 +1,4 @@
-//! SegmentBuilder of a merge, put together from the blocks of the forecast as they come from scratch.
+//! Segments of a merge, put together from the blocks of the forecast as they come from scratch.
 
 use super::cut::Cut;
 use super::forecast::RunBlock;
