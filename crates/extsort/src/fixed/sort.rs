@@ -14,13 +14,14 @@ use super::report::{SortClock, SortReport};
 use super::runs::{Run, form_runs, merge_runs};
 use super::spool::Stream;
 use crate::job::failure::Failure;
+use crate::store::checkpoint::CheckpointFiles;
 use crate::store::journal::{JournalHandle, Step};
 use crate::store::scratch::Scratch;
 use crate::store::seal::SealedBlock;
 use crate::{Error, Gauges, JobInfo, Observer};
 use std::sync::Arc;
 use std::time::Instant;
-use xsort_disk::{Disk, FileId, Lease, Operation, align_up};
+use xsort_disk::{Disk, Lease, Operation, align_up};
 use xsort_records::{Checksum, Key, KeyRule};
 
 /// Sorts `options.inputs` into `options.output`. Always stable: equal keys keep the order of the
@@ -59,7 +60,7 @@ pub fn sort_streamed(
     result.map_err(|cause| context.explain(cause))
 }
 
-/// What a sort that fails has to say besides its error.
+/// What the error of a sort that fails has to say besides its cause.
 #[derive(Default)]
 struct FailureContext {
     inputs_removed: bool,
@@ -123,12 +124,7 @@ fn run<K: Key>(
         caches: options.caches,
         plan: &plan,
         disk,
-        scratch: open_scratch(
-            &prepared,
-            checkpoint.as_ref().map(|files| &*files.scratch),
-            disk,
-            &gauges,
-        )?,
+        scratch: open_scratch(&prepared, checkpoint.as_ref(), disk, &gauges)?,
         spool: prepared.spool.take(),
         observer,
         gauges: &gauges,
@@ -190,15 +186,18 @@ fn show_gauges(prepared: &Prepared<'_>, observer: &dyn Observer) -> Gauges {
 /// Scratch, in the files of the checkpoint if there is one; none if the plan needs none.
 fn open_scratch<'a>(
     prepared: &Prepared<'_>,
-    checkpoint_files: Option<&[FileId]>,
+    checkpoint: Option<&CheckpointFiles<'_>>,
     disk: &'a dyn Disk,
     gauges: &Gauges,
 ) -> Result<Option<Scratch<'a>>, Error> {
     let Prepared { plan, scratch_directories, .. } = prepared;
     let in_use = Arc::clone(&gauges.scratch);
     let bytes = plan.scratch_bytes;
-    let scratch = match checkpoint_files {
-        Some(files) => Scratch::of(disk, files.to_vec(), scratch_directories, bytes, in_use),
+    let scratch = match checkpoint {
+        Some(files) => {
+            let files = files.scratch.clone();
+            Scratch::of(disk, files, scratch_directories, bytes, in_use)
+        }
         None if plan.may_spill() => Scratch::create(disk, scratch_directories, bytes, in_use),
         None => return Ok(None),
     };

@@ -14,9 +14,9 @@ pub struct Facts {
     pub key_bytes: u64,
     /// The budget in bytes.
     pub budget_bytes: u64,
-    /// Threads asked for.
+    /// Threads wanted.
     pub threads: usize,
-    /// The method asked for.
+    /// The method to plan for.
     pub method: Method,
     /// Whether chunks may stay in memory. If not, all go to scratch, so that no record is only in
     /// memory once the inputs are read.
@@ -39,7 +39,7 @@ pub struct Plan {
     pub key_bytes: u64,
     /// The budget in bytes.
     pub budget_bytes: u64,
-    /// Threads used: fewer than asked for if the budget is too small to feed them.
+    /// Threads used: fewer than wanted if the budget is too small to feed them.
     pub threads: usize,
     /// Bytes mapped for the pool; with `index_bytes` at most the budget.
     pub pool_bytes: u64,
@@ -57,7 +57,7 @@ pub struct Plan {
     pub areas: usize,
     /// Bytes of one area: the chunk, slack for alignment, and the order of its records.
     pub area_bytes: u64,
-    /// Bytes of the sort buffer that each thread has beside the chunk that it sorts.
+    /// Bytes of the sort buffer that each thread has besides the chunk that it sorts.
     #[serde(rename = "spare_bytes")]
     pub sort_buffer_bytes: u64,
     /// Size of a block on scratch in bytes.

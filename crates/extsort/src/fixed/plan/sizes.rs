@@ -21,7 +21,7 @@ pub(crate) fn seam_pages(threads: u64) -> u64 {
     2 * (threads + 2) + 8
 }
 
-/// Numbers of threads to try, from those asked for down to one.
-pub(crate) fn thread_counts(asked: usize) -> impl Iterator<Item = usize> {
-    std::iter::successors(Some(asked.max(1)), |&threads| (threads > 1).then_some(threads / 2))
+/// Numbers of threads to try, from those wanted down to one.
+pub(crate) fn thread_counts(wanted: usize) -> impl Iterator<Item = usize> {
+    std::iter::successors(Some(wanted.max(1)), |&threads| (threads > 1).then_some(threads / 2))
 }

@@ -12,7 +12,7 @@
 use super::cut::Cut;
 use super::forecast::RunBlock;
 use super::run::Run;
-use super::segment::{Loaded, Segment, SegmentBuilder};
+use super::segment::{LoadedBlock, Segment, SegmentBuilder};
 use super::slices::find_cut;
 use crate::Error;
 use crate::fixed::job::SortJob;
@@ -57,7 +57,7 @@ pub(super) struct MergeFeed<'a, K> {
 enum Slot {
     Reading,
     /// A block in memory; `None` if its run is resident.
-    Ready(Option<Arc<Loaded>>),
+    Ready(Option<Arc<LoadedBlock>>),
 }
 
 impl<'a, K: Key> MergeFeed<'a, K> {
@@ -137,7 +137,7 @@ impl<'a, K: Key> MergeFeed<'a, K> {
     }
 
     /// Reads one block, waits for it, and checks it.
-    fn read_and_wait(&mut self, run: usize, block: usize) -> Result<Arc<Loaded>, Error> {
+    fn read_and_wait(&mut self, run: usize, block: usize) -> Result<Arc<LoadedBlock>, Error> {
         let lease = self.pool.try_take().expect("the plan has a block for every run");
         self.submit(run, block, lease, 0);
         let completion = self.completions_from.recv().expect("this feed holds a sender");
@@ -147,7 +147,7 @@ impl<'a, K: Key> MergeFeed<'a, K> {
         let block = self.runs[run].index.blocks()[block].sealed(self.job.record_bytes);
         let pages = &completion.lease[..block.bytes];
         check_seal(self.job.disk, self.job.scratch(), block.address, pages, block.seal)?;
-        Ok(Arc::new(Loaded { lease: completion.lease }))
+        Ok(Arc::new(LoadedBlock { lease: completion.lease }))
     }
 
     fn submit(&mut self, run: usize, block: usize, lease: Lease, tag: u64) {
@@ -221,7 +221,7 @@ impl<K: Key> Feed for MergeFeed<'_, K> {
         self.job.traffic.finish(&completion);
         completion.result?;
         let number = completion.tag as usize;
-        let loaded = Arc::new(Loaded { lease: completion.lease });
+        let loaded = Arc::new(LoadedBlock { lease: completion.lease });
         self.window[number - self.pushed] = Slot::Ready(Some(loaded));
         Ok(())
     }

@@ -7,14 +7,14 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use std::sync::Arc;
 use xsort_disk::Lease;
 
-/// A spilled block in memory again; records from the first byte on.
+/// A spilled block that was read again. Its records begin at the first byte.
 #[derive(Debug)]
-pub(crate) struct Loaded {
+pub(crate) struct LoadedBlock {
     pub(crate) lease: Lease,
 }
 
-/// The blocks of one run that may have records in a segment.
-pub(crate) struct Share {
+/// The part of a run in a segment: its blocks that may have records there.
+pub(crate) struct RunShare {
     pub(crate) run: usize,
     /// The block in which the segment's first cut falls, or the run's first.
     pub(crate) first: usize,
@@ -26,7 +26,7 @@ pub(crate) struct Share {
 
 /// What lies between two cuts, with all that a thread needs to find the cuts and to merge it.
 pub(crate) struct Segment {
-    /// SegmentBuilder are numbered from 0 in the order of the output.
+    /// Segments are numbered from 0 in the order of the output.
     pub(crate) number: usize,
     /// The block at whose first record it begins.
     pub(crate) first: RunBlock,
@@ -34,10 +34,10 @@ pub(crate) struct Segment {
     pub(crate) next: Option<RunBlock>,
     /// In the order of the runs. Runs that begin after the segment, or have ended before, are left
     /// out.
-    pub(crate) shares: Vec<Share>,
+    pub(crate) shares: Vec<RunShare>,
     /// How many records come before the last blocks of all shares.
     pub(crate) records_passed: u64,
-    loaded: Vec<Arc<Loaded>>,
+    loaded: Vec<Arc<LoadedBlock>>,
     /// Blocks of the forecast up to its end.
     pub(crate) sources: usize,
     /// From the thread that has the segment before.
@@ -47,8 +47,8 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    /// The blocks of a share that are in memory, which for a spilled run is all of them.
-    pub(crate) fn blocks(&self, share: &Share) -> &[Arc<Loaded>] {
+    /// The blocks of a run in memory: all those of its share, if the run is spilled.
+    pub(crate) fn blocks(&self, share: &RunShare) -> &[Arc<LoadedBlock>] {
         &self.loaded[share.loaded_from..][..share.last + 1 - share.first]
     }
 }
@@ -61,7 +61,7 @@ struct RunFront {
     /// Of these, blocks that came before the segment that is being built.
     begun_before: usize,
     /// The last block before that segment, then its own. Empty for a resident run.
-    loaded: Vec<Arc<Loaded>>,
+    loaded: Vec<Arc<LoadedBlock>>,
     /// No later segment has records of it.
     is_over: bool,
 }
@@ -79,7 +79,7 @@ impl<'a> SegmentBuilder<'a> {
     pub(crate) fn new(runs: &'a [Run]) -> Self {
         let fronts = runs.iter().map(|_| RunFront::default()).collect();
         let (first, start) = bounded(1);
-        first.send(Arc::new(Cut::start(runs.len()))).expect("there is room");
+        first.send(Arc::new(Cut::start(runs.len()))).expect("the channel is empty");
         SegmentBuilder { runs, fronts, begun: 0, records_passed: 0, start }
     }
 
@@ -94,7 +94,7 @@ impl<'a> SegmentBuilder<'a> {
         &mut self,
         run: usize,
         last: usize,
-        loaded: Option<Arc<Loaded>>,
+        loaded: Option<Arc<LoadedBlock>>,
         is_over: bool,
     ) {
         let blocks = self.runs[run].index.blocks();
@@ -110,7 +110,7 @@ impl<'a> SegmentBuilder<'a> {
     }
 
     /// Adds the next block of the forecast. `loaded` is its memory, unless its run is resident.
-    pub(crate) fn push(&mut self, run: usize, loaded: Option<Arc<Loaded>>) {
+    pub(crate) fn push(&mut self, run: usize, loaded: Option<Arc<LoadedBlock>>) {
         let front = &mut self.fronts[run];
         if front.begun > 0 {
             self.records_passed +=
@@ -154,7 +154,7 @@ impl<'a> SegmentBuilder<'a> {
                 front.loaded.push(last);
             }
             let first = front.begun_before.saturating_sub(1);
-            segment.shares.push(Share { run, first, last: front.begun - 1, loaded_from });
+            segment.shares.push(RunShare { run, first, last: front.begun - 1, loaded_from });
             front.begun_before = front.begun;
         }
         segment.records_passed = self.records_passed;

@@ -3,7 +3,7 @@
 use super::cut::Cut;
 use super::forecast::RunBlock;
 use super::run::Run;
-use super::segment::{Segment, Share};
+use super::segment::{RunShare, Segment};
 use crate::Error;
 use crate::fixed::job::SortJob;
 use crate::store::seal::check_seal;
@@ -96,7 +96,7 @@ impl<'s> MergeSlices<'s> {
         job: &SortJob<'_, K>,
         run: &Run,
         segment: &'s Segment,
-        share: &Share,
+        share: &RunShare,
         offsets: std::ops::Range<usize>,
     ) -> Result<(), Error> {
         for (number, loaded) in (share.first..).zip(segment.blocks(share)) {
