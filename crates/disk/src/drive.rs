@@ -57,7 +57,7 @@ pub(crate) fn of_path(path: &Path) -> Result<Drive, Error> {
 }
 
 /// The directory part of a path, in a form that can be opened: `.` for a bare name.
-pub(crate) fn parent(path: &Path) -> PathBuf {
+pub fn parent(path: &Path) -> PathBuf {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
         Some(_) => PathBuf::from("."),

@@ -2,29 +2,30 @@
 //! or with the threads.
 //!
 //! ```text
-//! worker: take a block of memory -> take the next block number -> generate -> checksum -> submit the write --+
-//!             ^                                                                                              |
-//!             +-------------- the lease returns to the block pool when its write completes ----------------------+
+//! worker: take memory --> take a block number --> generate --> checksum --> submit the write --+
+//!             ^                                                                                |
+//!             +---------- the memory returns to the pool when the write completes -------------+
 //! ```
 //!
-//! A file is a function of its place: any worker can make any block from its number alone, so the
-//! bytes are the same whatever the threads and the memory. The block is taken before the number, so
-//! that the blocks in flight are always the next ones of the file and the drive sees one ascending
-//! sequence. A record that straddles two blocks is generated twice, in full, and each block keeps
-//! its part: cheaper than any word between workers. It counts where it starts.
+//! The bytes of a block follow from its number alone: any worker can make any block, and the file
+//! is the same whatever the threads and the memory. A worker takes the memory before the number, so
+//! the blocks in flight are always the next ones of the file, and the drive sees one ascending
+//! sequence. A record that straddles two blocks is generated twice, and each block takes its part:
+//! that is cheaper than any communication between workers. It counts where it starts.
 //!
-//! This file does not know what a record looks like: that is the generator's.
+//! What a record looks like is not here but in the generator.
 
 use crate::job::threads::spawn_up_to;
 use crate::{Error, Gauges, JobInfo, Observer};
 use crossbeam_channel::{Receiver, Sender};
+use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use xsort_disk::{
     ALIGNMENT, BlockPool, Completion, Direction, Disk, DisplayPath, FileId, Lease, Request,
-    align_down, align_up,
+    align_down, align_up, parent_directory,
 };
 use xsort_records::{Checksum, Generator};
 
@@ -79,9 +80,9 @@ pub struct GenerateReport {
 ///
 /// # Errors
 /// [`Error::Memory`] below one record or one page of budget, [`Error::Space`] if the drive has too
-/// little room (found out before anything is written), [`Error::Disk`] if a transfer fails,
-/// [`Error::Cancelled`] if the observer says so. After any of them the output path is as it was
-/// before.
+/// little space (which is found out before anything is written), [`Error::Disk`] if a transfer
+/// fails, [`Error::Cancelled`] if the observer says so. After any of them the output path is as it
+/// was before.
 pub fn generate(
     options: &GenerateOptions,
     disk: &dyn Disk,
@@ -95,9 +96,11 @@ pub fn generate(
             "{records} records of {record_bytes} bytes are more than any file can hold"
         ))
     })?;
-    let shape = Shape::fit(options.budget_bytes, options.threads, record_bytes)?.for_bytes(bytes);
-    let block_pool = BlockPool::new([Lease::map(shape.memory_bytes())?], shape.block_bytes);
-    // Before the space is looked at, so that a place that can't be written to is called that.
+    let memory =
+        MemoryPlan::fit(options.budget_bytes, options.threads, record_bytes)?.for_bytes(bytes);
+    let block_pool = BlockPool::new([Lease::map(memory.memory_bytes())?], memory.block_bytes);
+    // Before the space is measured, so that the error for a directory that can't be written to says
+    // that.
     let file = disk.create_output(&options.output)?;
     for line in disk.notices() {
         observer.notice(&line);
@@ -105,12 +108,12 @@ pub fn generate(
     let gauges = Gauges::new(JobInfo {
         record_bytes: Some(record_bytes as u64),
         budget_bytes: options.budget_bytes,
-        threads: shape.threads,
+        threads: memory.threads,
         chunks: None,
     });
     observer.show(gauges.clone());
     observer.phase("generate", bytes);
-    let job = Job {
+    let generation = Generation {
         generator: &options.generator,
         bytes,
         disk,
@@ -123,7 +126,7 @@ pub fn generate(
     };
     let written = check_space(disk, &options.output, bytes)
         .and_then(|()| Ok(disk.reserve(file, bytes)?))
-        .and_then(|()| job.run(shape.threads));
+        .and_then(|()| generation.run(memory.threads));
     let checksum = match written {
         Ok(checksum) => checksum,
         Err(error) => {
@@ -136,22 +139,23 @@ pub fn generate(
         records,
         bytes,
         checksum,
-        threads: shape.threads,
-        memory_bytes: shape.memory_bytes() as u64,
+        threads: memory.threads,
+        memory_bytes: memory.memory_bytes() as u64,
     })
 }
 
-/// How the budget is cut up.
+/// The budget, divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Shape {
+struct MemoryPlan {
     block_bytes: usize,
     blocks: usize,
     threads: usize,
 }
 
-impl Shape {
-    /// Blocks as large as leave two for each thread, no more of them than the drive can use.
-    fn fit(budget_bytes: u64, threads: usize, record_bytes: usize) -> Result<Shape, Error> {
+impl MemoryPlan {
+    /// Blocks so large that there are two for each thread, and no more of them than the drive can
+    /// use.
+    fn fit(budget_bytes: u64, threads: usize, record_bytes: usize) -> Result<MemoryPlan, Error> {
         let needed_bytes = record_bytes.max(ALIGNMENT) as u64;
         if budget_bytes < needed_bytes {
             return Err(Error::Memory { budget_bytes, needed_bytes });
@@ -162,14 +166,14 @@ impl Shape {
         let block_bytes = (share - share % ALIGNMENT).clamp(ALIGNMENT, BLOCK_BYTES_MAX);
         let blocks = (budget / block_bytes).min(threads + IN_FLIGHT_BLOCKS);
         assert!(blocks >= 1 && blocks * block_bytes <= budget);
-        Ok(Shape { block_bytes, blocks, threads: threads.min(blocks) })
+        Ok(MemoryPlan { block_bytes, blocks, threads: threads.min(blocks) })
     }
 
-    /// No more blocks and threads than a file of so many bytes has work for.
-    fn for_bytes(self, bytes: u64) -> Shape {
+    /// The same with no more blocks and threads than a file of so many bytes has work for.
+    fn for_bytes(self, bytes: u64) -> MemoryPlan {
         let most = bytes.div_ceil(self.block_bytes as u64).max(1);
         let blocks = usize::try_from(most).unwrap_or(usize::MAX).min(self.blocks);
-        Shape { blocks, threads: self.threads.min(blocks), ..self }
+        MemoryPlan { blocks, threads: self.threads.min(blocks), ..self }
     }
 
     fn memory_bytes(self) -> usize {
@@ -177,19 +181,15 @@ impl Shape {
     }
 }
 
-/// Says before the first byte that the drive is too full, with the figures that `ENOSPC` does not
+/// Refuses before the first byte if the drive is too full, with the figures that `ENOSPC` doesn't
 /// have.
 fn check_space(disk: &dyn Disk, output: &Path, bytes: u64) -> Result<(), Error> {
     let drive = disk.drive(output)?;
     if drive.free_bytes >= align_up(bytes) {
         return Ok(());
     }
-    let directory = match output.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
-        _ => PathBuf::from("."),
-    };
     Err(Error::Space {
-        directory,
+        directory: parent_directory(output),
         purpose: format!("{} (a file it replaces stays until then)", DisplayPath(output)),
         needed_bytes: align_up(bytes),
         free_bytes: drive.free_bytes,
@@ -197,8 +197,8 @@ fn check_space(disk: &dyn Disk, output: &Path, bytes: u64) -> Result<(), Error> 
     })
 }
 
-/// One file in the making; shared by the workers.
-struct Job<'a> {
+/// A file that is being generated, which the workers share.
+struct Generation<'a> {
     generator: &'a Generator,
     bytes: u64,
     disk: &'a dyn Disk,
@@ -210,8 +210,8 @@ struct Job<'a> {
     stop: AtomicBool,
 }
 
-impl Job<'_> {
-    /// Generates and writes everything; returns once no write is in flight, however it went.
+impl Generation<'_> {
+    /// Generates and writes everything. Returns once no write is in flight, whatever happens.
     fn run(&self, threads: usize) -> Result<Checksum, Error> {
         let (reply, completions) = crossbeam_channel::unbounded();
         let checksum = Mutex::new(Checksum::default());
@@ -225,13 +225,13 @@ impl Job<'_> {
                 let (reply, checksum) = (reply.clone(), &checksum);
                 move || {
                     let part = self.work(&reply);
-                    checksum.lock().unwrap_or_else(PoisonError::into_inner).merge(part);
+                    checksum.lock().merge(part);
                 }
             });
             drop(reply);
             self.collect(&completions).or(started.err())
         });
-        let checksum = checksum.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let checksum = checksum.into_inner();
         match failure.or(panicked.into_inner()) {
             Some(error) => Err(error),
             None if self.observer.is_cancelled() => Err(Error::Cancelled),
@@ -239,8 +239,8 @@ impl Job<'_> {
         }
     }
 
-    /// Takes completions until the last worker and the last write are done; keeps the first error
-    /// and stops the workers at it.
+    /// Handles completions until the last worker and the last write are done. Returns the first
+    /// error, which stops the workers.
     fn collect(&self, completions: &Receiver<Completion>) -> Option<Error> {
         let mut failure = None;
         for completion in completions {
@@ -265,7 +265,7 @@ impl Job<'_> {
         self.block_pool.close();
     }
 
-    /// One worker: blocks until none is left. Returns the checksum of the records that start in
+    /// A worker: makes blocks until none is left. Returns the checksum of the records that start in
     /// them.
     fn work(&self, reply: &Sender<Completion>) -> Checksum {
         let block_bytes = self.block_pool.block_bytes() as u64;
@@ -304,7 +304,7 @@ impl Job<'_> {
 }
 
 /// Makes the bytes of the file from `begin` on, and adds the records that start there to
-/// `checksum`. `straddler` is lent: one record.
+/// `checksum`. `straddler` is a buffer for one record.
 fn fill_block(
     generator: &Generator,
     begin: u64,
@@ -346,17 +346,23 @@ mod tests {
     fn the_budget_holds_whatever_the_threads() {
         for threads in [0, 1, 2, 3, 7, 64, 1000] {
             for budget in [4096, 4097, 8192, 100_000, 1 << 20, 3 << 20, 1 << 30, u64::MAX] {
-                let shape = Shape::fit(budget, threads, 100).unwrap();
-                assert!(shape.memory_bytes() as u64 <= budget, "{shape:?} in {budget}");
-                assert!(shape.threads >= 1 && shape.threads <= shape.blocks);
-                assert!(shape.block_bytes.is_multiple_of(ALIGNMENT));
+                let memory = MemoryPlan::fit(budget, threads, 100).unwrap();
+                assert!(memory.memory_bytes() as u64 <= budget, "{memory:?} in {budget}");
+                assert!(memory.threads >= 1 && memory.threads <= memory.blocks);
+                assert!(memory.block_bytes.is_multiple_of(ALIGNMENT));
             }
         }
     }
 
     #[test]
     fn less_than_a_page_or_a_record_is_refused() {
-        assert!(matches!(Shape::fit(4095, 1, 100), Err(Error::Memory { needed_bytes: 4096, .. })));
-        assert!(matches!(Shape::fit(8191, 1, 8192), Err(Error::Memory { needed_bytes: 8192, .. })));
+        assert!(matches!(
+            MemoryPlan::fit(4095, 1, 100),
+            Err(Error::Memory { needed_bytes: 4096, .. })
+        ));
+        assert!(matches!(
+            MemoryPlan::fit(8191, 1, 8192),
+            Err(Error::Memory { needed_bytes: 8192, .. })
+        ));
     }
 }

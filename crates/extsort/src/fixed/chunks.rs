@@ -1,15 +1,14 @@
-//! Cutting the input into chunks: stretches of whole records that are read, sorted and spilled as
-//! one run.
+//! Cutting the input into chunks: whole records that one worker sorts or scatters together.
 //!
 //! A chunk may cover the end of one file and the beginning of the next, so that many small files
 //! don't make many small runs.
 
 use xsort_disk::{ALIGNMENT, align_down, align_up};
 
-/// A stretch of one file, in whole records.
+/// A contiguous range of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
-    /// Which of the pass's files.
+    /// Number of the file.
     pub(crate) file: usize,
     /// First byte.
     pub(crate) offset: u64,
@@ -46,12 +45,12 @@ pub(crate) fn chunks(
         .peekable();
     std::iter::from_fn(move || {
         let mut chunk = Vec::new();
-        let mut room = chunk_bytes;
-        while room > 0 && chunk.len() < extents_max {
+        let mut left = chunk_bytes;
+        while left > 0 && chunk.len() < extents_max {
             let Some(next) = rest.peek_mut() else { break };
-            let taken = next.bytes.min(room);
+            let taken = next.bytes.min(left);
             chunk.push(Extent { bytes: taken, ..*next });
-            room -= taken;
+            left -= taken;
             next.offset += taken;
             next.bytes -= taken;
             if next.bytes == 0 {

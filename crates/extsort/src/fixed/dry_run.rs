@@ -1,23 +1,33 @@
-//! What a sort would do, and how long the drive would take over it.
+//! What a sort would do, and how long its drive would need for it.
 
 use super::options::SortOptions;
 use super::plan::Plan;
-use super::prepare::{Work, prepare};
+use super::prepare::{Preparation, prepare};
 use super::report::floor_seconds;
 use crate::job::units::{Bytes, Rate};
-use crate::{DriveRates, Error, Observer};
+use crate::store::probe::{DriveRates, probe};
+use crate::{Error, Observer};
 use serde::Serialize;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use xsort_disk::{Disk, DisplayPath};
 
 /// How long each of a drive's rates is measured.
-pub(crate) const PROBE_TIME: Duration = Duration::from_millis(250);
+const PROBE_TIME: Duration = Duration::from_millis(250);
 /// Memory for measuring a drive, in bytes.
-pub(crate) const PROBE_BYTES: u64 = 16 << 20;
+const PROBE_BYTES: u64 = 16 << 20;
 
-/// A plan, and what the machine makes of it.
+/// Measures the drive of a scratch directory.
+pub(super) fn probe_directory(
+    options: &SortOptions,
+    disk: &dyn Disk,
+    directory: &Path,
+) -> Result<DriveRates, Error> {
+    probe(disk, directory, PROBE_BYTES.min(options.budget_bytes), PROBE_TIME)
+}
+
+/// A plan, and how long it will take on this machine.
 #[derive(Clone, Debug, Serialize)]
 pub struct DryRun {
     /// The plan.
@@ -31,23 +41,22 @@ pub struct DryRun {
     pub expected_seconds: Option<f64>,
 }
 
-/// Checks everything that a sort would check, and plans it. Moves no data, but for a measurement of
-/// the drive if `options.probe` is set.
+/// Checks everything that a sort would check, and plans it. Moves no data, except to measure the
+/// drive if `options.probe` is set.
 pub fn dry_run(
     options: &SortOptions,
     disk: &dyn Disk,
     observer: &dyn Observer,
 ) -> Result<DryRun, Error> {
     let options = SortOptions { checkpoint: None, ..options.clone() };
-    let Work::Sort(prepared) = prepare(&options, None, disk, observer)? else {
-        unreachable!("nothing is finished where nothing is kept")
+    let Preparation::Sort(prepared) = prepare(&options, None, disk, observer)? else {
+        unreachable!("without a checkpoint nothing is published before")
     };
     let plan = prepared.plan;
     let mut rates = Vec::new();
     for directory in &prepared.scratch_directories {
         if options.probe {
-            let budget = PROBE_BYTES.min(options.budget_bytes);
-            rates.push(crate::probe(disk, directory, budget, PROBE_TIME)?);
+            rates.push(probe_directory(&options, disk, directory)?);
         }
     }
     let directories = prepared.scratch_directories;
@@ -76,7 +85,8 @@ impl fmt::Display for DryRun {
         if let (Some(rates), Some(seconds)) = (&self.drive, self.expected_seconds) {
             write!(
                 f,
-                "\ndrive            reads {}, writes {}, both at once {} + {}\nexpected time    {seconds:.1} s",
+                "\ndrive            reads {}, writes {}, both at once {} + {}\n\
+                 expected time    {seconds:.1} s",
                 Rate(rates.read_bytes_per_second),
                 Rate(rates.write_bytes_per_second),
                 Rate(rates.mixed_read_bytes_per_second),

@@ -1,6 +1,8 @@
-//! What every stage of one sort shares: the rule, the plan, the disk, and how the sort ends early.
+//! What all stages of a sort share: the key, the plan, the disk, and how the sort fails.
 
 use super::chunks::Extent;
+use super::memory::Memory;
+use super::phases::Phases;
 use super::plan::Plan;
 use super::report::{BinReport, ChunkReport};
 use super::spool::Spool;
@@ -8,20 +10,21 @@ use crate::job::failure::Failure;
 use crate::job::stage_times::StageTimes;
 use crate::job::traffic::Traffic;
 use crate::store::journal::JournalHandle;
+use crate::store::ordered_reads::{FileRange, OrderedReads};
 use crate::store::output_prefix::OutputPrefix;
 use crate::store::scratch::Scratch;
 use crate::{Error, Gauges, Observer};
-use xsort_disk::{Disk, FileId, Request};
+use xsort_disk::{Disk, FileId, Lease, Request};
 use xsort_kernels::Caches;
 use xsort_records::Checksum;
 
-/// From where a sort's records come and where they go, and what was seen of them on the way.
+/// Where the records of a sort come from and go to, and what is known of those that were read.
 pub(crate) struct SortIo<'a> {
     pub(crate) input_files: &'a [FileId],
     /// Size of each input.
     pub(crate) input_bytes: &'a [u64],
     pub(crate) output_file: FileId,
-    /// Of the records read.
+    /// Of the records that were read.
     pub(crate) read: Checksum,
     /// What was done with each chunk of the input.
     pub(crate) chunks: Vec<ChunkReport>,
@@ -40,19 +43,27 @@ impl<'a> SortIo<'a> {
     }
 }
 
+/// What changes while a sort goes on.
+pub(crate) struct SortState<'a> {
+    pub(crate) io: SortIo<'a>,
+    /// The free part of the pool.
+    pub(crate) memory: Memory,
+    pub(crate) phases: Phases<'a>,
+}
+
 /// The output, complete but not in place.
-pub(crate) struct Sorted {
-    /// Of the records that are in it.
-    pub(crate) written: Checksum,
+pub(crate) struct CompleteOutput {
+    /// Of the records in it.
+    pub(crate) checksum: Checksum,
     /// All of it.
     pub(crate) prefix: OutputPrefix,
 }
 
 /// A sort in progress. Stages borrow it; threads share it.
-pub(crate) struct Job<'a, K> {
+pub(crate) struct SortJob<'a, K> {
     pub(crate) key: K,
     pub(crate) record_bytes: usize,
-    /// What pieces of a sort in memory are made for.
+    /// The caches that sorting in memory is tuned for.
     pub(crate) caches: Caches,
     pub(crate) plan: &'a Plan,
     pub(crate) disk: &'a dyn Disk,
@@ -61,37 +72,36 @@ pub(crate) struct Job<'a, K> {
     /// The input that came from a stream, if there is one.
     pub(crate) spool: Option<Spool>,
     pub(crate) observer: &'a dyn Observer,
-    /// What others see of it.
+    /// What observers read of it.
     pub(crate) gauges: &'a Gauges,
     pub(crate) stage_times: &'a StageTimes,
     pub(crate) traffic: &'a Traffic,
     pub(crate) failure: Failure,
-    /// Of what is finished, if it is kept.
-    pub(crate) notes: JournalHandle<'a>,
+    /// Of finished steps, if the sort can be resumed.
+    pub(crate) journal: JournalHandle<'a>,
 }
 
-impl<K> Job<'_, K> {
-    /// Gives back what an earlier process has left on scratch and nobody needs. Nothing may be
-    /// recalled after this that is there.
+impl<K> SortJob<'_, K> {
+    /// Gives back the space on scratch that an earlier process has used and this one doesn't need.
+    /// No step whose blocks are there may be replayed after this.
     pub(crate) fn reclaim(&self) -> Result<(), Error> {
         self.scratch.as_ref().map_or(Ok(()), Scratch::reclaim)
     }
 
-    /// Scratch, for those who deal with what was spilled.
+    /// Scratch, for what was spilled.
     pub(crate) fn scratch(&self) -> &Scratch<'_> {
-        self.scratch.as_ref().expect("what the plan spills has scratch")
+        self.scratch.as_ref().expect("a sort that spills has scratch")
     }
 
-    /// The checksum of a chunk of the inputs, whose records lie together.
+    /// The checksum of a chunk of the inputs, whose records lie together. Checks the seals of what
+    /// comes from the spool.
     pub(crate) fn checksum_of(&self, extents: &[Extent], mut records: &[u8]) -> Checksum {
         let mut checksum = Checksum::default();
         for extent in extents {
             let (of_extent, rest) = records.split_at(extent.bytes as usize);
-            let mut part = Checksum::default();
-            part.add_records(of_extent, self.record_bytes);
-            checksum.merge(part);
+            checksum.add_records(of_extent, self.record_bytes);
             if let Some(spool) = self.spool.as_ref().filter(|spool| spool.input == extent.file)
-                && let Err(broken) = spool.seals.come_back(extent.offset, of_extent)
+                && let Err(broken) = spool.seals.check(extent.offset, of_extent)
             {
                 self.failure.set(spool.corrupt(self.disk, &broken));
             }
@@ -105,16 +115,34 @@ impl<K> Job<'_, K> {
         self.plan.block_bytes as usize / self.record_bytes
     }
 
-    /// Starts a transfer; whoever takes its completion in tells `traffic`.
+    /// Starts a transfer. The code that handles its completion counts it in `traffic`.
     pub(crate) fn submit(&self, request: Request) {
         self.traffic.submit(self.disk, request);
     }
 
-    /// Whether to give up: a stage failed, or the observer asks for it.
+    /// Whether to stop: a stage has failed, or the observer has cancelled the job.
     pub(crate) fn should_stop(&self) -> bool {
         if self.observer.is_cancelled() {
             self.failure.set(Error::Cancelled);
         }
         self.failure.is_set()
+    }
+
+    /// Fails if the job [should stop](SortJob::should_stop).
+    pub(crate) fn check_stop(&self) -> Result<(), Error> {
+        if self.should_stop() { self.failure.check() } else { Ok(()) }
+    }
+
+    /// Several reads in flight, whose bytes come in order.
+    pub(crate) fn read_in_order<T>(
+        &self,
+        buffers: Vec<Lease>,
+        ranges: impl Iterator<Item = (FileRange, T)>,
+        take: impl FnMut(T, &[u8]) -> Result<(), Error>,
+    ) -> Result<Vec<Lease>, Error> {
+        let check_stop = || self.check_stop();
+        let reads =
+            OrderedReads { disk: self.disk, traffic: self.traffic, check_stop: &check_stop };
+        reads.run(buffers, ranges, take)
     }
 }

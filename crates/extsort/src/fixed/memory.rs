@@ -1,45 +1,45 @@
-//! Handing the pool's memory from phase to phase: pieces are put together again and cut anew.
+//! The pool's memory, passed from phase to phase: leases are joined again and cut anew.
 //!
 //! ```text
-//! |  area  |  area  |  area  |  area  |  the rest: spare rooms, blocks, pages     |
+//! |  area  |  area  |  area  |  area  |  the rest: sort buffers, blocks, pages    |
 //!            stays    free     stays  '- whole again at the end of each phase
 //! ```
 //!
-//! Nothing but areas stays in use from one phase to the next. A phase takes its areas first, and
-//! from low addresses to high: so the free ones are holes of an area's size each, and all else is
-//! one piece. Plans count on that.
+//! Only areas stay in use from one phase to the next. A phase takes its areas first, and from low
+//! addresses to high: so each free area is a hole of an area's size, and everything else is in one
+//! lease. Plans count on that.
 
 use xsort_disk::Lease;
 
-/// The free part of the pool: pieces of one mapping, to be cut into blocks.
+/// The free part of the pool: leases of one mapping, to be cut into blocks.
 #[derive(Debug)]
 pub(crate) struct Memory {
     /// By address; no two are adjacent.
-    pieces: Vec<Lease>,
+    leases: Vec<Lease>,
 }
 
 impl Memory {
-    /// Joins pieces of one mapping that lie side by side.
-    pub(crate) fn new(pieces: impl IntoIterator<Item = Lease>) -> Memory {
-        let mut sorted: Vec<Lease> = pieces.into_iter().filter(|piece| !piece.is_empty()).collect();
-        sorted.sort_unstable_by_key(|piece| piece.as_ptr().addr());
-        let mut pieces: Vec<Lease> = Vec::new();
-        for piece in sorted {
-            match pieces.last_mut() {
-                Some(last) if last.is_followed_by(&piece) => last.join(piece),
-                _ => pieces.push(piece),
+    /// Joins leases of one mapping that are neighbours.
+    pub(crate) fn new(leases: impl IntoIterator<Item = Lease>) -> Memory {
+        let mut sorted: Vec<Lease> = leases.into_iter().filter(|lease| !lease.is_empty()).collect();
+        sorted.sort_unstable_by_key(|lease| lease.as_ptr().addr());
+        let mut leases: Vec<Lease> = Vec::new();
+        for lease in sorted {
+            match leases.last_mut() {
+                Some(last) if last.is_followed_by(&lease) => last.join(lease),
+                _ => leases.push(lease),
             }
         }
-        Memory { pieces }
+        Memory { leases }
     }
 
-    /// Takes `count` blocks of `bytes` bytes, lowest addresses first. Panics if there are fewer:
-    /// the plan has counted them.
+    /// Takes `count` blocks of `bytes` bytes, lowest addresses first. Panics if there are fewer,
+    /// since the plan has counted them.
     pub(crate) fn take(&mut self, count: usize, bytes: usize) -> Vec<Lease> {
         let mut blocks = Vec::with_capacity(count);
-        for piece in &mut self.pieces {
-            while blocks.len() < count && piece.len() >= bytes {
-                blocks.push(piece.split_off_front(bytes));
+        for lease in &mut self.leases {
+            while blocks.len() < count && lease.len() >= bytes {
+                blocks.push(lease.split_off_front(bytes));
             }
         }
         assert_eq!(blocks.len(), count, "the plan's blocks of {bytes} bytes fit its pool");
@@ -48,18 +48,18 @@ impl Memory {
 
     /// How many blocks of `bytes` bytes there are.
     pub(crate) fn fitting(&self, bytes: usize) -> usize {
-        self.pieces.iter().map(|piece| piece.len() / bytes).sum()
+        self.leases.iter().map(|lease| lease.len() / bytes).sum()
     }
 
-    /// Gives pieces back.
-    pub(crate) fn give(&mut self, pieces: impl IntoIterator<Item = Lease>) {
-        let all = std::mem::take(&mut self.pieces).into_iter().chain(pieces);
+    /// Gives leases back.
+    pub(crate) fn give(&mut self, leases: impl IntoIterator<Item = Lease>) {
+        let all = std::mem::take(&mut self.leases).into_iter().chain(leases);
         *self = Memory::new(all);
     }
 
     /// Takes everything that is left.
     pub(crate) fn take_rest(&mut self) -> Vec<Lease> {
-        std::mem::take(&mut self.pieces)
+        std::mem::take(&mut self.leases)
     }
 }
 

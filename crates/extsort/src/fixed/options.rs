@@ -1,4 +1,4 @@
-//! What a caller asks of a sort.
+//! What a caller wants of a sort.
 
 use crate::Checkpoint;
 use serde::Serialize;
@@ -7,8 +7,8 @@ use std::str::FromStr;
 use xsort_kernels::Caches;
 use xsort_records::Layout;
 
-/// Everything a sort needs to know. Parsed at the door; only the machine can contradict it from
-/// here on.
+/// Everything a sort needs to know. The arguments were checked when they were parsed: from here on
+/// only the machine can make the sort impossible.
 #[derive(Clone, Debug)]
 pub struct SortOptions {
     /// Files of whole records, sorted as if concatenated in this order.
@@ -17,7 +17,7 @@ pub struct SortOptions {
     pub output: PathBuf,
     /// Record size and key.
     pub layout: Layout,
-    /// Nobody said what the records are: refuse inputs that look like something else.
+    /// The caller named no format: refuse inputs that look like something else.
     pub format_is_assumed: bool,
     /// All memory that grows with the data, in bytes. Resident memory stays under this plus 64 MiB.
     pub budget_bytes: u64,
@@ -25,7 +25,8 @@ pub struct SortOptions {
     pub method: Method,
     /// Threads that sort and merge, at least 1.
     pub threads: usize,
-    /// What a thread may use of the processor's caches: pieces of a sort in memory are made for it.
+    /// The share of the processor's caches that a thread may use: sorting in memory is tuned for
+    /// it.
     pub caches: Caches,
     /// Directories for scratch, one a drive if there are several. Empty: the output's directory.
     pub scratch: Vec<PathBuf>,
@@ -36,7 +37,7 @@ pub struct SortOptions {
     /// Measure the drive before the sort, so that the report can say which share of its speed was
     /// reached.
     pub probe: bool,
-    /// Keep what is finished, so that a later process can go on with it.
+    /// Record finished work, so that a later process can resume the sort.
     pub checkpoint: Option<Checkpoint>,
 }
 
@@ -53,7 +54,7 @@ pub enum Method {
     Scatter,
 }
 
-/// A method that there is not.
+/// The name of a method that doesn't exist.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("no method {0:?}: there are auto, merge and scatter")]
 pub struct UnknownMethod(String);

@@ -1,23 +1,13 @@
-//! Where sorted records go: the output file, at any byte and from any thread.
-//!
-//! Direct I/O moves whole pages, but segments of a merge, and bins, begin and end at any byte. Each
-//! segment writes the whole pages inside it by itself; the pieces of pages at its two ends go to
-//! [`Seams`], which puts the pieces of neighbours together and writes the page when it is full:
-//!
-//! ```text
-//! segment 4 ...aaaaaaaa|aaaaaaaa|aaa         |         |
-//! segment 5                     |   bbbbb|bbbbbbbb|bbbbbbbb|bb ...
-//! pages     ...  own   |  own   | seam   |  own   |  own   | ...
-//! ```
+//! The output file, which threads fill with sorted records side by side, each a range of its own.
 
-use super::job::Job;
-use super::parts::Written;
+use super::frontier::{OutputProgress, WrittenRange};
+use super::job::SortJob;
+use super::seams::Seams;
 use crate::Error;
 use crate::store::journal::Step;
 use crate::store::scratch::write_tag;
 use crossbeam_channel::Sender;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use xsort_disk::{
     ALIGNMENT, BlockPool, Completion, Direction, FileId, Lease, Request, align_down, align_up,
@@ -26,217 +16,218 @@ use xsort_records::Checksum;
 
 /// The output file while it is filled.
 pub(crate) struct Output {
-    pub(crate) file: FileId,
+    file: FileId,
     /// Its exact length.
-    pub(crate) bytes: u64,
+    bytes: u64,
     /// Memory for whole pages.
-    pub(crate) blocks: Arc<BlockPool>,
-    pub(crate) seams: Seams,
+    blocks: Arc<BlockPool>,
+    seams: Seams,
 }
 
-/// A stretch of the output that is one part of the job.
+/// A range of the output that is filled as one unit of work.
 #[derive(Clone, Copy)]
-pub(crate) struct Portion {
-    /// The part's number.
-    pub(crate) part: usize,
+pub(crate) struct OutputRange {
+    /// The unit's number.
+    pub(crate) unit: usize,
     /// The first byte.
     pub(crate) start: u64,
     pub(crate) records: u64,
+    /// Sources (blocks of the forecast, or loads of bins) of everything up to the range's end.
+    pub(crate) sources: u64,
 }
 
-/// A stretch of the output that was filled.
-pub(crate) struct Filled {
-    /// Writes that were started.
+/// A range of the output whose writes were started.
+pub(crate) struct FilledRange {
+    /// How many writes.
     pub(crate) writes: usize,
-    /// How long it waited for free blocks.
+    /// How long filling it waited for free blocks.
     pub(crate) waited: Duration,
-    /// CRC-32 of its bytes, if a journal is kept.
-    pub(crate) crc: Option<u32>,
-    /// Its bytes in the page in which it ends, if it doesn't end with a page.
-    pub(crate) tail: Vec<u8>,
-}
-
-/// Pages that are shared by segments.
-pub(crate) struct Seams {
-    pages: Arc<BlockPool>,
-    begun: Mutex<HashMap<u64, (Lease, usize)>>,
-}
-
-impl Seams {
-    /// Every segment in flight can hold two pages, and every write in flight one.
-    pub(crate) fn new(pages: Arc<BlockPool>) -> Seams {
-        Seams { pages, begun: Mutex::default() }
-    }
-
-    /// Begins with the page in which an output that was written up to `end` ends; `tail` are its
-    /// bytes.
-    pub(crate) fn begin(&self, end: u64, tail: &[u8]) {
-        if tail.is_empty() {
-            return;
-        }
-        let mut page = self.pages.try_take().expect("nobody has taken any yet");
-        page.fill(0);
-        page[..tail.len()].copy_from_slice(tail);
-        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
-        begun.insert(align_down(end), (page, tail.len()));
-    }
-}
-
-/// Starts a write; how many were started is counted by the caller.
-fn write<K>(
-    job: &Job<'_, K>,
-    file: FileId,
-    offset: u64,
-    bytes: usize,
-    lease: Lease,
-    part: usize,
-    written: &Sender<Completion>,
-) {
-    job.submit(Request {
-        direction: Direction::Write,
-        file,
-        offset,
-        bytes,
-        bytes_needed: bytes,
-        lease,
-        tag: write_tag(part, 0),
-        reply: written.clone(),
-    });
+    /// The range, once all writes have completed.
+    pub(crate) range: WrittenRange,
 }
 
 impl Output {
-    /// How much of it an earlier process has written; goes on behind that.
-    pub(crate) fn go_on<K>(&self, job: &Job<'_, K>) -> Result<Written, Error> {
-        let written: Written = job.notes.replay(Step::Written)?.unwrap_or_default();
-        let prefix = &written.prefix;
+    /// Of `bytes` bytes, written through `blocks` and, where ranges meet, through `seam_pages`.
+    pub(crate) fn new(
+        file: FileId,
+        bytes: u64,
+        blocks: Arc<BlockPool>,
+        seam_pages: Vec<Lease>,
+    ) -> Output {
+        Output { file, bytes, blocks, seams: Seams::new(BlockPool::new(seam_pages, ALIGNMENT)) }
+    }
+
+    /// How much of it an earlier process has written. Goes on behind that.
+    pub(crate) fn resume<K>(&self, job: &SortJob<'_, K>) -> Result<OutputProgress, Error> {
+        let progress: OutputProgress = job.journal.replay(Step::Written)?.unwrap_or_default();
+        let prefix = &progress.prefix;
         self.seams.begin(prefix.bytes, &prefix.tail);
         job.observer.advance(prefix.bytes);
-        Ok(written)
+        Ok(progress)
     }
 
-    /// Wakes everyone who waits for memory: the job is being given up.
+    /// Wakes all threads that wait for memory, because the job has failed.
     pub(crate) fn close(&self) {
         self.blocks.close();
-        self.seams.pages.close();
+        self.seams.close();
     }
 
-    /// Adds a piece of a page (inside one page, not empty) to it; returns how many writes were
-    /// started.
-    fn add_seam<K>(
-        &self,
-        job: &Job<'_, K>,
-        offset: u64,
-        piece: &[u8],
-        part: usize,
-        written: &Sender<Completion>,
-    ) -> Result<usize, Error> {
-        if piece.is_empty() {
-            return Ok(0);
-        }
-        let start = align_down(offset);
-        let page_bytes = (self.bytes - start).min(ALIGNMENT as u64) as usize;
-        // A new page's memory is taken outside the lock, so that a wait for it can't keep a full
-        // page from being written.
-        let is_begun = |begun: &HashMap<_, _>| begun.contains_key(&start);
-        let lock = || self.seams.begun.lock().unwrap_or_else(PoisonError::into_inner);
-        let fresh = if is_begun(&lock()) {
-            None
-        } else {
-            let mut page = job.stage_times.output_waits_for_write.time(|| self.seams.pages.take());
-            if let Some(page) = &mut page {
-                page.fill(0);
-            }
-            Some(page.ok_or(Error::Cancelled)?)
-        };
-        let mut begun = lock();
-        let (page, filled) = begun.entry(start).or_insert_with(|| {
-            (fresh.expect("a page is never taken out before it is full, so it is still there"), 0)
-        });
-        page[(offset - start) as usize..][..piece.len()].copy_from_slice(piece);
-        *filled += piece.len();
-        if *filled < page_bytes {
-            return Ok(0);
-        }
-        let (page, _) = begun.remove(&start).expect("just used");
-        drop(begun);
-        write(job, self.file, start, ALIGNMENT, page, part, written);
-        Ok(1)
-    }
-
-    /// Takes the records of a portion from `source`, which fills what it is given with the next
-    /// ones, and writes them, hashing them as they pass.
+    /// Fills a range with the records of `source`, which fills the buffer that it is given with the
+    /// next ones, and starts the writes. Records are hashed as they pass.
     pub(crate) fn fill<K>(
         &self,
-        job: &Job<'_, K>,
-        mut source: impl FnMut(&mut [u8]),
-        portion: Portion,
-        checksum: &mut Checksum,
+        job: &SortJob<'_, K>,
+        range: OutputRange,
+        source: impl FnMut(&mut [u8]),
         written: &Sender<Completion>,
-    ) -> Result<Filled, Error> {
-        let Portion { part, start, records } = portion;
-        let record_bytes = job.record_bytes;
-        let end = start + records * record_bytes as u64;
-        let mut left = records as usize;
-        let mut crc = job.notes.is_recording().then(crc32fast::Hasher::new);
-        let mut take = |out: &mut [u8]| {
-            let wanted = left.min(out.len() / record_bytes);
-            let bytes = wanted * record_bytes;
-            job.stage_times.output_busy.time(|| {
-                source(&mut out[..bytes]);
-                checksum.add_records(&out[..bytes], record_bytes);
-                if let Some(crc) = &mut crc {
-                    crc.update(&out[..bytes]);
-                }
-            });
-            left -= wanted;
-            bytes
+    ) -> Result<FilledRange, Error> {
+        let end = range.start + range.records * job.record_bytes as u64;
+        let records = HashedRecords {
+            source,
+            left: range.records as usize,
+            job,
+            checksum: Checksum::default(),
+            crc: job.journal.is_recording().then(crc32fast::Hasher::new),
         };
-
-        // The piece of a page before the first whole page, and the rest of the records that reach
-        // into it.
-        let first_page = align_up(start).min(end);
-        let head_bytes = (first_page - start) as usize;
-        let mut carry = vec![0; head_bytes.next_multiple_of(record_bytes)];
-        take(&mut carry);
-        let mut writes = self.add_seam(job, start, &carry[..head_bytes], part, written)?;
-        // What ends inside the page in which it began is all tail.
-        let is_within = first_page == end && align_down(end) < end;
-        let mut tail = if is_within { carry[..head_bytes].to_vec() } else { Vec::new() };
-        carry.drain(..head_bytes);
-
-        // Whole blocks. A record that reaches over a block's end is carried to the next.
-        let mut waited = Duration::ZERO;
-        let mut straddler = vec![0; record_bytes];
+        let mut filler = RangeFiller {
+            output: self,
+            job,
+            unit: range.unit,
+            written,
+            records,
+            carry: Vec::new(),
+            straddler: vec![0; job.record_bytes],
+            tail: Vec::new(),
+            writes: 0,
+            waited: Duration::ZERO,
+        };
+        let first_page = filler.fill_head(range.start, end)?;
         let mut offset = first_page;
         while offset < end {
-            let asked_at = Instant::now();
-            let mut block = self.blocks.take().ok_or(Error::Cancelled)?;
-            waited += asked_at.elapsed();
-            let bytes = ((end - offset) as usize).min(block.len());
-            let carried = carry.len().min(bytes);
-            block[..carried].copy_from_slice(&carry[..carried]);
-            carry.drain(..carried);
-            let mut filled = carried + take(&mut block[carried..bytes]);
-            if filled < bytes {
-                take(&mut straddler);
-                carry.extend_from_slice(&straddler[bytes - filled..]);
-                block[filled..bytes].copy_from_slice(&straddler[..bytes - filled]);
-                filled = bytes;
-            }
-            // Only the segment's last block can end inside a page.
-            let whole = align_down(filled as u64) as usize;
-            writes +=
-                self.add_seam(job, offset + whole as u64, &block[whole..filled], part, written)?;
-            tail = block[whole..filled].to_vec();
-            if whole > 0 {
-                write(job, self.file, offset, whole, block, part, written);
-                writes += 1;
-            }
-            offset += bytes as u64;
-            job.observer.advance(bytes as u64);
+            offset += filler.fill_block(offset, end)?;
         }
-        job.observer.advance(head_bytes as u64);
-        job.stage_times.output_waits_for_write.add(waited);
-        Ok(Filled { writes, waited, crc: crc.map(crc32fast::Hasher::finalize), tail })
+        job.observer.advance(first_page - range.start);
+        job.stage_times.output_waits_for_write.add(filler.waited);
+        let HashedRecords { checksum, crc, .. } = filler.records;
+        let crc = crc.map(crc32fast::Hasher::finalize);
+        let range = WrittenRange { sources: range.sources, checksum, crc, tail: filler.tail };
+        Ok(FilledRange { writes: filler.writes, waited: filler.waited, range })
+    }
+}
+
+/// Records on their way into the output.
+struct HashedRecords<'a, K, S> {
+    source: S,
+    /// How many are left.
+    left: usize,
+    job: &'a SortJob<'a, K>,
+    checksum: Checksum,
+    /// Of the bytes, if the sort has a journal.
+    crc: Option<crc32fast::Hasher>,
+}
+
+impl<K, S: FnMut(&mut [u8])> HashedRecords<'_, K, S> {
+    /// Fills `out` with as many whole records as there are and as fit. Returns their bytes.
+    fn take(&mut self, out: &mut [u8]) -> usize {
+        let record_bytes = self.job.record_bytes;
+        let count = self.left.min(out.len() / record_bytes);
+        let out = &mut out[..count * record_bytes];
+        self.job.stage_times.output_busy.time(|| {
+            (self.source)(out);
+            self.checksum.add_records(out, record_bytes);
+            if let Some(crc) = &mut self.crc {
+                crc.update(out);
+            }
+        });
+        self.left -= count;
+        out.len()
+    }
+}
+
+/// Cuts the records of a range into pages and writes them.
+struct RangeFiller<'a, K, S> {
+    output: &'a Output,
+    job: &'a SortJob<'a, K>,
+    unit: usize,
+    written: &'a Sender<Completion>,
+    records: HashedRecords<'a, K, S>,
+    /// The end of a record that reaches over the last page or block.
+    carry: Vec<u8>,
+    /// Room for such a record.
+    straddler: Vec<u8>,
+    /// The bytes in the page in which the range ends, if it doesn't end with a page.
+    tail: Vec<u8>,
+    writes: usize,
+    waited: Duration,
+}
+
+impl<K, S: FnMut(&mut [u8])> RangeFiller<'_, K, S> {
+    /// Fills the fragment of a page before the first whole page. Returns where that page begins.
+    fn fill_head(&mut self, start: u64, end: u64) -> Result<u64, Error> {
+        let first_page = align_up(start).min(end);
+        let head_bytes = (first_page - start) as usize;
+        let mut head = vec![0; head_bytes.next_multiple_of(self.job.record_bytes)];
+        self.records.take(&mut head);
+        self.carry = head.split_off(head_bytes);
+        self.add_seam(start, &head)?;
+        if first_page == end && align_down(end) < end {
+            // The range ends inside the page in which it began.
+            self.tail = head;
+        }
+        Ok(first_page)
+    }
+
+    /// Fills a block from `offset` on. Returns how many bytes that is.
+    fn fill_block(&mut self, offset: u64, end: u64) -> Result<u64, Error> {
+        let waited_since = Instant::now();
+        let mut block = self.output.blocks.take().ok_or(Error::Cancelled)?;
+        self.waited += waited_since.elapsed();
+        let bytes = ((end - offset) as usize).min(block.len());
+        let carried = self.carry.len().min(bytes);
+        block[..carried].copy_from_slice(&self.carry[..carried]);
+        self.carry.drain(..carried);
+        let filled = carried + self.records.take(&mut block[carried..bytes]);
+        if filled < bytes {
+            self.records.take(&mut self.straddler);
+            let (first, rest) = self.straddler.split_at(bytes - filled);
+            block[filled..bytes].copy_from_slice(first);
+            self.carry.extend_from_slice(rest);
+        }
+        // Only the range's last block can end inside a page.
+        let whole = align_down(bytes as u64) as usize;
+        self.add_seam(offset + whole as u64, &block[whole..bytes])?;
+        self.tail = block[whole..bytes].to_vec();
+        if whole > 0 {
+            self.write(offset, whole, block);
+        }
+        self.job.observer.advance(bytes as u64);
+        Ok(bytes as u64)
+    }
+
+    /// Adds a fragment of a page, which may be empty, to the page.
+    fn add_seam(&mut self, offset: u64, fragment: &[u8]) -> Result<(), Error> {
+        if fragment.is_empty() {
+            return Ok(());
+        }
+        let wait_timer = &self.job.stage_times.output_waits_for_write;
+        let seams = &self.output.seams;
+        if let Some((start, page)) = seams.add(offset, fragment, self.output.bytes, wait_timer)? {
+            self.write(start, ALIGNMENT, page);
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, offset: u64, bytes: usize, lease: Lease) {
+        self.writes += 1;
+        self.job.submit(Request {
+            direction: Direction::Write,
+            file: self.output.file,
+            offset,
+            bytes,
+            bytes_needed: bytes,
+            lease,
+            tag: write_tag(self.unit, 0),
+            reply: self.written.clone(),
+        });
     }
 }

@@ -1,11 +1,11 @@
-//! The phases of a sort, one after the other: what each took and moved.
+//! The phases of a sort: how long each took, and what it moved.
 
 use crate::Observer;
 use crate::job::traffic::{Moved, Traffic};
 use serde::Serialize;
 use std::time::Instant;
 
-/// One phase, when it is over.
+/// A phase that is over.
 #[derive(Clone, Debug, Serialize)]
 pub struct Phase {
     /// Its name: prepare, form runs, reduce, merge, sample, scatter, split, gather, publish.
@@ -18,7 +18,7 @@ pub struct Phase {
     pub written_bytes: u64,
 }
 
-/// Keeps the phases of one sort.
+/// Measures the phases of one sort.
 pub(crate) struct Phases<'a> {
     observer: &'a dyn Observer,
     traffic: &'a Traffic,
@@ -29,7 +29,7 @@ pub(crate) struct Phases<'a> {
 }
 
 impl<'a> Phases<'a> {
-    /// Begins with the phase `name`, of which the observer isn't told.
+    /// Begins with the phase `name`, which the observer is not notified of.
     pub(crate) fn new(
         name: &'static str,
         observer: &'a dyn Observer,
@@ -39,7 +39,7 @@ impl<'a> Phases<'a> {
         Phases { observer, traffic, current: name, begun_at, moved_before, done: Vec::new() }
     }
 
-    /// Ends the phase and begins the next, in which `bytes` bytes will be dealt with.
+    /// Ends the phase and begins the next, which will process `bytes` bytes.
     pub(crate) fn begin(&mut self, name: &'static str, bytes: u64) {
         self.end();
         self.current = name;
@@ -57,7 +57,7 @@ impl<'a> Phases<'a> {
         (self.begun_at, self.moved_before) = (Instant::now(), moved);
     }
 
-    /// All phases, the last one ended now.
+    /// Ends the last phase, and returns all.
     pub(crate) fn finish(mut self) -> Vec<Phase> {
         self.end();
         self.done

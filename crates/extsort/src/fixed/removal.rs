@@ -1,23 +1,23 @@
-//! Inputs that are removed because they were asked to be, and are not needed any more.
+//! Removing inputs on request (`--remove-input`), once they are not needed any more.
 
 use crate::Observer;
 use std::collections::HashSet;
 use std::path::Path;
 use xsort_disk::{Disk, FileId};
 
-/// Removes inputs, but for the one whose path is `kept`; returns whether any is gone. One that
-/// can't be removed is no reason to throw the work away: whether the space is enough shows when it
-/// is reserved.
+/// Removes inputs, except one at the path of the `output`. Returns whether any is gone. An input
+/// that can't be removed is no reason to fail: whether the space is enough shows when it is
+/// reserved.
 pub(super) fn remove_inputs<'a>(
     disk: &dyn Disk,
     observer: &dyn Observer,
     inputs: impl Iterator<Item = (&'a Path, FileId)>,
-    kept: Option<&Path>,
+    output: Option<&Path>,
 ) -> bool {
     let mut any_is_gone = false;
     let mut seen = HashSet::new();
     for (path, file) in inputs {
-        if Some(path) == kept || !seen.insert(path) {
+        if Some(path) == output || !seen.insert(path) {
             continue;
         }
         match disk.remove_input(file) {

@@ -1,45 +1,38 @@
-//! What comes from a stream, kept until it is sorted: a stream can't be read by ranges, and its
-//! size, from which all is planned, isn't known before its end.
+//! The spool: a stream, read to its end before the sort is planned. A stream can't be read by
+//! ranges, and its size, from which everything is planned, isn't known before its end.
 //!
-//! It is kept in a nameless file in memory as long as everything can be sorted in memory, and moved
-//! to a nameless file in scratch, whole, once it is more than that: then it is written and read
-//! once more than a file would be. The first pass gives the file's space back as it reads
-//! (`fill.rs`), so that areas take over the memory, and runs the scratch. Every block is sealed on
-//! its way in, and the seals are checked as chunks are read (`Job::checksum_of`).
+//! It goes to a nameless file in memory as long as everything can be sorted in memory. Once it is
+//! more than that, all of it moves to a nameless file in scratch: then it is written and read once
+//! more than a file would be. The first pass gives the file's space back as it reads
+//! (`filler.rs`), so that areas take over the memory, and runs the scratch. Every block is sealed
+//! on its way in, and the seals are checked as chunks are read (`SortJob::checksum_of`).
 
 use super::options::SortOptions;
 use super::plan::{BLOCK_BYTES_MAX, PAGE};
-use super::spool_seals::{Broken, Seals};
-use crate::job::failure::STOP_INTERVAL;
+use super::spool_seals::{DamagedBlock, Seals};
+use super::spooler::{BLOCKS, Spooler};
 use crate::store::content::check_content;
 use crate::store::open_files::OpenFiles;
 use crate::{Error, Observer};
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use serde::Serialize;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use xsort_disk::{Completion, Direction, Disk, FileId, Lease, Request, align_down, align_up};
+use xsort_disk::{Disk, FileId, align_down, align_up};
 
-/// Blocks on their way to the file: 8 MiB keep a drive busy.
-const BLOCKS: u64 = 8;
-/// Space is set aside in steps of so many bytes.
-const RESERVE_BYTES: u64 = 256 << 20;
-/// Space on a drive is given back in stretches of so many bytes; see [`Disk::discard`].
+/// Space on a drive is given back in steps of so many bytes; see [`Disk::discard`].
 const GIVE_BACK_BYTES: u64 = 64 << 20;
-/// What is named in messages where there is no directory.
-const MEMORY: &str = "(memory)";
 
 /// An input that is read from a stream.
 pub struct Stream {
-    /// Which of [`SortOptions::inputs`]; the path that stands there is only its name.
+    /// Which of [`SortOptions::inputs`] it is. The path there is only its name in messages.
     pub input: usize,
-    /// Where it comes from. A read that waits should look now and then whether the job was
+    /// Where it comes from. A read that waits should check now and then whether the job was
     /// cancelled, and fail if so.
     pub read: Box<dyn Read + Send>,
 }
 
-/// How a stream was kept.
+/// How a stream was spooled.
 #[derive(Clone, Debug, Serialize)]
 pub struct SpoolReport {
     /// Its length in bytes.
@@ -47,7 +40,7 @@ pub struct SpoolReport {
     /// The scratch directory that it was written to; none if it stayed in memory.
     #[serde(serialize_with = "lossy_path")]
     pub directory: Option<PathBuf>,
-    /// Seconds until its end, before the sort's own.
+    /// Seconds until its end, which the sort's own don't include.
     pub seconds: f64,
 }
 
@@ -58,11 +51,11 @@ fn lossy_path<S: serde::Serializer>(
     path.as_ref().map(|path| path.to_string_lossy()).serialize(serializer)
 }
 
-/// A stream that has come to its end.
+/// A stream that was read to its end.
 pub(crate) struct Spool {
-    /// The file, which is not closed by this.
+    /// The file, which the caller closes.
     pub(crate) file: FileId,
-    /// Which of the inputs it is.
+    /// The number of the input.
     pub(crate) input: usize,
     /// Of its blocks.
     pub(crate) seals: Seals,
@@ -70,27 +63,29 @@ pub(crate) struct Spool {
 }
 
 impl Spool {
-    /// What to say of a block that came back other than it was kept.
-    pub(crate) fn corrupt(&self, disk: &dyn Disk, broken: &Broken) -> Error {
-        let Broken { offset, bytes, written, read } = broken;
+    /// The error for a block that was read other than it was written.
+    pub(crate) fn corrupt(&self, disk: &dyn Disk, damaged: &DamagedBlock) -> Error {
+        let DamagedBlock { offset, bytes, written, read } = damaged;
         let what = format!(
-            "{bytes} bytes of what came from a stream were kept with checksum {written:08x} and read with {read:08x}"
+            "{bytes} bytes of what came from a stream were kept with checksum {written:08x} \
+             and read with {read:08x}"
         );
         Error::corrupt(disk, self.file, *offset, what)
     }
 
-    /// How many bytes of it to give back at a time. Memory has no transfers that wait for it.
+    /// How many bytes to give back at a time: of memory as few as possible, since no transfers wait
+    /// meanwhile.
     pub(crate) fn give_back_bytes(&self) -> u64 {
         if self.report.directory.is_some() { GIVE_BACK_BYTES } else { 1 }
     }
 
-    /// Bytes of scratch that are free again when it has been read, less what is always held up.
+    /// Bytes of scratch that are certainly free again when the first pass is over.
     pub(crate) fn returned_bytes(&self) -> u64 {
         self.report.bytes.saturating_sub(2 * GIVE_BACK_BYTES)
     }
 }
 
-/// Reads the stream to its end; up to `memory_bytes` stay in memory.
+/// Reads the stream to its end. Up to `memory_bytes` bytes stay in memory.
 pub(crate) fn spool<'a>(
     stream: Stream,
     memory_bytes: u64,
@@ -127,10 +122,8 @@ pub(crate) fn spool<'a>(
             break;
         }
     }
-    while spooler.in_flight > 0 {
-        spooler.wait()?;
-    }
-    // What was reserved and not needed is the runs' again.
+    spooler.flush()?;
+    // What was reserved and not needed is free for runs again.
     disk.set_bytes(spooler.file, align_up(bytes))?;
     let record_bytes = options.layout.record_bytes() as u64;
     let left_over = bytes % record_bytes;
@@ -138,7 +131,8 @@ pub(crate) fn spool<'a>(
         return Err(Error::Input {
             path: name.clone(),
             reason: format!(
-                "its {bytes} bytes are no multiple of the record's {record_bytes}: {left_over} bytes are left over; \
+                "its {bytes} bytes are no multiple of the record's {record_bytes}: \
+                 {left_over} bytes are left over; \
                  is the format right (-f, --record), and did who wrote them come to the end?"
             ),
         });
@@ -148,7 +142,7 @@ pub(crate) fn spool<'a>(
     Ok((Spool { file, input, seals, report }, guard))
 }
 
-/// Reads until the block is full or the stream at its end; returns how many bytes came.
+/// Reads until the block is full or the stream is at its end. Returns how many bytes that is.
 fn fill(
     read: &mut dyn Read,
     block: &mut [u8],
@@ -177,185 +171,4 @@ fn fill(
         }
     }
     Ok(filled)
-}
-
-/// Writes blocks, one behind the other, several at a time.
-struct Spooler<'a> {
-    disk: &'a dyn Disk,
-    observer: &'a dyn Observer,
-    directories: Vec<PathBuf>,
-    /// Where it is; in memory if nowhere.
-    directory: Option<PathBuf>,
-    file: FileId,
-    guard: OpenFiles<'a>,
-    reserved_bytes: u64,
-    /// Halved when so much isn't free any more.
-    reserve_step: u64,
-    free: Vec<Lease>,
-    in_flight: usize,
-    reply: Sender<Completion>,
-    completions: Receiver<Completion>,
-}
-
-impl<'a> Spooler<'a> {
-    fn new(
-        disk: &'a dyn Disk,
-        observer: &'a dyn Observer,
-        directories: &[PathBuf],
-        block_bytes: u64,
-    ) -> Result<Self, Error> {
-        let mut pool = Lease::map((BLOCKS * block_bytes) as usize)?;
-        let free = (0..BLOCKS).map(|_| pool.split_off_front(block_bytes as usize)).collect();
-        // Where the system has no files in memory, scratch is as good.
-        let (file, directory) = match disk.create_memory() {
-            Ok(file) => (file, None),
-            Err(_) => {
-                let directory = roomiest(disk, directories)?;
-                (disk.create_scratch(&directory)?, Some(directory))
-            }
-        };
-        let (reply, completions) = unbounded();
-        Ok(Spooler {
-            disk,
-            observer,
-            directories: directories.to_vec(),
-            directory,
-            file,
-            guard: OpenFiles::one(disk, file),
-            reserved_bytes: 0,
-            reserve_step: RESERVE_BYTES,
-            free,
-            in_flight: 0,
-            reply,
-            completions,
-        })
-    }
-
-    /// Takes in the end of a transfer.
-    fn wait(&mut self) -> Result<(), Error> {
-        let completion = self.receive()?;
-        self.free.push(completion.lease);
-        match completion.result {
-            Err(error) if is_full(&error) => Err(self.full(completion.bytes as u64)),
-            result => Ok(result?),
-        }
-    }
-
-    fn receive(&mut self) -> Result<Completion, Error> {
-        loop {
-            if self.observer.is_cancelled() {
-                return Err(Error::Cancelled);
-            }
-            match self.completions.recv_timeout(STOP_INTERVAL) {
-                Ok(completion) => {
-                    self.in_flight -= 1;
-                    return Ok(completion);
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => unreachable!("this holds the sending side"),
-            }
-        }
-    }
-
-    /// A free block.
-    fn take(&mut self) -> Result<Lease, Error> {
-        loop {
-            if let Some(block) = self.free.pop() {
-                return Ok(block);
-            }
-            self.wait()?;
-        }
-    }
-
-    fn submit(&mut self, direction: Direction, file: FileId, block: Lease, offset: u64) {
-        self.in_flight += 1;
-        self.disk.submit(Request {
-            direction,
-            file,
-            offset,
-            bytes: block.len(),
-            bytes_needed: block.len(),
-            lease: block,
-            tag: 0,
-            reply: self.reply.clone(),
-        });
-    }
-
-    fn write(&mut self, block: Lease, offset: u64) -> Result<(), Error> {
-        let end = offset + block.len() as u64;
-        if self.directory.is_some() && end > self.reserved_bytes {
-            self.reserve(end)?;
-        }
-        self.submit(Direction::Write, self.file, block, offset);
-        Ok(())
-    }
-
-    fn reserve(&mut self, end: u64) -> Result<(), Error> {
-        let step = align_up(end + self.reserve_step);
-        for bytes in [step, end] {
-            match self.disk.reserve(self.file, bytes) {
-                Err(error) if is_full(&error) => self.reserve_step /= 2,
-                result => {
-                    self.reserved_bytes = bytes;
-                    return Ok(result?);
-                }
-            }
-        }
-        Err(self.full(end - self.reserved_bytes))
-    }
-
-    /// Goes on in scratch, with what is in memory at its beginning.
-    fn move_to_scratch(&mut self, bytes: u64) -> Result<(), Error> {
-        while self.in_flight > 0 {
-            self.wait()?;
-        }
-        let directory = roomiest(self.disk, &self.directories)?;
-        let memory = self.file;
-        self.file = self.disk.create_scratch(&directory)?;
-        self.directory = Some(directory);
-        let _memory = std::mem::replace(&mut self.guard, OpenFiles::one(self.disk, self.file));
-        let mut offset = 0;
-        while offset < bytes {
-            let block = self.take()?;
-            while self.in_flight > 0 {
-                self.wait()?;
-            }
-            let length = block.len() as u64;
-            self.submit(Direction::Read, memory, block, offset);
-            let Completion { lease, result, .. } = self.receive()?;
-            result?;
-            self.disk.discard(memory, offset, length)?;
-            self.write(lease, offset)?;
-            offset += length;
-        }
-        Ok(())
-    }
-
-    fn full(&self, needed_bytes: u64) -> Error {
-        Error::Space {
-            directory: self.directory.clone().unwrap_or_else(|| MEMORY.into()),
-            purpose:
-                "what comes from a stream, which is more than can be sorted in memory and kept here first"
-                    .into(),
-            needed_bytes,
-            free_bytes: 0,
-            way_out: "free some, name a directory on a larger drive with -T, or sort from a file".into(),
-        }
-    }
-}
-
-fn is_full(error: &xsort_disk::Error) -> bool {
-    matches!(error.source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
-}
-
-/// The directory with the most free space.
-fn roomiest(disk: &dyn Disk, directories: &[PathBuf]) -> Result<PathBuf, Error> {
-    let mut best: Option<(u64, &PathBuf)> = None;
-    for directory in directories {
-        let free_bytes = disk.drive(directory)?.free_bytes;
-        if best.is_none_or(|(most, _)| free_bytes > most) {
-            best = Some((free_bytes, directory));
-        }
-    }
-    Ok(best.expect("there is a scratch directory").1.clone())
 }

@@ -1,42 +1,42 @@
-//! The seals of a spool: the checksum of every block that was written, kept in memory until it has
-//! come back.
+//! The seals of a spool: the checksum of every block that was written to it, kept in memory until
+//! the block has been read.
 //!
-//! What is read are chunks, which begin and end anywhere in blocks and come in any order. CRC-32 is
-//! a checksum whose parts can be put together (`crc32fast`'s `combine`, after zlib), so each chunk
-//! adds its part of a block, and the last one closes it.
+//! Chunks are read in any order, and begin and end anywhere in blocks. CRC-32s of neighbouring
+//! bytes can be combined (`crc32fast`'s `combine`, after zlib), so each chunk adds what it has of a
+//! block, and the last one completes the checksum.
 
 use crc32fast::Hasher;
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Checksums of the blocks of a file, but for the last one of the same size.
+/// Checksums of the blocks of a file. All blocks but the last have the same size.
 #[derive(Debug, Default)]
 pub(crate) struct Seals {
     block_bytes: u64,
     /// Of all blocks.
     bytes: u64,
     sums: Vec<u32>,
-    coming_back: Mutex<ComingBack>,
+    checked: Mutex<CheckedBytes>,
 }
 
 #[derive(Debug, Default)]
-struct ComingBack {
+struct CheckedBytes {
     bytes: u64,
-    /// By the number of the block, what has come of it.
-    begun: BTreeMap<u64, Vec<Part>>,
+    /// Of blocks that were read in part, by number.
+    partial: BTreeMap<u64, Vec<Fragment>>,
 }
 
-/// A part of a block: where it begins in the file, and its checksum, which knows its length.
+/// A part of a block that was read, with its checksum.
 #[derive(Debug)]
-struct Part {
+struct Fragment {
     offset: u64,
     bytes: u64,
     sum: Hasher,
 }
 
-/// A block that came back other than it was written.
+/// A block that was read other than it was written.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Broken {
+pub(crate) struct DamagedBlock {
     /// Where it begins, in bytes.
     pub(crate) offset: u64,
     pub(crate) bytes: u64,
@@ -49,7 +49,7 @@ impl Seals {
         Seals { block_bytes, ..Seals::default() }
     }
 
-    /// The next block is written. Only the last one may be shorter.
+    /// Adds the next block, as it is written. Only the last one may be shorter.
     pub(crate) fn push(&mut self, block: &[u8]) {
         assert_eq!(
             self.bytes,
@@ -60,48 +60,44 @@ impl Seals {
         self.sums.push(crc32fast::hash(block));
     }
 
-    /// These bytes, from `offset` on, have come back: every byte once, in any order. Says which
-    /// blocks they complete that are not what they were.
-    pub(crate) fn come_back(&self, offset: u64, mut bytes: &[u8]) -> Result<(), Broken> {
+    /// Checks bytes that were read from `offset` on. Every byte comes once, in any order. Fails if
+    /// they complete a block that is not as it was written.
+    pub(crate) fn check(&self, offset: u64, mut bytes: &[u8]) -> Result<(), DamagedBlock> {
         let mut from = offset;
         while !bytes.is_empty() {
             let block = from / self.block_bytes;
             let length = ((block + 1) * self.block_bytes - from).min(bytes.len() as u64);
-            let (part, rest) = bytes.split_at(length as usize);
+            let (fragment, rest) = bytes.split_at(length as usize);
             let mut sum = Hasher::new();
-            sum.update(part);
-            self.add(block, Part { offset: from, bytes: length, sum })?;
+            sum.update(fragment);
+            self.add(block, Fragment { offset: from, bytes: length, sum })?;
             (from, bytes) = (from + length, rest);
         }
         Ok(())
     }
 
-    fn add(&self, block: u64, part: Part) -> Result<(), Broken> {
+    fn add(&self, block: u64, fragment: Fragment) -> Result<(), DamagedBlock> {
         let offset = block * self.block_bytes;
         let bytes = self.block_bytes.min(self.bytes - offset);
-        let mut coming_back = self.coming_back();
-        coming_back.bytes += part.bytes;
-        let parts = coming_back.begun.entry(block).or_default();
-        parts.push(part);
-        if parts.iter().map(|part| part.bytes).sum::<u64>() < bytes {
+        let mut checked = self.checked.lock();
+        checked.bytes += fragment.bytes;
+        let fragments = checked.partial.entry(block).or_default();
+        fragments.push(fragment);
+        if fragments.iter().map(|fragment| fragment.bytes).sum::<u64>() < bytes {
             return Ok(());
         }
-        let mut parts = coming_back.begun.remove(&block).expect("it was just added to");
-        drop(coming_back);
-        parts.sort_unstable_by_key(|part| part.offset);
+        let mut fragments = checked.partial.remove(&block).expect("it was just added to");
+        drop(checked);
+        fragments.sort_unstable_by_key(|fragment| fragment.offset);
         let mut sum = Hasher::new();
-        parts.iter().for_each(|part| sum.combine(&part.sum));
+        fragments.iter().for_each(|fragment| sum.combine(&fragment.sum));
         let (written, read) = (self.sums[block as usize], sum.finalize());
-        if written == read { Ok(()) } else { Err(Broken { offset, bytes, written, read }) }
+        if written == read { Ok(()) } else { Err(DamagedBlock { offset, bytes, written, read }) }
     }
 
-    /// Whether every byte has come back.
-    pub(crate) fn is_all_back(&self) -> bool {
-        self.coming_back().bytes == self.bytes
-    }
-
-    fn coming_back(&self) -> MutexGuard<'_, ComingBack> {
-        self.coming_back.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Whether every byte was read and checked.
+    pub(crate) fn are_all_checked(&self) -> bool {
+        self.checked.lock().bytes == self.bytes
     }
 }
 
@@ -123,12 +119,12 @@ mod tests {
             let pieces =
                 || read.chunks(90).enumerate().map(|(number, piece)| (number as u64 * 90, piece));
             let odd = pieces().skip(1).step_by(2);
-            let broken: Vec<Broken> = odd
+            let damaged: Vec<DamagedBlock> = odd
                 .chain(pieces().step_by(2))
-                .filter_map(|(at, piece)| seals.come_back(at, piece).err())
+                .filter_map(|(at, piece)| seals.check(at, piece).err())
                 .collect();
-            assert!(flipped.is_some() || seals.is_all_back());
-            let found: Vec<u64> = broken.iter().map(|broken| broken.offset).collect();
+            assert!(flipped.is_some() || seals.are_all_checked());
+            let found: Vec<u64> = damaged.iter().map(|damaged| damaged.offset).collect();
             let expected: Vec<u64> =
                 flipped.map(|bit| (bit / 8 / 128 * 128) as u64).into_iter().collect();
             assert_eq!(found, expected);

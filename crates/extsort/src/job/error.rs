@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use xsort_disk::{Disk, DisplayPath, FileId, device_name};
 
 /// A job's failure. No scratch is left behind, and the old output is intact; except that after a
-/// failed [`Operation::SyncName`](xsort_disk::Operation::SyncName) the new output is in place, whole.
+/// failed [`Operation::SyncName`](xsort_disk::Operation::SyncName) the new output is in place,
+/// whole.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -28,7 +29,8 @@ pub enum Error {
 
     /// The budget is too small for any plan.
     #[error(
-        "a memory budget of {budget_bytes} bytes is too small for this job: it needs at least {needed_bytes} (-m {needed_bytes})"
+        "a memory budget of {budget_bytes} bytes is too small for this job: \
+         it needs at least {needed_bytes} (-m {needed_bytes})"
     )]
     Memory {
         /// The budget in bytes.
@@ -39,7 +41,8 @@ pub enum Error {
 
     /// A directory has too little free space.
     #[error(
-        "{}: {needed_bytes} bytes of free space needed for {purpose}, {free_bytes} there: {way_out}",
+        "{}: {needed_bytes} bytes of free space needed for {purpose}, {free_bytes} there: \
+         {way_out}",
         DisplayPath(directory)
     )]
     Space {
@@ -65,7 +68,8 @@ pub enum Error {
 
     /// Bytes came back from a drive other than they were written.
     #[error(
-        "{} at byte {offset}: {what}: the drive ({device}) or the memory is failing; run again with -T on another drive",
+        "{} at byte {offset}: {what}: the drive ({device}) or the memory is failing; \
+         run again with -T on another drive",
         DisplayPath(path)
     )]
     Corrupt {
@@ -81,7 +85,8 @@ pub enum Error {
 
     /// What came out is not what went in.
     #[error(
-        "{what}: the output was not put in place; this is a fault of xsort or of the machine's memory, please report it"
+        "{what}: the output was not put in place; \
+         this is a fault of xsort or of the machine's memory, please report it"
     )]
     Lost {
         /// Counts and checksums of both sides.
@@ -90,7 +95,9 @@ pub enum Error {
 
     /// Other lines were written than were read.
     #[error(
-        "lines with checksum {read:016x} were read, and with {written:016x} written: don't trust the output; this is a fault of xsort or of the machine's memory, please report it"
+        "lines with checksum {read:016x} were read, and with {written:016x} written: \
+         don't trust the output; \
+         this is a fault of xsort or of the machine's memory, please report it"
     )]
     LostLines {
         /// The sum of the hashes of all lines read.
@@ -101,7 +108,8 @@ pub enum Error {
 
     /// The job failed after the inputs were removed on request.
     #[error(
-        "{cause}; the inputs had been removed already (--remove-input): without another copy their records are LOST"
+        "{cause}; the inputs had been removed already (--remove-input): \
+         without another copy their records are LOST"
     )]
     InputsRemoved {
         /// Why it failed.
@@ -111,7 +119,7 @@ pub enum Error {
     /// The job failed, and a later process can resume it.
     #[error(
         "{}; what was finished is kept: go on with --resume, or begin anew with --restart",
-        match cause.as_ref() { Error::Cancelled => "stopped on request".to_owned(), cause => cause.to_string() }
+        cause.resumable_cause()
     )]
     Resumable {
         /// Why it failed.
@@ -127,7 +135,8 @@ pub enum Error {
 
     /// A thread panicked.
     #[error(
-        "a thread failed, for the reason that it gave above: this is a fault of xsort, please report it"
+        "a thread failed, for the reason that it gave above: \
+         this is a fault of xsort, please report it"
     )]
     Panicked,
 
@@ -137,6 +146,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// The cause of a [`Error::Resumable`], which leaves scratch where it is.
+    fn resumable_cause(&self) -> String {
+        match self {
+            Error::Cancelled => "stopped on request".to_owned(),
+            cause => cause.to_string(),
+        }
+    }
+
     /// This error, once the new output is in place.
     pub(crate) fn after_publishing(self) -> Error {
         Error::InPlace { cause: Box::new(self) }

@@ -29,8 +29,8 @@ impl Failure {
         self.is_set.load(Ordering::Acquire)
     }
 
-    /// Returns the error, if there is one. Only the first call gets the error itself; later ones get
-    /// `Cancelled`.
+    /// Returns the error, if there is one. Only the first call gets the error itself; later ones
+    /// get `Cancelled`.
     pub(crate) fn check(&self) -> Result<(), Error> {
         if !self.is_set() {
             return Ok(());

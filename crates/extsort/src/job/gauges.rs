@@ -68,7 +68,8 @@ impl Gauges {
         Gauges { frame, ..Gauges::default() }
     }
 
-    /// Reads all figures. They are not a consistent snapshot: some may be a moment older than others.
+    /// Reads all figures. They are not a consistent snapshot: some may be a moment older than
+    /// others.
     pub fn read(&self) -> Reading {
         Reading {
             frame: self.frame,

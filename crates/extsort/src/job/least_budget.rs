@@ -1,4 +1,5 @@
-//! The smallest memory budget that a job could run with, for the message that refuses a smaller one.
+//! The smallest memory budget that a job could run with, for the message that refuses a smaller
+//! one.
 
 /// Nobody has more memory than this.
 const BUDGET_BYTES_MAX: u64 = 1 << 50;

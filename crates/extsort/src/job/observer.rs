@@ -20,8 +20,8 @@ pub trait Observer: Sync {
         false
     }
 
-    /// The planned phases in order, each with the bytes that it will process. The job may run others
-    /// in between.
+    /// The planned phases in order, each with the bytes that it will process. The job may run
+    /// others in between.
     fn expect(&self, _phases: &[(&str, u64)]) {}
 
     /// The job's figures, which any thread may read at any time from now on. A later call replaces

@@ -16,8 +16,8 @@ const CUSHION_BYTES: usize = 16 << 20;
 /// Runs `work(0)`, `work(1)` ... on `wanted` threads, or on fewer if the system refuses more (a
 /// limit on processes or on address space).
 ///
-/// If one panics, `fail` is called, so that no other thread waits for its result and the job ends as
-/// after any other error.
+/// If one panics, `fail` is called, so that no other thread waits for its result and the job ends
+/// as after any other error.
 ///
 /// # Errors
 /// If not even one thread could be started.

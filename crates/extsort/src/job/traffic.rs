@@ -7,10 +7,10 @@ use xsort_disk::{Completion, Direction, Disk, Request};
 
 /// Counts every transfer of a job, from its submission until its completion is handled.
 #[derive(Debug, Default)]
-pub(crate) struct Traffic(Mutex<State>);
+pub(crate) struct Traffic(Mutex<TrafficCounts>);
 
 #[derive(Debug, Default)]
-struct State {
+struct TrafficCounts {
     read_bytes: u64,
     written_bytes: u64,
     in_flight: usize,

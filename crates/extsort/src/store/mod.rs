@@ -1,4 +1,4 @@
-//! What a sort keeps on drives.
+//! What a sort has on drives.
 //!
 //! | file | idea |
 //! |---|---|
@@ -11,6 +11,7 @@
 //! | `ordered_reads` | several reads in flight, whose bytes come in order |
 //! | `merge_groups` | which runs an intermediate merge pass puts together |
 //! | `content` | inputs that don't look like records |
+//! | `probe` | how fast a drive is now |
 //! | `open_files`, `transfer` | files that are closed whatever happens; one transfer, waited for |
 //!
 //! Nothing here knows a key or an order. `fixed` and `variable` both build on it.
@@ -22,6 +23,7 @@ pub(crate) mod merge_groups;
 pub(crate) mod open_files;
 pub(crate) mod ordered_reads;
 pub(crate) mod output_prefix;
+pub(crate) mod probe;
 pub(crate) mod read_ahead;
 pub(crate) mod reserve;
 pub(crate) mod scratch;

@@ -1,4 +1,4 @@
-//! Several reads in flight, whose bytes are handed over in the order in which they were asked for.
+//! Several reads in flight, whose bytes arrive in the order in which the reads were submitted.
 //!
 //! For what is read in passing, before or between the phases of a job: the drive always has
 //! something to do, and the caller is as simple as if it read a file from its beginning to its end.
@@ -25,12 +25,12 @@ pub(crate) struct OrderedReads<'a> {
     pub(crate) disk: &'a dyn Disk,
     /// Counts the reads.
     pub(crate) traffic: &'a Traffic,
-    /// Fails if the job should stop. Called before each range is handed over and while waiting.
+    /// Fails if the job should stop. Called before each range is taken and while waiting.
     pub(crate) check_stop: &'a dyn Fn() -> Result<(), Error>,
 }
 
 impl OrderedReads<'_> {
-    /// Reads all `ranges`, and hands the bytes of each, with what the caller knows of it, to
+    /// Reads all `ranges`, and passes the bytes of each, with the item that came with it, to
     /// `take`. Returns the buffers, each of which must have the size of any range's pages.
     ///
     /// # Errors
@@ -90,7 +90,7 @@ impl OrderedReads<'_> {
     }
 }
 
-/// A [`check_stop`](OrderedReads::check_stop) that asks the observer.
+/// A [`check_stop`](OrderedReads::check_stop) for jobs that only an observer can cancel.
 pub(crate) fn check_cancelled(observer: &dyn Observer) -> Result<(), Error> {
     if observer.is_cancelled() { Err(Error::Cancelled) } else { Ok(()) }
 }

@@ -1,9 +1,9 @@
 //! The beginning of the output that an earlier process has written: its length, its checksum, and
 //! whether the file still holds it.
 //!
-//! The journal says what was on the drive. What is there now may be less, older, or somebody else's:
-//! the file may have been removed or cut, or its file system may have come back empty after a
-//! reboot. So all of it is read before the sort writes behind it.
+//! The journal says what was on the drive. What is there now may be less, older, or somebody
+//! else's: the file may have been removed or cut, or its file system may have come back empty after
+//! a reboot. So all of it is read before the sort writes behind it.
 
 use crate::job::traffic::Traffic;
 use crate::store::ordered_reads::{FileRange, OrderedReads, check_cancelled};
@@ -39,7 +39,8 @@ impl OutputPrefix {
         self.bytes += bytes;
     }
 
-    /// Whether `file` begins with it. Reads all of it, using `memory_bytes` bytes of memory at most.
+    /// Whether `file` begins with it. Reads all of it, using `memory_bytes` bytes of memory at
+    /// most.
     pub(crate) fn is_in(
         &self,
         file: FileId,

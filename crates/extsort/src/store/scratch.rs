@@ -247,7 +247,16 @@ impl<'a> Scratch<'a> {
         tag: u64,
         reply: &Sender<Completion>,
     ) -> Request {
-        self.request(Direction::Read, address, bytes, lease, tag, reply)
+        Request {
+            direction: Direction::Read,
+            file: self.file(address.drive),
+            offset: address.offset,
+            bytes,
+            bytes_needed: bytes,
+            lease,
+            tag,
+            reply: reply.clone(),
+        }
     }
 
     /// The write of a block, for a unit of work. Its completion goes to [`Scratch::written`].
@@ -260,28 +269,7 @@ impl<'a> Scratch<'a> {
         reply: &Sender<Completion>,
     ) -> Request {
         let tag = write_tag(unit, address.drive);
-        self.request(Direction::Write, address, bytes, lease, tag, reply)
-    }
-
-    fn request(
-        &self,
-        direction: Direction,
-        address: BlockAddress,
-        bytes: usize,
-        lease: Lease,
-        tag: u64,
-        reply: &Sender<Completion>,
-    ) -> Request {
-        Request {
-            direction,
-            file: self.file(address.drive),
-            offset: address.offset,
-            bytes,
-            bytes_needed: bytes,
-            lease,
-            tag,
-            reply: reply.clone(),
-        }
+        Request { direction: Direction::Write, ..self.read(address, bytes, lease, tag, reply) }
     }
 
     /// Counts a completed write.

@@ -39,7 +39,8 @@ pub(crate) fn check_seal(
         return Ok(());
     }
     let what = format!(
-        "a scratch block of {} bytes was written with checksum {seal:016x} and read with {read:016x}",
+        "a scratch block of {} bytes was written with checksum {seal:016x} \
+         and read with {read:016x}",
         pages.len()
     );
     Err(Error::corrupt(disk, scratch.file(address.drive), address.offset, what))

@@ -46,7 +46,7 @@ fn check(plan: &Plan) {
 }
 
 fn check_scatter(plan: &Plan, shape: &ScatterShape) {
-    let spares = plan.threads as u64 * plan.spare_bytes;
+    let spares = plan.threads as u64 * plan.sort_buffer_bytes;
     let spill = plan.spill_blocks as u64 * plan.block_bytes;
     let output =
         plan.output_blocks as u64 * plan.output_block_bytes + plan.seam_pages as u64 * 4096;
@@ -64,7 +64,7 @@ fn check_scatter(plan: &Plan, shape: &ScatterShape) {
 fn check_merge(plan: &Plan) {
     let spill_blocks = if plan.spilled_chunks > 0 { plan.spill_blocks as u64 } else { 0 };
     let form = plan.areas as u64 * plan.area_bytes
-        + plan.threads as u64 * plan.spare_bytes
+        + plan.threads as u64 * plan.sort_buffer_bytes
         + spill_blocks * plan.block_bytes;
     assert!(form <= plan.pool_bytes, "forming runs takes {form}: {plan}");
 

@@ -2,16 +2,14 @@
 
 use super::bin::Bin;
 use super::piece::Piece;
-use super::scatter::{Resident, Slice};
+use super::slices::{BinSlice, BinnedChunk};
 use crate::Error;
 use crate::fixed::chunks::Extent;
-use crate::fixed::fill::compact;
-use crate::fixed::job::Job;
+use crate::fixed::job::SortJob;
 use crate::store::seal::check_seal;
-use xsort_disk::{FileId, Lease};
 use xsort_kernels::gather;
 
-/// Records that are loaded in one go.
+/// Records that are loaded together.
 #[derive(Debug, Default)]
 pub(crate) struct Load {
     /// The first bin, or the only one.
@@ -22,13 +20,14 @@ pub(crate) struct Load {
     /// Whether all records have the same key.
     pub(crate) is_one_key: bool,
     pub(crate) pieces: Vec<Piece>,
-    /// What is in memory already; behind the pieces of the same bin in the order of the input.
-    pub(crate) slices: Vec<Slice>,
+    /// Records that are in memory already. They come after the pieces of the same bin in the order
+    /// of the input.
+    pub(crate) slices: Vec<BinSlice>,
 }
 
 impl Load {
-    /// Takes the next bin in. Its keys are other keys, so that its pieces may come before the
-    /// slices of the one before.
+    /// Adds the next bin. It has other keys, so its pieces may come before the slices of the bin
+    /// before.
     pub(crate) fn join(&mut self, bin: Bin) {
         self.bins += 1;
         self.records += bin.records;
@@ -37,91 +36,53 @@ impl Load {
         self.slices.extend(bin.slices);
     }
 
-    /// What is to be read for it: whole pages, for that is what the seals are of.
+    /// What is to be read for it: whole pages, since the seals are of these.
     pub(crate) fn pages(&self, record_bytes: usize) -> Vec<Extent> {
         let extent = |piece: &Piece| Extent {
-            file: usize::from(piece.place.drive),
-            offset: piece.place.offset,
+            file: usize::from(piece.address.drive),
+            offset: piece.address.offset,
             bytes: piece.paged_bytes(record_bytes),
         };
         self.pieces.iter().map(extent).collect()
     }
+}
 
-    /// Checks the pieces that were read to `pages`, moves their records together and those of the
-    /// slices behind them; returns how many bytes they are, from the first one on.
-    fn collect<K>(
+/// Loads, and the chunks in memory that some of their records are in.
+#[derive(Clone, Copy)]
+pub(crate) struct Loads<'a> {
+    pub(crate) loads: &'a [Load],
+    pub(crate) residents: &'a [BinnedChunk],
+}
+
+impl Loads<'_> {
+    /// Checks the pieces of load `number`, which were read to `pages`, moves their records together
+    /// and those of its slices behind them. Returns how many bytes they are, from the first one on.
+    pub(crate) fn collect<K>(
         &self,
-        job: &Job<'_, K>,
-        residents: &[Resident],
+        job: &SortJob<'_, K>,
+        number: usize,
         pages: &mut [u8],
     ) -> Result<usize, Error> {
         let record_bytes = job.record_bytes;
+        let load = &self.loads[number];
         let (mut from, mut to) = (0, 0);
-        for piece in &self.pieces {
+        for piece in &load.pieces {
             let paged = piece.paged_bytes(record_bytes) as usize;
-            check_seal(
-                job.disk,
-                job.scratch(),
-                piece.place,
-                &pages[from..from + paged],
-                piece.seal,
-            )?;
+            let read = &pages[from..from + paged];
+            check_seal(job.disk, job.scratch(), piece.address, read, piece.seal)?;
             let bytes = piece.records as usize * record_bytes;
             // Hot in the cache, since it has just been hashed.
             pages.copy_within(from..from + bytes, to);
             from += paged;
             to += bytes;
         }
-        for slice in &self.slices {
-            let resident = &residents[slice.resident];
+        for slice in &load.slices {
+            let records = self.residents[slice.resident].chunk.records(record_bytes);
             let bytes = slice.records() * record_bytes;
-            gather(
-                resident.records(),
-                record_bytes,
-                resident.order(slice),
-                &mut pages[to..to + bytes],
-            );
+            let out = &mut pages[to..to + bytes];
+            gather(records, record_bytes, slice.order(self.residents), out);
             to += bytes;
         }
         Ok(to)
-    }
-}
-
-/// Where the records of a pass come from.
-pub(crate) enum Source<'a> {
-    /// The inputs, in chunks.
-    Input {
-        files: &'a [FileId],
-        /// Size of each.
-        bytes: &'a [u64],
-    },
-    /// Bins.
-    Loads {
-        loads: &'a [Load],
-        residents: &'a [Resident],
-        /// Areas to use for them.
-        areas: usize,
-    },
-}
-
-impl Source<'_> {
-    /// Makes the records of chunk `number` contiguous in `pages`; returns where they begin and how
-    /// many bytes they are.
-    pub(crate) fn collect<K>(
-        &self,
-        job: &Job<'_, K>,
-        number: usize,
-        extents: &[Extent],
-        pages: &mut Lease,
-    ) -> Result<(usize, usize), Error> {
-        match self {
-            Source::Input { .. } => {
-                let bytes = extents.iter().map(|extent| extent.bytes as usize).sum();
-                Ok((compact(pages, extents), bytes))
-            }
-            Source::Loads { loads, residents, .. } => {
-                Ok((0, loads[number].collect(job, residents, pages)?))
-            }
-        }
     }
 }

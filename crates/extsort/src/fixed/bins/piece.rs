@@ -1,23 +1,23 @@
 //! Pieces of bins on scratch, and how they get there.
 //!
-//! A chunk leaves a piece for each bin that its records fall into. Several pieces, each in pages of
-//! its own, travel in one block, so that writes are large however many bins there are; a piece that
-//! fills its block goes on in the next.
+//! A chunk has a piece for each bin that its records fall into. Several pieces, each in pages of
+//! its own, go to scratch in one block, so that writes are large however many bins there are. A
+//! piece that fills its block goes on in the next.
 
 use crate::Error;
-use crate::fixed::job::Job;
+use crate::fixed::job::SortJob;
 use crate::store::scratch::BlockAddress;
-use crate::store::seal::{paged_bytes, seal};
+use crate::store::seal::{SealedBlock, paged_bytes, seal};
 use crossbeam_channel::Sender;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use xsort_disk::{BlockPool, Completion, Lease};
 use xsort_kernels::gather;
 
-/// Some records of a bin on scratch.
+/// The records of one bin that came from one chunk, or a part of them, on scratch.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Piece {
-    pub(crate) place: BlockAddress,
+    pub(crate) address: BlockAddress,
     /// XXH3 of its pages.
     pub(crate) seal: u64,
     /// Records in it; they begin at its first byte.
@@ -27,9 +27,15 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
-    /// Says to scratch that it is there: an earlier process has written it.
-    pub(crate) fn claim<K>(&self, job: &Job<'_, K>) {
-        job.scratch().claim(self.place, self.paged_bytes(job.record_bytes));
+    /// Keeps it: an earlier process has written it to scratch.
+    pub(crate) fn claim<K>(&self, job: &SortJob<'_, K>) {
+        job.scratch().claim(self.address, self.paged_bytes(job.record_bytes));
+    }
+
+    /// The piece as scratch has it.
+    pub(crate) fn sealed(&self, record_bytes: usize) -> SealedBlock {
+        let bytes = paged_bytes(self.records as usize, record_bytes);
+        SealedBlock { address: self.address, bytes, seal: self.seal }
     }
 
     /// Bytes of its pages.
@@ -40,22 +46,22 @@ impl Piece {
 
 /// Writes the pieces of one chunk.
 pub(crate) struct PieceWriter<'a, K> {
-    job: &'a Job<'a, K>,
+    job: &'a SortJob<'a, K>,
     chunk: usize,
     block_pool: &'a Arc<BlockPool>,
     written: &'a Sender<Completion>,
     block: Option<Lease>,
     used: usize,
-    /// All pieces so far; those from `placed` on are in `block`, and their place counts from its
-    /// start.
+    /// All pieces so far. Those from `addressed` on are in `block`, and their offsets count from
+    /// its start.
     pieces: Vec<Piece>,
-    placed: usize,
+    addressed: usize,
     writes: usize,
 }
 
 impl<'a, K> PieceWriter<'a, K> {
     pub(crate) fn new(
-        job: &'a Job<'a, K>,
+        job: &'a SortJob<'a, K>,
         chunk: usize,
         block_pool: &'a Arc<BlockPool>,
         written: &'a Sender<Completion>,
@@ -68,7 +74,7 @@ impl<'a, K> PieceWriter<'a, K> {
             block: None,
             used: 0,
             pieces: Vec::new(),
-            placed: 0,
+            addressed: 0,
             writes: 0,
         }
     }
@@ -86,7 +92,7 @@ impl<'a, K> PieceWriter<'a, K> {
                 Some(block) => (block.len() - self.used) / record_bytes,
                 None => 0,
             };
-            // A block is not worth less than an eighth of it for a piece that goes on in the next
+            // Less than an eighth of a block isn't worth a piece that goes on in the next block
             // anyway.
             if room < order.len().min(self.job.block_records().div_ceil(8)) {
                 self.flush()?;
@@ -105,8 +111,8 @@ impl<'a, K> PieceWriter<'a, K> {
                 gather(records, record_bytes, now, &mut pages[..filled]);
                 seal(pages, filled)
             });
-            let place = BlockAddress { drive: 0, offset: self.used as u64 };
-            self.pieces.push(Piece { place, seal, records: now.len() as u32, bin: bin as u32 });
+            let address = BlockAddress { drive: 0, offset: self.used as u64 };
+            self.pieces.push(Piece { address, seal, records: now.len() as u32, bin: bin as u32 });
             self.used += bytes;
         }
         Ok(())
@@ -116,13 +122,13 @@ impl<'a, K> PieceWriter<'a, K> {
     fn flush(&mut self) -> Result<(), Error> {
         let Some(lease) = self.block.take() else { return Ok(()) };
         let scratch = self.job.scratch();
-        let place = scratch.allocate(self.used as u64)?;
-        for piece in &mut self.pieces[self.placed..] {
-            piece.place =
-                BlockAddress { drive: place.drive, offset: place.offset + piece.place.offset };
+        let address = scratch.allocate(self.used as u64)?;
+        for piece in &mut self.pieces[self.addressed..] {
+            let offset = address.offset + piece.address.offset;
+            piece.address = BlockAddress { offset, ..address };
         }
-        self.placed = self.pieces.len();
-        self.job.submit(scratch.write(place, self.used, lease, self.chunk, self.written));
+        self.addressed = self.pieces.len();
+        self.job.submit(scratch.write(address, self.used, lease, self.chunk, self.written));
         self.used = 0;
         self.writes += 1;
         Ok(())

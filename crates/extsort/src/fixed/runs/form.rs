@@ -1,222 +1,182 @@
-//! Forming runs: a pass that makes a sorted run of every chunk of the input.
+//! Phase one: a sorted run of every chunk of the input.
 //!
-//! The first runs go to scratch, the last ones stay in their areas, as many as the plan says.
+//! The first runs go to scratch. The last ones stay in their areas, as many as the plan says.
 
-use super::block::write_block;
-use super::run::{Block, Index, Resident, Run};
+use super::run::{Block, Index, Run};
+use super::spill::BlockWriter;
 use crate::Error;
+use crate::fixed::chunk_journal::{record_chunk, replay_chunks};
 use crate::fixed::chunks::chunks;
-use crate::fixed::fill::{Chunk, compact};
-use crate::fixed::job::{Job, SortIo};
-use crate::fixed::memory::Memory;
-use crate::fixed::pass::{Pass, Worked, Worker, pass};
+use crate::fixed::filler::{Chunk, Filler, compact};
+use crate::fixed::job::{SortJob, SortState};
+use crate::fixed::pipeline::{Pipeline, WorkedUnit, Worker};
 use crate::fixed::report::ChunkReport;
-use crate::store::journal::Step;
+use crate::fixed::resident::ResidentChunk;
+use crate::fixed::spill_memory::SpillMemory;
 use crate::store::scratch::BlockAddress;
 use crossbeam_channel::Sender;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
 use xsort_disk::{BlockPool, Completion, Lease, align_up};
 use xsort_kernels::{gather, sort};
 use xsort_records::{Checksum, Key};
 
-/// A chunk that is a run now.
-struct Sorted {
-    run: Run,
-    checksum: Checksum,
-    report: ChunkReport,
-}
-
-/// A run on scratch, as the journal has it.
-#[derive(Serialize, Deserialize)]
-struct Kept {
-    index: Index,
-    /// Of the chunk: records, and the sum of their checksums.
-    checksum: (u64, u128),
-}
-
-/// Reads the inputs, and makes a sorted run of every chunk: in the order of the input. What it has
-/// read and done goes to the io. Runs that an earlier process has left are taken over.
-pub(super) fn form<K: Key>(
-    job: &Job<'_, K>,
-    io: &mut SortIo<'_>,
-    memory: &mut Memory,
+/// Reads the inputs, and makes a sorted run of each chunk: in the order of the input. Takes over
+/// the runs that an earlier process has left. What it has read and done goes to
+/// the state.
+pub(crate) fn form_runs<K: Key>(
+    job: &SortJob<'_, K>,
+    state: &mut SortState<'_>,
 ) -> Result<Vec<Run>, Error> {
     let plan = job.plan;
-    // Areas first, as `memory` asks.
-    let areas = memory.take(plan.areas, plan.area_bytes as usize);
-    let mut spares = memory.take(plan.threads, plan.spare_bytes as usize);
-    let spill = job.scratch.as_ref().map(|_| {
-        let blocks = memory.take(plan.spill_blocks, plan.block_bytes as usize);
-        BlockPool::new(blocks, plan.block_bytes as usize)
-    });
-    let mut runs = recall(job, io)?;
+    let SortState { io, memory, phases } = state;
+    phases.begin("form runs", plan.bytes);
+    let mut spill = SpillMemory::take(job, memory, plan.areas);
+    let mut runs = BTreeMap::new();
+    for chunk in replay_chunks(job, |index: &Index| index.claim(job))? {
+        io.read.merge(chunk.checksum);
+        runs.insert(chunk.number, Run::spilled(chunk.blocks));
+    }
     let chunks = chunks(io.input_bytes, plan.chunk_bytes, plan.extents_max).enumerate();
-    let chunks = chunks.filter(|(number, _)| !runs.contains_key(number));
-    let mut keep = |number: usize, sorted: &Sorted| {
-        if sorted.run.resident.is_none() && job.notes.is_recording() {
-            let checksum = (sorted.checksum.records(), sorted.checksum.sum());
-            job.notes.record(Step::Chunk(number as u64), &(&sorted.run.index, checksum));
-        }
-    };
-    let what = Pass {
-        files: io.input_files,
-        areas,
-        reads_are_progress: true,
+    let missing = chunks.filter(|(number, _)| !runs.contains_key(number));
+    let areas = std::mem::take(&mut spill.areas);
+    let mut filler = Filler::new(job, io.input_files, missing, areas, true);
+    let mut formed = BTreeMap::new();
+    let blocks = spill.blocks.as_ref();
+    let mut sort_buffers = spill.sort_buffers.iter_mut();
+    let pipeline = Pipeline {
+        idle_timer: &job.stage_times.work_waits_for_read,
         scratch: job.scratch.as_ref(),
-        give_up: &|| spill.iter().for_each(|block_pool| block_pool.close()),
+        close: &|| blocks.iter().for_each(|blocks| blocks.close()),
     };
-    let mut spare = spares.iter_mut();
-    let formed = pass(job, what, chunks, &mut keep, |written| Sorter {
+    let sorter = |written| Sorter {
         job,
-        spill: spill.as_ref(),
-        spare: spare.next().expect("the plan has a spare room for each thread"),
+        blocks,
+        sort_buffer: sort_buffers.next().expect("there is a sort buffer for each thread"),
         written,
+    };
+    pipeline.run(job, &mut filler, sorter, &mut |number, sorted: SortedChunk| {
+        if sorted.run.resident.is_none() {
+            record_chunk(job, number, &sorted.run.index, sorted.checksum);
+        }
+        io.read.merge(sorted.checksum);
+        formed.insert(number, (sorted.run, sorted.report));
     })?;
-    memory.give(formed.areas);
-    memory.give(spares);
-    memory.give(spill.into_iter().flat_map(BlockPool::dissolve));
-    for (number, Sorted { run, checksum, report }) in formed.made {
+    spill.areas = filler.into_areas();
+    spill.give_back(memory);
+    for (number, (run, report)) in formed {
         runs.insert(number, run);
-        io.read.merge(checksum);
         io.chunks.push(report);
     }
     Ok(runs.into_values().collect())
 }
 
-/// The runs of an earlier process, by the number of their chunk.
-fn recall<K: Key>(job: &Job<'_, K>, io: &mut SortIo<'_>) -> Result<BTreeMap<usize, Run>, Error> {
-    let mut runs = BTreeMap::new();
-    for number in 0..job.plan.spilled_chunks {
-        let Some(Kept { index, checksum }) = job.notes.replay(Step::Chunk(number as u64))? else {
-            continue;
-        };
-        index.claim(job);
-        io.read.merge(Checksum::from_parts(checksum.0, checksum.1));
-        job.observer.advance(index.records() * job.record_bytes as u64);
-        runs.insert(number, Run { index, resident: None });
-    }
-    Ok(runs)
+/// A chunk that is a run now.
+struct SortedChunk {
+    run: Run,
+    checksum: Checksum,
+    report: ChunkReport,
 }
 
-/// A thread that makes runs of chunks.
+/// Makes runs of chunks.
 struct Sorter<'a, K> {
-    job: &'a Job<'a, K>,
-    spill: Option<&'a Arc<BlockPool>>,
-    spare: &'a mut Lease,
+    job: &'a SortJob<'a, K>,
+    /// Memory to spill through.
+    blocks: Option<&'a Arc<BlockPool>>,
+    sort_buffer: &'a mut Lease,
     written: Sender<Completion>,
 }
 
 impl<K: Key> Worker for Sorter<'_, K> {
-    type Made = Sorted;
+    type Unit = Chunk;
+    type Product = SortedChunk;
 
-    fn work(&mut self, chunk: Chunk) -> Result<Worked<Sorted>, Error> {
-        let Chunk { number, extents, mut area, read_time, arrived_at } = chunk;
-        let begun_at = Instant::now();
-        let Job { key, record_bytes, caches, plan, stage_times, .. } = *self.job;
+    fn work(&mut self, chunk: Chunk) -> Result<WorkedUnit<SortedChunk>, Error> {
+        let mut times = chunk.times();
+        let Chunk { number, extents, area, .. } = chunk;
+        let SortJob { key, record_bytes, caches, plan, stage_times, .. } = *self.job;
         let bytes = extents.iter().map(|extent| extent.bytes as usize).sum::<usize>();
         let count = bytes / record_bytes;
-        let order_bytes = align_up(count as u64 * 8) as usize;
-        let records_bytes = area.len() - order_bytes;
-        let mut records_lease = area.split_off_front(records_bytes);
-        let mut order_lease = area;
-        order_lease.populate(0..count * size_of::<u64>());
-        self.spare.populate(0..count * size_of::<u64>());
+        let (mut records_lease, mut order_lease) = self.split_area(area, count);
         let first_byte = compact(&mut records_lease, &extents);
         let records = &records_lease[first_byte..][..bytes];
-
         let checksum = stage_times.checksum_busy.time(|| self.job.checksum_of(&extents, records));
         let order: &mut [u64] = &mut bytemuck::cast_slice_mut(&mut order_lease)[..count];
-        let spare: &mut [u64] = &mut bytemuck::cast_slice_mut(self.spare)[..count];
-        stage_times.sort_busy.time(|| sort(key, records, record_bytes, order, spare, caches));
+        let buffer: &mut [u64] = &mut bytemuck::cast_slice_mut(self.sort_buffer)[..count];
+        stage_times.sort_busy.time(|| sort(key, records, record_bytes, order, buffer, caches));
+        times.sorted();
 
-        let sorted_at = Instant::now();
-
-        let (index, kept) = match self.spill {
-            Some(block_pool) if number < plan.spilled_chunks => {
-                let index = self.spill(number, block_pool, records, order)?;
-                records_lease.join(order_lease);
-                (index, Err(records_lease))
-            }
-            _ => {
-                let index = self.stretches(records, order);
-                let resident =
-                    Resident { records: records_lease, first_byte, count, order: order_lease };
-                (index, Ok(resident))
-            }
+        let spill_blocks = self.blocks.filter(|_| number < plan.spilled_chunks);
+        let (run, writes, area) = if let Some(blocks) = spill_blocks {
+            let index = self.spill(number, blocks, records, order)?;
+            records_lease.join(order_lease);
+            let writes = index.blocks().len();
+            (Run::spilled(index), writes, Some(records_lease))
+        } else {
+            let index = self.resident_index(records, order);
+            let resident =
+                ResidentChunk { records: records_lease, first_byte, count, order: order_lease };
+            (Run { index, resident: Some(resident) }, 0, None)
         };
-        let writes = if kept.is_ok() { 0 } else { index.blocks().len() };
-        let report = ChunkReport {
-            chunk: number,
-            records: count as u64,
-            is_resident: kept.is_ok(),
-            writes,
-            read_seconds: read_time.as_secs_f64(),
-            queue_seconds: (begun_at - arrived_at).as_secs_f64(),
-            sort_seconds: (sorted_at - begun_at).as_secs_f64(),
-            spill_seconds: sorted_at.elapsed().as_secs_f64(),
-        };
+        let report = times.chunk_report(number, count, run.resident.is_some(), writes);
         self.job.gauges.counts.chunks.fetch_add(1, Relaxed);
-        let (resident, area) = match kept {
-            Ok(resident) => (Some(resident), None),
-            Err(area) => (None, Some(area)),
-        };
-        Ok(Worked { area, writes, made: Sorted { run: Run { index, resident }, checksum, report } })
+        Ok(WorkedUnit { number, area, writes, product: SortedChunk { run, checksum, report } })
     }
 }
 
 impl<K: Key> Sorter<'_, K> {
-    /// Gathers a sorted chunk into blocks and hands them to the drives.
+    /// Splits an area into memory for records and memory for the order of `count` of them.
+    fn split_area(&mut self, mut area: Lease, count: usize) -> (Lease, Lease) {
+        let order_bytes = align_up(count as u64 * 8) as usize;
+        let records_bytes = area.len() - order_bytes;
+        let records = area.split_off_front(records_bytes);
+        let order = area;
+        order.populate(0..count * size_of::<u64>());
+        self.sort_buffer.populate(0..count * size_of::<u64>());
+        (records, order)
+    }
+
+    /// Gathers a sorted chunk into blocks, and starts their writes.
     fn spill(
         &self,
-        chunk: usize,
-        block_pool: &Arc<BlockPool>,
+        number: usize,
+        blocks: &Arc<BlockPool>,
         records: &[u8],
         order: &[u64],
     ) -> Result<Index, Error> {
-        let Job { record_bytes, stage_times, .. } = *self.job;
-        let block_records = self.job.block_records();
-        let mut index = self.new_index(order);
-        for stretch in order.chunks(block_records) {
-            let block = stage_times.spill_waits_for_write.time(|| block_pool.take());
+        let SortJob { record_bytes, stage_times, .. } = *self.job;
+        let mut writer = BlockWriter::new(self.job, blocks, number, order.len(), &self.written);
+        for order in order.chunks(self.job.block_records()) {
+            let block = stage_times.spill_waits_for_write.time(|| blocks.take());
             let mut block = block.ok_or(Error::Cancelled)?;
-            let bytes = stretch.len() * record_bytes;
             stage_times.spill_busy.time(|| {
-                gather(records, record_bytes, stretch, &mut block[..bytes]);
-                write_block(self.job, block, stretch.len(), &mut index, chunk, &self.written)
+                gather(records, record_bytes, order, &mut block[..order.len() * record_bytes]);
+                writer.write(block, order.len())
             })?;
         }
-        self.set_largest(&mut index, records, order);
-        Ok(index)
+        self.set_largest(&mut writer.index, records, order);
+        Ok(writer.index)
     }
 
-    /// The index of a run that stays in memory: the same stretches, without places.
-    fn stretches(&self, records: &[u8], order: &[u64]) -> Index {
-        let Job { key, record_bytes, .. } = *self.job;
-        let mut index = self.new_index(order);
-        for stretch in order.chunks(self.job.block_records()) {
-            let block = Block {
-                place: BlockAddress::IN_MEMORY,
-                records: stretch.len() as u32,
-                checksum: 0,
-            };
-            let smallest = &records[stretch[0] as usize * record_bytes..][..record_bytes];
-            index.push(block, |out| key.encode(smallest, out));
+    /// The index of a run that stays in memory: the same blocks, but without addresses.
+    fn resident_index(&self, records: &[u8], order: &[u64]) -> Index {
+        let SortJob { key, record_bytes, .. } = *self.job;
+        let block_records = self.job.block_records();
+        let mut index = Index::with_capacity(key.bytes(), order.len().div_ceil(block_records));
+        for order in order.chunks(block_records) {
+            let address = BlockAddress::IN_MEMORY;
+            let smallest = &records[order[0] as usize * record_bytes..][..record_bytes];
+            index.push(Block { address, records: order.len() as u32, seal: 0 }, |out| {
+                key.encode(smallest, out);
+            });
         }
         self.set_largest(&mut index, records, order);
         index
     }
 
-    fn new_index(&self, order: &[u64]) -> Index {
-        let blocks = order.len().div_ceil(self.job.block_records());
-        Index::with_capacity(self.job.key.bytes(), blocks)
-    }
-
     fn set_largest(&self, index: &mut Index, records: &[u8], order: &[u64]) {
-        let Job { key, record_bytes, .. } = *self.job;
+        let SortJob { key, record_bytes, .. } = *self.job;
         let last = *order.last().expect("a chunk has records") as usize;
         index.set_largest(|out| key.encode(&records[last * record_bytes..][..record_bytes], out));
     }

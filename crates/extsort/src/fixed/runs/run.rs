@@ -1,28 +1,34 @@
 //! Sorted runs: on scratch as blocks with an index, or in memory as a chunk with its order.
 
-use crate::fixed::job::Job;
-use crate::fixed::recheck::SealedBlock;
+use crate::fixed::job::SortJob;
+use crate::fixed::resident::ResidentChunk;
 use crate::store::scratch::BlockAddress;
-use crate::store::seal::paged_bytes;
+use crate::store::seal::{SealedBlock, paged_bytes};
 use serde::{Deserialize, Serialize};
-use xsort_disk::Lease;
 
-/// What is remembered of each block of a run, beside its smallest key.
+/// A block of a run, without its smallest key.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Block {
     /// Where it is on scratch.
-    pub(crate) place: BlockAddress,
-    /// Records in it; they begin at its first byte, and the rest of its last page is zero.
+    pub(crate) address: BlockAddress,
+    /// Records in it. They begin at its first byte, and the rest of its last page is zero.
     pub(crate) records: u32,
-    /// XXH3 of its pages as written. Kept in memory, so that a block that was not written at all,
-    /// or to another place, is noticed too.
-    pub(crate) checksum: u64,
+    /// XXH3 of its pages as written.
+    pub(crate) seal: u64,
+}
+
+impl Block {
+    /// The block as scratch has it.
+    pub(crate) fn sealed(&self, record_bytes: usize) -> SealedBlock {
+        let bytes = paged_bytes(self.records as usize, record_bytes);
+        SealedBlock { address: self.address, bytes, seal: self.seal }
+    }
 }
 
 /// The blocks of a run in order, with the smallest normalised key of each.
 ///
-/// This is what Knuth's forecasting needs (vol. 3, 5.4.9), taken further: with all smallest keys at
-/// hand, the order of all reads of a merge is known before it starts.
+/// This is what Knuth's forecasting needs (vol. 3, 5.4.9), taken further: with all smallest keys in
+/// memory, the order of all reads of a merge is known before it starts.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Index {
     key_bytes: usize,
@@ -58,16 +64,18 @@ impl Index {
         self.largest = next.largest;
     }
 
-    /// JournalHandle the largest key.
+    /// Sets the largest key, which `encode` writes.
     pub(crate) fn set_largest(&mut self, encode: impl FnOnce(&mut [u8])) {
         self.largest.resize(self.key_bytes, 0);
         encode(&mut self.largest);
     }
 
+    /// The largest normalised key of the run.
     pub(crate) fn largest(&self) -> &[u8] {
         &self.largest
     }
 
+    /// All blocks, in the order of their keys.
     pub(crate) fn blocks(&self) -> &[Block] {
         &self.blocks
     }
@@ -77,59 +85,37 @@ impl Index {
         &self.keys[block * self.key_bytes..][..self.key_bytes]
     }
 
-    /// Says to scratch that the blocks are there: an earlier process has written them.
-    pub(crate) fn claim<K>(&self, job: &Job<'_, K>) {
-        for block in &self.blocks {
-            job.scratch()
-                .claim(block.place, paged_bytes(block.records as usize, job.record_bytes) as u64);
+    /// Keeps the blocks, which an earlier process has written to scratch.
+    pub(crate) fn claim<K>(&self, job: &SortJob<'_, K>) {
+        for block in self.blocks.iter().map(|block| block.sealed(job.record_bytes)) {
+            job.scratch().claim(block.address, block.bytes as u64);
         }
     }
 
+    /// Records of the run.
     pub(crate) fn records(&self) -> u64 {
         self.blocks.iter().map(|block| u64::from(block.records)).sum()
-    }
-}
-
-/// A run that stayed in memory: its chunk, and the order in which to take the records.
-#[derive(Debug)]
-pub(crate) struct Resident {
-    /// The chunk's records begin at `first_byte` of this lease.
-    pub(crate) records: Lease,
-    /// Offset of the first record in bytes.
-    pub(crate) first_byte: usize,
-    /// Number of records.
-    pub(crate) count: usize,
-    /// One word a record.
-    pub(crate) order: Lease,
-}
-
-impl Resident {
-    pub(crate) fn records(&self, record_bytes: usize) -> &[u8] {
-        &self.records[self.first_byte..][..self.count * record_bytes]
-    }
-
-    pub(crate) fn order(&self) -> &[u64] {
-        &bytemuck::cast_slice(&self.order)[..self.count]
     }
 }
 
 /// A sorted run. Runs are numbered in the order of the input, and equal keys keep that order.
 #[derive(Debug)]
 pub(crate) struct Run {
-    /// Blocks of the run. A resident run has them too, as stretches of its order without a place.
+    /// The blocks of the run. A resident run has them too, as stretches of its order.
     pub(crate) index: Index,
     /// The run itself, if it is in memory.
-    pub(crate) resident: Option<Resident>,
+    pub(crate) resident: Option<ResidentChunk>,
 }
 
 impl Run {
-    /// Its blocks on scratch.
+    /// A run on scratch.
+    pub(crate) fn spilled(index: Index) -> Run {
+        Run { index, resident: None }
+    }
+
+    /// Its blocks on scratch, none if it is resident.
     pub(crate) fn sealed_blocks(&self, record_bytes: usize) -> impl Iterator<Item = SealedBlock> {
         let blocks = if self.resident.is_none() { self.index.blocks() } else { &[] };
-        blocks.iter().map(move |block| SealedBlock {
-            place: block.place,
-            bytes: paged_bytes(block.records as usize, record_bytes),
-            seal: block.checksum,
-        })
+        blocks.iter().map(move |block| block.sealed(record_bytes))
     }
 }

@@ -1,20 +1,20 @@
-//! Segments of a merge, collected from the blocks of the forecast as they come from scratch.
+//! Segments of a merge, put together from the blocks of the forecast as they come from scratch.
 
 use super::cut::Cut;
-use super::forecast::Entry;
+use super::forecast::RunBlock;
 use super::run::{Block, Run};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::sync::Arc;
 use xsort_disk::Lease;
 
-/// A spilled block in memory again; records from the first byte on.
+/// A spilled block that was read again. Its records begin at the first byte.
 #[derive(Debug)]
-pub(crate) struct Loaded {
+pub(crate) struct LoadedBlock {
     pub(crate) lease: Lease,
 }
 
-/// The blocks of one run that may have records in a segment.
-pub(crate) struct Share {
+/// The part of a run in a segment: its blocks that may have records there.
+pub(crate) struct RunShare {
     pub(crate) run: usize,
     /// The block in which the segment's first cut falls, or the run's first.
     pub(crate) first: usize,
@@ -24,77 +24,77 @@ pub(crate) struct Share {
     loaded_from: usize,
 }
 
-/// What lies between two cuts, with all that is needed to find these and to merge it.
+/// What lies between two cuts, with all that a thread needs to find the cuts and to merge it.
 pub(crate) struct Segment {
     /// Segments are numbered from 0 in the order of the output.
     pub(crate) number: usize,
     /// The block at whose first record it begins.
-    pub(crate) first: Entry,
+    pub(crate) first: RunBlock,
     /// The block before whose first record it ends, unless it is the last segment.
-    pub(crate) next: Option<Entry>,
+    pub(crate) next: Option<RunBlock>,
     /// In the order of the runs. Runs that begin after the segment, or have ended before, are left
     /// out.
-    pub(crate) shares: Vec<Share>,
+    pub(crate) shares: Vec<RunShare>,
     /// How many records come before the last blocks of all shares.
     pub(crate) records_passed: u64,
-    loaded: Vec<Arc<Loaded>>,
-    /// Entries of the forecast up to its end.
+    loaded: Vec<Arc<LoadedBlock>>,
+    /// Blocks of the forecast up to its end.
     pub(crate) sources: usize,
-    /// From whoever has the segment before.
+    /// From the thread that has the segment before.
     pub(crate) start: Receiver<Arc<Cut>>,
-    /// To whoever has the segment after.
+    /// To the thread that has the segment after.
     pub(crate) end: Sender<Arc<Cut>>,
 }
 
 impl Segment {
-    /// The blocks of a share that are in memory, which for a spilled run is all of them.
-    pub(crate) fn blocks(&self, share: &Share) -> &[Arc<Loaded>] {
+    /// The blocks of a run in memory: all those of its share, if the run is spilled.
+    pub(crate) fn blocks(&self, share: &RunShare) -> &[Arc<LoadedBlock>] {
         &self.loaded[share.loaded_from..][..share.last + 1 - share.first]
     }
 }
 
-/// How far a run was collected.
+/// How far the blocks of a run were put into segments.
 #[derive(Default)]
-struct Front {
+struct RunFront {
     /// Blocks of this run so far.
     begun: usize,
-    /// Of these, blocks that came before the segment that is being collected.
+    /// Of these, blocks that came before the segment that is being built.
     begun_before: usize,
     /// The last block before that segment, then its own. Empty for a resident run.
-    loaded: Vec<Arc<Loaded>>,
-    /// No segment from now on has records of it.
+    loaded: Vec<Arc<LoadedBlock>>,
+    /// No later segment has records of it.
     is_over: bool,
 }
 
-/// Collects segments, one by one.
-pub(crate) struct Segments<'a> {
+/// Builds segments, one after the other.
+pub(crate) struct SegmentBuilder<'a> {
     runs: &'a [Run],
-    fronts: Vec<Front>,
+    fronts: Vec<RunFront>,
     begun: usize,
     records_passed: u64,
     start: Receiver<Arc<Cut>>,
 }
 
-impl<'a> Segments<'a> {
+impl<'a> SegmentBuilder<'a> {
     pub(crate) fn new(runs: &'a [Run]) -> Self {
-        let fronts = runs.iter().map(|_| Front::default()).collect();
+        let fronts = runs.iter().map(|_| RunFront::default()).collect();
         let (first, start) = bounded(1);
-        first.send(Arc::new(Cut::start(runs.len()))).expect("there is room");
-        Segments { runs, fronts, begun: 0, records_passed: 0, start }
+        first.send(Arc::new(Cut::start(runs.len()))).expect("the channel is empty");
+        SegmentBuilder { runs, fronts, begun: 0, records_passed: 0, start }
     }
 
-    /// How many have been begun.
+    /// How many segments there have been.
     pub(crate) fn begun(&self) -> usize {
         self.begun
     }
 
-    /// Takes in the block of a run in which the end of what was merged before falls, instead of all
-    /// blocks up to it; or, of a run that `is_over`, nothing.
+    /// Skips the blocks of a run that an earlier process has merged: takes only the block in which
+    /// their end falls; or, of a run that `is_over`, none.
     pub(crate) fn skip(
         &mut self,
         run: usize,
         last: usize,
-        loaded: Option<Arc<Loaded>>,
+        loaded: Option<Arc<LoadedBlock>>,
         is_over: bool,
     ) {
         let blocks = self.runs[run].index.blocks();
@@ -102,15 +102,15 @@ impl<'a> Segments<'a> {
             |blocks: &[Block]| blocks.iter().map(|block| u64::from(block.records)).sum::<u64>();
         let front = &mut self.fronts[run];
         front.begun = last + 1;
-        // As if it was the only one of the segment that ends here.
+        // As if it were the only block of the segment that ends here.
         front.begun_before = last + 1;
         front.loaded.extend(loaded);
         front.is_over = is_over;
         self.records_passed += records(&blocks[..if is_over { last + 1 } else { last }]);
     }
 
-    /// Takes in the next block of the forecast. `loaded` is its memory, unless its run is resident.
-    pub(crate) fn push(&mut self, run: usize, loaded: Option<Arc<Loaded>>) {
+    /// Adds the next block of the forecast. `loaded` is its memory, unless its run is resident.
+    pub(crate) fn push(&mut self, run: usize, loaded: Option<Arc<LoadedBlock>>) {
         let front = &mut self.fronts[run];
         if front.begun > 0 {
             self.records_passed +=
@@ -120,9 +120,9 @@ impl<'a> Segments<'a> {
         front.loaded.extend(loaded);
     }
 
-    /// Ends the segment that began with the block `first` before the block `next`, or with
-    /// everything that is left if `None`.
-    pub(crate) fn end(&mut self, first: Entry, next: Option<Entry>) -> Segment {
+    /// Ends the segment that begins with the block `first`: before the block `next`, or if that is
+    /// `None`, at the end of the merge.
+    pub(crate) fn end(&mut self, first: RunBlock, next: Option<RunBlock>) -> Segment {
         let (end, next_start) = bounded(1);
         let mut segment = Segment {
             number: self.begun,
@@ -154,7 +154,7 @@ impl<'a> Segments<'a> {
                 front.loaded.push(last);
             }
             let first = front.begun_before.saturating_sub(1);
-            segment.shares.push(Share { run, first, last: front.begun - 1, loaded_from });
+            segment.shares.push(RunShare { run, first, last: front.begun - 1, loaded_from });
             front.begun_before = front.begun;
         }
         segment.records_passed = self.records_passed;

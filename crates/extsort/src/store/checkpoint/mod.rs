@@ -2,19 +2,19 @@
 //! it.
 //!
 //! ```text
-//! SCRATCH/.NAME.xsort-TAG.journal      finished steps                     in the first scratch directory
-//! SCRATCH/.NAME.xsort-TAG.scratch-N    blocks of runs, or pieces of bins  in scratch directory N
-//! OUTPUT/.NAME.xsort-TAG.output        the output until it has its name   in the output's directory
+//! SCRATCH/.NAME.xsort-TAG.journal    finished steps, in the first scratch directory
+//! SCRATCH/.NAME.xsort-TAG.scratch-N  blocks of runs, or pieces of bins, in scratch directory N
+//! OUTPUT/.NAME.xsort-TAG.output      the output until it has its name, in the output's directory
 //! ```
 //!
 //! NAME is the output's (the beginning of it, if it is long), TAG a hash of its path: so a sort is
-//! found by its output, and each output has files of its own. The journal's lock is the sort's: only
-//! the process that holds it may open, write and remove the other files.
+//! found by its output, and each output has files of its own. The journal's lock is the sort's:
+//! only the process that holds it may open, write and remove the other files.
 //!
 //! No file is trusted because it has the right name. The journal's frames are chained by their
 //! hashes. Blocks of scratch have seals in the journal. What the journal says of the output is
-//! compared with all of its bytes, before the sort writes behind it or says that it is finished. The
-//! inputs have to be what they were.
+//! compared with all of its bytes, before the sort writes behind it or says that it is finished.
+//! The inputs have to be what they were.
 //!
 //! | file | idea |
 //! |---|---|

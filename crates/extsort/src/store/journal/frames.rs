@@ -1,5 +1,5 @@
-//! Frames: bytes that are only ever appended, in whole pages, and that a reader trusts only as far as
-//! they are provably whole.
+//! Frames: bytes that are only ever appended, in whole pages, and that a reader trusts only as far
+//! as they are provably whole.
 //!
 //! ```text
 //! byte 0            8               16             24             24 + payload   next page
@@ -8,7 +8,8 @@
 //!
 //! The chain is the hash of payload and length, seeded with the chain of the frame before. So a
 //! frame is valid only behind the frames that it was written behind. The first invalid frame is the
-//! end, as after a power cut in the middle of an append; the next append overwrites what lies there.
+//! end, as after a power cut in the middle of an append; the next append overwrites what lies
+//! there.
 
 use crate::Error;
 use crate::store::transfer::transfer;

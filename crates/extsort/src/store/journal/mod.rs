@@ -2,8 +2,8 @@
 //! again, but replays the results of those that were finished.
 //!
 //! ```text
-//!  step --- record(step, result) ---> writer (a thread) --- sync the data, append, sync the journal ---> file
-//!  step <-- replay(step) ------------ what the file of an earlier process says
+//!  step --- record(step, result) ---> writer ---> sync data, append, sync journal ---> file
+//!  step <-- replay(step) ------------ the file of an earlier process
 //! ```
 //!
 //! A step is in the journal only after the bytes that it refers to are durable, and steps come in

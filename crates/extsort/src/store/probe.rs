@@ -1,13 +1,14 @@
-//! Measuring a drive: how fast it writes, how fast it reads, and how fast it does both at once.
+//! Measuring a drive: how fast it writes, how fast it reads, and how fast it does both at the same
+//! time.
 //!
 //! A plan's expected time, and the share of the drive's speed that a job reached, need figures from
 //! the same drive in the same minutes: the rate of one drive swings with its heat, its cache and
 //! its neighbours. So this measures what the pipelines do: direct, sequential, 1 MiB at a time, 16
 //! in flight, over a nameless scratch file that is gone afterwards.
 //!
-//! It is no benchmark of drives. The file is at most 512 MiB and is passed over again and again, so
-//! that a cache inside the device (or below a virtual one) flatters the reads; it says what the
-//! sort can hope for, not what the flash can hold for an hour.
+//! It is no benchmark of drives. The file has at most 512 MiB and is read and written again and
+//! again, so a cache inside the device (or below a virtual one) flatters the reads. The result is
+//! what a sort can hope for, not what the flash sustains for an hour.
 
 use crate::Error;
 use std::path::Path;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use xsort_disk::{ALIGNMENT, BlockPool, Direction, Disk, FileId, Lease, Request, align_down};
 
-/// Size in bytes of a transfer; that of the pipelines.
+/// Bytes of a transfer, as in the pipelines.
 const BLOCK_BYTES_MAX: u64 = 1 << 20;
 
 /// Transfers in flight.
@@ -24,7 +25,7 @@ const DEPTH_MAX: u64 = 16;
 /// Largest scratch file in bytes.
 const FILE_BYTES_MAX: u64 = 512 << 20;
 
-/// The scratch file takes at most one in so many of the free bytes.
+/// The scratch file takes at most this share of the free space: one in eight bytes.
 const FREE_SHARE: u64 = 8;
 
 /// What a drive does, in bytes a second.
@@ -63,7 +64,7 @@ pub fn probe(
     let memory = Lease::map((depth * block_bytes) as usize)?;
     let block_pool = BlockPool::new([memory], block_bytes as usize);
     let file = disk.create_scratch(directory)?;
-    let track = Track {
+    let probe_file = ProbeFile {
         disk,
         file,
         blocks: file_bytes / block_bytes,
@@ -74,12 +75,12 @@ pub fn probe(
     let rates = disk
         .reserve(file, file_bytes)
         .map_err(Error::from)
-        .and_then(|()| measure(track, &block_pool));
+        .and_then(|()| measure(probe_file, &block_pool));
     disk.close(file);
     rates
 }
 
-/// Size of the scratch file: whole blocks, and little beside the free space.
+/// Size of the scratch file: whole blocks, and a small share of the free space.
 fn file_bytes(disk: &dyn Disk, directory: &Path, block_bytes: u64) -> Result<u64, Error> {
     let free_bytes = disk.drive(directory)?.free_bytes;
     let bytes = (free_bytes / FREE_SHARE).min(FILE_BYTES_MAX) / block_bytes * block_bytes;
@@ -95,16 +96,19 @@ fn file_bytes(disk: &dyn Disk, directory: &Path, block_bytes: u64) -> Result<u64
     Ok(bytes)
 }
 
-fn measure(mut track: Track<'_>, block_pool: &Arc<BlockPool>) -> Result<DriveRates, Error> {
+fn measure(
+    mut probe_file: ProbeFile<'_>,
+    block_pool: &Arc<BlockPool>,
+) -> Result<DriveRates, Error> {
     // Writing comes first because blocks that were only reserved read as zeros without touching the
     // drive. On a slow drive only the beginning of the file gets written in the time; the rest is
     // not used.
-    let writing = track.run(block_pool, |_| Direction::Write)?;
-    track.blocks = track.blocks.min(writing.write_bytes / track.block_bytes);
-    let reading = track.run(block_pool, |_| Direction::Read)?;
+    let writing = probe_file.run(block_pool, |_| Direction::Write)?;
+    probe_file.blocks = probe_file.blocks.min(writing.write_bytes / probe_file.block_bytes);
+    let reading = probe_file.run(block_pool, |_| Direction::Read)?;
     // The two ends of a pipeline never touch the same place.
-    track.write_lead_blocks = track.blocks / 2;
-    let mixed = track.run(block_pool, |n| {
+    probe_file.write_lead_blocks = probe_file.blocks / 2;
+    let mixed = probe_file.run(block_pool, |n| {
         if n.is_multiple_of(2) { Direction::Read } else { Direction::Write }
     })?;
     Ok(DriveRates {
@@ -115,16 +119,16 @@ fn measure(mut track: Track<'_>, block_pool: &Arc<BlockPool>) -> Result<DriveRat
     })
 }
 
-/// What was moved in one go, and in which time.
+/// What one measurement moved, and in which time.
 #[derive(Clone, Copy, Debug, Default)]
-struct Lap {
+struct Measurement {
     read_bytes: u64,
     write_bytes: u64,
     seconds: f64,
 }
 
-/// The scratch file and how long to go round it.
-struct Track<'a> {
+/// The scratch file, and how long each measurement takes.
+struct ProbeFile<'a> {
     disk: &'a dyn Disk,
     file: FileId,
     blocks: u64,
@@ -134,17 +138,17 @@ struct Track<'a> {
     time: Duration,
 }
 
-impl Track<'_> {
-    /// Goes round the file until the time is over, for two transfers at least. Transfer `n` goes
-    /// the way that `direction` says.
+impl ProbeFile<'_> {
+    /// Reads or writes the file in a circle until the time is over, at least two transfers.
+    /// `direction` says which way transfer `n` goes.
     fn run(
         &self,
         block_pool: &Arc<BlockPool>,
         direction: impl Fn(u64) -> Direction,
-    ) -> Result<Lap, Error> {
+    ) -> Result<Measurement, Error> {
         let (reply, completions) = crossbeam_channel::unbounded();
         let begin = Instant::now();
-        let mut lap = Lap::default();
+        let mut measured = Measurement::default();
         let (mut submitted, mut in_flight) = (0u64, 0u64);
         let mut failure = None;
         loop {
@@ -174,11 +178,11 @@ impl Track<'_> {
             in_flight -= 1;
             match (completion.result, completion.direction) {
                 (Err(error), _) => failure = failure.or(Some(error)),
-                (Ok(()), Direction::Read) => lap.read_bytes += self.block_bytes,
-                (Ok(()), Direction::Write) => lap.write_bytes += self.block_bytes,
+                (Ok(()), Direction::Read) => measured.read_bytes += self.block_bytes,
+                (Ok(()), Direction::Write) => measured.write_bytes += self.block_bytes,
             }
         }
-        lap.seconds = begin.elapsed().as_secs_f64().max(1e-9);
-        failure.map_or(Ok(lap), |error| Err(error.into()))
+        measured.seconds = begin.elapsed().as_secs_f64().max(1e-9);
+        failure.map_or(Ok(measured), |error| Err(error.into()))
     }
 }

@@ -1,71 +1,59 @@
 //! How scatter and gather divide the budget.
 //!
 //! ```text
-//! scatter  | area | area | ... all of them read into ...        | spare/thread | spill blocks |
-//! split    | chunks that stay | areas to load bins into         | spare/thread | spill blocks |
-//! gather   | chunks that stay | areas to load bins into         | spare/thread | output blocks | seam pages |
-//! always   | index of pieces, and the sample (on the heap, but taken from the budget) |
+//! scatter | areas for chunks of the input   | sort buffers | spill blocks |
+//! split   | resident chunks | areas for bins | sort buffers | spill blocks |
+//! gather  | resident chunks | areas for bins | sort buffers | output blocks | seam pages |
+//! always  | index of pieces, and the sample (on the heap, but taken from the budget) |
 //! ```
 //!
-//! A bin is loaded into an area as large as a chunk's. A small area leaves more chunks in memory, a
-//! large one makes fewer bins and so larger pieces. The planner takes the smallest one whose pieces
-//! are still large enough for a drive, and only if the budget has none of that kind, bins of bins.
+//! A bin is loaded into an area as large as a chunk's. Small areas leave more chunks in memory;
+//! large ones make fewer bins and so larger pieces. The planner takes the smallest area whose
+//! pieces are still large enough for a drive, and only if the budget has none of that kind, bins of
+//! bins.
 
-use crate::fixed::chunks::{EXTENTS_MAX, SLACK_BYTES, chunk_count};
-use crate::fixed::plan::{
-    BLOCK_BYTES_MAX, CHUNK_BYTES_MIN, FLIGHT_BYTES, Facts, KIB, MIB, PAGE, Plan, Shape,
+use super::shape::{Facts, Plan, ScatterShape, Shape};
+use super::sizes::{
+    BLOCK_BYTES_MAX, CHUNK_BYTES_MIN, FLIGHT_BYTES, KIB, MIB, PAGE, seam_pages, thread_counts,
 };
-use serde::{Deserialize, Serialize};
-use xsort_disk::align_up;
+use crate::fixed::chunks::{EXTENTS_MAX, SLACK_BYTES, chunk_count};
+use xsort_disk::{align_down, align_up};
 
-/// Pieces that are worth a transfer of their own.
-pub(super) const PIECE_BYTES_EASY: u64 = 256 * KIB;
-/// Pieces below this make reading a bin slower than another level does.
+/// A piece of this size is worth a transfer of its own.
+pub(crate) const PIECE_BYTES_EASY: u64 = 256 * KIB;
+/// With pieces below this size, reading a bin takes longer than another level does.
 const PIECE_BYTES_MIN: u64 = 64 * KIB;
-/// Bins are made to fill so much of an area, in percent: with the samples below, one in ten
-/// thousand comes out larger than its area.
+/// Bins are made to fill this percentage of an area: with the number of samples below, one in ten
+/// thousand turns out larger than its area.
 const FILL_PERCENT: u64 = 75;
 /// Sampled keys for each bin: its size is then within 6% (one standard deviation) of what was
 /// wanted.
 const SAMPLES_PER_BIN: u64 = 256;
 /// Heap bytes of a piece in the index, while that is put together.
 const PIECE_ENTRY_BYTES: u64 = 80;
-/// Heap bytes of a sampled key beside the key, which is there twice.
+/// Heap bytes of a sampled key besides the key itself, which is there twice.
 const SAMPLE_ENTRY_BYTES: u64 = 24;
-/// Least bins that a scatter can make, so that it always gets somewhere.
+/// Least bins of a scatter, so that it always makes bins smaller.
 const FAN_OUT_MIN: usize = 8;
 /// Least records of a chunk, for the same reason.
 const CHUNK_RECORDS_MIN: u64 = 8;
-/// Levels beyond which there is no sense in it.
+/// Beyond so many levels scattering makes no sense.
 const LEVELS_MAX: u64 = 8;
 
-/// What only scatter and gather has.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ScatterShape {
-    /// Bins that are aimed at, after the last level.
-    pub bins: usize,
-    /// Record bytes of a bin that are aimed at.
-    pub bin_bytes: u64,
-    /// Scatters that a record goes through, if the keys are as the sample says.
-    pub levels: usize,
-    /// Areas to load bins into.
-    pub gather_areas: usize,
-}
-
-/// Into how many bins chunks of such a size can be scattered at once.
-pub(super) fn fan_out(chunk_bytes: u64) -> usize {
+/// Into how many bins chunks of this size can be scattered at once.
+pub(crate) fn fan_out(chunk_bytes: u64) -> usize {
     ((chunk_bytes / PIECE_BYTES_MIN) as usize).clamp(FAN_OUT_MIN, 1 << 16)
 }
 
-/// How many scatters into at most `fan_out` bins make so many.
-pub(super) fn levels(bins: u64, fan_out: u64) -> u32 {
+/// How many scatters into at most `fan_out` bins it takes to make `bins` of them.
+pub(crate) fn levels(bins: u64, fan_out: u64) -> u32 {
     (1..).find(|&levels| fan_out.saturating_pow(levels) >= bins).expect("a fan-out is two or more")
 }
 
-/// Into how many bins each of so many scatters goes that together make `bins`: the root, rounded
-/// up. In whole numbers, since the C library's powers would be the one thing that has its
-/// mathematics loaded at every start.
-pub(super) fn root(bins: u64, levels: u32) -> u64 {
+/// Into how many bins each of so many scatters goes so that together they make `bins`: the root,
+/// rounded up. In whole numbers, because the C library's powers alone would have its mathematics
+/// loaded at every start.
+pub(crate) fn bins_per_level(bins: u64, levels: u32) -> u64 {
     let (mut low, mut high) = (1, bins.max(1));
     while low < high {
         let middle = low + (high - low) / 2;
@@ -74,8 +62,8 @@ pub(super) fn root(bins: u64, levels: u32) -> u64 {
     low
 }
 
-/// How many keys to sample for so many bins.
-pub(super) fn sample_keys(plan: &Plan, bins: usize) -> u64 {
+/// How many keys to sample for this number of bins.
+pub(crate) fn sample_keys(plan: &Plan, bins: usize) -> u64 {
     samples(bins as u64, plan.key_bytes, plan.budget_bytes).min(plan.records)
 }
 
@@ -85,9 +73,8 @@ fn samples(bins: u64, key_bytes: u64, budget_bytes: u64) -> u64 {
 }
 
 /// The best plan within the budget, if there is any.
-pub(crate) fn within(facts: &Facts) -> Option<Plan> {
-    let threads = std::iter::successors(Some(facts.threads.max(1)), |&t| (t > 1).then_some(t / 2));
-    threads.filter_map(|threads| Candidate::new(facts, threads as u64)?.plan()).next()
+pub(super) fn best_plan(facts: &Facts) -> Option<Plan> {
+    thread_counts(facts.threads).find_map(|threads| Candidate::new(facts, threads as u64).plan())
 }
 
 /// A number of threads, and what follows from it alone.
@@ -103,7 +90,7 @@ struct Candidate<'a> {
 }
 
 impl Candidate<'_> {
-    fn new(facts: &Facts, threads: u64) -> Option<Candidate<'_>> {
+    fn new(facts: &Facts, threads: u64) -> Candidate<'_> {
         let budget = facts.budget_bytes;
         let least = align_up(facts.record_bytes).next_power_of_two();
         let part = (budget / 64).max(PAGE);
@@ -111,7 +98,7 @@ impl Candidate<'_> {
         let flight =
             (FLIGHT_BYTES / block_bytes).clamp(2, 32).min((budget / 16 / block_bytes).max(2));
         let inputs = facts.input_bytes.iter().filter(|&&bytes| bytes > 0).count();
-        Some(Candidate {
+        Candidate {
             facts,
             threads,
             bytes: facts.input_bytes.iter().sum(),
@@ -125,11 +112,7 @@ impl Candidate<'_> {
             } else {
                 1
             } as u64,
-        })
-    }
-
-    fn seam_pages(&self) -> u64 {
-        2 * (self.threads + 2) + 8
+        }
     }
 
     fn gather_areas(&self) -> u64 {
@@ -145,7 +128,7 @@ impl Candidate<'_> {
 
     /// Bytes that blocks take, of whichever phase needs more.
     fn blocks_bytes(&self) -> u64 {
-        let output = self.output_blocks * self.output_block_bytes + self.seam_pages() * PAGE;
+        let output = self.output_blocks * self.output_block_bytes + seam_pages(self.threads) * PAGE;
         output.max(self.spill_blocks * self.block_bytes)
     }
 
@@ -180,54 +163,38 @@ impl Candidate<'_> {
         Some(low)
     }
 
+    /// The plan with chunks of so many records, if it fits.
     fn with_chunks(&self, chunk_records: u64) -> Option<Plan> {
-        let Facts { record_bytes, key_bytes, budget_bytes, .. } = *self.facts;
-        let (bytes, records) = (self.bytes, self.bytes / record_bytes);
-        let chunk_bytes = chunk_records * record_bytes;
-        let area_bytes = self.area_bytes(chunk_records);
-        let spare_bytes = align_up(chunk_records * 8);
-        let chunks = chunk_count(&self.facts.input_bytes, chunk_bytes, self.extents_max as usize);
-
-        let bin_bytes = (chunk_bytes * FILL_PERCENT / 100).max(record_bytes);
-        let bins = bytes.div_ceil(bin_bytes).max(1);
-        let levels = levels(bins, fan_out(chunk_bytes) as u64);
-        let bins_at_once = root(bins, levels);
-        let levels = u64::from(levels);
-        if levels > LEVELS_MAX {
-            return None;
-        }
-        // A piece for each bin, one more for each block that ends inside one, and a quarter for
-        // bins that are split though they were not meant to.
-        let pieces_of_chunk = bins_at_once.min(chunk_records) + chunk_bytes / self.block_bytes + 2;
-        let pieces = chunks * pieces_of_chunk * if levels > 1 { 2 } else { 1 };
-        let sample =
-            samples(bins_at_once, key_bytes, budget_bytes) * (2 * key_bytes + SAMPLE_ENTRY_BYTES);
-        let index_bytes = align_up((pieces + pieces / 4) * PIECE_ENTRY_BYTES + sample);
-
-        let pool_bytes = xsort_disk::align_down(budget_bytes.checked_sub(index_bytes)?);
-        let for_areas = pool_bytes.checked_sub(self.threads * spare_bytes + self.blocks_bytes())?;
+        let chunks = self.chunks(chunk_records)?;
+        let sort_buffer_bytes = align_up(chunk_records * 8);
+        let pool_bytes = align_down(self.facts.budget_bytes.checked_sub(chunks.index_bytes)?);
+        let blocks_bytes = self.threads * sort_buffer_bytes + self.blocks_bytes();
+        let for_areas = pool_bytes.checked_sub(blocks_bytes)?;
         let gather_areas = self.gather_areas();
-        let areas_fitting = for_areas / area_bytes;
-        if areas_fitting < gather_areas.min(chunks.max(1) + 1) {
+        let fitting = for_areas / self.area_bytes(chunk_records);
+        if fitting < gather_areas.min(chunks.count.max(1) + 1) {
             return None;
         }
-        let areas = areas_fitting.min(chunks.max(1) + gather_areas);
-        let resident = if levels > 1 || !self.facts.may_keep {
+        let areas = fitting.min(chunks.count.max(1) + gather_areas);
+        let resident = if chunks.levels > 1 || !self.facts.may_keep {
             0
         } else {
-            areas.saturating_sub(gather_areas).min(chunks)
+            areas.saturating_sub(gather_areas).min(chunks.count)
         };
-        let spilled = chunks - resident;
-
-        // Pages are filled up: half a page a piece.
+        let Facts { record_bytes, key_bytes, budget_bytes, .. } = *self.facts;
+        let (bytes, records) = (self.bytes, self.bytes / record_bytes);
+        let spilled = chunks.count - resident;
+        // Pages are filled up: half a page for each piece.
         let spilled_records = (spilled * chunk_records).min(records);
-        let padding = spilled * pieces_of_chunk * PAGE / 2;
-        let spilled_bytes = if spilled > 0 { spilled_records * record_bytes + padding } else { 0 };
+        let padding_bytes = spilled * chunks.pieces * PAGE / 2;
+        let spilled_bytes =
+            if spilled > 0 { spilled_records * record_bytes + padding_bytes } else { 0 };
+        let moved_bytes = bytes + chunks.levels * spilled_bytes;
         Some(Plan {
             shape: Shape::Scatter(ScatterShape {
-                bins: bins as usize,
-                bin_bytes,
-                levels: levels as usize,
+                bins: chunks.bins as usize,
+                bin_bytes: chunks.bin_bytes,
+                levels: chunks.levels as usize,
                 gather_areas: gather_areas.min(areas) as usize,
             }),
             records,
@@ -237,24 +204,59 @@ impl Candidate<'_> {
             budget_bytes,
             threads: self.threads as usize,
             pool_bytes,
-            index_bytes,
-            chunk_bytes,
+            index_bytes: chunks.index_bytes,
+            chunk_bytes: chunk_records * record_bytes,
             extents_max: self.extents_max as usize,
-            chunks: chunks as usize,
+            chunks: chunks.count as usize,
             spilled_chunks: spilled as usize,
-            areas: areas.min(chunks) as usize,
-            area_bytes,
-            spare_bytes,
+            areas: areas.min(chunks.count) as usize,
+            area_bytes: self.area_bytes(chunk_records),
+            sort_buffer_bytes,
             block_bytes: self.block_bytes,
             spill_blocks: self.spill_blocks as usize,
             output_block_bytes: self.output_block_bytes,
             output_blocks: self.output_blocks as usize,
-            seam_pages: self.seam_pages() as usize,
-            scratch_bytes: align_up(levels * (spilled_bytes + spilled_bytes / 50)),
-            read_bytes: bytes + levels * spilled_bytes,
-            write_bytes: bytes + levels * spilled_bytes,
+            seam_pages: seam_pages(self.threads) as usize,
+            scratch_bytes: align_up(chunks.levels * (spilled_bytes + spilled_bytes / 50)),
+            read_bytes: moved_bytes,
+            write_bytes: moved_bytes,
         })
     }
+
+    /// What chunks of so many records make, unless it takes too many levels.
+    fn chunks(&self, chunk_records: u64) -> Option<Chunks> {
+        let Facts { record_bytes, key_bytes, budget_bytes, .. } = *self.facts;
+        let chunk_bytes = chunk_records * record_bytes;
+        let count = chunk_count(&self.facts.input_bytes, chunk_bytes, self.extents_max as usize);
+        let bin_bytes = (chunk_bytes * FILL_PERCENT / 100).max(record_bytes);
+        let bins = self.bytes.div_ceil(bin_bytes).max(1);
+        let levels = levels(bins, fan_out(chunk_bytes) as u64);
+        let bins_at_once = bins_per_level(bins, levels);
+        let levels = u64::from(levels);
+        if levels > LEVELS_MAX {
+            return None;
+        }
+        // A piece for each bin, and one more for each block that ends inside a piece.
+        let pieces = bins_at_once.min(chunk_records) + chunk_bytes / self.block_bytes + 2;
+        // A quarter more for bins that are split without having been meant to.
+        let entries = count * pieces * if levels > 1 { 2 } else { 1 };
+        let entries = entries + entries / 4;
+        let sampled = samples(bins_at_once, key_bytes, budget_bytes);
+        let sample_bytes = sampled * (2 * key_bytes + SAMPLE_ENTRY_BYTES);
+        let index_bytes = align_up(entries * PIECE_ENTRY_BYTES + sample_bytes);
+        Some(Chunks { count, bin_bytes, bins, levels, pieces, index_bytes })
+    }
+}
+
+/// What follows from the size of the chunks alone.
+struct Chunks {
+    count: u64,
+    bin_bytes: u64,
+    bins: u64,
+    levels: u64,
+    /// Pieces that a chunk is scattered into.
+    pieces: u64,
+    index_bytes: u64,
 }
 
 #[cfg(test)]
@@ -273,7 +275,7 @@ mod tests {
                 "{bins} {fan_out}"
             );
             assert!(levels == 1 || fan_out.pow(levels - 1) < bins, "{bins} {fan_out}");
-            let at_once = root(bins, levels);
+            let at_once = bins_per_level(bins, levels);
             assert!(at_once <= fan_out, "{bins} {fan_out}");
             assert!(
                 u128::from(at_once).saturating_pow(levels) >= u128::from(bins),

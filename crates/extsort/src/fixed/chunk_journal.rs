@@ -1,0 +1,48 @@
+//! Chunks in the journal: those of the input that are on scratch.
+
+use super::job::SortJob;
+use crate::Error;
+use crate::store::journal::Step;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use xsort_records::Checksum;
+
+/// A chunk that an earlier process has written to scratch.
+pub(crate) struct ReplayedChunk<T> {
+    pub(crate) number: usize,
+    /// What is known of its blocks.
+    pub(crate) blocks: T,
+    pub(crate) checksum: Checksum,
+}
+
+/// Records that a chunk is on scratch.
+pub(crate) fn record_chunk<K, T: Serialize>(
+    job: &SortJob<'_, K>,
+    number: usize,
+    blocks: &T,
+    checksum: Checksum,
+) {
+    if job.journal.is_recording() {
+        let checksum = (checksum.records(), checksum.sum());
+        job.journal.record(Step::Chunk(number as u64), &(blocks, checksum));
+    }
+}
+
+/// The chunks that an earlier process has written to scratch. `claim` keeps the blocks of each.
+pub(crate) fn replay_chunks<K, T: DeserializeOwned>(
+    job: &SortJob<'_, K>,
+    claim: impl Fn(&T),
+) -> Result<Vec<ReplayedChunk<T>>, Error> {
+    let mut chunks = Vec::new();
+    for number in 0..job.plan.spilled_chunks {
+        let step = Step::Chunk(number as u64);
+        let Some((blocks, (records, sum))) = job.journal.replay::<(T, (u64, u128))>(step)? else {
+            continue;
+        };
+        claim(&blocks);
+        job.observer.advance(records * job.record_bytes as u64);
+        let checksum = Checksum::from_parts(records, sum);
+        chunks.push(ReplayedChunk { number, blocks, checksum });
+    }
+    Ok(chunks)
+}

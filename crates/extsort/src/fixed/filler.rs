@@ -1,0 +1,299 @@
+//! Filling areas with chunks: the [`Feed`] of every pass over whole chunks.
+//!
+//! Reads are started a few at a time, in the order of the chunks and across the border from one
+//! chunk to the next: so the drive always has some, and writes to the same drive aren't held up.
+
+use super::chunks::Extent;
+use super::job::SortJob;
+use super::pipeline::Feed;
+use super::report::UnitTimes;
+use crate::Error;
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use std::collections::VecDeque;
+use std::iter::Peekable;
+use std::ops::Range;
+use std::time::{Duration, Instant};
+use xsort_disk::{Completion, Direction, FileId, Lease, Request, align_down, align_up};
+use xsort_records::Key;
+
+/// Most bytes of one read.
+const READ_BYTES: u64 = 1 << 20;
+/// Bytes of reads in flight: enough for several drives behind one file system, few enough that
+/// writes aren't held up.
+const IN_FLIGHT_BYTES: u64 = 24 << 20;
+/// Most reads in flight, however small they are.
+const IN_FLIGHT_MAX: usize = 64;
+
+/// A chunk in memory, on its way to a worker.
+pub(crate) struct Chunk {
+    pub(crate) number: usize,
+    pub(crate) extents: Vec<Extent>,
+    pub(crate) area: Lease,
+    read_time: Duration,
+    arrived_at: Instant,
+}
+
+impl Chunk {
+    /// Its times up to now, when a worker begins with it.
+    pub(crate) fn times(&self) -> UnitTimes {
+        UnitTimes::begin(self.read_time, self.arrived_at)
+    }
+}
+
+/// Fills areas with chunks, a few reads ahead.
+pub(crate) struct Filler<'a, K, I: Iterator> {
+    job: &'a SortJob<'a, K>,
+    files: &'a [FileId],
+    /// Chunks that were not begun, with their numbers.
+    chunks: Peekable<I>,
+    /// Free areas.
+    areas: Vec<Lease>,
+    filling: VecDeque<Filling>,
+    /// Chunks that are complete.
+    filled: VecDeque<Chunk>,
+    in_flight: usize,
+    in_flight_bytes: u64,
+    /// Whether the bytes read are the phase's progress; else the bytes written are.
+    reads_are_progress: bool,
+    /// Ranges of the spool that were read and still take up space.
+    spool_read: Vec<Range<u64>>,
+    completions_to: Sender<Completion>,
+    completions_from: Receiver<Completion>,
+}
+
+/// A chunk that is being read.
+struct Filling {
+    number: usize,
+    extents: Vec<Extent>,
+    reads: Vec<ChunkRead>,
+    issued: usize,
+    arrived: usize,
+    begun_at: Instant,
+    /// The part of the area behind the reads issued so far.
+    rest: Lease,
+}
+
+/// One read.
+struct ChunkRead {
+    file: usize,
+    offset: u64,
+    bytes: u64,
+    bytes_needed: u64,
+    /// The whole pages of the file that no other chunk needs.
+    own_pages: Range<u64>,
+    /// The memory, once it has arrived.
+    lease: Option<Lease>,
+}
+
+/// The reads that fill the extents, each extent from a page's start on, back to back.
+fn reads_of(extents: &[Extent]) -> Vec<ChunkRead> {
+    let mut reads = Vec::new();
+    for extent in extents {
+        let end = extent.offset + extent.bytes;
+        for offset in extent.aligned().step_by(READ_BYTES as usize) {
+            let bytes = READ_BYTES.min(align_up(end) - offset);
+            let bytes_needed = bytes.min(end - offset);
+            let own_pages = align_up(offset.max(extent.offset))..align_down(offset + bytes_needed);
+            reads.push(ChunkRead {
+                file: extent.file,
+                offset,
+                bytes,
+                bytes_needed,
+                own_pages,
+                lease: None,
+            });
+        }
+    }
+    reads
+}
+
+impl<'a, K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Filler<'a, K, I> {
+    /// Reads `chunks`, which have rising numbers, of `files` into `areas`.
+    pub(crate) fn new(
+        job: &'a SortJob<'a, K>,
+        files: &'a [FileId],
+        chunks: I,
+        areas: Vec<Lease>,
+        reads_are_progress: bool,
+    ) -> Self {
+        let (completions_to, completions_from) = unbounded();
+        Filler {
+            job,
+            files,
+            chunks: chunks.peekable(),
+            areas,
+            filling: VecDeque::new(),
+            filled: VecDeque::new(),
+            in_flight: 0,
+            in_flight_bytes: 0,
+            reads_are_progress,
+            spool_read: Vec::new(),
+            completions_to,
+            completions_from,
+        }
+    }
+
+    /// The areas that are free when all chunks are worked on.
+    pub(crate) fn into_areas(self) -> Vec<Lease> {
+        self.areas
+    }
+
+    /// The index of the chunk with the next read, begun now if there is an area for it. A chunk
+    /// that has just been begun may have no reads.
+    fn chunk_to_read(&mut self) -> Option<usize> {
+        if let Some(index) = self.filling.iter().position(|chunk| chunk.issued < chunk.reads.len())
+        {
+            return Some(index);
+        }
+        if self.areas.is_empty() {
+            return None;
+        }
+        let (number, extents) = self.chunks.next()?;
+        self.filling.push_back(Filling {
+            number,
+            reads: reads_of(&extents),
+            extents,
+            issued: 0,
+            arrived: 0,
+            begun_at: Instant::now(),
+            rest: self.areas.pop().expect("checked above"),
+        });
+        Some(self.filling.len() - 1)
+    }
+
+    /// Gives the space of pages that were read back, if they are the spool's, as soon as there are
+    /// enough of them to be worth it.
+    fn discard_spooled(&mut self, file: FileId, pages: Range<u64>) -> Result<(), Error> {
+        let Some(spool) = &self.job.spool else { return Ok(()) };
+        if spool.file != file || pages.is_empty() {
+            return Ok(());
+        }
+        self.spool_read.push(pages);
+        if self.spool_read.iter().map(|pages| pages.end - pages.start).sum::<u64>()
+            < spool.give_back_bytes()
+        {
+            return Ok(());
+        }
+        self.spool_read.sort_unstable_by_key(|pages| pages.start);
+        for neighbours in self.spool_read.chunk_by(|before, after| before.end == after.start) {
+            let (start, end) = (neighbours[0].start, neighbours[neighbours.len() - 1].end);
+            self.job.disk.discard(file, start, end - start)?;
+        }
+        self.spool_read.clear();
+        Ok(())
+    }
+
+    /// All of a chunk is in memory: puts its area together again.
+    fn complete(&mut self, index: usize) {
+        let Filling { number, extents, reads, rest, begun_at, .. } =
+            self.filling.remove(index).expect("the caller knows it");
+        let leases =
+            reads.into_iter().map(|read| read.lease.expect("all have arrived")).chain([rest]);
+        let area = leases
+            .reduce(|mut area, lease| {
+                area.join(lease);
+                area
+            })
+            .expect("the rest is always there");
+        let read_time = begun_at.elapsed();
+        self.filled.push_back(Chunk {
+            number,
+            extents,
+            area,
+            read_time,
+            arrived_at: Instant::now(),
+        });
+    }
+}
+
+impl<K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Feed for Filler<'_, K, I> {
+    type Unit = Chunk;
+
+    fn start_reads(&mut self) {
+        while self.in_flight_bytes < IN_FLIGHT_BYTES && self.in_flight < IN_FLIGHT_MAX {
+            let Some(index) = self.chunk_to_read() else { return };
+            let chunk = &mut self.filling[index];
+            let Some(read) = chunk.reads.get(chunk.issued) else {
+                self.complete(index);
+                continue;
+            };
+            self.in_flight += 1;
+            self.in_flight_bytes += read.bytes;
+            let lease = chunk.rest.split_off_front(read.bytes as usize);
+            lease.populate(0..lease.len());
+            self.job.submit(Request {
+                direction: Direction::Read,
+                file: self.files[read.file],
+                offset: read.offset,
+                bytes: read.bytes as usize,
+                bytes_needed: read.bytes_needed as usize,
+                lease,
+                tag: ((chunk.number as u64) << 24) | chunk.issued as u64,
+                reply: self.completions_to.clone(),
+            });
+            chunk.issued += 1;
+        }
+    }
+
+    fn next_unit(&mut self) -> Option<Chunk> {
+        self.filled.pop_front()
+    }
+
+    fn is_done(&mut self) -> bool {
+        self.filling.is_empty() && self.filled.is_empty() && self.chunks.peek().is_none()
+    }
+
+    fn is_starved(&mut self) -> bool {
+        self.in_flight == 0 && self.chunks.peek().is_some()
+    }
+
+    fn completions(&self) -> &Receiver<Completion> {
+        &self.completions_from
+    }
+
+    fn finish_read(&mut self, completion: Completion) -> Result<(), Error> {
+        self.in_flight -= 1;
+        self.in_flight_bytes -= completion.bytes as u64;
+        self.job.traffic.finish(&completion);
+        completion.result?;
+        let number = (completion.tag >> 24) as usize;
+        let index = self
+            .filling
+            .iter()
+            .position(|chunk| chunk.number == number)
+            .expect("a read belongs to a chunk that is being read");
+        let chunk = &mut self.filling[index];
+        let read = &mut chunk.reads[(completion.tag & 0xff_ffff) as usize];
+        read.lease = Some(completion.lease);
+        if self.reads_are_progress {
+            self.job.observer.advance(read.bytes_needed);
+        }
+        let (file, own_pages) = (self.files[read.file], read.own_pages.clone());
+        chunk.arrived += 1;
+        if chunk.arrived == chunk.reads.len() {
+            self.complete(index);
+        }
+        self.discard_spooled(file, own_pages)
+    }
+
+    fn finish_unit(&mut self, area: Option<Lease>) {
+        self.areas.extend(area);
+    }
+}
+
+/// Moves the extents' records together, behind those of the first extent. Returns where they begin.
+pub(crate) fn compact(area: &mut [u8], extents: &[Extent]) -> usize {
+    let lead = |extent: &Extent| (extent.offset - align_down(extent.offset)) as usize;
+    let first_byte = extents.first().map_or(0, lead);
+    let mut to = first_byte;
+    let mut from = 0;
+    for extent in extents {
+        let start = from + lead(extent);
+        if start != to {
+            area.copy_within(start..start + extent.bytes as usize, to);
+        }
+        to += extent.bytes as usize;
+        from += (extent.aligned().end - extent.aligned().start) as usize;
+    }
+    first_byte
+}

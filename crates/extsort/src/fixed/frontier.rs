@@ -1,0 +1,143 @@
+//! How far the output is written without a gap, while threads write its ranges side by side.
+
+use crate::store::output_prefix::OutputPrefix;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use xsort_disk::align_down;
+use xsort_records::Checksum;
+
+/// How much of the output is written without a gap.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct OutputProgress {
+    /// Its bytes. The first field, which [`crate::store::checkpoint`] reads without the others.
+    pub(crate) prefix: OutputPrefix,
+    /// How many of its sources are used up: blocks of the forecast, or loads of bins.
+    pub(crate) sources: u64,
+    /// Records, and the sum of their checksums.
+    records: u64,
+    sum: u128,
+}
+
+impl OutputProgress {
+    /// The checksum of what is written.
+    pub(crate) fn checksum(&self) -> Checksum {
+        Checksum::from_parts(self.records, self.sum)
+    }
+}
+
+/// A range of the output that is written.
+#[derive(Debug)]
+pub(crate) struct WrittenRange {
+    /// Sources of everything up to its end.
+    pub(crate) sources: u64,
+    pub(crate) checksum: Checksum,
+    /// CRC-32 of its bytes, if the sort has a journal.
+    pub(crate) crc: Option<u32>,
+    /// Its bytes in the page in which it ends, if it doesn't end with a page.
+    pub(crate) tail: Vec<u8>,
+}
+
+/// How far the output is written, as its ranges are finished in any order.
+#[derive(Debug)]
+pub(crate) struct OutputFrontier {
+    record_bytes: u64,
+    /// Of the whole output.
+    output_bytes: u64,
+    /// The number of the range at the frontier.
+    next: usize,
+    waiting: BTreeMap<usize, WrittenRange>,
+    written: OutputProgress,
+}
+
+impl OutputFrontier {
+    /// Begins with range number `next` behind what is `written` already.
+    pub(crate) fn new(
+        record_bytes: usize,
+        output_bytes: u64,
+        next: usize,
+        written: OutputProgress,
+    ) -> OutputFrontier {
+        let record_bytes = record_bytes as u64;
+        OutputFrontier { record_bytes, output_bytes, next, waiting: BTreeMap::new(), written }
+    }
+
+    /// Adds a finished range. Returns how much is written without a gap, if that is more now.
+    pub(crate) fn add(&mut self, number: usize, range: WrittenRange) -> Option<&OutputProgress> {
+        self.waiting.insert(number, range);
+        let before = self.next;
+        while let Some(range) = self.waiting.remove(&self.next) {
+            let OutputProgress { prefix, sources, records, sum } = &mut self.written;
+            let start = prefix.bytes;
+            prefix.append(range.crc, range.checksum.records() * self.record_bytes);
+            if align_down(prefix.bytes) > start {
+                prefix.tail.clear();
+            }
+            prefix.tail.extend(range.tail);
+            if prefix.bytes == self.output_bytes {
+                // The last page is full, as far as it ever will be, and so it is written.
+                prefix.tail.clear();
+            }
+            let mut checksum = Checksum::from_parts(*records, *sum);
+            checksum.merge(range.checksum);
+            (*records, *sum) = (checksum.records(), checksum.sum());
+            *sources = range.sources;
+            self.next += 1;
+        }
+        (self.next > before).then_some(&self.written)
+    }
+
+    /// What is written without a gap.
+    pub(crate) fn into_progress(self) -> OutputProgress {
+        self.written
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use xsort_disk::{ALIGNMENT, align_up};
+
+    #[test]
+    fn the_tail_is_what_the_last_page_has() {
+        // Records of 100 bytes, so that no range ends with a page.
+        let output: Vec<u8> = (0..100 * 1000u32).map(|byte| (byte % 251) as u8).collect();
+        for ranges in [vec![1000], vec![1; 1000], vec![3, 50, 1, 1, 200, 40, 41, 5, 600, 59]] {
+            let mut frontier =
+                OutputFrontier::new(100, output.len() as u64, 7, OutputProgress::default());
+            let mut start = 0;
+            let mut finished = Vec::new();
+            for records in ranges {
+                let end = start + records * 100;
+                let mut checksum = Checksum::default();
+                checksum.add_records(&output[start..end], 100);
+                let tail = output[start.max(align_down(end as u64) as usize)..end].to_vec();
+                let crc = Some(crc32fast::hash(&output[start..end]));
+                finished.push((end, WrittenRange { sources: end as u64, checksum, crc, tail }));
+                start = end;
+            }
+            // Pairs are finished in the wrong order.
+            let count = finished.len();
+            let mut numbered: Vec<_> = finished.into_iter().enumerate().collect();
+            for pair in numbered.chunks_mut(2) {
+                pair.reverse();
+            }
+            let mut checked = 0;
+            for (number, (_, range)) in numbered {
+                let Some(written) = frontier.add(number + 7, range) else { continue };
+                let end = written.sources as usize;
+                let page = align_down(end as u64) as usize;
+                let is_whole = end == output.len();
+                assert_eq!(written.prefix.tail, output[if is_whole { end } else { page }..end]);
+                assert_eq!(written.prefix.bytes, end as u64);
+                assert_eq!(written.prefix.crc, crc32fast::hash(&output[..end]));
+                let mut checksum = Checksum::default();
+                checksum.add_records(&output[..end], 100);
+                assert_eq!(written.checksum(), checksum);
+                assert!(align_up(end as u64) as usize - page <= ALIGNMENT);
+                checked += 1;
+            }
+            assert!(checked >= count / 2);
+            assert_eq!(frontier.written.sources, output.len() as u64);
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The pipeline of a phase: reading, working and writing go on at once.
+//!
+//! ```text
+//!            free memory <----------------------------.
+//!                |                                    |
+//! drives ---> feed ---> unit of work ---> worker ---> blocks ---> drives
+//!        (the coordinator: one thread    (one thread a unit,
+//!         starts and ends all transfers)  nothing shared)
+//! ```
+//!
+//! Forming runs, scattering, gathering and merging are all pipelines. They differ in their
+//! [`Feed`], which reads and makes units of work, and in their [`Worker`]. A unit is a whole chunk,
+//! load of bins or segment of a merge, so that workers share nothing but channels.
+
+use super::job::SortJob;
+use super::pending_writes::PendingWrites;
+use crate::Error;
+use crate::job::failure::STOP_INTERVAL;
+use crate::job::stage_times::StageTimer;
+use crate::job::threads::spawn_up_to;
+use crate::store::scratch::Scratch;
+use crossbeam_channel::{Receiver, Sender, select_biased, unbounded};
+use std::time::Instant;
+use xsort_disk::{Completion, Lease};
+use xsort_records::Key;
+
+/// Reads ahead, and makes units of work of what has arrived.
+pub(crate) trait Feed {
+    /// What a worker takes at a time.
+    type Unit: Send;
+
+    /// Starts as many reads as may be in flight.
+    fn start_reads(&mut self);
+
+    /// The next unit of work, if all of its data is in memory.
+    fn next_unit(&mut self) -> Option<Self::Unit>;
+
+    /// Whether all units were handed out.
+    fn is_done(&mut self) -> bool;
+
+    /// Whether reading stands still until a worker gives memory back.
+    fn is_starved(&mut self) -> bool;
+
+    /// Where the completions of its reads arrive.
+    fn completions(&self) -> &Receiver<Completion>;
+
+    /// Handles the completion of a read.
+    fn finish_read(&mut self, completion: Completion) -> Result<(), Error>;
+
+    /// A worker is done with a unit, and gives its area back if it has one.
+    fn finish_unit(&mut self, area: Option<Lease>);
+}
+
+/// Works on one unit after the other, in a thread of its own.
+pub(crate) trait Worker: Send {
+    /// What it takes at a time.
+    type Unit: Send;
+    /// What it makes of a unit.
+    type Product: Send;
+
+    /// Works on a unit.
+    fn work(&mut self, unit: Self::Unit) -> Result<WorkedUnit<Self::Product>, Error>;
+}
+
+/// A unit that a worker is done with.
+pub(crate) struct WorkedUnit<T> {
+    /// The unit's number.
+    pub(crate) number: usize,
+    /// Its memory, unless that stays in use.
+    pub(crate) area: Option<Lease>,
+    /// Writes that were started for it. Their tags have its number.
+    pub(crate) writes: usize,
+    /// What was made of it.
+    pub(crate) product: T,
+}
+
+/// What a pipeline's threads have to know besides their work.
+pub(crate) struct Pipeline<'a> {
+    /// Times how long workers wait for units.
+    pub(crate) idle_timer: &'a StageTimer,
+    /// Scratch, if the workers write there.
+    pub(crate) scratch: Option<&'a Scratch<'a>>,
+    /// Wakes all workers that wait for memory, because the job has failed.
+    pub(crate) close: &'a dyn Fn(),
+}
+
+impl Pipeline<'_> {
+    /// Runs until all units are worked on and written. `worker` makes the worker of each thread,
+    /// which has the completions of its writes sent to the sender that it is given. `finished`
+    /// takes the product of each unit, by number, once its writes have completed.
+    pub(crate) fn run<K: Key, F: Feed, W: Worker<Unit = F::Unit>>(
+        &self,
+        job: &SortJob<'_, K>,
+        feed: &mut F,
+        mut worker: impl FnMut(Sender<Completion>) -> W,
+        finished: &mut dyn FnMut(usize, W::Product),
+    ) -> Result<(), Error> {
+        let (units_to, units_from) = unbounded();
+        let (worked_to, worked_from) = unbounded();
+        let (written_to, written_from) = unbounded();
+        let channels = Channels { units_to, worked_from, written_from };
+        std::thread::scope(|scope| {
+            let fail = |error| job.failure.set(error);
+            let idle_timer = self.idle_timer;
+            let started = spawn_up_to(scope, job.plan.threads, fail, |_| {
+                let mut worker = worker(written_to.clone());
+                let (units_from, worked_to) = (units_from.clone(), worked_to.clone());
+                move || run_worker(job, idle_timer, &mut worker, &units_from, &worked_to)
+            });
+            if let Err(error) = started {
+                job.failure.set(error);
+            }
+            let coordinator_busy = &job.stage_times.coordinator_busy;
+            coordinator_busy.time_cpu(|| self.coordinate(job, feed, channels, finished));
+            if job.failure.is_set() {
+                (self.close)();
+            }
+        });
+        job.failure.check()
+    }
+
+    /// Hands out units and handles completions until all is done or the job has failed. The workers
+    /// end when `channels` is dropped.
+    fn coordinate<K: Key, F: Feed, T>(
+        &self,
+        job: &SortJob<'_, K>,
+        feed: &mut F,
+        channels: Channels<F::Unit, T>,
+        finished: &mut dyn FnMut(usize, T),
+    ) {
+        let (mut handed_out, mut worked) = (0, 0);
+        let mut pending = PendingWrites::default();
+        while !job.should_stop() {
+            feed.start_reads();
+            while let Some(unit) = feed.next_unit() {
+                handed_out += 1;
+                channels.units_to.send(unit).expect("this thread holds a receiver");
+            }
+            if feed.is_done() && worked == handed_out && pending.is_empty() {
+                break;
+            }
+            let starved_since = feed.is_starved().then(Instant::now);
+            select_biased! {
+                recv(feed.completions()) -> completion => {
+                    let completion = completion.expect("the feed holds a sender");
+                    if let Err(error) = feed.finish_read(completion) {
+                        job.failure.set(error);
+                    }
+                }
+                recv(channels.written_from) -> completion => {
+                    let completion = completion.expect("this thread holds a sender");
+                    job.traffic.finish(&completion);
+                    if let Some(scratch) = self.scratch {
+                        scratch.written(&completion);
+                    }
+                    match completion.result {
+                        Err(error) => job.failure.set(error.into()),
+                        Ok(()) => {
+                            if let Some((number, product)) = pending.written(completion.tag) {
+                                finished(number, product);
+                            }
+                        }
+                    }
+                }
+                recv(channels.worked_from) -> unit => {
+                    let unit: WorkedUnit<T> = unit.expect("this thread holds a sender");
+                    worked += 1;
+                    feed.finish_unit(unit.area);
+                    let product = pending.worked(unit.number, unit.writes, unit.product);
+                    if let Some(product) = product {
+                        finished(unit.number, product);
+                    }
+                }
+                default(STOP_INTERVAL) => {}
+            }
+            if let Some(since) = starved_since {
+                job.stage_times.read_waits_for_areas.add(since.elapsed());
+            }
+        }
+    }
+}
+
+/// The coordinator's ends of the channels.
+struct Channels<U, T> {
+    units_to: Sender<U>,
+    worked_from: Receiver<WorkedUnit<T>>,
+    written_from: Receiver<Completion>,
+}
+
+/// Works until there are no more units; after a failure it only drops them.
+fn run_worker<K, W: Worker>(
+    job: &SortJob<'_, K>,
+    idle_timer: &StageTimer,
+    worker: &mut W,
+    units: &Receiver<W::Unit>,
+    worked: &Sender<WorkedUnit<W::Product>>,
+) {
+    while let Ok(unit) = idle_timer.time(|| units.recv()) {
+        if job.failure.is_set() {
+            continue;
+        }
+        match worker.work(unit) {
+            // After a failure the coordinator may be gone already.
+            Ok(unit) => drop(worked.send(unit)),
+            Err(error) => job.failure.set(error),
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Choosing between the methods, and the least budget for which there is a plan.
+
+use super::shape::{Facts, Plan, Shape};
+use super::sizes::PAGE;
+use super::{bins, runs};
+use crate::Error;
+use crate::fixed::options::Method;
+use crate::job::least_budget::least_budget;
+
+/// Beyond so many runs scattering takes a quarter less processor time than merging
+/// (docs/experiments/2026-11-21-large-machine.md).
+const MANY_RUNS: usize = 1000;
+/// With fewer threads than this the processor's time doesn't matter: the threads wait for the
+/// drives anyway.
+const MANY_THREADS: usize = 8;
+
+/// Plans a sort.
+///
+/// # Errors
+/// [`Error::Memory`] with the least budget that would do.
+pub fn plan(facts: &Facts) -> Result<Plan, Error> {
+    if let Some(plan) = best_plan(facts) {
+        return Ok(plan);
+    }
+    // A little more can be too little again, since blocks and areas are then divided otherwise. The
+    // budget that is named has a plan.
+    let has_plan = |budget_bytes| best_plan(&Facts { budget_bytes, ..facts.clone() }).is_some();
+    let needed_bytes = least_budget(facts.budget_bytes, PAGE, has_plan).unwrap_or(u64::MAX);
+    Err(Error::Memory { budget_bytes: facts.budget_bytes, needed_bytes })
+}
+
+/// The most bytes that input number `stream`, whose size isn't known yet, can have so that
+/// everything can be sorted in memory.
+pub(crate) fn resident_bytes_max(facts: &Facts, stream: usize) -> u64 {
+    let mut tried = facts.clone();
+    let mut fits = |records: u64| {
+        tried.input_bytes[stream] = records * facts.record_bytes;
+        best_plan(&tried).is_some_and(|plan| plan.spilled_chunks == 0 && plan.scratch_bytes == 0)
+    };
+    let (mut low, mut high) = (0, facts.budget_bytes / facts.record_bytes);
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        if fits(middle) { low = middle } else { high = middle - 1 }
+    }
+    low * facts.record_bytes
+}
+
+/// The best plan within the budget, if there is any.
+fn best_plan(facts: &Facts) -> Option<Plan> {
+    match facts.method {
+        Method::Merge => runs::best_plan(facts),
+        Method::Scatter => bins::best_plan(facts),
+        Method::Auto => {
+            let merge = runs::best_plan(facts);
+            let is_slow = merge.as_ref().is_some_and(is_slow_to_merge);
+            let scatter = if is_slow { bins::best_plan(facts) } else { None };
+            let is_one_level =
+                |plan: &Plan| matches!(&plan.shape, Shape::Scatter(shape) if shape.levels == 1);
+            scatter.filter(is_one_level).or(merge)
+        }
+    }
+}
+
+/// Whether a merge has so many runs that it takes much more processor time than scattering, on a
+/// machine where the processor can be what limits the sort.
+fn is_slow_to_merge(plan: &Plan) -> bool {
+    plan.spilled_chunks > MANY_RUNS && plan.threads >= MANY_THREADS
+}

@@ -1,0 +1,78 @@
+//! A plan as the text that `--dry-run` prints: one line for each figure.
+
+use super::shape::{Plan, Shape};
+use crate::job::units::Bytes;
+use std::fmt::{self, Display, Formatter};
+
+impl Display for Plan {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.fmt_work(f)?;
+        self.fmt_memory(f)?;
+        line(f, "scratch", Bytes(self.scratch_bytes))?;
+        line(f, "bytes read", Bytes(self.read_bytes))?;
+        write!(f, "{:<16} {}", "bytes written", Bytes(self.write_bytes))
+    }
+}
+
+impl Plan {
+    /// What is done with the input.
+    fn fmt_work(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let (name, chunks) = match self.shape {
+            Shape::Merge(_) => ("runs and merge", "runs"),
+            Shape::Scatter(_) => ("scatter and gather", "chunks"),
+        };
+        line(f, "method", format_args!("{name} ({} threads)", self.threads))?;
+        let Plan { records, record_bytes, bytes, .. } = *self;
+        let size = Bytes(bytes);
+        line(f, "input", format_args!("{records} records of {record_bytes} bytes, {size}"))?;
+        let chunk_size = Bytes(self.chunk_bytes);
+        line(f, chunks, format_args!("{} of {chunk_size} at most", self.chunks))?;
+        line(f, "  to scratch", self.spilled_chunks)?;
+        line(f, "  stay in memory", self.resident_chunks())?;
+        match &self.shape {
+            Shape::Merge(shape) => {
+                let (passes, fan_in_max) = (shape.merge_passes, shape.fan_in_max);
+                line(f, "merge passes", format_args!("{passes} (fan-in at most {fan_in_max})"))
+            }
+            Shape::Scatter(shape) => {
+                let (bins, levels) = (shape.bins, shape.levels);
+                line(f, "bins", format_args!("{bins}, by {levels} levels"))
+            }
+        }
+    }
+
+    /// How the budget is divided.
+    fn fmt_memory(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let taken = Bytes(self.pool_bytes + self.index_bytes);
+        line(f, "memory", format_args!("{taken} of {}", Bytes(self.budget_bytes)))?;
+        line(f, "  index", Bytes(self.index_bytes))?;
+        let form = match self.shape {
+            Shape::Merge(_) => "form",
+            Shape::Scatter(_) => "scatter",
+        };
+        let spill_blocks = if self.spilled_chunks > 0 { self.spill_blocks } else { 0 };
+        line(f, &format!("  {form}: areas"), blocks(self.areas, self.area_bytes))?;
+        line(f, &format!("  {form}: spare"), blocks(self.threads, self.sort_buffer_bytes))?;
+        line(f, &format!("  {form}: spill"), blocks(spill_blocks, self.block_bytes))?;
+        let residents = blocks(self.resident_chunks(), self.area_bytes);
+        match &self.shape {
+            Shape::Merge(shape) => {
+                line(f, "  merge: runs", residents)?;
+                line(f, "  merge: read", blocks(shape.read_blocks, self.block_bytes))?;
+            }
+            Shape::Scatter(shape) => {
+                line(f, "  gather: stay", residents)?;
+                line(f, "  gather: areas", blocks(shape.gather_areas, self.area_bytes))?;
+            }
+        }
+        line(f, "  output", blocks(self.output_blocks, self.output_block_bytes))
+    }
+}
+
+fn line(f: &mut Formatter<'_>, name: &str, value: impl Display) -> fmt::Result {
+    writeln!(f, "{name:<16} {value}")
+}
+
+fn blocks(count: usize, bytes: u64) -> String {
+    format!("{count} x {}", Bytes(bytes))
+}

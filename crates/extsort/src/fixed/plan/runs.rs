@@ -1,0 +1,404 @@
+//! How runs and merge divide the budget.
+//!
+//! ```text
+//! form runs | area | area | ... | sort buffers | spill blocks |
+//! merge     | resident runs (areas that stay) | read blocks | output blocks | seam pages |
+//! both      | block index (on the heap, but taken from the budget) |
+//! ```
+//!
+//! An area holds a chunk of records, and their order in 8 bytes a record.
+//!
+//! A larger block makes transfers cheaper and the index smaller; with a smaller one more runs can
+//! be merged at once. The planner takes the largest block with which one merge is enough, and only
+//! if there is none, more passes.
+
+use super::shape::{Facts, MergeShape, Plan, Shape};
+use super::sizes::{
+    BLOCK_BYTES_MAX, CHUNK_BYTES_EASY, CHUNK_BYTES_MIN, FLIGHT_BYTES, KIB, MIB, PAGE, seam_pages,
+    thread_counts,
+};
+use crate::fixed::chunks::{EXTENTS_MAX, SLACK_BYTES, chunk_count};
+use crate::store::merge_groups::merge_groups;
+use xsort_disk::{align_down, align_up};
+
+/// With blocks below this size, transfers cost more than another pass does.
+const BLOCK_BYTES_ONE_PASS_MIN: u64 = 32 * KIB;
+/// Up to this many runs a merge costs about the same (16 runs or 256: 13 to 30 ns a record). Chunks
+/// grow beyond what is easy to sort before there are more.
+const RUNS_EASY: u64 = 256;
+/// Bytes of one segment of the merge: large enough that cutting it is cheap, small enough that all
+/// threads get some.
+const SEGMENT_BYTES: u64 = 4 * MIB;
+/// Records of a segment for each run that takes part, so that cutting (a binary search per run)
+/// stays a small share of merging.
+const SEGMENT_RECORDS_PER_RUN: u64 = 32;
+/// Heap bytes of a block's entry in the index and of its place in the forecast, without the key.
+const INDEX_ENTRY_BYTES: u64 = 48;
+
+/// The best plan within the budget, if there is any.
+pub(super) fn best_plan(facts: &Facts) -> Option<Plan> {
+    let mut best: Option<Plan> = None;
+    for candidate in candidates(facts) {
+        let Some(plan) = candidate.plan() else { continue };
+        let is_comfortable = passes(&plan) <= 1
+            && (plan.block_bytes >= BLOCK_BYTES_ONE_PASS_MIN || plan.spilled_chunks == 0)
+            && (plan.chunk_bytes >= CHUNK_BYTES_MIN || plan.threads == 1);
+        if is_comfortable {
+            return Some(plan);
+        }
+        let cost = |plan: &Plan| (passes(plan), plan.block_bytes < BLOCK_BYTES_ONE_PASS_MIN);
+        if best.as_ref().is_none_or(|best| cost(&plan) < cost(best)) {
+            best = Some(plan);
+        }
+    }
+    best
+}
+
+fn passes(plan: &Plan) -> usize {
+    let Shape::Merge(MergeShape { merge_passes, .. }) = plan.shape else {
+        unreachable!("this file plans merges")
+    };
+    merge_passes
+}
+
+/// The points of the search, those that are liked best first.
+fn candidates(facts: &Facts) -> impl Iterator<Item = Candidate<'_>> {
+    thread_counts(facts.threads).flat_map(move |threads| {
+        let threads = threads as u64;
+        block_sizes(facts).flat_map(move |block_bytes| {
+            let areas = (2..=threads + 4).rev();
+            let areas = areas.filter(move |&areas| areas >= threads + 2 || threads == 1);
+            areas.map(move |areas| Candidate { facts, threads, areas, block_bytes })
+        })
+    })
+}
+
+/// Sizes of blocks to try, largest first: powers of two from 1 MiB down to a page, none smaller
+/// than a record.
+fn block_sizes(facts: &Facts) -> impl Iterator<Item = u64> + use<> {
+    let least = align_up(facts.record_bytes).next_power_of_two();
+    let first = BLOCK_BYTES_MAX.max(least);
+    std::iter::successors(Some(first), move |&bytes| (bytes / 2 >= least).then_some(bytes / 2))
+}
+
+/// One point of the search.
+struct Candidate<'a> {
+    facts: &'a Facts,
+    threads: u64,
+    /// Least areas while runs are formed.
+    areas: u64,
+    block_bytes: u64,
+}
+
+/// The budget, divided into what is on the heap and what is in the pool.
+struct Budget {
+    index_bytes: u64,
+    pool_bytes: u64,
+    /// Blocks in flight that keep a drive busy, as far as the pool has them.
+    flight_blocks: u64,
+}
+
+/// Phase one: the pool while runs are formed.
+struct Forming {
+    spill_blocks: u64,
+    extents_max: u64,
+    chunk_records: u64,
+    area_bytes: u64,
+    sort_buffer_bytes: u64,
+    /// Runs that this makes.
+    runs: u64,
+    /// Areas that there is space for.
+    areas_fitting: u64,
+}
+
+/// Blocks for the output.
+struct Output {
+    blocks: u64,
+    block_bytes: u64,
+    seam_pages: u64,
+    /// The larger one of an output block and a block on scratch, which intermediate passes write.
+    large_block_bytes: u64,
+}
+
+impl Output {
+    fn bytes(&self) -> u64 {
+        self.blocks * self.large_block_bytes + self.seam_pages * PAGE
+    }
+}
+
+/// Phase two: the pool during the merge.
+struct Merging {
+    areas: u64,
+    spilled_runs: u64,
+    fan_in_max: u64,
+    read_blocks: u64,
+    segment_blocks: u64,
+}
+
+impl Candidate<'_> {
+    fn plan(&self) -> Option<Plan> {
+        let budget = self.budget()?;
+        let forming = self.forming(&budget)?;
+        let output = self.output(&budget);
+        let merging = self.merging(&budget, &forming, &output)?;
+        Some(self.assemble(&budget, &forming, &output, &merging))
+    }
+
+    fn bytes(&self) -> u64 {
+        self.facts.input_bytes.iter().sum()
+    }
+
+    fn records(&self) -> u64 {
+        self.bytes() / self.facts.record_bytes
+    }
+
+    fn block_records(&self) -> u64 {
+        self.block_bytes / self.facts.record_bytes
+    }
+
+    /// Segments that threads hold, that wait for one, and that are being read.
+    fn segments_held(&self) -> u64 {
+        self.threads + 2
+    }
+
+    /// The index has an entry for each block, for a partial block at the end of each run, and an
+    /// eighth more for runs that intermediate passes make.
+    fn budget(&self) -> Option<Budget> {
+        let Facts { key_bytes, budget_bytes, .. } = *self.facts;
+        let blocks = self.records().div_ceil(self.block_records());
+        let runs = self.bytes() / (budget_bytes / (self.areas + 1)).max(1);
+        let entries = blocks + blocks / 8 + runs.min(blocks) + 4;
+        let index_bytes = align_up(entries * (INDEX_ENTRY_BYTES + key_bytes));
+        let pool_bytes = align_down(budget_bytes.checked_sub(index_bytes)?);
+        let flight_blocks = (FLIGHT_BYTES / self.block_bytes)
+            .clamp(2, 32)
+            .min((pool_bytes / 16 / self.block_bytes).max(2));
+        Some(Budget { index_bytes, pool_bytes, flight_blocks })
+    }
+
+    fn forming(&self, budget: &Budget) -> Option<Forming> {
+        let Facts { record_bytes, ref input_bytes, .. } = *self.facts;
+        let Candidate { threads, areas, .. } = *self;
+        let spill_blocks = threads + budget.flight_blocks;
+        let for_areas = budget.pool_bytes.checked_sub(spill_blocks * self.block_bytes)?;
+        let inputs = input_bytes.iter().filter(|&&bytes| bytes > 0).count();
+        let extents_max =
+            if for_areas / areas > 4 * MIB { inputs.clamp(1, EXTENTS_MAX) } else { 1 } as u64;
+
+        // As many records as fit, but no more than make a chunk for each thread four times, or than
+        // are easy to sort.
+        let fixed_bytes = areas * (extents_max * SLACK_BYTES + 2 * PAGE) + threads * PAGE;
+        let bytes_per_record = areas * (record_bytes + 8) + threads * 8;
+        let fitting = for_areas.checked_sub(fixed_bytes)? / bytes_per_record;
+        let even = self.records().div_ceil(4 * threads);
+        let even = even.max(CHUNK_BYTES_MIN.div_ceil(record_bytes));
+        let easy = CHUNK_BYTES_EASY.max(self.bytes() / RUNS_EASY) / record_bytes;
+        let chunk_records = fitting.min(even).min(easy.max(1));
+        if chunk_records == 0 {
+            return None;
+        }
+        let chunk_bytes = chunk_records * record_bytes;
+        let sort_buffer_bytes = align_up(chunk_records * 8);
+        let area_bytes =
+            align_up(chunk_bytes) + extents_max * SLACK_BYTES + align_up(chunk_records * 8);
+        Some(Forming {
+            spill_blocks,
+            extents_max,
+            chunk_records,
+            area_bytes,
+            sort_buffer_bytes,
+            runs: chunk_count(input_bytes, chunk_bytes, extents_max as usize),
+            areas_fitting: (for_areas - threads * sort_buffer_bytes) / area_bytes,
+        })
+    }
+
+    fn output(&self, budget: &Budget) -> Output {
+        let flight = (budget.pool_bytes / (32 * self.block_bytes)).max(2);
+        let blocks = self.threads + (FLIGHT_BYTES / MIB).min(flight);
+        let block_bytes = floor_power_of_two(budget.pool_bytes / 8 / blocks);
+        let block_bytes = block_bytes.clamp(PAGE, BLOCK_BYTES_MAX);
+        let large_block_bytes = block_bytes.max(self.block_bytes);
+        Output { blocks, block_bytes, seam_pages: seam_pages(self.threads), large_block_bytes }
+    }
+
+    fn merging(&self, budget: &Budget, forming: &Forming, output: &Output) -> Option<Merging> {
+        let runs = forming.runs;
+        let sort_buffers_bytes = self.threads * forming.sort_buffer_bytes;
+        let all_resident = (self.facts.may_keep || runs == 0)
+            && runs <= forming.areas_fitting.max(self.areas)
+            && runs * forming.area_bytes + sort_buffers_bytes.max(output.bytes())
+                <= budget.pool_bytes;
+        let areas = if all_resident { runs } else { forming.areas_fitting.min(runs) };
+        if areas < 2 && runs > 1 {
+            return None;
+        }
+        let read_blocks = |resident| self.read_blocks(resident, areas, budget, forming, output);
+        let (spilled_runs, fan_in_max) = if all_resident {
+            (0, runs.max(2))
+        } else {
+            self.spilled_runs(runs, areas, budget.flight_blocks, read_blocks)?
+        };
+        let read_blocks = read_blocks(runs - spilled_runs).unwrap_or(0);
+        let fan_in = runs.min(fan_in_max);
+        let segment_blocks = if spilled_runs == 0 {
+            (SEGMENT_BYTES / self.block_bytes).max(self.segment_blocks_by_runs(runs)).max(1)
+        } else {
+            let for_runs = spilled_runs.min(fan_in) + budget.flight_blocks.min(2);
+            let wanted = self.segment_blocks_wanted();
+            let by_runs = self.segment_blocks_by_runs(fan_in).min(wanted * 8);
+            let fitting = read_blocks.saturating_sub(for_runs) / (self.segments_held() + 1);
+            fitting.clamp(1, wanted.max(by_runs))
+        };
+        Some(Merging { areas, spilled_runs, fan_in_max, read_blocks, segment_blocks })
+    }
+
+    /// How many runs go to scratch, and how many a merge takes at most: as few as possible go
+    /// there, and if the merge can't take all runs even so, all do.
+    fn spilled_runs(
+        &self,
+        runs: u64,
+        areas: u64,
+        flight_blocks: u64,
+        read_blocks: impl Fn(u64) -> Option<u64>,
+    ) -> Option<(u64, u64)> {
+        let none_stays = read_blocks(0)?;
+        let working = |runs| self.working_blocks(runs) + flight_blocks;
+        let resident_max = if self.facts.may_keep { areas.min(runs) } else { 1 };
+        let resident = (0..resident_max).rev().find(|&resident| {
+            let spilled = runs - resident;
+            read_blocks(resident).is_some_and(|blocks| spilled + 2 + working(spilled) <= blocks)
+        });
+        let generous = none_stays.saturating_sub(2 + working(runs.min(none_stays / 2)));
+        let (spilled_runs, fan_in_max) = match resident {
+            Some(resident) => (runs - resident, runs.max(2)),
+            None if generous >= 16 => (runs, generous),
+            None => (runs, none_stays.saturating_sub(2 + self.segments_held() + 2)),
+        };
+        (fan_in_max >= 2).then_some((spilled_runs, fan_in_max))
+    }
+
+    /// Blocks for reading runs while so many other runs stay in their areas; `None` if there is no
+    /// space for the output then.
+    fn read_blocks(
+        &self,
+        resident: u64,
+        areas: u64,
+        budget: &Budget,
+        forming: &Forming,
+        output: &Output,
+    ) -> Option<u64> {
+        let area_bytes = forming.area_bytes;
+        // The free part of the pool: areas, which may lie apart, and one piece behind them; or all
+        // of it. All block sizes are powers of two, so it doesn't matter from which of these the
+        // large blocks are cut.
+        let (free_areas, rest_bytes) = match resident {
+            0 => (0, budget.pool_bytes),
+            _ => (areas - resident, budget.pool_bytes - areas * area_bytes),
+        };
+        let count = |bytes: u64| free_areas * (area_bytes / bytes) + rest_bytes / bytes;
+        count(output.large_block_bytes).checked_sub(output.blocks)?;
+        let for_output = output.blocks * (output.large_block_bytes / self.block_bytes)
+            + (output.seam_pages * PAGE).div_ceil(self.block_bytes);
+        count(self.block_bytes).checked_sub(for_output)
+    }
+
+    fn segment_blocks_wanted(&self) -> u64 {
+        (SEGMENT_BYTES / self.block_bytes).max(1)
+    }
+
+    /// Blocks of a segment so that cutting so many runs stays cheap.
+    fn segment_blocks_by_runs(&self, runs: u64) -> u64 {
+        (runs * SEGMENT_RECORDS_PER_RUN).div_ceil(self.block_records())
+    }
+
+    /// Blocks in segments that a merge of so many runs from scratch needs to do well, besides one
+    /// for each run.
+    fn working_blocks(&self, runs: u64) -> u64 {
+        let wanted = self.segment_blocks_wanted();
+        let by_runs = self.segment_blocks_by_runs(runs).min(wanted * 4);
+        self.segments_held() * wanted.min(8).max(by_runs)
+    }
+
+    fn assemble(
+        &self,
+        budget: &Budget,
+        forming: &Forming,
+        output: &Output,
+        merging: &Merging,
+    ) -> Plan {
+        let Facts { record_bytes, key_bytes, budget_bytes, .. } = *self.facts;
+        let (bytes, records) = (self.bytes(), self.records());
+        let Forming { chunk_records, runs, .. } = *forming;
+        let Merging { spilled_runs, fan_in_max, .. } = *merging;
+        let (merged_chunks, largest_chunks) =
+            intermediate_chunks(runs as usize, fan_in_max as usize);
+        let on_scratch = |records: u64| records.div_ceil(self.block_records()) * self.block_bytes;
+        let spilled_records = (spilled_runs * chunk_records).min(records);
+        let merged_records = merged_chunks * chunk_records;
+        let largest_records = (largest_chunks * chunk_records).min(records);
+        let merge_passes =
+            if records == 0 { 0 } else { 1 + merged_records.div_ceil(records) as usize };
+        let moved_bytes = bytes + on_scratch(spilled_records) + on_scratch(merged_records);
+        Plan {
+            shape: Shape::Merge(MergeShape {
+                fan_in_max: fan_in_max as usize,
+                merge_passes,
+                segment_blocks: merging.segment_blocks as usize,
+                read_blocks: merging.read_blocks as usize,
+            }),
+            records,
+            bytes,
+            record_bytes,
+            key_bytes,
+            budget_bytes,
+            threads: self.threads as usize,
+            pool_bytes: budget.pool_bytes,
+            index_bytes: budget.index_bytes,
+            chunk_bytes: chunk_records * record_bytes,
+            extents_max: forming.extents_max as usize,
+            chunks: runs as usize,
+            spilled_chunks: spilled_runs as usize,
+            areas: merging.areas as usize,
+            area_bytes: forming.area_bytes,
+            sort_buffer_bytes: forming.sort_buffer_bytes,
+            block_bytes: self.block_bytes,
+            spill_blocks: forming.spill_blocks as usize,
+            output_block_bytes: output.block_bytes,
+            output_blocks: output.blocks as usize,
+            seam_pages: output.seam_pages as usize,
+            // A run of an intermediate pass has partial blocks at its cuts: an eighth more is
+            // enough by the segment's size.
+            scratch_bytes: on_scratch(spilled_records)
+                + spilled_runs * self.block_bytes
+                + on_scratch(largest_records) * 9 / 8,
+            read_bytes: moved_bytes,
+            write_bytes: moved_bytes,
+        }
+    }
+}
+
+fn floor_power_of_two(n: u64) -> u64 {
+    if n == 0 { 0 } else { 1 << n.ilog2() }
+}
+
+/// What intermediate passes merge, in chunks: all together, and the largest run that they make.
+/// Every run is one chunk at first.
+fn intermediate_chunks(runs: usize, fan_in_max: usize) -> (u64, u64) {
+    let mut weights = vec![1u64; runs];
+    let (mut merged, mut largest) = (0, 0);
+    while weights.len() > fan_in_max {
+        let mut next = Vec::new();
+        let mut rest = &weights[..];
+        for group in merge_groups(weights.len(), fan_in_max) {
+            let weight = rest[..group].iter().sum();
+            rest = &rest[group..];
+            next.push(weight);
+            if group > 1 {
+                merged += weight;
+                largest = largest.max(weight);
+            }
+        }
+        weights = next;
+    }
+    (merged, largest)
+}

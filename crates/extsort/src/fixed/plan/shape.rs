@@ -1,0 +1,140 @@
+//! What is known before a sort, and the plan that follows from it.
+
+use crate::fixed::options::Method;
+use serde::{Deserialize, Serialize};
+
+/// What the planner knows.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// Size of each input in bytes; multiples of `record_bytes`.
+    pub input_bytes: Vec<u64>,
+    /// Size of a record in bytes.
+    pub record_bytes: u64,
+    /// Size of a normalised key in bytes.
+    pub key_bytes: u64,
+    /// The budget in bytes.
+    pub budget_bytes: u64,
+    /// Threads wanted.
+    pub threads: usize,
+    /// The method to plan for.
+    pub method: Method,
+    /// Whether chunks may stay in memory. If not, all go to scratch, so that no record is only in
+    /// memory once the inputs are read.
+    pub may_keep: bool,
+}
+
+/// The shape of a sort.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The method, and what only this method has.
+    #[serde(flatten)]
+    pub shape: Shape,
+    /// Records to sort.
+    pub records: u64,
+    /// Their size in bytes.
+    pub bytes: u64,
+    /// Size of one in bytes.
+    pub record_bytes: u64,
+    /// Size of a normalised key in bytes.
+    pub key_bytes: u64,
+    /// The budget in bytes.
+    pub budget_bytes: u64,
+    /// Threads used: fewer than wanted if the budget is too small to feed them.
+    pub threads: usize,
+    /// Bytes mapped for the pool; with `index_bytes` at most the budget.
+    pub pool_bytes: u64,
+    /// Bytes set aside for the index of what is on scratch.
+    pub index_bytes: u64,
+    /// Most record bytes in one chunk of the input.
+    pub chunk_bytes: u64,
+    /// Most extents in one chunk.
+    pub extents_max: usize,
+    /// Chunks of the input.
+    pub chunks: usize,
+    /// Chunks, from the first on, that go to scratch; the others stay in memory.
+    pub spilled_chunks: usize,
+    /// Chunks that are in memory at once while the input is read.
+    pub areas: usize,
+    /// Bytes of one area: the chunk, slack for alignment, and the order of its records.
+    pub area_bytes: u64,
+    /// Bytes of the sort buffer that each thread has besides the chunk that it sorts.
+    #[serde(rename = "spare_bytes")]
+    pub sort_buffer_bytes: u64,
+    /// Size of a block on scratch in bytes.
+    pub block_bytes: u64,
+    /// Blocks for gathering and writing what is spilled.
+    pub spill_blocks: usize,
+    /// Size of a block of the output in bytes.
+    pub output_block_bytes: u64,
+    /// Blocks for writing the output.
+    pub output_blocks: usize,
+    /// Pages for the seams of the output.
+    pub seam_pages: usize,
+    /// Most bytes of scratch in use at any time.
+    pub scratch_bytes: u64,
+    /// Bytes read from inputs and scratch in all.
+    pub read_bytes: u64,
+    /// Bytes written to scratch and output in all.
+    pub write_bytes: u64,
+}
+
+/// The method of a sort, and the part of its plan that only this method has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "method", rename_all = "snake_case")]
+pub enum Shape {
+    /// Runs, each of them a sorted chunk, and a merge of them.
+    Merge(MergeShape),
+    /// Bins, each of them a range of keys, and each sorted by itself.
+    Scatter(ScatterShape),
+}
+
+/// What only runs and merge have.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MergeShape {
+    /// Most runs that one merge takes.
+    pub fan_in_max: usize,
+    /// Merges over the whole data, the last one included; 0 if there is nothing to sort.
+    pub merge_passes: usize,
+    /// Blocks between two cuts of the merge.
+    pub segment_blocks: usize,
+    /// Blocks for reading runs in the last merge, at least.
+    pub read_blocks: usize,
+}
+
+/// What only scatter and gather have.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScatterShape {
+    /// Bins that are aimed at, after the last level.
+    pub bins: usize,
+    /// Record bytes of a bin that are aimed at.
+    pub bin_bytes: u64,
+    /// Scatters that a record goes through, if the keys are as the sample says.
+    pub levels: usize,
+    /// Areas to load bins into.
+    pub gather_areas: usize,
+}
+
+impl Plan {
+    /// The phases of a sort by this plan, as far as they are known in advance, each with the bytes
+    /// that it processes.
+    pub(crate) fn phases(&self) -> Vec<(&'static str, u64)> {
+        let (first, again, times, last) = match &self.shape {
+            Shape::Merge(shape) => ("form runs", "reduce", shape.merge_passes, "merge"),
+            Shape::Scatter(shape) => ("scatter", "split", shape.levels, "gather"),
+        };
+        let between = self.bytes * times.saturating_sub(1) as u64;
+        let phases = [(first, self.bytes), (again, between), (last, self.bytes)];
+        phases.into_iter().filter(|(_, bytes)| *bytes > 0).collect()
+    }
+
+    /// Chunks that stay in memory.
+    pub fn resident_chunks(&self) -> usize {
+        self.chunks - self.spilled_chunks
+    }
+
+    /// Whether anything can go to scratch: by the plan, or because a bin turns out too large for
+    /// its area.
+    pub(crate) fn may_spill(&self) -> bool {
+        self.spilled_chunks > 0 || matches!(self.shape, Shape::Scatter(_)) && self.chunks > 1
+    }
+}

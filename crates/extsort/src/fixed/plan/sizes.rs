@@ -1,0 +1,27 @@
+//! Sizes that both methods aim at.
+
+use xsort_disk::ALIGNMENT;
+
+pub(crate) const KIB: u64 = 1 << 10;
+pub(crate) const MIB: u64 = 1 << 20;
+pub(crate) const PAGE: u64 = ALIGNMENT as u64;
+
+/// Transfers of 1 MiB reach a drive's rate; larger ones measured no better.
+pub(crate) const BLOCK_BYTES_MAX: u64 = MIB;
+/// Chunks beyond this size don't sort faster; they only make the pipeline coarser.
+pub(crate) const CHUNK_BYTES_EASY: u64 = 128 * MIB;
+/// The smallest chunk that is worth a thread of its own.
+pub(crate) const CHUNK_BYTES_MIN: u64 = 256 * KIB;
+/// Bytes in flight that keep a drive busy, for read-ahead and for write-behind.
+pub(crate) const FLIGHT_BYTES: u64 = 8 * MIB;
+
+/// Pages for the seams of an output that `threads` threads write: two for each segment in flight,
+/// and some for writes in flight.
+pub(crate) fn seam_pages(threads: u64) -> u64 {
+    2 * (threads + 2) + 8
+}
+
+/// Numbers of threads to try, from those wanted down to one.
+pub(crate) fn thread_counts(wanted: usize) -> impl Iterator<Item = usize> {
+    std::iter::successors(Some(wanted.max(1)), |&threads| (threads > 1).then_some(threads / 2))
+}

@@ -1,0 +1,52 @@
+//! Everything that is checked before any work: inputs, output, scratch, and the space for all of
+//! it.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `begin` | a sort from the beginning |
+//! | `resume` | a sort that an earlier process has begun |
+//! | `inputs` | the inputs, open and measured |
+//! | `space` | whether everything fits on the drives |
+//! | `prepared` | a sort that can run |
+
+mod begin;
+mod inputs;
+mod prepared;
+mod resume;
+mod space;
+
+pub(crate) use prepared::{Preparation, Prepared, PublishedSort};
+
+use super::options::SortOptions;
+use super::spool::Stream;
+use crate::store::checkpoint::{CheckpointNames, OpenedCheckpoint, open_checkpoint};
+use crate::{Error, Observer};
+use begin::begin;
+use prepared::{meaning, request, scratch_directories};
+use resume::resume;
+use xsort_disk::Disk;
+
+/// Opens and measures the inputs, reads a stream, plans, and checks the space; or reopens what an
+/// earlier process has left.
+pub(crate) fn prepare<'a>(
+    options: &SortOptions,
+    stream: Option<Stream>,
+    disk: &'a dyn Disk,
+    observer: &'a dyn Observer,
+) -> Result<Preparation<'a>, Error> {
+    let Some(checkpoint) = options.checkpoint else {
+        return begin(options, stream, None, disk, observer);
+    };
+    if stream.is_some() {
+        return Err(Error::Settings(
+            "a stream can't be read again, so its sort can't be resumed: write it to a file first"
+                .into(),
+        ));
+    }
+    let names = CheckpointNames::of(&options.output, &scratch_directories(options));
+    let meaning = meaning(options);
+    match open_checkpoint(checkpoint, names, &request(options, &meaning), disk, observer)? {
+        OpenedCheckpoint::Saved(saved) => resume(options, *saved, disk, observer),
+        OpenedCheckpoint::Fresh(fresh) => begin(options, None, Some(*fresh), disk, observer),
+    }
+}

@@ -1,0 +1,181 @@
+//! The report of a sort as text, for people.
+
+use super::phases::Phase;
+use super::plan::Shape;
+use super::report::{BinReport, ChunkReport, SortReport};
+use super::spool::SpoolReport;
+use crate::job::stage_times::StageTimer;
+use crate::job::units::{Bytes, Rate};
+use std::fmt::{self, Display, Formatter};
+use xsort_disk::DisplayPath;
+
+impl Display for SortReport {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.write_result(f)?;
+        self.write_stages(f)?;
+        self.write_method(f)?;
+        self.write_machine(f)?;
+        self.write_drive(f)?;
+        if f.alternate() {
+            self.write_chunks(f)?;
+            self.write_bins(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl SortReport {
+    /// What was sorted, and how long it took.
+    fn write_result(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "records       {} ({})", self.records, Bytes(self.bytes))?;
+        writeln!(f, "checksum      {}", self.checksum)?;
+        if let Some(SpoolReport { bytes, directory, seconds }) = &self.spool {
+            let place = match directory {
+                Some(directory) => {
+                    format!("written to scratch first, in {}", DisplayPath(directory))
+                }
+                None => "kept in memory".into(),
+            };
+            writeln!(f, "stream        {} in {seconds:.2} s before that, {place}", Bytes(*bytes))?;
+        }
+        writeln!(f, "time          {:.2} s, {}", self.seconds, Rate(self.bytes_per_second))?;
+        for Phase { name, seconds, read_bytes, written_bytes } in &self.phases {
+            let rate = Rate((read_bytes + written_bytes) as f64 / seconds.max(1e-9));
+            let (read, written) =
+                (Bytes(*read_bytes).to_string(), Bytes(*written_bytes).to_string());
+            writeln!(
+                f,
+                "  {name:<11} {seconds:>7.2} s  {read:>10} read, {written:>10} written at {rate}"
+            )?;
+        }
+        Ok(())
+    }
+
+    /// How long each stage worked and waited.
+    fn write_stages(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let stages = &self.stages;
+        let seconds = |timer: &StageTimer| format!("{:.2}", timer.seconds());
+        writeln!(f, "stages        (seconds over {} threads)", self.plan.threads)?;
+        let wait = seconds(&stages.read_waits_for_areas);
+        writeln!(f, "  read        waited {wait} for free areas")?;
+        let (sort, hash) = (seconds(&stages.sort_busy), seconds(&stages.checksum_busy));
+        let wait = seconds(&stages.work_waits_for_read);
+        writeln!(f, "  sort        busy {sort} (and hashing {hash}), waited {wait} for read")?;
+        let is_merge = matches!(self.plan.shape, Shape::Merge(_));
+        if !is_merge {
+            let (busy, load) = (seconds(&stages.scatter_busy), seconds(&stages.load_busy));
+            writeln!(f, "  scatter     busy {busy}, and checking what came back {load}")?;
+        }
+        let (busy, wait) = (seconds(&stages.spill_busy), seconds(&stages.spill_waits_for_write));
+        writeln!(f, "  spill       busy {busy}, waited {wait} for scratch writes")?;
+        if is_merge {
+            writeln!(f, "  cuts        busy {}", seconds(&stages.cut_busy))?;
+        }
+        write!(f, "  output      busy {}, waited ", seconds(&stages.output_busy))?;
+        if is_merge {
+            write!(f, "{} for reads and ", seconds(&stages.merge_waits_for_read))?;
+        }
+        writeln!(f, "{} for output writes", seconds(&stages.output_waits_for_write))?;
+        write!(f, "  coordinator busy {}", seconds(&stages.coordinator_busy))?;
+        if is_merge {
+            write!(f, ", {} of it with the forecast", seconds(&stages.forecast_busy))?;
+        }
+        writeln!(f)
+    }
+
+    /// The runs or bins that the method made.
+    fn write_method(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let chunks = self.plan.chunks;
+        let (spilled, resident) = (self.plan.spilled_chunks, self.plan.resident_chunks());
+        let where_from = format!("{spilled} spilled, {resident} kept in memory");
+        match &self.plan.shape {
+            Shape::Merge(shape) => {
+                let plural = if shape.merge_passes == 1 { "" } else { "es" };
+                let passes = format!("{} merge pass{plural}", shape.merge_passes);
+                writeln!(f, "runs          {chunks} formed, {where_from}; {passes}")
+            }
+            Shape::Scatter(_) => {
+                let bins: usize = self.bins.iter().map(|bin| bin.bins).sum();
+                writeln!(f, "bins          {bins} of {chunks} chunks, {where_from}")
+            }
+        }
+    }
+
+    /// What it took of memory and processor.
+    fn write_machine(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let (peak, budget) = (Bytes(self.peak_memory_bytes), Bytes(self.plan.budget_bytes));
+        writeln!(f, "memory        peak {peak}, budget {budget}")?;
+        writeln!(
+            f,
+            "processor     {:.2} s user, {:.2} s system, {:.0} ns a record",
+            self.cpu_user_seconds, self.cpu_system_seconds, self.cpu_nanoseconds_per_record
+        )
+    }
+
+    /// What it took of the drives.
+    fn write_drive(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let moved = &self.moved;
+        let (read, written) = (Bytes(moved.read_bytes), Bytes(moved.written_bytes));
+        writeln!(f, "moved         {read} read, {written} written ({})", self.io)?;
+        let busy = 100.0 * moved.busy_seconds / self.seconds.max(1e-9);
+        let bytes = (moved.read_bytes + moved.written_bytes) as f64;
+        let rate = Rate(bytes / moved.busy_seconds.max(1e-9));
+        write!(f, "drive         busy {busy:.0}% of the time, {rate} while busy")?;
+        if let (Some(rates), Some(floor), Some(share)) =
+            (&self.drive, self.floor_seconds, self.share_of_drive)
+        {
+            write!(
+                f,
+                "\nmeasured      reads {}, writes {}, both at once {} + {}\n\
+                 share         {:.0}% of the drive's own speed (which would take {floor:.2} s)",
+                Rate(rates.read_bytes_per_second),
+                Rate(rates.write_bytes_per_second),
+                Rate(rates.mixed_read_bytes_per_second),
+                Rate(rates.mixed_write_bytes_per_second),
+                share * 100.0
+            )?;
+        }
+        Ok(())
+    }
+
+    /// A line for each chunk, in seconds.
+    fn write_chunks(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "\n\n  chunk    records     read    queue     sort    spill")?;
+        for report in &self.chunks {
+            let ChunkReport { chunk, records, read_seconds: read, .. } = report;
+            let ChunkReport { queue_seconds: queue, sort_seconds: sort, .. } = report;
+            let spill = report.spill_seconds;
+            let stays = if report.is_resident { "  stays in memory" } else { "" };
+            write!(
+                f,
+                "\n{chunk:>7} {records:>10} {read:>8.3} {queue:>8.3} {sort:>8.3} \
+                 {spill:>8.3}{stays}"
+            )?;
+        }
+        Ok(())
+    }
+
+    /// A line for each bin, if there are any, in seconds.
+    fn write_bins(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.bins.is_empty() {
+            return Ok(());
+        }
+        write!(f, "\n\n    bin    records     read    queue     sort    write     (waited)")?;
+        for report in &self.bins {
+            let BinReport { bin, records, read_seconds: read, .. } = report;
+            let BinReport { queue_seconds: queue, sort_seconds: sort, .. } = report;
+            let BinReport { write_seconds: write, write_wait_seconds: wait, .. } = report;
+            let note = match report {
+                BinReport { is_one_key: true, .. } => "  one key".to_owned(),
+                BinReport { bins: 2.., .. } => format!("  {} bins", report.bins),
+                _ => String::new(),
+            };
+            write!(
+                f,
+                "\n{bin:>7} {records:>10} {read:>8.3} {queue:>8.3} {sort:>8.3} {write:>8.3} \
+                 {wait:>12.3}{note}"
+            )?;
+        }
+        Ok(())
+    }
+}

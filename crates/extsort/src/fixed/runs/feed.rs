@@ -1,0 +1,232 @@
+//! Reading a merge's blocks in the order of the forecast, and making segments of them.
+//!
+//! Reads go as far ahead as there are free blocks. A segment is handed out as soon as all of its
+//! blocks are in memory, so a thread that merges one never waits for a read, and its cuts tell it
+//! where in the output its records go. What is serial is a few instructions per run for every few
+//! megabytes.
+//!
+//! A merge always makes progress: reads are in the order in which cuts need them, every run holds
+//! at most one block across a cut, and the plan has a block for each of these besides those of the
+//! segments in flight.
+
+use super::cut::Cut;
+use super::forecast::RunBlock;
+use super::run::Run;
+use super::segment::{LoadedBlock, Segment, SegmentBuilder};
+use super::slices::find_cut;
+use crate::Error;
+use crate::fixed::job::SortJob;
+use crate::fixed::pipeline::Feed;
+use crate::fixed::plan::MergeShape;
+use crate::store::seal::check_seal;
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use xsort_disk::{BlockPool, Completion, Lease};
+use xsort_records::Key;
+
+/// Bytes of reads in flight: enough for several drives, but not so many that writes to the same
+/// drive are held up.
+const READ_FLIGHT_BYTES: usize = 32 << 20;
+
+/// The [`Feed`] of a merge.
+pub(super) struct MergeFeed<'a, K> {
+    job: &'a SortJob<'a, K>,
+    runs: &'a [Run],
+    /// Memory for blocks from scratch.
+    pool: &'a Arc<BlockPool>,
+    forecast: &'a [RunBlock],
+    /// Blocks of the forecast whose reads were started.
+    started: usize,
+    in_flight: usize,
+    /// Blocks whose reads were started and that are in no segment yet; the first is number `pushed`
+    /// of the forecast.
+    window: VecDeque<Slot>,
+    /// Blocks of the forecast that are in a segment.
+    pushed: usize,
+    segments: SegmentBuilder<'a>,
+    /// Segments that are merged.
+    segments_done: usize,
+    segment_blocks: usize,
+    /// The block of the forecast with which the next segment begins.
+    segment_start: usize,
+    completions_to: Sender<Completion>,
+    completions_from: Receiver<Completion>,
+}
+
+enum Slot {
+    Reading,
+    /// A block in memory; `None` if its run is resident.
+    Ready(Option<Arc<LoadedBlock>>),
+}
+
+impl<'a, K: Key> MergeFeed<'a, K> {
+    /// Begins with block number `from` of the forecast, as if the segments before had been merged.
+    pub(super) fn new(
+        job: &'a SortJob<'a, K>,
+        shape: &MergeShape,
+        runs: &'a [Run],
+        pool: &'a Arc<BlockPool>,
+        forecast: &'a [RunBlock],
+        from: usize,
+    ) -> Result<Self, Error> {
+        let spilled = runs.iter().filter(|run| run.resident.is_none()).count();
+        // Besides a block for every run there are those of the segments in flight, and of the one
+        // that is being read.
+        let segment_blocks = if spilled == 0 {
+            shape.segment_blocks
+        } else {
+            let free = pool.capacity().checked_sub(spilled);
+            let free = free.expect("the plan has a block for every run");
+            shape.segment_blocks.min(free / (job.plan.threads + 3)).max(1)
+        };
+        let (completions_to, completions_from) = unbounded();
+        let mut feed = MergeFeed {
+            job,
+            runs,
+            pool,
+            forecast,
+            started: 0,
+            in_flight: 0,
+            window: VecDeque::new(),
+            pushed: 0,
+            segments: SegmentBuilder::new(runs),
+            segments_done: 0,
+            segment_blocks,
+            segment_start: 0,
+            completions_to,
+            completions_from,
+        };
+        feed.skip_to(from)?;
+        // Those that were skipped make one segment.
+        feed.segments_done = feed.segments.begun();
+        Ok(feed)
+    }
+
+    /// The number of the first segment that it hands out.
+    pub(super) fn first_segment(&self) -> usize {
+        self.segments_done
+    }
+
+    /// Skips to a block of the forecast: reads the blocks in which the cut there falls, and makes
+    /// the cut.
+    fn skip_to(&mut self, from: usize) -> Result<(), Error> {
+        let Some(&next) = self.forecast.get(from) else {
+            self.segment_start = self.forecast.len();
+            (self.started, self.pushed) = (self.segment_start, self.segment_start);
+            return Ok(());
+        };
+        let mut skipped = vec![0; self.runs.len()];
+        self.forecast[..from].iter().for_each(|block| skipped[block.run as usize] += 1);
+        let low = self.runs[next.run as usize].index.key(next.block as usize);
+        for (number, &blocks) in skipped.iter().enumerate().filter(|(_, blocks)| **blocks > 0) {
+            let Run { index, resident } = &self.runs[number];
+            let last = blocks - 1;
+            let is_over = blocks == index.blocks().len() && index.largest() < low;
+            let is_needed = resident.is_none() && !is_over;
+            let loaded = if is_needed { Some(self.read_and_wait(number, last)?) } else { None };
+            self.segments.skip(number, last, loaded, is_over);
+        }
+        (self.started, self.pushed, self.segment_start) = (from, from, from);
+        if from > 0 {
+            let skipped = self.segments.end(self.forecast[0], Some(next));
+            let cut: Cut = find_cut(self.job, self.runs, &skipped);
+            skipped.end.send(Arc::new(cut)).expect("the next segment has the receiver");
+        }
+        Ok(())
+    }
+
+    /// Reads one block, waits for it, and checks it.
+    fn read_and_wait(&mut self, run: usize, block: usize) -> Result<Arc<LoadedBlock>, Error> {
+        let lease = self.pool.try_take().expect("the plan has a block for every run");
+        self.submit(run, block, lease, 0);
+        let completion = self.completions_from.recv().expect("this feed holds a sender");
+        self.in_flight -= 1;
+        self.job.traffic.finish(&completion);
+        completion.result?;
+        let block = self.runs[run].index.blocks()[block].sealed(self.job.record_bytes);
+        let pages = &completion.lease[..block.bytes];
+        check_seal(self.job.disk, self.job.scratch(), block.address, pages, block.seal)?;
+        Ok(Arc::new(LoadedBlock { lease: completion.lease }))
+    }
+
+    fn submit(&mut self, run: usize, block: usize, lease: Lease, tag: u64) {
+        let block = self.runs[run].index.blocks()[block].sealed(self.job.record_bytes);
+        let reply = &self.completions_to;
+        self.in_flight += 1;
+        self.job.submit(self.job.scratch().read(block.address, block.bytes, lease, tag, reply));
+    }
+}
+
+impl<K: Key> Feed for MergeFeed<'_, K> {
+    type Unit = Segment;
+
+    fn start_reads(&mut self) {
+        let in_flight_max = (READ_FLIGHT_BYTES / self.pool.block_bytes().max(1)).clamp(4, 512);
+        // Resident blocks cost nothing to "read", but their slots would pile up.
+        while self.in_flight < in_flight_max
+            && self.window.len() < 4 * in_flight_max + self.segment_blocks
+        {
+            let Some(&RunBlock { run, block }) = self.forecast.get(self.started) else { return };
+            if self.runs[run as usize].resident.is_some() {
+                self.window.push_back(Slot::Ready(None));
+            } else {
+                let Some(lease) = self.pool.try_take() else { return };
+                self.window.push_back(Slot::Reading);
+                self.submit(run as usize, block as usize, lease, self.started as u64);
+            }
+            self.started += 1;
+        }
+    }
+
+    fn next_unit(&mut self) -> Option<Segment> {
+        if self.is_done() || self.segments.begun() > self.segments_done + self.job.plan.threads {
+            return None;
+        }
+        let end = self.forecast.len().min(self.segment_start + self.segment_blocks);
+        while self.pushed < end {
+            let loaded = match self.window.pop_front() {
+                Some(Slot::Ready(loaded)) => loaded,
+                Some(Slot::Reading) => {
+                    self.window.push_front(Slot::Reading);
+                    return None;
+                }
+                None => return None,
+            };
+            self.segments.push(self.forecast[self.pushed].run as usize, loaded);
+            self.pushed += 1;
+        }
+        let (first, next) = (self.forecast[self.segment_start], self.forecast.get(end).copied());
+        let hand_out_busy = &self.job.stage_times.hand_out_busy;
+        let mut segment = hand_out_busy.time_cpu(|| self.segments.end(first, next));
+        segment.sources = end;
+        self.segment_start = end;
+        Some(segment)
+    }
+
+    fn is_done(&mut self) -> bool {
+        self.segment_start == self.forecast.len()
+    }
+
+    fn is_starved(&mut self) -> bool {
+        false
+    }
+
+    fn completions(&self) -> &Receiver<Completion> {
+        &self.completions_from
+    }
+
+    fn finish_read(&mut self, completion: Completion) -> Result<(), Error> {
+        self.in_flight -= 1;
+        self.job.traffic.finish(&completion);
+        completion.result?;
+        let number = completion.tag as usize;
+        let loaded = Arc::new(LoadedBlock { lease: completion.lease });
+        self.window[number - self.pushed] = Slot::Ready(Some(loaded));
+        Ok(())
+    }
+
+    fn finish_unit(&mut self, _area: Option<Lease>) {
+        self.segments_done += 1;
+    }
+}

@@ -1,0 +1,23 @@
+//! Where the records of a merge go.
+
+use crate::fixed::output::Output;
+use std::sync::Arc;
+use xsort_disk::BlockPool;
+
+/// Where the records of a merge go.
+pub(crate) enum Sink<'a> {
+    /// To the output, hashed as they pass.
+    Output(&'a Output),
+    /// To a longer run on scratch, in blocks from this pool.
+    Run(&'a Arc<BlockPool>),
+}
+
+impl Sink<'_> {
+    /// Wakes all threads that wait for memory, because the job has failed.
+    pub(crate) fn close(&self) {
+        match self {
+            Sink::Output(output) => output.close(),
+            Sink::Run(pool) => pool.close(),
+        }
+    }
+}

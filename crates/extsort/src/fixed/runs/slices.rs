@@ -1,0 +1,146 @@
+//! Cutting a segment: the cut at its end, and what of its blocks lies between its two cuts.
+
+use super::cut::Cut;
+use super::forecast::RunBlock;
+use super::run::Run;
+use super::segment::{RunShare, Segment};
+use crate::Error;
+use crate::fixed::job::SortJob;
+use crate::store::seal::check_seal;
+use xsort_kernels::{bound_in_block, bound_in_order};
+use xsort_records::Key;
+
+/// Finds the cut at the end of a segment.
+pub(crate) fn find_cut<K: Key>(job: &SortJob<'_, K>, runs: &[Run], segment: &Segment) -> Cut {
+    let mut cut = Cut { offsets: vec![0; runs.len()], records: segment.records_passed };
+    for share in &segment.shares {
+        let Run { index, resident } = &runs[share.run];
+        let records = index.blocks()[share.last].records as usize;
+        let offset = match segment.next {
+            None => records,
+            Some(next) if next.run as usize == share.run => records,
+            Some(RunBlock { run, block }) => {
+                let key = runs[run as usize].index.key(block as usize);
+                // Equal keys of earlier runs come before the cut, those of later runs after it.
+                let include_equal = share.run < run as usize;
+                if let Some(resident) = resident {
+                    let order = &resident.order()[share.last * job.block_records()..][..records];
+                    let all = resident.records(job.record_bytes);
+                    bound_in_order(job.key, all, job.record_bytes, order, key, include_equal)
+                } else {
+                    let last = segment.blocks(share).last().expect("a share has a block");
+                    let block = &last.lease[..records * job.record_bytes];
+                    bound_in_block(job.key, block, job.record_bytes, key, include_equal)
+                }
+            }
+        };
+        cut.offsets[share.run] = offset as u32;
+        cut.records += offset as u64;
+    }
+    cut
+}
+
+/// The records of one run between two cuts.
+enum MergeSlice {
+    /// The next so many slices of spilled blocks.
+    Spilled(usize),
+    /// A range of a resident run's order.
+    Resident { run: usize, from: usize, to: usize },
+}
+
+/// The records of a segment between its two cuts.
+pub(crate) struct MergeSlices<'s> {
+    /// In the order of the runs; runs without a record are left out.
+    runs: Vec<MergeSlice>,
+    /// Records of spilled blocks, run after run.
+    spilled: Vec<&'s [u8]>,
+}
+
+impl<'s> MergeSlices<'s> {
+    /// The records of `segment` between the cuts at its beginning and at its end. Checks the seal
+    /// of each block that begins there, so that every block is checked once.
+    pub(crate) fn between<K: Key>(
+        job: &SortJob<'_, K>,
+        runs: &[Run],
+        segment: &'s Segment,
+        start: &Cut,
+        end: &Cut,
+    ) -> Result<MergeSlices<'s>, Error> {
+        let mut slices =
+            MergeSlices { runs: Vec::with_capacity(segment.shares.len()), spilled: Vec::new() };
+        for share in &segment.shares {
+            let from = start.offsets[share.run] as usize;
+            let to = end.offsets[share.run] as usize;
+            if runs[share.run].resident.is_some() {
+                let place = |block, offset| block * job.block_records() + offset;
+                let (from, to) = (place(share.first, from), place(share.last, to));
+                if from < to {
+                    slices.runs.push(MergeSlice::Resident { run: share.run, from, to });
+                }
+            } else {
+                let before = slices.spilled.len();
+                slices.add_spilled(job, &runs[share.run], segment, share, from..to)?;
+                let count = slices.spilled.len() - before;
+                if count > 0 {
+                    slices.runs.push(MergeSlice::Spilled(count));
+                }
+            }
+        }
+        Ok(slices)
+    }
+
+    /// Adds the records of a spilled run, from `offsets.start` in its first block to `offsets.end`
+    /// in its last one.
+    fn add_spilled<K>(
+        &mut self,
+        job: &SortJob<'_, K>,
+        run: &Run,
+        segment: &'s Segment,
+        share: &RunShare,
+        offsets: std::ops::Range<usize>,
+    ) -> Result<(), Error> {
+        for (number, loaded) in (share.first..).zip(segment.blocks(share)) {
+            let block = &run.index.blocks()[number];
+            let from = if number == share.first { offsets.start } else { 0 };
+            let to = if number == share.last { offsets.end } else { block.records as usize };
+            // If a block isn't sorted, a cut in it can lie before the cut that comes first.
+            if from > to || from == 0 && to > 0 {
+                let block = block.sealed(job.record_bytes);
+                let pages = &loaded.lease[..block.bytes];
+                check_seal(job.disk, job.scratch(), block.address, pages, block.seal)?;
+            }
+            if from > to {
+                return Err(Error::Lost { what: format!("the order of run {}", share.run) });
+            }
+            if from < to {
+                let record_bytes = job.record_bytes;
+                self.spilled.push(&loaded.lease[from * record_bytes..to * record_bytes]);
+            }
+        }
+        Ok(())
+    }
+
+    /// As the merge kernel takes them.
+    pub(crate) fn kernel_runs(
+        &'s self,
+        runs: &'s [Run],
+        record_bytes: usize,
+    ) -> Vec<xsort_kernels::Run<'s>> {
+        let mut spilled = &self.spilled[..];
+        let kernel_run = |slice: &MergeSlice| match *slice {
+            MergeSlice::Spilled(count) => {
+                let (own, rest) = spilled.split_at(count);
+                spilled = rest;
+                xsort_kernels::Run::Blocks(own)
+            }
+            MergeSlice::Resident { run, from, to } => {
+                let resident = runs[run].resident.as_ref().expect("this run is resident");
+                xsort_kernels::Run::Ordered {
+                    records: resident.records(record_bytes),
+                    order: &resident.order()[from..to],
+                }
+            }
+        };
+        self.runs.iter().map(kernel_run).collect()
+    }
+}

@@ -1,0 +1,358 @@
+//! The outline of a sort.
+
+use super::bins::{Scattered, gather_bins, scatter_input};
+use super::dry_run::probe_directory;
+use super::job::{CompleteOutput, SortIo, SortJob, SortState};
+use super::memory::Memory;
+use super::options::SortOptions;
+use super::phases::Phases;
+use super::plan::Shape;
+use super::prepare::{Preparation, Prepared, PublishedSort, prepare};
+use super::recheck::check_blocks;
+use super::removal::remove_inputs;
+use super::report::{SortClock, SortReport};
+use super::runs::{Run, form_runs, merge_runs};
+use super::spool::Stream;
+use crate::job::failure::Failure;
+use crate::store::checkpoint::CheckpointFiles;
+use crate::store::journal::{JournalHandle, Step};
+use crate::store::scratch::Scratch;
+use crate::store::seal::SealedBlock;
+use crate::{Error, Gauges, JobInfo, Observer};
+use std::sync::Arc;
+use std::time::Instant;
+use xsort_disk::{Disk, Lease, Operation, align_up};
+use xsort_records::{Checksum, Key, KeyRule};
+
+/// Sorts `options.inputs` into `options.output`. Always stable: equal keys keep the order of the
+/// input.
+///
+/// # Errors
+/// Any [`Error`]. The output's path then names what it named before (except after
+/// [`Operation::SyncName`]: then it names the new output, whole, but that may not be durable).
+/// Nothing else is left behind, apart from the checkpoint of a sort that can be resumed. Inputs are
+/// gone only if `remove_input` was set and they had been read whole.
+pub fn sort(
+    options: &SortOptions,
+    disk: &dyn Disk,
+    observer: &dyn Observer,
+) -> Result<SortReport, Error> {
+    sort_streamed(options, None, disk, observer)
+}
+
+/// As [`sort`], with one input that is a stream. The stream is read to its end first; what of it
+/// can't be sorted in memory is written to scratch for that.
+///
+/// # Errors
+/// As [`sort`]; and [`Error::Settings`] if the inputs are to be removed.
+pub fn sort_streamed(
+    options: &SortOptions,
+    stream: Option<Stream>,
+    disk: &dyn Disk,
+    observer: &dyn Observer,
+) -> Result<SortReport, Error> {
+    let mut context = FailureContext::default();
+    let result = match options.layout.rule() {
+        KeyRule::Plain(key) => sort_by(key, options, stream, disk, observer, &mut context),
+        KeyRule::Little(key) => sort_by(key, options, stream, disk, observer, &mut context),
+        KeyRule::Fields(key) => sort_by(key, options, stream, disk, observer, &mut context),
+    };
+    result.map_err(|cause| context.explain(cause))
+}
+
+/// What the error of a sort that fails has to say besides its cause.
+#[derive(Default)]
+struct FailureContext {
+    inputs_removed: bool,
+    is_resumable: bool,
+}
+
+impl FailureContext {
+    fn explain(&self, cause: Error) -> Error {
+        let is_in_place =
+            matches!(&cause, Error::Disk(error) if error.operation == Operation::SyncName);
+        if self.is_resumable {
+            Error::Resumable { cause: Box::new(cause) }
+        } else if self.inputs_removed && !is_in_place {
+            Error::InputsRemoved { cause: Box::new(cause) }
+        } else {
+            cause
+        }
+    }
+}
+
+fn sort_by<K: Key>(
+    key: K,
+    options: &SortOptions,
+    stream: Option<Stream>,
+    disk: &dyn Disk,
+    observer: &dyn Observer,
+    context: &mut FailureContext,
+) -> Result<SortReport, Error> {
+    let prepare_begun = Instant::now();
+    let prepared = match prepare(options, stream, disk, observer)? {
+        Preparation::Sort(prepared) => *prepared,
+        Preparation::Published(published) => return clean_up(options, *published, disk, observer),
+    };
+    context.is_resumable = prepared.checkpoint.is_some();
+    let directory = &prepared.scratch_directories[0];
+    let drive = options.probe.then(|| probe_directory(options, disk, directory)).transpose()?;
+    disk.notices().iter().for_each(|line| observer.notice(line));
+    let prepare_seconds = prepare_begun.elapsed().as_secs_f64();
+    let clock = SortClock::start();
+    let report = run(key, options, prepared, disk, observer, context)?;
+    Ok(clock.stop(drive, SortReport { prepare_seconds, ..report }))
+}
+
+/// Runs a sort that was prepared.
+fn run<K: Key>(
+    key: K,
+    options: &SortOptions,
+    mut prepared: Prepared<'_>,
+    disk: &dyn Disk,
+    observer: &dyn Observer,
+    context: &mut FailureContext,
+) -> Result<SortReport, Error> {
+    let plan = prepared.plan.clone();
+    let output_file = prepared.output_file;
+    let gauges = show_gauges(&prepared, observer);
+    let checkpoint = prepared.checkpoint.take();
+    let (files, bytes) = prepared.take_inputs();
+    let job = SortJob {
+        key,
+        record_bytes: options.layout.record_bytes(),
+        caches: options.caches,
+        plan: &plan,
+        disk,
+        scratch: open_scratch(&prepared, checkpoint.as_ref(), disk, &gauges)?,
+        spool: prepared.spool.take(),
+        observer,
+        gauges: &gauges,
+        stage_times: &gauges.stage_times,
+        traffic: &gauges.traffic,
+        failure: Failure::default(),
+        journal: JournalHandle(checkpoint.as_ref().map(|files| &files.journal)),
+    };
+    if !prepared.reserves_late {
+        // Early, so that a drive that fills up meanwhile fails the sort before it has done its
+        // work.
+        disk.reserve(output_file, align_up(plan.bytes))?;
+    }
+    let map = if plan.may_spill() { Lease::map } else { Lease::map_huge_if_fast };
+    let mut state = SortState {
+        io: SortIo::new(&files, &bytes, output_file),
+        memory: Memory::new([map(plan.pool_bytes as usize)?]),
+        phases: Phases::new("begin", observer, job.traffic),
+    };
+    let mut work = || -> Result<(), Error> {
+        let formed = form(&job, &mut state)?;
+        end_input(&job, options, &formed, &mut state, &mut prepared, context)?;
+        let output = merge_or_gather(&job, formed, &mut state)?;
+        balance(state.io.read, output.checksum)?;
+        if let Some(files) = &checkpoint {
+            files.publish(&output.prefix, (output.checksum.records(), output.checksum.sum()));
+        }
+        job.journal.flush(&job.failure)
+    };
+    match &checkpoint {
+        None => work()?,
+        Some(files) => {
+            let data = [job.scratch().files(), &[output_file]].concat();
+            files.journal.run_while_recording(&data, &job.failure, work)?;
+        }
+    }
+    state.phases.begin("publish", 0);
+    publish(&job, options, &mut prepared)?;
+    if let Some(files) = &checkpoint {
+        files.remove().map_err(Error::after_publishing)?;
+    }
+    Ok(report(&job, state))
+}
+
+/// Shows the observer the figures of the sort, and the phases that are planned.
+fn show_gauges(prepared: &Prepared<'_>, observer: &dyn Observer) -> Gauges {
+    let plan = &prepared.plan;
+    let gauges = Gauges::new(JobInfo {
+        record_bytes: Some(plan.record_bytes),
+        budget_bytes: plan.budget_bytes,
+        threads: plan.threads,
+        chunks: Some(plan.chunks as u64),
+    });
+    observer.show(gauges.clone());
+    observer.expect(&plan.phases());
+    gauges
+}
+
+/// Scratch, in the files of the checkpoint if there is one; none if the plan needs none.
+fn open_scratch<'a>(
+    prepared: &Prepared<'_>,
+    checkpoint: Option<&CheckpointFiles<'_>>,
+    disk: &'a dyn Disk,
+    gauges: &Gauges,
+) -> Result<Option<Scratch<'a>>, Error> {
+    let Prepared { plan, scratch_directories, .. } = prepared;
+    let in_use = Arc::clone(&gauges.scratch);
+    let bytes = plan.scratch_bytes;
+    let scratch = match checkpoint {
+        Some(files) => {
+            let files = files.scratch.clone();
+            Scratch::of(disk, files, scratch_directories, bytes, in_use)
+        }
+        None if plan.may_spill() => Scratch::create(disk, scratch_directories, bytes, in_use),
+        None => return Ok(None),
+    };
+    scratch.map(Some)
+}
+
+/// What the inputs are after phase one.
+enum Formed {
+    Runs(Vec<Run>),
+    Bins(Scattered),
+}
+
+impl Formed {
+    /// Its blocks on scratch.
+    fn blocks(&self, record_bytes: usize) -> Box<dyn Iterator<Item = SealedBlock> + '_> {
+        match self {
+            Formed::Runs(runs) => {
+                Box::new(runs.iter().flat_map(move |run| run.sealed_blocks(record_bytes)))
+            }
+            Formed::Bins(scattered) => Box::new(scattered.sealed_blocks(record_bytes)),
+        }
+    }
+}
+
+/// Phase one: reads the inputs, and makes runs or bins of them.
+fn form<K: Key>(job: &SortJob<'_, K>, state: &mut SortState<'_>) -> Result<Formed, Error> {
+    Ok(match &job.plan.shape {
+        Shape::Merge(_) => Formed::Runs(form_runs(job, state)?),
+        Shape::Scatter(shape) => Formed::Bins(scatter_input(job, shape, state)?),
+    })
+}
+
+/// Phase two: makes the output, complete but not in place.
+fn merge_or_gather<K: Key>(
+    job: &SortJob<'_, K>,
+    formed: Formed,
+    state: &mut SortState<'_>,
+) -> Result<CompleteOutput, Error> {
+    match (&job.plan.shape, formed) {
+        (Shape::Merge(shape), Formed::Runs(runs)) => merge_runs(job, shape, runs, state),
+        (Shape::Scatter(shape), Formed::Bins(bins)) => gather_bins(job, shape, bins, state),
+        _ => unreachable!("phase one follows the plan, too"),
+    }
+}
+
+/// Between the phases: the inputs were read whole and are unchanged. Removes them if the output
+/// needs their space.
+fn end_input<K: Key>(
+    job: &SortJob<'_, K>,
+    options: &SortOptions,
+    formed: &Formed,
+    state: &mut SortState<'_>,
+    prepared: &mut Prepared<'_>,
+    context: &mut FailureContext,
+) -> Result<(), Error> {
+    let SortJob { plan, disk, observer, .. } = *job;
+    check_inputs(job, &state.io)?;
+    if job.spool.is_some() {
+        // Closes the spool.
+        prepared.input_guard = None;
+    }
+    job.journal.record(Step::InputRead, &());
+    if prepared.needs_input_space {
+        job.journal.flush(&job.failure)?;
+        if prepared.is_resumed && !prepared.present.is_empty() {
+            // From here on scratch is all there is.
+            check_blocks(job, formed.blocks(job.record_bytes), &mut state.memory)?;
+        }
+        context.inputs_removed = remove_inputs(disk, observer, prepared.removable(options), None);
+        prepared.input_guard = None;
+    }
+    if prepared.reserves_late {
+        disk.reserve(prepared.output_file, align_up(plan.bytes))?;
+    }
+    Ok(())
+}
+
+/// All records must have been read, from inputs that nobody has changed meanwhile.
+fn check_inputs<K>(job: &SortJob<'_, K>, io: &SortIo<'_>) -> Result<(), Error> {
+    if io.read.records() != job.plan.records {
+        let what = format!("{} records read of {}", io.read.records(), job.plan.records);
+        return Err(Error::Lost { what });
+    }
+    let spooled = job.spool.as_ref().map(|spool| spool.input);
+    for (number, &file) in io.input_files.iter().enumerate() {
+        if Some(number) != spooled {
+            job.disk.check_unchanged(file)?;
+        }
+    }
+    if let Some(spool) = &job.spool {
+        assert!(spool.seals.are_all_checked(), "the records of the stream are among those read");
+    }
+    Ok(())
+}
+
+/// What comes out must be what went in.
+fn balance(read: Checksum, written: Checksum) -> Result<(), Error> {
+    if written == read {
+        return Ok(());
+    }
+    Err(Error::Lost {
+        what: format!(
+            "{} records with checksum {read} were read, \
+             {} with checksum {written} would be written",
+            read.records(),
+            written.records(),
+        ),
+    })
+}
+
+/// Puts the output in place, and removes the inputs if that is asked for and they are still there.
+fn publish<K>(
+    job: &SortJob<'_, K>,
+    options: &SortOptions,
+    prepared: &mut Prepared<'_>,
+) -> Result<(), Error> {
+    let SortJob { plan, disk, observer, .. } = *job;
+    prepared.output_guard.release(prepared.output_file);
+    disk.publish(prepared.output_file, plan.bytes, options.sync)?;
+    if options.remove_input && prepared.input_guard.is_some() {
+        remove_inputs(disk, observer, prepared.removable(options), Some(&options.output));
+    }
+    prepared.input_guard = None;
+    Ok(())
+}
+
+/// What the sort did, without its times.
+fn report<K>(job: &SortJob<'_, K>, state: SortState<'_>) -> SortReport {
+    let SortState { io, phases, .. } = state;
+    SortReport {
+        spool: job.spool.as_ref().map(|spool| spool.report.clone()),
+        phases: phases.finish(),
+        moved: job.traffic.moved(),
+        scratch: job.scratch.as_ref().map(Scratch::allocated_bytes).unwrap_or_default(),
+        stages: Arc::clone(&job.gauges.stage_times),
+        chunks: io.chunks,
+        bins: io.bins,
+        ..SortReport::unmeasured(job.plan.clone(), io.read, job.disk)
+    }
+}
+
+/// Does what is left to do if an earlier process has put the output in place.
+fn clean_up(
+    options: &SortOptions,
+    published: PublishedSort<'_>,
+    disk: &dyn Disk,
+    observer: &dyn Observer,
+) -> Result<SortReport, Error> {
+    let PublishedSort { plan, checksum, inputs, input_guard, checkpoint } = published;
+    if options.remove_input {
+        let inputs = inputs.iter().map(|&(number, file)| (&*options.inputs[number], file));
+        remove_inputs(disk, observer, inputs, Some(&options.output));
+    }
+    drop(input_guard);
+    checkpoint.remove().map_err(Error::after_publishing)?;
+    observer.notice("the output was complete and in place already");
+    Ok(SortReport::unmeasured(plan, checksum, disk))
+}

@@ -1,0 +1,195 @@
+//! The files of a verification as one sequence of sections.
+
+use crate::Error;
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use xsort_disk::{Disk, FileId};
+
+/// The files as one sequence of sections.
+#[derive(Debug)]
+pub(super) struct Sequence {
+    pub(super) files: Vec<SequenceFile>,
+    section_bytes: u64,
+}
+
+/// A file of the sequence.
+#[derive(Debug)]
+pub(super) struct SequenceFile {
+    pub(super) path: PathBuf,
+    pub(super) bytes: u64,
+    /// Number of its first section, counted over all files.
+    first_section: u64,
+}
+
+/// A range of one file, in whole records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Section {
+    pub(super) start: u64,
+    pub(super) end: u64,
+}
+
+impl Sequence {
+    /// Opens and measures every file before any is read, so that a bad one is found in the first
+    /// second and not in the last.
+    pub(super) fn open(
+        inputs: &[PathBuf],
+        disk: &dyn Disk,
+        record_bytes: u64,
+        section_bytes: u64,
+    ) -> Result<Sequence, Error> {
+        let mut files = Vec::with_capacity(inputs.len());
+        let mut first_section = 0;
+        for path in inputs {
+            let file = disk.open_input(path)?;
+            let bytes = disk.file_bytes(file);
+            disk.close(file);
+            let bytes = bytes?;
+            if !bytes.is_multiple_of(record_bytes) {
+                return Err(partial_record(path.clone(), bytes, record_bytes));
+            }
+            files.push(SequenceFile { path: path.clone(), bytes, first_section });
+            first_section += bytes.div_ceil(section_bytes);
+        }
+        Ok(Sequence { files, section_bytes })
+    }
+
+    /// Bytes of all files.
+    pub(super) fn bytes(&self) -> u64 {
+        self.files.iter().map(|input| input.bytes).sum()
+    }
+
+    /// Sections of all files.
+    pub(super) fn section_count(&self) -> u64 {
+        self.files.last().map_or(0, |last| self.sections_end(last))
+    }
+
+    /// The number of the first section behind a file.
+    fn sections_end(&self, input: &SequenceFile) -> u64 {
+        input.first_section + input.bytes.div_ceil(self.section_bytes)
+    }
+
+    /// The sections of one file, with their numbers.
+    pub(super) fn sections(&self, input: &SequenceFile) -> impl Iterator<Item = (u64, Section)> {
+        let (first, bytes, step) = (input.first_section, input.bytes, self.section_bytes);
+        (0..bytes.div_ceil(step)).map(move |n| {
+            (first + n, Section { start: n * step, end: ((n + 1) * step).min(bytes) })
+        })
+    }
+
+    /// The file of this section.
+    pub(super) fn input(&self, number: u64) -> &SequenceFile {
+        let after = self.files.partition_point(|input| input.first_section <= number);
+        &self.files[after - 1]
+    }
+
+    /// The section of this number.
+    pub(super) fn section(&self, number: u64) -> Section {
+        let input = self.input(number);
+        let start = (number - input.first_section) * self.section_bytes;
+        assert!(
+            start < input.bytes,
+            "section {number} is past the end of {}",
+            input.path.display()
+        );
+        Section { start, end: (start + self.section_bytes).min(input.bytes) }
+    }
+}
+
+/// Refuses a file that is longer or shorter than when it was measured.
+fn refuse_resized(input: &SequenceFile, bytes: u64) -> Result<(), Error> {
+    if bytes == input.bytes {
+        return Ok(());
+    }
+    let reason = format!(
+        "it had {} bytes when it was looked at first and has {bytes} now; \
+         run again when nobody writes to it",
+        input.bytes
+    );
+    Err(Error::Input { path: input.path.clone(), reason })
+}
+
+/// The refusal of a file that ends within a record.
+fn partial_record(path: PathBuf, bytes: u64, record_bytes: u64) -> Error {
+    Error::Input {
+        path,
+        reason: format!(
+            "partial record at the end: {bytes} bytes are {} records of {record_bytes} bytes \
+             and {} bytes more; \
+             check the format (-f, --record) or the file's origin",
+            bytes / record_bytes,
+            bytes % record_bytes
+        ),
+    }
+}
+
+/// The open files of a sequence: those with sections that are not judged yet. They are no more than
+/// there are leases for sections, and one.
+pub(super) struct OpenSequence<'a> {
+    disk: &'a dyn Disk,
+    /// In order, each with the number of the first section behind it.
+    files: VecDeque<(FileId, u64)>,
+}
+
+impl<'a> OpenSequence<'a> {
+    pub(super) fn new(disk: &'a dyn Disk) -> OpenSequence<'a> {
+        OpenSequence { disk, files: VecDeque::new() }
+    }
+
+    /// Opens the next file.
+    pub(super) fn open(
+        &mut self,
+        input: &SequenceFile,
+        sequence: &Sequence,
+    ) -> Result<FileId, Error> {
+        let file = self.disk.open_input(&input.path)?;
+        self.files.push_back((file, sequence.sections_end(input)));
+        refuse_resized(input, self.disk.file_bytes(file)?)?;
+        Ok(file)
+    }
+
+    /// Closes the files whose sections are all among the first `judged` ones. Fails if one was
+    /// changed meanwhile.
+    pub(super) fn close_judged(&mut self, judged: u64) -> Result<(), Error> {
+        while let Some((file, _)) = self.files.pop_front_if(|(_, end)| *end <= judged) {
+            let unchanged = self.disk.check_unchanged(file);
+            self.disk.close(file);
+            unchanged?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for OpenSequence<'_> {
+    /// Reads in flight keep a file alive.
+    fn drop(&mut self) {
+        self.files.iter().for_each(|(file, _)| self.disk.close(*file));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_tile_the_files_and_are_found_by_number() {
+        let mut files = vec![];
+        let mut first_section = 0;
+        for bytes in [1000, 0, 10, 300, 0] {
+            files.push(SequenceFile { path: "file".into(), bytes, first_section });
+            first_section += bytes.div_ceil(300u64);
+        }
+        let sequence = Sequence { files, section_bytes: 300 };
+        let mut expected = 0;
+        for input in &sequence.files {
+            let mut end = 0;
+            for (number, section) in sequence.sections(input) {
+                assert_eq!((number, section.start), (expected, end));
+                assert_eq!(sequence.section(number), section);
+                end = section.end;
+                expected += 1;
+            }
+            assert_eq!(end, input.bytes);
+        }
+        assert_eq!((expected, sequence.section_count()), (6, 6));
+    }
+}
