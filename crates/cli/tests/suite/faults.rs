@@ -596,7 +596,7 @@ fn a_drive_that_stalls_is_waited_for() {
                     sandbox.write("out", "old");
                 }
                 Some(signal) => {
-                    expect(&ended, 128 + signal.as_raw(), &["stopped on request"], &what)
+                    expect(&ended, 128 + signal.as_raw(), &["stopped on request"], &what);
                 }
             }
             is_untouched(&sandbox, &before, job, &what);
@@ -614,7 +614,7 @@ const CHANGES: [(Change, &str); 3] = [
     // Lines stay as long as they are.
     (
         |bytes| {
-            bytes.iter_mut().filter(|byte| !b"\n\x0b".contains(byte)).for_each(|byte| *byte ^= 1)
+            bytes.iter_mut().filter(|byte| !b"\n\x0b".contains(byte)).for_each(|byte| *byte ^= 1);
         },
         "written to since it was opened",
     ),

@@ -282,9 +282,9 @@ impl Served {
                 let is_done = does(&mut state);
                 let say = move || if is_done { reply.ok() } else { reply.error(Errno::ENOENT) };
                 if answer == Some(Answer::Stalls) {
-                    state.held_back.push(Box::new(say))
+                    state.held_back.push(Box::new(say));
                 } else {
-                    say()
+                    say();
                 }
             }
         }

@@ -520,7 +520,7 @@ fn jobs_side_by_side_and_killed_at_any_moment_leave_nothing_and_nothing_wrong() 
         fs::create_dir(sandbox.path().join(directory)).unwrap();
     }
     (0..CLIENTS).for_each(|client| {
-        fs::create_dir(sandbox.path().join(format!("data/client{client}"))).unwrap()
+        fs::create_dir(sandbox.path().join(format!("data/client{client}"))).unwrap();
     });
     let soak = Soak {
         sandbox,

@@ -30,10 +30,10 @@ fn check(sandbox: &Sandbox, line: &str, inputs: &[&str], output: &str, layout: &
 #[test]
 fn every_format_and_pattern() {
     let sandbox = Sandbox::new();
-    for (row, format) in Format::all().into_iter().enumerate() {
+    for (row, format) in Format::all().iter().enumerate() {
         let records = 4_000_000 / format.record_bytes();
         // All of both, but only a long run has all pairs.
-        let patterns = Pattern::all().into_iter().skip(quick_or_long(row % 3, 0));
+        let patterns = Pattern::all().iter().skip(quick_or_long(row % 3, 0));
         for pattern in patterns.step_by(quick_or_long(3, 1)) {
             sandbox.ok(&format!("gen -q -f {format} --pattern {pattern} {records}r in"));
             for how in ["-m 1200K", "-m 64M", "--method merge -m 2M", "--method scatter -m 2M"] {

@@ -117,7 +117,7 @@ fn disk(random: &mut Random, seed: u64, trouble: Trouble, bytes: u64) -> SimDisk
         Trouble::Corruption => options.corruptions = vec![corruption(random, place)],
         Trouble::Canary => options.corruptions = vec![canary()],
         Trouble::Full => {
-            options.capacity_bytes = Some(bytes * random.between(100, 320) / 100 + 4096 * 6)
+            options.capacity_bytes = Some(bytes * random.between(100, 320) / 100 + 4096 * 6);
         }
         Trouble::PowerCut => options.power_goes_after = Some(random.between(0, 300)),
     }

@@ -149,7 +149,7 @@ fn patterns_leave_records_legal_and_payloads_alone() {
                     }
                     Format::Kv128 => assert_eq!(record[16..], own[16..]),
                     Format::Block4k => {
-                        assert!(record.iter().all(u8::is_ascii_alphanumeric), "{pattern}")
+                        assert!(record.iter().all(u8::is_ascii_alphanumeric), "{pattern}");
                     }
                 }
             }

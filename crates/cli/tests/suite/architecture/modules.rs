@@ -6,6 +6,7 @@
 
 use super::source::SourceFile;
 use std::collections::{BTreeMap, BTreeSet};
+use std::slice::from_ref;
 
 /// For each file, the files of its crate that it uses.
 pub(super) type Uses = BTreeMap<String, BTreeSet<String>>;
@@ -172,7 +173,7 @@ fn resolve(
     path: &[String],
     depth: usize,
 ) -> Option<ModulePath> {
-    let child = |module: &ModulePath, name: &String| [&module[..], &[name.clone()]].concat();
+    let child = |module: &[String], name: &String| [module, from_ref(name)].concat();
     let mut module = within.clone();
     let mut rest = path;
     match path.first()?.as_str() {

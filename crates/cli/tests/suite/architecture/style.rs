@@ -63,9 +63,9 @@ fn functions(file: &SourceFile) -> Vec<(String, usize)> {
 fn function_name(line: &str) -> Option<&str> {
     let (before, after) = line.split_once("fn ")?;
     let words = ["pub", "const", "unsafe", "extern"];
-    let is_declaration = before.split_whitespace().all(|word| {
-        words.iter().any(|known| *known == word) || word.starts_with("pub(") || word == "super)"
-    });
+    let is_declaration = before
+        .split_whitespace()
+        .all(|word| words.contains(&word) || word.starts_with("pub(") || word == "super)");
     let end = after.find(|letter: char| !letter.is_alphanumeric() && letter != '_')?;
     (is_declaration && end > 0).then(|| &after[..end])
 }
