@@ -50,14 +50,14 @@ pub(crate) fn of_path(path: &Path) -> Result<Drive, Error> {
         Ok(drive(stat(path)?.st_dev, &statfs(path)?, &statvfs(path)?))
     };
     match inspect(path) {
-        Err(Errno::NOENT) => inspect(&parent(path)),
+        Err(Errno::NOENT) => inspect(&parent_directory(path)),
         found => found,
     }
     .map_err(|errno| Error::new(Operation::Inspect, path, errno))
 }
 
 /// The directory part of a path, in a form that can be opened: `.` for a bare name.
-pub fn parent(path: &Path) -> PathBuf {
+pub fn parent_directory(path: &Path) -> PathBuf {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
         Some(_) => PathBuf::from("."),

@@ -64,7 +64,7 @@ pub use alignment::{ALIGNMENT, align_down, align_up};
 pub use allocator::share_one_arena_if_limited;
 pub use block_pool::BlockPool;
 pub use display_path::DisplayPath;
-pub use drive::{device_name, parent as parent_directory};
+pub use drive::{device_name, parent_directory};
 pub use error::{Error, Operation};
 pub use gate::Gate;
 pub use hidden_name::{abandon_outputs, hidden_name};

@@ -23,7 +23,7 @@
 //! dies at once (SIGKILL, power). Code that ends the process in another way, with outputs under
 //! way, first calls [`abandon_outputs`](crate::abandon_outputs).
 
-use crate::drive::parent;
+use crate::drive::parent_directory;
 use crate::hidden_name::{create_hidden, hidden_name, register, unregister, with_hidden_name};
 use crate::nameless::{create_linkable, proc_path};
 use crate::{DisplayPath, Error, Operation, persistent};
@@ -111,7 +111,7 @@ impl<'p> Target<'p> {
         let name =
             followed.file_name().ok_or_else(|| fail(invalid("the path names no file")))?.to_owned();
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory = open(parent(&followed), flags, Mode::empty())
+        let directory = open(parent_directory(&followed), flags, Mode::empty())
             .map(Arc::new)
             .map_err(|errno| fail(errno.into()))?;
         Ok(Target { path, followed, directory, name, old })
@@ -150,7 +150,7 @@ impl<'p> Target<'p> {
 
 /// Makes the name of a published output durable.
 pub(crate) fn sync_name(path: &Path) -> Result<(), Error> {
-    let directory = parent(&follow_links(path)?);
+    let directory = parent_directory(&follow_links(path)?);
     persistent::sync_directory(CWD, &directory)
         .map_err(|errno| Error::new(Operation::SyncName, path, errno))
 }
@@ -160,7 +160,7 @@ fn follow_links(path: &Path) -> Result<PathBuf, Error> {
     let mut target = path.to_owned();
     for _ in 0..LINKS_MAX {
         match fs::read_link(&target) {
-            Ok(link) => target = parent(&target).join(link),
+            Ok(link) => target = parent_directory(&target).join(link),
             // EINVAL: not a link. ENOENT: nothing there yet. Other errors recur, with a better
             // message, when it is created.
             Err(_) => return Ok(target),

@@ -11,7 +11,7 @@
 //! A file's name is durable before its first byte is. Other users may not read the file. A symbolic
 //! link under its name is never followed, for scratch directories are often writable by all.
 
-use crate::drive::parent;
+use crate::drive::parent_directory;
 use rustix::fs::{
     AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, flock, fstat, fsync, openat, statat,
     unlinkat,
@@ -51,7 +51,7 @@ fn create_in(directory: BorrowedFd<'_>, path: &Path, mode: Mode) -> Result<Owned
     let fd = openat(directory, path, flags, mode)?;
     // Another process may have opened and locked it first.
     lock_named(directory, path, &fd)?;
-    sync_directory(directory, &parent(path))?;
+    sync_directory(directory, &parent_directory(path))?;
     Ok(fd)
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn remove(
         return Ok(());
     }
     match unlinkat(directory, path, AtFlags::empty()) {
-        Ok(()) | Err(Errno::NOENT) => sync_directory(directory, &parent(path)),
+        Ok(()) | Err(Errno::NOENT) => sync_directory(directory, &parent_directory(path)),
         Err(errno) => Err(errno),
     }
 }

@@ -154,10 +154,7 @@ pub(crate) fn records(amount: Amount, record_bytes: usize) -> (u64, u64) {
 
 /// The directory that holds a file.
 pub(crate) fn directory_of(file: &Path) -> PathBuf {
-    match file.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-        _ => ".".into(),
-    }
+    xsort_disk::parent_directory(file)
 }
 
 #[cfg(test)]

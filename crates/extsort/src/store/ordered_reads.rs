@@ -43,6 +43,7 @@ impl OrderedReads<'_> {
         mut take: impl FnMut(T, &[u8]) -> Result<(), Error>,
     ) -> Result<Vec<Lease>, Error> {
         let mut ranges = ranges.peekable();
+        debug_assert!(!buffers.is_empty() || ranges.peek().is_none(), "nothing would be read");
         let mut in_flight = VecDeque::with_capacity(buffers.len());
         loop {
             while ranges.peek().is_some()

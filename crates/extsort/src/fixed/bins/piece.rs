@@ -88,22 +88,22 @@ impl<'a, K> PieceWriter<'a, K> {
     ) -> Result<(), Error> {
         let record_bytes = self.job.record_bytes;
         while !order.is_empty() {
-            let room = match &self.block {
+            let fitting = match &self.block {
                 Some(block) => (block.len() - self.used) / record_bytes,
                 None => 0,
             };
             // Less than an eighth of a block isn't worth a piece that goes on in the next block
             // anyway.
-            if room < order.len().min(self.job.block_records().div_ceil(8)) {
+            if fitting < order.len().min(self.job.block_records().div_ceil(8)) {
                 self.flush()?;
                 let block =
                     self.job.stage_times.spill_waits_for_write.time(|| self.block_pool.take());
                 self.block = Some(block.ok_or(Error::Cancelled)?);
                 continue;
             }
-            let (now, later) = order.split_at(order.len().min(room));
+            let (now, later) = order.split_at(order.len().min(fitting));
             order = later;
-            let block = self.block.as_mut().expect("there is room in it");
+            let block = self.block.as_mut().expect("some records fit in it");
             let bytes = paged_bytes(now.len(), record_bytes);
             let pages = &mut block[self.used..self.used + bytes];
             let seal = self.job.stage_times.spill_busy.time(|| {

@@ -52,7 +52,7 @@ pub(crate) fn merge_runs<K: Key>(
     phases.begin("merge", plan.bytes);
     let blocks = BlockPool::new(write_memory.take_rest(), plan.output_block_bytes as usize);
     let output = Output::new(io.output_file, plan.bytes, blocks, seam_pages);
-    merge.into_output(&runs, &output)
+    merge.merge_to_output(&runs, &output)
 }
 
 /// What all merges of a sort have in common.
@@ -93,7 +93,7 @@ impl<K: Key> RunMerge<'_, K> {
                 job.observer.advance(index.records() * job.record_bytes as u64);
                 Ok(())
             };
-            let run = || self.into_run(&group, write_blocks);
+            let run = || self.merge_to_run(&group, write_blocks);
             let index = job.journal.replay_or_run(step, &job.failure, replay, run)?;
             let blocks = group.iter().flat_map(|run| run.index.blocks());
             let blocks = blocks.map(|block| block.sealed(job.record_bytes));
@@ -104,7 +104,7 @@ impl<K: Key> RunMerge<'_, K> {
     }
 
     /// Merges `runs` into a longer run on scratch.
-    fn into_run(&self, runs: &[Run], write_blocks: &Arc<BlockPool>) -> Result<Index, Error> {
+    fn merge_to_run(&self, runs: &[Run], write_blocks: &Arc<BlockPool>) -> Result<Index, Error> {
         let mut segments = BTreeMap::new();
         let sink = Sink::Run(write_blocks);
         self.merge(runs, &sink, &OutputProgress::default(), |_| {
@@ -122,7 +122,7 @@ impl<K: Key> RunMerge<'_, K> {
     }
 
     /// Merges `runs` into the output, behind what an earlier process has written of it.
-    fn into_output(&self, runs: &[Run], output: &Output) -> Result<CompleteOutput, Error> {
+    fn merge_to_output(&self, runs: &[Run], output: &Output) -> Result<CompleteOutput, Error> {
         let job = self.job;
         let begun = output.resume(job)?;
         let mut checksum = begun.checksum();
