@@ -8,7 +8,7 @@
 //!
 //!  merge  ██████████████████████▌                         57% of 8.00 GB
 //!  512 MB/s, whole: 78% done, 480 MB/s on average, 3 s left
-//!   rate curve, as high as there is room for
+//!   rate curve, as high as the terminal allows
 //!  stages: a bar for each, threads that work and threads that wait
 //!  drives, memory, the last notices
 //! ```
