@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dead_are_told_from_the_living() {
+    fn dead_jobs_differ_from_living_ones() {
         let home = tempfile::tempdir().unwrap();
         let (alive, _) = jobs(home.path(), &[4711]);
         drop(alive);
