@@ -66,6 +66,12 @@ pub(crate) fn locale() -> &'static Locale {
     &LOCALE
 }
 
+/// An error's reason in the system's words, without the number that the standard library appends.
+pub(crate) fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
 /// Writes without the standard library's buffers.
 pub(crate) fn write_all(to: impl std::os::fd::AsFd, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {

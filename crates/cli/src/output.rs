@@ -84,6 +84,11 @@ pub(crate) fn write_stdout(bytes: &[u8]) -> Result<(), Failure> {
         .map_err(|source| Failure::File { what: "standard output".into(), source })
 }
 
+/// Whether colours may be used on a terminal (no-color.org).
+pub(crate) fn allows_colour() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

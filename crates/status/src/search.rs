@@ -96,7 +96,7 @@ fn wait_for_nascent(
     }
     let dead = nascent.into_iter().filter(|(prefix, _)| state_file(prefix).exists());
     jobs.extend(dead.map(|(prefix, _)| {
-        let trouble = "its process ended before it said anything".to_owned();
+        let trouble = "its process ended before it published anything".to_owned();
         FoundJob::unreadable(prefix, Life::Dead, trouble)
     }));
     jobs

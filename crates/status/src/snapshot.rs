@@ -107,7 +107,7 @@ pub struct Phase {
     pub number: u64,
     /// Bytes dealt with so far.
     pub done_bytes: u64,
-    /// Bytes to deal with; 0 if nobody knows.
+    /// Bytes to deal with; 0 if unknown.
     pub bytes: u64,
     /// Seconds since it began.
     pub seconds: f64,
@@ -207,13 +207,13 @@ impl Snapshot {
     /// [`ParseError`] if it is no snapshot of this [`FORMAT`].
     pub fn parse(bytes: &[u8]) -> Result<Snapshot, ParseError> {
         #[derive(Deserialize)]
-        struct Head {
+        struct FormatOnly {
             format: u32,
         }
         if bytes.len() > SNAPSHOT_BYTES_MAX {
             return Err(ParseError::TooLong(bytes.len()));
         }
-        let Head { format } = serde_json::from_slice(bytes)?;
+        let FormatOnly { format } = serde_json::from_slice(bytes)?;
         if format != FORMAT {
             return Err(ParseError::OtherFormat { found: format });
         }

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn drives_are_told_apart_by_what_they_say() {
+    fn spinning_drives_are_recognised() {
         let tree = tempfile::tempdir().unwrap();
         for (drive, says, is_expected) in [
             ("pci0/ata1/block/sda", Some("1\n"), true),

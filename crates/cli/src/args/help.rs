@@ -12,7 +12,7 @@ pub(super) const EXIT_STATUS: &str = "\
 Exit status:
   0    done; for verify: in order and as expected
   1    verify: out of order, or not the expected records
-  2    wrong usage or settings, or a place that can't be written to
+  2    wrong usage or settings, or a directory that can't be written to
   3    an input is missing, unreadable, no whole number of records, or looks like something else
   4    too little disk space or memory
   5    a read or write failed

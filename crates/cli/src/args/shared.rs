@@ -12,10 +12,10 @@ use xsort_records::{Format, KeyField};
 pub(crate) struct Records {
     /// A format that gen makes; gensort by default
     ///
-    /// Then any bytes are taken for records. Without this and --record, inputs whose first 4 KiB
-    /// look like something else are refused: text, compressed files, databases, programs and the
-    /// like, and records that gen makes in another format. Printable records of the Sort Benchmark,
-    /// lines of 100 bytes that end in CR LF, are accepted.
+    /// With this option any bytes are taken for records. Without it and --record, inputs whose
+    /// first 4 KiB look like something else are refused: text, compressed files, databases,
+    /// programs and the like, and records that gen makes in another format. Printable records of
+    /// the Sort Benchmark, lines of 100 bytes that end in CR LF, are accepted.
     #[arg(short, long, value_name = "FORMAT", conflicts_with = "record", value_parser = formats())]
     pub(crate) format: Option<Format>,
 
@@ -67,7 +67,7 @@ pub(crate) struct Resources {
     #[arg(short = 'j', long, value_name = "N", default_value_t = 0, value_parser = threads)]
     pub(crate) threads: u16,
 
-    /// How to talk to the drive; auto takes io_uring where it is allowed
+    /// How to do I/O; auto uses io_uring where it is allowed
     #[arg(long, value_name = "HOW", default_value = "auto", value_parser = io_engines())]
     pub(crate) io: IoChoice,
 

@@ -20,7 +20,7 @@ Examples:
   xsort sort data.d -o sorted                        all files below a directory
   xsort sort --checkpoint data -o sorted             if it is interrupted ...
   xsort sort --resume data -o sorted                 ... go on
-  xsort sort --dry-run data -o sorted                only say what would be done
+  xsort sort --dry-run data -o sorted                only print what would be done
 ";
 
 /// Sort fixed-size records of any amount in a set amount of memory
@@ -37,7 +37,7 @@ pub(crate) struct SortArgs {
     #[command(flatten)]
     pub(crate) resources: Resources,
 
-    /// Directory for scratch; several are used at once [default: beside the output]
+    /// Directory for scratch; several are used at once [default: next to the output]
     ///
     /// Scratch is striped over all of them by the speed of their drives. The files have no names
     /// and vanish with the program, however it ends, except those of --checkpoint.
@@ -75,7 +75,8 @@ pub(crate) struct SortArgs {
 
     /// Print the plan and what it would cost, and do nothing
     ///
-    /// The drive is measured for a second with a scratch file, to say how long the sort would take.
+    /// The drive is measured for a second with a scratch file, to estimate how long the sort would
+    /// take.
     /// Standard input has to be a file: nothing is known about a stream before it is read.
     #[arg(long)]
     pub(crate) dry_run: bool,

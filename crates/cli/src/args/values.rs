@@ -42,7 +42,7 @@ pub(super) fn patterns() -> impl TypedValueParser<Value = Pattern> {
 
 pub(super) fn methods() -> impl TypedValueParser<Value = Method> {
     named([
-        ("auto", "what measurements say is faster for the data and the machine"),
+        ("auto", "whichever is faster for the data and the machine, by measurements"),
         ("merge", "sort chunks into runs, then merge them"),
         ("scatter", "put records into bins by ranges of keys, then sort each bin"),
     ])

@@ -127,7 +127,7 @@ impl fmt::Display for GenResult<'_> {
         if self.left_over_bytes > 0 {
             writeln!(
                 f,
-                "Whole records only: {} bytes, {} less than asked for",
+                "Whole records only: {} bytes, {} less than requested",
                 self.bytes, self.left_over_bytes
             )?;
         }

@@ -1,4 +1,4 @@
-//! `xsort sort`: sorts files of records, or says how it would.
+//! `xsort sort`: sorts files of records, or prints the plan for it.
 
 use crate::args::SortArgs;
 use crate::exit::Failure;

@@ -169,7 +169,7 @@ fn append_summaries(files: &[PathBuf], layout: &Layout) -> Result<Part, Failure>
     match files.first() {
         Some(path) if whole.records() == 0 => {
             let reason =
-                "the summaries tell of no records at all; write them again (verify -o)".into();
+                "the summaries describe no records at all; write them again (verify -o)".into();
             Err(Failure::Job(Error::Input { path: path.clone(), reason }))
         }
         _ => Ok(whole),

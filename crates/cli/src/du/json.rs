@@ -2,6 +2,7 @@
 //! it.
 
 use super::row::Row;
+use crate::gnu_commands::reason;
 use parking_lot::Mutex;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -105,8 +106,7 @@ impl JsonDocument {
             Operation::List => "list directory",
             Operation::Cycle => "cycle",
         };
-        let reason = error.source.to_string();
-        let reason = reason.split(" (os error").next().unwrap_or_default().to_owned();
+        let reason = reason(&error.source);
         let error = json(&JsonError { path: JsonPath::of(&error.path), operation, reason });
         self.errors.lock().push(error);
     }

@@ -3,7 +3,7 @@
 //! Lines are held back until there are enough of them, or until a message is printed on standard
 //! error. So both come in the same order as from GNU du, which holds nothing back.
 
-use crate::gnu_commands::write_all;
+use crate::gnu_commands::{reason, write_all};
 use parking_lot::Mutex;
 use rustix::io::Errno;
 use std::io::{self, IsTerminal};
@@ -47,9 +47,7 @@ impl OutputError {
 
     /// The message with the reason.
     pub(super) fn with_reason(&self) -> Vec<u8> {
-        let reason = self.0.to_string();
-        format!("write error: {}", reason.split(" (os error").next().unwrap_or_default())
-            .into_bytes()
+        format!("write error: {}", reason(&self.0)).into_bytes()
     }
 }
 

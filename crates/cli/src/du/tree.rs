@@ -4,6 +4,7 @@
 use super::row::{Row, by_path, by_size};
 use super::size_format::SizeFormat;
 use crate::gnu_commands::locale;
+use crate::output::allows_colour;
 use rustix::termios::tcgetwinsize;
 use std::io;
 use unicode_width::UnicodeWidthStr;
@@ -81,14 +82,12 @@ struct PendingRow {
 impl<'a> TreeDrawing<'a> {
     pub(super) fn new(command: &'a Command, is_terminal: bool) -> TreeDrawing<'a> {
         let columns = tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
-        let has_colour =
-            is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         TreeDrawing {
             command,
             sizes: SizeFormat::new(command),
             columns: columns.filter(|&columns| columns > 0).unwrap_or(COLUMNS),
             glyphs: if locale().is_utf8() { &UNICODE } else { &ASCII },
-            has_colour,
+            has_colour: is_terminal && allows_colour(),
         }
     }
 

@@ -4,6 +4,7 @@
 //! floating-point numbers, for which the C library's mathematics is loaded at every start of the
 //! program: 0.06 ms of the 0.7 that a tree of ten files takes.
 
+use crate::output::allows_colour;
 use parking_lot::Mutex;
 use rustix::termios::tcgetwinsize;
 use std::io::{self, Write};
@@ -35,8 +36,7 @@ pub(crate) struct BarFrame {
 
 impl Bar {
     pub(crate) fn new() -> Bar {
-        let has_colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        Bar { has_colour, is_shown: Mutex::default() }
+        Bar { has_colour: allows_colour(), is_shown: Mutex::default() }
     }
 
     pub(crate) fn draw(&self, frame: &BarFrame) {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use xsort_extsort::Reading;
 use xsort_status::DriveState;
 
-/// What a job uses, for whoever watches it.
+/// What a job uses, as its watchers see it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct JobResources {
     /// Directories and what they are used for: "input", "scratch", "output".

@@ -9,10 +9,10 @@
 use super::publication::Publication;
 use super::state::JobState;
 use super::thermostat::{PauseState, Thermostat};
+use crate::settings::is_address_space_limited;
 use crate::signals::{FatalSignals, PositionRequest};
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Resource, getrlimit};
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ const UNPUBLISHED: Duration = Duration::from_millis(250);
 /// limited.
 const STACK_BYTES: usize = 256 << 10;
 
-/// The job's status, until the job is over or whoever ends the process removes it.
+/// The job's status; `None` once it was removed, at the job's end or before a signal's.
 pub(super) type SharedPublication = Arc<Mutex<Option<Publication>>>;
 
 /// Removes the job's status, if it was published.
@@ -66,7 +66,7 @@ impl Reporter {
     /// the thread has nothing to draw or to cool: then the job goes on without a status.
     pub(super) fn start(options: ReporterOptions) -> Option<Reporter> {
         let is_needed = options.draw.is_some() || options.thermostat.is_some();
-        if !is_needed && getrlimit(Resource::As).current.is_some() {
+        if !is_needed && is_address_space_limited() {
             return None;
         }
         let (wake, alarm) = UnixStream::pair().ok()?;

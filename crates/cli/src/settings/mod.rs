@@ -34,7 +34,12 @@ const LIMITED_THREADS_MAX: usize = 16;
 
 /// The most threads that a job may use in this process.
 pub(crate) fn threads_max() -> usize {
-    if getrlimit(Resource::As).current.is_some() { LIMITED_THREADS_MAX } else { usize::MAX }
+    if is_address_space_limited() { LIMITED_THREADS_MAX } else { usize::MAX }
+}
+
+/// Whether the address space is limited (`ulimit -v`).
+pub(crate) fn is_address_space_limited() -> bool {
+    getrlimit(Resource::As).current.is_some()
 }
 
 /// What a job may use.

@@ -48,7 +48,7 @@ pub(super) fn clear_all(jobs: &[FoundJob], is_json: bool, stop: &Stop) -> Result
     }
     if stop.is_set() {
         failures.push(Failure::Stopped {
-            so_far: ": what was cleared is listed, the rest is as it was",
+            so_far: ": what is cleared is listed, the rest is as it was",
         });
     }
     // The caller prints the last one.

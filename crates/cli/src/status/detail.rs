@@ -43,7 +43,7 @@ fn identity_lines(job: &FoundJob, snapshot: &Snapshot) -> Lines {
         ("user", format!("{}, xsort {}", snapshot.job.user, snapshot.job.version)),
     ];
     if job.life() != Life::Running || state(job) == "stopped" {
-        lines.push(("last word", format!("{} ago", span(silence_seconds(snapshot)))));
+        lines.push(("last seen", format!("{} ago", span(silence_seconds(snapshot)))));
     }
     lines
 }
@@ -85,7 +85,7 @@ fn phase(snapshot: &Snapshot) -> String {
     )
 }
 
-/// How far the whole job is, as far as it can be predicted.
+/// How far the whole job is, its mean rate, and the time left if that can be predicted.
 pub(super) fn whole(snapshot: &Snapshot) -> String {
     let done = snapshot.share_done.map(|share| format!("{:.0}% done, ", (100.0 * share).floor()));
     let left = snapshot.seconds_left.map(|seconds| format!(", {} left", span(seconds)));

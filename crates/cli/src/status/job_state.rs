@@ -31,5 +31,5 @@ pub(super) fn preposition(job: &FoundJob) -> &'static str {
 
 /// Why a job has no snapshot.
 pub(super) fn trouble(job: &FoundJob) -> &str {
-    job.trouble().unwrap_or("it said nothing")
+    job.trouble().unwrap_or("it published nothing")
 }

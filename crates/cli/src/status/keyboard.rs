@@ -125,7 +125,7 @@ mod tests {
     use std::fs::File;
 
     #[test]
-    fn keys_are_told_from_sequences() {
+    fn keys_are_recognised_within_sequences() {
         let mut keyboard = Keyboard::default();
         assert_eq!(
             keyboard.take(b"jk\x1b[A\x1bOBq\x03x\xc3\xa4"),

@@ -8,7 +8,7 @@
 //!
 //!  merge  ██████████████████████▌                         57% of 8.00 GB
 //!  512 MB/s, whole: 78% done, 480 MB/s on average, 3 s left
-//!   rate curve, as high as there is room for
+//!   rate curve, as high as the terminal allows
 //!  stages: a bar for each, threads that work and threads that wait
 //!  drives, memory, the last notices
 //! ```
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dead_are_told_from_the_living() {
+    fn dead_jobs_differ_from_living_ones() {
         let home = tempfile::tempdir().unwrap();
         let (alive, _) = jobs(home.path(), &[4711]);
         drop(alive);

@@ -16,7 +16,7 @@ pub(super) fn select_jobs(
         return Err(Failure::Stopped { so_far: "" });
     }
     for trouble in troubles {
-        write_stderr(&format!("note: not looked for jobs in {trouble}"));
+        write_stderr(&format!("note: can't look for jobs in {trouble}"));
     }
     if let Some(name) = name {
         jobs.retain(|job| job.is_called(name));

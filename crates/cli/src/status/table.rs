@@ -6,7 +6,7 @@ use std::fmt::Write;
 use xsort_status::{FoundJob, Leftovers, Life};
 
 const COLUMNS: usize = 9;
-const HEADS: [&str; COLUMNS] =
+const HEADER: [&str; COLUMNS] =
     ["JOB", "STATE", "PHASE", "DONE", "ALL", "RATE", "LEFT", "RUNS", "COMMAND"];
 
 /// The jobs, in lines of at most `width` characters, and what they left.
@@ -19,7 +19,7 @@ pub(super) fn table<'a>(
     }
     let jobs = reported.clone().map(|(job, _)| row(job));
     let rows: Vec<[String; COLUMNS]> =
-        std::iter::once(HEADS.map(str::to_owned)).chain(jobs).collect();
+        std::iter::once(HEADER.map(str::to_owned)).chain(jobs).collect();
     let mut widths = [0; COLUMNS];
     for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row) {

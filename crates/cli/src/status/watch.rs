@@ -4,6 +4,7 @@ use super::keyboard::{Key, Keyboard, KeyboardEvent};
 use super::screen::Screen;
 use super::selection::select_jobs;
 use crate::exit::Failure;
+use crate::output::allows_colour;
 use crate::signals::Stop;
 use ratatui::DefaultTerminal;
 use std::io::{self, IsTerminal};
@@ -71,7 +72,7 @@ impl Watcher {
         directories: Option<&StatusDirectories>,
         stop: &Stop,
     ) -> Result<(), Failure> {
-        let has_colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        let has_colour = allows_colour();
         let mut keyboard = Keyboard::default();
         let mut searched = Instant::now();
         loop {
