@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 use xsort_disk::{Disk, DisplayPath, OsDisk};
 use xsort_extsort::{Error, Observer, VerifyOptions, VerifyReport, verify};
-use xsort_records::{Checksum, Layout, Part};
+use xsort_records::{Checksum, Layout, VerifySummary};
 
 /// The verdict.
 #[derive(Debug, Serialize)]
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &VerifyArgs, stop: &Stop) -> Result<(), Failure> {
             Some(reader.read(&against, &names, false)?)
         };
         let part = part.expect("order was asked for");
-        summary.map_or(Ok(()), |summary| summary.write(&part.to_summary()))?;
+        summary.map_or(Ok(()), |summary| summary.write(&part.to_bytes()))?;
         (part, bytes, against)
     };
     let seconds = begin.elapsed().as_secs_f64();
@@ -173,8 +173,8 @@ impl<'a> Reader<'a> {
 }
 
 /// Puts the parts together that the summaries in `files` tell of.
-fn summaries(files: &[PathBuf], layout: &Layout) -> Result<Part, Failure> {
-    let mut whole = Part::new(layout);
+fn summaries(files: &[PathBuf], layout: &Layout) -> Result<VerifySummary, Failure> {
+    let mut whole = VerifySummary::new(layout);
     for path in files {
         let bad = |reason: String| Failure::Job(Error::Input { path: path.clone(), reason });
         let bytes = fs::read(path).map_err(|error| bad(error.to_string()))?;

@@ -101,10 +101,10 @@ fn sniff(mut bytes_from: Bytes, window_log_max: u32) -> io::Result<Bytes> {
     let mut head = Vec::new();
     bytes_from.by_ref().take(HEAD_BYTES).read_to_end(&mut head)?;
     let is_whole = (head.len() as u64) < HEAD_BYTES;
-    let begun = Compression::begun(&head);
+    let begun = Compression::detect(&head);
     if begun.is_none()
         && is_whole
-        && let Some(compression) = Compression::cut_off(&head)
+        && let Some(compression) = Compression::detect_truncated(&head)
     {
         let what =
             format!("it is cut off: so far it is the beginning of a {} file", compression.name());
@@ -124,7 +124,7 @@ fn sniff(mut bytes_from: Bytes, window_log_max: u32) -> io::Result<Bytes> {
             Box::new(Lz4 { decoder: FrameDecoder::new(watched) })
         }
         Some(other) => {
-            let (name, command) = (other.name(), other.unpacks());
+            let (name, command) = (other.name(), other.decompress_command());
             let what = format!(
                 "it is compressed by {name}, which isn't read here: decompress it first ({command})"
             );
