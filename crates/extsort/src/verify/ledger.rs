@@ -3,13 +3,13 @@
 use super::options::VerifyOptions;
 use crate::Error;
 use std::collections::BTreeMap;
-use xsort_records::{Checksum, Part};
+use xsort_records::{Checksum, VerifySummary};
 
 /// The result of a range of records.
 #[derive(Debug)]
 pub(super) enum Tally {
     /// Order, duplicates and checksum.
-    Order(Part),
+    Order(VerifySummary),
     /// The checksum only.
     Sum(Checksum),
 }
@@ -17,7 +17,7 @@ pub(super) enum Tally {
 impl Tally {
     pub(super) fn new(options: &VerifyOptions) -> Tally {
         if options.order {
-            Tally::Order(Part::new(&options.layout))
+            Tally::Order(VerifySummary::new(&options.layout))
         } else {
             Tally::Sum(Checksum::default())
         }

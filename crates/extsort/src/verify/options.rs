@@ -1,7 +1,7 @@
 //! What to verify, and the verdict.
 
 use std::path::PathBuf;
-use xsort_records::{Checksum, Layout, Part};
+use xsort_records::{Checksum, Layout, VerifySummary};
 
 /// What to judge, and with how much.
 #[derive(Clone, Debug)]
@@ -30,5 +30,5 @@ pub struct VerifyReport {
     /// Checksum of the records.
     pub checksum: Checksum,
     /// Order and duplicates, if `order` was set.
-    pub part: Option<Part>,
+    pub part: Option<VerifySummary>,
 }
