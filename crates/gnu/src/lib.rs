@@ -1,9 +1,9 @@
-//! What GNU sort and GNU du mean: their command lines, the order of lines and the figures that they
-//! ask for, and the words in which they answer.
+//! What GNU sort and GNU du mean: their command lines, their orders of lines and formats of
+//! figures, and their messages.
 //!
-//! A pure library: it opens no file, starts no thread, and borrows what memory it needs from its
-//! caller. What they do was learnt from their manual (GNU coreutils, "sort invocation" and "du
-//! invocation") and by asking the programs; the tests ask them again.
+//! A pure library: it opens no file and starts no thread. What the programs do was learnt from
+//! their manual (GNU coreutils, "sort invocation" and "du invocation") and by running them; the
+//! tests run them again and compare.
 //!
 //! ```text
 //! sort        du            what each program means, and how it answers
@@ -17,7 +17,7 @@
 //!
 //! Imports only point down.
 //!
-//! How an engine uses it:
+//! How a sort uses it:
 //!
 //! ```
 //! use xsort_gnu::Locale;

@@ -1,5 +1,4 @@
-//! What `--help` and `--version` print: the options of GNU sort in our own words, and ours beside
-//! them.
+//! The texts of `--help` and `--version`: the options of GNU sort in our own words, and ours.
 
 /// The text of `--help`; `program` is the name that was called.
 pub fn help(program: &str) -> String {

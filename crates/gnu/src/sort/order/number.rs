@@ -32,7 +32,7 @@ const EXPONENT_MAX: i64 = 94;
 #[derive(Clone, Debug)]
 pub(super) struct Numbers {
     pub(super) decimal_point: u8,
-    /// What separates thousands, as the suffix of a number is looked for.
+    /// The separator of thousands that is skipped before a number's suffix.
     pub(super) thousands: Option<u8>,
     /// The same as the number is read.
     skipped: Option<u8>,
@@ -220,8 +220,8 @@ impl Sum {
         self.count += 1;
     }
 
-    /// Adds the digits at the head of `text`, eight at a time while there is room; how many. Some
-    /// may be left.
+    /// Adds the digits at the head of `text`, eight at a time while they fit. Returns how many.
+    /// Some may be left.
     #[inline]
     fn add_run(&mut self, text: &[u8]) -> usize {
         let mut at = 0;
