@@ -8,7 +8,7 @@
 //! ```text
 //! sort        du            what each program means, and how it answers
 //!    \       /
-//!     getopt                options, abbreviations, quotation marks and refusals, of any GNU program
+//!     getopt                options, quotation marks and refusals of any GNU program
 //!        |
 //!     locale                tables of a locale
 //!        |
@@ -25,7 +25,9 @@
 //!
 //! let locale = Locale::from_environment().unwrap_or_else(Locale::c);
 //! let environment = Environment::new(|_| None, locale.clone());
-//! let Request::Run(command) = parse(["-t:", "-k2,2n", "-s"], &environment)? else { unreachable!() };
+//! let Request::Run(command) = parse(["-t:", "-k2,2n", "-s"], &environment)? else {
+//!     unreachable!()
+//! };
 //! let order = Order::new(&command, &locale, [0; 16]);
 //!
 //! // One scratch a thread. Sort by words, and compare where they are equal.

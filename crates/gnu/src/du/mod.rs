@@ -3,9 +3,11 @@
 //!
 //! ```text
 //! parse      words of a command line -> Command, or GNU's refusal          options    their names
-//! command    what to count and how to show it, in plain values             number     numbers with suffixes
+//! command    what to count and how to show it, in plain values
+//! number     numbers with suffixes
 //! size       bytes as text        exclude    patterns        zone, format  times as text
-//! messages   what goes wrong on the way                                    help       --help, --version
+//! messages   what goes wrong on the way
+//! help       --help, --version
 //! ```
 
 mod command;

@@ -5,8 +5,10 @@
 //! 10^e with d1 > 0, and becomes
 //!
 //! ```text
-//! byte 0     0x80 zero; above: e, from 0x82 (e = -30) to 0xFE (e = 94); 0x81 and 0xFF: e is less or more, and is in bytes 1-7
-//! 7 bytes    sixteen digits as a number, times 2, plus 1 if there are more that aren't all zero; then 7 bytes for those
+//! byte 0     0x80 zero; above: e, from 0x82 (e = -30) to 0xFE (e = 94);
+//!            0x81 and 0xFF: e is less or more, and is in bytes 1-7
+//! 7 bytes    sixteen digits as a number, times 2, plus 1 if there are more that aren't all zero;
+//!            then 7 bytes for those
 //! ```
 //!
 //! Zero has seven zero bytes too, so the first word holds all of the number's first part and
