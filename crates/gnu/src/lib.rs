@@ -1,14 +1,14 @@
-//! What GNU sort and GNU du mean: their command lines, the order of lines and the figures that they
-//! ask for, and the words in which they answer.
+//! What GNU sort and GNU du mean: their command lines, their orders of lines and formats of
+//! figures, and their messages.
 //!
-//! A pure library: it opens no file, starts no thread, and borrows what memory it needs from its
-//! caller. What they do was learnt from their manual (GNU coreutils, "sort invocation" and "du
-//! invocation") and by asking the programs; the tests ask them again.
+//! A pure library: it opens no file and starts no thread. What the programs do was learnt from
+//! their manual (GNU coreutils, "sort invocation" and "du invocation") and by running them; the
+//! tests run them again and compare.
 //!
 //! ```text
 //! sort        du            what each program means, and how it answers
 //!    \       /
-//!     getopt                options, abbreviations, quotation marks and refusals, of any GNU program
+//!     getopt                options, quotation marks and refusals of any GNU program
 //!        |
 //!     locale                tables of a locale
 //!        |
@@ -17,7 +17,7 @@
 //!
 //! Imports only point down.
 //!
-//! How an engine uses it:
+//! How a sort uses it:
 //!
 //! ```
 //! use xsort_gnu::Locale;
@@ -25,7 +25,9 @@
 //!
 //! let locale = Locale::from_environment().unwrap_or_else(Locale::c);
 //! let environment = Environment::new(|_| None, locale.clone());
-//! let Request::Run(command) = parse(["-t:", "-k2,2n", "-s"], &environment)? else { unreachable!() };
+//! let Request::Run(command) = parse(["-t:", "-k2,2n", "-s"], &environment)? else {
+//!     unreachable!()
+//! };
 //! let order = Order::new(&command, &locale, [0; 16]);
 //!
 //! // One scratch a thread. Sort by words, and compare where they are equal.

@@ -1,9 +1,8 @@
-//! What sorting must know of a locale: classes of bytes, marks in numbers, names of months, and
-//! whether text collates.
+//! What sorting needs of a locale: classes of bytes, marks in numbers, names of months, and how
+//! text collates.
 //!
-//! A `Locale` is plain tables, made once. Only the comparison of text by the rules of a language
-//! goes to the C library each time; in C, POSIX and C.UTF-8 that is the comparison of bytes, and
-//! done here.
+//! A `Locale` is plain tables, made once. Only comparing text by the rules of a language calls the
+//! C library each time; in the locales C, POSIX and C.UTF-8 bytes are compared instead.
 
 use std::ffi::CString;
 use std::sync::Arc;
@@ -18,7 +17,7 @@ pub struct Locale {
     pub(crate) decimal_point: u8,
     /// The byte between groups of a number's digits.
     pub(crate) thousands: Option<u8>,
-    /// True if that has more than one byte, so that there is none for us.
+    /// True if that separator has more than one byte, so that `thousands` is `None`.
     pub(crate) has_wide_thousands: bool,
     /// Names of months in upper case and their numbers from 1 on, in the order of the names' bytes.
     pub(crate) months: Vec<(Vec<u8>, u8)>,

@@ -1,15 +1,14 @@
 //! The C library's locales: the only unsafe code of this crate.
 //!
-//! Comparing text by the rules of a language takes a database of its own. GNU sort asks the C
-//! library, and so do we, because the same answer is wanted. A locale is a value here
-//! (`newlocale`), not a state of the process (`setlocale`), so that threads and tests can't disturb
-//! each other.
+//! Comparing text by the rules of a language takes a database. GNU sort uses the C library's, and
+//! so do we, because the results must be the same. A locale is a value here (`newlocale`), not a
+//! state of the process (`setlocale`), so that threads and tests can't disturb each other.
 #![allow(unsafe_code)]
 
 use std::cmp::Ordering;
 use std::ffi::{CStr, c_char, c_int, c_uint};
 
-/// A locale of the C library, loaded; never changed, freed when it is dropped.
+/// A loaded locale of the C library. It never changes, and is freed when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Handle(libc::locale_t);
 
@@ -50,8 +49,8 @@ unsafe extern "C" {
 }
 
 impl Handle {
-    /// The locale of this name; the empty name is the one that the environment asks for. None if
-    /// the C library has no such.
+    /// Loads the locale of this name; the empty name stands for the environment's. `None` if the C
+    /// library has no such locale.
     pub(crate) fn load(name: &CStr) -> Option<Self> {
         // SAFETY: `name` is a C string, and no locale is given to be changed.
         let handle =

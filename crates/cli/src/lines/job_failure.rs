@@ -29,7 +29,8 @@ pub(super) fn of_job(error: &Error, target: &Target) -> Failure {
         Error::Memory { budget_bytes, needed_bytes } => {
             let (budget, enough) = (Bytes(*budget_bytes), needed_bytes.div_ceil(1 << 20));
             let text = format!(
-                "a memory budget of {budget} is too small for so much input: it needs at least -S {enough}M"
+                "a memory budget of {budget} is too small for so much input: \
+                 it needs at least -S {enough}M"
             );
             Failure::Message(text.into())
         }

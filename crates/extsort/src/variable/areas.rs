@@ -1,4 +1,5 @@
-//! Memory for chunks: areas of one size. What a chunk doesn't need of its area is left for the next.
+//! Memory for chunks: areas of one size. What a chunk doesn't need of its area is left for the
+//! next.
 
 use xsort_disk::Lease;
 

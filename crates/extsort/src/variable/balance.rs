@@ -2,8 +2,8 @@
 //! written or dropped as duplicates. Sums of their hashes are compared, which don't depend on the
 //! order.
 //!
-//! Lines are hashed when their ends are found, before they are sorted, and again when the last merge
-//! takes them. In between they may have been on scratch several times.
+//! Lines are hashed when their ends are found, before they are sorted, and again when the last
+//! merge takes them. In between they may have been on scratch several times.
 
 use crate::Error;
 use std::sync::atomic::AtomicU64;

@@ -71,8 +71,8 @@ fn grow(window: &mut Vec<u8>) -> io::Result<()> {
     window.try_reserve_exact(step).map_err(|_| {
         let bytes = window.len();
         let what = format!(
-            "two neighbouring lines of more than {bytes} bytes together don't fit in memory: raise its \
-             limit (ulimit -v)"
+            "two neighbouring lines of more than {bytes} bytes together don't fit in memory: \
+             raise its limit (ulimit -v)"
         );
         io::Error::new(ErrorKind::OutOfMemory, what)
     })?;

@@ -53,8 +53,8 @@ impl BlockCompressor {
         })
     }
 
-    /// Compresses `block` into `compressed`. Returns how many bytes that took; `None` if it can't be
-    /// done in fewer pages.
+    /// Compresses `block` into `compressed`. Returns how many bytes that took; `None` if it can't
+    /// be done in fewer pages.
     pub(super) fn compress(&mut self, block: &[u8], compressed: &mut [u8]) -> Option<usize> {
         let bytes = match self {
             BlockCompressor::Lz4 => lz4_flex::block::compress_into(block, compressed).ok()?,

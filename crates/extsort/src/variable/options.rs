@@ -25,15 +25,16 @@ pub struct LinesOptions {
     pub scratch: Vec<PathBuf>,
     /// How blocks on scratch are compressed, if at all.
     pub codec: Option<Codec>,
-    /// A path to the regular file behind the output, if the output does nothing but write to it. The
-    /// file is empty once the output is flushed, and lines may be written to it past the page cache.
+    /// A path to the regular file behind the output, if the output does nothing but write to it.
+    /// The file is empty once the output is flushed, and lines may be written to it past the page
+    /// cache.
     pub output_file: Option<PathBuf>,
     /// Records finished steps, so that a later process can go on with the sort.
     pub checkpoint: Option<LinesCheckpoint>,
 }
 
-/// A sort of lines that can be resumed. Its output is a new file, which replaces the old one when it
-/// is complete.
+/// A sort of lines that can be resumed. Its output is a new file, which replaces the old one when
+/// it is complete.
 #[derive(Clone, Debug)]
 pub struct LinesCheckpoint {
     /// Whether to begin or to resume, and how often to record.

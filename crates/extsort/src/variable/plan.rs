@@ -1,8 +1,8 @@
 //! How a sort of lines divides its budget.
 //!
 //! ```text
-//! form    | write buffers | sort buffers | areas                                  | input blocks  |
-//! merge   | write buffers | runs that stay in memory, blocks of runs on scratch   | output blocks |
+//! form    | write buffers | sort buffers | areas                        | input blocks  |
+//! merge   | write buffers | runs in memory, blocks of runs on scratch   | output blocks |
 //! ```
 //!
 //! Each thread has a write buffer: for blocks on their way to scratch, then for merged lines on
@@ -10,8 +10,8 @@
 //! one size, and each takes as many lines as fit.
 //!
 //! The index of the blocks on scratch is on the heap. Its size is estimated from the input's and
-//! left out of the pool; blocks are larger where it would be too much. It is counted as it grows, so
-//! that a stream that outgrows the estimate is refused before the index takes more.
+//! left out of the pool; blocks are larger where it would be too much. It is counted as it grows,
+//! so that a stream that outgrows the estimate is refused before the index takes more.
 
 use super::block::SpilledBlock;
 use super::codec::Codec;
@@ -67,7 +67,8 @@ pub(super) const BYPASS_BLOCKS: u64 = 16;
 pub struct Plan {
     /// Threads that sort and merge.
     pub threads: usize,
-    /// Bytes of a line's entry. While a chunk is sorted, each line takes as many in the sort buffer.
+    /// Bytes of a line's entry. While a chunk is sorted, each line takes as many in the sort
+    /// buffer.
     pub entry_bytes: usize,
     /// Areas, each of which holds a chunk of lines.
     pub areas: usize,
@@ -222,9 +223,9 @@ struct Shares {
 }
 
 impl Shares {
-    /// As many threads as asked for, if each can have a write buffer of 64 KiB or more and the index
-    /// stays within its share. Fewer threads have larger write buffers, and these larger blocks,
-    /// which make a smaller index.
+    /// As many threads as asked for, if each can have a write buffer of 64 KiB or more and the
+    /// index stays within its share. Fewer threads have larger write buffers, and these larger
+    /// blocks, which make a smaller index.
     fn new(options: &LinesOptions, input_bytes: Option<u64>, is_small: bool) -> Shares {
         let budget = usable_bytes(options, options.budget_bytes);
         let context = options.codec.map_or(0, Codec::context_bytes);
@@ -324,8 +325,8 @@ mod tests {
         assert!(refused > 5 && refused < 60, "{refused}");
     }
 
-    /// Half a write buffer must have a block to fill and one to compress it into: with fewer a spill would
-    /// wait for itself.
+    /// Half a write buffer must have a block to fill and one to compress it into: with fewer a
+    /// spill would wait for itself.
     #[test]
     fn every_budget_has_a_plan_that_can_spill() {
         for codec in [None, Some(Codec::Lz4), Some(Codec::Zstd)] {

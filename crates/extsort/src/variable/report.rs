@@ -16,8 +16,8 @@ pub struct LinesReport {
     pub bytes: u64,
     /// Bytes written: fewer than read if duplicates were dropped.
     pub written_bytes: u64,
-    /// Sum of the hashes of all lines: the same for those that were read and those that were written
-    /// or dropped. `None` of a merge.
+    /// Sum of the hashes of all lines: the same for those that were read and those that were
+    /// written or dropped. `None` of a merge.
     pub checksum: Option<u64>,
     /// Sorted runs that were formed.
     pub runs: usize,

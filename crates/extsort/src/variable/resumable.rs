@@ -1,10 +1,10 @@
 //! A sort of lines that a later process can resume.
 //!
 //! While it reads, the journal records each run that is spilled, with how far in the inputs it
-//! reaches. At the end of the inputs what is in memory is spilled, too, so that from there on nobody
-//! needs them. Then the journal records each merge of a pass, and now and then how much of the
-//! output is written and where in its runs the last merge stands. The output is a new file, which
-//! replaces the old one when it is complete.
+//! reaches. At the end of the inputs what is in memory is spilled, too, so that from there on
+//! nobody needs them. Then the journal records each merge of a pass, and now and then how much of
+//! the output is written and where in its runs the last merge stands. The output is a new file,
+//! which replaces the old one when it is complete.
 
 use super::form::form_runs;
 use super::input::{LinesInput, total_bytes};

@@ -274,8 +274,8 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
         })
     }
 
-    /// Compresses a block. Returns what to write, and its compressed bytes: the block itself and 0 if
-    /// compression is off or saves no page.
+    /// Compresses a block. Returns what to write, and its compressed bytes: the block itself and 0
+    /// if compression is off or saves no page.
     fn compress(&mut self, block: Lease, used: usize) -> Result<(Lease, usize), Error> {
         if self.compressor.is_none() {
             return Ok((block, 0));

@@ -5,7 +5,8 @@
 pub fn help(program: &str) -> String {
     let examples = EXAMPLES.replace("{program}", program);
     format!(
-        "Usage: {program} [OPTION]... [FILE]...\n   or: {program} [OPTION]... --files0-from=LIST\n{examples}{OPTIONS}"
+        "Usage: {program} [OPTION]... [FILE]...\n   \
+         or: {program} [OPTION]... --files0-from=LIST\n{examples}{OPTIONS}"
     )
 }
 
@@ -52,8 +53,10 @@ What is printed:
   -d, --max-depth=N             lines only for what is N levels below its FILE or fewer
   -s, --summarize               only a line for each FILE, the same as -d0
   -S, --separate-dirs           directories without their subdirectories
-  -t, --threshold=SIZE          only what has SIZE or more; if it is negative, what has so much or less
-      --time[=WORD]             the newest time of change in it, or WORD: atime, access, use, ctime, status
+  -t, --threshold=SIZE          only what has SIZE or more; if it is negative, what has so much \
+or less
+      --time[=WORD]             the newest time of change in it, or WORD: atime, access, use, \
+ctime, status
       --time-style=STYLE        full-iso, long-iso, iso or +FORMAT as for date
   -0, --null                    lines end with NUL
 
@@ -63,17 +66,21 @@ How sizes are printed:
       --si                      short, in powers of 1000
   -k, -m                        the same as --block-size=1K, --block-size=1M
 
-A SIZE is a number, a unit, or both: K, M, G, T, P, E, Z, Y and KiB are powers of 1024, kB, MB powers of 1000. Printed sizes are rounded
-up. Without an option DU_BLOCK_SIZE, BLOCK_SIZE or BLOCKSIZE say the unit, else it is 1024 bytes, with POSIXLY_CORRECT 512.
+A SIZE is a number, a unit, or both: K, M, G, T, P, E, Z, Y and KiB are powers of 1024, kB, MB \
+powers of 1000. Printed sizes are rounded
+up. Without an option DU_BLOCK_SIZE, BLOCK_SIZE or BLOCKSIZE say the unit, else it is 1024 \
+bytes, with POSIXLY_CORRECT 512.
 
 What GNU du doesn't have:
       --json                    one JSON document: bytes allocated and apparent, files, errors
       --progress                show how far it is
-      --skip-pseudo             don't enter file systems without data of their own (/proc, /sys and the like); -x enters no other at all
+      --skip-pseudo             don't enter file systems without data of their own (/proc, /sys \
+and the like); -x enters no other at all
       --sort=size|name          the largest first, or by name
       --threads=N               use at most N threads; with one, lines come in GNU du's order
       --top=N                   only the N largest, largest first
-      --tree                    a tree with bars, as wide as the terminal, with two levels unless -d says more
+      --tree                    a tree with bars, as wide as the terminal, with two levels \
+unless -d says more
 
       --help                    print this
       --version                 print the version

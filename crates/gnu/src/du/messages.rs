@@ -1,4 +1,4 @@
-//! What du says when something goes wrong on its way, one line or several, without the program's
+//! Messages about what goes wrong while du runs, of one line or several, without the program's
 //! name.
 
 use std::ffi::OsStr;
@@ -8,12 +8,12 @@ use std::os::unix::ffi::OsStrExt;
 use crate::getopt::{Quoting, system_reason};
 use crate::locale::Locale;
 
-/// Something that du says and goes on after, to end with status 1.
+/// An error after which du continues, to end with status 1.
 #[derive(Debug)]
 pub enum Complaint<'a> {
-    /// A file can't be looked at.
+    /// A file's status can't be read.
     Access(&'a [u8], &'a io::Error),
-    /// A symbolic link that was to be followed leads nowhere: GNU du says no reason.
+    /// A symbolic link that must be followed leads nowhere: GNU du gives no reason.
     Dangling(&'a [u8]),
     /// A directory can't be read.
     ReadDirectory(&'a [u8], &'a io::Error),
@@ -27,14 +27,14 @@ pub enum Complaint<'a> {
     EmptyNameInList(&'a OsStr, u64),
     /// A list from standard input names `-`.
     StandardInputInList,
-    /// A list can't be read on.
+    /// A list can't be read to its end.
     ReadList(&'a OsStr, &'a io::Error),
     /// A list can't be opened; du does nothing else.
     OpenList(&'a OsStr, &'a io::Error),
 }
 
 impl Complaint<'_> {
-    /// What is said, in a locale's quotation marks.
+    /// The message, with the locale's quotation marks.
     pub fn text(&self, locale: &Locale) -> Vec<u8> {
         let quoting = Quoting(locale);
         let of_file = |what: &str, path: &[u8], after: &str, error: &io::Error| {

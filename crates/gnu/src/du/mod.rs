@@ -1,11 +1,13 @@
 //! What GNU du means: its command line, which files it leaves out, how it prints sizes and times,
-//! and the words in which it answers.
+//! and its messages.
 //!
 //! ```text
 //! parse      words of a command line -> Command, or GNU's refusal          options    their names
-//! command    what to count and how to show it, in plain values             number     numbers with suffixes
+//! command    what to count and how to show it, in plain values
+//! number     numbers with suffixes
 //! size       bytes as text        exclude    patterns        zone, format  times as text
-//! messages   what goes wrong on the way                                    help       --help, --version
+//! messages   what goes wrong on the way
+//! help       --help, --version
 //! ```
 
 mod command;
@@ -31,8 +33,9 @@ pub use zone::Zone;
 
 use crate::locale::Locale;
 
-/// Appends a time in `format`, seconds and nanoseconds since 1970. False if its year is out of
-/// range: then the seconds are appended, and [`Complaint::TimeOutOfRange`] is to be said.
+/// Appends a time in `format`, given as seconds and nanoseconds since 1970. Returns false if its
+/// year is out of range: then the seconds are appended, and the caller must report
+/// [`Complaint::TimeOutOfRange`].
 pub fn write_time(
     format: &[u8],
     seconds: i64,

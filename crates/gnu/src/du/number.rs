@@ -6,10 +6,10 @@
 
 use crate::getopt::{Refusal, bad_argument};
 
-/// A number at the head of a text.
+/// A number at the beginning of a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Number {
-    /// The nearest that there is, if it is too large; nothing if there are no digits and no suffix.
+    /// The nearest possible number, if it is too large; `None` without digits and suffix.
     pub(super) value: Option<i128>,
     /// Bytes of the text that were understood.
     pub(super) used: usize,
@@ -83,8 +83,8 @@ pub(super) fn number(text: &[u8], least: i128, most: i128, suffixes: &[u8]) -> N
             [b'B' | b'D', ..] => (1000, 2),
             _ => (1024, 1),
         };
-        // At most 2^64 times 2^80: no overflow before the ends are looked at, but for factors that
-        // go in one by one.
+        // At most 2^64 times 2^80 doesn't overflow before it is clamped, if factors are multiplied
+        // one by one.
         for _ in 0..power {
             value *= base;
             is_too_large |= !(least..=most).contains(&value);

@@ -1,7 +1,7 @@
 //! The command line of GNU du: words in, what to do or GNU's refusal out.
 //!
-//! du reads on after most complaints and gives up at the end, so that there may be several; a wrong
-//! size or word ends it on the spot.
+//! du continues after most errors and gives up at the end, so that it may report several. A wrong
+//! size or word ends it at once.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -18,7 +18,7 @@ use super::size::Scale;
 use crate::getopt::{Given, Quoting, Refusal, Said, Words, choose, no_such_word, system_reason};
 use crate::locale::Locale;
 
-/// What the grammar must know of the process.
+/// What the parser must know of the process.
 pub struct Surroundings<'a> {
     /// The value of an environment variable.
     pub variable: &'a dyn Fn(&str) -> Option<OsString>,
@@ -144,7 +144,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Something that du goes on after, to give up at the end.
+    /// Reports an error after which du continues, to give up at the end.
     fn complain(&mut self, text: Vec<u8>) {
         self.said.push(text);
         self.is_refused = true;
@@ -253,7 +253,7 @@ impl<'a> Parser<'a> {
         words: &[(&str, M)],
     ) -> Result<M, Refusal> {
         choose(word, words).map_err(|is_ambiguous| {
-            // Those of the same meaning stand together.
+            // Words of the same meaning are next to each other.
             let groups: Vec<Vec<&str>> = words
                 .chunk_by(|a, b| a.1 == b.1)
                 .map(|group| group.iter().map(|(word, _)| *word).collect())

@@ -1,8 +1,7 @@
-//! From seconds to the date and time of a place, as the C library tells them from `TZ`.
+//! From seconds to date and time in a zone, as the C library converts them by `TZ`.
 //!
-//! Rules of time zones are read by `jiff`. Its years end with 9999, those of files needn't: the
-//! calendar repeats itself every 400 years, to the day of the week, and zones by then go by a rule
-//! that does so too.
+//! `jiff` reads the rules of zones. Its years end with 9999, but files may have later times. The
+//! calendar repeats every 400 years, to the day of the week, and so do the rules of zones by then.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -13,14 +12,14 @@ use jiff::tz::TimeZone;
 
 /// Seconds of 400 years.
 const CALENDAR_SECONDS: i64 = 146_097 * 86_400;
-/// Times from here to there are asked of `jiff` as they are: from the year -7500 to 8307.
-const ASKED_SECONDS: std::ops::Range<i64> = -299_000_000_000..200_000_000_000;
+/// Times that `jiff` converts as they are: from the year -7500 to 8307.
+const JIFF_SECONDS: std::ops::Range<i64> = -299_000_000_000..200_000_000_000;
 
 /// A place's rules.
 #[derive(Clone, Debug)]
 pub struct Zone {
     rules: TimeZone,
-    /// In place of what the rules call it.
+    /// Replaces the name that the rules have for it.
     name: Option<String>,
 }
 
@@ -86,11 +85,11 @@ impl Zone {
 
     /// The time there; `None` if its year can't be counted in 32 bits from 1900 on.
     pub(super) fn moment(&self, seconds: i64, nanoseconds: u32) -> Option<Moment> {
-        let cycles = if seconds >= ASKED_SECONDS.end {
-            (seconds - ASKED_SECONDS.end) / CALENDAR_SECONDS + 1
-        } else if seconds < ASKED_SECONDS.start {
+        let cycles = if seconds >= JIFF_SECONDS.end {
+            (seconds - JIFF_SECONDS.end) / CALENDAR_SECONDS + 1
+        } else if seconds < JIFF_SECONDS.start {
             // Not beyond the least number that there is.
-            -((ASKED_SECONDS.start - 1).saturating_sub(seconds) / CALENDAR_SECONDS + 1)
+            -((JIFF_SECONDS.start - 1).saturating_sub(seconds) / CALENDAR_SECONDS + 1)
         } else {
             0
         };
@@ -122,7 +121,7 @@ impl Zone {
 mod tests {
     use super::*;
 
-    fn told(zone: &str, seconds: i64) -> String {
+    fn shown(zone: &str, seconds: i64) -> String {
         let Some(at) = Zone::of(Some(OsStr::new(zone)), |_| None).moment(seconds, 0) else {
             return "none".into();
         };
@@ -144,23 +143,23 @@ mod tests {
     /// As `du --time --time-style=+...` of coreutils 9.1 tells them.
     #[test]
     fn times_are_those_of_the_place() {
-        assert_eq!(told("", 1_709_190_489), "2024-02-29 60 4 07:08:09 0 UTC");
+        assert_eq!(shown("", 1_709_190_489), "2024-02-29 60 4 07:08:09 0 UTC");
         assert_eq!(
-            told("CET-1CEST,M3.5.0,M10.5.0/3", 1_720_000_000),
+            shown("CET-1CEST,M3.5.0,M10.5.0/3", 1_720_000_000),
             "2024-07-03 185 3 11:46:40 7200 CEST"
         );
-        assert_eq!(told("ABC5DEF", 1_720_000_000), "2024-07-03 185 3 05:46:40 -14400 DEF");
-        assert_eq!(told("Foo/Bar", 0), "1970-01-01 1 4 00:00:00 0 Foo");
-        assert_eq!(told("XX", 0), "1970-01-01 1 4 00:00:00 0 ");
+        assert_eq!(shown("ABC5DEF", 1_720_000_000), "2024-07-03 185 3 05:46:40 -14400 DEF");
+        assert_eq!(shown("Foo/Bar", 0), "1970-01-01 1 4 00:00:00 0 Foo");
+        assert_eq!(shown("XX", 0), "1970-01-01 1 4 00:00:00 0 ");
     }
 
     #[test]
     fn years_go_on_beyond_four_digits() {
-        assert_eq!(told("", 253_402_300_800), "10000-01-01 1 6 00:00:00 0 UTC");
-        assert_eq!(told("", 67_768_036_191_676_799), "2147485547-12-31 365 3 23:59:59 0 UTC");
-        assert_eq!(told("", 67_768_036_191_676_800), "none");
-        assert_eq!(told("", -67_768_040_609_740_800), "-2147481748-01-01 1 4 00:00:00 0 UTC");
-        assert_eq!(told("", i64::MIN), "none");
-        assert_eq!(told("", i64::MAX), "none");
+        assert_eq!(shown("", 253_402_300_800), "10000-01-01 1 6 00:00:00 0 UTC");
+        assert_eq!(shown("", 67_768_036_191_676_799), "2147485547-12-31 365 3 23:59:59 0 UTC");
+        assert_eq!(shown("", 67_768_036_191_676_800), "none");
+        assert_eq!(shown("", -67_768_040_609_740_800), "-2147481748-01-01 1 4 00:00:00 0 UTC");
+        assert_eq!(shown("", i64::MIN), "none");
+        assert_eq!(shown("", i64::MAX), "none");
     }
 }

@@ -28,7 +28,7 @@ impl Refusal {
         }
     }
 
-    /// Without a line of its own: all was said already.
+    /// Without a line of its own, because other lines say everything.
     pub(crate) fn none() -> Self {
         Self { lines: Vec::new(), asks_for_help: false, status: 2 }
     }
@@ -99,7 +99,7 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// `parts` joined to one line of a message.
+/// A line of a message, joined of its parts.
 pub(crate) fn joined(parts: &[&[u8]]) -> Vec<u8> {
     parts.concat()
 }

@@ -1,8 +1,8 @@
-//! Words of a command line as getopt reads them, whatever the program: options in clusters and in
-//! full, their arguments, and operands among them.
+//! Words of a command line as getopt reads them: options in clusters and in full, their arguments,
+//! and operands.
 //!
-//! Source: the C library's manual ("Using Getopt"). What is wrong is a message without the
-//! program's name; programs go on after it, or don't.
+//! Source: the C library's manual ("Using Getopt"). A wrong word gives a message without the
+//! program's name; some programs continue after it.
 
 /// Whether an option takes an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,12 +40,12 @@ pub(crate) struct Vocabulary<M: 'static> {
     pub(crate) letter: fn(u8) -> M,
 }
 
-/// What is said next.
+/// An option or operand.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Said<'a, M> {
     Option(Given<'a, M>),
     Operand(&'a [u8]),
-    /// What is wrong, as getopt words it.
+    /// A wrong word, with getopt's message.
     Wrong(Vec<u8>),
 }
 
@@ -53,12 +53,12 @@ pub(crate) enum Said<'a, M> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Given<'a, M> {
     pub(crate) meaning: M,
-    /// Of a long option what was typed, else its letter.
+    /// The name as it was typed, without dashes: a long option may be abbreviated.
     pub(crate) typed: &'a [u8],
-    /// As messages name it: `-k`, `--key`.
+    /// The name in messages: `-k`, `--key`.
     pub(crate) name: String,
     pub(crate) argument: Option<&'a [u8]>,
-    /// Whether the argument is a word of its own.
+    /// Whether the argument is a separate word.
     pub(crate) is_apart: bool,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct Words<'a, M: 'static> {
     vocabulary: &'static Vocabulary<M>,
     words: &'a [Vec<u8>],
     at: usize,
-    /// What is left of a cluster of letters.
+    /// The rest of a cluster of letters.
     cluster: &'a [u8],
     /// Whether `--` was read.
     pub(crate) has_only_operands: bool,
@@ -78,25 +78,25 @@ impl<'a, M: Copy> Words<'a, M> {
         Self { vocabulary, words, at: 0, cluster: &[], has_only_operands: false }
     }
 
-    /// The word after the one that was read last, unread.
+    /// The next word. It stays unread.
     pub(crate) fn peek(&self) -> Option<&'a [u8]> {
         self.words.get(self.at).map(Vec::as_slice)
     }
 
-    /// That word, read.
+    /// Reads the next word.
     pub(crate) fn word(&mut self) -> Option<&'a [u8]> {
         let word = self.peek()?;
         self.at += 1;
         Some(word)
     }
 
-    /// Has the word that was read last read again.
+    /// Puts the last word back, to be read again.
     pub(crate) fn put_back(&mut self) {
         self.at -= 1;
     }
 
-    /// What is said next. `ends_options` looks at each word, and at what follows it: those of which
-    /// it is true are operands.
+    /// The next option or operand. A word is an operand if `ends_options` is true of it and of the
+    /// word that follows it.
     pub(crate) fn next(
         &mut self,
         ends_options: impl Fn(&[u8], Option<&[u8]>) -> bool,
@@ -119,7 +119,7 @@ impl<'a, M: Copy> Words<'a, M> {
         }
     }
 
-    /// A letter; what follows in its word are more, or its argument.
+    /// A letter. `rest` of its word is more letters, or its argument.
     fn letter(&mut self, letter: u8, rest: &'a [u8]) -> Said<'a, M> {
         self.cluster = rest;
         let typed = &self.words[self.at - 1][..];

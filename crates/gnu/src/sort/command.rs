@@ -1,14 +1,13 @@
 //! A command line that was understood: what to sort, by which keys, and how.
 //!
-//! The grammar makes it; from here on nothing is checked again. Global ordering options have
-//! already been given to the keys that have none of their own, so `keys` alone says how lines
-//! compare. What the engine must do (files, memory, threads) is in plain values; this crate opens
-//! nothing.
+//! The parser makes it, and nothing is checked again afterwards. Keys without ordering options of
+//! their own have been given the global ones, so that `keys` alone decides how lines compare.
+//! Files, memory and threads are plain values: this crate opens nothing.
 
 use std::ffi::OsString;
 use std::time::Duration;
 
-/// What a command line asks for.
+/// What a command line requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     /// `--help`: print [`help`](fn@super::help) and do nothing else.
@@ -22,7 +21,7 @@ pub enum Request {
 /// A sort, a merge or a check, with all its settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Command {
-    /// `-c`, `-C`, `--check`: look whether the one input is sorted, and sort nothing. Wins over
+    /// `-c`, `-C`, `--check`: check whether the one input is sorted, and sort nothing. Wins over
     /// `merge`.
     pub check: Option<Check>,
     /// `-m`: the inputs are sorted already.
@@ -32,8 +31,7 @@ pub struct Command {
     pub unique: bool,
     /// `-s`: no last resort.
     pub stable: bool,
-    /// `-r` before all keys: turns the last resort round, and the order of lines where there is no
-    /// key.
+    /// `-r` outside keys: reverses the last resort, and the order of lines if there is no key.
     pub reverse: bool,
     /// `-z`: lines end with NUL.
     pub zero_terminated: bool,

@@ -42,7 +42,7 @@ pub(super) fn size(text: &[u8], option: &str, memory_bytes: u64) -> Result<u64, 
         || Refusal::new(joined(&[option.as_bytes(), b" argument '", text, b"' too large"]));
     let count = match count(text) {
         Some(count) => count,
-        // A suffix alone is one of its units.
+        // A suffix alone stands for one of its units.
         None if text.first().is_some_and(|&suffix| exponent(suffix).is_some()) => {
             Count { value: 1, is_too_large: false, rest: text }
         }

@@ -1,11 +1,11 @@
-//! What a check says of the first line that is out of order.
+//! The message of a check about the first line that is out of order.
 
 use super::command::Command;
 
 /// The message of `-c` (with `-C` nothing is said); its status is 1.
 ///
 /// `program` is the name that was called, `file` the input's (`-` for standard input), `number` the
-/// line's from 1 on. The line becomes the message: there may be no memory for a copy of it.
+/// line's from 1 on. The line's memory is used for the message: there may be none for a copy.
 pub fn disorder(
     program: &str,
     file: &[u8],

@@ -1,10 +1,10 @@
-//! What a command line means depends a little on where it is given.
+//! What a command line depends on besides its words.
 
 use std::ffi::OsStr;
 
 use crate::locale::Locale;
 
-/// What the grammar must know of the process; the caller looks it up.
+/// What the parser must know of the process. The caller finds it out.
 #[derive(Clone, Debug)]
 pub struct Environment {
     /// True if `POSIXLY_CORRECT` is set: options end at the first operand.

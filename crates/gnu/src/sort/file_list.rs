@@ -1,15 +1,15 @@
-//! What `--files0-from` names: the bytes of the list, taken apart and judged in GNU sort's words.
+//! `--files0-from`: the names in a list of files, or GNU sort's refusal of the list.
 
 use crate::getopt::{Refusal, joined, quoted_name, shown_name};
 use crate::locale::Locale;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 
-/// The names in the text of a list, each ended by NUL, the last one perhaps not. `list` is what the
-/// list is called.
+/// The names in the text of a list. Each ends with NUL; the last one may lack it. `list` is the
+/// name of the list.
 ///
 /// # Errors
-/// A refusal if there are none, or one of them is empty or standard input's.
+/// If there are no names, or one of them is empty or that of standard input.
 pub fn listed_files(text: &[u8], list: &OsStr, locale: &Locale) -> Result<Vec<OsString>, Refusal> {
     if text.is_empty() {
         return Err(Refusal::new(joined(&[b"no input from ", &quoted_name(list, locale)])));

@@ -1,10 +1,10 @@
-//! What `--help` and `--version` print: the options of GNU sort in our own words, and ours beside
-//! them.
+//! The texts of `--help` and `--version`: the options of GNU sort in our own words, and ours.
 
 /// The text of `--help`; `program` is the name that was called.
 pub fn help(program: &str) -> String {
     format!(
-        "Usage: {program} [OPTION]... [FILE]...\n   or: {program} [OPTION]... --files0-from=LIST\n{OPTIONS}"
+        "Usage: {program} [OPTION]... [FILE]...\n   \
+         or: {program} [OPTION]... --files0-from=LIST\n{OPTIONS}"
     )
 }
 
@@ -14,7 +14,8 @@ pub fn version(program: &str) -> String {
 }
 
 const OPTIONS: &str = "\
-Sort the lines of all FILEs together and print them. Without a FILE, or where FILE is -, read standard input.
+Sort the lines of all FILEs together and print them. Without a FILE, or where FILE is -, read \
+standard input.
 A long option's argument is also its short one's.
 
 How lines compare:
@@ -32,21 +33,27 @@ How lines compare:
   -V, --version-sort            by numbers within text, as in versions
 
 Which part of a line compares:
-  -k, --key=KEY                 a part of the line, and how it compares; several keys decide one after another
+  -k, --key=KEY                 a part of the line, and how it compares; several keys decide one \
+after another
   -t, --field-separator=CHAR    fields lie between CHARs, instead of beginning where blanks do
 
-A KEY is START[,END]: from START to the end of END, or to the end of the line. Both are FIELD[.CHARACTER][LETTERS],
-counted from 1; an END without a character, or with character 0, is the whole field. The LETTERS bdfghiMnRrV are the
-options above for this key; a key without any has those given outside keys. Without -t and b, the blanks before a field
+A KEY is START[,END]: from START to the end of END, or to the end of the line. Both are \
+FIELD[.CHARACTER][LETTERS],
+counted from 1; an END without a character, or with character 0, is the whole field. The LETTERS \
+bdfghiMnRrV are the
+options above for this key; a key without any has those given outside keys. Without -t and b, \
+the blanks before a field
 belong to it. Without a KEY the whole line compares. --debug shows what does.
 
 What is done:
-  -c, --check[=diagnose-first]  only see whether the input is sorted, and name the first line that isn't
+  -c, --check[=diagnose-first]  only see whether the input is sorted, and name the first line \
+that isn't
   -C, --check=quiet             the same, without a word (also --check=silent)
   -m, --merge                   merge inputs that are sorted already
   -o, --output=FILE             write to FILE, which may be an input
   -s, --stable                  leave lines with equal keys in the order of the input
-  -u, --unique                  print one of several lines with equal keys; with -c, there may be none
+  -u, --unique                  print one of several lines with equal keys; with -c, there may \
+be none
   -z, --zero-terminated         lines end with NUL
       --debug                   mark the keys of each line, and warn of what may not be meant
       --files0-from=LIST        read the files whose names are in the file LIST, each ended by NUL
@@ -56,23 +63,31 @@ What it takes:
   -S, --buffer-size=SIZE        memory: a number of KiB, or with one of % b K M G T P E Z Y
   -T, --temporary-directory=DIR where scratch goes instead of $TMPDIR or /tmp; may be repeated
       --batch-size=N            merge at most N inputs at once
-      --compress-program=PROG   compress scratch: with LZ4 if PROG is called so, else with Zstandard; PROG isn't run
+      --compress-program=PROG   compress scratch: with LZ4 if PROG is called so, else with \
+Zstandard; PROG isn't run
       --parallel=N              use at most N threads
 
 What GNU sort doesn't have:
       --bandwidth-limit=RATE    move at most RATE bytes a second, in all: 200M, 1.5G, 100MB
-      --check-output            compare count and checksum of the lines read and written: sorts always do
-      --checkpoint              keep what is finished in hidden files (with -o), so that --resume can go on after a crash
+      --check-output            compare count and checksum of the lines read and written: sorts \
+always do
+      --checkpoint              keep what is finished in hidden files (with -o), so that \
+--resume can go on after a crash
       --checkpoint-every=S      make what is new in them durable every S seconds (1)
       --compress=lz4|zstd       compress scratch without another program
-      --count-links             with --recursive, read a file of several names (hard links) under each of them
-      --decompress              decompress inputs that are gzip, Zstandard or LZ4 as they are read; refuse what others compressed
+      --count-links             with --recursive, read a file of several names (hard links) \
+under each of them
+      --decompress              decompress inputs that are gzip, Zstandard or LZ4 as they are \
+read; refuse what others compressed
       --header[=N]              leave the first N lines (1) where they are
       --json                    report for machines
       --progress                show how far it is
-      --recursive               read all regular files below directories, by their paths: sort --recursive logs > all
-      --restart                 throw away what an interrupted sort to this output has kept, and begin anew
-      --resume                  go on with an interrupted sort to this output, or begin with --checkpoint
+      --recursive               read all regular files below directories, by their paths: sort \
+--recursive logs > all
+      --restart                 throw away what an interrupted sort to this output has kept, and \
+begin anew
+      --resume                  go on with an interrupted sort to this output, or begin with \
+--checkpoint
       --temperature-limit=C     pause scratch while a drive is hotter than C degrees Celsius
       --top N                   print only the first N lines of the output
 

@@ -8,8 +8,8 @@ use super::command::{Flags, KeyEnd, KeyField};
 use super::count::count;
 use crate::getopt::{Quoting, Refusal, joined};
 
-/// The field that can't be counted to, which only the obsolete form can name: GNU sort takes it for
-/// the line's beginning, or its end.
+/// A field number that overflows, which only the obsolete form can have. GNU sort takes it for the
+/// line's beginning, or its end.
 const NOWHERE: usize = usize::MAX;
 
 /// The argument of `-k`.
@@ -35,7 +35,7 @@ pub(super) fn key(text: &[u8], quoting: Quoting<'_>) -> Result<KeyField, Refusal
     if rest.is_empty() { Ok(key) } else { Err(spec_error("stray character in field spec")) }
 }
 
-/// `+POS1`; none if it isn't one, which makes it the name of a file.
+/// `+POS1`; `None` if the word isn't one and names a file.
 pub(super) fn obsolete_start(text: &[u8]) -> Option<KeyField> {
     let start = count(text.strip_prefix(b"+")?)?;
     let mut key =
@@ -82,12 +82,12 @@ fn end_char<'a>(text: &'a [u8], quoting: Quoting<'_>) -> Result<(usize, &'a [u8]
     }
 }
 
-/// Takes ordering options from the head of `text`; what is left.
+/// Takes ordering options from the beginning of `text`. Returns the rest.
 fn flags<'a>(text: &'a [u8], flags: &mut Flags, is_start: bool) -> &'a [u8] {
     &text[text.iter().take_while(|&&letter| flags.set(letter, is_start, !is_start)).count()..]
 }
 
-/// A number of fields or characters; what is too large is as large as can be.
+/// A number of fields or characters. One that is too large saturates.
 fn number<'a>(
     text: &'a [u8],
     problem: &str,

@@ -1,4 +1,4 @@
-//! The options of GNU sort, and ours beside them.
+//! The options of GNU sort, and ours.
 
 use super::command::Checkpoint;
 use crate::getopt::{Long, Takes, Vocabulary, long};

@@ -42,7 +42,7 @@ pub fn parse<W: AsRef<OsStr>>(
 }
 
 /// Refuses more than one input to a check. [`parse`] does so for operands; for `--files0-from` the
-/// caller asks, once it knows them.
+/// caller does, once it has read the list.
 ///
 /// # Errors
 ///
@@ -70,7 +70,7 @@ fn check_letter(check: Check) -> u8 {
     }
 }
 
-/// The words, and what is known so far.
+/// The words, and the command as far as they were read.
 struct Parser<'a> {
     words: Words<'a, Meaning>,
     environment: &'a Environment,
@@ -79,7 +79,7 @@ struct Parser<'a> {
     command: Command,
 }
 
-/// Some request ends the reading at once.
+/// Help and version end the reading at once.
 type Step = Result<Option<Request>, Refusal>;
 
 impl<'a> Parser<'a> {
@@ -118,8 +118,8 @@ impl<'a> Parser<'a> {
             Meaning::Help => return Ok(Some(Request::Help)),
             Meaning::Version => return Ok(Some(Request::Version)),
             Meaning::Letter(b'y') => {
-                // `-y` of old systems means nothing; a word of its own belongs to it only if it is
-                // a number.
+                // `-y` of old systems is ignored. A separate word is its argument only if it is a
+                // number.
                 if option.is_apart && !given.iter().all(u8::is_ascii_digit) {
                     self.words.put_back();
                 }
@@ -130,7 +130,7 @@ impl<'a> Parser<'a> {
             Meaning::BatchSize => self.batch_size(given)?,
             Meaning::Check => self.check_word(argument)?,
             Meaning::CheckOutput => command.extras.check_output = true,
-            // Two words after the abbreviation are ours.
+            // With the abbreviation `--compress`, two arguments are ours.
             Meaning::CompressProgram if option.typed == b"compress" && given == b"lz4" => {
                 command.extras.compress = Some(Codec::Lz4);
             }
@@ -195,7 +195,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// A letter with its argument; `option` is the name by which a message calls it.
+    /// A letter with its argument. `option` is its name in messages.
     fn letter_with(&mut self, letter: u8, argument: &[u8], option: &str) -> Result<(), Refusal> {
         let command = &mut self.command;
         let text = OsString::from_vec(argument.to_vec());
@@ -318,7 +318,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// What can be judged only when all words are known, in GNU sort's order.
+    /// Checks that need all words, in GNU sort's order.
     fn finish(mut self) -> Result<Command, Refusal> {
         self.refuse_files_beside_list()?;
         let command = &mut self.command;
@@ -356,7 +356,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Keys without ordering options of their own have the global ones; those alone make a key of the
+/// Gives the global ordering options to keys that have none. Without keys they make a key of the
 /// whole line.
 fn give_global_flags(command: &mut Command) {
     command.reverse = command.global.reverse;
@@ -379,7 +379,7 @@ fn interval(argument: &[u8]) -> Result<Duration, Refusal> {
     })
 }
 
-/// Sets what may be given twice only if it is the same.
+/// Sets an option that may be repeated only with the same value.
 fn once(place: &mut Option<OsString>, value: OsString, problem: &str) -> Result<(), Refusal> {
     match place.replace(value) {
         Some(earlier) if Some(&earlier) != place.as_ref() => Err(Refusal::new(problem)),

@@ -78,8 +78,10 @@ impl Words for [u64; 2] {
 ///
 /// ```text
 ///  words | first eight or sixteen bytes of its normalised key |
-///  place | 40 bits: offset of the line in the text | 24 bits: its length in bytes, or all ones if it is longer |
+///  place | 40 bits: offset of the line in the text | 24 bits: its length in bytes |
 /// ```
+///
+/// A length of all ones stands for that length or more.
 ///
 /// Entries are ordered by their first word, then by place: equal words keep the order of the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

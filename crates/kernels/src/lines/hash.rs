@@ -13,8 +13,8 @@ const THIRD: u64 = 0x9e37_79b9_7f4a_7c15;
 /// of hashes, modulo 2^64, are equal for equal collections of lines, and almost surely differ for
 /// others.
 ///
-/// Short lines are mixed by two multiplications of which both halves of the product count (Wang Yi's
-/// wyhash); longer ones are hashed by XXH3.
+/// Short lines are mixed by two multiplications of which both halves of the product count (Wang
+/// Yi's wyhash); longer ones are hashed by XXH3.
 #[inline(always)]
 pub fn line_hash(tail: &[u8], bytes: usize) -> u64 {
     match bytes {

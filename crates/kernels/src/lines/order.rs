@@ -5,12 +5,12 @@ use std::cmp::Ordering;
 
 /// An order of lines. A line is given without its delimiter.
 ///
-/// Words are pieces of a normalised key. If two lines have equal words up to some place and different
-/// ones there, these decide their order. An order whose words contradict its comparisons sorts
-/// wrongly, but does no other harm.
+/// Words are pieces of a normalised key. If two lines have equal words up to some place and
+/// different ones there, these decide their order. An order whose words contradict its comparisons
+/// sorts wrongly, but does no other harm.
 pub trait LineOrder: Sync {
-    /// Whether words are the line's own bytes, with zeros behind its end. Then a line that ends within
-    /// its word need not be read.
+    /// Whether words are the line's own bytes, with zeros behind its end. Then a line that ends
+    /// within its word need not be read.
     const WORD_IS_LINE: bool = false;
 
     /// Whether words that are the line's bytes have all bits inverted, so that larger bytes come

@@ -1,8 +1,8 @@
 //! Sorts entries by the words of their keys.
 //!
-//! Most lines differ in the eight bytes that their entries hold, so that no line is read. Groups with
-//! equal words are sorted by the next eight bytes (as multikey quicksort and burstsort do it with
-//! characters); small groups compare whole lines.
+//! Most lines differ in the eight bytes that their entries hold, so that no line is read. Groups
+//! with equal words are sorted by the next eight bytes (as multikey quicksort and burstsort do it
+//! with characters); small groups compare whole lines.
 
 use super::{Entry, LineOrder, Words, for_each_line, line_end, line_hash, shared_bytes};
 use crate::caches::Caches;
@@ -27,9 +27,9 @@ struct Sorter<'a, O: LineOrder> {
     scratch: O::Scratch,
 }
 
-/// Makes an entry of each line of `text`, and sorts them. `entries` and `buffer` have as many elements
-/// as the text has lines, fewer than 2^32. Lines that compare equal keep the order of the text.
-/// Returns the sum of the lines' hashes.
+/// Makes an entry of each line of `text`, and sorts them. `entries` and `buffer` have as many
+/// elements as the text has lines, fewer than 2^32. Lines that compare equal keep the order of the
+/// text. Returns the sum of the lines' hashes.
 ///
 /// # Panics
 /// If the text has another number of lines.
@@ -103,8 +103,8 @@ impl<O: LineOrder> Sorter<'_, O> {
         }
     }
 
-    /// The length of the prefix that the first line shares with a sample of others; 0 for orders whose
-    /// words are not the line's bytes.
+    /// The length of the prefix that the first line shares with a sample of others; 0 for orders
+    /// whose words are not the line's bytes.
     fn guess_shared(&self) -> usize {
         if !O::WORD_IS_LINE {
             return 0;

@@ -1,11 +1,11 @@
-//! Compressed inputs: gzip, Zstandard and LZ4 frames are decompressed as they are read; other inputs
-//! pass unchanged.
+//! Compressed inputs: gzip, Zstandard and LZ4 frames are decompressed as they are read; other
+//! inputs pass unchanged.
 //!
 //! The first bytes of an input tell its compression, not its name. Several frames may follow each
 //! other, as `cat a.gz b.gz` makes them. An input that begins as a frame does but is damaged or cut
 //! off is an error, and so is one that another program compressed: compressed bytes are no lines.
-//! Zeros may follow gzip, as tapes pad files; other bytes there are an error (gzip warns of them and
-//! leaves them out). Memory is bounded: a Zstandard window beyond an eighth of the budget is
+//! Zeros may follow gzip, as tapes pad files; other bytes there are an error (gzip warns of them
+//! and leaves them out). Memory is bounded: a Zstandard window beyond an eighth of the budget is
 //! refused, or beyond 128 MiB, the limit of `zstd -d` without `--long`; one of 8 MiB never is.
 
 use super::{Content, InputBytes, LinesInput};
@@ -156,8 +156,8 @@ impl Read for Gzip {
                 None => {}
                 Some(0x1f) => self.member = Some(GzDecoder::new(rest)),
                 Some(_) => {
-                    let what = "bytes follow the gzip data that are neither gzip nor zeros: cut them off, \
-                                or leave them out by 'gzip -dc'";
+                    let what = "bytes follow the gzip data that are neither gzip nor zeros: \
+                                cut them off, or leave them out by 'gzip -dc'";
                     return Err(io::Error::new(ErrorKind::InvalidData, what));
                 }
             }

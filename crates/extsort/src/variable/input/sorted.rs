@@ -44,8 +44,8 @@ impl SortedInput {
     }
 
     /// Reads whole lines into `block`: at least `enough` bytes if it holds as many, and beyond that
-    /// only until it has one line. The beginning of a line that is longer than the block is kept for
-    /// the next read, which must come with a larger block.
+    /// only until it has one line. The beginning of a line that is longer than the block is kept
+    /// for the next read, which must come with a larger block.
     pub(crate) fn read(&mut self, mut block: Lease, enough: usize) -> Result<SortedRead, Error> {
         let mut used = 0;
         let mut end = None;

@@ -113,7 +113,9 @@ impl<'a, 'j, 'r, O: LineOrder, T: MergeWorkers<'r, O::Words>> Coordinator<'a, 'j
                     None => None,
                 }
             }
-            recv(self.workers.outcomes()) -> outcome => Some(outcome.expect("the caller holds a sender")?),
+            recv(self.workers.outcomes()) -> outcome => {
+                Some(outcome.expect("the workers hold a sender")?)
+            }
             default(STOP_INTERVAL) => None,
         };
         self.take_outcome(outcome);

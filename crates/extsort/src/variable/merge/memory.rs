@@ -10,8 +10,8 @@
 //! So a few long lines take a few large blocks, and not as many as there are runs.
 //!
 //! A merge can't stall as long as each run finds memory for the block in which it stands. Besides
-//! these, the line of the last cut may hold one block of each size. [`Reader`](super::reader::Reader)
-//! leaves that many free.
+//! these, the line of the last cut may hold one block of each size.
+//! [`Reader`](super::reader::Reader) leaves that many free.
 
 use super::super::areas::Areas;
 use super::super::block::SpilledBlock;
@@ -192,7 +192,8 @@ impl MergeMemory {
 }
 
 /// How to divide the memory: beyond the least, long blocks get the share of it that long lines have
-/// of the data, and those of sorted inputs, whose lines nobody knows yet, all that short ones leave.
+/// of the data, and those of sorted inputs, whose lines nobody knows yet, all that short ones
+/// leave.
 fn choose_need(areas: &Areas, runs: &[Run], plan: &Plan) -> Need {
     let least = Need::least(runs, plan);
     let mut need = least;

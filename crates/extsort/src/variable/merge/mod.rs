@@ -2,10 +2,10 @@
 //! memory.
 //!
 //! ```text
-//!  runs in memory ------------------------------.
-//!                                                v
-//!  runs on scratch --> reader --> cursors --> cutter --> segments --> workers --> ordered writer --> sink
-//!  sorted inputs ---------^
+//!  runs in memory -----------------.
+//!  runs on scratch --> reader --> cursors --> cutter --> segments
+//!  sorted inputs ---------^                                 |
+//!                        sink <-- ordered writer <-- workers
 //! ```
 //!
 //! | file | idea |
@@ -52,8 +52,8 @@ use std::io::Write;
 use std::time::Instant;
 use xsort_kernels::lines::LineOrder;
 
-/// Merges all runs into the output, or with a checkpoint into the hidden output. Returns the report,
-/// and what the output is.
+/// Merges all runs into the output, or with a checkpoint into the hidden output. Returns the
+/// report, and what the output is.
 pub(super) fn merge_all<O: LineOrder>(
     job: &LinesJob<'_, O>,
     begun: Instant,

@@ -1,8 +1,8 @@
 //! Which blocks of runs a merge reads, and when.
 //!
 //! Every run holds the block in which the merge stands. The rest of the memory goes to the blocks
-//! that are needed next, judged by the beginnings of their first lines (Knuth's forecasting, vol. 3,
-//! 5.4.9). These are only a hint, because lines may be equal for longer than the index holds of
+//! that are needed next, judged by the beginnings of their first lines (Knuth's forecasting, vol.
+//! 3, 5.4.9). These are only a hint, because lines may be equal for longer than the index holds of
 //! them. So a run without a block always gets one before any other run gets its second, and the
 //! merge ends whatever the hint says.
 //!
@@ -10,7 +10,8 @@
 //! holds no block of it, one stays free; and one more for the line of the last cut. So a run that
 //! comes to a block of the other size finds memory for it, too.
 //!
-//! A compressed block is read into memory of its own; whoever merges decompresses it into its place.
+//! A compressed block is read into memory of its own; whoever merges decompresses it into its
+//! place.
 
 use super::super::input::{SortedInput, SortedRead};
 use super::super::job::LinesJob;

@@ -83,8 +83,8 @@ impl InputCursor {
         self.buffer.resize(self.buffer.len() + bytes, 0);
     }
 
-    /// Makes the buffer as small as its content allows, but not smaller than `buffer_bytes`. Returns
-    /// by how much.
+    /// Makes the buffer as small as its content allows, but not smaller than `buffer_bytes`.
+    /// Returns by how much.
     pub(crate) fn shrink(&mut self, buffer_bytes: usize) -> usize {
         let before = self.buffer.len();
         self.buffer.copy_within(self.from..self.to, 0);

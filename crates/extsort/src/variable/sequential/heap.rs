@@ -110,7 +110,8 @@ impl<'a, O: LineOrder> InputHeap<'a, O> {
         Ok(())
     }
 
-    /// How often a long line is in memory: where duplicates are dropped, the last line is kept, too.
+    /// How often a long line is in memory: where duplicates are dropped, the last line is kept,
+    /// too.
     fn copies(&self) -> usize {
         if self.options.is_unique { 2 } else { 1 }
     }

@@ -1,5 +1,5 @@
-//! `--debug`: lines with marks under what was compared, and warnings of what may not have been
-//! meant.
+//! `--debug`: marks under the parts of lines that are compared, and warnings of options that may
+//! not be meant.
 //!
 //! ```text
 //! a>10          the line, tabs as `>`

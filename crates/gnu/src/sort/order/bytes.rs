@@ -14,8 +14,8 @@ pub(super) fn load(text: &[u8], skip: usize) -> u64 {
     rest.iter().zip(0..).fold(0, |word, (&byte, at)| word | u64::from(byte) << (56 - 8 * at))
 }
 
-/// The same of text that ends with a mark; none if it has bytes that are escaped, or ends before
-/// the word does and `is_last` is false: then more of the line must be looked at.
+/// The same for text that ends with a mark. `None` if it has escaped bytes, or if it ends before
+/// the word does and `is_last` is false: then the word depends on more of the line.
 #[inline]
 pub(super) fn load_marked(
     text: &[u8],

@@ -2,7 +2,7 @@
 //!
 //! What is no number comes first, then what is "not a number", then the numbers from minus infinity
 //! on. The key is ten bytes: sign, exponent and mantissa, turned where the sign says so; below
-//! minus infinity's there is room for the others. Zero has one key, whatever its sign.
+//! minus infinity's keys there are values left for the others. Zero has one key, whatever its sign.
 
 use std::sync::Arc;
 

@@ -6,7 +6,7 @@
 
 use super::number::Numbers;
 
-/// The place of a suffix among them; 0 for none.
+/// The rank of a suffix among all; 0 for none.
 fn rank(suffix: u8) -> u8 {
     match suffix {
         b'k' => 1,

@@ -2,10 +2,10 @@
 //! them.
 //!
 //! Lines are compared by their keys, the most significant first; where all are equal, as wholes
-//! (the last resort), unless the command is `-s` or `-u`. Every key can also be written as bytes,
-//! the last resort too: the *normalised key*, so that comparing those of two lines as strings of
-//! unsigned bytes compares the lines. Kernels sort by words of it, eight bytes at a time, and ask
-//! [`Order::compare`] only where those are equal.
+//! (the last resort), unless the command has `-s` or `-u`. All keys of a line, with the last
+//! resort, can also be written as bytes: the *normalised key*. Comparing two of them as strings of
+//! unsigned bytes compares the lines. Kernels sort by its words, eight bytes each, and call
+//! [`Order::compare`] only where these are equal.
 //!
 //! ```text
 //! span       where a key lies             key        a key: place, transformation, kind

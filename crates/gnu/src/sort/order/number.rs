@@ -5,8 +5,10 @@
 //! 10^e with d1 > 0, and becomes
 //!
 //! ```text
-//! byte 0     0x80 zero; above: e, from 0x82 (e = -30) to 0xFE (e = 94); 0x81 and 0xFF: e is less or more, and is in bytes 1-7
-//! 7 bytes    sixteen digits as a number, times 2, plus 1 if there are more that aren't all zero; then 7 bytes for those
+//! byte 0     0x80 zero; above: e, from 0x82 (e = -30) to 0xFE (e = 94);
+//!            0x81 and 0xFF: e is less or more, and is in bytes 1-7
+//! 7 bytes    sixteen digits as a number, times 2, plus 1 if there are more that aren't all zero;
+//!            then 7 bytes for those
 //! ```
 //!
 //! Zero has seven zero bytes too, so the first word holds all of the number's first part and
@@ -32,7 +34,7 @@ const EXPONENT_MAX: i64 = 94;
 #[derive(Clone, Debug)]
 pub(super) struct Numbers {
     pub(super) decimal_point: u8,
-    /// What separates thousands, as the suffix of a number is looked for.
+    /// The separator of thousands that is skipped before a number's suffix.
     pub(super) thousands: Option<u8>,
     /// The same as the number is read.
     skipped: Option<u8>,
@@ -220,8 +222,8 @@ impl Sum {
         self.count += 1;
     }
 
-    /// Adds the digits at the head of `text`, eight at a time while there is room; how many. Some
-    /// may be left.
+    /// Adds the digits at the head of `text`, eight at a time while they fit. Returns how many.
+    /// Some may be left.
     #[inline]
     fn add_run(&mut self, text: &[u8]) -> usize {
         let mut at = 0;

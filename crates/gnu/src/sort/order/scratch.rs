@@ -1,4 +1,4 @@
-//! Memory that comparing and encoding need, lent by the caller: one for each thread.
+//! Memory for comparing and encoding: the caller has one for each thread.
 
 /// Buffers that grow to the longest keys that are compared, and stay so. Comparing bytes, `-n` and
 /// `-M` never touch them.

@@ -113,7 +113,7 @@ impl Fields {
     }
 }
 
-/// Fields are short: so many words are looked at before the machine's fastest search, which takes
+/// Fields are short: so many words are searched before the processor's fastest search, which takes
 /// longer to begin, goes on.
 const WORDS: usize = 8;
 

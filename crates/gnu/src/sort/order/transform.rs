@@ -1,9 +1,9 @@
-//! What `-d`, `-f` and `-i` do to text: leave bytes out, and turn the others to upper case.
+//! What `-d`, `-f` and `-i` do to text: leave bytes out, and convert the others to upper case.
 
 use super::super::command::Flags;
 use crate::locale::Classes;
 
-/// A byte for each byte, or none.
+/// What becomes of each byte: another byte, or nothing.
 #[derive(Clone, Debug)]
 pub(super) struct Transform {
     table: Box<[Option<u8>; 256]>,

@@ -9,7 +9,8 @@
 //! byte 0      0 empty   1 "."   2 ".."   3 other names that begin with a point   4 all others
 //! then        name without suffixes, whole name, each as:
 //!   text      0 `~`   11 on: letters, then all other bytes
-//!   number    2 + its digits, leading zeros left out, then the digits, two a byte; from 8 digits on 10, their number (8 bytes), the digits
+//!   number    2 + its digits, leading zeros left out, then the digits, two a byte;
+//!             from 8 digits on 10, their number (8 bytes), the digits
 //!   end       1, always after a number: one without digits where the name ends with text
 //! ```
 
