@@ -107,91 +107,90 @@ impl Error {
     /// What the user can do about it, where there is a usual answer. Already part of the error's
     /// text.
     pub fn way_out(&self) -> Option<&'static str> {
-        use Operation::{
-            Create, Discard, Inspect, Map, Open, Persist, Read, Remove, Rename, Reserve, Start,
-            Sync, SyncName, Write,
-        };
-        if self.operation == SyncName {
+        if self.operation == Operation::SyncName {
             return Some(
-                "the output is in place, new and whole, but a power cut may still undo that: see \
-                 the kernel's log (dmesg), and keep a copy of it on another drive, or run sync \
-                 when this one is well",
+                "the output is in place, new and whole, but a power cut may still undo that: \
+                 see the kernel's log (dmesg), and keep a copy of it on another drive, or run \
+                 sync when this one is well",
             );
         }
         let errno = Errno::from_io_error(&self.source)?;
-        Some(match (errno, self.operation) {
-            (Errno::NOMEM, Map) => {
-                "use a smaller memory budget (-m), or raise the limit (ulimit -v)"
-            }
-            (Errno::NOMEM, _) => {
-                "the system is out of memory for I/O; use a smaller memory budget (-m)"
-            }
-            (Errno::NOSPC, _) => {
-                "free some space there, or use another drive (-T for scratch, -o for the output)"
-            }
-            (Errno::DQUOT, _) => {
-                "your disk quota is used up; free some space, or use another drive (-T for \
-                 scratch, -o for the output)"
-            }
-            (Errno::FBIG, _) => {
-                "the file system or a limit (ulimit -f) allows no larger file; use another drive"
-            }
-            (Errno::IO, Read | Write | Sync | Persist | Discard | Inspect) => {
-                "the drive or its connection is failing; see the kernel's log (dmesg) and keep a \
-                 copy of what is still readable"
-            }
-            (Errno::ACCESS | Errno::PERM, Open | Inspect) => "you have no permission to read it",
-            (
-                Errno::EXIST
-                | Errno::PERM
-                | Errno::ACCESS
-                | Errno::LOOP
-                | Errno::ISDIR
-                | Errno::NXIO,
-                Persist,
-            ) => {
-                "this name is for what xsort keeps of a sort to this output, and something else \
-                 has it, or you may not write there: move that away, or choose another \
-                 directory (-T for scratch, -o for the output)"
-            }
-            (Errno::ISDIR, Remove) => {
-                "a directory has this name, which is for what xsort keeps: move it away, or choose \
-                 another directory (-T for scratch)"
-            }
-            (Errno::ACCESS | Errno::PERM, Create | Rename | Remove) => {
-                "you have no permission to write there; choose another directory, or change its \
-                 permissions"
-            }
-            (Errno::NOENT, Open | Inspect) => "there is no such file; check the name",
-            (Errno::NOENT | Errno::NOTDIR, Create | Persist) => {
-                "its directory does not exist; create it first, or choose another"
-            }
-            (Errno::NOENT, Rename) => "its directory has vanished since the start",
-            (Errno::ROFS, _) => "the file system is mounted read-only; choose another directory",
-            (Errno::MFILE, _) => "this process may open no more files; raise the limit (ulimit -n)",
-            (Errno::NFILE, _) => "the whole system may open no more files (sysctl fs.file-max)",
-            (Errno::LOOP, _) => "its symbolic links lead in a circle",
-            (Errno::NAMETOOLONG, _) => "choose a shorter name",
-            (Errno::STALE, _) => {
-                "the network file system lost the file; was it replaced on the server?"
-            }
-            (Errno::NODEV | Errno::NXIO, Read | Write | Sync) => {
-                "the drive has vanished; was it unplugged?"
-            }
-            (Errno::AGAIN, Read | Write) => {
-                "the system had no resources for the transfer for seconds; is it out of memory?"
-            }
-            (Errno::AGAIN, Open | Create | Persist) => {
-                "another process has it (see xsort status), or had it a moment ago: try again when \
-                 that has ended"
-            }
-            (Errno::AGAIN, Start) => {
-                "the system allows no more threads; raise the limit (ulimit -u)"
-            }
-            (Errno::OPNOTSUPP, Reserve) => "this file system can't reserve space",
-            _ => return None,
-        })
+        way_out_of_operation(errno, self.operation).or_else(|| way_out_of_any(errno))
     }
+}
+
+/// The way out for an error number in one operation.
+fn way_out_of_operation(errno: Errno, operation: Operation) -> Option<&'static str> {
+    use Operation::{
+        Create, Discard, Inspect, Map, Open, Persist, Read, Remove, Rename, Reserve, Start, Sync,
+        Write,
+    };
+    Some(match (errno, operation) {
+        (Errno::NOMEM, Map) => "use a smaller memory budget (-m), or raise the limit (ulimit -v)",
+        (Errno::IO, Read | Write | Sync | Persist | Discard | Inspect) => {
+            "the drive or its connection is failing; see the kernel's log (dmesg) and keep a \
+             copy of what is still readable"
+        }
+        (Errno::ACCESS | Errno::PERM, Open | Inspect) => "you have no permission to read it",
+        (
+            Errno::EXIST | Errno::PERM | Errno::ACCESS | Errno::LOOP | Errno::ISDIR | Errno::NXIO,
+            Persist,
+        ) => {
+            "this name is for what xsort keeps of a sort to this output, and something else has \
+             it, or you may not write there: move that away, or choose another directory (-T \
+             for scratch, -o for the output)"
+        }
+        (Errno::ISDIR, Remove) => {
+            "a directory has this name, which is for what xsort keeps: move it away, or choose \
+             another directory (-T for scratch)"
+        }
+        (Errno::ACCESS | Errno::PERM, Create | Rename | Remove) => {
+            "you have no permission to write there; choose another directory, or change its \
+             permissions"
+        }
+        (Errno::NOENT, Open | Inspect) => "there is no such file; check the name",
+        (Errno::NOENT | Errno::NOTDIR, Create | Persist) => {
+            "its directory does not exist; create it first, or choose another"
+        }
+        (Errno::NOENT, Rename) => "its directory has vanished since the start",
+        (Errno::NODEV | Errno::NXIO, Read | Write | Sync) => {
+            "the drive has vanished; was it unplugged?"
+        }
+        (Errno::AGAIN, Read | Write) => {
+            "the system had no resources for the transfer for seconds; is it out of memory?"
+        }
+        (Errno::AGAIN, Open | Create | Persist) => {
+            "another process has it (see xsort status), or had it a moment ago: try again when \
+             that has ended"
+        }
+        (Errno::AGAIN, Start) => "the system allows no more threads; raise the limit (ulimit -u)",
+        (Errno::OPNOTSUPP, Reserve) => "this file system can't reserve space",
+        _ => return None,
+    })
+}
+
+/// The way out for an error number in any other operation.
+fn way_out_of_any(errno: Errno) -> Option<&'static str> {
+    Some(match errno {
+        Errno::NOMEM => "the system is out of memory for I/O; use a smaller memory budget (-m)",
+        Errno::NOSPC => {
+            "free some space there, or use another drive (-T for scratch, -o for the output)"
+        }
+        Errno::DQUOT => {
+            "your disk quota is used up; free some space, or use another drive (-T for scratch, \
+             -o for the output)"
+        }
+        Errno::FBIG => {
+            "the file system or a limit (ulimit -f) allows no larger file; use another drive"
+        }
+        Errno::ROFS => "the file system is mounted read-only; choose another directory",
+        Errno::MFILE => "this process may open no more files; raise the limit (ulimit -n)",
+        Errno::NFILE => "the whole system may open no more files (sysctl fs.file-max)",
+        Errno::LOOP => "its symbolic links lead in a circle",
+        Errno::NAMETOOLONG => "choose a shorter name",
+        Errno::STALE => "the network file system lost the file; was it replaced on the server?",
+        _ => return None,
+    })
 }
 
 impl fmt::Display for Error {

@@ -1,8 +1,8 @@
 //! Values of Rust types: archives of `rkyv`, read where they lie.
 //!
-//! The bytes are checked once for each version that a thread adopts; after that, reading a value is
+//! The bytes are checked once for each version that a thread pins; after that, reading a value is
 //! as fast as reading bytes.
-#![allow(unsafe_code, reason = "takes an archive from bytes that were found to be one")]
+#![allow(unsafe_code, reason = "takes an archive from bytes that were checked to be one")]
 
 use crate::error::{Error, Result};
 use crate::local::{LocalReader, View};
@@ -164,15 +164,16 @@ fn check<T: Checkable>(sequence: u64, bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// A version that is held as the value that it is: dereferences to `T::Archived`, the form in which
+/// A version that is held, as a value: dereferences to `T::Archived`, the form in which
 /// `rkyv` stores a `T`.
 pub struct Archived<'a, T> {
     version: Version<'a>,
-    /// Whether it may go to other threads is said below.
+    /// See below for whether it may move to other threads.
     value: PhantomData<*const T>,
 }
 
-// SAFETY: as a Version it may go; what it lends is a shared reference to the archived value.
+// SAFETY: a Version may move to other threads; what this lends is a shared reference to the
+// archived value.
 unsafe impl<T: Archive<Archived: Sync>> Send for Archived<'_, T> {}
 // SAFETY: as above.
 unsafe impl<T: Archive<Archived: Sync>> Sync for Archived<'_, T> {}

@@ -1,18 +1,19 @@
-//! What a reader process has mapped: the state, the slot_table if it may write there, and the
-//! buffers that it has seen.
+//! What a reader process has mapped: the state, the slot table if it may write that, and the
+//! buffers that it has read.
 //!
-//! Everything that is read from the files is checked before it is believed, against the length that
-//! was mapped: whatever they hold, no access goes beyond it.
+//! Everything in the files is checked against the mapped length before it is used: whatever they
+//! hold, no access goes beyond the mapping.
 #![allow(unsafe_code, reason = "remembers where a slot is")]
 
 use crate::checksum::hasher_name;
 use crate::error::{Error, Result};
-use crate::files::{self, Names, Owner};
+use crate::files::{self, Names, length_of};
 use crate::layout::{FRESH_FILES, HEADER_BYTES, Header, LAYOUT, STATE_BYTES, STATE_MAGIC, State};
+use crate::options::ReaderOptions;
+use crate::owner::Owner;
 use crate::protocol::{BUFFERS_MAX, NONE, Word, buffer_of, is_stamped, sequence_of, unpin};
-use crate::reader::ReaderOptions;
-use crate::slot_table::{MappedSlotTable, length_of};
-use crate::sys::{self, Access, ForkMark, Mapping};
+use crate::slot_table::MappedSlotTable;
+use crate::sys::{self, ForkMark, Mapping, Protection};
 use std::fs::{self, File};
 use std::hash::Hasher;
 use std::io::ErrorKind;
@@ -32,21 +33,21 @@ pub(crate) struct Attachment {
     /// `None` for a reader that has no slots, and copies or maps by name instead.
     slot_table: Option<MappedSlotTable>,
     lineage: u64,
-    believed: Owner,
+    trusted: Owner,
     pub mark: ForkMark,
-    /// Buffers that a thread has mapped, for the others, as long as one of them keeps it. Looked at
-    /// only by a thread that has not seen a buffer yet.
+    /// Buffers that threads have mapped, so that others share the mapping while one of them keeps
+    /// it. Used only by a thread that reads from a buffer for the first time.
     mapped: Mutex<Vec<Weak<Mapping>>>,
 }
 
-/// Attempts to find a state and a slot_table that go together while a writer makes them anew.
+/// Attempts to find a state and a slot table that belong together while a writer replaces them.
 const TRIES: usize = 100;
 
-/// The longest time between two looks for a writer's files.
+/// The longest pause between two attempts to open a writer's files.
 const NAP_MAX: Duration = Duration::from_millis(20);
 
 impl Attachment {
-    /// Opens, once a writer has made its files, or the options' patience is over.
+    /// Opens the files, waiting for a writer to create them as long as the options say.
     pub(crate) fn open_in_time<H: Hasher + Default>(
         names: &Names,
         options: &ReaderOptions,
@@ -68,61 +69,22 @@ impl Attachment {
         names: &Names,
         options: &ReaderOptions,
     ) -> Result<Attachment> {
-        // Other people's code, which may fork: before anything is marked.
+        // The hasher is the caller's code, which may fork: call it before the process is marked.
         let hasher = hasher_name::<H>();
         let mark = ForkMark::new().map_err(Error::io("marking the process for", names.prefix()))?;
-        let path = names.state();
-        let mut mismatch = None;
+        let mut mismatch = Error::NotReady { path: names.state() };
         for _ in 0..TRIES {
-            let (state_file, metadata) = match files::open(&path, false) {
-                // A writer lets others read its state while it is still empty.
-                Err(error) if error.is_denial() => match fs::metadata(&path) {
-                    Ok(metadata) if metadata.len() == 0 => {
-                        options.owner.check_user(&path, &metadata)?;
-                        return Err(Error::NotReady { path });
-                    }
-                    _ => files::open(&path, false)?,
-                },
-                Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
-                    return Err(Error::NotReady { path });
-                }
-                opened => opened?,
-            };
-            options.owner.check_user(&path, &metadata)?;
-            match length_of(&metadata) {
-                0 => return Err(Error::NotReady { path }),
-                STATE_BYTES => {}
-                _ => {
-                    return Err(Error::Foreign { path, what: "its length is not that of a state" });
-                }
-            }
-            let state = Mapping::new(&state_file, STATE_BYTES, Access::Read)
-                .map_err(Error::io("mapping", &path))?;
-            let head: &State = state.at(0);
-            match head.magic.get() {
-                0 => return Err(Error::NotReady { path }),
-                STATE_MAGIC if head.layout.peek() == LAYOUT => {}
-                _ => {
-                    return Err(Error::Foreign {
-                        path,
-                        what: "not a state of this version of the crate",
-                    });
-                }
-            }
-            options.owner.check_mode(&path, &metadata)?;
-            if head.hasher.peek() != hasher {
-                return Err(Error::Foreign { path, what: "it was written with another checksum" });
-            }
-            let (lineage, believed) = (head.lineage.peek(), options.owner);
-            let slot_table = match MappedSlotTable::open(&names.readers(), lineage, believed, None)
-            {
+            let (state_file, state) = open_state(&names.state(), hasher, options.owner)?;
+            let (lineage, trusted) = (state.at::<State>(0).lineage.load_relaxed(), options.owner);
+            let opened = MappedSlotTable::open(&names.readers(), lineage, trusted, None);
+            let slot_table = match opened {
                 _ if options.copy => None,
                 Ok(slot_table) => Some(slot_table),
                 Err(error) if is_refusal(&error) => None,
                 Err(error @ Error::Foreign { .. }) => {
-                    // A writer puts a new slot_table in place, and then the state that goes with
+                    // A writer replaces the slot table first, and then the state that belongs to
                     // it.
-                    mismatch = Some(error);
+                    mismatch = error;
                     thread::sleep(Duration::from_micros(100));
                     continue;
                 }
@@ -135,12 +97,12 @@ impl Attachment {
                 state,
                 slot_table,
                 lineage,
-                believed,
+                trusted,
                 mark,
                 mapped,
             });
         }
-        Err(mismatch.unwrap_or(Error::NotReady { path }))
+        Err(mismatch)
     }
 
     #[inline]
@@ -152,15 +114,15 @@ impl Attachment {
         self.slot_table.as_ref()
     }
 
-    /// Whether the buffers' files are never written again. Asked after `current` was read by
-    /// [`copy_of`](crate::protocol::copy_of), it holds for that version.
+    /// Whether the buffers' files are never written again. If it is called after
+    /// [`load_for_copy`](crate::protocol::load_for_copy), the answer holds for that version.
     pub(crate) fn has_fresh_files(&self) -> bool {
-        self.state().flags.peek() & FRESH_FILES != 0
+        self.state().flags.load_relaxed() & FRESH_FILES != 0
     }
 
     /// The number of the current version, if there is one.
     pub(crate) fn version(&self) -> Option<u64> {
-        let word = self.state().live.current.get();
+        let word = self.state().live.current.load_acquire();
         (word != NONE).then(|| sequence_of(word))
     }
 
@@ -184,13 +146,13 @@ impl Attachment {
         self.lineage
     }
 
-    /// Where the bytes of version `word` are, if `mapping` is of the buffer that holds it, whole.
+    /// The bytes of version `word`, if `mapping` is of the buffer that holds it, complete.
     #[inline]
     pub(crate) fn contents(&self, mapping: &Mapping, word: u64) -> Option<Contents> {
         contents(mapping, self.lineage, word)
     }
 
-    /// Maps the buffer that holds version `word`: the mapping of another thread, or its file.
+    /// The mapping of the buffer that holds version `word`: another thread's, or a new one.
     pub(crate) fn map(&self, word: u64) -> Result<(Arc<Mapping>, Contents)> {
         let index = self.index(word)?;
         let mut mapped = self.mapped.lock().unwrap_or_else(PoisonError::into_inner);
@@ -203,7 +165,7 @@ impl Attachment {
             return Ok((mapping, contents));
         }
         let path = self.names.buffer(index);
-        let (mapping, contents) = map_buffer(&path, self.lineage, self.believed, word)?;
+        let (mapping, contents) = map_buffer(&path, self.lineage, self.trusted, word)?;
         let mapping = Arc::new(mapping);
         mapped[index] = Arc::downgrade(&mapping);
         Ok((mapping, contents))
@@ -232,52 +194,91 @@ impl Attachment {
     }
 }
 
-/// Where the bytes of version `word` are, if `mapping` is of the buffer that holds it, whole.
+/// Opens and maps the state at `path`, if it is complete, its owner is trusted, and it was written
+/// with this hasher.
+fn open_state(path: &Path, hasher: u64, trusted: Owner) -> Result<(File, Mapping)> {
+    let foreign = |what| Error::Foreign { path: path.to_owned(), what };
+    let not_ready = || Error::NotReady { path: path.to_owned() };
+    let (file, metadata) = match files::open(path, false) {
+        Err(error) if error.is_missing() => return Err(not_ready()),
+        // A writer allows others to read its state while it is still empty.
+        Err(error) if error.is_denial() => match fs::metadata(path) {
+            Ok(metadata) if metadata.len() == 0 => {
+                trusted.check_user(path, &metadata)?;
+                return Err(not_ready());
+            }
+            _ => files::open(path, false)?,
+        },
+        opened => opened?,
+    };
+    trusted.check_user(path, &metadata)?;
+    match length_of(&metadata) {
+        0 => return Err(not_ready()),
+        STATE_BYTES => {}
+        _ => return Err(foreign("its length is not that of a state")),
+    }
+    let mapping =
+        Mapping::new(&file, STATE_BYTES, Protection::Read).map_err(Error::io("mapping", path))?;
+    let state: &State = mapping.at(0);
+    match state.magic.load_acquire() {
+        0 => return Err(not_ready()),
+        STATE_MAGIC if state.layout.load_relaxed() == LAYOUT => {}
+        _ => return Err(foreign("not a state of this version of the crate")),
+    }
+    trusted.check_mode(path, &metadata)?;
+    if state.hasher.load_relaxed() != hasher {
+        return Err(foreign("it was written with another checksum"));
+    }
+    Ok((file, mapping))
+}
+
+/// The bytes of version `word`, if `mapping` is of the buffer that holds it, complete.
 #[inline]
 fn contents(mapping: &Mapping, lineage: u64, word: u64) -> Option<Contents> {
     let header: &Header = mapping.at(0);
-    if !is_stamped(&header.version, word) || header.lineage.peek() != lineage {
+    if !is_stamped(&header.version, word) || header.lineage.load_relaxed() != lineage {
         return None;
     }
-    // Read once, so that it stays what it is when it is compared.
-    let length = header.length.peek();
+    // Loaded once: the value that was checked is the one that is used.
+    let length = header.length.load_relaxed();
     if length > (mapping.length() - HEADER_BYTES) as u64 {
         return None;
     }
     Some(Contents {
         bytes: mapping.bytes(HEADER_BYTES, length as usize),
-        checksum: header.checksum.peek(),
+        checksum: header.checksum.load_relaxed(),
     })
 }
 
-/// Maps the buffer at `path`, if who made it is believed, and version `word` of this `lineage` is
-/// in it.
+/// Maps the buffer at `path`, if its owner is trusted and version `word` of this `lineage` is in
+/// it.
 pub(crate) fn map_buffer(
     path: &Path,
     lineage: u64,
-    believed: Owner,
+    trusted: Owner,
     word: u64,
 ) -> Result<(Mapping, Contents)> {
     let corrupt = |what| Error::Corrupt { path: path.to_owned(), what };
     let (file, metadata) = files::open(path, false)?;
-    believed.check_user(path, &metadata)?;
-    believed.check_mode(path, &metadata)?;
-    // Whole words, so that the last one of a copy is within.
+    trusted.check_user(path, &metadata)?;
+    trusted.check_mode(path, &metadata)?;
+    // Whole words, so that the last word of a copy is within the mapping.
     let length = length_of(&metadata) & !7;
     if length < HEADER_BYTES {
         return Err(corrupt("shorter than a buffer's header"));
     }
-    let mapping = Mapping::new(&file, length, Access::Read).map_err(Error::io("mapping", path))?;
+    let mapping =
+        Mapping::new(&file, length, Protection::Read).map_err(Error::io("mapping", path))?;
     let contents = contents(&mapping, lineage, word)
         .ok_or_else(|| corrupt("it is not the buffer of the current version"))?;
     Ok((mapping, contents))
 }
 
-/// Why a slot_table is done without: it may not be written to, it is not there, its name is a link,
-/// or somebody else's file has its name.
+/// Whether a reader does without the slot table after this error: it may not write to it, it is not
+/// there, its name is a symbolic link, or it is another user's file.
 pub(crate) fn is_refusal(error: &Error) -> bool {
     match error {
-        Error::Stranger { .. } => true,
+        Error::WrongOwner { .. } => true,
         Error::Io { source, .. } => {
             let is_link = source.raw_os_error() == Some(libc::ELOOP);
             is_link
@@ -292,50 +293,50 @@ pub(crate) fn is_refusal(error: &Error) -> bool {
     }
 }
 
-/// Where a version's bytes are, and their checksum.
+/// A version's bytes, and their checksum in the header.
 pub(crate) struct Contents {
     pub bytes: NonNull<[u8]>,
     pub checksum: u64,
 }
 
-/// A slot of the slot_table, taken by this process.
-pub(crate) struct TakenSlot {
+/// A slot of the slot table, taken by this process.
+pub(crate) struct ReaderSlot {
     attachment: Arc<Attachment>,
     index: usize,
     /// The slot's word, in the mapping that `attachment` keeps.
     pinned: NonNull<AtomicU64>,
 }
 
-impl TakenSlot {
-    /// Takes a slot, or `None` if this reader has no slot_table.
-    pub(crate) fn new(attachment: &Arc<Attachment>) -> Result<Option<TakenSlot>> {
+impl ReaderSlot {
+    /// Takes a slot; `None` if this reader has no slot table.
+    pub(crate) fn new(attachment: &Arc<Attachment>) -> Result<Option<ReaderSlot>> {
         let Some(slot_table) = attachment.slot_table() else { return Ok(None) };
-        let index = slot_table.enlist(&attachment.names.readers())?;
+        let index = slot_table.take_slot(&attachment.names.readers())?;
         let pinned = NonNull::from(&slot_table.slot(index).pinned);
-        Ok(Some(TakenSlot { attachment: Arc::clone(attachment), index, pinned }))
+        Ok(Some(ReaderSlot { attachment: Arc::clone(attachment), index, pinned }))
     }
 
     #[inline]
     pub(crate) fn pinned(&self) -> &AtomicU64 {
-        // SAFETY: it is in the slot_table's mapping, which a reader never replaces, and which
+        // SAFETY: it is in the slot table's mapping, which a reader never replaces and which
         // `attachment` keeps.
         unsafe { self.pinned.as_ref() }
     }
 
     /// Ends the protection, unless the slot is the parent's.
     pub(crate) fn unpin(&self) {
-        if self.attachment.mark.is_here() {
+        if self.attachment.mark.is_original_process() {
             unpin(self.pinned());
         }
     }
 }
 
-impl Drop for TakenSlot {
+impl Drop for ReaderSlot {
     fn drop(&mut self) {
-        if self.attachment.mark.is_here()
+        if self.attachment.mark.is_original_process()
             && let Some(slot_table) = self.attachment.slot_table()
         {
-            slot_table.discharge(self.index);
+            slot_table.give_slot_back(self.index);
         }
     }
 }

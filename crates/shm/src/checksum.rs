@@ -1,7 +1,7 @@
 //! Checksums of versions: any [`Hasher`] that can be made by [`Default`], two of which are here.
 //!
-//! The writer hashes each version once, and a reader once when it adopts it. Made for accidents;
-//! who can write the files can also make the checksum fit.
+//! The writer hashes each version once, and a reader once when it pins it. Against accidents only:
+//! whoever can write the files can also make the checksum match.
 
 use std::hash::Hasher;
 
@@ -24,8 +24,8 @@ impl Hasher for Xxh3 {
     }
 }
 
-/// No checksum: for versions so large, or changing so often, that reading them once more is too
-/// much, and for those that carry one of their own.
+/// No checksum: for versions that are too large, or change too often, to be read once more, and for
+/// those that have a checksum of their own.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoChecksum;
 
@@ -47,7 +47,7 @@ pub(crate) fn checksum<H: Hasher + Default>(bytes: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// What tells hashers apart: the checksum of a text that all know.
+/// Tells hashers apart: the checksum of a fixed text.
 pub(crate) fn hasher_name<H: Hasher + Default>() -> u64 {
     checksum::<H>(b"the checksum of this line names the hasher")
 }

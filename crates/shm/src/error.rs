@@ -21,7 +21,11 @@ pub enum Error {
         source: io::Error,
     },
     /// There is no version yet: the writer has not started, has not written, or died before it did.
-    #[error("{} has no version yet: no writer has been there, or it has not written any; wait for one, or start it", path.display())]
+    #[error(
+        "{} has no version yet: no writer has been there, or it has not written any; wait for one, \
+         or start it",
+        path.display()
+    )]
     NotReady {
         /// The file of the state.
         path: PathBuf,
@@ -32,19 +36,20 @@ pub enum Error {
         /// The prefix of the files.
         path: PathBuf,
     },
-    /// The file is not one of this crate's, or of another version of it, or damaged. It is left as
-    /// it is.
-    #[error("{} is not what it should be: {what}; if it is no longer needed, remove it", path.display())]
+    /// The file is not this crate's, or another version's, or damaged. It is left as it is.
+    #[error(
+        "{} is not what it should be: {what}; if it is no longer needed, remove it",
+        path.display()
+    )]
     Foreign {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
         what: &'static str,
     },
-    /// Another user made the file, and who made it could change it at any time. It is left as it
-    /// is.
+    /// Another user owns the file, and could change it at any time. It is left as it is.
     #[error("{} belongs to user {owner}: {remedy}", path.display())]
-    Stranger {
+    WrongOwner {
         /// The file.
         path: PathBuf,
         /// Whose it is.
@@ -52,7 +57,7 @@ pub enum Error {
         /// The way out.
         remedy: &'static str,
     },
-    /// What the current version's word or buffer says can't be true. The next version may be sound.
+    /// The current version's word or buffer is inconsistent. The next version may be intact.
     #[error("{} is damaged: {what}", path.display())]
     Corrupt {
         /// The file.
@@ -79,7 +84,11 @@ pub enum Error {
         what: String,
     },
     /// All slots are taken: by reading threads, and by versions that they still hold.
-    #[error("{} has no slot left of its {capacity}: raise readers_max in the writer's options, or hold fewer versions", path.display())]
+    #[error(
+        "{} has no slot left of its {capacity}: raise readers_max in the writer's options, or hold \
+         fewer versions",
+        path.display()
+    )]
     TooManyReaders {
         /// The file of the slots.
         path: PathBuf,
@@ -88,7 +97,12 @@ pub enum Error {
     },
     /// A reader without a slot did not get through a copy before the version was replaced, again
     /// and again.
-    #[error("{}: versions were replaced faster than they could be copied, {tries} times; a slot avoids this: let this user write {}", path.display(), readers.display())]
+    #[error(
+        "{}: versions were replaced faster than they could be copied, {tries} times; a slot avoids \
+         this: let this user write {}",
+        path.display(),
+        readers.display()
+    )]
     Overtaken {
         /// The prefix of the files.
         path: PathBuf,

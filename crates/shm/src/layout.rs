@@ -1,16 +1,16 @@
-//! The files' bytes as types: nothing but atomics, so that any bit pattern is a value and other
-//! processes may write at any time.
+//! The files' bytes as types. They consist of atomics only, so any bit pattern is a valid value and
+//! other processes may write at any time.
 //!
 //! ```text
-//!  P.state     | magic layout lineage flags hasher ... | 128: current ticket |                 4,096 bytes
-//!  P.readers   | magic layout lineage capacity         | 128: groups waiters reaps | 256: taken
-//!              | 768: slot | slot | ...                                                128 bytes each
+//!  P.state     | magic layout lineage flags hasher ... | 128: current ticket |       4,096 bytes
+//!  P.readers   | magic layout lineage capacity   | 128: groups waiters reaps | 256: taken
+//!              | 768: slot | slot | ...                                         128 bytes each
 //!  P.buffer-n  | lineage version length checksum ...   | 64: the bytes
 //! ```
 //!
-//! What several processes write has cache lines of its own, two each, because processors fetch them
-//! in pairs. docs/formats.md draws the same.
-#![allow(unsafe_code, reason = "a promise about the types drawn here")]
+//! Words that several processes write have two cache lines of their own, because processors fetch
+//! lines in pairs. docs/formats.md draws the same.
+#![allow(unsafe_code, reason = "a promise about the types of this file")]
 
 use crate::protocol::{BUFFERS_MAX, GROUP};
 use std::mem::{offset_of, size_of};
@@ -20,9 +20,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 pub(crate) const STATE_MAGIC: u64 = u64::from_ne_bytes(*b"xsortshm");
 
 /// The first word of `P.readers`.
-pub(crate) const ROLL_MAGIC: u64 = u64::from_ne_bytes(*b"xshmroll");
+pub(crate) const SLOT_TABLE_MAGIC: u64 = u64::from_ne_bytes(*b"xshmroll");
 
-/// Changes with every change of what is drawn here.
+/// Changes with every change of this layout.
 pub(crate) const LAYOUT: u64 = 2;
 
 /// Length of `P.state`.
@@ -39,12 +39,13 @@ pub(crate) const FRESH_FILES: u64 = 1;
 pub(crate) struct State {
     pub magic: AtomicU64,
     pub layout: AtomicU64,
-    /// Random, the same in all files that belong together.
+    /// A random number, the same in all files that belong together.
     pub lineage: AtomicU64,
     pub flags: AtomicU64,
-    /// What the writer's checksum makes of a known text: readers with another hasher are told so.
+    /// The writer's checksum of a known text, by which readers notice that they have another
+    /// hasher.
     pub hasher: AtomicU64,
-    /// Versions are counted from here on.
+    /// Numbers of versions are greater than this.
     pub floor: AtomicU64,
     pub live: Live,
 }
@@ -58,7 +59,7 @@ pub(crate) struct Live {
     pub ticket: AtomicU32,
 }
 
-/// `P.readers` before its slots: the slot_table of readers.
+/// `P.readers` before its slots.
 #[repr(C, align(128))]
 pub(crate) struct SlotTable {
     pub magic: AtomicU64,
@@ -72,10 +73,10 @@ pub(crate) struct SlotTable {
     pub taken: [AtomicU64; GROUPS],
 }
 
-/// Words that say which slots are taken: for as many slots as there can be.
+/// How many words of [`SlotTable::taken`] there are: enough for the most slots there can be.
 pub(crate) const GROUPS: usize = 64;
 
-/// What readers write beside their slots, and the writer reads with every version.
+/// What all readers write, and the writer reads for every version.
 #[repr(C, align(128))]
 pub(crate) struct Shared {
     /// Bit g: some of the slots 64 g to 64 g + 63 may be taken. Readers set it, the writer clears
@@ -83,8 +84,8 @@ pub(crate) struct Shared {
     pub groups: AtomicU64,
     /// Not zero: somebody sleeps, or is about to.
     pub waiters: AtomicU64,
-    /// Odd while the writer looks for slots of the dead, and so has the locks of free ones for a
-    /// moment; counts those times by two.
+    /// Odd while the writer searches for slots of dead readers, and so holds the locks of free ones
+    /// for a moment; grows by two each time.
     pub reaps: AtomicU64,
 }
 
@@ -111,13 +112,13 @@ const _: () = assert!(offset_of!(SlotTable, taken) == 256 && BUFFERS_MAX <= GROU
 const _: () = assert!(size_of::<Slot>() == 128 && HEADER_BYTES == 64);
 
 /// Length of `P.readers` with `capacity` slots.
-pub(crate) fn roll_bytes(capacity: usize) -> usize {
+pub(crate) fn slot_table_bytes(capacity: usize) -> usize {
     size_of::<SlotTable>() + capacity * size_of::<Slot>()
 }
 
 /// Where slot `index` begins.
 pub(crate) fn slot_offset(index: usize) -> usize {
-    roll_bytes(index)
+    slot_table_bytes(index)
 }
 
 /// Types that may be seen in shared memory.

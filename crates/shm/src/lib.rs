@@ -1,8 +1,8 @@
 //! Wait-free sharing of versions between one writer process and many reader processes over mapped
 //! files.
 //!
-//! The writer publishes versions, readers read the newest one where it lies. Neither ever waits for
-//! the other:
+//! The writer publishes versions; readers read the newest one in place. Neither ever waits for the
+//! other:
 //!
 //! ```
 //! # fn main() -> xsort_shm::Result<()> {
@@ -23,48 +23,61 @@
 //! # Ok(()) }
 //! ```
 //!
-//! What it is: `protocol` (which word is exchanged when) over `layout` (the files' bytes) through
-//! `sys` (the door to the kernel); `files` (names, and who may be the writer) and `slot_table` (the
-//! readers' slots); on these the two sides, `opening` with `writer`, and `attachment` and `state`
-//! with `reader` and `local`; `archived` and `synchronizer` put types on top. PROTOCOL.md has
-//! states, orderings and the proof, README.md what is promised and what is not, MOVING.md the way
-//! from mmap-sync.
+//! | files | idea |
+//! |---|---|
+//! | `protocol`, `layout`, `sys` | the protocol's steps, the files' bytes, system calls |
+//! | `files`, `owner`, `claim` | names and files, whose files are trusted, who may be the writer |
+//! | `slot_table` | the readers' slots |
+//! | `opening`, `writer`, `buffers` | the writer's side |
+//! | `attachment`, `pin`, `reader_state` | a reader's mappings, holds and state of a thread |
+//! | `reader`, `local`, `fast_path` | the two kinds of readers |
+//! | `archived`, `synchronizer`, `checksum` | typed values, mmap-sync's operations, hashers |
+//! | `options`, `error` | options and errors |
 //!
-//! What it is not: a queue (versions that nobody read are gone), a map of keys, or a way to share
+//! PROTOCOL.md has states, orderings and the proof; README.md says what is promised and what is
+//! not; MOVING.md is for users of mmap-sync.
+//!
+//! Not a queue (versions that nobody read are gone), not a map of keys, and not a way to share
 //! memory that both sides change.
 //!
 //! # What is trusted
-//! Readers that keep to the protocol are safe from each other; one that may write the slots can
-//! overwrite those of others, whose versions the writer then takes for free. A reader believes the
-//! writer that it leaves a published version alone. [`ReaderOptions::copy`] does without both. Both
-//! believe that nobody shortens the files while they are mapped, which ends a process with SIGBUS,
-//! and which the system can't forbid for files that have names: who may do so is what
-//! [`WriterOptions::mode`] and [`WriterOptions::readers_mode`] say, and who made them, whom
+//! Readers that keep to the protocol are safe from each other; a malicious one that may write the
+//! slots can overwrite those of others, whose versions the writer then overwrites. A reader trusts
+//! the writer to leave a published version alone. [`ReaderOptions::copy`] needs neither. Both sides
+//! trust that nobody shortens the files while they are mapped: that ends a process with SIGBUS, and
+//! the system can't forbid it for files that have names. [`WriterOptions::mode`] and
+//! [`WriterOptions::readers_mode`] say who may, and so may the files' owner, whom
 //! [`ReaderOptions::owner`] names. Everything else that the files can hold gives an error.
 //!
 //! # Fork
 //! In the child of a fork a [`Reader`] takes slots of its own by itself, and a [`Writer`] refuses
 //! to write. A [`Version`] that was held at the fork is protected by the parent's slot: the child
 //! must not use it, or anything borrowed from it. (Calling `fork` is unsafe in Rust; this is one of
-//! the caller's duties.) In the child of a fork inside [`Writer::write_with`]'s closure the place
-//! to write to is not there, and the write is refused. What the child inherited counts as the
-//! parent's until the child drops it, executes another program, or ends.
+//! the caller's duties.) If [`Writer::write_with`]'s closure forks, the child does not have the
+//! memory to be written, and its write is refused. What the child inherited counts as the parent's
+//! until the child drops it, executes another program, or ends.
 
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
 compile_error!(
-    "xsort-shm needs Linux (open file description locks, futexes, MADV_WIPEONFORK) and 64-bit addresses"
+    "xsort-shm needs Linux (open file description locks, futexes, MADV_WIPEONFORK) and 64-bit \
+     addresses"
 );
 
 #[cfg(feature = "rkyv")]
 mod archived;
 mod attachment;
+mod buffers;
 mod checksum;
+mod claim;
 mod error;
 mod fast_path;
 mod files;
 mod layout;
 mod local;
 mod opening;
+mod options;
+mod owner;
+mod pin;
 mod protocol;
 mod reader;
 mod reader_state;
@@ -77,20 +90,22 @@ mod writer;
 #[cfg(feature = "rkyv")]
 pub use archived::{Archivable, Archived, Checkable};
 pub use checksum::{NoChecksum, Xxh3};
+pub use claim::{WriterLock, has_writer, remove};
 pub use error::{Error, Result};
-pub use files::{Owner, Vacancy, has_writer, remove};
 pub use local::{LocalReader, View};
-pub use reader::{Reader, ReaderOptions, Version};
+pub use options::{ReaderOptions, WriterOptions};
+pub use owner::Owner;
+pub use reader::{Reader, Version};
 #[cfg(feature = "rkyv")]
 pub use synchronizer::{ReadResult, Synchronizer};
-pub use writer::{Writer, WriterOptions};
+pub use writer::Writer;
 
-/// Their example in MOVING.md, compiled and run.
+/// The example in MOVING.md, compiled and run.
 #[cfg(all(doctest, feature = "rkyv"))]
 #[doc = include_str!("../MOVING.md")]
-struct Moving;
+struct MovingExample;
 
 /// The README's example, compiled.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
-struct Readme;
+struct ReadmeExample;

@@ -1,8 +1,8 @@
-//! A reader with one owner. What is lent borrows from it mutably, so nothing need be counted and no
-//! thread's place be looked up: an unchanged version is a load and a comparison away.
+//! A reader with one owner. A version that it lends borrows from it mutably, so nothing is counted
+//! and no thread's state is looked up: reading an unchanged version is a load and a comparison.
 //!
 //! It has a [`ReaderState`] of its own. The borrow ends before the next read, so one Pin is enough,
-//! and its slot moves on in place: a `LocalReader` never holds more than one version.
+//! and its slot is reused in place: a `LocalReader` never holds more than one version.
 #![allow(unsafe_code, reason = "lends pinned bytes for as long as they are pinned")]
 
 use crate::attachment::Attachment;
@@ -10,9 +10,10 @@ use crate::checksum::Xxh3;
 use crate::error::{Error, Result};
 use crate::fast_path::FastPath;
 use crate::files::Names;
+use crate::options::ReaderOptions;
+use crate::pin::no_bytes;
 use crate::protocol::{NONE, Word, is_current, sequence_of};
-use crate::reader::ReaderOptions;
-use crate::reader_state::{ReaderState, nothing};
+use crate::reader_state::ReaderState;
 use crate::sys::ForkMark;
 #[cfg(feature = "rkyv")]
 use std::any::TypeId;
@@ -33,27 +34,27 @@ use std::time::Duration;
 /// or [releases](LocalReader::release) it, and gives the slot back when it is dropped. To hold a
 /// version while newer ones are read, use a [`Reader`](crate::Reader) or a second `LocalReader`.
 pub struct LocalReader<H = Xxh3> {
-    /// The word that is `lent` as long as the version is current: in the state that is mapped, or
-    /// `NOWHERE`.
+    /// `current` in the mapped state, which equals `word` as long as the pinned version is current;
+    /// or `NOWHERE`.
     current: NonNull<AtomicU64>,
-    /// The word of the version that is pinned, or `NONE`. A page that the kernel empties in the
-    /// child of a fork, which so finds no version to be its.
+    /// The word of the version that is pinned, or `NONE`. In a page that the kernel empties in the
+    /// child of a fork, so that the child never takes the parent's pin for its own.
     word: ForkMark,
     /// Its bytes.
     bytes: NonNull<[u8]>,
-    /// The archived type that they were found to be, or `Unchecked`'s.
+    /// The archived type that they were checked to be, or `Unchecked`'s.
     #[cfg(feature = "rkyv")]
     checked: TypeId,
-    /// The short way to the next version, once there was one.
+    /// The fast path to the next version, once one was read.
     fast_path: Option<FastPath>,
-    state: ReaderState,
+    reader: ReaderState,
     hasher: PhantomData<fn() -> H>,
 }
 
-// SAFETY: the pointers are to what `state` keeps, which is Send, or to a static.
+// SAFETY: the pointers are to what `reader` keeps, which is Send, or to a static.
 unsafe impl<H> Send for LocalReader<H> {}
 
-/// What a reader looks at that has nothing to lend: never its `word`, which is `NONE` then.
+/// What a reader without a pin compares with: never equal to its `word`, which is `NONE` then.
 static NOWHERE: AtomicU64 = AtomicU64::new(NONE + 1);
 
 /// No version is an archive of this.
@@ -63,7 +64,7 @@ struct Unchecked;
 impl<H> fmt::Debug for LocalReader<H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LocalReader")
-            .field("prefix", &self.state.attachment().names.prefix())
+            .field("prefix", &self.reader.attachment().names.prefix())
             .finish_non_exhaustive()
     }
 }
@@ -92,19 +93,19 @@ impl<H: Hasher + Default> LocalReader<H> {
         attachment: &Arc<Attachment>,
         options: &ReaderOptions,
     ) -> Result<LocalReader<H>> {
-        let state = ReaderState::new::<H>(attachment, options);
-        state.prepare()?;
+        let reader = ReaderState::new::<H>(attachment, options);
+        reader.prepare()?;
         let page = ForkMark::new()
             .map_err(Error::io("marking the process for", attachment.names.prefix()))?;
-        page.word().poke(NONE);
+        page.word().store_relaxed(NONE);
         Ok(LocalReader {
             current: NonNull::from(&NOWHERE),
             word: page,
-            bytes: nothing(),
+            bytes: no_bytes(),
             #[cfg(feature = "rkyv")]
             checked: TypeId::of::<Unchecked>(),
             fast_path: None,
-            state,
+            reader,
             hasher: PhantomData,
         })
     }
@@ -126,29 +127,29 @@ impl<H: Hasher + Default> LocalReader<H> {
     /// # Errors
     /// As [`Reader::wait_newer`](crate::Reader::wait_newer).
     pub fn wait_newer(&mut self, timeout: Duration) -> Result<Option<View<'_>>> {
-        if !self.state.wait(timeout)? {
+        if !self.reader.wait(timeout)? {
             return Ok(None);
         }
-        let read = self.adopt()?;
+        let read = self.pin_current()?;
         Ok(Some(self.lend(read)))
     }
 
     /// As [`Reader::version`](crate::Reader::version).
     pub fn version(&self) -> Option<u64> {
-        self.state.attachment().version()
+        self.reader.attachment().version()
     }
 
-    /// Lets go of the version that was read last: for who will not read for long, so that it costs
-    /// no buffer.
+    /// Releases the version that was read last: for a reader that will not read for a while, so
+    /// that it costs no buffer.
     pub fn release(&mut self) {
         self.forget();
         self.fast_path = None;
-        self.state.release();
+        self.reader.release();
     }
 
     /// As [`Reader::has_slots`](crate::Reader::has_slots).
     pub fn has_slots(&self) -> bool {
-        self.state.attachment().slot_table().is_some()
+        self.reader.attachment().slot_table().is_some()
     }
 
     /// As [`Reader::has_writer`](crate::Reader::has_writer).
@@ -156,7 +157,7 @@ impl<H: Hasher + Default> LocalReader<H> {
     /// # Errors
     /// As there.
     pub fn has_writer(&self) -> Result<bool> {
-        self.state.attachment().has_writer()
+        self.reader.attachment().has_writer()
     }
 
     /// As [`Reader::is_orphaned`](crate::Reader::is_orphaned).
@@ -164,51 +165,55 @@ impl<H: Hasher + Default> LocalReader<H> {
     /// # Errors
     /// As there.
     pub fn is_orphaned(&self) -> Result<bool> {
-        self.state.attachment().is_orphaned()
+        self.reader.attachment().is_orphaned()
     }
 
-    /// Sees to it that the current version is the pinned one.
+    /// Makes sure that the pinned version is the current one.
     #[inline]
     pub(crate) fn refresh(&mut self) -> Result<Refreshed> {
-        // SAFETY: it is in the mapping of an attachment that `state` keeps, or NOWHERE.
+        // SAFETY: it is in the mapping of an attachment that `reader` keeps, or NOWHERE.
         let current = unsafe { self.current.as_ref() };
-        let word = self.word.word().peek();
-        if is_current(current, word) { Ok(Refreshed { word, is_new: false }) } else { self.adopt() }
+        let word = self.word.word().load_relaxed();
+        if is_current(current, word) {
+            Ok(Refreshed { word, is_new: false })
+        } else {
+            self.pin_current()
+        }
     }
 
-    /// There is a newer version, or the first.
+    /// There is a newer version, or this is the first.
     #[inline(never)]
-    fn adopt(&mut self) -> Result<Refreshed> {
+    fn pin_current(&mut self) -> Result<Refreshed> {
         self.forget();
-        let Some(pin) = self.fast_path.as_ref().and_then(FastPath::adopt::<H>) else {
-            return self.adopt_first();
+        let Some(pin) = self.fast_path.as_ref().and_then(FastPath::pin_current::<H>) else {
+            return self.pin_slowly();
         };
         let (word, bytes) = (pin.word.get(), pin.bytes.get());
-        let is_new = self.state.read_last(word);
-        Ok(self.shows(word, bytes, is_new))
+        let is_new = self.reader.set_last(word);
+        Ok(self.set_pinned(word, bytes, is_new))
     }
 
-    /// The long way: for the first version in a buffer, after a fork, and whatever ends in an error.
+    /// The slow path: for the first version in a buffer, after a fork, and for errors.
     #[cold]
-    fn adopt_first(&mut self) -> Result<Refreshed> {
+    fn pin_slowly(&mut self) -> Result<Refreshed> {
         let known = self.fast_path.take();
-        let (pin, is_new) = self.state.adopt::<H>()?;
+        let (pin, is_new) = self.reader.pin_current::<H>()?;
         let (word, bytes) = (pin.word.get(), pin.bytes.get());
-        self.fast_path = FastPath::learn(known, &self.state, pin);
-        Ok(self.shows(word, bytes, is_new))
+        self.fast_path = FastPath::extend(known, &self.reader, pin);
+        Ok(self.set_pinned(word, bytes, is_new))
     }
 
     #[inline]
-    fn shows(&mut self, word: u64, bytes: NonNull<[u8]>, is_new: bool) -> Refreshed {
-        self.word.word().poke(word);
+    fn set_pinned(&mut self, word: u64, bytes: NonNull<[u8]>, is_new: bool) -> Refreshed {
+        self.word.word().store_relaxed(word);
         self.bytes = bytes;
-        self.current = self.state.watched().0;
+        self.current = self.reader.watched().0;
         Refreshed { word, is_new }
     }
 
     fn forget(&mut self) {
-        (self.current, self.bytes) = (NonNull::from(&NOWHERE), nothing());
-        self.word.word().poke(NONE);
+        (self.current, self.bytes) = (NonNull::from(&NOWHERE), no_bytes());
+        self.word.word().store_relaxed(NONE);
         #[cfg(feature = "rkyv")]
         {
             self.checked = TypeId::of::<Unchecked>();
@@ -216,14 +221,14 @@ impl<H: Hasher + Default> LocalReader<H> {
     }
 
     /// Whether [`set_checked`](LocalReader::set_checked) was called for this type since the version
-    /// was adopted.
+    /// was pinned.
     #[cfg(feature = "rkyv")]
     #[inline]
     pub(crate) fn is_checked(&self, archived: TypeId) -> bool {
         self.checked == archived
     }
 
-    /// Notes that the bytes are a sound archive of this type.
+    /// Records that the bytes are a valid archive of this type.
     #[cfg(feature = "rkyv")]
     pub(crate) fn set_checked(&mut self, archived: TypeId) {
         self.checked = archived;
@@ -232,8 +237,8 @@ impl<H: Hasher + Default> LocalReader<H> {
     /// The pinned version, as `refresh` has just left it.
     #[inline]
     pub(crate) fn lend(&self, Refreshed { word, is_new }: Refreshed) -> View<'_> {
-        // SAFETY: the Pin is held as the active one of `state` until the next `adopt` or `release`,
-        // which need `&mut self`, and so an end of this borrow.
+        // SAFETY: the Pin is held as the active one of `reader` until the next `pin_current` or
+        // `release`, which need `&mut self`, and so an end of this borrow.
         View { value: unsafe { self.bytes.as_ref() }, word, is_new }
     }
 }
@@ -245,8 +250,8 @@ pub(crate) struct Refreshed {
     is_new: bool,
 }
 
-/// A version that is lent by a [`LocalReader`], as its bytes or as the value that it is: stays as
-/// it is while it is borrowed.
+/// A version that a [`LocalReader`] lends, as bytes or as a value. It stays as it is while it is
+/// borrowed.
 pub struct View<'a, T: ?Sized = [u8]> {
     value: &'a T,
     word: u64,

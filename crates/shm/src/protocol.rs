@@ -1,10 +1,13 @@
-//! The protocol: which word is exchanged when, so that the writer never waits and a reader never
-//! sees a buffer change. PROTOCOL.md has the proof.
+//! The protocol: the order of accesses to shared words by which the writer never waits and a reader
+//! never sees a buffer change. PROTOCOL.md has the proof.
 //!
 //! ```text
-//!  reader: slot <- current     ; current again, the same?  yes: pinned
-//!                                no:  slot <- ANNOUNCE, v = current, slot ANNOUNCE -> v or take what the writer put there
-//!  writer: fill a buffer that neither current nor any slot names (an ANNOUNCE becomes a pin of current) ; current <- the new version
+//!  reader:  slot <- current; is current still the same?
+//!             yes: pinned
+//!             no:  slot <- ANNOUNCE; v = current;
+//!                  slot: ANNOUNCE -> v, or take what the writer put there
+//!  writer:  turn each ANNOUNCE into a pin of current;
+//!           fill a buffer that neither current nor any slot names; current <- the new version
 //! ```
 //!
 //! Everything is generic over [`Word`], the atomic word, so that the model checker runs the very
@@ -18,13 +21,13 @@ mod model;
 #[cfg(test)]
 mod threads;
 
-/// One access of the protocol to a shared word, or a fence: what it is called, and its ordering.
+/// One access of the protocol to a shared word, or a fence: its name and its ordering.
 ///
-/// What ships and what the model checker runs take their orderings from here and nowhere else, and
-/// `model.rs` shows that no single one can be weaker.
+/// Production code and the model checker take their orderings from here and nowhere else;
+/// `model.rs` shows that none of them can be weaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Access {
-    /// As in PROTOCOL.md.
+    /// The name in PROTOCOL.md.
     pub name: &'static str,
     pub ordering: Ordering,
 }
@@ -36,7 +39,7 @@ macro_rules! accesses {
             pub(crate) const $name: Access =
                 Access { name: stringify!($name), ordering: Ordering::$ordering };
         )*
-        /// All of them, for the table of what is weakened.
+        /// All of them, for the test that weakens each.
         #[cfg(all(test, not(miri)))]
         pub(crate) const ACCESSES: &[Access] = &[$($name),*];
     };
@@ -45,70 +48,68 @@ macro_rules! accesses {
 accesses! {
     /// Reader: swaps the version that it saw into its slot ("write mine ...").
     PIN: SeqCst,
-    /// Reader: loads `current` again ("... then look at yours").
-    PIN_LOOK: SeqCst,
+    /// Reader: loads `current` again ("... then read yours").
+    PIN_RECHECK: SeqCst,
     /// Reader: swaps an announcement into its slot.
-    ANNOUNCED: SeqCst,
-    /// Reader: loads `current` after it has announced itself.
-    ANNOUNCED_LOOK: SeqCst,
+    ANNOUNCE_SWAP: SeqCst,
+    /// Reader: loads `current` after its announcement.
+    ANNOUNCE_LOAD: SeqCst,
     /// Reader: turns its announcement into a pin. The swap before it was the release.
-    SETTLE: Relaxed,
-    /// Reader: finds that the writer has done so; partner of `HELP`.
-    SETTLE_HELPED: Acquire,
-    /// Reader: gives up its pin. What it read before is over; partner of `LOOK`.
+    CONFIRM: Relaxed,
+    /// Reader: finds that the writer has done that; partner of `HELP`.
+    CONFIRM_HELPED: Acquire,
+    /// Reader: releases its pin after its last read; partner of `SLOT_LOAD`.
     UNPIN: Release,
-    /// Reader: notes that a slot of its group is taken, and that before its first pin. Which one it
-    /// has noted before that.
-    COUNT: SeqCst,
-    /// Reader: notes that its slot is free; partner of `TAKEN_LOOK` and `TAKEN_RELOOK`.
+    /// Reader: sets its group's bit, after its own bit and before its first pin.
+    JOIN_GROUP: SeqCst,
+    /// Reader: clears its slot's bit; partner of `TAKEN_LOAD` and `TAKEN_RELOAD`.
     LEAVE: Release,
     /// Writer: loads which groups have slots that are taken.
-    GROUPS_LOOK: SeqCst,
+    GROUPS_LOAD: SeqCst,
     /// Writer: loads which slots of a group are taken.
-    TAKEN_LOOK: Acquire,
-    /// Writer: forgets a group of which no slot is taken; partner of `COUNT`.
-    FORGET: Acquire,
-    /// Writer: looks again at a group that it has forgotten; partner of `LEAVE`.
-    TAKEN_RELOOK: Acquire,
+    TAKEN_LOAD: Acquire,
+    /// Writer: clears the bit of a group without taken slots; partner of `JOIN_GROUP`.
+    CLEAR_GROUP: Acquire,
+    /// Writer: loads the slots of that group again; partner of `LEAVE`.
+    TAKEN_RELOAD: Acquire,
     /// Writer: loads a slot.
-    LOOK: SeqCst,
-    /// Writer: turns a reader's announcement into a pin of the current version. It may be a later
-    /// one than `LOOK` has seen, and what was read before it is over.
+    SLOT_LOAD: SeqCst,
+    /// Writer: turns a reader's announcement into a pin of the current version. The announcement
+    /// may be a later one than `SLOT_LOAD` has seen, and the reads before it must be over.
     HELP: AcqRel,
-    /// Writer: finds that the reader was quicker.
-    HELP_LATE: Acquire,
-    /// Writer: swaps `current`; partner of all looks at it.
+    /// Writer: finds that the reader was faster.
+    HELP_FAILED: Acquire,
+    /// Writer: swaps `current`; partner of all loads of it.
     PUBLISH: SeqCst,
     /// Reader without a slot: loads `current` before it copies.
-    COPY_LOOK: Acquire,
-    /// Writer: takes a stamp back, long after another version was published; partner of
-    /// `STAMP_LOOK`.
-    TAKE_BACK: Release,
-    /// Reader: looks whether a buffer has the version that it wants. If not, the version is no
-    /// longer current, and the reader sees that.
-    STAMP_LOOK: Acquire,
-    /// Writer: fence between taking a stamp back and changing the buffer.
-    REFILL: Release,
-    /// Reader without a slot: fence between the copy and the last look at the stamp.
-    COPIED: Acquire,
+    COPY_LOAD: Acquire,
+    /// Writer: clears a stamp, long after another version was published; partner of `STAMP_LOAD`.
+    STAMP_CLEAR: Release,
+    /// Reader: checks that a buffer has the version that it wants. If not, the version is no longer
+    /// current, and the reader sees that, too.
+    STAMP_LOAD: Acquire,
+    /// Writer: fence between clearing a stamp and changing the buffer.
+    FILL_FENCE: Release,
+    /// Reader without a slot: fence between the copy and the last load of the stamp.
+    COPY_FENCE: Acquire,
     /// Writer: stores the ticket that sleepers sleep on.
-    TICKET: Release,
+    TICKET_STORE: Release,
     /// Reader: loads the ticket before it decides to sleep.
-    TICKET_LOOK: Acquire,
-    /// Reader: says that it is about to sleep.
-    WAIT: SeqCst,
-    /// Reader: looks whether there is still something to wait for.
-    WAIT_LOOK: SeqCst,
-    /// Writer: looks whether somebody sleeps, or is about to.
-    WAKE_LOOK: SeqCst,
-    /// Writer: says that a header's other words are complete, or releases a flag.
-    SET: Release,
-    /// Looks whether they are.
-    SEEN: Acquire,
+    TICKET_LOAD: Acquire,
+    /// Reader: announces that it is about to sleep.
+    WAITERS_SET: SeqCst,
+    /// Reader: checks that there is still something to wait for.
+    WAIT_RECHECK: SeqCst,
+    /// Writer: checks whether a reader sleeps, or is about to.
+    WAITERS_LOAD: SeqCst,
+    /// Writer: stores a header's last word, or flags.
+    RELEASE_STORE: Release,
+    /// Loads such a word.
+    ACQUIRE_LOAD: Acquire,
 }
 
-/// Of accesses that order nothing: another access does, or the kernel.
-const PLAIN: Access = Access { name: "PLAIN", ordering: Ordering::Relaxed };
+/// For accesses that order nothing: another access does, or the kernel.
+const RELAXED: Access = Access { name: "RELAXED", ordering: Ordering::Relaxed };
 
 /// An atomic word that several processes share.
 pub(crate) trait Word {
@@ -119,31 +120,31 @@ pub(crate) trait Word {
     fn replace(&self, old: u64, new: u64, success: Access, failure: Access) -> Result<u64, u64>;
     fn set_bits(&self, bits: u64, access: Access);
     fn clear_bits(&self, bits: u64, access: Access);
-    /// A fence. It is of all words; the model checker asks this one whether to leave it out.
+    /// A fence. It orders all words; it is a method so that the model checker can leave it out.
     fn fence(&self, access: Access);
 
-    /// Sees all that went before the [`put`](Word::put) that wrote the value.
+    /// Sees all that came before the [`store_release`](Word::store_release) of the value.
     #[inline(always)]
-    fn get(&self) -> u64 {
-        self.load(SEEN)
+    fn load_acquire(&self) -> u64 {
+        self.load(ACQUIRE_LOAD)
     }
 
-    /// All that went before is seen by whoever [gets](Word::get) the value.
+    /// Shows all that came before to whoever [loads](Word::load_acquire) the value.
     #[inline(always)]
-    fn put(&self, value: u64) {
-        self.store(value, SET);
+    fn store_release(&self, value: u64) {
+        self.store(value, RELEASE_STORE);
     }
 
     /// A load that orders nothing.
     #[inline(always)]
-    fn peek(&self) -> u64 {
-        self.load(PLAIN)
+    fn load_relaxed(&self) -> u64 {
+        self.load(RELAXED)
     }
 
     /// A store that orders nothing.
     #[inline(always)]
-    fn poke(&self, value: u64) {
-        self.store(value, PLAIN);
+    fn store_relaxed(&self, value: u64) {
+        self.store(value, RELAXED);
     }
 }
 
@@ -199,16 +200,17 @@ macro_rules! words {
 
 words!(AtomicU32 of u32, AtomicU64 of u64);
 
-/// The steps that the model checker leaves out to show that they are needed. What ships is [`All`].
+/// The steps that the model checker leaves out to show that they are needed. Production code uses
+/// [`All`].
 pub(crate) trait Steps {
-    /// The reader looks at `current` again after it has written its slot.
+    /// The reader loads `current` again after it has written its slot.
     const RECHECK: bool = true;
     /// The writer turns an announcement into a pin.
     const HELP: bool = true;
-    /// The writer looks again at a group of slots that it has just forgotten.
-    const RELOOK: bool = true;
-    /// A writer that takes over leaves a number out.
-    const LEAVE_OUT: bool = true;
+    /// The writer loads the slots of a group again after it has cleared the group's bit.
+    const RECHECK_GROUP: bool = true;
+    /// A writer that takes over skips a number.
+    const SKIP_NUMBER: bool = true;
 }
 
 /// Every step.
@@ -218,14 +220,13 @@ impl Steps for All {}
 
 /// Bits of a version word that count versions; the 12 above them name the buffer.
 ///
-/// A writer that does nothing but write, at 30 ns a version, gets to the end of 52 bits after four
-/// years.
+/// A writer that does nothing but write, at 30 ns a version, exhausts 52 bits after four years.
 const SEQUENCE_BITS: u32 = 52;
 
 /// The largest sequence number. After it the writer refuses to write.
 pub(crate) const SEQUENCE_MAX: u64 = (1 << SEQUENCE_BITS) - 1;
 
-/// Names of buffers are smaller. The last of the 4,096 is taken by [`ANNOUNCE`].
+/// Indexes of buffers are smaller: the last of the 4,096 is part of [`ANNOUNCE`].
 pub(crate) const BUFFERS_MAX: usize = (1 << (64 - SEQUENCE_BITS)) - 1;
 
 /// In `current`: no version yet. In a slot: nothing pinned.
@@ -254,32 +255,33 @@ pub(crate) fn sequence_of(word: u64) -> u64 {
 }
 
 /// Whether the version that the reader's own slot names is still the current one: all that a read
-/// of an unchanged version asks. Nothing new is seen by it, so it orders nothing.
+/// of an unchanged version checks. It shows the reader nothing new, so it orders nothing.
 #[inline(always)]
 pub(crate) fn is_current<W: Word>(current: &W, pinned: u64) -> bool {
-    current.peek() == pinned
+    current.load_relaxed() == pinned
 }
 
 /// Pins the current version in the reader's own slot and returns its word. At most five accesses,
 /// no loop.
 ///
-/// `seen` is what the reader has just [peeked](Word::peek) at in `current`. What the slot held
-/// before is no longer protected.
+/// `seen` is what a [relaxed load](Word::load_relaxed) of `current` has just returned. What the
+/// slot held before is no longer protected.
 #[inline]
 pub(crate) fn pin<W: Word, S: Steps>(current: &W, slot: &W, seen: u64) -> u64 {
     slot.swap(seen, PIN);
-    if !S::RECHECK || current.load(PIN_LOOK) == seen {
+    if !S::RECHECK || current.load(PIN_RECHECK) == seen {
         return seen;
     }
-    slot.swap(ANNOUNCE, ANNOUNCED);
-    let newer = current.load(ANNOUNCED_LOOK);
-    match slot.replace(ANNOUNCE, newer, SETTLE, SETTLE_HELPED) {
+    slot.swap(ANNOUNCE, ANNOUNCE_SWAP);
+    let newer = current.load(ANNOUNCE_LOAD);
+    match slot.replace(ANNOUNCE, newer, CONFIRM, CONFIRM_HELPED) {
         Ok(_) => newer,
         Err(helped) => helped,
     }
 }
 
-/// Ends the protection that a slot gives: by its owner, whose reads are over, or for a dead one.
+/// Ends the protection that a slot gives: called by its owner after its reads, or by the writer for
+/// a dead owner.
 #[inline]
 pub(crate) fn unpin<W: Word>(slot: &W) {
     slot.store(NONE, UNPIN);
@@ -289,133 +291,135 @@ pub(crate) fn unpin<W: Word>(slot: &W) {
 /// `current` is the version that it published last.
 #[inline]
 pub(crate) fn protected<W: Word, S: Steps>(current: u64, slot: &W) -> u64 {
-    match slot.load(LOOK) {
+    match slot.load(SLOT_LOAD) {
         ANNOUNCE if S::HELP => {
-            slot.replace(ANNOUNCE, current, HELP, HELP_LATE).err().unwrap_or(current)
+            slot.replace(ANNOUNCE, current, HELP, HELP_FAILED).err().unwrap_or(current)
         }
         ANNOUNCE => NONE,
         held => held,
     }
 }
 
-/// Slots are counted in groups of as many as a word has bits.
+/// Slots are grouped by as many as a word has bits.
 pub(crate) const GROUP: usize = 64;
 
 /// Makes a slot known to the writer: bit `index % GROUP` of its group's word, and the group's bit.
 ///
-/// Before the first pin in it, and by who has its lock. Whoever had it before is gone, so what it
-/// holds is nobody's.
+/// Called before the first pin in it, by the holder of its lock. The owner before is gone, so
+/// nobody needs what the slot holds.
 pub(crate) fn join<W: Word>(groups: &W, taken: &W, slot: &W, index: usize) {
     unpin(slot);
-    taken.set_bits(1 << (index % GROUP), PLAIN);
-    groups.set_bits(1 << (index / GROUP), COUNT);
+    taken.set_bits(1 << (index % GROUP), RELAXED);
+    groups.set_bits(1 << (index / GROUP), JOIN_GROUP);
 }
 
-/// Gives a slot up, for its owner or a dead one's; by who has its lock.
+/// Frees a slot: called by the holder of its lock, the owner, or the writer after the owner's
+/// death.
 pub(crate) fn leave<W: Word>(taken: &W, slot: &W, index: usize) {
     unpin(slot);
     taken.clear_bits(1 << (index % GROUP), LEAVE);
 }
 
-/// The groups that the writer must look at.
+/// The groups that the writer must check.
 #[inline]
 pub(crate) fn groups_taken<W: Word>(groups: &W) -> u64 {
-    groups.load(GROUPS_LOOK)
+    groups.load(GROUPS_LOAD)
 }
 
-/// The slots of `group` that the writer must look at. A group of which none is taken is forgotten.
+/// The slots of `group` that the writer must check. If none is taken, clears the group's bit.
 #[inline]
 pub(crate) fn slots_taken<W: Word, S: Steps>(groups: &W, taken: &W, group: usize) -> u64 {
-    match taken.load(TAKEN_LOOK) {
-        0 => forget::<W, S>(groups, taken, group),
+    match taken.load(TAKEN_LOAD) {
+        0 => clear_group::<W, S>(groups, taken, group),
         slots => slots,
     }
 }
 
 #[cold]
-fn forget<W: Word, S: Steps>(groups: &W, taken: &W, group: usize) -> u64 {
-    groups.clear_bits(1 << group, FORGET);
-    if !S::RELOOK {
+fn clear_group<W: Word, S: Steps>(groups: &W, taken: &W, group: usize) -> u64 {
+    groups.clear_bits(1 << group, CLEAR_GROUP);
+    if !S::RECHECK_GROUP {
         return 0;
     }
-    // Whoever counted its group before that had joined it.
-    let late = taken.load(TAKEN_RELOOK);
+    // Readers that set the group's bit before this had set their own bits.
+    let late = taken.load(TAKEN_RELOAD);
     if late != 0 {
-        groups.set_bits(1 << group, PLAIN);
+        groups.set_bits(1 << group, RELAXED);
     }
     late
 }
 
-/// Makes `word` the current version: all that was written to its buffer is seen by whoever pins it.
+/// Makes `word` the current version: whoever pins it sees all that was written to its buffer.
 #[inline]
 pub(crate) fn publish<W: Word, T: Word>(current: &W, ticket: &T, word: u64) {
     current.swap(word, PUBLISH);
     set_ticket(ticket, word);
 }
 
-/// Whoever finds this ticket finds the version, or a newer one.
+/// Whoever loads this ticket then loads the version, or a newer one.
 #[inline]
 pub(crate) fn set_ticket<T: Word>(ticket: &T, word: u64) {
-    ticket.store(u64::from(sequence_of(word) as u32), TICKET);
+    ticket.store(u64::from(sequence_of(word) as u32), TICKET_STORE);
 }
 
-/// What a reader loads before it looks whether there is something to wait for, and sleeps on.
-pub(crate) fn draw_ticket<T: Word>(ticket: &T) -> u64 {
-    ticket.load(TICKET_LOOK)
+/// The ticket that a reader will sleep on: loaded before it checks whether there is something to
+/// wait for.
+pub(crate) fn load_ticket<T: Word>(ticket: &T) -> u64 {
+    ticket.load(TICKET_LOAD)
 }
 
-/// Asks for a wake-up, then looks whether there is still something to wait for: `true` if `current`
+/// Asks for a wake-up, then checks that there is still something to wait for: `true` if `current`
 /// is still `seen`.
 pub(crate) fn may_sleep<W: Word>(current: &W, waiters: &W, seen: u64) -> bool {
-    waiters.swap(1, WAIT);
-    current.load(WAIT_LOOK) == seen
+    waiters.swap(1, WAITERS_SET);
+    current.load(WAIT_RECHECK) == seen
 }
 
-/// After [`publish`]: `true` if somebody asked to be woken since this last said so.
+/// Called after [`publish`]: `true` if a reader asked to be woken since it last returned `true`.
 ///
-/// A flag and no count: a reader that was killed while it waited costs one needless wake-up, and is
-/// forgotten.
+/// A flag, not a count: a reader that was killed while it waited costs one needless wake-up, and no
+/// more.
 #[inline]
 pub(crate) fn must_wake<W: Word>(waiters: &W) -> bool {
-    waiters.load(WAKE_LOOK) != 0 && waiters.swap(0, PLAIN) != 0
+    waiters.load(WAITERS_LOAD) != 0 && waiters.swap(0, RELAXED) != 0
 }
 
-/// Before the writer changes a buffer: whoever copies from it unpinned will notice.
+/// Called before the writer changes a buffer: a reader that copies from it unpinned will notice.
 #[inline]
 pub(crate) fn begin_fill<W: Word>(stamp: &W) {
-    stamp.store(NONE, TAKE_BACK);
-    stamp.fence(REFILL);
+    stamp.store(NONE, STAMP_CLEAR);
+    stamp.fence(FILL_FENCE);
 }
 
-/// After the writer has filled a buffer, before it publishes it, which is the release.
+/// Called after the writer has filled a buffer, before `publish`, which is the release.
 #[inline]
 pub(crate) fn end_fill<W: Word>(stamp: &W, word: u64) {
-    stamp.poke(word);
+    stamp.store_relaxed(word);
 }
 
 /// The version that a reader without a slot tries to copy.
-pub(crate) fn copy_of<W: Word>(current: &W) -> u64 {
-    current.load(COPY_LOOK)
+pub(crate) fn load_for_copy<W: Word>(current: &W) -> u64 {
+    current.load(COPY_LOAD)
 }
 
 /// Whether the buffer has version `word`. If not, and a reader without a slot then still finds that
 /// version current, the buffer is damaged.
 #[inline]
 pub(crate) fn is_stamped<W: Word>(stamp: &W, word: u64) -> bool {
-    stamp.load(STAMP_LOOK) == word
+    stamp.load(STAMP_LOAD) == word
 }
 
-/// Whether the buffer held version `word`, unchanged, since the reader found that stamp in it: what
-/// it has read there meanwhile is of that version (a sequence lock).
+/// Whether the buffer has held version `word`, unchanged, since the reader found that stamp in it:
+/// then all that it has read meanwhile is of that version (a sequence lock).
 #[inline]
 pub(crate) fn is_unchanged<W: Word>(stamp: &W, word: u64) -> bool {
-    stamp.fence(COPIED);
-    stamp.peek() == word
+    stamp.fence(COPY_FENCE);
+    stamp.load_relaxed() == word
 }
 
-/// The number after which a writer counts on that takes over from one whose last version was
-/// `current`. That one may have filled a buffer with the next, and stamped it, before it died, and
-/// a reader may have that buffer mapped: its number is never given again.
+/// The number after which a writer continues that takes over from one whose last version was
+/// `current`. The dead one may have filled and stamped a buffer with the next number, and a reader
+/// may have that buffer mapped: so that number is never used again.
 pub(crate) fn last_number<S: Steps>(current: u64, floor: u64) -> u64 {
-    (sequence_of(current).max(sequence_of(floor)) + u64::from(S::LEAVE_OUT)).min(SEQUENCE_MAX)
+    (sequence_of(current).max(sequence_of(floor)) + u64::from(S::SKIP_NUMBER)).min(SEQUENCE_MAX)
 }

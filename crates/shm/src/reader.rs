@@ -1,12 +1,13 @@
-//! The reader: one load if nothing is new, else a pin and a look at the buffer's header. No lock,
-//! no loop, no system call, but for the first look at a buffer.
+//! The reader: one load if nothing is new, else a pin and a check of the buffer's header. No lock,
+//! no loop, and no system call except for the first read from a buffer.
 //!
 //! ```text
 //!  Reader (cheap to clone, any thread) ── ReaderState, one a thread ── Pin <── Version
 //!  LocalReader (local.rs)              ── ReaderState of its own ───── Pin <── View
 //! ```
 //!
-//! A `Version` counts in its Pin with plain numbers, as long as it is dropped in its own thread.
+//! A `Version` is counted in its Pin with plain stores, as long as it is dropped in the thread that
+//! read it.
 #![allow(unsafe_code, reason = "lends pinned bytes for as long as they are pinned")]
 
 use crate::attachment::Attachment;
@@ -14,10 +15,12 @@ use crate::checksum::Xxh3;
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
-use crate::files::{Names, Owner};
+use crate::files::Names;
 use crate::local::LocalReader;
+use crate::options::ReaderOptions;
+use crate::pin::Pin;
 use crate::protocol::sequence_of;
-use crate::reader_state::{Pin, ReaderState};
+use crate::reader_state::ReaderState;
 #[cfg(feature = "rkyv")]
 use std::any::TypeId;
 use std::fmt;
@@ -28,29 +31,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use thread_local::ThreadLocal;
-
-/// How a [`Reader`] reads.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct ReaderOptions {
-    /// Compares the checksum of each version, once, when a thread first reads it. On by default.
-    pub verify: bool,
-    /// Takes no slot, and copies each version to memory of its own instead: against a writer that
-    /// is not trusted to leave alone what it has published. Off by default; what a reader does
-    /// anyway that may not write `P.readers`.
-    pub copy: bool,
-    /// How long opening waits for a writer that has not made its files yet. Not at all by default.
-    pub wait: Duration,
-    /// Whose files it believes: by default those of its own user and of root, that nobody else may
-    /// write to. A reader of another user than the writer's says here whose.
-    pub owner: Owner,
-}
-
-impl Default for ReaderOptions {
-    fn default() -> ReaderOptions {
-        ReaderOptions { verify: true, copy: false, wait: Duration::ZERO, owner: Owner::Own }
-    }
-}
 
 /// Reads the versions under a prefix. A clone is the same reader; so is a reference in another
 /// thread.
@@ -77,7 +57,7 @@ impl<H> fmt::Debug for Reader<H> {
 struct Inner {
     attachment: Arc<Attachment>,
     options: ReaderOptions,
-    seats: ThreadLocal<ReaderState>,
+    states: ThreadLocal<ReaderState>,
 }
 
 impl<H> Clone for Reader<H> {
@@ -96,8 +76,8 @@ impl Reader {
         Reader::with_options(path, ReaderOptions::default())
     }
 
-    /// The same, after a wait of up to `timeout` for a writer that has not made its files yet. For
-    /// its first version waits [`Reader::wait_newer`].
+    /// The same, after a wait of up to `timeout` for a writer that has not made its files yet.
+    /// [`Reader::wait_newer`] waits for its first version.
     ///
     /// # Errors
     /// As [`Reader::with_options`]; [`Error::NotReady`] when the time is over.
@@ -118,16 +98,16 @@ impl<H: Hasher + Default> Reader<H> {
     /// # Errors
     /// [`Error::NotReady`] if there never was a writer, or it has not got far enough;
     /// [`Error::Foreign`] if the files are something else, were written with another checksum, or
-    /// may be written to by others; [`Error::Stranger`] if they are another user's than
+    /// may be written to by others; [`Error::WrongOwner`] if they are another user's than
     /// [`ReaderOptions::owner`] says; [`Error::TooManyReaders`] if no slot is free.
     pub fn with_options(path: impl AsRef<Path>, options: ReaderOptions) -> Result<Reader<H>> {
         let names = Names::new(path.as_ref())?;
         let attachment = Arc::new(Attachment::open_in_time::<H>(&names, &options)?);
         let reader = Reader {
-            inner: Arc::new(Inner { attachment, options, seats: ThreadLocal::new() }),
+            inner: Arc::new(Inner { attachment, options, states: ThreadLocal::new() }),
             hasher: PhantomData,
         };
-        reader.state().prepare()?;
+        reader.thread_state().prepare()?;
         Ok(reader)
     }
 
@@ -141,20 +121,20 @@ impl<H: Hasher + Default> Reader<H> {
     /// can't be opened or mapped; [`Error::Overtaken`] only without a slot.
     #[inline]
     pub fn read(&self) -> Result<Version<'_>> {
-        if let Some(state) = self.inner.seats.get()
+        if let Some(state) = self.inner.states.get()
             && let Some(pin) = state.unchanged()
         {
             return Ok(Version::new(pin, false));
         }
-        self.adopt()
+        self.pin_current()
     }
 
     /// Sleeps until there is a version newer than the one that this thread read last, and returns
     /// it; `None` after `timeout`.
     ///
-    /// Nobody wakes it when the files are removed or made anew, or the writer ends: who waits for
-    /// ever waits in turns, and asks [`Reader::is_orphaned`] and [`Reader::has_writer`] in between.
-    /// Without a slot it looks once a millisecond, unless the writer makes [fresh
+    /// Nothing wakes it when the files are removed or replaced, or the writer ends: to wait for
+    /// ever, wait in turns, and check [`Reader::is_orphaned`] and [`Reader::has_writer`] in
+    /// between. Without a slot it polls once a millisecond, unless the writer makes [fresh
     /// files](crate::WriterOptions::fresh_files).
     ///
     /// # Errors
@@ -162,7 +142,7 @@ impl<H: Hasher + Default> Reader<H> {
     /// that can't be read ends one wait with its error; the next wait is for another version.
     /// [`Reader::read`] tries the same one again.
     pub fn wait_newer(&self, timeout: Duration) -> Result<Option<Version<'_>>> {
-        if self.state().wait(timeout)? { self.adopt().map(Some) } else { Ok(None) }
+        if self.thread_state().wait(timeout)? { self.pin_current().map(Some) } else { Ok(None) }
     }
 
     /// The number of the current version, without reading it; `None` before the first. Numbers only
@@ -171,11 +151,11 @@ impl<H: Hasher + Default> Reader<H> {
         self.inner.attachment.version()
     }
 
-    /// Lets go of the version that this thread read last, if no guard holds it, and of the memory
-    /// in which older ones were: for a thread that will not read for long, so that it costs no
+    /// Releases the version that this thread read last, if no guard holds it, and unmaps the
+    /// buffers of older ones: for a thread that will not read for a while, so that it costs no
     /// buffer.
     pub fn release(&self) {
-        if let Some(state) = self.inner.seats.get() {
+        if let Some(state) = self.inner.states.get() {
             state.release();
         }
     }
@@ -193,7 +173,7 @@ impl<H: Hasher + Default> Reader<H> {
         self.inner.attachment.has_writer()
     }
 
-    /// Whether the files were removed, or made anew, since this reader attached: it will see no new
+    /// Whether the files were removed or replaced since this reader attached: it will see no new
     /// version then. A system call or two.
     ///
     /// # Errors
@@ -211,19 +191,20 @@ impl<H: Hasher + Default> Reader<H> {
         LocalReader::new(&self.inner.attachment, &self.inner.options)
     }
 
-    fn state(&self) -> &ReaderState {
+    fn thread_state(&self) -> &ReaderState {
         let inner = &self.inner;
-        let state = inner.seats.get_or(|| ReaderState::new::<H>(&inner.attachment, &inner.options));
-        state.welcome();
+        let state =
+            inner.states.get_or(|| ReaderState::new::<H>(&inner.attachment, &inner.options));
+        state.take_over();
         state
     }
 
-    /// The long way of `read`: there is a newer version, or this thread's first. Kept out of
-    /// `read`, whose short way would else save registers for it: 3.9 ns instead of 2 (EPYC,
+    /// The slow path of `read`: there is a newer version, or this is the thread's first. Not
+    /// inlined, or the fast path would save registers for it: 3.9 ns instead of 2 (EPYC,
     /// 2026-11-21).
     #[inline(never)]
-    fn adopt(&self) -> Result<Version<'_>> {
-        self.state().adopt::<H>().map(|(pin, is_new)| Version::new(pin, is_new))
+    fn pin_current(&self) -> Result<Version<'_>> {
+        self.thread_state().pin_current::<H>().map(|(pin, is_new)| Version::new(pin, is_new))
     }
 }
 
@@ -237,9 +218,9 @@ pub struct Version<'a> {
     is_new: bool,
 }
 
-// SAFETY: what other threads do with a Version is to look at its Pin's word and bytes, which don't
-// change while it is held, and to give it up, which the Pin counts for them by itself. What else is
-// in a Pin only the thread looks at that has the ReaderState.
+// SAFETY: other threads only read its Pin's word and bytes, which don't change while it is held,
+// and release it, which the Pin counts apart. The rest of a Pin is used only by the thread that has
+// the ReaderState.
 unsafe impl Send for Version<'_> {}
 // SAFETY: as above; a shared one does less.
 unsafe impl Sync for Version<'_> {}
@@ -263,14 +244,14 @@ impl<'a> Version<'a> {
         self.is_new
     }
 
-    /// Whether [`Version::set_checked`] was called for this type since the version was adopted.
+    /// Whether [`Version::set_checked`] was called for this type since the version was pinned.
     #[cfg(feature = "rkyv")]
     #[inline]
     pub(crate) fn is_checked(&self, archived: TypeId) -> bool {
         self.pin.checked.get() == Some(archived)
     }
 
-    /// Notes that the bytes are a sound archive of this type.
+    /// Records that the bytes are a valid archive of this type.
     #[cfg(feature = "rkyv")]
     pub(crate) fn set_checked(&self, archived: TypeId) {
         self.pin.checked.set(Some(archived));
@@ -302,6 +283,6 @@ impl Deref for Version<'_> {
 impl Drop for Version<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.pin.give_back();
+        self.pin.release_hold();
     }
 }

@@ -1,205 +1,45 @@
-//! What a thread, or a [`LocalReader`](crate::LocalReader), has of a prefix: slots with what is
+//! What one thread, or one [`LocalReader`](crate::LocalReader), needs to read: its slots, what is
 //! pinned in them, and the buffers that it has mapped.
 //!
 //! ```text
 //!  ReaderState ──┬── active Pin: the newest version that was read here
-//!         └── older Pins, as long as a Version of them is held
+//!                └── older Pins, as long as a Version of them is held
 //!  Pin ──> slot in P.readers, and the mapping
 //! ```
 //!
-//! The newest version stays pinned between reads ("sticky"): that is what makes a read one load. A
-//! Pin that is held when a newer version is read stays behind with its slot, and the ReaderState
-//! takes another.
+//! The newest version stays pinned between reads ("sticky"): that is what makes a read one load. If
+//! a Pin is held when a newer version is read, it keeps its slot, and the ReaderState takes another
+//! slot.
 #![allow(unsafe_code, reason = "reads bytes that are pinned")]
 
-use crate::attachment::{Attachment, Contents, TakenSlot};
+use crate::attachment::{Attachment, Contents, ReaderSlot};
 use crate::checksum::checksum;
 use crate::error::{Error, Result};
 use crate::files::Names;
 use crate::layout::{HEADER_BYTES, Header};
+use crate::options::ReaderOptions;
+use crate::pin::{Line, Pin, THREAD, thread_number};
 use crate::protocol::{
-    self, All, NONE, Word, copy_of, draw_ticket, is_current, is_unchanged, may_sleep,
+    self, All, NONE, Word, is_current, is_unchanged, load_for_copy, load_ticket, may_sleep,
 };
-use crate::reader::ReaderOptions;
 use crate::sys::{self, Mapping};
-use std::any::TypeId;
-use std::cell::{Cell, RefCell, UnsafeCell};
+use std::cell::{Cell, RefCell};
 use std::hash::Hasher;
 use std::ptr::NonNull;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
 
-/// One pinned version, and what it is read from.
-pub(crate) struct Pin {
-    slot: Option<TakenSlot>,
-    pub word: Cell<u64>,
-    pub bytes: Cell<NonNull<[u8]>>,
-    checksum: Cell<u64>,
-    /// The thread that counts in `holds`.
-    owner: AtomicU64,
-    /// Versions that hold it, and one if it is active. Written by one thread at a time with plain
-    /// stores; atomic for the sake of the thread that comes after it.
-    holds: AtomicUsize,
-    /// Holds among them that other threads have given up.
-    returned: AtomicUsize,
-    /// The archived type that the bytes were found to be.
-    pub checked: Cell<Option<TypeId>>,
-    /// One of the ReaderState's mappings.
-    mapping: Cell<Option<NonNull<Mapping>>>,
-    copy: UnsafeCell<Vec<Line>>,
-}
-
-/// Copies are aligned as buffers are.
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-struct Line([u64; 8]);
-
-const _: () = assert!(size_of::<Line>() == HEADER_BYTES && align_of::<Line>() == HEADER_BYTES);
-
-impl Pin {
-    fn new(slot: Option<TakenSlot>) -> Pin {
-        Pin {
-            slot,
-            word: Cell::new(NONE),
-            bytes: Cell::new(nothing()),
-            checksum: Cell::new(0),
-            owner: AtomicU64::new(thread_number()),
-            holds: AtomicUsize::new(0),
-            returned: AtomicUsize::new(0),
-            checked: Cell::new(None),
-            mapping: Cell::new(None),
-            copy: UnsafeCell::new(Vec::new()),
-        }
-    }
-
-    /// Shows version `word`. Only for a Pin that nobody holds.
-    #[inline]
-    pub(crate) fn show(&self, word: u64, mapping: NonNull<Mapping>, contents: Contents) {
-        self.word.set(word);
-        self.bytes.set(contents.bytes);
-        self.checksum.set(contents.checksum);
-        self.mapping.set(Some(mapping));
-    }
-
-    /// Its slot, if the reader has slots.
-    pub(crate) fn slot(&self) -> Option<&TakenSlot> {
-        self.slot.as_ref()
-    }
-
-    /// The mapping that it shows.
-    pub(crate) fn mapping(&self) -> Option<NonNull<Mapping>> {
-        self.mapping.get()
-    }
-
-    /// By the owner.
-    #[inline]
-    pub(crate) fn hold(&self) {
-        self.holds.store(self.holds.load(Relaxed) + 1, Relaxed);
-    }
-
-    /// Gives up a Version's hold, in whatever thread the Version is by now. After the last one the
-    /// version may change.
-    #[inline]
-    pub(crate) fn give_back(&self) {
-        // Only the owner finds its own number.
-        if self.owner.load(Relaxed) == THREAD.get() { self.give_up() } else { self.send_back() }
-    }
-
-    /// The slot moves on when the owner finds it ([`settle`](Pin::settle)).
-    #[cold]
-    fn send_back(&self) {
-        // Release: all that was done with the version is over.
-        self.returned.fetch_add(1, Release);
-    }
-
-    /// By the owner: gives up one hold.
-    #[inline]
-    fn give_up(&self) {
-        let holds = self.holds.load(Relaxed) - 1;
-        if holds == self.returned.load(Acquire) {
-            self.let_go();
-        }
-        // Release: a thread that comes after this one takes the Pin only after all that was done
-        // with it.
-        self.holds.store(holds, Release);
-    }
-
-    #[cold]
-    fn let_go(&self) {
-        if let Some(slot) = &self.slot {
-            slot.unpin();
-        }
-    }
-
-    /// By how many it is held; no fewer than there are.
-    #[inline]
-    fn holds(&self) -> usize {
-        let holds = self.holds.load(Acquire);
-        holds - self.returned.load(Acquire)
-    }
-
-    /// Settles accounts with other threads, for the thread that has the ReaderState: `here`. What
-    /// they held last is let go of. A Pin of the thread before is this one's when nobody holds it
-    /// any more.
-    #[inline]
-    fn settle(&self, here: u64) {
-        if self.returned.load(Relaxed) != 0 || self.owner.load(Relaxed) != here {
-            self.settle_accounts(here);
-        }
-    }
-
-    #[cold]
-    fn settle_accounts(&self, here: u64) {
-        if self.owner.load(Relaxed) != here {
-            if self.holds() > 0 {
-                return;
-            }
-            // Nobody is left who would look at these.
-            self.holds.store(0, Relaxed);
-            self.returned.store(0, Relaxed);
-            self.owner.store(here, Relaxed);
-            return self.let_go();
-        }
-        let holds = self.holds.load(Relaxed) - self.returned.swap(0, Acquire);
-        self.holds.store(holds, Release);
-        if holds == 0 {
-            self.let_go();
-        }
-    }
-}
-
-/// No bytes, aligned.
-pub(crate) fn nothing() -> NonNull<[u8]> {
-    NonNull::slice_from_raw_parts(NonNull::<Line>::dangling().cast(), 0)
-}
-
-thread_local! {
-    /// A number that no other thread has had; 0 until a reader asks for it.
-    static THREAD: Cell<u64> = const { Cell::new(0) };
-}
-
-/// The calling thread's number.
-fn thread_number() -> u64 {
-    static LAST: AtomicU64 = AtomicU64::new(0);
-    if THREAD.get() == 0 {
-        THREAD.set(LAST.fetch_add(1, Relaxed) + 1);
-    }
-    THREAD.get()
-}
-
-/// What one thread has of a reader, and after its end the next that comes.
+/// The reading state of one thread, and after its end of the next thread that needs one.
 pub(crate) struct ReaderState {
-    /// The thread whose it is.
+    /// The thread that has it.
     owner: Cell<u64>,
-    /// The Pin of the newest version; one of `pins`.
+    /// The Pin of the newest version read here; one of `pins`.
     active: Cell<Option<NonNull<Pin>>>,
     /// The word of the version that was read last.
     last: Cell<u64>,
-    /// The word of the version that the last wait ended with, whether or not it could then be read.
+    /// The word of the version that ended the last wait, whether or not it could then be read.
     awaited: Cell<u64>,
     /// Where the attachment's `current` and fork mark are: a read of an unchanged version looks at
     /// nothing else.
@@ -207,18 +47,18 @@ pub(crate) struct ReaderState {
     mark: Cell<NonNull<AtomicU64>>,
     /// The last of `attachments`.
     attachment: Cell<NonNull<Attachment>>,
-    /// The reader's, and those that the child of a fork made instead; none is dropped before the
+    /// The reader's, then those that replaced it in children of forks; none is dropped before the
     /// ReaderState.
     attachments: RefCell<Vec<Arc<Attachment>>>,
     options: ReaderOptions,
     reattach: fn(&Names, &ReaderOptions) -> Result<Attachment>,
     /// None is dropped before the ReaderState: a Version has a reference to its Pin.
     pins: RefCell<Vec<Rc<Pin>>>,
-    /// Pins of the parent's, after a fork.
+    /// The parent's Pins, after a fork.
     inherited: RefCell<Vec<Rc<Pin>>>,
     /// Buffers that were read here, by their index.
     mapped: RefCell<Vec<Option<Arc<Mapping>>>>,
-    /// Mappings that others have taken the place of; those that a held Pin shows are among them.
+    /// Mappings that newer ones have replaced, and that a held Pin may still refer to.
     replaced: RefCell<Vec<Arc<Mapping>>>,
 }
 
@@ -226,29 +66,28 @@ pub(crate) struct ReaderState {
 // all counts go along, and so do what `active`, `attachment` and the Pins' `bytes` and `mapping`
 // point to. Versions that are still there when the next thread comes (in other threads, or in a
 // thread-local variable of the one before, of a reader that lives for ever) have Pins that the
-// ReaderState leaves to their owner as long as they are held (`welcome`, `settle`).
+// ReaderState leaves to their owner as long as they are held (`take_over`, `collect_released`).
 unsafe impl Send for ReaderState {}
 
-/// Attempts to get hold of a version, without a slot, before it is replaced.
+/// Attempts to read a version without a slot before it is replaced.
 const TRIES: u32 = 1000;
 
-/// A free Pin that is about to show a version. Free again when dropped, also by a hasher that
-/// panics.
-struct Taken<'a>(&'a Pin);
+/// A free Pin that is about to get a version. Dropped, it is free again, even if a hasher panics.
+struct ClaimedPin<'a>(&'a Pin);
 
-impl<'a> Taken<'a> {
+impl<'a> ClaimedPin<'a> {
     /// The Pin, held.
     #[inline]
-    fn keep(self) -> &'a Pin {
+    fn into_pin(self) -> &'a Pin {
         let pin = self.0;
         std::mem::forget(self);
         pin
     }
 }
 
-impl Drop for Taken<'_> {
+impl Drop for ClaimedPin<'_> {
     fn drop(&mut self) {
-        self.0.give_up();
+        self.0.release_local();
     }
 }
 
@@ -263,7 +102,7 @@ impl ReaderState {
             mark: Cell::new(NonNull::from(attachment.mark.word())),
             attachment: Cell::new(NonNull::from(&**attachment)),
             attachments: RefCell::new(vec![Arc::clone(attachment)]),
-            // Who attaches anew after a fork does so at once.
+            // Reattaching after a fork doesn't wait.
             options: ReaderOptions { wait: Duration::ZERO, ..options.clone() },
             reattach: Attachment::open::<H>,
             active: Cell::new(None),
@@ -292,108 +131,109 @@ impl ReaderState {
         // SAFETY: they are in the mapping and the page of one of `attachments`, which are neither
         // dropped nor moved (Arc) before `self`.
         let (current, mark) = unsafe { (self.current.get().as_ref(), self.mark.get().as_ref()) };
-        let is_own = mark.peek() != 0 && self.owner.get() == THREAD.get();
+        let is_own = mark.load_relaxed() != 0 && self.owner.get() == THREAD.get();
         (is_own && is_current(current, self.last.get())).then_some(pin)
     }
 
-    /// A thread that comes after another has slots and mappings from it, but has read nothing.
-    pub(crate) fn welcome(&self) {
+    /// Makes the calling thread the owner. It inherits slots and mappings from the thread before,
+    /// but has read nothing.
+    pub(crate) fn take_over(&self) {
         let here = thread_number();
         if self.owner.replace(here) != here {
             self.last.set(NONE);
             self.awaited.set(NONE);
-            // What Versions hold stays with their owner until they are given up.
+            // Pins that Versions hold stay with their owner until these are dropped.
             // SAFETY: it is one of `pins`, as in `unchanged`.
             if let Some(pin) = self.active.take().map(|pin| unsafe { pin.as_ref() }) {
-                pin.send_back();
+                pin.release_remote();
             }
-            self.settle_all(&self.pins.borrow());
+            self.collect_all(&self.pins.borrow());
         }
     }
 
-    /// Finds what other threads have given up. Where there is one Pin only, it is looked at anyway.
+    /// Collects what other threads have released. A single Pin is checked anyway.
     #[inline]
-    fn settle_others(&self) {
+    fn collect_others(&self) {
         let pins = self.pins.borrow();
         if pins.len() > 1 {
-            self.settle_all(&pins);
+            self.collect_all(&pins);
         }
     }
 
     #[cold]
-    fn settle_all(&self, pins: &[Rc<Pin>]) {
-        pins.iter().for_each(|pin| pin.settle(self.owner.get()));
+    fn collect_all(&self, pins: &[Rc<Pin>]) {
+        pins.iter().for_each(|pin| pin.collect_released(self.owner.get()));
     }
 
-    /// Pins the current version. The Pin is the active one, and
-    /// [`unchanged`](ReaderState::unchanged) as long as the version is; the flag says whether it is
-    /// another than before.
-    pub(crate) fn adopt<H: Hasher + Default>(&self) -> Result<(&Pin, bool)> {
-        self.stay()?;
-        self.settle_others();
-        let seen = self.attachment().state().live.current.peek();
+    /// Pins the current version and makes its Pin the active one, which
+    /// [`unchanged`](ReaderState::unchanged) returns as long as the version is current. The flag
+    /// says whether it is another version than before.
+    pub(crate) fn pin_current<H: Hasher + Default>(&self) -> Result<(&Pin, bool)> {
+        self.reattach_after_fork()?;
+        self.collect_others();
+        let seen = self.attachment().state().live.current.load_relaxed();
         self.attachment().index(seen)?;
-        let taken = self.free_pin()?;
-        match &taken.0.slot {
-            Some(slot) => self.load_pinned::<H>(taken.0, slot, seen)?,
-            None => self.load_unpinned::<H>(taken.0)?,
+        let claimed = self.free_pin()?;
+        match &claimed.0.slot {
+            Some(slot) => self.load_pinned::<H>(claimed.0, slot, seen)?,
+            None => self.load_unpinned::<H>(claimed.0)?,
         }
-        if !self.attachment().mark.is_here() {
-            // The hasher has forked, and this is the child: what is pinned is pinned by the parent.
-            drop(taken);
-            return self.adopt::<H>();
+        if !self.attachment().mark.is_original_process() {
+            // The hasher has forked, and this is the child: the slot is the parent's.
+            drop(claimed);
+            return self.pin_current::<H>();
         }
-        let pin = taken.keep();
+        let pin = claimed.into_pin();
         pin.checked.set(None);
         if self.active.get().is_some() {
-            self.retire();
+            self.deactivate();
         }
         self.active.set(Some(NonNull::from(pin)));
-        Ok((pin, self.read_last(pin.word.get())))
+        Ok((pin, self.set_last(pin.word.get())))
     }
 
-    /// Notes that `word` was read last. Returns whether it is another version than before.
+    /// Records that `word` was read last. Returns whether it is another version than before.
     #[inline]
-    pub(crate) fn read_last(&self, word: u64) -> bool {
+    pub(crate) fn set_last(&self, word: u64) -> bool {
         self.last.replace(word) != word
     }
 
-    /// Where the current version and the fork mark are.
+    /// The state's `current` and the fork mark's word.
     pub(crate) fn watched(&self) -> (NonNull<AtomicU64>, NonNull<AtomicU64>) {
         (self.current.get(), self.mark.get())
     }
 
-    /// Whether checksums are compared.
+    /// Whether checksums are checked.
     pub(crate) fn verifies(&self) -> bool {
         self.options.verify
     }
 
-    /// Pins it in the slot: from then on it can't change.
+    /// Pins the current version in the slot: from then on it can't change.
     #[inline]
     fn load_pinned<H: Hasher + Default>(
         &self,
         pin: &Pin,
-        slot: &TakenSlot,
+        slot: &ReaderSlot,
         seen: u64,
     ) -> Result<()> {
         let current = &self.attachment().state().live.current;
-        // The header is looked at after the exchange. A look before it, to have its cache line the
-        // sooner, makes this 12 ns longer when one core has all of them, and no shorter, as far as
-        // could be seen, when another core has (EPYC, 2026-11-21).
-        self.show(pin, protocol::pin::<_, All>(current, slot.pinned(), seen))?;
+        // The header is read after the exchange. Reading it first, to get its cache line earlier,
+        // takes 12 ns longer when one core has all lines, and saves nothing measurable when another
+        // core has them (EPYC, 2026-11-21).
+        self.show_version(pin, protocol::pin::<_, All>(current, slot.pinned(), seen))?;
         // SAFETY: the bytes are pinned, and the mapping is one of `mapped`.
         self.verify::<H>(pin, unsafe { pin.bytes.get().as_ref() })
     }
 
-    /// Without a slot: maps it, if its file is never written again, or copies it, and looks whether
-    /// it was whole all the while.
+    /// Without a slot: maps the version if its file is never written again, else copies it and
+    /// checks that it did not change meanwhile.
     fn load_unpinned<H: Hasher + Default>(&self, pin: &Pin) -> Result<()> {
         let attachment = self.attachment();
         let mut refused = None;
         for _ in 0..TRIES {
-            let word = copy_of(&attachment.state().live.current);
-            if let Err(error) = self.show(pin, word) {
-                // Replaced meanwhile, most likely: then there is a newer version.
+            let word = load_for_copy(&attachment.state().live.current);
+            if let Err(error) = self.show_version(pin, word) {
+                // Most likely it was replaced meanwhile: then there is a newer version.
                 if is_current(&attachment.state().live.current, word) {
                     return Err(error);
                 }
@@ -404,8 +244,8 @@ impl ReaderState {
                 // SAFETY: the file is never written again, and the mapping is one of `mapped`.
                 return self.verify::<H>(pin, unsafe { pin.bytes.get().as_ref() });
             }
-            // SAFETY: it is one of `mapped`, of which none is dropped before the next look at a new
-            // buffer.
+            // SAFETY: it is one of `mapped`, of which none is dropped before the next new buffer is
+            // mapped.
             let mapping = unsafe { pin.mapping.get().expect("just shown").as_ref() };
             // SAFETY: the Pin is free, so nobody has a reference into its copy, and it belongs to
             // this thread.
@@ -413,7 +253,7 @@ impl ReaderState {
             let length = pin.bytes.get().len();
             let header: &Header = mapping.at(0);
             copy_to(copy, mapping, length);
-            // `show` has found the stamp.
+            // `show_version` has found the stamp.
             if is_unchanged(&header.version, word) {
                 pin.bytes.set(NonNull::slice_from_raw_parts(
                     NonNull::from(&mut copy[..]).cast(),
@@ -431,30 +271,30 @@ impl ReaderState {
         }))
     }
 
-    /// Lets `pin` show the buffer of version `word`.
+    /// Makes `pin` the pin of version `word`.
     #[inline]
-    fn show(&self, pin: &Pin, word: u64) -> Result<()> {
-        match self.look(word) {
-            Some((mapping, contents)) => pin.show(word, mapping, contents),
-            None => self.show_new(pin, word)?,
+    fn show_version(&self, pin: &Pin, word: u64) -> Result<()> {
+        match self.find_mapped(word) {
+            Some((mapping, contents)) => pin.set_version(word, mapping, contents),
+            None => self.map_version(pin, word)?,
         }
         Ok(())
     }
 
-    /// The mapping that has version `word`, if it was mapped here.
+    /// The mapping of version `word`'s buffer, if it was mapped here.
     #[inline]
-    fn look(&self, word: u64) -> Option<(NonNull<Mapping>, Contents)> {
+    fn find_mapped(&self, word: u64) -> Option<(NonNull<Mapping>, Contents)> {
         let mapped = self.mapped.borrow();
         let mapping = mapped.get(self.attachment().index(word).ok()?)?.as_deref()?;
         Some((NonNull::from(mapping), self.attachment().contents(mapping, word)?))
     }
 
-    /// Lets `pin` show a buffer that was not read here, or not since its file was replaced.
+    /// The same for a buffer that was not mapped here yet, or whose file was replaced since.
     #[cold]
-    fn show_new(&self, pin: &Pin, word: u64) -> Result<()> {
+    fn map_version(&self, pin: &Pin, word: u64) -> Result<()> {
         let index = self.attachment().index(word)?;
         let (mapping, contents) = self.attachment().map(word)?;
-        pin.show(word, NonNull::from(&*mapping), contents);
+        pin.set_version(word, NonNull::from(&*mapping), contents);
         let mut mapped = self.mapped.borrow_mut();
         if mapped.len() <= index {
             mapped.resize(index + 1, None);
@@ -465,8 +305,7 @@ impl ReaderState {
         Ok(())
     }
 
-    /// Compares the checksum of `bytes`, those of the version that `pin` shows, with what the
-    /// writer has noted.
+    /// Compares the checksum of `bytes`, those of `pin`'s version, with the one in the header.
     #[inline]
     fn verify<H: Hasher + Default>(&self, pin: &Pin, bytes: &[u8]) -> Result<()> {
         if self.options.verify && checksum::<H>(bytes) != pin.checksum.get() {
@@ -475,62 +314,59 @@ impl ReaderState {
         Ok(())
     }
 
-    /// A Pin that nobody holds: the active one if no Version holds it, so that its slot moves on.
+    /// A Pin that nobody holds: the active one if no Version holds it, so that its slot is reused.
     /// None is active afterwards.
     ///
-    /// It counts as held from now on, so that a hasher that reads while its version is hashed finds
-    /// another.
+    /// It counts as held from now on: a hasher that reads while its version is hashed gets another
+    /// one.
     #[inline]
-    fn free_pin(&self) -> Result<Taken<'_>> {
+    fn free_pin(&self) -> Result<ClaimedPin<'_>> {
         // SAFETY: it is one of `pins`, as in `unchanged`.
         if let Some(last) = self.active.take().map(|last| unsafe { last.as_ref() }) {
-            // One hold less for having been active, and if that was the last, one more for being
-            // taken.
+            // The hold of the active Pin becomes the hold of the claimed one.
             if last.holds() == 1 {
-                return Ok(Taken(last));
+                return Ok(ClaimedPin(last));
             }
-            last.give_up();
+            last.release_local();
         }
         self.other_pin()
     }
 
-    /// A Pin that nobody holds, from among those that were active before, or a new one with a slot
-    /// of its own.
+    /// One of the older Pins that nobody holds, or a new one with a slot of its own.
     #[cold]
-    fn other_pin(&self) -> Result<Taken<'_>> {
+    fn other_pin(&self) -> Result<ClaimedPin<'_>> {
         let mut pins = self.pins.borrow_mut();
-        self.settle_all(&pins);
+        self.collect_all(&pins);
         let free = pins.iter().position(|pin| pin.holds() == 0);
         let index = match free {
             Some(index) => index,
             None => {
                 let attachments = self.attachments.borrow();
-                let attachment = attachments.last().expect("there is one from the beginning");
-                pins.push(Rc::new(Pin::new(TakenSlot::new(attachment)?)));
+                let attachment = attachments.last().expect("there is at least one");
+                pins.push(Rc::new(Pin::new(ReaderSlot::new(attachment)?)));
                 pins.len() - 1
             }
         };
         pins[index].hold();
         // SAFETY: Pins are neither moved (Rc) nor dropped before `self`, so the reference outlives
         // the borrow of the vector.
-        Ok(Taken(unsafe { NonNull::from(&*pins[index]).as_ref() }))
+        Ok(ClaimedPin(unsafe { NonNull::from(&*pins[index]).as_ref() }))
     }
 
-    /// Lets go of all that no Version holds: the active Pin, the slots of the others but one, the
-    /// mappings and the copies.
+    /// Releases all that no Version holds: the active Pin, all slots but one, mappings and copies.
     pub(crate) fn release(&self) {
-        self.settle_all(&self.pins.borrow());
+        self.collect_all(&self.pins.borrow());
         // SAFETY: it is one of `pins`, as in `unchanged`.
         if let Some(pin) = self.active.get().map(|pin| unsafe { pin.as_ref() })
             && pin.holds() == 1
         {
             self.active.set(None);
-            pin.give_up();
+            pin.release_local();
         }
         let mut pins = self.pins.borrow_mut();
         let mut keeps_one = true;
-        // One of them keeps its slot, so that the next read needs none. Nobody has a reference to a
-        // Pin that nobody holds.
+        // One free Pin keeps its slot for the next read. There is no reference to a Pin that nobody
+        // holds.
         pins.retain(|pin| pin.holds() > 0 || std::mem::take(&mut keeps_one));
         for pin in pins.iter().filter(|pin| pin.holds() == 0) {
             // SAFETY: the Pin is free, so nobody has a reference into its copy, and it belongs to
@@ -544,43 +380,43 @@ impl ReaderState {
         self.drop_replaced();
     }
 
-    /// Unmaps what others have taken the place of, but for what a held Pin shows.
+    /// Unmaps replaced mappings that no held Pin refers to.
     fn drop_replaced(&self) {
         let (pins, inherited) = (self.pins.borrow(), self.inherited.borrow());
         let held = || pins.iter().chain(inherited.iter()).filter(|pin| pin.holds() > 0);
-        let is_shown = |mapping: &Arc<Mapping>| {
+        let is_in_use = |mapping: &Arc<Mapping>| {
             held().any(|pin| pin.mapping.get() == Some(NonNull::from(&**mapping)))
         };
-        self.replaced.borrow_mut().retain(is_shown);
+        self.replaced.borrow_mut().retain(is_in_use);
     }
 
-    /// A hasher that has read meanwhile has made its Pin the active one: it is not any more.
+    /// Releases the Pin that a hasher has made active by a read of its own.
     #[cold]
-    fn retire(&self) {
+    fn deactivate(&self) {
         // SAFETY: it is one of `pins`, as in `unchanged`.
         if let Some(other) = self.active.take().map(|other| unsafe { other.as_ref() }) {
-            other.give_up();
+            other.release_local();
         }
     }
 
     /// Takes a slot before the first read needs one.
     pub(crate) fn prepare(&self) -> Result<()> {
-        // A slot that the child of a fork takes through what it has inherited may be the parent's.
-        self.stay()?;
+        // In the child of a fork, the inherited slot table may give it the parent's slots.
+        self.reattach_after_fork()?;
         self.free_pin().map(drop)
     }
 
-    /// Sleeps until there is a version that was not read here, nor waited for before; `false` after
-    /// `timeout`.
+    /// Sleeps until there is a version that was not read here and did not end a wait before;
+    /// `false` after `timeout`.
     pub(crate) fn wait(&self, timeout: Duration) -> Result<bool> {
-        self.stay()?;
+        self.reattach_after_fork()?;
         let seen = self.last.get();
         let started = Instant::now();
         loop {
             let attachment = self.attachment();
             let live = &attachment.state().live;
-            let ticket = draw_ticket(&live.ticket) as u32;
-            let word = live.current.peek();
+            let ticket = load_ticket(&live.ticket) as u32;
+            let word = live.current.load_relaxed();
             if word != NONE && word != seen && word != self.awaited.get() {
                 self.awaited.set(word);
                 return Ok(true);
@@ -596,8 +432,8 @@ impl ReaderState {
                     left
                 }
                 Some(_) => continue,
-                // The writer can't know of this one. It wakes everybody when it makes fresh files,
-                // if that is what it still does.
+                // Without a slot table it can't ask to be woken. A writer that makes fresh files
+                // wakes everybody, unless its successor doesn't make them.
                 None if attachment.has_fresh_files() => left.min(Duration::from_millis(100)),
                 None => left.min(Duration::from_millis(1)),
             };
@@ -606,11 +442,11 @@ impl ReaderState {
         }
     }
 
-    /// In the child of a fork: attaches anew, so that it has slots of its own. What the parent's
-    /// slots protect is the parent's.
+    /// In the child of a fork: attaches again, for slots of its own. The parent's slots protect
+    /// only the parent's versions.
     #[inline]
-    fn stay(&self) -> Result<()> {
-        if self.attachment().mark.is_here() { Ok(()) } else { self.reattach() }
+    fn reattach_after_fork(&self) -> Result<()> {
+        if self.attachment().mark.is_original_process() { Ok(()) } else { self.reattach() }
     }
 
     #[cold]
@@ -628,49 +464,13 @@ impl ReaderState {
     }
 }
 
-/// Copies the `length` bytes of a version, word by word, for they may change meanwhile.
+/// Copies the `length` bytes of a version by atomic words, since they may change meanwhile.
 fn copy_to(copy: &mut Vec<Line>, mapping: &Mapping, length: usize) {
     copy.resize(length.div_ceil(HEADER_BYTES), Line([0; 8]));
     let words = mapping.words(HEADER_BYTES, length.div_ceil(8));
     for (line, words) in copy.iter_mut().zip(words.chunks(8)) {
         for (to, from) in line.0.iter_mut().zip(words) {
-            *to = from.peek();
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::thread;
-
-    /// A Pin between a thread that ends and the one that comes after it.
-    struct Between(Pin);
-
-    // SAFETY: what the test shows (to Miri): the one takes the Pin only after the other has given
-    // it up.
-    unsafe impl Sync for Between {}
-
-    /// A Version in a thread-local variable may be given up when the next thread has the
-    /// ReaderState.
-    #[test]
-    fn a_pin_is_taken_after_all_that_its_last_holder_did() {
-        for _ in 0..20 {
-            let pin = Between(Pin::new(None));
-            pin.0.hold();
-            thread::scope(|scope| {
-                let pin = &pin;
-                scope.spawn(move || {
-                    pin.0.checked.set(Some(TypeId::of::<u64>()));
-                    pin.0.give_up();
-                });
-                while pin.0.holds() > 0 {
-                    std::hint::spin_loop();
-                }
-                pin.0.checked.set(None);
-                pin.0.hold();
-                assert_eq!(pin.0.holds(), 1);
-            });
+            *to = from.load_relaxed();
         }
     }
 }

@@ -1,111 +1,114 @@
-//! `P.readers` as it is mapped: the slots, and what goes with them. Both sides check it before they
-//! believe it.
+//! `P.readers`, mapped: the readers' slots, and which of them are taken. Both sides check the file
+//! before they trust it.
 
 use crate::error::{Error, Result};
-use crate::files::{self, Owner};
-use crate::layout::{GROUPS, LAYOUT, ROLL_MAGIC, Slot, SlotTable, roll_bytes, slot_offset};
+use crate::files::{self, length_of};
+use crate::layout::{
+    GROUPS, LAYOUT, SLOT_TABLE_MAGIC, Slot, SlotTable, slot_offset, slot_table_bytes,
+};
+use crate::owner::{self, Owner};
 use crate::protocol::{
     All, BUFFERS_MAX, GROUP, NONE, Word, buffer_of, groups_taken, join, leave, protected,
     slots_taken,
 };
-use crate::sys::{self, Access, Lock, Mapping};
+use crate::sys::{self, Lock, Mapping, Protection};
 use std::collections::BTreeSet;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// As many slots as there can be: each may hold a buffer, the current version has one, and the next
+/// The most slots there can be: each may hold a buffer, the current version has one, and the next
 /// needs one.
 pub(crate) const CAPACITY_MAX: usize = BUFFERS_MAX - 2;
 
-/// Attempts to find a free slot while the writer looks for those of the dead. It may have been
-/// stopped or killed at that, so the attempts end, after some 10 ms.
+/// Attempts to find a free slot while the writer searches for those of dead readers. The writer may
+/// have been stopped or killed meanwhile, so the attempts end, after some 10 ms.
 const TRIES: usize = 100;
 
-/// The mapped slot_table.
+/// The mapped slot table.
 pub(crate) struct MappedSlotTable {
     file: File,
     mapping: Mapping,
     capacity: usize,
-    /// Slots taken through this file. To the kernel all its locks are one owner's, who may take
-    /// each again.
+    /// Slots taken through this file. To the kernel, all locks of one open file have the same
+    /// owner, which may lock each of them again.
     own: Mutex<BTreeSet<usize>>,
 }
 
 impl MappedSlotTable {
-    /// A new slot_table with free slots, in a new `file` of [`roll_bytes`]; nobody can open it
-    /// before `allow`.
+    /// A new slot table with free slots, in a new `file` of [`slot_table_bytes`]; no other user can
+    /// open it before `allow`.
     pub(crate) fn create(
         file: File,
         path: &Path,
         lineage: u64,
         capacity: usize,
     ) -> Result<MappedSlotTable> {
-        let mapping = Mapping::new(&file, roll_bytes(capacity), Access::Write)
+        let mapping = Mapping::new(&file, slot_table_bytes(capacity), Protection::Write)
             .map_err(Error::io("mapping", path))?;
         let slot_table: &SlotTable = mapping.at(0);
-        slot_table.layout.poke(LAYOUT);
-        slot_table.lineage.poke(lineage);
-        slot_table.capacity.poke(capacity as u64);
-        slot_table.magic.put(ROLL_MAGIC);
+        slot_table.layout.store_relaxed(LAYOUT);
+        slot_table.lineage.store_relaxed(lineage);
+        slot_table.capacity.store_relaxed(capacity as u64);
+        slot_table.magic.store_release(SLOT_TABLE_MAGIC);
         Ok(MappedSlotTable { file, mapping, capacity, own: Mutex::default() })
     }
 
-    /// Maps the slot_table at `path`, if it goes with the state of this `lineage` and of somebody
-    /// who is believed; for a writer, if also nobody else can write to it than who may by this
-    /// `mode`.
+    /// Maps the slot table at `path`, if it belongs to the state of this `lineage` and its owner is
+    /// trusted. For a writer, `mode` is given: then nobody may write to it whom that doesn't allow.
     pub(crate) fn open(
         path: &Path,
         lineage: u64,
-        believed: Owner,
+        trusted: Owner,
         mode: Option<u32>,
     ) -> Result<MappedSlotTable> {
         let foreign = |what| Error::Foreign { path: path.to_owned(), what };
         let (file, metadata) = files::open(path, true)?;
-        believed.check_user(path, &metadata)?;
-        // Before it is mapped: who can write to it may cut it at any time.
-        if mode.is_some_and(|mode| files::others_write(&metadata) & !mode != 0) {
+        trusted.check_user(path, &metadata)?;
+        // Before it is mapped: whoever can write to it may cut it at any time.
+        if mode.is_some_and(|mode| owner::others_write(&metadata) & !mode != 0) {
             return Err(foreign("more users may write to it than the writer's options say"));
         }
         if mode.is_some() && metadata.nlink() > 1 {
             return Err(foreign("it has another name, too (a hard link)"));
         }
         let length = length_of(&metadata);
-        if length < roll_bytes(1) {
+        if length < slot_table_bytes(1) {
             return Err(foreign("too short for a slot_table of readers"));
         }
-        let length = length.min(roll_bytes(CAPACITY_MAX));
+        let length = length.min(slot_table_bytes(CAPACITY_MAX));
         let mapping =
-            Mapping::new(&file, length, Access::Write).map_err(Error::io("mapping", path))?;
+            Mapping::new(&file, length, Protection::Write).map_err(Error::io("mapping", path))?;
         let slot_table: &SlotTable = mapping.at(0);
-        if slot_table.magic.get() != ROLL_MAGIC || slot_table.layout.peek() != LAYOUT {
+        if slot_table.magic.load_acquire() != SLOT_TABLE_MAGIC
+            || slot_table.layout.load_relaxed() != LAYOUT
+        {
             return Err(foreign("not a slot_table of readers of this version of the crate"));
         }
-        if slot_table.lineage.peek() != lineage {
+        if slot_table.lineage.load_relaxed() != lineage {
             return Err(foreign("it belongs to another state"));
         }
-        // The file may have grown since the number was read, or shrunk; the mapping's length is
-        // what counts.
-        let capacity = usize::try_from(slot_table.capacity.peek()).unwrap_or(usize::MAX);
-        if capacity == 0 || capacity > CAPACITY_MAX || roll_bytes(capacity) > length {
+        // The file may have changed its length since; what counts is the mapping's.
+        let capacity = usize::try_from(slot_table.capacity.load_relaxed()).unwrap_or(usize::MAX);
+        if capacity == 0 || capacity > CAPACITY_MAX || slot_table_bytes(capacity) > length {
             return Err(foreign("its number of slots is not that of its length"));
         }
         Ok(MappedSlotTable { file, mapping, capacity, own: Mutex::default() })
     }
 
-    /// Makes the slot_table longer, for the writer that finds an old one, and fills its holes. Who
-    /// has mapped it sees no difference.
+    /// Extends an old slot table for a new writer, and fills its holes. Processes that have it
+    /// mapped see no difference.
     pub(crate) fn grow(&mut self, path: &Path, capacity: usize) -> Result<()> {
-        let bytes = roll_bytes(capacity.max(self.capacity));
+        let bytes = slot_table_bytes(capacity.max(self.capacity));
         sys::reserve(&self.file, bytes).map_err(Error::io("reserving space for", path))?;
         if capacity > self.capacity {
-            self.mapping = Mapping::new(&self.file, roll_bytes(capacity), Access::Write)
+            self.mapping = Mapping::new(&self.file, slot_table_bytes(capacity), Protection::Write)
                 .map_err(Error::io("mapping", path))?;
             self.capacity = capacity;
-            self.head().capacity.put(capacity as u64);
+            self.head().capacity.store_release(capacity as u64);
         }
         Ok(())
     }
@@ -128,7 +131,7 @@ impl MappedSlotTable {
         self.mapping.at(slot_offset(index))
     }
 
-    /// The slots that the writer must look at, whatever readers have written there.
+    /// The slots that the writer must check, whatever readers have written there.
     #[inline]
     fn taken(&self) -> impl Iterator<Item = usize> {
         let slot_table = self.head();
@@ -148,7 +151,7 @@ impl MappedSlotTable {
     /// Calls `each` for the buffers that readers hold, and returns how many slots are taken;
     /// `current` is the version published last.
     #[inline]
-    pub(crate) fn held(&self, current: u64, mut each: impl FnMut(usize)) -> usize {
+    pub(crate) fn for_each_held(&self, current: u64, mut each: impl FnMut(usize)) -> usize {
         let mut slots = 0;
         self.taken().for_each(|index| {
             slots += 1;
@@ -160,17 +163,17 @@ impl MappedSlotTable {
         slots
     }
 
-    /// Takes a free slot for the calling reader: its lock can be had, because nobody lives who has
-    /// it. Those that look free are tried first, so that one system call is mostly enough, and then
-    /// those of the dead.
-    pub(crate) fn enlist(&self, path: &Path) -> Result<usize> {
+    /// Takes a free slot for the calling reader: one whose lock no living process holds. Slots that
+    /// are marked as free are tried first, so that one system call is usually enough, then those of
+    /// dead readers.
+    pub(crate) fn take_slot(&self, path: &Path) -> Result<usize> {
         let mut own = self.own();
         let reaps = &self.head().shared.reaps;
         for _ in 0..TRIES {
-            // The locks order these: who meets the writer's lock sees that it is at work.
-            let before = reaps.peek();
+            // The locks order this load: a reader that meets the writer's lock sees an odd number.
+            let before = reaps.load_relaxed();
             for is_taken in [false, true] {
-                for index in self.slots_that_look(is_taken).filter(|index| !own.contains(index)) {
+                for index in self.slots_marked(is_taken).filter(|index| !own.contains(index)) {
                     if !sys::lock(&self.file, index as u64, Lock::Exclusive)
                         .map_err(Error::io("locking", path))?
                     {
@@ -183,8 +186,8 @@ impl MappedSlotTable {
                     return Ok(index);
                 }
             }
-            // None was free, unless it was the writer who had the lock of one.
-            if before.is_multiple_of(2) && reaps.peek() == before {
+            // None was free, unless the writer had locked one meanwhile.
+            if before.is_multiple_of(2) && reaps.load_relaxed() == before {
                 break;
             }
             thread::sleep(Duration::from_micros(100));
@@ -192,22 +195,22 @@ impl MappedSlotTable {
         Err(Error::TooManyReaders { path: path.to_owned(), capacity: self.capacity })
     }
 
-    /// The slots whose bits say that they are taken, or that they are not.
-    fn slots_that_look(&self, is_taken: bool) -> impl Iterator<Item = usize> {
+    /// The slots that are marked as taken, or as free.
+    fn slots_marked(&self, is_taken: bool) -> impl Iterator<Item = usize> {
         let of_group = move |group: usize| {
-            let taken = self.head().taken[group].peek();
+            let taken = self.head().taken[group].load_relaxed();
             bits(if is_taken { taken } else { !taken }).map(move |slot| group * GROUP + slot)
         };
         (0..GROUPS).flat_map(of_group).take_while(|index| *index < self.capacity)
     }
 
     /// Gives a slot back.
-    pub(crate) fn discharge(&self, index: usize) {
+    pub(crate) fn give_slot_back(&self, index: usize) {
         let mut own = self.own();
         leave(&self.head().taken[index / GROUP], &self.slot(index).pinned, index);
         own.remove(&index);
-        // A lock that can't be given back goes with the file; until then the slot is taken, and
-        // holds nothing.
+        // A lock that can't be released goes with the file. Until then the slot is taken, but holds
+        // nothing.
         let _ = sys::unlock(&self.file, index as u64);
     }
 
@@ -215,29 +218,29 @@ impl MappedSlotTable {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Frees what the dead hold.
+    /// Frees the slots of all dead readers.
     pub(crate) fn reap(&self, path: &Path) -> Result<()> {
         self.taken().try_for_each(|index| self.reap_slot(index, path).map(drop))
     }
 
-    /// Asks about one of the slots that are taken, the next after slot `after`, by turns. Returns
-    /// it if its owner was dead: then it is free.
-    pub(crate) fn patrol(&self, after: usize, path: &Path) -> Result<(usize, bool)> {
+    /// Checks the owner of one taken slot, the next after slot `after`, in turn. Returns the slot,
+    /// and whether its owner was dead: then it is free now.
+    pub(crate) fn probe(&self, after: usize, path: &Path) -> Result<(usize, bool)> {
         let next = self.taken().find(|index| *index > after).or_else(|| self.taken().next());
         next.map_or(Ok((0, false)), |index| Ok((index, self.reap_slot(index, path)?)))
     }
 
-    /// Frees a slot if its owner is dead: nobody has its lock then, and while the writer has it,
+    /// Frees a slot if its owner is dead: then nobody has its lock, and while the writer has it,
     /// nobody becomes its owner.
     fn reap_slot(&self, index: usize, path: &Path) -> Result<bool> {
         let locking = || Error::io("locking", path);
-        // Asked first, so that the locks of the living are left alone.
+        // Checked first, so that the locks of living readers are left alone.
         if sys::is_locked(&self.file, index as u64).map_err(locking())? {
             return Ok(false);
         }
         let reaps = &self.head().shared.reaps;
-        let begun = reaps.peek() | 1;
-        reaps.poke(begun);
+        let begun = reaps.load_relaxed() | 1;
+        reaps.store_relaxed(begun);
         let reaped = sys::lock(&self.file, index as u64, Lock::Exclusive).and_then(|is_dead| {
             if is_dead {
                 leave(&self.head().taken[index / GROUP], &self.slot(index).pinned, index);
@@ -245,13 +248,13 @@ impl MappedSlotTable {
             }
             Ok(is_dead)
         });
-        reaps.poke(begun.wrapping_add(1));
+        reaps.store_relaxed(begun.wrapping_add(1));
         reaped.map_err(locking())
     }
 
-    /// How many readers live: threads that read, and versions that they still hold beside their
-    /// newest.
-    pub(crate) fn living(&self, path: &Path) -> Result<usize> {
+    /// How many taken slots have a living owner: one for each thread that reads, and one for each
+    /// older version that it still holds.
+    pub(crate) fn count_living(&self, path: &Path) -> Result<usize> {
         let mut count = 0;
         for index in self.taken() {
             count += usize::from(
@@ -262,7 +265,7 @@ impl MappedSlotTable {
     }
 }
 
-/// The places of the bits that are set.
+/// The positions of the bits that are set.
 #[inline]
 fn bits(mut word: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
@@ -270,11 +273,6 @@ fn bits(mut word: u64) -> impl Iterator<Item = usize> {
         word &= word.wrapping_sub(1);
         (place < 64).then_some(place)
     })
-}
-
-/// A file's length as an index of memory.
-pub(crate) fn length_of(metadata: &Metadata) -> usize {
-    usize::try_from(metadata.len()).unwrap_or(usize::MAX)
 }
 
 #[cfg(all(test, not(miri)))]
@@ -285,7 +283,7 @@ mod tests {
     use std::sync::atomic::Ordering::Relaxed;
 
     fn create(path: &Path, capacity: usize) -> MappedSlotTable {
-        let file = files::create(path, roll_bytes(capacity)).unwrap();
+        let file = files::create(path, slot_table_bytes(capacity)).unwrap();
         MappedSlotTable::create(file, path, 7, capacity).unwrap()
     }
 
@@ -293,8 +291,8 @@ mod tests {
         MappedSlotTable::open(path, 7, Owner::Own, None)
     }
 
-    /// The writer has the lock of a free slot for a moment when it looks whether its owner lives. A
-    /// reader that came at that moment once heard that all were taken.
+    /// The writer has the lock of a free slot for a moment when it checks whether its owner lives.
+    /// A reader that came at that moment once failed because all slots seemed to be taken.
     #[test]
     fn the_last_free_slot_is_found_while_the_writer_looks_for_the_dead() {
         let folder = tempfile::tempdir().unwrap();
@@ -310,38 +308,38 @@ mod tests {
             });
             let enlisted = (0..20_000).try_for_each(|_| {
                 let reader = open(&path)?;
-                reader.enlist(&path).map(|index| reader.discharge(index))
+                reader.take_slot(&path).map(|index| reader.give_slot_back(index))
             });
             is_over.store(true, Relaxed);
             enlisted.unwrap();
         });
         let reader = open(&path).unwrap();
-        reader.enlist(&path).unwrap();
+        reader.take_slot(&path).unwrap();
         assert!(matches!(
-            open(&path).unwrap().enlist(&path),
+            open(&path).unwrap().take_slot(&path),
             Err(Error::TooManyReaders { capacity: 1, .. })
         ));
     }
 
-    /// Once the writer looked at as many slots as there had ever been, until somebody trimmed.
+    /// Once the writer checked as many slots as had ever been taken, until somebody trimmed.
     #[test]
     fn a_crowd_that_left_costs_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("slot_table");
         let writer = create(&path, 1000);
         let readers: Vec<_> = (0..1000).map(|_| open(&path).unwrap()).collect();
-        let slots: Vec<_> = readers.iter().map(|reader| reader.enlist(&path).unwrap()).collect();
+        let slots: Vec<_> = readers.iter().map(|reader| reader.take_slot(&path).unwrap()).collect();
         assert_eq!(slots, (0..1000).collect::<Vec<_>>());
-        assert_eq!(writer.held(1, |_| ()), 1000);
+        assert_eq!(writer.for_each_held(1, |_| ()), 1000);
         // In the order of their slots, so that the last one is taken the longest.
         for (reader, slot) in readers.iter().zip(slots).take(999) {
-            reader.discharge(slot);
+            reader.give_slot_back(slot);
         }
-        assert_eq!(writer.held(1, |_| ()), 1);
-        assert_eq!(writer.head().shared.groups.peek(), 1 << (999 / GROUP));
+        assert_eq!(writer.for_each_held(1, |_| ()), 1);
+        assert_eq!(writer.head().shared.groups.load_relaxed(), 1 << (999 / GROUP));
     }
 
-    /// Those that die leave their bits; each is asked for now and then, and its slot is free again.
+    /// Readers that die leave their bits; the writer probes them one by one and frees their slots.
     #[test]
     fn a_crowd_that_died_is_found_one_by_one() {
         let folder = tempfile::tempdir().unwrap();
@@ -349,24 +347,24 @@ mod tests {
         let writer = create(&path, 100);
         let readers: Vec<_> = (0..100).map(|_| open(&path).unwrap()).collect();
         for (number, reader) in readers.iter().enumerate() {
-            let slot = reader.enlist(&path).unwrap();
-            reader.slot(slot).pinned.poke(version_word(number, 1));
+            let slot = reader.take_slot(&path).unwrap();
+            reader.slot(slot).pinned.store_relaxed(version_word(number, 1));
         }
         let living = readers.into_iter().nth(70);
         let mut buffers = 0;
-        assert_eq!((writer.held(1, |_| buffers += 1), buffers), (100, 100));
+        assert_eq!((writer.for_each_held(1, |_| buffers += 1), buffers), (100, 100));
         let (mut last, mut dead) = (0, 0);
         for _ in 0..100 {
-            let (slot, was_dead) = writer.patrol(last, &path).unwrap();
+            let (slot, was_dead) = writer.probe(last, &path).unwrap();
             (last, dead) = (slot, dead + usize::from(was_dead));
             assert_eq!(was_dead, slot != 70);
         }
         let mut buffers = Vec::new();
-        assert_eq!((writer.held(1, |buffer| buffers.push(buffer)), dead), (1, 99));
+        assert_eq!((writer.for_each_held(1, |buffer| buffers.push(buffer)), dead), (1, 99));
         assert_eq!(buffers, [70]);
         drop(living);
         let come = open(&path).unwrap();
-        assert_eq!(come.enlist(&path).unwrap(), 0);
+        assert_eq!(come.take_slot(&path).unwrap(), 0);
     }
 
     #[test]
@@ -380,7 +378,7 @@ mod tests {
             slot_table.slot(index).pinned.store(word, Relaxed);
         }
         let mut held = Vec::new();
-        assert_eq!(slot_table.held(5, |buffer| held.push(buffer)), 4);
+        assert_eq!(slot_table.for_each_held(5, |buffer| held.push(buffer)), 4);
         assert_eq!(held, [BUFFERS_MAX, 0, 0]);
     }
 }

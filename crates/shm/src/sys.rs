@@ -1,10 +1,10 @@
-//! The door to the kernel: mappings, locks that die with their owner, sleeping and waking, and a
-//! page that forgets on fork.
+//! System calls: mappings, locks that die with their owner, sleeping and waking, and a page that
+//! the kernel empties on fork.
 //!
-//! A [`Mapping`] hands out references to atomics within its bounds, which it checks, and raw places
-//! of bytes; who may read those and when is the business of `writer` and `reader`. Nothing here
-//! knows the protocol.
-#![allow(unsafe_code, reason = "the crate's only door to the kernel")]
+//! A [`Mapping`] hands out references to atomics within its bounds, which it checks, and raw
+//! pointers to bytes; `writer` and `reader` know who may read those, and when. Nothing here knows
+//! the protocol.
+#![allow(unsafe_code, reason = "the crate's system calls")]
 
 use crate::layout::Plain;
 use rustix::fs::{FallocateFlags, fallocate};
@@ -21,9 +21,9 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// What a mapping is for.
+/// How a mapping may be accessed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Access {
+pub(crate) enum Protection {
     Read,
     Write,
 }
@@ -32,7 +32,7 @@ pub(crate) enum Access {
 pub(crate) struct Mapping {
     base: NonNull<u8>,
     length: usize,
-    access: Access,
+    protection: Protection,
 }
 
 // SAFETY: a Mapping is an address range of the process, not tied to a thread; through `&Mapping`
@@ -41,34 +41,34 @@ unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
 
-/// Files that are mapped with all of their pages: as many as one fault brings.
+/// Files up to this length are mapped with all of their pages: as many as one page fault brings.
 const POPULATED_BYTES: usize = 64 << 10;
 
 impl Mapping {
-    /// Maps the first `length` bytes of `file`, which must have them: beyond the end of a file
-    /// memory can't be touched (SIGBUS).
+    /// Maps the first `length` bytes of `file`, which must be that long: an access beyond a file's
+    /// end is a SIGBUS.
     ///
     /// Page tables of what will be written, and of small files, are filled at once, so that the
-    /// first look at a page is no fault. A reader of a large file has the pages that it looks at:
-    /// it may be a few of many, and in a sparse file of a tmpfs each would be taken from the file
-    /// system.
-    pub(crate) fn new(file: &File, length: usize, access: Access) -> io::Result<Mapping> {
+    /// first access to a page is no fault. A reader of a large file gets pages as it touches them:
+    /// it may need few of many, and in a sparse file on a tmpfs each takes space.
+    pub(crate) fn new(file: &File, length: usize, protection: Protection) -> io::Result<Mapping> {
         let length = NonZeroUsize::new(length).ok_or(io::ErrorKind::UnexpectedEof)?.get();
-        let protection = match access {
-            Access::Read => ProtFlags::READ,
-            Access::Write => ProtFlags::READ | ProtFlags::WRITE,
+        let page_protection = match protection {
+            Protection::Read => ProtFlags::READ,
+            Protection::Write => ProtFlags::READ | ProtFlags::WRITE,
         };
-        let flags = match access {
-            Access::Read if length > POPULATED_BYTES => MapFlags::SHARED,
+        let flags = match protection {
+            Protection::Read if length > POPULATED_BYTES => MapFlags::SHARED,
             _ => MapFlags::SHARED | MapFlags::POPULATE,
         };
         // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing.
-        let base = unsafe { mmap(std::ptr::null_mut(), length, protection, flags, file, 0)? };
+        let base = unsafe { mmap(std::ptr::null_mut(), length, page_protection, flags, file, 0)? };
         let base = NonNull::new(base.cast()).expect("the kernel never maps address 0 unasked");
-        Ok(Mapping { base, length, access })
+        Ok(Mapping { base, length, protection })
     }
 
-    /// Keeps the mapping from the children of forks: they have other memory, or none, in its place.
+    /// Withholds the mapping from children of forks: they have other memory, or none, at its
+    /// address.
     ///
     /// # Safety
     /// In a child nobody uses the mapping, or drops it.
@@ -109,7 +109,7 @@ impl Mapping {
         unsafe { std::slice::from_raw_parts(self.base.add(offset).cast().as_ptr(), count) }
     }
 
-    /// The place of the `length` bytes at `offset`.
+    /// A pointer to the `length` bytes at `offset`.
     ///
     /// # Panics
     /// If they are not within the mapping.
@@ -124,14 +124,13 @@ impl Mapping {
     ///
     /// # Safety
     /// Until the slice is dropped nobody in this process reads or writes these bytes otherwise.
-    /// (Other processes may read them; what they make of it is their business: they know that bytes
-    /// that they have not pinned change.)
+    /// (Other processes may read them: they know that bytes change that they have not pinned.)
     ///
     /// # Panics
     /// If they are not within the mapping, or it was not made for writing.
     #[allow(clippy::mut_from_ref, reason = "the caller promises that it is the only one")]
     pub(crate) unsafe fn bytes_mut(&self, offset: usize, length: usize) -> &mut [u8] {
-        assert!(self.access == Access::Write);
+        assert!(self.protection == Protection::Write);
         // SAFETY: within the mapping, which allows writing (checked), and alone (the caller's
         // promise).
         unsafe { self.bytes(offset, length).as_mut() }
@@ -147,8 +146,8 @@ impl Drop for Mapping {
     }
 }
 
-/// Space is reserved by so many bytes: a signal undoes what a call has reserved, and one that comes
-/// every millisecond would let a call for gigabytes never end.
+/// How many bytes one call reserves. A signal undoes what the call has reserved, so with a signal
+/// every millisecond a call for gigabytes would never end.
 const RESERVED_AT_ONCE: u64 = 1 << 20;
 
 /// Makes `file` at least `length` bytes long with space for all of them, holes included: a later
@@ -246,12 +245,12 @@ pub(crate) fn sleep_on(ticket: &AtomicU32, expected: u32, timeout: Duration) -> 
 
 /// Wakes all who sleep on `ticket`, in whatever process.
 pub(crate) fn wake_all(ticket: &AtomicU32) {
-    // The only errors are of wrong addresses and arguments.
+    // It fails only for invalid addresses and arguments.
     let _ = futex::wake(ticket, futex::Flags::empty(), i32::MAX as u32);
 }
 
-/// A page that the kernel empties in the child of a fork: who finds it empty is not the process
-/// that made it.
+/// A page that the kernel empties in the child of a fork: a process that finds it empty has not
+/// created it.
 pub(crate) struct ForkMark {
     page: NonNull<AtomicU64>,
 }
@@ -280,13 +279,13 @@ impl ForkMark {
         Ok(mark)
     }
 
-    /// Whether this is still the process that made the mark.
+    /// Whether this is the process that created the mark, and not a child.
     #[inline]
-    pub(crate) fn is_here(&self) -> bool {
+    pub(crate) fn is_original_process(&self) -> bool {
         self.word().load(Ordering::Relaxed) != 0
     }
 
-    /// Not zero in the process that made the mark, zero in its children.
+    /// Nonzero in the process that created the mark, zero in its children.
     #[inline]
     pub(crate) fn word(&self) -> &AtomicU64 {
         // SAFETY: one page was mapped at a page's boundary, and stays as long as `self`.

@@ -10,7 +10,7 @@ use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use xsort_shm::Vacancy;
+use xsort_shm::WriterLock;
 
 /// What is left of a dead job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -130,7 +130,7 @@ impl Cleared {
 
     /// Removes the files of a dead job's status, unless a living job has its name by now.
     fn remove_status(&mut self, prefix: &Path, files: Vec<PathBuf>) {
-        let _vacancy = match Vacancy::take(prefix) {
+        let _lock = match WriterLock::acquire(prefix) {
             Ok(vacancy) => vacancy,
             Err(xsort_shm::Error::Busy { .. }) => return,
             Err(error) => return self.failures.push(named_failure(prefix, error)),

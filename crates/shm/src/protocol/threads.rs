@@ -33,7 +33,7 @@ fn no_version_is_torn_between_threads() {
                 let mut held = NONE;
                 while !is_over.load(Ordering::Relaxed) {
                     if !is_current(&current, held) {
-                        let word = pin::<_, All>(&current, slot, current.peek());
+                        let word = pin::<_, All>(&current, slot, current.load_relaxed());
                         assert!(sequence_of(word) >= sequence_of(held));
                         held = word;
                     }

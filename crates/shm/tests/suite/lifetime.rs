@@ -4,7 +4,7 @@ use crate::{in_memory, names, on_disk, roles, stamp};
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use xsort_shm::{Error, NoChecksum, Reader, Vacancy, Writer, WriterOptions, Xxh3, has_writer};
+use xsort_shm::{Error, NoChecksum, Reader, Writer, WriterLock, WriterOptions, Xxh3, has_writer};
 
 #[test]
 fn the_next_writer_goes_on() {
@@ -139,10 +139,10 @@ fn a_vacancy_keeps_writers_away_and_a_writer_is_seen_whatever_its_files_hold() {
     let writer = Writer::open(&prefix).unwrap();
     fs::write(folder.path().join("p.state"), b"no state any more").unwrap();
     assert!(has_writer(&prefix).unwrap());
-    assert!(matches!(Vacancy::take(&prefix), Err(Error::Busy { .. })));
+    assert!(matches!(WriterLock::acquire(&prefix), Err(Error::Busy { .. })));
     drop(writer);
     assert!(!has_writer(&prefix).unwrap());
-    let vacancy = Vacancy::take(&prefix).unwrap();
+    let vacancy = WriterLock::acquire(&prefix).unwrap();
     assert!(matches!(Writer::open(&prefix), Err(Error::Busy { .. })));
     fs::remove_file(folder.path().join("p.state")).unwrap();
     assert!(

@@ -43,7 +43,7 @@ fn with_mode(prefix: &Path, mode: u32, readers_mode: u32) -> Writer {
 }
 
 fn is_stranger<T>(result: xsort_shm::Result<T>) -> bool {
-    matches!(result, Err(Error::Stranger { owner: OTHER, .. }))
+    matches!(result, Err(Error::WrongOwner { owner: OTHER, .. }))
 }
 
 /// A stranger in /dev/shm made the files first. Root's writer went on with them: the stranger could
@@ -154,7 +154,7 @@ fn names_that_strangers_took_are_gone_around() {
     // other paths.
     fs::write(beside(&prefix, ".readers"), b"root's").unwrap();
     as_other(|| {
-        assert!(matches!(Writer::open(&prefix), Err(Error::Stranger { owner: 0, .. })));
+        assert!(matches!(Writer::open(&prefix), Err(Error::WrongOwner { owner: 0, .. })));
         assert!(!xsort_shm::remove(&prefix).unwrap());
     });
     assert_eq!(names(&folder), ["p.buffer-0", "p.buffer-1", "p.buffer-9", "p.readers"]);

@@ -1,12 +1,13 @@
-//! Words for the model checker, with the orderings that ship, or one of them weaker.
+//! Words for the model checker, with the orderings of production code, or one of them weaker.
 //!
-//! loom takes sequentially consistent accesses for acquire and release only, and knows fences,
-//! which order more than such accesses do: a protocol that holds with fences may fail with what
-//! ships. So the single order S of the sequentially consistent accesses is kept here, as the
-//! standard has it: one such access is before another in S if it happens before it, or comes before
-//! it in the order of the word that both are of (a load comes before the stores that are newer than
-//! what it got). What loom offers to a load is refused if S would have a circle. Accesses that are
-//! weaker have no place in S, so weakening one takes away exactly what it gave.
+//! loom treats sequentially consistent accesses as acquire and release only. It knows sequentially
+//! consistent fences, but these order more than such accesses do: a protocol that holds with fences
+//! may fail with the accesses of production code. So the single order S of the sequentially
+//! consistent accesses is kept here, as the standard has it: one such access is before another in S
+//! if it happens before it, or comes before it in the order of the word that both are of (a load
+//! comes before the stores that are newer than what it got). A load refuses a value that would make
+//! a circle in S. Weaker accesses have no place in S, so weakening an access takes away exactly
+//! what its ordering gave.
 
 use crate::protocol::{Access, Word};
 use loom::sync::atomic::{AtomicU64, Ordering, fence};
@@ -14,9 +15,9 @@ use loom::thread::{self, ThreadId};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// What an access, or a fence, does without.
+/// What an access, or a fence, loses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Loss {
+pub(super) enum Weakening {
     /// Its place in the single order; acquire and release stay.
     Order,
     /// Seeing what went before the store that it reads.
@@ -25,14 +26,13 @@ pub(super) enum Loss {
     Release,
 }
 
-/// The smallest steps down from an ordering: what is found out without one of them is found out
-/// without more.
-pub(super) fn losses(ordering: Ordering) -> &'static [Loss] {
+/// The smallest steps down from an ordering: what fails without one of them fails without more.
+pub(super) fn weakenings(ordering: Ordering) -> &'static [Weakening] {
     match ordering {
-        Ordering::SeqCst => &[Loss::Order],
-        Ordering::AcqRel => &[Loss::Acquire, Loss::Release],
-        Ordering::Acquire => &[Loss::Acquire],
-        Ordering::Release => &[Loss::Release],
+        Ordering::SeqCst => &[Weakening::Order],
+        Ordering::AcqRel => &[Weakening::Acquire, Weakening::Release],
+        Ordering::Acquire => &[Weakening::Acquire],
+        Ordering::Release => &[Weakening::Release],
         _ => &[],
     }
 }
@@ -40,35 +40,35 @@ pub(super) fn losses(ordering: Ordering) -> &'static [Loss] {
 /// What the words of one run have in common.
 #[derive(Clone)]
 pub(super) struct Model {
-    weakened: Option<(Access, Loss)>,
+    weakened: Option<(Access, Weakening)>,
     order: Arc<Mutex<Order>>,
 }
 
 impl Model {
-    pub(super) fn new(weakened: Option<(Access, Loss)>) -> Model {
+    pub(super) fn new(weakened: Option<(Access, Weakening)>) -> Model {
         Model { weakened, order: Arc::default() }
     }
 
-    pub(super) fn word(&self, value: u64) -> Modelled {
+    pub(super) fn word(&self, value: u64) -> ModelWord {
         let first = Store { serial: 0, value, released: 0 };
         let history = History { stores: vec![first], next: 1, placed: Vec::new() };
-        Modelled { model: self.clone(), serial: AtomicU64::new(0), history: Mutex::new(history) }
+        ModelWord { model: self.clone(), serial: AtomicU64::new(0), history: Mutex::new(history) }
     }
 
-    fn keeps(&self, access: Access, loss: Loss) -> bool {
-        self.weakened != Some((access, loss))
+    fn keeps(&self, access: Access, weakening: Weakening) -> bool {
+        self.weakened != Some((access, weakening))
     }
 
-    /// What is left of an access.
+    /// What is left of an access after the weakening.
     fn strength(&self, access: Access) -> Strength {
         let Access { ordering, .. } = access;
         let is_ordered = ordering == Ordering::SeqCst;
         let acquires = matches!(ordering, Ordering::Acquire | Ordering::AcqRel) || is_ordered;
         let releases = matches!(ordering, Ordering::Release | Ordering::AcqRel) || is_ordered;
         Strength {
-            is_ordered: is_ordered && self.keeps(access, Loss::Order),
-            acquires: acquires && self.keeps(access, Loss::Acquire),
-            releases: releases && self.keeps(access, Loss::Release),
+            is_ordered: is_ordered && self.keeps(access, Weakening::Order),
+            acquires: acquires && self.keeps(access, Weakening::Acquire),
+            releases: releases && self.keeps(access, Weakening::Release),
         }
     }
 
@@ -85,7 +85,7 @@ struct Strength {
 }
 
 impl Strength {
-    /// The ordering that loom takes for a read, a store, or both.
+    /// The ordering to give loom for a load, a store, or both.
     fn of(self, reads: bool, writes: bool) -> Ordering {
         match (reads && self.acquires, writes && self.releases) {
             (true, true) => Ordering::AcqRel,
@@ -99,7 +99,7 @@ impl Strength {
 /// A set of ordered accesses.
 type Set = u64;
 
-/// The single order, as far as it is settled.
+/// The single order, as far as it is known.
 #[derive(Default)]
 struct Order {
     /// For each access those before it, and those before them.
@@ -113,7 +113,7 @@ impl Order {
         self.threads.entry(thread::current().id()).or_default()
     }
 
-    /// With all that are before them.
+    /// The set with all that are before its members.
     fn closed(&self, set: Set) -> Set {
         members(set).fold(set, |closed, access| closed | self.before[access])
     }
@@ -182,14 +182,14 @@ impl History {
     }
 }
 
-/// A word. loom's atomic has the serial number of the value.
-pub(super) struct Modelled {
+/// A word. loom's atomic holds the serial number of the value.
+pub(super) struct ModelWord {
     model: Model,
     serial: AtomicU64,
     history: Mutex<History>,
 }
 
-impl Modelled {
+impl ModelWord {
     fn history(&self) -> MutexGuard<'_, History> {
         self.history.lock().unwrap()
     }
@@ -208,8 +208,8 @@ impl Modelled {
         order.closed(earlier | here) & later == 0
     }
 
-    /// Notes a load, and returns the value.
-    fn note_load(&self, serial: u64, strength: Strength) -> u64 {
+    /// Records a load, and returns the value.
+    fn record_load(&self, serial: u64, strength: Strength) -> u64 {
         let mut history = self.history();
         let mut order = self.model.order();
         let place = history.place(serial);
@@ -226,8 +226,8 @@ impl Modelled {
         history.stores[place].value
     }
 
-    /// Notes a store, after the one that was `read`, if it was a read-modify-write.
-    fn note_store(&self, read: Option<u64>, serial: u64, value: u64, strength: Strength) {
+    /// Records a store, after the one that was `read`, if it was a read-modify-write.
+    fn record_store(&self, read: Option<u64>, serial: u64, value: u64, strength: Strength) {
         let mut history = self.history();
         let mut order = self.model.order();
         let read = read.map(|serial| history.stores[history.place(serial)]);
@@ -256,28 +256,28 @@ impl Modelled {
             let history = self.history();
             history.stores[history.place(read)].value
         };
-        self.note_store(Some(read), serial, change(old), strength);
+        self.record_store(Some(read), serial, change(old), strength);
         old
     }
 }
 
-impl Word for Modelled {
+impl Word for ModelWord {
     fn load(&self, access: Access) -> u64 {
         let strength = self.model.strength(access);
         let mut serial = self.serial.load(strength.of(true, false));
         let place = self.history().place(serial);
         if strength.is_ordered && !self.admits(place) {
-            // No such execution; the newest value may always be had, which is another branch.
+            // There is no such execution. The newest value is always admitted, in another branch.
             loom::skip_branch();
             serial = self.serial.fetch_or(0, strength.of(true, false));
         }
-        self.note_load(serial, strength)
+        self.record_load(serial, strength)
     }
 
     fn store(&self, value: u64, access: Access) {
         let (strength, serial) = (self.model.strength(access), self.draw());
         self.serial.store(serial, strength.of(false, true));
-        self.note_store(None, serial, value, strength);
+        self.record_store(None, serial, value, strength);
     }
 
     fn swap(&self, value: u64, access: Access) -> u64 {
@@ -293,11 +293,11 @@ impl Word for Modelled {
             let orderings = (success.of(true, true), failure.of(true, false));
             match self.serial.compare_exchange(expected, serial, orderings.0, orderings.1) {
                 Ok(read) => {
-                    self.note_store(Some(read), serial, new, success);
+                    self.record_store(Some(read), serial, new, success);
                     return Ok(old);
                 }
-                Err(found) => match self.note_load(found, failure) {
-                    // It came between the look at the history and the exchange.
+                Err(found) => match self.record_load(found, failure) {
+                    // It was stored between the load of the history and the exchange.
                     value if value == old => {}
                     value => return Err(value),
                 },
@@ -314,7 +314,8 @@ impl Word for Modelled {
     }
 
     fn fence(&self, access: Access) {
-        if losses(access.ordering).iter().all(|loss| self.model.keeps(access, *loss)) {
+        if weakenings(access.ordering).iter().all(|weakening| self.model.keeps(access, *weakening))
+        {
             fence(access.ordering);
         }
     }
