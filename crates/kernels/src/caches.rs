@@ -1,15 +1,15 @@
-//! The caches that a sort cuts its pieces for.
+//! The cache sizes that a sort makes its buckets for.
 //!
-//! A sort in pieces that fit the caches beats one sort of everything, whatever the algorithm: so
-//! cutting into pieces comes first, and how many depends on the machine. Sizes are the caller's to
-//! find out, and a wrong one costs time only.
+//! Sorting buckets that fit the caches beats one sort of everything, whatever the algorithm. So a
+//! sort first partitions, and the number of buckets depends on the machine. The caller finds out
+//! the sizes; a wrong one only costs time.
 
-/// What one thread may use of the caches that are nearest to it.
+/// How much one thread may use of the caches nearest to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caches {
     /// Of the first level (data), in bytes: the size that buckets are made for.
     pub l1_bytes: usize,
-    /// Of the second level, in bytes: what fits is not cut into buckets.
+    /// Of the second level, in bytes: what fits is not partitioned.
     pub l2_bytes: usize,
 }
 
@@ -26,10 +26,10 @@ impl Caches {
         bytes <= self.l2_bytes / 2
     }
 
-    /// Bits of a digit that cuts `bytes` bytes of words into pieces that fit the first level with
-    /// their scratch.
+    /// Bits of a digit that partitions `bytes` bytes of words into buckets that fit the first level
+    /// with their scratch.
     pub(crate) fn digit_bits(self, bytes: usize) -> u32 {
-        let pieces = bytes.div_ceil((self.l1_bytes / 2).max(1));
-        pieces.next_power_of_two().ilog2()
+        let buckets = bytes.div_ceil((self.l1_bytes / 2).max(1));
+        buckets.next_power_of_two().ilog2()
     }
 }

@@ -2,11 +2,12 @@
 //!
 //! Super scalar samplesort (Sanders and Winkel, ESA 2004): splitters lie in memory as an implicit
 //! tree, and a record goes down without a branch on what it meets, `k = 2k + (splitter <= word)`;
-//! several records go down side by side, so that their loads overlap. What one word does not decide
-//! is put on a list, without a branch too, and `trie` settles it at the end of the batch.
+//! several records go down side by side, so that their loads overlap. Records that one
+//! word does not decide go on a list, also without a branch, and `trie` finds their bins at the end
+//! of the batch.
 
 use crate::prefetch;
-use crate::trie::{Shared, Trie, Verdict};
+use crate::trie::{Lookup, SharedBytes, Trie};
 use xsort_records::Key;
 
 /// Records classified at a time. 32 to 256 measure the same.
@@ -15,14 +16,15 @@ pub(crate) const BATCH: usize = 64;
 /// 11.9 ns each with 8, 13.0 with 4 and 13.6 with 16 (2-core Xeon, other load on it, 2026-11-21).
 const LANES: usize = 8;
 const _: () = assert!(BATCH.is_multiple_of(LANES) && BATCH <= 1 << u8::BITS);
-/// Records asked for ahead, 32 to 128 measure the same; without, records of 100 bytes take 2 ns
+/// Records prefetched ahead; 32 to 128 measure the same. Without, records of 100 bytes take 2 ns
 /// more and those of 4,096 bytes 9. Where in the record the key begins is not known here, so it is
 /// the record's first line: of short records the processor finds the others.
 const AHEAD: usize = 64;
 /// Set in an outcome that is no bin but the number of a node.
 const UNDECIDED: u32 = 1 << 31;
-/// What is known of a record that does not share what the root's splitters share.
-const STRANGER: u32 = UNDECIDED;
+/// The outcome of a record that does not share what the root's splitters share: look it up from the
+/// root.
+const MISMATCH: u32 = UNDECIDED;
 
 /// The root of a trie, made for speed; drawn for the words a to g.
 ///
@@ -36,15 +38,15 @@ const STRANGER: u32 = UNDECIDED;
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
     /// What all splitters share before their words.
-    shared: Shared,
+    shared: SharedBytes,
     levels: u32,
     /// `1 << levels` splitters.
     splitters: Vec<u64>,
-    /// As many: what it means to have passed so many splitters.
+    /// As many: the outcome for each number of splitters passed.
     leaves: Vec<Leaf>,
 }
 
-/// Where a word is that has come down the tree.
+/// Where a word ends that has gone down the tree.
 #[derive(Clone, Copy, Debug)]
 struct Leaf {
     /// The last splitter passed; if none is, a number that means nothing, for both outcomes are the
@@ -65,9 +67,9 @@ impl Tree {
                 *splitter = words.get(place * stride + stride / 2 - 1).copied().unwrap_or(u64::MAX);
             }
         }
-        let outcome = |passed, equal| match trie.root_verdict(passed, equal) {
-            Verdict::Bin(bin) => u32::from(bin),
-            Verdict::Undecided(node) => UNDECIDED | node as u32,
+        let outcome = |passed, equal| match trie.root_lookup(passed, equal) {
+            Lookup::Bin(bin) => u32::from(bin),
+            Lookup::Undecided(node) => UNDECIDED | node as u32,
         };
         let leaf = |passed: usize| {
             // The largest word passes the padding too.
@@ -98,7 +100,7 @@ impl Tree {
         for &place in undecided {
             let place = usize::from(place);
             let record = &records[place * record_bytes..][..record_bytes];
-            bins[place] = trie.settle(key, record, (bins[place] & !UNDECIDED) as usize).into();
+            bins[place] = trie.find_bin(key, record, (bins[place] & !UNDECIDED) as usize).into();
         }
     }
 
@@ -125,7 +127,7 @@ impl Tree {
             }
             let found = self.descend(&words);
             for (lane, outcome) in outcomes.iter_mut().enumerate() {
-                *outcome = if SHARED && differ[lane] != 0 { STRANGER } else { found[lane] };
+                *outcome = if SHARED && differ[lane] != 0 { MISMATCH } else { found[lane] };
                 undecided[count] = (LANES * group + lane) as u8;
                 count += (*outcome / UNDECIDED) as usize;
             }
@@ -142,8 +144,8 @@ impl Tree {
         let mut places = [1; LANES];
         for _ in 0..self.levels {
             for (place, &word) in places.iter_mut().zip(words) {
-                // This way round the comparison is one carry, which the processor subtracts for
-                // nothing.
+                // Written this way, the comparison is one carry, which the processor subtracts for
+                // free.
                 *place = 2 * *place + 1 - usize::from(word < self.splitters[*place & mask]);
             }
         }

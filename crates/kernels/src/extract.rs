@@ -1,59 +1,59 @@
-//! What a pass over the records learns of their keys: words, the prefix that all share, and order
-//! that is already there.
+//! One pass over the records that extracts key words, and finds out which prefix all keys share and
+//! whether they are in order already.
 //!
-//! Reading keys out of 100-byte records is bound by memory (8 ns a record), so each pass learns all
-//! it can, and guesses from a sample where the shared prefix ends so that one pass is enough. It
-//! decides nothing: `sort` does.
+//! Reading keys out of 100-byte records is bound by memory (8 ns a record), so each pass finds out
+//! all it can, and a sample tells where the shared prefix probably ends, so that one pass is
+//! enough. It decides nothing: `sort` does.
 
 use crate::prefetch;
 use xsort_records::Key;
 
-/// Records looked at to guess the shared prefix. A wrong guess costs one more pass, no more.
+/// Records sampled to guess the shared prefix. A wrong guess costs one more pass.
 const SAMPLE_RECORDS: usize = 64;
 
-/// How far ahead of the pass records are asked for, in bytes: a page, at whose end the hardware's
+/// How far ahead of the pass records are prefetched, in bytes: a page, at whose end the hardware's
 /// prefetchers stop. A whole sort of 1.3 million records of 100 bytes takes 15.2 ns a record
 /// instead of 17.5; an eighth of a page ahead is worth a tenth of that, half of one two thirds, two
 /// and four pages the same (2-core Xeon under other load, 2026-11-21).
 const AHEAD_BYTES: usize = 4096;
 
-/// What a pass learned about the words that it took out.
+/// What a pass found out about the words that it extracted.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct WordStats {
     /// Bits in which at least one word differs from the first.
     pub(crate) differ: u64,
     /// Whether the words never decrease.
-    pub(crate) rising: bool,
+    pub(crate) ascending: bool,
     /// Whether every word is less than the one before.
-    pub(crate) falling: bool,
+    pub(crate) descending: bool,
 }
 
-/// Notes words one after the other.
-struct Watch {
+/// Collects the statistics of words, one after the other.
+struct WordScan {
     first: u64,
     last: u64,
     differ: u64,
-    rising: bool,
-    falling: bool,
+    ascending: bool,
+    descending: bool,
 }
 
-impl Watch {
+impl WordScan {
     #[inline(always)]
     fn new(first: u64) -> Self {
-        Watch { first, last: first, differ: 0, rising: true, falling: true }
+        WordScan { first, last: first, differ: 0, ascending: true, descending: true }
     }
 
     #[inline(always)]
-    fn note(&mut self, word: u64) {
+    fn add(&mut self, word: u64) {
         self.differ |= word ^ self.first;
-        self.rising &= self.last <= word;
-        self.falling &= self.last > word;
+        self.ascending &= self.last <= word;
+        self.descending &= self.last > word;
         self.last = word;
     }
 
     #[inline(always)]
-    fn seen(&self) -> Seen {
-        Seen { differ: self.differ, rising: self.rising, falling: self.falling }
+    fn stats(&self) -> WordStats {
+        WordStats { differ: self.differ, ascending: self.ascending, descending: self.descending }
     }
 }
 
@@ -62,8 +62,8 @@ impl Watch {
 /// bytes.
 ///
 /// One pass that stops as soon as nothing is shared. Of a sorted sequence,
-/// [`shared_prefix`](crate::shared_prefix) of the first and the last key is the same number for
-/// nothing.
+/// [`shared_prefix`](crate::shared_prefix) of the first and the last key is the same number without
+/// a pass.
 pub fn common_prefix<K: Key>(key: K, records: &[u8], record_bytes: usize) -> usize {
     assert!(record_bytes > 0 && records.len().is_multiple_of(record_bytes), "whole records");
     let mut rest = records.chunks_exact(record_bytes);
@@ -106,33 +106,33 @@ pub(crate) fn guess_prefix<K: Key>(key: K, records: &[u8], record_bytes: usize) 
     shared(key, first, sample, 0)
 }
 
-/// Takes the words at `at` out of all records, in their order. `None`: the records do not share the
+/// Extracts the words at `at` of all records, in their order. `None`: the records do not share the
 /// `at` bytes before.
-pub(crate) fn all<K: Key>(
+pub(crate) fn words<K: Key>(
     key: K,
     records: &[u8],
     record_bytes: usize,
     at: usize,
     words: &mut [u64],
-) -> Option<Seen> {
+) -> Option<WordStats> {
     let first = &records[..record_bytes];
-    let mut watch = Watch::new(key.word(first, at));
-    watch.falling = words.len() > 1;
-    let mut strangers = 0;
+    let mut scan = WordScan::new(key.word(first, at));
+    scan.descending = words.len() > 1;
+    let mut differ_before = 0;
     if let Some((first_word, others)) = words.split_first_mut() {
-        *first_word = watch.first;
+        *first_word = scan.first;
         for (word, record) in
             others.iter_mut().zip(records[record_bytes..].chunks_exact(record_bytes))
         {
             prefetch::line(record.as_ptr().wrapping_add(AHEAD_BYTES + at));
             *word = key.word(record, at);
-            watch.note(*word);
+            scan.add(*word);
             if at > 0 {
-                strangers |= prefix_differs(key, first, record, at);
+                differ_before |= prefix_differs(key, first, record, at);
             }
         }
     }
-    (strangers == 0).then(|| watch.seen())
+    (differ_before == 0).then(|| scan.stats())
 }
 
 /// Nonzero if the first `at` key bytes of the two records differ.
@@ -150,29 +150,29 @@ fn prefix_differs<K: Key>(key: K, first: &[u8], record: &[u8], at: usize) -> u64
     differ
 }
 
-/// Takes the words at `at` out of the records that `order` names.
-pub(crate) fn some<K: Key>(
+/// Extracts the words at `at` of the records that `order` names.
+pub(crate) fn words_by_index<K: Key>(
     key: K,
     records: &[u8],
     record_bytes: usize,
     order: &[u64],
     at: usize,
     words: &mut [u64],
-) -> Seen {
-    /// Random access: this many records ahead.
+) -> WordStats {
+    /// Prefetched ahead, in records: the access is random.
     const AHEAD: usize = 16;
     let record = |index: u64| {
         let start = index as usize * record_bytes;
         &records[start..start + record_bytes]
     };
-    let mut watch = Watch::new(key.word(record(order[0]), at));
-    watch.falling = false;
+    let mut scan = WordScan::new(key.word(record(order[0]), at));
+    scan.descending = false;
     for (place, (word, &index)) in words.iter_mut().zip(order).enumerate() {
         if let Some(&later) = order.get(place + AHEAD) {
             prefetch::line(records.as_ptr().wrapping_add(later as usize * record_bytes + at));
         }
         *word = key.word(record(index), at);
-        watch.note(*word);
+        scan.add(*word);
     }
-    watch.seen()
+    scan.stats()
 }

@@ -1,15 +1,14 @@
-//! Payloads moved once, in final order.
+//! Moves payloads once, in final order.
 //!
-//! Each record is a random access of one to three lines, hidden by asking for it `AHEAD` records
-//! early. It is not a permutation in place: reading and writing sides are different memory, and the
-//! writing side is the block that goes out.
+//! Each record is a random access of one to three cache lines, hidden by a prefetch `AHEAD` records
+//! earlier. Not a permutation in place: the output is other memory, the block that is written.
 
 use crate::prefetch;
 
-/// Records asked for ahead of the one that is copied. 16 to 32 measure the same, 8 is 10% slower.
+/// Records prefetched ahead of the one that is copied. 16 to 32 measure the same, 8 is 10% slower.
 const AHEAD: usize = 16;
 
-/// Output bytes asked for ahead. With this, 1.3 million records of 100 bytes take 36-39 ns each
+/// Output bytes prefetched ahead. With this, 1.3 million records of 100 bytes take 36-39 ns each
 /// instead of 44 (2-core Xeon, other load on it, 2026-11-21): the store buffer no longer waits for
 /// lines of the output. That is as fast as 64-byte vector copies (34-39), and, once the output is
 /// read again for its checksum, faster than streaming stores past the cache (43-47 with xxh3,

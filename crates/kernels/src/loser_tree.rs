@@ -1,4 +1,4 @@
-//! The tree of losers: which run has the smallest head.
+//! The loser tree: which run has the smallest head, its first record that is not merged yet.
 //!
 //! Knuth, The Art of Computer Programming, vol. 3, 5.4.1: an inner node keeps the loser of its
 //! match, the winner goes up, and replacing the winner's head replays only the matches on its own
@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!   127 ........................... 32    31    30 ....... 0
-//!   twelve bytes of its normalised key    dry   number of its run
+//!   twelve bytes of its normalised key    end   number of its run
 //! ```
 //!
 //! so that most matches are one comparison, ties fall to the earlier run, and the merge is stable.
@@ -14,49 +14,48 @@
 //! supplies. The path is walked without branches on the outcome of a match: half of such branches
 //! are mispredicted, at 15 cycles each.
 //!
-//! It knows nothing of records. What a match answers, right or wrong, changes the order in which
-//! runs win and nothing else: the runs in the tree are always those that were put in, and a dry run
-//! never beats one that is not.
+//! It knows nothing of records. The outcome of a match, right or wrong, changes the order in which
+//! runs win and nothing else: the runs in the tree are always those that were put in, and an
+//! exhausted run never beats one that is not.
 //!
 //! ```text
 //!            [1]              k = 4 leaves; the leaf of run r would be 4 + r, and is not stored
-//!          /     \            [0] is not used: the winner is the caller's
+//!          /     \            [0] is not used: the caller holds the winner
 //!        [2]     [3]
 //!       /  \     /  \
 //!      r0  r1   r2  r3
 //! ```
 
-use crate::merge::Cursor;
 use std::hint::select_unpredictable;
 
-/// Set when the run is dry, so that it loses against every key.
-const DRY: u64 = 1 << 31;
-/// Bits of the run's number and of `DRY`.
+/// Set when the run is exhausted, so that it loses against every key.
+const EXHAUSTED: u64 = 1 << 31;
+/// Bits of the run's number and of `EXHAUSTED`.
 const RUN_BITS: u32 = 32;
 /// Most runs of one merge.
 pub(crate) const RUNS_MAX: usize = 1 << (RUN_BITS - 1);
 /// Key bytes that a match compares.
 pub(crate) const KEY_BYTES: usize = 12;
 
-/// The head of a run, as matches see it: two halves of the number drawn above.
+/// What a match compares: the two halves of the number drawn above.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Entrant {
+pub(crate) struct HeadKey {
     high: u64,
     low: u64,
 }
 
-impl Entrant {
+impl HeadKey {
     /// The head of `run`, whose key starts with the eight bytes `first`, then the first four of
     /// `second`.
     #[inline(always)]
     pub(crate) fn new(first: u64, second: u64, run: usize) -> Self {
-        Entrant { high: first, low: second >> RUN_BITS << RUN_BITS | run as u64 }
+        HeadKey { high: first, low: second >> RUN_BITS << RUN_BITS | run as u64 }
     }
 
-    /// The place of a run without a head: it loses against all that have one.
+    /// For a run without a head: it loses against all that have one.
     #[inline(always)]
-    pub(crate) fn dry(run: usize) -> Self {
-        Entrant { high: u64::MAX, low: u64::MAX << RUN_BITS | DRY | run as u64 }
+    pub(crate) fn exhausted(run: usize) -> Self {
+        HeadKey { high: u64::MAX, low: u64::MAX << RUN_BITS | EXHAUSTED | run as u64 }
     }
 
     /// The first eight bytes of its key.
@@ -67,27 +66,29 @@ impl Entrant {
 
     #[inline(always)]
     pub(crate) fn run(self) -> usize {
-        (self.low & (DRY - 1)) as usize
+        (self.low & (EXHAUSTED - 1)) as usize
     }
 
     /// Whether `self` comes before `other`, if their twelve bytes differ or are all there is.
     #[inline(always)]
-    fn is_before(self, other: Entrant) -> bool {
-        let rank = |entrant: Entrant| u128::from(entrant.high) << 64 | u128::from(entrant.low);
+    fn is_before(self, other: HeadKey) -> bool {
+        let rank = |head_key: HeadKey| u128::from(head_key.high) << 64 | u128::from(head_key.low);
         rank(self) < rank(other)
     }
 
-    /// Whether both have the same twelve bytes and neither is dry.
+    /// Whether both have the same twelve bytes and neither run is exhausted.
     #[inline(always)]
-    fn ties(self, other: Entrant) -> bool {
-        (self.high ^ other.high) | (self.low ^ other.low) >> (RUN_BITS - 1) | (self.low & DRY) == 0
+    fn ties(self, other: HeadKey) -> bool {
+        (self.high ^ other.high) | (self.low ^ other.low) >> (RUN_BITS - 1) | (self.low & EXHAUSTED)
+            == 0
     }
 }
 
-/// The memory of one run's place in a merge, with the run's cursor.
+/// One node of the tree, and the cursor of one run. (They have nothing to do with each other but
+/// that there is one of each for a run.)
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Node<C = Cursor> {
-    pub(crate) loser: Entrant,
+pub struct Node<C> {
+    pub(crate) loser: HeadKey,
     pub(crate) cursor: C,
 }
 
@@ -99,25 +100,25 @@ impl<C, F: Fn(&[Node<C>], usize, usize) -> bool> FirstWins<C> for F {}
 #[inline(always)]
 fn beats<C, const TIES: bool>(
     nodes: &[Node<C>],
-    a: Entrant,
-    b: Entrant,
+    a: HeadKey,
+    b: HeadKey,
     first_wins: &impl FirstWins<C>,
 ) -> bool {
     if TIES && a.ties(b) { first_wins(nodes, a.run(), b.run()) } else { a.is_before(b) }
 }
 
-/// Plays all matches. `nodes.len()` is a power of two, and `entrant` gives the head of each run
-/// below it. Returns the winner.
-pub(crate) fn play_all<C, const TIES: bool>(
+/// Plays all matches. `nodes.len()` is a power of two, and `head_key` returns the head key of each
+/// run below that number. Returns the winner.
+pub(crate) fn build<C, const TIES: bool>(
     nodes: &mut [Node<C>],
-    entrant: impl Fn(&[Node<C>], usize) -> Entrant,
+    head_key: impl Fn(&[Node<C>], usize) -> HeadKey,
     first_wins: impl FirstWins<C>,
-) -> Entrant {
+) -> HeadKey {
     let leaves = nodes.len();
     assert!(leaves.is_power_of_two() && leaves <= RUNS_MAX, "a tree of leaves");
-    let mut winner = Entrant::dry(0);
+    let mut winner = HeadKey::exhausted(0);
     for leaf in 0..leaves {
-        winner = entrant(nodes, leaf);
+        winner = head_key(nodes, leaf);
         // Leaves come in order, so that a left child waits at its parent and a right child finds it
         // there.
         let mut child = leaves + leaf;
@@ -136,17 +137,17 @@ pub(crate) fn play_all<C, const TIES: bool>(
     winner
 }
 
-/// The head of the last winner's run has become `entrant`: replays the matches on its path, as if
-/// ties were decided by the run. Returns the new winner, and whether a match was a tie, in which
-/// case `replay_ties` has to follow.
+/// The last winner's run has the new head `head_key`: replays the matches on its path, as if the
+/// run's number decided ties. Returns the new winner, and whether a match was a tie; then
+/// `undo_replay` and `replay_ties` have to follow.
 #[inline(always)]
 pub(crate) fn replay<C, const TIES: bool>(
     nodes: &mut [Node<C>],
-    entrant: Entrant,
-) -> (Entrant, Replayed) {
-    let mut winner = entrant;
+    head_key: HeadKey,
+) -> (HeadKey, Replayed) {
+    let mut winner = head_key;
     let mut replayed = Replayed { tied: false, swaps: 0 };
-    let mut place = (nodes.len() + entrant.run()) / 2;
+    let mut place = (nodes.len() + head_key.run()) / 2;
     while place > 0 {
         let node = &mut nodes[place].loser;
         let waiting = *node;
@@ -155,11 +156,11 @@ pub(crate) fn replay<C, const TIES: bool>(
             replayed.tied |= winner.ties(waiting);
             replayed.swaps = replayed.swaps << 1 | u64::from(!stays);
         }
-        *node = Entrant {
+        *node = HeadKey {
             high: select_unpredictable(stays, waiting.high, winner.high),
             low: select_unpredictable(stays, waiting.low, winner.low),
         };
-        winner = Entrant {
+        winner = HeadKey {
             high: select_unpredictable(stays, winner.high, waiting.high),
             low: select_unpredictable(stays, winner.low, waiting.low),
         };
@@ -172,16 +173,16 @@ pub(crate) fn replay<C, const TIES: bool>(
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Replayed {
     pub(crate) tied: bool,
-    /// A bit a match, the last match lowest: whether the one who waited won.
+    /// One bit for each match, the last one lowest: whether the stored loser won this time.
     swaps: u64,
 }
 
-/// Takes a replay back: the path is as before it.
+/// Undoes a replay: restores the path.
 #[cold]
-pub(crate) fn take_back<C>(
+pub(crate) fn undo_replay<C>(
     nodes: &mut [Node<C>],
     run: usize,
-    mut winner: Entrant,
+    mut winner: HeadKey,
     mut replayed: Replayed,
 ) {
     let leaf = nodes.len() + run;
@@ -197,11 +198,11 @@ pub(crate) fn take_back<C>(
 /// tie.
 pub(crate) fn replay_ties<C>(
     nodes: &mut [Node<C>],
-    entrant: Entrant,
+    head_key: HeadKey,
     first_wins: impl FirstWins<C>,
-) -> (Entrant, bool) {
-    let (mut winner, mut tied) = (entrant, false);
-    let mut place = (nodes.len() + entrant.run()) / 2;
+) -> (HeadKey, bool) {
+    let (mut winner, mut tied) = (head_key, false);
+    let mut place = (nodes.len() + head_key.run()) / 2;
     while place > 0 {
         let waiting = nodes[place].loser;
         tied |= winner.ties(waiting);

@@ -1,14 +1,14 @@
 //! Merging sorted runs with a loser tree that prefetches the heads of its runs.
 //!
-//! A merge reads as many places at once as it has runs, each slowly: no hardware prefetcher follows
-//! 500 streams, so each cursor asks for its own records a few ahead (a fifth of the time at 128
-//! runs, 27 ns a record instead of 148). Payloads go straight from where they are to the output. It
-//! never waits and never reads a file: it has all of its runs, and is done when `fill` writes less
-//! than would fit.
+//! A merge reads from as many streams at once as it has runs, each slowly. No hardware prefetcher
+//! follows 500 streams, so each cursor prefetches its own records a few ahead (a fifth of the time
+//! at 128 runs, 27 ns a record instead of 148). Payloads are copied once, from the runs to the
+//! output. A merge never waits and never reads a file: it has all of its runs, and is done when
+//! `fill` writes fewer records than would fit.
 #![allow(unsafe_code)]
 
 use crate::gather::gather;
-use crate::loser_tree::{self, Entrant, Node};
+use crate::loser_tree::{self, HeadKey};
 use crate::prefetch;
 use xsort_records::Key;
 
@@ -26,27 +26,31 @@ pub enum Run<'a> {
     },
 }
 
-/// Records ahead that a cursor asks for. Runs in blocks, 100 bytes a record, ns a record at 2, 32
-/// and 512 runs: one ahead 15, 20 and 39; two 13, 21 and 40; four 12, 19 and 38; eight 11, 21 and
-/// 57, for then the lines push each other out (2-core Xeon, 48 KiB L1, 2026-11-21).
+/// How many records ahead a cursor prefetches. Runs in blocks, 100 bytes a record, ns a record at
+/// 2, 32 and 512 runs: one ahead 15, 20 and 39; two 13, 21 and 40; four 12, 19 and 38; eight 11, 21
+/// and 57, because the lines evict each other (2-core Xeon, 48 KiB L1, 2026-11-21).
 const AHEAD: usize = 4;
-/// Output bytes asked for ahead, as in `gather`.
+/// Output bytes prefetched ahead, as in `gather`.
 const AHEAD_OUT_BYTES: usize = 512;
 
-/// Where a merge stands in one run: what a [`Node`] holds of it.
+/// A node of the loser tree, with a cursor: the memory that a merge needs for each run.
+pub type Node = loser_tree::Node<Cursor>;
+
+/// Where a merge stands in one run.
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor {
-    /// The head: while `left > 0`, the first of `record_bytes` readable bytes inside the run.
+    /// The head: while `remaining > 0`, the first of `record_bytes` readable bytes inside the run.
     head: *const u8,
-    /// Records left in the current piece (block or order), the head included. 0: the run is dry.
-    left: usize,
+    /// Records that remain in the current block, or in the order, including the head. 0: the run is
+    /// exhausted.
+    remaining: usize,
     /// `Blocks`: the number of the next block. `Ordered`: the place of the head in the order.
     next: usize,
 }
 
 impl Default for Cursor {
     fn default() -> Self {
-        Cursor { head: std::ptr::null(), left: 0, next: 0 }
+        Cursor { head: std::ptr::null(), remaining: 0, next: 0 }
     }
 }
 
@@ -67,8 +71,8 @@ pub struct Merge<'a, K> {
     runs: &'a [Run<'a>],
     /// As many as leaves: a power of two.
     nodes: &'a mut [Node],
-    /// The run whose head comes next.
-    winner: Entrant,
+    /// The run whose head is the next output.
+    winner: HeadKey,
     /// Whether the last match path had a tie: the next one is likely to have one too.
     tied: bool,
     /// Runs that have a head.
@@ -78,13 +82,13 @@ pub struct Merge<'a, K> {
 /// What decides between heads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
-    /// Nothing: all keys are equal, and runs follow each other.
+    /// Nothing: all keys are equal, and the runs are concatenated.
     Runs,
     /// One word, which is the whole key.
     Word,
-    /// The bytes of an entrant, which are the whole key.
+    /// The bytes of a head key, which are the whole key.
     Words,
-    /// The bytes of an entrant; if they are equal, whole keys.
+    /// The bytes of a head key; if they are equal, whole keys.
     WordsThenKeys,
 }
 
@@ -113,7 +117,7 @@ impl<'a, K: Key> Merge<'a, K> {
             bytes if bytes - shared_bytes <= loser_tree::KEY_BYTES => Order::Words,
             _ => Order::WordsThenKeys,
         };
-        let winner = Entrant::dry(0);
+        let winner = HeadKey::exhausted(0);
         let mut merge = Merge {
             key,
             record_bytes,
@@ -133,13 +137,13 @@ impl<'a, K: Key> Merge<'a, K> {
                 );
             }
             merge.open(run);
-            merge.live += usize::from(merge.nodes[run].cursor.left > 0);
+            merge.live += usize::from(merge.nodes[run].cursor.remaining > 0);
         }
         merge.winner = match order {
             Order::Runs => merge.next_run(0),
-            Order::Word => merge.play_all::<1, false>(),
-            Order::Words => merge.play_all::<2, false>(),
-            Order::WordsThenKeys => merge.play_all::<2, true>(),
+            Order::Word => merge.build_tree::<1, false>(),
+            Order::Words => merge.build_tree::<2, false>(),
+            Order::WordsThenKeys => merge.build_tree::<2, true>(),
         };
         merge
     }
@@ -160,7 +164,7 @@ impl<'a, K: Key> Merge<'a, K> {
             Order::Words => self.fill_by_matches::<2, false>(out),
             Order::WordsThenKeys => self.fill_by_matches::<2, true>(out),
         };
-        // One run is left, or they follow each other.
+        // Only one run is left, or runs are concatenated.
         while written < fit && self.live > 0 && (self.live == 1 || self.order == Order::Runs) {
             written += self.copy_many(&mut out[written * self.record_bytes..]);
         }
@@ -179,33 +183,34 @@ impl<'a, K: Key> Merge<'a, K> {
             let run = self.winner.run();
             prefetch::record_to_write(to.as_ptr().wrapping_add(AHEAD_OUT_BYTES), record_bytes);
             to.copy_from_slice(self.head(self.nodes, run));
-            let entrant = self.advance::<WORDS>(run);
+            let head_key = self.advance::<WORDS>(run);
             written += 1;
-            // The same whole key again wins again. 16 different keys in 512 runs take 16 ns a
+            // An equal whole key wins again. 16 different keys in 512 runs take 16 ns a
             // record instead of 24, uniform ones as long as before (2-core Xeon, 2026-11-21).
-            if !TIES && entrant == self.winner {
+            if !TIES && head_key == self.winner {
                 continue;
             }
             if TIES && self.tied {
-                (self.winner, self.tied) = loser_tree::replay_ties(self.nodes, entrant, first_wins);
+                (self.winner, self.tied) =
+                    loser_tree::replay_ties(self.nodes, head_key, first_wins);
             } else {
-                let (winner, replayed) = loser_tree::replay::<_, TIES>(self.nodes, entrant);
+                let (winner, replayed) = loser_tree::replay::<_, TIES>(self.nodes, head_key);
                 self.winner = winner;
                 if TIES && replayed.tied {
-                    loser_tree::take_back(self.nodes, run, winner, replayed);
+                    loser_tree::undo_replay(self.nodes, run, winner, replayed);
                     (self.winner, self.tied) =
-                        loser_tree::replay_ties(self.nodes, entrant, first_wins);
+                        loser_tree::replay_ties(self.nodes, head_key, first_wins);
                 }
             }
         }
         written
     }
 
-    fn play_all<const WORDS: usize, const TIES: bool>(&mut self) -> Entrant {
+    fn build_tree<const WORDS: usize, const TIES: bool>(&mut self) -> HeadKey {
         let (key, record_bytes, at) = (self.key, self.record_bytes, self.at);
-        loser_tree::play_all::<_, TIES>(
+        loser_tree::build::<_, TIES>(
             self.nodes,
-            |nodes, run| nodes[run].cursor.entrant::<K, WORDS>(key, record_bytes, at, run),
+            |nodes, run| nodes[run].cursor.head_key::<K, WORDS>(key, record_bytes, at, run),
             |nodes: &[Node], a, b| first_wins(key, record_bytes, nodes, a, b),
         )
     }
@@ -214,17 +219,17 @@ impl<'a, K: Key> Merge<'a, K> {
         nodes[run].cursor.record(self.record_bytes).expect("a winner has a head")
     }
 
-    /// Moves the cursor of `run` by a record and returns its new entrant.
+    /// Advances the cursor of `run` by a record and returns its new head key.
     #[inline(always)]
-    fn advance<const WORDS: usize>(&mut self, run: usize) -> Entrant {
+    fn advance<const WORDS: usize>(&mut self, run: usize) -> HeadKey {
         let cursor = &mut self.nodes[run].cursor;
-        cursor.left -= 1;
-        if cursor.left == 0 {
+        cursor.remaining -= 1;
+        if cursor.remaining == 0 {
             self.refill(run);
         } else {
             match self.runs[run] {
                 Run::Blocks(_) => {
-                    // Inside the block: `left` counts whole records in it.
+                    // Inside the block: `remaining` counts whole records in it.
                     cursor.head = cursor.head.wrapping_add(self.record_bytes);
                     let later = cursor.head.wrapping_add(AHEAD * self.record_bytes);
                     prefetch::record(later, self.record_bytes);
@@ -239,17 +244,17 @@ impl<'a, K: Key> Merge<'a, K> {
                 }
             }
         }
-        self.nodes[run].cursor.entrant::<K, WORDS>(self.key, self.record_bytes, self.at, run)
+        self.nodes[run].cursor.head_key::<K, WORDS>(self.key, self.record_bytes, self.at, run)
     }
 
-    /// The piece of `run` is used up: goes to its next one, or lets it run dry.
+    /// The current block or order of `run` is used up: goes on to the next block, if there is one.
     #[cold]
     #[inline(never)]
     fn refill(&mut self, run: usize) {
         if matches!(self.runs[run], Run::Blocks(_)) {
             self.open(run);
         }
-        self.live -= usize::from(self.nodes[run].cursor.left == 0);
+        self.live -= usize::from(self.nodes[run].cursor.remaining == 0);
     }
 
     /// Puts the cursor of `run` on its first record, or on the first record after the current
@@ -258,17 +263,17 @@ impl<'a, K: Key> Merge<'a, K> {
         let cursor = &mut self.nodes[run].cursor;
         match self.runs[run] {
             Run::Blocks(blocks) => {
-                cursor.left = 0;
-                while cursor.left == 0
+                cursor.remaining = 0;
+                while cursor.remaining == 0
                     && let Some(block) = blocks.get(cursor.next)
                 {
                     cursor.next += 1;
-                    cursor.left = block.len() / self.record_bytes;
+                    cursor.remaining = block.len() / self.record_bytes;
                     cursor.head = block.as_ptr();
                 }
             }
             Run::Ordered { records, order } => {
-                cursor.left = order.len();
+                cursor.remaining = order.len();
                 if let Some(&first) = order.first() {
                     cursor.head = locate(records, self.record_bytes, first);
                 }
@@ -276,18 +281,18 @@ impl<'a, K: Key> Merge<'a, K> {
         }
     }
 
-    /// Copies from the winner's run what is left of its piece, as far as it fits, without matches.
+    /// Copies the rest of the winner's current block or order, as far as it fits, without matches.
     /// Returns the number of records.
     fn copy_many(&mut self, out: &mut [u8]) -> usize {
         let run = self.winner.run();
         let cursor = &mut self.nodes[run].cursor;
-        let count = cursor.left.min(out.len() / self.record_bytes);
+        let count = cursor.remaining.min(out.len() / self.record_bytes);
         let out = &mut out[..count * self.record_bytes];
-        cursor.left -= count;
+        cursor.remaining -= count;
         match self.runs[run] {
             Run::Blocks(blocks) => {
                 let block = blocks[cursor.next - 1];
-                let end = block.len() - cursor.left * self.record_bytes;
+                let end = block.len() - cursor.remaining * self.record_bytes;
                 out.copy_from_slice(&block[end - out.len()..end]);
                 cursor.head = cursor.head.wrapping_add(out.len());
             }
@@ -300,9 +305,9 @@ impl<'a, K: Key> Merge<'a, K> {
                 }
             }
         }
-        if self.nodes[run].cursor.left == 0 {
+        if self.nodes[run].cursor.remaining == 0 {
             self.refill(run);
-            if self.order == Order::Runs && self.nodes[run].cursor.left == 0 {
+            if self.order == Order::Runs && self.nodes[run].cursor.remaining == 0 {
                 self.winner = self.next_run(run + 1);
             }
         }
@@ -310,42 +315,42 @@ impl<'a, K: Key> Merge<'a, K> {
     }
 
     /// The first run from `run` on that has a head.
-    fn next_run(&self, run: usize) -> Entrant {
-        let live = (run..self.runs.len()).find(|&run| self.nodes[run].cursor.left > 0);
-        live.map_or(Entrant::dry(0), |run| Entrant::new(0, 0, run))
+    fn next_run(&self, run: usize) -> HeadKey {
+        let live = (run..self.runs.len()).find(|&run| self.nodes[run].cursor.remaining > 0);
+        live.map_or(HeadKey::exhausted(0), |run| HeadKey::new(0, 0, run))
     }
 }
 
 impl Cursor {
-    /// How matches see the head: `WORDS` words of its key from byte `at` on.
+    /// The head's key for matches: `WORDS` words from byte `at` on.
     #[inline(always)]
-    fn entrant<K: Key, const WORDS: usize>(
+    fn head_key<K: Key, const WORDS: usize>(
         &self,
         key: K,
         record_bytes: usize,
         at: usize,
         run: usize,
-    ) -> Entrant {
+    ) -> HeadKey {
         match self.record(record_bytes) {
             Some(head) => {
                 let second = if WORDS > 1 { key.word(head, at + 8) } else { 0 };
-                Entrant::new(key.word(head, at), second, run)
+                HeadKey::new(key.word(head, at), second, run)
             }
-            None => Entrant::dry(run),
+            None => HeadKey::exhausted(run),
         }
     }
 
-    /// The head; `None` if the run is dry. For the `Merge` that holds the runs, with its own record
-    /// length.
+    /// The head; `None` if the run is exhausted. Only for the `Merge` that borrows the runs, with
+    /// its own record length.
     #[inline(always)]
     fn record(&self, record_bytes: usize) -> Option<&[u8]> {
-        if self.left == 0 {
+        if self.remaining == 0 {
             return None;
         }
-        // SAFETY: `left > 0`, so that `head` is the start of a record of `record_bytes` bytes
+        // SAFETY: `remaining > 0`, so that `head` is the start of a record of `record_bytes` bytes
         // inside a slice that the `Merge` borrows: `open` and `copy_many` take it from a block with
-        // `left` whole records or from `locate`, and `advance` moves it by one record while `left`
-        // says that another follows, or takes it from `locate`.
+        // `remaining` whole records or from `locate`, and `advance` moves it by one record while
+        // `remaining` says that another follows, or takes it from `locate`.
         Some(unsafe { std::slice::from_raw_parts(self.head, record_bytes) })
     }
 }

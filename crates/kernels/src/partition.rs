@@ -2,10 +2,10 @@
 //!
 //! As many buckets as it takes to make each fit the first-level cache: 1.3 million words become 512
 //! of 2,600, with their scratch 41 KiB. It is stable: pairs of a bucket keep the order of their
-//! indexes. It is no sort.
+//! indexes. Not a sort.
 //!
 //! What a scatter waits for is the ownership of the lines that it writes to, which stores, retired
-//! in order, can't hide. So each bucket asks for its next line when it starts a new one (1.3
+//! in order, can't hide. So each bucket prefetches its next line when it starts a new one (1.3
 //! million words, 2,048 buckets, 2-core Xeon, 2026-11-21, ns a word): plain scatter 11.2,
 //! write-combining buffers of one line 8.2 and of two lines 6.6, with streaming stores 4.2-4.4,
 //! plain scatter with this prefetch 4.0. The last one leaves the pairs in the cache for the next

@@ -1,18 +1,18 @@
-//! A hint that some bytes will be read soon: the one place that knows the instruction.
+//! Prefetches: hints that some bytes will be used soon. The only file that knows the instruction.
 //!
-//! Random access costs 80-100 ns when the line is in memory, and a sort does one or two of them a
-//! record; asked for ten records ahead, they cost a few ns. It is only a hint: no address can
+//! A random access costs 80-100 ns when the line is in memory, and a sort does one or two of them a
+//! record; prefetched ten records ahead, they cost a few ns. It is only a hint: no address can
 //! fault, and on machines without the instruction it is nothing.
 #![allow(unsafe_code)]
 
 /// Bytes that one prefetch brings.
 pub(crate) const LINE_BYTES: usize = 64;
 
-/// At most this many lines of one record are asked for; the hardware's stream prefetcher finds the
+/// At most this many lines of one record are prefetched; the hardware's stream prefetcher finds the
 /// rest of a longer record by itself, and a core has no more than 16 line fill buffers.
 const LINES_MAX: usize = 4;
 
-/// Asks for the line at `address`, which may be any value whatever.
+/// Prefetches the line at `address`, which may be any value.
 #[inline(always)]
 pub(crate) fn line(address: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -26,7 +26,7 @@ pub(crate) fn line(address: *const u8) {
     let _ = address;
 }
 
-/// Asks for the line at `address`, which may be any value whatever, to write to it.
+/// Prefetches the line at `address`, which may be any value, to write to it.
 #[inline(always)]
 pub(crate) fn line_to_write<T>(address: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -40,8 +40,8 @@ pub(crate) fn line_to_write<T>(address: *const T) {
     let _ = address;
 }
 
-/// Asks for the first lines of the record of `record_bytes` bytes at `address`, which may be any
-/// value whatever.
+/// Prefetches the first lines of the record of `record_bytes` bytes at `address`, which may be any
+/// value.
 #[inline(always)]
 pub(crate) fn record(address: *const u8, record_bytes: usize) {
     for_lines(address, record_bytes, line);

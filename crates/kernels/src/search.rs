@@ -1,5 +1,5 @@
-//! Bounds in one sorted piece, and the prefix of two keys: what cutting a merge by exact positions
-//! needs.
+//! Binary search in one sorted sequence, and the common prefix of two keys: what it takes to cut a
+//! merge at exact positions.
 //!
 //! Plain binary search on whole keys: a cut is made a few times a second, so nothing here is tuned.
 

@@ -1,14 +1,14 @@
 //! Sorting a chunk by (key bits, index) pairs, without moving its records.
 //!
 //! Sorting pairs of eight bytes instead of records of a hundred is AlphaSort's observation (Nyberg
-//! et al., SIGMOD 1994); the index in the low bits makes any sort of the pairs stable; and cutting
-//! them into cache-sized buckets first is the partition of IPS4o and of the 2010 message about GNU
-//! sort. The phases:
+//! et al., SIGMOD 1994); the index in the low bits makes any sort of the pairs stable; and
+//! partitioning them into cache-sized buckets first is the partition of IPS4o and of the 2010
+//! message about GNU sort. The phases:
 //!
 //! 1. `extract`: one pass over the records takes eight key bytes each from where the shared prefix
 //!    ends;
-//! 2. `partition`: one pass leaves buckets that fit the first-level cache, and some bits that pairs
-//!    need not keep; what fits the second level is one bucket;
+//! 2. `partition`: one pass leaves buckets that fit the first-level cache, and drops some bits from
+//!    the pairs; what fits the second level is one bucket;
 //! 3. `words`: each bucket is sorted;
 //! 4. `ties`: groups with equal key bits take their next key bytes.
 //!
@@ -21,9 +21,9 @@ use xsort_records::Key;
 /// Sorts, stably, without moving records: on return `order[i]` is the index of the record that
 /// comes i-th.
 ///
-/// `records` holds `order.len()` records of `record_bytes` bytes. `order` and `spare` are lent, one
-/// word a record each (`spare` may be longer); what they hold on entry is ignored. `caches` says
-/// what pieces are made for, and changes nothing but the time.
+/// `records` holds `order.len()` records of `record_bytes` bytes. `order` and `scratch` are lent,
+/// one word a record each (`scratch` may be longer); what they hold on entry is ignored. `caches`
+/// is what buckets are made for; it changes nothing but the time.
 ///
 /// # Panics
 /// If the lengths don't fit each other, from 2^32 records on, or if the key has 2^31 bytes or more.
@@ -32,86 +32,86 @@ pub fn sort<K: Key>(
     records: &[u8],
     record_bytes: usize,
     order: &mut [u64],
-    spare: &mut [u64],
+    scratch: &mut [u64],
     caches: Caches,
 ) {
     let count = order.len();
     assert!(record_bytes > 0 && records.len() == count * record_bytes, "one order word a record");
     assert!((count as u64) < 1 << 32, "fewer than 2^32 records in one sort");
     assert!(key.bytes() <= ties::KEY_BYTES_MAX, "keys are shorter than 2^31 bytes");
-    let spare = &mut spare[..count];
+    let scratch = &mut scratch[..count];
     if count < 2 {
         order.fill(0);
         return;
     }
-    let Some((at, seen)) = extract_words(key, records, record_bytes, spare) else {
+    let Some((at, stats)) = extract_words(key, records, record_bytes, scratch) else {
         identity(order);
         return;
     };
-    if seen.falling {
+    if stats.descending {
         for (place, element) in order.iter_mut().rev().enumerate() {
             *element = place as u64;
         }
         return;
     }
     let index_bits = (count as u64 - 1).ilog2() + 1;
-    let table = ties::Table { key, records, record_bytes, index_bits, caches };
-    let skip = seen.differ.leading_zeros();
-    if seen.rising || caches.hold(size_of_val(order)) {
+    let ties = ties::TieBreaker { key, records, record_bytes, index_bits, caches };
+    let skip = stats.differ.leading_zeros();
+    if stats.ascending || caches.hold(size_of_val(order)) {
         let low = (1_u64 << index_bits) - 1;
-        for (index, (element, &word)) in order.iter_mut().zip(&*spare).enumerate() {
+        for (index, (element, &word)) in order.iter_mut().zip(&*scratch).enumerate() {
             *element = (word << skip) & !low | index as u64;
         }
-        if !seen.rising {
-            words::sort(order, spare, caches);
+        if !stats.ascending {
+            words::sort(order, scratch, caches);
         }
         let next = at + (skip + 64 - index_bits).min(64) as usize / 8;
-        if ties::mark(order, index_bits, next, key.bytes()) {
-            table.settle(order, spare);
+        if ties::mark_ties(order, index_bits, next, key.bytes()) {
+            ties.resolve(order, scratch);
         }
         return;
     }
     let digit_bits = partition::digit_bits(count, caches);
-    let ends = partition::partition(spare, skip, digit_bits, index_bits, order);
+    let ends = partition::partition(scratch, skip, digit_bits, index_bits, order);
     let next = at + (skip + digit_bits + 64 - index_bits).min(64) as usize / 8;
     let mut start = 0;
     for &end in &ends[..1 << digit_bits] {
         let end = end as usize;
-        // Every bucket borrows the same few KiB, which stay in the cache; with a part of its own
-        // each, this phase takes 15 ns a record instead of 10.
-        let (bucket, scratch) = (&mut order[start..end], &mut spare[..end - start]);
+        // Every bucket borrows the same few KiB, which stay in the cache. If each had its own part,
+        // this phase would take 15 ns a record instead of 10.
+        let (bucket, scratch) = (&mut order[start..end], &mut scratch[..end - start]);
         start = end;
         words::sort(bucket, scratch, caches);
-        if ties::mark(bucket, index_bits, next, key.bytes()) {
-            table.settle(bucket, scratch);
+        if ties::mark_ties(bucket, index_bits, next, key.bytes()) {
+            ties.resolve(bucket, scratch);
         }
     }
 }
 
-/// Takes the words out from where the shared prefix ends; returns that place and what the pass
-/// learned. `None`: all keys are equal.
+/// Extracts the words where the shared prefix ends; returns that offset and what the pass found
+/// out. `None`: all keys are equal.
 fn extract_words<K: Key>(
     key: K,
     records: &[u8],
     record_bytes: usize,
     words: &mut [u64],
-) -> Option<(usize, extract::Seen)> {
+) -> Option<(usize, extract::WordStats)> {
     let mut at = extract::guess_prefix(key, records, record_bytes);
     if at < key.bytes()
-        && let Some(seen) = extract::all(key, records, record_bytes, at, words)
-        && seen.differ.leading_zeros() < 8
+        && let Some(stats) = extract::words(key, records, record_bytes, at, words)
+        && stats.differ.leading_zeros() < 8
     {
-        return Some((at, seen));
+        return Some((at, stats));
     }
-    // The guess was wrong: some records are strangers.
+    // The guess was wrong: some records don't share that prefix.
     at = extract::common_prefix(key, records, record_bytes);
     if at >= key.bytes() {
         return None;
     }
-    // Only a key that lies has no words here.
-    extract::all(key, records, record_bytes, at, words)
-        .map(|seen| (at, seen))
-        .filter(|(_, seen)| seen.differ != 0)
+    // Only an inconsistent key has no words here.
+    extract::words(key, records, record_bytes, at, words)
+        .map(|stats| (at, stats))
+        .filter(|(_, stats)| stats.differ != 0)
 }
 
 fn identity(order: &mut [u64]) {

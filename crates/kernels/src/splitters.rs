@@ -1,9 +1,8 @@
 //! The scatter half of a distribution sort: records to bins, by index, without moving them.
 //!
 //! Samplesort (Frazer and McKellar, JACM 1970) separates bins by quantiles of a sorted sample. A
-//! key at two quantiles or more fills a bin, and gets one in which nothing else is (the equality
-//! buckets of IPS4o, Axtmann et al., ESA 2017). With the splitters a < b < c, of which b is
-//! frequent,
+//! key at two quantiles or more gets a bin to itself (the equality buckets of IPS4o, Axtmann et
+//! al., ESA 2017). With the splitters a < b < c, of which b is frequent,
 //!
 //! ```text
 //!   key        ... a ............ b ............ c ...
@@ -12,8 +11,8 @@
 //!
 //! each splitter begins a bin, and a frequent one ends it too. The phases:
 //!
-//! 1. `classify`: key words out of some records, side by side down a tree of splitters;
-//! 2. `trie`: those of them that eight bytes don't decide, while they are in the cache;
+//! 1. `classify`: the key words of some records go down a tree of splitters side by side;
+//! 2. `trie` finds the bins that eight bytes don't decide, while the records are in the cache;
 //! 3. here: bins are counted, and each index goes to its bin, in the input's order.
 //!
 //! Payloads don't move: that is `gather`.
@@ -63,7 +62,7 @@ impl<K: Key> Splitters<K> {
             trie.add(&sample[quantile * count / bins * key_bytes..][..key_bytes]);
         }
         if count > 0 {
-            trie.grow(&sample[..key_bytes], &sample[sample.len() - key_bytes..]);
+            trie.build(&sample[..key_bytes], &sample[sample.len() - key_bytes..]);
         }
         let tree = Tree::new(&trie);
         Splitters { key, trie, tree }
@@ -84,9 +83,9 @@ impl<K: Key> Splitters<K> {
     /// records bin by bin, in the input's order within each bin, and bin `b` ends before
     /// `order[ends[b]]`.
     ///
-    /// `records` holds `order.len()` records of `record_bytes` bytes. `spare` is lent, a quarter of
-    /// a word a record (it may be longer); what it and the others hold on entry is ignored. `ends`
-    /// has `bins()` elements.
+    /// `records` holds `order.len()` records of `record_bytes` bytes. `scratch` is lent, a quarter
+    /// of a word a record (it may be longer); what it and the others hold on entry is ignored.
+    /// `ends` has `bins()` elements.
     ///
     /// # Panics
     /// If the lengths don't fit each other, or above 2^32 records.
@@ -95,7 +94,7 @@ impl<K: Key> Splitters<K> {
         records: &[u8],
         record_bytes: usize,
         order: &mut [u64],
-        spare: &mut [u64],
+        scratch: &mut [u64],
         ends: &mut [usize],
     ) {
         let count = order.len();
@@ -105,7 +104,7 @@ impl<K: Key> Splitters<K> {
         );
         assert!(count as u64 <= 1 << 32, "at most 2^32 records in one distribution");
         assert!(ends.len() == self.bins(), "one end a bin");
-        let packed = &mut spare[..count.div_ceil(PACKED)];
+        let packed = &mut scratch[..count.div_ceil(PACKED)];
         if self.bins() == 1 {
             order.iter_mut().enumerate().for_each(|(index, element)| *element = index as u64);
             ends[0] = count;
@@ -119,7 +118,7 @@ impl<K: Key> Splitters<K> {
             self.tree.classify(self.key, records, record_bytes, &self.trie, bins);
             count_and_pack(bins, packed, ends);
         }
-        place(packed, order, ends);
+        place_indexes(packed, order, ends);
     }
 }
 
@@ -139,8 +138,8 @@ fn count_and_pack(bins: &[u32], packed: &mut [u64], sizes: &mut [usize]) {
     }
 }
 
-/// Puts each index to its bin. `ends` are the bins' sizes on entry, and their ends on return.
-fn place(packed: &[u64], order: &mut [u64], ends: &mut [usize]) {
+/// Writes each index to its bin. `ends` are the bins' sizes on entry, and their ends on return.
+fn place_indexes(packed: &[u64], order: &mut [u64], ends: &mut [usize]) {
     let mut start = 0;
     for end in ends.iter_mut() {
         start += std::mem::replace(end, start);
@@ -166,7 +165,7 @@ fn place(packed: &[u64], order: &mut [u64], ends: &mut [usize]) {
             let place = *end;
             *end += 1;
             order[place] = index;
-            // As in the partition: a bin asks for its next line when it starts one.
+            // As in `partition`: a bin prefetches its next line when it starts one.
             if place.is_multiple_of(LINE_INDEXES) {
                 prefetch::line_to_write(order.as_ptr().wrapping_add(place + LINE_INDEXES));
             }

@@ -2,23 +2,23 @@
 //! used up.
 //!
 //! The groups nest (a key of 4,096 bytes may need 800 rounds), but nothing recurses and there is no
-//! stack of groups: an element of the order has 32 bits to spare, and says itself whether it is
-//! tied with the one before and from which key byte on.
+//! stack of groups: an element of the order has 32 unused bits, in which it says whether it is tied
+//! with the one before and from which key byte on.
 //!
 //! ```text
 //!   63      62 .......... 32  31 .......... 0
 //!   tied?   next key byte     index of record
 //! ```
 //!
-//! A sweep settles the leftmost group until its first two elements differ, and moves on. Each round
-//! of a group reads at least four further key bytes of its records, so the whole is linear in the
-//! bytes of the keys.
+//! A sweep resolves the leftmost group until its first two elements differ, and moves on. Each
+//! round of a group reads at least four further key bytes of its records, so the whole is linear in
+//! the bytes of the keys.
 
 use crate::caches::Caches;
 use crate::{extract, prefetch, words};
 use xsort_records::Key;
 
-/// The element is equal to the one before, as far as known.
+/// The element is equal to the one before, as far as is known.
 const TIED: u64 = 1 << 63;
 /// Where the next key byte stands.
 const AT_SHIFT: u32 = 32;
@@ -28,24 +28,24 @@ const INDEX: u64 = (1 << AT_SHIFT) - 1;
 pub(crate) const KEY_BYTES_MAX: usize = (1 << (63 - AT_SHIFT)) - 1;
 /// Groups up to this size are sorted by comparing whole keys.
 const COMPARE_MAX: usize = 4;
-/// The sweep asks for the records of groups this many elements ahead.
+/// The sweep prefetches the records of groups this many elements ahead.
 const AHEAD: usize = 16;
 
 /// The records being sorted and what stays the same over the whole sort.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Table<'a, K> {
+pub(crate) struct TieBreaker<'a, K> {
     pub(crate) key: K,
     pub(crate) records: &'a [u8],
     pub(crate) record_bytes: usize,
     /// Low bits of a pair that hold the index.
     pub(crate) index_bits: u32,
-    /// What pieces are made for.
+    /// What buckets are made for.
     pub(crate) caches: Caches,
 }
 
 /// Turns sorted pairs into elements: indexes, and ties where the key bits are equal and the key
 /// goes on at byte `at`.
-pub(crate) fn mark(pairs: &mut [u64], index_bits: u32, at: usize, key_bytes: usize) -> bool {
+pub(crate) fn mark_ties(pairs: &mut [u64], index_bits: u32, at: usize, key_bytes: usize) -> bool {
     let low = (1_u64 << index_bits) - 1;
     if at >= key_bytes {
         for pair in pairs {
@@ -65,15 +65,15 @@ pub(crate) fn mark(pairs: &mut [u64], index_bits: u32, at: usize, key_bytes: usi
     any
 }
 
-impl<K: Key> Table<'_, K> {
+impl<K: Key> TieBreaker<'_, K> {
     fn record(&self, index: u64) -> &[u8] {
         let start = index as usize * self.record_bytes;
         &self.records[start..start + self.record_bytes]
     }
 
-    /// Settles all ties marked in `order` (whose first element is never tied), leaving plain
+    /// Resolves all ties marked in `order` (whose first element is never tied), leaving plain
     /// indexes.
-    pub(crate) fn settle(&self, order: &mut [u64], spare: &mut [u64]) {
+    pub(crate) fn resolve(&self, order: &mut [u64], scratch: &mut [u64]) {
         let mut place = 0;
         while place + 1 < order.len() {
             if let Some(&later) = order.get(place + AHEAD)
@@ -96,43 +96,50 @@ impl<K: Key> Table<'_, K> {
             for element in &mut order[place..end] {
                 *element &= INDEX;
             }
-            self.refine(&mut order[place..end], &mut spare[..end - place], at);
+            self.refine(&mut order[place..end], &mut scratch[..end - place], at);
         }
     }
 
-    /// One round for one group of plain, rising indexes that are tied up to byte `at`: sorts by the
-    /// next key bits and marks what is still tied, from a later byte on.
-    fn refine(&self, group: &mut [u64], spare: &mut [u64], mut at: usize) {
+    /// One round for one group of plain, ascending indexes that are tied up to byte `at`: sorts by
+    /// the next key bits and marks what is still tied, from a later byte on.
+    fn refine(&self, group: &mut [u64], scratch: &mut [u64], mut at: usize) {
         if group.len() <= COMPARE_MAX {
             self.insertion(group);
             return;
         }
         let key_bytes = self.key.bytes();
-        let seen = loop {
+        let stats = loop {
             if at >= key_bytes {
                 return;
             }
-            let seen = extract::some(self.key, self.records, self.record_bytes, group, at, spare);
-            let skip = seen.differ.leading_zeros() as usize / 8;
-            if seen.differ == 0 {
+            let stats = extract::words_by_index(
+                self.key,
+                self.records,
+                self.record_bytes,
+                group,
+                at,
+                scratch,
+            );
+            let skip = stats.differ.leading_zeros() as usize / 8;
+            if stats.differ == 0 {
                 let others = group[1..].iter().map(|&index| self.record(index));
                 at = extract::shared(self.key, self.record(group[0]), others, at + 8);
             } else if skip > 2 && at + 8 < key_bytes {
                 at += skip;
             } else {
-                break seen;
+                break stats;
             }
         };
-        let skip = seen.differ.leading_zeros();
+        let skip = stats.differ.leading_zeros();
         let low = (1_u64 << self.index_bits) - 1;
-        for (element, &word) in group.iter_mut().zip(&*spare) {
+        for (element, &word) in group.iter_mut().zip(&*scratch) {
             *element |= (word << skip) & !low;
         }
-        if !seen.rising {
-            words::sort(group, spare, self.caches);
+        if !stats.ascending {
+            words::sort(group, scratch, self.caches);
         }
         let next = at + (skip + 64 - self.index_bits).min(64) as usize / 8;
-        mark(group, self.index_bits, next, key_bytes);
+        mark_ties(group, self.index_bits, next, key_bytes);
     }
 
     /// Sorts a few plain indexes by whole keys, stably.

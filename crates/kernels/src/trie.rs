@@ -11,14 +11,14 @@
 //!   2  0011bbbbbbbbbbbbbbbb0007        child of bb..: splitter 2, shares 0007, no words
 //! ```
 //!
-//! One record at a time: many at once, by the root's words alone, is `classify`.
+//! One record at a time. `classify` does many at once, by the root's words alone.
 
 use crate::search::shared_prefix;
 use std::cmp::Ordering;
 use std::ops::Range;
 use xsort_records::Key;
 
-/// Splitters, added in order, and their nodes once they are grown.
+/// Splitters, added in order, and their nodes once they are built.
 #[derive(Clone, Debug)]
 pub(crate) struct Trie {
     key_bytes: usize,
@@ -38,36 +38,36 @@ pub(crate) struct Trie {
 #[derive(Clone, Debug)]
 struct Node {
     splitters: Range<usize>,
-    shared: Shared,
+    shared: SharedBytes,
     /// Which of the trie's words are its own, ascending; none if the key ends with what is shared.
     words: Range<usize>,
 }
 
 /// Key bytes from `from` up to `at`.
 #[derive(Clone, Debug)]
-pub(crate) struct Shared {
+pub(crate) struct SharedBytes {
     from: usize,
     pub(crate) at: usize,
-    /// They as words, and which bits of the last one count.
+    /// These bytes as words, and which bits of the last word count.
     words: Vec<u64>,
     last_mask: u64,
 }
 
-impl Shared {
+impl SharedBytes {
     /// Of the normalised key `encoded`.
     fn new(encoded: &[u8], from: usize, at: usize) -> Self {
         let words: Vec<u64> =
             (from..at).step_by(8).map(|from| word_of(&encoded[..at], from)).collect();
         let unused_bits = 8 * (8 * words.len() - (at - from));
-        Shared { from, at, words, last_mask: u64::MAX << unused_bits }
+        SharedBytes { from, at, words, last_mask: u64::MAX << unused_bits }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
 
-    /// Nonzero if the record has other bytes there. All of them are looked at, without a branch on
-    /// what they are.
+    /// Nonzero if the record has other bytes there. Compares all of them, without a branch on what
+    /// they are.
     #[inline(always)]
     pub(crate) fn differs<K: Key>(&self, key: K, record: &[u8]) -> u64 {
         let (mut differ, mut last, mut at) = (0, 0, self.from);
@@ -103,11 +103,11 @@ struct Group {
     child: Option<usize>,
 }
 
-/// What a word says of the bin.
+/// What a word decides about the bin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum Lookup {
     Bin(u16),
-    /// More bytes decide: [`Trie::settle`] from this node on.
+    /// More bytes decide: [`Trie::find_bin`] from this node on.
     Undecided(usize),
 }
 
@@ -118,7 +118,7 @@ impl Trie {
         Trie { key_bytes, keys, below: vec![0], nodes, words, groups }
     }
 
-    /// Adds a splitter, or gives the last one a bin of its own if it is that.
+    /// Adds a splitter. The same one twice gets a bin of its own.
     pub(crate) fn add(&mut self, splitter: &[u8]) {
         let bin = self.bins() as u16;
         if let Some(last) = self.len().checked_sub(1) {
@@ -153,7 +153,7 @@ impl Trie {
 
     /// Builds the nodes, level by level. `least` and `greatest` are the ends of what the splitters
     /// were taken from.
-    pub(crate) fn grow(&mut self, least: &[u8], greatest: &[u8]) {
+    pub(crate) fn build(&mut self, least: &[u8], greatest: &[u8]) {
         // Splitters tell what their surroundings share, except a single one.
         let at = match self.len() {
             0 => return,
@@ -164,17 +164,17 @@ impl Trie {
         let at = at.min(self.key_bytes.saturating_sub(8));
         self.nodes.push(Node {
             splitters: 0..self.len(),
-            shared: Shared::new(self.encoded(0), 0, at),
+            shared: SharedBytes::new(self.encoded(0), 0, at),
             words: 0..0,
         });
-        let mut grown = 0;
-        while grown < self.nodes.len() {
+        let mut built = 0;
+        while built < self.nodes.len() {
             let first_word = self.words.len();
-            if self.nodes[grown].shared.at < self.key_bytes {
-                self.split(grown);
+            if self.nodes[built].shared.at < self.key_bytes {
+                self.split(built);
             }
-            self.nodes[grown].words = first_word..self.words.len();
-            grown += 1;
+            self.nodes[built].words = first_word..self.words.len();
+            built += 1;
         }
     }
 
@@ -191,7 +191,7 @@ impl Trie {
             if at + 8 < self.key_bytes {
                 child = Some(self.nodes.len());
                 let shared = shared_prefix(self.encoded(group.start), self.encoded(group.end - 1));
-                let shared = Shared::new(self.encoded(group.start), at + 8, shared);
+                let shared = SharedBytes::new(self.encoded(group.start), at + 8, shared);
                 self.nodes.push(Node { splitters: group.clone(), shared, words: 0..0 });
             }
             self.words.push(word);
@@ -200,8 +200,8 @@ impl Trie {
     }
 
     /// What all splitters share before the root's words; nothing if there are no splitters.
-    pub(crate) fn root_shared(&self) -> Shared {
-        self.nodes.first().map_or(Shared::new(&[], 0, 0), |root| root.shared.clone())
+    pub(crate) fn root_shared(&self) -> SharedBytes {
+        self.nodes.first().map_or(SharedBytes::new(&[], 0, 0), |root| root.shared.clone())
     }
 
     /// The root's words, ascending, all different.
@@ -209,26 +209,26 @@ impl Trie {
         self.nodes.first().map_or(&[], |root| &self.words[root.words.clone()])
     }
 
-    /// What is known of a key that shares what the root's splitters share, if its next word is not
-    /// less than `passed` of the root's words, and equal to the last of them or not.
-    pub(crate) fn root_verdict(&self, passed: usize, equal: bool) -> Verdict {
-        self.nodes.first().map_or(Verdict::Bin(0), |root| self.verdict(root, passed, equal))
+    /// The lookup of a key that shares what the root's splitters share, if its next word is not
+    /// less than `passed` of the root's words, and `equal` to the last of these or not.
+    pub(crate) fn root_lookup(&self, passed: usize, equal: bool) -> Lookup {
+        self.nodes.first().map_or(Lookup::Bin(0), |root| self.lookup(root, passed, equal))
     }
 
-    fn verdict(&self, node: &Node, passed: usize, equal: bool) -> Verdict {
+    fn lookup(&self, node: &Node, passed: usize, equal: bool) -> Lookup {
         if passed == 0 {
-            return Verdict::Bin(self.below[node.splitters.start]);
+            return Lookup::Bin(self.below[node.splitters.start]);
         }
         let group = &self.groups[node.words.start + passed - 1];
         match group.child {
-            _ if !equal => Verdict::Bin(self.below[group.splitters.end]),
-            None => Verdict::Bin(self.below[group.splitters.start] + 1),
-            Some(child) => Verdict::Undecided(child),
+            _ if !equal => Lookup::Bin(self.below[group.splitters.end]),
+            None => Lookup::Bin(self.below[group.splitters.start] + 1),
+            Some(child) => Lookup::Undecided(child),
         }
     }
 
     /// The bin of a record that shares what leads to `node`.
-    pub(crate) fn settle<K: Key>(&self, key: K, record: &[u8], node: usize) -> u16 {
+    pub(crate) fn find_bin<K: Key>(&self, key: K, record: &[u8], node: usize) -> u16 {
         let mut node = &self.nodes[node];
         loop {
             match node.shared.order_of(key, record) {
@@ -243,9 +243,9 @@ impl Trie {
             let word = key.word(record, node.shared.at);
             let passed = words.partition_point(|&splitter| splitter <= word);
             let equal = passed > 0 && words[passed - 1] == word;
-            match self.verdict(node, passed, equal) {
-                Verdict::Bin(bin) => return bin,
-                Verdict::Undecided(child) => node = &self.nodes[child],
+            match self.lookup(node, passed, equal) {
+                Lookup::Bin(bin) => return bin,
+                Lookup::Undecided(child) => node = &self.nodes[child],
             }
         }
     }

@@ -1,10 +1,10 @@
-//! Sorting words, no two of them equal, in pieces that fit the cache. A word may carry more than
+//! Sorting words, no two of them equal, in buckets that fit the cache. A word may have more than
 //! the bits that it is sorted by.
 //!
 //! Radix plus sifting (MacLaren, JACM 13, 1966; Knuth, vol. 3, 5.2.5): two counting passes, least
 //! significant digit first, over the top 16 to 22 bits in which the words differ put nearly all of
-//! them in order, for few would be told apart by further digits: of 640 random words three pairs
-//! share 16 bits. A last look finds these. Counting passes have no branch that could be
+//! them in order, since further digits would tell few apart: of 640 random words three pairs share
+//! 16 bits. A last pass finds these. Counting passes have no branch that could be
 //! mispredicted, which is where comparisons, and an insertion sort after a single pass, lose their
 //! time.
 //!
@@ -37,10 +37,10 @@ impl Word for u64 {
     }
 }
 
-/// Fewer words than this the standard library sorts as fast.
+/// The standard library sorts fewer words than this as fast.
 const COUNTING_MIN: usize = 64;
-/// Bits that two digits have beside those that it takes to number all words.
-const SPARE_BITS: u32 = 3;
+/// Bits that two digits have beyond those that it takes to number all words.
+const EXTRA_BITS: u32 = 3;
 /// Bits of the digit that cuts what does not fit the cache, and digits of the longest.
 const CUT_BITS_MIN: u32 = 4;
 const CUT_BITS_MAX: u32 = 11;
@@ -54,8 +54,8 @@ pub(crate) fn sort<W: Word>(words: &mut [W], scratch: &mut [W], caches: Caches) 
         words.sort_unstable();
         return;
     }
-    // Costs random words nothing, for it ends at the first that is out of order; equal keys come in
-    // the order of their indexes.
+    // Costs random words nothing, since it ends at the first that is out of order. Equal keys are
+    // in the order of their indexes.
     if words.is_sorted() {
         return;
     }
@@ -84,7 +84,7 @@ fn digit_bits(count: usize, differ: u64) -> u32 {
     const WINDOW_BITS: u32 = 16;
     let window = differ << differ.leading_zeros() >> (64 - WINDOW_BITS);
     let silent_bits = WINDOW_BITS - window.count_ones();
-    (count.ilog2() + SPARE_BITS + silent_bits).div_ceil(2)
+    (count.ilog2() + EXTRA_BITS + silent_bits).div_ceil(2)
 }
 
 /// Sorts words that differ in the lowest `width` bits only by the top two digits of these, and then
@@ -196,7 +196,7 @@ fn cut<W: Word>(words: &mut [W], scratch: &mut [W], width: u32, caches: Caches) 
         let place = *end as usize;
         *end += 1;
         scratch[place] = word;
-        // As in the partition: a digit asks for its next line when it starts one.
+        // As in `partition`: a digit prefetches its next line when it starts one.
         if place.is_multiple_of(line_words) {
             prefetch::line_to_write(scratch.as_ptr().wrapping_add(place + line_words));
         }

@@ -41,7 +41,7 @@ struct Buffer {
 }
 
 impl FastPath {
-    /// Adds the buffer of a version that was pinned on the slow path; `None` if its Pin has no slot.
+    /// Adds the buffer of a version that the slow path has pinned; `None` if its Pin has no slot.
     pub(crate) fn extend(known: Option<FastPath>, state: &ReaderState, pin: &Pin) -> Option<Self> {
         let slot = NonNull::from(pin.slot()?.pinned());
         let (current, mark) = state.watched();
@@ -90,8 +90,8 @@ impl FastPath {
             return None;
         }
         let word = protocol::pin::<_, All>(current, slot, seen);
-        // SAFETY: in a mapping that the state keeps. If it was replaced, `extend` has replaced it here,
-        // too.
+        // SAFETY: in a mapping that the state keeps. If that was replaced, `extend` has replaced it
+        // here, too.
         let header: &Header = unsafe { header.as_ref() };
         if word != seen
             || !is_stamped(&header.version, word)

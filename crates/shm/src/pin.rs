@@ -88,9 +88,9 @@ impl Pin {
     pub(crate) fn release_hold(&self) {
         // No other thread has the owner's number.
         if self.owner.load(Relaxed) == THREAD.get() {
-            self.release_local()
+            self.release_local();
         } else {
-            self.release_remote()
+            self.release_remote();
         }
     }
 

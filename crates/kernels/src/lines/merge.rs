@@ -5,7 +5,7 @@
 
 use super::hash::word_hash;
 use super::{Entry, LineOrder, Words, line_end, line_hash};
-use crate::loser_tree::{self, Entrant, Node};
+use crate::loser_tree::{self, HeadKey, Node};
 use crate::prefetch;
 
 /// How many lines ahead a run in memory is prefetched.
@@ -79,7 +79,7 @@ pub struct Merge<'a, O: LineOrder> {
     is_deep: bool,
     runs: &'a [Lines<'a, O::Words>],
     nodes: Vec<Node<Cursor<'a, O::Words>>>,
-    winner: Entrant,
+    winner: HeadKey,
     live: usize,
     taken: u64,
     /// The sum of the hashes of lines that were written, and of those that were dropped.
@@ -124,7 +124,7 @@ impl<'a, O: LineOrder> Merge<'a, O> {
                 || order.is_exact() && words_tie(order, delimiter, skip, runs, &mut scratch),
             runs,
             nodes,
-            winner: Entrant::dry(0),
+            winner: HeadKey::exhausted(0),
             live: 0,
             taken: 0,
             written_sum: 0,
@@ -134,15 +134,19 @@ impl<'a, O: LineOrder> Merge<'a, O> {
             scratch,
             tie_scratch: O::Scratch::default(),
         };
-        let mut entrants = Vec::with_capacity(merge.nodes.len());
+        let mut head_keys = Vec::with_capacity(merge.nodes.len());
         for run in 0..merge.nodes.len() {
-            entrants.push(if run < runs.len() { merge.next(run) } else { Entrant::dry(run) });
+            head_keys.push(if run < runs.len() {
+                merge.next(run)
+            } else {
+                HeadKey::exhausted(run)
+            });
         }
         merge.live = merge.nodes.iter().filter(|node| node.cursor.is_live).count();
         let scratch = std::cell::RefCell::new(&mut merge.tie_scratch);
-        merge.winner = loser_tree::play_all::<_, true>(
+        merge.winner = loser_tree::build::<_, true>(
             &mut merge.nodes,
-            |_, run| entrants[run],
+            |_, run| head_keys[run],
             |nodes: &[Node<Cursor<'_, O::Words>>], a, b| {
                 first_wins(order, skip, nodes, a, b, &mut scratch.borrow_mut())
             },
@@ -168,14 +172,14 @@ impl<'a, O: LineOrder> Merge<'a, O> {
                 self.dropped_sum = self.dropped_sum.wrapping_add(hash);
             }
             self.taken += 1;
-            let entrant = self.next(run);
+            let head_key = self.next(run);
             // The same short line again wins again.
-            let is_same = O::WORD_IS_LINE && entrant == self.winner && {
+            let is_same = O::WORD_IS_LINE && head_key == self.winner && {
                 let cursor = &self.nodes[run].cursor;
                 cursor.is_live && cursor.bytes == bytes && bytes <= self.skip + WORD
             };
             if !is_same {
-                self.replay(run, entrant);
+                self.replay(run, head_key);
             }
         }
         at
@@ -203,17 +207,17 @@ impl<'a, O: LineOrder> Merge<'a, O> {
     }
 
     #[inline(always)]
-    fn replay(&mut self, run: usize, entrant: Entrant) {
-        let (winner, replayed) = loser_tree::replay::<_, true>(&mut self.nodes, entrant);
+    fn replay(&mut self, run: usize, head_key: HeadKey) {
+        let (winner, replayed) = loser_tree::replay::<_, true>(&mut self.nodes, head_key);
         self.winner = winner;
         if replayed.tied {
-            loser_tree::take_back(&mut self.nodes, run, winner, replayed);
+            loser_tree::undo_replay(&mut self.nodes, run, winner, replayed);
             let (order, skip) = (self.order, self.skip);
             let scratch = std::cell::RefCell::new(&mut self.tie_scratch);
             let first_wins = |nodes: &[Node<Cursor<'_, O::Words>>], a, b| {
                 first_wins(order, skip, nodes, a, b, &mut scratch.borrow_mut())
             };
-            (self.winner, _) = loser_tree::replay_ties(&mut self.nodes, entrant, first_wins);
+            (self.winner, _) = loser_tree::replay_ties(&mut self.nodes, head_key, first_wins);
         }
     }
 
@@ -275,9 +279,9 @@ impl<'a, O: LineOrder> Merge<'a, O> {
         bytes
     }
 
-    /// Moves the cursor of `run` to its next line. Returns the entrant for the tree.
+    /// Moves the cursor of `run` to its next line. Returns the head key for the tree.
     #[inline(always)]
-    fn next(&mut self, run: usize) -> Entrant {
+    fn next(&mut self, run: usize) -> HeadKey {
         let cursor = &mut self.nodes[run].cursor;
         match self.runs[run] {
             Lines::Ordered { text, entries } => {
@@ -301,16 +305,16 @@ impl<'a, O: LineOrder> Merge<'a, O> {
                 let (tail, bytes) = (cursor.tail, cursor.bytes);
                 // A short line has its bytes in the word, and nothing behind.
                 if self.skip == 0 && (!self.is_deep || O::WORD_IS_LINE && bytes <= WORD) {
-                    return Entrant::new(head.word(), O::TURN, run);
+                    return HeadKey::new(head.word(), O::TURN, run);
                 }
                 if self.skip == 0 && O::Words::COUNT > 1 {
-                    return Entrant::new(head.word(), head.words().at(1), run);
+                    return HeadKey::new(head.word(), head.words().at(1), run);
                 }
                 if self.skip == 0 {
                     let second = self.order.word_of(tail, bytes, WORD, &mut self.scratch);
-                    return Entrant::new(head.word(), second, run);
+                    return HeadKey::new(head.word(), second, run);
                 }
-                self.entrant(tail, bytes, run)
+                self.head_key(tail, bytes, run)
             }
             Lines::Blocks(blocks) => {
                 let mut tail = if cursor.is_live {
@@ -326,25 +330,25 @@ impl<'a, O: LineOrder> Merge<'a, O> {
                 prefetch::line(tail.as_ptr().wrapping_add(4 * prefetch::LINE_BYTES));
                 let bytes = line_end(tail, self.delimiter);
                 *cursor = Cursor { tail, bytes, is_live: true, ..*cursor };
-                self.entrant(tail, bytes, run)
+                self.head_key(tail, bytes, run)
             }
         }
     }
 
     #[inline(always)]
-    fn entrant(&mut self, tail: &[u8], bytes: usize, run: usize) -> Entrant {
+    fn head_key(&mut self, tail: &[u8], bytes: usize, run: usize) -> HeadKey {
         let [first, second] = match self.is_deep {
             true => self.order.two_words_of(tail, bytes, self.skip, &mut self.scratch),
             false => [self.order.word_of(tail, bytes, self.skip, &mut self.scratch), 0],
         };
-        Entrant::new(first, second, run)
+        HeadKey::new(first, second, run)
     }
 
     #[cold]
-    fn run_dry(&mut self, run: usize) -> Entrant {
+    fn run_dry(&mut self, run: usize) -> HeadKey {
         let was_live = std::mem::take(&mut self.nodes[run].cursor).is_live;
         self.live -= usize::from(was_live);
-        Entrant::dry(run)
+        HeadKey::exhausted(run)
     }
 }
 
