@@ -19,7 +19,7 @@ use std::io::{self, Read, Write};
 use xsort_extsort::variable::Source;
 use xsort_fuzz::memory::{Counting, peak_bytes};
 use xsort_fuzz::texts::Dribble;
-use xsort_records::{Compression, Layout, Part};
+use xsort_records::{Compression, Layout, VerifySummary};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -75,8 +75,8 @@ fn input(bytes: &[u8]) {
     // What is compressed, or the cut-off beginning of that, is decompressed or refused; all else is
     // text.
     let head = &bytes[..bytes.len().min(HEAD_BYTES)];
-    let is_cut_off = bytes.len() < HEAD_BYTES && Compression::cut_off(head).is_some();
-    let is_plain = Compression::begun(head).is_none() && !is_cut_off;
+    let is_cut_off = bytes.len() < HEAD_BYTES && Compression::detect_truncated(head).is_some();
+    let is_plain = Compression::detect(head).is_none() && !is_cut_off;
     if is_plain {
         assert!(end.is_ok() && text == bytes);
     }
@@ -124,7 +124,7 @@ fn there_and_back(text: &[u8]) {
 fn summaries(bytes: &[u8]) {
     let layout =
         Layout::new(4, vec!["0:2:u16le".parse().unwrap(), "2:1:desc".parse().unwrap()]).unwrap();
-    let mut whole = Part::new(&layout);
+    let mut whole = VerifySummary::new(&layout);
     let _ = whole.append_summaries(bytes);
-    assert_eq!(Part::from_summary(&whole.to_summary(), &layout), Ok(whole));
+    assert_eq!(VerifySummary::from_bytes(&whole.to_bytes(), &layout), Ok(whole));
 }

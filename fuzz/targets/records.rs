@@ -10,7 +10,7 @@ use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::fixed::Method;
 use xsort_extsort::{Caches, Error, SortOptions, Stream, Unobserved, dry_run, sort_streamed};
 use xsort_fuzz::texts::{Dribble, parts};
-use xsort_records::{Endian, Key, KeyField, KeyKind, Layout, Part};
+use xsort_records::{Endian, Key, KeyField, KeyKind, Layout, VerifySummary};
 
 #[derive(Arbitrary, Debug)]
 struct Case {
@@ -176,7 +176,7 @@ fn judge(layout: &Layout, bytes: &[u8], output: &[u8]) {
     let mut records: Vec<&[u8]> = bytes.chunks(layout.record_bytes()).collect();
     records.sort_by(|a, b| layout.rule().compare(a, b));
     assert!(output == records.concat());
-    let (mut before, mut after) = (Part::new(layout), Part::new(layout));
+    let (mut before, mut after) = (VerifySummary::new(layout), VerifySummary::new(layout));
     before.extend(bytes);
     after.extend(output);
     assert!(after.is_sorted());

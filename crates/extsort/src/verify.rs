@@ -26,7 +26,7 @@ use std::thread;
 use xsort_disk::{
     ALIGNMENT, BlockPool, Completion, Direction, Disk, FileId, Lease, Request, align_down, align_up,
 };
-use xsort_records::{Checksum, Content, Layout, Part};
+use xsort_records::{Checksum, Content, Layout, VerifySummary};
 
 /// Size in bytes of a piece when the budget allows.
 const PIECE_BYTES_MAX: u64 = 4 << 20;
@@ -64,7 +64,7 @@ pub struct VerifyReport {
     /// Checksum of the records.
     pub checksum: Checksum,
     /// Order and duplicates, if they were asked for.
-    pub part: Option<Part>,
+    pub part: Option<VerifySummary>,
 }
 
 /// Reads all files and judges them.
@@ -284,14 +284,14 @@ fn partial_record(path: PathBuf, bytes: u64, record_bytes: u64) -> Error {
 /// What is known of a stretch of records.
 #[derive(Debug)]
 enum Tally {
-    Order(Part),
+    Order(VerifySummary),
     Sum(Checksum),
 }
 
 impl Tally {
     fn new(options: &VerifyOptions) -> Tally {
         if options.order {
-            Tally::Order(Part::new(&options.layout))
+            Tally::Order(VerifySummary::new(&options.layout))
         } else {
             Tally::Sum(Checksum::default())
         }

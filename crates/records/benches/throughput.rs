@@ -9,7 +9,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput};
 use xsort_records::{
-    Checksum, Format, GenerateSpec, Generator, Key, KeyRule, Layout, Part, Pattern,
+    Checksum, Format, GenerateSpec, Generator, Key, KeyRule, Layout, Pattern, VerifySummary,
 };
 
 /// A whole number of records of every format: 10,240 of gensort's, 8,000 of kv128's, 250 of
@@ -71,14 +71,14 @@ fn verify(criterion: &mut Criterion) {
         let layout = format.layout();
         group.bench_function(format!("part/{format}"), |bencher| {
             bencher.iter(|| {
-                let mut part = Part::new(&layout);
+                let mut part = VerifySummary::new(&layout);
                 part.extend(black_box(&block));
                 part
             });
         });
         let mut sum = Checksum::default();
         sum.add_records(&block, record_bytes);
-        let mut part = Part::new(&layout);
+        let mut part = VerifySummary::new(&layout);
         part.extend(&block);
         assert!(part.is_sorted());
         assert_eq!(part.checksum(), sum);

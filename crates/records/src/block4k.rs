@@ -28,11 +28,11 @@ pub(crate) fn fill(mut words: Words, block: &mut [u8; RECORD_BYTES]) {
     }
 }
 
-/// Begins the block with `place` in base 62: eleven digits, the most significant first. 2^64 is
+/// Begins the block with `position` in base 62: eleven digits, the most significant first. 2^64 is
 /// below 62^11.
 #[inline]
-pub(crate) fn put_place(block: &mut [u8; RECORD_BYTES], place: u64) {
-    let mut left = place;
+pub(crate) fn put_position(block: &mut [u8; RECORD_BYTES], position: u64) {
+    let mut left = position;
     for byte in block[..11].iter_mut().rev() {
         *byte = symbol((left % 62) as u8);
         left /= 62;

@@ -40,8 +40,8 @@ use Compression::{
     Zstandard,
 };
 
-/// What files begin with that are compressed, whatever follows. No text begins so: of bzip2 it is
-/// more than BZh, of zip more than PK.
+/// The first bytes of compressed files. Long enough that no text begins like that: more than BZh of
+/// bzip2, and more than PK of zip.
 const MAGIC: [(&[u8], Compression); 24] = [
     (b"\x1f\x8b", Gzip),
     (b"\x28\xb5\x2f\xfd", Zstandard),
@@ -69,10 +69,10 @@ const MAGIC: [(&[u8], Compression); 24] = [
     (b"\xff\x06\0\0sNaPpY", Snappy),
 ];
 
-/// Ends an empty file of bzip2, behind `BZh` and a digit.
+/// The end of an empty bzip2 file, after `BZh` and a digit.
 const BZIP2_END: &[u8] = b"\x17\x72\x45\x38\x50\x90";
 
-/// Frames that both Zstandard and LZ4 skip, behind one of 16 bytes. `pzstd` begins files with one.
+/// Frames that both Zstandard and LZ4 skip, after one of 16 bytes. Files of `pzstd` begin with one.
 const SKIPPABLE: &[u8] = b"\x2a\x4d\x18";
 
 /// The usual parameters, a dictionary of 2^n or 3 * 2^n bytes, 4 KiB or more, and a length that is
@@ -85,10 +85,10 @@ fn is_lzma(head: &[u8]) -> bool {
 }
 
 impl Compression {
-    /// What a file that begins with `head` is compressed by, as its magic number alone tells; the
+    /// The format of a compressed file that begins with `head`, by its magic number alone; the
     /// header behind it may be damaged.
     #[must_use]
-    pub fn begun(head: &[u8]) -> Option<Compression> {
+    pub fn detect(head: &[u8]) -> Option<Compression> {
         let is_skippable = head.len() >= 4 && head[0] & 0xf0 == 0x50 && &head[1..4] == SKIPPABLE;
         let is_empty_bzip2 = head.starts_with(b"BZh") && head.get(4..10) == Some(BZIP2_END);
         match MAGIC.iter().find(|(magic, _)| head.starts_with(magic)) {
@@ -99,10 +99,10 @@ impl Compression {
         }
     }
 
-    /// What a file was compressed by of which `whole` is all, and less than a magic number. Bytes
-    /// that may be a text of their own are none.
+    /// The format of a compressed file that was truncated within its magic number: `whole` is all
+    /// of it. `None` for bytes that may be text.
     #[must_use]
-    pub fn cut_off(whole: &[u8]) -> Option<Compression> {
+    pub fn detect_truncated(whole: &[u8]) -> Option<Compression> {
         let is_text = matches!(whole, [byte] if *byte >= 128)
             || whole.iter().all(|byte| matches!(byte, b' '..=b'~'));
         let (_, found) = MAGIC
@@ -111,11 +111,11 @@ impl Compression {
         (!is_text).then_some(*found)
     }
 
-    /// The same as [`Compression::begun`], where any bytes may stand, random ones among them: also
-    /// what follows has to be as its format wants it, if the magic number is short.
-    pub(crate) fn certain(head: &[u8]) -> Option<Compression> {
+    /// As [`Compression::detect`], for files of arbitrary bytes: if the magic number is short, the
+    /// header behind it has to be valid, too.
+    pub(crate) fn detect_strictly(head: &[u8]) -> Option<Compression> {
         let byte = |at: usize| head.get(at).copied().unwrap_or(0xff);
-        let found = Compression::begun(head)?;
+        let found = Compression::detect(head)?;
         let is_certain = match found {
             // The only method, no reserved flag, levels and systems that are known.
             Gzip => {
@@ -126,7 +126,7 @@ impl Compression {
             }
             Lz4 => byte(4) >> 6 == 1,
             Zstandard if byte(0) == 0x28 => byte(4) & 0x08 == 0,
-            // What is skipped is less than 64 KiB.
+            // The frame to be skipped is shorter than 64 KiB.
             Zstandard => (byte(6), byte(7)) == (0, 0),
             Compress | Pack => false,
             _ => true,
@@ -134,7 +134,7 @@ impl Compression {
         is_certain.then_some(found)
     }
 
-    /// What it is called.
+    /// The name of the format.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -156,9 +156,9 @@ impl Compression {
         }
     }
 
-    /// The command that writes to standard output what is in the file that is named behind it.
+    /// The command that decompresses a file, whose name follows it, to standard output.
     #[must_use]
-    pub const fn unpacks(self) -> &'static str {
+    pub const fn decompress_command(self) -> &'static str {
         match self {
             Gzip | Compress | Pack => "gzip -dc",
             Zstandard => "zstd -dc",

@@ -1,10 +1,9 @@
-//! What a file is that was handed over as records without a word about their format: told by its
-//! beginning.
+//! What a file seems to be, by its beginning, if the user named no format.
 //!
-//! Any bytes can be records. But text, compressed files and databases that are cut into records of
-//! 100 bytes and sorted are destroyed, and their sizes are multiples of 100 now and then. So what
-//! is clearly something else is told from records, and whoever knows better says so. Bytes at
-//! random are taken for something else with a probability below 10^-8.
+//! Any bytes can be records. But a sort destroys text, compressed files and databases if it cuts
+//! them into records of 100 bytes, and their sizes are multiples of 100 now and then. So what is
+//! clearly something else is refused, unless the user names the format. Random bytes are mistaken
+//! for something else with a probability below 10^-8.
 
 use crate::{Compression, Format, gensort_ascii, kv128};
 use std::fmt;
@@ -24,8 +23,8 @@ pub enum Content {
     Other(&'static str),
 }
 
-/// From so many bytes on, lines of any bytes but control characters are text in whatever encoding:
-/// of that length bytes at random have some.
+/// From this length on, lines without control characters are text in whatever encoding: random
+/// bytes of that length contain some.
 const BYTES_OF_ANY_TEXT: usize = 512;
 
 /// What files begin with, or have at an offset: four bytes or more.
@@ -83,7 +82,7 @@ const MAGIC: [(usize, &[u8], &str); 50] = [
 ];
 
 impl Content {
-    /// So many bytes of the beginning are enough; of shorter files, all.
+    /// How many bytes of a file's beginning are enough; of a shorter file, all.
     pub const HEAD_BYTES: usize = 4096;
 
     /// What a file seems to be that begins with `head`, or consists of it; `None` if it may hold
@@ -98,7 +97,7 @@ impl Content {
         };
         if kv128::is_own(head) {
             Some(Content::Records(Format::Kv128))
-        } else if let Some(compression) = Compression::certain(head) {
+        } else if let Some(compression) = Compression::detect_strictly(head) {
             Some(Content::Compressed(compression))
         } else if let Some((.., name)) = MAGIC.iter().find(has_magic) {
             Some(Content::Other(name))
@@ -112,7 +111,7 @@ impl Content {
     }
 }
 
-/// Whether it is letters and digits throughout, or may go on so to the end of a block.
+/// Whether it consists of letters and digits, and may go on like that to the end of a block.
 fn is_block(head: &[u8], is_whole: bool) -> bool {
     let is_long = head.len() >= Content::HEAD_BYTES || (!is_whole && !head.is_empty());
     is_long && head.iter().all(u8::is_ascii_alphanumeric)
@@ -120,14 +119,14 @@ fn is_block(head: &[u8], is_whole: bool) -> bool {
 
 fn is_program_of_windows(head: &[u8]) -> bool {
     let Some(&[low, high, 0, 0]) = head.get(60..64) else { return false };
-    let place = usize::from(u16::from_le_bytes([low, high]));
-    head.starts_with(b"MZ") && head.get(place..).is_some_and(|rest| rest.starts_with(b"PE\0\0"))
+    let offset = usize::from(u16::from_le_bytes([low, high]));
+    head.starts_with(b"MZ") && head.get(offset..).is_some_and(|rest| rest.starts_with(b"PE\0\0"))
 }
 
 fn text(head: &[u8], is_whole: bool) -> Option<Content> {
     let is_text = |byte: &u8| matches!(*byte, 7..=13 | 27 | 32..=126 | 128..);
     let is_end = |byte: &u8| *byte == 0;
-    // Bells alone say nothing.
+    // Control characters alone say nothing.
     if !head.iter().any(|byte| matches!(*byte, 9 | 10 | 13 | 32..=126 | 128..)) {
         return None;
     }
@@ -173,13 +172,14 @@ impl fmt::Display for Content {
             ),
             Content::Records(Format::Block4k) => write!(
                 out,
-                "it looks like records of the format block4k (-f block4k), or like text (xsort lines)"
+                "it looks like records of the format block4k (-f block4k), or like text \
+                 (xsort lines)"
             ),
             Content::Records(format) => {
                 write!(out, "it looks like records of the format {format}: say so with -f {format}")
             }
             Content::Compressed(compression) => {
-                let (name, command) = (compression.name(), compression.unpacks());
+                let (name, command) = (compression.name(), compression.decompress_command());
                 write!(
                     out,
                     "it looks like a file compressed by {name}: decompress it first ({command})"

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | bytes | themselves |
 //! | unsigned integer | big-endian |
-//! | signed integer | big-endian, sign bit flipped: the negative half moves below the positive one |
+//! | signed integer | big-endian, sign bit flipped, so that negative numbers come first |
 //! | float | big-endian; sign bit flipped if it is clear, all bits flipped if it is set |
 //! | descending | the complement of the above |
 //!

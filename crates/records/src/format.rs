@@ -1,5 +1,4 @@
-//! The formats that have a name: those that are generated here, and whose layout is known without
-//! being told.
+//! The named formats: those that the generator makes, and whose layout is known from the name.
 
 use std::fmt;
 use std::str::FromStr;

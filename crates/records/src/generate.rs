@@ -1,7 +1,7 @@
-//! Makes records: any stretch of a data set, on its own.
+//! Generates records: any range of a data set, on its own.
 //!
-//! A [`Generator`] is a value without state. Threads share it and fill blocks in any order; what a
-//! record contains depends only on the specification and its number.
+//! A [`Generator`] has no state. Threads share it and fill blocks in any order; a record's bytes
+//! depend only on the specification and its number.
 //!
 //! | ns a record, one thread | uniform | skewed | sorted | zipf |
 //! |---|---|---|---|---|
@@ -16,7 +16,7 @@
 use crate::gensort_skew::Skew;
 use crate::lcg::Lcg;
 use crate::mix::{Purpose, Source};
-use crate::pattern::{Choice, Choices};
+use crate::pattern::{KeyChoice, KeyChooser};
 use crate::{Format, Pattern, block4k, gensort, gensort_ascii, kv128};
 
 /// What to generate.
@@ -31,8 +31,8 @@ pub struct GenerateSpec {
     /// The number of the first record.
     pub start: u128,
     /// With 0, gensort formats are byte for byte what the public generator makes. Any other seed
-    /// begins the same sequence of random numbers at another place, `X(0)`, a 128-bit hash of the
-    /// seed, and leaves the record numbers as they are. The other formats hash it with each
+    /// starts the same sequence of random numbers elsewhere, at `X(0)`, a 128-bit hash of the seed;
+    /// record numbers don't change. The other formats hash it with each
     /// record's number.
     pub seed: u64,
     /// How many records are to be generated in all, from `start` on. Sorted and reversed keys are
@@ -46,7 +46,8 @@ pub struct GenerateSpec {
 pub enum GenerateError {
     /// Skewed keys for a format that has none.
     #[error(
-        "{format} has no skewed keys: use gensort or gensort-ascii, or a pattern such as zipf or heavy"
+        "{format} has no skewed keys: use gensort or gensort-ascii, or a pattern such as zipf or \
+         heavy"
     )]
     SkewedFormat {
         /// The format asked for.
@@ -60,7 +61,8 @@ pub enum GenerateError {
     },
     /// Record numbers that have more than 128 bits.
     #[error(
-        "records {start} + {total} are beyond the last record number, 2^128 - 1: use a smaller start"
+        "records {start} + {total} are beyond the last record number, 2^128 - 1: use a smaller \
+         start"
     )]
     Numbers {
         /// The number of the first record.
@@ -77,7 +79,7 @@ pub struct Generator {
     /// `X(0)` of gensort's sequence.
     origin: u128,
     skew: Option<Skew>,
-    choices: Choices,
+    keys: KeyChooser,
     records: Source,
     shared_keys: Source,
 }
@@ -107,7 +109,7 @@ impl Generator {
             spec,
             origin,
             skew,
-            choices: Choices::new(pattern, seed, start, total),
+            keys: KeyChooser::new(pattern, seed, start, total),
             records: Source::new(seed, Purpose::Record),
             shared_keys: Source::new(seed, Purpose::SharedKey),
         })
@@ -149,7 +151,7 @@ impl Generator {
                 if let Some(skew) = &self.skew {
                     skew.apply(numbers, number, out);
                 }
-                self.set_keys(first, out, gensort::put_place, gensort::put_shared);
+                self.set_keys(first, out, gensort::put_position, gensort::put_random);
             }
             Format::GensortAscii => {
                 let numbers = Lcg::at(self.origin, number);
@@ -157,11 +159,11 @@ impl Generator {
                 if let Some(skew) = &self.skew {
                     skew.apply_ascii(numbers, number, out);
                 }
-                self.set_keys(first, out, gensort_ascii::put_place, gensort_ascii::put_shared);
+                self.set_keys(first, out, gensort_ascii::put_position, gensort_ascii::put_random);
             }
             Format::Kv128 => {
                 kv128::fill(self.records, number, out);
-                self.set_keys(first, out, kv128::put_place, kv128::put_shared);
+                self.set_keys(first, out, kv128::put_position, kv128::put_random);
             }
             Format::Block4k => self.fill_blocks(first, out),
         }
@@ -173,8 +175,8 @@ impl Generator {
         &self,
         first: u64,
         out: &mut [u8],
-        put_place: impl Fn(&mut [u8; BYTES], u64),
-        put_shared: impl Fn(&mut [u8; BYTES], crate::mix::Words),
+        put_position: impl Fn(&mut [u8; BYTES], u64),
+        put_random: impl Fn(&mut [u8; BYTES], crate::mix::Words),
     ) {
         if self.spec.pattern == Pattern::Uniform {
             return;
@@ -182,11 +184,11 @@ impl Generator {
         // The numbers come second, so that zip does not count past the last one, which may be the
         // type's.
         for (record, index) in out.as_chunks_mut::<BYTES>().0.iter_mut().zip(first..) {
-            match self.choices.of(index) {
-                Choice::Own => {}
-                Choice::Place(place) => put_place(record, place),
-                Choice::Shared(rank) => {
-                    put_shared(record, self.shared_keys.words(u128::from(rank)))
+            match self.keys.choose(index) {
+                KeyChoice::Own => {}
+                KeyChoice::Position(position) => put_position(record, position),
+                KeyChoice::Shared(rank) => {
+                    put_random(record, self.shared_keys.words(u128::from(rank)));
                 }
             }
         }
@@ -198,14 +200,14 @@ impl Generator {
             out.as_chunks_mut::<{ block4k::RECORD_BYTES }>().0.iter_mut().zip(first..)
         {
             let own = self.records.words(self.spec.start + u128::from(index));
-            match self.choices.of(index) {
-                Choice::Own => block4k::fill(own, block),
-                Choice::Place(place) => {
+            match self.keys.choose(index) {
+                KeyChoice::Own => block4k::fill(own, block),
+                KeyChoice::Position(position) => {
                     block4k::fill(own, block);
-                    block4k::put_place(block, place);
+                    block4k::put_position(block, position);
                 }
-                Choice::Shared(rank) => {
-                    block4k::fill(self.shared_keys.words(u128::from(rank)), block)
+                KeyChoice::Shared(rank) => {
+                    block4k::fill(self.shared_keys.words(u128::from(rank)), block);
                 }
             }
         }

@@ -1,8 +1,10 @@
 //! The Sort Benchmark's binary record, byte for byte as the public generator makes it.
 //!
 //! ```text
-//! byte   0        10       20                    90     100
-//!        | piece 0 | piece 1 | piece 2 |  ...  | piece 9 |      piece i = top 10 bytes of X(n+1+i), xor MASK[i]
+//! byte   0         10        20                90        100
+//!        | piece 0 | piece 1 | piece 2 |  ...  | piece 9 |
+//!
+//! piece i = top 10 bytes of X(n+1+i), xor MASK[i]
 //! ```
 //!
 //! Record n+1 has the numbers of record n but the first, and one new one. So the unmasked pieces of
@@ -83,14 +85,14 @@ pub(crate) fn key(number: u128) -> [u8; 10] {
     *number.to_be_bytes().first_chunk().expect("ten of sixteen bytes")
 }
 
-/// Writes a key that stands at `place` of 2^64; the last two bytes stay the record's own.
+/// Writes a key at `position` of 2^64; the last two bytes stay the record's own.
 #[inline]
-pub(crate) fn put_place(record: &mut [u8; RECORD_BYTES], place: u64) {
-    record[..8].copy_from_slice(&place.to_be_bytes());
+pub(crate) fn put_position(record: &mut [u8; RECORD_BYTES], position: u64) {
+    record[..8].copy_from_slice(&position.to_be_bytes());
 }
 
 /// Writes a key of random bytes.
 #[inline]
-pub(crate) fn put_shared(record: &mut [u8; RECORD_BYTES], mut words: Words) {
+pub(crate) fn put_random(record: &mut [u8; RECORD_BYTES], mut words: Words) {
     record[..10].copy_from_slice(&key(words.step_wide()));
 }

@@ -110,11 +110,11 @@ pub(crate) fn key(number: u128) -> [u8; 10] {
     digits((number >> 64) as u64, number as u64)
 }
 
-/// Writes a key that stands at `place` of 2^64: ten digits in base 95, the most significant first.
+/// Writes a key at `position` of 2^64: ten digits in base 95, the most significant first.
 /// 2^64 is below 95^10.
 #[inline]
-pub(crate) fn put_place(record: &mut [u8; RECORD_BYTES], place: u64) {
-    let mut left = place;
+pub(crate) fn put_position(record: &mut [u8; RECORD_BYTES], position: u64) {
+    let mut left = position;
     for byte in record[..10].iter_mut().rev() {
         *byte = b' ' + (left % 95) as u8;
         left /= 95;
@@ -123,6 +123,6 @@ pub(crate) fn put_place(record: &mut [u8; RECORD_BYTES], place: u64) {
 
 /// Writes a key of random printable characters.
 #[inline]
-pub(crate) fn put_shared(record: &mut [u8; RECORD_BYTES], mut words: Words) {
+pub(crate) fn put_random(record: &mut [u8; RECORD_BYTES], mut words: Words) {
     record[..10].copy_from_slice(&key(words.step_wide()));
 }

@@ -1,4 +1,4 @@
-//! A field of a key: where it lies in the record, how its bytes are read, and which way it sorts.
+//! A field of a key: where it is in the record, how its bytes are read, and which way it sorts.
 
 /// One field of a key; a [`crate::Layout`] has a list of them, the most significant first.
 ///

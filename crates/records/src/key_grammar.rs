@@ -89,7 +89,8 @@ fn parse_kind(name: &str, offset: usize, length: usize) -> Result<KeyKind, Strin
     }
     let unknown = || {
         format!(
-            "'{name}' is no type: write bytes, u8, u16le, u16be .. u128be, i8, i16le .. i128be, f32le, f32be, f64le or f64be"
+            "'{name}' is no type: write bytes, u8, u16le, u16be .. u128be, i8, i16le .. i128be, \
+             f32le, f32be, f64le or f64be"
         )
     };
     let (stem, endian) = match (name.strip_suffix("le"), name.strip_suffix("be")) {

@@ -6,8 +6,8 @@
 //!        | key, u128 LE | n, u128 LE   | random words                |
 //! ```
 //!
-//! The record's number stands in the payload, so that a look at a sorted file shows where its
-//! records came from.
+//! The record's number stands in the payload, so that a sorted file shows where its records
+//! came from.
 
 use crate::mix::{Source, Words};
 
@@ -28,16 +28,16 @@ pub(crate) fn fill(source: Source, first: u128, out: &mut [u8]) {
     }
 }
 
-/// Writes a key that stands at `place` of 2^64 in its upper half; the lower half stays the record's
+/// Writes a key at `position` of 2^64 in its upper half; the lower half stays the record's
 /// own.
 #[inline]
-pub(crate) fn put_place(record: &mut [u8; RECORD_BYTES], place: u64) {
-    record[8..16].copy_from_slice(&place.to_le_bytes());
+pub(crate) fn put_position(record: &mut [u8; RECORD_BYTES], position: u64) {
+    record[8..16].copy_from_slice(&position.to_le_bytes());
 }
 
 /// Writes a random key.
 #[inline]
-pub(crate) fn put_shared(record: &mut [u8; RECORD_BYTES], mut words: Words) {
+pub(crate) fn put_random(record: &mut [u8; RECORD_BYTES], mut words: Words) {
     record[..16].copy_from_slice(&words.step_wide().to_le_bytes());
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn is_own(bytes: &[u8]) -> bool {
     let Some(record) = bytes.first_chunk::<RECORD_BYTES>() else { return false };
     let (wide, _) = record.as_chunks::<16>();
     let random = wide[2..].iter().map(|bytes| u128::from_le_bytes(*bytes));
-    let mut words = Words::behind((u128::from_le_bytes(wide[2]) >> 64) as u64);
+    let mut words = Words::after((u128::from_le_bytes(wide[2]) >> 64) as u64);
     let low = words.step();
     random.clone().next().is_some_and(|first| first as u64 == low)
         && random.skip(1).all(|number| number == words.step_wide())

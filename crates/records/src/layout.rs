@@ -1,5 +1,5 @@
-//! What a record looks like: its length and the fields of its key, checked once so that nothing
-//! after has to check.
+//! What a record looks like: its length and the fields of its key, checked once, so that later code
+//! need not check.
 
 use crate::fields_key::PlacedField;
 use crate::{Endian, FieldsKey, KeyField, KeyKind, KeyRule, LittleKey, PlainKey};
@@ -41,7 +41,8 @@ pub enum LayoutError {
     },
     /// A field that reaches past the end of the record.
     #[error(
-        "key field {field} ends past the record of {record_bytes} bytes: OFFSET + LENGTH must be at most {record_bytes}"
+        "key field {field} ends past the record of {record_bytes} bytes: OFFSET + LENGTH must be \
+         at most {record_bytes}"
     )]
     FieldOutside {
         /// The field in question.

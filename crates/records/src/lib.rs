@@ -1,15 +1,16 @@
 //! What the data is and what "sorted" means: formats and keys of fixed-size records, their
 //! order-preserving encoding, generators, the multiset checksum and the verifier.
 //!
-//! This room imports none of the others, so that what judges a sort shares no code with it. It does
-//! no I/O and starts no threads: callers lend the memory, and every generated block depends on
-//! nothing but its specification and its place, so that blocks can be made anywhere in any order.
+//! This crate imports no other of the workspace, so that the verifier shares no code with the sort.
+//! It does no I/O and starts no threads: callers lend the memory, and a generated block depends on
+//! nothing but its specification and its position, so that blocks can be generated anywhere, in any
+//! order.
 //!
 //! ```text
-//! key        what kernels ask of an order          verify     judges a result, seam by seam
-//! plain_key, little_key, fields_key, key_rule      judge      its own reading of the same fields
-//! key_field, layout   what the user asks for       summary    valsort's file format
-//! format     the formats with a name               checksum   sum of CRC-32s, free of order
+//! key        the order as kernels see it           verify       checks a result, part by part
+//! plain_key, little_key, fields_key, key_rule      order_check  its own comparison of fields
+//! key_field, layout   what the user asks for       summary      valsort's file format
+//! format     the formats with a name               checksum     order-free sum of CRC-32s
 //! generate   fills blocks: gensort, gensort_ascii, gensort_skew, kv128, block4k; lcg and mix are
 //!            the random numbers, pattern replaces the keys
 //! content    what a file is, if it holds no records; compression: formats of compressed files
@@ -26,7 +27,6 @@ mod generate;
 mod gensort;
 mod gensort_ascii;
 mod gensort_skew;
-mod judge;
 mod key;
 mod key_field;
 mod key_grammar;
@@ -36,6 +36,7 @@ mod layout;
 mod lcg;
 mod little_key;
 mod mix;
+mod order_check;
 mod pattern;
 mod plain_key;
 mod summary;
@@ -56,4 +57,4 @@ pub use little_key::LittleKey;
 pub use pattern::{Pattern, UnknownPattern};
 pub use plain_key::PlainKey;
 pub use summary::SummaryError;
-pub use verify::Part;
+pub use verify::VerifySummary;

@@ -15,7 +15,7 @@ fn mix(mut word: u64) -> u64 {
     word ^ (word >> 31)
 }
 
-/// The word that [`mix`] makes `word` of.
+/// The inverse of [`mix`].
 fn unmix(mut word: u64) -> u64 {
     word = (word ^ (word >> 31) ^ (word >> 62)).wrapping_mul(0x3196_42b2_d24d_8ec3);
     word = (word ^ (word >> 27) ^ (word >> 54)).wrapping_mul(0x96de_1b17_3f11_9089);
@@ -61,8 +61,8 @@ pub(crate) struct Words {
 }
 
 impl Words {
-    /// Those that follow on `word`.
-    pub(crate) fn behind(word: u64) -> Words {
+    /// The words that follow `word`.
+    pub(crate) fn after(word: u64) -> Words {
         Words { state: unmix(word) }
     }
 
@@ -89,7 +89,7 @@ mod tests {
             let mut words = Source::new(7, Purpose::Record).words(number);
             let first = words.step();
             assert_eq!(mix(unmix(first)), first);
-            assert_eq!(Words::behind(first).step_wide(), words.step_wide());
+            assert_eq!(Words::after(first).step_wide(), words.step_wide());
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Which key a generated record gets: patterns that make a sort's life hard, or too easy.
+//! Which key a generated record gets: distributions that are hard for a sort, or too easy.
 //!
 //! Every choice is a function of seed, record number and total, in constant time and with integers
-//! only, so that any block can be made anywhere, and is the same on every machine.
+//! only, so that any block can be generated anywhere and is the same on every machine.
 
 use std::fmt;
 use std::str::FromStr;
@@ -89,52 +89,52 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// What a pattern says about one record's key.
+/// Which key a pattern gives to one record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Choice {
-    /// The key that the format gives it.
+pub(crate) enum KeyChoice {
+    /// The format's own key.
     Own,
-    /// The key at this place of a range of 2^64.
-    Place(u64),
+    /// The key at this position in the range of keys, of 2^64 in all.
+    Position(u64),
     /// The key that all records with this rank share.
     Shared(u64),
 }
 
 /// Chooses keys for the records of one generated data set.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Choices {
+pub(crate) struct KeyChooser {
     pattern: Pattern,
     source: Source,
     start: u128,
     total: u64,
-    /// Distance between neighbouring places of a sorted data set: at least 1, because there are
+    /// Distance between neighbouring positions of a sorted data set: at least 1, because there are
     /// fewer than 2^64 records.
     stride: u128,
 }
 
-impl Choices {
-    pub(crate) fn new(pattern: Pattern, seed: u64, start: u128, total: u64) -> Choices {
+impl KeyChooser {
+    pub(crate) fn new(pattern: Pattern, seed: u64, start: u128, total: u64) -> KeyChooser {
         let stride = (1u128 << 64) / u128::from(total.max(1));
-        Choices { pattern, source: Source::new(seed, Purpose::Choice), start, total, stride }
+        KeyChooser { pattern, source: Source::new(seed, Purpose::Choice), start, total, stride }
     }
 
     /// The choice for the record at `index`, counted from the start and below the total.
     #[inline]
-    pub(crate) fn of(&self, index: u64) -> Choice {
-        let place = |rank: u64| Choice::Place((u128::from(rank) * self.stride) as u64);
+    pub(crate) fn choose(&self, index: u64) -> KeyChoice {
+        let position = |rank: u64| KeyChoice::Position((u128::from(rank) * self.stride) as u64);
         let number = self.start + u128::from(index);
         match self.pattern {
-            Pattern::Uniform => Choice::Own,
-            Pattern::Sorted => place(index),
-            Pattern::Reversed => place(self.total - 1 - index),
-            Pattern::Equal => Choice::Shared(0),
-            Pattern::Few => Choice::Shared(self.source.words(number).step() >> 60),
-            Pattern::Zipf => Choice::Shared(zipf(self.source, number)),
+            Pattern::Uniform => KeyChoice::Own,
+            Pattern::Sorted => position(index),
+            Pattern::Reversed => position(self.total - 1 - index),
+            Pattern::Equal => KeyChoice::Shared(0),
+            Pattern::Few => KeyChoice::Shared(self.source.words(number).step() >> 60),
+            Pattern::Zipf => KeyChoice::Shared(zipf(self.source, number)),
             Pattern::Heavy => {
                 // 2^64 / 100, rounded: the share of records that keep their own key.
                 const HUNDREDTH: u64 = u64::MAX / 100 + 1;
                 let own = self.source.words(number).step() < HUNDREDTH;
-                if own { Choice::Own } else { Choice::Shared(0) }
+                if own { KeyChoice::Own } else { KeyChoice::Shared(0) }
             }
         }
     }

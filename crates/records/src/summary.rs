@@ -1,18 +1,18 @@
-//! Summaries of stretches as files, in valsort's layout, so that partitions can be judged where
-//! they are and put together later.
+//! Summaries as files, in valsort's layout, so that each part of a data set can be checked where it
+//! is, and the summaries put together later.
 //!
 //! ```text
-//! byte   0                 16          32        48          64         80             80 + R        80 + 2R
-//!        | first unordered | unordered | records | duplicates | checksum | first record | last record |
+//! byte   0                 16          32        48           64         80      80 + R 80 + 2R
+//!        | first unordered | unordered | records | duplicates | checksum | first | last |
 //! ```
 //!
 //! Each of the five numbers has 128 bits, as two little-endian words of which the upper one comes
 //! first. For the Sort Benchmark's records R = 100, and a summary has 280 bytes. Here the first
 //! unordered record is 0 if there is none (record 0 has no predecessor, so that is no index), and
-//! the records of an empty stretch are zeros.
+//! the records of a summary of no records are zeros.
 
-use crate::judge::{Found, compare};
-use crate::{Checksum, Layout, Part};
+use crate::order_check::{OrderCounts, compare};
+use crate::{Checksum, Layout, VerifySummary};
 
 const NUMBER_BYTES: usize = 16;
 const NUMBERS: usize = 5;
@@ -22,14 +22,17 @@ const NUMBERS: usize = 5;
 #[non_exhaustive]
 pub enum SummaryError {
     /// The wrong number of bytes for the layout.
-    #[error("{bytes} bytes of summary: one for records of {record_bytes} bytes has {}", summary_bytes(*.record_bytes))]
+    #[error(
+        "{bytes} bytes of summary: one for records of {record_bytes} bytes has {}",
+        summary_bytes(*.record_bytes)
+    )]
     Length {
         /// How many bytes there are.
         bytes: usize,
         /// The length of the layout's records.
         record_bytes: usize,
     },
-    /// Numbers that no stretch of records has.
+    /// Numbers that no sequence of records has.
     #[error("the summary contradicts itself: {contradiction}; was it made for other records?")]
     Contradiction {
         /// What is wrong.
@@ -42,10 +45,10 @@ const fn summary_bytes(record_bytes: usize) -> usize {
     NUMBERS * NUMBER_BYTES + 2 * record_bytes
 }
 
-impl Part {
-    /// The summary of this stretch: 80 bytes and two records.
+impl VerifySummary {
+    /// The summary as bytes: 80 bytes and two records.
     #[must_use]
-    pub fn to_summary(&self) -> Vec<u8> {
+    pub fn to_bytes(&self) -> Vec<u8> {
         let record_bytes = self.layout.record_bytes();
         let mut summary = Vec::with_capacity(summary_bytes(record_bytes));
         let numbers = [
@@ -70,7 +73,7 @@ impl Part {
     ///
     /// # Errors
     /// If it has the wrong length or contradicts itself.
-    pub fn from_summary(summary: &[u8], layout: &Layout) -> Result<Part, SummaryError> {
+    pub fn from_bytes(summary: &[u8], layout: &Layout) -> Result<VerifySummary, SummaryError> {
         let record_bytes = layout.record_bytes();
         if summary.len() != summary_bytes(record_bytes) {
             return Err(SummaryError::Length { bytes: summary.len(), record_bytes });
@@ -106,9 +109,9 @@ impl Part {
             ));
         }
         let present = |record: &[u8]| if records == 0 { Vec::new() } else { record.to_vec() };
-        Ok(Part {
+        Ok(VerifySummary {
             layout: layout.clone(),
-            found: Found {
+            counts: OrderCounts {
                 unordered,
                 first_unordered: (unordered > 0).then_some(first_unordered),
                 duplicates,
@@ -119,17 +122,17 @@ impl Part {
         })
     }
 
-    /// Appends the stretches of summaries that follow each other without gaps, in their order.
-    /// Returns how many there are.
+    /// Appends summaries of parts that follow each other without gaps, in their order. Returns how
+    /// many there are.
     ///
     /// # Errors
     /// If the bytes are no whole number of summaries, one of them contradicts itself, or all
-    /// together tell of more records than there can be.
+    /// together have more records than there can be.
     pub fn append_summaries(&mut self, summaries: &[u8]) -> Result<usize, SummaryError> {
         let summaries = summaries.chunks(summary_bytes(self.layout.record_bytes()));
         let count = summaries.len();
         for summary in summaries {
-            let next = Part::from_summary(summary, &self.layout)?;
+            let next = VerifySummary::from_bytes(summary, &self.layout)?;
             if self.records().checked_add(next.records()).is_none() {
                 return Err(contradiction("2^64 records or more, with those before them"));
             }

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 use xsort_disk::{Disk, OsDisk};
 use xsort_extsort::{Error, Observer, VerifyOptions, VerifyReport, verify};
-use xsort_records::{Layout, Part};
+use xsort_records::{Layout, VerifySummary};
 
 pub(crate) fn run(args: &VerifyArgs, stop: &Stop) -> Result<(), Failure> {
     let style = ReportStyle::decide(&args.report);
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &VerifyArgs, stop: &Stop) -> Result<(), Failure> {
 
 /// What was found out about the files.
 struct Verified {
-    part: Part,
+    part: VerifySummary,
     /// Bytes of the files.
     bytes: u64,
     /// The files to compare with, if any were named.
@@ -91,7 +91,7 @@ fn verify_files(
     let against =
         if args.against.is_empty() { None } else { Some(reader.read(&against, &names, false)?) };
     let part = part.expect("the order was checked");
-    summary.map_or(Ok(()), |summary| summary.write(&part.to_summary()))?;
+    summary.map_or(Ok(()), |summary| summary.write(&part.to_bytes()))?;
     Ok(Verified { part, bytes, against })
 }
 
@@ -154,8 +154,8 @@ impl<'a> Reader<'a> {
 }
 
 /// Puts together the parts that the summaries in `files` describe.
-fn append_summaries(files: &[PathBuf], layout: &Layout) -> Result<Part, Failure> {
-    let mut whole = Part::new(layout);
+fn append_summaries(files: &[PathBuf], layout: &Layout) -> Result<VerifySummary, Failure> {
+    let mut whole = VerifySummary::new(layout);
     for path in files {
         let bad = |reason: String| Failure::Job(Error::Input { path: path.clone(), reason });
         let bytes = fs::read(path).map_err(|error| bad(error.to_string()))?;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use xsort_disk::{Fault, FaultSite, FileRole, Operation, SimDisk, SimOptions};
 use xsort_extsort::{Error, Observer, Unobserved, VerifyOptions, verify};
-use xsort_records::{Layout, Part};
+use xsort_records::{Layout, VerifySummary};
 use xsort_testing::Random;
 
 fn layout(record_bytes: usize, key: &str) -> Layout {
@@ -67,7 +67,7 @@ fn the_verdict_is_that_of_one_thread() {
     for (seed, (record_bytes, key, records)) in cases.into_iter().enumerate() {
         let layout = layout(record_bytes, key);
         let bytes = walk(record_bytes * records, seed as u64);
-        let mut expected = Part::new(&layout);
+        let mut expected = VerifySummary::new(&layout);
         expected.extend(&bytes);
         for files in [1, 5] {
             let disk = SimDisk::new(SimOptions::rough(seed as u64));

@@ -133,7 +133,7 @@ pub(crate) fn records(case: &Case) -> Vec<u8> {
             Pattern::Prefix => key[..6].fill(9),
             Pattern::Ascending => key[..8].copy_from_slice(&(place as u64).to_be_bytes()),
             Pattern::Descending => {
-                key[..8].copy_from_slice(&((count - place) as u64).to_be_bytes())
+                key[..8].copy_from_slice(&((count - place) as u64).to_be_bytes());
             }
         }
         record[..KEY_BYTES].copy_from_slice(&key[..KEY_BYTES]);

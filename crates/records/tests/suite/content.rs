@@ -141,7 +141,7 @@ fn compressed_files_are_known() {
         (b"7z\xbc\xaf\x27\x1c\0\x04", SevenZip),
     ] {
         assert_eq!(of(head), Some(Content::Compressed(expected)), "{}", head.escape_ascii());
-        assert_eq!(Compression::begun(head), Some(expected));
+        assert_eq!(Compression::detect(head), Some(expected));
     }
     // Bytes that can't come from gzip may be a record's; for whoever asked for gzip they are a
     // damaged one.
@@ -150,7 +150,7 @@ fn compressed_files_are_known() {
         b"\x1f\x8b\x08\xff\0\0\0\0\0\x03\0\0",
         b"\x1f\x8b",
     ] {
-        assert_eq!((of(damaged), Compression::begun(damaged)), (None, Some(Gzip)));
+        assert_eq!((of(damaged), Compression::detect(damaged)), (None, Some(Gzip)));
     }
     for (whole, expected) in [
         (&b"\x1f"[..], Some(Gzip)),
@@ -165,10 +165,10 @@ fn compressed_files_are_known() {
         (b"", None),
         (b"\x1f\x20", None),
     ] {
-        assert_eq!(Compression::cut_off(whole), expected, "{}", whole.escape_ascii());
+        assert_eq!(Compression::detect_truncated(whole), expected, "{}", whole.escape_ascii());
     }
     for text in [&b"BZh9 is a line\n"[..], b"PK\n", b"7z\n", b"LZIP\0", b"]\0\0", b"(a)\n"] {
-        assert_eq!(Compression::begun(text), None, "{}", text.escape_ascii());
+        assert_eq!(Compression::detect(text), None, "{}", text.escape_ascii());
     }
 }
 

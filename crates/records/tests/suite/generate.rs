@@ -2,7 +2,9 @@
 //! specifications say what is possible.
 
 use proptest::prelude::*;
-use xsort_records::{Checksum, Format, GenerateError, GenerateSpec, Generator, Part, Pattern};
+use xsort_records::{
+    Checksum, Format, GenerateError, GenerateSpec, Generator, Pattern, VerifySummary,
+};
 
 use crate::{records, spec};
 
@@ -139,7 +141,7 @@ fn block4k_is_letters_and_digits_without_gaps() {
         let count = block.iter().filter(|&&byte| byte == symbol).count();
         assert!((6_000..8_500).contains(&count), "{}: {count}", char::from(symbol));
     }
-    let mut part = Part::new(&Format::Block4k.layout());
+    let mut part = VerifySummary::new(&Format::Block4k.layout());
     part.extend(&block);
     assert!(part.unordered() > 30 && part.duplicates() == 0);
 }

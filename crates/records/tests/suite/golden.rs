@@ -2,7 +2,7 @@
 //! file and by checksum.
 
 use sha2::{Digest, Sha256};
-use xsort_records::{Checksum, Format, GenerateSpec, Generator, Part, Pattern};
+use xsort_records::{Checksum, Format, GenerateSpec, Generator, Pattern, VerifySummary};
 
 const GOLDEN: &str = include_str!("../golden/gensort.tsv");
 
@@ -41,7 +41,7 @@ fn every_row_is_reproduced() {
         assert_eq!(spec.total, records.parse().unwrap(), "{name}");
         let generator = Generator::new(spec).unwrap();
         let (mut ours, mut sum) = (Sha256::new(), Checksum::default());
-        let mut part = Part::new(&spec.format.layout());
+        let mut part = VerifySummary::new(&spec.format.layout());
         // Blocks of a prime number of records, so that no strip or block of the generator's own is
         // favoured.
         let mut block = vec![0; 7919 * 100];
@@ -70,7 +70,7 @@ fn valsort_of_unsorted_records() {
     let generator = Generator::new(spec("1000")).unwrap();
     let mut records = vec![0; 100_000];
     generator.fill(0, &mut records);
-    let mut part = Part::new(&Format::Gensort.layout());
+    let mut part = VerifySummary::new(&Format::Gensort.layout());
     part.extend(&records);
     assert_eq!(part.first_unordered(), Some(2));
     assert_eq!(part.unordered(), 483);
@@ -79,7 +79,7 @@ fn valsort_of_unsorted_records() {
 
     let (order, _) = records.as_chunks_mut::<100>();
     order.sort();
-    let mut part = Part::new(&Format::Gensort.layout());
+    let mut part = VerifySummary::new(&Format::Gensort.layout());
     part.extend(&records);
     assert!(part.is_sorted());
     assert_eq!((part.duplicates(), part.first_unordered()), (0, None));

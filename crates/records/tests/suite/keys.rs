@@ -4,7 +4,9 @@
 use std::cmp::Ordering;
 
 use proptest::prelude::*;
-use xsort_records::{Endian, Key, KeyField, KeyKind, KeyRule, Layout, LittleKey, Part, PlainKey};
+use xsort_records::{
+    Endian, Key, KeyField, KeyKind, KeyRule, Layout, LittleKey, PlainKey, VerifySummary,
+};
 
 use crate::grammar::any_field;
 
@@ -72,7 +74,7 @@ fn check(record_bytes: usize, fields: &[KeyField], a: &[u8], b: &[u8]) {
         KeyRule::Little(key) => check_key(key, fields, a, b),
         KeyRule::Fields(key) => check_key(key, fields, a, b),
     }
-    let mut part = Part::new(&layout);
+    let mut part = VerifySummary::new(&layout);
     part.extend(a);
     part.extend(b);
     let found = match oracle(fields, a, b) {

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use xsort_records::{Format, GenerateSpec, Generator, Key, Part, Pattern};
+use xsort_records::{Format, GenerateSpec, Generator, Key, Pattern, VerifySummary};
 
 use crate::{records, spec};
 
-fn judged(spec: GenerateSpec) -> Part {
-    let mut part = Part::new(&spec.format.layout());
+fn judged(spec: GenerateSpec) -> VerifySummary {
+    let mut part = VerifySummary::new(&spec.format.layout());
     part.extend(&records(spec));
     part
 }
@@ -58,7 +58,7 @@ fn sorted_without_ties_up_to_the_last_record() {
             });
             let generator = generator.unwrap();
             let count = total.min(3);
-            let mut part = Part::new(&format.layout());
+            let mut part = VerifySummary::new(&format.layout());
             for first in [0, (total - count) / 2, total - count] {
                 let mut block = vec![0; count as usize * format.record_bytes()];
                 generator.fill(first, &mut block);
@@ -149,7 +149,7 @@ fn patterns_leave_records_legal_and_payloads_alone() {
                     }
                     Format::Kv128 => assert_eq!(record[16..], own[16..]),
                     Format::Block4k => {
-                        assert!(record.iter().all(u8::is_ascii_alphanumeric), "{pattern}")
+                        assert!(record.iter().all(u8::is_ascii_alphanumeric), "{pattern}");
                     }
                 }
             }

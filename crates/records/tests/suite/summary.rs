@@ -1,12 +1,12 @@
 //! Summaries: valsort's layout, there and back, and across seams.
 
 use proptest::prelude::*;
-use xsort_records::{Format, GenerateSpec, Layout, Part, SummaryError};
+use xsort_records::{Format, GenerateSpec, Layout, SummaryError, VerifySummary};
 
 use crate::{records, spec};
 
-fn part(layout: &Layout, records: &[u8]) -> Part {
-    let mut part = Part::new(layout);
+fn part(layout: &Layout, records: &[u8]) -> VerifySummary {
+    let mut part = VerifySummary::new(layout);
     part.extend(records);
     part
 }
@@ -26,7 +26,7 @@ fn numbers_and_records_are_where_valsort_has_them() {
     expected.extend_from_slice(&block[..100]);
     expected.extend_from_slice(&block[99_900..]);
     assert_eq!(expected.len(), 280);
-    assert_eq!(part.to_summary(), expected);
+    assert_eq!(part.to_bytes(), expected);
 }
 
 /// Every split of a few records in two, and every single record, put together from files.
@@ -37,8 +37,8 @@ fn every_split_equals_the_whole() {
     let whole = part(&layout, &block);
     let together = |pieces: &[&[u8]]| {
         let file: Vec<u8> =
-            pieces.iter().flat_map(|piece| part(&layout, piece).to_summary()).collect();
-        let mut all = Part::new(&layout);
+            pieces.iter().flat_map(|piece| part(&layout, piece).to_bytes()).collect();
+        let mut all = VerifySummary::new(&layout);
         assert_eq!(all.append_summaries(&file), Ok(pieces.len()));
         all
     };
@@ -47,35 +47,38 @@ fn every_split_equals_the_whole() {
         assert_eq!(together(&[left, right]), whole, "cut at {cut}");
     }
     assert_eq!(together(&block.chunks(100).collect::<Vec<_>>()), whole);
-    assert_eq!(together(&[]), Part::new(&layout));
+    assert_eq!(together(&[]), VerifySummary::new(&layout));
 }
 
 #[test]
 fn lengths_are_checked() {
     let layout = Format::Gensort.layout();
-    let summary = part(&layout, &records(spec(Format::Gensort, 10))).to_summary();
+    let summary = part(&layout, &records(spec(Format::Gensort, 10))).to_bytes();
     for bytes in [0, 1, 279, 281, 560] {
         let text = vec![0; bytes];
-        let error = Part::from_summary(&text, &layout).unwrap_err();
+        let error = VerifySummary::from_bytes(&text, &layout).unwrap_err();
         assert_eq!(error, SummaryError::Length { bytes, record_bytes: 100 });
         assert!(error.to_string().contains("280"), "{error}");
     }
     let mut two = [summary.clone(), summary].concat();
-    assert_eq!(Part::new(&layout).append_summaries(&two), Ok(2));
+    assert_eq!(VerifySummary::new(&layout).append_summaries(&two), Ok(2));
     two.pop();
-    assert!(matches!(Part::new(&layout).append_summaries(&two), Err(SummaryError::Length { .. })));
+    assert!(matches!(
+        VerifySummary::new(&layout).append_summaries(&two),
+        Err(SummaryError::Length { .. })
+    ));
 }
 
 #[test]
 fn contradictions_are_errors() {
     let layout = Format::Gensort.layout();
-    let good = part(&layout, &records(spec(Format::Gensort, 10))).to_summary();
+    let good = part(&layout, &records(spec(Format::Gensort, 10))).to_bytes();
     // Number `place` of the five set to `value`, upper word included.
     let with = |place: usize, value: u128| {
         let mut summary = good.clone();
         summary[place * 16..][..8].copy_from_slice(&((value >> 64) as u64).to_le_bytes());
         summary[place * 16 + 8..][..8].copy_from_slice(&(value as u64).to_le_bytes());
-        Part::from_summary(&summary, &layout)
+        VerifySummary::from_bytes(&summary, &layout)
     };
     assert!(with(2, 10).is_ok());
     for (place, value) in [
@@ -93,7 +96,10 @@ fn contradictions_are_errors() {
         assert!(matches!(error, SummaryError::Contradiction { .. }), "{error}");
         assert!(error.to_string().contains("contradicts itself"), "{error}");
     }
-    assert!(Part::from_summary(&[0; 280], &layout).is_ok_and(|part| part == Part::new(&layout)));
+    assert!(
+        VerifySummary::from_bytes(&[0; 280], &layout)
+            .is_ok_and(|part| part == VerifySummary::new(&layout))
+    );
 }
 
 /// Two summaries of half of all countable records once told of none, and their checksums went on
@@ -101,10 +107,10 @@ fn contradictions_are_errors() {
 #[test]
 fn records_of_all_summaries_can_be_counted() {
     let layout = Format::Gensort.layout();
-    let mut summary = part(&layout, &records(spec(Format::Gensort, 10))).to_summary();
+    let mut summary = part(&layout, &records(spec(Format::Gensort, 10))).to_bytes();
     let (records_at, half) = (2 * 16 + 8, 1_u64 << 63);
     summary[records_at..][..8].copy_from_slice(&half.to_le_bytes());
-    let mut whole = Part::new(&layout);
+    let mut whole = VerifySummary::new(&layout);
     assert_eq!(whole.append_summaries(&summary), Ok(1));
     assert_eq!(whole.records(), half);
     let error = whole.append_summaries(&summary).unwrap_err();
@@ -117,11 +123,11 @@ fn records_of_all_summaries_can_be_counted() {
 #[test]
 fn edges_of_contradictions() {
     let layout = Layout::new(1, vec!["0:1".parse().unwrap()]).unwrap();
-    let good = part(&layout, b"ba").to_summary();
+    let good = part(&layout, b"ba").to_bytes();
     let with = |changes: &[(usize, u8)]| {
         let mut summary = good.clone();
         changes.iter().for_each(|&(at, byte)| summary[at] = byte);
-        Part::from_summary(&summary, &layout)
+        VerifySummary::from_bytes(&summary, &layout)
     };
     let (first_unordered, unordered, duplicates, first_record) = (8, 24, 56, 80);
     assert_eq!(with(&[(first_unordered, 1), (unordered, 1)]), Ok(part(&layout, b"ba")));
@@ -145,15 +151,15 @@ proptest! {
         let records = keys.iter().enumerate().map(|(n, &key)| [n as u8, key, 9]);
         let block: Vec<u8> = records.flatten().collect();
         let part = part(&layout, &block);
-        prop_assert_eq!(Part::from_summary(&part.to_summary(), &layout), Ok(part));
+        prop_assert_eq!(VerifySummary::from_bytes(&part.to_bytes(), &layout), Ok(part));
     }
 
     /// Bytes from anywhere give a part or an error; a part says the same again.
     #[test]
     fn no_summary_panics(summary in prop::collection::vec(0u8..3, 84)) {
         let layout = Layout::new(2, vec!["0:2".parse().unwrap()]).unwrap();
-        if let Ok(part) = Part::from_summary(&summary, &layout) {
-            prop_assert_eq!(Part::from_summary(&part.to_summary(), &layout), Ok(part));
+        if let Ok(part) = VerifySummary::from_bytes(&summary, &layout) {
+            prop_assert_eq!(VerifySummary::from_bytes(&part.to_bytes(), &layout), Ok(part));
         }
     }
 }

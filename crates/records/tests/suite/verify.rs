@@ -1,15 +1,15 @@
 //! The verifier's counts, and that they are the same wherever the seams are.
 
 use proptest::prelude::*;
-use xsort_records::{Checksum, Layout, Part};
+use xsort_records::{Checksum, Layout, VerifySummary};
 
 /// Records of four bytes ordered by the second and third.
 fn layout() -> Layout {
     Layout::new(4, vec!["1:2".parse().unwrap()]).unwrap()
 }
 
-fn part(layout: &Layout, records: &[u8]) -> Part {
-    let mut part = Part::new(layout);
+fn part(layout: &Layout, records: &[u8]) -> VerifySummary {
+    let mut part = VerifySummary::new(layout);
     part.extend(records);
     part
 }
@@ -26,7 +26,7 @@ fn a_stretch_by_hand() {
 fn nothing_is_neutral() {
     let layout = layout();
     let some = part(&layout, b".bb0.aa1");
-    let mut empty = Part::new(&layout);
+    let mut empty = VerifySummary::new(&layout);
     assert_eq!(
         (empty.records(), empty.is_sorted(), empty.checksum()),
         (0, true, Checksum::default())
@@ -36,11 +36,11 @@ fn nothing_is_neutral() {
         (None, None, None)
     );
     empty.extend(&[]);
-    empty.append(&Part::new(&layout));
-    assert_eq!(empty, Part::new(&layout));
+    empty.append(&VerifySummary::new(&layout));
+    assert_eq!(empty, VerifySummary::new(&layout));
     empty.append(&some);
     assert_eq!(empty, some);
-    empty.append(&Part::new(&layout));
+    empty.append(&VerifySummary::new(&layout));
     empty.extend(&[]);
     assert_eq!(empty, some);
 }
@@ -105,8 +105,8 @@ proptest! {
             for two in one..=records.len() {
                 let pieces = [&records[..one], &records[one..two], &records[two..]];
                 let pieces = pieces.map(<[_]>::as_flattened);
-                let mut extended = Part::new(&layout);
-                let mut appended = Part::new(&layout);
+                let mut extended = VerifySummary::new(&layout);
+                let mut appended = VerifySummary::new(&layout);
                 for piece in pieces {
                     extended.extend(piece);
                     appended.append(&part(&layout, piece));

@@ -102,10 +102,10 @@ fn sniff(mut bytes: InputBytes, window_log_max: u32) -> io::Result<InputBytes> {
     let mut head = Vec::new();
     bytes.by_ref().take(HEAD_BYTES).read_to_end(&mut head)?;
     let is_whole = (head.len() as u64) < HEAD_BYTES;
-    let begun = Compression::begun(&head);
+    let begun = Compression::detect(&head);
     if begun.is_none()
         && is_whole
-        && let Some(compression) = Compression::cut_off(&head)
+        && let Some(compression) = Compression::detect_truncated(&head)
     {
         let what =
             format!("it is cut off: so far it is the beginning of a {} file", compression.name());
@@ -125,7 +125,7 @@ fn sniff(mut bytes: InputBytes, window_log_max: u32) -> io::Result<InputBytes> {
             Box::new(Lz4 { decoder: FrameDecoder::new(counted) })
         }
         Some(other) => {
-            let (name, command) = (other.name(), other.unpacks());
+            let (name, command) = (other.name(), other.decompress_command());
             let what = format!(
                 "it is compressed by {name}, which isn't read here: decompress it first ({command})"
             );

@@ -1,17 +1,17 @@
-//! The verifier's own reading of a key: numbers are decoded and compared as numbers, strings as
-//! strings.
+//! The verifier's own comparison of keys: it decodes numbers and compares them as numbers, and
+//! strings as strings.
 //!
 //! Deliberately shares nothing with the [`crate::Key`] implementations that the sort uses, so that
-//! an error in their encoding can't hide itself. Slower by a nanosecond or two, and simple enough
-//! to be checked by eye.
+//! an error in their encoding shows. A nanosecond or two slower, and simple enough to be checked by
+//! eye.
 
 use std::cmp::Ordering;
 
 use crate::{Endian, KeyField, KeyKind};
 
-/// What comparing each record of a stretch with the one before found.
+/// The outcomes of comparing each record with the one before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct OrderCounts {
     /// Records whose key is smaller than the one before.
     pub(crate) unordered: u64,
     /// The first of them, counted from the first record that was compared with its predecessor.
@@ -20,8 +20,8 @@ pub(crate) struct Found {
     pub(crate) duplicates: u64,
 }
 
-impl Found {
-    pub(crate) fn note(&mut self, index: usize, to_previous: Ordering) {
+impl OrderCounts {
+    pub(crate) fn count(&mut self, index: usize, to_previous: Ordering) {
         match to_previous {
             Ordering::Less => {
                 self.unordered += 1;
@@ -45,9 +45,9 @@ pub(crate) fn compare(fields: &[KeyField], a: &[u8], b: &[u8]) -> Ordering {
 }
 
 /// Compares each record of `records` but the first with the one before it.
-pub(crate) fn scan(fields: &[KeyField], records: &[u8], record_bytes: usize) -> Found {
+pub(crate) fn scan(fields: &[KeyField], records: &[u8], record_bytes: usize) -> OrderCounts {
     match *fields {
-        // The usual case without a look at the field for each record.
+        // The usual case, without reading the field's description for each record.
         [KeyField { offset, length, kind: KeyKind::Bytes, descending: false }] => {
             let key = offset..offset + length;
             neighbours(records, record_bytes, |a, b| a[key.clone()].cmp(&b[key.clone()]))
@@ -61,15 +61,15 @@ fn neighbours(
     records: &[u8],
     record_bytes: usize,
     compare: impl Fn(&[u8], &[u8]) -> Ordering,
-) -> Found {
-    let mut found = Found::default();
+) -> OrderCounts {
+    let mut counts = OrderCounts::default();
     let mut all = records.chunks_exact(record_bytes);
-    let Some(mut previous) = all.next() else { return found };
+    let Some(mut previous) = all.next() else { return counts };
     for (index, record) in all.enumerate() {
-        found.note(index, compare(record, previous));
+        counts.count(index, compare(record, previous));
         previous = record;
     }
-    found
+    counts
 }
 
 fn compare_field(field: &KeyField, a: &[u8], b: &[u8]) -> Ordering {
@@ -88,7 +88,7 @@ fn field_bytes<'r>(field: &KeyField, record: &'r [u8]) -> &'r [u8] {
     &record[field.offset..field.offset + field.length]
 }
 
-/// The number that `bytes` (16 at most) are.
+/// The number that `bytes` (16 at most) encode.
 fn unsigned(bytes: &[u8], endian: Endian) -> u128 {
     let mut wide = [0; 16];
     match endian {
