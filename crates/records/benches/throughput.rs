@@ -47,7 +47,7 @@ fn generate(criterion: &mut Criterion) {
         group.throughput(Throughput::Bytes(block.len() as u64));
         let name = format!("{format}/{}", if skewed { "skewed" } else { pattern.name() });
         group.bench_function(name, |bencher| {
-            bencher.iter(|| generator.fill(0, black_box(&mut block)))
+            bencher.iter(|| generator.fill(0, black_box(&mut block)));
         });
         generator.fill(0, &mut block);
         check(format, pattern, skewed, &block, expected);

@@ -64,7 +64,7 @@ impl Pattern {
         let mut random = Random::new(seed);
         let mut bytes = vec![0x2a; count * record_bytes];
         let distinct = |of: u64, out: &mut [u8]| {
-            Random::new(seed ^ of.wrapping_mul(0x1234_5678_9abc_def1)).fill(out)
+            Random::new(seed ^ of.wrapping_mul(0x1234_5678_9abc_def1)).fill(out);
         };
         for (place, record) in bytes.chunks_exact_mut(record_bytes).enumerate() {
             match self {
