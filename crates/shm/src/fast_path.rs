@@ -1,10 +1,10 @@
 //! The fast path of a [`LocalReader`](crate::LocalReader) from one version to the next.
 //!
-//! A reader that lends no versions has one Pin, which nobody else holds. Once it has read from a
-//! buffer, everything that [`ReaderState::pin_current`] looks up for the next version in that buffer is
-//! known: the slot, the mapping, how many bytes fit. Here it lies side by side and is loaded before
-//! the exchange in the slot, because no load after the exchange starts before it is over. The
-//! accesses to shared words, and their order, are those of `pin_current`.
+//! A `LocalReader` has one Pin, which nobody else holds. Once it has read from a buffer, everything
+//! is known that [`ReaderState::pin_current`] looks up for the next version in that buffer: the
+//! slot, the mapping, its length. Here these are stored side by side and loaded before the exchange
+//! in the slot, because no later load starts until the exchange is over. The accesses to shared
+//! words, and their order, are those of `pin_current`.
 #![allow(unsafe_code, reason = "reads bytes that are pinned")]
 
 use crate::attachment::Contents;
@@ -18,8 +18,8 @@ use std::hash::Hasher;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
-/// What the next read after a change needs: pointers to what a [`ReaderState`] keeps until its
-/// `release` or its end.
+/// What a read of a new version needs: pointers to what a [`ReaderState`] keeps until its `release`
+/// or its end.
 pub(crate) struct FastPath {
     pin: NonNull<Pin>,
     slot: NonNull<AtomicU64>,
@@ -36,15 +36,15 @@ pub(crate) struct FastPath {
 struct Buffer {
     mapping: NonNull<Mapping>,
     header: NonNull<Header>,
-    /// Bytes behind the header.
-    room: u64,
+    /// Bytes after the header.
+    capacity: u64,
 }
 
 impl FastPath {
-    /// Learns from a version that was pinned by the slow path; `None` if its Pin has no slot.
-    pub(crate) fn learn(known: Option<FastPath>, state: &ReaderState, pin: &Pin) -> Option<Self> {
-        let slot = NonNull::from(pin.slot.as_ref()?.pinned());
-        let (current, mark) = state.watched_words();
+    /// Adds the buffer of a version that the slow path has pinned; `None` if its Pin has no slot.
+    pub(crate) fn extend(known: Option<FastPath>, state: &ReaderState, pin: &Pin) -> Option<Self> {
+        let slot = NonNull::from(pin.slot()?.pinned());
+        let (current, mark) = state.watched();
         let mut path = known.unwrap_or(FastPath {
             pin: NonNull::from(pin),
             slot,
@@ -54,29 +54,29 @@ impl FastPath {
             verify: state.verifies(),
             buffers: Vec::new(),
         });
-        // A fork's child attaches anew, and has other mappings from then on.
+        // The child of a fork reattaches, and has other mappings from then on.
         if path.slot != slot || path.current != current {
             path.buffers.clear();
         }
         (path.pin, path.slot, path.current, path.mark) = (NonNull::from(pin), slot, current, mark);
         path.lineage = state.attachment().lineage();
-        let mapping = pin.mapping.get()?;
-        // SAFETY: the Pin shows it, so it is one of the state's mappings.
-        let shown = unsafe { mapping.as_ref() };
+        let mapping = pin.mapping()?;
+        // SAFETY: it is the Pin's, so it is one of the state's mappings.
+        let mapped = unsafe { mapping.as_ref() };
         let index = buffer_of(pin.word.get());
         if path.buffers.len() <= index {
             path.buffers.resize(index + 1, None);
         }
         path.buffers[index] = Some(Buffer {
             mapping,
-            header: NonNull::from(shown.at::<Header>(0)),
-            room: (shown.length() - HEADER_BYTES) as u64,
+            header: NonNull::from(mapped.at::<Header>(0)),
+            capacity: (mapped.length() - HEADER_BYTES) as u64,
         });
         Some(path)
     }
 
-    /// Pins the current version, and lets the Pin show it. `None`: take the slow
-    /// path; what the Pin showed is no longer protected.
+    /// Pins the current version. `None`: take the slow path; the Pin's version before is no longer
+    /// protected.
     #[inline]
     pub(crate) fn pin_current<H: Hasher + Default>(&self) -> Option<&Pin> {
         // SAFETY: all of them belong to the state, which keeps them until its `release` or its end;
@@ -85,13 +85,13 @@ impl FastPath {
             (self.pin.as_ref(), self.slot.as_ref(), self.current.as_ref(), self.mark.as_ref())
         };
         let seen = current.load_relaxed();
-        let Buffer { mapping, header, room } = (*self.buffers.get(buffer_of(seen))?)?;
+        let Buffer { mapping, header, capacity } = (*self.buffers.get(buffer_of(seen))?)?;
         if seen == NONE || mark.load_relaxed() == 0 {
             return None;
         }
         let word = protocol::pin::<_, All>(current, slot, seen);
-        // SAFETY: in a mapping that the state keeps; a replaced one is learnt anew before this is
-        // used again.
+        // SAFETY: in a mapping that the state keeps. If that was replaced, `extend` has replaced it
+        // here, too.
         let header: &Header = unsafe { header.as_ref() };
         if word != seen
             || !is_stamped(&header.version, word)
@@ -99,9 +99,9 @@ impl FastPath {
         {
             return None;
         }
-        // Read once, so that it stays what it is when it is compared.
+        // Loaded once: the value that was checked is the one that is used.
         let length = header.length.load_relaxed();
-        if length > room {
+        if length > capacity {
             return None;
         }
         // SAFETY: as above.

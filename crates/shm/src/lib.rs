@@ -30,7 +30,7 @@
 //! | `slot_table` | the readers' slots |
 //! | `opening`, `writer`, `buffers` | the writer's side |
 //! | `attachment`, `pin`, `reader_state` | a reader's mappings, holds and state of a thread |
-//! | `reader`, `local` | the two kinds of readers |
+//! | `reader`, `local`, `fast_path` | the two kinds of readers |
 //! | `archived`, `synchronizer`, `checksum` | typed values, mmap-sync's operations, hashers |
 //! | `options`, `error` | options and errors |
 //!

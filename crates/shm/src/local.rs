@@ -45,7 +45,7 @@ pub struct LocalReader<H = Xxh3> {
     /// The archived type that they were checked to be, or `Unchecked`'s.
     #[cfg(feature = "rkyv")]
     checked: TypeId,
-    /// From one version to the next, once one was read.
+    /// The fast path to the next version, once one was read.
     fast_path: Option<FastPath>,
     reader: ReaderState,
     hasher: PhantomData<fn() -> H>,
@@ -186,28 +186,28 @@ impl<H: Hasher + Default> LocalReader<H> {
     fn pin_current(&mut self) -> Result<Refreshed> {
         self.forget();
         let Some(pin) = self.fast_path.as_ref().and_then(FastPath::pin_current::<H>) else {
-            return self.pin_current_slowly();
+            return self.pin_slowly();
         };
         let (word, bytes) = (pin.word.get(), pin.bytes.get());
         let is_new = self.reader.set_last(word);
-        Ok(self.show(word, bytes, is_new))
+        Ok(self.set_pinned(word, bytes, is_new))
     }
 
-    /// The slow path: the first version in a buffer, the first after a fork, every error.
+    /// The slow path: for the first version in a buffer, after a fork, and for errors.
     #[cold]
-    fn pin_current_slowly(&mut self) -> Result<Refreshed> {
+    fn pin_slowly(&mut self) -> Result<Refreshed> {
         let known = self.fast_path.take();
         let (pin, is_new) = self.reader.pin_current::<H>()?;
         let (word, bytes) = (pin.word.get(), pin.bytes.get());
-        self.fast_path = FastPath::learn(known, &self.reader, pin);
-        Ok(self.show(word, bytes, is_new))
+        self.fast_path = FastPath::extend(known, &self.reader, pin);
+        Ok(self.set_pinned(word, bytes, is_new))
     }
 
     #[inline]
-    fn show(&mut self, word: u64, bytes: NonNull<[u8]>, is_new: bool) -> Refreshed {
+    fn set_pinned(&mut self, word: u64, bytes: NonNull<[u8]>, is_new: bool) -> Refreshed {
         self.word.word().store_relaxed(word);
         self.bytes = bytes;
-        self.current = self.reader.watched_words().0;
+        self.current = self.reader.watched().0;
         Refreshed { word, is_new }
     }
 

@@ -66,6 +66,16 @@ impl Pin {
         self.mapping.set(Some(mapping));
     }
 
+    /// Its slot, if the reader has slots.
+    pub(crate) fn slot(&self) -> Option<&ReaderSlot> {
+        self.slot.as_ref()
+    }
+
+    /// The mapping of its version's buffer.
+    pub(crate) fn mapping(&self) -> Option<NonNull<Mapping>> {
+        self.mapping.get()
+    }
+
     /// Counts one hold more. Called by the owner only.
     #[inline]
     pub(crate) fn hold(&self) {

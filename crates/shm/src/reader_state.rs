@@ -198,12 +198,12 @@ impl ReaderState {
         self.last.replace(word) != word
     }
 
-    /// Where the current version and the fork mark are.
-    pub(crate) fn watched_words(&self) -> (NonNull<AtomicU64>, NonNull<AtomicU64>) {
+    /// The state's `current` and the fork mark's word.
+    pub(crate) fn watched(&self) -> (NonNull<AtomicU64>, NonNull<AtomicU64>) {
         (self.current.get(), self.mark.get())
     }
 
-    /// Whether checksums are compared.
+    /// Whether checksums are checked.
     pub(crate) fn verifies(&self) -> bool {
         self.options.verify
     }

@@ -19,8 +19,8 @@ const SHORT: usize = 32;
 /// Bytes of a word.
 const WORD: usize = size_of::<u64>();
 
-/// A sample of so many lines of so many runs tells how often words tie. If one in `TIES_SHARE`
-/// pairs does, heads hold a second word.
+/// A sample of so many lines of so many runs tells how often words tie. If one in `TIES_SHARE` pairs
+/// does, heads hold a second word.
 const SAMPLED_RUNS: usize = 8;
 const SAMPLED_LINES: usize = 16;
 const TIES_SHARE: usize = 8;
@@ -134,15 +134,19 @@ impl<'a, O: LineOrder> Merge<'a, O> {
             scratch,
             tie_scratch: O::Scratch::default(),
         };
-        let mut entrants = Vec::with_capacity(merge.nodes.len());
+        let mut head_keys = Vec::with_capacity(merge.nodes.len());
         for run in 0..merge.nodes.len() {
-            entrants.push(if run < runs.len() { merge.next(run) } else { HeadKey::exhausted(run) });
+            head_keys.push(if run < runs.len() {
+                merge.next(run)
+            } else {
+                HeadKey::exhausted(run)
+            });
         }
         merge.live = merge.nodes.iter().filter(|node| node.cursor.is_live).count();
         let scratch = std::cell::RefCell::new(&mut merge.tie_scratch);
         merge.winner = loser_tree::build::<_, true>(
             &mut merge.nodes,
-            |_, run| entrants[run],
+            |_, run| head_keys[run],
             |nodes: &[Node<Cursor<'_, O::Words>>], a, b| {
                 first_wins(order, skip, nodes, a, b, &mut scratch.borrow_mut())
             },
@@ -168,21 +172,21 @@ impl<'a, O: LineOrder> Merge<'a, O> {
                 self.dropped_sum = self.dropped_sum.wrapping_add(hash);
             }
             self.taken += 1;
-            let entrant = self.next(run);
+            let head_key = self.next(run);
             // The same short line again wins again.
-            let is_same = O::WORD_IS_LINE && entrant == self.winner && {
+            let is_same = O::WORD_IS_LINE && head_key == self.winner && {
                 let cursor = &self.nodes[run].cursor;
                 cursor.is_live && cursor.bytes == bytes && bytes <= self.skip + WORD
             };
             if !is_same {
-                self.replay(run, entrant);
+                self.replay(run, head_key);
             }
         }
         at
     }
 
-    /// Bytes that are missing of a line that was written in part, its delimiter included; 0 if
-    /// there is none.
+    /// Bytes that are missing of a line that was written in part, its delimiter included; 0 if there
+    /// is none.
     pub fn pending_bytes(&self) -> usize {
         self.pending.rest.len() + usize::from(self.pending.has_delimiter)
     }
@@ -203,8 +207,8 @@ impl<'a, O: LineOrder> Merge<'a, O> {
     }
 
     #[inline(always)]
-    fn replay(&mut self, run: usize, entrant: HeadKey) {
-        let (winner, replayed) = loser_tree::replay::<_, true>(&mut self.nodes, entrant);
+    fn replay(&mut self, run: usize, head_key: HeadKey) {
+        let (winner, replayed) = loser_tree::replay::<_, true>(&mut self.nodes, head_key);
         self.winner = winner;
         if replayed.tied {
             loser_tree::undo_replay(&mut self.nodes, run, winner, replayed);
@@ -213,7 +217,7 @@ impl<'a, O: LineOrder> Merge<'a, O> {
             let first_wins = |nodes: &[Node<Cursor<'_, O::Words>>], a, b| {
                 first_wins(order, skip, nodes, a, b, &mut scratch.borrow_mut())
             };
-            (self.winner, _) = loser_tree::replay_ties(&mut self.nodes, entrant, first_wins);
+            (self.winner, _) = loser_tree::replay_ties(&mut self.nodes, head_key, first_wins);
         }
     }
 
@@ -275,7 +279,7 @@ impl<'a, O: LineOrder> Merge<'a, O> {
         bytes
     }
 
-    /// Moves the cursor of `run` to its next line. Returns the entrant for the tree.
+    /// Moves the cursor of `run` to its next line. Returns the head key for the tree.
     #[inline(always)]
     fn next(&mut self, run: usize) -> HeadKey {
         let cursor = &mut self.nodes[run].cursor;
@@ -310,7 +314,7 @@ impl<'a, O: LineOrder> Merge<'a, O> {
                     let second = self.order.word_of(tail, bytes, WORD, &mut self.scratch);
                     return HeadKey::new(head.word(), second, run);
                 }
-                self.entrant(tail, bytes, run)
+                self.head_key(tail, bytes, run)
             }
             Lines::Blocks(blocks) => {
                 let mut tail = if cursor.is_live {
@@ -326,13 +330,13 @@ impl<'a, O: LineOrder> Merge<'a, O> {
                 prefetch::line(tail.as_ptr().wrapping_add(4 * prefetch::LINE_BYTES));
                 let bytes = line_end(tail, self.delimiter);
                 *cursor = Cursor { tail, bytes, is_live: true, ..*cursor };
-                self.entrant(tail, bytes, run)
+                self.head_key(tail, bytes, run)
             }
         }
     }
 
     #[inline(always)]
-    fn entrant(&mut self, tail: &[u8], bytes: usize, run: usize) -> HeadKey {
+    fn head_key(&mut self, tail: &[u8], bytes: usize, run: usize) -> HeadKey {
         let [first, second] = match self.is_deep {
             true => self.order.two_words_of(tail, bytes, self.skip, &mut self.scratch),
             false => [self.order.word_of(tail, bytes, self.skip, &mut self.scratch), 0],
