@@ -52,7 +52,7 @@ pub(super) fn files(command: &Command) -> Result<Vec<OsString>, Failure> {
     Ok(xsort_gnu::sort::listed_files(&text, list, locale())?)
 }
 
-/// Inputs that can be read, as far as that can be told without reading.
+/// Inputs that can be read, as far as that is known without reading.
 pub(super) struct Inputs {
     all: Vec<Input>,
     pub(super) names: NamesMemory,
@@ -71,7 +71,7 @@ struct Input {
 
 impl Inputs {
     /// Inspects all files. Standard input is left out where it is named again, because it is at its
-    /// end then. With `rules` a directory stands for the files below it, and `say` is told which of
+    /// end then. With `rules` a directory stands for the files below it, and `say` hears which of
     /// these are left out.
     pub(super) fn inspect(
         files: Vec<OsString>,
