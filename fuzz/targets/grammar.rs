@@ -134,9 +134,8 @@ fn understood(command: &Command, environment: &Environment) {
     let mut marks = Vec::new();
     for line in lines {
         xsort_gnu::sort::annotate(&order, &locale, line, &mut scratch, &mut marks);
-        assert!(
-            xsort_gnu::sort::disorder("sort", b"-", 1, line.to_vec(), command).starts_with(b"sort: ")
-        );
+        let message = xsort_gnu::sort::disorder("sort", b"-", 1, line.to_vec(), command);
+        assert!(message.starts_with(b"sort: "));
     }
     xsort_gnu::sort::warnings(command, &locale);
 }

@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_words_in_the_roll_stay_within_it() {
+    fn hostile_words_in_the_slot_table_stay_within_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("slot_table");
         let slot_table = create(&path, 4);

@@ -29,7 +29,7 @@ pub(super) fn run(lines: &LinesCommand<'_>, has_locale: bool) -> Result<(), Fail
         run_by(lines, &ByBytes, &order, files)
     } else if order.is_bytes_reversed() {
         run_by(lines, &ByBytesReversed, &order, files)
-    } else if order.is_decided_by_a_word() {
+    } else if order.is_decided_by_one_word() {
         run_by(lines, &ByText::<[u64; 1]>::new(&order), &order, files)
     } else {
         run_by(lines, &ByText::<[u64; 2]>::new(&order), &order, files)

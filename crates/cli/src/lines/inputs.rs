@@ -71,8 +71,8 @@ struct Input {
 
 impl Inputs {
     /// Inspects all files. Standard input is left out where it is named again, because it is at its
-    /// end then. With `rules` a directory stands for the files below it, and `say` gets a line about
-    /// what of these is left out.
+    /// end then. With `rules` a directory stands for the files below it, and `say` hears which of
+    /// these are left out.
     pub(super) fn inspect(
         files: Vec<OsString>,
         rules: Option<TreeOptions>,

@@ -9,7 +9,7 @@
 //! | `options` | what a caller wants |
 //! | `plan` | what will be done, from sizes and a budget alone |
 //! | `prepare`, `dry_run` | whether it can be done |
-//! | `spool`, `spooler`, `spool_seals` | an input that is a stream, kept until it can be read by ranges |
+//! | `spool`, `spooler`, `spool_seals` | a stream, stored until its ranges can be read |
 //! | `pipeline` | reading, working and writing at the same time |
 //! | `chunks`, `filler` | the input in chunks, and how they are read |
 //! | `resident`, `chunk_journal` | chunks that stay in memory, and chunks in the journal |

@@ -19,8 +19,8 @@ const SHORT: usize = 32;
 /// Bytes of a word.
 const WORD: usize = size_of::<u64>();
 
-/// A sample of so many lines of so many runs tells how often words tie. If one in `TIES_SHARE` pairs
-/// does, heads hold a second word.
+/// A sample of so many lines of so many runs tells how often words tie. If one in `TIES_SHARE`
+/// pairs does, heads hold a second word.
 const SAMPLED_RUNS: usize = 8;
 const SAMPLED_LINES: usize = 16;
 const TIES_SHARE: usize = 8;
@@ -185,8 +185,8 @@ impl<'a, O: LineOrder> Merge<'a, O> {
         at
     }
 
-    /// Bytes that are missing of a line that was written in part, its delimiter included; 0 if there
-    /// is none.
+    /// Bytes that are missing of a line that was written in part, its delimiter included; 0 if
+    /// there is none.
     pub fn pending_bytes(&self) -> usize {
         self.pending.rest.len() + usize::from(self.pending.has_delimiter)
     }

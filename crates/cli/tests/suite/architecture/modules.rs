@@ -225,3 +225,27 @@ fn tokens(code: &str) -> Vec<&str> {
     }
     tokens
 }
+
+#[test]
+fn circles_are_found_and_gathered_names_make_none() {
+    let circles_of = |files: &[(&str, &str)]| {
+        let files: Vec<SourceFile> = files
+            .iter()
+            .map(|(path, text)| SourceFile::new(&format!("crates/x/src/{path}"), (*text).into()))
+            .collect();
+        let circles = circles(&uses(&files.iter().collect::<Vec<_>>()));
+        circles.into_iter().map(|circle| circle.len()).collect::<Vec<_>>()
+    };
+    let lib = ("lib.rs", "mod a; mod b; pub use a::One; pub use b::{inner::Two, Three as Four};");
+    let one = ("a.rs", "use crate::b::{self, inner::{Two}}; // use crate::c::Five;");
+    let two = ("b/inner.rs", "fn two() { super::three(\"crate::One\") }");
+    let facade = ("b/mod.rs", "mod inner; pub(crate) use inner::Two; fn three() {}");
+    assert_eq!(circles_of(&[lib, one, two, facade]), [0; 0]);
+    // By name, by way of the crate's root, in a path, in a private import of the parent.
+    for back in ["use crate::One;", "use super::super::a;", "fn f() { crate::a::f() }"] {
+        let two = ("b/inner.rs", back);
+        assert_eq!(circles_of(&[lib, one, two, facade]), [2], "{back}");
+    }
+    let parent = ("b/mod.rs", "mod inner; use inner::Two; fn three() {}");
+    assert_eq!(circles_of(&[lib, one, two, parent]), [2]);
+}

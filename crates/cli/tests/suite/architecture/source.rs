@@ -36,9 +36,12 @@ pub(super) fn files_in(directories: &[&str]) -> Vec<SourceFile> {
 impl SourceFile {
     fn read(path: &Path) -> SourceFile {
         let text = fs::read_to_string(path).unwrap();
+        SourceFile::new(path.strip_prefix(root()).unwrap().to_str().unwrap(), text)
+    }
+
+    pub(super) fn new(path: &str, text: String) -> SourceFile {
         let (code, comments) = split(&text);
-        let path = path.strip_prefix(root()).unwrap().to_str().unwrap().to_owned();
-        SourceFile { path, text, code, comments }
+        SourceFile { path: path.to_owned(), text, code, comments }
     }
 
     /// The crate's directory: `crates/disk` for `crates/disk/src/lease.rs`.

@@ -1,6 +1,6 @@
 //! What a reader's screen holds: lines of 100 columns, functions of 70 lines.
 
-use super::exceptions::{self, compare};
+use super::exceptions::compare;
 use super::source::{SourceFile, files_in};
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ fn lines_have_a_hundred_columns_at_most() {
             broken.insert(format!("{} {too_long}", file.path));
         }
     }
-    compare("lines longer than 100 columns", &broken, exceptions::LONG_LINES);
+    compare("lines longer than 100 columns", &broken, &[]);
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn a_function_fits_a_screen() {
             }
         }
     }
-    compare("functions longer than 70 lines", &broken, exceptions::LONG_FUNCTIONS);
+    compare("functions longer than 70 lines", &broken, &[]);
 }
 
 /// The names of a file's functions, and their lines from `fn` to the closing brace.

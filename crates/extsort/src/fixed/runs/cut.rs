@@ -5,7 +5,7 @@
 //! side, that record and everything after it on the other. In every other run the cut is found by a
 //! binary search in a single block, the one that straddles it. So segments have exact bounds and
 //! exact places in the output, and one key that fills the whole input is cut as easily as any
-//! other: records with equal keys are told apart by run and place.
+//! other: run and place distinguish records with equal keys.
 //!
 //! ```text
 //! run 0  [  a..............|...b ][ c ....

@@ -146,7 +146,7 @@ impl<'j> InputReader<'j> {
 }
 
 /// Bytes of a regular file with the delimiter that may be missing at its end, if these are at most
-/// `bytes_max`; `None` also if that is unknown.
+/// `bytes_max`; `None` also if that can't be known.
 fn whole_lines_bytes(input: &LinesInput, delimiter: u8, bytes_max: u64) -> Option<u64> {
     let Content::File(_) = input.content else { return None };
     let bytes = input.bytes.filter(|&bytes| bytes > 0 && bytes <= bytes_max)?;

@@ -185,7 +185,7 @@ impl Order {
     }
 
     /// True if the first word alone tells most lines apart that are different.
-    pub fn is_decided_by_a_word(&self) -> bool {
+    pub fn is_decided_by_one_word(&self) -> bool {
         self.keys.len() == 1 && matches!(self.head, Head::Number)
     }
 

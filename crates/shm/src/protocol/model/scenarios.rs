@@ -1,6 +1,8 @@
 //! What the model checker runs: readers and a writer on the functions of `protocol`, and what must
 //! hold in every execution.
 
+#![allow(unsafe_code, reason = "accesses cells that the model checker watches")]
+
 use super::words::{Model, ModelWord, Weakening};
 use crate::protocol::*;
 use loom::cell::UnsafeCell;
