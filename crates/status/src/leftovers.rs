@@ -141,7 +141,7 @@ impl Cleared {
                 self.removed.status.push(path);
             }
         }
-        // The state last. `Vacancy::take` created it if there was none.
+        // The state last. `WriterLock::acquire` created it if there was none.
         if self.failures.is_empty() && self.remove(&state) {
             self.removed.status.push(state);
         }
