@@ -176,7 +176,7 @@ impl Formatter<'_> {
             b'w' => self.number(number(1, at.weekday), style, out),
             b'U' => self.number(number(2, (at.day_of_year + 6 - at.weekday) / 7), style, out),
             b'W' => {
-                self.number(number(2, (at.day_of_year + 6 - (at.weekday + 6) % 7) / 7), style, out)
+                self.number(number(2, (at.day_of_year + 6 - (at.weekday + 6) % 7) / 7), style, out);
             }
             b'V' => self.number(number(2, week), style, out),
             b'N' => self.fraction(style, out),

@@ -132,7 +132,7 @@ impl<'a> Parser<'a> {
             match words.next(|_, _| is_over) {
                 None => return Ok(None),
                 Some(Said::Operand(word)) => {
-                    self.command.files.push(OsString::from_vec(word.to_vec()))
+                    self.command.files.push(OsString::from_vec(word.to_vec()));
                 }
                 Some(Said::Wrong(text)) => self.complain(text),
                 Some(Said::Option(given)) => {
@@ -157,7 +157,7 @@ impl<'a> Parser<'a> {
             Meaning::Letter(letter) => self.letter(letter, argument, &given.name)?,
             Meaning::Exclude => command.excludes.add(argument),
             Meaning::Files0From => {
-                command.files0_from = Some(OsString::from_vec(argument.to_vec()))
+                command.files0_from = Some(OsString::from_vec(argument.to_vec()));
             }
             Meaning::Help => return Ok(Some(Request::Help)),
             Meaning::Version => return Ok(Some(Request::Version)),
@@ -221,7 +221,7 @@ impl<'a> Parser<'a> {
         let depth = number(argument, 0, u64::MAX.into(), b"");
         match depth {
             Number { value: Some(value), problem: None, .. } => {
-                self.depth_max = Some(value as usize)
+                self.depth_max = Some(value as usize);
             }
             _ => self.complain(
                 [b"invalid maximum depth ", &self.surroundings.quote(argument)[..]].concat(),

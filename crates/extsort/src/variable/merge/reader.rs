@@ -64,21 +64,20 @@ impl<'a, 'j, O: LineOrder> Reader<'a, 'j, O> {
     /// Starts as many reads as there is memory for. Returns whether it started any.
     pub(crate) fn start(&mut self, cursors: &mut [RunCursor<'_>]) -> Result<bool, Error> {
         let mut has_read = false;
-        for run in 0..cursors.len() {
-            if cursors[run].is_starving() {
-                has_read |= self.read(&mut cursors[run], run)?;
+        for (run, cursor) in cursors.iter_mut().enumerate() {
+            if cursor.is_starving() {
+                has_read |= self.read(cursor, run)?;
             }
         }
         let reserved = |size| cursors.iter().map(|cursor| cursor.reserved(size)).sum::<usize>() + 1;
         let mut reserved = [reserved(BlockSize::Short), reserved(BlockSize::Long)];
-        for run in 0..cursors.len() {
-            let RunCursor { run: Run::Sorted(_), loaded, .. } = &cursors[run] else { continue };
+        for (run, cursor) in cursors.iter_mut().enumerate() {
+            let RunCursor { run: Run::Sorted(_), loaded, .. } = &*cursor else { continue };
             // A long block is taken only when nothing goes on without it.
-            let is_wanted = loaded.len() < SORTED_INPUT_BLOCKS
-                && !cursors[run].needs_long
-                && cursors[run].has_more();
-            if is_wanted && self.is_available(&cursors[run], BlockSize::Short, &mut reserved) {
-                has_read |= self.read(&mut cursors[run], run)?;
+            let is_wanted =
+                loaded.len() < SORTED_INPUT_BLOCKS && !cursor.needs_long && cursor.has_more();
+            if is_wanted && self.is_available(cursor, BlockSize::Short, &mut reserved) {
+                has_read |= self.read(cursor, run)?;
             }
         }
         Ok(has_read | self.read_ahead(cursors, &mut reserved)?)

@@ -19,10 +19,10 @@ pub(crate) struct InputCursor {
 
 /// What a cursor stands at.
 pub(crate) enum Standing {
-    AtLine,
+    Line,
     /// The beginning of a line that is longer than the buffer.
-    AtLongLine,
-    AtEnd,
+    LongLine,
+    End,
 }
 
 impl InputCursor {
@@ -60,7 +60,7 @@ impl InputCursor {
             let unread = &self.buffer[self.from..self.to];
             if let Some(end) = memchr::memchr(self.delimiter, &unread[searched..]) {
                 self.line_bytes = searched + end;
-                return Ok(Standing::AtLine);
+                return Ok(Standing::Line);
             }
             searched = unread.len();
             if self.from > 0 {
@@ -68,10 +68,10 @@ impl InputCursor {
                 (self.from, self.to) = (0, searched);
             }
             if self.to == self.buffer.len() {
-                return Ok(Standing::AtLongLine);
+                return Ok(Standing::LongLine);
             }
             match self.reader.read(&mut self.buffer[self.to..])? {
-                0 => return Ok(Standing::AtEnd),
+                0 => return Ok(Standing::End),
                 bytes => self.to += bytes,
             }
         }

@@ -75,16 +75,16 @@ impl<'a, O: LineOrder> InputHeap<'a, O> {
         loop {
             let input = &mut self.inputs[number];
             match input.read_line()? {
-                Standing::AtLine => {
+                Standing::Line => {
                     input.word = self.order.word(input.line(), 0, &mut self.scratch);
                     return Ok(true);
                 }
-                Standing::AtEnd => {
+                Standing::End => {
                     let freed = input.free();
                     self.free_bytes += self.copies() * freed;
                     return Ok(false);
                 }
-                Standing::AtLongLine => self.grow(number)?,
+                Standing::LongLine => self.grow(number)?,
             }
         }
     }
