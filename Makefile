@@ -24,17 +24,17 @@ DUA = 3.0.0
 FUZZ_SECONDS ?= 60
 CARGO_FUZZ = 0.13.2
 
-.PHONY: all demo test test-long smoke lint lint-doc format bench bench-test bench-smoke bench-tools bench-kernels fuzz fuzz-smoke fuzz-tools simulate soak loom miri asan tsan build doc clean
+.PHONY: all demo test test-long smoke lint lint-doc format bench bench-test bench-smoke bench-tools bench-kernels fuzz fuzz-smoke fuzz-tools simulate soak loom miri asan tsan build doc dist clean
 
 all: build
 
 build:
-	$(CARGO) build --release --locked -p xsort
+	$(CARGO) build --release --locked -p xsort-cli
 
 target/release/xsort: build
 
 $(TESTED):
-	$(CARGO) build --locked -p xsort
+	$(CARGO) build --locked -p xsort-cli
 
 ## Build, generate, sort, verify, report.
 demo: build
@@ -61,7 +61,13 @@ lint:
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
 ## Links and examples of the documentation.
-lint-doc:
+lint-## What is released, in target/dist: a tarball and a Debian package that run on any glibc since 2.31, each tried in an empty root (as root). STATIC=1 adds a
+## statically linked tarball.
+dist:
+	dist/build
+	dist/try
+
+doc:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
 
 format:
@@ -103,7 +109,7 @@ simulate:
 
 ## Jobs by chance, side by side, some of them killed at any moment; `make test` does it for seconds.
 soak:
-	XSORT_SOAK_SECONDS=$(SOAK_SECONDS) $(CARGO) test --release --locked -p xsort --test suite soak -- --nocapture
+	XSORT_SOAK_SECONDS=$(SOAK_SECONDS) $(CARGO) test --release --locked -p xsort-cli --test suite soak -- --nocapture
 
 ## All fuzz targets (needs nightly Rust and a C++ compiler), under the address sanitizer.
 fuzz: fuzz-tools

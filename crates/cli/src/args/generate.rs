@@ -2,10 +2,10 @@
 
 use super::help::{SIZES, TEMPLATE, sizes_and_exit_status};
 use super::shared::{Report, Resources};
-use super::size::Amount;
 use super::values::{formats, patterns, whole};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
+use xsort::size::Amount;
 use xsort_records::{Format, Pattern};
 
 const EXAMPLES: &str = "\

@@ -6,7 +6,6 @@
 mod generate;
 mod help;
 mod shared;
-pub(crate) mod size;
 mod sort;
 mod status;
 mod values;

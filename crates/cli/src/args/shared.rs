@@ -1,9 +1,9 @@
 //! Arguments that several commands share.
 
-use super::size::{self, Memory};
 use super::values::{degrees, formats, io_engines, threads, whole};
 use clap::{Args, ValueEnum};
 use std::num::NonZeroU64;
+use xsort::size::{self, Memory};
 use xsort_disk::IoChoice;
 use xsort_records::{Format, KeyField};
 

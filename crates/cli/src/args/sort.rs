@@ -2,11 +2,11 @@
 
 use super::help::{SIZES, TEMPLATE, sizes_and_exit_status};
 use super::shared::{Records, Report, Resources, Trees};
-use super::size;
 use super::values::{methods, seconds};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use std::time::Duration;
+use xsort::size;
 use xsort_extsort::fixed::Method;
 use xsort_extsort::{Begin, Checkpoint};
 

@@ -1,7 +1,6 @@
 //! `xsort gen`: makes a file of records.
 
 use crate::args::GenArgs;
-use crate::args::size::Amount;
 use crate::decimal::Decimal;
 use crate::exit::Failure;
 use crate::job::{Console, ConsoleOptions, JobResources};
@@ -12,6 +11,7 @@ use serde::Serialize;
 use std::fmt;
 use std::path::Path;
 use std::time::Instant;
+use xsort::size::Amount;
 use xsort_disk::{Disk, OsDisk};
 use xsort_extsort::{GenerateOptions, GenerateReport, Observer, generate};
 use xsort_records::{GenerateSpec, Generator};

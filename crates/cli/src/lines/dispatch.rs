@@ -5,12 +5,12 @@ use super::command::LinesCommand;
 use super::failure::{self, Failure};
 use super::inputs::{self, Inputs};
 use super::limits::Limits;
-use super::order::ByText;
 use super::resources;
 use super::resumable::sort_resumably;
 use super::sort::sort_or_merge;
 use crate::gnu_commands::say;
 use std::ffi::OsString;
+use xsort::GnuOrder;
 use xsort_extsort::variable::{ByBytes, ByBytesReversed, LineOrder};
 use xsort_gnu::sort::Order;
 
@@ -30,9 +30,9 @@ pub(super) fn run(lines: &LinesCommand<'_>, has_locale: bool) -> Result<(), Fail
     } else if order.is_bytes_reversed() {
         run_by(lines, &ByBytesReversed, &order, files)
     } else if order.is_decided_by_one_word() {
-        run_by(lines, &ByText::<[u64; 1]>::new(&order), &order, files)
+        run_by(lines, &GnuOrder::<[u64; 1]>::new(&order), &order, files)
     } else {
-        run_by(lines, &ByText::<[u64; 2]>::new(&order), &order, files)
+        run_by(lines, &GnuOrder::<[u64; 2]>::new(&order), &order, files)
     }
 }
 

@@ -2,11 +2,11 @@
 
 use super::failure::Failure;
 use super::names;
-use crate::args::size;
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::num::NonZeroU64;
 use std::sync::Arc;
+use xsort::size;
 use xsort_disk::{DiskOptions, Gate, LazyDisk, RateLimit};
 use xsort_extsort::variable::LinesInput;
 use xsort_gnu::sort::Command;

@@ -32,7 +32,6 @@ mod job_failure;
 mod limits;
 mod names;
 mod not_opened;
-mod order;
 mod prepare;
 mod progress;
 mod resources;

@@ -2,9 +2,6 @@
 
 use super::failure::{self, Failure};
 use super::names;
-use crate::args::size::Memory;
-use crate::settings::caches::caches;
-use crate::settings::memory::MemoryLimits;
 use crate::settings::threads_max;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::process::{Resource, getrlimit};
@@ -16,6 +13,9 @@ use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::thread;
+use xsort::machine::MemoryLimits;
+use xsort::machine::caches;
+use xsort::size::Memory;
 use xsort_disk::{DiskOptions, IoChoice};
 use xsort_extsort::variable::Codec;
 use xsort_extsort::{Caches, LinesOptions};

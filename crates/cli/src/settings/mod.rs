@@ -11,21 +11,19 @@
 //! | `open_files` | how many files may be open |
 //! | `stack` | a large enough stack for the main thread |
 
-pub(crate) mod caches;
-pub(crate) mod memory;
 pub(crate) mod open_files;
 pub(crate) mod stack;
 
-use crate::args::size::Amount;
 use crate::args::{Records, Report, Resources, When};
 use crate::exit::Failure;
 use crate::signals::Stop;
-use memory::MemoryLimits;
 use rustix::process::{Resource, getrlimit};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
+use xsort::machine::MemoryLimits;
+use xsort::size::Amount;
 use xsort_disk::{DiskOptions, Gate, IoChoice, OsDisk, RateLimit};
 use xsort_records::{Format, KeyField, KeyKind, Layout};
 

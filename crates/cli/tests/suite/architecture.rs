@@ -49,7 +49,7 @@ fn manifests() -> BTreeMap<String, BTreeSet<String>> {
         .exec()
         .unwrap();
     let name = |package: &str| match package {
-        "xsort" => Some("cli".to_owned()),
+        "xsort" => Some("xsort".to_owned()),
         _ => package.strip_prefix("xsort-").map(str::to_owned),
     };
     let imports = |package: &cargo_metadata::Package| {

@@ -1,7 +1,7 @@
 //! Trees and options by random, from seeds that stay: GNU du and ours must print, say and return
 //! the same. With one thread also in the same order.
 //!
-//! `XSORT_SEEDS=5000 cargo test -p xsort du_generated` runs more of them, `XSORT_SEED=7` runs
+//! `XSORT_SEEDS=5000 cargo test -p xsort-cli du_generated` runs more of them, `XSORT_SEED=7` runs
 //! that one alone.
 
 use crate::du::has_old_apparent_sizes;

@@ -1,7 +1,7 @@
 //! Options and inputs by random, from seeds that stay: scripts with GNU sort and with ours must do
 //! the same.
 //!
-//! `XSORT_SEEDS=50000 cargo test -p xsort generated` runs more of them, `XSORT_SEED=7` runs
+//! `XSORT_SEEDS=50000 cargo test -p xsort-cli generated` runs more of them, `XSORT_SEED=7` runs
 //! that one alone.
 
 use crate::lines::{Outcome, run_in};

@@ -150,7 +150,10 @@ impl<'a> OpenSequence<'a> {
     /// Closes the files whose sections are all among the first `judged` ones. Fails if one was
     /// changed meanwhile.
     pub(super) fn close_judged(&mut self, judged: u64) -> Result<(), Error> {
-        while let Some((file, _)) = self.files.pop_front_if(|(_, end)| *end <= judged) {
+        while let Some(&(file, end)) = self.files.front()
+            && end <= judged
+        {
+            self.files.pop_front();
             let unchanged = self.disk.check_unchanged(file);
             self.disk.close(file);
             unchanged?;

@@ -148,10 +148,9 @@ impl<'r> RunCursor<'r> {
         let block = &self.run.blocks()[number];
         let loaded = LoadedBlock::new(lease, block.bytes as usize, block.last_line as usize);
         *self.arriving_block(number) = Arriving::Loaded(Arc::new(loaded));
-        while let Some(Arriving::Loaded(loaded)) =
-            self.arriving.pop_front_if(|first| matches!(first, Arriving::Loaded(_)))
-        {
-            self.loaded.push_back(loaded);
+        while let Some(Arriving::Loaded(loaded)) = self.arriving.front() {
+            self.loaded.push_back(Arc::clone(loaded));
+            self.arriving.pop_front();
         }
     }
 

@@ -8,7 +8,7 @@
 //! The figures hold for one moment. Others may take the memory a second later; nothing is reserved
 //! here.
 
-use crate::args::size::Memory;
+use crate::size::Memory;
 use std::fs;
 use std::path::{Path, PathBuf};
 use xsort_disk::DisplayPath;
@@ -24,24 +24,26 @@ const ADDRESS_OVERHEAD_BYTES: u64 = 256 << 20;
 
 /// What the machine and its limits leave to this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct MemoryLimits {
+pub struct MemoryLimits {
     /// Bytes that could be used without swapping.
-    pub(crate) available_bytes: u64,
+    pub available_bytes: u64,
     /// Bytes that the tightest hard limit leaves, less the program's own overhead; and what sets
     /// this limit.
-    pub(crate) limit: Option<(u64, String)>,
+    pub limit: Option<(u64, String)>,
 }
 
 /// The memory to plan with, and a line for the user if it is less than requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Budget {
-    pub(crate) bytes: u64,
-    pub(crate) notice: Option<String>,
+pub struct Budget {
+    /// Bytes for everything that grows with the data.
+    pub bytes: u64,
+    /// What the user should know.
+    pub notice: Option<String>,
 }
 
 impl MemoryLimits {
     /// Reads the limits of this process.
-    pub(crate) fn read() -> MemoryLimits {
+    pub fn read() -> MemoryLimits {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let available_bytes =
             meminfo_bytes(&read("/proc/meminfo"), "MemAvailable").unwrap_or(1 << 30);
@@ -57,7 +59,7 @@ impl MemoryLimits {
     }
 
     /// The budget for a request; without one, half of what is available.
-    pub(crate) fn budget(&self, requested: Option<Memory>) -> Budget {
+    pub fn budget(&self, requested: Option<Memory>) -> Budget {
         let percent = |part: u8| Budget {
             bytes: (u128::from(self.available_bytes) * u128::from(part) / 100) as u64,
             notice: None,

@@ -10,12 +10,14 @@ use std::str::FromStr;
 /// Why a text is no size.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct SizeError(String);
+pub struct SizeError(String);
 
 /// How much to generate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Amount {
+pub enum Amount {
+    /// So many bytes, of which whole records count.
     Bytes(u64),
+    /// So many records.
     Records(u64),
 }
 
@@ -34,10 +36,18 @@ impl FromStr for Amount {
 
 /// How much memory to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Memory {
+pub enum Memory {
+    /// So many bytes.
     Bytes(u64),
     /// Percent of what is available, 1 to 100.
     Percent(u8),
+}
+
+impl From<u64> for Memory {
+    /// Bytes.
+    fn from(bytes: u64) -> Memory {
+        Memory::Bytes(bytes)
+    }
 }
 
 impl FromStr for Memory {
@@ -55,7 +65,10 @@ impl FromStr for Memory {
 }
 
 /// A number of bytes: digits, possibly with a fraction, and a unit.
-pub(crate) fn bytes(text: &str) -> Result<u64, SizeError> {
+///
+/// # Errors
+/// If the text is something else, or more than 2^64 - 1.
+pub fn bytes(text: &str) -> Result<u64, SizeError> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, name) = text.split_at(digits);
     let unit = unit(name).ok_or_else(|| {
@@ -78,7 +91,10 @@ pub(crate) fn bytes(text: &str) -> Result<u64, SizeError> {
 }
 
 /// Bytes per second: a size that isn't 0, with or without `/s` after it.
-pub(crate) fn rate(text: &str) -> Result<NonZeroU64, SizeError> {
+///
+/// # Errors
+/// As [`bytes`], and if it is 0.
+pub fn rate(text: &str) -> Result<NonZeroU64, SizeError> {
     let bytes = bytes(text.strip_suffix("/s").unwrap_or(text))?;
     NonZeroU64::new(bytes)
         .ok_or_else(|| SizeError("at 0 bytes a second nothing is ever done".into()))

@@ -10,14 +10,14 @@
 //! The first processor stands for all. Where the kernel shows nothing (some containers and boards),
 //! the sizes are those that nearly every processor has.
 
-use crate::args::size;
+use crate::size;
 use std::fs;
 use std::path::Path;
 use xsort_extsort::Caches;
 
 /// The caches that a sort in memory is divided for: this machine's, or with a second level of
 /// `l2_bytes`.
-pub(crate) fn caches(l2_bytes: Option<u64>) -> Caches {
+pub fn caches(l2_bytes: Option<u64>) -> Caches {
     let machine = read_caches(Path::new("/sys/devices/system/cpu/cpu0/cache"));
     l2_bytes.map_or(machine, |bytes| {
         let l2_bytes = usize::try_from(bytes).unwrap_or(usize::MAX);

@@ -7,18 +7,19 @@ use xsort_gnu::sort::{Order, Scratch};
 
 /// Any order, with so many words of the key beside each line. That of the lines' bytes is faster as
 /// the engine's own.
-pub(super) struct ByText<'a, W> {
+pub struct GnuOrder<'a, W> {
     order: &'a Order,
     words: PhantomData<W>,
 }
 
-impl<'a, W> ByText<'a, W> {
-    pub(super) fn new(order: &'a Order) -> Self {
-        ByText { order, words: PhantomData }
+impl<'a, W> GnuOrder<'a, W> {
+    /// The order, with `W` words of the key beside each line: one if a word decides, else two.
+    pub fn new(order: &'a Order) -> Self {
+        GnuOrder { order, words: PhantomData }
     }
 }
 
-impl<W: Words> LineOrder for ByText<'_, W> {
+impl<W: Words> LineOrder for GnuOrder<'_, W> {
     type Words = W;
 
     type Scratch = Scratch;

@@ -1,0 +1,78 @@
+//! Generating benchmark data.
+
+use crate::resources::{Resources, resource_setters};
+use std::path::Path;
+use xsort_extsort::{Error, GenerateOptions, GenerateReport, generate};
+use xsort_records::{Format, GenerateSpec, Generator, Pattern};
+
+/// Generates records of the Sort Benchmark and other formats.
+///
+/// ```no_run
+/// use xsort::Generate;
+///
+/// Generate::records(1_000_000).seed(7).run("data")?;
+/// # Ok::<(), xsort::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Generate {
+    spec: GenerateSpec,
+    resources: Resources,
+}
+
+impl Generate {
+    /// So many records of the Sort Benchmark's binary format, with uniform keys.
+    pub fn records(records: u64) -> Generate {
+        let spec = GenerateSpec {
+            format: Format::Gensort,
+            skewed: false,
+            pattern: Pattern::Uniform,
+            start: 0,
+            seed: 0,
+            total: records,
+        };
+        Generate { spec, resources: Resources::default() }
+    }
+
+    resource_setters!();
+
+    /// The format of the records.
+    #[must_use]
+    pub fn format(mut self, format: Format) -> Generate {
+        self.spec.format = format;
+        self
+    }
+
+    /// How keys are distributed.
+    #[must_use]
+    pub fn pattern(mut self, pattern: Pattern) -> Generate {
+        self.spec.pattern = pattern;
+        self
+    }
+
+    /// Other seeds give other records; 0 gives those of gensort.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Generate {
+        self.spec.seed = seed;
+        self
+    }
+
+    /// Writes the file, which appears whole or not at all.
+    ///
+    /// # Errors
+    /// What [`Error`] lists; [`Error::Settings`] if the format can't have the pattern.
+    pub fn run(&self, output: impl AsRef<Path>) -> Result<GenerateReport, Error> {
+        let generator =
+            Generator::new(self.spec).map_err(|error| Error::Settings(error.to_string()))?;
+        let options = GenerateOptions {
+            generator,
+            output: output.as_ref().to_owned(),
+            budget_bytes: self.resources.budget_bytes().min(BUDGET_BYTES_MAX),
+            threads: self.resources.threads(),
+            sync: true,
+        };
+        generate(&options, &self.resources.disk()?, &self.resources.observer())
+    }
+}
+
+/// More memory doesn't make a drive faster.
+const BUDGET_BYTES_MAX: u64 = 256 << 20;

@@ -1,0 +1,55 @@
+//! Sort anything bigger than memory, at the speed of the drive that it lies on.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let (data, sorted) = (folder.path().join("data"), folder.path().join("sorted"));
+//! use xsort::{Format, Generate, Sort, Verify};
+//!
+//! Generate::records(10_000).run(&data)?;
+//! let report = Sort::files([&data]).format(Format::Gensort).memory(1 << 20).run(&sorted)?;
+//! let proof = Verify::files([&sorted]).run()?;
+//! assert!(proof.is_sorted() && proof.checksum.to_string() == report.checksum);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | to | use |
+//! |---|---|
+//! | sort fixed-size records | [`Sort`] |
+//! | sort lines of text, as GNU sort does | [`Lines`] |
+//! | check order, count and checksum of records | [`Verify`] |
+//! | generate benchmark data | [`Generate`] |
+//! | count the disk usage of trees | [`Du`] |
+//!
+//! Every one is a builder: what isn't set has a default that suits most machines. `run` does the
+//! work on the calling thread and workers of its own, and returns a report, or an [`Error`] that
+//! says which file, which offset, why, and what to do. An output appears whole or not at all.
+//!
+//! Each takes `memory` (a hard limit in bytes for everything that grows with the data; half of what
+//! is available unless set), `threads` (one a processor), `on_progress` (a closure) and `cancel`
+//! (a flag that other threads may set).
+#![forbid(unsafe_code)]
+
+mod du;
+mod generate;
+mod gnu_order;
+mod lines;
+pub mod machine;
+mod resources;
+pub mod size;
+mod sort;
+mod verify;
+
+pub use du::{Du, TreeUsage};
+pub use generate::Generate;
+pub use gnu_order::GnuOrder;
+pub use lines::Lines;
+pub use resources::{Cancel, Progress};
+pub use size::Memory;
+pub use sort::Sort;
+pub use verify::{Verdict, Verify};
+pub use xsort_extsort::fixed::Method;
+pub use xsort_extsort::{Error, GenerateReport, LinesReport, SortReport};
+pub use xsort_records::{Checksum, Endian, Format, KeyField, KeyKind, Layout, Pattern};
+pub use xsort_usage::Usage;

@@ -1,0 +1,216 @@
+//! Sorting lines of text.
+
+use crate::GnuOrder;
+use crate::machine::caches;
+use crate::resources::{Resources, resource_setters};
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use xsort_disk::LazyDisk;
+use xsort_extsort::variable::{
+    ByBytes, ByBytesReversed, Content, InputBytes, LineOrder, LinesInput,
+};
+use xsort_extsort::{Error, LinesOptions, LinesReport, sort_lines};
+use xsort_gnu::{Locale, Refusal};
+
+use xsort_gnu::sort::{Command, Environment, Order, Request, parse};
+
+/// Sorts lines of text in GNU sort's orders.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let (orders, sorted) = (folder.path().join("orders.csv"), folder.path().join("sorted.csv"));
+/// # std::fs::write(&orders, "b,10\na,9\n")?;
+/// use xsort::Lines;
+///
+/// Lines::files([&orders]).separator(',').key("2,2n").run(&sorted)?;
+/// assert_eq!(std::fs::read_to_string(&sorted)?, "a,9\nb,10\n");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Lines {
+    inputs: Vec<PathBuf>,
+    /// Options of GNU sort.
+    arguments: Vec<OsString>,
+    scratch: Vec<PathBuf>,
+    has_locale: bool,
+    resources: Resources,
+}
+
+impl Lines {
+    /// Sorts the lines of these files together.
+    pub fn files<P: Into<PathBuf>>(inputs: impl IntoIterator<Item = P>) -> Lines {
+        Lines {
+            inputs: inputs.into_iter().map(Into::into).collect(),
+            arguments: Vec::new(),
+            scratch: Vec::new(),
+            has_locale: false,
+            resources: Resources::default(),
+        }
+    }
+
+    resource_setters!();
+
+    /// Sorts by a part of the line, in GNU sort's words: `"2,2n"` is the second field as a number.
+    /// Later keys decide among lines whose earlier keys are equal.
+    #[must_use]
+    pub fn key(self, key: &str) -> Lines {
+        self.argument(format!("--key={key}"))
+    }
+
+    /// Fields lie between these characters; else they begin where blanks do.
+    #[must_use]
+    pub fn separator(self, separator: char) -> Lines {
+        self.argument(format!("--field-separator={separator}"))
+    }
+
+    /// Keeps only the first of lines with equal keys.
+    #[must_use]
+    pub fn unique(self) -> Lines {
+        self.argument("--unique")
+    }
+
+    /// Largest first.
+    #[must_use]
+    pub fn reverse(self) -> Lines {
+        self.argument("--reverse")
+    }
+
+    /// Leaves lines with equal keys in the order of the input, instead of comparing them whole.
+    #[must_use]
+    pub fn stable(self) -> Lines {
+        self.argument("--stable")
+    }
+
+    /// Any option of GNU sort that says how lines compare and which are wanted: `"-n"`,
+    /// `"--version-sort"`, `"-z"`.
+    #[must_use]
+    pub fn argument(mut self, argument: impl Into<OsString>) -> Lines {
+        self.arguments.push(argument.into());
+        self
+    }
+
+    /// Compares text by the rules of the environment's locale (`LC_ALL` and the like). Without this
+    /// text compares by bytes, which is several times as fast.
+    #[must_use]
+    pub fn locale_of_environment(mut self) -> Lines {
+        self.has_locale = true;
+        self
+    }
+
+    /// Directories for scratch: the output's, unless set.
+    #[must_use]
+    pub fn scratch<P: Into<PathBuf>>(mut self, directories: impl IntoIterator<Item = P>) -> Lines {
+        self.scratch = directories.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sorts into the file `output`, which may be one of the inputs. It appears whole or not at all.
+    ///
+    /// # Errors
+    /// What [`Error`] lists; [`Error::Settings`] for an option that GNU sort refuses.
+    pub fn run(&self, output: impl AsRef<Path>) -> Result<LinesReport, Error> {
+        let output = output.as_ref();
+        let failed = |error: io::Error| write_failed(output, &error);
+        let directory = match output.parent() {
+            Some(parent) if parent != Path::new("") => parent,
+            _ => Path::new("."),
+        };
+        let mut file = tempfile::NamedTempFile::new_in(directory).map_err(failed)?;
+        let report = self.write(directory, &mut file)?;
+        file.as_file().sync_all().map_err(failed)?;
+        file.persist(output).map_err(|error| failed(error.error))?;
+        File::open(directory).and_then(|directory| directory.sync_all()).map_err(failed)?;
+        Ok(report)
+    }
+
+    /// Sorts into anything that can be written to. Scratch goes to the system's temporary directory,
+    /// unless set.
+    ///
+    /// # Errors
+    /// As [`run`](Lines::run).
+    pub fn write_to(&self, output: &mut (dyn Write + Send)) -> Result<LinesReport, Error> {
+        self.write(&std::env::temp_dir(), output)
+    }
+
+    fn write(&self, scratch: &Path, output: &mut (dyn Write + Send)) -> Result<LinesReport, Error> {
+        let locale = match self.has_locale {
+            true => Locale::from_environment().unwrap_or_else(Locale::c),
+            false => Locale::c(),
+        };
+        let environment = Environment::new(|_| None, locale.clone());
+        let command = match parse(&self.arguments, &environment) {
+            Ok(Request::Run(command)) => *command,
+            Ok(_) => return Err(Error::Settings("an option that only prints something".into())),
+            Err(refusal) => return Err(Error::Settings(text_of(&refusal))),
+        };
+        let order = Order::new(&command, &locale, [0; 16]);
+        if order.is_bytes() {
+            self.sort(&command, &ByBytes, scratch, output)
+        } else if order.is_bytes_reversed() {
+            self.sort(&command, &ByBytesReversed, scratch, output)
+        } else if order.is_decided_by_one_word() {
+            self.sort(&command, &GnuOrder::<[u64; 1]>::new(&order), scratch, output)
+        } else {
+            self.sort(&command, &GnuOrder::<[u64; 2]>::new(&order), scratch, output)
+        }
+    }
+
+    fn sort<O: LineOrder>(
+        &self,
+        command: &Command,
+        order: &O,
+        scratch: &Path,
+        output: &mut (dyn Write + Send),
+    ) -> Result<LinesReport, Error> {
+        let scratch = match self.scratch.is_empty() {
+            true => vec![scratch.to_owned()],
+            false => self.scratch.clone(),
+        };
+        let options = LinesOptions {
+            delimiter: command.terminator(),
+            is_unique: command.unique,
+            budget_bytes: self.resources.budget_bytes(),
+            taken_bytes: 0,
+            threads: self.resources.threads(),
+            caches: caches(None),
+            scratch,
+            codec: None,
+            output_file: None,
+            checkpoint: None,
+        };
+        let inputs = self.inputs.iter().map(|path| input(path)).collect();
+        let disk = LazyDisk::new(self.resources.disk_options());
+        sort_lines(&options, order, inputs, output, &disk, &self.resources.observer())
+    }
+}
+
+/// A file, opened when its turn comes.
+fn input(path: &Path) -> LinesInput {
+    let file = path.to_owned();
+    let open = move || File::open(file).map(|file| Box::new(file) as InputBytes);
+    let bytes = fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|found| found.len());
+    let input = LinesInput { path: path.to_owned(), bytes, content: Content::File(Box::new(open)) };
+    match bytes {
+        Some(_) => input,
+        // A pipe, or nothing that can be opened, which the first read says.
+        None => LinesInput {
+            path: path.to_owned(),
+            bytes,
+            content: Content::Stream(input.into_bytes()),
+        },
+    }
+}
+
+/// Why GNU sort would refuse the options, without its program's name.
+fn text_of(refusal: &Refusal) -> String {
+    let message = String::from_utf8_lossy(&refusal.message("sort")).into_owned();
+    message.trim_end().trim_start_matches("sort: ").to_owned()
+}
+
+fn write_failed(output: &Path, error: &io::Error) -> Error {
+    Error::Input { path: output.to_owned(), reason: format!("writing it failed: {error}") }
+}

@@ -1,0 +1,176 @@
+//! What every job may use, how it tells about itself, and how it is stopped.
+
+use crate::machine::MemoryLimits;
+use crate::size::Memory;
+use parking_lot::Mutex;
+use std::fmt;
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread;
+use xsort_disk::{DiskOptions, OsDisk, RateLimit};
+use xsort_extsort::{Error, Observer};
+
+/// How far a job is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Progress<'a> {
+    /// What it does now: "form runs", "merge", "generate", "verify" and the like.
+    pub phase: &'a str,
+    /// Bytes of the phase that are done.
+    pub done_bytes: u64,
+    /// Bytes of the phase; 0 if that isn't known.
+    pub bytes: u64,
+}
+
+/// A flag that stops a job: clones share it. A job that was stopped cleans up and returns
+/// [`Error::Cancelled`].
+#[derive(Clone, Debug, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    /// A flag that isn't set.
+    pub fn new() -> Cancel {
+        Cancel::default()
+    }
+
+    /// Stops all jobs that have this flag.
+    pub fn cancel(&self) {
+        self.0.store(true, Relaxed);
+    }
+
+    /// Whether it was set.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Relaxed)
+    }
+}
+
+type OnProgress = Arc<dyn Fn(Progress<'_>) + Send + Sync>;
+
+/// What all builders have.
+#[derive(Clone, Default)]
+pub(crate) struct Resources {
+    pub(crate) memory: Option<Memory>,
+    pub(crate) threads: Option<usize>,
+    pub(crate) bandwidth: Option<NonZeroU64>,
+    pub(crate) on_progress: Option<OnProgress>,
+    pub(crate) cancel: Cancel,
+}
+
+impl fmt::Debug for Resources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Resources")
+            .field("memory", &self.memory)
+            .field("threads", &self.threads)
+            .field("bandwidth", &self.bandwidth)
+            .field("cancel", &self.cancel)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The setters that all builders have.
+macro_rules! resource_setters {
+    () => {
+        /// The most memory for everything that grows with the data: bytes, or a
+        /// [`Memory`](crate::Memory). Beside it a job takes at most 64 MiB. Half of the memory that
+        /// is available, unless set; never more than a control group or `ulimit` allows.
+        #[must_use]
+        pub fn memory(mut self, memory: impl Into<$crate::Memory>) -> Self {
+            self.resources.memory = Some(memory.into());
+            self
+        }
+
+        /// Threads that work: one a processor, unless set.
+        #[must_use]
+        pub fn threads(mut self, threads: usize) -> Self {
+            self.resources.threads = Some(threads);
+            self
+        }
+
+        /// Moves at most so many bytes a second to and from drives.
+        #[must_use]
+        pub fn bandwidth_limit(mut self, bytes_per_second: std::num::NonZeroU64) -> Self {
+            self.resources.bandwidth = Some(bytes_per_second);
+            self
+        }
+
+        /// Calls `tell` after every block, from any thread. It must be quick, and not block.
+        #[must_use]
+        pub fn on_progress(
+            mut self,
+            tell: impl Fn($crate::Progress<'_>) + Send + Sync + 'static,
+        ) -> Self {
+            self.resources.on_progress = Some(std::sync::Arc::new(tell));
+            self
+        }
+
+        /// Stops when the flag is set.
+        #[must_use]
+        pub fn cancel(mut self, flag: &$crate::Cancel) -> Self {
+            self.resources.cancel = flag.clone();
+            self
+        }
+    };
+}
+pub(crate) use resource_setters;
+
+impl Resources {
+    pub(crate) fn budget_bytes(&self) -> u64 {
+        MemoryLimits::read().budget(self.memory).bytes
+    }
+
+    pub(crate) fn threads(&self) -> usize {
+        self.threads
+            .unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from))
+            .max(1)
+    }
+
+    pub(crate) fn disk_options(&self) -> DiskOptions {
+        let cancel = self.cancel.clone();
+        let rate = self
+            .bandwidth
+            .map(|rate| Arc::new(RateLimit::new(rate, move || cancel.is_cancelled())));
+        DiskOptions { rate, ..DiskOptions::default() }
+    }
+
+    pub(crate) fn disk(&self) -> Result<OsDisk, Error> {
+        Ok(OsDisk::new(self.disk_options())?)
+    }
+
+    pub(crate) fn observer(&self) -> ProgressObserver<'_> {
+        ProgressObserver { resources: self, phase: Mutex::default(), done: AtomicU64::new(0) }
+    }
+}
+
+/// Calls the closure.
+pub(crate) struct ProgressObserver<'r> {
+    resources: &'r Resources,
+    phase: Mutex<(String, u64)>,
+    done: AtomicU64,
+}
+
+impl ProgressObserver<'_> {
+    fn tell(&self) {
+        let Some(tell) = &self.resources.on_progress else { return };
+        let (phase, bytes) = self.phase.lock().clone();
+        tell(Progress { phase: &phase, done_bytes: self.done.load(Relaxed), bytes });
+    }
+}
+
+impl Observer for ProgressObserver<'_> {
+    fn phase(&self, name: &str, bytes: u64) {
+        *self.phase.lock() = (name.to_owned(), bytes);
+        self.done.store(0, Relaxed);
+        self.tell();
+    }
+
+    fn advance(&self, bytes: u64) {
+        self.done.fetch_add(bytes, Relaxed);
+        self.tell();
+    }
+
+    fn notice(&self, _line: &str) {}
+
+    fn is_cancelled(&self) -> bool {
+        self.resources.cancel.is_cancelled()
+    }
+}

@@ -1,0 +1,94 @@
+//! Checking the order, count and checksum of records.
+
+use crate::resources::{Resources, resource_setters};
+use std::path::PathBuf;
+use xsort_extsort::{Error, VerifyOptions, verify};
+use xsort_records::{Checksum, Format, Layout};
+
+/// Checks files of records, as one sequence: order, duplicates, count and checksum. Shares no code
+/// with the sort but the definition of a record.
+///
+/// ```no_run
+/// use xsort::Verify;
+///
+/// let input = Verify::files(["data"]).run()?;
+/// let output = Verify::files(["sorted"]).run()?;
+/// assert!(output.is_sorted());
+/// assert_eq!((input.records, input.checksum), (output.records, output.checksum));
+/// # Ok::<(), xsort::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Verify {
+    inputs: Vec<PathBuf>,
+    layout: Option<Layout>,
+    resources: Resources,
+}
+
+/// What was found. Disorder is a verdict, not an error.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    /// Records read.
+    pub records: u64,
+    /// Bytes read.
+    pub bytes: u64,
+    /// The sum of the records' CRC-32s, which doesn't depend on their order.
+    pub checksum: Checksum,
+    /// Records that come before one with a smaller key.
+    pub unordered: u64,
+    /// Records whose key is that of the record before.
+    pub duplicates: u64,
+}
+
+impl Verdict {
+    /// Whether no key is smaller than the one before.
+    pub fn is_sorted(&self) -> bool {
+        self.unordered == 0
+    }
+}
+
+impl Verify {
+    /// Checks these files, as one sequence in this order.
+    pub fn files<P: Into<PathBuf>>(inputs: impl IntoIterator<Item = P>) -> Verify {
+        let inputs = inputs.into_iter().map(Into::into).collect();
+        Verify { inputs, layout: None, resources: Resources::default() }
+    }
+
+    resource_setters!();
+
+    /// As [`Sort::format`](crate::Sort::format).
+    #[must_use]
+    pub fn format(self, format: Format) -> Verify {
+        self.layout(format.layout())
+    }
+
+    /// The records' size and key.
+    #[must_use]
+    pub fn layout(mut self, layout: Layout) -> Verify {
+        self.layout = Some(layout);
+        self
+    }
+
+    /// Reads all files and judges them.
+    ///
+    /// # Errors
+    /// What [`Error`] lists; a file that can't be read, or that is no whole number of records.
+    pub fn run(&self) -> Result<Verdict, Error> {
+        let options = VerifyOptions {
+            inputs: self.inputs.clone(),
+            layout: self.layout.clone().unwrap_or_else(|| Format::Gensort.layout()),
+            format_is_assumed: self.layout.is_none(),
+            budget_bytes: self.resources.budget_bytes(),
+            threads: self.resources.threads(),
+            order: true,
+        };
+        let report = verify(&options, &self.resources.disk()?, &self.resources.observer())?;
+        let part = report.part.as_ref().expect("order was asked for");
+        Ok(Verdict {
+            records: report.records,
+            bytes: report.bytes,
+            checksum: report.checksum,
+            unordered: part.unordered(),
+            duplicates: part.duplicates(),
+        })
+    }
+}
