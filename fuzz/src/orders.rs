@@ -4,8 +4,8 @@
 use arbitrary::Arbitrary;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
-use xsort_gnu::{Locale, Refusal};
 use xsort_gnu::sort::{Command, Environment, Request};
+use xsort_gnu::{Locale, Refusal};
 
 /// How lines are to be ordered.
 #[derive(Arbitrary, Clone, Debug)]

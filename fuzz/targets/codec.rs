@@ -9,14 +9,11 @@
 #[allow(dead_code, unreachable_pub, reason = "the engine uses and shows it")]
 #[path = "../../crates/extsort/src/variable/codec.rs"]
 mod codec;
-#[allow(dead_code, reason = "merges are no matter of bytes")]
-#[path = "../../crates/cli/src/lines/decompress.rs"]
-mod decompress;
 
-use codec::{Codec, Packer, Unpacker};
+use codec::{BlockCompressor, BlockDecompressor, Codec};
 use libfuzzer_sys::fuzz_target;
 use std::io::{self, Read, Write};
-use xsort_extsort::variable::Source;
+use xsort_extsort::variable::{Content, Decoders, LinesInput};
 use xsort_fuzz::memory::{Counting, peak_bytes};
 use xsort_fuzz::texts::Dribble;
 use xsort_records::{Compression, Layout, VerifySummary};
@@ -48,16 +45,15 @@ fuzz_target!(|data: &[u8]| {
 });
 
 fn read(bytes: &[u8], most: usize) -> (Vec<u8>, io::Result<usize>) {
-    let source = Source {
+    let input = LinesInput {
         path: "input".into(),
-        bytes_from: Box::new(Dribble::new(bytes.to_vec(), most)),
         bytes: Some(bytes.len() as u64),
-        is_file: true,
+        content: Content::Stream(Box::new(Dribble::new(bytes.to_vec(), most))),
     };
     let mut text = Vec::new();
-    let decoders = decompress::Decoders::of_sort(BUDGET_BYTES);
-    let end = decompress::decompressed(source, decoders)
-        .bytes_from
+    let end = Decoders::for_sort(BUDGET_BYTES)
+        .decompressed(input)
+        .into_bytes()
         .take(READ_BYTES_MAX)
         .read_to_end(&mut text);
     (text, end)
@@ -85,7 +81,7 @@ fn input(bytes: &[u8]) {
 fn block(codec: Codec, packed: &[u8]) {
     for bytes in [0, 1, 100, 16 << 10] {
         let mut block = vec![0; bytes];
-        let _ = Unpacker::new(codec).unwrap().unpack(packed, &mut block);
+        let _ = BlockDecompressor::new(codec).unwrap().decompress(packed, &mut block);
     }
 }
 
@@ -99,9 +95,11 @@ fn there_and_back(text: &[u8]) {
             .take(Codec::fill_bytes_max(Some(codec), 16 << 10))
             .collect();
         let mut packed = vec![0; 16 << 10];
-        let Some(bytes) = Packer::new(codec).unwrap().pack(&block, &mut packed) else { continue };
+        let Some(bytes) = BlockCompressor::new(codec).unwrap().compress(&block, &mut packed) else {
+            continue;
+        };
         let mut back = vec![0; block.len()];
-        Unpacker::new(codec).unwrap().unpack(&packed[..bytes], &mut back).unwrap();
+        BlockDecompressor::new(codec).unwrap().decompress(&packed[..bytes], &mut back).unwrap();
         assert!(back == block);
     }
     let gzip = {

@@ -6,18 +6,16 @@
 //! `--files0-from`.
 #![no_main]
 
-#[allow(dead_code, reason = "the program's other files use the rest")]
-#[path = "../../crates/cli/src/size.rs"]
-mod size;
-
 use libfuzzer_sys::fuzz_target;
 use std::ffi::{OsStr, OsString};
 use std::num::NonZeroU64;
 use std::os::unix::ffi::OsStrExt;
+use xsort::size;
+use xsort_extsort::units;
 use xsort_fuzz::{model, orders, print};
-use xsort_records::{Checksum, KeyField, Layout};
-use xsort_gnu::{Locale, Numerals, du};
 use xsort_gnu::sort::{Command, Environment, Order, Request, Scratch, listed_files, parse};
+use xsort_gnu::{Locale, Numerals, du};
+use xsort_records::{Checksum, KeyField, Layout};
 
 fuzz_target!(|data: &[u8]| {
     let Some((&whose, data)) = data.split_first() else { return };
@@ -187,8 +185,8 @@ fn size_of(text: &str) {
     );
     assert_eq!(size::bytes(&bytes.to_string()), Ok(bytes));
     assert!(
-        !size::Binary(bytes).to_string().is_empty()
-            && !size::Decimal(bytes as f64).to_string().is_empty()
+        !units::Bytes(bytes).to_string().is_empty()
+            && !units::Rate(bytes as f64).to_string().is_empty()
     );
 }
 

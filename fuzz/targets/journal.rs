@@ -9,8 +9,8 @@ use libfuzzer_sys::fuzz_target;
 use std::path::PathBuf;
 use std::time::Duration;
 use xsort_disk::{SimDisk, SimOptions};
-use xsort_extsort::variable::{ByBytes, LinesCheckpoint, Source};
 use xsort_extsort::fixed::Method;
+use xsort_extsort::variable::{ByBytes, Content, LinesCheckpoint, LinesInput};
 use xsort_extsort::{
     Begin, Caches, Checkpoint, Error, LinesOptions, SortOptions, Unobserved, sort, sort_lines,
 };
@@ -117,13 +117,12 @@ fn run(case: &Case, disk: &SimDisk) -> Result<(), Error> {
                 meaning: String::new(),
             }),
         };
-        let source = Source {
+        let input = LinesInput {
             path: INPUT.into(),
             bytes: Some(bytes.len() as u64),
-            bytes_from: Box::new(std::io::Cursor::new(bytes)),
-            is_file: true,
+            content: Content::File(Box::new(|| Ok(Box::new(std::io::Cursor::new(bytes))))),
         };
-        return sort_lines(&options, &ByBytes, vec![source], &mut Vec::new(), disk, &Unobserved)
+        return sort_lines(&options, &ByBytes, vec![input], &mut Vec::new(), disk, &Unobserved)
             .map(drop);
     }
     let key = KeyField { offset: 0, length: 16, kind: KeyKind::Bytes, descending: false };

@@ -3,25 +3,21 @@
 //! keys beside that comparison.
 #![no_main]
 
-#[path = "../../crates/cli/src/lines/order.rs"]
-mod order;
-
 #[allow(dead_code, reason = "marks are another target's")]
 #[path = "../../crates/cli/src/lines/filters.rs"]
 mod filters;
 
-#[path = "../../crates/cli/src/lines/header.rs"]
-mod header;
-
 use arbitrary::Arbitrary;
 use filters::Top;
 use libfuzzer_sys::fuzz_target;
-use order::ByText;
 use std::collections::VecDeque;
 use std::io::Write;
 use std::path::PathBuf;
+use xsort::GnuOrder;
 use xsort_disk::{SimDisk, SimOptions};
-use xsort_extsort::variable::{ByBytes, ByBytesReversed, Codec, LineOrder, Source, merge_sequential};
+use xsort_extsort::variable::{
+    ByBytes, ByBytesReversed, Codec, Content, LineOrder, LinesInput, merge_sequential, take_header,
+};
 use xsort_extsort::{Caches, LinesOptions, LinesReport, Unobserved, merge_lines, sort_lines};
 use xsort_fuzz::model;
 use xsort_fuzz::orders::Orders;
@@ -80,9 +76,9 @@ fuzz_target!(|case: Case| {
     } else if order.is_bytes_reversed() && !case.has_two_words {
         check(&case, &command, &order, &ByBytesReversed, &texts);
     } else if case.has_two_words {
-        check(&case, &command, &order, &ByText::<[u64; 2]>::new(&order), &texts);
+        check(&case, &command, &order, &GnuOrder::<[u64; 2]>::new(&order), &texts);
     } else {
-        check(&case, &command, &order, &ByText::<[u64; 1]>::new(&order), &texts);
+        check(&case, &command, &order, &GnuOrder::<[u64; 1]>::new(&order), &texts);
     }
     let texts: Vec<&[u8]> = texts.iter().map(Vec::as_slice).collect();
     let mut lines = lines(&texts, command.terminator());
@@ -95,10 +91,10 @@ fuzz_target!(|case: Case| {
 
 fn check<O: LineOrder>(case: &Case, command: &Command, order: &Order, by: &O, texts: &[Vec<u8>]) {
     let terminator = command.terminator();
-    let mut sources: Vec<Source> = texts.iter().map(|text| source(case, text)).collect();
+    let mut sources: Vec<LinesInput> = texts.iter().map(|text| source(case, text)).collect();
     let header_lines = u64::from(case.header.unwrap_or(0));
     let mut output = match sources.first_mut().filter(|_| header_lines > 0) {
-        Some(first) => header::take_header(first, header_lines, terminator).unwrap(),
+        Some(first) => take_header(first, header_lines, terminator).unwrap(),
         None => Vec::new(),
     };
     let header_bytes = output.len();
@@ -139,12 +135,12 @@ fn check<O: LineOrder>(case: &Case, command: &Command, order: &Order, by: &O, te
     judge(case, command, order, texts, header_bytes, &output, &report);
 }
 
-fn source(case: &Case, text: &[u8]) -> Source {
-    Source {
+fn source(case: &Case, text: &[u8]) -> LinesInput {
+    let bytes = Dribble::new(text.to_vec(), usize::from(case.dribble) * 8);
+    LinesInput {
         path: PathBuf::from("lines"),
-        bytes_from: Box::new(Dribble::new(text.to_vec(), usize::from(case.dribble) * 8)),
         bytes: case.is_size_known.then_some(text.len() as u64),
-        is_file: false,
+        content: Content::Stream(Box::new(bytes)),
     }
 }
 
