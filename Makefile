@@ -61,13 +61,7 @@ lint:
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
 ## Links and examples of the documentation.
-lint-## What is released, in target/dist: a tarball and a Debian package that run on any glibc since 2.31, each tried in an empty root (as root). STATIC=1 adds a
-## statically linked tarball.
-dist:
-	dist/build
-	dist/try
-
-doc:
+lint-doc:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
 
 format:
@@ -147,6 +141,12 @@ asan:
 ## not see that memory was given back, and take who has those addresses next for a race. Few seeds, for all is ten times as slow.
 tsan:
 	XSORT_SEEDS=6 RUSTFLAGS="-Zsanitizer=thread --cfg rustix_use_libc" $(CARGO) +nightly test -Zbuild-std --locked --target $(HOST) --target-dir $(SANITIZED) $(UNSAFE) -p xsort-extsort --tests --no-fail-fast
+
+## What is released, in target/dist: a tarball and a Debian package that run on any glibc since 2.31, each tried in an empty root (as root). STATIC=1 adds a
+## statically linked tarball.
+dist:
+	dist/build
+	dist/try
 
 doc:
 	$(CARGO) doc --workspace --no-deps --open
