@@ -142,7 +142,7 @@ asan:
 tsan:
 	XSORT_SEEDS=6 RUSTFLAGS="-Zsanitizer=thread --cfg rustix_use_libc" $(CARGO) +nightly test -Zbuild-std --locked --target $(HOST) --target-dir $(SANITIZED) $(UNSAFE) -p xsort-extsort --tests --no-fail-fast
 
-## What is released, in target/dist: a tarball and a Debian package that run on any glibc since 2.31, each tried in an empty root (as root). STATIC=1 adds a
+## What is released, in target/packages: a tarball and a Debian package that run on any glibc since 2.31, each tried in an empty root (as root). STATIC=1 adds a
 ## statically linked tarball.
 dist:
 	dist/build
