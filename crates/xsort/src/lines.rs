@@ -108,7 +108,8 @@ impl Lines {
         self
     }
 
-    /// Sorts into the file `output`, which may be one of the inputs. It appears whole or not at all.
+    /// Sorts into the file `output`, which may be one of the inputs. It appears whole or not at
+    /// all.
     ///
     /// # Errors
     /// What [`Error`] lists; [`Error::Settings`] for an option that GNU sort refuses.
@@ -127,8 +128,8 @@ impl Lines {
         Ok(report)
     }
 
-    /// Sorts into anything that can be written to. Scratch goes to the system's temporary directory,
-    /// unless set.
+    /// Sorts into anything that can be written to. Scratch goes to the system's temporary
+    /// directory, unless set.
     ///
     /// # Errors
     /// As [`run`](Lines::run).
