@@ -8,6 +8,7 @@ use crate::flaky_drive::{Answer, Call, FlakyDrive};
 use crate::refusals::SmallDisk;
 use crate::sandbox::{Sandbox, names, program};
 use crate::signals::is_ignored;
+use rustix::fs::statvfs;
 use rustix::process::{Pid, Signal, kill_process};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
@@ -17,7 +18,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -765,6 +766,7 @@ fn a_drive_that_fills_up_meanwhile_is_named() {
         eprintln!("skipped: mounting is not allowed here");
         return;
     };
+    let free = statvfs(small.path()).unwrap().f_bfree;
     for megabytes in [0, 1, 3, 6] {
         let input = drive.join("in");
         let scratch = small.path().to_str().unwrap();
@@ -787,7 +789,17 @@ fn a_drive_that_fills_up_meanwhile_is_named() {
         assert!(megabytes > 0 || ended.code == Some(4), "nothing was reserved yet");
         is_untouched(&sandbox, &before, Job::Merge, &line);
         fs::remove_file(filler).unwrap();
+        wait_until_free(small.path(), free);
     }
+}
+
+/// Waits until as much is free as before: the kernel closes a dead process's files, and frees their
+/// space, a little after its end.
+fn wait_until_free(mount: &Path, blocks: u64) {
+    let is_free = || statvfs(mount).is_ok_and(|space| space.f_bfree == blocks);
+    let waits = (0..LOOKS_MAX).take_while(|_| !is_free());
+    waits.for_each(|_| thread::sleep(Duration::from_millis(10)));
+    assert!(is_free(), "{}: something is left there", mount.display());
 }
 
 /// So few that not even the program starts, up to so many that all goes well.
