@@ -154,9 +154,8 @@ fn versions_go_to_other_threads() {
             }
         });
     }
-    // Threads that were there at once, and a version each that is held beside: not one for each
-    // round.
-    assert!(writer.readers().unwrap() <= 20, "{} slots", writer.readers().unwrap());
+    // As many as were held at once, which the scheduler decides; not four for each round.
+    assert!(writer.readers().unwrap() <= 100, "{} slots", writer.readers().unwrap());
 }
 
 #[test]
