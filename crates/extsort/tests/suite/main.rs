@@ -11,6 +11,7 @@ mod panics;
 mod plan;
 mod probe;
 mod resume;
+mod resume_gap;
 mod simulation;
 mod soak;
 mod sort;

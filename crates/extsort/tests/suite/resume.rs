@@ -17,10 +17,11 @@ use xsort_extsort::{
 };
 use xsort_testing::{Random, for_each_seed};
 
-const RESUME: Option<Checkpoint> = Some(Checkpoint { begin: Begin::Resume, every: Duration::ZERO });
+pub(crate) const RESUME: Option<Checkpoint> =
+    Some(Checkpoint { begin: Begin::Resume, every: Duration::ZERO });
 
 /// Files that only a sort that is not finished has.
-fn kept(disk: &SimDisk) -> Vec<PathBuf> {
+pub(crate) fn kept(disk: &SimDisk) -> Vec<PathBuf> {
     let is_hidden = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with('.');
     disk.paths().into_iter().filter(is_hidden).collect()
 }

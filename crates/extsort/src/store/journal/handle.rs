@@ -28,6 +28,11 @@ impl JournalHandle<'_> {
         self.0.map_or(Ok(None), |journal| journal.replay(step))
     }
 
+    /// As [`Journal::refuse_more_chunks`].
+    pub(crate) fn refuse_more_chunks(&self) -> Result<(), Error> {
+        self.0.map_or(Ok(()), Journal::refuse_more_chunks)
+    }
+
     /// As [`Journal::record`].
     pub(crate) fn record<T: Serialize>(&self, step: Step, result: &T) {
         if let Some(journal) = self.0 {

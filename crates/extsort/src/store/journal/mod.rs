@@ -125,6 +125,19 @@ impl<'a> Journal<'a> {
         self.replayable.lock().remove(&step);
     }
 
+    /// Refuses a journal with chunks that weren't replayed, though those before them were.
+    pub(crate) fn refuse_more_chunks(&self) -> Result<(), Error> {
+        let is_chunk = |step: &&Step| matches!(step, Step::Chunk(_));
+        let JournalFile { disk, file, .. } = self.file;
+        match self.replayable.lock().keys().find(is_chunk) {
+            Some(step) => {
+                let detail = format!("{step:?} is there, but not all chunks before it");
+                Err(Error::corrupt(disk, file, 0, detail))
+            }
+            None => Ok(()),
+        }
+    }
+
     fn unreadable(&self, step: Step, error: &postcard::Error) -> Error {
         let JournalFile { disk, file, .. } = self.file;
         Error::corrupt(disk, file, 0, format!("{step:?} can't be read ({error})"))

@@ -43,6 +43,8 @@ pub(crate) struct Former<'a, 'j, 'w, O: LineOrder> {
     spilled: BTreeMap<usize, Run>,
     /// What the journal will say of sorted chunks, if there is one.
     summaries: BTreeMap<usize, ChunkSummary>,
+    /// The number of the first run that isn't in the journal.
+    recorded: usize,
     /// Tasks under way, and how many of these spill.
     working: usize,
     spilling: usize,
@@ -97,6 +99,7 @@ impl<'a, 'j, 'w, O: LineOrder> Former<'a, 'j, 'w, O> {
             sorted: BTreeMap::new(),
             spilled: BTreeMap::new(),
             summaries: BTreeMap::new(),
+            recorded: 0,
             working: 0,
             spilling: 0,
             chunks: 0,
@@ -121,6 +124,8 @@ impl<'a, 'j, 'w, O: LineOrder> Former<'a, 'j, 'w, O> {
             self.spilled.insert(self.chunks, Run::OnScratch(blocks));
             self.chunks += 1;
         }
+        journal.refuse_more_chunks()?;
+        self.recorded = self.chunks;
         if journal.replay::<()>(Step::InputRead)?.is_some() {
             return Ok(true);
         }
@@ -219,7 +224,7 @@ impl<'a, 'j, 'w, O: LineOrder> Former<'a, 'j, 'w, O> {
             let options = self.job.options;
             let line_bytes_max = |budget_bytes| {
                 let options = LinesOptions { budget_bytes, ..options.clone() };
-                line_bytes_max(&Plan::new(&options, None, plan.entry_bytes))
+                line_bytes_max(&Plan::new(&options, None, plan.entry_bytes, plan.has_bypass()))
             };
             let begun = text_bytes as u64;
             return Err(too_long(&mut self.reader.reader, begun, options, line_bytes_max));
@@ -298,13 +303,25 @@ impl<'a, 'j, 'w, O: LineOrder> Former<'a, 'j, 'w, O> {
             }
             FormOutcome::Spilled(number, blocks, area) => {
                 self.spilling -= 1;
-                if let Some(summary) = self.summaries.remove(&number) {
-                    self.job.journal.record(Step::Chunk(number as u64), &(summary, &blocks));
-                }
                 self.spilled.insert(number, Run::OnScratch(blocks));
+                self.record_runs();
                 self.free.give(area);
             }
         }
         Ok(())
+    }
+
+    /// Records the runs on scratch before which there is no gap. Threads may be done with a chunk
+    /// before an earlier one; but a later process reads the lines of a gap in other chunks, and
+    /// discards what lies behind it on scratch.
+    fn record_runs(&mut self) {
+        while let (Some(summary), Some(run)) =
+            (self.summaries.get(&self.recorded), self.spilled.get(&self.recorded))
+        {
+            let step = Step::Chunk(self.recorded as u64);
+            self.job.journal.record(step, &(summary, run.blocks()));
+            self.summaries.remove(&self.recorded);
+            self.recorded += 1;
+        }
     }
 }
