@@ -79,6 +79,8 @@ struct ChunkRead {
     offset: u64,
     bytes: u64,
     bytes_needed: u64,
+    /// Those of `bytes_needed` that no other chunk needs.
+    own_bytes: u64,
     /// The whole pages of the file that no other chunk needs.
     own_pages: Range<u64>,
     /// The memory, once it has arrived.
@@ -93,13 +95,14 @@ fn reads_of(extents: &[Extent]) -> Vec<ChunkRead> {
         for offset in extent.aligned().step_by(READ_BYTES as usize) {
             let bytes = READ_BYTES.min(align_up(end) - offset);
             let bytes_needed = bytes.min(end - offset);
-            let own_pages = align_up(offset.max(extent.offset))..align_down(offset + bytes_needed);
+            let own = offset.max(extent.offset)..offset + bytes_needed;
             reads.push(ChunkRead {
                 file: extent.file,
                 offset,
                 bytes,
                 bytes_needed,
-                own_pages,
+                own_bytes: own.end - own.start,
+                own_pages: align_up(own.start)..align_down(own.end),
                 lease: None,
             });
         }
@@ -266,7 +269,7 @@ impl<K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Feed for Filler<'_, K, I>
         let read = &mut chunk.reads[(completion.tag & 0xff_ffff) as usize];
         read.lease = Some(completion.lease);
         if self.reads_are_progress {
-            self.job.observer.advance(read.bytes_needed);
+            self.job.observer.advance(read.own_bytes);
         }
         let (file, own_pages) = (self.files[read.file], read.own_pages.clone());
         chunk.arrived += 1;

@@ -167,7 +167,8 @@ impl Candidate<'_> {
     fn with_chunks(&self, chunk_records: u64) -> Option<Plan> {
         let chunks = self.chunks(chunk_records)?;
         let sort_buffer_bytes = align_up(chunk_records * 8);
-        let pool_bytes = align_down(self.facts.budget_bytes.checked_sub(chunks.index_bytes)?);
+        let pool_bytes = self.facts.budget_bytes.checked_sub(chunks.index_bytes)?;
+        let pool_bytes = align_down(pool_bytes.min(self.facts.pool_bytes_max()));
         let blocks_bytes = self.threads * sort_buffer_bytes + self.blocks_bytes();
         let for_areas = pool_bytes.checked_sub(blocks_bytes)?;
         let gather_areas = self.gather_areas();

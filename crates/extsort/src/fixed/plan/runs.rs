@@ -169,7 +169,8 @@ impl Candidate<'_> {
         let runs = self.bytes() / (budget_bytes / (self.areas + 1)).max(1);
         let entries = blocks + blocks / 8 + runs.min(blocks) + 4;
         let index_bytes = align_up(entries * (INDEX_ENTRY_BYTES + key_bytes));
-        let pool_bytes = align_down(budget_bytes.checked_sub(index_bytes)?);
+        let pool_bytes = budget_bytes.checked_sub(index_bytes)?.min(self.facts.pool_bytes_max());
+        let pool_bytes = align_down(pool_bytes);
         let flight_blocks = (FLIGHT_BYTES / self.block_bytes)
             .clamp(2, 32)
             .min((pool_bytes / 16 / self.block_bytes).max(2));

@@ -3,6 +3,10 @@
 use crate::fixed::options::Method;
 use serde::{Deserialize, Serialize};
 
+/// Bytes that a pool may have beside four times the input, and once more for each thread.
+const POOL_BYTES_BESIDE: u64 = 1 << 30;
+const THREAD_BYTES_BESIDE: u64 = 16 << 20;
+
 /// What the planner knows.
 #[derive(Clone, Debug)]
 pub struct Facts {
@@ -21,6 +25,16 @@ pub struct Facts {
     /// Whether chunks may stay in memory. If not, all go to scratch, so that no record is only in
     /// memory once the inputs are read.
     pub may_keep: bool,
+}
+
+impl Facts {
+    /// Most bytes for the pool: with more of them the system may refuse to map what no sort of this
+    /// input would touch.
+    pub(super) fn pool_bytes_max(&self) -> u64 {
+        let input_bytes: u64 = self.input_bytes.iter().sum();
+        let beside_bytes = POOL_BYTES_BESIDE + self.threads as u64 * THREAD_BYTES_BESIDE;
+        input_bytes.saturating_mul(4).saturating_add(beside_bytes)
+    }
 }
 
 /// The shape of a sort.
