@@ -27,8 +27,8 @@
 //! says which file, which offset, why, and what to do. An output appears whole or not at all.
 //!
 //! Each takes `memory` (a hard limit in bytes for everything that grows with the data; half of what
-//! is available unless set), `threads` (one a processor), `on_progress` (a closure) and `cancel`
-//! (a flag that other threads may set).
+//! is available unless set), `threads` (one a processor), `on_progress` and
+//! `on_notice` (closures), and `cancel` (a flag that other threads may set).
 #![forbid(unsafe_code)]
 
 mod du;
@@ -43,7 +43,7 @@ mod verify;
 
 pub use du::{Du, TreeUsage};
 pub use generate::Generate;
-pub use gnu_order::GnuOrder;
+pub use gnu_order::{GnuOrder, InOrder, by_fastest_order};
 pub use lines::Lines;
 pub use resources::{Cancel, Progress};
 pub use size::Memory;

@@ -1,20 +1,18 @@
 //! Sorting lines of text.
 
-use crate::GnuOrder;
+use crate::gnu_order::{InOrder, by_fastest_order};
 use crate::machine::caches;
 use crate::resources::{Resources, resource_setters};
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::Write;
+use std::iter;
 use std::path::{Path, PathBuf};
 use xsort_disk::LazyDisk;
-use xsort_extsort::variable::{
-    ByBytes, ByBytesReversed, Content, InputBytes, LineOrder, LinesInput,
-};
-use xsort_extsort::{Error, LinesOptions, LinesReport, sort_lines};
-use xsort_gnu::{Locale, Refusal};
-
+use xsort_extsort::variable::{Content, InputBytes, LineOrder, LinesInput};
+use xsort_extsort::{Error, LinesOptions, LinesReport, sort_lines, sort_lines_to_file};
 use xsort_gnu::sort::{Command, Environment, Order, Request, parse};
+use xsort_gnu::{Locale, Refusal};
 
 /// Sorts lines of text in GNU sort's orders.
 ///
@@ -109,23 +107,19 @@ impl Lines {
     }
 
     /// Sorts into the file `output`, which may be one of the inputs. It appears whole or not at
-    /// all.
+    /// all: until then the old one stays, with its mode and owner for the new one. A symbolic link
+    /// is followed.
     ///
     /// # Errors
-    /// What [`Error`] lists; [`Error::Settings`] for an option that GNU sort refuses.
+    /// What [`Error`] lists; [`Error::Settings`] for an option that GNU sort refuses, or that has
+    /// nothing to do with the order.
     pub fn run(&self, output: impl AsRef<Path>) -> Result<LinesReport, Error> {
         let output = output.as_ref();
-        let failed = |error: io::Error| write_failed(output, &error);
         let directory = match output.parent() {
             Some(parent) if parent != Path::new("") => parent,
             _ => Path::new("."),
         };
-        let mut file = tempfile::NamedTempFile::new_in(directory).map_err(failed)?;
-        let report = self.write(directory, &mut file)?;
-        file.as_file().sync_all().map_err(failed)?;
-        file.persist(output).map_err(|error| failed(error.error))?;
-        File::open(directory).and_then(|directory| directory.sync_all()).map_err(failed)?;
-        Ok(report)
+        self.sort(directory, Output::File(output))
     }
 
     /// Sorts into anything that can be written to. Scratch goes to the system's temporary
@@ -134,39 +128,15 @@ impl Lines {
     /// # Errors
     /// As [`run`](Lines::run).
     pub fn write_to(&self, output: &mut (dyn Write + Send)) -> Result<LinesReport, Error> {
-        self.write(&std::env::temp_dir(), output)
+        self.sort(&std::env::temp_dir(), Output::Stream(output))
     }
 
-    fn write(&self, scratch: &Path, output: &mut (dyn Write + Send)) -> Result<LinesReport, Error> {
+    fn sort(&self, scratch: &Path, output: Output<'_>) -> Result<LinesReport, Error> {
         let locale = match self.has_locale {
             true => Locale::from_environment().unwrap_or_else(Locale::c),
             false => Locale::c(),
         };
-        let environment = Environment::new(|_| None, locale.clone());
-        let command = match parse(&self.arguments, &environment) {
-            Ok(Request::Run(command)) => *command,
-            Ok(_) => return Err(Error::Settings("an option that only prints something".into())),
-            Err(refusal) => return Err(Error::Settings(text_of(&refusal))),
-        };
-        let order = Order::new(&command, &locale, [0; 16]);
-        if order.is_bytes() {
-            self.sort(&command, &ByBytes, scratch, output)
-        } else if order.is_bytes_reversed() {
-            self.sort(&command, &ByBytesReversed, scratch, output)
-        } else if order.is_decided_by_one_word() {
-            self.sort(&command, &GnuOrder::<[u64; 1]>::new(&order), scratch, output)
-        } else {
-            self.sort(&command, &GnuOrder::<[u64; 2]>::new(&order), scratch, output)
-        }
-    }
-
-    fn sort<O: LineOrder>(
-        &self,
-        command: &Command,
-        order: &O,
-        scratch: &Path,
-        output: &mut (dyn Write + Send),
-    ) -> Result<LinesReport, Error> {
+        let command = self.command(&locale)?;
         let scratch = match self.scratch.is_empty() {
             true => vec![scratch.to_owned()],
             false => self.scratch.clone(),
@@ -183,9 +153,72 @@ impl Lines {
             output_file: None,
             checkpoint: None,
         };
-        let inputs = self.inputs.iter().map(|path| input(path)).collect();
-        let disk = LazyDisk::new(self.resources.disk_options());
-        sort_lines(&options, order, inputs, output, &disk, &self.resources.observer())
+        // Random orders, which need a seed, are refused.
+        let order = Order::new(&command, &locale, [0; 16]);
+        by_fastest_order(&order, SortTask { lines: self, options, output })
+    }
+
+    /// What the options mean. Those that say where lines come from and go to, or with which means,
+    /// are the builder's.
+    fn command(&self, locale: &Locale) -> Result<Command, Error> {
+        let environment = Environment::new(|_| None, locale.clone());
+        let command = match parse(&self.arguments, &environment) {
+            Ok(Request::Run(command)) => *command,
+            Ok(_) => return Err(Error::Settings("an option that only prints something".into())),
+            Err(refusal) => return Err(Error::Settings(text_of(&refusal))),
+        };
+        if command.needs_random() {
+            return Err(Error::Settings("a random order is only in the program".into()));
+        }
+        let no_options = parse(iter::empty::<OsString>(), &environment);
+        let Ok(Request::Run(nothing)) = no_options else { unreachable!("no options, no refusal") };
+        let of_order = Command {
+            unique: command.unique,
+            stable: command.stable,
+            reverse: command.reverse,
+            zero_terminated: command.zero_terminated,
+            separator: command.separator,
+            keys: command.keys.clone(),
+            is_global_key: command.is_global_key,
+            global: command.global,
+            ..*nothing
+        };
+        if command != of_order {
+            let reason = "an argument says more than how lines compare and which are wanted: \
+                          files, memory, threads and scratch are set by methods of Lines";
+            return Err(Error::Settings(reason.into()));
+        }
+        Ok(command)
+    }
+}
+
+/// Where sorted lines go.
+enum Output<'o> {
+    File(&'o Path),
+    Stream(&'o mut (dyn Write + Send)),
+}
+
+/// The sort, by an order of any type.
+struct SortTask<'l, 'o> {
+    lines: &'l Lines,
+    options: LinesOptions,
+    output: Output<'o>,
+}
+
+impl InOrder for SortTask<'_, '_> {
+    type Output = Result<LinesReport, Error>;
+
+    fn run<O: LineOrder>(self, order: &O) -> Result<LinesReport, Error> {
+        let SortTask { lines: Lines { inputs, resources, .. }, options, output } = self;
+        let inputs = inputs.iter().map(|path| input(path)).collect();
+        let disk = LazyDisk::new(resources.disk_options());
+        let observer = resources.observer();
+        match output {
+            Output::File(path) => {
+                sort_lines_to_file(&options, order, inputs, path, &disk, &observer)
+            }
+            Output::Stream(stream) => sort_lines(&options, order, inputs, stream, &disk, &observer),
+        }
     }
 }
 
@@ -210,8 +243,4 @@ fn input(path: &Path) -> LinesInput {
 fn text_of(refusal: &Refusal) -> String {
     let message = String::from_utf8_lossy(&refusal.message("sort")).into_owned();
     message.trim_end().trim_start_matches("sort: ").to_owned()
-}
-
-fn write_failed(output: &Path, error: &io::Error) -> Error {
-    Error::Input { path: output.to_owned(), reason: format!("writing it failed: {error}") }
 }

@@ -1,6 +1,6 @@
 //! What every job may use, how it tells about itself, and how it is stopped.
 
-use crate::machine::MemoryLimits;
+use crate::machine::{Budget, MemoryLimits};
 use crate::size::Memory;
 use parking_lot::Mutex;
 use std::fmt;
@@ -45,6 +45,7 @@ impl Cancel {
 }
 
 type OnProgress = Arc<dyn Fn(Progress<'_>) + Send + Sync>;
+type OnNotice = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// What all builders have.
 #[derive(Clone, Default)]
@@ -53,6 +54,7 @@ pub(crate) struct Resources {
     pub(crate) threads: Option<usize>,
     pub(crate) bandwidth: Option<NonZeroU64>,
     pub(crate) on_progress: Option<OnProgress>,
+    pub(crate) on_notice: Option<OnNotice>,
     pub(crate) cancel: Cancel,
 }
 
@@ -103,6 +105,14 @@ macro_rules! resource_setters {
             self
         }
 
+        /// Calls `tell` with each line that a user should see, from any thread: less memory than
+        /// asked for, a feature of the kernel that is missing, an input that couldn't be removed.
+        #[must_use]
+        pub fn on_notice(mut self, tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
+            self.resources.on_notice = Some(std::sync::Arc::new(tell));
+            self
+        }
+
         /// Stops when the flag is set.
         #[must_use]
         pub fn cancel(mut self, flag: &$crate::Cancel) -> Self {
@@ -115,7 +125,17 @@ pub(crate) use resource_setters;
 
 impl Resources {
     pub(crate) fn budget_bytes(&self) -> u64 {
-        MemoryLimits::read().budget(self.memory).bytes
+        let Budget { bytes, notice } = MemoryLimits::read().budget(self.memory);
+        if let Some(line) = notice {
+            self.notice(&line);
+        }
+        bytes
+    }
+
+    fn notice(&self, line: &str) {
+        if let Some(tell) = &self.on_notice {
+            tell(line);
+        }
     }
 
     pub(crate) fn threads(&self) -> usize {
@@ -168,7 +188,9 @@ impl Observer for ProgressObserver<'_> {
         self.tell();
     }
 
-    fn notice(&self, _line: &str) {}
+    fn notice(&self, line: &str) {
+        self.resources.notice(line);
+    }
 
     fn is_cancelled(&self) -> bool {
         self.resources.cancel.is_cancelled()

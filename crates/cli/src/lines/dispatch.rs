@@ -10,8 +10,8 @@ use super::resumable::sort_resumably;
 use super::sort::sort_or_merge;
 use crate::gnu_commands::say;
 use std::ffi::OsString;
-use xsort::GnuOrder;
-use xsort_extsort::variable::{ByBytes, ByBytesReversed, LineOrder};
+use xsort::{InOrder, by_fastest_order};
+use xsort_extsort::variable::LineOrder;
 use xsort_gnu::sort::Order;
 
 /// Does what the command says. `has_locale`: the locale is the one that the environment asks
@@ -25,36 +25,34 @@ pub(super) fn run(lines: &LinesCommand<'_>, has_locale: bool) -> Result<(), Fail
     }
     let seed = resources::seed(&lines.command)?;
     let order = Order::new(&lines.command, &lines.locale, seed);
-    if order.is_bytes() {
-        run_by(lines, &ByBytes, &order, files)
-    } else if order.is_bytes_reversed() {
-        run_by(lines, &ByBytesReversed, &order, files)
-    } else if order.is_decided_by_one_word() {
-        run_by(lines, &GnuOrder::<[u64; 1]>::new(&order), &order, files)
-    } else {
-        run_by(lines, &GnuOrder::<[u64; 2]>::new(&order), &order, files)
-    }
+    by_fastest_order(&order, LinesTask { lines, order: &order, files })
 }
 
-/// The same by an order of its own type, so that comparisons are inlined.
-fn run_by<O: LineOrder>(
-    lines: &LinesCommand<'_>,
-    by: &O,
-    order: &Order,
+/// The command, by an order of any type.
+struct LinesTask<'a> {
+    lines: &'a LinesCommand<'a>,
+    order: &'a Order,
     files: Vec<OsString>,
-) -> Result<(), Failure> {
-    let limits = Limits::new(&lines.command)?;
-    if let Some(kind) = lines.command.check {
-        return check(lines, by, kind, files, &limits);
-    }
-    let note = |line: &str| say(format!("{}: {line}\n", lines.program).as_bytes());
-    let inputs = Inputs::inspect(files, lines.rules(), note)?;
-    if inputs.names.budget_bytes() > 0 {
-        let budget_bytes = resources::budget_bytes(&lines.command);
-        inputs.names.check(budget_bytes).map_err(failure::of_names)?;
-    }
-    match lines.command.extras.checkpoint {
-        Some(checkpoint) => sort_resumably(lines, checkpoint, by, inputs, &limits),
-        None => sort_or_merge(lines, by, order, inputs, &limits),
+}
+
+impl InOrder for LinesTask<'_> {
+    type Output = Result<(), Failure>;
+
+    fn run<O: LineOrder>(self, by: &O) -> Result<(), Failure> {
+        let LinesTask { lines, order, files } = self;
+        let limits = Limits::new(&lines.command)?;
+        if let Some(kind) = lines.command.check {
+            return check(lines, by, kind, files, &limits);
+        }
+        let note = |line: &str| say(format!("{}: {line}\n", lines.program).as_bytes());
+        let inputs = Inputs::inspect(files, lines.rules(), note)?;
+        if inputs.names.budget_bytes() > 0 {
+            let budget_bytes = resources::budget_bytes(&lines.command);
+            inputs.names.check(budget_bytes).map_err(failure::of_names)?;
+        }
+        match lines.command.extras.checkpoint {
+            Some(checkpoint) => sort_resumably(lines, checkpoint, by, inputs, &limits),
+            None => sort_or_merge(lines, by, order, inputs, &limits),
+        }
     }
 }

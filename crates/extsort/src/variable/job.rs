@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
-use xsort_disk::{Disk, FileId};
+use xsort_disk::Disk;
 
 /// A sort or merge of lines under way.
 pub(super) struct LinesJob<'a, O> {
@@ -38,8 +38,6 @@ pub(super) struct LinesJob<'a, O> {
     pub(super) sorted_bytes: AtomicU64,
     /// With a checkpoint: the journal of finished steps.
     pub(super) journal: JournalHandle<'a>,
-    /// With a checkpoint: the hidden output.
-    pub(super) hidden_output: Option<FileId>,
 }
 
 impl<'a, O> LinesJob<'a, O> {
@@ -75,7 +73,6 @@ impl<'a, O> LinesJob<'a, O> {
             sorted_lines: AtomicU64::new(0),
             sorted_bytes: AtomicU64::new(0),
             journal: JournalHandle(None),
-            hidden_output: None,
         }
     }
 

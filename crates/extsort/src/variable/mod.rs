@@ -42,6 +42,7 @@ mod job;
 mod line_limits;
 mod merge;
 mod options;
+mod output;
 mod plan;
 mod report;
 mod resumable;
@@ -58,5 +59,5 @@ pub use report::LinesReport;
 pub use sequential::{
     PassError, TemporaryFiles, merge_passes, merge_sequential, sequential_inputs_max,
 };
-pub use sort::{merge_lines, sort_lines};
+pub use sort::{merge_lines, sort_lines, sort_lines_to_file};
 pub use xsort_kernels::lines::{ByBytes, ByBytesReversed, LineOrder, Words};

@@ -28,6 +28,8 @@ const MIB: u64 = 1 << 20;
 
 /// The least budget: a smaller one is taken for this.
 pub(super) const BUDGET_BYTES_MIN: u64 = 2 * MIB;
+/// The greatest budget, which is the address space: a larger one is taken for this.
+const BUDGET_BYTES_MAX: u64 = 1 << 47;
 /// Bytes of a thread's write buffer, at most.
 const WRITE_BUFFER_BYTES_MAX: u64 = 4 * MIB;
 /// The same where there is little input.
@@ -104,11 +106,12 @@ pub(super) struct LinesMemory {
 
 impl Plan {
     /// The plan for inputs of `input_bytes` in all, if that is known. Each line takes an entry of
-    /// `entry_bytes`.
+    /// `entry_bytes`. `needs_bypass`: the output can be written only past the page cache.
     pub(super) fn new(
         options: &LinesOptions,
         input_bytes: Option<u64>,
         entry_bytes: usize,
+        needs_bypass: bool,
     ) -> Plan {
         let is_small = input_bytes.is_some_and(|bytes| bytes <= ONE_THREAD_BYTES);
         let Shares { threads, bytes, write_buffer, block } =
@@ -116,9 +119,9 @@ impl Plan {
         let areas = if is_small { 1 } else { threads + MORE_AREAS };
         let index = align_up(index_bytes(input_bytes, bytes, block).min(2 * bytes / INDEX_SHARE));
         let pool = bytes - index;
-        // What fits in memory is in the page cache, or might as well be.
+        // Inputs that fit in memory are in the page cache, or might as well be.
         let bypass_block = match input_bytes {
-            Some(bytes) if bytes < pool && options.checkpoint.is_none() => 0,
+            Some(bytes) if bytes < pool && !needs_bypass => 0,
             _ => align_down((pool / 16 / BYPASS_BLOCKS).min(BYPASS_BLOCK_BYTES)),
         };
         // A sort buffer of half an area is enough for lines of no more bytes than an entry has.
@@ -163,6 +166,7 @@ impl Plan {
                 &LinesOptions { budget_bytes, ..options.clone() },
                 Some(bytes),
                 self.entry_bytes,
+                self.has_bypass(),
             );
             let usable = usable_bytes(options, budget_bytes);
             index_bytes(Some(bytes), usable, plan.block_bytes as u64) <= plan.index_bytes
@@ -174,6 +178,11 @@ impl Plan {
         Err(Error::Memory { budget_bytes: options.budget_bytes, needed_bytes })
     }
 
+    /// Whether there are blocks to read or write files past the page cache.
+    pub(super) fn has_bypass(&self) -> bool {
+        self.bypass_block_bytes > 0
+    }
+
     /// Most blocks that the index may have.
     pub(super) fn index_entries_max(&self) -> u64 {
         (self.index_bytes + INDEX_BYTES_BESIDE) / INDEX_ENTRY_BYTES
@@ -181,7 +190,7 @@ impl Plan {
 
     /// The plan for a merge of so many sorted inputs: one area, for their blocks.
     pub(super) fn for_merge(options: &LinesOptions, inputs: usize) -> Plan {
-        let plan = Plan::new(options, None, 0);
+        let plan = Plan::new(options, None, 0, false);
         let area = plan.areas * plan.area_bytes + plan.threads * plan.sort_buffer_bytes;
         // Large blocks, so that reading is cheap; but half of the memory is for long lines.
         let block = (area / 2 / sorted_input_blocks(inputs)).max(BLOCK_BYTES_MIN as usize);
@@ -198,8 +207,7 @@ impl Plan {
         let sort_buffers =
             (0..self.threads).map(|_| memory.split_off_front(self.sort_buffer_bytes)).collect();
         let areas = (0..self.areas).map(|_| memory.split_off_front(self.area_bytes)).collect();
-        let bypass = (self.bypass_block_bytes > 0)
-            .then(|| BlockPool::new([memory], self.bypass_block_bytes));
+        let bypass = self.has_bypass().then(|| BlockPool::new([memory], self.bypass_block_bytes));
         Ok(LinesMemory { areas, sort_buffers, write_buffers, bypass })
     }
 
@@ -254,7 +262,7 @@ impl Shares {
 
 /// Bytes of a budget that the caller leaves to the sort.
 pub(super) fn usable_bytes(options: &LinesOptions, budget_bytes: u64) -> u64 {
-    budget_bytes.saturating_sub(options.taken_bytes).max(BUDGET_BYTES_MIN)
+    budget_bytes.saturating_sub(options.taken_bytes).clamp(BUDGET_BYTES_MIN, BUDGET_BYTES_MAX)
 }
 
 /// Blocks for sorted inputs: more than needed, so that there is something to read ahead.
@@ -303,7 +311,7 @@ mod tests {
                 for input_bytes in [1 << 30, 5 << 30, 100 << 30, 10 << 40] {
                     let of = |budget_bytes| {
                         let options = options(budget_bytes, threads, None);
-                        let plan = Plan::new(&options, Some(input_bytes), 24);
+                        let plan = Plan::new(&options, Some(input_bytes), 24, false);
                         let refusal = plan.refuse_index(&options, Some(input_bytes));
                         (plan, refusal)
                     };
@@ -330,13 +338,13 @@ mod tests {
     #[test]
     fn every_budget_has_a_plan_that_can_spill() {
         for codec in [None, Some(Codec::Lz4), Some(Codec::Zstd)] {
-            for budget_mib in [0, 1, 2, 3, 5, 16, 33, 64, 65, 1024, 1 << 20] {
+            for budget_mib in [0, 1, 2, 3, 5, 16, 33, 64, 65, 1024, 1 << 20, 1 << 43] {
                 for threads in [1, 2, 3, 5, 8, 60, 64, 1000] {
                     for input_bytes in
                         [None, Some(0), Some(1), Some(500_000), Some(600_000), Some(1 << 40)]
                     {
                         let options = options(budget_mib * MIB, threads, codec);
-                        let plan = Plan::new(&options, input_bytes, 24);
+                        let plan = Plan::new(&options, input_bytes, 24, false);
                         let half_buffer = align_down(plan.write_buffer_bytes as u64 / 2);
                         assert!(
                             plan.block_bytes >= BLOCK_BYTES_MIN as usize,

@@ -11,6 +11,7 @@ use super::input::{LinesInput, total_bytes};
 use super::job::LinesJob;
 use super::merge::merge_all;
 use super::options::{LinesCheckpoint, LinesOptions};
+use super::output::LinesOutput;
 use super::plan::Plan;
 use super::report::LinesReport;
 use crate::store::checkpoint::{
@@ -59,7 +60,7 @@ pub(super) fn sort<O: LineOrder>(
             }
         }
         OpenedCheckpoint::Fresh(fresh) => {
-            let plan = Plan::new(options, bytes, entry_bytes);
+            let plan = Plan::new(options, bytes, entry_bytes, true);
             // Whether the output can be written is known before the checkpoint has files.
             disk.close(disk.create_output(&checkpoint.output)?);
             let paths = &checkpoint.inputs;
@@ -146,7 +147,7 @@ impl ResumableSort<'_> {
         let journal = &self.files.journal;
         let memory = self.plan.map_memory(true)?;
         let mut job = LinesJob::new(order, options, self.plan.clone(), disk, observer);
-        (job.journal, job.hidden_output) = (JournalHandle(Some(journal)), Some(output));
+        job.journal = JournalHandle(Some(journal));
         let in_use = Arc::clone(&job.gauges.scratch);
         let scratch = self.files.scratch.clone();
         let scratch = Scratch::of(disk, scratch, &options.scratch, u64::MAX, in_use)?;
@@ -158,8 +159,8 @@ impl ResumableSort<'_> {
                 refuse_changed(self.paths, &self.fingerprints, true, disk)?;
             }
             job.journal.record(Step::InputRead, &());
-            // The job has the output itself, to write past the page cache.
-            let (report, prefix) = merge_all(&job, begun, formed, &mut std::io::sink())?;
+            let to = LinesOutput::Unpublished(output);
+            let (report, prefix) = merge_all(&job, begun, formed, to)?;
             let checksum = u128::from(report.checksum.unwrap_or(0));
             self.files.publish(&prefix, (report.lines, checksum));
             job.journal.flush(&job.failure)?;

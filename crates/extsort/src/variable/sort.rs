@@ -5,13 +5,16 @@ use super::input::{LinesInput, SortedInput, total_bytes};
 use super::job::LinesJob;
 use super::merge::merge_all;
 use super::options::LinesOptions;
+use super::output::LinesOutput;
 use super::plan::Plan;
 use super::report::LinesReport;
 use super::resumable;
 use super::run::Run;
+use crate::store::open_files::OpenFiles;
 use crate::{Error, Observer};
 use parking_lot::Mutex;
 use std::io::Write;
+use std::path::Path;
 use std::time::Instant;
 use xsort_disk::Disk;
 use xsort_kernels::lines::{Entry, LineOrder};
@@ -31,9 +34,42 @@ pub fn sort_lines<O: LineOrder>(
     if let Some(checkpoint) = &options.checkpoint {
         return resumable::sort(options, checkpoint, order, inputs, disk, observer);
     }
+    sort_to(options, order, inputs, LinesOutput::Stream(output), disk, observer)
+}
+
+/// Sorts all lines of `inputs` into the file `output`, which may be one of them. It appears whole
+/// or not at all, as [`Disk::create_output`] and [`Disk::publish`] have it. `options` have no
+/// checkpoint and no output file.
+///
+/// # Errors
+/// As [`sort_lines`]. What `output` named before is then still there.
+pub fn sort_lines_to_file<O: LineOrder>(
+    options: &LinesOptions,
+    order: &O,
+    inputs: Vec<LinesInput>,
+    output: &Path,
+    disk: &dyn Disk,
+    observer: &dyn Observer,
+) -> Result<LinesReport, Error> {
+    let file = disk.create_output(output)?;
+    let mut guard = OpenFiles::one(disk, file);
+    let report = sort_to(options, order, inputs, LinesOutput::Unpublished(file), disk, observer)?;
+    guard.release(file);
+    disk.publish(file, report.written_bytes, true)?;
+    Ok(report)
+}
+
+fn sort_to<O: LineOrder>(
+    options: &LinesOptions,
+    order: &O,
+    inputs: Vec<LinesInput>,
+    output: LinesOutput<'_>,
+    disk: &dyn Disk,
+    observer: &dyn Observer,
+) -> Result<LinesReport, Error> {
     let begun = Instant::now();
     let bytes = total_bytes(&inputs);
-    let plan = Plan::new(options, bytes, size_of::<Entry<O::Words>>());
+    let plan = Plan::new(options, bytes, size_of::<Entry<O::Words>>(), output.needs_bypass());
     plan.refuse_index(options, bytes)?;
     let memory = plan.map_memory(bytes.is_some_and(|bytes| bytes >= options.budget_bytes))?;
     let job = LinesJob::new(order, options, plan, disk, observer);
@@ -66,6 +102,6 @@ pub fn merge_lines<O: LineOrder>(
         inputs.into_iter().map(|input| Run::Sorted(Box::new(Mutex::new(sorted(input))))).collect();
     let formed =
         FormedRuns { runs, memory, lines: 0, bytes: 0, expected_bytes, is_replayed: false };
-    let (report, _) = merge_all(&job, begun, formed, output)?;
+    let (report, _) = merge_all(&job, begun, formed, LinesOutput::Stream(output))?;
     Ok(report)
 }

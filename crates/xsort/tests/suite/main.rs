@@ -1,8 +1,11 @@
 //! The library as its users call it: files in, files out, told of progress, stopped.
 
-use std::fs;
-use std::sync::Arc;
+use std::fs::{self, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use tempfile::tempdir;
 use xsort::{
     Cancel, Du, Endian, Error, Format, Generate, KeyField, KeyKind, Layout, Lines, Memory, Method,
@@ -70,6 +73,93 @@ fn lines_are_sorted_by_keys_in_the_words_of_gnu_sort() {
     assert_eq!(left, 2, "something was left behind");
 }
 
+/// A facade of its own once wrote lines into a file that only its owner could read, replaced
+/// symbolic links, and left its temporary file behind when it was killed.
+#[test]
+fn sorted_lines_replace_a_file_as_sorted_records_do() {
+    let folder = tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("target"), "b\na\n").unwrap();
+    fs::set_permissions(path("target"), Permissions::from_mode(0o640)).unwrap();
+    symlink("target", path("link")).unwrap();
+    Lines::files([path("link")]).memory(4 << 20).run(path("link")).unwrap();
+    assert_eq!(fs::read_to_string(path("target")).unwrap(), "a\nb\n");
+    assert_eq!(fs::metadata(path("target")).unwrap().mode() & 0o777, 0o640);
+    assert!(path("link").is_symlink());
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 2, "something was left behind");
+}
+
+/// More than the memory, so that they go to scratch, and to the output past the page cache.
+#[test]
+fn more_lines_than_memory_are_sorted_onto_themselves() {
+    let folder = tempdir().unwrap();
+    let text = folder.path().join("text");
+    let mut lines: Vec<String> = (0..400_000_u64)
+        .map(|i| format!("{:020}", i.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+        .collect();
+    fs::write(&text, lines.join("\n")).unwrap();
+    let report = Lines::files([&text]).memory(2 << 20).threads(2).run(&text).unwrap();
+    assert_eq!((report.lines, report.written_bytes), (400_000, 400_000 * 21));
+    assert!(report.runs > 1, "{report:?}");
+    lines.sort();
+    assert!(fs::read_to_string(&text).unwrap() == lines.join("\n") + "\n");
+}
+
+/// They were ignored without a word.
+#[test]
+fn an_argument_that_is_not_about_the_order_is_refused() {
+    let folder = tempdir().unwrap();
+    let (text, out) = (folder.path().join("text"), folder.path().join("out"));
+    fs::write(&text, "b\na\n").unwrap();
+    for argument in
+        ["-c", "-m", "-oelsewhere", "-S1M", "--parallel=3", "operand", "--header", "-R", "--help"]
+    {
+        let error = Lines::files([&text]).argument(argument).run(&out).unwrap_err();
+        assert!(matches!(error, Error::Settings(_)), "{argument}: {error}");
+    }
+    assert!(!out.exists());
+}
+
+/// A machine of so much memory made the plan's sums overflow.
+#[test]
+fn any_amount_of_memory_is_taken() {
+    let folder = tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("text"), "b\na\n").unwrap();
+    Generate::records(1000).run(path("data")).unwrap();
+    for memory in [1 << 40, 1 << 50, u64::MAX] {
+        Lines::files([path("text")]).memory(memory).run(path("out")).unwrap();
+        assert_eq!(fs::read_to_string(path("out")).unwrap(), "a\nb\n");
+        for method in [Method::Merge, Method::Scatter] {
+            let sort = Sort::files([path("data")]).method(method);
+            sort.memory(memory).run(path("out")).unwrap();
+        }
+        assert!(Verify::files([path("out")]).memory(memory).run().unwrap().is_sorted());
+    }
+}
+
+/// Limits of a process can't be set in this one.
+#[test]
+fn notices_are_told() {
+    if let Ok(data) = std::env::var("XSORT_TEST_DATA") {
+        let (told, folder) = (Arc::new(Mutex::new(Vec::new())), tempdir().unwrap());
+        let lines = Arc::clone(&told);
+        let tell = move |line: &str| lines.lock().unwrap().push(line.to_owned());
+        let sort = Lines::files([data]).memory(1 << 40).on_notice(tell);
+        sort.run(folder.path().join("out")).unwrap();
+        return io::stdout().write_all(told.lock().unwrap().join("\n").as_bytes()).unwrap();
+    }
+    let folder = tempdir().unwrap();
+    let text = folder.path().join("text");
+    fs::write(&text, "b\na\n").unwrap();
+    let limited = "ulimit -v 8000000; exec \"$0\" --exact notices_are_told --nocapture";
+    let program = std::env::current_exe().unwrap();
+    let mut shell = Command::new("sh");
+    let shell = shell.args(["-c", limited]).arg(program).env("XSORT_TEST_DATA", &text);
+    let output = String::from_utf8(shell.output().unwrap().stdout).unwrap();
+    assert!(output.contains("using that") && output.contains("1 passed"), "{output}");
+}
+
 #[test]
 fn progress_is_told_and_a_flag_stops() {
     let folder = tempdir().unwrap();
@@ -80,7 +170,9 @@ fn progress_is_told_and_a_flag_stops() {
     let flag = Cancel::new();
     let sort = Sort::files([&data]).memory(Memory::Bytes(1 << 20)).cancel(&flag);
     let all = sort.clone().on_progress(move |progress| {
-        assert!(progress.done_bytes <= progress.bytes.max(progress.done_bytes));
+        assert!(progress.done_bytes <= progress.bytes, "{progress:?}");
+        let expected_bytes = if progress.phase == "publish" { 0 } else { 5_000_000 };
+        assert_eq!(progress.bytes, expected_bytes, "{progress:?}");
         count.fetch_add(1, Relaxed);
     });
     all.run(&out).unwrap();

@@ -39,6 +39,7 @@ mod worker;
 use super::areas::Areas;
 use super::form::FormedRuns;
 use super::job::LinesJob;
+use super::output::LinesOutput;
 use super::plan::LinesMemory;
 use super::report::{FormTotals, LinesReport};
 use super::run::Run;
@@ -48,17 +49,15 @@ use crate::store::output_prefix::OutputPrefix;
 use crate::store::write_behind::WriteBehind;
 use coordinator::MergeStart;
 use sink::{MergedOutput, OutputProgress, OutputTarget};
-use std::io::Write;
 use std::time::Instant;
 use xsort_kernels::lines::LineOrder;
 
-/// Merges all runs into the output, or with a checkpoint into the hidden output. Returns the
-/// report, and what the output is.
+/// Merges all runs into the output. Returns the report, and what the output is.
 pub(super) fn merge_all<O: LineOrder>(
     job: &LinesJob<'_, O>,
     begun: Instant,
     formed: FormedRuns,
-    output: &mut (dyn Write + Send),
+    output: LinesOutput<'_>,
 ) -> Result<(LinesReport, OutputPrefix), Error> {
     let FormedRuns { runs, memory, lines, bytes, expected_bytes, .. } = formed;
     let totals = FormTotals { lines, bytes, runs: runs.len() };
@@ -73,25 +72,23 @@ fn merge_to_output<O: LineOrder>(
     runs: Vec<Run>,
     memory: LinesMemory,
     expected_bytes: u64,
-    output: &mut (dyn Write + Send),
+    output: LinesOutput<'_>,
 ) -> Result<OutputPrefix, Error> {
     let LinesMemory { areas, mut write_buffers, bypass, .. } = memory;
     let (runs, areas) = passes::reduce(job, runs, Areas::new(areas), &mut write_buffers)?;
     job.observer.phase("merge", expected_bytes);
     let progress: OutputProgress = job.journal.replay(Step::Written)?.unwrap_or_default();
     let OutputProgress { prefix, positions, merged } = progress;
-    let target = match (bypass, job.hidden_output) {
-        (Some(blocks), Some(file)) => OutputTarget::File(WriteBehind::resume(
-            job.disk,
-            file,
-            blocks,
-            expected_bytes,
-            &prefix,
-        )?),
-        (Some(blocks), None) if !runs.iter().all(Run::is_in_memory) => {
-            OutputTarget::open(job, output, blocks, expected_bytes)?
+    let target = match (output, bypass) {
+        (LinesOutput::Unpublished(file), blocks) => {
+            let blocks = blocks.expect("the plan has blocks for such an output");
+            let write = WriteBehind::resume(job.disk, file, blocks, expected_bytes, &prefix)?;
+            OutputTarget::File(write)
         }
-        _ => OutputTarget::Stream(output),
+        (LinesOutput::Stream(stream), Some(blocks)) if !runs.iter().all(Run::is_in_memory) => {
+            OutputTarget::open(job, stream, blocks, expected_bytes)?
+        }
+        (LinesOutput::Stream(stream), _) => OutputTarget::Stream(stream),
     };
     job.balance.written(merged.hash_sum);
     job.observer.advance(prefix.bytes);
