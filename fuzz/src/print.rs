@@ -23,7 +23,8 @@ pub fn words(command: &Command) -> Vec<OsString> {
         ("--json", command.extras.json),
         ("--compress=lz4", command.extras.compress == Some(Codec::Lz4)),
         ("--compress=zstd", command.extras.compress == Some(Codec::Zstd)),
-        ("--decompress", command.extras.decompress),
+        ("--decompress", command.extras.decompress == Some(true)),
+        ("--no-decompress", command.extras.decompress == Some(false)),
         ("--check-output", command.extras.check_output),
     ];
     flags.iter().filter(|(_, is_set)| *is_set).for_each(|(word, _)| say(&[word.as_bytes()]));

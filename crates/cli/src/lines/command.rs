@@ -11,6 +11,8 @@ use xsort_gnu::sort::{Check, Command, Environment};
 pub(super) struct LinesCommand<'a> {
     /// The name by which the program speaks.
     pub(super) program: &'a str,
+    /// Whether that is `sort`: then nothing happens that GNU sort doesn't do, unless asked for.
+    pub(super) is_sort: bool,
     pub(super) command: Command,
     pub(super) environment: Environment,
     pub(super) locale: Locale,
@@ -44,6 +46,11 @@ impl LinesCommand<'_> {
             None => None,
         };
         refused.map_or(Ok(()), Err)
+    }
+
+    /// Whether inputs that are compressed are decompressed.
+    pub(super) fn decompresses(&self) -> bool {
+        self.command.extras.decompress.unwrap_or(!self.is_sort)
     }
 
     /// How directories are read, if they are.

@@ -33,7 +33,8 @@ pub(super) fn sort_resumably<O: LineOrder>(
     let bytes = inputs.bytes();
     resources::refuse_missing_scratch(command, bytes)?;
     let names_bytes = inputs.names.budget_bytes();
-    let prepared = Prepared::new(command, inputs.open_in_turn(), names_bytes, limits);
+    let prepared = Prepared::new(lines, inputs.open_in_turn(), names_bytes, limits)?;
+    let bytes = prepared.bytes();
     let begin = match checkpoint {
         CheckpointOption::Begin => Begin::New,
         CheckpointOption::Resume => Begin::Resume,
@@ -44,7 +45,7 @@ pub(super) fn sort_resumably<O: LineOrder>(
         checkpoint: Checkpoint { begin, every },
         output,
         inputs: files,
-        meaning: meaning(command),
+        meaning: meaning(lines),
     };
     let observer = observer(command, bytes, limits);
     let disk = limits.disk(resources::disk());
@@ -82,20 +83,12 @@ fn refusal(what: &str) -> Failure {
 }
 
 /// How lines compare, and which are wanted: a sort is resumed only with the same.
-fn meaning(command: &Command) -> String {
+fn meaning(lines: &LinesCommand<'_>) -> String {
     let Command {
-        keys,
-        unique,
-        stable,
-        reverse,
-        zero_terminated,
-        separator,
-        random_source,
-        extras,
-        ..
-    } = command;
+        keys, unique, stable, reverse, zero_terminated, separator, random_source, ..
+    } = &lines.command;
     let order = (keys, unique, stable, reverse, zero_terminated, separator, random_source);
     let locale =
         ["LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_NUMERIC", "LC_TIME", "LANG"].map(std::env::var_os);
-    format!("{order:?} {} {locale:?}", extras.decompress)
+    format!("{order:?} {} {locale:?}", lines.decompresses())
 }

@@ -36,8 +36,8 @@ pub(super) fn sort_or_merge<O: LineOrder>(
     let (bytes, can_all_be_open) = (inputs.bytes(), inputs.can_all_be_open());
     let names_bytes = inputs.names.budget_bytes();
     let opened = open(command, inputs, bytes, &target)?;
-    let mut prepared = Prepared::new(command, opened, names_bytes, limits);
-    let bytes = bytes.filter(|_| !command.extras.decompress);
+    let mut prepared = Prepared::new(lines, opened, names_bytes, limits)?;
+    let bytes = prepared.bytes();
     prepared.take_header(command, &mut target)?;
     let is_filtered = command.debug || command.extras.top_lines.is_some();
     let output_file = target.path().filter(|_| !is_filtered);

@@ -412,7 +412,7 @@ fn compressed_inputs_are_known_by_their_first_bytes() {
             (r"printf '\037\213\007'; tail -c +4 s.gz", "invalid gzip header"),
             ("cat s.gz; echo garbage", "bytes follow the gzip data"),
             (r"printf '\3757zXZ\0\0'; echo rest", "compressed by xz, which isn't read here"),
-            (r"printf 'BZh91AY&SY'; echo rest", "decompress it first (bzip2 -dc)"),
+            (r"printf 'BZh91AY&SY'; echo rest", "(bzip2 -dc FILE | xsort lines)"),
         ] {
             let script = format!(
                 "sort few >s; gzip s; ({spoilt}) >spoilt; sort --decompress {option}spoilt"
@@ -428,6 +428,56 @@ fn compressed_inputs_are_known_by_their_first_bytes() {
             "sort few >s; gzip s; head -c 999 /dev/zero >>s.gz; sort --decompress {option}s.gz"
         );
         assert_eq!(run(&padded, &files, true).status, 0, "{option}");
+    }
+}
+
+/// Without an option, but not where GNU sort is expected.
+#[test]
+fn lines_decompress_what_is_compressed_unless_they_are_called_sort() {
+    let sandbox = Sandbox::new();
+    let script = |line: &str| {
+        let ended = Command::new("sh")
+            .args(["-c", line])
+            .current_dir(sandbox.path())
+            .env("LC_ALL", "C")
+            .env("X", program())
+            .output()
+            .unwrap();
+        (ended.status.code(), ended.stdout, text(&ended.stderr))
+    };
+    let numbers: String = (0..90_000).map(|n| format!("{}\n", n * 7919 % 90_000)).collect();
+    sandbox.write("plain", "b\na\n");
+    sandbox.write("many", &numbers);
+    assert_eq!(script("gzip -k plain many && gzip -c many | head -c 90000 >cut.gz").0, Some(0));
+    symlink(program(), sandbox.path().join("sort")).unwrap();
+    for (ours, expected) in [
+        ("$X lines plain.gz", "printf 'a\\nb\\n'"),
+        ("$X lines <plain.gz", "printf 'a\\nb\\n'"),
+        ("cat plain.gz plain.gz | $X lines", "printf 'a\\na\\nb\\nb\\n'"),
+        ("cat plain.gz | $X lines plain - many.gz", "sort plain plain many"),
+        ("$X lines -S 2M -n many.gz many plain.gz", "sort -n many many plain"),
+        ("$X lines -m plain.gz - plain <plain.gz", "sort -m plain plain plain"),
+        ("$X lines --header --top=2 plain.gz", "cat plain"),
+        ("mkdir d; cp many.gz plain d; $X lines --recursive d; rm -r d", "sort many plain"),
+        ("$X lines -c plain.gz 2>/dev/null; echo $?", "echo 1"),
+        ("$X lines --checkpoint -S 2M plain.gz many.gz -o out; cat out", "sort plain many"),
+        ("$X lines --no-decompress plain.gz", "sort plain.gz"),
+        ("$X lines -c --no-decompress <plain.gz; echo $?", "echo 0"),
+        ("$X lines -m --no-decompress plain.gz", "sort -m plain.gz"),
+        ("./sort plain.gz; ./sort -m <many.gz", "sort plain.gz; sort -m <many.gz"),
+        ("./sort --decompress plain.gz", "sort plain"),
+    ] {
+        assert_eq!(script(ours), script(expected), "{ours}");
+    }
+    for (ours, reason) in [
+        ("$X lines cut.gz", "read failed: cut.gz: it isn't valid gzip to its end: "),
+        ("$X lines plain - <cut.gz", "read failed: -: it isn't valid gzip to its end: "),
+        ("$X lines -m plain cut.gz", "read failed: cut.gz: it isn't valid gzip to its end: "),
+        ("$X lines -o plain plain cut.gz; s=$?; cmp plain kept && exit $s", "(--no-decompress "),
+        (r"printf '\375\067zXZ\0....' | $X lines plain - many", "(xz -dc FILE | xsort lines)"),
+    ] {
+        let (status, _, told) = script(&format!("cp plain kept; {ours}"));
+        assert!(status == Some(2) && told.contains(reason), "{ours}: {told}");
     }
 }
 

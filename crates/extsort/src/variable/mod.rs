@@ -52,7 +52,9 @@ mod spill;
 
 pub use check::first_disorder;
 pub use codec::Codec;
-pub use input::{Content, Decoders, InputBytes, LinesInput, OpenInput, take_header};
+pub use input::{
+    Content, Decoders, InputBytes, LinesInput, OpenInput, Recognised, recognise, take_header,
+};
 pub use options::{LinesCheckpoint, LinesOptions};
 pub use report::LinesReport;
 pub use sequential::{

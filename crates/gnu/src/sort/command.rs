@@ -117,8 +117,9 @@ pub struct Extras {
     pub json: bool,
     /// `--compress=lz4` and `--compress=zstd`: compress scratch within the process.
     pub compress: Option<Codec>,
-    /// `--decompress`: inputs that are compressed are decompressed as they are read.
-    pub decompress: bool,
+    /// `--decompress`, `--no-decompress`: whether inputs that are compressed are decompressed as
+    /// they are read; `None`: as is usual for the name by which the program was called.
+    pub decompress: Option<bool>,
     /// `--check-output`: compare checksums of the lines read and written.
     pub check_output: bool,
     /// `--recursive`: a directory among the inputs is all regular files below it, in the order of

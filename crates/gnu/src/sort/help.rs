@@ -78,9 +78,11 @@ always do
       --count-links             with --recursive, read a file of several names (hard links) \
 under each of them
       --decompress              decompress inputs that are gzip, Zstandard or LZ4 as they are \
-read; refuse what others compressed
+read, known by their first
+                                bytes, and refuse what others compressed: xsort lines always does
       --header[=N]              leave the first N lines (1) where they are
       --json                    report for machines
+      --no-decompress           take the bytes of compressed inputs as they are: sort always does
       --progress                show how far it is
       --recursive               read all regular files below directories, by their paths: sort \
 --recursive logs > all

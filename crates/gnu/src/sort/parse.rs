@@ -148,7 +148,7 @@ impl<'a> Parser<'a> {
             Meaning::CheckpointEvery => command.extras.checkpoint_every = Some(interval(given)?),
             Meaning::CountLinks => command.extras.counts_links = true,
             Meaning::Debug => command.debug = true,
-            Meaning::Decompress => command.extras.decompress = true,
+            Meaning::Decompress(is_on) => command.extras.decompress = Some(is_on),
             Meaning::Files0From => command.files0_from = Some(text()),
             Meaning::Header => {
                 command.extras.header_lines =

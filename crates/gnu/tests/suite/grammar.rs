@@ -79,8 +79,9 @@ fn our_options_are_there_in_full_only() {
         command("--header --top 5 --progress --json --decompress --check-output --compress=lz4")
             .extras;
     assert_eq!((extras.header_lines, extras.top_lines), (1, Some(5)));
-    assert!(extras.progress && extras.json && extras.decompress && extras.check_output);
-    assert_eq!(extras.compress, Some(Codec::Lz4));
+    assert!(extras.progress && extras.json && extras.check_output);
+    assert_eq!((extras.compress, extras.decompress), (Some(Codec::Lz4), Some(true)));
+    assert_eq!(command("--decompress --no-decompress").extras.decompress, Some(false));
     assert_eq!(command("--header=3").extras.header_lines, 3);
     assert_eq!(refusal("--heade"), "unrecognized option '--heade'");
     assert_eq!(refusal("--top=0"), "number of lines must be nonzero");
