@@ -14,7 +14,8 @@
 //! | `progress` | who watches, and the report |
 //! | `inputs` | which files, inspected before anything is read; opened when they are |
 //! | `target` | the output, untouched until there is something to write |
-//! | `filters` | what becomes of sorted lines on their way out: `--top`, `--debug` |
+//! | `outgoing` | what becomes of sorted lines on their way out |
+//! | `filters` | of it: `--top`, `--debug` |
 //! | `order` | the order of lines as the engine wants it |
 //! | `limits` | `--bandwidth-limit` and `--temperature-limit` |
 //! | `resources` | memory, threads, scratch, randomness |
@@ -32,6 +33,7 @@ mod job_failure;
 mod limits;
 mod names;
 mod not_opened;
+mod outgoing;
 mod prepare;
 mod progress;
 mod resources;

@@ -4,7 +4,6 @@ use super::command::LinesCommand;
 use super::failure::{self, Failure};
 use super::limits::Limits;
 use super::resources;
-use super::target::Target;
 use xsort_extsort::variable::{LinesInput, Recognised, recognise, take_header};
 use xsort_gnu::sort::Command;
 
@@ -47,17 +46,13 @@ impl Prepared {
         self.inputs.iter().map(|input| input.bytes).sum()
     }
 
-    /// `--header`: moves the first lines of the first input to the output.
-    pub(super) fn take_header(
-        &mut self,
-        command: &Command,
-        target: &mut Target,
-    ) -> Result<(), Failure> {
+    /// `--header`: takes the first lines of the first input.
+    pub(super) fn take_header(&mut self, command: &Command) -> Result<Vec<u8>, Failure> {
         let lines = command.extras.header_lines;
-        let Some(first) = self.inputs.first_mut().filter(|_| lines > 0) else { return Ok(()) };
-        let header = take_header(first, lines, command.terminator());
-        target
-            .begin_with(header.map_err(|error| failure::of_read(first.path.as_os_str(), &error))?);
-        Ok(())
+        let Some(first) = self.inputs.first_mut().filter(|_| lines > 0) else {
+            return Ok(Vec::new());
+        };
+        take_header(first, lines, command.terminator())
+            .map_err(|error| failure::of_read(first.path.as_os_str(), &error))
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn sort_resumably<O: LineOrder>(
     limits: &Limits,
 ) -> Result<(), Failure> {
     let command = &lines.command;
-    let output = output_of(command)?;
+    let output = output_of(lines)?;
     let Some(files) = inputs.files() else {
         return Err(refusal("reads files only: what comes from a pipe can't be read again"));
     };
@@ -62,7 +62,8 @@ pub(super) fn sort_resumably<O: LineOrder>(
 }
 
 /// The output file, if the command is one that can be resumed.
-fn output_of(command: &Command) -> Result<PathBuf, Failure> {
+fn output_of(lines: &LinesCommand<'_>) -> Result<PathBuf, Failure> {
+    let command = &lines.command;
     let Some(output) = &command.output else { return Err(refusal("needs an output file (-o)")) };
     let unknown_seed = command.needs_random() && command.random_source.is_none();
     let excluded = [
@@ -70,6 +71,7 @@ fn output_of(command: &Command) -> Result<PathBuf, Failure> {
         (command.debug, "has no --debug"),
         (command.extras.header_lines > 0, "has no --header"),
         (command.extras.top_lines.is_some(), "has no --top"),
+        (lines.output_codec().is_some(), "doesn't compress its output (--compress-output=none)"),
         (unknown_seed, "with -R needs --random-source"),
     ];
     match excluded.into_iter().find(|(is_given, _)| *is_given) {

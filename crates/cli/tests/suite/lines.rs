@@ -361,6 +361,7 @@ fn options_that_would_do_nothing_are_refused() {
         ("-m --check-output few", "option '--check-output' does nothing beside -m"),
         ("-c --top 3 few", "option '--top' does nothing beside -c"),
         ("-C --header few", "option '--header' does nothing beside -C"),
+        ("-c --compress-output=gzip few", "option '--compress-output' does nothing beside -c"),
         ("-c --json few", "option '--json' does nothing beside -c"),
     ] {
         let ended = sandbox.run(&format!("lines {line}"));
@@ -479,6 +480,78 @@ fn lines_decompress_what_is_compressed_unless_they_are_called_sort() {
         let (status, _, told) = script(&format!("cp plain kept; {ours}"));
         assert!(status == Some(2) && told.contains(reason), "{ours}: {told}");
     }
+}
+
+/// By its name, or because an option says so; with one thread and several, in memory and not.
+#[test]
+fn outputs_are_compressed_as_they_are_written() {
+    let sandbox = Sandbox::new();
+    let line = |n: u32| format!("line {} of the text\n", n.wrapping_mul(2_654_435_761) % 1_000_003);
+    let text: String = (0..400_000).map(line).collect();
+    sandbox.write("text", format!("head\n{text}"));
+    sandbox.ok("lines --header text -o expected");
+    for (ending, codec, reads) in
+        [("gz", "gzip", "gzip -dc"), ("zst", "zstd", "zstd -dc"), ("lz4", "lz4", "lz4 -dc")]
+    {
+        let compressed = format!("out.{ending}");
+        for options in ["-S 2M", "-S 64M --parallel=2", "-m -S 64M"] {
+            let input = if options.starts_with("-m") { "expected" } else { "text" };
+            sandbox.ok(&format!("lines --header {options} {input} -o {compressed}"));
+            let is_smaller =
+                sandbox.read(&compressed).len() * 3 / 2 < sandbox.read("expected").len();
+            assert!(is_smaller, "{options} {compressed}");
+            sandbox.ok(&format!("lines --header -m {compressed} -o back"));
+            assert_eq!(
+                sandbox.sha256("back"),
+                sandbox.sha256("expected"),
+                "{options} {compressed}"
+            );
+        }
+        let script = format!(
+            "$X lines --header --compress-output={codec} <text >out && \
+             ln -sf $X sort && ./sort expected -o plain.{ending} && \
+             ./sort expected -o kept --compress-output={codec} && ! cmp -s kept plain.{ending} && \
+             $X lines --compress-output=none expected | cmp plain.{ending} && \
+             $X lines --compress-output={codec} /dev/null >empty && test -s empty && \
+             test -z \"$($X lines empty)\" && \
+             if command -v {codec} >/dev/null; then \
+             {reads} out | cmp - expected && {reads} empty; fi"
+        );
+        let ended = Command::new("sh")
+            .args(["-ec", &script])
+            .current_dir(sandbox.path())
+            .env("X", program())
+            .output()
+            .unwrap();
+        assert!(ended.status.success() && ended.stdout.is_empty(), "{codec}: {ended:?}");
+    }
+    sandbox.ok("lines -u --top=2 out.gz -o out.gz");
+    assert_eq!(sandbox.ok("lines out.gz"), "head\nline 0 of the text\n");
+    let refused = sandbox.run("lines --checkpoint text -o out.gz");
+    let told = "xsort lines: a sort that can be resumed doesn't compress its output \
+                (--compress-output=none)\n";
+    assert_eq!((refused.code, refused.stderr.as_str()), (Some(2), told));
+    let word = sandbox.run("lines --compress-output=xz text").stderr;
+    assert!(word.contains("--compress-output") && word.contains("zstd"), "{word}");
+}
+
+/// What is there of it isn't taken for a whole one.
+#[test]
+fn a_compressed_output_that_could_not_be_written_is_cut_off() {
+    let sandbox = Sandbox::new();
+    let line = |n: u32| format!("{}\n", n.wrapping_mul(2_654_435_761));
+    sandbox.write("text", (0..900_000).map(line).collect::<String>());
+    let script = "ulimit -f 2000; trap '' XFSZ; $X lines text -o out.gz; s=$?; \
+                  $X lines out.gz >/dev/null; exit $s$?";
+    let ended = Command::new("bash")
+        .args(["-c", script])
+        .current_dir(sandbox.path())
+        .env("X", program())
+        .output()
+        .unwrap();
+    let told = text(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(22), "{told}");
+    assert!(told.contains("write failed: out.gz: ") && told.contains("read failed: out.gz: "));
 }
 
 #[test]

@@ -117,6 +117,9 @@ pub struct Extras {
     pub json: bool,
     /// `--compress=lz4` and `--compress=zstd`: compress scratch within the process.
     pub compress: Option<Codec>,
+    /// `--compress-output`: how the output is compressed; `None`: as its name says, where that
+    /// counts.
+    pub compress_output: Option<OutputCompression>,
     /// `--decompress`, `--no-decompress`: whether inputs that are compressed are decompressed as
     /// they are read; `None`: as is usual for the name by which the program was called.
     pub decompress: Option<bool>,
@@ -149,6 +152,19 @@ pub enum Checkpoint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codec {
     /// LZ4.
+    Lz4,
+    /// Zstandard.
+    Zstd,
+}
+
+/// How the output is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputCompression {
+    /// Not at all, whatever its name.
+    Off,
+    /// gzip.
+    Gzip,
+    /// LZ4 frames.
     Lz4,
     /// Zstandard.
     Zstd,

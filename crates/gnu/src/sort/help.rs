@@ -75,6 +75,9 @@ always do
 --resume can go on after a crash
       --checkpoint-every=S      make what is new in them durable every S seconds (1)
       --compress=lz4|zstd       compress scratch without another program
+      --compress-output=HOW     compress the output: gzip, lz4, zstd or none; without this, xsort \
+lines (not sort) goes by
+                                the end of -o's FILE: .gz, .lz4, .zst
       --count-links             with --recursive, read a file of several names (hard links) \
 under each of them
       --decompress              decompress inputs that are gzip, Zstandard or LZ4 as they are \

@@ -12,6 +12,7 @@ pub(super) enum Meaning {
     BatchSize,
     Check,
     CheckOutput,
+    CompressOutput,
     CompressProgram,
     CountLinks,
     Debug,
@@ -80,11 +81,12 @@ const GNU: [Long<Meaning>; 30] = {
 };
 
 /// Ours. `--compress` is not among them, because it is also short for `--compress-program`.
-const OURS: [Long<Meaning>; 15] = [
+const OURS: [Long<Meaning>; 16] = [
     long("bandwidth-limit", Takes::Argument, Meaning::BandwidthLimit),
     long("checkpoint", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Begin)),
     long("check-output", Takes::Nothing, Meaning::CheckOutput),
     long("checkpoint-every", Takes::Argument, Meaning::CheckpointEvery),
+    long("compress-output", Takes::Argument, Meaning::CompressOutput),
     long("count-links", Takes::Nothing, Meaning::CountLinks),
     long("decompress", Takes::Nothing, Meaning::Decompress(true)),
     long("header", Takes::Perhaps, Meaning::Header),

@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::time::Duration;
 
-use super::command::{Check, Codec, Command, Flags, KeyField, Request};
+use super::command::{Check, Codec, Command, Flags, KeyField, OutputCompression, Request};
 use super::count::{size, whole_count};
 use super::environment::Environment;
 use super::key;
@@ -144,6 +144,7 @@ impl<'a> Parser<'a> {
                     "multiple compress programs specified",
                 )?;
             }
+            Meaning::CompressOutput => self.compress_output(given)?,
             Meaning::Checkpoint(checkpoint) => command.extras.checkpoint = Some(checkpoint),
             Meaning::CheckpointEvery => command.extras.checkpoint_every = Some(interval(given)?),
             Meaning::CountLinks => command.extras.counts_links = true,
@@ -267,6 +268,21 @@ impl<'a> Parser<'a> {
             |is_ambiguous| no_such_word(word, "--sort", is_ambiguous, &valid, self.quoting);
         let letter = choose(word, &words).map_err(refuse)?;
         self.command.global.set(letter, true, true);
+        Ok(())
+    }
+
+    fn compress_output(&mut self, word: &[u8]) -> Result<(), Refusal> {
+        let words = [
+            ("gzip", OutputCompression::Gzip),
+            ("lz4", OutputCompression::Lz4),
+            ("none", OutputCompression::Off),
+            ("zstd", OutputCompression::Zstd),
+        ];
+        let valid: [&[&str]; 4] = [&["gzip"], &["lz4"], &["none"], &["zstd"]];
+        let refuse = |is_ambiguous| {
+            no_such_word(word, "--compress-output", is_ambiguous, &valid, self.quoting)
+        };
+        self.command.extras.compress_output = Some(choose(word, &words).map_err(refuse)?);
         Ok(())
     }
 

@@ -83,6 +83,11 @@ fn our_options_are_there_in_full_only() {
     assert_eq!((extras.compress, extras.decompress), (Some(Codec::Lz4), Some(true)));
     assert_eq!(command("--decompress --no-decompress").extras.decompress, Some(false));
     assert_eq!(command("--header=3").extras.header_lines, 3);
+    for (word, expected) in [("gzip", OutputCompression::Gzip), ("none", OutputCompression::Off)] {
+        let command = command(&format!("--compress-output={word}"));
+        assert_eq!(command.extras.compress_output, Some(expected));
+    }
+    assert!(refusal("--compress-output=xz").contains("--compress-output"));
     assert_eq!(refusal("--heade"), "unrecognized option '--heade'");
     assert_eq!(refusal("--top=0"), "number of lines must be nonzero");
     assert_eq!(refusal("--top=x"), "invalid --top argument 'x'");
