@@ -33,6 +33,7 @@ impl LinesCommand<'_> {
         let not_for_checks = [
             ("--compress-output", extras.compress_output.is_some()),
             ("--header", extras.header_lines > 0),
+            ("--header-prefix", extras.header_prefix.is_some()),
             ("--recursive", extras.recursive),
             ("--top", extras.top_lines.is_some()),
         ];

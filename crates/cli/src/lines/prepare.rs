@@ -4,7 +4,8 @@ use super::command::LinesCommand;
 use super::failure::{self, Failure};
 use super::limits::Limits;
 use super::resources;
-use xsort_extsort::variable::{LinesInput, Recognised, recognise, take_header};
+use std::os::unix::ffi::OsStrExt;
+use xsort_extsort::variable::{Header, LinesInput, Recognised, recognise, take_header};
 use xsort_gnu::sort::Command;
 
 /// Inputs ready to be read, and what that takes.
@@ -46,13 +47,17 @@ impl Prepared {
         self.inputs.iter().map(|input| input.bytes).sum()
     }
 
-    /// `--header`: takes the first lines of the first input.
+    /// `--header`, `--header-prefix`: takes the first lines of the first input.
     pub(super) fn take_header(&mut self, command: &Command) -> Result<Vec<u8>, Failure> {
-        let lines = command.extras.header_lines;
-        let Some(first) = self.inputs.first_mut().filter(|_| lines > 0) else {
+        let header = match &command.extras.header_prefix {
+            Some(prefix) => Header::Prefix(prefix.as_bytes()),
+            None => Header::Lines(command.extras.header_lines),
+        };
+        let has_header = header != Header::Lines(0);
+        let Some(first) = self.inputs.first_mut().filter(|_| has_header) else {
             return Ok(Vec::new());
         };
-        take_header(first, lines, command.terminator())
+        take_header(first, header, command.terminator())
             .map_err(|error| failure::of_read(first.path.as_os_str(), &error))
     }
 }

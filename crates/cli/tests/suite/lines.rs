@@ -311,6 +311,15 @@ fn a_header_stays_and_the_top_is_enough() {
     sandbox.write("sorted", "head\na\nc\n");
     sandbox.write("rest", "b\n");
     assert_eq!(sandbox.ok("lines -m --header sorted rest"), "head\na\nb\nc\n");
+    sandbox.write("vcf", "##version\n#chrom\n2\n1\n#odd\n");
+    sandbox.write("other", "#chrom\n3\n");
+    let expected = "##version\n#chrom\n#chrom\n#odd\n1\n2\n3\n";
+    assert_eq!(sandbox.ok("lines --header-prefix=# vcf other"), expected);
+    assert_eq!(sandbox.ok("lines --header-prefix ## --top 1 vcf"), "##version\n#chrom\n");
+    assert_eq!(sandbox.ok("lines --header-prefix=x vcf"), sandbox.ok("lines vcf"));
+    sandbox.ok("lines --header-prefix=# vcf -o vcf.gz");
+    let merged = "##version\n#chrom\n#odd\n#chrom\n1\n2\n3\n";
+    assert_eq!(sandbox.ok("lines -m --header-prefix=# vcf.gz other"), merged);
     assert_eq!(sandbox.ok("lines --header=2 table -o table"), "");
     assert_eq!(sandbox.read("table"), b"name\n----\na\nb\nc\n");
 }

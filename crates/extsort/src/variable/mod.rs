@@ -56,7 +56,8 @@ pub use check::first_disorder;
 pub use codec::Codec;
 pub use compressed_output::{CompressedOutput, CompressionThreads, OutputCodec};
 pub use input::{
-    Content, Decoders, InputBytes, LinesInput, OpenInput, Recognised, recognise, take_header,
+    Content, Decoders, Header, InputBytes, LinesInput, OpenInput, Recognised, recognise,
+    take_header,
 };
 pub use options::{LinesCheckpoint, LinesOptions};
 pub use report::LinesReport;

@@ -103,6 +103,9 @@ pub struct Extras {
     /// `--header[=N]`: so many lines at the head of the first input stay where they are; 1 if no
     /// number is given.
     pub header_lines: u64,
+    /// `--header-prefix STR`: lines at the head of the first input that begin so stay where they
+    /// are. It is not empty, has no line's end, and excludes `--header`.
+    pub header_prefix: Option<OsString>,
     /// `--top N`: only the first N lines of the output, at least 1.
     pub top_lines: Option<u64>,
     /// `--progress`.

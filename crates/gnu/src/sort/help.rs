@@ -83,7 +83,9 @@ under each of them
       --decompress              decompress inputs that are gzip, Zstandard or LZ4 as they are \
 read, known by their first
                                 bytes, and refuse what others compressed: xsort lines always does
-      --header[=N]              leave the first N lines (1) where they are
+      --header[=N]              leave the first N lines (1) of the first FILE where they are
+      --header-prefix=TEXT      leave the first lines where they are as far as they begin with \
+TEXT; of the first FILE
       --json                    report for machines
       --no-decompress           take the bytes of compressed inputs as they are: sort always does
       --progress                show how far it is

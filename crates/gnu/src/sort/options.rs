@@ -21,6 +21,7 @@ pub(super) enum Meaning {
     Decompress(bool),
     Files0From,
     Header,
+    HeaderPrefix,
     Help,
     Json,
     Parallel,
@@ -81,7 +82,7 @@ const GNU: [Long<Meaning>; 30] = {
 };
 
 /// Ours. `--compress` is not among them, because it is also short for `--compress-program`.
-const OURS: [Long<Meaning>; 16] = [
+const OURS: [Long<Meaning>; 17] = [
     long("bandwidth-limit", Takes::Argument, Meaning::BandwidthLimit),
     long("checkpoint", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Begin)),
     long("check-output", Takes::Nothing, Meaning::CheckOutput),
@@ -90,6 +91,7 @@ const OURS: [Long<Meaning>; 16] = [
     long("count-links", Takes::Nothing, Meaning::CountLinks),
     long("decompress", Takes::Nothing, Meaning::Decompress(true)),
     long("header", Takes::Perhaps, Meaning::Header),
+    long("header-prefix", Takes::Argument, Meaning::HeaderPrefix),
     long("json", Takes::Nothing, Meaning::Json),
     long("no-decompress", Takes::Nothing, Meaning::Decompress(false)),
     long("progress", Takes::Nothing, Meaning::Progress),

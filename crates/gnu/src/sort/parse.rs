@@ -155,6 +155,7 @@ impl<'a> Parser<'a> {
                 command.extras.header_lines =
                     argument.map_or(Ok(1), |text| whole_count(text, full))?;
             }
+            Meaning::HeaderPrefix => command.extras.header_prefix = Some(text()),
             Meaning::Json => command.extras.json = true,
             Meaning::Parallel => self.parallel(given)?,
             Meaning::Progress => command.extras.progress = true,
@@ -349,6 +350,7 @@ impl<'a> Parser<'a> {
         if let (true, Some(letter)) = (command.debug, forbids_debug) {
             return Err(incompatible(&format!("{letter} --debug")));
         }
+        refuse_extras(command)?;
         refuse_many(command, &command.files, self.environment)?;
         if let (Some(letter), Some(_)) = (check, &command.output) {
             return Err(incompatible(&format!("{letter}o")));
@@ -370,6 +372,21 @@ impl<'a> Parser<'a> {
             _ => Ok(()),
         }
     }
+}
+
+/// Refuses what our own options can't mean.
+fn refuse_extras(command: &Command) -> Result<(), Refusal> {
+    let extras = &command.extras;
+    if let Some(prefix) = &extras.header_prefix {
+        let prefix = prefix.as_bytes();
+        if prefix.is_empty() || prefix.contains(&command.terminator()) {
+            return Err(Refusal::new("the prefix of a header is text within a line"));
+        }
+        if extras.header_lines > 0 {
+            return Err(Refusal::new("a header has either --header or --header-prefix"));
+        }
+    }
+    Ok(())
 }
 
 /// Gives the global ordering options to keys that have none. Without keys they make a key of the

@@ -4,7 +4,8 @@
 use std::ffi::{OsStr, OsString};
 
 use xsort_gnu::sort::{
-    Check, Codec, Command, Environment, KeyEnd, Request, parse, refuse_many, warnings,
+    Check, Codec, Command, Environment, KeyEnd, OutputCompression, Request, parse, refuse_many,
+    warnings,
 };
 use xsort_gnu::{Locale, Refusal};
 
@@ -88,6 +89,9 @@ fn our_options_are_there_in_full_only() {
         assert_eq!(command.extras.compress_output, Some(expected));
     }
     assert!(refusal("--compress-output=xz").contains("--compress-output"));
+    assert_eq!(command("--header-prefix=#").extras.header_prefix, Some("#".into()));
+    assert!(refusal("--header-prefix=").contains("text within a line"));
+    assert!(refusal("--header --header-prefix=#").contains("either"));
     assert_eq!(refusal("--heade"), "unrecognized option '--heade'");
     assert_eq!(refusal("--top=0"), "number of lines must be nonzero");
     assert_eq!(refusal("--top=x"), "invalid --top argument 'x'");

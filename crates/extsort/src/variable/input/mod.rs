@@ -17,7 +17,7 @@ mod recognise;
 mod sorted;
 
 pub use decompress::Decoders;
-pub use header::take_header;
+pub use header::{Header, take_header};
 pub(super) use long_line::too_long;
 pub(super) use reader::{Bypass, InputReader};
 pub use recognise::{Recognised, recognise};
