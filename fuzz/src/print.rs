@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use xsort_gnu::sort::{Check, Codec, Command, Flags, KeyField};
+use xsort_gnu::sort::{Check, Codec, Command, Flags, KeyField, OutputCompression};
 
 /// Words from which the grammar makes `command` again. Keys have one form: `is_obsolete` is lost.
 pub fn words(command: &Command) -> Vec<OsString> {
@@ -11,6 +11,7 @@ pub fn words(command: &Command) -> Vec<OsString> {
     for letter in letters(command.global, command.global.start_blanks).bytes() {
         say(&[b"-", &[letter]]);
     }
+    let output = command.extras.compress_output;
     let flags = [
         ("-c", command.check == Some(Check::DiagnoseFirst)),
         ("--check=silent", command.check == Some(Check::Quiet)),
@@ -21,9 +22,14 @@ pub fn words(command: &Command) -> Vec<OsString> {
         ("--debug", command.debug),
         ("--progress", command.extras.progress),
         ("--json", command.extras.json),
+        ("--compress-output=none", output == Some(OutputCompression::Off)),
+        ("--compress-output=gzip", output == Some(OutputCompression::Gzip)),
+        ("--compress-output=lz4", output == Some(OutputCompression::Lz4)),
+        ("--compress-output=zstd", output == Some(OutputCompression::Zstd)),
         ("--compress=lz4", command.extras.compress == Some(Codec::Lz4)),
         ("--compress=zstd", command.extras.compress == Some(Codec::Zstd)),
-        ("--decompress", command.extras.decompress),
+        ("--decompress", command.extras.decompress == Some(true)),
+        ("--no-decompress", command.extras.decompress == Some(false)),
         ("--check-output", command.extras.check_output),
     ];
     flags.iter().filter(|(_, is_set)| *is_set).for_each(|(word, _)| say(&[word.as_bytes()]));
@@ -49,6 +55,7 @@ pub fn words(command: &Command) -> Vec<OsString> {
         ("--output=", &command.output),
         ("--compress-program=", &command.compress_program),
         ("--random-source=", &command.random_source),
+        ("--header-prefix=", &command.extras.header_prefix),
     ];
     for (option, name) in names {
         if let Some(name) = name {

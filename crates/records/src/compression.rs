@@ -75,10 +75,15 @@ const BZIP2_END: &[u8] = b"\x17\x72\x45\x38\x50\x90";
 /// Frames that both Zstandard and LZ4 skip, after one of 16 bytes. Files of `pzstd` begin with one.
 const SKIPPABLE: &[u8] = b"\x2a\x4d\x18";
 
+/// Bytes of LZMA's parameters, dictionary and length.
+const LZMA_HEAD_BYTES: usize = 13;
+
 /// The usual parameters, a dictionary of 2^n or 3 * 2^n bytes, 4 KiB or more, and a length that is
 /// unknown or below 2^48: there is no magic number.
 fn is_lzma(head: &[u8]) -> bool {
-    let Some(&[0x5d, a, b, c, d, ref length @ ..]) = head.first_chunk::<13>() else { return false };
+    let Some(&[0x5d, a, b, c, d, ref length @ ..]) = head.first_chunk::<LZMA_HEAD_BYTES>() else {
+        return false;
+    };
     let dictionary = u32::from_le_bytes([a, b, c, d]);
     let is_usual = dictionary >= 4096 && dictionary & 0xfff == 0 && dictionary.count_ones() <= 2;
     is_usual && (*length == [0xff; 8] || length[6..] == [0, 0])
@@ -97,6 +102,19 @@ impl Compression {
             None if is_empty_bzip2 => Some(Bzip2),
             None => is_lzma(head).then_some(Lzma),
         }
+    }
+
+    /// Whether bytes behind `head` may make it one that [`detect`](Compression::detect) knows.
+    #[must_use]
+    pub fn may_begin(head: &[u8]) -> bool {
+        let is_skippable = head.first().is_none_or(|first| first & 0xf0 == 0x50)
+            && head.iter().skip(1).zip(SKIPPABLE).all(|(a, b)| a == b);
+        let is_bzip2 = head.iter().zip(b"BZh").all(|(a, b)| a == b);
+        let is_lzma = head.first().is_none_or(|first| *first == 0x5d);
+        MAGIC.iter().any(|(magic, _)| magic.len() > head.len() && magic.starts_with(head))
+            || is_skippable && head.len() <= SKIPPABLE.len()
+            || is_bzip2 && head.len() < "BZh9".len() + BZIP2_END.len()
+            || is_lzma && head.len() < LZMA_HEAD_BYTES
     }
 
     /// The format of a compressed file that was truncated within its magic number: `whole` is all

@@ -6,7 +6,7 @@ use super::limits::Limits;
 use super::{inputs, resources};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
-use xsort_extsort::variable::{Decoders, LineOrder, first_disorder};
+use xsort_extsort::variable::{LineOrder, first_disorder, recognise};
 use xsort_gnu::sort::Check;
 
 /// Fails if the first of `files` isn't sorted.
@@ -20,8 +20,10 @@ pub(super) fn check<O: LineOrder>(
     let Some(file) = files.into_iter().next() else { return Ok(()) };
     let command = &lines.command;
     let mut input = limits.limit(inputs::uninspected(&file));
-    if command.extras.decompress {
-        input = Decoders::for_sort(resources::budget_bytes(command)).decompressed(input);
+    if lines.decompresses() {
+        let recognised = recognise(vec![input], false, || resources::budget_bytes(command))
+            .map_err(|(path, error)| failure::of_read(path.as_os_str(), &error))?;
+        input = recognised.inputs.into_iter().next().expect("as many as were given");
     }
     let found = first_disorder(by, input.into_bytes(), command.terminator(), command.unique)
         .map_err(|error| failure::of_read(&file, &error))?;

@@ -4,13 +4,17 @@ use super::failure::Failure;
 use super::{resources, target};
 use crate::gnu_commands::say;
 use crate::inputs::tree::TreeOptions;
+use std::path::Path;
+use xsort_extsort::variable::OutputCodec;
 use xsort_gnu::Locale;
-use xsort_gnu::sort::{Check, Command, Environment};
+use xsort_gnu::sort::{Check, Command, Environment, OutputCompression};
 
 /// A command that was understood.
 pub(super) struct LinesCommand<'a> {
     /// The name by which the program speaks.
     pub(super) program: &'a str,
+    /// Whether that is `sort`: then nothing happens that GNU sort doesn't do, unless asked for.
+    pub(super) is_sort: bool,
     pub(super) command: Command,
     pub(super) environment: Environment,
     pub(super) locale: Locale,
@@ -27,7 +31,9 @@ impl LinesCommand<'_> {
             ("--temperature-limit", extras.limit_celsius.is_some()),
         ];
         let not_for_checks = [
+            ("--compress-output", extras.compress_output.is_some()),
             ("--header", extras.header_lines > 0),
+            ("--header-prefix", extras.header_prefix.is_some()),
             ("--recursive", extras.recursive),
             ("--top", extras.top_lines.is_some()),
         ];
@@ -44,6 +50,23 @@ impl LinesCommand<'_> {
             None => None,
         };
         refused.map_or(Ok(()), Err)
+    }
+
+    /// Whether inputs that are compressed are decompressed.
+    pub(super) fn decompresses(&self) -> bool {
+        self.command.extras.decompress.unwrap_or(!self.is_sort)
+    }
+
+    /// How the output is compressed, if it is.
+    pub(super) fn output_codec(&self) -> Option<OutputCodec> {
+        match (self.command.extras.compress_output, &self.command.output) {
+            (Some(OutputCompression::Off), _) => None,
+            (Some(OutputCompression::Gzip), _) => Some(OutputCodec::Gzip),
+            (Some(OutputCompression::Lz4), _) => Some(OutputCodec::Lz4),
+            (Some(OutputCompression::Zstd), _) => Some(OutputCodec::Zstd),
+            (None, Some(name)) if !self.is_sort => OutputCodec::of_name(Path::new(name)),
+            (None, _) => None,
+        }
     }
 
     /// How directories are read, if they are.

@@ -14,7 +14,8 @@
 //! | `progress` | who watches, and the report |
 //! | `inputs` | which files, inspected before anything is read; opened when they are |
 //! | `target` | the output, untouched until there is something to write |
-//! | `filters` | what becomes of sorted lines on their way out: `--top`, `--debug` |
+//! | `outgoing` | what becomes of sorted lines on their way out |
+//! | `filters` | of it: `--top`, `--debug` |
 //! | `order` | the order of lines as the engine wants it |
 //! | `limits` | `--bandwidth-limit` and `--temperature-limit` |
 //! | `resources` | memory, threads, scratch, randomness |
@@ -32,6 +33,7 @@ mod job_failure;
 mod limits;
 mod names;
 mod not_opened;
+mod outgoing;
 mod prepare;
 mod progress;
 mod resources;
@@ -50,12 +52,13 @@ use xsort_disk::inherited;
 use xsort_gnu::Locale;
 use xsort_gnu::sort::Request;
 
-/// Does what the arguments ask for, and speaks as `program`. Returns the exit status.
-pub(crate) fn run(program: &str, arguments: &[OsString]) -> u8 {
+/// Does what the arguments ask for, and speaks as `program`. With `is_sort` the arguments and the
+/// inputs' bytes mean what they mean to GNU sort. Returns the exit status.
+pub(crate) fn run(program: &str, is_sort: bool, arguments: &[OsString]) -> u8 {
     // A process that ignores SIGPIPE wants an error message instead.
     let signals = if inherited().ignores_sigpipe { Ok(()) } else { let_closed_pipes_kill() };
     let result = signals.map_err(|error| Failure::said("signals", &error));
-    let status = match result.and_then(|()| answer(program, arguments)) {
+    let status = match result.and_then(|()| answer(program, is_sort, arguments)) {
         Ok(()) => 0,
         Err(failure) => {
             let status = failure.status();
@@ -66,14 +69,14 @@ pub(crate) fn run(program: &str, arguments: &[OsString]) -> u8 {
     if is_message_lost() { TROUBLE } else { status }
 }
 
-fn answer(program: &str, arguments: &[OsString]) -> Result<(), Failure> {
+fn answer(program: &str, is_sort: bool, arguments: &[OsString]) -> Result<(), Failure> {
     let asked = Locale::from_environment();
     let has_locale = asked.is_some();
     let locale = asked.unwrap_or_else(Locale::c);
     let environment = resources::environment(locale.clone());
     let (text, is_long) = match xsort_gnu::sort::parse(arguments, &environment)? {
         Request::Run(command) => {
-            let command = LinesCommand { program, command: *command, environment, locale };
+            let command = LinesCommand { program, is_sort, command: *command, environment, locale };
             return dispatch::run(&command, has_locale);
         }
         Request::Help => (xsort_gnu::sort::help(program), true),

@@ -1,10 +1,11 @@
 //! Inputs as the engine reads them: held to the limits, decompressed, without their header.
 
+use super::command::LinesCommand;
 use super::failure::{self, Failure};
 use super::limits::Limits;
 use super::resources;
-use super::target::Target;
-use xsort_extsort::variable::{Decoders, LinesInput, take_header};
+use std::os::unix::ffi::OsStrExt;
+use xsort_extsort::variable::{Header, LinesInput, Recognised, recognise, take_header};
 use xsort_gnu::sort::Command;
 
 /// Inputs ready to be read, and what that takes.
@@ -19,41 +20,44 @@ pub(super) struct Prepared {
 impl Prepared {
     /// Inputs held to the limits, and decompressed if that is asked for.
     pub(super) fn new(
-        command: &Command,
+        lines: &LinesCommand<'_>,
         inputs: Vec<LinesInput>,
         names_bytes: u64,
         limits: &Limits,
-    ) -> Prepared {
+    ) -> Result<Prepared, Failure> {
+        let command = &lines.command;
         // An input of unknown size is none on a drive.
         let limited = |input: LinesInput| match input.bytes {
             Some(_) => limits.limit(input),
             None => input,
         };
-        let mut inputs: Vec<LinesInput> = inputs.into_iter().map(limited).collect();
-        if !command.extras.decompress {
-            return Prepared { inputs, inputs_max: usize::MAX, taken_bytes: names_bytes };
+        let inputs: Vec<LinesInput> = inputs.into_iter().map(limited).collect();
+        if !lines.decompresses() {
+            return Ok(Prepared { inputs, inputs_max: usize::MAX, taken_bytes: names_bytes });
         }
-        let budget_bytes = resources::budget_bytes(command).saturating_sub(names_bytes);
-        let decoders = match command.merge {
-            true => Decoders::for_merge(budget_bytes, inputs.len()),
-            false => Decoders::for_sort(budget_bytes),
-        };
-        inputs = inputs.into_iter().map(|input| decoders.decompressed(input)).collect();
-        let taken_bytes = names_bytes + decoders.taken_bytes;
-        Prepared { inputs, inputs_max: decoders.inputs_max, taken_bytes }
+        let budget_bytes = || resources::budget_bytes(command).saturating_sub(names_bytes);
+        let Recognised { inputs, inputs_max, taken_bytes } =
+            recognise(inputs, command.merge, budget_bytes)
+                .map_err(|(path, error)| failure::of_read(path.as_os_str(), &error))?;
+        Ok(Prepared { inputs, inputs_max, taken_bytes: names_bytes + taken_bytes })
     }
 
-    /// `--header`: moves the first lines of the first input to the output.
-    pub(super) fn take_header(
-        &mut self,
-        command: &Command,
-        target: &mut Target,
-    ) -> Result<(), Failure> {
-        let lines = command.extras.header_lines;
-        let Some(first) = self.inputs.first_mut().filter(|_| lines > 0) else { return Ok(()) };
-        let header = take_header(first, lines, command.terminator());
-        target
-            .begin_with(header.map_err(|error| failure::of_read(first.path.as_os_str(), &error))?);
-        Ok(())
+    /// Bytes of all inputs as they are read, if that is known.
+    pub(super) fn bytes(&self) -> Option<u64> {
+        self.inputs.iter().map(|input| input.bytes).sum()
+    }
+
+    /// `--header`, `--header-prefix`: takes the first lines of the first input.
+    pub(super) fn take_header(&mut self, command: &Command) -> Result<Vec<u8>, Failure> {
+        let header = match &command.extras.header_prefix {
+            Some(prefix) => Header::Prefix(prefix.as_bytes()),
+            None => Header::Lines(command.extras.header_lines),
+        };
+        let has_header = header != Header::Lines(0);
+        let Some(first) = self.inputs.first_mut().filter(|_| has_header) else {
+            return Ok(Vec::new());
+        };
+        take_header(first, header, command.terminator())
+            .map_err(|error| failure::of_read(first.path.as_os_str(), &error))
     }
 }

@@ -26,14 +26,15 @@ pub(super) fn sort_resumably<O: LineOrder>(
     limits: &Limits,
 ) -> Result<(), Failure> {
     let command = &lines.command;
-    let output = output_of(command)?;
+    let output = output_of(lines)?;
     let Some(files) = inputs.files() else {
         return Err(refusal("reads files only: what comes from a pipe can't be read again"));
     };
     let bytes = inputs.bytes();
     resources::refuse_missing_scratch(command, bytes)?;
     let names_bytes = inputs.names.budget_bytes();
-    let prepared = Prepared::new(command, inputs.open_in_turn(), names_bytes, limits);
+    let prepared = Prepared::new(lines, inputs.open_in_turn(), names_bytes, limits)?;
+    let bytes = prepared.bytes();
     let begin = match checkpoint {
         CheckpointOption::Begin => Begin::New,
         CheckpointOption::Resume => Begin::Resume,
@@ -44,7 +45,7 @@ pub(super) fn sort_resumably<O: LineOrder>(
         checkpoint: Checkpoint { begin, every },
         output,
         inputs: files,
-        meaning: meaning(command),
+        meaning: meaning(lines),
     };
     let observer = observer(command, bytes, limits);
     let disk = limits.disk(resources::disk());
@@ -61,14 +62,17 @@ pub(super) fn sort_resumably<O: LineOrder>(
 }
 
 /// The output file, if the command is one that can be resumed.
-fn output_of(command: &Command) -> Result<PathBuf, Failure> {
+fn output_of(lines: &LinesCommand<'_>) -> Result<PathBuf, Failure> {
+    let command = &lines.command;
     let Some(output) = &command.output else { return Err(refusal("needs an output file (-o)")) };
     let unknown_seed = command.needs_random() && command.random_source.is_none();
     let excluded = [
         (command.merge, "is no merge (-m)"),
         (command.debug, "has no --debug"),
         (command.extras.header_lines > 0, "has no --header"),
+        (command.extras.header_prefix.is_some(), "has no --header-prefix"),
         (command.extras.top_lines.is_some(), "has no --top"),
+        (lines.output_codec().is_some(), "doesn't compress its output (--compress-output=none)"),
         (unknown_seed, "with -R needs --random-source"),
     ];
     match excluded.into_iter().find(|(is_given, _)| *is_given) {
@@ -82,20 +86,12 @@ fn refusal(what: &str) -> Failure {
 }
 
 /// How lines compare, and which are wanted: a sort is resumed only with the same.
-fn meaning(command: &Command) -> String {
+fn meaning(lines: &LinesCommand<'_>) -> String {
     let Command {
-        keys,
-        unique,
-        stable,
-        reverse,
-        zero_terminated,
-        separator,
-        random_source,
-        extras,
-        ..
-    } = command;
+        keys, unique, stable, reverse, zero_terminated, separator, random_source, ..
+    } = &lines.command;
     let order = (keys, unique, stable, reverse, zero_terminated, separator, random_source);
     let locale =
         ["LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_NUMERIC", "LC_TIME", "LANG"].map(std::env::var_os);
-    format!("{order:?} {} {locale:?}", extras.decompress)
+    format!("{order:?} {} {locale:?}", lines.decompresses())
 }

@@ -2,17 +2,15 @@
 
 use super::command::LinesCommand;
 use super::failure::{self, Failure};
-use super::filters::{Marks, Top};
 use super::inputs::Inputs;
 use super::job_failure::of_job;
-use super::limits::{Limited, Limits};
+use super::limits::Limits;
+use super::outgoing::Outgoing;
 use super::prepare::Prepared;
 use super::progress::{observer, print_report};
 use super::resources;
 use super::target::Target;
-use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
 use xsort_extsort::variable::{
     LineOrder, LinesInput, PassError, TemporaryFiles, merge_passes, merge_sequential,
     sequential_inputs_max,
@@ -36,18 +34,19 @@ pub(super) fn sort_or_merge<O: LineOrder>(
     let (bytes, can_all_be_open) = (inputs.bytes(), inputs.can_all_be_open());
     let names_bytes = inputs.names.budget_bytes();
     let opened = open(command, inputs, bytes, &target)?;
-    let mut prepared = Prepared::new(command, opened, names_bytes, limits);
-    let bytes = bytes.filter(|_| !command.extras.decompress);
-    prepared.take_header(command, &mut target)?;
-    let is_filtered = command.debug || command.extras.top_lines.is_some();
-    let output_file = target.path().filter(|_| !is_filtered);
+    let mut prepared = Prepared::new(lines, opened, names_bytes, limits)?;
+    let bytes = prepared.bytes();
+    let header = prepared.take_header(command)?;
+    let options = resources::options(command, bytes);
+    let outgoing = Outgoing::new(lines, &options, header, &mut target);
+    let output_file = target.path().filter(|_| outgoing.is_unchanged(lines));
     let has_path = output_file.is_some();
     if command.merge {
         // As GNU sort does: before it reads.
         target.begin().map_err(|error| target.failed(&error))?;
     }
-    let taken_bytes = prepared.taken_bytes;
-    let options = LinesOptions { output_file, taken_bytes, ..resources::options(command, bytes) };
+    let taken_bytes = prepared.taken_bytes + outgoing.taken_bytes();
+    let options = LinesOptions { output_file, taken_bytes, ..options };
     let observer = observer(command, bytes, limits);
     let disk = limits.disk(resources::disk());
     let is_sequential = command.merge && (!can_all_be_open || bytes < Some(SEQUENTIAL_BYTES_MAX));
@@ -57,7 +56,7 @@ pub(super) fn sort_or_merge<O: LineOrder>(
         inputs = reduce(&options, by, inputs, inputs_max, &*observer)
             .map_err(|error| pass_failed(error, &options.scratch[0], &target))?;
     }
-    let mut out = filtered(lines, order, &mut target, limits);
+    let mut out = outgoing.to(&mut target, lines, order, limits);
     let result = match (command.merge, is_sequential) {
         (false, _) => sort_lines(&options, by, inputs, &mut out, &disk, &*observer),
         (true, false) => merge_lines(&options, by, inputs, &mut out, &disk, &*observer),
@@ -106,26 +105,4 @@ fn pass_failed(error: PassError, directory: &Path, target: &Target) -> Failure {
         PassError::Write(error) => Failure::of_file("write failed", directory.as_os_str(), &error),
         PassError::Merge(error) => of_job(&error, target),
     }
-}
-
-/// The output behind the filters and the rate limit that the command asks for.
-fn filtered<'o>(
-    lines: &'o LinesCommand<'_>,
-    order: &'o Order,
-    target: &'o mut Target,
-    limits: &Limits,
-) -> Box<dyn Write + Send + 'o> {
-    let command = &lines.command;
-    let is_to_drive = target.identity().is_some();
-    let mut out: Box<dyn Write + Send + '_> = Box::new(target);
-    if let Some(rate) = limits.rate.as_ref().filter(|_| is_to_drive) {
-        out = Box::new(Limited::new(out, Arc::clone(rate)));
-    }
-    if command.debug {
-        out = Box::new(Marks::new(out, order, &lines.locale, command.terminator()));
-    }
-    if let Some(top_lines) = command.extras.top_lines {
-        out = Box::new(Top::new(out, top_lines, command.terminator()));
-    }
-    out
 }

@@ -247,6 +247,8 @@ fn sorting_odd_lines_stays_within_its_budget() {
         ("equal", "-S 32M --parallel=1 -u --compress=zstd"),
         ("short", "-S 16M --parallel=64 --compress=zstd"),
         ("short", "-S 64M --parallel=64"),
+        ("short", "-S 16M --parallel=64 --compress-output=zstd"),
+        ("short", "-S 256M --parallel=64 --compress-output=lz4"),
         ("long", "-S 256M --parallel=8"),
         ("--files0-from=names", "-S 16M --parallel=2"),
         ("--files0-from=names", "-S 16M --parallel=2 -m"),

@@ -311,6 +311,15 @@ fn a_header_stays_and_the_top_is_enough() {
     sandbox.write("sorted", "head\na\nc\n");
     sandbox.write("rest", "b\n");
     assert_eq!(sandbox.ok("lines -m --header sorted rest"), "head\na\nb\nc\n");
+    sandbox.write("vcf", "##version\n#chrom\n2\n1\n#odd\n");
+    sandbox.write("other", "#chrom\n3\n");
+    let expected = "##version\n#chrom\n#chrom\n#odd\n1\n2\n3\n";
+    assert_eq!(sandbox.ok("lines --header-prefix=# vcf other"), expected);
+    assert_eq!(sandbox.ok("lines --header-prefix ## --top 1 vcf"), "##version\n#chrom\n");
+    assert_eq!(sandbox.ok("lines --header-prefix=x vcf"), sandbox.ok("lines vcf"));
+    sandbox.ok("lines --header-prefix=# vcf -o vcf.gz");
+    let merged = "##version\n#chrom\n#odd\n#chrom\n1\n2\n3\n";
+    assert_eq!(sandbox.ok("lines -m --header-prefix=# vcf.gz other"), merged);
     assert_eq!(sandbox.ok("lines --header=2 table -o table"), "");
     assert_eq!(sandbox.read("table"), b"name\n----\na\nb\nc\n");
 }
@@ -361,6 +370,7 @@ fn options_that_would_do_nothing_are_refused() {
         ("-m --check-output few", "option '--check-output' does nothing beside -m"),
         ("-c --top 3 few", "option '--top' does nothing beside -c"),
         ("-C --header few", "option '--header' does nothing beside -C"),
+        ("-c --compress-output=gzip few", "option '--compress-output' does nothing beside -c"),
         ("-c --json few", "option '--json' does nothing beside -c"),
     ] {
         let ended = sandbox.run(&format!("lines {line}"));
@@ -412,7 +422,7 @@ fn compressed_inputs_are_known_by_their_first_bytes() {
             (r"printf '\037\213\007'; tail -c +4 s.gz", "invalid gzip header"),
             ("cat s.gz; echo garbage", "bytes follow the gzip data"),
             (r"printf '\3757zXZ\0\0'; echo rest", "compressed by xz, which isn't read here"),
-            (r"printf 'BZh91AY&SY'; echo rest", "decompress it first (bzip2 -dc)"),
+            (r"printf 'BZh91AY&SY'; echo rest", "(bzip2 -dc FILE | xsort lines)"),
         ] {
             let script = format!(
                 "sort few >s; gzip s; ({spoilt}) >spoilt; sort --decompress {option}spoilt"
@@ -429,6 +439,128 @@ fn compressed_inputs_are_known_by_their_first_bytes() {
         );
         assert_eq!(run(&padded, &files, true).status, 0, "{option}");
     }
+}
+
+/// Without an option, but not where GNU sort is expected.
+#[test]
+fn lines_decompress_what_is_compressed_unless_they_are_called_sort() {
+    let sandbox = Sandbox::new();
+    let script = |line: &str| {
+        let ended = Command::new("sh")
+            .args(["-c", line])
+            .current_dir(sandbox.path())
+            .env("LC_ALL", "C")
+            .env("X", program())
+            .output()
+            .unwrap();
+        (ended.status.code(), ended.stdout, text(&ended.stderr))
+    };
+    let numbers: String = (0..90_000).map(|n| format!("{}\n", n * 7919 % 90_000)).collect();
+    sandbox.write("plain", "b\na\n");
+    sandbox.write("many", &numbers);
+    assert_eq!(script("gzip -k plain many && gzip -c many | head -c 90000 >cut.gz").0, Some(0));
+    symlink(program(), sandbox.path().join("sort")).unwrap();
+    for (ours, expected) in [
+        ("$X lines plain.gz", "printf 'a\\nb\\n'"),
+        ("$X lines <plain.gz", "printf 'a\\nb\\n'"),
+        ("cat plain.gz plain.gz | $X lines", "printf 'a\\na\\nb\\nb\\n'"),
+        ("cat plain.gz | $X lines plain - many.gz", "sort plain plain many"),
+        ("$X lines -S 2M -n many.gz many plain.gz", "sort -n many many plain"),
+        ("$X lines -m plain.gz - plain <plain.gz", "sort -m plain plain plain"),
+        ("$X lines --header --top=2 plain.gz", "cat plain"),
+        ("mkdir d; cp many.gz plain d; $X lines --recursive d; rm -r d", "sort many plain"),
+        ("$X lines -c plain.gz 2>/dev/null; echo $?", "echo 1"),
+        ("$X lines --checkpoint -S 2M plain.gz many.gz -o out; cat out", "sort plain many"),
+        ("$X lines --no-decompress plain.gz", "sort plain.gz"),
+        ("$X lines -c --no-decompress <plain.gz; echo $?", "echo 0"),
+        ("$X lines -m --no-decompress plain.gz", "sort -m plain.gz"),
+        ("./sort plain.gz; ./sort -m <many.gz", "sort plain.gz; sort -m <many.gz"),
+        ("./sort --decompress plain.gz", "sort plain"),
+    ] {
+        assert_eq!(script(ours), script(expected), "{ours}");
+    }
+    for (ours, reason) in [
+        ("$X lines cut.gz", "read failed: cut.gz: it isn't valid gzip to its end: "),
+        ("$X lines plain - <cut.gz", "read failed: -: it isn't valid gzip to its end: "),
+        ("$X lines -m plain cut.gz", "read failed: cut.gz: it isn't valid gzip to its end: "),
+        ("$X lines -o plain plain cut.gz; s=$?; cmp plain kept && exit $s", "(--no-decompress "),
+        (r"printf '\375\067zXZ\0....' | $X lines plain - many", "(xz -dc FILE | xsort lines)"),
+    ] {
+        let (status, _, told) = script(&format!("cp plain kept; {ours}"));
+        assert!(status == Some(2) && told.contains(reason), "{ours}: {told}");
+    }
+}
+
+/// By its name, or because an option says so; with one thread and several, in memory and not.
+#[test]
+fn outputs_are_compressed_as_they_are_written() {
+    let sandbox = Sandbox::new();
+    let line = |n: u32| format!("line {} of the text\n", n.wrapping_mul(2_654_435_761) % 1_000_003);
+    let text: String = (0..400_000).map(line).collect();
+    sandbox.write("text", format!("head\n{text}"));
+    sandbox.ok("lines --header text -o expected");
+    for (ending, codec, reads) in
+        [("gz", "gzip", "gzip -dc"), ("zst", "zstd", "zstd -dc"), ("lz4", "lz4", "lz4 -dc")]
+    {
+        let compressed = format!("out.{ending}");
+        for options in ["-S 2M", "-S 64M --parallel=2", "-m -S 64M"] {
+            let input = if options.starts_with("-m") { "expected" } else { "text" };
+            sandbox.ok(&format!("lines --header {options} {input} -o {compressed}"));
+            let is_smaller =
+                sandbox.read(&compressed).len() * 3 / 2 < sandbox.read("expected").len();
+            assert!(is_smaller, "{options} {compressed}");
+            sandbox.ok(&format!("lines --header -m {compressed} -o back"));
+            assert_eq!(
+                sandbox.sha256("back"),
+                sandbox.sha256("expected"),
+                "{options} {compressed}"
+            );
+        }
+        let script = format!(
+            "$X lines --header --compress-output={codec} <text >out && \
+             ln -sf $X sort && ./sort expected -o plain.{ending} && \
+             ./sort expected -o kept --compress-output={codec} && ! cmp -s kept plain.{ending} && \
+             $X lines --compress-output=none expected | cmp plain.{ending} && \
+             $X lines --compress-output={codec} /dev/null >empty && test -s empty && \
+             test -z \"$($X lines empty)\" && \
+             if command -v {codec} >/dev/null; then \
+             {reads} out | cmp - expected && {reads} empty; fi"
+        );
+        let ended = Command::new("sh")
+            .args(["-ec", &script])
+            .current_dir(sandbox.path())
+            .env("X", program())
+            .output()
+            .unwrap();
+        assert!(ended.status.success() && ended.stdout.is_empty(), "{codec}: {ended:?}");
+    }
+    sandbox.ok("lines -u --top=2 out.gz -o out.gz");
+    assert_eq!(sandbox.ok("lines out.gz"), "head\nline 0 of the text\n");
+    let refused = sandbox.run("lines --checkpoint text -o out.gz");
+    let told = "xsort lines: a sort that can be resumed doesn't compress its output \
+                (--compress-output=none)\n";
+    assert_eq!((refused.code, refused.stderr.as_str()), (Some(2), told));
+    let word = sandbox.run("lines --compress-output=xz text").stderr;
+    assert!(word.contains("--compress-output") && word.contains("zstd"), "{word}");
+}
+
+/// What is there of it isn't taken for a whole one.
+#[test]
+fn a_compressed_output_that_could_not_be_written_is_cut_off() {
+    let sandbox = Sandbox::new();
+    let line = |n: u32| format!("{}\n", n.wrapping_mul(2_654_435_761));
+    sandbox.write("text", (0..900_000).map(line).collect::<String>());
+    let script = "ulimit -f 2000; trap '' XFSZ; $X lines text -o out.gz; s=$?; \
+                  $X lines out.gz >/dev/null; exit $s$?";
+    let ended = Command::new("bash")
+        .args(["-c", script])
+        .current_dir(sandbox.path())
+        .env("X", program())
+        .output()
+        .unwrap();
+    let told = text(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(22), "{told}");
+    assert!(told.contains("write failed: out.gz: ") && told.contains("read failed: out.gz: "));
 }
 
 #[test]

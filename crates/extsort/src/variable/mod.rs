@@ -16,6 +16,7 @@
 //! | `sort`, `resumable` | the outlines: plan, form runs, merge; with a checkpoint, too |
 //! | `sequential` | the plain merge: of little, and of what may not be in order |
 //! | `check` | the first line out of order |
+//! | `compressed_output` | the output, compressed by several threads |
 //! | | |
 //! | `form` | phase one: read, sort, spill when memory is needed |
 //! | `merge` | phase two: runs become the output |
@@ -36,6 +37,7 @@ mod block;
 mod check;
 mod chunk;
 mod codec;
+mod compressed_output;
 mod form;
 mod input;
 mod job;
@@ -53,7 +55,11 @@ mod spill;
 
 pub use check::first_disorder;
 pub use codec::Codec;
-pub use input::{Content, Decoders, InputBytes, LinesInput, OpenInput, take_header};
+pub use compressed_output::{CompressedOutput, CompressionThreads, OutputCodec};
+pub use input::{
+    Content, Decoders, Header, InputBytes, LinesInput, OpenInput, Recognised, recognise,
+    take_header,
+};
 pub use options::{LinesCheckpoint, LinesOptions};
 pub use report::LinesReport;
 pub use sequential::{

@@ -103,6 +103,9 @@ pub struct Extras {
     /// `--header[=N]`: so many lines at the head of the first input stay where they are; 1 if no
     /// number is given.
     pub header_lines: u64,
+    /// `--header-prefix STR`: lines at the head of the first input that begin so stay where they
+    /// are. It is not empty, has no line's end, and excludes `--header`.
+    pub header_prefix: Option<OsString>,
     /// `--top N`: only the first N lines of the output, at least 1.
     pub top_lines: Option<u64>,
     /// `--progress`.
@@ -117,8 +120,12 @@ pub struct Extras {
     pub json: bool,
     /// `--compress=lz4` and `--compress=zstd`: compress scratch within the process.
     pub compress: Option<Codec>,
-    /// `--decompress`: inputs that are compressed are decompressed as they are read.
-    pub decompress: bool,
+    /// `--compress-output`: how the output is compressed; `None`: as its name says, where that
+    /// counts.
+    pub compress_output: Option<OutputCompression>,
+    /// `--decompress`, `--no-decompress`: whether inputs that are compressed are decompressed as
+    /// they are read; `None`: as is usual for the name by which the program was called.
+    pub decompress: Option<bool>,
     /// `--check-output`: compare checksums of the lines read and written.
     pub check_output: bool,
     /// `--recursive`: a directory among the inputs is all regular files below it, in the order of
@@ -148,6 +155,19 @@ pub enum Checkpoint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codec {
     /// LZ4.
+    Lz4,
+    /// Zstandard.
+    Zstd,
+}
+
+/// How the output is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputCompression {
+    /// Not at all, whatever its name.
+    Off,
+    /// gzip.
+    Gzip,
+    /// LZ4 frames.
     Lz4,
     /// Zstandard.
     Zstd,

@@ -75,12 +75,19 @@ always do
 --resume can go on after a crash
       --checkpoint-every=S      make what is new in them durable every S seconds (1)
       --compress=lz4|zstd       compress scratch without another program
+      --compress-output=HOW     compress the output: gzip, lz4, zstd or none; without this, xsort \
+lines (not sort) goes by
+                                the end of -o's FILE: .gz, .lz4, .zst
       --count-links             with --recursive, read a file of several names (hard links) \
 under each of them
       --decompress              decompress inputs that are gzip, Zstandard or LZ4 as they are \
-read; refuse what others compressed
-      --header[=N]              leave the first N lines (1) where they are
+read, known by their first
+                                bytes, and refuse what others compressed: xsort lines always does
+      --header[=N]              leave the first N lines (1) of the first FILE where they are
+      --header-prefix=TEXT      leave the first lines where they are as far as they begin with \
+TEXT; of the first FILE
       --json                    report for machines
+      --no-decompress           take the bytes of compressed inputs as they are: sort always does
       --progress                show how far it is
       --recursive               read all regular files below directories, by their paths: sort \
 --recursive logs > all

@@ -25,7 +25,9 @@ mod options;
 mod order;
 mod parse;
 
-pub use command::{Check, Checkpoint, Codec, Command, Extras, Flags, KeyEnd, KeyField, Request};
+pub use command::{
+    Check, Checkpoint, Codec, Command, Extras, Flags, KeyEnd, KeyField, OutputCompression, Request,
+};
 pub use debug::{annotate, warnings};
 pub use disorder::disorder;
 pub use environment::Environment;

@@ -12,14 +12,16 @@ pub(super) enum Meaning {
     BatchSize,
     Check,
     CheckOutput,
+    CompressOutput,
     CompressProgram,
     CountLinks,
     Debug,
     Checkpoint(Checkpoint),
     CheckpointEvery,
-    Decompress,
+    Decompress(bool),
     Files0From,
     Header,
+    HeaderPrefix,
     Help,
     Json,
     Parallel,
@@ -80,15 +82,18 @@ const GNU: [Long<Meaning>; 30] = {
 };
 
 /// Ours. `--compress` is not among them, because it is also short for `--compress-program`.
-const OURS: [Long<Meaning>; 14] = [
+const OURS: [Long<Meaning>; 17] = [
     long("bandwidth-limit", Takes::Argument, Meaning::BandwidthLimit),
     long("checkpoint", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Begin)),
     long("check-output", Takes::Nothing, Meaning::CheckOutput),
     long("checkpoint-every", Takes::Argument, Meaning::CheckpointEvery),
+    long("compress-output", Takes::Argument, Meaning::CompressOutput),
     long("count-links", Takes::Nothing, Meaning::CountLinks),
-    long("decompress", Takes::Nothing, Meaning::Decompress),
+    long("decompress", Takes::Nothing, Meaning::Decompress(true)),
     long("header", Takes::Perhaps, Meaning::Header),
+    long("header-prefix", Takes::Argument, Meaning::HeaderPrefix),
     long("json", Takes::Nothing, Meaning::Json),
+    long("no-decompress", Takes::Nothing, Meaning::Decompress(false)),
     long("progress", Takes::Nothing, Meaning::Progress),
     long("recursive", Takes::Nothing, Meaning::Recursive),
     long("restart", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Restart)),

@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::time::Duration;
 
-use super::command::{Check, Codec, Command, Flags, KeyField, Request};
+use super::command::{Check, Codec, Command, Flags, KeyField, OutputCompression, Request};
 use super::count::{size, whole_count};
 use super::environment::Environment;
 use super::key;
@@ -144,16 +144,18 @@ impl<'a> Parser<'a> {
                     "multiple compress programs specified",
                 )?;
             }
+            Meaning::CompressOutput => self.compress_output(given)?,
             Meaning::Checkpoint(checkpoint) => command.extras.checkpoint = Some(checkpoint),
             Meaning::CheckpointEvery => command.extras.checkpoint_every = Some(interval(given)?),
             Meaning::CountLinks => command.extras.counts_links = true,
             Meaning::Debug => command.debug = true,
-            Meaning::Decompress => command.extras.decompress = true,
+            Meaning::Decompress(is_on) => command.extras.decompress = Some(is_on),
             Meaning::Files0From => command.files0_from = Some(text()),
             Meaning::Header => {
                 command.extras.header_lines =
                     argument.map_or(Ok(1), |text| whole_count(text, full))?;
             }
+            Meaning::HeaderPrefix => command.extras.header_prefix = Some(text()),
             Meaning::Json => command.extras.json = true,
             Meaning::Parallel => self.parallel(given)?,
             Meaning::Progress => command.extras.progress = true,
@@ -270,6 +272,21 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
+    fn compress_output(&mut self, word: &[u8]) -> Result<(), Refusal> {
+        let words = [
+            ("gzip", OutputCompression::Gzip),
+            ("lz4", OutputCompression::Lz4),
+            ("none", OutputCompression::Off),
+            ("zstd", OutputCompression::Zstd),
+        ];
+        let valid: [&[&str]; 4] = [&["gzip"], &["lz4"], &["none"], &["zstd"]];
+        let refuse = |is_ambiguous| {
+            no_such_word(word, "--compress-output", is_ambiguous, &valid, self.quoting)
+        };
+        self.command.extras.compress_output = Some(choose(word, &words).map_err(refuse)?);
+        Ok(())
+    }
+
     fn parallel(&mut self, argument: &[u8]) -> Result<(), Refusal> {
         match whole_count(argument, "--parallel")? {
             0 => Err(Refusal::new("number in parallel must be nonzero")),
@@ -333,6 +350,7 @@ impl<'a> Parser<'a> {
         if let (true, Some(letter)) = (command.debug, forbids_debug) {
             return Err(incompatible(&format!("{letter} --debug")));
         }
+        refuse_extras(command)?;
         refuse_many(command, &command.files, self.environment)?;
         if let (Some(letter), Some(_)) = (check, &command.output) {
             return Err(incompatible(&format!("{letter}o")));
@@ -354,6 +372,21 @@ impl<'a> Parser<'a> {
             _ => Ok(()),
         }
     }
+}
+
+/// Refuses what our own options can't mean.
+fn refuse_extras(command: &Command) -> Result<(), Refusal> {
+    let extras = &command.extras;
+    if let Some(prefix) = &extras.header_prefix {
+        let prefix = prefix.as_bytes();
+        if prefix.is_empty() || prefix.contains(&command.terminator()) {
+            return Err(Refusal::new("the prefix of a header is text within a line"));
+        }
+        if extras.header_lines > 0 {
+            return Err(Refusal::new("a header has either --header or --header-prefix"));
+        }
+    }
+    Ok(())
 }
 
 /// Gives the global ordering options to keys that have none. Without keys they make a key of the

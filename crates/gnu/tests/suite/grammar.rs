@@ -4,7 +4,8 @@
 use std::ffi::{OsStr, OsString};
 
 use xsort_gnu::sort::{
-    Check, Codec, Command, Environment, KeyEnd, Request, parse, refuse_many, warnings,
+    Check, Codec, Command, Environment, KeyEnd, OutputCompression, Request, parse, refuse_many,
+    warnings,
 };
 use xsort_gnu::{Locale, Refusal};
 
@@ -79,9 +80,18 @@ fn our_options_are_there_in_full_only() {
         command("--header --top 5 --progress --json --decompress --check-output --compress=lz4")
             .extras;
     assert_eq!((extras.header_lines, extras.top_lines), (1, Some(5)));
-    assert!(extras.progress && extras.json && extras.decompress && extras.check_output);
-    assert_eq!(extras.compress, Some(Codec::Lz4));
+    assert!(extras.progress && extras.json && extras.check_output);
+    assert_eq!((extras.compress, extras.decompress), (Some(Codec::Lz4), Some(true)));
+    assert_eq!(command("--decompress --no-decompress").extras.decompress, Some(false));
     assert_eq!(command("--header=3").extras.header_lines, 3);
+    for (word, expected) in [("gzip", OutputCompression::Gzip), ("none", OutputCompression::Off)] {
+        let command = command(&format!("--compress-output={word}"));
+        assert_eq!(command.extras.compress_output, Some(expected));
+    }
+    assert!(refusal("--compress-output=xz").contains("--compress-output"));
+    assert_eq!(command("--header-prefix=#").extras.header_prefix, Some("#".into()));
+    assert!(refusal("--header-prefix=").contains("text within a line"));
+    assert!(refusal("--header --header-prefix=#").contains("either"));
     assert_eq!(refusal("--heade"), "unrecognized option '--heade'");
     assert_eq!(refusal("--top=0"), "number of lines must be nonzero");
     assert_eq!(refusal("--top=x"), "invalid --top argument 'x'");

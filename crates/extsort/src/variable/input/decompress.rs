@@ -1,12 +1,14 @@
 //! Compressed inputs: gzip, Zstandard and LZ4 frames are decompressed as they are read; other
 //! inputs pass unchanged.
 //!
-//! The first bytes of an input tell its compression, not its name. Several frames may follow each
-//! other, as `cat a.gz b.gz` makes them. An input that begins as a frame does but is damaged or cut
-//! off is an error, and so is one that another program compressed: compressed bytes are no lines.
-//! Zeros may follow gzip, as tapes pad files; other bytes there are an error (gzip warns of them
-//! and leaves them out). Memory is bounded: a Zstandard window beyond an eighth of the budget is
-//! refused, or beyond 128 MiB, the limit of `zstd -d` without `--long`; one of 8 MiB never is.
+//! The first bytes of an input tell its compression, not its name ([`recognise`](super::recognise)
+//! looks at them before anything is planned; here they are seen when the input is read). Several
+//! frames may follow each other, as `cat a.gz b.gz` makes them. An input that begins as a frame
+//! does but is damaged or cut off is an error, and so is one that another program compressed:
+//! compressed bytes are no lines. Zeros may follow gzip, as tapes pad files; other bytes there are
+//! an error (gzip warns of them and leaves them out). Memory is bounded: a Zstandard window beyond
+//! an eighth of the budget is refused, or beyond 128 MiB, the limit of `zstd -d` without `--long`;
+//! one of 8 MiB never is.
 
 use super::{Content, InputBytes, LinesInput};
 use flate2::bufread::GzDecoder;
@@ -15,7 +17,7 @@ use std::io::{self, BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
 use xsort_records::Compression;
 
 /// Bytes at the beginning that tell an input's compression.
-const HEAD_BYTES: u64 = 16;
+const HEAD_BYTES: usize = 16;
 
 /// The largest window of Zstandard, as a power of two: with any budget, and with a large one.
 const WINDOW_LOG_SMALL: u32 = 23;
@@ -28,6 +30,9 @@ const DECODER_BYTES: u64 = 13 << 20;
 const FREE_DECODERS: usize = 2;
 /// Bytes read at once.
 const READ_BYTES: usize = 256 << 10;
+
+/// What may be tried instead, in errors.
+const WAY_OUT: &str = "--no-decompress takes its bytes as they are";
 
 /// What decoders may take of a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,39 +104,90 @@ impl Read for Sniffer {
 
 /// Reads the beginning of an input, and decompresses the rest accordingly.
 fn sniff(mut bytes: InputBytes, window_log_max: u32) -> io::Result<InputBytes> {
-    let mut head = Vec::new();
-    bytes.by_ref().take(HEAD_BYTES).read_to_end(&mut head)?;
-    let is_whole = (head.len() as u64) < HEAD_BYTES;
-    let begun = Compression::detect(&head);
-    if begun.is_none()
-        && is_whole
-        && let Some(compression) = Compression::detect_truncated(&head)
-    {
-        let what =
-            format!("it is cut off: so far it is the beginning of a {} file", compression.name());
-        return Err(io::Error::new(ErrorKind::UnexpectedEof, what));
-    }
+    let (head, found) = read_head(&mut bytes)?;
     let whole = Cursor::new(head).chain(bytes);
-    Ok(match begun {
-        None => Box::new(whole),
-        Some(Compression::Gzip) => Box::new(Gzip { member: Some(GzDecoder::new(buffered(whole))) }),
-        Some(Compression::Zstandard) => {
+    let Some(compression) = found else { return Ok(Box::new(whole)) };
+    let decoder: InputBytes = match compression {
+        Compression::Gzip => Box::new(Gzip { member: Some(GzDecoder::new(buffered(whole))) }),
+        Compression::Zstandard => {
             let mut decoder = zstd::stream::read::Decoder::with_buffer(buffered(whole))?;
             decoder.window_log_max(window_log_max)?;
             Box::new(decoder)
         }
-        Some(Compression::Lz4) => {
+        // `read_head` refuses all others.
+        _ => {
             let counted = Counted { from: whole, bytes: 0, is_over: false };
             Box::new(Lz4 { decoder: FrameDecoder::new(counted) })
+        }
+    };
+    Ok(Box::new(Decoder { decoder, name: compression.name() }))
+}
+
+/// Reads the first bytes of an input: no more than it takes to tell its compression, so that a pipe
+/// isn't waited for in vain. Returns them, and the compression, if there is one.
+///
+/// # Errors
+/// If they can't be read, or are those of a compression that isn't decompressed here.
+pub(super) fn read_head(
+    bytes: &mut (impl Read + ?Sized),
+) -> io::Result<(Vec<u8>, Option<Compression>)> {
+    let mut head = Vec::with_capacity(HEAD_BYTES);
+    let mut is_whole = false;
+    while !is_whole && head.len() < HEAD_BYTES && Compression::may_begin(&head) {
+        let mut more = [0; HEAD_BYTES];
+        match bytes.read(&mut more[head.len()..]) {
+            Ok(read) => {
+                is_whole = read == 0;
+                let from = head.len();
+                head.extend_from_slice(&more[from..from + read]);
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let found = Compression::detect(&head);
+    if found.is_none()
+        && is_whole
+        && let Some(compression) = Compression::detect_truncated(&head)
+    {
+        let name = compression.name();
+        let what = format!(
+            "it is cut off: so far it is the beginning of a file compressed by {name} ({WAY_OUT})"
+        );
+        return Err(io::Error::new(ErrorKind::UnexpectedEof, what));
+    }
+    match found {
+        None | Some(Compression::Gzip | Compression::Zstandard | Compression::Lz4) => {
+            Ok((head, found))
         }
         Some(other) => {
             let (name, command) = (other.name(), other.decompress_command());
             let what = format!(
-                "it is compressed by {name}, which isn't read here: decompress it first ({command})"
+                "it is compressed by {name}, which isn't read here: \
+                 decompress it first ({command} FILE | xsort lines); {WAY_OUT}"
             );
-            return Err(io::Error::new(ErrorKind::InvalidData, what));
+            Err(io::Error::new(ErrorKind::InvalidData, what))
         }
-    })
+    }
+}
+
+/// Says of an error that it came of decompressing.
+struct Decoder {
+    decoder: InputBytes,
+    name: &'static str,
+}
+
+impl Read for Decoder {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.decoder.read(buffer).map_err(|error| match error.raw_os_error() {
+            Some(_) => error,
+            None => {
+                let name = self.name;
+                let what = format!("it isn't valid {name} to its end: {error} ({WAY_OUT})");
+                io::Error::new(error.kind(), what)
+            }
+        })
+    }
 }
 
 fn buffered(whole: Whole) -> BufReader<Whole> {
@@ -316,7 +372,7 @@ mod tests {
 
     #[test]
     fn what_others_compressed_is_refused_with_the_way_out() {
-        for (head, way_out) in [
+        for (head, expected) in [
             (&b"\xfd7zXZ\0\0\x04\xe6\xd6\xb4\x46\x02\0\x21\x01\x16"[..], "xz -dc"),
             (b"\xfd7zXZ\0", "xz -dc"),
             (b"BZh91AY&SY\x0f\x1e\x3c\x77\x11\x22\x33", "bzip2 -dc"),
@@ -330,7 +386,7 @@ mod tests {
             (b"\x1f", "cut off"),
         ] {
             let error = read(head.to_vec()).unwrap_err().to_string();
-            assert!(error.contains(way_out), "{error}");
+            assert!(error.contains(expected) && error.contains("--no-decompress"), "{error}");
         }
         for text in
             [&b""[..], b"(", b"BZh9", b"BZh9 is a line\n", b"PK\n", b"7z\n", b"\xfd", b"]\0"]

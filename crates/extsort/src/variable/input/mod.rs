@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `reader` | inputs one after the other, as whole lines |
 //! | `sorted` | one input whose lines are in order, a block at a time |
-//! | `decompress` | inputs that are compressed, recognised by their first bytes |
+//! | `recognise` | which inputs are compressed, before anything is planned |
+//! | `decompress` | inputs that are compressed, by their first bytes |
 //! | `header` | lines that stay at the top |
 //! | `long_line` | the refusal of a line that doesn't fit the budget |
 
@@ -12,12 +13,14 @@ mod decompress;
 mod header;
 mod long_line;
 mod reader;
+mod recognise;
 mod sorted;
 
 pub use decompress::Decoders;
-pub use header::take_header;
+pub use header::{Header, take_header};
 pub(super) use long_line::too_long;
 pub(super) use reader::{Bypass, InputReader};
+pub use recognise::{Recognised, recognise};
 pub(super) use sorted::{SortedInput, SortedRead};
 
 use std::fmt;

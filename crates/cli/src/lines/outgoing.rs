@@ -1,0 +1,77 @@
+//! What becomes of lines between the engine and the output: `--top`, `--debug`, compression and the
+//! rate limit, one behind the other.
+
+use super::command::LinesCommand;
+use super::filters::{Marks, Top};
+use super::limits::{Limited, Limits};
+use super::target::Target;
+use std::io::Write;
+use std::sync::Arc;
+use xsort_extsort::LinesOptions;
+use xsort_extsort::variable::{CompressedOutput, CompressionThreads, OutputCodec};
+use xsort_gnu::sort::Order;
+
+/// What becomes of the lines of a command.
+pub(super) struct Outgoing {
+    compression: Option<(OutputCodec, CompressionThreads)>,
+    /// Lines before all others, if the output is compressed.
+    header: Vec<u8>,
+}
+
+impl Outgoing {
+    /// What the command asks for, within the engine's settings. `header` is put before all lines.
+    pub(super) fn new(
+        lines: &LinesCommand<'_>,
+        options: &LinesOptions,
+        header: Vec<u8>,
+        target: &mut Target,
+    ) -> Outgoing {
+        let threads = CompressionThreads::of_budget(options.budget_bytes, options.threads);
+        let compression = lines.output_codec().map(|codec| (codec, threads));
+        let header = match compression {
+            Some(_) => header,
+            None => {
+                target.begin_with(header);
+                Vec::new()
+            }
+        };
+        Outgoing { compression, header }
+    }
+
+    /// Bytes of the budget that it takes.
+    pub(super) fn taken_bytes(&self) -> u64 {
+        self.compression.map_or(0, |(_, threads)| threads.taken_bytes)
+    }
+
+    /// Whether the output is what the engine writes.
+    pub(super) fn is_unchanged(&self, lines: &LinesCommand<'_>) -> bool {
+        let is_filtered = lines.command.debug || lines.command.extras.top_lines.is_some();
+        !is_filtered && self.compression.is_none()
+    }
+
+    /// The way to the target.
+    pub(super) fn to<'o>(
+        self,
+        target: &'o mut Target,
+        lines: &'o LinesCommand<'_>,
+        order: &'o Order,
+        limits: &Limits,
+    ) -> Box<dyn Write + Send + 'o> {
+        let command = &lines.command;
+        let is_to_drive = target.identity().is_some();
+        let mut out: Box<dyn Write + Send + '_> = Box::new(target);
+        if let Some(rate) = limits.rate.as_ref().filter(|_| is_to_drive) {
+            out = Box::new(Limited::new(out, Arc::clone(rate)));
+        }
+        if let Some((codec, CompressionThreads { threads, .. })) = self.compression {
+            out = Box::new(CompressedOutput::new(out, codec, threads, self.header));
+        }
+        if command.debug {
+            out = Box::new(Marks::new(out, order, &lines.locale, command.terminator()));
+        }
+        if let Some(top_lines) = command.extras.top_lines {
+            out = Box::new(Top::new(out, top_lines, command.terminator()));
+        }
+        out
+    }
+}

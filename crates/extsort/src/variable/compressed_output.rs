@@ -1,0 +1,397 @@
+//! Output that is compressed on its way out, by several threads.
+//!
+//! It is cut into pieces of a MiB. Each is compressed by itself, to a whole member of gzip or a
+//! whole frame of Zstandard or LZ4, and they are written in order: what follows each other so is
+//! read by every program that reads the format. A piece that loses what others could teach its
+//! compressor is a little larger than in one stream.
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use libdeflater::{CompressionLvl, Compressor as Deflater};
+use lz4_flex::frame::{BlockSize, FrameEncoder, FrameInfo};
+use std::collections::VecDeque;
+use std::ffi::OsStr;
+use std::io::{self, Write};
+use std::path::Path;
+use std::thread::{self, JoinHandle};
+
+/// Bytes of a piece.
+const PIECE_BYTES: usize = 1 << 20;
+/// Pieces for each thread: one is compressed while another waits, or is written.
+const PIECES_PER_THREAD: usize = 2;
+/// What a thread takes: its pieces, what they are compressed to, and its compressor, at most 3 MiB.
+const THREAD_BYTES: u64 = 8 << 20;
+/// Threads beyond the first may take one in so many bytes of the budget.
+const BUDGET_SHARE: u64 = 8;
+/// Bytes of a thread's stack, of which compressors use little.
+const STACK_BYTES: usize = 512 << 10;
+
+/// The levels that the programs of these formats take if none is asked for.
+const ZSTD_LEVEL: i32 = 3;
+const GZIP_LEVEL: i32 = 6;
+
+/// How an output is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputCodec {
+    /// gzip (RFC 1952).
+    Gzip,
+    /// LZ4 frames.
+    Lz4,
+    /// Zstandard (RFC 8878).
+    Zstd,
+}
+
+impl OutputCodec {
+    /// What the end of a file's name stands for: `.gz`, `.lz4`, `.zst`.
+    #[must_use]
+    pub fn of_name(path: &Path) -> Option<OutputCodec> {
+        match path.extension().and_then(OsStr::to_str)? {
+            "gz" => Some(OutputCodec::Gzip),
+            "lz4" => Some(OutputCodec::Lz4),
+            "zst" => Some(OutputCodec::Zstd),
+            _ => None,
+        }
+    }
+}
+
+/// How many threads compress, and what that takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompressionThreads {
+    /// At least one.
+    pub threads: usize,
+    /// Bytes of the budget that they take. The first thread takes none: its 8 MiB are part of what
+    /// the program takes beyond the budget.
+    pub taken_bytes: u64,
+}
+
+impl CompressionThreads {
+    /// Up to `threads` threads, or as many as an eighth of the budget has room for.
+    #[must_use]
+    pub fn of_budget(budget_bytes: u64, threads: usize) -> CompressionThreads {
+        let more_max = (budget_bytes / BUDGET_SHARE / THREAD_BYTES) as usize;
+        let more = threads.saturating_sub(1).min(more_max);
+        CompressionThreads { threads: 1 + more, taken_bytes: more as u64 * THREAD_BYTES }
+    }
+}
+
+/// Compresses what is written to it.
+pub struct CompressedOutput<W> {
+    to: W,
+    codec: OutputCodec,
+    threads: usize,
+    /// Bytes that come before the first ones that are written.
+    header: Vec<u8>,
+    /// The piece that is being filled.
+    piece: Vec<u8>,
+    /// Those that are being compressed, in order.
+    pending: VecDeque<Receiver<io::Result<Task>>>,
+    /// Buffers of pieces that are written.
+    free: Vec<(Vec<u8>, Vec<u8>)>,
+    compressors: Option<Compressors>,
+    has_written: bool,
+}
+
+/// A piece, and what it is compressed to.
+#[derive(Default)]
+struct Task {
+    piece: Vec<u8>,
+    compressed: Vec<u8>,
+}
+
+/// Who compresses.
+enum Compressors {
+    Threads(Vec<JoinHandle<()>>, Option<Sender<(Task, Sender<io::Result<Task>>)>>),
+    /// Without threads, whoever writes.
+    Own(Compressor),
+}
+
+impl<W: Write> CompressedOutput<W> {
+    /// An output to `to`, to which nothing is written before the first line is known. `header` is
+    /// to come before that. No thread is started for a single piece.
+    pub fn new(to: W, codec: OutputCodec, threads: usize, header: Vec<u8>) -> Self {
+        CompressedOutput {
+            to,
+            codec,
+            threads,
+            header,
+            piece: Vec::new(),
+            pending: VecDeque::new(),
+            free: Vec::new(),
+            compressors: None,
+            has_written: false,
+        }
+    }
+
+    fn put(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            if self.piece.len() == PIECE_BYTES {
+                self.compress_piece()?;
+            }
+            let (now, rest) = bytes.split_at(bytes.len().min(PIECE_BYTES - self.piece.len()));
+            self.piece.extend_from_slice(now);
+            bytes = rest;
+        }
+        Ok(())
+    }
+
+    /// Has the piece compressed, and begins another.
+    fn compress_piece(&mut self) -> io::Result<()> {
+        let is_first = self.compressors.is_none();
+        let is_only = is_first && self.piece.len() < PIECE_BYTES;
+        let compressors = match self.compressors.take() {
+            Some(compressors) => compressors,
+            None if is_only => Compressors::Own(Compressor::new(self.codec)?),
+            None => Compressors::start(self.codec, self.threads)?,
+        };
+        let compressors = self.compressors.insert(compressors);
+        let (next, compressed) = self.free.pop().unwrap_or_default();
+        let mut task = Task { piece: std::mem::replace(&mut self.piece, next), compressed };
+        match compressors {
+            Compressors::Own(compressor) => {
+                compressor.compress(&mut task)?;
+                self.write_compressed(task)
+            }
+            Compressors::Threads(threads, tasks) => {
+                let pending_max = PIECES_PER_THREAD * threads.len();
+                let (done, result) = bounded(1);
+                // If all threads are gone, the result says so.
+                drop(tasks.as_ref().map(|tasks| tasks.send((task, done))));
+                self.pending.push_back(result);
+                self.write_pending(pending_max - 1)
+            }
+        }
+    }
+
+    /// Writes the oldest pieces until at most `most` are left.
+    fn write_pending(&mut self, most: usize) -> io::Result<()> {
+        while self.pending.len() > most
+            && let Some(oldest) = self.pending.pop_front()
+        {
+            let gone = |_| io::Error::other("a thread that compresses the output is gone");
+            let task = oldest.recv().map_err(gone)??;
+            self.write_compressed(task)?;
+        }
+        Ok(())
+    }
+
+    fn write_compressed(&mut self, mut task: Task) -> io::Result<()> {
+        self.has_written = true;
+        self.to.write_all(&task.compressed)?;
+        task.piece.clear();
+        self.free.push((task.piece, task.compressed));
+        Ok(())
+    }
+}
+
+impl<W: Write> Write for CompressedOutput<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let header = std::mem::take(&mut self.header);
+        self.put(&header)?;
+        self.put(bytes)?;
+        Ok(bytes.len())
+    }
+
+    /// Everything that was written can be decompressed behind this, even if that is nothing.
+    fn flush(&mut self) -> io::Result<()> {
+        self.write(&[])?;
+        let is_empty = !self.has_written && self.pending.is_empty();
+        if !self.piece.is_empty() || is_empty {
+            self.compress_piece()?;
+        }
+        self.write_pending(0)?;
+        self.to.flush()
+    }
+}
+
+impl Compressors {
+    /// As many threads as wanted, or as the system allows.
+    fn start(codec: OutputCodec, wanted: usize) -> io::Result<Compressors> {
+        let (tasks, tasks_from) =
+            bounded::<(Task, Sender<io::Result<Task>>)>(PIECES_PER_THREAD * wanted);
+        let mut threads = Vec::new();
+        for number in 0..wanted {
+            let mut compressor = Compressor::new(codec)?;
+            let tasks_from = tasks_from.clone();
+            let work = move || {
+                while let Ok((mut task, done)) = tasks_from.recv() {
+                    let result = compressor.compress(&mut task).map(|()| task);
+                    // The writer may have given up.
+                    drop(done.send(result));
+                }
+            };
+            let thread = thread::Builder::new().name(format!("xsort-out-{number}"));
+            match thread.stack_size(STACK_BYTES).spawn(work) {
+                Ok(thread) => threads.push(thread),
+                Err(_) => break,
+            }
+        }
+        Ok(match threads.is_empty() {
+            true => Compressors::Own(Compressor::new(codec)?),
+            false => Compressors::Threads(threads, Some(tasks)),
+        })
+    }
+}
+
+impl Drop for Compressors {
+    fn drop(&mut self) {
+        if let Compressors::Threads(threads, tasks) = self {
+            drop(tasks.take());
+            // What a thread that panicked had to do is missing already.
+            threads.drain(..).for_each(|thread| drop(thread.join()));
+        }
+    }
+}
+
+/// Compresses pieces, one after another.
+enum Compressor {
+    Gzip(Deflater),
+    Lz4,
+    Zstd(zstd::bulk::Compressor<'static>),
+}
+
+impl Compressor {
+    fn new(codec: OutputCodec) -> io::Result<Compressor> {
+        Ok(match codec {
+            OutputCodec::Gzip => {
+                let level = CompressionLvl::new(GZIP_LEVEL).expect("libdeflate has levels to 12");
+                Compressor::Gzip(Deflater::new(level))
+            }
+            OutputCodec::Lz4 => Compressor::Lz4,
+            OutputCodec::Zstd => {
+                let mut compressor = zstd::bulk::Compressor::new(ZSTD_LEVEL)?;
+                compressor.include_checksum(true)?;
+                Compressor::Zstd(compressor)
+            }
+        })
+    }
+
+    /// Compresses a piece to a whole member or frame.
+    fn compress(&mut self, task: &mut Task) -> io::Result<()> {
+        let Task { piece, compressed } = task;
+        compressed.clear();
+        match self {
+            Compressor::Gzip(deflater) => {
+                compressed.resize(deflater.gzip_compress_bound(piece.len()), 0);
+                let bytes = deflater.gzip_compress(piece, compressed).map_err(io::Error::other)?;
+                compressed.truncate(bytes);
+            }
+            Compressor::Lz4 => {
+                let info = FrameInfo::new()
+                    .block_size(BlockSize::Max1MB)
+                    .content_checksum(true)
+                    .content_size(Some(piece.len() as u64));
+                let mut encoder = FrameEncoder::with_frame_info(info, &mut *compressed);
+                encoder.write_all(piece)?;
+                encoder.finish().map_err(io::Error::other)?;
+            }
+            Compressor::Zstd(compressor) => {
+                compressed.reserve(zstd::zstd_safe::compress_bound(piece.len()));
+                compressor.compress_to_buffer(piece, compressed)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+
+    const CODECS: [OutputCodec; 3] = [OutputCodec::Gzip, OutputCodec::Lz4, OutputCodec::Zstd];
+
+    fn read(codec: OutputCodec, compressed: &[u8]) -> Vec<u8> {
+        let mut text = Vec::new();
+        match codec {
+            OutputCodec::Gzip => {
+                flate2::read::MultiGzDecoder::new(compressed).read_to_end(&mut text).unwrap();
+            }
+            OutputCodec::Lz4 => {
+                let mut rest = compressed;
+                while !rest.is_empty() {
+                    let mut decoder = lz4_flex::frame::FrameDecoder::new(rest);
+                    decoder.read_to_end(&mut text).unwrap();
+                    rest = decoder.into_inner();
+                }
+            }
+            OutputCodec::Zstd => text = zstd::stream::decode_all(compressed).unwrap(),
+        }
+        text
+    }
+
+    /// Compressible and not.
+    fn text(bytes: usize) -> Vec<u8> {
+        let number = |n: usize| (n as u32).wrapping_mul(2_654_435_761).to_be_bytes();
+        (0..bytes / 8 + 1).flat_map(|n| [number(n), *b"same"].concat()).take(bytes).collect()
+    }
+
+    #[test]
+    fn what_is_written_is_read_again_whatever_its_size_and_threads() {
+        for codec in CODECS {
+            for bytes in [0, 1, 5000, PIECE_BYTES - 1, PIECE_BYTES, PIECE_BYTES + 1, 7_654_321] {
+                for (threads, step) in [(1, 100_000), (3, 1 << 22)] {
+                    let expected = text(bytes);
+                    let (header, rest) = expected.split_at(bytes / 5);
+                    let mut compressed = Vec::new();
+                    let mut output =
+                        CompressedOutput::new(&mut compressed, codec, threads, header.to_vec());
+                    rest.chunks(step).for_each(|part| output.write_all(part).unwrap());
+                    output.flush().unwrap();
+                    drop(output);
+                    assert!(!compressed.is_empty());
+                    assert!(read(codec, &compressed) == expected, "{codec:?} {bytes} {threads}");
+                }
+            }
+        }
+    }
+
+    /// The output may be an input that is still to be read.
+    #[test]
+    fn a_header_alone_writes_nothing() {
+        let mut compressed = Vec::new();
+        let header = text(3 * PIECE_BYTES);
+        drop(CompressedOutput::new(&mut compressed, OutputCodec::Gzip, 2, header));
+        assert!(compressed.is_empty());
+    }
+
+    #[test]
+    fn an_output_that_fails_is_an_error() {
+        struct Full;
+        impl Write for Full {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::StorageFull.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        for threads in [1, 2] {
+            let mut output = CompressedOutput::new(Full, OutputCodec::Zstd, threads, Vec::new());
+            let error = output.write_all(&text(20 * PIECE_BYTES)).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        }
+    }
+
+    #[test]
+    fn threads_have_their_share_of_the_budget() {
+        let of = |mib: u64, threads| {
+            let share = CompressionThreads::of_budget(mib << 20, threads);
+            (share.threads, share.taken_bytes >> 20)
+        };
+        assert_eq!(of(2, 64), (1, 0));
+        assert_eq!(of(64, 64), (2, 8));
+        assert_eq!(of(1024, 2), (2, 8));
+        assert_eq!(of(1024, 64), (17, 128));
+        assert_eq!(of(1 << 20, 64), (64, 63 * 8));
+    }
+
+    #[test]
+    fn names_tell_the_compression() {
+        let of = |name: &str| OutputCodec::of_name(Path::new(name));
+        assert_eq!(of("a.b/out.gz"), Some(OutputCodec::Gzip));
+        assert_eq!(of("out.csv.zst"), Some(OutputCodec::Zstd));
+        assert_eq!(of("x.lz4"), Some(OutputCodec::Lz4));
+        for name in ["out", "out.gz.txt", ".gz", "gz", "out.GZ.", "out.xz"] {
+            assert_eq!(of(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Which inputs are compressed, by their first bytes, before the sort is planned. An input that
+//! isn't keeps what is known of it: its size, and that it can be read past the page cache.
+//!
+//! A pipe that isn't the first of inputs that are read one after the other is not looked at: its
+//! writer may still be busy with another. It is decompressed by what its first read brings.
+
+use super::decompress::read_head;
+use super::{Content, Decoders, LinesInput};
+use std::fs::File;
+use std::io::{self, Cursor, Read};
+use std::path::PathBuf;
+use xsort_records::Compression;
+
+/// Inputs, of which those that are compressed are decompressed as they are read.
+#[derive(Debug)]
+pub struct Recognised {
+    /// In the order given.
+    pub inputs: Vec<LinesInput>,
+    /// How many of them may be read at the same time.
+    pub inputs_max: usize,
+    /// Bytes of the budget that decoders take: none if no input needs much.
+    pub taken_bytes: u64,
+}
+
+/// What the first bytes of an input say.
+enum Beginning {
+    Plain,
+    Compressed(Compression),
+    /// They will be looked at when the input is read.
+    Unknown,
+}
+
+/// Looks at the first bytes of `inputs`, which are read one after the other, or with `is_merge` all
+/// at the same time. The budget is asked for only if there are decoders.
+///
+/// # Errors
+/// The path of an input that can't be read, or is compressed in a way that isn't decompressed here,
+/// and why.
+pub fn recognise(
+    inputs: Vec<LinesInput>,
+    is_merge: bool,
+    budget_bytes: impl FnOnce() -> u64,
+) -> Result<Recognised, (PathBuf, io::Error)> {
+    let mut seen = Vec::with_capacity(inputs.len());
+    for (number, input) in inputs.into_iter().enumerate() {
+        let path = input.path.clone();
+        let can_wait = !is_merge && number > 0 && input.bytes.is_none();
+        seen.push(match can_wait {
+            true => (input, Beginning::Unknown),
+            false => look(input).map_err(|error| (path, error))?,
+        });
+    }
+    let compressed =
+        seen.iter().filter(|(_, begin)| matches!(begin, Beginning::Compressed(_))).count();
+    let may_have_window =
+        |begin: &Beginning| matches!(begin, Beginning::Compressed(Compression::Zstandard));
+    let decoders = if is_merge && compressed > 0 {
+        Decoders::for_merge(budget_bytes(), compressed)
+    } else if seen.iter().any(|(_, begin)| may_have_window(begin)) {
+        Decoders::for_sort(budget_bytes())
+    } else {
+        Decoders::for_sort(0)
+    };
+    let inputs_max =
+        if decoders.inputs_max < compressed { decoders.inputs_max } else { usize::MAX };
+    let inputs = seen.into_iter().map(|(input, begin)| match begin {
+        Beginning::Plain => input,
+        Beginning::Compressed(_) | Beginning::Unknown => decoders.decompressed(input),
+    });
+    Ok(Recognised { inputs: inputs.collect(), inputs_max, taken_bytes: decoders.taken_bytes })
+}
+
+/// Reads the first bytes of an input.
+fn look(input: LinesInput) -> io::Result<(LinesInput, Beginning)> {
+    let LinesInput { path, bytes, content } = input;
+    let (content, found) = match content {
+        Content::File(open) => {
+            // Whoever reads the file says why it can't be opened.
+            let found = match File::open(&path) {
+                Ok(mut file) => read_head(&mut file)?.1,
+                Err(_) => None,
+            };
+            (Content::File(open), found)
+        }
+        Content::Stream(mut stream) => {
+            let (head, found) = read_head(&mut *stream)?;
+            (Content::Stream(Box::new(Cursor::new(head).chain(stream))), found)
+        }
+    };
+    let begin = found.map_or(Beginning::Plain, Beginning::Compressed);
+    Ok((LinesInput { path, bytes, content }, begin))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn stream(bytes: &[u8], size: Option<u64>) -> LinesInput {
+        let content = Content::Stream(Box::new(Cursor::new(bytes.to_vec())));
+        LinesInput { path: "stream".into(), bytes: size, content }
+    }
+
+    fn gzip(text: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(text).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn texts(recognised: Recognised) -> Vec<(Option<u64>, Vec<u8>)> {
+        let read = |input: LinesInput| {
+            let (bytes, mut text) = (input.bytes, Vec::new());
+            input.into_bytes().read_to_end(&mut text).unwrap();
+            (bytes, text)
+        };
+        recognised.inputs.into_iter().map(read).collect()
+    }
+
+    /// Its size, and that it is a file.
+    #[test]
+    fn an_input_that_is_not_compressed_keeps_what_is_known_of_it() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(b"\x1f text\n").unwrap();
+        let path = file.path().to_owned();
+        let open = || -> io::Result<_> { Ok(Box::new(io::empty()) as _) };
+        let plain = LinesInput { path, bytes: Some(7), content: Content::File(Box::new(open)) };
+        let packed = stream(&gzip(b"b\n"), Some(22));
+        let inputs = vec![plain, packed, stream(b"a\n", Some(2)), stream(&gzip(b"c\n"), None)];
+        let recognised = recognise(inputs, false, || 1 << 30).unwrap();
+        assert!(matches!(recognised.inputs[0].content, Content::File(_)));
+        assert_eq!((recognised.inputs_max, recognised.taken_bytes), (usize::MAX, 0));
+        let expected = [
+            (Some(7), b"".to_vec()),
+            (None, b"b\n".to_vec()),
+            (Some(2), b"a\n".to_vec()),
+            (None, b"c\n".to_vec()),
+        ];
+        assert_eq!(texts(recognised), expected);
+    }
+
+    /// Only those that are compressed have decoders.
+    #[test]
+    fn decoders_take_memory_where_there_are_some() {
+        let many = |head: &[u8]| (0..9).map(|_| stream(head, None)).collect::<Vec<_>>();
+        let of = |inputs, is_merge, budget| {
+            let Recognised { inputs_max, taken_bytes, .. } =
+                recognise(inputs, is_merge, || budget).unwrap();
+            (inputs_max, taken_bytes)
+        };
+        const MIB: u64 = 1 << 20;
+        assert_eq!(of(many(b"text\n"), true, 16 * MIB), (usize::MAX, 0));
+        assert_eq!(of(many(&gzip(b"a\n")), true, 16 * MIB), (2, 0));
+        assert_eq!(of(many(&gzip(b"a\n")), true, 999 * MIB), (usize::MAX, 9 * 13 * MIB));
+        assert_eq!(of(many(&gzip(b"a\n")), false, 999 * MIB), (usize::MAX, 0));
+        let zstd = zstd::stream::encode_all(&b"a\n"[..], 1).unwrap();
+        assert_eq!(of(many(&zstd), false, 999 * MIB), (usize::MAX, 64 * MIB));
+    }
+
+    /// A byte is enough to know that text is no more than that.
+    #[test]
+    fn nothing_waits_for_more_than_it_takes() {
+        struct ThenStuck(bool);
+        impl Read for ThenStuck {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                assert!(!std::mem::replace(&mut self.0, true), "it would wait");
+                buffer[..2].copy_from_slice(b"a\n");
+                Ok(2)
+            }
+        }
+        let (head, found) = read_head(&mut ThenStuck(false)).unwrap();
+        assert_eq!((head, found), (b"a\n".to_vec(), None));
+    }
+
+    #[test]
+    fn what_is_not_decompressed_is_refused_at_once() {
+        let inputs = vec![stream(b"a\n", Some(2)), stream(b"\xfd7zXZ\0rest", Some(10))];
+        let (path, error) = recognise(inputs, false, || 1 << 30).unwrap_err();
+        assert_eq!(path, PathBuf::from("stream"));
+        let text = error.to_string();
+        assert!(text.contains("(xz -dc FILE | xsort lines)"), "{text}");
+    }
+}
