@@ -1,5 +1,6 @@
-//! `xsort completions` and `xsort man`: the command line's definition in other forms.
+//! `xsort man`: the command line's definition as manual pages.
 
+use super::gnu_definition;
 use crate::args;
 use crate::exit::Failure;
 use crate::output::write_stdout;
@@ -9,16 +10,9 @@ use std::io;
 use std::path::Path;
 use xsort_disk::DisplayPath;
 
-/// Prints a shell's completion script.
-pub(crate) fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut args::command(), "xsort", &mut script);
-    write_stdout(&script)
-}
-
 /// Prints xsort.1, or writes the pages of the program and of each command to a directory.
 pub(crate) fn man(directory: Option<&Path>) -> Result<(), Failure> {
-    let mut program = args::command();
+    let mut program = gnu_definition::with_options(args::command());
     program.build();
     let Some(directory) = directory else {
         return write_stdout(&page(&program, "xsort"));

@@ -1,4 +1,4 @@
-//! What the program says of itself: help, version, completions, manual pages.
+//! What the program says of itself: help, version, manual pages.
 
 use crate::sandbox::Sandbox;
 
@@ -38,12 +38,9 @@ fn the_risk_of_removing_the_input_is_told() {
 }
 
 #[test]
-fn version_completions_and_manual() {
+fn version_and_manual() {
     let sandbox = Sandbox::new();
     assert_eq!(sandbox.ok("--version"), format!("xsort {}\n", env!("CARGO_PKG_VERSION")));
-    for shell in ["bash", "zsh", "fish"] {
-        assert!(sandbox.ok(&format!("completions {shell}")).contains("gensort-ascii"), "{shell}");
-    }
     assert!(sandbox.ok("man").starts_with(".ie"), "roff");
     assert_eq!(sandbox.ok("man pages"), "");
     let pages = crate::sandbox::names(&sandbox.path().join("pages"));

@@ -2,6 +2,7 @@
 
 mod architecture;
 mod bandwidth;
+mod completions;
 mod du;
 mod du_extras;
 mod du_generated;
