@@ -40,7 +40,7 @@ fn bash(sandbox: &Sandbox, words: &[&str]) -> Vec<String> {
 }
 
 /// The long options of a help text: the first words of lines that begin with a dash.
-fn long_options(help: &str) -> BTreeSet<String> {
+pub(crate) fn long_options(help: &str) -> BTreeSet<String> {
     let is_option = |line: &&str| {
         line.trim_start().starts_with('-') && line.len() - line.trim_start().len() < 10
     };
