@@ -25,5 +25,6 @@ mod sort;
 mod start;
 mod status;
 mod stdin;
+mod terminal;
 mod trees;
 mod verify;

@@ -89,8 +89,9 @@ What GNU du doesn't have:
       --threads=N               use at most N threads; with one, lines come in
                                 GNU du's order
       --top=N                   print only the N largest, the largest first
-      --tree                    draw a tree with bars, as wide as the terminal,
-                                two levels deep unless -d is given
+      --tree                    draw a tree with bars, two levels deep unless -d
+                                is given; on a terminal, as large as it unless
+                                --top is given
 
 Help:
       --help                    print this help
