@@ -26,7 +26,7 @@ pub(crate) struct StatusArgs {
     /// A process ID: everything known about this job [default: a line for each]
     pub(crate) job: Option<String>,
 
-    /// Watch on the whole terminal: arrows choose a job, q quits
+    /// Watch on the whole terminal: arrows choose a job, ? lists the keys, q quits
     #[arg(short, long, conflicts_with_all = ["json", "clear"])]
     pub(crate) watch: bool,
 
