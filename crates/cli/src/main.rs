@@ -88,7 +88,7 @@ fn run(command: &Command, stop: &Stop) -> Result<(), Failure> {
         Command::Verify(args) => commands::verify::run(args, stop),
         Command::Status(args) => status::run(args, stop),
         Command::Lines { .. } | Command::Du { .. } => unreachable!("`gnu_command` takes these"),
-        Command::Completions { shell } => commands::manual::completions(*shell),
+        Command::Completions { shell } => commands::completions::print(*shell),
         Command::Man { dir } => commands::manual::man(dir.as_deref()),
     }
 }

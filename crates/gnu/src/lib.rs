@@ -49,5 +49,7 @@ mod locale;
 pub mod sort;
 mod sys;
 
-pub use getopt::{Refusal, quoted_name, shown_name};
+pub use getopt::{
+    HelpArgument, HelpOption, HelpPage, Note, OptionGroup, Refusal, quoted_name, shown_name,
+};
 pub use locale::{Locale, Numerals};

@@ -8,7 +8,7 @@ pub(super) const SIZES: &str = "\
 Sizes: 512M, 16GiB, 1.5G, 8GB. K, M, G, T are powers of 1024 as for GNU sort; \
 KB, MB, GB, TB are powers of 1000.";
 
-pub(super) const EXIT_STATUS: &str = "\
+const EXIT_STATUS: &str = "\
 Exit status:
   0    done; for verify: in order and as expected
   1    verify: out of order, or not the expected records
@@ -21,7 +21,18 @@ Exit status:
   129, 130, 143  stopped by SIGHUP, SIGINT, SIGTERM; cleaned up
   141  stopped by SIGPIPE: nobody reads the output any more";
 
-/// Sizes, and exit statuses.
-pub(super) fn sizes_and_exit_status() -> String {
-    format!("{SIZES}\n\n{EXIT_STATUS}")
+const ENVIRONMENT: &str = "\
+Environment:
+  NO_COLOR          if set, nothing is coloured
+  XSORT_STATUS      off: a job doesn't publish its status
+  XSORT_STATUS_DIR  where jobs publish their status, and xsort status looks for it";
+
+/// Environment and exit statuses.
+pub(super) fn environment_and_exit_status() -> String {
+    format!("{ENVIRONMENT}\n\n{EXIT_STATUS}")
+}
+
+/// Sizes, environment and exit statuses.
+pub(super) fn sizes_environment_and_exit_status() -> String {
+    format!("{SIZES}\n\n{}", environment_and_exit_status())
 }

@@ -1,6 +1,6 @@
 //! Arguments of `xsort status`.
 
-use super::help::{EXIT_STATUS, TEMPLATE};
+use super::help::{TEMPLATE, environment_and_exit_status};
 use clap::Args;
 
 const EXAMPLES: &str = "\
@@ -20,12 +20,13 @@ Examples:
 /// directory for it. A job also prints a line on its standard error when it gets SIGUSR1, as dd
 /// does.
 #[derive(Debug, Args)]
-#[command(help_template = TEMPLATE, before_help = EXAMPLES, after_long_help = EXIT_STATUS)]
+#[command(help_template = TEMPLATE, before_help = EXAMPLES)]
+#[command(after_long_help = environment_and_exit_status())]
 pub(crate) struct StatusArgs {
     /// A process ID: everything known about this job [default: a line for each]
     pub(crate) job: Option<String>,
 
-    /// Watch on the whole terminal: arrows choose a job, q quits
+    /// Watch on the whole terminal: arrows choose a job, ? lists the keys, q quits
     #[arg(short, long, conflicts_with_all = ["json", "clear"])]
     pub(crate) watch: bool,
 

@@ -1,82 +1,269 @@
-//! `xsort completions` and `xsort man`: the command line's definition in other forms.
+//! `xsort man`: the command line's definition as manual pages, with the sections of man-pages(7).
+//!
+//! Help texts before and after the options consist of blocks with a title ("Examples:", "Exit
+//! status:"), which become sections, and of paragraphs, which follow the options.
 
+use super::gnu_definition;
 use crate::args;
 use crate::exit::Failure;
 use crate::output::write_stdout;
-use clap::Command;
-use clap_mangen::Man;
+use clap::builder::StyledStr;
+use clap::{Arg, ArgAction, Command};
+use roff::{Inline, Roff, bold, italic, roman};
 use std::io;
 use std::path::Path;
 use xsort_disk::DisplayPath;
 
-/// Prints a shell's completion script.
-pub(crate) fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut args::command(), "xsort", &mut script);
-    write_stdout(&script)
-}
+/// The day of this version's texts: a page must have one.
+const DATE: &str = "2026-11-22";
+/// Columns of the pages' source.
+const SOURCE_COLUMNS: usize = 70;
+/// Lines of a block that begin in this column or later continue the line before.
+const CONTINUED_COLUMN: usize = 10;
 
 /// Prints xsort.1, or writes the pages of the program and of each command to a directory.
 pub(crate) fn man(directory: Option<&Path>) -> Result<(), Failure> {
-    let mut program = args::command();
+    let mut program = gnu_definition::with_options(args::command());
     program.build();
     let Some(directory) = directory else {
-        return write_stdout(&page(&program, "xsort"));
+        return write_stdout(page(&program, &program).render().as_bytes());
     };
     std::fs::create_dir_all(directory).map_err(|source| write_failure(directory, source))?;
-    write_page(directory, &program, "xsort")?;
-    for command in program.get_subcommands().filter(|command| command.get_name() != "help") {
-        write_page(directory, command, &format!("xsort-{}", command.get_name()))?;
+    let commands = program.get_subcommands().filter(|command| command.get_name() != "help");
+    for command in commands.chain([&program]) {
+        let path = directory.join(format!("{}.1", page_name(command)));
+        std::fs::write(&path, page(command, &program).render())
+            .map_err(|source| write_failure(&path, source))?;
     }
     Ok(())
-}
-
-fn write_page(directory: &Path, command: &Command, name: &str) -> Result<(), Failure> {
-    let path = directory.join(format!("{name}.1"));
-    std::fs::write(&path, page(command, name)).map_err(|source| write_failure(&path, source))
 }
 
 fn write_failure(path: &Path, source: io::Error) -> Failure {
     Failure::File { what: format!("writing {}", DisplayPath(path)), source }
 }
 
-/// One page. It is rendered section by section because the standard order has none for the
-/// examples, which come first in the help.
-fn page(command: &Command, name: &str) -> Vec<u8> {
-    let man = Man::new(command.clone().name(name.to_owned()).display_name(name.to_owned()));
-    let mut text = Vec::new();
-    let mut render = || -> io::Result<()> {
-        man.render_title(&mut text)?;
-        man.render_name_section(&mut text)?;
-        man.render_synopsis_section(&mut text)?;
-        man.render_description_section(&mut text)?;
-        if let Some(examples) = command.get_before_help() {
-            verbatim(&mut text, "EXAMPLES", examples.to_string().trim_start_matches("Examples:\n"));
-        }
-        man.render_options_section(&mut text)?;
-        if command.has_subcommands() {
-            man.render_subcommands_section(&mut text)?;
-        }
-        if let Some(rest) = command.get_after_long_help().or(command.get_after_help()) {
-            verbatim(&mut text, "NOTES", &rest.to_string());
-        }
-        if command.get_version().is_some() {
-            man.render_version_section(&mut text)?;
-        }
-        Ok(())
-    };
-    render().expect("writing to memory does not fail");
-    text
+fn page_name(command: &Command) -> &str {
+    command.get_display_name().unwrap_or(command.get_name())
 }
 
-/// A section whose lines stay as they are. Roff interprets backslashes, and a full stop or quote at
-/// the start of a line.
-fn verbatim(page: &mut Vec<u8>, title: &str, text: &str) {
-    page.extend_from_slice(format!(".SH {title}\n.nf\n").as_bytes());
-    for line in text.lines() {
-        page.extend_from_slice(b"\\&");
-        page.extend_from_slice(line.replace('\\', "\\\\").replace('-', "\\-").as_bytes());
-        page.push(b'\n');
+/// One page.
+fn page(command: &Command, program: &Command) -> Roff {
+    let name = page_name(command);
+    let source = format!("xsort {}", env!("CARGO_PKG_VERSION"));
+    let about = command.get_about().map(StyledStr::to_string).unwrap_or_default();
+    let notes = Notes::of(command);
+    let mut page = Roff::new();
+    page.control("TH", [&*name.to_uppercase(), "1", DATE, &source, "User Commands"]);
+    // Neither hyphenated nor justified: what it names is copied.
+    page.control("nh", []);
+    page.control("ad", ["l"]);
+    page.control("SH", ["NAME"]);
+    page.text([roman(format!("{name} - {}", about.trim_end_matches('.')))]);
+    write_synopsis(&mut page, command);
+    page.control("SH", ["DESCRIPTION"]);
+    let description = command.get_long_about().map_or(about, StyledStr::to_string);
+    write_paragraphs(&mut page, &description, "PP");
+    if command.has_subcommands() {
+        write_commands(&mut page, command);
     }
-    page.extend_from_slice(b".fi\n");
+    write_options(&mut page, command);
+    let is_grouped = command.get_arguments().any(|arg| arg.get_help_heading().is_some());
+    for paragraph in &notes.paragraphs {
+        if is_grouped {
+            page.control("SS", ["Arguments"]);
+        } else {
+            page.control("PP", []);
+        }
+        write_filled(&mut page, paragraph);
+    }
+    for title in ["Exit status", "Environment", "Examples"] {
+        let sections = notes.sections.iter().filter(|(found, _)| found == title);
+        sections.for_each(|(title, body)| write_list(&mut page, title, body));
+    }
+    write_see_also(&mut page, command, program);
+    page
+}
+
+/// What a help says before and after the options.
+struct Notes {
+    paragraphs: Vec<String>,
+    /// Titles and lines.
+    sections: Vec<(String, String)>,
+}
+
+impl Notes {
+    fn of(command: &Command) -> Notes {
+        let after = command.get_after_long_help().or(command.get_after_help());
+        let texts = [command.get_before_help(), after].into_iter().flatten();
+        let mut notes = Notes { paragraphs: Vec::new(), sections: Vec::new() };
+        for text in texts.map(StyledStr::to_string) {
+            for block in text.split("\n\n") {
+                match block.split_once(":\n") {
+                    Some((title, body)) if body.starts_with("  ") => {
+                        notes.sections.push((title.to_owned(), body.to_owned()));
+                    }
+                    _ => notes.paragraphs.push(block.to_owned()),
+                }
+            }
+        }
+        notes
+    }
+}
+
+fn write_synopsis(page: &mut Roff, command: &Command) {
+    let name = command.get_bin_name().unwrap_or(command.get_name());
+    let usage = command.clone().render_usage().to_string();
+    page.control("SH", ["SYNOPSIS"]);
+    for (number, form) in usage.trim_start_matches("Usage: ").lines().enumerate() {
+        if number > 0 {
+            page.control("br", []);
+        }
+        page.text([bold(name), roman(form.trim().trim_start_matches(name))]);
+    }
+}
+
+fn write_commands(page: &mut Roff, command: &Command) {
+    page.control("SH", ["COMMANDS"]);
+    for command in command.get_subcommands().filter(|command| command.get_name() != "help") {
+        page.control("TP", []);
+        page.text([bold(page_name(command)), roman("(1)")]);
+        write_filled(page, &command.get_about().map(StyledStr::to_string).unwrap_or_default());
+    }
+}
+
+/// Options without a heading come first, operands last.
+fn write_options(page: &mut Roff, command: &Command) {
+    page.control("SH", ["OPTIONS"]);
+    let (operands, options): (Vec<&Arg>, Vec<&Arg>) = command
+        .get_arguments()
+        .filter(|arg| !arg.is_hide_set())
+        .partition(|arg| arg.is_positional());
+    let mut heading = None;
+    for arg in options.into_iter().chain(operands) {
+        if arg.get_help_heading() != heading {
+            heading = arg.get_help_heading();
+            page.control("SS", heading);
+        }
+        page.control("TP", []);
+        page.text(names(arg));
+        let help = arg.get_long_help().or(arg.get_help()).map(StyledStr::to_string);
+        write_paragraphs(page, &(help.unwrap_or_default() + &default(arg)), "IP");
+        write_values(page, arg);
+    }
+}
+
+/// `-o, --output=FILE`
+fn names(arg: &Arg) -> Vec<Inline> {
+    let letters = arg.get_short_and_visible_aliases().unwrap_or_default();
+    let short = letters.into_iter().map(|letter| bold(format!("-{letter}")));
+    let long = arg.get_long().map(|name| bold(format!("--{name}")));
+    let mut names: Vec<Inline> = Vec::new();
+    for name in short.chain(long) {
+        if !names.is_empty() {
+            names.push(roman(", "));
+        }
+        names.push(name);
+    }
+    let value = || arg.get_value_names().unwrap_or_default().join(" ");
+    match arg.get_action() {
+        ArgAction::Set | ArgAction::Append if arg.is_positional() => names.push(italic(value())),
+        ArgAction::Set | ArgAction::Append if arg.is_require_equals_set() => {
+            names.extend([roman("[="), italic(value()), roman("]")]);
+        }
+        ArgAction::Set | ArgAction::Append => {
+            let joint = if arg.get_long().is_some() { "=" } else { " " };
+            names.extend([roman(joint), italic(value())]);
+        }
+        _ => {}
+    }
+    names
+}
+
+fn default(arg: &Arg) -> String {
+    match arg.get_default_values() {
+        [value] if !arg.is_hide_default_value_set() && arg.get_action().takes_values() => {
+            format!(" [default: {}]", value.to_string_lossy())
+        }
+        _ => String::new(),
+    }
+}
+
+fn write_values(page: &mut Roff, arg: &Arg) {
+    let values = arg.get_possible_values();
+    if arg.is_hide_possible_values_set() || !arg.get_action().takes_values() || values.is_empty() {
+        return;
+    }
+    page.control("RS", []);
+    for value in values.iter().filter(|value| !value.is_hide_set()) {
+        page.control("TP", []);
+        page.text([bold(value.get_name())]);
+        let help = value.get_help().map(StyledStr::to_string);
+        write_filled(page, &help.unwrap_or_default());
+    }
+    page.control("RE", []);
+}
+
+/// A section of lines like `  name   text`; the text may continue further right in lines that
+/// follow.
+fn write_list(page: &mut Roff, title: &str, body: &str) {
+    let mut items: Vec<(String, String)> = Vec::new();
+    for line in body.lines() {
+        let text = line.trim_start();
+        match items.last_mut() {
+            Some((_, item)) if line.len() - text.len() >= CONTINUED_COLUMN => {
+                *item += &format!(" {text}");
+            }
+            _ => {
+                let (name, item) = text.split_once("  ").unwrap_or((text, ""));
+                items.push((name.to_owned(), item.trim_start().to_owned()));
+            }
+        }
+    }
+    page.control("SH", [&*title.to_uppercase()]);
+    for (name, item) in items {
+        page.control("TP", []);
+        page.text([bold(name)]);
+        write_filled(page, &item);
+    }
+}
+
+fn write_see_also(page: &mut Roff, command: &Command, program: &Command) {
+    let gnu = match command.get_name() {
+        "lines" => Some("sort"),
+        "du" => Some("du"),
+        _ => None,
+    };
+    let ours = [program].into_iter().chain(program.get_subcommands());
+    let ours = ours.map(page_name).filter(|name| *name != page_name(command));
+    let ours = ours.filter(|name| *name != "xsort-help");
+    page.control("SH", ["SEE ALSO"]);
+    let names: Vec<String> = gnu.into_iter().chain(ours).map(|name| format!("{name}(1)")).collect();
+    write_filled(page, &names.join(", "));
+}
+
+/// Paragraphs, with a macro between them.
+fn write_paragraphs(page: &mut Roff, text: &str, between: &str) {
+    for (number, paragraph) in text.split("\n\n").enumerate() {
+        if number > 0 {
+            page.control(between, []);
+        }
+        write_filled(page, paragraph);
+    }
+}
+
+/// A text in lines of the source.
+fn write_filled(page: &mut Roff, text: &str) {
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if !line.is_empty() && line.len() + 1 + word.len() > SOURCE_COLUMNS {
+            page.text([roman(std::mem::take(&mut line))]);
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    if !line.is_empty() {
+        page.text([roman(line)]);
+    }
 }

@@ -1,7 +1,9 @@
 //! Commands that are little more than a call of their pipeline. `status`, `lines` and `du` have
 //! folders of their own.
 
+pub(crate) mod completions;
 pub(crate) mod generate;
+mod gnu_definition;
 pub(crate) mod manual;
 pub(crate) mod sort;
 mod summary_file;

@@ -18,6 +18,7 @@
 //! | `ranking` | rows that are printed in order: all, or the largest |
 //! | `format` | rows as GNU du's lines, as JSON or as a tree |
 //! | `gnu_lines`, `json`, `tree` | these three |
+//! | `tree_rows` | which rows a tree has |
 //! | `size_format` | figures as the options have them printed |
 //! | `messages` | lines on standard error |
 //! | `output` | standard output, in GNU du's order with standard error |
@@ -36,6 +37,7 @@ mod ranking;
 mod row;
 mod size_format;
 mod tree;
+mod tree_rows;
 mod visitor;
 
 use crate::gnu_commands::{base_name, is_message_lost, locale, say};

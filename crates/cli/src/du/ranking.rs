@@ -36,13 +36,13 @@ impl Default for Ranking {
 }
 
 impl Ranking {
-    /// The ranking that the options choose, if any. A tree needs one: it can be drawn only when all
-    /// of it is known.
+    /// The ranking that the options choose, if any. A tree needs all rows: it also tells how much
+    /// is left out.
     pub(super) fn of(command: &Command) -> Option<Ranking> {
         match (command.extras.top_lines, command.extras.sort) {
+            _ if command.extras.tree => Some(Ranking::default()),
             (Some(top), _) => Some(Ranking::Top(top.get(), BinaryHeap::new())),
             (None, Some(by)) => Some(Ranking::All(by, Vec::new())),
-            (None, None) if command.extras.tree => Some(Ranking::default()),
             (None, None) => None,
         }
     }
@@ -93,7 +93,8 @@ mod tests {
     use xsort_usage::Usage;
 
     fn row(path: &str, figure: u64) -> Row {
-        Row { path: path.into(), depth: 0, is_directory: true, usage: Usage::default(), figure }
+        let usage = Usage::default();
+        Row { path: path.into(), depth: 0, is_directory: true, files: 0, usage, figure }
     }
 
     fn ranked(mut ranking: Ranking, rows: &[(&str, u64)]) -> Vec<String> {

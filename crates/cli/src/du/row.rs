@@ -10,6 +10,8 @@ pub(super) struct Row {
     pub(super) path: Vec<u8>,
     pub(super) depth: usize,
     pub(super) is_directory: bool,
+    /// Files directly in a directory, subdirectories left out.
+    pub(super) files: u64,
     pub(super) usage: Usage,
     /// The part of its usage that is printed and ranked.
     pub(super) figure: u64,

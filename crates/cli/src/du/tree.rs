@@ -1,14 +1,15 @@
 //! The rows of an argument as a tree: sizes, names, bars and shares of the whole, as wide as the
-//! terminal.
+//! terminal and no longer.
 
-use super::row::{Row, by_path, by_size};
+use super::row::Row;
 use super::size_format::SizeFormat;
+use super::tree_rows::{Content, RowLimit, TreeRow, TreeRows};
 use crate::gnu_commands::locale;
 use crate::output::allows_colour;
 use rustix::termios::tcgetwinsize;
 use std::io;
 use unicode_width::UnicodeWidthStr;
-use xsort_gnu::du::{Command, SortBy};
+use xsort_gnu::du::Command;
 
 /// Columns, if the output is no terminal.
 const COLUMNS: usize = 80;
@@ -23,6 +24,7 @@ pub(super) struct TreeDrawing<'a> {
     command: &'a Command,
     sizes: SizeFormat,
     columns: usize,
+    limit: RowLimit,
     glyphs: &'static Glyphs,
     has_colour: bool,
 }
@@ -81,11 +83,19 @@ struct PendingRow {
 
 impl<'a> TreeDrawing<'a> {
     pub(super) fn new(command: &'a Command, is_terminal: bool) -> TreeDrawing<'a> {
-        let columns = tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
+        let size = tcgetwinsize(io::stdout()).ok();
+        let columns = size.map(|size| usize::from(size.ws_col));
+        let lines = size.map(|size| usize::from(size.ws_row));
+        let limit = match (command.extras.top_lines, lines.filter(|&lines| lines > 0)) {
+            (Some(top), _) => RowLimit::Largest(top.get()),
+            (None, Some(lines)) => RowLimit::Lines(lines_of_each(command, lines)),
+            (None, None) => RowLimit::None,
+        };
         TreeDrawing {
             command,
             sizes: SizeFormat::new(command),
             columns: columns.filter(|&columns| columns > 0).unwrap_or(COLUMNS),
+            limit,
             glyphs: if locale().is_utf8() { &UNICODE } else { &ASCII },
             has_colour: is_terminal && allows_colour(),
         }
@@ -100,9 +110,8 @@ impl<'a> TreeDrawing<'a> {
     }
 
     /// Appends the tree of an argument's rows.
-    pub(super) fn draw(&self, mut rows: Vec<Row>, out: &mut Vec<u8>) {
-        rows.sort_by(|one, other| by_path(&one.path, &other.path));
-        let (roots, children) = self.branches(&rows);
+    pub(super) fn draw(&self, rows: Vec<Row>, out: &mut Vec<u8>) {
+        let TreeRows { rows, roots } = TreeRows::new(rows, self.command, self.limit);
         let widths = self.widths(&rows);
         for root in roots {
             let whole = rows[root].figure;
@@ -110,19 +119,19 @@ impl<'a> TreeDrawing<'a> {
             let mut pending = vec![PendingRow { index: root, prefix, child_prefix, name_begin: 0 }];
             while let Some(next) = pending.pop() {
                 self.draw_row(&rows[next.index], &next, whole, widths, out);
-                self.push_children(&rows[next.index], &next, &children[next.index], &mut pending);
+                self.push_children(&rows[next.index], &next, &mut pending);
             }
         }
     }
 
-    fn widths(&self, rows: &[Row]) -> Widths {
+    fn widths(&self, rows: &[TreeRow]) -> Widths {
         let size = rows.iter().map(|row| self.size(row).width()).max().unwrap_or(0);
         let bar = (self.columns / 4).clamp(BAR_COLUMNS.0, BAR_COLUMNS.1);
         let name = self.columns.saturating_sub(size + bar + FIXED_COLUMNS).max(NAME_COLUMNS_MIN);
         Widths { size, name, bar }
     }
 
-    fn size(&self, row: &Row) -> String {
+    fn size(&self, row: &TreeRow) -> String {
         let mut text = Vec::new();
         self.sizes.write(row.figure, &mut text);
         String::from_utf8_lossy(&text).into_owned()
@@ -130,30 +139,31 @@ impl<'a> TreeDrawing<'a> {
 
     fn draw_row(
         &self,
-        row: &Row,
+        row: &TreeRow,
         pending: &PendingRow,
         whole: u64,
         widths: Widths,
         out: &mut Vec<u8>,
     ) {
-        let name = printable(&row.path[pending.name_begin..]);
+        let name = match &row.content {
+            Content::Found(path) => printable(&path[pending.name_begin..]),
+            Content::Itself { files: 0 } => "(itself)".to_owned(),
+            Content::Itself { files: 1 } => "(itself and 1 file)".to_owned(),
+            Content::Itself { files } => format!("(itself and {files} files)"),
+            Content::More(rows) => format!("({rows} more)"),
+        };
         let name = self.fitted(&format!("{}{name}", pending.prefix), widths.name);
         let (bar, share) = self.bar(row.figure, whole, widths.bar);
         let line = format!("{:>1$} {name} {bar} {share:>4}\n", self.size(row), widths.size);
         out.extend_from_slice(line.as_bytes());
     }
 
-    fn push_children(
-        &self,
-        row: &Row,
-        parent: &PendingRow,
-        children: &[usize],
-        pending: &mut Vec<PendingRow>,
-    ) {
-        let name_begin = row.path.len() + usize::from(!row.path.ends_with(b"/"));
+    fn push_children(&self, row: &TreeRow, parent: &PendingRow, pending: &mut Vec<PendingRow>) {
+        let Content::Found(path) = &row.content else { return };
+        let name_begin = path.len() + usize::from(!path.ends_with(b"/"));
         let Glyphs { branch, last, through, blank, .. } = self.glyphs;
         // The last child is drawn last, so it is pushed first.
-        for (rank, &index) in children.iter().rev().enumerate() {
+        for (rank, &index) in row.children.iter().rev().enumerate() {
             let (joint, gap) = if rank == 0 { (last, blank) } else { (branch, through) };
             pending.push(PendingRow {
                 index,
@@ -162,25 +172,6 @@ impl<'a> TreeDrawing<'a> {
                 name_begin,
             });
         }
-    }
-
-    /// Which rows are below no other, and which are below each, in the order in which they are
-    /// drawn. The rows must be sorted by path.
-    fn branches(&self, rows: &[Row]) -> (Vec<usize>, Vec<Vec<usize>>) {
-        let mut roots = Vec::new();
-        let mut children = vec![Vec::new(); rows.len()];
-        let mut above: Vec<usize> = Vec::new();
-        for (index, row) in rows.iter().enumerate() {
-            while above.pop_if(|parent| !is_within(&row.path, &rows[*parent].path)).is_some() {}
-            above.last().map_or(&mut roots, |&parent| &mut children[parent]).push(index);
-            above.push(index);
-        }
-        if self.command.extras.sort != Some(SortBy::Name) {
-            for siblings in children.iter_mut().chain([&mut roots]) {
-                siblings.sort_by(|&one, &other| by_size(&rows[one], &rows[other]));
-            }
-        }
-        (roots, children)
     }
 
     /// A text that is padded or cut to exactly so many columns.
@@ -210,10 +201,10 @@ impl<'a> TreeDrawing<'a> {
     }
 }
 
-/// Whether a path is below another one.
-fn is_within(path: &[u8], parent: &[u8]) -> bool {
-    let Some(rest) = path.strip_prefix(parent) else { return false };
-    !rest.is_empty() && (parent.ends_with(b"/") || rest.starts_with(b"/"))
+/// Lines of a terminal that each argument's tree has: the prompt and the sum take one each.
+fn lines_of_each(command: &Command, lines: usize) -> usize {
+    let others = 1 + usize::from(command.has_total);
+    lines.saturating_sub(others) / command.files.len().max(1)
 }
 
 /// A name without control characters, which could be commands to a terminal.

@@ -16,7 +16,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use xsort_gnu::du::{Command, Complaint, Follow};
+use xsort_gnu::du::{Command, Complaint, Follow, Threshold};
 use xsort_usage::{FoundFile, Operation, Usage, Visitor, WalkError};
 
 /// Prints what is found, at once or in order.
@@ -114,7 +114,8 @@ impl<'a> DuVisitor<'a> {
         let newest = total.newest.into_iter().chain([EPOCH]).max();
         let usage = Usage { newest, ..*total };
         let figure = figure(&usage, self.command.measure);
-        Row { path: b"total".to_vec(), depth: 0, is_directory: false, usage, figure }
+        let path = b"total".to_vec();
+        Row { path, depth: 0, is_directory: false, files: 0, usage, figure }
     }
 }
 
@@ -126,11 +127,15 @@ impl Visitor for DuVisitor<'_> {
     fn found(&self, file: &FoundFile<'_>) {
         let usage = if self.command.separate_directories { &file.own } else { &file.total };
         let figure = figure(usage, self.command.measure);
-        let is_printed = self.command.threshold.admits(figure);
+        let threshold = self.command.threshold;
+        // A tree also tells how much is left out.
+        let is_printed = threshold.admits(figure)
+            || self.command.extras.tree && matches!(threshold, Threshold::Least(_));
         let row = || Row {
             path: file.path(),
             depth: file.depth,
             is_directory: file.is_directory(),
+            files: file.own.inodes.saturating_sub(1),
             usage: *usage,
             figure,
         };

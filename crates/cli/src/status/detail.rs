@@ -1,19 +1,23 @@
 //! Everything about one job, as text.
 
 use super::job_state::{preposition, silence_seconds, state, trouble};
-use super::words::{command_line, how_far, leftovers_text, phase_name, rate, span};
+use super::words::{command_line, folded, how_far, leftovers_text, phase_name, rate, span};
 use crate::decimal::Decimal;
 use std::fmt::Write;
 use xsort_extsort::units::Bytes;
 use xsort_status::{DriveState, FoundJob, Leftovers, Life, Snapshot, Stage};
 
+/// Columns of a line's name.
+const NAME_COLUMNS: usize = 11;
+
 /// Names and values of the lines about a job.
 type Lines = Vec<(&'static str, String)>;
 
-/// The job in full.
-pub(super) fn detail(job: &FoundJob, leftovers: &Leftovers) -> String {
+/// The job in full, in lines of at most `width` columns.
+pub(super) fn detail(job: &FoundJob, leftovers: &Leftovers, width: usize) -> String {
     let Some(snapshot) = job.snapshot() else {
-        return format!("job         {}, {}: {}\n", job.name(), state(job), trouble(job));
+        let text = format!("{}, {}: {}", job.name(), state(job), trouble(job));
+        return in_lines(vec![("job", text)], width);
     };
     let mut lines = identity_lines(job, snapshot);
     lines.extend(progress_lines(snapshot));
@@ -25,11 +29,19 @@ pub(super) fn detail(job: &FoundJob, leftovers: &Leftovers) -> String {
         let left = leftovers_text(leftovers) + "; xsort status --clear removes them";
         lines.push(("left", left));
     }
+    in_lines(lines, width)
+}
+
+/// Names at the left, each once, and what belongs to them.
+fn in_lines(lines: Lines, width: usize) -> String {
     let mut text = String::new();
     let mut last = "";
     for (name, line) in lines {
-        let _ = writeln!(text, "{:<11} {line}", if name == last { "" } else { name });
-        last = name;
+        for line in folded(&line, width.saturating_sub(NAME_COLUMNS + 1)) {
+            let _ =
+                writeln!(text, "{:<NAME_COLUMNS$} {line}", if name == last { "" } else { name });
+            last = name;
+        }
     }
     text
 }
@@ -86,7 +98,7 @@ fn phase(snapshot: &Snapshot) -> String {
 }
 
 /// How far the whole job is, its mean rate, and the time left if that can be predicted.
-pub(super) fn whole(snapshot: &Snapshot) -> String {
+fn whole(snapshot: &Snapshot) -> String {
     let done = snapshot.share_done.map(|share| format!("{:.0}% done, ", (100.0 * share).floor()));
     let left = snapshot.seconds_left.map(|seconds| format!(", {} left", span(seconds)));
     let mean = rate(snapshot.bytes_per_second_mean);

@@ -1,12 +1,13 @@
 //! One job on the full screen.
 
-use super::detail::{drive_line, memory, moved, pieces, whole};
+use super::detail::{drive_line, memory, moved, pieces};
 use super::job_state::{preposition, state, trouble};
 use super::words::{
-    command_line, cut, how_far, leftovers_text, phase_name, phase_share, rate, span,
+    columns_of, command_line, cut, fitting, folded, how_far, leftovers_text, phase_name,
+    phase_share, rate, span,
 };
 use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Margin, Rect};
+use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols;
 use ratatui::text::{Line, Span};
@@ -16,6 +17,10 @@ use xsort_status::{FoundJob, Leftovers, Life, Snapshot, Stage};
 /// Columns of a stage's name, and of its bar.
 const NAME_COLUMNS: u16 = 9;
 const STAGE_COLUMNS: usize = 24;
+/// Columns beside a stage's bar, before the bar gets shorter.
+const STAGE_TEXT_COLUMNS: usize = 32;
+/// Columns of a bar that says anything.
+const BAR_COLUMNS_MIN: usize = 4;
 /// Notices that are shown, the last ones.
 const NOTICES_MAX: usize = 2;
 
@@ -29,13 +34,14 @@ pub(super) struct JobPanel<'a> {
 
 impl JobPanel<'_> {
     pub(super) fn draw(&self, frame: &mut Frame<'_>, area: Rect) {
-        let area = area.inner(Margin { horizontal: 1, vertical: 0 });
+        let width = usize::from(area.width);
         let Some(snapshot) = self.job.snapshot() else {
             let JobPanel { job, .. } = self;
             let text = format!("job {}, {}: {}", job.name(), state(job), trouble(job));
-            return frame.render_widget(Paragraph::new(text), area);
+            let lines: Vec<Line<'_>> = folded(&text, width).into_iter().map(Line::from).collect();
+            return frame.render_widget(Paragraph::new(lines), area);
         };
-        let resources = self.resource_lines(snapshot, usize::from(area.width));
+        let resources = self.resource_lines(snapshot, width);
         let heights = [
             Constraint::Length(1),
             Constraint::Length(1),
@@ -48,15 +54,14 @@ impl JobPanel<'_> {
         ];
         let [command, identity, _, bar, rates, curve, stages, rest] =
             Layout::vertical(heights).areas(area);
-        let width = usize::from(area.width);
         let bold = Style::new().add_modifier(Modifier::BOLD);
         frame.render_widget(Line::styled(cut(&command_line(snapshot), width), bold), command);
         self.draw_identity(frame, snapshot, identity);
         self.draw_bar(frame, snapshot, bar);
-        frame.render_widget(Line::from(cut(&self.rates(snapshot), width)), rates);
+        frame.render_widget(Line::from(self.rates(snapshot, width)), rates);
         self.draw_curve(frame, snapshot, curve);
-        let stage_lines: Vec<Line<'_>> =
-            snapshot.stages.iter().map(|stage| self.stage_line(stage, snapshot.threads)).collect();
+        let stage_line = |stage| self.stage_line(stage, snapshot.threads, width);
+        let stage_lines: Vec<Line<'_>> = snapshot.stages.iter().map(stage_line).collect();
         frame.render_widget(Paragraph::new(stage_lines), stages);
         frame.render_widget(Paragraph::new(resources), rest);
     }
@@ -80,42 +85,59 @@ impl JobPanel<'_> {
             snapshot.job.directory
         );
         let name = format!("job {}, ", self.job.name());
-        let rest_columns = usize::from(area.width).saturating_sub(name.len() + state.len());
-        let rest = Span::raw(cut(&rest, rest_columns));
-        let spans = [Span::raw(name), Span::styled(state, style), rest];
-        frame.render_widget(Line::from_iter(spans), area);
+        let spans = vec![Span::raw(name), Span::styled(state, style), Span::raw(rest)];
+        frame.render_widget(cut_line(spans, usize::from(area.width)), area);
     }
 
+    /// The phase, a bar where there is space for one, and how far it is.
     fn draw_bar(&self, frame: &mut Frame<'_>, snapshot: &Snapshot, area: Rect) {
-        let text = how_far(snapshot);
-        let columns = [
-            Constraint::Length(phase_name(snapshot).chars().count() as u16 + 1),
-            Constraint::Min(0),
-            Constraint::Length(text.len() as u16 + 1),
-        ];
-        let [name, bar, far] = Layout::horizontal(columns).areas(area);
-        frame.render_widget(Line::from(phase_name(snapshot)), name);
-        if let Some(share) = phase_share(snapshot) {
-            let gauge = LineGauge::default()
-                .ratio(share)
-                .label("")
-                .filled_symbol(symbols::block::FULL)
-                .unfilled_symbol(symbols::shade::LIGHT)
-                .filled_style(self.colour(Color::Cyan))
-                .unfilled_style(self.colour(Color::DarkGray));
-            frame.render_widget(gauge, bar);
+        let width = usize::from(area.width);
+        let name = phase_name(snapshot);
+        let mut far = how_far(snapshot);
+        let share = phase_share(snapshot);
+        if let Some(share) = share.filter(|_| columns_of(name) + 1 + columns_of(&far) > width) {
+            far = percent(share);
         }
-        frame.render_widget(Line::from(text).right_aligned(), far);
+        let bar_columns = width.saturating_sub(columns_of(name) + columns_of(&far) + 2);
+        let Some(share) = share.filter(|_| bar_columns >= BAR_COLUMNS_MIN) else {
+            let text = fitting(&[(0, name.to_owned()), (0, far)], width);
+            return frame.render_widget(Line::from(text), area);
+        };
+        let columns = [
+            Constraint::Length(columns_of(name) as u16 + 1),
+            Constraint::Min(0),
+            Constraint::Length(columns_of(&far) as u16 + 1),
+        ];
+        let [left, bar, right] = Layout::horizontal(columns).areas(area);
+        frame.render_widget(Line::from(name), left);
+        let gauge = LineGauge::default()
+            .ratio(share)
+            .label("")
+            .filled_symbol(symbols::block::FULL)
+            .unfilled_symbol(symbols::shade::LIGHT)
+            .filled_style(self.colour(Color::Cyan))
+            .unfilled_style(self.colour(Color::DarkGray));
+        frame.render_widget(gauge, bar);
+        frame.render_widget(Line::from(far).right_aligned(), right);
     }
 
-    fn rates(&self, snapshot: &Snapshot) -> String {
+    /// How fast it is, how far the whole job is, and the time left if that can be predicted.
+    fn rates(&self, snapshot: &Snapshot, width: usize) -> String {
         match self.job.life() {
             Life::Running => {
-                format!("{} now; whole: {}", rate(snapshot.bytes_per_second_now), whole(snapshot))
+                let now = format!("{} now", rate(snapshot.bytes_per_second_now));
+                let mean = format!("{} on average", rate(snapshot.bytes_per_second_mean));
+                let done = snapshot.share_done.map(|share| percent(share) + " done");
+                let left = snapshot.seconds_left.map(|seconds| span(seconds) + " left");
+                let whole = format!("whole: {}", done.as_ref().unwrap_or(&mean));
+                let mut pieces = vec![(2, now), (0, whole)];
+                pieces.extend(done.map(|_| (3, mean)));
+                pieces.extend(left.map(|left| (1, left)));
+                fitting(&pieces, width)
             }
             Life::Dead => {
                 let leftovers = leftovers_text(self.leftovers);
-                format!("killed; left {leftovers}; xsort status --clear removes it")
+                cut(&format!("killed; c clears {leftovers}"), width)
             }
             Life::Over => "it is over".to_owned(),
         }
@@ -130,7 +152,9 @@ impl JobPanel<'_> {
             Layout::vertical([Constraint::Length(1), Constraint::Min(0)]).areas(area);
         let columns = columns(&snapshot.curve, usize::from(body.width));
         let peak = columns.iter().copied().max().unwrap_or(0);
-        let text = format!("rate since the beginning, up to {}", rate(peak as f64));
+        let peak_text = format!("up to {}", rate(peak as f64));
+        let text =
+            fitting(&[(1, "rate since the beginning".into()), (0, peak_text)], body.width.into());
         frame.render_widget(Line::from(text).style(self.colour(Color::DarkGray)), label);
         let sparkline =
             Sparkline::default().data(&columns).max(peak.max(1)).style(self.colour(Color::Cyan));
@@ -138,27 +162,30 @@ impl JobPanel<'_> {
     }
 
     /// A stage: threads that work are dark, threads that wait are light; and what most of them wait
-    /// for.
-    fn stage_line(&self, stage: &Stage, threads: u64) -> Line<'_> {
-        let all = (threads.max(1) as f64).max(stage.busy_threads);
-        let waiting: f64 = stage.waits.iter().map(|wait| wait.threads).sum();
-        let cells = |threads: f64| {
-            ((threads / all * STAGE_COLUMNS as f64).round() as usize).min(STAGE_COLUMNS)
-        };
-        let busy = cells(stage.busy_threads);
-        let idle = cells(waiting).min(STAGE_COLUMNS - busy);
+    /// for. A narrow screen has a short bar, or none.
+    fn stage_line(&self, stage: &Stage, threads: u64, width: usize) -> Line<'_> {
         let most = stage.waits.iter().max_by(|a, b| a.threads.total_cmp(&b.threads));
         let waits = match most.filter(|wait| wait.threads >= 0.05) {
             Some(wait) => format!("  {:.1} wait for {}", wait.threads, wait.on),
             None => String::new(),
         };
-        Line::from(vec![
-            Span::raw(format!("{:<1$}", stage.name, usize::from(NAME_COLUMNS))),
+        let name = format!("{:<1$}", stage.name, usize::from(NAME_COLUMNS));
+        let text = format!("  {:.1} busy{waits}", stage.busy_threads);
+        let others = columns_of(&name) + STAGE_TEXT_COLUMNS;
+        let bar = width.saturating_sub(others).min(STAGE_COLUMNS);
+        let all = (threads.max(1) as f64).max(stage.busy_threads);
+        let waiting: f64 = stage.waits.iter().map(|wait| wait.threads).sum();
+        let cells = |threads: f64| ((threads / all * bar as f64).round() as usize).min(bar);
+        let busy = cells(stage.busy_threads);
+        let idle = cells(waiting).min(bar - busy);
+        let spans = vec![
+            Span::raw(name),
             Span::styled(symbols::block::FULL.repeat(busy), self.colour(Color::Green)),
             Span::styled(symbols::shade::LIGHT.repeat(idle), self.colour(Color::Yellow)),
-            Span::raw(" ".repeat(STAGE_COLUMNS - busy - idle)),
-            Span::raw(format!("  {:.1} busy{waits}", stage.busy_threads)),
-        ])
+            Span::raw(" ".repeat(bar - busy - idle)),
+            Span::raw(text),
+        ];
+        cut_line(spans, width)
     }
 
     /// Drives, memory, bytes moved, and the last notices.
@@ -184,6 +211,30 @@ impl JobPanel<'_> {
         }
         lines
     }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0}%", (100.0 * share).floor())
+}
+
+/// A line of at most so many columns; an ellipsis stands for what was cut.
+fn cut_line(spans: Vec<Span<'_>>, columns: usize) -> Line<'_> {
+    if spans.iter().map(Span::width).sum::<usize>() <= columns {
+        return Line::from(spans);
+    }
+    let mut left = columns;
+    let mut line = Line::default();
+    for span in spans {
+        if span.width() >= left {
+            // The blank is cut, too, so that there is a sign if the span itself fits.
+            let content = cut(&format!("{} ", span.content), left);
+            line.push_span(Span::styled(content, span.style));
+            break;
+        }
+        left -= span.width();
+        line.push_span(span);
+    }
+    line
 }
 
 /// A curve in so many columns. Each is the mean of the points that fall into it.

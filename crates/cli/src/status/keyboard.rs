@@ -17,6 +17,12 @@ const CONTROL_C: u8 = 0x03;
 pub(super) enum Key {
     Up,
     Down,
+    /// Clear the chosen job.
+    Clear,
+    /// Clear all dead jobs.
+    ClearAll,
+    /// Show the keys, or no longer.
+    Help,
     Quit,
 }
 
@@ -91,6 +97,9 @@ impl Keyboard {
             ([], b'q' | CONTROL_C) => return Some(Key::Quit),
             ([], b'j') => return Some(Key::Down),
             ([], b'k') => return Some(Key::Up),
+            ([], b'c') => return Some(Key::Clear),
+            ([], b'C') => return Some(Key::ClearAll),
+            ([], b'?' | b'h') => return Some(Key::Help),
             ([], _) => {}
             ([_], ESCAPE) => return Some(Key::Quit),
             ([_], b'[' | b'O') => self.sequence.push(byte),
@@ -140,7 +149,7 @@ mod tests {
             (keyboard.take(b"\x1b["), keyboard.end_of_sequence(), keyboard.end_of_sequence()),
             (vec![], None, None)
         );
-        assert_eq!(keyboard.take(b"j"), [Key::Down]);
+        assert_eq!(keyboard.take(b"jcC?"), [Key::Down, Key::Clear, Key::ClearAll, Key::Help]);
     }
 
     /// /dev/null is always ready, and every read returns 0, like a terminal that hangs up between

@@ -8,17 +8,26 @@
 //! | `json` | both for machines |
 //! | `clear` | what killed jobs left is removed |
 //! | `watch` | the full screen, kept up to date |
-//! | `screen`, `job_panel` | the full screen, drawn; one job on it |
+//! | `screen` | the full screen, drawn |
+//! | `job_list`, `job_panel`, `key_help` | its parts: a line for each job, one job, the keys |
+//! | `columns` | rows in columns, as many as fit |
+//! | `clearing` | dead jobs cleared from it |
 //! | `keyboard` | what is pressed meanwhile, and whether the terminal is still there |
 //! | `job_state` | a job's state in a word |
 //! | `words` | figures as people read them |
 
 mod clear;
+mod clearing;
+mod columns;
 mod detail;
+mod job_list;
 mod job_panel;
 mod job_state;
 mod json;
+mod key_help;
 mod keyboard;
+#[cfg(test)]
+mod samples;
 mod screen;
 mod selection;
 mod table;
@@ -47,9 +56,10 @@ pub(crate) fn run(args: &StatusArgs, stop: &Stop) -> Result<(), Failure> {
     let reported = || jobs.iter().zip(&leftovers);
     let text = match (&args.job, args.json) {
         (_, true) => json::json(reported())?,
-        (None, false) => table::table(reported(), table_width()),
+        (None, false) => table::table(reported(), terminal_width()),
         (Some(_), false) => {
-            let details = reported().map(|(job, leftovers)| detail::detail(job, leftovers));
+            let width = terminal_width();
+            let details = reported().map(|(job, leftovers)| detail::detail(job, leftovers, width));
             details.collect::<Vec<_>>().join("\n")
         }
     };
@@ -57,8 +67,8 @@ pub(crate) fn run(args: &StatusArgs, stop: &Stop) -> Result<(), Failure> {
 }
 
 /// Columns of the terminal; lines that go elsewhere aren't cut.
-fn table_width() -> usize {
+fn terminal_width() -> usize {
     let is_terminal = io::stdout().is_terminal();
     let width = is_terminal.then(|| ratatui::crossterm::terminal::size().ok()).flatten();
-    width.map_or(usize::MAX, |(columns, _)| usize::from(columns.max(60)))
+    width.map_or(usize::MAX, |(columns, _)| usize::from(columns.max(1)))
 }

@@ -1,32 +1,36 @@
 //! The full screen, drawn: made for 80 by 24, and for whatever it is resized to.
 //!
 //! ```text
-//!  xsort status                                              2 jobs, q quits
-//!  > 4711 running  merge       57%   512 MB/s  xsort sort ...     (if there are several jobs)
+//!  xsort status                        2 running, 1 dead, 812 MB/s, ? helps, q quits
+//! > 4711  running  78%  3 s left  512 MB/s  merge  xsort sort ...   (if there are several jobs)
 //!  xsort sort -m 1G data -o sorted
 //!  job 4711, running for 42 s, user, directory
 //!
 //!  merge  ██████████████████████▌                         57% of 8.00 GB
-//!  512 MB/s, whole: 78% done, 480 MB/s on average, 3 s left
+//!  512 MB/s now, whole: 78% done, 480 MB/s on average, 3 s left
 //!   rate curve, as high as the terminal allows
 //!  stages: a bar for each, threads that work and threads that wait
 //!  drives, memory, the last notices
+//! the answer to a key
 //! ```
 //!
 //! It only draws: everything it shows is an argument, so that tests see what users do.
 
+use super::job_list::job_list;
 use super::job_panel::JobPanel;
-use super::job_state::state;
-use super::words::{command_line, cut, how_far, phase_name, rate};
+use super::key_help::key_help;
+use super::words::{columns_of, cut, fitting, folded, rate};
 use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::style::{Modifier, Style};
+use ratatui::layout::{Constraint, Layout, Margin, Rect};
+use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
-use xsort_status::{FoundJob, Leftovers};
+use xsort_status::{FoundJob, Leftovers, Life};
 
 /// Jobs that the list shows at once.
 const LISTED_MAX: usize = 5;
+/// Lines of a message that are shown.
+const MESSAGE_LINES_MAX: usize = 3;
 
 /// What the screen shows.
 pub(super) struct Screen<'a> {
@@ -35,6 +39,10 @@ pub(super) struct Screen<'a> {
     pub(super) chosen: usize,
     /// What that job left, if it was killed.
     pub(super) leftovers: &'a Leftovers,
+    /// The answer to a key.
+    pub(super) message: &'a str,
+    /// Whether the keys are shown in place of the job.
+    pub(super) shows_keys: bool,
     pub(super) has_colour: bool,
 }
 
@@ -42,169 +50,117 @@ impl Screen<'_> {
     /// Draws everything.
     pub(super) fn draw(&self, frame: &mut Frame<'_>) {
         let listed = if self.jobs.len() > 1 { self.jobs.len().min(LISTED_MAX) } else { 0 };
-        let [title, list, rest] = Layout::vertical([
+        let columns = usize::from(frame.area().width);
+        let message = self.message_lines(columns);
+        let [title, list, rest, below] = Layout::vertical([
             Constraint::Length(1),
             Constraint::Length(listed as u16),
             Constraint::Min(0),
+            Constraint::Length(message.len() as u16),
         ])
         .areas(frame.area());
         self.draw_title(frame, title);
-        self.draw_list(frame, list);
+        let list_lines = job_list(self.jobs, self.chosen, usize::from(list.height), columns);
+        frame.render_widget(Paragraph::new(list_lines), list);
+        frame.render_widget(Paragraph::new(message), below);
+        let inside = rest.inner(Margin { horizontal: 1, vertical: 0 });
+        let columns = usize::from(inside.width);
         match self.jobs.get(self.chosen) {
+            _ if self.shows_keys => {
+                frame.render_widget(Paragraph::new(key_help(columns)), inside);
+            }
             Some(job) => {
                 let (leftovers, has_colour) = (self.leftovers, self.has_colour);
-                JobPanel { job, leftovers, has_colour }.draw(frame, rest);
+                JobPanel { job, leftovers, has_colour }.draw(frame, inside);
             }
             None => {
-                frame.render_widget(
-                    Paragraph::new("\n  No job runs. New ones appear by themselves."),
-                    rest,
-                );
+                let text = folded("No job runs. New ones appear by themselves.", columns);
+                let lines: Vec<Line<'_>> = text.into_iter().map(Line::from).collect();
+                frame.render_widget(Paragraph::new(lines), inside);
             }
         }
     }
 
+    /// What is watched, how many jobs there are, how fast they are together, and where the keys
+    /// are.
     fn draw_title(&self, frame: &mut Frame<'_>, area: Rect) {
-        let keys = if self.jobs.len() > 1 { "arrows choose, q quits" } else { "q quits" };
-        let jobs = match self.jobs.len() {
-            0 => "no jobs".to_owned(),
-            1 => "1 job".to_owned(),
-            several => format!("{several} jobs"),
-        };
+        let columns = usize::from(area.width);
+        let dead = self.jobs.iter().filter(|job| job.life() == Life::Dead).count();
+        let living: Vec<f64> = self
+            .jobs
+            .iter()
+            .filter(|job| job.life() == Life::Running)
+            .map(|job| job.snapshot().map_or(0.0, |snapshot| snapshot.bytes_per_second_now))
+            .collect();
+        let mut pieces = vec![(1, format!("{} running", living.len()))];
+        if dead > 0 {
+            pieces.push((2, format!("{dead} dead")));
+        }
+        if living.len() > 1 {
+            pieces.push((3, rate(living.iter().sum())));
+        }
+        pieces.push((0, "? helps".to_owned()));
+        pieces.push((4, "q quits".to_owned()));
         let style = Style::new().add_modifier(Modifier::REVERSED);
-        frame.render_widget(Paragraph::new(" xsort status").style(style), area);
-        frame.render_widget(
-            Line::from(format!("{jobs}, {keys} ")).style(style).right_aligned(),
-            area,
-        );
+        frame.render_widget(Paragraph::new("").style(style), area);
+        let name = " xsort status ";
+        let left = columns.saturating_sub(columns_of(name) + 1);
+        let is_named = left >= columns_of(&pieces[0].1);
+        if is_named {
+            frame.render_widget(Line::styled(name, style), area);
+        }
+        let right = fitting(&pieces, if is_named { left } else { columns });
+        frame.render_widget(Line::styled(right + " ", style).right_aligned(), area);
     }
 
-    /// A line for each job, around the chosen one.
-    fn draw_list(&self, frame: &mut Frame<'_>, area: Rect) {
-        let rows = usize::from(area.height);
-        let first = self.chosen.saturating_sub(rows / 2).min(self.jobs.len().saturating_sub(rows));
-        let lines = self.jobs.iter().enumerate().skip(first).take(rows).map(|(number, job)| {
-            let mark = if number == self.chosen { '>' } else { ' ' };
-            let text = match job.snapshot() {
-                Some(snapshot) => format!(
-                    "{mark} {:>7} {:<8} {:<10} {:>14} {:>10}  {}",
-                    job.name(),
-                    state(job),
-                    phase_name(snapshot),
-                    how_far(snapshot),
-                    rate(snapshot.bytes_per_second_now),
-                    command_line(snapshot)
-                ),
-                None => format!(
-                    "{mark} {:>7} {:<8} {}",
-                    job.name(),
-                    state(job),
-                    job.trouble().unwrap_or("")
-                ),
-            };
-            let line = Line::from(cut(&text, usize::from(area.width)));
-            if number == self.chosen {
-                line.style(Style::new().add_modifier(Modifier::BOLD))
-            } else {
-                line
-            }
-        });
-        frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), area);
+    fn message_lines(&self, columns: usize) -> Vec<Line<'_>> {
+        if self.message.is_empty() {
+            return Vec::new();
+        }
+        let style = if self.has_colour { Style::new().fg(Color::Yellow) } else { Style::new() };
+        let mut lines = folded(self.message, columns);
+        if lines.len() > MESSAGE_LINES_MAX {
+            lines.truncate(MESSAGE_LINES_MAX);
+            let last = lines.pop().unwrap_or_default();
+            lines.push(cut(&(last + " …"), columns));
+        }
+        lines.into_iter().map(|line| Line::styled(line, style)).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::samples::jobs;
     use super::*;
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
-    use std::path::Path;
-    use xsort_status::{
-        Counts, DriveState, FORMAT, Identity, Memory, Phase, Publisher, Snapshot, Stage,
-        StatusDirectories, Wait,
-    };
-    use xsort_status::{find, leftovers};
+    use ratatui::buffer::Buffer;
+    use std::collections::BTreeSet;
+    use xsort_status::leftovers;
 
-    fn snapshot(pid: u32) -> Snapshot {
-        let words = ["/usr/bin/xsort", "sort", "-m", "1G", "-T", "/nvme1", "data", "-o", "sorted"];
-        let wait = |on: &str, threads| Wait { on: on.into(), seconds: 1.0, threads };
-        let stage = |name: &str, busy_threads, waits| Stage {
-            name: name.into(),
-            busy_seconds: 1.0,
-            busy_threads,
-            waits,
-        };
-        Snapshot {
-            format: FORMAT,
-            job: Identity {
-                command: "sort".into(),
-                arguments: words.map(str::to_owned).to_vec(),
-                pid,
-                user: "ada".into(),
-                directory: "/home/ada".into(),
-                ..Identity::default()
-            },
-            // In the future: a job that isn't silent.
-            taken_unix_seconds: 1e12,
-            seconds: 125.0,
-            phase: Phase {
-                name: "merge".into(),
-                number: 2,
-                done_bytes: 4_600_000_000,
-                bytes: 8_000_000_000,
-                seconds: 9.0,
-            },
-            share_done: Some(0.785),
-            seconds_left: Some(7.0),
-            bytes_per_second_now: 512e6,
-            bytes_per_second_mean: 480e6,
-            curve: (0..120).map(|point| 1e6 * f64::from(point)).collect(),
-            curve_step_seconds: 1.0,
-            threads: 4,
-            stages: vec![
-                stage("spill", 0.0, vec![wait("write", 0.0)]),
-                stage("output", 2.0, vec![wait("read", 0.2), wait("write", 1.0)]),
-            ],
-            read_bytes: 12_560_000_000,
-            written_bytes: 12_000_000_000,
-            counts: Counts { chunks: 63, chunks_all: Some(63), parts: 800, files: 0 },
-            memory: Memory { resident_bytes: 1100 << 20, budget_bytes: 1 << 30 },
-            drives: vec![DriveState {
-                path: "/nvme1".into(),
-                role: "scratch".into(),
-                scratch_bytes: 3_440_000_000,
-                device: Some("nvme1n1".into()),
-                celsius: Some(71.0),
-            }],
-            limit_celsius: Some(80.0),
-            notices: vec!["io_uring is forbidden here".into()],
-            ..Snapshot::default()
-        }
+    fn screen(jobs: &[FoundJob], chosen: usize) -> Screen<'_> {
+        static NOTHING: Leftovers = Leftovers { status: Vec::new(), hidden: Vec::new() };
+        let (message, shows_keys, has_colour) = ("", false, true);
+        Screen { jobs, chosen, leftovers: &NOTHING, message, shows_keys, has_colour }
     }
 
-    fn jobs(home: &Path, pids: &[u32]) -> (Vec<Publisher>, Vec<FoundJob>) {
-        let home = home.as_os_str().to_owned();
-        let directories = StatusDirectories::from_environment(move |name| {
-            (name == "XSORT_STATUS_DIR").then(|| home.clone())
-        });
-        let publish = |pid: &u32| {
-            let mut publisher = Publisher::open(&directories, *pid).unwrap();
-            publisher.publish(&snapshot(*pid)).unwrap();
-            publisher
+    fn buffer(screen: &Screen<'_>, size: (u16, u16)) -> Buffer {
+        let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
+        terminal.draw(|frame| screen.draw(frame)).unwrap();
+        terminal.backend().buffer().clone()
+    }
+
+    fn rows_of(buffer: &Buffer) -> Vec<String> {
+        let row = |y| {
+            let cells = (0..buffer.area.width).map(|x| buffer[(x, y)].symbol());
+            cells.collect::<String>().trim_end().to_owned()
         };
-        (pids.iter().map(publish).collect(), find(&directories))
+        (0..buffer.area.height).map(row).collect()
     }
 
     fn drawn(jobs: &[FoundJob], chosen: usize, size: (u16, u16)) -> Vec<String> {
-        let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
         let left = jobs.get(chosen).map(leftovers).unwrap_or_default();
-        let screen = Screen { jobs, chosen, leftovers: &left, has_colour: true };
-        terminal.draw(|frame| screen.draw(frame)).unwrap();
-        let buffer = terminal.backend().buffer();
-        let row = |y| {
-            (0..size.0).map(|x| buffer[(x, y)].symbol()).collect::<String>().trim_end().to_owned()
-        };
-        (0..size.1).map(row).collect()
+        rows_of(&buffer(&Screen { leftovers: &left, ..screen(jobs, chosen) }, size))
     }
 
     #[test]
@@ -214,12 +170,12 @@ mod tests {
         let rows = drawn(&jobs, 0, (80, 24));
         let bar = format!(" merge  {}{} 57% of 8.00 GB", "█".repeat(32), "░".repeat(24));
         for (row, expected) in [
-            (0, " xsort status                                                    1 job, q quits"),
+            (0, " xsort status                                       1 running, ? helps, q quits"),
             (1, " xsort sort -m 1G -T /nvme1 data -o sorted"),
             (2, " job 4711, running for 2 m 05 s, ada, in /home/ada"),
             (3, ""),
             (4, &bar),
-            (5, " 512 MB/s now; whole: 78% done, 480 MB/s on average, 7 s left"),
+            (5, " 512 MB/s now, whole: 78% done, 480 MB/s on average, 7 s left"),
             (6, " rate since the beginning, up to 118 MB/s"),
             (18, " spill                              0.0 busy"),
             (19, " output   ████████████░░░░░░░       2.0 busy  1.0 wait for write"),
@@ -242,10 +198,13 @@ mod tests {
         let pids: Vec<u32> = (1001..1010).collect();
         let (_alive, jobs) = jobs(home.path(), &pids);
         let rows = drawn(&jobs, 6, (80, 24));
-        assert!(rows[0].contains("9 jobs, arrows choose, q quits"), "{}", rows[0]);
-        let listed: Vec<&str> = rows[1..=LISTED_MAX].iter().map(|row| &row[2..9]).collect();
-        assert_eq!(listed, ["   1005", "   1006", "   1007", "   1008", "   1009"]);
-        assert!(rows[3].starts_with(">    1007 running  merge"), "{}", rows[3]);
+        assert!(rows[0].ends_with(" 9 running, 4.61 GB/s, ? helps, q quits"), "{}", rows[0]);
+        let listed: Vec<&str> = rows[1..=LISTED_MAX].iter().map(|row| &row[..6]).collect();
+        assert_eq!(listed, ["  1005", "  1006", "> 1007", "  1008", "  1009"]);
+        assert_eq!(
+            rows[3],
+            "> 1007  running  78%  7 s left  512 MB/s  merge  xsort sort -m 1G -T /nvme1 dat…"
+        );
         assert!(rows.iter().any(|row| row.starts_with(" job 1007, running")), "{rows:?}");
     }
 
@@ -257,7 +216,76 @@ mod tests {
         let (_none, jobs) = jobs(home.path(), &[]);
         let rows = drawn(&jobs, 0, (80, 24));
         assert_eq!(rows[2], " job 4711, dead after 2 m 05 s, ada, in /home/ada");
-        assert!(rows[5].starts_with(" killed; left its status ("), "{}", rows[5]);
+        assert!(rows[5].starts_with(" killed; c clears its status ("), "{}", rows[5]);
+    }
+
+    /// The living first, the dead dimmed, and no colour anywhere if the user wants none.
+    #[test]
+    fn the_dead_are_dimmed() {
+        let home = tempfile::tempdir().unwrap();
+        drop(jobs(home.path(), &[1, 2]));
+        let (_alive, jobs) = jobs(home.path(), &[3]);
+        let buffer =
+            buffer(&Screen { message: "hello", has_colour: false, ..screen(&jobs, 0) }, (80, 24));
+        let rows = rows_of(&buffer);
+        assert!(rows[0].contains("1 running, 2 dead, ? helps"), "{}", rows[0]);
+        let is_dim = |y| buffer[(0, y)].modifier.contains(Modifier::DIM);
+        assert_eq!([1, 2, 3].map(is_dim), [false, true, true], "{rows:?}");
+        assert!(
+            rows[1].starts_with("> 3  running") && rows[2].starts_with("  1  dead"),
+            "{rows:?}"
+        );
+        assert!(buffer.content.iter().all(|cell| cell.fg == Color::Reset), "no colour");
+        assert_eq!(rows[23], "hello");
+    }
+
+    #[test]
+    fn keys_are_explained() {
+        for (size, expected) in
+            [((80, 24), " c c clear this job"), ((20, 24), " C C clear all dead")]
+        {
+            let rows = rows_of(&buffer(&Screen { shows_keys: true, ..screen(&[], 0) }, size));
+            assert!(rows.iter().any(|row| row.starts_with(expected)), "{rows:?}");
+        }
+    }
+
+    /// Every figure on a screen of any width is also on the widest one, or ends in an ellipsis.
+    #[test]
+    fn no_figure_is_cut_without_a_sign_at_any_width() {
+        let home = tempfile::tempdir().unwrap();
+        drop(jobs(home.path(), &[3_000_001]));
+        let (_alive, jobs) = jobs(home.path(), &[4711, 4_000_001]);
+        let screens = [
+            (screen(&jobs, 0), ""),
+            (screen(&jobs, 1), "123456789 files removed, 987654321 not removed"),
+            (screen(&jobs, 2), ""),
+            (screen(&[], 0), ""),
+            (Screen { shows_keys: true, ..screen(&jobs, 0) }, ""),
+        ];
+        let is_apart = |letter: char| letter == ' ' || "█░▁▂▃▄▅▆▇".contains(letter);
+        let figures = |rows: &[String]| -> BTreeSet<String> {
+            // The highest rate of the curve is that of a column, which is as long as the screen is
+            // wide.
+            let rows = rows.iter().filter(|row| !row.contains("up to"));
+            let words = rows.flat_map(|row| row.split(is_apart));
+            let words = words.map(|word| word.trim_end_matches([',', ';']));
+            words
+                .filter(|word| word.contains(|c: char| c.is_ascii_digit()))
+                .map(str::to_owned)
+                .collect()
+        };
+        for (screen, message) in screens {
+            let screen = Screen { message, ..screen };
+            let whole = figures(&rows_of(&buffer(&screen, (400, 40))));
+            for width in 20..=220 {
+                let rows = rows_of(&buffer(&screen, (width, 40)));
+                let unknown: Vec<_> = figures(&rows)
+                    .into_iter()
+                    .filter(|word| !whole.contains(word) && !word.ends_with('…'))
+                    .collect();
+                assert_eq!(unknown, [""; 0], "{width}:\n{}", rows.join("\n"));
+            }
+        }
     }
 
     #[test]

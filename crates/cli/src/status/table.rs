@@ -1,59 +1,52 @@
-//! A line for each job, and what killed ones left.
+//! A line for each job, one for all together, and what killed ones left.
 
+use super::columns::{Column, in_columns};
 use super::job_state::{state, trouble};
-use super::words::{command_line, cut, leftovers_text, phase_name, phase_share, rate, span};
-use std::fmt::Write;
-use xsort_status::{FoundJob, Leftovers, Life};
+use super::words::{command_line, folded, leftovers_text, phase_name, phase_share, rate, span};
+use xsort_status::{FoundJob, Leftovers, Life, Snapshot};
 
 const COLUMNS: usize = 9;
 const HEADER: [&str; COLUMNS] =
     ["JOB", "STATE", "PHASE", "DONE", "ALL", "RATE", "LEFT", "RUNS", "COMMAND"];
+/// Whether they are figures, and their ranks.
+const KINDS: [(bool, u8); COLUMNS] = [
+    (true, 0),
+    (false, 1),
+    (false, 6),
+    (true, 7),
+    (true, 2),
+    (true, 4),
+    (true, 3),
+    (true, 8),
+    (false, 5),
+];
 
-/// The jobs, in lines of at most `width` characters, and what they left.
+/// The jobs, in lines of at most `width` columns, and what they left.
 pub(super) fn table<'a>(
     reported: impl Iterator<Item = (&'a FoundJob, &'a Leftovers)> + Clone,
     width: usize,
 ) -> String {
-    if reported.clone().next().is_none() {
-        return "no job runs (jobs of less than a quarter of a second don't show)\n".into();
-    }
-    let jobs = reported.clone().map(|(job, _)| row(job));
-    let rows: Vec<[String; COLUMNS]> =
-        std::iter::once(HEADER.map(str::to_owned)).chain(jobs).collect();
-    let mut widths = [0; COLUMNS];
-    for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
+    let lines = if reported.clone().next().is_none() {
+        folded("no job runs (jobs of less than a quarter of a second don't show)", width)
+    } else {
+        let jobs = reported.clone().map(|(job, _)| row(job));
+        let rows: Vec<[String; COLUMNS]> = std::iter::once(HEADER.map(str::to_owned))
+            .chain(jobs)
+            .chain(total(reported.clone().map(|(job, _)| job)))
+            .collect();
+        let columns = KINDS.map(|(is_figure, rank)| Column { is_figure, rank });
+        let mut lines = in_columns(&columns, &rows, width);
+        for (job, leftovers) in reported.filter(|(job, _)| job.life() == Life::Dead) {
+            let left = leftovers_text(leftovers);
+            let text = format!(
+                "job {} was killed and left {left}; xsort status --clear removes them",
+                job.name()
+            );
+            lines.extend(folded(&text, width));
         }
-    }
-    let mut text = String::new();
-    for row in rows {
-        text.push_str(&cut(aligned(&row, widths).trim_end(), width));
-        text.push('\n');
-    }
-    for (job, leftovers) in reported.filter(|(job, _)| job.life() == Life::Dead) {
-        let leftovers = leftovers_text(leftovers);
-        let _ = writeln!(
-            text,
-            "job {} was killed and left {leftovers}; xsort status --clear removes them",
-            job.name()
-        );
-    }
-    text
-}
-
-/// A row's cells in columns: names left-aligned, figures right-aligned.
-fn aligned(row: &[String; COLUMNS], widths: [usize; COLUMNS]) -> String {
-    let mut line = String::new();
-    for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
-        let _ = match column {
-            1 | 2 => write!(line, "  {cell:<width$}"),
-            0 => write!(line, "{cell:>width$}"),
-            8 => write!(line, "  {cell}"),
-            _ => write!(line, "  {cell:>width$}"),
-        };
-    }
-    line
+        lines
+    };
+    lines.join("\n") + "\n"
 }
 
 fn row(job: &FoundJob) -> [String; COLUMNS] {
@@ -80,4 +73,65 @@ fn row(job: &FoundJob) -> [String; COLUMNS] {
         span(snapshot.seconds),
         command_line(snapshot),
     ]
+}
+
+/// All that live together, if there are several: their rate, and when the last one is done.
+fn total<'a>(jobs: impl Iterator<Item = &'a FoundJob>) -> Option<[String; COLUMNS]> {
+    let living: Vec<&Snapshot> =
+        jobs.filter(|job| job.life() == Life::Running).filter_map(FoundJob::snapshot).collect();
+    if living.len() < 2 {
+        return None;
+    }
+    let mut row = [(); COLUMNS].map(|()| String::new());
+    row[0] = "all".into();
+    row[1] = format!("{} live", living.len());
+    row[5] = rate(living.iter().map(|job| job.bytes_per_second_now).sum());
+    // Unknown if that of any job is.
+    let left: Option<Vec<f64>> = living.iter().map(|job| job.seconds_left).collect();
+    row[6] = left.map_or_else(|| "-".into(), |left| span(left.into_iter().fold(0.0, f64::max)));
+    Some(row)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::detail::detail;
+    use super::super::samples::jobs;
+    use super::*;
+    use std::collections::BTreeSet;
+    use xsort_status::leftovers;
+
+    fn figures(text: &str) -> BTreeSet<&str> {
+        let words = text.split_whitespace();
+        words.filter(|word| word.contains(|c: char| c.is_ascii_digit())).collect()
+    }
+
+    #[test]
+    fn lines_fit_any_terminal_and_no_figure_is_cut_without_a_sign() {
+        let home = tempfile::tempdir().unwrap();
+        drop(jobs(home.path(), &[3_000_001]));
+        let (_alive, jobs) = jobs(home.path(), &[4711, 4712]);
+        let left: Vec<Leftovers> = jobs.iter().map(leftovers).collect();
+        let reported = || jobs.iter().zip(&left);
+        let whole = table(reported(), usize::MAX);
+        let lines: Vec<&str> = whole.lines().collect();
+        for (row, expected) in [
+            (0, "    JOB  STATE    PHASE  DONE  ALL       RATE  LEFT      RUNS  COMMAND"),
+            (1, "   4711  running  merge   57%  78%   512 MB/s   7 s  2 m 05 s  xsort sort -m"),
+            (3, "3000001  dead     merge   57%  78%          -     -  2 m 05 s  xsort sort -m"),
+            (4, "    all  2 live                     1.02 GB/s   7 s"),
+        ] {
+            assert!(lines[row].starts_with(expected), "{whole}");
+        }
+        for width in 20..=220 {
+            let mut text = table(reported(), width);
+            assert!(text.contains("4711 running") || width >= 60, "{text}");
+            text += &reported().map(|(job, left)| detail(job, left, width)).collect::<String>();
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{width}:\n{text}");
+            let table = table(reported(), width);
+            let known: Vec<&str> = table.lines().take(5).collect();
+            for word in figures(&known.join("\n")) {
+                assert!(figures(&whole).contains(word) || word.ends_with('…'), "{width}: {word}");
+            }
+        }
+    }
 }

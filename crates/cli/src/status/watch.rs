@@ -1,5 +1,6 @@
 //! The full screen, kept up to date until the user quits.
 
+use super::clearing::Clearing;
 use super::keyboard::{Key, Keyboard, KeyboardEvent};
 use super::screen::Screen;
 use super::selection::select_jobs;
@@ -57,12 +58,15 @@ struct Watcher {
     /// What the chosen job left, if it is dead. It is searched for once, because a large directory
     /// may have to be listed.
     leftovers: Option<(PathBuf, Leftovers)>,
+    clearing: Clearing,
+    shows_keys: bool,
     is_over: bool,
 }
 
 impl Watcher {
     fn new(jobs: Vec<FoundJob>) -> Watcher {
-        Watcher { jobs, chosen: None, leftovers: None, is_over: false }
+        let clearing = Clearing::default();
+        Watcher { jobs, chosen: None, leftovers: None, clearing, shows_keys: false, is_over: false }
     }
 
     /// Draws and obeys keys until the user quits. Searches `directories`, if given, for new jobs.
@@ -129,7 +133,14 @@ impl Watcher {
     fn screen(&self, has_colour: bool) -> Screen<'_> {
         static NOTHING: Leftovers = Leftovers { status: Vec::new(), hidden: Vec::new() };
         let leftovers = self.leftovers.as_ref().map_or(&NOTHING, |(_, leftovers)| leftovers);
-        Screen { jobs: &self.jobs, chosen: self.index(), leftovers, has_colour }
+        Screen {
+            jobs: &self.jobs,
+            chosen: self.index(),
+            leftovers,
+            message: &self.clearing.message,
+            shows_keys: self.shows_keys,
+            has_colour,
+        }
     }
 
     /// The index of the job that is shown.
@@ -141,14 +152,18 @@ impl Watcher {
     }
 
     fn press(&mut self, key: Key) {
-        let index = match key {
-            Key::Quit => {
-                self.is_over = true;
-                return;
-            }
-            Key::Down => (self.index() + 1).min(self.jobs.len().saturating_sub(1)),
-            Key::Up => self.index().saturating_sub(1),
-        };
+        let index = self.index();
+        self.clearing.press(key, &self.jobs, index);
+        match key {
+            Key::Quit => self.is_over = true,
+            Key::Down => self.choose((index + 1).min(self.jobs.len().saturating_sub(1))),
+            Key::Up => self.choose(index.saturating_sub(1)),
+            Key::Help => self.shows_keys = !self.shows_keys,
+            Key::Clear | Key::ClearAll => {}
+        }
+    }
+
+    fn choose(&mut self, index: usize) {
         self.chosen = self.jobs.get(index).map(|job| job.prefix().to_owned());
     }
 }
@@ -203,5 +218,46 @@ mod tests {
         living.end();
         watcher.search(&directories, &stop);
         assert_eq!((shown(&watcher), watcher.jobs.len()), ("2", 1));
+    }
+
+    #[test]
+    fn a_dead_job_is_cleared_by_a_key_that_is_pressed_twice_and_a_living_one_never() {
+        let home = tempfile::tempdir().unwrap();
+        let path: OsString = home.path().into();
+        let directories = StatusDirectories::from_environment(move |name| {
+            (name == "XSORT_STATUS_DIR").then(|| path.clone())
+        });
+        let files = |name: &str| {
+            let entries = std::fs::read_dir(home.path()).unwrap().map(|entry| entry.unwrap());
+            entries.filter(|entry| entry.file_name().to_str().unwrap().starts_with(name)).count()
+        };
+        let living = publish(&directories, 3);
+        drop([1, 2].map(|pid| publish(&directories, pid)));
+        let mut watcher = Watcher::new(search(&directories, Vec::new(), &|| false).jobs);
+        watcher.refresh();
+        for key in [Key::Clear, Key::Clear] {
+            watcher.press(key);
+            assert_eq!(watcher.clearing.message, "only dead jobs are cleared");
+        }
+        watcher.press(Key::Down);
+        assert_eq!(shown(&watcher), "1");
+        // Once, and with other keys in between.
+        for key in [Key::Clear, Key::Help, Key::Clear, Key::ClearAll, Key::Clear] {
+            watcher.press(key);
+        }
+        assert!(watcher.clearing.message.starts_with("c again clears job 1: removes its status"));
+        assert_eq!([files("1."), files("2."), files("3.")].map(|files| files > 0), [true; 3]);
+        watcher.press(Key::Clear);
+        assert!(watcher.clearing.message.ends_with(" files removed"));
+        assert_eq!((files("1."), files("2.") > 0), (0, true));
+        watcher.search(&directories, &Stop::default());
+        watcher.press(Key::ClearAll);
+        assert_eq!(watcher.clearing.message, "C again clears all dead jobs: 1");
+        watcher.press(Key::ClearAll);
+        assert_eq!((files("2."), files("3.") > 0), (0, true));
+        watcher.search(&directories, &Stop::default());
+        watcher.press(Key::ClearAll);
+        assert_eq!(watcher.clearing.message, "no job is dead");
+        living.end();
     }
 }

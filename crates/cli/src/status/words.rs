@@ -2,6 +2,7 @@
 
 use crate::decimal::Decimal;
 use std::fmt::Write;
+use unicode_width::UnicodeWidthStr;
 use xsort_disk::DisplayPath;
 use xsort_status::{Leftovers, Snapshot};
 
@@ -53,13 +54,71 @@ pub(super) fn command_line(snapshot: &Snapshot) -> String {
     program.into_iter().chain(words.map(String::as_str)).collect::<Vec<_>>().join(" ")
 }
 
-/// At most so many characters of a text; an ellipsis stands for what was cut.
-pub(super) fn cut(text: &str, characters: usize) -> String {
-    if text.chars().count() <= characters {
+/// Columns of a terminal that a text takes.
+pub(super) fn columns_of(text: &str) -> usize {
+    text.width()
+}
+
+/// At most so many columns of a text; an ellipsis stands for what was cut.
+pub(super) fn cut(text: &str, columns: usize) -> String {
+    if columns_of(text) <= columns {
         return text.to_owned();
     }
-    let beginning: String = text.chars().take(characters.saturating_sub(1)).collect();
-    beginning + "…"
+    let mut beginning = text.to_owned();
+    while columns_of(&beginning) + 1 > columns && beginning.pop().is_some() {}
+    if columns == 0 { beginning } else { beginning + "…" }
+}
+
+/// Those of the pieces that fit into so many columns, in their order, with a comma between them.
+/// The piece of the highest rank is the first to be left out, that of rank 0 is cut.
+pub(super) fn fitting(pieces: &[(u8, String)], columns: usize) -> String {
+    let mut ranks: Vec<u8> = pieces.iter().map(|(rank, _)| *rank).collect();
+    ranks.sort_unstable();
+    let joined = |most: u8| {
+        let kept = pieces.iter().filter(|(rank, _)| *rank <= most).map(|(_, piece)| &**piece);
+        kept.collect::<Vec<_>>().join(", ")
+    };
+    let fits = |most: &&u8| columns_of(&joined(**most)) <= columns;
+    match ranks.iter().rev().find(fits) {
+        Some(most) => joined(*most),
+        None => cut(&joined(0), columns),
+    }
+}
+
+/// A text in lines of at most so many columns, broken at blanks; a longer word within it.
+pub(super) fn folded(text: &str, columns: usize) -> Vec<String> {
+    let columns = columns.max(1);
+    let mut lines = vec![String::new()];
+    for mut word in text.split(' ').map(str::to_owned) {
+        loop {
+            let line = lines.last_mut().expect("there is one");
+            let gap = usize::from(!line.is_empty());
+            if columns_of(line) + gap + columns_of(&word) <= columns {
+                *line += &" "[..gap];
+                *line += &word;
+                break;
+            }
+            if gap == 1 {
+                lines.push(String::new());
+                continue;
+            }
+            let mut end = word.len();
+            while columns_of(&word[..end]) > columns {
+                end = word[..end].char_indices().next_back().map_or(0, |(at, _)| at);
+            }
+            // A letter that is wider than the line.
+            if end == 0 {
+                end = word.chars().next().map_or(0, char::len_utf8);
+            }
+            let rest = word.split_off(end);
+            *line = std::mem::replace(&mut word, rest);
+            if word.is_empty() {
+                break;
+            }
+            lines.push(String::new());
+        }
+    }
+    lines
 }
 
 /// What a killed job left.
@@ -93,6 +152,25 @@ mod tests {
     fn what_is_cut_says_so() {
         assert_eq!(cut("größer", 6), "größer");
         assert_eq!(cut("größer als", 6), "größe…");
-        assert_eq!(cut("a", 0), "…");
+        assert_eq!(cut("中中中", 4), "中…");
+        assert_eq!((cut("ab", 1), cut("a", 0)), ("…".into(), String::new()));
+    }
+
+    #[test]
+    fn pieces_are_left_out_by_rank() {
+        let pieces = [(1, "512 MB/s"), (0, "78% done"), (2, "7 s left")];
+        let pieces = pieces.map(|(rank, piece)| (rank, piece.to_owned()));
+        assert_eq!(fitting(&pieces, 28), "512 MB/s, 78% done, 7 s left");
+        assert_eq!(fitting(&pieces, 27), "512 MB/s, 78% done");
+        assert_eq!(fitting(&pieces, 17), "78% done");
+        assert_eq!(fitting(&pieces, 7), "78% do…");
+    }
+
+    #[test]
+    fn long_texts_are_broken_at_blanks() {
+        assert_eq!(folded("a bc def", 4), ["a bc", "def"]);
+        assert_eq!(folded("/a/long/path b", 5), ["/a/lo", "ng/pa", "th b"]);
+        assert_eq!(folded("中中", 1), ["中", "中"]);
+        assert_eq!(folded("", 5), [""]);
     }
 }

@@ -1,6 +1,7 @@
 //! `xsort du` beyond GNU du: orders, trees, JSON, what is skipped, and its status.
 
 use crate::sandbox::{Sandbox, program};
+use crate::terminal::Terminal;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -87,36 +88,75 @@ fn a_tree_shows_shares_in_eighty_columns() {
     let sandbox = sandbox();
     let drawn = tree(&sandbox, "C.UTF-8", &["-a", "--inodes", "-d3", "t"]);
     let lines: Vec<&str> = drawn.lines().collect();
-    assert_eq!(lines.len(), 8, "{drawn}");
+    assert_eq!(lines.len(), 12, "{drawn}");
     assert!(lines.iter().all(|line| line.chars().count() == 80), "{drawn}");
     let full = "█".repeat(20);
     assert!(
         lines[0].starts_with("8 t ") && lines[0].ends_with(&format!(" {full} 100%")),
         "{drawn}"
     );
-    // Four of eight, and the largest comes first; equal ones by name.
+    // Four of eight, and the largest comes first; equal ones by name, a directory itself last.
     assert!(lines[1].starts_with("4 ├─ large "), "{drawn}");
     assert!(lines[1].ends_with(" 50%") && lines[2].starts_with("2 │  ├─ deep "), "{drawn}");
-    assert!(lines[3].starts_with("1 │  │  └─ three ") && lines[3].contains("██▌ "), "{drawn}");
-    assert!(lines[4].starts_with("1 │  └─ two ") && lines[7].starts_with("1 └─ four "), "{drawn}");
+    assert!(lines[3].starts_with("1 │  │  ├─ three ") && lines[3].contains("██▌ "), "{drawn}");
+    assert!(lines[4].starts_with("1 │  │  └─ (itself) "), "{drawn}");
+    assert!(lines[5].starts_with("1 │  ├─ two ") && lines[10].starts_with("1 ├─ four "), "{drawn}");
+    assert!(lines[11].starts_with("1 └─ (itself) "), "{drawn}");
     let typed = tree(&sandbox, "C", &["--inodes", "-d1", "t"]);
     let lines: Vec<&str> = typed.lines().collect();
     assert!(
         lines[1].starts_with("4 |- large ")
             && lines[1].contains(" ##########           ")
-            && lines.len() == 3,
+            && lines.len() == 4,
         "{typed}"
     );
-    assert!(typed.is_ascii() && lines[2].starts_with("2 `- small "), "{typed}");
+    assert!(typed.is_ascii() && lines[2].starts_with("2 |- small "), "{typed}");
+    assert!(lines[3].starts_with("2 `- (itself and 1 file) "), "{typed}");
 }
 
 #[test]
-fn a_tree_of_the_largest_has_what_they_are_in() {
+fn a_tree_of_the_largest_has_what_they_are_in_and_says_what_is_left_out() {
     let sandbox = sandbox();
-    let drawn = tree(&sandbox, "C", &["-ab", "--top=3", "-d9", "t"]);
-    let names: Vec<&str> =
-        drawn.lines().map(|line| line.split_whitespace().rev().nth(2).unwrap()).collect();
-    assert_eq!(names, ["t", "large", "two"], "{drawn}");
+    let drawn = tree(&sandbox, "C", &["-a", "--inodes", "--top=3", "-d9", "t"]);
+    let names: Vec<String> = drawn
+        .lines()
+        .map(|line| {
+            line.split("   ").next().unwrap().trim_start_matches([' ', '|', '`']).to_owned()
+        })
+        .collect();
+    let expected = ["8 t", "4 |- large", "2 |  |- deep", "2 |  `- (2 more)", "4 `- (3 more)"];
+    assert_eq!(names, expected, "{drawn}");
+}
+
+#[test]
+fn a_tree_is_no_longer_than_its_terminal() {
+    let sandbox = Sandbox::new();
+    for directory in 0..30 {
+        for file in 0..directory {
+            let path = sandbox.path().join(format!("t/{directory}/{file}/x"));
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+    }
+    let on_terminal = |words: &[&str], rows| {
+        let mut command = Command::new(program());
+        command.args(["du", "--inodes", "--tree"]).args(words).current_dir(sandbox.path());
+        Terminal::of_size(60, rows).run(command)
+    };
+    for rows in [4, 10, 25, 100] {
+        let text = on_terminal(&["t"], rows);
+        let lines = text.lines().count();
+        assert!((usize::from(rows) - 2..usize::from(rows)).contains(&lines), "{rows}: {text}");
+    }
+    assert!(on_terminal(&["t"], 10).contains(" more)"));
+    assert_eq!(
+        on_terminal(&["-c", "t/28", "t/29"], 11).lines().count(),
+        9,
+        "four and four and the sum"
+    );
+    assert!(on_terminal(&["--top=99", "t"], 10).lines().count() > 99);
+    // Elsewhere all of it is printed.
+    assert_eq!(tree(&sandbox, "C", &["t"]).lines().count(), 1 + 29 + 29 * 30 / 2 + 29 + 1);
 }
 
 #[test]
@@ -128,7 +168,7 @@ fn names_in_a_tree_cannot_command_the_terminal() {
     }
     let drawn = tree(&sandbox, "C.UTF-8", &["."]);
     assert!(
-        drawn.lines().count() == 5 && !drawn.contains('\x1b') && drawn.contains("�[31mred�"),
+        drawn.lines().count() == 6 && !drawn.contains('\x1b') && drawn.contains("�[31mred�"),
         "{drawn}"
     );
     assert_eq!(drawn.matches('…').count(), 2, "{drawn}");

@@ -1,6 +1,8 @@
-//! What the program says of itself: help, version, completions, manual pages.
+//! What the program says of itself: help, version, manual pages.
 
+use crate::completions::long_options;
 use crate::sandbox::Sandbox;
+use std::process::Command;
 
 #[test]
 fn examples_come_before_usage_and_options() {
@@ -38,12 +40,9 @@ fn the_risk_of_removing_the_input_is_told() {
 }
 
 #[test]
-fn version_completions_and_manual() {
+fn version_and_manual() {
     let sandbox = Sandbox::new();
     assert_eq!(sandbox.ok("--version"), format!("xsort {}\n", env!("CARGO_PKG_VERSION")));
-    for shell in ["bash", "zsh", "fish"] {
-        assert!(sandbox.ok(&format!("completions {shell}")).contains("gensort-ascii"), "{shell}");
-    }
     assert!(sandbox.ok("man").starts_with(".ie"), "roff");
     assert_eq!(sandbox.ok("man pages"), "");
     let pages = crate::sandbox::names(&sandbox.path().join("pages"));
@@ -61,8 +60,54 @@ fn version_completions_and_manual() {
             "xsort.1"
         ]
     );
-    let page = String::from_utf8(sandbox.read("pages/xsort-sort.1")).unwrap();
-    assert!(page.contains(".SH EXAMPLES") && page.contains("remove\\-input"), "{page}");
+}
+
+#[test]
+fn a_manual_page_has_everything_in_its_section() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("man pages");
+    for command in ["gen", "sort", "lines", "verify", "du", "status"] {
+        let page = String::from_utf8(sandbox.read(&format!("pages/xsort-{command}.1"))).unwrap();
+        let sections: Vec<&str> =
+            page.lines().filter_map(|line| line.strip_prefix(".SH ")).collect();
+        let expected = [
+            "NAME",
+            "SYNOPSIS",
+            "DESCRIPTION",
+            "OPTIONS",
+            "\"EXIT STATUS\"",
+            "ENVIRONMENT",
+            "EXAMPLES",
+            "\"SEE ALSO\"",
+        ];
+        assert_eq!(sections, expected, "{command}");
+        for option in long_options(&sandbox.ok(&format!("{command} --help"))) {
+            let option = option.replace('-', "\\-");
+            assert!(page.contains(&format!("\\fB{option}\\fR")), "{command}: {option}");
+        }
+        for section in page.split("\n.SH ").skip(1) {
+            assert!(section.lines().count() > 1, "{command}: nothing in {section}");
+        }
+    }
+}
+
+/// Warnings of the programs that show pages.
+#[test]
+fn manual_pages_are_without_fault() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("man pages");
+    for checker in [&["groff", "-ww", "-man", "-Tutf8"][..], &["mandoc", "-Tlint", "-Wwarning"]] {
+        for name in crate::sandbox::names(&sandbox.path().join("pages")) {
+            let page = sandbox.path().join("pages").join(name);
+            let Ok(output) = Command::new(checker[0]).args(&checker[1..]).arg(&page).output()
+            else {
+                eprintln!("SKIPPED: there is no {}", checker[0]);
+                break;
+            };
+            let said = if checker[0] == "groff" { output.stderr } else { output.stdout };
+            assert_eq!(String::from_utf8_lossy(&said), "", "{checker:?} {}", page.display());
+        }
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod architecture;
 mod bandwidth;
+mod completions;
 mod du;
 mod du_extras;
 mod du_generated;
@@ -24,5 +25,6 @@ mod sort;
 mod start;
 mod status;
 mod stdin;
+mod terminal;
 mod trees;
 mod verify;

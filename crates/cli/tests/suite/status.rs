@@ -2,6 +2,7 @@
 //! a pipe that nobody fills or drains.
 
 use crate::sandbox::{Ended, Sandbox, names, program};
+use crate::terminal::Terminal;
 use rustix::fs::{major, minor, stat};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -577,40 +578,6 @@ fn what_can_not_be_shown_is_told() {
     assert_eq!(blind.code, Some(2));
     assert!(blind.stderr.contains("--watch needs a terminal"), "{}", blind.stderr);
     assert_eq!(watched.status("--watch --json").code, Some(2));
-}
-
-/// A terminal: what its user has, its name, and a way to open what a program has.
-struct Terminal {
-    screen: fs::File,
-    name: std::ffi::CString,
-}
-
-impl Terminal {
-    fn new() -> Terminal {
-        use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-        let terminal =
-            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
-        grantpt(&terminal).unwrap();
-        unlockpt(&terminal).unwrap();
-        let name = ptsname(&terminal, Vec::new()).unwrap();
-        Terminal { screen: terminal.into(), name }
-    }
-
-    fn open(&self) -> Stdio {
-        use rustix::fs::{Mode, OFlags};
-        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
-        rustix::fs::open(&*self.name, flags, Mode::empty()).unwrap().into()
-    }
-
-    /// Starts a program on it, and waits until it has drawn something.
-    fn start(&mut self, mut command: Command) -> Child {
-        let child =
-            command.stdin(self.open()).stdout(self.open()).stderr(self.open()).spawn().unwrap();
-        // Else the terminal stays open in this process.
-        drop(command);
-        assert!(self.screen.read(&mut [0; 1024]).unwrap() > 0, "it draws");
-        child
-    }
 }
 
 /// It would else wait for keys that can't come, at full speed: a watch that does is ended by a

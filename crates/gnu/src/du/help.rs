@@ -1,13 +1,17 @@
 //! What `--help` and `--version` print: examples, the options of GNU du in our own words, and ours
 //! beside them.
 
+use super::options::words;
+use crate::getopt::HelpPage;
+
 /// The text of `--help`; `program` is the name that was called.
 pub fn help(program: &str) -> String {
-    let examples = EXAMPLES.replace("{program}", program);
-    format!(
-        "Usage: {program} [OPTION]... [FILE]...\n   \
-         or: {program} [OPTION]... --files0-from=LIST\n{examples}{OPTIONS}"
-    )
+    HELP.replace("{program}", program)
+}
+
+/// The same in its parts.
+pub fn help_page(program: &str) -> HelpPage {
+    HelpPage::read(&help(program), words)
 }
 
 /// The text of `--version`; `program` is the name that was called.
@@ -18,89 +22,112 @@ pub fn version(program: &str) -> String {
     )
 }
 
-const EXAMPLES: &str = "\
-Print the space on the drive that each FILE (.) and all directories in it take, each file once.
+/// For terminals of 80 columns. [`HelpPage`] says which form it has to have.
+const HELP: &str = "\
+Usage: {program} [OPTION]... [FILE]...
+   or: {program} [OPTION]... --files0-from=LIST
+Print how much space each FILE and every directory in it takes, as GNU du does.
+Each file counts once, whatever its names. Without FILE, count the current
+directory.
 
 Examples:
-  {program} -sh /var              all of /var, as people read it
-  {program} -h -d1 /var           and each directory right in it
-  {program} -ah --top=20 .        the twenty largest of all files and directories
-  {program} -h --tree /usr         two levels as a tree, with bars
-  {program} -xs --skip-pseudo /   the file system of /, nothing that is mounted in it
-  {program} --json -d0 /srv       bytes allocated and apparent, files and errors, for machines
-
-";
-
-const OPTIONS: &str = "\
-A long option's argument is also its short one's.
+  {program} -sh /var              the whole of /var, in units people read
+  {program} -h -d1 /var           and each directory directly in it
+  {program} -ah --top=20 .        the twenty largest files and directories
+  {program} -h --tree /usr        a tree with bars
+  {program} -xs --skip-pseudo /   the root file system, nothing mounted on it
+  {program} --json -d0 /srv       all figures, for programs
 
 What is counted:
-  -A, --apparent-size           bytes that can be read, instead of the blocks that hold them
-      --inodes                  files, instead of space
+  -A, --apparent-size           bytes of content, not of the blocks that hold it
+      --inodes                  files, not space
   -b, --bytes                   the same as --apparent-size --block-size=1
   -D, --dereference-args, -H    follow symbolic links that are FILEs
   -L, --dereference             follow all symbolic links
-  -P, --no-dereference          follow none (as without any of these)
-  -l, --count-links             count a file with several links at each of them
-  -x, --one-file-system         leave out directories on other file systems than their FILE's
-      --exclude=PATTERN         leave out files that a shell's PATTERN matches, from any slash on
-  -X, --exclude-from=LIST       leave out what a pattern in LIST matches, one a line
-      --files0-from=LIST        count the FILEs whose names are in LIST, each ended by NUL
+  -P, --no-dereference          follow no symbolic links (the default)
+  -l, --count-links             count a file once for each of its hard links
+  -x, --one-file-system         stay on the file system of each FILE
+      --exclude=PATTERN         leave out files that match the shell's PATTERN
+  -X, --exclude-from=LIST       leave out files that match a pattern in LIST;
+                                each pattern is a line
+      --files0-from=LIST        read the FILEs' names from LIST; each ends with
+                                NUL
 
 What is printed:
-  -a, --all                     lines for files too, not only for directories
-  -c, --total                   a last line for all together
-  -d, --max-depth=N             lines only for what is N levels below its FILE or fewer
-  -s, --summarize               only a line for each FILE, the same as -d0
+  -a, --all                     files too, not only directories
+  -c, --total                   a last line with the sum
+  -d, --max-depth=N             only what is at most N levels below its FILE
+  -s, --summarize               only each FILE; the same as -d0
   -S, --separate-dirs           directories without their subdirectories
-  -t, --threshold=SIZE          only what has SIZE or more; if it is negative, what has so much \
-or less
-      --time[=WORD]             the newest time of change in it, or WORD: atime, access, use, \
-ctime, status
-      --time-style=STYLE        full-iso, long-iso, iso or +FORMAT as for date
-  -0, --null                    lines end with NUL
+  -t, --threshold=SIZE          only what has at least SIZE, or at most if SIZE
+                                is negative
+      --time[=WORD]             also the time of the newest change below it, or
+                                the newest WORD: atime, access or use; ctime or
+                                status
+      --time-style=STYLE        print times as full-iso, long-iso, iso, or
+                                +FORMAT as date does
+  -0, --null                    end lines with NUL instead of a newline
 
 How sizes are printed:
   -B, --block-size=SIZE         in units of SIZE
-  -h, --human-readable          short: 1K, 234M, 2G
-      --si                      short, in powers of 1000
-  -k, -m                        the same as --block-size=1K, --block-size=1M
+  -h, --human-readable          with a unit, in powers of 1024: 1K, 234M, 2G
+      --si                      with a unit, in powers of 1000
+  -k                            the same as --block-size=1K
+  -m                            the same as --block-size=1M
 
-A SIZE is a number, a unit, or both: K, M, G, T, P, E, Z, Y and KiB are powers of 1024, kB, MB \
-powers of 1000. Printed sizes are rounded
-up. Without an option DU_BLOCK_SIZE, BLOCK_SIZE or BLOCKSIZE say the unit, else it is 1024 \
-bytes, with POSIXLY_CORRECT 512.
+A SIZE is a number, a unit, or both: K, M, G, T, P, E, Z, Y and KiB, MiB, ...
+are powers of 1024; kB, MB, ... are powers of 1000. Sizes are rounded up. The
+default unit is 1024 bytes, or 512 with POSIXLY_CORRECT.
 
 What GNU du doesn't have:
-      --json                    one JSON document: bytes allocated and apparent, files, errors
-      --progress                show how far it is
-      --skip-pseudo             don't enter file systems without data of their own (/proc, /sys \
-and the like); -x enters no other at all
-      --sort=size|name          the largest first, or by name
-      --threads=N               use at most N threads; with one, lines come in GNU du's order
-      --top=N                   only the N largest, largest first
-      --tree                    a tree with bars, as wide as the terminal, with two levels \
-unless -d says more
+      --json                    print one JSON document with all figures and
+                                errors
+      --progress                show progress on standard error
+      --skip-pseudo             don't enter file systems that hold no data, such
+                                as /proc and /sys
+      --sort=size|name          print the largest first, or sort by name
+      --threads=N               use at most N threads; with one, lines come in
+                                GNU du's order
+      --top=N                   print only the N largest, the largest first
+      --tree                    draw a tree with bars, two levels deep unless -d
+                                is given; on a terminal, as large as it unless
+                                --top is given
 
-      --help                    print this
+Help:
+      --help                    print this help
       --version                 print the version
 
-The status is 0, or 1 if anything couldn't be counted.
+Environment:
+  DU_BLOCK_SIZE, BLOCK_SIZE, BLOCKSIZE
+                      the unit of sizes; the first that is set counts
+  LC_ALL, LANG        the locale of figures, times and names
+  NO_COLOR            if set, --tree has no colour
+  POSIXLY_CORRECT     if set, the unit is 512 bytes, and options end at the
+                      first FILE
+  TIME_STYLE          a STYLE for --time
+  TZ                  the time zone of times
+  XSORT_STATUS        off: don't publish the job's status
+  XSORT_STATUS_DIR    directory for the job's status
+
+Exit status:
+  0  everything was counted
+  1  something could not be counted, or the command line is wrong
 ";
 
 #[cfg(test)]
 mod tests {
-    use super::super::options::option_names;
+    use super::super::options::OPTIONS;
     use super::*;
+    use crate::getopt::differences;
 
     #[test]
-    fn every_option_is_there() {
-        let text = help("du");
-        for name in option_names() {
-            let is_there = text.match_indices(&format!("--{name}")).any(|(at, found)| {
-                !text[at + found.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '-')
-            });
-            assert!(is_there, "--{name}");
-        }
+    fn every_option_is_described() {
+        assert_eq!(differences(&help_page("du"), &OPTIONS), [""; 0]);
+    }
+
+    #[test]
+    fn it_fits_80_columns() {
+        let text = help("xsort du");
+        assert_eq!(text.lines().find(|line| line.len() > 80), None);
     }
 }

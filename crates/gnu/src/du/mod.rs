@@ -25,7 +25,7 @@ pub use command::{
     Command, Extras, Follow, Measure, Request, SortBy, Threshold, Time, TimeOf, Understood,
 };
 pub use exclude::Excludes;
-pub use help::{help, version};
+pub use help::{help, help_page, version};
 pub use messages::Complaint;
 pub use parse::{Surroundings, parse};
 pub use size::Scale;

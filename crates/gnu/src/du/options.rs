@@ -1,5 +1,6 @@
 //! The options of GNU du, and ours beside them.
 
+use super::command::{SortBy, TimeOf};
 use crate::getopt::{Long, Takes, Vocabulary, long};
 
 /// What an option means.
@@ -75,10 +76,30 @@ const OURS: [Long<Meaning>; 7] = [
     long("tree", Takes::Nothing, Meaning::Tree),
 ];
 
-/// The names of all long options.
-#[cfg(test)]
-pub(super) fn option_names() -> impl Iterator<Item = &'static str> {
-    OPTIONS.long_options().map(|option| option.name)
+/// The words of `--time`; those of the same meaning are next to each other.
+pub(super) const TIME_WORDS: [(&str, TimeOf); 5] = [
+    ("atime", TimeOf::Accessed),
+    ("access", TimeOf::Accessed),
+    ("use", TimeOf::Accessed),
+    ("ctime", TimeOf::Changed),
+    ("status", TimeOf::Changed),
+];
+
+/// The words of `--time-style`, and the formats that they stand for.
+pub(super) const TIME_STYLES: [(&str, &str); 3] =
+    [("full-iso", "%Y-%m-%d %H:%M:%S.%N %z"), ("long-iso", "%Y-%m-%d %H:%M"), ("iso", "%Y-%m-%d")];
+
+/// The words of `--sort`.
+pub(super) const SORT_WORDS: [(&str, SortBy); 2] = [("size", SortBy::Size), ("name", SortBy::Name)];
+
+/// What the argument of a long option may be, if that is one of a few words.
+pub(super) fn words(option: &str) -> Vec<&'static str> {
+    match option {
+        "sort" => SORT_WORDS.iter().map(|(word, _)| *word).collect(),
+        "time" => TIME_WORDS.iter().map(|(word, _)| *word).collect(),
+        "time-style" => TIME_STYLES.iter().map(|(word, _)| *word).collect(),
+        _ => Vec::new(),
+    }
 }
 
 #[cfg(test)]

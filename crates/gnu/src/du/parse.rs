@@ -13,7 +13,7 @@ use super::command::{
 };
 use super::exclude::Excludes;
 use super::number::{Number, Problem, number};
-use super::options::{Meaning, OPTIONS};
+use super::options::{Meaning, OPTIONS, SORT_WORDS, TIME_STYLES, TIME_WORDS};
 use super::size::Scale;
 use crate::getopt::{Given, Quoting, Refusal, Said, Words, choose, no_such_word, system_reason};
 use crate::locale::Locale;
@@ -231,18 +231,11 @@ impl<'a> Parser<'a> {
 
     fn time_of(&self, word: Option<&[u8]>) -> Result<TimeOf, Refusal> {
         let Some(word) = word else { return Ok(TimeOf::Modified) };
-        let words = [
-            ("atime", TimeOf::Accessed),
-            ("access", TimeOf::Accessed),
-            ("use", TimeOf::Accessed),
-            ("ctime", TimeOf::Changed),
-            ("status", TimeOf::Changed),
-        ];
-        self.choose(word, "--time", &words)
+        self.choose(word, "--time", &TIME_WORDS)
     }
 
     fn sort(&self, word: &[u8]) -> Result<SortBy, Refusal> {
-        self.choose(word, "--sort", &[("size", SortBy::Size), ("name", SortBy::Name)])
+        self.choose(word, "--sort", &SORT_WORDS)
     }
 
     /// The meaning of one of several words.
@@ -346,12 +339,7 @@ impl<'a> Parser<'a> {
         if let Some(format) = style.strip_prefix(b"+") {
             return Ok(format.to_vec());
         }
-        let styles = [
-            ("full-iso", "%Y-%m-%d %H:%M:%S.%N %z"),
-            ("long-iso", "%Y-%m-%d %H:%M"),
-            ("iso", "%Y-%m-%d"),
-        ];
-        self.choose(&style, "time style", &styles).map(|format| format.as_bytes().to_vec())
+        self.choose(&style, "time style", &TIME_STYLES).map(|format| format.as_bytes().to_vec())
     }
 
     fn refuse_what_does_nothing(&self) -> Result<(), Refusal> {

@@ -6,16 +6,21 @@
 //! choose     an argument that is one of several words
 //! quote      arguments and file names in messages
 //! refusal    a command line that is refused: message and exit status
+//! help_page  a help text taken apart
 //! ```
 //!
 //! What an option means is each program's own: see [`sort`](crate::sort) and [`du`](crate::du).
 
 mod choose;
+mod help_page;
 mod quote;
 mod refusal;
 mod words;
 
 pub(crate) use choose::choose;
+#[cfg(test)]
+pub(crate) use help_page::differences;
+pub use help_page::{HelpArgument, HelpOption, HelpPage, Note, OptionGroup};
 pub(crate) use quote::Quoting;
 pub use quote::{quoted_name, shown_name};
 pub use refusal::Refusal;

@@ -1,11 +1,17 @@
-//! The texts of `--help` and `--version`: the options of GNU sort in our own words, and ours.
+//! The texts of `--help` and `--version`: examples, the options of GNU sort in our own words, and
+//! ours.
+
+use super::options::words;
+use crate::getopt::HelpPage;
 
 /// The text of `--help`; `program` is the name that was called.
 pub fn help(program: &str) -> String {
-    format!(
-        "Usage: {program} [OPTION]... [FILE]...\n   \
-         or: {program} [OPTION]... --files0-from=LIST\n{OPTIONS}"
-    )
+    HELP.replace("{program}", program)
+}
+
+/// The same in its parts.
+pub fn help_page(program: &str) -> HelpPage {
+    HelpPage::read(&help(program), words)
 }
 
 /// The text of `--version`; `program` is the name that was called.
@@ -13,111 +19,152 @@ pub fn version(program: &str) -> String {
     format!("{program} (xsort) {}\nSorts lines as GNU sort does.\n", env!("CARGO_PKG_VERSION"))
 }
 
-const OPTIONS: &str = "\
-Sort the lines of all FILEs together and print them. Without a FILE, or where FILE is -, read \
-standard input.
-A long option's argument is also its short one's.
+/// For terminals of 80 columns. [`HelpPage`] says which form it has to have.
+const HELP: &str = "\
+Usage: {program} [OPTION]... [FILE]...
+   or: {program} [OPTION]... --files0-from=LIST
+Sort the lines of all FILEs together and print them, as GNU sort does.
+Without FILE, or if FILE is -, read standard input.
 
-How lines compare:
-  -b, --ignore-leading-blanks   leave out the blanks before a key
-  -d, --dictionary-order        see only blanks, letters and digits
-  -f, --ignore-case             see lower case as upper case
-  -g, --general-numeric-sort    by floating-point numbers: 1e3, 0x1p4, inf
-  -h, --human-numeric-sort      by numbers with a suffix: 2K before 1M
-  -i, --ignore-nonprinting      see only characters that can be printed
-  -M, --month-sort              by names of months; anything else before January
-  -n, --numeric-sort            by numbers of any length
-  -R, --random-sort             by a hash: at random, but equal keys together
-  -r, --reverse                 the other way round
-      --sort=WORD               by numeric, general-numeric, human-numeric, month, random or version
-  -V, --version-sort            by numbers within text, as in versions
+Examples:
+  {program} big.txt -o sorted.txt
+                      sort a file of any size
+  {program} -t, -k2,2n --header data.csv
+                      sort by the number in column 2; the first line stays
+  {program} --top=10 -k3,3nr results
+                      print the ten lines with the largest third field
+  {program} --recursive --decompress -S 1G logs -o all
+                      sort a tree of files, also compressed ones, in 1 GiB
+  {program} -c big.txt
+                      check whether a file is sorted
 
-Which part of a line compares:
-  -k, --key=KEY                 a part of the line, and how it compares; several keys decide one \
-after another
-  -t, --field-separator=CHAR    fields lie between CHARs, instead of beginning where blanks do
+How lines are compared:
+  -b, --ignore-leading-blanks   ignore blanks before a key
+  -d, --dictionary-order        compare only blanks, letters and digits
+  -f, --ignore-case             treat lower case as upper case
+  -g, --general-numeric-sort    compare floating-point numbers: 1e3, 0x1p4, inf
+  -h, --human-numeric-sort      compare numbers with a suffix: 2K, then 1M
+  -i, --ignore-nonprinting      compare only printable characters
+  -M, --month-sort              compare names of months; any other text is first
+  -n, --numeric-sort            compare numbers with any number of digits
+  -R, --random-sort             random order, but equal keys together
+  -r, --reverse                 reverse the order
+      --sort=WORD               the same as the option of this name:
+                                general-numeric, human-numeric, month, numeric,
+                                random or version
+  -V, --version-sort            compare version numbers within text
 
-A KEY is START[,END]: from START to the end of END, or to the end of the line. Both are \
-FIELD[.CHARACTER][LETTERS],
-counted from 1; an END without a character, or with character 0, is the whole field. The LETTERS \
-bdfghiMnRrV are the
-options above for this key; a key without any has those given outside keys. Without -t and b, \
-the blanks before a field
-belong to it. Without a KEY the whole line compares. --debug shows what does.
+What part of a line is compared:
+  -k, --key=KEY                 compare this part; repeat for further keys, each
+                                of which decides between lines with equal ones
+  -t, --field-separator=CHAR    CHAR separates fields; otherwise a field begins
+                                with the blanks before it
+
+A KEY is START[,END]: from START to the end of END, or to the end of the line.
+Both are FIELD[.CHARACTER][LETTERS], counted from 1; an END without CHARACTER
+includes its whole field. The LETTERS bdfghiMnRrV are the options above, for
+this key only; a key without LETTERS has the options given outside keys. Without
+a KEY the whole line is compared. --debug shows what is compared.
 
 What is done:
-  -c, --check[=diagnose-first]  only see whether the input is sorted, and name the first line \
-that isn't
-  -C, --check=quiet             the same, without a word (also --check=silent)
+  -c, --check[=WORD]            sort nothing; check whether the input is sorted.
+                                diagnose-first, the default, prints the first
+                                line out of order; quiet and silent print none
+  -C                            the same as --check=quiet
   -m, --merge                   merge inputs that are sorted already
-  -o, --output=FILE             write to FILE, which may be an input
-  -s, --stable                  leave lines with equal keys in the order of the input
-  -u, --unique                  print one of several lines with equal keys; with -c, there may \
-be none
-  -z, --zero-terminated         lines end with NUL
-      --debug                   mark the keys of each line, and warn of what may not be meant
-      --files0-from=LIST        read the files whose names are in the file LIST, each ended by NUL
+  -o, --output=FILE             write to FILE, which may be one of the inputs
+  -s, --stable                  keep the input's order of lines with equal keys
+  -u, --unique                  print only the first of lines with equal keys;
+                                with -c, check that there are no equal ones
+  -z, --zero-terminated         lines end with NUL instead of a newline
+      --debug                   underline what is compared, and warn about keys
+                                that may not do what was meant
+      --files0-from=LIST        read the inputs' names from LIST; each ends with
+                                NUL
       --random-source=FILE      take the random bytes for -R from FILE
 
-What it takes:
-  -S, --buffer-size=SIZE        memory: a number of KiB, or with one of % b K M G T P E Z Y
-  -T, --temporary-directory=DIR where scratch goes instead of $TMPDIR or /tmp; may be repeated
-      --batch-size=N            merge at most N inputs at once
-      --compress-program=PROG   compress scratch: with LZ4 if PROG is called so, else with \
-Zstandard; PROG isn't run
+What is used:
+  -S, --buffer-size=SIZE        use this much memory: a number of KiB, or with a
+                                suffix %, b, K, M, G, T, P, E, Z or Y
+  -T, --temporary-directory=DIR put scratch files into DIR instead of $TMPDIR or
+                                /tmp; repeat to use several at once
+      --batch-size=N            accepted; has no effect
+      --compress-program=PROG   compress scratch files: with LZ4 if PROG is lz4,
+                                otherwise with Zstandard; PROG isn't run
       --parallel=N              use at most N threads
 
 What GNU sort doesn't have:
-      --bandwidth-limit=RATE    move at most RATE bytes a second, in all: 200M, 1.5G, 100MB
-      --check-output            compare count and checksum of the lines read and written: sorts \
-always do
-      --checkpoint              keep what is finished in hidden files (with -o), so that \
---resume can go on after a crash
-      --checkpoint-every=S      make what is new in them durable every S seconds (1)
-      --compress=lz4|zstd       compress scratch without another program
-      --compress-output=HOW     compress the output: gzip, lz4, zstd or none; without this, xsort \
-lines (not sort) goes by
-                                the end of -o's FILE: .gz, .lz4, .zst
-      --count-links             with --recursive, read a file of several names (hard links) \
-under each of them
-      --decompress              decompress inputs that are gzip, Zstandard or LZ4 as they are \
-read, known by their first
-                                bytes, and refuse what others compressed: xsort lines always does
-      --header[=N]              leave the first N lines (1) of the first FILE where they are
-      --header-prefix=TEXT      leave the first lines where they are as far as they begin with \
-TEXT; of the first FILE
-      --json                    report for machines
-      --no-decompress           take the bytes of compressed inputs as they are: sort always does
-      --progress                show how far it is
-      --recursive               read all regular files below directories, by their paths: sort \
---recursive logs > all
-      --restart                 throw away what an interrupted sort to this output has kept, and \
-begin anew
-      --resume                  go on with an interrupted sort to this output, or begin with \
---checkpoint
-      --temperature-limit=C     pause scratch while a drive is hotter than C degrees Celsius
-      --top N                   print only the first N lines of the output
+      --bandwidth-limit=RATE    read and write at most RATE bytes a second in
+                                all: 200M, 1.5G, 100MB
+      --check-output            compare count and checksum of the lines read and
+                                written; a sort always does
+      --checkpoint              keep finished work in hidden files, so that
+                                --resume can continue after a crash; needs -o
+      --checkpoint-every=S      make new work durable every S seconds (1)
+      --compress=lz4|zstd       compress scratch files
+      --compress-output=HOW     compress the output: gzip, lz4, zstd or none;
+                                without this, xsort lines (not sort) goes by the
+                                end of -o's FILE: .gz, .lz4, .zst
+      --count-links             with --recursive, read a file with several hard
+                                links once for each of them
+      --decompress              decompress inputs in gzip, Zstandard or LZ4
+                                format; refuse other compressed inputs; xsort
+                                lines (not sort) always does
+      --header[=N]              leave the first N lines (1) in place
+      --header-prefix=TEXT      leave the first lines in place that begin with
+                                TEXT
+      --json                    print a report as JSON on standard error
+      --no-decompress           take compressed inputs as they are; sort always
+                                does
+      --progress                show progress on standard error
+      --recursive               read all regular files below each directory, in
+                                the order of their paths
+      --restart                 discard what an interrupted sort to this output
+                                has finished, and begin anew with --checkpoint
+      --resume                  continue an interrupted sort to this output, or
+                                begin one with --checkpoint
+      --temperature-limit=C     pause scratch I/O while a drive is hotter than
+                                C degrees Celsius
+      --top=N                   print only the first N lines of the output
 
-      --help                    print this
+Help:
+      --help                    print this help
       --version                 print the version
 
-The locale (LC_ALL and the like) decides how text compares; with LC_ALL=C it compares by bytes.
-The status is 0, with -c 1 if the input isn't sorted, and 2 after an error.
+Environment:
+  LC_ALL, LC_COLLATE, LC_CTYPE, LC_NUMERIC, LC_TIME, LANG
+                      the locale, which decides how text is compared; LC_ALL=C
+                      compares bytes and is much faster
+  POSIXLY_CORRECT     if set, options end at the first FILE
+  _POSIX2_VERSION     from 200112 to 200808, +1 is a FILE and not a key
+  TMPDIR              directory for scratch files without -T
+  XSORT_STATUS        off: don't publish the job's status
+  XSORT_STATUS_DIR    directory for the job's status
+
+Exit status:
+  0  done; with -c or -C, the input is sorted
+  1  with -c or -C, the input is not sorted
+  2  an error
 ";
 
 #[cfg(test)]
 mod tests {
-    use super::super::options::option_names;
+    use super::super::options::OPTIONS;
     use super::*;
+    use crate::getopt::differences;
 
     #[test]
-    fn every_option_is_there() {
-        let text = help("sort");
-        for name in option_names() {
-            let is_there = text.match_indices(&format!("--{name}")).any(|(at, found)| {
-                !text[at + found.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '-')
-            });
-            assert!(is_there, "--{name}");
-        }
+    fn every_option_is_described() {
+        // `-y` does nothing; `--compress` is read as an abbreviation.
+        assert_eq!(
+            differences(&help_page("sort"), &OPTIONS),
+            ["only the text has --compress", "the text lacks -y"]
+        );
+    }
+
+    #[test]
+    fn it_fits_80_columns() {
+        let text = help("xsort lines");
+        assert_eq!(text.lines().find(|line| line.len() > 80), None);
     }
 }

@@ -32,6 +32,6 @@ pub use debug::{annotate, warnings};
 pub use disorder::disorder;
 pub use environment::Environment;
 pub use file_list::listed_files;
-pub use help::{help, version};
+pub use help::{help, help_page, version};
 pub use order::{Order, Scratch};
 pub use parse::{parse, refuse_many};

@@ -1,6 +1,6 @@
 //! The options of GNU sort, and ours.
 
-use super::command::Checkpoint;
+use super::command::{Check, Checkpoint};
 use crate::getopt::{Long, Takes, Vocabulary, long};
 
 /// What a long option stands for.
@@ -102,10 +102,27 @@ const OURS: [Long<Meaning>; 17] = [
     long("top", Takes::Argument, Meaning::Top),
 ];
 
-/// The names of all long options.
-#[cfg(test)]
-pub(crate) fn option_names() -> impl Iterator<Item = &'static str> {
-    OPTIONS.long_options().map(|option| option.name).chain(["compress"])
+/// The words of `--check`.
+pub(super) const CHECK_WORDS: [(&str, Check); 3] =
+    [("quiet", Check::Quiet), ("silent", Check::Quiet), ("diagnose-first", Check::DiagnoseFirst)];
+
+/// The words of `--sort`, and the letters that they stand for.
+pub(super) const SORT_WORDS: [(&str, u8); 6] = [
+    ("general-numeric", b'g'),
+    ("human-numeric", b'h'),
+    ("month", b'M'),
+    ("numeric", b'n'),
+    ("random", b'R'),
+    ("version", b'V'),
+];
+
+/// What the argument of a long option may be, if that is one of a few words.
+pub(super) fn words(option: &str) -> Vec<&'static str> {
+    match option {
+        "check" => CHECK_WORDS.iter().map(|(word, _)| *word).collect(),
+        "sort" => SORT_WORDS.iter().map(|(word, _)| *word).collect(),
+        _ => Vec::new(),
+    }
 }
 
 #[cfg(test)]

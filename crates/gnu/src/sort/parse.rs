@@ -12,7 +12,7 @@ use super::command::{Check, Codec, Command, Flags, KeyField, OutputCompression, 
 use super::count::{size, whole_count};
 use super::environment::Environment;
 use super::key;
-use super::options::{Meaning, OPTIONS};
+use super::options::{CHECK_WORDS, Meaning, OPTIONS, SORT_WORDS};
 use crate::getopt::{
     Given, Quoting, Refusal, Said, Words, choose, incompatible, joined, no_such_word,
 };
@@ -240,13 +240,8 @@ impl<'a> Parser<'a> {
 
     fn check_word(&mut self, word: Option<&[u8]>) -> Result<(), Refusal> {
         let Some(word) = word else { return self.check(Check::DiagnoseFirst) };
-        let words = [
-            ("quiet", Check::Quiet),
-            ("silent", Check::Quiet),
-            ("diagnose-first", Check::DiagnoseFirst),
-        ];
         let valid: [&[&str]; 2] = [&["quiet", "silent"], &["diagnose-first"]];
-        match choose(word, &words) {
+        match choose(word, &CHECK_WORDS) {
             Ok(check) => self.check(check),
             Err(is_ambiguous) => {
                 Err(no_such_word(word, "--check", is_ambiguous, &valid, self.quoting))
@@ -255,19 +250,11 @@ impl<'a> Parser<'a> {
     }
 
     fn sort_word(&mut self, word: &[u8]) -> Result<(), Refusal> {
-        let words = [
-            ("general-numeric", b'g'),
-            ("human-numeric", b'h'),
-            ("month", b'M'),
-            ("numeric", b'n'),
-            ("random", b'R'),
-            ("version", b'V'),
-        ];
-        let valid: Vec<[&str; 1]> = words.iter().map(|&(word, _)| [word]).collect();
+        let valid: Vec<[&str; 1]> = SORT_WORDS.iter().map(|&(word, _)| [word]).collect();
         let valid: Vec<&[&str]> = valid.iter().map(|word| &word[..]).collect();
         let refuse =
             |is_ambiguous| no_such_word(word, "--sort", is_ambiguous, &valid, self.quoting);
-        let letter = choose(word, &words).map_err(refuse)?;
+        let letter = choose(word, &SORT_WORDS).map_err(refuse)?;
         self.command.global.set(letter, true, true);
         Ok(())
     }

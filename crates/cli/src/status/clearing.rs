@@ -1,0 +1,62 @@
+//! Dead jobs are cleared from the full screen: by a key that is pressed twice, and with the same
+//! care as by `--clear`, for it is the same function.
+
+use super::keyboard::Key;
+use super::words::leftovers_text;
+use std::path::PathBuf;
+use xsort_disk::DisplayPath;
+use xsort_status::{Cleared, FoundJob, Inventory, Life, leftovers};
+
+/// What was asked, and what is said about it.
+#[derive(Default)]
+pub(super) struct Clearing {
+    /// The key that was pressed once, and the jobs that it was about.
+    asked: Option<(Key, Vec<PathBuf>)>,
+    pub(super) message: String,
+}
+
+impl Clearing {
+    /// Asks or clears. Any other key ends the question.
+    pub(super) fn press(&mut self, key: Key, jobs: &[FoundJob], chosen: usize) {
+        let asked = self.asked.take();
+        self.message.clear();
+        let named = match key {
+            Key::Clear => jobs.get(chosen).map_or(&[][..], std::slice::from_ref),
+            Key::ClearAll => jobs,
+            _ => return,
+        };
+        let dead: Vec<&FoundJob> = named.iter().filter(|job| job.life() == Life::Dead).collect();
+        let names = || dead.iter().map(|job| job.prefix().to_owned()).collect();
+        self.message = match (&dead[..], key) {
+            ([], Key::Clear) => "only dead jobs are cleared".into(),
+            ([], _) => "no job is dead".into(),
+            _ if asked == Some((key, names())) => clear(&dead),
+            (_, Key::Clear) => {
+                self.asked = Some((key, names()));
+                let (name, left) = (dead[0].name(), leftovers_text(&leftovers(dead[0])));
+                format!("c again clears job {name}: removes {left}")
+            }
+            _ => {
+                self.asked = Some((key, names()));
+                format!("C again clears all dead jobs: {}", dead.len())
+            }
+        };
+    }
+}
+
+/// Clears them, and says what became of it.
+fn clear(dead: &[&FoundJob]) -> String {
+    let mut inventory = Inventory::default();
+    let (mut files, mut failed) = (0, Vec::new());
+    for job in dead {
+        let Cleared { removed, failures } = inventory.clear(job);
+        files += removed.status.len() + removed.hidden.len();
+        failed.extend(failures);
+    }
+    match failed.first() {
+        None => format!("{files} files removed"),
+        Some((path, reason)) => {
+            format!("{} not removed, first {}: {reason}", failed.len(), DisplayPath(path))
+        }
+    }
+}
