@@ -7,7 +7,9 @@ use serde::{Serialize, Serializer};
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use xsort_disk::DisplayPath;
+use xsort_gnu::When;
 
 /// Prints a command's result.
 #[derive(Clone, Copy, Debug)]
@@ -84,9 +86,25 @@ pub(crate) fn write_stdout(bytes: &[u8]) -> Result<(), Failure> {
         .map_err(|source| Failure::File { what: "standard output".into(), source })
 }
 
+/// What `--color` says; the environment decides if it is unset.
+static COLOUR: OnceLock<bool> = OnceLock::new();
+
+/// Sets whether colours are used, before anything is printed.
+pub(crate) fn choose_colour(when: When) {
+    if when != When::Auto {
+        let _ = COLOUR.set(when == When::Always);
+    }
+}
+
 /// Whether colours may be used on a terminal (no-color.org).
 pub(crate) fn allows_colour() -> bool {
-    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    let environment = || std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    COLOUR.get().copied().unwrap_or_else(environment)
+}
+
+/// Whether colours are used where output is a terminal or isn't.
+pub(crate) fn uses_colour(is_terminal: bool) -> bool {
+    COLOUR.get().copied().unwrap_or_else(|| is_terminal && allows_colour())
 }
 
 #[cfg(test)]

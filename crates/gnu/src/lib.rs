@@ -49,5 +49,5 @@ mod locale;
 pub mod sort;
 mod sys;
 
-pub use getopt::{Refusal, quoted_name, shown_name};
+pub use getopt::{Refusal, When, quoted_name, shown_name};
 pub use locale::{Locale, Numerals};

@@ -42,6 +42,7 @@ pub(crate) struct SortArgs {
     /// Scratch is striped over all of them by the speed of their drives. The files have no names
     /// and vanish with the program, however it ends, except those of --checkpoint.
     #[arg(short = 'T', long = "scratch", value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(alias = "temporary-directory")]
     pub(crate) scratch: Vec<PathBuf>,
 
     /// How to sort

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 use xsort_disk::IoChoice;
 use xsort_extsort::fixed::Method;
+use xsort_gnu::When;
 use xsort_records::{Format, Pattern};
 
 /// A number in digits. The standard library's parsers have messages for programmers ("invalid digit
@@ -54,6 +55,15 @@ pub(super) fn io_engines() -> impl TypedValueParser<Value = IoChoice> {
         ("uring", "io_uring or an error"),
         ("sync", "pread and pwrite on threads"),
     ])
+}
+
+/// Whether to show something.
+pub(super) fn when() -> impl TypedValueParser<Value = When> {
+    PossibleValuesParser::new(["auto", "always", "never"]).map(|word| match &*word {
+        "always" => When::Always,
+        "never" => When::Never,
+        _ => When::Auto,
+    })
 }
 
 /// Values that are chosen by name, with a line of help for each. Completions know them too.

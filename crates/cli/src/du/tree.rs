@@ -4,7 +4,7 @@
 use super::row::{Row, by_path, by_size};
 use super::size_format::SizeFormat;
 use crate::gnu_commands::locale;
-use crate::output::allows_colour;
+use crate::output::uses_colour;
 use rustix::termios::tcgetwinsize;
 use std::io;
 use unicode_width::UnicodeWidthStr;
@@ -87,7 +87,7 @@ impl<'a> TreeDrawing<'a> {
             sizes: SizeFormat::new(command),
             columns: columns.filter(|&columns| columns > 0).unwrap_or(COLUMNS),
             glyphs: if locale().is_utf8() { &UNICODE } else { &ASCII },
-            has_colour: is_terminal && allows_colour(),
+            has_colour: uses_colour(is_terminal),
         }
     }
 

@@ -1,37 +1,40 @@
 //! Who watches a sort of lines, and its report.
 
+use super::command::LinesCommand;
 use super::failure::Failure;
 use super::limits::Limits;
 use super::resources;
-use crate::gnu_commands::say;
+use crate::gnu_commands::{is_called_as_gnu, say};
 use crate::job::{Console, ConsoleOptions, JobResources};
 use crate::settings::{self, ProgressStyle, ReportStyle};
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use xsort_disk::RateLimit;
 use xsort_extsort::{LinesReport, Observer, Unobserved};
+use xsort_gnu::When;
 use xsort_gnu::sort::Command;
 
 /// The observer of a sort of so many bytes, if that is known. A small sort is over before anybody
 /// could watch it, and sooner without a thread for that; where few files may be open, the thread
 /// would take some that the sort needs.
 pub(super) fn observer(
-    command: &Command,
+    lines: &LinesCommand<'_>,
     bytes: Option<u64>,
     limits: &Limits,
 ) -> Box<dyn Observer> {
+    let command = &lines.command;
     let is_small = bytes.is_some_and(|bytes| bytes <= resources::SMALL_BYTES);
-    let is_needed =
-        command.extras.progress || limits.temperature.is_some() || limits.rate.is_some();
+    let is_asked_for = command.extras.progress == When::Always;
+    let is_needed = is_asked_for || limits.temperature.is_some() || limits.rate.is_some();
     if !is_needed && (is_small || resources::has_few_files()) {
         return Box::new(Unobserved);
     }
-    let progress = match command.extras.progress {
-        true if io::stderr().is_terminal() => ProgressStyle::Bar,
-        true => ProgressStyle::Lines,
-        false => ProgressStyle::None,
-    };
-    let style = ReportStyle { json: false, quiet: false, progress };
+    // GNU sort shows nothing, and lines on the same terminal would be torn by a bar.
+    let prints_to_terminal = command.output.is_none() && io::stdout().is_terminal();
+    let quiet = command.extras.quiet;
+    let may_show = !quiet && !is_called_as_gnu(lines.program) && !prints_to_terminal;
+    let progress = ProgressStyle::decide(command.extras.progress, may_show);
+    let style = ReportStyle { json: false, quiet, progress };
     let scratch = resources::scratch(command);
     let mut directories: Vec<_> = scratch.iter().map(|path| (path.clone(), "scratch")).collect();
     if let Some(output) = &command.output {

@@ -46,7 +46,7 @@ pub(super) fn sort_resumably<O: LineOrder>(
         inputs: files,
         meaning: meaning(command),
     };
-    let observer = observer(command, bytes, limits);
+    let observer = observer(lines, bytes, limits);
     let disk = limits.disk(resources::disk());
     let options = LinesOptions {
         checkpoint: Some(checkpoint),

@@ -48,7 +48,7 @@ pub(super) fn sort_or_merge<O: LineOrder>(
     }
     let taken_bytes = prepared.taken_bytes;
     let options = LinesOptions { output_file, taken_bytes, ..resources::options(command, bytes) };
-    let observer = observer(command, bytes, limits);
+    let observer = observer(lines, bytes, limits);
     let disk = limits.disk(resources::disk());
     let is_sequential = command.merge && (!can_all_be_open || bytes < Some(SEQUENTIAL_BYTES_MAX));
     let mut inputs = prepared.inputs;

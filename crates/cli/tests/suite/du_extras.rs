@@ -52,7 +52,7 @@ fn what_does_nothing_is_refused() {
     for (line, reason) in [
         ("du --top=0 t", "invalid --top argument '0'"),
         ("du --top=x t", "invalid --top argument 'x'"),
-        ("du --threads=0 t", "invalid --threads argument '0'"),
+        ("du --threads=x t", "invalid --threads argument "),
         ("du --sort=x t", "invalid argument "),
         ("du --json --tree t", "option '--json' cannot be combined with '--tree'"),
         ("du --tree -0 t", "option '--null' cannot be combined with '--tree'"),

@@ -66,10 +66,18 @@ fn version_completions_and_manual() {
 }
 
 #[test]
+fn without_words_the_help_is_short() {
+    let sandbox = Sandbox::new();
+    let ended = sandbox.run("");
+    assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
+    assert!(ended.stderr.contains("Usage: xsort <COMMAND>"), "{}", ended.stderr);
+    assert!(ended.stderr.lines().count() < 30, "{}", ended.stderr);
+}
+
+#[test]
 fn wrong_usage_is_one_line() {
     let sandbox = Sandbox::new();
     for (line, reason) in [
-        ("", "subcommand"),
         ("sort", "--output <FILE>"),
         ("sort -", "--output <FILE>"),
         ("sort in -o out --frobnicate", "--frobnicate"),

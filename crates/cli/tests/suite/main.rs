@@ -26,3 +26,4 @@ mod status;
 mod stdin;
 mod trees;
 mod verify;
+mod vocabulary;

@@ -72,12 +72,16 @@ up. Without an option DU_BLOCK_SIZE, BLOCK_SIZE or BLOCKSIZE say the unit, else 
 bytes, with POSIXLY_CORRECT 512.
 
 What GNU du doesn't have:
+      --color[=WHEN]            colours: auto (on a terminal, without NO_COLOR), always, never
       --json                    one JSON document: bytes allocated and apparent, files, errors
-      --progress                show how far it is
+      --progress[=WHEN]         show how far it is on standard error: auto (if somebody watches \
+it on a terminal), always, never
+  -q, --quiet                   no progress (-q not if called du)
       --skip-pseudo             don't enter file systems without data of their own (/proc, /sys \
 and the like); -x enters no other at all
       --sort=size|name          the largest first, or by name
-      --threads=N               use at most N threads; with one, lines come in GNU du's order
+  -j, --threads=N               use at most N threads, 0 for as many as help; with one, lines \
+come in GNU du's order (-j not if called du)
       --top=N                   only the N largest, largest first
       --tree                    a tree with bars, as wide as the terminal, with two levels \
 unless -d says more

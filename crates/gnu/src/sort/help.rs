@@ -74,21 +74,31 @@ always do
       --checkpoint              keep what is finished in hidden files (with -o), so that \
 --resume can go on after a crash
       --checkpoint-every=S      make what is new in them durable every S seconds (1)
+      --color[=WHEN]            colours of the progress bar: auto (on a terminal, without \
+NO_COLOR), always, never
       --compress=lz4|zstd       compress scratch without another program
       --count-links             with --recursive, read a file of several names (hard links) \
 under each of them
       --decompress              decompress inputs that are gzip, Zstandard or LZ4 as they are \
 read; refuse what others compressed
+      --dry-run                 only print what would be done
       --header[=N]              leave the first N lines (1) where they are
-      --json                    report for machines
-      --progress                show how far it is
+      --json                    a report for machines, as JSON on standard error
+      --memory=SIZE             memory, as in the other commands: 1G, 1GB, 1GiB, or 50% of what is \
+available
+      --progress[=WHEN]         show how far it is on standard error: auto (if somebody watches \
+it on a terminal), always, never
+  -q, --quiet                   nothing but errors on standard error (-q not if called sort)
       --recursive               read all regular files below directories, by their paths: sort \
 --recursive logs > all
       --restart                 throw away what an interrupted sort to this output has kept, and \
 begin anew
       --resume                  go on with an interrupted sort to this output, or begin with \
 --checkpoint
+      --scratch=DIR             the same as -T
       --temperature-limit=C     pause scratch while a drive is hotter than C degrees Celsius
+  -j, --threads=N               use at most N threads; 0: as many as processors (-j not if called \
+sort)
       --top N                   print only the first N lines of the output
 
       --help                    print this
