@@ -55,6 +55,9 @@ const ABBREVIATION_MIN: usize = 5;
 
 /// What may have been meant by a command line that the parser refuses.
 pub(super) fn hint(error: &Error, command: &str) -> Option<String> {
+    if error.kind() == ErrorKind::MissingRequiredArgument && command == "sort" {
+        return Some("-o - writes to standard output".to_owned());
+    }
     let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else {
         return None;
     };

@@ -105,6 +105,10 @@ pub(crate) struct Report {
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
+    /// Print everything that is known about the job, in several lines
+    #[arg(short, long, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+
     #[command(flatten)]
     pub(crate) color: Color,
 }

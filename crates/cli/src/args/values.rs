@@ -1,9 +1,10 @@
 //! Parsers of single values.
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PathBufValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
-use xsort_disk::IoChoice;
+use xsort_disk::{IoChoice, STANDARD_OUTPUT};
 use xsort_extsort::fixed::Method;
 use xsort_gnu::When;
 use xsort_records::{Format, Pattern};
@@ -55,6 +56,13 @@ pub(super) fn io_engines() -> impl TypedValueParser<Value = IoChoice> {
         ("uring", "io_uring or an error"),
         ("sync", "pread and pwrite on threads"),
     ])
+}
+
+/// A file to be written; `-` is standard output.
+pub(super) fn output() -> impl TypedValueParser<Value = PathBuf> {
+    let is_stream = |path: &PathBuf| path.as_os_str() == "-";
+    PathBufValueParser::new()
+        .map(move |path| if is_stream(&path) { STANDARD_OUTPUT.into() } else { path })
 }
 
 /// Whether to show something.

@@ -69,7 +69,8 @@ impl LiveStatus {
     }
 
     fn open_console(&self) -> Console {
-        let style = ReportStyle { json: false, quiet: false, progress: self.progress };
+        let (quiet, progress) = (false, self.progress);
+        let style = ReportStyle { json: false, quiet, verbose: false, progress };
         let directories = self.directories.iter().map(|path| (path.clone(), "input")).collect();
         let resources = JobResources { directories, ..JobResources::default() };
         let options =

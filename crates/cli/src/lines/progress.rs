@@ -6,7 +6,9 @@ use super::limits::Limits;
 use super::resources;
 use crate::gnu_commands::{is_called_as_gnu, say};
 use crate::job::{Console, ConsoleOptions, JobResources};
+use crate::output;
 use crate::settings::{self, ProgressStyle, ReportStyle};
+use serde::Serialize;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use xsort_disk::RateLimit;
@@ -34,7 +36,7 @@ pub(super) fn observer(
     let quiet = command.extras.quiet;
     let may_show = !quiet && !is_called_as_gnu(lines.program) && !prints_to_terminal;
     let progress = ProgressStyle::decide(command.extras.progress, may_show);
-    let style = ReportStyle { json: false, quiet, progress };
+    let style = ReportStyle { json: false, quiet, verbose: false, progress };
     let scratch = resources::scratch(command);
     let mut directories: Vec<_> = scratch.iter().map(|path| (path.clone(), "scratch")).collect();
     if let Some(output) = &command.output {
@@ -53,15 +55,59 @@ pub(super) fn observer(
     }))
 }
 
+/// What passed by the engine.
+#[derive(Clone, Copy, Default)]
+pub(super) struct OtherFigures {
+    /// Lines of `--header`, and their bytes.
+    pub(super) header_lines: u64,
+    pub(super) header_bytes: u64,
+    /// Bytes that went to the output, if the engine doesn't know that.
+    pub(super) written_bytes: Option<u64>,
+}
+
+/// The figures of a sort as JSON.
+#[derive(Serialize)]
+struct JsonReport {
+    lines: u64,
+    bytes: u64,
+    written_bytes: u64,
+    /// In hexadecimal; `None` of a merge.
+    checksum: Option<String>,
+    seconds: f64,
+    bytes_per_second: f64,
+    threads: usize,
+    memory_bytes: u64,
+    runs: usize,
+    spilled_bytes: u64,
+    scratch_bytes: u64,
+}
+
 /// `--json`: the figures of a sort as one object, on standard error, because standard output is for
 /// the lines.
-pub(super) fn print_report(command: &Command, report: &LinesReport) -> Result<(), Failure> {
+pub(super) fn print_report(
+    command: &Command,
+    report: &LinesReport,
+    other: OtherFigures,
+) -> Result<(), Failure> {
     if !command.extras.json {
         return Ok(());
     }
-    let mut text =
-        serde_json::to_vec(report).map_err(|error| Failure::said("JSON", &error.into()))?;
-    text.push(b'\n');
-    say(&text);
+    let bytes = report.bytes + other.header_bytes;
+    let result = JsonReport {
+        lines: report.lines + other.header_lines,
+        bytes,
+        written_bytes: other.written_bytes.unwrap_or(report.written_bytes),
+        checksum: report.checksum.map(|sum| format!("{sum:x}")),
+        seconds: report.seconds,
+        bytes_per_second: bytes as f64 / report.seconds.max(1e-9),
+        threads: report.plan.threads,
+        memory_bytes: report.plan.memory_bytes(),
+        runs: report.runs,
+        spilled_bytes: report.spilled_bytes,
+        scratch_bytes: report.scratch_bytes,
+    };
+    let text = output::result_json("lines", &result)
+        .map_err(|failure| Failure::Message(failure.to_string().into()))?;
+    say((text + "\n").as_bytes());
     Ok(())
 }

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::thread;
 use xsort::machine::MemoryLimits;
 use xsort::size::Amount;
-use xsort_disk::{DiskOptions, Gate, IoChoice, OsDisk, RateLimit};
+use xsort_disk::{DiskOptions, Gate, IoChoice, OsDisk, RateLimit, is_standard_output};
 use xsort_gnu::When;
 use xsort_records::{Format, KeyField, KeyKind, Layout};
 
@@ -106,6 +106,8 @@ pub(crate) struct ReportStyle {
     pub(crate) json: bool,
     /// Whether neither a result for people nor notices are printed.
     pub(crate) quiet: bool,
+    /// Whether a result for people has all that is known.
+    pub(crate) verbose: bool,
     pub(crate) progress: ProgressStyle,
 }
 
@@ -133,8 +135,8 @@ impl ProgressStyle {
 
 impl ReportStyle {
     pub(crate) fn decide(report: &Report) -> ReportStyle {
-        let Report { json, quiet, progress, .. } = *report;
-        ReportStyle { json, quiet, progress: ProgressStyle::decide(progress, !quiet) }
+        let Report { json, quiet, verbose, progress, .. } = *report;
+        ReportStyle { json, quiet, verbose, progress: ProgressStyle::decide(progress, !quiet) }
     }
 }
 
@@ -162,9 +164,9 @@ pub(crate) fn records(amount: Amount, record_bytes: usize) -> (u64, u64) {
     }
 }
 
-/// A number of things: "1 thread", "2 threads".
-pub(crate) fn counted(number: u64, thing: &str) -> String {
-    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+/// The directories that outputs are written to: none for standard output.
+pub(crate) fn output_directories(output: &Path) -> Vec<PathBuf> {
+    if is_standard_output(output) { Vec::new() } else { vec![directory_of(output)] }
 }
 
 /// The directory that holds a file.

@@ -142,7 +142,7 @@ fn json_has_all_figures_labelled_and_every_byte_of_names() {
     assert_eq!(text.code, Some(1));
     assert_eq!(text.stderr, "xsort du: cannot access 'nowhere': No such file or directory\n");
     let document: serde_json::Value = serde_json::from_str(&text.stdout).unwrap();
-    assert_eq!((&document["command"], &document["format"]), (&"du".into(), &1.into()));
+    assert_eq!((&document["command"], &document["version"]), (&"du".into(), &1.into()));
     let entries = document["entries"].as_array().unwrap();
     let paths: Vec<&str> = entries.iter().map(|entry| entry["path"].as_str().unwrap()).collect();
     assert_eq!(paths[..3], ["t", "t/four", "t/large"]);

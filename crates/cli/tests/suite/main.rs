@@ -15,6 +15,7 @@ mod limits;
 mod lines;
 mod lines_generated;
 mod lines_scripts;
+mod pipes;
 mod refusals;
 mod resume;
 mod sandbox;

@@ -99,10 +99,7 @@ fn a_dry_run_of_lines_changes_nothing() {
     let sandbox = Sandbox::new();
     sandbox.write("in", "line of text\n".repeat(1_000_000));
     let text = sandbox.ok("lines --dry-run --memory 4M -T . in -o out");
-    assert!(
-        text.contains("12.4 MiB in 1 file") && text.contains("at most 12.4 MiB in ."),
-        "{text}"
-    );
+    assert!(text.contains("13.0 MB in 1 file") && text.contains("at most 13.0 MB in ."), "{text}");
     assert_eq!(sandbox.names(), ["in"]);
     let json = sandbox.json("lines --dry-run -m in in");
     assert_eq!((&json["dry_run"], &json["inputs"]), (&true.into(), &2.into()));

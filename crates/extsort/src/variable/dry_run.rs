@@ -10,14 +10,14 @@ use xsort_kernels::lines::{Entry, LineOrder};
 #[derive(Clone, Debug, Serialize)]
 pub struct LinesDryRun {
     /// Bytes of the inputs; `None` if that is unknown.
-    pub input_bytes: Option<u64>,
+    pub bytes: Option<u64>,
     /// Bytes of memory, at most.
     pub memory_bytes: u64,
     /// Bytes on scratch, at most; `None` if the inputs' size is unknown. How many lines there are
     /// and how well they compress is known when they are read.
     pub scratch_bytes: Option<u64>,
-    /// How the budget would be divided.
-    pub plan: Plan,
+    /// Threads that would sort and merge.
+    pub threads: usize,
 }
 
 /// What a sort of `input_bytes` would use, or a merge of so many sorted inputs.
@@ -44,6 +44,6 @@ pub fn dry_run_lines<O: LineOrder>(
         Some(_) => Some(0),
         None => input_bytes.map(|bytes| if stays_in_memory(bytes) { 0 } else { bytes }),
     };
-    let memory_bytes = plan.pool_bytes() as u64 + plan.index_bytes;
-    Ok(LinesDryRun { input_bytes, memory_bytes, scratch_bytes, plan })
+    let memory_bytes = plan.memory_bytes();
+    Ok(LinesDryRun { bytes: input_bytes, memory_bytes, scratch_bytes, threads: plan.threads })
 }
