@@ -1,6 +1,7 @@
 //! Arguments of `xsort status`.
 
 use super::help::{TEMPLATE, environment_and_exit_status};
+use super::shared::Color;
 use clap::Args;
 
 const EXAMPLES: &str = "\
@@ -41,4 +42,7 @@ pub(crate) struct StatusArgs {
     /// job's last snapshot.
     #[arg(long)]
     pub(crate) clear: bool,
+
+    #[command(flatten)]
+    pub(crate) color: Color,
 }

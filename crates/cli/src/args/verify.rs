@@ -55,7 +55,7 @@ pub(crate) struct VerifyArgs {
     pub(crate) report: Report,
 
     /// Files to check, in this order; of a directory all regular files below it, in the order of
-    /// their paths
+    /// their paths; '-' alone is standard input
     #[arg(required = true, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub(crate) files: Vec<PathBuf>,
 }

@@ -6,8 +6,8 @@ use crate::gnu_commands::say;
 use crate::inputs::tree::TreeOptions;
 use std::path::Path;
 use xsort_extsort::variable::OutputCodec;
-use xsort_gnu::Locale;
 use xsort_gnu::sort::{Check, Command, Environment, OutputCompression};
+use xsort_gnu::{Locale, When};
 
 /// A command that was understood.
 pub(super) struct LinesCommand<'a> {
@@ -27,7 +27,8 @@ impl LinesCommand<'_> {
         let for_sorts_only = [("--check-output", extras.check_output)];
         let for_sorts_and_merges = [
             ("--json", extras.json),
-            ("--progress", extras.progress),
+            ("--progress", extras.progress == When::Always),
+            ("--dry-run", extras.dry_run),
             ("--temperature-limit", extras.limit_celsius.is_some()),
         ];
         let not_for_checks = [

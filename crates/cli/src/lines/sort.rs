@@ -7,7 +7,7 @@ use super::job_failure::of_job;
 use super::limits::Limits;
 use super::outgoing::Outgoing;
 use super::prepare::Prepared;
-use super::progress::{observer, print_report};
+use super::progress::{OtherFigures, observer, print_report};
 use super::resources;
 use super::target::Target;
 use std::path::Path;
@@ -37,6 +37,7 @@ pub(super) fn sort_or_merge<O: LineOrder>(
     let mut prepared = Prepared::new(lines, opened, names_bytes, limits)?;
     let bytes = prepared.bytes();
     let header = prepared.take_header(command)?;
+    let figures = OtherFigures::of_header(&header, command.terminator());
     let options = resources::options(command, bytes);
     let outgoing = Outgoing::new(lines, &options, header, &mut target);
     let output_file = target.path().filter(|_| outgoing.is_unchanged(lines));
@@ -47,7 +48,7 @@ pub(super) fn sort_or_merge<O: LineOrder>(
     }
     let taken_bytes = prepared.taken_bytes + outgoing.taken_bytes();
     let options = LinesOptions { output_file, taken_bytes, ..options };
-    let observer = observer(command, bytes, limits);
+    let observer = observer(lines, bytes, limits);
     let disk = limits.disk(resources::disk());
     let is_sequential = command.merge && (!can_all_be_open || bytes < Some(SEQUENTIAL_BYTES_MAX));
     let mut inputs = prepared.inputs;
@@ -67,7 +68,8 @@ pub(super) fn sort_or_merge<O: LineOrder>(
     if has_path {
         target.go_to_end().map_err(|error| target.failed(&error))?;
     }
-    print_report(command, &report)
+    let written_bytes = (!has_path).then(|| target.written_bytes());
+    print_report(command, &report, OtherFigures { written_bytes, ..figures })
 }
 
 /// The inputs as they are read: one after the other, or by a merge all at once.

@@ -21,7 +21,7 @@ use crate::store::seal::SealedBlock;
 use crate::{Error, Gauges, JobInfo, Observer};
 use std::sync::Arc;
 use std::time::Instant;
-use xsort_disk::{Disk, Lease, Operation, align_up};
+use xsort_disk::{Disk, Lease, Operation, align_up, is_standard_output};
 use xsort_records::{Checksum, Key, KeyRule};
 
 /// Sorts `options.inputs` into `options.output`. Always stable: equal keys keep the order of the
@@ -131,8 +131,12 @@ fn run<K: Key>(
         stage_times: &gauges.stage_times,
         traffic: &gauges.traffic,
         failure: Failure::default(),
+        writes_in_order: is_standard_output(&options.output),
         journal: JournalHandle(checkpoint.as_ref().map(|files| &files.journal)),
     };
+    if job.writes_in_order {
+        disk.set_bytes(output_file, plan.bytes)?;
+    }
     if !prepared.reserves_late {
         // Early, so that a drive that fills up meanwhile fails the sort before it has done its
         // work.

@@ -29,7 +29,7 @@
 //! | `codec` | compression of blocks |
 //! | `areas` | memory for chunks |
 //! | `plan`, `line_limits` | how the budget is divided, and how long lines may be |
-//! | `options`, `report` | what is asked for, and what was done |
+//! | `options`, `report`, `dry_run` | what is asked for, what was done, and what would be |
 
 mod areas;
 mod balance;
@@ -38,6 +38,7 @@ mod check;
 mod chunk;
 mod codec;
 mod compressed_output;
+mod dry_run;
 mod form;
 mod input;
 mod job;
@@ -56,6 +57,7 @@ mod spill;
 pub use check::first_disorder;
 pub use codec::Codec;
 pub use compressed_output::{CompressedOutput, CompressionThreads, OutputCodec};
+pub use dry_run::{LinesDryRun, dry_run_lines};
 pub use input::{
     Content, Decoders, Header, InputBytes, LinesInput, OpenInput, Recognised, recognise,
     take_header,

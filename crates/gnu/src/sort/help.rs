@@ -101,6 +101,8 @@ What GNU sort doesn't have:
       --checkpoint              keep finished work in hidden files, so that
                                 --resume can continue after a crash; needs -o
       --checkpoint-every=S      make new work durable every S seconds (1)
+      --color[=WHEN]            colours of the progress bar: auto (on a terminal,
+                                without NO_COLOR), always or never
       --compress=lz4|zstd       compress scratch files
       --compress-output=HOW     compress the output: gzip, lz4, zstd or none;
                                 without this, xsort lines (not sort) goes by the
@@ -110,21 +112,30 @@ What GNU sort doesn't have:
       --decompress              decompress inputs in gzip, Zstandard or LZ4
                                 format; refuse other compressed inputs; xsort
                                 lines (not sort) always does
+      --dry-run                 only print what would be done
       --header[=N]              leave the first N lines (1) in place
       --header-prefix=TEXT      leave the first lines in place that begin with
                                 TEXT
       --json                    print a report as JSON on standard error
+      --memory=SIZE             memory, as in the other commands: 1G, 1GB, 1GiB,
+                                or 50% of what is available
       --no-decompress           take compressed inputs as they are; sort always
                                 does
-      --progress                show progress on standard error
+      --progress[=WHEN]         show progress on standard error: auto (if it is a
+                                terminal), always or never
+  -q, --quiet                   print nothing but errors on standard error (-q
+                                not if called sort)
       --recursive               read all regular files below each directory, in
                                 the order of their paths
       --restart                 discard what an interrupted sort to this output
                                 has finished, and begin anew with --checkpoint
       --resume                  continue an interrupted sort to this output, or
                                 begin one with --checkpoint
+      --scratch=DIR             the same as -T
       --temperature-limit=C     pause scratch I/O while a drive is hotter than
                                 C degrees Celsius
+  -j, --threads=N               use at most N threads, 0 for one a processor (-j
+                                not if called sort)
       --top=N                   print only the first N lines of the output
 
 Help:

@@ -1,7 +1,7 @@
 //! The options of GNU sort, and ours.
 
 use super::command::{Check, Checkpoint};
-use crate::getopt::{Long, Takes, Vocabulary, long};
+use crate::getopt::{LETTERS, Long, Takes, Vocabulary, long};
 
 /// What a long option stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,21 +15,26 @@ pub(super) enum Meaning {
     CompressOutput,
     CompressProgram,
     CountLinks,
+    Color,
     Debug,
     Checkpoint(Checkpoint),
     CheckpointEvery,
     Decompress(bool),
+    DryRun,
     Files0From,
     Header,
     HeaderPrefix,
     Help,
     Json,
+    Memory,
     Parallel,
     Progress,
+    Quiet,
     RandomSource,
     Recursive,
     Sort,
     TemperatureLimit,
+    Threads,
     Top,
     Version,
 }
@@ -41,6 +46,7 @@ pub(super) const OPTIONS: Vocabulary<Meaning> = Vocabulary {
     gnu: &GNU,
     ours: &OURS,
     letter: Meaning::Letter,
+    our_letters: LETTERS,
 };
 
 /// GNU's, in the order in which GNU sort lists them where an abbreviation is ambiguous.
@@ -82,23 +88,29 @@ const GNU: [Long<Meaning>; 30] = {
 };
 
 /// Ours. `--compress` is not among them, because it is also short for `--compress-program`.
-const OURS: [Long<Meaning>; 17] = [
+const OURS: [Long<Meaning>; 23] = [
     long("bandwidth-limit", Takes::Argument, Meaning::BandwidthLimit),
     long("checkpoint", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Begin)),
     long("check-output", Takes::Nothing, Meaning::CheckOutput),
     long("checkpoint-every", Takes::Argument, Meaning::CheckpointEvery),
+    long("color", Takes::Perhaps, Meaning::Color),
     long("compress-output", Takes::Argument, Meaning::CompressOutput),
     long("count-links", Takes::Nothing, Meaning::CountLinks),
     long("decompress", Takes::Nothing, Meaning::Decompress(true)),
+    long("dry-run", Takes::Nothing, Meaning::DryRun),
     long("header", Takes::Perhaps, Meaning::Header),
     long("header-prefix", Takes::Argument, Meaning::HeaderPrefix),
     long("json", Takes::Nothing, Meaning::Json),
+    long("memory", Takes::Argument, Meaning::Memory),
     long("no-decompress", Takes::Nothing, Meaning::Decompress(false)),
-    long("progress", Takes::Nothing, Meaning::Progress),
+    long("progress", Takes::Perhaps, Meaning::Progress),
+    long("quiet", Takes::Nothing, Meaning::Quiet),
     long("recursive", Takes::Nothing, Meaning::Recursive),
     long("restart", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Restart)),
     long("resume", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Resume)),
+    long("scratch", Takes::Argument, Meaning::Letter(b'T')),
     long("temperature-limit", Takes::Argument, Meaning::TemperatureLimit),
+    long("threads", Takes::Argument, Meaning::Threads),
     long("top", Takes::Argument, Meaning::Top),
 ];
 

@@ -8,7 +8,7 @@ use crate::job::units::Bytes;
 use crate::{Error, Observer};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use xsort_disk::{Disk, DisplayPath, Drive, parent_directory};
+use xsort_disk::{Disk, DisplayPath, Drive, is_standard_output, parent_directory};
 
 /// The drives of a sort, and what it gives back to them while it runs.
 pub(super) struct Space<'a> {
@@ -89,7 +89,9 @@ impl<'a> Space<'a> {
         let others = drives.values().filter(|drive| drive.id != self.output_drive.id);
         let elsewhere: u64 = others.map(|drive| self.freed.free_bytes(drive)).sum();
         let scratch_here = plan.scratch_bytes.saturating_sub(elsewhere);
-        let needed_bytes = plan.bytes + scratch_here;
+        let is_stream = is_standard_output(&self.options.output);
+        let output_bytes = if is_stream { 0 } else { plan.bytes };
+        let needed_bytes = output_bytes + scratch_here;
         let free_here = self.freed.free_bytes(&self.output_drive);
         let free_bytes = free_here + self.freed.inputs_bytes;
         if free_bytes < needed_bytes {
