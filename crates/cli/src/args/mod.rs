@@ -49,8 +49,8 @@ pub(crate) enum Command {
     Status(StatusArgs),
     /// Sort lines of text, with the options of GNU sort
     ///
-    /// Arguments, output, messages and statuses are GNU sort's; 'xsort lines --help' lists them. A
-    /// link to xsort with the name sort does the same.
+    /// Options, output, messages and exit statuses are those of GNU sort; 'xsort lines --help'
+    /// lists all options. A link to xsort with the name sort does the same.
     #[command(disable_help_flag = true)]
     Lines {
         /// Options and files as for GNU sort
@@ -58,11 +58,10 @@ pub(crate) enum Command {
         #[arg(value_hint = ValueHint::FilePath)]
         arguments: Vec<OsString>,
     },
-    /// Count the space that trees of files take, with the options of GNU du
+    /// Print the disk usage of trees of files, with the options of GNU du
     ///
-    /// Arguments, output, messages and statuses are GNU du's; 'xsort du --help' lists them, and
-    /// what GNU du doesn't have: --tree, --top, --sort, --json, --threads, --progress,
-    /// --skip-pseudo. A link to xsort with the name du does the same.
+    /// Options, output, messages and exit statuses are those of GNU du; 'xsort du --help' lists all
+    /// options. A link to xsort with the name du does the same.
     #[command(disable_help_flag = true)]
     Du {
         /// Options and files as for GNU du
@@ -74,7 +73,7 @@ pub(crate) enum Command {
     ///
     /// For example: xsort completions bash > ~/.local/share/bash-completion/completions/xsort
     Completions {
-        /// The shell
+        /// The shell to print it for
         shell: clap_complete::Shell,
     },
     /// Print the manual page, or write all of them to a directory
