@@ -18,7 +18,7 @@ pub(crate) use status::StatusArgs;
 pub(crate) use verify::VerifyArgs;
 
 use clap::{CommandFactory, Parser, Subcommand, ValueHint};
-use help::{TEMPLATE, environment_and_exit_status};
+use help::{DONE_OR_VERDICT, TEMPLATE, environment_and_exit_status};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -32,7 +32,7 @@ Examples:
 /// Sort anything bigger than memory, at the speed of the drives.
 #[derive(Debug, Parser)]
 #[command(name = "xsort", version, help_template = TEMPLATE)]
-#[command(before_help = EXAMPLES, after_help = environment_and_exit_status())]
+#[command(before_help = EXAMPLES, after_help = environment_and_exit_status(DONE_OR_VERDICT))]
 #[command(max_term_width = 110, subcommand_required = true, arg_required_else_help = false)]
 pub(crate) struct Cli {
     #[command(subcommand)]

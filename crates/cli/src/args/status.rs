@@ -1,6 +1,6 @@
 //! Arguments of `xsort status`.
 
-use super::help::{TEMPLATE, environment_and_exit_status};
+use super::help::{DONE, TEMPLATE, environment_and_exit_status};
 use clap::Args;
 
 const EXAMPLES: &str = "\
@@ -20,7 +20,7 @@ Examples:
 /// when it receives SIGUSR1, as dd does.
 #[derive(Debug, Args)]
 #[command(help_template = TEMPLATE, before_help = EXAMPLES)]
-#[command(after_long_help = environment_and_exit_status())]
+#[command(after_long_help = environment_and_exit_status(DONE))]
 pub(crate) struct StatusArgs {
     /// A process ID: show everything about this job [default: one line per job]
     pub(crate) job: Option<String>,

@@ -1,6 +1,6 @@
 //! Arguments of `xsort verify`.
 
-use super::help::{SIZES, TEMPLATE, sizes_environment_and_exit_status};
+use super::help::{SIZES, TEMPLATE, VERDICT, sizes_environment_and_exit_status};
 use super::shared::{Records, Report, Resources, Trees};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ Examples:
 /// are in order (and as expected), and 1 if they are not.
 #[derive(Debug, Args)]
 #[command(help_template = TEMPLATE, before_help = EXAMPLES)]
-#[command(after_help = SIZES, after_long_help = sizes_environment_and_exit_status())]
+#[command(after_help = SIZES, after_long_help = sizes_environment_and_exit_status(VERDICT))]
 pub(crate) struct VerifyArgs {
     #[command(flatten)]
     pub(crate) records: Records,
