@@ -1,6 +1,6 @@
 //! Arguments of `xsort gen`.
 
-use super::help::{SIZES, TEMPLATE, sizes_environment_and_exit_status};
+use super::help::{DONE, SIZES, TEMPLATE, sizes_environment_and_exit_status};
 use super::shared::{Report, Resources};
 use super::values::{formats, output, patterns, whole};
 use clap::{Args, ValueHint};
@@ -22,7 +22,7 @@ Examples:
 /// whole or not at all.
 #[derive(Debug, Args)]
 #[command(help_template = TEMPLATE, before_help = EXAMPLES)]
-#[command(after_help = SIZES, after_long_help = sizes_environment_and_exit_status())]
+#[command(after_help = SIZES, after_long_help = sizes_environment_and_exit_status(DONE))]
 pub(crate) struct GenArgs {
     /// What the records look like
     #[arg(short, long, value_name = "FORMAT", default_value = "gensort", value_parser = formats())]

@@ -8,31 +8,37 @@ pub(super) const SIZES: &str = "\
 Sizes: 512M, 16GiB, 1.5G, 8GB. K, M, G, T are powers of 1024 as for GNU sort; \
 KB, MB, GB, TB are powers of 1000.";
 
-const EXIT_STATUS: &str = "\
-Exit status:
-  0    done; for verify: in order and as expected
-  1    verify: out of order, or not the expected records
-  2    wrong usage or settings, or a directory that can't be written to
-  3    an input is missing, unreadable, no whole number of records, or looks like something else
-  4    too little disk space or memory
+/// The statuses without a failure: of most commands, of verify, and of either.
+pub(super) const DONE: &str = "0    success";
+pub(super) const VERDICT: &str = "\
+0    in order, and as expected
+  1    out of order, or not the expected records";
+pub(super) const DONE_OR_VERDICT: &str = "\
+0    success; for verify: in order, and as expected
+  1    verify: out of order, or not the expected records";
+
+const FAILURE: &str = "\
+2    wrong usage or settings, or a directory that can't be written
+  3    an input is missing, unreadable, or doesn't consist of records of this size and kind
+  4    not enough disk space or memory
   5    a read or write failed
-  6    data was corrupted on the way; nothing was put in place
-  101  a fault of xsort itself: please report it
-  129, 130, 143  stopped by SIGHUP, SIGINT, SIGTERM; cleaned up
+  6    data was corrupted on the way; no output was put in place
+  101  a bug in xsort: please report it
+  129, 130, 143  stopped by SIGHUP, SIGINT, SIGTERM, after cleaning up
   141  stopped by SIGPIPE: nobody reads the output any more";
 
 const ENVIRONMENT: &str = "\
 Environment:
   NO_COLOR          if set, nothing is coloured
-  XSORT_STATUS      off: a job doesn't publish its status
-  XSORT_STATUS_DIR  where jobs publish their status, and xsort status looks for it";
+  XSORT_STATUS      if it is off, a job doesn't publish its status
+  XSORT_STATUS_DIR  where jobs publish their status, and where xsort status looks";
 
 /// Environment and exit statuses.
-pub(super) fn environment_and_exit_status() -> String {
-    format!("{ENVIRONMENT}\n\n{EXIT_STATUS}")
+pub(super) fn environment_and_exit_status(success: &str) -> String {
+    format!("{ENVIRONMENT}\n\nExit status:\n  {success}\n  {FAILURE}")
 }
 
 /// Sizes, environment and exit statuses.
-pub(super) fn sizes_environment_and_exit_status() -> String {
-    format!("{SIZES}\n\n{}", environment_and_exit_status())
+pub(super) fn sizes_environment_and_exit_status(success: &str) -> String {
+    format!("{SIZES}\n\n{}", environment_and_exit_status(success))
 }

@@ -19,7 +19,7 @@ pub(crate) use status::StatusArgs;
 pub(crate) use verify::VerifyArgs;
 
 use clap::{CommandFactory, Parser, Subcommand, ValueHint};
-use help::{TEMPLATE, environment_and_exit_status};
+use help::{DONE_OR_VERDICT, TEMPLATE, environment_and_exit_status};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use xsort_gnu::When;
@@ -34,7 +34,8 @@ Examples:
 /// Sort anything bigger than memory, at the speed of the drives.
 #[derive(Debug, Parser)]
 #[command(name = "xsort", version, help_template = TEMPLATE)]
-#[command(before_help = EXAMPLES, after_help = environment_and_exit_status())]
+#[command(before_help = EXAMPLES)]
+#[command(after_long_help = environment_and_exit_status(DONE_OR_VERDICT))]
 #[command(max_term_width = 110, subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -51,8 +52,8 @@ pub(crate) enum Command {
     Status(StatusArgs),
     /// Sort lines of text, with the options of GNU sort
     ///
-    /// Arguments, output, messages and statuses are GNU sort's; 'xsort lines --help' lists them. A
-    /// link to xsort with the name sort does the same.
+    /// Options, output, messages and exit statuses are those of GNU sort; 'xsort lines --help'
+    /// lists all options. A link to xsort with the name sort does the same.
     #[command(disable_help_flag = true)]
     Lines {
         /// Options and files as for GNU sort
@@ -60,11 +61,10 @@ pub(crate) enum Command {
         #[arg(value_hint = ValueHint::FilePath)]
         arguments: Vec<OsString>,
     },
-    /// Count the space that trees of files take, with the options of GNU du
+    /// Print the disk usage of trees of files, with the options of GNU du
     ///
-    /// Arguments, output, messages and statuses are GNU du's; 'xsort du --help' lists them, and
-    /// what GNU du doesn't have: --tree, --top, --sort, --json, --threads, --progress,
-    /// --skip-pseudo. A link to xsort with the name du does the same.
+    /// Options, output, messages and exit statuses are those of GNU du; 'xsort du --help' lists all
+    /// options. A link to xsort with the name du does the same.
     #[command(disable_help_flag = true)]
     Du {
         /// Options and files as for GNU du
@@ -76,7 +76,7 @@ pub(crate) enum Command {
     ///
     /// For example: xsort completions bash > ~/.local/share/bash-completion/completions/xsort
     Completions {
-        /// The shell
+        /// The shell to print it for
         shell: clap_complete::Shell,
     },
     /// Print the manual page, or write all of them to a directory

@@ -13,14 +13,14 @@ use xsort_records::{Format, KeyField};
 pub(crate) struct Records {
     /// A format that gen makes; gensort by default
     ///
-    /// With this option any bytes are taken for records. Without it and --record, inputs whose
-    /// first 4 KiB look like something else are refused: text, compressed files, databases,
-    /// programs and the like, and records that gen makes in another format. Printable records of
-    /// the Sort Benchmark, lines of 100 bytes that end in CR LF, are accepted.
+    /// With this option, any bytes are accepted as records. Without it and --record, an input whose
+    /// first 4 KiB look like something else is refused: text, a compressed file, a database, a
+    /// program, or records that gen makes in another format. Printable records of the Sort
+    /// Benchmark, which are lines of 100 bytes that end in CR LF, are accepted.
     #[arg(short, long, value_name = "FORMAT", conflicts_with = "record", value_parser = formats())]
     pub(crate) format: Option<Format>,
 
-    /// Size of a record in bytes; records are compared as a whole unless --key is given
+    /// Size of a record in bytes; whole records are compared unless --key is given
     #[arg(long, value_name = "BYTES", value_parser = whole::<usize>)]
     pub(crate) record: Option<usize>,
 
@@ -38,18 +38,17 @@ pub(crate) struct Records {
 const KEY_HELP: &str = "\
 What to compare, OFFSET:LENGTH[:TYPE][:desc]; repeat for further keys among equals
 
-OFFSET and LENGTH are bytes, OFFSET counts from 0. TYPE is bytes, \
-the default, or a number: u8, u16, u32, u64, u128, i8 ... i128, f32, f64, with le or be at its \
-end for the byte order (u64le, u64be); without either the least significant byte comes first, as \
-with le.";
+OFFSET and LENGTH are in bytes, and OFFSET counts from 0. TYPE is bytes, \
+the default, or a number: u8, u16, u32, u64, u128, i8 ... i128, f32 or f64. A number ends in le \
+or be for its byte order (u64le, u64be); le, the least significant byte first, is the default.";
 
 /// How directories among the inputs are read.
 #[derive(Debug, Args)]
 pub(crate) struct Trees {
-    /// Take a file that has several names (hard links) below a directory under each of them
+    /// Read a file that has several names (hard links) below a directory once for each of them
     ///
-    /// Otherwise it counts once for each directory named, under the name that comes first. A file
-    /// or directory that is named itself counts as often as it is named.
+    /// Otherwise it is read once for each directory that is given, under its first name. A file or
+    /// directory is read as often as it is given itself.
     #[arg(long, hide_short_help = true)]
     pub(crate) count_links: bool,
 }
@@ -59,31 +58,30 @@ pub(crate) struct Trees {
 pub(crate) struct Resources {
     /// Memory, as a size or as a percentage of what is available [default: 50%]
     ///
-    /// The program uses at most this and 64 MiB. It uses no more than the limit of its control
-    /// group (container) leaves.
+    /// The program uses at most this much and another 64 MiB. The limit of its control group
+    /// (container) is respected, too.
     #[arg(short, long, value_name = "MEMORY")]
     pub(crate) memory: Option<Memory>,
 
-    /// Threads; 0: as many as processors that this process may use
+    /// Number of threads; 0 means one for each processor that this process may use
     #[arg(short = 'j', long, value_name = "N", default_value_t = 0, value_parser = threads)]
     pub(crate) threads: u16,
 
-    /// How to do I/O; auto uses io_uring where it is allowed
+    /// How files are read and written
     #[arg(long, value_name = "HOW", default_value = "auto", value_parser = io_engines())]
     pub(crate) io: IoChoice,
 
-    /// Pause all transfers while a drive of the job is hotter than so many degrees Celsius
+    /// Pause all transfers while a drive of the job is hotter than this many degrees Celsius
     ///
-    /// They go on when it is 5 degrees below that. Drives whose temperature the system doesn't show
-    /// are ignored.
+    /// They continue when the drive is 5 degrees cooler than that. Drives whose temperature the
+    /// system doesn't report are ignored.
     #[arg(long, value_name = "CELSIUS", value_parser = degrees)]
     pub(crate) temperature_limit: Option<u16>,
 
-    /// Move at most so many bytes a second to and from the drives, read and written together (200M,
-    /// 1.5GiB)
+    /// Read and write at most this many bytes a second, both together (200M, 1.5GiB)
     ///
-    /// For machines that others use at the same time. Bandwidth that was not used is saved up for
-    /// at most a tenth of a second.
+    /// Use it on a machine that is shared with others. Unused bandwidth is saved up for at most a
+    /// tenth of a second.
     #[arg(long, value_name = "RATE", value_parser = size::rate)]
     pub(crate) bandwidth_limit: Option<NonZeroU64>,
 }

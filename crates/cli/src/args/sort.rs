@@ -1,6 +1,6 @@
 //! Arguments of `xsort sort`.
 
-use super::help::{SIZES, TEMPLATE, sizes_environment_and_exit_status};
+use super::help::{DONE, SIZES, TEMPLATE, sizes_environment_and_exit_status};
 use super::shared::{Records, Report, Resources, Trees};
 use super::values::{methods, output, seconds};
 use clap::{Args, ValueHint};
@@ -29,7 +29,7 @@ Examples:
 /// may be one of the inputs. What comes out is counted and checksummed against what went in.
 #[derive(Debug, Args)]
 #[command(help_template = TEMPLATE, before_help = EXAMPLES)]
-#[command(after_help = SIZES, after_long_help = sizes_environment_and_exit_status())]
+#[command(after_help = SIZES, after_long_help = sizes_environment_and_exit_status(DONE))]
 pub(crate) struct SortArgs {
     #[command(flatten)]
     pub(crate) records: Records,

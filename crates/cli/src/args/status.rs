@@ -1,33 +1,32 @@
 //! Arguments of `xsort status`.
 
-use super::help::{TEMPLATE, environment_and_exit_status};
+use super::help::{DONE, TEMPLATE, environment_and_exit_status};
 use super::shared::Color;
 use clap::Args;
 
 const EXAMPLES: &str = "\
 Examples:
-  xsort status                a line for each job
-  xsort status 4711           all about one
-  xsort status --watch        on the whole terminal, live
-  xsort status --json         for machines
-  xsort status --clear        remove what killed jobs left
+  xsort status                one line per job
+  xsort status 4711           everything about one job
+  xsort status --watch        the whole terminal, updated continuously
+  xsort status --json         for programs
+  xsort status --clear        remove what killed jobs left behind
 ";
 
-/// Show running jobs, how far they are, and what killed ones left
+/// Show running jobs and their progress, and what killed jobs left behind
 ///
-/// Every gen, sort, lines, verify and du that takes longer than a quarter of a second publishes its
-/// state ten times a second, in shared memory, for its own user. Watchers cost it nothing. In the
-/// job's environment, XSORT_STATUS=off turns that off, and XSORT_STATUS_DIR chooses another
-/// directory for it. A job also prints a line on its standard error when it gets SIGUSR1, as dd
-/// does.
+/// Every gen, sort, lines, verify and du that runs for more than a quarter of a second publishes
+/// its state in shared memory, ten times a second. Only its own user can read it, and watching
+/// doesn't slow the job down. A job also prints one line about its progress to its standard error
+/// when it receives SIGUSR1, as dd does.
 #[derive(Debug, Args)]
 #[command(help_template = TEMPLATE, before_help = EXAMPLES)]
-#[command(after_long_help = environment_and_exit_status())]
+#[command(after_long_help = environment_and_exit_status(DONE))]
 pub(crate) struct StatusArgs {
-    /// A process ID: everything known about this job [default: a line for each]
+    /// A process ID: show everything about this job [default: one line per job]
     pub(crate) job: Option<String>,
 
-    /// Watch on the whole terminal: arrows choose a job, ? lists the keys, q quits
+    /// Use the whole terminal and keep it up to date: ? lists the keys, q quits
     #[arg(short, long, conflicts_with_all = ["json", "clear"])]
     pub(crate) watch: bool,
 
@@ -35,11 +34,11 @@ pub(crate) struct StatusArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Remove what killed jobs left: their status, and hidden files with their data
+    /// Remove what killed jobs left behind: their status, and hidden files with their data
     ///
-    /// Hidden files are left only where the file system doesn't support files without a name.
-    /// Nothing of a running job is touched, and no file that is open or was written to after the
-    /// job's last snapshot.
+    /// Hidden files remain only on file systems that don't support files without a name. Files of
+    /// running jobs, files that are open, and files that were changed after the job's last
+    /// snapshot are never removed.
     #[arg(long)]
     pub(crate) clear: bool,
 

@@ -1,6 +1,6 @@
 //! Arguments of `xsort verify`.
 
-use super::help::{SIZES, TEMPLATE, sizes_environment_and_exit_status};
+use super::help::{SIZES, TEMPLATE, VERDICT, sizes_environment_and_exit_status};
 use super::shared::{Records, Report, Resources, Trees};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
@@ -8,40 +8,39 @@ use xsort_records::Checksum;
 
 const EXAMPLES: &str = "\
 Examples:
-  xsort verify sorted                      order, records, checksum, duplicates
-  xsort verify sorted --against data       also: the same records as in data, a file or a directory
-  xsort verify -o 1.sum part1              judge the parts of a sequence on their own, ...
-  xsort verify -s 1.sum 2.sum              ... then their seams and sums
+  xsort verify sorted                      check order; count records and duplicates
+  xsort verify sorted --against data       check that it has the same records as data, too
+  xsort verify -o 1.sum part1              check the parts of a sequence one by one, ...
+  xsort verify -s 1.sum 2.sum              ... then the sequence, from their summaries
 ";
 
 /// Check order, count, duplicates and checksum
 ///
-/// Several files are checked as one sequence. The lines are those of the Sort Benchmark's valsort,
-/// with the same meanings, on standard output. Exit status 0 if in order (and as expected), 1 if
-/// not.
+/// Several files are checked as one sequence. The results on standard output have the form and the
+/// meaning of those of valsort, the Sort Benchmark's program. The exit status is 0 if the records
+/// are in order (and as expected), and 1 if they are not.
 #[derive(Debug, Args)]
 #[command(help_template = TEMPLATE, before_help = EXAMPLES)]
-#[command(after_help = SIZES, after_long_help = sizes_environment_and_exit_status())]
+#[command(after_help = SIZES, after_long_help = sizes_environment_and_exit_status(VERDICT))]
 pub(crate) struct VerifyArgs {
     #[command(flatten)]
     pub(crate) records: Records,
 
-    /// Also write a summary of these files as one part of a longer sequence (for 100-byte records
-    /// valsort's 280 bytes)
+    /// Also write a summary of the files, which are one part of a longer sequence; for 100-byte
+    /// records it is the same as valsort's
     #[arg(short = 'o', long, value_name = "SUMMARY", value_hint = ValueHint::FilePath)]
     pub(crate) summary: Option<PathBuf>,
 
-    /// The files are summaries, one or several in each; check the sequence of the parts that they
-    /// describe
+    /// The files contain summaries of parts; check the sequence of these parts
     #[arg(short = 's', long, conflicts_with_all = ["summary", "against"])]
     pub(crate) summaries: bool,
 
-    /// The checksum must be this
+    /// Require this checksum
     #[arg(long, value_name = "CHECKSUM", value_parser = Checksum::parse_sum)]
     pub(crate) expect: Option<u128>,
 
-    /// Records and checksum must be those of this file, or of all regular files below this
-    /// directory; repeat for several
+    /// Require the records of this file, or of all regular files below this directory; repeat for
+    /// several
     #[arg(long, value_name = "INPUT", value_hint = ValueHint::AnyPath)]
     pub(crate) against: Vec<PathBuf>,
 
@@ -54,8 +53,8 @@ pub(crate) struct VerifyArgs {
     #[command(flatten)]
     pub(crate) report: Report,
 
-    /// Files to check, in this order; of a directory all regular files below it, in the order of
-    /// their paths; '-' alone is standard input
+    /// Files to check, in this order; a directory stands for all regular files below it, in the
+    /// order of their paths; '-' alone is standard input
     #[arg(required = true, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub(crate) files: Vec<PathBuf>,
 }

@@ -20,7 +20,9 @@ pub(crate) fn print(shell: Shell) -> Result<(), Failure> {
     let script = match shell {
         Shell::Bash => script + &bash_words(&program),
         Shell::Zsh => joined_in_zsh(script, &joined_options(&program)),
-        Shell::Fish => joined_in_fish(&script, &joined_options(&program)),
+        Shell::Fish => {
+            joined_in_fish(&script, &joined_options(&program)) + &operands_in_fish(&program)
+        }
         _ => script,
     };
     write_stdout(script.as_bytes())
@@ -76,4 +78,19 @@ fn joined_in_fish(script: &str, joined: &[&str]) -> String {
         false => line.to_owned(),
     });
     lines.collect()
+}
+
+/// Operands that are one of a few words, which clap's script leaves out.
+fn operands_in_fish(program: &Command) -> String {
+    let mut script = String::new();
+    for command in program.get_subcommands() {
+        let values = command.get_positionals().flat_map(Arg::get_possible_values);
+        let words: Vec<String> = values.map(|value| value.get_name().to_owned()).collect();
+        if !words.is_empty() {
+            let condition = format!("__fish_xsort_using_subcommand {}", command.get_name());
+            script +=
+                &format!("complete -c xsort -n \"{condition}\" -f -a '{}'\n", words.join(" "));
+        }
+    }
+    script
 }

@@ -61,7 +61,12 @@ fn page(command: &Command, program: &Command) -> Roff {
     page.text([roman(format!("{name} - {}", about.trim_end_matches('.')))]);
     write_synopsis(&mut page, command);
     page.control("SH", ["DESCRIPTION"]);
-    let description = command.get_long_about().map_or(about, StyledStr::to_string);
+    let sentence = format!("{}.", about.trim_end_matches('.'));
+    let description = match command.get_long_about().map(StyledStr::to_string) {
+        // Its first paragraph is the title.
+        Some(long) if long.starts_with(&*about) => long.replacen(&*about, &sentence, 1),
+        long => long.unwrap_or(sentence),
+    };
     write_paragraphs(&mut page, &description, "PP");
     if command.has_subcommands() {
         write_commands(&mut page, command);

@@ -146,7 +146,7 @@ impl<'a> TreeDrawing<'a> {
         out: &mut Vec<u8>,
     ) {
         let name = match &row.content {
-            Content::Found(path) => printable(&path[pending.name_begin..]),
+            Content::Found(row) => printable(&row.path[pending.name_begin..]),
             Content::Itself { files: 0 } => "(itself)".to_owned(),
             Content::Itself { files: 1 } => "(itself and 1 file)".to_owned(),
             Content::Itself { files } => format!("(itself and {files} files)"),
@@ -159,7 +159,7 @@ impl<'a> TreeDrawing<'a> {
     }
 
     fn push_children(&self, row: &TreeRow, parent: &PendingRow, pending: &mut Vec<PendingRow>) {
-        let Content::Found(path) = &row.content else { return };
+        let Content::Found(Row { path, .. }) = &row.content else { return };
         let name_begin = path.len() + usize::from(!path.ends_with(b"/"));
         let Glyphs { branch, last, through, blank, .. } = self.glyphs;
         // The last child is drawn last, so it is pushed first.

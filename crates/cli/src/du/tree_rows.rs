@@ -24,10 +24,11 @@ pub(super) struct TreeRow {
 
 /// What a row is about.
 pub(super) enum Content {
-    /// A file or directory of this path.
-    Found(Vec<u8>),
+    Found(Row),
     /// The directory that it is in, and so many files directly in it.
-    Itself { files: u64 },
+    Itself {
+        files: u64,
+    },
     /// So many rows that are left out.
     More(usize),
 }
@@ -45,12 +46,12 @@ pub(super) enum RowLimit {
 impl TreeRows {
     pub(super) fn new(mut found: Vec<Row>, command: &Command, limit: RowLimit) -> TreeRows {
         found.sort_by(|one, other| by_path(&one.path, &other.path));
-        let mut tree = TreeRows::of_paths(&found);
+        let mut tree = TreeRows::of_paths(found);
         // Without these two, rows below a directory don't add up to it.
         let is_sum =
             !command.separate_directories && !matches!(command.threshold, Threshold::Most(_));
         if is_sum {
-            tree.add_themselves(&found);
+            tree.add_themselves();
         }
         let by_name = command.extras.sort == Some(SortBy::Name);
         let is_shown = tree.choose(command.threshold, limit);
@@ -59,15 +60,23 @@ impl TreeRows {
     }
 
     /// The rows must be sorted by path.
-    fn of_paths(found: &[Row]) -> TreeRows {
+    fn of_paths(found: Vec<Row>) -> TreeRows {
         let mut tree = TreeRows { rows: Vec::new(), roots: Vec::new() };
         let mut above: Vec<usize> = Vec::new();
-        for (index, row) in found.iter().enumerate() {
-            while above.pop_if(|parent| !is_within(&row.path, &found[*parent].path)).is_some() {}
-            tree.add(Content::Found(row.path.clone()), row.figure, above.last().copied());
+        for (index, row) in found.into_iter().enumerate() {
+            while above.pop_if(|parent| !tree.is_below(&row.path, *parent)).is_some() {}
+            let figure = row.figure;
+            tree.add(Content::Found(row), figure, above.last().copied());
             above.push(index);
         }
         tree
+    }
+
+    /// Whether a path is below that of a row.
+    fn is_below(&self, path: &[u8], parent: usize) -> bool {
+        let Content::Found(parent) = &self.rows[parent].content else { return false };
+        let Some(rest) = path.strip_prefix(&parent.path[..]) else { return false };
+        !rest.is_empty() && (parent.path.ends_with(b"/") || rest.starts_with(b"/"))
     }
 
     fn add(&mut self, content: Content, figure: u64, parent: Option<usize>) {
@@ -78,16 +87,21 @@ impl TreeRows {
 
     /// Adds what the rows below each directory lack. Where there are none, there is nothing to add
     /// up.
-    fn add_themselves(&mut self, found: &[Row]) {
-        for (index, row) in found.iter().enumerate() {
-            let children = &self.rows[index].children;
+    fn add_themselves(&mut self) {
+        for index in 0..self.rows.len() {
+            let TreeRow { content: Content::Found(row), children, .. } = &self.rows[index] else {
+                continue;
+            };
             if children.is_empty() {
                 continue;
             }
-            let listed = |sum: u64, &child: &usize| sum.saturating_add(self.rows[child].figure);
-            let figure = row.figure.saturating_sub(children.iter().fold(0, listed));
-            let with_rows = children.iter().filter(|child| !found[**child].is_directory).count();
-            let files = row.files.saturating_sub(with_rows as u64);
+            let (mut figure, mut files) = (row.figure, row.files);
+            for child in children {
+                figure = figure.saturating_sub(self.rows[*child].figure);
+                if matches!(&self.rows[*child].content, Content::Found(row) if !row.is_directory) {
+                    files = files.saturating_sub(1);
+                }
+            }
             if figure > 0 || files > 0 {
                 self.add(Content::Itself { files }, figure, Some(index));
             }
@@ -161,18 +175,12 @@ impl TreeRows {
     /// What isn't a name comes last.
     fn by_name(&self, one: usize, other: usize) -> Ordering {
         match (&self.rows[one].content, &self.rows[other].content) {
-            (Content::Found(one), Content::Found(other)) => by_path(one, other),
+            (Content::Found(one), Content::Found(other)) => by_path(&one.path, &other.path),
             (Content::Found(_), _) => Ordering::Less,
             (_, Content::Found(_)) => Ordering::Greater,
             _ => one.cmp(&other),
         }
     }
-}
-
-/// Whether a path is below another one.
-fn is_within(path: &[u8], parent: &[u8]) -> bool {
-    let Some(rest) = path.strip_prefix(parent) else { return false };
-    !rest.is_empty() && (parent.ends_with(b"/") || rest.starts_with(b"/"))
 }
 
 #[cfg(test)]

@@ -54,6 +54,7 @@ fn clear(dead: &[&FoundJob]) -> String {
         failed.extend(failures);
     }
     match failed.first() {
+        None if files == 1 => "1 file removed".into(),
         None => format!("{files} files removed"),
         Some((path, reason)) => {
             format!("{} not removed, first {}: {reason}", failed.len(), DisplayPath(path))

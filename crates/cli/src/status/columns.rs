@@ -36,9 +36,13 @@ pub(super) fn in_columns<const N: usize>(
             if index != shown[0] {
                 line += &" ".repeat(gap);
             }
-            let (cell, width) = (&row[index], widths[index]);
-            let pad = " ".repeat(width - columns_of(cell));
-            line += &if columns[index].is_figure { pad + cell } else { cell.clone() + &pad };
+            let cell = &row[index];
+            let pad = " ".repeat(widths[index] - columns_of(cell));
+            match columns[index].is_figure {
+                true => line += &(pad + cell),
+                false if index == N - 1 => line += cell,
+                false => line += &(cell.clone() + &pad),
+            }
         }
         cut(line.trim_end(), width)
     };

@@ -3,7 +3,7 @@
 use crate::decimal::Decimal;
 pub(super) use crate::decimal::span;
 use std::fmt::Write;
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use xsort_disk::DisplayPath;
 use xsort_status::{Leftovers, Snapshot};
 
@@ -54,9 +54,20 @@ pub(super) fn cut(text: &str, columns: usize) -> String {
     if columns_of(text) <= columns {
         return text.to_owned();
     }
-    let mut beginning = text.to_owned();
-    while columns_of(&beginning) + 1 > columns && beginning.pop().is_some() {}
-    if columns == 0 { beginning } else { beginning + "…" }
+    match columns.checked_sub(1) {
+        Some(columns) => format!("{}…", beginning(text, columns)),
+        None => String::new(),
+    }
+}
+
+/// As much of a text as has at most so many columns.
+fn beginning(text: &str, columns: usize) -> &str {
+    let mut used = 0;
+    let end = text.char_indices().find(|(_, letter)| {
+        used += letter.width().unwrap_or(0);
+        used > columns
+    });
+    end.map_or(text, |(at, _)| &text[..at])
 }
 
 /// Those of the pieces that fit into so many columns, in their order, with a comma between them.
@@ -78,36 +89,34 @@ pub(super) fn fitting(pieces: &[(u8, String)], columns: usize) -> String {
 /// A text in lines of at most so many columns, broken at blanks; a longer word within it.
 pub(super) fn folded(text: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(1);
-    let mut lines = vec![String::new()];
-    for mut word in text.split(' ').map(str::to_owned) {
-        loop {
-            let line = lines.last_mut().expect("there is one");
-            let gap = usize::from(!line.is_empty());
-            if columns_of(line) + gap + columns_of(&word) <= columns {
-                *line += &" "[..gap];
-                *line += &word;
-                break;
+    let fits = |word: &str, columns: usize| beginning(word, columns).len() == word.len();
+    let (mut lines, mut line) = (Vec::new(), String::new());
+    // Columns of the line, once it has a word.
+    let mut used = None;
+    for mut word in text.split(' ') {
+        if let Some(before) = used {
+            if before < columns && fits(word, columns - before - 1) {
+                line.push(' ');
+                used = Some(before + 1);
+            } else {
+                lines.push(std::mem::take(&mut line));
+                used = None;
             }
-            if gap == 1 {
-                lines.push(String::new());
-                continue;
-            }
-            let mut end = word.len();
-            while columns_of(&word[..end]) > columns {
-                end = word[..end].char_indices().next_back().map_or(0, |(at, _)| at);
-            }
-            // A letter that is wider than the line.
-            if end == 0 {
-                end = word.chars().next().map_or(0, char::len_utf8);
-            }
-            let rest = word.split_off(end);
-            *line = std::mem::replace(&mut word, rest);
-            if word.is_empty() {
-                break;
-            }
-            lines.push(String::new());
         }
+        while used.is_none() && !fits(word, columns) {
+            // A letter at least.
+            let letter = word.chars().next().map_or(0, char::len_utf8);
+            let end = beginning(word, columns).len().max(letter);
+            if end == word.len() {
+                break;
+            }
+            lines.push(word[..end].to_owned());
+            word = &word[end..];
+        }
+        line += word;
+        used = Some(used.unwrap_or(0) + columns_of(word));
     }
+    lines.push(line);
     lines
 }
 
@@ -148,6 +157,18 @@ mod tests {
         assert_eq!(folded("a bc def", 4), ["a bc", "def"]);
         assert_eq!(folded("/a/long/path b", 5), ["/a/lo", "ng/pa", "th b"]);
         assert_eq!(folded("中中", 1), ["中", "中"]);
+        assert_eq!(folded("ab cdefgh ij", 3), ["ab", "cde", "fgh", "ij"]);
+        assert_eq!(folded("a  b", 9), ["a  b"]);
         assert_eq!(folded("", 5), [""]);
+    }
+
+    /// A command line may have a megabyte.
+    #[test]
+    fn very_long_texts_take_no_time_to_speak_of() {
+        let text = "中".repeat(1 << 20);
+        assert_eq!(columns_of(&cut(&text, 80)), 79);
+        assert_eq!(folded(&text, 80).len(), (1usize << 20).div_ceil(40));
+        let words = "a b ".repeat(1 << 18);
+        assert_eq!(folded(&words, usize::MAX), [words]);
     }
 }

@@ -95,6 +95,7 @@ fn fish_offers_the_same() {
         ("xsort lines --check d", &["data"]),
         ("xsort lines d", &["data"]),
         ("xsort du --sort ", &["name", "size"]),
+        ("xsort completions ", &["bash", "elvish", "fish", "powershell", "zsh"]),
     ] {
         let script = format!("source script; complete -C '{line}'");
         let Some(answer) = ask(&sandbox, "fish", &["--no-config", "-c", &script]) else {

@@ -606,6 +606,34 @@ fn a_watch_ends_with_its_terminal() {
     }
 }
 
+/// From the narrowest terminal to the widest one, with and without a job.
+#[test]
+fn a_watch_explains_its_keys_on_any_terminal() {
+    let watched = Watched::new();
+    let mut job = None;
+    for (columns, rows) in [(20, 10), (40, 24), (80, 24), (220, 60), (1, 1)] {
+        let mut terminal = Terminal::of_size(columns, rows);
+        let mut child = terminal.start(watched.command("status --watch"));
+        terminal.screen.write_all(b"?").unwrap();
+        let mut drawn = Vec::new();
+        while columns > 1 && !drawn.windows(5).any(|bytes| bytes == b"clear") {
+            let mut bytes = [0; 1024];
+            let count = terminal.screen.read(&mut bytes).unwrap();
+            drawn.extend_from_slice(&bytes[..count]);
+        }
+        terminal.screen.write_all(b"q").unwrap();
+        // What it draws until then must be read, or it waits for that.
+        let reader = thread::spawn(move || terminal.screen.read_to_end(&mut Vec::new()));
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{columns}");
+        drop(reader.join().unwrap());
+        if job.is_none() {
+            let started = job.insert(watched.start_sort("out"));
+            watched.wait_for(started, |_| true);
+        }
+    }
+    assert!(job.unwrap().end().0.success());
+}
+
 /// A hang-up between the look whether there is a key and the read, which then answers nothing, now
 /// and whenever it is tried again.
 #[test]

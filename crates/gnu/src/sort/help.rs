@@ -66,7 +66,7 @@ includes its whole field. The LETTERS bdfghiMnRrV are the options above, for
 this key only; a key without LETTERS has the options given outside keys. Without
 a KEY the whole line is compared. --debug shows what is compared.
 
-What is done:
+What to do:
   -c, --check[=WORD]            sort nothing; check whether the input is sorted.
                                 diagnose-first, the default, prints the first
                                 line out of order; quiet and silent print none
@@ -83,7 +83,7 @@ What is done:
                                 NUL
       --random-source=FILE      take the random bytes for -R from FILE
 
-What is used:
+Memory, scratch and threads:
   -S, --buffer-size=SIZE        use this much memory: a number of KiB, or with a
                                 suffix %, b, K, M, G, T, P, E, Z or Y
   -T, --temporary-directory=DIR put scratch files into DIR instead of $TMPDIR or
