@@ -22,6 +22,7 @@ pub fn words(command: &Command) -> Vec<OsString> {
         ("--debug", command.debug),
         ("--progress", command.extras.progress),
         ("--json", command.extras.json),
+        ("--count", command.extras.counts),
         ("--compress-output=none", output == Some(OutputCompression::Off)),
         ("--compress-output=gzip", output == Some(OutputCompression::Gzip)),
         ("--compress-output=lz4", output == Some(OutputCompression::Lz4)),

@@ -61,7 +61,8 @@ pub(super) fn options(command: &Command, input_bytes: Option<u64>) -> LinesOptio
     let is_small = input_bytes.is_some_and(|bytes| bytes <= SMALL_BYTES);
     LinesOptions {
         delimiter: command.terminator(),
-        is_unique: command.unique,
+        // Duplicates that are counted are dropped by whoever counts them.
+        is_unique: command.unique && !command.extras.counts,
         taken_bytes: 0,
         budget_bytes: if is_small {
             command.buffer_bytes.map_or(SMALL_BUDGET_BYTES, |asked| asked.min(SMALL_BUDGET_BYTES))

@@ -56,7 +56,7 @@ pub(super) fn sort_or_merge<O: LineOrder>(
         inputs = reduce(&options, by, inputs, inputs_max, &*observer)
             .map_err(|error| pass_failed(error, &options.scratch[0], &target))?;
     }
-    let mut out = outgoing.to(&mut target, lines, order, limits);
+    let mut out = outgoing.to(&mut target, lines, by, order, limits);
     let result = match (command.merge, is_sequential) {
         (false, _) => sort_lines(&options, by, inputs, &mut out, &disk, &*observer),
         (true, false) => merge_lines(&options, by, inputs, &mut out, &disk, &*observer),

@@ -371,6 +371,7 @@ fn options_that_would_do_nothing_are_refused() {
         ("-c --top 3 few", "option '--top' does nothing beside -c"),
         ("-C --header few", "option '--header' does nothing beside -C"),
         ("-c --compress-output=gzip few", "option '--compress-output' does nothing beside -c"),
+        ("-cu --count few", "option '--count' does nothing beside -c"),
         ("-c --json few", "option '--json' does nothing beside -c"),
     ] {
         let ended = sandbox.run(&format!("lines {line}"));
@@ -542,6 +543,45 @@ fn outputs_are_compressed_as_they_are_written() {
     assert_eq!((refused.code, refused.stderr.as_str()), (Some(2), told));
     let word = sandbox.run("lines --compress-output=xz text").stderr;
     assert!(word.contains("--compress-output") && word.contains("zstd"), "{word}");
+}
+
+/// In memory, on scratch, merged by one thread and by several.
+#[test]
+fn equal_lines_are_counted_as_uniq_does() {
+    let sandbox = Sandbox::new();
+    let line = |n: u32| format!("word {}\n", n.wrapping_mul(2_654_435_761) >> 16 & 0xfff);
+    sandbox.write("words", (0..600_000).map(line).collect::<String>() + "\n\nword 7");
+    sandbox.write("fields", "2 b\n1 c\n2 a\n1 c\n");
+    sandbox.write("equal", "x\n".repeat(2_000_000));
+    for (ours, expected) in [
+        ("$X lines -u --count words", "sort words | uniq -c"),
+        ("$X lines -u --count -S 2M --parallel=3 words", "sort words | uniq -c"),
+        ("$X lines -u --count -S 2M equal", "uniq -c equal"),
+        ("$X lines -ru --count --top=3 words", "sort -r words | uniq -c | head -3"),
+        ("sort words >s; $X lines -mu --count s s", "sort words words | uniq -c"),
+        (
+            "for i in 1 2 3 4 5 6 7 8; do cat words; echo; done | sort >s; \
+             $X lines -S 4M -mu --count s s; rm s",
+            "for i in 1 2 3 4 5 6 7 8; do cat words; echo; cat words; echo; done | sort | uniq -c",
+        ),
+        ("tr '\\n' '\\0' <words | $X lines -zu --count", "sort words | uniq -c | tr '\\n' '\\0'"),
+        ("$X lines -u --count -k1,1n fields", "printf '      2 1 c\\n      2 2 b\\n'"),
+        ("$X lines --header -u --count fields", "printf '2 b\\n      2 1 c\\n      1 2 a\\n'"),
+        ("$X lines -u --count -o o.gz fields; gzip -dc o.gz", "sort fields | uniq -c"),
+        ("$X lines -u --count /dev/null", "true"),
+    ] {
+        let run = |script: &str| {
+            let output = Command::new("sh")
+                .args(["-c", &format!("({script}) | cksum")])
+                .current_dir(sandbox.path())
+                .env("LC_ALL", "C")
+                .env("X", program())
+                .output()
+                .unwrap();
+            (text(&output.stdout), text(&output.stderr))
+        };
+        assert_eq!(run(ours), run(expected), "{ours}");
+    }
 }
 
 /// What is there of it isn't taken for a whole one.

@@ -17,6 +17,7 @@
 //! | `sequential` | the plain merge: of little, and of what may not be in order |
 //! | `check` | the first line out of order |
 //! | `compressed_output` | the output, compressed by several threads |
+//! | `counted_output` | equal lines, counted on their way out |
 //! | | |
 //! | `form` | phase one: read, sort, spill when memory is needed |
 //! | `merge` | phase two: runs become the output |
@@ -38,6 +39,7 @@ mod check;
 mod chunk;
 mod codec;
 mod compressed_output;
+mod counted_output;
 mod form;
 mod input;
 mod job;
@@ -55,6 +57,7 @@ mod spill;
 pub use check::first_disorder;
 pub use codec::Codec;
 pub use compressed_output::{CompressedOutput, CompressionThreads, OutputCodec};
+pub use counted_output::CountedOutput;
 pub use input::{
     Content, Decoders, Header, InputBytes, LinesInput, OpenInput, Recognised, recognise,
     take_header,

@@ -106,6 +106,8 @@ pub struct Extras {
     /// `--header-prefix STR`: lines at the head of the first input that begin so stay where they
     /// are. It is not empty, has no line's end, and excludes `--header`.
     pub header_prefix: Option<OsString>,
+    /// `--count`: how many equal lines there are before each that `-u` leaves.
+    pub counts: bool,
     /// `--top N`: only the first N lines of the output, at least 1.
     pub top_lines: Option<u64>,
     /// `--progress`.

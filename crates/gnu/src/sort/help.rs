@@ -78,6 +78,8 @@ always do
       --compress-output=HOW     compress the output: gzip, lz4, zstd or none; without this, xsort \
 lines (not sort) goes by
                                 the end of -o's FILE: .gz, .lz4, .zst
+      --count                   with -u, print before each line how many equal ones there are, as \
+uniq -c does
       --count-links             with --recursive, read a file of several names (hard links) \
 under each of them
       --decompress              decompress inputs that are gzip, Zstandard or LZ4 as they are \

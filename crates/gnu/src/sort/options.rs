@@ -13,6 +13,7 @@ pub(super) enum Meaning {
     Check,
     CheckOutput,
     CompressOutput,
+    Count,
     CompressProgram,
     CountLinks,
     Debug,
@@ -82,12 +83,13 @@ const GNU: [Long<Meaning>; 30] = {
 };
 
 /// Ours. `--compress` is not among them, because it is also short for `--compress-program`.
-const OURS: [Long<Meaning>; 17] = [
+const OURS: [Long<Meaning>; 18] = [
     long("bandwidth-limit", Takes::Argument, Meaning::BandwidthLimit),
     long("checkpoint", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Begin)),
     long("check-output", Takes::Nothing, Meaning::CheckOutput),
     long("checkpoint-every", Takes::Argument, Meaning::CheckpointEvery),
     long("compress-output", Takes::Argument, Meaning::CompressOutput),
+    long("count", Takes::Nothing, Meaning::Count),
     long("count-links", Takes::Nothing, Meaning::CountLinks),
     long("decompress", Takes::Nothing, Meaning::Decompress(true)),
     long("header", Takes::Perhaps, Meaning::Header),

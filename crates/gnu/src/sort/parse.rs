@@ -147,6 +147,7 @@ impl<'a> Parser<'a> {
             Meaning::CompressOutput => self.compress_output(given)?,
             Meaning::Checkpoint(checkpoint) => command.extras.checkpoint = Some(checkpoint),
             Meaning::CheckpointEvery => command.extras.checkpoint_every = Some(interval(given)?),
+            Meaning::Count => command.extras.counts = true,
             Meaning::CountLinks => command.extras.counts_links = true,
             Meaning::Debug => command.debug = true,
             Meaning::Decompress(is_on) => command.extras.decompress = Some(is_on),
@@ -377,6 +378,12 @@ impl<'a> Parser<'a> {
 /// Refuses what our own options can't mean.
 fn refuse_extras(command: &Command) -> Result<(), Refusal> {
     let extras = &command.extras;
+    if extras.counts && !command.unique {
+        return Err(Refusal::new("--count counts the equal lines of which -u prints one: add -u"));
+    }
+    if extras.counts && command.debug {
+        return Err(Refusal::new("--debug marks keys, which are not where --count puts them"));
+    }
     if let Some(prefix) = &extras.header_prefix {
         let prefix = prefix.as_bytes();
         if prefix.is_empty() || prefix.contains(&command.terminator()) {

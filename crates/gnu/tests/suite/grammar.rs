@@ -92,6 +92,9 @@ fn our_options_are_there_in_full_only() {
     assert_eq!(command("--header-prefix=#").extras.header_prefix, Some("#".into()));
     assert!(refusal("--header-prefix=").contains("text within a line"));
     assert!(refusal("--header --header-prefix=#").contains("either"));
+    assert!(command("--count -u").extras.counts);
+    assert!(refusal("--count").contains("add -u"));
+    assert!(refusal("--count -u --debug").contains("--debug"));
     assert_eq!(refusal("--heade"), "unrecognized option '--heade'");
     assert_eq!(refusal("--top=0"), "number of lines must be nonzero");
     assert_eq!(refusal("--top=x"), "invalid --top argument 'x'");
