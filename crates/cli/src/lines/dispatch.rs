@@ -25,7 +25,8 @@ pub(super) fn run(lines: &LinesCommand<'_>, has_locale: bool) -> Result<(), Fail
     }
     let seed = resources::seed(&lines.command)?;
     let order = Order::new(&lines.command, &lines.locale, seed);
-    if order.is_bytes() {
+    // What is shuffled is sorted by the bytes of random keys.
+    if order.is_bytes() || lines.command.extras.shuffles {
         run_by(lines, &ByBytes, &order, files)
     } else if order.is_bytes_reversed() {
         run_by(lines, &ByBytesReversed, &order, files)

@@ -1,5 +1,5 @@
-//! What becomes of lines between the engine and the output: `--count`, `--top`, `--debug`,
-//! compression and the rate limit, one behind the other.
+//! What becomes of lines between the engine and the output: `--shuffle`, `--count`, `--top`,
+//! `--debug`, compression and the rate limit, one behind the other.
 
 use super::command::LinesCommand;
 use super::filters::{Marks, Top};
@@ -9,7 +9,7 @@ use std::io::Write;
 use std::sync::Arc;
 use xsort_extsort::LinesOptions;
 use xsort_extsort::variable::{
-    CompressedOutput, CompressionThreads, CountedOutput, LineOrder, OutputCodec,
+    CompressedOutput, CompressionThreads, CountedOutput, LineOrder, OutputCodec, WithoutKeys,
 };
 use xsort_gnu::sort::{Command, Order};
 
@@ -48,7 +48,7 @@ impl Outgoing {
     /// Whether the output is what the engine writes.
     pub(super) fn is_unchanged(&self, lines: &LinesCommand<'_>) -> bool {
         let Command { debug, extras, .. } = &lines.command;
-        let is_filtered = *debug || extras.counts || extras.top_lines.is_some();
+        let is_filtered = *debug || extras.counts || extras.shuffles || extras.top_lines.is_some();
         !is_filtered && self.compression.is_none()
     }
 
@@ -75,6 +75,9 @@ impl Outgoing {
         }
         if let Some(top_lines) = command.extras.top_lines {
             out = Box::new(Top::new(out, top_lines, command.terminator()));
+        }
+        if command.extras.shuffles {
+            out = Box::new(WithoutKeys::new(out, command.terminator()));
         }
         if command.extras.counts {
             out = Box::new(CountedOutput::new(out, by, command.terminator()));

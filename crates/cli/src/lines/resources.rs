@@ -17,7 +17,7 @@ use xsort::machine::MemoryLimits;
 use xsort::machine::caches;
 use xsort::size::Memory;
 use xsort_disk::{DiskOptions, IoChoice};
-use xsort_extsort::variable::Codec;
+use xsort_extsort::variable::{Codec, Shuffle};
 use xsort_extsort::{Caches, LinesOptions};
 use xsort_gnu::Locale;
 use xsort_gnu::sort::{Command, Environment};
@@ -136,6 +136,23 @@ pub(super) fn seed(command: &Command) -> Result<[u8; 16], Failure> {
         _ => said(&format!("read error: {}", failure::reason(&error))),
     })?;
     Ok(seed)
+}
+
+/// The random order that `--shuffle` asks for.
+pub(super) fn shuffle(command: &Command) -> Result<Option<Shuffle>, Failure> {
+    if !command.extras.shuffles {
+        return Ok(None);
+    }
+    let mut random = [0; 8];
+    let seed = match command.extras.seed {
+        Some(seed) => seed,
+        None => {
+            getrandom(&mut random, GetRandomFlags::empty())
+                .map_err(|errno| Failure::said("getrandom", &errno.into()))?;
+            u64::from_ne_bytes(random)
+        }
+    };
+    Ok(Some(Shuffle::new(seed, command.terminator())))
 }
 
 /// Refuses directories in which no scratch can be made, if the input is larger than what `-S` says:

@@ -12,7 +12,7 @@ use super::resources;
 use super::target::Target;
 use std::path::Path;
 use xsort_extsort::variable::{
-    LineOrder, LinesInput, PassError, TemporaryFiles, merge_passes, merge_sequential,
+    LineOrder, LinesInput, PassError, Shuffle, TemporaryFiles, merge_passes, merge_sequential,
     sequential_inputs_max,
 };
 use xsort_extsort::{LinesOptions, Observer, merge_lines, sort_lines};
@@ -35,8 +35,10 @@ pub(super) fn sort_or_merge<O: LineOrder>(
     let names_bytes = inputs.names.budget_bytes();
     let opened = open(command, inputs, bytes, &target)?;
     let mut prepared = Prepared::new(lines, opened, names_bytes, limits)?;
-    let bytes = prepared.bytes();
     let header = prepared.take_header(command)?;
+    let shuffle = resources::shuffle(command)?;
+    shuffle.iter().for_each(|shuffle| prepared.shuffle(shuffle));
+    let bytes = prepared.bytes();
     let options = resources::options(command, bytes);
     let outgoing = Outgoing::new(lines, &options, header, &mut target);
     let output_file = target.path().filter(|_| outgoing.is_unchanged(lines));
@@ -67,6 +69,7 @@ pub(super) fn sort_or_merge<O: LineOrder>(
     if has_path {
         target.go_to_end().map_err(|error| target.failed(&error))?;
     }
+    let report = if shuffle.is_some() { Shuffle::report(report) } else { report };
     print_report(command, &report)
 }
 

@@ -584,6 +584,52 @@ fn equal_lines_are_counted_as_uniq_does() {
     }
 }
 
+/// Whatever the memory and the threads, from files and pipes.
+#[test]
+fn a_shuffle_is_random_and_that_of_its_seed() {
+    let sandbox = Sandbox::new();
+    let numbers: String = (0..300_000).map(|n| format!("{n}\n")).collect();
+    let (one, two) = numbers.split_at(numbers.find("\n123456\n").unwrap() + 1);
+    sandbox.write("one", one);
+    sandbox.write("two", two);
+    sandbox.ok("lines --shuffle --seed=5 one two -o out");
+    let shuffled = sandbox.sha256("out");
+    for options in
+        ["-S 2M --parallel=1", "-S 2M --parallel=5 --compress=lz4", "-S 64M --parallel=2"]
+    {
+        sandbox.ok(&format!("lines --shuffle --seed=5 {options} one two -o out"));
+        assert_eq!(sandbox.sha256("out"), shuffled, "{options}");
+    }
+    let piped = Command::new("sh")
+        .args(["-c", "cat one two | LC_ALL=C.UTF-8 $X lines --shuffle --seed=5 >piped"])
+        .current_dir(sandbox.path())
+        .env("X", program())
+        .status();
+    assert!(piped.unwrap().success() && sandbox.sha256("piped") == shuffled);
+    // Rank and place have nothing to do with each other.
+    let text = String::from_utf8(sandbox.read("out")).unwrap();
+    let (count, middle) = (300_000.0, 149_999.5);
+    let products = text
+        .lines()
+        .enumerate()
+        .map(|(place, line)| (place as f64 - middle) * (line.parse::<f64>().unwrap() - middle));
+    let correlation = products.sum::<f64>() / (count * count * count / 12.0);
+    assert!(correlation.abs() < 0.01, "{correlation}");
+    sandbox.ok("lines -n out -o sorted");
+    assert_eq!(sandbox.read("sorted"), numbers.as_bytes());
+    assert_ne!(sandbox.ok("lines --shuffle one"), sandbox.ok("lines --shuffle one"));
+    let sample = sandbox.ok("lines --shuffle --seed=5 --top=3 one two");
+    assert!(text.starts_with(&sample) && sample.lines().count() == 3);
+    sandbox.write("table", "head\nx\nx\ny");
+    let table = sandbox.ok("lines --shuffle --header table");
+    assert!(table.starts_with("head\n") && table.len() == 11, "{table}");
+    let report = sandbox.run("lines --shuffle --json table -o table").stderr;
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    assert_eq!((&report["bytes"], &report["written_bytes"]), (&11.into(), &11.into()));
+    let refused = sandbox.run("lines --shuffle --checkpoint one -o out").stderr;
+    assert_eq!(refused, "xsort lines: a sort that can be resumed has no --shuffle\n");
+}
+
 /// What is there of it isn't taken for a whole one.
 #[test]
 fn a_compressed_output_that_could_not_be_written_is_cut_off() {

@@ -18,6 +18,7 @@
 //! | `check` | the first line out of order |
 //! | `compressed_output` | the output, compressed by several threads |
 //! | `counted_output` | equal lines, counted on their way out |
+//! | `shuffle` | a random order: keys that lines have on their way |
 //! | | |
 //! | `form` | phase one: read, sort, spill when memory is needed |
 //! | `merge` | phase two: runs become the output |
@@ -51,6 +52,7 @@ mod report;
 mod resumable;
 mod run;
 mod sequential;
+mod shuffle;
 mod sort;
 mod spill;
 
@@ -67,5 +69,6 @@ pub use report::LinesReport;
 pub use sequential::{
     PassError, TemporaryFiles, merge_passes, merge_sequential, sequential_inputs_max,
 };
+pub use shuffle::{Shuffle, WithoutKeys};
 pub use sort::{merge_lines, sort_lines};
 pub use xsort_kernels::lines::{ByBytes, ByBytesReversed, LineOrder, Words};

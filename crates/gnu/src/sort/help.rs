@@ -97,6 +97,8 @@ TEXT; of the first FILE
 begin anew
       --resume                  go on with an interrupted sort to this output, or begin with \
 --checkpoint
+      --seed=N                  with --shuffle, the random order of this number: the same each time
+      --shuffle                 put all lines in a random order, equal ones too
       --temperature-limit=C     pause scratch while a drive is hotter than C degrees Celsius
       --top N                   print only the first N lines of the output
 

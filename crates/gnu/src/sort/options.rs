@@ -29,6 +29,8 @@ pub(super) enum Meaning {
     Progress,
     RandomSource,
     Recursive,
+    Seed,
+    Shuffle,
     Sort,
     TemperatureLimit,
     Top,
@@ -83,7 +85,7 @@ const GNU: [Long<Meaning>; 30] = {
 };
 
 /// Ours. `--compress` is not among them, because it is also short for `--compress-program`.
-const OURS: [Long<Meaning>; 18] = [
+const OURS: [Long<Meaning>; 20] = [
     long("bandwidth-limit", Takes::Argument, Meaning::BandwidthLimit),
     long("checkpoint", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Begin)),
     long("check-output", Takes::Nothing, Meaning::CheckOutput),
@@ -100,6 +102,8 @@ const OURS: [Long<Meaning>; 18] = [
     long("recursive", Takes::Nothing, Meaning::Recursive),
     long("restart", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Restart)),
     long("resume", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Resume)),
+    long("seed", Takes::Argument, Meaning::Seed),
+    long("shuffle", Takes::Nothing, Meaning::Shuffle),
     long("temperature-limit", Takes::Argument, Meaning::TemperatureLimit),
     long("top", Takes::Argument, Meaning::Top),
 ];

@@ -164,18 +164,14 @@ impl<'a> Parser<'a> {
                 once(&mut command.random_source, text(), "multiple random sources specified")?;
             }
             Meaning::Recursive => command.extras.recursive = true,
+            Meaning::Seed => command.extras.seed = Some(seed(given)?),
+            Meaning::Shuffle => command.extras.shuffles = true,
             Meaning::Sort => self.sort_word(given)?,
             Meaning::TemperatureLimit => {
                 let celsius = whole_count(given, full)?;
                 command.extras.limit_celsius = Some(u16::try_from(celsius).unwrap_or(u16::MAX));
             }
-            Meaning::Top => {
-                let lines = whole_count(given, full)?;
-                command.extras.top_lines = Some(lines).filter(|&lines| lines > 0);
-                if lines == 0 {
-                    return Err(Refusal::new("number of lines must be nonzero"));
-                }
-            }
+            Meaning::Top => command.extras.top_lines = Some(top_lines(given, full)?),
         }
         Ok(None)
     }
@@ -384,6 +380,17 @@ fn refuse_extras(command: &Command) -> Result<(), Refusal> {
     if extras.counts && command.debug {
         return Err(Refusal::new("--debug marks keys, which are not where --count puts them"));
     }
+    if extras.seed.is_some() && !extras.shuffles {
+        return Err(Refusal::new("--seed chooses the order of --shuffle, which is missing"));
+    }
+    let has_order = !command.keys.is_empty() || command.reverse || command.stable;
+    let is_no_sort = command.merge || command.check.is_some();
+    let looks_at_keys = command.unique || command.debug || command.random_source.is_some();
+    if extras.shuffles && (has_order || is_no_sort || looks_at_keys) {
+        return Err(Refusal::new(
+            "--shuffle goes with no option that orders, checks, merges, drops or marks lines",
+        ));
+    }
     if let Some(prefix) = &extras.header_prefix {
         let prefix = prefix.as_bytes();
         if prefix.is_empty() || prefix.contains(&command.terminator()) {
@@ -416,6 +423,22 @@ fn interval(argument: &[u8]) -> Result<Duration, Refusal> {
     let seconds = std::str::from_utf8(argument).ok().and_then(|text| text.parse().ok());
     seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).ok_or_else(|| {
         Refusal::new("the argument of --checkpoint-every must be seconds, such as 1 or 0.5")
+    })
+}
+
+/// The argument of `--top`, which is called `option`.
+fn top_lines(argument: &[u8], option: &str) -> Result<u64, Refusal> {
+    match whole_count(argument, option)? {
+        0 => Err(Refusal::new("number of lines must be nonzero")),
+        lines => Ok(lines),
+    }
+}
+
+/// The argument of `--seed`.
+fn seed(argument: &[u8]) -> Result<u64, Refusal> {
+    let number = std::str::from_utf8(argument).ok().and_then(|text| text.parse().ok());
+    number.ok_or_else(|| {
+        Refusal::new("the argument of --seed must be a number from 0 to 18446744073709551615")
     })
 }
 
