@@ -28,6 +28,8 @@ pub fn words(command: &Command) -> Vec<OsString> {
         ("--quiet", command.extras.quiet),
         ("--dry-run", command.extras.dry_run),
         ("--json", command.extras.json),
+        ("--shuffle", command.extras.shuffles),
+        ("--count", command.extras.counts),
         ("--compress-output=none", output == Some(OutputCompression::Off)),
         ("--compress-output=gzip", output == Some(OutputCompression::Gzip)),
         ("--compress-output=lz4", output == Some(OutputCompression::Lz4)),
@@ -49,6 +51,7 @@ pub fn words(command: &Command) -> Vec<OsString> {
         ("--batch-size=", command.batch_size.map(|size| size as u64), ""),
         ("--parallel=", command.parallel.map(|threads| threads as u64), ""),
         ("--header=", Some(command.extras.header_lines), ""),
+        ("--seed=", command.extras.seed, ""),
         ("--top=", command.extras.top_lines, ""),
     ];
     for (name, number, unit) in numbers {

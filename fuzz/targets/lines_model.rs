@@ -16,7 +16,8 @@ use std::path::PathBuf;
 use xsort::GnuOrder;
 use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::variable::{
-    ByBytes, ByBytesReversed, Codec, Content, LineOrder, LinesInput, merge_sequential, take_header,
+    ByBytes, ByBytesReversed, Codec, Content, Header, LineOrder, LinesInput, merge_sequential,
+    take_header,
 };
 use xsort_extsort::{Caches, LinesOptions, LinesReport, Unobserved, merge_lines, sort_lines};
 use xsort_fuzz::model;
@@ -94,7 +95,7 @@ fn check<O: LineOrder>(case: &Case, command: &Command, order: &Order, by: &O, te
     let mut sources: Vec<LinesInput> = texts.iter().map(|text| source(case, text)).collect();
     let header_lines = u64::from(case.header.unwrap_or(0));
     let mut output = match sources.first_mut().filter(|_| header_lines > 0) {
-        Some(first) => take_header(first, header_lines, terminator).unwrap(),
+        Some(first) => take_header(first, Header::Lines(header_lines), terminator).unwrap(),
         None => Vec::new(),
     };
     let header_bytes = output.len();

@@ -33,6 +33,7 @@ impl LinesCommand<'_> {
         ];
         let not_for_checks = [
             ("--compress-output", extras.compress_output.is_some()),
+            ("--count", extras.counts),
             ("--header", extras.header_lines > 0),
             ("--header-prefix", extras.header_prefix.is_some()),
             ("--recursive", extras.recursive),

@@ -12,7 +12,7 @@ use super::sort::sort_or_merge;
 use crate::gnu_commands::say;
 use std::ffi::OsString;
 use xsort::{InOrder, by_fastest_order};
-use xsort_extsort::variable::LineOrder;
+use xsort_extsort::variable::{ByBytes, LineOrder};
 use xsort_gnu::sort::Order;
 
 /// Does what the command says. `has_locale`: the locale is the one that the environment asks
@@ -26,7 +26,9 @@ pub(super) fn run(lines: &LinesCommand<'_>, has_locale: bool) -> Result<(), Fail
     }
     let seed = resources::seed(&lines.command)?;
     let order = Order::new(&lines.command, &lines.locale, seed);
-    by_fastest_order(&order, LinesTask { lines, order: &order, files })
+    let task = LinesTask { lines, order: &order, files };
+    // What is shuffled is sorted by the bytes of random keys.
+    if lines.command.extras.shuffles { task.run(&ByBytes) } else { by_fastest_order(&order, task) }
 }
 
 /// The command, by an order of any type.

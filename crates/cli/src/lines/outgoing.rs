@@ -1,5 +1,5 @@
-//! What becomes of lines between the engine and the output: `--top`, `--debug`, compression and the
-//! rate limit, one behind the other.
+//! What becomes of lines between the engine and the output: `--shuffle`, `--count`, `--top`,
+//! `--debug`, compression and the rate limit, one behind the other.
 
 use super::command::LinesCommand;
 use super::filters::{Marks, Top};
@@ -8,8 +8,10 @@ use super::target::Target;
 use std::io::Write;
 use std::sync::Arc;
 use xsort_extsort::LinesOptions;
-use xsort_extsort::variable::{CompressedOutput, CompressionThreads, OutputCodec};
-use xsort_gnu::sort::Order;
+use xsort_extsort::variable::{
+    CompressedOutput, CompressionThreads, CountedOutput, LineOrder, OutputCodec, WithoutKeys,
+};
+use xsort_gnu::sort::{Command, Order};
 
 /// What becomes of the lines of a command.
 pub(super) struct Outgoing {
@@ -45,15 +47,17 @@ impl Outgoing {
 
     /// Whether the output is what the engine writes.
     pub(super) fn is_unchanged(&self, lines: &LinesCommand<'_>) -> bool {
-        let is_filtered = lines.command.debug || lines.command.extras.top_lines.is_some();
+        let Command { debug, extras, .. } = &lines.command;
+        let is_filtered = *debug || extras.counts || extras.shuffles || extras.top_lines.is_some();
         !is_filtered && self.compression.is_none()
     }
 
-    /// The way to the target.
-    pub(super) fn to<'o>(
+    /// The way to the target, of lines in the order `by`, which is `order` for the engine.
+    pub(super) fn to<'o, O: LineOrder>(
         self,
         target: &'o mut Target,
         lines: &'o LinesCommand<'_>,
+        by: &'o O,
         order: &'o Order,
         limits: &Limits,
     ) -> Box<dyn Write + Send + 'o> {
@@ -71,6 +75,12 @@ impl Outgoing {
         }
         if let Some(top_lines) = command.extras.top_lines {
             out = Box::new(Top::new(out, top_lines, command.terminator()));
+        }
+        if command.extras.shuffles {
+            out = Box::new(WithoutKeys::new(out, command.terminator()));
+        }
+        if command.extras.counts {
+            out = Box::new(CountedOutput::new(out, by, command.terminator()));
         }
         out
     }

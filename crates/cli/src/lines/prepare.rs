@@ -5,7 +5,7 @@ use super::failure::{self, Failure};
 use super::limits::Limits;
 use super::resources;
 use std::os::unix::ffi::OsStrExt;
-use xsort_extsort::variable::{Header, LinesInput, Recognised, recognise, take_header};
+use xsort_extsort::variable::{Header, LinesInput, Recognised, Shuffle, recognise, take_header};
 use xsort_gnu::sort::Command;
 
 /// Inputs ready to be read, and what that takes.
@@ -40,6 +40,12 @@ impl Prepared {
             recognise(inputs, command.merge, budget_bytes)
                 .map_err(|(path, error)| failure::of_read(path.as_os_str(), &error))?;
         Ok(Prepared { inputs, inputs_max, taken_bytes: names_bytes + taken_bytes })
+    }
+
+    /// `--shuffle`: gives lines random keys. Those of a header have been taken.
+    pub(super) fn shuffle(&mut self, shuffle: &Shuffle) {
+        let inputs = std::mem::take(&mut self.inputs);
+        self.inputs = inputs.into_iter().map(|input| shuffle.with_keys(input)).collect();
     }
 
     /// Bytes of all inputs as they are read, if that is known.

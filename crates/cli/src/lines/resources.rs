@@ -17,7 +17,7 @@ use xsort::machine::MemoryLimits;
 use xsort::machine::caches;
 use xsort::size::Memory;
 use xsort_disk::{DiskOptions, IoChoice};
-use xsort_extsort::variable::Codec;
+use xsort_extsort::variable::{Codec, Shuffle};
 use xsort_extsort::{Caches, LinesOptions};
 use xsort_gnu::Locale;
 use xsort_gnu::sort::{Command, Environment};
@@ -78,7 +78,8 @@ pub(super) fn options(command: &Command, input_bytes: Option<u64>) -> LinesOptio
     let is_small = input_bytes.is_some_and(|bytes| bytes <= SMALL_BYTES);
     LinesOptions {
         delimiter: command.terminator(),
-        is_unique: command.unique,
+        // Duplicates that are counted are dropped by whoever counts them.
+        is_unique: command.unique && !command.extras.counts,
         taken_bytes: 0,
         budget_bytes: if is_small {
             command.buffer_bytes.map_or(SMALL_BUDGET_BYTES, |asked| asked.min(SMALL_BUDGET_BYTES))
@@ -152,6 +153,23 @@ pub(super) fn seed(command: &Command) -> Result<[u8; 16], Failure> {
         _ => said(&format!("read error: {}", failure::reason(&error))),
     })?;
     Ok(seed)
+}
+
+/// The random order that `--shuffle` asks for.
+pub(super) fn shuffle(command: &Command) -> Result<Option<Shuffle>, Failure> {
+    if !command.extras.shuffles {
+        return Ok(None);
+    }
+    let mut random = [0; 8];
+    let seed = match command.extras.seed {
+        Some(seed) => seed,
+        None => {
+            getrandom(&mut random, GetRandomFlags::empty())
+                .map_err(|errno| Failure::said("getrandom", &errno.into()))?;
+            u64::from_ne_bytes(random)
+        }
+    };
+    Ok(Some(Shuffle::new(seed, command.terminator())))
 }
 
 /// Refuses directories in which no scratch can be made, if the input is larger than what `-S` says:

@@ -69,6 +69,8 @@ fn output_of(lines: &LinesCommand<'_>) -> Result<PathBuf, Failure> {
     let excluded = [
         (command.merge, "is no merge (-m)"),
         (command.debug, "has no --debug"),
+        (command.extras.counts, "has no --count"),
+        (command.extras.shuffles, "has no --shuffle"),
         (command.extras.header_lines > 0, "has no --header"),
         (command.extras.header_prefix.is_some(), "has no --header-prefix"),
         (command.extras.top_lines.is_some(), "has no --top"),

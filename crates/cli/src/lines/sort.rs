@@ -12,7 +12,7 @@ use super::resources;
 use super::target::Target;
 use std::path::Path;
 use xsort_extsort::variable::{
-    LineOrder, LinesInput, PassError, TemporaryFiles, merge_passes, merge_sequential,
+    LineOrder, LinesInput, PassError, Shuffle, TemporaryFiles, merge_passes, merge_sequential,
     sequential_inputs_max,
 };
 use xsort_extsort::{LinesOptions, Observer, merge_lines, sort_lines};
@@ -35,9 +35,11 @@ pub(super) fn sort_or_merge<O: LineOrder>(
     let names_bytes = inputs.names.budget_bytes();
     let opened = open(command, inputs, bytes, &target)?;
     let mut prepared = Prepared::new(lines, opened, names_bytes, limits)?;
-    let bytes = prepared.bytes();
     let header = prepared.take_header(command)?;
     let figures = OtherFigures::of_header(&header, command.terminator());
+    let shuffle = resources::shuffle(command)?;
+    shuffle.iter().for_each(|shuffle| prepared.shuffle(shuffle));
+    let bytes = prepared.bytes();
     let options = resources::options(command, bytes);
     let outgoing = Outgoing::new(lines, &options, header, &mut target);
     let output_file = target.path().filter(|_| outgoing.is_unchanged(lines));
@@ -57,7 +59,7 @@ pub(super) fn sort_or_merge<O: LineOrder>(
         inputs = reduce(&options, by, inputs, inputs_max, &*observer)
             .map_err(|error| pass_failed(error, &options.scratch[0], &target))?;
     }
-    let mut out = outgoing.to(&mut target, lines, order, limits);
+    let mut out = outgoing.to(&mut target, lines, by, order, limits);
     let result = match (command.merge, is_sequential) {
         (false, _) => sort_lines(&options, by, inputs, &mut out, &disk, &*observer),
         (true, false) => merge_lines(&options, by, inputs, &mut out, &disk, &*observer),
@@ -68,6 +70,7 @@ pub(super) fn sort_or_merge<O: LineOrder>(
     if has_path {
         target.go_to_end().map_err(|error| target.failed(&error))?;
     }
+    let report = if shuffle.is_some() { Shuffle::report(report) } else { report };
     let written_bytes = (!has_path).then(|| target.written_bytes());
     print_report(command, &report, OtherFigures { written_bytes, ..figures })
 }

@@ -249,6 +249,7 @@ fn sorting_odd_lines_stays_within_its_budget() {
         ("short", "-S 64M --parallel=64"),
         ("short", "-S 16M --parallel=64 --compress-output=zstd"),
         ("short", "-S 256M --parallel=64 --compress-output=lz4"),
+        ("equal", "-S 16M --parallel=8 -u --count"),
         ("long", "-S 256M --parallel=8"),
         ("--files0-from=names", "-S 16M --parallel=2"),
         ("--files0-from=names", "-S 16M --parallel=2 -m"),

@@ -371,6 +371,7 @@ fn options_that_would_do_nothing_are_refused() {
         ("-c --top 3 few", "option '--top' does nothing beside -c"),
         ("-C --header few", "option '--header' does nothing beside -C"),
         ("-c --compress-output=gzip few", "option '--compress-output' does nothing beside -c"),
+        ("-cu --count few", "option '--count' does nothing beside -c"),
         ("-c --json few", "option '--json' does nothing beside -c"),
     ] {
         let ended = sandbox.run(&format!("lines {line}"));
@@ -542,6 +543,91 @@ fn outputs_are_compressed_as_they_are_written() {
     assert_eq!((refused.code, refused.stderr.as_str()), (Some(2), told));
     let word = sandbox.run("lines --compress-output=xz text").stderr;
     assert!(word.contains("--compress-output") && word.contains("zstd"), "{word}");
+}
+
+/// In memory, on scratch, merged by one thread and by several.
+#[test]
+fn equal_lines_are_counted_as_uniq_does() {
+    let sandbox = Sandbox::new();
+    let line = |n: u32| format!("word {}\n", n.wrapping_mul(2_654_435_761) >> 16 & 0xfff);
+    sandbox.write("words", (0..600_000).map(line).collect::<String>() + "\n\nword 7");
+    sandbox.write("fields", "2 b\n1 c\n2 a\n1 c\n");
+    sandbox.write("equal", "x\n".repeat(2_000_000));
+    for (ours, expected) in [
+        ("$X lines -u --count words", "sort words | uniq -c"),
+        ("$X lines -u --count -S 2M --parallel=3 words", "sort words | uniq -c"),
+        ("$X lines -u --count -S 2M equal", "uniq -c equal"),
+        ("$X lines -ru --count --top=3 words", "sort -r words | uniq -c | head -3"),
+        ("sort words >s; $X lines -mu --count s s", "sort words words | uniq -c"),
+        (
+            "for i in 1 2 3 4 5 6 7 8; do cat words; echo; done | sort >s; \
+             $X lines -S 4M -mu --count s s; rm s",
+            "for i in 1 2 3 4 5 6 7 8; do cat words; echo; cat words; echo; done | sort | uniq -c",
+        ),
+        ("tr '\\n' '\\0' <words | $X lines -zu --count", "sort words | uniq -c | tr '\\n' '\\0'"),
+        ("$X lines -u --count -k1,1n fields", "printf '      2 1 c\\n      2 2 b\\n'"),
+        ("$X lines --header -u --count fields", "printf '2 b\\n      2 1 c\\n      1 2 a\\n'"),
+        ("$X lines -u --count -o o.gz fields; gzip -dc o.gz", "sort fields | uniq -c"),
+        ("$X lines -u --count /dev/null", "true"),
+    ] {
+        let run = |script: &str| {
+            let output = Command::new("sh")
+                .args(["-c", &format!("({script}) | cksum")])
+                .current_dir(sandbox.path())
+                .env("LC_ALL", "C")
+                .env("X", program())
+                .output()
+                .unwrap();
+            (text(&output.stdout), text(&output.stderr))
+        };
+        assert_eq!(run(ours), run(expected), "{ours}");
+    }
+}
+
+/// Whatever the memory and the threads, from files and pipes.
+#[test]
+fn a_shuffle_is_random_and_that_of_its_seed() {
+    let sandbox = Sandbox::new();
+    let numbers: String = (0..300_000).map(|n| format!("{n}\n")).collect();
+    let (one, two) = numbers.split_at(numbers.find("\n123456\n").unwrap() + 1);
+    sandbox.write("one", one);
+    sandbox.write("two", two);
+    sandbox.ok("lines --shuffle --seed=5 one two -o out");
+    let shuffled = sandbox.sha256("out");
+    for options in
+        ["-S 2M --parallel=1", "-S 2M --parallel=5 --compress=lz4", "-S 64M --parallel=2"]
+    {
+        sandbox.ok(&format!("lines --shuffle --seed=5 {options} one two -o out"));
+        assert_eq!(sandbox.sha256("out"), shuffled, "{options}");
+    }
+    let piped = Command::new("sh")
+        .args(["-c", "cat one two | LC_ALL=C.UTF-8 $X lines --shuffle --seed=5 >piped"])
+        .current_dir(sandbox.path())
+        .env("X", program())
+        .status();
+    assert!(piped.unwrap().success() && sandbox.sha256("piped") == shuffled);
+    // Rank and place have nothing to do with each other.
+    let text = String::from_utf8(sandbox.read("out")).unwrap();
+    let (count, middle) = (300_000.0, 149_999.5);
+    let products = text
+        .lines()
+        .enumerate()
+        .map(|(place, line)| (place as f64 - middle) * (line.parse::<f64>().unwrap() - middle));
+    let correlation = products.sum::<f64>() / (count * count * count / 12.0);
+    assert!(correlation.abs() < 0.01, "{correlation}");
+    sandbox.ok("lines -n out -o sorted");
+    assert_eq!(sandbox.read("sorted"), numbers.as_bytes());
+    assert_ne!(sandbox.ok("lines --shuffle one"), sandbox.ok("lines --shuffle one"));
+    let sample = sandbox.ok("lines --shuffle --seed=5 --top=3 one two");
+    assert!(text.starts_with(&sample) && sample.lines().count() == 3);
+    sandbox.write("table", "head\nx\nx\ny");
+    let table = sandbox.ok("lines --shuffle --header table");
+    assert!(table.starts_with("head\n") && table.len() == 11, "{table}");
+    let report = sandbox.run("lines --shuffle --json table -o table").stderr;
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    assert_eq!((&report["bytes"], &report["written_bytes"]), (&11.into(), &11.into()));
+    let refused = sandbox.run("lines --shuffle --checkpoint one -o out").stderr;
+    assert_eq!(refused, "xsort lines: a sort that can be resumed has no --shuffle\n");
 }
 
 /// What is there of it isn't taken for a whole one.

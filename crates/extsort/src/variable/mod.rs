@@ -17,6 +17,8 @@
 //! | `sequential` | the plain merge: of little, and of what may not be in order |
 //! | `check` | the first line out of order |
 //! | `compressed_output` | the output, compressed by several threads |
+//! | `counted_output` | equal lines, counted on their way out |
+//! | `shuffle` | a random order: keys that lines have on their way |
 //! | | |
 //! | `form` | phase one: read, sort, spill when memory is needed |
 //! | `merge` | phase two: runs become the output |
@@ -38,6 +40,7 @@ mod check;
 mod chunk;
 mod codec;
 mod compressed_output;
+mod counted_output;
 mod dry_run;
 mod form;
 mod input;
@@ -51,12 +54,14 @@ mod report;
 mod resumable;
 mod run;
 mod sequential;
+mod shuffle;
 mod sort;
 mod spill;
 
 pub use check::first_disorder;
 pub use codec::Codec;
 pub use compressed_output::{CompressedOutput, CompressionThreads, OutputCodec};
+pub use counted_output::CountedOutput;
 pub use dry_run::{LinesDryRun, dry_run_lines};
 pub use input::{
     Content, Decoders, Header, InputBytes, LinesInput, OpenInput, Recognised, recognise,
@@ -67,5 +72,6 @@ pub use report::LinesReport;
 pub use sequential::{
     PassError, TemporaryFiles, merge_passes, merge_sequential, sequential_inputs_max,
 };
+pub use shuffle::{Shuffle, WithoutKeys};
 pub use sort::{merge_lines, sort_lines, sort_lines_to_file};
 pub use xsort_kernels::lines::{ByBytes, ByBytesReversed, LineOrder, Words};

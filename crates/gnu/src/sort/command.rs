@@ -108,6 +108,13 @@ pub struct Extras {
     /// `--header-prefix STR`: lines at the head of the first input that begin so stay where they
     /// are. It is not empty, has no line's end, and excludes `--header`.
     pub header_prefix: Option<OsString>,
+    /// `--count`: how many equal lines there are before each that `-u` leaves.
+    pub counts: bool,
+    /// `--shuffle`: a random order in which equal lines are not together. There is no other order
+    /// beside it.
+    pub shuffles: bool,
+    /// `--seed S`: which random order; only with `shuffles`.
+    pub seed: Option<u64>,
     /// `--top N`: only the first N lines of the output, at least 1.
     pub top_lines: Option<u64>,
     /// `--color[=WHEN]`.

@@ -107,6 +107,8 @@ What GNU sort doesn't have:
       --compress-output=HOW     compress the output: gzip, lz4, zstd or none;
                                 without this, xsort lines (not sort) goes by the
                                 end of -o's FILE: .gz, .lz4, .zst
+      --count                   with -u, print before each line how many equal
+                                ones there are, as uniq -c does
       --count-links             with --recursive, read a file with several hard
                                 links once for each of them
       --decompress              decompress inputs in gzip, Zstandard or LZ4
@@ -132,6 +134,8 @@ What GNU sort doesn't have:
       --resume                  continue an interrupted sort to this output, or
                                 begin one with --checkpoint
       --scratch=DIR             the same as -T
+      --seed=N                  with --shuffle: the same N, the same order
+      --shuffle                 put all lines in a random order, equal ones too
       --temperature-limit=C     pause scratch I/O while a drive is hotter than
                                 C degrees Celsius
   -j, --threads=N               use at most N threads, 0 for one a processor (-j

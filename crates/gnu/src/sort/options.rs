@@ -13,6 +13,7 @@ pub(super) enum Meaning {
     Check,
     CheckOutput,
     CompressOutput,
+    Count,
     CompressProgram,
     CountLinks,
     Color,
@@ -32,6 +33,8 @@ pub(super) enum Meaning {
     Quiet,
     RandomSource,
     Recursive,
+    Seed,
+    Shuffle,
     Sort,
     TemperatureLimit,
     Threads,
@@ -88,13 +91,14 @@ const GNU: [Long<Meaning>; 30] = {
 };
 
 /// Ours. `--compress` is not among them, because it is also short for `--compress-program`.
-const OURS: [Long<Meaning>; 23] = [
+const OURS: [Long<Meaning>; 26] = [
     long("bandwidth-limit", Takes::Argument, Meaning::BandwidthLimit),
     long("checkpoint", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Begin)),
     long("check-output", Takes::Nothing, Meaning::CheckOutput),
     long("checkpoint-every", Takes::Argument, Meaning::CheckpointEvery),
     long("color", Takes::Perhaps, Meaning::Color),
     long("compress-output", Takes::Argument, Meaning::CompressOutput),
+    long("count", Takes::Nothing, Meaning::Count),
     long("count-links", Takes::Nothing, Meaning::CountLinks),
     long("decompress", Takes::Nothing, Meaning::Decompress(true)),
     long("dry-run", Takes::Nothing, Meaning::DryRun),
@@ -109,6 +113,8 @@ const OURS: [Long<Meaning>; 23] = [
     long("restart", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Restart)),
     long("resume", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Resume)),
     long("scratch", Takes::Argument, Meaning::Letter(b'T')),
+    long("seed", Takes::Argument, Meaning::Seed),
+    long("shuffle", Takes::Nothing, Meaning::Shuffle),
     long("temperature-limit", Takes::Argument, Meaning::TemperatureLimit),
     long("threads", Takes::Argument, Meaning::Threads),
     long("top", Takes::Argument, Meaning::Top),

@@ -169,6 +169,7 @@ impl<'a> Parser<'a> {
             Meaning::CheckpointEvery => extras.checkpoint_every = Some(interval(given)?),
             Meaning::Color => extras.color = when(argument, full, self.quoting)?,
             Meaning::CompressOutput => return self.compress_output(given),
+            Meaning::Count => extras.counts = true,
             Meaning::CountLinks => extras.counts_links = true,
             Meaning::Decompress(is_on) => extras.decompress = Some(is_on),
             Meaning::DryRun => extras.dry_run = true,
@@ -181,18 +182,14 @@ impl<'a> Parser<'a> {
             Meaning::Progress => extras.progress = when(argument, full, self.quoting)?,
             Meaning::Quiet => extras.quiet = true,
             Meaning::Recursive => extras.recursive = true,
+            Meaning::Seed => extras.seed = Some(seed(given)?),
+            Meaning::Shuffle => extras.shuffles = true,
             Meaning::TemperatureLimit => {
                 let celsius = whole_count(given, full)?;
                 extras.limit_celsius = Some(u16::try_from(celsius).unwrap_or(u16::MAX));
             }
             Meaning::Threads => self.command.parallel = threads(given, self.quoting)?,
-            Meaning::Top => {
-                let lines = whole_count(given, full)?;
-                extras.top_lines = Some(lines).filter(|&lines| lines > 0);
-                if lines == 0 {
-                    return Err(Refusal::new("number of lines must be nonzero"));
-                }
-            }
+            Meaning::Top => extras.top_lines = Some(top_lines(given, full)?),
             _ => unreachable!("all others are GNU sort's"),
         }
         Ok(())
@@ -385,6 +382,23 @@ impl<'a> Parser<'a> {
 /// Refuses what our own options can't mean.
 fn refuse_extras(command: &Command) -> Result<(), Refusal> {
     let extras = &command.extras;
+    if extras.counts && !command.unique {
+        return Err(Refusal::new("--count counts the equal lines of which -u prints one: add -u"));
+    }
+    if extras.counts && command.debug {
+        return Err(Refusal::new("--debug marks keys, which are not where --count puts them"));
+    }
+    if extras.seed.is_some() && !extras.shuffles {
+        return Err(Refusal::new("--seed chooses the order of --shuffle, which is missing"));
+    }
+    let has_order = !command.keys.is_empty() || command.reverse || command.stable;
+    let is_no_sort = command.merge || command.check.is_some();
+    let looks_at_keys = command.unique || command.debug || command.random_source.is_some();
+    if extras.shuffles && (has_order || is_no_sort || looks_at_keys) {
+        return Err(Refusal::new(
+            "--shuffle goes with no option that orders, checks, merges, drops or marks lines",
+        ));
+    }
     if let Some(prefix) = &extras.header_prefix {
         let prefix = prefix.as_bytes();
         if prefix.is_empty() || prefix.contains(&command.terminator()) {
@@ -417,6 +431,22 @@ fn interval(argument: &[u8]) -> Result<Duration, Refusal> {
     let seconds = std::str::from_utf8(argument).ok().and_then(|text| text.parse().ok());
     seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).ok_or_else(|| {
         Refusal::new("the argument of --checkpoint-every must be seconds, such as 1 or 0.5")
+    })
+}
+
+/// The argument of `--top`, which is called `option`.
+fn top_lines(argument: &[u8], option: &str) -> Result<u64, Refusal> {
+    match whole_count(argument, option)? {
+        0 => Err(Refusal::new("number of lines must be nonzero")),
+        lines => Ok(lines),
+    }
+}
+
+/// The argument of `--seed`.
+fn seed(argument: &[u8]) -> Result<u64, Refusal> {
+    let number = std::str::from_utf8(argument).ok().and_then(|text| text.parse().ok());
+    number.ok_or_else(|| {
+        Refusal::new("the argument of --seed must be a number from 0 to 18446744073709551615")
     })
 }
 

@@ -93,6 +93,17 @@ fn our_options_are_there_in_full_only() {
     assert_eq!(command("--header-prefix=#").extras.header_prefix, Some("#".into()));
     assert!(refusal("--header-prefix=").contains("text within a line"));
     assert!(refusal("--header --header-prefix=#").contains("either"));
+    assert!(command("--count -u").extras.counts);
+    assert!(refusal("--count").contains("add -u"));
+    assert!(refusal("--count -u --debug").contains("--debug"));
+    let shuffle = command("--shuffle --seed=7 -t, -z").extras;
+    assert_eq!((shuffle.shuffles, shuffle.seed), (true, Some(7)));
+    assert!(refusal("--seed=7").contains("--shuffle"));
+    assert!(refusal("--shuffle --seed=x").contains("number"));
+    for other in ["-n", "-b", "-k2", "-r", "-s", "-R", "-u", "-m", "-c", "--debug", "--sort=month"]
+    {
+        assert!(refusal(&format!("--shuffle {other}")).contains("--shuffle goes with"), "{other}");
+    }
     assert_eq!(refusal("--heade"), "unrecognized option '--heade'");
     assert_eq!(refusal("--top=0"), "number of lines must be nonzero");
     assert_eq!(refusal("--top=x"), "invalid --top argument 'x'");

@@ -74,7 +74,7 @@ impl LinesInput {
 }
 
 impl Content {
-    fn into_bytes(self) -> InputBytes {
+    pub(super) fn into_bytes(self) -> InputBytes {
         match self {
             Content::File(open) => Box::new(OpenedLate::Closed(open)),
             Content::Stream(bytes) => bytes,
