@@ -55,6 +55,7 @@ pub fn words(command: &Command) -> Vec<OsString> {
         ("--output=", &command.output),
         ("--compress-program=", &command.compress_program),
         ("--random-source=", &command.random_source),
+        ("--memory=", &command.extras.memory),
     ];
     for (option, name) in names {
         if let Some(name) = name {

@@ -142,3 +142,21 @@ fn lines_show_a_bar_on_a_terminal() {
         assert_eq!(text.contains("\x1b[36m"), is_coloured, "{line}: {text}");
     }
 }
+
+#[test]
+fn colours_are_a_choice() {
+    let sandbox = Sandbox::new();
+    sandbox.write("file", [1; 100_000]);
+    let coloured = |line: &str| sandbox.ok(line).contains("\x1b[36m");
+    assert!(coloured("du --tree --color=always"));
+    assert!(coloured("du --tree --color"));
+    assert!(!coloured("du --tree"));
+    assert!(!coloured("du --tree --color=never"));
+    let mut command = Command::new(program());
+    command.args(["du", "--tree", "--color=always"]).env("NO_COLOR", "1");
+    let output = command.current_dir(sandbox.path()).output().unwrap();
+    assert!(output.stdout.contains(&0x1b), "what is asked for now counts");
+    for line in ["status --color=never", "gen -q --color=always 1r out"] {
+        assert_eq!(sandbox.run(line).code, Some(0), "{line}");
+    }
+}
