@@ -108,6 +108,18 @@ fn a_dry_run_of_lines_changes_nothing() {
     assert!(refused.stderr.contains("'--dry-run' does nothing beside -c"), "{}", refused.stderr);
 }
 
+#[test]
+fn a_dry_run_of_gen_changes_nothing() {
+    let sandbox = Sandbox::new();
+    let text = sandbox.ok("gen --dry-run 1234567r out");
+    assert!(text.starts_with("1,234,567 records (gensort), 123 MB, in out, where "), "{text}");
+    assert_eq!(
+        sandbox.ok("gen --dry-run -f kv128 1r -"),
+        "1 record (kv128), 128 B, in /dev/stdout\n"
+    );
+    assert!(sandbox.names().is_empty());
+}
+
 /// What runs in a terminal as wide as the bar, with its standard output elsewhere.
 fn on_a_terminal(sandbox: &Sandbox, line: &str) -> Option<String> {
     let line = format!("stty cols 100; {}", line.replace("xsort", program().to_str()?));
