@@ -65,6 +65,7 @@ pub fn words(command: &Command) -> Vec<OsString> {
         ("--compress-program=", &command.compress_program),
         ("--random-source=", &command.random_source),
         ("--header-prefix=", &command.extras.header_prefix),
+        ("--memory=", &command.extras.memory),
     ];
     for (option, name) in names {
         if let Some(name) = name {

@@ -59,7 +59,8 @@ impl From<xsort_disk::Error> for Failure {
 impl Failure {
     /// Whether nobody reads standard output any more, as SIGPIPE says it.
     fn is_closed_pipe(&self) -> bool {
-        let Failure::Job(Error::Disk(error)) = self else { return false };
+        let Failure::Job(Error::Streamed { cause }) = self else { return false };
+        let Error::Disk(error) = &**cause else { return false };
         let is_pipe = Errno::from_io_error(&error.source) == Some(Errno::PIPE);
         is_pipe && is_standard_output(&error.path)
     }
@@ -96,9 +97,10 @@ fn job_code(error: &Error, stopped: u8) -> u8 {
         Error::Corrupt { .. } | Error::Lost { .. } => CORRUPT,
         Error::Panicked => BUG,
         Error::Disk(error) => system_code(&error.source, Some(error.operation)),
-        Error::InputsRemoved { cause } | Error::Resumable { cause } | Error::InPlace { cause } => {
-            job_code(cause, stopped)
-        }
+        Error::InputsRemoved { cause }
+        | Error::Resumable { cause }
+        | Error::Streamed { cause }
+        | Error::InPlace { cause } => job_code(cause, stopped),
         _ => TRANSFER,
     }
 }

@@ -107,15 +107,23 @@ pub(crate) fn write_stderr(line: &str) {
     let _ = io::stderr().write_all(format!("xsort: {}\n", DisplayPath(line)).as_bytes());
 }
 
-/// Writes to standard output.
+/// Writes lines to standard output, with a line end at the end.
 ///
 /// # Errors
 /// If not all of it could be written: a lost result must not look like success.
-pub(crate) fn write_stdout(bytes: &[u8]) -> Result<(), Failure> {
+pub(crate) fn write_stdout(text: &[u8]) -> Result<(), Failure> {
+    write_data_to_stdout(text)?;
+    if text.ends_with(b"\n") { Ok(()) } else { write_data_to_stdout(b"\n") }
+}
+
+/// Writes data to standard output, as it is.
+///
+/// # Errors
+/// As [`write_stdout`].
+pub(crate) fn write_data_to_stdout(data: &[u8]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     stdout
-        .write_all(bytes)
-        .and_then(|()| if bytes.ends_with(b"\n") { Ok(()) } else { stdout.write_all(b"\n") })
+        .write_all(data)
         .and_then(|()| stdout.flush())
         .map_err(|source| Failure::File { what: "standard output".into(), source })
 }

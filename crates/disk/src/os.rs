@@ -412,11 +412,11 @@ impl Disk for OsDisk {
         };
         let mut text = format!("{engine}, {files}");
         if let bytes @ 1.. = self.cache.bytes() {
-            let gibibytes = bytes as f64 / (1u64 << 30) as f64;
-            text += &format!(", {gibibytes:.2} GiB from the page cache");
+            text += &format!(", {:.2} GB from the page cache", bytes as f64 / 1e9);
         }
         if let Some(rate) = &self.rate {
-            text += &format!(", at most {} bytes/s", rate.bytes_per_second());
+            let megabytes = rate.bytes_per_second() as f64 / 1e6;
+            text += &format!(", at most {megabytes:.1} MB/s");
         }
         text
     }

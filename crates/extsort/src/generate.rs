@@ -137,7 +137,10 @@ pub fn generate(
         Ok(checksum) => checksum,
         Err(error) => {
             disk.close(file);
-            return Err(error);
+            return Err(match is_stream {
+                true => Error::Streamed { cause: Box::new(error) },
+                false => error,
+            });
         }
     };
     disk.publish(file, bytes, options.sync)?;

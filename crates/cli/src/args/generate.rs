@@ -47,6 +47,10 @@ pub(crate) struct GenArgs {
     #[command(flatten)]
     pub(crate) resources: Resources,
 
+    /// Print what would be made, and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
     /// Do not wait until the file is safe against a power cut
     #[arg(long)]
     pub(crate) no_sync: bool,

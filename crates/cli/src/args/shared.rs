@@ -89,7 +89,7 @@ pub(crate) struct Resources {
 /// What a job prints.
 #[derive(Debug, Args)]
 pub(crate) struct Report {
-    /// Print the result as one JSON object on standard output
+    /// Print the result as JSON; on standard error if standard output is for the records
     #[arg(long)]
     pub(crate) json: bool,
 

@@ -12,7 +12,7 @@ use std::fmt;
 use std::path::Path;
 use std::time::Instant;
 use xsort::size::Amount;
-use xsort_disk::{Disk, OsDisk};
+use xsort_disk::{Disk, DisplayPath, OsDisk};
 use xsort_extsort::units::{Bytes, Count};
 use xsort_extsort::{GenerateOptions, GenerateReport, Observer, generate};
 use xsort_records::{GenerateSpec, Generator};
@@ -39,9 +39,24 @@ struct GenResult<'a> {
     io: String,
 }
 
+/// What would be made.
+#[derive(Debug, Serialize)]
+struct GenPlan<'a> {
+    #[serde(serialize_with = "output::lossy")]
+    file: &'a Path,
+    format: String,
+    records: u64,
+    bytes: u64,
+    left_over_bytes: u64,
+    /// Free bytes of the file's drive; `None` for standard output.
+    free_bytes: Option<u64>,
+}
+
 pub(crate) fn run(args: &GenArgs, stop: &Stop) -> Result<(), Failure> {
     let style = ReportStyle::decide(&args.report);
-    refuse_terminal(&args.file)?;
+    if !args.dry_run {
+        refuse_terminal(&args.file)?;
+    }
     let record_bytes = args.format.layout().record_bytes();
     let (records, left_over_bytes) = settings::records(args.size, record_bytes);
     if records == 0 && matches!(args.size, Amount::Bytes(1..)) {
@@ -60,6 +75,10 @@ pub(crate) fn run(args: &GenArgs, stop: &Stop) -> Result<(), Failure> {
     let generator = Generator::new(spec).map_err(|error| Failure::Usage(error.to_string()))?;
     let limits = JobLimits::decide(&args.resources, stop);
     let disk = limits.disk()?;
+    if args.dry_run {
+        let plan = GenPlan::new(args, records, left_over_bytes, &disk)?;
+        return ResultPrinter::of_dry_run(style).print("gen", &plan);
+    }
     let console = console(args, style, &limits, stop);
     limits.notice.iter().for_each(|line| console.notice(line));
 
@@ -77,6 +96,38 @@ pub(crate) fn run(args: &GenArgs, stop: &Stop) -> Result<(), Failure> {
     drop(console);
     let result = GenResult::new(args, &report, &disk, left_over_bytes, seconds);
     ResultPrinter::beside(&args.file, style).print("gen", &result)
+}
+
+impl<'a> GenPlan<'a> {
+    fn new(
+        args: &'a GenArgs,
+        records: u64,
+        left_over_bytes: u64,
+        disk: &OsDisk,
+    ) -> Result<GenPlan<'a>, Failure> {
+        let directory = settings::output_directories(&args.file).pop();
+        let drive = directory.map(|directory| disk.drive(&directory)).transpose()?;
+        let record_bytes = args.format.layout().record_bytes() as u64;
+        Ok(GenPlan {
+            file: &args.file,
+            format: args.format.to_string(),
+            records,
+            bytes: records.saturating_mul(record_bytes),
+            left_over_bytes,
+            free_bytes: drive.map(|drive| drive.free_bytes),
+        })
+    }
+}
+
+impl fmt::Display for GenPlan<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (records, bytes) = (Count(self.records, "record"), Decimal(self.bytes as f64));
+        write!(f, "{records} ({}), {bytes}, in {}", self.format, DisplayPath(self.file))?;
+        match self.free_bytes {
+            Some(free) => writeln!(f, ", where {} are free", Decimal(free as f64)),
+            None => writeln!(f),
+        }
+    }
 }
 
 fn console(args: &GenArgs, style: ReportStyle, limits: &JobLimits, stop: &Stop) -> Console {

@@ -15,6 +15,7 @@ use crate::output::ResultPrinter;
 use crate::settings::{self, JobLimits, ReportStyle};
 use crate::signals::Stop;
 use std::fs;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use xsort_disk::{Disk, OsDisk};
@@ -51,7 +52,9 @@ pub(crate) fn run(args: &VerifyArgs, stop: &Stop) -> Result<(), Failure> {
         seconds,
         bytes_per_second: bytes as f64 / seconds,
     };
-    ResultPrinter::new(style).print("verify", &verdict)?;
+    // Without a summary on standard output the verdict goes there.
+    let beside = args.summary.as_deref().unwrap_or(Path::new(""));
+    ResultPrinter::beside(beside, style).print("verify", &verdict)?;
     if verdict.ok { Ok(()) } else { Err(Failure::Disorder) }
 }
 
@@ -191,12 +194,20 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Standard input, whole.
+fn read_stdin() -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    io::stdin().read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// Puts together the parts that the summaries in `files` describe.
 fn append_summaries(files: &[PathBuf], layout: &Layout) -> Result<VerifySummary, Failure> {
     let mut whole = VerifySummary::new(layout);
     for path in files {
         let bad = |reason: String| Failure::Job(Error::Input { path: path.clone(), reason });
-        let bytes = fs::read(path).map_err(|error| bad(error.to_string()))?;
+        let bytes = if path.as_os_str() == "-" { read_stdin() } else { fs::read(path) };
+        let bytes = bytes.map_err(|error| bad(error.to_string()))?;
         if bytes.is_empty() {
             return Err(bad("it is empty, and no summary; verify -o makes them".into()));
         }

@@ -60,9 +60,9 @@ pub(super) fn apply_memory(command: &mut Command) -> Result<(), Failure> {
         ));
     }
     let memory: Memory = argument.to_string_lossy().parse().map_err(|error| {
-        let text = "invalid --memory argument ".to_owned();
-        let name = names::quoted(argument);
-        Failure::Message([text.as_bytes(), &name, format!(": {error}").as_bytes()].concat())
+        let (name, reason) = (names::quoted(argument), format!(": {error}"));
+        let parts = [b"invalid --memory argument ", &name[..], reason.as_bytes()];
+        Failure::Message(parts.concat())
     })?;
     command.buffer_bytes = Some(MemoryLimits::read().budget(Some(memory)).bytes);
     Ok(())

@@ -95,6 +95,10 @@ fn a_verdict_on_a_stream_is_that_on_a_file() {
     assert_eq!(ok(&sandbox, "$xsort verify - <sorted"), sandbox.ok("verify sorted"));
     ok(&sandbox, "cat data | $xsort verify -q sorted --against -");
     assert_eq!(shell(&sandbox, "cat data | $xsort verify -").status.code(), Some(1));
+    // Summaries, too.
+    ok(&sandbox, "$xsort verify -q sorted -o summary; $xsort verify sorted -o - | cmp - summary");
+    let appended = ok(&sandbox, "$xsort verify sorted -o - | $xsort verify -s -");
+    assert_eq!(appended, sandbox.ok("verify -s summary"));
     for (script, code, reason) in [
         ("cat sorted | $xsort verify - sorted", 2, "alone"),
         ("cat sorted | $xsort verify - --against -", 2, "twice"),

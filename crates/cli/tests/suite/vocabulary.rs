@@ -108,6 +108,18 @@ fn a_dry_run_of_lines_changes_nothing() {
     assert!(refused.stderr.contains("'--dry-run' does nothing beside -c"), "{}", refused.stderr);
 }
 
+#[test]
+fn a_dry_run_of_gen_changes_nothing() {
+    let sandbox = Sandbox::new();
+    let text = sandbox.ok("gen --dry-run 1234567r out");
+    assert!(text.starts_with("1,234,567 records (gensort), 123 MB, in out, where "), "{text}");
+    assert_eq!(
+        sandbox.ok("gen --dry-run -f kv128 1r -"),
+        "1 record (kv128), 128 B, in /dev/stdout\n"
+    );
+    assert!(sandbox.names().is_empty());
+}
+
 /// What runs in a terminal as wide as the bar, with its standard output elsewhere.
 fn on_a_terminal(sandbox: &Sandbox, line: &str) -> Option<String> {
     let line = format!("stty cols 100; {}", line.replace("xsort", program().to_str()?));
@@ -140,5 +152,23 @@ fn lines_show_a_bar_on_a_terminal() {
         assert_eq!(text.contains('░'), has_bar, "{line}: {text}");
         let is_coloured = has_bar && !line.contains("--color=never");
         assert_eq!(text.contains("\x1b[36m"), is_coloured, "{line}: {text}");
+    }
+}
+
+#[test]
+fn colours_are_a_choice() {
+    let sandbox = Sandbox::new();
+    sandbox.write("file", [1; 100_000]);
+    let coloured = |line: &str| sandbox.ok(line).contains("\x1b[36m");
+    assert!(coloured("du --tree --color=always"));
+    assert!(coloured("du --tree --color"));
+    assert!(!coloured("du --tree"));
+    assert!(!coloured("du --tree --color=never"));
+    let mut command = Command::new(program());
+    command.args(["du", "--tree", "--color=always"]).env("NO_COLOR", "1");
+    let output = command.current_dir(sandbox.path()).output().unwrap();
+    assert!(output.stdout.contains(&0x1b), "what is asked for now counts");
+    for line in ["status --color=never", "gen -q --color=always 1r out"] {
+        assert_eq!(sandbox.run(line).code, Some(0), "{line}");
     }
 }

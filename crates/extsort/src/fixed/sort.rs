@@ -65,6 +65,8 @@ pub fn sort_streamed(
 struct FailureContext {
     inputs_removed: bool,
     is_resumable: bool,
+    /// Something may have been written to a stream.
+    is_streamed: bool,
 }
 
 impl FailureContext {
@@ -73,6 +75,8 @@ impl FailureContext {
             matches!(&cause, Error::Disk(error) if error.operation == Operation::SyncName);
         if self.is_resumable {
             Error::Resumable { cause: Box::new(cause) }
+        } else if self.is_streamed {
+            Error::Streamed { cause: Box::new(cause) }
         } else if self.inputs_removed && !is_in_place {
             Error::InputsRemoved { cause: Box::new(cause) }
         } else {
@@ -151,6 +155,7 @@ fn run<K: Key>(
     let mut work = || -> Result<(), Error> {
         let formed = form(&job, &mut state)?;
         end_input(&job, options, &formed, &mut state, &mut prepared, context)?;
+        context.is_streamed = job.writes_in_order;
         let output = merge_or_gather(&job, formed, &mut state)?;
         balance(state.io.read, output.checksum)?;
         if let Some(files) = &checkpoint {

@@ -32,6 +32,19 @@ impl fmt::Display for Bytes {
     }
 }
 
+/// A number of bytes as the value of an option, rounded up to what people write: `876K`, `12M`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SizeOption(pub u64);
+
+impl fmt::Display for SizeOption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            bytes @ 0..0xa0_0000 => write!(f, "{}K", bytes.div_ceil(1 << 10)),
+            bytes => write!(f, "{}M", bytes.div_ceil(1 << 20)),
+        }
+    }
+}
+
 /// Bytes of data, shown with three digits and a decimal unit, as drives are sold: `2.40 GB`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decimal(pub f64);
@@ -105,6 +118,15 @@ mod tests {
             assert_eq!(Decimal(bytes).to_string(), expected);
         }
         assert_eq!(Rate(3.85e8).to_string(), "385 MB/s");
+    }
+
+    #[test]
+    fn options_are_rounded_up() {
+        for (bytes, expected) in
+            [(1, "1K"), (4096, "4K"), (4097, "5K"), (10 << 20, "10M"), ((10 << 20) + 1, "11M")]
+        {
+            assert_eq!(SizeOption(bytes).to_string(), expected);
+        }
     }
 
     #[test]

@@ -98,6 +98,7 @@ fn the_report_says_what_the_coordinator_costs() {
         for of_merges in ["forecast_busy", "hand_out_busy", "cut_busy"] {
             assert_eq!(seconds(of_merges) > 0.0, method == Method::Merge, "{stages}");
         }
-        assert!(report.to_string().contains("coordinator busy"), "{report}");
+        assert!(format!("{report:#}").contains("coordinator busy"), "{report:#}");
+        assert_eq!(report.to_string().lines().count(), 3, "{report}");
     }
 }
