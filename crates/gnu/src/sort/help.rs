@@ -134,7 +134,7 @@ What GNU sort doesn't have:
       --resume                  continue an interrupted sort to this output, or
                                 begin one with --checkpoint
       --scratch=DIR             the same as -T
-      --seed=N                  with --shuffle: the same N, the same order
+      --seed=N                  the same N gives the same order; needs --shuffle
       --shuffle                 put all lines in a random order, equal ones too
       --temperature-limit=C     pause scratch I/O while a drive is hotter than
                                 C degrees Celsius
