@@ -26,6 +26,7 @@ pub fn words(command: &Command) -> Vec<OsString> {
         ("--color=never", command.extras.color == When::Never),
         ("--quiet", command.extras.quiet),
         ("--dry-run", command.extras.dry_run),
+        ("--verbose", command.extras.verbose),
         ("--json", command.extras.json),
         ("--compress=lz4", command.extras.compress == Some(Codec::Lz4)),
         ("--compress=zstd", command.extras.compress == Some(Codec::Zstd)),

@@ -100,6 +100,8 @@ begin anew
   -j, --threads=N               use at most N threads; 0: as many as processors (-j not if called \
 sort)
       --top N                   print only the first N lines of the output
+  -v, --verbose                 report on standard error what was sorted, how fast, and what \
+was checked (-v not if called sort)
 
       --help                    print this
       --version                 print the version

@@ -34,6 +34,7 @@ pub(super) enum Meaning {
     TemperatureLimit,
     Threads,
     Top,
+    Verbose,
     Version,
 }
 
@@ -86,7 +87,7 @@ const GNU: [Long<Meaning>; 30] = {
 };
 
 /// Ours. `--compress` is not among them, because it is also short for `--compress-program`.
-const OURS: [Long<Meaning>; 20] = [
+const OURS: [Long<Meaning>; 21] = [
     long("bandwidth-limit", Takes::Argument, Meaning::BandwidthLimit),
     long("checkpoint", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Begin)),
     long("check-output", Takes::Nothing, Meaning::CheckOutput),
@@ -107,6 +108,7 @@ const OURS: [Long<Meaning>; 20] = [
     long("temperature-limit", Takes::Argument, Meaning::TemperatureLimit),
     long("threads", Takes::Argument, Meaning::Threads),
     long("top", Takes::Argument, Meaning::Top),
+    long("verbose", Takes::Nothing, Meaning::Verbose),
 ];
 
 /// The names of all long options.

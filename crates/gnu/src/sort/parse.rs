@@ -191,6 +191,7 @@ impl<'a> Parser<'a> {
                     return Err(Refusal::new("number of lines must be nonzero"));
                 }
             }
+            Meaning::Verbose => extras.verbose = true,
             _ => unreachable!("all others are GNU sort's"),
         }
         Ok(())
