@@ -27,6 +27,7 @@ pub fn words(command: &Command) -> Vec<OsString> {
         ("--color=never", command.extras.color == When::Never),
         ("--quiet", command.extras.quiet),
         ("--dry-run", command.extras.dry_run),
+        ("--verbose", command.extras.verbose),
         ("--json", command.extras.json),
         ("--shuffle", command.extras.shuffles),
         ("--count", command.extras.counts),

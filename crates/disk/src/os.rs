@@ -125,8 +125,8 @@ impl OsDisk {
         let (fd, opened) = open_regular(path, OFlags::RDONLY)?;
         // Files of /proc and the like have a length of 0, and a sort would believe it.
         if opened.st_size == 0 && rustix::io::pread(&fd, &mut [0; 1], 0) == Ok(1) {
-            let reason =
-                "the system doesn't say how long it is: pipe it in (cat FILE | xsort sort)";
+            let reason = "the system doesn't say how long it is: name '-', and redirect standard \
+                 input from it";
             let source = io::Error::new(io::ErrorKind::InvalidInput, reason);
             return Err(Error::new(Operation::Open, path, source));
         }
@@ -431,6 +431,10 @@ fn open_regular(path: &Path, access: OFlags) -> Result<(OwnedFd, Stat), Error> {
     let fail = |source: io::Error| Error::new(Operation::Open, path, source);
     let is_regular = |stat: &Stat| match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => Ok(()),
+        FileType::Fifo | FileType::CharacterDevice => Err(fail(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is not a regular file: name '-', and redirect standard input from it",
+        ))),
         _ => Err(fail(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))),
     };
     // Checked before opening: opening a pipe would wait for its other end, and a device may do

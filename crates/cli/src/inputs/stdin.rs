@@ -104,8 +104,11 @@ fn unreadable(reason: &str) -> Failure {
 /// Whether standard input is a file that can be opened again and from which nothing was read.
 fn is_file_from_its_beginning() -> bool {
     let stdin = io::stdin();
-    let is_file = fstat(&stdin)
-        .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
+    // Files of /proc and the like hide their length: they are read as streams.
+    let has_length = |bytes: i64| bytes > 0 || rustix::io::pread(&stdin, &mut [0; 1], 0) == Ok(0);
+    let is_file = fstat(&stdin).is_ok_and(|stat| {
+        FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && has_length(stat.st_size)
+    });
     is_file && seek(&stdin, SeekFrom::Current(0)) == Ok(0) && File::open(PATH).is_ok()
 }
 

@@ -27,6 +27,7 @@ impl LinesCommand<'_> {
         let for_sorts_only = [("--check-output", extras.check_output)];
         let for_sorts_and_merges = [
             ("--json", extras.json),
+            ("--verbose", extras.verbose),
             ("--progress", extras.progress == When::Always),
             ("--dry-run", extras.dry_run),
             ("--temperature-limit", extras.limit_celsius.is_some()),

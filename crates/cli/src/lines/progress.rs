@@ -9,9 +9,11 @@ use crate::job::{Console, ConsoleOptions, JobResources};
 use crate::output;
 use crate::settings::{self, ProgressStyle, ReportStyle};
 use serde::Serialize;
+use std::fmt;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use xsort_disk::RateLimit;
+use xsort_extsort::units::{Count, Decimal, Rate};
 use xsort_extsort::{LinesReport, Observer, Unobserved};
 use xsort_gnu::When;
 use xsort_gnu::sort::Command;
@@ -76,9 +78,9 @@ impl OtherFigures {
     }
 }
 
-/// The figures of a sort as JSON.
+/// The figures of a sort.
 #[derive(Serialize)]
-struct JsonReport {
+struct LinesResult {
     lines: u64,
     bytes: u64,
     written_bytes: u64,
@@ -93,18 +95,18 @@ struct JsonReport {
     scratch_bytes: u64,
 }
 
-/// `--json`: the figures of a sort as one object, on standard error, because standard output is for
-/// the lines.
+/// `--json` and `--verbose`: the figures of a sort, on standard error, because standard output is
+/// for the lines.
 pub(super) fn print_report(
     command: &Command,
     report: &LinesReport,
     other: OtherFigures,
 ) -> Result<(), Failure> {
-    if !command.extras.json {
+    if !command.extras.json && !command.extras.verbose {
         return Ok(());
     }
     let bytes = report.bytes + other.header_bytes;
-    let result = JsonReport {
+    let result = LinesResult {
         lines: report.lines + other.header_lines,
         bytes,
         written_bytes: other.written_bytes.unwrap_or(report.written_bytes),
@@ -117,8 +119,27 @@ pub(super) fn print_report(
         spilled_bytes: report.spilled_bytes,
         scratch_bytes: report.scratch_bytes,
     };
-    let text = output::result_json("lines", &result)
-        .map_err(|failure| Failure::Message(failure.to_string().into()))?;
+    let text = if command.extras.json {
+        output::result_json("lines", &result)
+            .map_err(|failure| Failure::Message(failure.to_string().into()))?
+    } else {
+        result.to_string()
+    };
     say((text + "\n").as_bytes());
     Ok(())
+}
+
+impl fmt::Display for LinesResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (lines, bytes) = (Count(self.lines, "line"), Decimal(self.bytes as f64));
+        writeln!(f, "sorted   {lines}, {bytes}, in {:.2} s", self.seconds)?;
+        write!(f, "speed    {}", Rate(self.bytes_per_second))?;
+        if self.scratch_bytes > 0 {
+            write!(f, ", {} of scratch", Decimal(self.scratch_bytes as f64))?;
+        }
+        match &self.checksum {
+            Some(checksum) => write!(f, "\nchecked  all lines, by checksum {checksum}"),
+            None => write!(f, "\nchecked  the number of lines"),
+        }
+    }
 }

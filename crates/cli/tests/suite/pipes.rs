@@ -144,6 +144,16 @@ fn what_no_pipe_can_do_is_refused_in_words() {
         let error = sandbox.fails(line, 2);
         assert!(error.contains(reason), "{line}: {error}");
     }
+    ok(&sandbox, "mkfifo pipe");
+    ok(&sandbox, "$xsort sort --record 1 - -o - </proc/version | wc -c | grep -v ^0");
+    for line in ["sort pipe -o out", "verify pipe", "sort /proc/version -o out"] {
+        let error = sandbox.fails(line, 3);
+        assert!(error.contains("name '-', and redirect standard input from it"), "{line}: {error}");
+    }
+    ok(
+        &sandbox,
+        "cat data >pipe & $xsort sort -q - -o - <pipe >out; $xsort verify -q out; rm pipe out",
+    );
     assert_eq!(sandbox.names(), ["data"]);
     std::fs::create_dir(sandbox.path().join("missing")).unwrap();
     sandbox.ok("sort -q data -o missing/out");

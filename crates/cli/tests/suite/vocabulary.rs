@@ -172,3 +172,17 @@ fn colours_are_a_choice() {
         assert_eq!(sandbox.run(line).code, Some(0), "{line}");
     }
 }
+
+#[test]
+fn lines_report_only_if_they_are_asked() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in", "b\na\n");
+    assert_eq!(sandbox.ok("lines in"), "a\nb\n");
+    for line in ["lines -v in", "lines --verbose in"] {
+        let ended = sandbox.run(line);
+        assert_eq!((ended.code, &*ended.stdout), (Some(0), "a\nb\n"));
+        assert!(ended.stderr.starts_with("sorted   2 lines, 4 B, in 0."), "{}", ended.stderr);
+        assert_eq!(ended.stderr.lines().count(), 3, "{}", ended.stderr);
+    }
+    assert!(sandbox.run("du -v").stderr.starts_with("xsort du: invalid option -- 'v'\n"));
+}

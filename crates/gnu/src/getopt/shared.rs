@@ -5,7 +5,7 @@ use super::quote::Quoting;
 use super::refusal::{Refusal, joined, no_such_word};
 
 /// Letters of these options, by their long names.
-pub(crate) const LETTERS: &[(u8, &str)] = &[(b'j', "threads"), (b'q', "quiet")];
+pub(crate) const LETTERS: &[(u8, &str)] = &[(b'j', "threads"), (b'q', "quiet"), (b'v', "verbose")];
 
 /// The most threads that may be asked for.
 const THREADS_MAX: u64 = 1024;

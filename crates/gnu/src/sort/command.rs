@@ -123,6 +123,8 @@ pub struct Extras {
     pub progress: When,
     /// `--quiet`: nothing but errors on standard error.
     pub quiet: bool,
+    /// `--verbose`: a report for people.
+    pub verbose: bool,
     /// `--dry-run`: say what would be done, and do nothing.
     pub dry_run: bool,
     /// `--memory=SIZE`, as it was written; what it means is nothing of GNU sort's.

@@ -19,7 +19,7 @@ pub struct Environment {
     /// Most files that may be open at once (`RLIMIT_NOFILE`), the bound of `--batch-size`.
     pub open_files_max: u64,
     /// True if the letters of options that all of xsort's commands share are understood: `-j`,
-    /// `-q`. Called `sort`, the program refuses them as GNU sort does.
+    /// `-q`, `-v`. Called `sort`, the program refuses them as GNU sort does.
     pub has_our_letters: bool,
 }
 

@@ -141,6 +141,9 @@ What GNU sort doesn't have:
   -j, --threads=N               use at most N threads, 0 for one a processor (-j
                                 not if called sort)
       --top=N                   print only the first N lines of the output
+  -v, --verbose                 report on standard error what was sorted, how
+                                fast, and what was checked (-v not if called
+                                sort)
 
 Help:
       --help                    print this help

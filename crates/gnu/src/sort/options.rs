@@ -39,6 +39,7 @@ pub(super) enum Meaning {
     TemperatureLimit,
     Threads,
     Top,
+    Verbose,
     Version,
 }
 
@@ -91,7 +92,7 @@ const GNU: [Long<Meaning>; 30] = {
 };
 
 /// Ours. `--compress` is not among them, because it is also short for `--compress-program`.
-const OURS: [Long<Meaning>; 26] = [
+const OURS: [Long<Meaning>; 27] = [
     long("bandwidth-limit", Takes::Argument, Meaning::BandwidthLimit),
     long("checkpoint", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Begin)),
     long("check-output", Takes::Nothing, Meaning::CheckOutput),
@@ -118,6 +119,7 @@ const OURS: [Long<Meaning>; 26] = [
     long("temperature-limit", Takes::Argument, Meaning::TemperatureLimit),
     long("threads", Takes::Argument, Meaning::Threads),
     long("top", Takes::Argument, Meaning::Top),
+    long("verbose", Takes::Nothing, Meaning::Verbose),
 ];
 
 /// The words of `--check`.

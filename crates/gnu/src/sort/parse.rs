@@ -190,6 +190,7 @@ impl<'a> Parser<'a> {
             }
             Meaning::Threads => self.command.parallel = threads(given, self.quoting)?,
             Meaning::Top => extras.top_lines = Some(top_lines(given, full)?),
+            Meaning::Verbose => extras.verbose = true,
             _ => unreachable!("all others are GNU sort's"),
         }
         Ok(())
