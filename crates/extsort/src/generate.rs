@@ -15,9 +15,10 @@
 //!
 //! What a record looks like is not here but in the generator.
 
+use crate::job::failure::STOP_INTERVAL;
 use crate::job::threads::spawn_up_to;
 use crate::{Error, Gauges, JobInfo, Observer};
-use crossbeam_channel::{Receiver, Sender};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -121,6 +122,7 @@ pub fn generate(
         bytes,
         disk,
         file,
+        is_stream,
         observer,
         gauges,
         block_pool,
@@ -212,6 +214,7 @@ struct Generation<'a> {
     bytes: u64,
     disk: &'a dyn Disk,
     file: FileId,
+    is_stream: bool,
     observer: &'a dyn Observer,
     gauges: Gauges,
     block_pool: Arc<BlockPool>,
@@ -252,7 +255,21 @@ impl Generation<'_> {
     /// error, which stops the workers.
     fn collect(&self, completions: &Receiver<Completion>) -> Option<Error> {
         let mut failure = None;
-        for completion in completions {
+        loop {
+            let completion = match completions.recv_timeout(STOP_INTERVAL) {
+                Ok(completion) => completion,
+                Err(RecvTimeoutError::Disconnected) => return failure,
+                Err(RecvTimeoutError::Timeout) => {
+                    if self.observer.is_cancelled() {
+                        self.give_up();
+                        // The reader of a stream may never take the rest.
+                        if self.is_stream {
+                            return failure;
+                        }
+                    }
+                    continue;
+                }
+            };
             self.gauges.traffic.finish(&completion);
             match completion.result {
                 Ok(()) => {
@@ -265,7 +282,6 @@ impl Generation<'_> {
                 }
             }
         }
-        failure
     }
 
     /// Stops the workers.

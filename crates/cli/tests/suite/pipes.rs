@@ -1,6 +1,8 @@
 //! `-`: records from pipes and to pipes.
 
 use crate::sandbox::{Sandbox, program};
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{Read, Write};
 use std::process::{Command, Output, Stdio};
 
 /// Runs a script in the sandbox; its status is that of the last program in a pipe that fails.
@@ -84,6 +86,35 @@ fn a_reader_that_leaves_ends_the_job_quietly() {
         assert_eq!(shell(&sandbox, &script).stderr, b"", "{script}");
         assert_eq!(sandbox.read("status"), b"141\n", "{script}");
     }
+}
+
+/// A job that waited for its reader for ever was once the end of this test, too.
+#[test]
+fn a_job_whose_reader_reads_no_further_can_be_stopped() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q 5MB data");
+    for line in ["gen 1GB -", "sort data -o -", "sort -m 1M data -o -", "verify -"] {
+        let mut command = Command::new(program());
+        command.args(line.split_whitespace()).current_dir(sandbox.path());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut job = command.spawn().unwrap();
+        let input = job.stdin.take();
+        let mut output = job.stdout.take().unwrap();
+        if line != "verify -" {
+            output.read_exact(&mut [0; 1000]).unwrap();
+        } else {
+            // Until it waits for more.
+            input.as_ref().unwrap().write_all(&[0; 100_000]).unwrap();
+        }
+        kill_process(Pid::from_child(&job), Signal::TERM).unwrap();
+        assert_eq!(job.wait().unwrap().code(), Some(143), "{line}");
+        let mut message = String::new();
+        job.stderr.take().unwrap().read_to_string(&mut message).unwrap();
+        let has_a_part = message.contains("standard output has only a part of the records");
+        assert_eq!(has_a_part, line != "verify -", "{line}: {message}");
+        drop((input, output));
+    }
+    assert_eq!(sandbox.names(), ["data"]);
 }
 
 #[test]
