@@ -24,7 +24,7 @@ DUA = 3.0.0
 FUZZ_SECONDS ?= 60
 CARGO_FUZZ = 0.13.2
 
-.PHONY: all demo test test-long smoke lint lint-doc format bench bench-test bench-smoke bench-tools bench-kernels fuzz fuzz-smoke fuzz-tools simulate soak loom miri asan tsan build doc dist clean
+.PHONY: all demo test test-program test-crates test-long smoke lint lint-doc format bench bench-test bench-smoke bench-tools bench-kernels fuzz fuzz-smoke fuzz-tools simulate soak loom miri asan tsan build doc dist clean
 
 all: build
 
@@ -42,12 +42,22 @@ demo: build
 
 ## Everything that must hold, in minutes: format, lints, tests, and small runs of the demo and of the benchmark.
 test: lint
-	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked
+	$(CARGO) test --workspace --locked --no-run
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-program test-crates
 	$(MAKE) --no-print-directory smoke XSORT=$(TESTED)
+
+# The tests of the program wait for processes and drives, so those of the crates run beside them. All of the workspace is named, so that nothing is built anew.
+test-program:
+	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked --quiet --test program
+
+test-crates:
+	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked --quiet --lib --bins --examples --test suite
+	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked --quiet --doc
 
 ## The same with ten times the seeds, all sizes and thread counts, the documentation's links, and the program as it ships (an hour).
 test-long: lint lint-doc build
 	XSORT_LONG=1 RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked
+	$(CARGO) test --workspace --locked --benches
 	$(MAKE) --no-print-directory smoke
 
 ## The demo and all topics of the benchmark on little data, with the program that is there.
@@ -103,7 +113,7 @@ simulate:
 
 ## Jobs by chance, side by side, some of them killed at any moment; `make test` does it for seconds.
 soak:
-	XSORT_SOAK_SECONDS=$(SOAK_SECONDS) $(CARGO) test --release --locked -p xsort-cli --test suite soak -- --nocapture
+	XSORT_SOAK_SECONDS=$(SOAK_SECONDS) $(CARGO) test --release --locked -p xsort-cli --test program soak -- --nocapture
 
 ## All fuzz targets (needs nightly Rust and a C++ compiler), under the address sanitizer.
 fuzz: fuzz-tools
