@@ -178,7 +178,7 @@ def told_by_xsort(output, errors, is_lines):
     answer = json.loads(errors.splitlines()[-1] if is_lines else output)
     if is_lines:
         return {"spilled_bytes": answer["spilled_bytes"]}
-    return {"method": answer["plan"]["method"], "spilled_bytes": sum(bytes for _, bytes in answer["scratch"])}
+    return {"method": answer["plan"]["method"], "spilled_bytes": sum(scratch["bytes"] for scratch in answer["scratch"])}
 
 
 def has_failed(rows, is_strict):

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use xsort_gnu::When;
 use xsort_gnu::sort::{Check, Codec, Command, Flags, KeyField};
 
 /// Words from which the grammar makes `command` again. Keys have one form: `is_obsolete` is lost.
@@ -19,7 +20,12 @@ pub fn words(command: &Command) -> Vec<OsString> {
         ("--stable", command.stable),
         ("-z", command.zero_terminated),
         ("--debug", command.debug),
-        ("--progress", command.extras.progress),
+        ("--progress=always", command.extras.progress == When::Always),
+        ("--progress=never", command.extras.progress == When::Never),
+        ("--color=always", command.extras.color == When::Always),
+        ("--color=never", command.extras.color == When::Never),
+        ("--quiet", command.extras.quiet),
+        ("--dry-run", command.extras.dry_run),
         ("--json", command.extras.json),
         ("--compress=lz4", command.extras.compress == Some(Codec::Lz4)),
         ("--compress=zstd", command.extras.compress == Some(Codec::Zstd)),
@@ -49,6 +55,7 @@ pub fn words(command: &Command) -> Vec<OsString> {
         ("--output=", &command.output),
         ("--compress-program=", &command.compress_program),
         ("--random-source=", &command.random_source),
+        ("--memory=", &command.extras.memory),
     ];
     for (option, name) in names {
         if let Some(name) = name {

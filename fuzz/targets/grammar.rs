@@ -39,7 +39,12 @@ fn words(data: &[u8]) {
         open_files_max: 1024,
         ..plain.clone()
     };
-    let posix = Environment { posixly_correct: true, posix2_version: 200_112, ..old.clone() };
+    let posix = Environment {
+        posixly_correct: true,
+        posix2_version: 200_112,
+        has_our_letters: true,
+        ..old.clone()
+    };
     for environment in [plain, old, posix] {
         match parse(&words, &environment) {
             Ok(Request::Run(command)) => understood(&command, &environment),
@@ -71,7 +76,12 @@ fn words_of_du(data: &[u8]) {
     let some = |_: &str| last.clone();
     let read = |_: &OsStr| Ok(data.to_vec());
     for variable in [&(|_: &str| None) as &dyn Fn(&str) -> Option<OsString>, &some] {
-        let surroundings = du::Surroundings { variable, locale: &|| &locale, read: &read };
+        let surroundings = du::Surroundings {
+            variable,
+            locale: &|| &locale,
+            read: &read,
+            has_our_letters: data.len() % 2 == 0,
+        };
         match du::parse(&words, &surroundings) {
             Ok(du::Understood { request: du::Request::Run(command), .. }) => {
                 counted(&command, &locale)

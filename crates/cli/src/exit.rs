@@ -2,7 +2,7 @@
 
 use rustix::io::Errno;
 use std::io;
-use xsort_disk::Operation;
+use xsort_disk::{Operation, is_standard_output};
 use xsort_extsort::Error;
 
 /// Exit statuses; `xsort --help` documents the same list.
@@ -13,6 +13,8 @@ const INPUT: u8 = 3;
 const SPACE: u8 = 4;
 const TRANSFER: u8 = 5;
 const CORRUPT: u8 = 6;
+/// As after SIGPIPE.
+const CLOSED_PIPE: u8 = 141;
 /// The status after a panic in the main thread, too.
 const BUG: u8 = 101;
 
@@ -55,10 +57,19 @@ impl From<xsort_disk::Error> for Failure {
 }
 
 impl Failure {
+    /// Whether nobody reads standard output any more, as SIGPIPE says it.
+    fn is_closed_pipe(&self) -> bool {
+        let Failure::Job(Error::Streamed { cause }) = self else { return false };
+        let Error::Disk(error) = &**cause else { return false };
+        let is_pipe = Errno::from_io_error(&error.source) == Some(Errno::PIPE);
+        is_pipe && is_standard_output(&error.path)
+    }
+
     /// The status to exit with. `stopped` is the status for the signal that came.
     pub(crate) fn code(&self, stopped: u8) -> u8 {
         match self {
             Failure::Disorder => DISORDER,
+            _ if self.is_closed_pipe() => CLOSED_PIPE,
             Failure::Usage(_) => USAGE,
             Failure::Stopped { .. } => stopped,
             Failure::File { source, .. } => system_code(source, None),
@@ -70,6 +81,7 @@ impl Failure {
     pub(crate) fn line(&self) -> Option<String> {
         match self {
             Failure::Disorder => None,
+            _ if self.is_closed_pipe() => None,
             other => Some(other.to_string()),
         }
     }
@@ -85,9 +97,10 @@ fn job_code(error: &Error, stopped: u8) -> u8 {
         Error::Corrupt { .. } | Error::Lost { .. } => CORRUPT,
         Error::Panicked => BUG,
         Error::Disk(error) => system_code(&error.source, Some(error.operation)),
-        Error::InputsRemoved { cause } | Error::Resumable { cause } | Error::InPlace { cause } => {
-            job_code(cause, stopped)
-        }
+        Error::InputsRemoved { cause }
+        | Error::Resumable { cause }
+        | Error::Streamed { cause }
+        | Error::InPlace { cause } => job_code(cause, stopped),
         _ => TRANSFER,
     }
 }

@@ -40,6 +40,12 @@ pub(crate) fn gnu_command(
     Some((command, name, words.collect()))
 }
 
+/// Whether the program was called by the name of GNU's. Then it does nothing that GNU's doesn't do,
+/// unless an option asks for it.
+pub(crate) fn is_called_as_gnu(program: &str) -> bool {
+    matches!(base_name(program), "sort" | "du")
+}
+
 /// A program's name without its directory.
 pub(crate) fn base_name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
@@ -52,6 +58,13 @@ static IS_MESSAGE_LOST: AtomicBool = AtomicBool::new(false);
 pub(crate) fn say(text: &[u8]) {
     let is_written = inherited().is_open[2] && write_all(io::stderr(), text).is_ok();
     IS_MESSAGE_LOST.fetch_or(!is_written && !text.is_empty(), Relaxed);
+}
+
+/// Says what may have been meant, below a message, unless the program was called by GNU's name.
+pub(crate) fn say_hint(program: &str, hint: Option<&str>) {
+    if let Some(hint) = hint.filter(|_| !is_called_as_gnu(program)) {
+        say(format!("{program}: hint: {hint}\n").as_bytes());
+    }
 }
 
 /// Whether a message couldn't be written.

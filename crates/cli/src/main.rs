@@ -32,8 +32,8 @@ mod settings;
 mod signals;
 mod status;
 
-use args::{Cli, Command};
-use clap::Parser;
+use args::Command;
+use clap::error::ErrorKind;
 use exit::Failure;
 use gnu_commands::{GnuCommand, gnu_command};
 use settings::{open_files, stack};
@@ -57,8 +57,12 @@ fn run_program() -> u8 {
     if let Err(error) = signals::report_closed_pipes_as_errors() {
         return fail(&format!("installing signal handlers: {error}"), exit::USAGE);
     }
-    let cli = match Cli::try_parse() {
+    let cli = match args::parse(std::env::args_os()) {
         Ok(cli) => cli,
+        Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = error.print();
+            return exit::USAGE;
+        }
         Err(error) if error.use_stderr() => return fail(&args::usage_line(&error), exit::USAGE),
         Err(help) => {
             // Help or version. If standard output is closed, nobody reads an error either.
@@ -66,6 +70,7 @@ fn run_program() -> u8 {
             return exit::SUCCESS;
         }
     };
+    output::choose_colour(cli.command.color());
     open_files::allow_as_many_as_possible();
     let stop = match Stop::install() {
         Ok(stop) => stop,

@@ -5,20 +5,39 @@ use crate::exit::Failure;
 use crate::settings::ReportStyle;
 use serde::{Serialize, Serializer};
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use xsort_disk::DisplayPath;
+use std::sync::OnceLock;
+use xsort_disk::{DisplayPath, is_standard_output};
+use xsort_gnu::When;
 
 /// Prints a command's result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ResultPrinter {
-    json: bool,
-    quiet: bool,
+    style: ReportStyle,
+    /// Whether standard output is for data. Then the result goes to standard error, and is printed
+    /// only if it is asked for.
+    is_beside_data: bool,
+    is_dry_run: bool,
 }
+
+/// The version of the results as JSON; it changes when a field goes or means something else.
+pub(crate) const JSON_VERSION: u32 = 1;
 
 impl ResultPrinter {
     pub(crate) fn new(style: ReportStyle) -> ResultPrinter {
-        ResultPrinter { json: style.json, quiet: style.quiet }
+        ResultPrinter { style, is_beside_data: false, is_dry_run: false }
+    }
+
+    /// Of a command that writes data to `output`.
+    pub(crate) fn beside(output: &Path, style: ReportStyle) -> ResultPrinter {
+        let is_beside_data = is_standard_output(output);
+        ResultPrinter { is_beside_data, ..ResultPrinter::new(style) }
+    }
+
+    /// Of a job that is only planned.
+    pub(crate) fn of_dry_run(style: ReportStyle) -> ResultPrinter {
+        ResultPrinter { is_dry_run: true, ..ResultPrinter::new(style) }
     }
 
     /// Prints a result; JSON also if quiet, since --json requests it explicitly.
@@ -27,21 +46,38 @@ impl ResultPrinter {
         command: &str,
         result: &T,
     ) -> Result<(), Failure> {
-        let text = match (self.json, self.quiet) {
-            (true, _) => json(&JsonResult { command, result })? + "\n",
+        let ReportStyle { json: is_json, quiet, verbose, .. } = self.style;
+        let is_silent = quiet || (self.is_beside_data && !verbose);
+        let text = match (is_json, is_silent) {
+            (true, _) => {
+                let (version, dry_run) = (JSON_VERSION, self.is_dry_run);
+                json(&JsonResult { command, version, dry_run, result })?
+            }
             (false, true) => return Ok(()),
+            (false, false) if verbose => format!("{result:#}"),
             (false, false) => result.to_string(),
         };
+        if self.is_beside_data {
+            let _ = io::stderr().write_all((text + "\n").as_bytes());
+            return Ok(());
+        }
         write_stdout(text.as_bytes())
     }
 }
 
-/// A result as JSON, with the name of its command.
+/// A result as JSON, with what all results have.
 #[derive(Serialize)]
 struct JsonResult<'a, T> {
     command: &'a str,
+    version: u32,
+    dry_run: bool,
     #[serde(flatten)]
     result: &'a T,
+}
+
+/// The result of a job as JSON.
+pub(crate) fn result_json<T: Serialize>(command: &str, result: &T) -> Result<String, Failure> {
+    json(&JsonResult { command, version: JSON_VERSION, dry_run: false, result })
 }
 
 /// One object, without a line end.
@@ -71,22 +107,56 @@ pub(crate) fn write_stderr(line: &str) {
     let _ = io::stderr().write_all(format!("xsort: {}\n", DisplayPath(line)).as_bytes());
 }
 
-/// Writes to standard output.
+/// Writes lines to standard output, with a line end at the end.
 ///
 /// # Errors
 /// If not all of it could be written: a lost result must not look like success.
-pub(crate) fn write_stdout(bytes: &[u8]) -> Result<(), Failure> {
+pub(crate) fn write_stdout(text: &[u8]) -> Result<(), Failure> {
+    write_data_to_stdout(text)?;
+    if text.ends_with(b"\n") { Ok(()) } else { write_data_to_stdout(b"\n") }
+}
+
+/// Writes data to standard output, as it is.
+///
+/// # Errors
+/// As [`write_stdout`].
+pub(crate) fn write_data_to_stdout(data: &[u8]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     stdout
-        .write_all(bytes)
-        .and_then(|()| if bytes.ends_with(b"\n") { Ok(()) } else { stdout.write_all(b"\n") })
+        .write_all(data)
         .and_then(|()| stdout.flush())
         .map_err(|source| Failure::File { what: "standard output".into(), source })
 }
 
+/// What `--color` says; the environment decides if it is unset.
+static COLOUR: OnceLock<bool> = OnceLock::new();
+
+/// Sets whether colours are used, before anything is printed.
+pub(crate) fn choose_colour(when: When) {
+    if when != When::Auto {
+        let _ = COLOUR.set(when == When::Always);
+    }
+}
+
+/// Refuses to write data to a terminal.
+pub(crate) fn refuse_terminal(output: &Path) -> Result<(), Failure> {
+    if is_standard_output(output) && io::stdout().is_terminal() {
+        return Err(Failure::Usage(
+            "standard output is a terminal: name a file, or pipe the records on".into(),
+        ));
+    }
+    Ok(())
+}
+
 /// Whether colours may be used on a terminal (no-color.org).
 pub(crate) fn allows_colour() -> bool {
-    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    let environment = || std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    COLOUR.get().copied().unwrap_or_else(environment)
+}
+
+/// Whether colours are used where output is a terminal or isn't.
+pub(crate) fn uses_colour(is_terminal: bool) -> bool {
+    COLOUR.get().copied().unwrap_or_else(|| is_terminal && allows_colour())
 }
 
 #[cfg(test)]

@@ -28,6 +28,8 @@ pub(crate) struct OpenFile {
     notices: Arc<Notices>,
     /// It is in memory and has no name; no drive is behind it.
     pub(crate) is_memory: bool,
+    /// It is standard output: writes go there in their order.
+    pub(crate) is_stream: bool,
     /// It is in a FUSE file system.
     pub(crate) is_fuse: bool,
     /// For an output: where it is to be published. Dropped before that, it removes its hidden name.
@@ -45,6 +47,7 @@ impl OpenFile {
             is_direct: AtomicBool::new(false),
             notices: Arc::clone(notices),
             is_memory: false,
+            is_stream: false,
             is_fuse: false,
             pending: None,
             snapshot: None,

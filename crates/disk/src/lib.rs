@@ -15,6 +15,7 @@
 //! | `os`, `lazy`, `options` | the operating system's disk; one that starts with its first file |
 //! | `file`, `file_table`, `snapshot`, `drive` | open files (O_DIRECT) and the table of them |
 //! | `output`, `hidden_name`, `nameless` | how an output appears, whole or not at all |
+//! | `stream` | standard output as an output |
 //! | `persistent` | files that a later process goes on with |
 //! | `uring`, `ring`, `threads` | the two engines |
 //! | `transfer`, `progress` | a request under way: one state machine for all engines and `sim` |
@@ -56,6 +57,7 @@ mod ring;
 mod sim;
 mod snapshot;
 mod store;
+mod stream;
 mod threads;
 mod transfer;
 mod uring;
@@ -79,3 +81,4 @@ pub use sim::{
     Corruption, Damage, Fault, FaultSite, FileRole, SimDisk, SimDrive, SimOptions, Throttle,
 };
 pub use store::{Disk, Drive, FileIdentity};
+pub use stream::{STANDARD_OUTPUT, is_standard_output};

@@ -11,6 +11,7 @@ use crate::notices::Notices;
 use crate::options::{DiskOptions, IoChoice};
 use crate::output::PendingOutput;
 use crate::snapshot::{Snapshot, modified};
+use crate::stream::{StreamOutput, is_standard_output};
 use crate::threads::{ThreadPool, carry_out};
 use crate::transfer::Transfer;
 use crate::uring::UringEngine;
@@ -44,6 +45,8 @@ pub struct OsDisk {
     /// For FUSE files where the engine is io_uring, started by the first transfer of one; `None` if
     /// no thread could be started.
     fuse: OnceLock<Option<ThreadPool>>,
+    /// Standard output, once it is an output.
+    stream: OnceLock<StreamOutput>,
     /// How many threads a pool of I/O threads has.
     threads: usize,
     cache: CacheReader,
@@ -106,6 +109,7 @@ impl OsDisk {
             files: FileTable::new(half.min(INPUTS_OPEN_MAX) as usize),
             engine,
             fuse: OnceLock::new(),
+            stream: OnceLock::new(),
             threads: count,
             cache: CacheReader::new(options.rings()),
             notices,
@@ -160,6 +164,21 @@ impl OsDisk {
         }
     }
 
+    /// Standard output as an output.
+    fn open_stream(&self, path: &Path) -> Result<FileId, Error> {
+        let (fd, is_on_drive) = StreamOutput::descriptor()?;
+        if self.stream.get().is_none() {
+            let _ = self.stream.set(StreamOutput::start()?);
+        }
+        let mut file = OpenFile::buffered(fd, path, &self.notices);
+        (file.is_stream, file.is_memory) = (true, !is_on_drive);
+        Ok(self.files.insert(file))
+    }
+
+    fn stream(&self) -> &StreamOutput {
+        self.stream.get().expect("started when the file was opened")
+    }
+
     fn insert(&self, file: OpenFile) -> FileId {
         let count = if file.is_direct() { &self.direct_files } else { &self.buffered_files };
         count.fetch_add(1, Ordering::Relaxed);
@@ -180,6 +199,9 @@ impl Disk for OsDisk {
     }
 
     fn create_output(&self, path: &Path) -> Result<FileId, Error> {
+        if is_standard_output(path) {
+            return self.open_stream(path);
+        }
         Ok(self.insert_output(path, output::create(path)?))
     }
 
@@ -196,6 +218,9 @@ impl Disk for OsDisk {
             self.files.remove(output).unwrap_or_else(|| panic!("output {} is not open", output.0));
         let mut file = Arc::into_inner(file)
             .expect("an output is published only after all its transfers have completed");
+        if file.is_stream {
+            return self.stream().finish(file.as_fd(), bytes, sync);
+        }
         let pending = file.pending.take().expect("only an output can be published");
         pending.publish(file.as_fd(), bytes, sync)
     }
@@ -211,6 +236,10 @@ impl Disk for OsDisk {
 
     fn set_bytes(&self, file: FileId, bytes: u64) -> Result<(), Error> {
         let file = self.get(file)?;
+        if file.is_stream {
+            self.stream().set_end(bytes);
+            return Ok(());
+        }
         ftruncate(file.as_fd(), bytes)
             .map_err(|errno| Error::new(Operation::Write, file.path(), errno))
     }
@@ -267,6 +296,9 @@ impl Disk for OsDisk {
 
     fn reserve(&self, file: FileId, bytes: u64) -> Result<(), Error> {
         let file = self.get(file)?;
+        if file.is_stream {
+            return Ok(());
+        }
         reserve(&file, bytes).map_err(|errno| Error::new(Operation::Reserve, file.path(), errno))
     }
 
@@ -346,7 +378,11 @@ impl Disk for OsDisk {
         if let Some(rate) = self.rate.as_ref().filter(|_| !file.is_memory) {
             rate.pass(request.bytes as u64);
         }
+        let is_stream = file.is_stream;
         let transfer = Transfer::new(request, file);
+        if is_stream {
+            return self.stream().submit(transfer);
+        }
         if let Some(transfer) = self.cache.take_over(transfer, self.engine.load()) {
             self.start(transfer);
         }
@@ -376,11 +412,11 @@ impl Disk for OsDisk {
         };
         let mut text = format!("{engine}, {files}");
         if let bytes @ 1.. = self.cache.bytes() {
-            let gibibytes = bytes as f64 / (1u64 << 30) as f64;
-            text += &format!(", {gibibytes:.2} GiB from the page cache");
+            text += &format!(", {:.2} GB from the page cache", bytes as f64 / 1e9);
         }
         if let Some(rate) = &self.rate {
-            text += &format!(", at most {} bytes/s", rate.bytes_per_second());
+            let megabytes = rate.bytes_per_second() as f64 / 1e6;
+            text += &format!(", at most {megabytes:.1} MB/s");
         }
         text
     }

@@ -186,8 +186,8 @@ fn inspect_old(target: &Path) -> io::Result<Option<Stat>> {
         FileType::Directory => return Err(invalid("it is a directory; the output must be a file")),
         _ => {
             return Err(invalid(
-                "it is a device or a pipe, which nothing can be renamed over; redirect standard \
-                 output to it instead",
+                "it is a device or a pipe, which nothing can be renamed over: give '-' as the \
+                 output and redirect standard output to it",
             ));
         }
     }

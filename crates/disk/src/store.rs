@@ -48,6 +48,9 @@ pub trait Disk: Send + Sync {
     /// A symbolic link is followed: what it leads to is replaced. A new file gets mode 0666 less
     /// the umask, a replaced one keeps its mode and, where the system allows, its owner. What
     /// exists and is no regular file, or may not be written, is an error.
+    ///
+    /// [`STANDARD_OUTPUT`](crate::STANDARD_OUTPUT) is written directly: the caller sets its bytes
+    /// (`set_bytes`) and submits its writes by ascending offsets, without gaps.
     fn create_output(&self, path: &Path) -> Result<FileId, Error>;
 
     /// As `create_output`, but under a hidden name in the same directory that ends in `tag` and

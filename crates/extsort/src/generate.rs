@@ -25,7 +25,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use xsort_disk::{
     ALIGNMENT, BlockPool, Completion, Direction, Disk, DisplayPath, FileId, Lease, Request,
-    align_down, align_up, parent_directory,
+    align_down, align_up, is_standard_output, parent_directory,
 };
 use xsort_records::{Checksum, Generator};
 
@@ -51,7 +51,8 @@ const _: () = assert!(BLOCK_BYTES_MAX.is_multiple_of(ALIGNMENT));
 pub struct GenerateOptions {
     /// Makes the records; its specification's `total` is how many.
     pub generator: Generator,
-    /// The file. An old one of this name stays until the new one is whole.
+    /// The file. An old one of this name stays until the new one is whole. Or
+    /// [`STANDARD_OUTPUT`](xsort_disk::STANDARD_OUTPUT).
     pub output: PathBuf,
     /// Memory for blocks in bytes; at least a record and at least 4,096.
     pub budget_bytes: u64,
@@ -96,8 +97,10 @@ pub fn generate(
             "{records} records of {record_bytes} bytes are more than any file can hold"
         ))
     })?;
-    let memory =
-        MemoryPlan::fit(options.budget_bytes, options.threads, record_bytes)?.for_bytes(bytes);
+    let is_stream = is_standard_output(&options.output);
+    // A stream takes the blocks in their order, in which only one thread makes them.
+    let threads = if is_stream { 1 } else { options.threads };
+    let memory = MemoryPlan::fit(options.budget_bytes, threads, record_bytes)?.for_bytes(bytes);
     let block_pool = BlockPool::new([Lease::map(memory.memory_bytes())?], memory.block_bytes);
     // Before the space is measured, so that the error for a directory that can't be written to says
     // that.
@@ -124,14 +127,20 @@ pub fn generate(
         next_block: AtomicU64::new(0),
         stop: AtomicBool::new(false),
     };
-    let written = check_space(disk, &options.output, bytes)
-        .and_then(|()| Ok(disk.reserve(file, bytes)?))
-        .and_then(|()| generation.run(memory.threads));
+    let prepared = if is_stream {
+        disk.set_bytes(file, bytes).map_err(Error::from)
+    } else {
+        check_space(disk, &options.output, bytes).and_then(|()| Ok(disk.reserve(file, bytes)?))
+    };
+    let written = prepared.and_then(|()| generation.run(memory.threads));
     let checksum = match written {
         Ok(checksum) => checksum,
         Err(error) => {
             disk.close(file);
-            return Err(error);
+            return Err(match is_stream {
+                true => Error::Streamed { cause: Box::new(error) },
+                false => error,
+            });
         }
     };
     disk.publish(file, bytes, options.sync)?;

@@ -38,5 +38,5 @@ pub use job::units;
 pub use store::checkpoint::{Begin, Checkpoint};
 pub use store::probe::{DriveRates, probe};
 pub use variable::{LinesOptions, LinesReport, merge_lines, sort_lines};
-pub use verify::{VerifyOptions, VerifyReport, verify};
+pub use verify::{VerifyOptions, VerifyReport, verify, verify_stream};
 pub use xsort_kernels::Caches;

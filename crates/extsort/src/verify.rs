@@ -23,13 +23,16 @@
 //! | `memory` | how the budget is divided |
 //! | `sequence` | the files as one sequence of sections |
 //! | `ledger` | the results of sections, in order |
+//! | `stream` | what can be read only once |
 
 mod ledger;
 mod memory;
 mod options;
 mod sequence;
+mod stream;
 
 pub use options::{VerifyOptions, VerifyReport};
+pub use stream::verify_stream;
 
 use crate::job::threads::spawn_up_to;
 use crate::{Error, Gauges, JobInfo, Observer};

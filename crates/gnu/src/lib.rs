@@ -50,6 +50,6 @@ pub mod sort;
 mod sys;
 
 pub use getopt::{
-    HelpArgument, HelpOption, HelpPage, Note, OptionGroup, Refusal, quoted_name, shown_name,
+    HelpArgument, HelpOption, HelpPage, Note, OptionGroup, Refusal, When, quoted_name, shown_name,
 };
 pub use locale::{Locale, Numerals};

@@ -2,7 +2,7 @@
 
 use super::help::{DONE, SIZES, TEMPLATE, sizes_environment_and_exit_status};
 use super::shared::{Report, Resources};
-use super::values::{formats, patterns, whole};
+use super::values::{formats, output, patterns, whole};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use xsort::size::Amount;
@@ -57,7 +57,7 @@ pub(crate) struct GenArgs {
     /// Bytes (10GB, 512MiB), rounded down to whole records, or records (1000000r)
     pub(crate) size: Amount,
 
-    /// The file to make
-    #[arg(value_hint = ValueHint::FilePath)]
+    /// The file to make; '-' is standard output
+    #[arg(value_hint = ValueHint::FilePath, value_parser = output())]
     pub(crate) file: PathBuf,
 }

@@ -5,6 +5,7 @@
 
 mod generate;
 mod help;
+mod hints;
 mod shared;
 mod sort;
 mod status;
@@ -12,7 +13,7 @@ mod values;
 mod verify;
 
 pub(crate) use generate::GenArgs;
-pub(crate) use shared::{Records, Report, Resources, When};
+pub(crate) use shared::{Records, Report, Resources};
 pub(crate) use sort::SortArgs;
 pub(crate) use status::StatusArgs;
 pub(crate) use verify::VerifyArgs;
@@ -21,6 +22,7 @@ use clap::{CommandFactory, Parser, Subcommand, ValueHint};
 use help::{DONE_OR_VERDICT, TEMPLATE, environment_and_exit_status};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use xsort_gnu::When;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,8 +34,9 @@ Examples:
 /// Sort anything bigger than memory, at the speed of the drives.
 #[derive(Debug, Parser)]
 #[command(name = "xsort", version, help_template = TEMPLATE)]
-#[command(before_help = EXAMPLES, after_help = environment_and_exit_status(DONE_OR_VERDICT))]
-#[command(max_term_width = 110, subcommand_required = true, arg_required_else_help = false)]
+#[command(before_help = EXAMPLES)]
+#[command(after_long_help = environment_and_exit_status(DONE_OR_VERDICT))]
+#[command(max_term_width = 110, subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -84,18 +87,63 @@ pub(crate) enum Command {
     },
 }
 
+impl Command {
+    /// Whether colours are used.
+    pub(crate) fn color(&self) -> When {
+        match self {
+            Command::Gen(args) => args.report.color.color,
+            Command::Sort(args) => args.report.color.color,
+            Command::Verify(args) => args.report.color.color,
+            Command::Status(args) => args.color.color,
+            _ => When::Never,
+        }
+    }
+}
+
+/// Understands the words of a command line, the program's name first. `--progress always` is
+/// `--progress=always`: the value may be left out, but one of the three that are possible is none
+/// of the files.
+pub(crate) fn parse(words: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let mut joined: Vec<OsString> = Vec::new();
+    for word in words {
+        match joined.last_mut() {
+            Some(last)
+                if (last == "--progress" || last == "--color")
+                    && (word == "auto" || word == "always" || word == "never") =>
+            {
+                last.push("=");
+                last.push(word);
+            }
+            _ => joined.push(word),
+        }
+    }
+    Cli::try_parse_from(joined)
+}
+
 /// The whole definition, for completions and man pages.
 pub(crate) fn command() -> clap::Command {
     Cli::command()
 }
 
-/// What the parser says about a wrong command line, in one line: its message, its tips, and where
-/// to read on.
+/// What the parser says about a wrong command line, in one line: its message, what may have been
+/// meant, and where to read on.
 pub(crate) fn usage_line(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let body = text.split("\n\nUsage:").next().unwrap_or_default();
     let body = body.split("\n\nFor more information").next().unwrap_or_default();
-    format!("{} (see --help)", one_line(body.trim_start_matches("error: ")))
+    let mut paragraphs = body.split("\n\n").map(one_line);
+    let message = paragraphs.next().unwrap_or_default();
+    let message = message.trim_start_matches("error: ").to_owned();
+    // Nobody who misspells an option means a file of that name.
+    let tips = paragraphs.filter(|tip| !tip.contains("as a value"));
+    let tips = tips.map(|tip| tip.replace("tip: ", "hint: "));
+    let command = std::env::args().nth(1).unwrap_or_default();
+    let own = hints::hint(error, &command).map(|hint| format!("hint: {hint}"));
+    let hints: Vec<String> = match own {
+        Some(own) => vec![own],
+        None => tips.collect(),
+    };
+    format!("{} (see --help)", [vec![message], hints].concat().join("; "))
 }
 
 fn one_line(text: &str) -> String {

@@ -1,10 +1,11 @@
 //! Arguments that several commands share.
 
-use super::values::{degrees, formats, io_engines, threads, whole};
-use clap::{Args, ValueEnum};
+use super::values::{degrees, formats, io_engines, threads, when, whole};
+use clap::Args;
 use std::num::NonZeroU64;
 use xsort::size::{self, Memory};
 use xsort_disk::IoChoice;
+use xsort_gnu::When;
 use xsort_records::{Format, KeyField};
 
 /// Size and key of the records.
@@ -92,20 +93,30 @@ pub(crate) struct Report {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Show progress on standard error; auto does if it is a terminal
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
+    /// Show progress on standard error; auto does if it is a terminal [default: auto]
+    #[arg(long, value_name = "WHEN", value_parser = when(), hide_possible_values = true)]
+    #[arg(num_args = 0..=1, require_equals = true)]
+    #[arg(default_value = "auto", default_missing_value = "always", hide_default_value = true)]
     pub(crate) progress: When,
 
     /// Print errors only
     #[arg(short, long)]
     pub(crate) quiet: bool,
+
+    /// Print everything that is known about the job, in several lines
+    #[arg(short, long, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+
+    #[command(flatten)]
+    pub(crate) color: Color,
 }
 
-/// Whether to show something.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum When {
-    #[default]
-    Auto,
-    Always,
-    Never,
+/// Whether colours are used.
+#[derive(Debug, Args)]
+pub(crate) struct Color {
+    /// Use colours: auto (on a terminal, unless NO_COLOR is set), always or never
+    #[arg(long, value_name = "WHEN", value_parser = when(), hide_possible_values = true)]
+    #[arg(num_args = 0..=1, require_equals = true, hide_short_help = true)]
+    #[arg(default_value = "auto", default_missing_value = "always", hide_default_value = true)]
+    pub(crate) color: When,
 }

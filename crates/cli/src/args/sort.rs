@@ -2,7 +2,7 @@
 
 use super::help::{DONE, SIZES, TEMPLATE, sizes_environment_and_exit_status};
 use super::shared::{Records, Report, Resources, Trees};
-use super::values::{methods, seconds};
+use super::values::{methods, output, seconds};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,7 +16,7 @@ Examples:
   xsort sort -m 1G -T /ssd1 -T /ssd2 data -o sorted  in 1 GiB, scratch on two drives
   xsort sort --record 24 --key 8:8:u64le:desc a b -o out
                                                      24-byte records of two files, by a number
-  zcat data.gz | xsort sort -m 1G -o sorted          what comes from a pipe
+  zcat data.gz | xsort sort -m 1G - -o - | next      from a pipe to a pipe
   xsort sort data.d -o sorted                        all files below a directory
   xsort sort --checkpoint data -o sorted             if it is interrupted ...
   xsort sort --resume data -o sorted                 ... go on
@@ -42,6 +42,7 @@ pub(crate) struct SortArgs {
     /// Scratch is striped over all of them by the speed of their drives. The files have no names
     /// and vanish with the program, however it ends, except those of --checkpoint.
     #[arg(short = 'T', long = "scratch", value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(alias = "temporary-directory")]
     pub(crate) scratch: Vec<PathBuf>,
 
     /// How to sort
@@ -81,10 +82,6 @@ pub(crate) struct SortArgs {
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    /// Also print what was done with each chunk and each bin
-    #[arg(short, long, conflicts_with = "quiet")]
-    pub(crate) verbose: bool,
-
     /// Measure the drive before the sort, so that the report can say what share of its speed was
     /// reached (takes a second)
     #[arg(long, hide_short_help = true)]
@@ -118,8 +115,12 @@ pub(crate) struct SortArgs {
     #[arg(default_value = "-", value_name = "INPUT", value_hint = ValueHint::AnyPath)]
     pub(crate) inputs: Vec<PathBuf>,
 
-    /// The sorted file
+    /// The sorted file; '-' is standard output
+    ///
+    /// What goes to standard output can't be taken back: after an error its reader has a part of
+    /// it, which is in order. It needs no space on a drive.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(value_parser = output())]
     pub(crate) output: PathBuf,
 }
 

@@ -1,6 +1,7 @@
 //! Arguments of `xsort status`.
 
 use super::help::{DONE, TEMPLATE, environment_and_exit_status};
+use super::shared::Color;
 use clap::Args;
 
 const EXAMPLES: &str = "\
@@ -40,4 +41,7 @@ pub(crate) struct StatusArgs {
     /// snapshot are never removed.
     #[arg(long)]
     pub(crate) clear: bool,
+
+    #[command(flatten)]
+    pub(crate) color: Color,
 }

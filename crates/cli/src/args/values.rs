@@ -1,10 +1,12 @@
 //! Parsers of single values.
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PathBufValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
-use xsort_disk::IoChoice;
+use xsort_disk::{IoChoice, STANDARD_OUTPUT};
 use xsort_extsort::fixed::Method;
+use xsort_gnu::When;
 use xsort_records::{Format, Pattern};
 
 /// A number in digits. The standard library's parsers have messages for programmers ("invalid digit
@@ -54,6 +56,22 @@ pub(super) fn io_engines() -> impl TypedValueParser<Value = IoChoice> {
         ("uring", "io_uring or an error"),
         ("sync", "pread and pwrite on threads"),
     ])
+}
+
+/// A file to be written; `-` is standard output.
+pub(super) fn output() -> impl TypedValueParser<Value = PathBuf> {
+    let is_stream = |path: &PathBuf| path.as_os_str() == "-";
+    PathBufValueParser::new()
+        .map(move |path| if is_stream(&path) { STANDARD_OUTPUT.into() } else { path })
+}
+
+/// Whether to show something.
+pub(super) fn when() -> impl TypedValueParser<Value = When> {
+    PossibleValuesParser::new(["auto", "always", "never"]).map(|word| match &*word {
+        "always" => When::Always,
+        "never" => When::Never,
+        _ => When::Auto,
+    })
 }
 
 /// Values that are chosen by name, with a line of help for each. Completions know them too.

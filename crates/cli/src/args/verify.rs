@@ -2,6 +2,7 @@
 
 use super::help::{SIZES, TEMPLATE, VERDICT, sizes_environment_and_exit_status};
 use super::shared::{Records, Report, Resources, Trees};
+use super::values::output;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use xsort_records::Checksum;
@@ -27,8 +28,9 @@ pub(crate) struct VerifyArgs {
     pub(crate) records: Records,
 
     /// Also write a summary of the files, which are one part of a longer sequence; for 100-byte
-    /// records it is the same as valsort's
+    /// records it is the same as valsort's; '-' is standard output
     #[arg(short = 'o', long, value_name = "SUMMARY", value_hint = ValueHint::FilePath)]
+    #[arg(value_parser = output())]
     pub(crate) summary: Option<PathBuf>,
 
     /// The files contain summaries of parts; check the sequence of these parts
@@ -54,7 +56,7 @@ pub(crate) struct VerifyArgs {
     pub(crate) report: Report,
 
     /// Files to check, in this order; a directory stands for all regular files below it, in the
-    /// order of their paths
+    /// order of their paths; '-' alone is standard input
     #[arg(required = true, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub(crate) files: Vec<PathBuf>,
 }

@@ -4,7 +4,7 @@ use crate::args::GenArgs;
 use crate::decimal::Decimal;
 use crate::exit::Failure;
 use crate::job::{Console, ConsoleOptions, JobResources};
-use crate::output::{self, ResultPrinter};
+use crate::output::{self, ResultPrinter, refuse_terminal};
 use crate::settings::{self, JobLimits, ReportStyle};
 use crate::signals::Stop;
 use serde::Serialize;
@@ -13,6 +13,7 @@ use std::path::Path;
 use std::time::Instant;
 use xsort::size::Amount;
 use xsort_disk::{Disk, OsDisk};
+use xsort_extsort::units::{Bytes, Count};
 use xsort_extsort::{GenerateOptions, GenerateReport, Observer, generate};
 use xsort_records::{GenerateSpec, Generator};
 
@@ -40,6 +41,7 @@ struct GenResult<'a> {
 
 pub(crate) fn run(args: &GenArgs, stop: &Stop) -> Result<(), Failure> {
     let style = ReportStyle::decide(&args.report);
+    refuse_terminal(&args.file)?;
     let record_bytes = args.format.layout().record_bytes();
     let (records, left_over_bytes) = settings::records(args.size, record_bytes);
     if records == 0 && matches!(args.size, Amount::Bytes(1..)) {
@@ -74,17 +76,17 @@ pub(crate) fn run(args: &GenArgs, stop: &Stop) -> Result<(), Failure> {
     disk.notices().iter().for_each(|line| console.notice(line));
     drop(console);
     let result = GenResult::new(args, &report, &disk, left_over_bytes, seconds);
-    ResultPrinter::new(style).print("gen", &result)
+    ResultPrinter::beside(&args.file, style).print("gen", &result)
 }
 
 fn console(args: &GenArgs, style: ReportStyle, limits: &JobLimits, stop: &Stop) -> Console {
-    let output = settings::directory_of(&args.file);
+    let outputs = settings::output_directories(&args.file);
     Console::new(ConsoleOptions {
         command: "gen",
         style,
         resources: JobResources {
-            directories: vec![(output.clone(), "output")],
-            hidden_file_directories: vec![output],
+            directories: outputs.iter().map(|path| (path.clone(), "output")).collect(),
+            hidden_file_directories: outputs,
             limit_bytes_per_second: limits.bytes_per_second(),
         },
         temperature: limits.temperature.clone(),
@@ -132,10 +134,11 @@ impl fmt::Display for GenResult<'_> {
             )?;
         }
         let (bytes, rate) = (Decimal(self.bytes as f64), Decimal(self.bytes_per_second));
-        writeln!(
-            f,
-            "{bytes} in {:.2} s, {rate}/s ({}, {} threads)",
-            self.seconds, self.io, self.threads
-        )
+        write!(f, "{bytes} in {:.2} s, {rate}/s", self.seconds)?;
+        if f.alternate() {
+            let threads = Count(self.threads as u64, "thread");
+            write!(f, "\n{}, {threads}, {} of memory", self.io, Bytes(self.memory_bytes))?;
+        }
+        writeln!(f)
     }
 }

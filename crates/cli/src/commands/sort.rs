@@ -7,21 +7,22 @@ use crate::inputs::names_memory::{NamesMemory, TooManyNames};
 use crate::inputs::stdin;
 use crate::inputs::tree::{TreeError, TreeOptions, identity};
 use crate::job::{Console, ConsoleOptions, JobResources};
-use crate::output::ResultPrinter;
+use crate::output::{ResultPrinter, refuse_terminal};
 use crate::settings::{self, JobLimits, ReportStyle};
 use crate::signals::Stop;
-use serde::Serialize;
-use std::fmt;
 use std::fs;
 use std::path::PathBuf;
 use xsort::machine::caches;
 use xsort_disk::Disk;
 use xsort_extsort::fixed::{Facts, Method, plan};
-use xsort_extsort::{Error, Observer, SortOptions, SortReport, dry_run, sort_streamed};
+use xsort_extsort::{Error, Observer, SortOptions, dry_run, sort_streamed};
 use xsort_records::Layout;
 
 pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
     let style = ReportStyle::decide(&args.report);
+    if !args.dry_run {
+        refuse_terminal(&args.output)?;
+    }
     let layout = settings::layout(&args.records)?;
     let limits = JobLimits::decide(&args.resources, stop);
     let mut names = NamesMemory::default();
@@ -38,22 +39,17 @@ pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
     limits.notice.iter().chain(&expanded.notices).for_each(|line| console.notice(line));
 
     let options = sort_options(args, inputs, layout, &limits, &names);
-    let printer = ResultPrinter::new(style);
     if args.dry_run {
         let plan = dry_run(&options, &disk, &console).map_err(|error| names.add_to(error))?;
         disk.notices().iter().for_each(|line| console.notice(line));
         drop(console);
-        return printer.print("sort", &plan);
+        return ResultPrinter::of_dry_run(style).print("sort", &plan);
     }
     let report =
         sort_streamed(&options, stream, &disk, &console).map_err(|error| names.add_to(error))?;
     disk.notices().iter().for_each(|line| console.notice(line));
     drop(console);
-    if args.verbose {
-        printer.print("sort", &DetailedReport(&report))
-    } else {
-        printer.print("sort", &report)
-    }
+    ResultPrinter::beside(&args.output, style).print("sort", &report)
 }
 
 /// The files to sort. Their names are added to `names`.
@@ -123,26 +119,16 @@ fn data_bytes_min(names: &NamesMemory, layout: &Layout, method: Method, limits: 
 
 /// What a sort reads and writes.
 fn resources(args: &SortArgs, limits: &JobLimits) -> JobResources {
-    let output = settings::directory_of(&args.output);
+    let outputs = settings::output_directories(&args.output);
     let mut directories: Vec<_> =
         args.scratch.iter().map(|path| (path.clone(), "scratch")).collect();
     let inputs = args.inputs.iter().filter(|path| path.as_os_str() != "-");
     directories.extend(inputs.map(|path| (directory_of(path), "input")));
-    directories.push((output.clone(), "output"));
+    directories.extend(outputs.iter().map(|path| (path.clone(), "output")));
     directories.dedup();
     JobResources {
         directories,
-        hidden_file_directories: [vec![output], args.scratch.clone()].concat(),
+        hidden_file_directories: [outputs, args.scratch.clone()].concat(),
         limit_bytes_per_second: limits.bytes_per_second(),
-    }
-}
-
-/// A report whose text also lists every chunk and every bin.
-#[derive(Serialize)]
-struct DetailedReport<'a>(&'a SortReport);
-
-impl fmt::Display for DetailedReport<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:#}", self.0)
     }
 }

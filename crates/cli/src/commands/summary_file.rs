@@ -5,11 +5,14 @@
 //! denied". A pipe or a device is written directly, since it can't be replaced.
 
 use crate::exit::Failure;
+use crate::output::write_data_to_stdout;
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use xsort_disk::{ALIGNMENT, Direction, Disk, DisplayPath, FileId, Lease, Request, align_up};
+use xsort_disk::{
+    ALIGNMENT, Direction, Disk, DisplayPath, FileId, Lease, Request, align_up, is_standard_output,
+};
 use xsort_extsort::Error;
 
 /// A file for a summary. If it is dropped before it is written, nothing is left.
@@ -45,13 +48,17 @@ impl<'a> SummaryFile<'a> {
                 },
             )));
         }
-        let is_stream = old.is_some_and(|old| !old.is_file() && !old.is_dir());
+        let is_stream =
+            is_standard_output(path) || old.is_some_and(|old| !old.is_file() && !old.is_dir());
         let file = if is_stream { None } else { Some(disk.create_output(path)?) };
         Ok(SummaryFile { disk, path, file })
     }
 
     /// Writes the summary and gives it its name.
     pub(super) fn write(mut self, summary: &[u8]) -> Result<(), Failure> {
+        if is_standard_output(self.path) {
+            return write_data_to_stdout(summary);
+        }
         let Some(file) = self.file else {
             return fs::write(self.path, summary).map_err(|source| self.failed(source));
         };

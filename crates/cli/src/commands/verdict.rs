@@ -1,5 +1,6 @@
 //! The result of verify, as text and as JSON. The text is valsort's, for records of any size.
 
+use crate::decimal::Decimal;
 use crate::output;
 use serde::Serialize;
 use std::fmt;
@@ -75,6 +76,10 @@ impl fmt::Display for Verdict<'_> {
         }
         for comparison in self.expected.iter().chain(&self.against) {
             writeln!(f, "{comparison}")?;
+        }
+        if f.alternate() {
+            let (bytes, rate) = (Decimal(self.bytes as f64), Decimal(self.bytes_per_second));
+            writeln!(f, "{bytes} in {:.2} s, {rate}/s", self.seconds)?;
         }
         Ok(())
     }

@@ -8,16 +8,18 @@ use crate::args::VerifyArgs;
 use crate::exit::Failure;
 use crate::inputs::expand::{ExpandedInputs, directory_of, expand};
 use crate::inputs::names_memory::NamesMemory;
+use crate::inputs::stdin::{self, StandardInput};
 use crate::inputs::tree::TreeOptions;
 use crate::job::{Console, ConsoleOptions, JobResources};
 use crate::output::ResultPrinter;
 use crate::settings::{self, JobLimits, ReportStyle};
 use crate::signals::Stop;
 use std::fs;
-use std::path::PathBuf;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 use xsort_disk::{Disk, OsDisk};
-use xsort_extsort::{Error, Observer, VerifyOptions, VerifyReport, verify};
+use xsort_extsort::{Error, Observer, VerifyOptions, VerifyReport, verify, verify_stream};
 use xsort_records::{Layout, VerifySummary};
 
 pub(crate) fn run(args: &VerifyArgs, stop: &Stop) -> Result<(), Failure> {
@@ -50,7 +52,9 @@ pub(crate) fn run(args: &VerifyArgs, stop: &Stop) -> Result<(), Failure> {
         seconds,
         bytes_per_second: bytes as f64 / seconds,
     };
-    ResultPrinter::new(style).print("verify", &verdict)?;
+    // Without a summary on standard output the verdict goes there.
+    let beside = args.summary.as_deref().unwrap_or(Path::new(""));
+    ResultPrinter::beside(beside, style).print("verify", &verdict)?;
     if verdict.ok { Ok(()) } else { Err(Failure::Disorder) }
 }
 
@@ -80,6 +84,7 @@ fn verify_files(
         notices.iter().for_each(|line| reader.console.notice(line));
         Ok(files)
     };
+    refuse_shared_stdin(args)?;
     let (files, against) = (files_of(&args.files)?, files_of(&args.against)?);
     let read = || files.iter().chain(&against);
     let summary = args
@@ -87,12 +92,34 @@ fn verify_files(
         .as_deref()
         .map(|path| SummaryFile::create(path, read(), &reader.disk))
         .transpose()?;
-    let VerifyReport { part, bytes, .. } = reader.read(&files, &names, true)?;
-    let against =
-        if args.against.is_empty() { None } else { Some(reader.read(&against, &names, false)?) };
+    let VerifyReport { part, bytes, .. } = reader.read(&files, &names, true, stop)?;
+    let against = if args.against.is_empty() {
+        None
+    } else {
+        Some(reader.read(&against, &names, false, stop)?)
+    };
     let part = part.expect("the order was checked");
     summary.map_or(Ok(()), |summary| summary.write(&part.to_bytes()))?;
     Ok(Verified { part, bytes, against })
+}
+
+/// Refuses standard input beside other files: it is judged alone.
+fn refuse_shared_stdin(args: &VerifyArgs) -> Result<(), Failure> {
+    let is_stdin = |path: &PathBuf| path.as_os_str() == "-";
+    let is_shared = |paths: &[PathBuf]| paths.len() > 1 && paths.iter().any(is_stdin);
+    if is_shared(&args.files) || is_shared(&args.against) {
+        return Err(Failure::Usage(
+            "standard input (-) can be checked alone, not among other files; \
+             write it to a file first"
+                .into(),
+        ));
+    }
+    if args.files.iter().chain(&args.against).filter(|path| is_stdin(path)).count() > 1 {
+        return Err(Failure::Usage(
+            "standard input (-) is named twice: it can be read once only".into(),
+        ));
+    }
+    Ok(())
 }
 
 /// Reads files of records, one sequence after the other, with the same settings.
@@ -137,9 +164,20 @@ impl<'a> Reader<'a> {
         files: &[PathBuf],
         names: &NamesMemory,
         order: bool,
+        stop: &Stop,
     ) -> Result<VerifyReport, Failure> {
+        let (mut files, mut stream) = (files.to_vec(), None);
+        if files.iter().any(|path| path.as_os_str() == "-") {
+            match StandardInput::open(stop)? {
+                StandardInput::File(path) => {
+                    files = vec![path];
+                    stdin::go_to_end();
+                }
+                StandardInput::Stream(read) => stream = Some(read),
+            }
+        }
         let options = VerifyOptions {
-            inputs: files.to_vec(),
+            inputs: files,
             layout: self.layout.clone(),
             format_is_assumed: self.format_is_assumed,
             budget_bytes: self.limits.budget_bytes
@@ -147,10 +185,20 @@ impl<'a> Reader<'a> {
             threads: self.limits.threads,
             order,
         };
-        let report = verify(&options, &self.disk, &self.console)?;
+        let report = match stream {
+            Some(read) => verify_stream(&options, Path::new(stdin::NAME), read, &self.console)?,
+            None => verify(&options, &self.disk, &self.console)?,
+        };
         self.disk.notices().iter().for_each(|line| self.console.notice(line));
         Ok(report)
     }
+}
+
+/// Standard input, whole.
+fn read_stdin() -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    io::stdin().read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Puts together the parts that the summaries in `files` describe.
@@ -158,7 +206,8 @@ fn append_summaries(files: &[PathBuf], layout: &Layout) -> Result<VerifySummary,
     let mut whole = VerifySummary::new(layout);
     for path in files {
         let bad = |reason: String| Failure::Job(Error::Input { path: path.clone(), reason });
-        let bytes = fs::read(path).map_err(|error| bad(error.to_string()))?;
+        let bytes = if path.as_os_str() == "-" { read_stdin() } else { fs::read(path) };
+        let bytes = bytes.map_err(|error| bad(error.to_string()))?;
         if bytes.is_empty() {
             return Err(bad("it is empty, and no summary; verify -o makes them".into()));
         }

@@ -1,4 +1,4 @@
-//! One JSON document: entries as they come, then errors, then the sum. docs/formats.md describes
+//! One JSON document: entries as they come, then errors, then the sum. docs/json.md describes
 //! it.
 
 use super::row::Row;
@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_usage::{Operation, Usage, WalkError};
 
-const BEGINNING: &str = "{\"command\":\"du\",\"format\":1,\"entries\":[\n";
+const BEGINNING: &str = "{\"command\":\"du\",\"version\":1,\"dry_run\":false,\"entries\":[\n";
 
 /// The document so far.
 pub(super) struct JsonDocument {

@@ -3,7 +3,6 @@
 
 use crate::job::{Console, ConsoleOptions, JobResources};
 use crate::settings::{ProgressStyle, ReportStyle};
-use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
@@ -21,7 +20,7 @@ const DIRECTORIES_MAX: usize = 16;
 /// The status, once there is one.
 pub(super) struct LiveStatus {
     began: Instant,
-    draws_bar: bool,
+    progress: ProgressStyle,
     directories: Vec<PathBuf>,
     console: OnceLock<Console>,
     /// What was counted and isn't passed to the console yet.
@@ -30,11 +29,13 @@ pub(super) struct LiveStatus {
 }
 
 impl LiveStatus {
-    pub(super) fn new(command: &Command) -> LiveStatus {
+    /// `may_show`: progress is shown also if no option asks for it.
+    pub(super) fn new(command: &Command, may_show: bool) -> LiveStatus {
+        let may_show = may_show && !command.extras.quiet;
         let directories = command.files.iter().take(DIRECTORIES_MAX).map(PathBuf::from).collect();
         LiveStatus {
             began: Instant::now(),
-            draws_bar: command.extras.progress && io::stderr().is_terminal(),
+            progress: ProgressStyle::decide(command.extras.progress, may_show),
             directories,
             console: OnceLock::new(),
             files: AtomicU64::new(0),
@@ -44,7 +45,7 @@ impl LiveStatus {
 
     /// Whether a bar is drawn on standard error.
     pub(super) fn draws_bar(&self) -> bool {
-        self.draws_bar
+        self.progress == ProgressStyle::Bar
     }
 
     /// Adds what was counted.
@@ -68,8 +69,8 @@ impl LiveStatus {
     }
 
     fn open_console(&self) -> Console {
-        let progress = if self.draws_bar { ProgressStyle::Bar } else { ProgressStyle::None };
-        let style = ReportStyle { json: false, quiet: false, progress };
+        let (quiet, progress) = (false, self.progress);
+        let style = ReportStyle { json: false, quiet, verbose: false, progress };
         let directories = self.directories.iter().map(|path| (path.clone(), "input")).collect();
         let resources = JobResources { directories, ..JobResources::default() };
         let options =

@@ -40,7 +40,8 @@ mod tree;
 mod tree_rows;
 mod visitor;
 
-use crate::gnu_commands::{base_name, is_message_lost, locale, say};
+use crate::gnu_commands::{base_name, is_called_as_gnu, is_message_lost, locale, say, say_hint};
+use crate::output::choose_colour;
 use crate::signals::let_closed_pipes_kill;
 use arguments::{Arguments, read_patterns};
 use messages::Messages;
@@ -68,18 +69,23 @@ pub(crate) fn run(program: &str, arguments: &[OsString]) -> u8 {
         variable: &|name| std::env::var_os(name),
         locale: &|| locale(),
         read: &read_patterns,
+        has_our_letters: !is_called_as_gnu(program),
     };
     let is_done = match du::parse(arguments, &surroundings) {
         Ok(understood) => {
             understood.said.iter().for_each(|line| messages.print(line));
             match understood.request {
-                Request::Run(command) => count(messages, &command),
+                Request::Run(command) => {
+                    choose_colour(command.extras.color);
+                    count(messages, &command)
+                }
                 Request::Help => print(messages, &du::help(program)),
                 Request::Version => print(messages, &du::version(base_name(program))),
             }
         }
         Err(refusal) => {
             say(&refusal.message(program));
+            say_hint(program, refusal.hint());
             false
         }
     };

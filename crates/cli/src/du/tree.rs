@@ -5,7 +5,7 @@ use super::row::Row;
 use super::size_format::SizeFormat;
 use super::tree_rows::{Content, RowLimit, TreeRow, TreeRows};
 use crate::gnu_commands::locale;
-use crate::output::allows_colour;
+use crate::output::uses_colour;
 use rustix::termios::tcgetwinsize;
 use std::io;
 use unicode_width::UnicodeWidthStr;
@@ -97,7 +97,7 @@ impl<'a> TreeDrawing<'a> {
             columns: columns.filter(|&columns| columns > 0).unwrap_or(COLUMNS),
             limit,
             glyphs: if locale().is_utf8() { &UNICODE } else { &ASCII },
-            has_colour: is_terminal && allows_colour(),
+            has_colour: uses_colour(is_terminal),
         }
     }
 

@@ -198,6 +198,7 @@ mod tests {
             variable: &|_| None::<OsString>,
             locale: &|| &locale,
             read: &|_| unreachable!(),
+            has_our_letters: false,
         };
         match parse(line.split_whitespace(), &surroundings).unwrap().request {
             Request::Run(command) => *command,

@@ -7,7 +7,7 @@ use super::messages::Messages;
 use super::output::OrderedOutput;
 use super::ranking::Ranking;
 use super::row::{Row, figure};
-use crate::gnu_commands::locale;
+use crate::gnu_commands::{is_called_as_gnu, locale};
 use parking_lot::Mutex;
 use std::ffi::OsStr;
 use std::io;
@@ -34,7 +34,9 @@ pub(super) struct DuVisitor<'a> {
 impl<'a> DuVisitor<'a> {
     pub(super) fn new(messages: Messages<'a>, command: &'a Command) -> DuVisitor<'a> {
         let output = OrderedOutput::new();
-        let status = LiveStatus::new(command);
+        // GNU du shows nothing, and rows on a terminal show how far it is.
+        let may_show = !is_called_as_gnu(messages.0) && !output.is_terminal();
+        let status = LiveStatus::new(command, may_show);
         if status.draws_bar() && output.is_terminal() {
             output.hold_until_end();
         }

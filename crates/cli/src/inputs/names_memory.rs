@@ -30,8 +30,9 @@ pub(crate) struct NamesMemory {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a memory budget of {} is too small for the names of {files} files and their data: \
-     it needs at least {needed_bytes}",
-    Bytes(*budget_bytes)
+     it needs at least {}",
+    Bytes(*budget_bytes),
+    Bytes(*needed_bytes)
 )]
 pub(crate) struct TooManyNames {
     files: usize,

@@ -1,5 +1,4 @@
-//! Standard input as one of the inputs of `xsort sort`: a file that can be opened again, or a
-//! stream.
+//! Standard input as an input: a file that can be opened again, or a stream.
 
 use crate::args::SortArgs;
 use crate::exit::Failure;
@@ -14,11 +13,49 @@ use xsort_disk::inherited;
 use xsort_extsort::{Error, Stream};
 
 /// Its name in messages.
-const NAME: &str = "standard input";
+pub(crate) const NAME: &str = "standard input";
 /// The path under which the kernel lets it be opened again.
 const PATH: &str = "/dev/stdin";
 /// How often a wait checks whether the job should stop: 50 ms.
 const STOP_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+
+/// What standard input is.
+pub(crate) enum StandardInput {
+    /// A file that can be opened by this path, from which nothing was read yet.
+    File(PathBuf),
+    /// Anything else.
+    Stream(Box<dyn Read + Send>),
+}
+
+impl StandardInput {
+    /// Standard input, whose waits end when the job is stopped.
+    ///
+    /// # Errors
+    /// If it is closed or a terminal.
+    pub(crate) fn open(stop: &Stop) -> Result<StandardInput, Failure> {
+        if !inherited().is_open[0] {
+            return Err(unreadable("it is closed: name the files, or pipe the records in"));
+        }
+        if io::stdin().is_terminal() {
+            return Err(Failure::Usage(
+                "standard input is a terminal: \
+                 name the files, or pipe the records in (see --help)"
+                    .into(),
+            ));
+        }
+        if is_file_from_its_beginning() {
+            return Ok(StandardInput::File(PATH.into()));
+        }
+        let read = InterruptibleStdin { stdin: io::stdin(), stop: stop.clone() };
+        Ok(StandardInput::Stream(Box::new(read)))
+    }
+}
+
+/// Leaves standard input, a file, as if it had been read, for processes that share it.
+pub(crate) fn go_to_end() {
+    // A failure doesn't matter.
+    let _ = seek(io::stdin(), SeekFrom::End(0));
+}
 
 /// Replaces `-` in the inputs: by a path if standard input is a file, otherwise by a stream.
 ///
@@ -41,32 +78,23 @@ pub(crate) fn replace_stdin(
              name the file, or leave the option out",
         );
     }
-    if !inherited().is_open[0] {
-        return Err(unreadable("it is closed: name the files to sort, or pipe the records in"));
-    }
-    if io::stdin().is_terminal() {
-        return refuse(
-            "standard input is a terminal: \
-             name the files to sort, or pipe the records in (see --help)",
-        );
-    }
-    if is_file_from_its_beginning() {
-        inputs[index] = PATH.into();
-        if !args.dry_run {
-            // As if it had been read, for processes that share it; a failure doesn't matter.
-            let _ = seek(io::stdin(), SeekFrom::End(0));
+    match StandardInput::open(stop)? {
+        StandardInput::File(path) => {
+            inputs[index] = path;
+            if !args.dry_run {
+                go_to_end();
+            }
+            Ok((inputs, None))
         }
-        return Ok((inputs, None));
-    }
-    if args.dry_run {
-        return refuse(
+        StandardInput::Stream(_) if args.dry_run => refuse(
             "--dry-run: the size of a stream is known only when it has been read, \
              so that there is no plan before; name a file of that size",
-        );
+        ),
+        StandardInput::Stream(read) => {
+            inputs[index] = NAME.into();
+            Ok((inputs, Some(Stream { input: index, read })))
+        }
     }
-    inputs[index] = NAME.into();
-    let read = Box::new(InterruptibleStdin { stdin: io::stdin(), stop: stop.clone() });
-    Ok((inputs, Some(Stream { input: index, read })))
 }
 
 fn unreadable(reason: &str) -> Failure {

@@ -19,6 +19,8 @@ use xsort_extsort::{Gauges, Observer};
 
 const BAR_PERIOD: Duration = Duration::from_millis(100);
 const LINE_PERIOD: Duration = Duration::from_secs(1);
+/// A job that is shorter has no bar, which would only flicker.
+const UNSEEN_SECONDS: f64 = 0.4;
 
 /// Observes one job.
 pub(crate) struct Console {
@@ -131,10 +133,9 @@ fn draw_function(
     match (bar, style) {
         (Some(bar), _) => {
             let draw = move || {
-                let phase = state.phase();
-                if !phase.name.is_empty() {
-                    let seconds = phase.began.elapsed().as_secs_f64();
-                    bar.draw(&bar_frame(phase, state.done_bytes(), state.files(), seconds));
+                let (phase, progress) = state.progress();
+                if !phase.name.is_empty() && progress.seconds >= UNSEEN_SECONDS {
+                    bar.draw(&bar_frame(&phase, &progress, state.files()));
                 }
             };
             Some((BAR_PERIOD, Box::new(draw)))

@@ -2,59 +2,54 @@
 
 use super::bar::BarFrame;
 use super::state::{CurrentPhase, JobState};
-use crate::decimal::Decimal;
+use crate::decimal::{Decimal, span};
+use xsort_status::Progress;
 
 /// One line about where a job is.
 pub(super) fn position(state: &JobState) -> String {
-    let phase = state.phase();
-    if phase.name.is_empty() {
-        return "it begins".into();
-    }
-    let seconds = phase.began.elapsed().as_secs_f64();
-    phase_line(&phase, state.done_bytes(), state.files(), seconds)
+    let (phase, progress) = state.progress();
+    if phase.name.is_empty() { "it begins".into() } else { line(&phase, &progress, state.files()) }
 }
 
-/// A phase as a bar. If its size is unknown there is no bar, but figures about what is done.
-pub(super) fn bar_frame(phase: CurrentPhase, done: u64, files: u64, seconds: f64) -> BarFrame {
-    let CurrentPhase { name, bytes, .. } = phase;
-    if bytes == 0 {
+/// A job as a bar. If the size of its phase is unknown there is no bar, but figures about what is
+/// done.
+pub(super) fn bar_frame(phase: &CurrentPhase, progress: &Progress, files: u64) -> BarFrame {
+    let (name, done) = (phase.name.clone(), progress.phase_done_bytes);
+    if phase.bytes == 0 {
         let is_anything_done = done > 0 || files > 0;
-        let figures =
-            if is_anything_done { done_and_rate(done, files, seconds) } else { String::new() };
+        let figures = if is_anything_done { done_and_rate(progress, files) } else { String::new() };
         return BarFrame { name, share: None, figures };
     }
-    let (done_text, all) = (Decimal(done as f64), Decimal(bytes as f64));
-    let figures = format!("{done_text} of {all}  {}", rate_and_rest(bytes, done, seconds));
-    BarFrame { name, share: Some(done as f64 / bytes as f64), figures }
+    let (done_text, all) = (Decimal(done as f64), Decimal(phase.bytes as f64));
+    let figures = format!("{done_text} of {all}  {}", rate_and_rest(progress));
+    BarFrame { name, share: Some(done as f64 / phase.bytes as f64), figures }
 }
 
-fn phase_line(phase: &CurrentPhase, done: u64, files: u64, seconds: f64) -> String {
-    if phase.bytes == 0 {
-        return format!("{}: {}", phase.name, done_and_rate(done, files, seconds));
+fn line(phase: &CurrentPhase, progress: &Progress, files: u64) -> String {
+    let CurrentPhase { name, bytes, .. } = phase;
+    if *bytes == 0 {
+        return format!("{name}: {}", done_and_rate(progress, files));
     }
-    let percent = 100 * u128::from(done.min(phase.bytes)) / u128::from(phase.bytes.max(1));
-    let rate_and_rest = rate_and_rest(phase.bytes, done, seconds);
-    format!("{}: {percent}% of {}, {rate_and_rest}", phase.name, Decimal(phase.bytes as f64))
+    let percent = 100 * u128::from(progress.phase_done_bytes.min(*bytes)) / u128::from(*bytes);
+    let rate_and_rest = rate_and_rest(progress);
+    format!("{name}: {percent}% of {}, {rate_and_rest}", Decimal(*bytes as f64))
 }
 
 /// What is done of a phase whose size is unknown, and how fast; counted in files if there are any.
-fn done_and_rate(done: u64, files: u64, seconds: f64) -> String {
-    let seconds = seconds.max(1e-3);
+fn done_and_rate(progress: &Progress, files: u64) -> String {
+    let (done, seconds) = (progress.phase_done_bytes as f64, progress.phase_seconds.max(1e-3));
     match files {
-        0 => format!("{}, {}/s", Decimal(done as f64), Decimal(done as f64 / seconds)),
-        _ => format!(
-            "{files} files, {}, {:.0} files/s",
-            Decimal(done as f64),
-            files as f64 / seconds
-        ),
+        0 => format!("{}, {}/s", Decimal(done), Decimal(done / seconds)),
+        _ => format!("{files} files, {}, {:.0} files/s", Decimal(done), files as f64 / seconds),
     }
 }
 
-fn rate_and_rest(bytes: u64, done: u64, seconds: f64) -> String {
-    let rate = done as f64 / seconds.max(1e-3);
-    let left = match bytes.saturating_sub(done) as f64 / rate {
-        left if left.is_finite() => format!("{left:.0} s left"),
-        _ => "unknown time left".into(),
+/// How fast the phase is, and how long the whole job still takes, as `xsort status` says it.
+fn rate_and_rest(progress: &Progress) -> String {
+    let rate = progress.phase_done_bytes as f64 / progress.phase_seconds.max(1e-3);
+    let left = match progress.seconds_left() {
+        Some(left) => format!("{} left", span(left)),
+        None => "unknown time left".into(),
     };
     format!("{}/s, {left}", Decimal(rate))
 }
@@ -63,30 +58,48 @@ fn rate_and_rest(bytes: u64, done: u64, seconds: f64) -> String {
 mod tests {
     use super::*;
 
+    fn progress(phase_done_bytes: u64, phase_seconds: f64, to_come_bytes: u64) -> Progress {
+        Progress {
+            done_bytes: phase_done_bytes,
+            phase_done_bytes,
+            phase_bytes: Some(8_000_000_000),
+            to_come_bytes: Some(to_come_bytes),
+            phase_seconds,
+            seconds: phase_seconds,
+        }
+    }
+
     #[test]
     fn lines_say_how_far_and_how_fast() {
         let state = JobState::new();
         state.begin_phase("merge", 8_000_000_000);
         let phase = state.phase();
-        assert_eq!(
-            phase_line(&phase, 2_000_000_000, 0, 1.0),
-            "merge: 25% of 8.00 GB, 2.00 GB/s, 3 s left"
-        );
-        assert_eq!(phase_line(&phase, 0, 0, 1.0), "merge: 0% of 8.00 GB, 0 B/s, unknown time left");
-        let frame = bar_frame(phase, 2_000_000_000, 0, 1.0);
+        let quarter = progress(2_000_000_000, 1.0, 0);
+        assert_eq!(line(&phase, &quarter, 0), "merge: 25% of 8.00 GB, 2.00 GB/s, 3 s left");
+        let nothing = progress(0, 1.0, 0);
+        assert_eq!(line(&phase, &nothing, 0), "merge: 0% of 8.00 GB, 0 B/s, unknown time left");
+        let frame = bar_frame(&phase, &quarter, 0);
         assert_eq!(
             (frame.share, &*frame.figures),
             (Some(0.25), "2.00 GB of 8.00 GB  2.00 GB/s, 3 s left")
         );
         state.begin_phase("merge", 0);
         let unknown = state.phase();
-        assert_eq!(phase_line(&unknown, 2_000_000_000, 0, 1.0), "merge: 2.00 GB, 2.00 GB/s");
-        assert_eq!(
-            phase_line(&unknown, 2_000_000, 500, 0.5),
-            "merge: 500 files, 2.00 MB, 1000 files/s"
-        );
-        assert_eq!(bar_frame(unknown.clone(), 0, 0, 0.5).figures, "");
-        let frame = bar_frame(unknown, 2_000_000, 500, 0.5);
+        assert_eq!(line(&unknown, &quarter, 0), "merge: 2.00 GB, 2.00 GB/s");
+        let files = progress(2_000_000, 0.5, 0);
+        assert_eq!(line(&unknown, &files, 500), "merge: 500 files, 2.00 MB, 1000 files/s");
+        assert_eq!(bar_frame(&unknown, &nothing, 0).figures, "");
+        let frame = bar_frame(&unknown, &files, 500);
         assert_eq!((frame.share, &*frame.figures), (None, "500 files, 2.00 MB, 1000 files/s"));
+    }
+
+    /// It was once the time left of the phase.
+    #[test]
+    fn what_is_left_is_the_whole_jobs() {
+        let state = JobState::new();
+        state.begin_phase("form runs", 8_000_000_000);
+        let progress = progress(2_000_000_000, 1.0, 8_000_000_000);
+        let line = line(&state.phase(), &progress, 0);
+        assert_eq!(line, "form runs: 25% of 8.00 GB, 2.00 GB/s, 7 s left");
     }
 }

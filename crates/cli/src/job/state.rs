@@ -108,11 +108,6 @@ impl JobState {
         self.changing.lock().phase.clone()
     }
 
-    /// Bytes of this phase that are done.
-    pub(crate) fn done_bytes(&self) -> u64 {
-        self.done.load(Relaxed)
-    }
-
     /// The phase, and the progress at the same moment.
     pub(crate) fn progress(&self) -> (CurrentPhase, Progress) {
         let state = self.changing.lock();

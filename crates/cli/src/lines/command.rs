@@ -4,8 +4,8 @@ use super::failure::Failure;
 use super::{resources, target};
 use crate::gnu_commands::say;
 use crate::inputs::tree::TreeOptions;
-use xsort_gnu::Locale;
 use xsort_gnu::sort::{Check, Command, Environment};
+use xsort_gnu::{Locale, When};
 
 /// A command that was understood.
 pub(super) struct LinesCommand<'a> {
@@ -23,7 +23,8 @@ impl LinesCommand<'_> {
         let for_sorts_only = [("--check-output", extras.check_output)];
         let for_sorts_and_merges = [
             ("--json", extras.json),
-            ("--progress", extras.progress),
+            ("--progress", extras.progress == When::Always),
+            ("--dry-run", extras.dry_run),
             ("--temperature-limit", extras.limit_celsius.is_some()),
         ];
         let not_for_checks = [

@@ -2,6 +2,7 @@
 
 use super::check::check;
 use super::command::LinesCommand;
+use super::dry_run::print_dry_run;
 use super::failure::{self, Failure};
 use super::inputs::{self, Inputs};
 use super::limits::Limits;
@@ -47,11 +48,18 @@ fn run_by<O: LineOrder>(
     if let Some(kind) = lines.command.check {
         return check(lines, by, kind, files, &limits);
     }
-    let note = |line: &str| say(format!("{}: {line}\n", lines.program).as_bytes());
+    let note = |line: &str| {
+        if !lines.command.extras.quiet {
+            say(format!("{}: {line}\n", lines.program).as_bytes());
+        }
+    };
     let inputs = Inputs::inspect(files, lines.rules(), note)?;
     if inputs.names.budget_bytes() > 0 {
         let budget_bytes = resources::budget_bytes(&lines.command);
         inputs.names.check(budget_bytes).map_err(failure::of_names)?;
+    }
+    if lines.command.extras.dry_run {
+        return print_dry_run::<O>(lines, &inputs);
     }
     match lines.command.extras.checkpoint {
         Some(checkpoint) => sort_resumably(lines, checkpoint, by, inputs, &limits),

@@ -19,6 +19,8 @@ pub(super) enum Failure {
     Message(Vec<u8>),
     /// The output: said of it, and then again by whoever closes it at the end.
     Unwritten(Vec<u8>),
+    /// A failure, and what may have been meant.
+    Hinted(Box<Failure>, String),
     /// A check found lines out of order: everything that is to be said of it.
     Disorder(Vec<u8>),
 }
@@ -53,7 +55,17 @@ impl Failure {
                 let program = program.as_bytes();
                 [program, b": ", &text, b"\n", program, b": write error\n"].concat()
             }
+            Failure::Hinted(failure, _) => failure.into_text(program),
             Failure::Disorder(text) => text,
+        }
+    }
+
+    /// What may have been meant. GNU sort doesn't say it: it is no part of the text.
+    pub(super) fn hint(&self) -> Option<&str> {
+        match self {
+            Failure::Refused(refusal) => refusal.hint(),
+            Failure::Hinted(_, hint) => Some(hint),
+            _ => None,
         }
     }
 
@@ -61,6 +73,7 @@ impl Failure {
         match self {
             Failure::Refused(refusal) => refusal.status(),
             Failure::Message(_) | Failure::Unwritten(_) => TROUBLE,
+            Failure::Hinted(failure, _) => failure.status(),
             Failure::Disorder(_) => DISORDER,
         }
     }

@@ -105,6 +105,11 @@ impl Inputs {
         Ok(Inputs { all: inputs, names })
     }
 
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.all.len()
+    }
+
     /// Whether a merge can have them all open at once.
     pub(super) fn can_all_be_open(&self) -> bool {
         open_files::allow_as_many_as_possible();

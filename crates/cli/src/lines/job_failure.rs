@@ -26,6 +26,13 @@ pub(super) fn of_job(error: &Error, target: &Target) -> Failure {
             }
             _ => Failure::Message(error.to_string().into()),
         },
+        other => of_plan(other),
+    }
+}
+
+/// A sort that can't be planned.
+pub(super) fn of_plan(error: &Error) -> Failure {
+    match error {
         Error::Memory { budget_bytes, needed_bytes } => {
             let (budget, enough) = (Bytes(*budget_bytes), needed_bytes.div_ceil(1 << 20));
             let text = format!(

@@ -10,6 +10,7 @@
 //! | `sort` | a sort or a merge |
 //! | `resumable` | a sort with a checkpoint |
 //! | `check` | `-c` and `-C` |
+//! | `dry_run` | what a sort would do |
 //! | `prepare` | inputs held to the limits and decompressed |
 //! | `progress` | who watches, and the report |
 //! | `inputs` | which files, inspected before anything is read; opened when they are |
@@ -18,6 +19,7 @@
 //! | `order` | the order of lines as the engine wants it |
 //! | `limits` | `--bandwidth-limit` and `--temperature-limit` |
 //! | `resources` | memory, threads, scratch, randomness |
+//! | `hints` | what may have been meant |
 //! | `failure`, `job_failure` | what goes to standard error, and the status |
 //! | `not_opened` | errors of inputs that can't be opened |
 //! | `names` | file names in messages |
@@ -25,8 +27,10 @@
 mod check;
 mod command;
 mod dispatch;
+mod dry_run;
 mod failure;
 mod filters;
+mod hints;
 mod inputs;
 mod job_failure;
 mod limits;
@@ -39,7 +43,8 @@ mod resumable;
 mod sort;
 mod target;
 
-use crate::gnu_commands::{base_name, is_message_lost, say};
+use crate::gnu_commands::{base_name, is_called_as_gnu, is_message_lost, say, say_hint};
+use crate::output::choose_colour;
 use crate::signals::let_closed_pipes_kill;
 use command::LinesCommand;
 use failure::{Failure, TROUBLE};
@@ -48,7 +53,7 @@ use std::io::Write;
 use target::Target;
 use xsort_disk::inherited;
 use xsort_gnu::Locale;
-use xsort_gnu::sort::Request;
+use xsort_gnu::sort::{Environment, Request};
 
 /// Does what the arguments ask for, and speaks as `program`. Returns the exit status.
 pub(crate) fn run(program: &str, arguments: &[OsString]) -> u8 {
@@ -58,8 +63,9 @@ pub(crate) fn run(program: &str, arguments: &[OsString]) -> u8 {
     let status = match result.and_then(|()| answer(program, arguments)) {
         Ok(()) => 0,
         Err(failure) => {
-            let status = failure.status();
+            let (status, hint) = (failure.status(), failure.hint().map(str::to_owned));
             say(&failure.into_text(program));
+            say_hint(program, hint.as_deref());
             status
         }
     };
@@ -70,11 +76,17 @@ fn answer(program: &str, arguments: &[OsString]) -> Result<(), Failure> {
     let asked = Locale::from_environment();
     let has_locale = asked.is_some();
     let locale = asked.unwrap_or_else(Locale::c);
-    let environment = resources::environment(locale.clone());
+    let environment = Environment {
+        has_our_letters: !is_called_as_gnu(program),
+        ..resources::environment(locale.clone())
+    };
     let (text, is_long) = match xsort_gnu::sort::parse(arguments, &environment)? {
-        Request::Run(command) => {
+        Request::Run(mut command) => {
+            choose_colour(command.extras.color);
+            resources::apply_memory(&mut command)?;
             let command = LinesCommand { program, command: *command, environment, locale };
-            return dispatch::run(&command, has_locale);
+            return dispatch::run(&command, has_locale)
+                .map_err(|failure| hints::add(failure, &command.command));
         }
         Request::Help => (xsort_gnu::sort::help(program), true),
         Request::Version => (xsort_gnu::sort::version(base_name(program)), false),

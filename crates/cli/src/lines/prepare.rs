@@ -2,6 +2,7 @@
 
 use super::failure::{self, Failure};
 use super::limits::Limits;
+use super::progress::OtherFigures;
 use super::resources;
 use super::target::Target;
 use xsort_extsort::variable::{Decoders, LinesInput, take_header};
@@ -43,17 +44,22 @@ impl Prepared {
         Prepared { inputs, inputs_max: decoders.inputs_max, taken_bytes }
     }
 
-    /// `--header`: moves the first lines of the first input to the output.
+    /// `--header`: moves the first lines of the first input to the output. Returns how many.
     pub(super) fn take_header(
         &mut self,
         command: &Command,
         target: &mut Target,
-    ) -> Result<(), Failure> {
-        let lines = command.extras.header_lines;
-        let Some(first) = self.inputs.first_mut().filter(|_| lines > 0) else { return Ok(()) };
-        let header = take_header(first, lines, command.terminator());
-        target
-            .begin_with(header.map_err(|error| failure::of_read(first.path.as_os_str(), &error))?);
-        Ok(())
+    ) -> Result<OtherFigures, Failure> {
+        let (lines, terminator) = (command.extras.header_lines, command.terminator());
+        let mut figures = OtherFigures::default();
+        let Some(first) = self.inputs.first_mut().filter(|_| lines > 0) else {
+            return Ok(figures);
+        };
+        let header = take_header(first, lines, terminator);
+        let header = header.map_err(|error| failure::of_read(first.path.as_os_str(), &error))?;
+        figures.header_lines = memchr::memchr_iter(terminator, &header).count() as u64;
+        figures.header_bytes = header.len() as u64;
+        target.begin_with(header);
+        Ok(figures)
     }
 }

@@ -1,37 +1,42 @@
 //! Who watches a sort of lines, and its report.
 
+use super::command::LinesCommand;
 use super::failure::Failure;
 use super::limits::Limits;
 use super::resources;
-use crate::gnu_commands::say;
+use crate::gnu_commands::{is_called_as_gnu, say};
 use crate::job::{Console, ConsoleOptions, JobResources};
+use crate::output;
 use crate::settings::{self, ProgressStyle, ReportStyle};
+use serde::Serialize;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use xsort_disk::RateLimit;
 use xsort_extsort::{LinesReport, Observer, Unobserved};
+use xsort_gnu::When;
 use xsort_gnu::sort::Command;
 
 /// The observer of a sort of so many bytes, if that is known. A small sort is over before anybody
 /// could watch it, and sooner without a thread for that; where few files may be open, the thread
 /// would take some that the sort needs.
 pub(super) fn observer(
-    command: &Command,
+    lines: &LinesCommand<'_>,
     bytes: Option<u64>,
     limits: &Limits,
 ) -> Box<dyn Observer> {
+    let command = &lines.command;
     let is_small = bytes.is_some_and(|bytes| bytes <= resources::SMALL_BYTES);
-    let is_needed =
-        command.extras.progress || limits.temperature.is_some() || limits.rate.is_some();
+    let is_asked_for = command.extras.progress == When::Always;
+    let is_needed = is_asked_for || limits.temperature.is_some() || limits.rate.is_some();
     if !is_needed && (is_small || resources::has_few_files()) {
         return Box::new(Unobserved);
     }
-    let progress = match command.extras.progress {
-        true if io::stderr().is_terminal() => ProgressStyle::Bar,
-        true => ProgressStyle::Lines,
-        false => ProgressStyle::None,
-    };
-    let style = ReportStyle { json: false, quiet: false, progress };
+    // GNU sort shows nothing, and lines on the same terminal would be torn by a bar.
+    let prints_to_terminal = command.output.is_none() && io::stdout().is_terminal();
+    let quiet = command.extras.quiet;
+    let may_show = !quiet && !is_called_as_gnu(lines.program) && !prints_to_terminal;
+    let progress = ProgressStyle::decide(command.extras.progress, may_show);
+    let style = ReportStyle { json: false, quiet, verbose: false, progress };
     let scratch = resources::scratch(command);
     let mut directories: Vec<_> = scratch.iter().map(|path| (path.clone(), "scratch")).collect();
     if let Some(output) = &command.output {
@@ -50,15 +55,59 @@ pub(super) fn observer(
     }))
 }
 
+/// What passed by the engine.
+#[derive(Clone, Copy, Default)]
+pub(super) struct OtherFigures {
+    /// Lines of `--header`, and their bytes.
+    pub(super) header_lines: u64,
+    pub(super) header_bytes: u64,
+    /// Bytes that went to the output, if the engine doesn't know that.
+    pub(super) written_bytes: Option<u64>,
+}
+
+/// The figures of a sort as JSON.
+#[derive(Serialize)]
+struct JsonReport {
+    lines: u64,
+    bytes: u64,
+    written_bytes: u64,
+    /// In hexadecimal; `None` of a merge.
+    checksum: Option<String>,
+    seconds: f64,
+    bytes_per_second: f64,
+    threads: usize,
+    memory_bytes: u64,
+    runs: usize,
+    spilled_bytes: u64,
+    scratch_bytes: u64,
+}
+
 /// `--json`: the figures of a sort as one object, on standard error, because standard output is for
 /// the lines.
-pub(super) fn print_report(command: &Command, report: &LinesReport) -> Result<(), Failure> {
+pub(super) fn print_report(
+    command: &Command,
+    report: &LinesReport,
+    other: OtherFigures,
+) -> Result<(), Failure> {
     if !command.extras.json {
         return Ok(());
     }
-    let mut text =
-        serde_json::to_vec(report).map_err(|error| Failure::said("JSON", &error.into()))?;
-    text.push(b'\n');
-    say(&text);
+    let bytes = report.bytes + other.header_bytes;
+    let result = JsonReport {
+        lines: report.lines + other.header_lines,
+        bytes,
+        written_bytes: other.written_bytes.unwrap_or(report.written_bytes),
+        checksum: report.checksum.map(|sum| format!("{sum:x}")),
+        seconds: report.seconds,
+        bytes_per_second: bytes as f64 / report.seconds.max(1e-9),
+        threads: report.plan.threads,
+        memory_bytes: report.plan.memory_bytes(),
+        runs: report.runs,
+        spilled_bytes: report.spilled_bytes,
+        scratch_bytes: report.scratch_bytes,
+    };
+    let text = output::result_json("lines", &result)
+        .map_err(|failure| Failure::Message(failure.to_string().into()))?;
+    say((text + "\n").as_bytes());
     Ok(())
 }

@@ -51,6 +51,23 @@ pub(super) fn environment(locale: Locale) -> Environment {
     }
 }
 
+/// Has `--memory` count, as in the other commands.
+pub(super) fn apply_memory(command: &mut Command) -> Result<(), Failure> {
+    let Some(argument) = &command.extras.memory else { return Ok(()) };
+    if command.buffer_bytes.is_some() {
+        return Err(Failure::Message(
+            "options '-S' and '--memory' both say how much memory: leave one out".into(),
+        ));
+    }
+    let memory: Memory = argument.to_string_lossy().parse().map_err(|error| {
+        let (name, reason) = (names::quoted(argument), format!(": {error}"));
+        let parts = [b"invalid --memory argument ", &name[..], reason.as_bytes()];
+        Failure::Message(parts.concat())
+    })?;
+    command.buffer_bytes = Some(MemoryLimits::read().budget(Some(memory)).bytes);
+    Ok(())
+}
+
 /// Memory for names and lines, in bytes.
 pub(super) fn budget_bytes(command: &Command) -> u64 {
     MemoryLimits::read().budget(command.buffer_bytes.map(Memory::Bytes)).bytes

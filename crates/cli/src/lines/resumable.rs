@@ -5,7 +5,7 @@ use super::failure::Failure;
 use super::inputs::Inputs;
 use super::limits::Limits;
 use super::prepare::Prepared;
-use super::progress::{observer, print_report};
+use super::progress::{OtherFigures, observer, print_report};
 use super::resources;
 use std::io;
 use std::path::PathBuf;
@@ -46,7 +46,7 @@ pub(super) fn sort_resumably<O: LineOrder>(
         inputs: files,
         meaning: meaning(command),
     };
-    let observer = observer(command, bytes, limits);
+    let observer = observer(lines, bytes, limits);
     let disk = limits.disk(resources::disk());
     let options = LinesOptions {
         checkpoint: Some(checkpoint),
@@ -57,7 +57,7 @@ pub(super) fn sort_resumably<O: LineOrder>(
     let nowhere = &mut io::sink();
     let report = sort_lines(&options, by, prepared.inputs, nowhere, &disk, &*observer)
         .map_err(|error| Failure::Message(error.to_string().into()))?;
-    print_report(command, &report)
+    print_report(command, &report, OtherFigures::default())
 }
 
 /// The output file, if the command is one that can be resumed.

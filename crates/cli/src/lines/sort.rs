@@ -7,7 +7,7 @@ use super::inputs::Inputs;
 use super::job_failure::of_job;
 use super::limits::{Limited, Limits};
 use super::prepare::Prepared;
-use super::progress::{observer, print_report};
+use super::progress::{OtherFigures, observer, print_report};
 use super::resources;
 use super::target::Target;
 use std::io::Write;
@@ -38,7 +38,7 @@ pub(super) fn sort_or_merge<O: LineOrder>(
     let opened = open(command, inputs, bytes, &target)?;
     let mut prepared = Prepared::new(command, opened, names_bytes, limits);
     let bytes = bytes.filter(|_| !command.extras.decompress);
-    prepared.take_header(command, &mut target)?;
+    let header = prepared.take_header(command, &mut target)?;
     let is_filtered = command.debug || command.extras.top_lines.is_some();
     let output_file = target.path().filter(|_| !is_filtered);
     let has_path = output_file.is_some();
@@ -48,7 +48,7 @@ pub(super) fn sort_or_merge<O: LineOrder>(
     }
     let taken_bytes = prepared.taken_bytes;
     let options = LinesOptions { output_file, taken_bytes, ..resources::options(command, bytes) };
-    let observer = observer(command, bytes, limits);
+    let observer = observer(lines, bytes, limits);
     let disk = limits.disk(resources::disk());
     let is_sequential = command.merge && (!can_all_be_open || bytes < Some(SEQUENTIAL_BYTES_MAX));
     let mut inputs = prepared.inputs;
@@ -68,7 +68,8 @@ pub(super) fn sort_or_merge<O: LineOrder>(
     if has_path {
         target.go_to_end().map_err(|error| target.failed(&error))?;
     }
-    print_report(command, &report)
+    let written_bytes = (!has_path).then(|| target.written_bytes());
+    print_report(command, &report, OtherFigures { written_bytes, ..header })
 }
 
 /// The inputs as they are read: one after the other, or by a merge all at once.

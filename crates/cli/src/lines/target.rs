@@ -31,6 +31,8 @@ pub(super) struct Target {
     /// What must be done before the first line is written.
     due: Option<Due>,
     held: Vec<u8>,
+    /// Bytes that were put in, but for those that the engine writes by the path.
+    written_bytes: u64,
     /// Whether all was written and only what is held back failed.
     is_flushing: bool,
 }
@@ -66,7 +68,14 @@ impl Target {
     fn new(sink: Sink, name: OsString) -> Target {
         let is_emptied = matches!(sink, Sink::File(_));
         let due = Some(Due { is_emptied, header: Vec::new() });
-        Target { sink, name, due, held: Vec::with_capacity(HELD_BYTES), is_flushing: false }
+        Target {
+            sink,
+            name,
+            due,
+            held: Vec::with_capacity(HELD_BYTES),
+            written_bytes: 0,
+            is_flushing: false,
+        }
     }
 
     /// A path to the open file, if it is a regular one and will hold nothing but lines. The engine
@@ -118,6 +127,11 @@ impl Target {
         is_file.then_some(Identity { device: status.st_dev, inode: status.st_ino })
     }
 
+    /// Bytes that were put in, but for those that the engine has written by the path.
+    pub(super) fn written_bytes(&self) -> u64 {
+        self.written_bytes
+    }
+
     /// A write that failed.
     pub(super) fn failed(&self, error: &io::Error) -> Failure {
         let what = if self.is_flushing { "fflush failed" } else { "write failed" };
@@ -149,6 +163,7 @@ impl Target {
 
     /// Holds back the end of `bytes`, writes what comes before it.
     fn put(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        self.written_bytes += bytes.len() as u64;
         if self.held.len() + bytes.len() > HELD_BYTES {
             let (first, rest) = bytes.split_at(HELD_BYTES - self.held.len());
             self.held.extend_from_slice(first);

@@ -14,7 +14,7 @@
 pub(crate) mod open_files;
 pub(crate) mod stack;
 
-use crate::args::{Records, Report, Resources, When};
+use crate::args::{Records, Report, Resources};
 use crate::exit::Failure;
 use crate::signals::Stop;
 use rustix::process::{Resource, getrlimit};
@@ -24,7 +24,8 @@ use std::sync::Arc;
 use std::thread;
 use xsort::machine::MemoryLimits;
 use xsort::size::Amount;
-use xsort_disk::{DiskOptions, Gate, IoChoice, OsDisk, RateLimit};
+use xsort_disk::{DiskOptions, Gate, IoChoice, OsDisk, RateLimit, is_standard_output};
+use xsort_gnu::When;
 use xsort_records::{Format, KeyField, KeyKind, Layout};
 
 /// Threads where the address space is limited: each takes some of it for its stack.
@@ -105,6 +106,8 @@ pub(crate) struct ReportStyle {
     pub(crate) json: bool,
     /// Whether neither a result for people nor notices are printed.
     pub(crate) quiet: bool,
+    /// Whether a result for people has all that is known.
+    pub(crate) verbose: bool,
     pub(crate) progress: ProgressStyle,
 }
 
@@ -118,16 +121,22 @@ pub(crate) enum ProgressStyle {
     Bar,
 }
 
-impl ReportStyle {
-    pub(crate) fn decide(report: &Report) -> ReportStyle {
-        let terminal = std::io::stderr().is_terminal();
-        let progress = match (report.progress, terminal) {
-            (When::Auto, _) if report.quiet => ProgressStyle::None,
+impl ProgressStyle {
+    /// How progress is shown; by itself only if it `may_show` it.
+    pub(crate) fn decide(when: When, may_show: bool) -> ProgressStyle {
+        match (when, std::io::stderr().is_terminal()) {
+            (When::Auto, _) if !may_show => ProgressStyle::None,
             (When::Auto | When::Always, true) => ProgressStyle::Bar,
             (When::Always, false) => ProgressStyle::Lines,
             (When::Auto, false) | (When::Never, _) => ProgressStyle::None,
-        };
-        ReportStyle { json: report.json, quiet: report.quiet, progress }
+        }
+    }
+}
+
+impl ReportStyle {
+    pub(crate) fn decide(report: &Report) -> ReportStyle {
+        let Report { json, quiet, verbose, progress, .. } = *report;
+        ReportStyle { json, quiet, verbose, progress: ProgressStyle::decide(progress, !quiet) }
     }
 }
 
@@ -153,6 +162,11 @@ pub(crate) fn records(amount: Amount, record_bytes: usize) -> (u64, u64) {
         Amount::Records(records) => (records, 0),
         Amount::Bytes(bytes) => (bytes / record_bytes as u64, bytes % record_bytes as u64),
     }
+}
+
+/// The directories that outputs are written to: none for standard output.
+pub(crate) fn output_directories(output: &Path) -> Vec<PathBuf> {
+    if is_standard_output(output) { Vec::new() } else { vec![directory_of(output)] }
 }
 
 /// The directory that holds a file.

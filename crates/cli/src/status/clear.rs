@@ -14,6 +14,8 @@ use xsort_status::{Cleared, FoundJob, Inventory, Leftovers, Life};
 #[derive(Default, Serialize)]
 struct JsonCleared {
     command: &'static str,
+    version: u32,
+    dry_run: bool,
     #[serde(serialize_with = "output::lossy_all")]
     removed: Vec<PathBuf>,
     failed: Vec<String>,
@@ -23,7 +25,8 @@ struct JsonCleared {
 pub(super) fn clear_all(jobs: &[FoundJob], is_json: bool, stop: &Stop) -> Result<(), Failure> {
     let mut inventory = Inventory::default();
     let (mut text, mut failures) = (String::new(), Vec::new());
-    let mut all = JsonCleared { command: "status", ..JsonCleared::default() };
+    let mut all =
+        JsonCleared { command: "status", version: output::JSON_VERSION, ..JsonCleared::default() };
     for job in jobs.iter().filter(|job| job.life() == Life::Dead).take_while(|_| !stop.is_set()) {
         let Cleared { removed, failures: failed } = inventory.clear(job);
         // Nothing was removed if another process clears the job, or a new job took its name.

@@ -10,6 +10,8 @@ use xsort_status::{FoundJob, Leftovers, Life, Snapshot};
 #[derive(Serialize)]
 struct JsonStatus<'a> {
     command: &'static str,
+    version: u32,
+    dry_run: bool,
     jobs: Vec<JsonJob<'a>>,
 }
 
@@ -51,6 +53,11 @@ pub(super) fn json<'a>(
         trouble: job.trouble(),
         snapshot: job.snapshot(),
     });
-    let status = JsonStatus { command: "status", jobs: jobs.collect() };
+    let status = JsonStatus {
+        command: "status",
+        version: output::JSON_VERSION,
+        dry_run: false,
+        jobs: jobs.collect(),
+    };
     output::json(&status).map(|text| text + "\n")
 }

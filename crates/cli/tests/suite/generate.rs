@@ -101,8 +101,8 @@ fn what_cant_be_generated_is_refused() {
     let sandbox = Sandbox::new();
     for (line, code, reason) in [
         ("gen 99 file", 2, "less than one record of 100"),
-        ("gen -m 50 1000r file", 4, "at least 4096"),
-        ("gen -m 4095 1000r file", 4, "at least 4096"),
+        ("gen -m 50 1000r file", 4, "at least 4.00 KiB (-m 4K)"),
+        ("gen -m 4095 1000r file", 4, "at least 4.00 KiB (-m 4K)"),
         ("gen -f kv128 --skewed 1000r file", 2, "no skewed keys"),
         ("gen --skewed --pattern zipf 1000r file", 2, "both set the key"),
         ("gen --pattern odd 1000r file", 2, "'odd'"),

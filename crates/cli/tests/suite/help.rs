@@ -111,10 +111,18 @@ fn manual_pages_are_without_fault() {
 }
 
 #[test]
+fn without_words_the_help_is_short() {
+    let sandbox = Sandbox::new();
+    let ended = sandbox.run("");
+    assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
+    assert!(ended.stderr.contains("Usage: xsort <COMMAND>"), "{}", ended.stderr);
+    assert!(ended.stderr.lines().count() < 30, "{}", ended.stderr);
+}
+
+#[test]
 fn wrong_usage_is_one_line() {
     let sandbox = Sandbox::new();
     for (line, reason) in [
-        ("", "subcommand"),
         ("sort", "--output <FILE>"),
         ("sort -", "--output <FILE>"),
         ("sort in -o out --frobnicate", "--frobnicate"),

@@ -1,6 +1,8 @@
 //! `--json`: one object, whatever the names of the files.
 
 use crate::sandbox::{Sandbox, program};
+use serde_json::Value;
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
@@ -33,7 +35,7 @@ fn names_that_are_no_text_are_written_as_well_as_can_be() {
             .current_dir(sandbox.path())
             .output()
             .unwrap();
-        let json: serde_json::Value = serde_json::from_slice(&output.stdout)
+        let json: Value = serde_json::from_slice(&output.stdout)
             .unwrap_or_else(|_| panic!("{line}: {}", String::from_utf8_lossy(&output.stderr)));
         let written = if key == "file" { &json[key] } else { &json[key][0] };
         assert_eq!(written, "d\u{fffd}ta", "{line}");
@@ -50,8 +52,70 @@ fn scratch_may_have_such_a_name_too() {
         let mut command = Command::new(program());
         command.args(line.split_whitespace()).arg("-T").arg(&scratch).current_dir(sandbox.path());
         let output = command.output().unwrap();
-        let json: serde_json::Value = serde_json::from_slice(&output.stdout)
+        let json: Value = serde_json::from_slice(&output.stdout)
             .unwrap_or_else(|_| panic!("{line}: {}", String::from_utf8_lossy(&output.stderr)));
-        assert!(json["scratch"][0][0].as_str().unwrap().ends_with("/d\u{fffd}r"), "{line}: {json}");
+        assert!(
+            json["scratch"][0]["directory"].as_str().unwrap().ends_with("/d\u{fffd}r"),
+            "{line}: {json}"
+        );
+    }
+}
+
+/// The names of all fields, in objects at any depth.
+fn names(value: &Value, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(fields) => fields.iter().for_each(|(name, value)| {
+            found.insert(name.clone());
+            names(value, found);
+        }),
+        Value::Array(values) => values.iter().for_each(|value| names(value, found)),
+        _ => {}
+    }
+}
+
+/// The examples in docs/json.md: a command line, and what it prints.
+#[test]
+fn the_documented_names_are_those_that_are_printed() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let sandbox = Sandbox::new();
+    let mut commands = BTreeSet::new();
+    for example in text.split("```json\n").skip(1) {
+        let (line, rest) = example.split_once('\n').unwrap();
+        let documented: Value = serde_json::from_str(rest.split("```").next().unwrap()).unwrap();
+        let line = line.strip_prefix("// xsort ").unwrap();
+        let output = Command::new(program())
+            .args(line.split_whitespace())
+            .env("XSORT_STATUS_DIR", sandbox.path().join("status"))
+            .current_dir(sandbox.path())
+            .output()
+            .unwrap();
+        let is_on_stderr = line.starts_with("lines") && !line.contains("--dry-run");
+        let printed = if is_on_stderr { output.stderr } else { output.stdout };
+        let printed: Value = serde_json::from_slice(&printed).unwrap();
+        let (mut expected, mut found) = (BTreeSet::new(), BTreeSet::new());
+        names(&documented, &mut expected);
+        names(&printed, &mut found);
+        assert_eq!(expected, found, "{line}");
+        for name in ["command", "version", "dry_run"] {
+            assert_eq!(documented[name], printed[name], "{line}: {name}");
+        }
+        commands.insert(documented["command"].as_str().unwrap().to_owned());
+    }
+    assert!(commands.iter().eq(["du", "gen", "lines", "sort", "status", "verify"]), "{commands:?}");
+}
+
+/// They once left the header out, and counted lines as written that `--top` had dropped.
+#[test]
+fn figures_of_lines_count_the_header_and_what_was_written() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in", "head\nc\nb\na\n");
+    for (options, written) in [("", 11), ("--top=2", 9), ("--top=1 --header=2", 9), ("-u", 11)] {
+        let ended = sandbox.run(&format!("lines --json --header {options} in -o out"));
+        let json: Value = serde_json::from_str(&ended.stderr).unwrap();
+        assert_eq!((&json["lines"], &json["bytes"]), (&4.into(), &11.into()), "{options}");
+        assert_eq!(json["written_bytes"], written, "{options}");
+        assert_eq!(sandbox.read("out").len(), written, "{options}");
+        assert!(json["checksum"].as_str().unwrap().bytes().all(|byte| byte.is_ascii_hexdigit()));
     }
 }

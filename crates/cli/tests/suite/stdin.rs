@@ -105,7 +105,7 @@ fn what_can_be_sorted_in_memory_stays_there() {
         (&kept["bytes"], &kept["directory"]),
         (&20_000_000.into(), &serde_json::Value::Null)
     );
-    let report = ok(&sandbox, "cat in | $xsort sort -m 100M -o out");
+    let report = ok(&sandbox, "cat in | $xsort sort -v -m 100M -o out");
     assert!(report.contains("kept in memory"), "{report}");
     fs::create_dir(sandbox.path().join("scratch")).unwrap();
     let spilled = spool(&sandbox, "cat in | $xsort sort --json -m 10M -T scratch -o out");

@@ -247,5 +247,5 @@ fn what_is_no_file_of_records_is_refused() {
     assert!(sandbox.fails("verify missing", 3).contains("missing"));
     sandbox.fails("verify .", 3);
     sandbox.write("good", [0; 200]);
-    assert!(sandbox.fails("verify -m 4096 good", 4).contains("needs at least 8192"));
+    assert!(sandbox.fails("verify -m 4096 good", 4).contains("needs at least 8.00 KiB (-m 8K)"));
 }

@@ -18,7 +18,7 @@ fn an_input_that_was_just_made_comes_from_the_page_cache() {
         let input = bench.disk.open_input(&path).unwrap();
         assert!(bench.read(input, expected.len(), 256 << 10).unwrap() == expected);
         let description = bench.disk.describe();
-        if !description.contains("GiB from the page cache") {
+        if !description.contains("GB from the page cache") {
             // Where cachestat(2) is to be had is said in the crate's own tests.
             eprintln!("SKIPPED: {description} on {}", bench.disk.drive(&path).unwrap().kind);
         }

@@ -4,7 +4,7 @@ use super::options::SortOptions;
 use super::plan::Plan;
 use super::prepare::{Preparation, prepare};
 use super::report::floor_seconds;
-use crate::job::units::{Bytes, Rate};
+use crate::job::units::{Decimal, Rate};
 use crate::store::probe::{DriveRates, probe};
 use crate::{Error, Observer};
 use serde::Serialize;
@@ -33,7 +33,7 @@ pub struct DryRun {
     /// The plan.
     pub plan: Plan,
     /// Scratch directories and the bytes expected in each.
-    #[serde(serialize_with = "super::report::lossy_paths")]
+    #[serde(serialize_with = "super::report::directories_with_bytes")]
     pub scratch: Vec<(PathBuf, u64)>,
     /// The first scratch drive's speed, if it was to be measured.
     pub drive: Option<DriveRates>,
@@ -80,7 +80,7 @@ impl fmt::Display for DryRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.plan)?;
         for (directory, bytes) in &self.scratch {
-            write!(f, "\nscratch in       {}: {}", DisplayPath(directory), Bytes(*bytes))?;
+            write!(f, "\nscratch in       {}: {}", DisplayPath(directory), Decimal(*bytes as f64))?;
         }
         if let (Some(rates), Some(seconds)) = (&self.drive, self.expected_seconds) {
             write!(

@@ -236,7 +236,17 @@ impl<K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Feed for Filler<'_, K, I>
     }
 
     fn next_unit(&mut self) -> Option<Chunk> {
-        self.filled.pop_front()
+        if !self.job.writes_in_order {
+            return self.filled.pop_front();
+        }
+        // Reads are started in the order of the chunks: the next one is under way or here.
+        let reading = self.filling.iter().map(|chunk| chunk.number).min();
+        let (index, chunk) =
+            self.filled.iter().enumerate().min_by_key(|(_, chunk)| chunk.number)?;
+        if reading.is_some_and(|reading| reading < chunk.number) {
+            return None;
+        }
+        self.filled.remove(index)
     }
 
     fn is_done(&mut self) -> bool {

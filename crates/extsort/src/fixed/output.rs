@@ -7,6 +7,7 @@ use crate::Error;
 use crate::store::journal::Step;
 use crate::store::scratch::write_tag;
 use crossbeam_channel::Sender;
+use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use xsort_disk::{
@@ -22,6 +23,44 @@ pub(crate) struct Output {
     /// Memory for whole pages.
     blocks: Arc<BlockPool>,
     seams: Seams,
+    /// Where the next range to be filled begins, if ranges are filled in their order.
+    turn: Turn,
+}
+
+/// The order in which ranges are filled, if one is set.
+#[derive(Default)]
+struct Turn {
+    state: Mutex<TurnState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct TurnState {
+    next_start: u64,
+    is_closed: bool,
+}
+
+impl Turn {
+    /// Waits until everything before `start` is filled. The worker with the range before waits for
+    /// nothing that depends on this thread.
+    fn wait(&self, start: u64) -> Result<(), Error> {
+        let mut state = self.state.lock();
+        while state.next_start != start && !state.is_closed {
+            self.changed.wait(&mut state);
+        }
+        if state.is_closed { Err(Error::Cancelled) } else { Ok(()) }
+    }
+
+    fn pass_on(&self, end: u64) {
+        self.state.lock().next_start = end;
+        self.changed.notify_all();
+    }
+
+    /// Wakes all threads that wait, because the job has failed.
+    fn close(&self) {
+        self.state.lock().is_closed = true;
+        self.changed.notify_all();
+    }
 }
 
 /// A range of the output that is filled as one unit of work.
@@ -54,7 +93,8 @@ impl Output {
         blocks: Arc<BlockPool>,
         seam_pages: Vec<Lease>,
     ) -> Output {
-        Output { file, bytes, blocks, seams: Seams::new(BlockPool::new(seam_pages, ALIGNMENT)) }
+        let seams = Seams::new(BlockPool::new(seam_pages, ALIGNMENT));
+        Output { file, bytes, blocks, seams, turn: Turn::default() }
     }
 
     /// How much of it an earlier process has written. Goes on behind that.
@@ -70,6 +110,7 @@ impl Output {
     pub(crate) fn close(&self) {
         self.blocks.close();
         self.seams.close();
+        self.turn.close();
     }
 
     /// Fills a range with the records of `source`, which fills the buffer that it is given with the
@@ -101,10 +142,16 @@ impl Output {
             writes: 0,
             waited: Duration::ZERO,
         };
+        if job.writes_in_order {
+            job.stage_times.output_waits_for_write.time(|| self.turn.wait(range.start))?;
+        }
         let first_page = filler.fill_head(range.start, end)?;
         let mut offset = first_page;
         while offset < end {
             offset += filler.fill_block(offset, end)?;
+        }
+        if job.writes_in_order {
+            self.turn.pass_on(end);
         }
         job.observer.advance(first_page - range.start);
         job.stage_times.output_waits_for_write.add(filler.waited);
@@ -195,11 +242,13 @@ impl<K, S: FnMut(&mut [u8])> RangeFiller<'_, K, S> {
         }
         // Only the range's last block can end inside a page.
         let whole = align_down(bytes as u64) as usize;
-        self.add_seam(offset + whole as u64, &block[whole..bytes])?;
         self.tail = block[whole..bytes].to_vec();
         if whole > 0 {
             self.write(offset, whole, block);
         }
+        let tail = std::mem::take(&mut self.tail);
+        self.add_seam(offset + whole as u64, &tail)?;
+        self.tail = tail;
         self.job.observer.advance(bytes as u64);
         Ok(bytes as u64)
     }

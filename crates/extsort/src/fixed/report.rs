@@ -127,6 +127,10 @@ pub struct SortReport {
     pub seconds: f64,
     /// Input bytes per second, over all.
     pub bytes_per_second: f64,
+    /// Threads that worked.
+    pub threads: usize,
+    /// Bytes of memory that the plan takes.
+    pub memory_bytes: u64,
     /// Seconds of opening, reading a stream, planning and checking, and of measuring the drive if
     /// that was asked for.
     pub prepare_seconds: f64,
@@ -136,6 +140,7 @@ pub struct SortReport {
     /// The phases, in their order.
     pub phases: Vec<Phase>,
     /// Seconds in which each stage worked or waited, summed over its threads.
+    #[serde(rename = "stage_seconds")]
     pub stages: Arc<StageTimes>,
     /// Processor seconds in user mode.
     pub cpu_user_seconds: f64,
@@ -148,7 +153,7 @@ pub struct SortReport {
     /// Bytes that were moved, and how busy that kept the drives.
     pub moved: Moved,
     /// Bytes on scratch by directory.
-    #[serde(serialize_with = "lossy_paths")]
+    #[serde(serialize_with = "directories_with_bytes")]
     pub scratch: Vec<(PathBuf, u64)>,
     /// How transfers were made.
     pub io: String,
@@ -166,12 +171,21 @@ pub struct SortReport {
     pub bins: Vec<BinReport>,
 }
 
-/// Paths as text, for JSON: what is not UTF-8 is replaced.
-pub(crate) fn lossy_paths<S: Serializer>(
-    paths: &[(PathBuf, u64)],
+/// Directories and their bytes, for JSON: what is not UTF-8 is replaced.
+pub(crate) fn directories_with_bytes<S: Serializer>(
+    directories: &[(PathBuf, u64)],
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(paths.iter().map(|(path, bytes)| (path.to_string_lossy(), bytes)))
+    #[derive(Serialize)]
+    struct DirectoryBytes {
+        directory: String,
+        bytes: u64,
+    }
+    let object = |(path, bytes): &(PathBuf, u64)| DirectoryBytes {
+        directory: path.to_string_lossy().into_owned(),
+        bytes: *bytes,
+    };
+    serializer.collect_seq(directories.iter().map(object))
 }
 
 /// The least time in seconds in which drives of these rates can read and write so many bytes: one
@@ -195,6 +209,8 @@ impl SortReport {
             checksum: checksum.to_string(),
             seconds: 0.0,
             bytes_per_second: 0.0,
+            threads: plan.threads,
+            memory_bytes: plan.pool_bytes + plan.index_bytes,
             prepare_seconds: 0.0,
             spool: None,
             phases: Vec::new(),

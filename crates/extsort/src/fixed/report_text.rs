@@ -5,18 +5,22 @@ use super::plan::Shape;
 use super::report::{BinReport, ChunkReport, SortReport};
 use super::spool::SpoolReport;
 use crate::job::stage_times::StageTimer;
-use crate::job::units::{Bytes, Rate};
+use crate::job::units::{Bytes, Count, Decimal, Rate};
 use std::fmt::{self, Display, Formatter};
 use xsort_disk::DisplayPath;
 
+/// Three lines: what was done, how fast, and what was checked. The alternate form (`{:#}`) goes on
+/// with all that is known.
 impl Display for SortReport {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        self.write_result(f)?;
-        self.write_stages(f)?;
-        self.write_method(f)?;
-        self.write_machine(f)?;
-        self.write_drive(f)?;
+        self.write_summary(f)?;
         if f.alternate() {
+            writeln!(f)?;
+            self.write_phases(f)?;
+            self.write_stages(f)?;
+            self.write_method(f)?;
+            self.write_machine(f)?;
+            self.write_drive(f)?;
             self.write_chunks(f)?;
             self.write_bins(f)?;
         }
@@ -25,10 +29,19 @@ impl Display for SortReport {
 }
 
 impl SortReport {
-    /// What was sorted, and how long it took.
-    fn write_result(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        writeln!(f, "records       {} ({})", self.records, Bytes(self.bytes))?;
-        writeln!(f, "checksum      {}", self.checksum)?;
+    fn write_summary(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let (records, bytes) = (Count(self.records, "record"), Decimal(self.bytes as f64));
+        writeln!(f, "sorted   {records}, {bytes}, in {:.2} s", self.seconds)?;
+        write!(f, "speed    {}", Rate(self.bytes_per_second))?;
+        if let (Some(share), Some(floor)) = (self.share_of_drive, self.floor_seconds) {
+            let percent = 100.0 * share;
+            write!(f, ", {percent:.0}% of what the drive can do (it needs {floor:.2} s)")?;
+        }
+        write!(f, "\nchecked  {records} and checksum {}: written as read", self.checksum)
+    }
+
+    /// What each phase moved.
+    fn write_phases(&self, f: &mut Formatter<'_>) -> fmt::Result {
         if let Some(SpoolReport { bytes, directory, seconds }) = &self.spool {
             let place = match directory {
                 Some(directory) => {
@@ -36,13 +49,13 @@ impl SortReport {
                 }
                 None => "kept in memory".into(),
             };
-            writeln!(f, "stream        {} in {seconds:.2} s before that, {place}", Bytes(*bytes))?;
+            let bytes = Decimal(*bytes as f64);
+            writeln!(f, "stream        {bytes} in {seconds:.2} s before that, {place}")?;
         }
-        writeln!(f, "time          {:.2} s, {}", self.seconds, Rate(self.bytes_per_second))?;
+        writeln!(f, "phases")?;
         for Phase { name, seconds, read_bytes, written_bytes } in &self.phases {
             let rate = Rate((read_bytes + written_bytes) as f64 / seconds.max(1e-9));
-            let (read, written) =
-                (Bytes(*read_bytes).to_string(), Bytes(*written_bytes).to_string());
+            let (read, written) = (Decimal(*read_bytes as f64), Decimal(*written_bytes as f64));
             writeln!(
                 f,
                 "  {name:<11} {seconds:>7.2} s  {read:>10} read, {written:>10} written at {rate}"
@@ -55,7 +68,8 @@ impl SortReport {
     fn write_stages(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let stages = &self.stages;
         let seconds = |timer: &StageTimer| format!("{:.2}", timer.seconds());
-        writeln!(f, "stages        (seconds over {} threads)", self.plan.threads)?;
+        let threads = Count(self.plan.threads as u64, "thread");
+        writeln!(f, "stages        (seconds over {threads})")?;
         let wait = seconds(&stages.read_waits_for_areas);
         writeln!(f, "  read        waited {wait} for free areas")?;
         let (sort, hash) = (seconds(&stages.sort_busy), seconds(&stages.checksum_busy));
@@ -115,24 +129,21 @@ impl SortReport {
     /// What it took of the drives.
     fn write_drive(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let moved = &self.moved;
-        let (read, written) = (Bytes(moved.read_bytes), Bytes(moved.written_bytes));
+        let (read, written) =
+            (Decimal(moved.read_bytes as f64), Decimal(moved.written_bytes as f64));
         writeln!(f, "moved         {read} read, {written} written ({})", self.io)?;
         let busy = 100.0 * moved.busy_seconds / self.seconds.max(1e-9);
         let bytes = (moved.read_bytes + moved.written_bytes) as f64;
         let rate = Rate(bytes / moved.busy_seconds.max(1e-9));
         write!(f, "drive         busy {busy:.0}% of the time, {rate} while busy")?;
-        if let (Some(rates), Some(floor), Some(share)) =
-            (&self.drive, self.floor_seconds, self.share_of_drive)
-        {
+        if let Some(rates) = &self.drive {
             write!(
                 f,
-                "\nmeasured      reads {}, writes {}, both at once {} + {}\n\
-                 share         {:.0}% of the drive's own speed (which would take {floor:.2} s)",
+                "\nmeasured      reads {}, writes {}, both at once {} + {}",
                 Rate(rates.read_bytes_per_second),
                 Rate(rates.write_bytes_per_second),
                 Rate(rates.mixed_read_bytes_per_second),
                 Rate(rates.mixed_write_bytes_per_second),
-                share * 100.0
             )?;
         }
         Ok(())

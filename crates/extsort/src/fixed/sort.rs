@@ -21,7 +21,7 @@ use crate::store::seal::SealedBlock;
 use crate::{Error, Gauges, JobInfo, Observer};
 use std::sync::Arc;
 use std::time::Instant;
-use xsort_disk::{Disk, Lease, Operation, align_up};
+use xsort_disk::{Disk, Lease, Operation, align_up, is_standard_output};
 use xsort_records::{Checksum, Key, KeyRule};
 
 /// Sorts `options.inputs` into `options.output`. Always stable: equal keys keep the order of the
@@ -65,6 +65,8 @@ pub fn sort_streamed(
 struct FailureContext {
     inputs_removed: bool,
     is_resumable: bool,
+    /// Something may have been written to a stream.
+    is_streamed: bool,
 }
 
 impl FailureContext {
@@ -73,6 +75,8 @@ impl FailureContext {
             matches!(&cause, Error::Disk(error) if error.operation == Operation::SyncName);
         if self.is_resumable {
             Error::Resumable { cause: Box::new(cause) }
+        } else if self.is_streamed {
+            Error::Streamed { cause: Box::new(cause) }
         } else if self.inputs_removed && !is_in_place {
             Error::InputsRemoved { cause: Box::new(cause) }
         } else {
@@ -131,8 +135,12 @@ fn run<K: Key>(
         stage_times: &gauges.stage_times,
         traffic: &gauges.traffic,
         failure: Failure::default(),
+        writes_in_order: is_standard_output(&options.output),
         journal: JournalHandle(checkpoint.as_ref().map(|files| &files.journal)),
     };
+    if job.writes_in_order {
+        disk.set_bytes(output_file, plan.bytes)?;
+    }
     if !prepared.reserves_late {
         // Early, so that a drive that fills up meanwhile fails the sort before it has done its
         // work.
@@ -147,6 +155,7 @@ fn run<K: Key>(
     let mut work = || -> Result<(), Error> {
         let formed = form(&job, &mut state)?;
         end_input(&job, options, &formed, &mut state, &mut prepared, context)?;
+        context.is_streamed = job.writes_in_order;
         let output = merge_or_gather(&job, formed, &mut state)?;
         balance(state.io.read, output.checksum)?;
         if let Some(files) = &checkpoint {

@@ -1,6 +1,7 @@
 //! Why a job ended without a result. Each message is one line, and ends with what to do about it if
 //! anything can be done.
 
+use super::units::{Bytes, Decimal, SizeOption};
 use std::path::PathBuf;
 use xsort_disk::{Disk, DisplayPath, FileId, device_name};
 
@@ -29,8 +30,10 @@ pub enum Error {
 
     /// The budget is too small for any plan.
     #[error(
-        "a memory budget of {budget_bytes} bytes is too small for this job: \
-         it needs at least {needed_bytes} (-m {needed_bytes})"
+        "a memory budget of {} is too small for this job: it needs at least {} (-m {})",
+        Bytes(*budget_bytes),
+        Bytes(*needed_bytes),
+        SizeOption(*needed_bytes)
     )]
     Memory {
         /// The budget in bytes.
@@ -41,9 +44,10 @@ pub enum Error {
 
     /// A directory has too little free space.
     #[error(
-        "{}: {needed_bytes} bytes of free space needed for {purpose}, {free_bytes} there: \
-         {way_out}",
-        DisplayPath(directory)
+        "{}: {} of free space needed for {purpose}, {} there: {way_out}",
+        DisplayPath(directory),
+        Decimal(*needed_bytes as f64),
+        Decimal(*free_bytes as f64)
     )]
     Space {
         /// The directory.
@@ -126,6 +130,13 @@ pub enum Error {
         cause: Box<Error>,
     },
 
+    /// The job failed after it had begun to write to a stream.
+    #[error("{}; standard output has only a part of the records", cause.streamed_cause())]
+    Streamed {
+        /// Why it failed.
+        cause: Box<Error>,
+    },
+
     /// The output is in place, but a step after that failed.
     #[error("{cause}; the output is in place, new and whole")]
     InPlace {
@@ -151,6 +162,16 @@ impl Error {
         match self {
             Error::Cancelled => "stopped on request".to_owned(),
             cause => cause.to_string(),
+        }
+    }
+
+    /// The cause of a [`Error::Streamed`], whose output has no place.
+    fn streamed_cause(&self) -> String {
+        match self {
+            Error::Lost { what } => format!(
+                "{what}; this is a fault of xsort or of the machine's memory, please report it"
+            ),
+            cause => cause.resumable_cause(),
         }
     }
 

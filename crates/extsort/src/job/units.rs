@@ -32,17 +32,63 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// Bytes a second, shown in decimal gigabytes as drives are sold: `2.13 GB/s`.
+/// A number of bytes as the value of an option, rounded up to what people write: `876K`, `12M`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SizeOption(pub u64);
+
+impl fmt::Display for SizeOption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            bytes @ 0..0xa0_0000 => write!(f, "{}K", bytes.div_ceil(1 << 10)),
+            bytes => write!(f, "{}M", bytes.div_ceil(1 << 20)),
+        }
+    }
+}
+
+/// Bytes of data, shown with three digits and a decimal unit, as drives are sold: `2.40 GB`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Decimal(pub f64);
+
+impl fmt::Display for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (value, unit) = match self.0 {
+            x if x < 999.5 => return f.pad(&format!("{x:.0} B")),
+            x if x < 999.5e3 => (x / 1e3, "kB"),
+            x if x < 999.5e6 => (x / 1e6, "MB"),
+            x if x < 999.5e9 => (x / 1e9, "GB"),
+            x => (x / 1e12, "TB"),
+        };
+        let digits = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
+        f.pad(&format!("{value:.digits$} {unit}"))
+    }
+}
+
+/// Bytes a second, shown in the same way: `2.13 GB/s`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate(pub f64);
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0 >= 1e8 {
-            f.pad(&format!("{:.2} GB/s", self.0 / 1e9))
-        } else {
-            f.pad(&format!("{:.1} MB/s", self.0 / 1e6))
+        f.pad(&format!("{}/s", Decimal(self.0)))
+    }
+}
+
+/// A number of things, its digits in groups: `2,000,000 records`, `1 thread`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Count<'a>(pub u64, pub &'a str);
+
+impl fmt::Display for Count<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = self.0.to_string();
+        let mut text = String::new();
+        for (at, digit) in digits.chars().enumerate() {
+            if at > 0 && (digits.len() - at).is_multiple_of(3) {
+                text.push(',');
+            }
+            text.push(digit);
         }
+        let plural = if self.0 == 1 { "" } else { "s" };
+        f.pad(&format!("{text} {}{plural}", self.1))
     }
 }
 
@@ -57,5 +103,37 @@ mod tests {
         assert_eq!(Bytes(1024).to_string(), "1.00 KiB");
         assert_eq!(Bytes(150 << 20).to_string(), "150 MiB");
         assert_eq!(Rate(2.126e9).to_string(), "2.13 GB/s");
+    }
+
+    #[test]
+    fn three_digits_and_a_unit() {
+        for (bytes, expected) in [
+            (0.0, "0 B"),
+            (999.0, "999 B"),
+            (1000.0, "1.00 kB"),
+            (2.4e9, "2.40 GB"),
+            (9.996e6, "10.0 MB"),
+            (8e12, "8.00 TB"),
+        ] {
+            assert_eq!(Decimal(bytes).to_string(), expected);
+        }
+        assert_eq!(Rate(3.85e8).to_string(), "385 MB/s");
+    }
+
+    #[test]
+    fn options_are_rounded_up() {
+        for (bytes, expected) in
+            [(1, "1K"), (4096, "4K"), (4097, "5K"), (10 << 20, "10M"), ((10 << 20) + 1, "11M")]
+        {
+            assert_eq!(SizeOption(bytes).to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn counts_have_groups_and_the_right_number() {
+        assert_eq!(Count(1, "thread").to_string(), "1 thread");
+        assert_eq!(Count(0, "record").to_string(), "0 records");
+        assert_eq!(Count(999, "record").to_string(), "999 records");
+        assert_eq!(Count(1_234_567, "record").to_string(), "1,234,567 records");
     }
 }

@@ -28,7 +28,7 @@
 //! | `codec` | compression of blocks |
 //! | `areas` | memory for chunks |
 //! | `plan`, `line_limits` | how the budget is divided, and how long lines may be |
-//! | `options`, `report` | what is asked for, and what was done |
+//! | `options`, `report`, `dry_run` | what is asked for, what was done, and what would be |
 
 mod areas;
 mod balance;
@@ -36,6 +36,7 @@ mod block;
 mod check;
 mod chunk;
 mod codec;
+mod dry_run;
 mod form;
 mod input;
 mod job;
@@ -52,6 +53,7 @@ mod spill;
 
 pub use check::first_disorder;
 pub use codec::Codec;
+pub use dry_run::{LinesDryRun, dry_run_lines};
 pub use input::{Content, Decoders, InputBytes, LinesInput, OpenInput, take_header};
 pub use options::{LinesCheckpoint, LinesOptions};
 pub use report::LinesReport;

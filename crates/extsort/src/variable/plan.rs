@@ -203,6 +203,11 @@ impl Plan {
         Ok(LinesMemory { areas, sort_buffers, write_buffers, bypass })
     }
 
+    /// Bytes of memory that the sort takes.
+    pub fn memory_bytes(&self) -> u64 {
+        self.pool_bytes() as u64 + self.index_bytes
+    }
+
     /// Bytes of the pool, which is all memory that grows with the input but the index.
     pub(super) fn pool_bytes(&self) -> usize {
         self.threads * (self.write_buffer_bytes + self.sort_buffer_bytes)

@@ -92,7 +92,7 @@ fn bins_avoid_a_drive_that_throttles() {
 fn the_report_says_what_the_coordinator_costs() {
     for method in [Method::Merge, Method::Scatter] {
         let report = sort_on(vec![SimDrive::new("/scratch", 1e9)], method);
-        let stages = &serde_json::to_value(&report).unwrap()["stages"];
+        let stages = &serde_json::to_value(&report).unwrap()["stage_seconds"];
         let seconds = |name: &str| stages[name].as_f64().unwrap();
         assert!(seconds("coordinator_busy") > seconds("forecast_busy"), "{stages}");
         for of_merges in ["forecast_busy", "hand_out_busy", "cut_busy"] {

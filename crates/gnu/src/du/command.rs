@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 
 use super::exclude::Excludes;
 use super::size::Scale;
+use crate::getopt::When;
 
 /// What a command line asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,13 +149,17 @@ pub enum TimeOf {
 pub struct Extras {
     /// `--json`.
     pub json: bool,
-    /// `--progress`.
-    pub progress: bool,
+    /// `--color[=WHEN]`.
+    pub color: When,
+    /// `--progress[=WHEN]`.
+    pub progress: When,
+    /// `--quiet`: nothing but errors on standard error.
+    pub quiet: bool,
     /// `--skip-pseudo`: file systems that hold no data, such as /proc, are not entered.
     pub skips_pseudo: bool,
     /// `--sort`.
     pub sort: Option<SortBy>,
-    /// `--threads`: as many at most.
+    /// `--threads`: as many at most; `None`: as many as help.
     pub threads: Option<NonZeroUsize>,
     /// `--top`: so many lines with the largest figures.
     pub top_lines: Option<NonZeroUsize>,

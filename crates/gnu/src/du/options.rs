@@ -1,19 +1,21 @@
 //! The options of GNU du, and ours beside them.
 
 use super::command::{SortBy, TimeOf};
-use crate::getopt::{Long, Takes, Vocabulary, long};
+use crate::getopt::{LETTERS, Long, Takes, Vocabulary, WHEN_WORDS, long};
 
 /// What an option means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// The short option of this letter.
     Letter(u8),
+    Color,
     Exclude,
     Files0From,
     Help,
     Inodes,
     Json,
     Progress,
+    Quiet,
     Si,
     SkipPseudo,
     Sort,
@@ -32,6 +34,7 @@ pub(super) const OPTIONS: Vocabulary<Meaning> = Vocabulary {
     gnu: &GNU,
     ours: &OURS,
     letter: Meaning::Letter,
+    our_letters: LETTERS,
 };
 
 const GNU: [Long<Meaning>; 25] = {
@@ -66,9 +69,11 @@ const GNU: [Long<Meaning>; 25] = {
     ]
 };
 
-const OURS: [Long<Meaning>; 7] = [
+const OURS: [Long<Meaning>; 9] = [
+    long("color", Takes::Perhaps, Meaning::Color),
     long("json", Takes::Nothing, Meaning::Json),
-    long("progress", Takes::Nothing, Meaning::Progress),
+    long("progress", Takes::Perhaps, Meaning::Progress),
+    long("quiet", Takes::Nothing, Meaning::Quiet),
     long("skip-pseudo", Takes::Nothing, Meaning::SkipPseudo),
     long("sort", Takes::Argument, Meaning::Sort),
     long("threads", Takes::Argument, Meaning::Threads),
@@ -95,6 +100,7 @@ pub(super) const SORT_WORDS: [(&str, SortBy); 2] = [("size", SortBy::Size), ("na
 /// What the argument of a long option may be, if that is one of a few words.
 pub(super) fn words(option: &str) -> Vec<&'static str> {
     match option {
+        "color" | "progress" => WHEN_WORDS.iter().map(|(word, _)| *word).collect(),
         "sort" => SORT_WORDS.iter().map(|(word, _)| *word).collect(),
         "time" => TIME_WORDS.iter().map(|(word, _)| *word).collect(),
         "time-style" => TIME_STYLES.iter().map(|(word, _)| *word).collect(),

@@ -15,7 +15,10 @@ use super::exclude::Excludes;
 use super::number::{Number, Problem, number};
 use super::options::{Meaning, OPTIONS, SORT_WORDS, TIME_STYLES, TIME_WORDS};
 use super::size::Scale;
-use crate::getopt::{Given, Quoting, Refusal, Said, Words, choose, no_such_word, system_reason};
+use crate::getopt::{
+    Given, Quoting, Refusal, Said, Words, WrongWord, choose, no_such_word, system_reason, threads,
+    when,
+};
 use crate::locale::Locale;
 
 /// What the parser must know of the process.
@@ -26,6 +29,9 @@ pub struct Surroundings<'a> {
     pub locale: &'a dyn Fn() -> &'a Locale,
     /// The bytes of a file with patterns; `-` is standard input.
     pub read: &'a dyn Fn(&OsStr) -> io::Result<Vec<u8>>,
+    /// Whether the letters of options that all of xsort's commands share are understood: `-j`,
+    /// `-q`. Called `du`, the program refuses them as GNU du does.
+    pub has_our_letters: bool,
 }
 
 impl std::fmt::Debug for Surroundings<'_> {
@@ -87,6 +93,7 @@ struct Parser<'a> {
     time_style: Option<Vec<u8>>,
     said: Vec<Vec<u8>>,
     is_refused: bool,
+    hint: Option<String>,
 }
 
 impl<'a> Parser<'a> {
@@ -120,13 +127,14 @@ impl<'a> Parser<'a> {
             time_style: None,
             said: Vec::new(),
             is_refused: false,
+            hint: None,
         }
     }
 
     /// Reads all words, unless one of them ends the reading.
     fn run(&mut self, words: &[Vec<u8>]) -> Result<Option<Request>, Refusal> {
         let ends_at_operand = (self.surroundings.variable)("POSIXLY_CORRECT").is_some();
-        let mut words = Words::new(&OPTIONS, words);
+        let mut words = Words::new(&OPTIONS, words, self.surroundings.has_our_letters);
         loop {
             let is_over = ends_at_operand && !self.command.files.is_empty();
             match words.next(|_, _| is_over) {
@@ -134,7 +142,10 @@ impl<'a> Parser<'a> {
                 Some(Said::Operand(word)) => {
                     self.command.files.push(OsString::from_vec(word.to_vec()));
                 }
-                Some(Said::Wrong(text)) => self.complain(text),
+                Some(Said::Wrong(WrongWord { message, hint })) => {
+                    self.complain(message);
+                    self.hint = self.hint.take().or(hint);
+                }
                 Some(Said::Option(given)) => {
                     if let Some(request) = self.option(&given)? {
                         return Ok(Some(request));
@@ -155,6 +166,10 @@ impl<'a> Parser<'a> {
         let command = &mut self.command;
         match given.meaning {
             Meaning::Letter(letter) => self.letter(letter, argument, &given.name)?,
+            Meaning::Color => {
+                command.extras.color =
+                    when(given.argument, &given.name, Quoting((self.surroundings.locale)()))?;
+            }
             Meaning::Exclude => command.excludes.add(argument),
             Meaning::Files0From => {
                 command.files0_from = Some(OsString::from_vec(argument.to_vec()));
@@ -163,11 +178,19 @@ impl<'a> Parser<'a> {
             Meaning::Version => return Ok(Some(Request::Version)),
             Meaning::Inodes => self.counts_inodes = true,
             Meaning::Json => command.extras.json = true,
-            Meaning::Progress => command.extras.progress = true,
+            Meaning::Progress => {
+                command.extras.progress =
+                    when(given.argument, &given.name, Quoting((self.surroundings.locale)()))?;
+            }
+            Meaning::Quiet => command.extras.quiet = true,
             Meaning::Si => command.scale = Scale::short(false),
             Meaning::SkipPseudo => command.extras.skips_pseudo = true,
             Meaning::Sort => self.command.extras.sort = Some(self.sort(argument)?),
-            Meaning::Threads => command.extras.threads = Some(at_least_one(argument, &given.name)?),
+            Meaning::Threads => {
+                let threads = threads(argument, Quoting((self.surroundings.locale)()));
+                let threads = threads.map_err(|refusal| refusal.with_status(1))?;
+                command.extras.threads = threads.and_then(NonZeroUsize::new);
+            }
             Meaning::Time => self.time = Some(self.time_of(given.argument)?),
             Meaning::TimeStyle => self.time_style = Some(argument.to_vec()),
             Meaning::Top => command.extras.top_lines = Some(at_least_one(argument, &given.name)?),
@@ -314,7 +337,8 @@ impl<'a> Parser<'a> {
 
     /// What was said is why.
     fn give_up(&self) -> Refusal {
-        Refusal::none().see_help().with_status(1).after(self.said.clone())
+        let refusal = Refusal::none().see_help().with_status(1).after(self.said.clone());
+        refusal.with_hint(self.hint.clone())
     }
 
     /// The format of times: an option's, or that of the environment, which is for ls too.
@@ -375,7 +399,7 @@ fn threshold(argument: &[u8], option: &str) -> Result<Threshold, Refusal> {
     }
 }
 
-/// A number of lines or threads.
+/// A number of lines.
 fn at_least_one(argument: &[u8], option: &str) -> Result<NonZeroUsize, Refusal> {
     let number = number(argument, 0, usize::MAX as i128, b"");
     if let Some(problem) = number.problem {

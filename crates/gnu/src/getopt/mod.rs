@@ -7,6 +7,7 @@
 //! quote      arguments and file names in messages
 //! refusal    a command line that is refused: message and exit status
 //! help_page  a help text taken apart
+//! shared     options that mean the same in all commands of xsort
 //! ```
 //!
 //! What an option means is each program's own: see [`sort`](crate::sort) and [`du`](crate::du).
@@ -15,6 +16,7 @@ mod choose;
 mod help_page;
 mod quote;
 mod refusal;
+mod shared;
 mod words;
 
 pub(crate) use choose::choose;
@@ -25,4 +27,6 @@ pub(crate) use quote::Quoting;
 pub use quote::{quoted_name, shown_name};
 pub use refusal::Refusal;
 pub(crate) use refusal::{bad_argument, incompatible, joined, no_such_word, system_reason};
-pub(crate) use words::{Given, Long, Said, Takes, Vocabulary, Words, long};
+pub use shared::When;
+pub(crate) use shared::{LETTERS, WHEN_WORDS, threads, when};
+pub(crate) use words::{Given, Long, Said, Takes, Vocabulary, Words, WrongWord, long};

@@ -10,6 +10,7 @@ pub struct Refusal {
     lines: Vec<Line>,
     asks_for_help: bool,
     status: u8,
+    hint: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,12 +26,13 @@ impl Refusal {
             lines: vec![Line { is_prefixed: true, text: text.into() }],
             asks_for_help: false,
             status: 2,
+            hint: None,
         }
     }
 
     /// Without a line of its own, because other lines say everything.
     pub(crate) fn none() -> Self {
-        Self { lines: Vec::new(), asks_for_help: false, status: 2 }
+        Self { lines: Vec::new(), asks_for_help: false, status: 2, hint: None }
     }
 
     /// After other lines, which begin with the program's name.
@@ -61,6 +63,17 @@ impl Refusal {
     pub(crate) fn with_status(mut self, status: u8) -> Self {
         self.status = status;
         self
+    }
+
+    /// With what may have been meant.
+    pub(crate) fn with_hint(mut self, hint: impl Into<Option<String>>) -> Self {
+        self.hint = hint.into();
+        self
+    }
+
+    /// What may have been meant. GNU's programs don't say it: it is no part of the message.
+    pub fn hint(&self) -> Option<&str> {
+        self.hint.as_deref()
     }
 
     /// The exit status: GNU sort's is 2, or 1 for a wrong WORD of `--sort` and `--check`; GNU du's

@@ -4,6 +4,10 @@
 //! Source: the C library's manual ("Using Getopt"). A wrong word gives a message without the
 //! program's name; some programs continue after it.
 
+/// Names that are less alike are not taken for each other: the measure and the limit are those of
+/// the other commands' parser, clap.
+const LIKENESS_MIN: f64 = 0.7;
+
 /// Whether an option takes an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Takes {
@@ -38,6 +42,8 @@ pub(crate) struct Vocabulary<M: 'static> {
     pub(crate) ours: &'static [Long<M>],
     /// What a letter means.
     pub(crate) letter: fn(u8) -> M,
+    /// Letters for some of our options, by their long names. GNU's program refuses them.
+    pub(crate) our_letters: &'static [(u8, &'static str)],
 }
 
 /// An option or operand.
@@ -45,8 +51,23 @@ pub(crate) struct Vocabulary<M: 'static> {
 pub(crate) enum Said<'a, M> {
     Option(Given<'a, M>),
     Operand(&'a [u8]),
-    /// A wrong word, with getopt's message.
-    Wrong(Vec<u8>),
+    /// A wrong word.
+    Wrong(WrongWord),
+}
+
+/// A word that is no option, or an option without its argument.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct WrongWord {
+    /// getopt's message.
+    pub(crate) message: Vec<u8>,
+    /// What may have been meant.
+    pub(crate) hint: Option<String>,
+}
+
+impl From<Vec<u8>> for WrongWord {
+    fn from(message: Vec<u8>) -> WrongWord {
+        WrongWord { message, hint: None }
+    }
 }
 
 /// An option as it was given.
@@ -66,6 +87,8 @@ pub(crate) struct Given<'a, M> {
 pub(crate) struct Words<'a, M: 'static> {
     vocabulary: &'static Vocabulary<M>,
     words: &'a [Vec<u8>],
+    /// Whether our letters are options, too.
+    has_our_letters: bool,
     at: usize,
     /// The rest of a cluster of letters.
     cluster: &'a [u8],
@@ -74,8 +97,13 @@ pub(crate) struct Words<'a, M: 'static> {
 }
 
 impl<'a, M: Copy> Words<'a, M> {
-    pub(crate) fn new(vocabulary: &'static Vocabulary<M>, words: &'a [Vec<u8>]) -> Self {
-        Self { vocabulary, words, at: 0, cluster: &[], has_only_operands: false }
+    pub(crate) fn new(
+        vocabulary: &'static Vocabulary<M>,
+        words: &'a [Vec<u8>],
+        has_our_letters: bool,
+    ) -> Self {
+        let (at, cluster) = (0, &[][..]);
+        Self { vocabulary, words, has_our_letters, at, cluster, has_only_operands: false }
     }
 
     /// The next word. It stays unread.
@@ -125,34 +153,44 @@ impl<'a, M: Copy> Words<'a, M> {
         let typed = &self.words[self.at - 1][..];
         let typed = &typed[typed.len() - rest.len() - 1..typed.len() - rest.len()];
         let name = format!("-{}", char::from(letter));
-        let mut given = Given {
-            meaning: (self.vocabulary.letter)(letter),
-            typed,
-            name,
-            argument: None,
-            is_apart: false,
+        let Some((takes_argument, meaning)) = self.meaning(letter) else {
+            return Said::Wrong([b"invalid option -- '", typed, b"'"].concat().into());
         };
-        if self.vocabulary.letters.contains(&letter) {
+        let mut given = Given { meaning, typed, name, argument: None, is_apart: false };
+        if !takes_argument {
             return Said::Option(given);
-        }
-        if !self.vocabulary.letters_with_argument.contains(&letter) {
-            return Said::Wrong([b"invalid option -- '", typed, b"'"].concat());
         }
         given.is_apart = rest.is_empty();
         given.argument = if given.is_apart { self.word() } else { Some(rest) };
         self.cluster = &[];
         match given.argument {
             Some(_) => Said::Option(given),
-            None => Said::Wrong([b"option requires an argument -- '", typed, b"'"].concat()),
+            None => Said::Wrong([b"option requires an argument -- '", typed, b"'"].concat().into()),
         }
     }
 
-    fn long(&mut self, spelled: &'a [u8]) -> Result<Said<'a, M>, Vec<u8>> {
+    /// Whether a letter takes an argument, and what it means; `None` if it is no option.
+    fn meaning(&self, letter: u8) -> Option<(bool, M)> {
+        let vocabulary = self.vocabulary;
+        if vocabulary.letters.contains(&letter) {
+            return Some((false, (vocabulary.letter)(letter)));
+        }
+        if vocabulary.letters_with_argument.contains(&letter) {
+            return Some((true, (vocabulary.letter)(letter)));
+        }
+        let ours = vocabulary.our_letters.iter().filter(|_| self.has_our_letters);
+        let (_, name) = ours.into_iter().find(|(ours, _)| *ours == letter)?;
+        let option = vocabulary.ours.iter().find(|option| option.name == *name)?;
+        Some((option.takes == Takes::Argument, option.meaning))
+    }
+
+    fn long(&mut self, spelled: &'a [u8]) -> Result<Said<'a, M>, WrongWord> {
         let mut parts = spelled.splitn(2, |&byte| byte == b'=');
         let (typed, joined) = (parts.next().unwrap_or_default(), parts.next());
         let option = self.vocabulary.find(typed, spelled)?;
         let name = format!("--{}", option.name);
-        let complaint = |problem: &str| format!("option '{name}' {problem}").into_bytes();
+        let complaint =
+            |problem: &str| WrongWord::from(format!("option '{name}' {problem}").into_bytes());
         let argument = match (option.takes, joined) {
             (Takes::Nothing, Some(_)) => return Err(complaint("doesn't allow an argument")),
             (Takes::Argument, None) => {
@@ -168,22 +206,35 @@ impl<'a, M: Copy> Words<'a, M> {
 impl<M: Copy> Vocabulary<M> {
     /// The option that `typed` names, without its dashes; `spelled` is with the argument that is
     /// joined to it.
-    fn find(&self, typed: &[u8], spelled: &[u8]) -> Result<Long<M>, Vec<u8>> {
+    fn find(&self, typed: &[u8], spelled: &[u8]) -> Result<Long<M>, WrongWord> {
         if let Some(&option) = self.long_options().find(|option| option.name.as_bytes() == typed) {
             return Ok(option);
         }
         let candidates: Vec<&Long<M>> =
             self.gnu.iter().filter(|option| option.name.as_bytes().starts_with(typed)).collect();
         match candidates[..] {
-            [] => Err([b"unrecognized option '--", spelled, b"'"].concat()),
+            [] => Err(WrongWord {
+                message: [b"unrecognized option '--", spelled, b"'"].concat(),
+                hint: self.nearest(typed).map(|name| format!("--{name} is an option")),
+            }),
             [&option] => Ok(option),
             _ => {
                 let names: String =
                     candidates.iter().map(|option| format!(" '--{}'", option.name)).collect();
                 Err([b"option '--", spelled, b"' is ambiguous; possibilities:", names.as_bytes()]
-                    .concat())
+                    .concat()
+                    .into())
             }
         }
+    }
+
+    /// The long option whose name is most like this one, if any is.
+    fn nearest(&self, typed: &[u8]) -> Option<&'static str> {
+        let typed = str::from_utf8(typed).ok()?;
+        let likeness = |option: &Long<M>| (strsim::jaro(typed, option.name), option.name);
+        let (likeness, name) =
+            self.long_options().map(likeness).max_by(|a, b| a.0.total_cmp(&b.0))?;
+        (likeness > LIKENESS_MIN).then_some(name)
     }
 
     /// All long options.

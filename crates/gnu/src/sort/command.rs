@@ -7,6 +7,8 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
+use crate::getopt::When;
+
 /// What a command line requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
@@ -62,7 +64,7 @@ pub struct Command {
     pub batch_size: Option<usize>,
     /// `--compress-program`: how to compress scratch, by another program.
     pub compress_program: Option<OsString>,
-    /// `--parallel`: most threads, at least 1.
+    /// `--parallel`, `--threads`: most threads, at least 1; `--threads=0` is `None`.
     pub parallel: Option<usize>,
     /// `--random-source`: the file whose first 16 bytes seed `-R`.
     pub random_source: Option<OsString>,
@@ -105,8 +107,16 @@ pub struct Extras {
     pub header_lines: u64,
     /// `--top N`: only the first N lines of the output, at least 1.
     pub top_lines: Option<u64>,
-    /// `--progress`.
-    pub progress: bool,
+    /// `--color[=WHEN]`.
+    pub color: When,
+    /// `--progress[=WHEN]`.
+    pub progress: When,
+    /// `--quiet`: nothing but errors on standard error.
+    pub quiet: bool,
+    /// `--dry-run`: say what would be done, and do nothing.
+    pub dry_run: bool,
+    /// `--memory=SIZE`, as it was written; what it means is nothing of GNU sort's.
+    pub memory: Option<OsString>,
     /// `--temperature-limit=C`: transfers of scratch pause while a drive is hotter than so many
     /// degrees Celsius.
     pub limit_celsius: Option<u16>,

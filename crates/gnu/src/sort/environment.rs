@@ -18,6 +18,9 @@ pub struct Environment {
     pub memory_bytes: u64,
     /// Most files that may be open at once (`RLIMIT_NOFILE`), the bound of `--batch-size`.
     pub open_files_max: u64,
+    /// True if the letters of options that all of xsort's commands share are understood: `-j`,
+    /// `-q`. Called `sort`, the program refuses them as GNU sort does.
+    pub has_our_letters: bool,
 }
 
 /// The version of POSIX that GNU sort follows by itself.
@@ -35,6 +38,7 @@ impl Environment {
             locale,
             memory_bytes: u64::MAX,
             open_files_max: u64::MAX,
+            has_our_letters: false,
         }
     }
 

@@ -101,22 +101,33 @@ What GNU sort doesn't have:
       --checkpoint              keep finished work in hidden files, so that
                                 --resume can continue after a crash; needs -o
       --checkpoint-every=S      make new work durable every S seconds (1)
+      --color[=WHEN]            use colours in the progress bar: auto (on a
+                                terminal, unless NO_COLOR is set), always, never
       --compress=lz4|zstd       compress scratch files
       --count-links             with --recursive, read a file with several hard
                                 links once for each of them
       --decompress              decompress inputs in gzip, Zstandard or LZ4
                                 format; refuse other compressed inputs
+      --dry-run                 only print what would be done
       --header[=N]              leave the first N lines (1) in place
       --json                    print a report as JSON on standard error
-      --progress                show progress on standard error
+      --memory=SIZE             use this much memory, written as for the other
+                                commands: 1G, 1GB, 1GiB, or 50% of what is
+                                available
+      --progress[=WHEN]         show progress on standard error: auto (if it is a
+                                terminal), always or never
+  -q, --quiet                   print only errors (-q not if called sort)
       --recursive               read all regular files below each directory, in
                                 the order of their paths
       --restart                 discard what an interrupted sort to this output
                                 has finished, and begin anew with --checkpoint
       --resume                  continue an interrupted sort to this output, or
                                 begin one with --checkpoint
+      --scratch=DIR             the same as -T
       --temperature-limit=C     pause scratch I/O while a drive is hotter than
                                 C degrees Celsius
+  -j, --threads=N               use at most N threads, or as many as processors
+                                if N is 0 (-j not if called sort)
       --top=N                   print only the first N lines of the output
 
 Help:

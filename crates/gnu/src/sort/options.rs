@@ -1,7 +1,7 @@
 //! The options of GNU sort, and ours.
 
 use super::command::{Check, Checkpoint};
-use crate::getopt::{Long, Takes, Vocabulary, long};
+use crate::getopt::{LETTERS, Long, Takes, Vocabulary, WHEN_WORDS, long};
 
 /// What a long option stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,20 +14,25 @@ pub(super) enum Meaning {
     CheckOutput,
     CompressProgram,
     CountLinks,
+    Color,
     Debug,
     Checkpoint(Checkpoint),
     CheckpointEvery,
     Decompress,
+    DryRun,
     Files0From,
     Header,
     Help,
     Json,
+    Memory,
     Parallel,
     Progress,
+    Quiet,
     RandomSource,
     Recursive,
     Sort,
     TemperatureLimit,
+    Threads,
     Top,
     Version,
 }
@@ -39,6 +44,7 @@ pub(super) const OPTIONS: Vocabulary<Meaning> = Vocabulary {
     gnu: &GNU,
     ours: &OURS,
     letter: Meaning::Letter,
+    our_letters: LETTERS,
 };
 
 /// GNU's, in the order in which GNU sort lists them where an abbreviation is ambiguous.
@@ -80,20 +86,26 @@ const GNU: [Long<Meaning>; 30] = {
 };
 
 /// Ours. `--compress` is not among them, because it is also short for `--compress-program`.
-const OURS: [Long<Meaning>; 14] = [
+const OURS: [Long<Meaning>; 20] = [
     long("bandwidth-limit", Takes::Argument, Meaning::BandwidthLimit),
     long("checkpoint", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Begin)),
     long("check-output", Takes::Nothing, Meaning::CheckOutput),
     long("checkpoint-every", Takes::Argument, Meaning::CheckpointEvery),
+    long("color", Takes::Perhaps, Meaning::Color),
     long("count-links", Takes::Nothing, Meaning::CountLinks),
     long("decompress", Takes::Nothing, Meaning::Decompress),
+    long("dry-run", Takes::Nothing, Meaning::DryRun),
     long("header", Takes::Perhaps, Meaning::Header),
     long("json", Takes::Nothing, Meaning::Json),
-    long("progress", Takes::Nothing, Meaning::Progress),
+    long("memory", Takes::Argument, Meaning::Memory),
+    long("progress", Takes::Perhaps, Meaning::Progress),
+    long("quiet", Takes::Nothing, Meaning::Quiet),
     long("recursive", Takes::Nothing, Meaning::Recursive),
     long("restart", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Restart)),
     long("resume", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Resume)),
+    long("scratch", Takes::Argument, Meaning::Letter(b'T')),
     long("temperature-limit", Takes::Argument, Meaning::TemperatureLimit),
+    long("threads", Takes::Argument, Meaning::Threads),
     long("top", Takes::Argument, Meaning::Top),
 ];
 
@@ -114,6 +126,7 @@ pub(super) const SORT_WORDS: [(&str, u8); 6] = [
 /// What the argument of a long option may be, if that is one of a few words.
 pub(super) fn words(option: &str) -> Vec<&'static str> {
     match option {
+        "color" | "progress" => WHEN_WORDS.iter().map(|(word, _)| *word).collect(),
         "check" => CHECK_WORDS.iter().map(|(word, _)| *word).collect(),
         "sort" => SORT_WORDS.iter().map(|(word, _)| *word).collect(),
         _ => Vec::new(),

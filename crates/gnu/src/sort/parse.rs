@@ -14,7 +14,7 @@ use super::environment::Environment;
 use super::key;
 use super::options::{CHECK_WORDS, Meaning, OPTIONS, SORT_WORDS};
 use crate::getopt::{
-    Given, Quoting, Refusal, Said, Words, choose, incompatible, joined, no_such_word,
+    Given, Quoting, Refusal, Said, Words, choose, incompatible, joined, no_such_word, threads, when,
 };
 
 /// Understands the words after the program's name.
@@ -29,7 +29,7 @@ pub fn parse<W: AsRef<OsStr>>(
     let words: Vec<Vec<u8>> =
         arguments.into_iter().map(|argument| argument.as_ref().as_bytes().to_vec()).collect();
     let mut parser = Parser {
-        words: Words::new(&OPTIONS, &words),
+        words: Words::new(&OPTIONS, &words, environment.has_our_letters),
         environment,
         quoting: Quoting(&environment.locale),
         has_obsolete_keys: environment.has_obsolete_keys(),
@@ -99,7 +99,9 @@ impl<'a> Parser<'a> {
                     self.command.files.push(OsString::from_vec(word.to_vec()));
                 }
                 Some(Said::Operand(word)) => self.operand(word)?,
-                Some(Said::Wrong(text)) => return Err(Refusal::new(text).see_help()),
+                Some(Said::Wrong(word)) => {
+                    return Err(Refusal::new(word.message).see_help().with_hint(word.hint));
+                }
                 Some(Said::Option(given)) => {
                     if let Some(request) = self.option(&given)? {
                         return Ok(Some(request));
@@ -126,10 +128,8 @@ impl<'a> Parser<'a> {
             }
             Meaning::Letter(letter) if argument.is_none() => self.letter(letter)?,
             Meaning::Letter(letter) => self.letter_with(letter, given, full)?,
-            Meaning::BandwidthLimit => command.extras.bandwidth_limit = Some(text()),
             Meaning::BatchSize => self.batch_size(given)?,
             Meaning::Check => self.check_word(argument)?,
-            Meaning::CheckOutput => command.extras.check_output = true,
             // With the abbreviation `--compress`, two arguments are ours.
             Meaning::CompressProgram if option.typed == b"compress" && given == b"lz4" => {
                 command.extras.compress = Some(Codec::Lz4);
@@ -144,37 +144,56 @@ impl<'a> Parser<'a> {
                     "multiple compress programs specified",
                 )?;
             }
-            Meaning::Checkpoint(checkpoint) => command.extras.checkpoint = Some(checkpoint),
-            Meaning::CheckpointEvery => command.extras.checkpoint_every = Some(interval(given)?),
-            Meaning::CountLinks => command.extras.counts_links = true,
             Meaning::Debug => command.debug = true,
-            Meaning::Decompress => command.extras.decompress = true,
             Meaning::Files0From => command.files0_from = Some(text()),
-            Meaning::Header => {
-                command.extras.header_lines =
-                    argument.map_or(Ok(1), |text| whole_count(text, full))?;
-            }
-            Meaning::Json => command.extras.json = true,
             Meaning::Parallel => self.parallel(given)?,
-            Meaning::Progress => command.extras.progress = true,
             Meaning::RandomSource => {
                 once(&mut command.random_source, text(), "multiple random sources specified")?;
             }
-            Meaning::Recursive => command.extras.recursive = true,
             Meaning::Sort => self.sort_word(given)?,
+            _ => self.our_option(option)?,
+        }
+        Ok(None)
+    }
+
+    /// An option that GNU sort doesn't have.
+    fn our_option(&mut self, option: &Given<'_, Meaning>) -> Result<(), Refusal> {
+        let (argument, full) = (option.argument, &option.name[..]);
+        let given = argument.unwrap_or_default();
+        let text = || OsString::from_vec(given.to_vec());
+        let extras = &mut self.command.extras;
+        match option.meaning {
+            Meaning::BandwidthLimit => extras.bandwidth_limit = Some(text()),
+            Meaning::CheckOutput => extras.check_output = true,
+            Meaning::Checkpoint(checkpoint) => extras.checkpoint = Some(checkpoint),
+            Meaning::CheckpointEvery => extras.checkpoint_every = Some(interval(given)?),
+            Meaning::Color => extras.color = when(argument, full, self.quoting)?,
+            Meaning::CountLinks => extras.counts_links = true,
+            Meaning::Decompress => extras.decompress = true,
+            Meaning::DryRun => extras.dry_run = true,
+            Meaning::Header => {
+                extras.header_lines = argument.map_or(Ok(1), |text| whole_count(text, full))?;
+            }
+            Meaning::Json => extras.json = true,
+            Meaning::Memory => extras.memory = Some(text()),
+            Meaning::Progress => extras.progress = when(argument, full, self.quoting)?,
+            Meaning::Quiet => extras.quiet = true,
+            Meaning::Recursive => extras.recursive = true,
             Meaning::TemperatureLimit => {
                 let celsius = whole_count(given, full)?;
-                command.extras.limit_celsius = Some(u16::try_from(celsius).unwrap_or(u16::MAX));
+                extras.limit_celsius = Some(u16::try_from(celsius).unwrap_or(u16::MAX));
             }
+            Meaning::Threads => self.command.parallel = threads(given, self.quoting)?,
             Meaning::Top => {
                 let lines = whole_count(given, full)?;
-                command.extras.top_lines = Some(lines).filter(|&lines| lines > 0);
+                extras.top_lines = Some(lines).filter(|&lines| lines > 0);
                 if lines == 0 {
                     return Err(Refusal::new("number of lines must be nonzero"));
                 }
             }
+            _ => unreachable!("all others are GNU sort's"),
         }
-        Ok(None)
+        Ok(())
     }
 
     /// A letter without an argument.
@@ -203,7 +222,9 @@ impl<'a> Parser<'a> {
             b'k' => command.keys.push(key::key(argument, self.quoting)?),
             b'o' => once(&mut command.output, text, "multiple output files specified")?,
             b'S' => {
-                let bytes = size(argument, option, self.environment.memory_bytes)?;
+                let hint = "--memory takes sizes as the other commands do: 1GB, 1GiB, 1.5G, 50%";
+                let bytes = size(argument, option, self.environment.memory_bytes)
+                    .map_err(|refusal| refusal.with_hint(hint.to_owned()))?;
                 command.buffer_bytes = command.buffer_bytes.max(Some(bytes));
             }
             b't' => self.separator(argument)?,

@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use xsort_gnu::sort::{
     Check, Codec, Command, Environment, KeyEnd, Request, parse, refuse_many, warnings,
 };
-use xsort_gnu::{Locale, Refusal};
+use xsort_gnu::{Locale, Refusal, When};
 
 use crate::understand;
 
@@ -79,12 +79,42 @@ fn our_options_are_there_in_full_only() {
         command("--header --top 5 --progress --json --decompress --check-output --compress=lz4")
             .extras;
     assert_eq!((extras.header_lines, extras.top_lines), (1, Some(5)));
-    assert!(extras.progress && extras.json && extras.decompress && extras.check_output);
+    assert!(extras.json && extras.decompress && extras.check_output);
+    assert_eq!(extras.progress, When::Always);
     assert_eq!(extras.compress, Some(Codec::Lz4));
     assert_eq!(command("--header=3").extras.header_lines, 3);
     assert_eq!(refusal("--heade"), "unrecognized option '--heade'");
     assert_eq!(refusal("--top=0"), "number of lines must be nonzero");
     assert_eq!(refusal("--top=x"), "invalid --top argument 'x'");
+}
+
+#[test]
+fn options_of_all_commands_are_understood() {
+    let line = "--memory=1GB --threads 3 --scratch=a -T b --progress=never --quiet --dry-run";
+    let all = command(line);
+    assert_eq!((all.extras.memory, all.parallel), (Some("1GB".into()), Some(3)));
+    assert_eq!(all.temporary_directories, ["a", "b"]);
+    assert!(all.extras.progress == When::Never && all.extras.quiet && all.extras.dry_run);
+    assert_eq!(command("--parallel=2 --threads=0").parallel, None);
+    assert_eq!(
+        refusal("--threads=1025"),
+        "invalid --threads argument '1025': from 0 (as many as processors) to 1024 are possible"
+    );
+    assert!(refusal("--progress=x").starts_with("invalid argument 'x' for '--progress'"));
+    // GNU sort has no such letters.
+    assert_eq!(refusal("-j3"), "invalid option -- 'j'");
+    let environment =
+        Environment { has_our_letters: true, ..Environment::new(|_| None, Locale::c()) };
+    let Ok(Request::Run(letters)) = parse(words("-j3 -qu"), &environment) else { panic!() };
+    assert!(letters.parallel == Some(3) && letters.extras.quiet && letters.unique);
+}
+
+#[test]
+fn a_misspelt_option_has_a_hint_that_is_no_part_of_the_message() {
+    let refusal = understand(&words("--uniqe")).unwrap_err();
+    assert_eq!(refusal.hint(), Some("--unique is an option"));
+    assert!(!refusal.message("sort").windows(6).any(|word| word == b"unique"));
+    assert_eq!(understand(&words("--wxyz")).unwrap_err().hint(), None);
 }
 
 /// `--compress` has always been short for `--compress-program`: only two words after it are ours,

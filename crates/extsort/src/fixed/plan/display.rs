@@ -1,16 +1,16 @@
 //! A plan as the text that `--dry-run` prints: one line for each figure.
 
 use super::shape::{Plan, Shape};
-use crate::job::units::Bytes;
+use crate::job::units::{Bytes, Count, Decimal};
 use std::fmt::{self, Display, Formatter};
 
 impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.fmt_work(f)?;
         self.fmt_memory(f)?;
-        line(f, "scratch", Bytes(self.scratch_bytes))?;
-        line(f, "bytes read", Bytes(self.read_bytes))?;
-        write!(f, "{:<16} {}", "bytes written", Bytes(self.write_bytes))
+        line(f, "scratch", Decimal(self.scratch_bytes as f64))?;
+        line(f, "bytes read", Decimal(self.read_bytes as f64))?;
+        write!(f, "{:<16} {}", "bytes written", Decimal(self.write_bytes as f64))
     }
 }
 
@@ -21,10 +21,10 @@ impl Plan {
             Shape::Merge(_) => ("runs and merge", "runs"),
             Shape::Scatter(_) => ("scatter and gather", "chunks"),
         };
-        line(f, "method", format_args!("{name} ({} threads)", self.threads))?;
+        line(f, "method", format_args!("{name} ({})", Count(self.threads as u64, "thread")))?;
         let Plan { records, record_bytes, bytes, .. } = *self;
-        let size = Bytes(bytes);
-        line(f, "input", format_args!("{records} records of {record_bytes} bytes, {size}"))?;
+        let (records, of) = (Count(records, "record"), Count(record_bytes, "byte"));
+        line(f, "input", format_args!("{records} of {of}, {}", Decimal(bytes as f64)))?;
         let chunk_size = Bytes(self.chunk_bytes);
         line(f, chunks, format_args!("{} of {chunk_size} at most", self.chunks))?;
         line(f, "  to scratch", self.spilled_chunks)?;
@@ -36,7 +36,7 @@ impl Plan {
             }
             Shape::Scatter(shape) => {
                 let (bins, levels) = (shape.bins, shape.levels);
-                line(f, "bins", format_args!("{bins}, by {levels} levels"))
+                line(f, "bins", format_args!("{bins}, by {}", Count(levels as u64, "level")))
             }
         }
     }

@@ -24,7 +24,7 @@ use crate::{Error, Observer};
 use begin::begin;
 use prepared::{meaning, request, scratch_directories};
 use resume::resume;
-use xsort_disk::Disk;
+use xsort_disk::{Disk, is_standard_output};
 
 /// Opens and measures the inputs, reads a stream, plans, and checks the space; or reopens what an
 /// earlier process has left.
@@ -34,6 +34,15 @@ pub(crate) fn prepare<'a>(
     disk: &'a dyn Disk,
     observer: &'a dyn Observer,
 ) -> Result<Preparation<'a>, Error> {
+    let is_stream = is_standard_output(&options.output);
+    if is_stream && (options.checkpoint.is_some() || options.remove_input) {
+        return Err(Error::Settings(
+            "standard output (-o -) can't be written a second time: a sort to it can't be \
+             resumed (--checkpoint) and must not remove its inputs (--remove-input); write to a \
+             file"
+                .into(),
+        ));
+    }
     let Some(checkpoint) = options.checkpoint else {
         return begin(options, stream, None, disk, observer);
     };

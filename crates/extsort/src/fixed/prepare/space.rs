@@ -4,11 +4,11 @@ use super::inputs::Inputs;
 use crate::fixed::options::SortOptions;
 use crate::fixed::plan::Plan;
 use crate::fixed::spool::Spool;
-use crate::job::units::Bytes;
+use crate::job::units::Decimal;
 use crate::{Error, Observer};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use xsort_disk::{Disk, DisplayPath, Drive, parent_directory};
+use xsort_disk::{Disk, DisplayPath, Drive, is_standard_output, parent_directory};
 
 /// The drives of a sort, and what it gives back to them while it runs.
 pub(super) struct Space<'a> {
@@ -18,6 +18,8 @@ pub(super) struct Space<'a> {
     scratch_directories: &'a [PathBuf],
     output_drive: Drive,
     freed: FreedSpace,
+    /// Whether an option that wasn't given would free the inputs' space.
+    may_remove_inputs: bool,
 }
 
 /// Space that is free again when the inputs have been read.
@@ -66,7 +68,16 @@ impl<'a> Space<'a> {
         {
             freed.spool = Some((disk.drive(directory)?.id, spool.returned_bytes()));
         }
-        Ok(Space { options, disk, observer, scratch_directories, output_drive, freed })
+        let may_remove_inputs = !options.remove_input && spool.is_none();
+        Ok(Space {
+            options,
+            disk,
+            observer,
+            scratch_directories,
+            output_drive,
+            freed,
+            may_remove_inputs,
+        })
     }
 
     /// Checks that there is space for everything.
@@ -76,13 +87,16 @@ impl<'a> Space<'a> {
         if free_bytes < plan.scratch_bytes {
             return Err(Error::Space {
                 directory: self.scratch_directories[0].clone(),
-                purpose: format!("scratch ({})", Bytes(plan.scratch_bytes)),
+                purpose: format!("scratch ({})", Decimal(plan.scratch_bytes as f64)),
                 needed_bytes: plan.scratch_bytes,
                 free_bytes,
                 way_out: "free some, add a directory on another drive with -T, \
                           or give more memory with -m"
                     .into(),
             });
+        }
+        if is_standard_output(&self.options.output) {
+            return Ok(SpaceUse { needs_input_space: false, reserves_late: false });
         }
         // In this sum scratch goes to the other drives first. That is the most optimistic split;
         // the sort itself finds the real one.
@@ -93,18 +107,22 @@ impl<'a> Space<'a> {
         let free_here = self.freed.free_bytes(&self.output_drive);
         let free_bytes = free_here + self.freed.inputs_bytes;
         if free_bytes < needed_bytes {
-            let mut purpose = format!("the output ({})", Bytes(plan.bytes));
+            let mut purpose = format!("the output ({})", Decimal(plan.bytes as f64));
             if scratch_here > 0 {
-                purpose += &format!(" and scratch ({})", Bytes(scratch_here));
+                purpose += &format!(" and scratch ({})", Decimal(scratch_here as f64));
             }
             return Err(Error::Space {
                 directory: parent_directory(&self.options.output),
                 purpose,
                 needed_bytes,
                 free_bytes,
-                way_out: "free some, put scratch on another drive with -T, \
-                          or let the input's space be used with --remove-input"
-                    .into(),
+                way_out: if self.may_remove_inputs {
+                    "free some, put scratch on another drive with -T, \
+                     or let the input's space be used with --remove-input"
+                        .into()
+                } else {
+                    "free some, or put scratch or the output on another drive (-T, -o)".into()
+                },
             });
         }
         Ok(SpaceUse {

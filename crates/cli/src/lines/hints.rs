@@ -1,0 +1,30 @@
+//! What may have been meant by a command that fails: letters that mean something else in the other
+//! commands.
+
+use super::failure::Failure;
+use std::ffi::OsStr;
+use std::path::Path;
+use xsort::size::Memory;
+use xsort_gnu::sort::Command;
+
+/// The failure, with a hint if there is one.
+pub(super) fn add(failure: Failure, command: &Command) -> Failure {
+    match hint(command) {
+        Some(hint) => Failure::Hinted(Box::new(failure), hint),
+        None => failure,
+    }
+}
+
+/// `-m 1G` as for the other commands: `1G` isn't there.
+fn hint(command: &Command) -> Option<String> {
+    let is_missing_size = |name: &&std::ffi::OsString| is_size(name) && !Path::new(name).exists();
+    let size = command.files.iter().find(is_missing_size).filter(|_| command.merge)?;
+    let size = size.to_string_lossy();
+    Some(format!("-m merges, as in GNU sort; for the memory say --memory {size} or -S {size}"))
+}
+
+/// Whether it is an amount of memory with a unit.
+fn is_size(name: &OsStr) -> bool {
+    let text = name.to_str().filter(|text| !text.ends_with(|last: char| last.is_ascii_digit()));
+    text.is_some_and(|text| text.parse::<Memory>().is_ok())
+}

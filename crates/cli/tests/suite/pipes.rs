@@ -1,0 +1,152 @@
+//! `-`: records from pipes and to pipes.
+
+use crate::sandbox::{Sandbox, program};
+use std::process::{Command, Output, Stdio};
+
+/// Runs a script in the sandbox; its status is that of the last program in a pipe that fails.
+fn shell(sandbox: &Sandbox, script: &str) -> Output {
+    let mut command = Command::new("bash");
+    command.args(["-o", "pipefail", "-c", script]).env("xsort", program());
+    command.current_dir(sandbox.path()).stdin(Stdio::null()).output().unwrap()
+}
+
+fn ok(sandbox: &Sandbox, script: &str) -> String {
+    let output = shell(sandbox, script);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), &*stderr), (Some(0), ""), "{script}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn records_go_through_pipes_as_through_files() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q 12345678 data");
+    ok(&sandbox, "$xsort gen 12345678 - | cmp - data");
+    sandbox.ok("sort -q data -o sorted");
+    for how in [
+        "",
+        "-m 1M",
+        "-m 3M -j 5",
+        "-m 600K -j 1",
+        "-m 3M --method scatter",
+        "-m 2M --method scatter -j 5 --io sync",
+        "-m 200M --method scatter",
+    ] {
+        ok(&sandbox, &format!("$xsort sort {how} data -o - | cmp - sorted"));
+        ok(&sandbox, &format!("cat data | $xsort sort {how} - -o - | cmp - sorted"));
+        ok(&sandbox, &format!("$xsort sort {how} data -o - >out; cmp out sorted"));
+        let script = format!("$xsort gen 7777r - | $xsort sort {how} - -o - | $xsort verify -q -");
+        ok(&sandbox, &script);
+    }
+    for (format, size) in
+        [("kv128", "1r"), ("kv128", "33r"), ("block4k", "700r"), ("gensort", "0r")]
+    {
+        ok(
+            &sandbox,
+            &format!(
+                "$xsort gen -f {format} {size} in -q; $xsort sort -f {format} in -m 1M -o - | \
+                 $xsort verify -f {format} - --against in"
+            ),
+        );
+    }
+    assert_eq!(sandbox.names(), ["data", "in", "out", "sorted"]);
+}
+
+/// By renaming, the shell's own file would be lost.
+#[test]
+fn standard_output_keeps_what_others_write_there() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q 1234r data");
+    sandbox.ok("sort -q data -o sorted");
+    for name in ["-", "/dev/stdout", "/dev/fd/1"] {
+        let script = format!("(echo head; $xsort sort data -o {name}; echo tail) >out");
+        ok(&sandbox, &script);
+        ok(&sandbox, "(echo head; cat sorted; echo tail) | cmp - out");
+        ok(
+            &sandbox,
+            &format!("echo old >out; $xsort gen 10r {name} >>out; wc -c <out | grep 1004"),
+        );
+    }
+    ok(&sandbox, "$xsort sort data -o - >/dev/null; $xsort gen 10r - >/dev/null");
+}
+
+#[test]
+fn a_reader_that_leaves_ends_the_job_quietly() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q 30MB data");
+    for script in [
+        "$xsort sort data -o -",
+        "$xsort gen 10GB -",
+        // Long enough for the status to be published.
+        "$xsort sort --bandwidth-limit 40M data -o -",
+    ] {
+        let script = format!("({script}; echo $? >status) | head -c 1000 | wc -c");
+        assert_eq!(shell(&sandbox, &script).stderr, b"", "{script}");
+        assert_eq!(sandbox.read("status"), b"141\n", "{script}");
+    }
+}
+
+#[test]
+fn a_verdict_on_a_stream_is_that_on_a_file() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q 3456r data");
+    sandbox.ok("sort -q data -o sorted");
+    assert_eq!(ok(&sandbox, "cat sorted | $xsort verify -"), sandbox.ok("verify sorted"));
+    assert_eq!(ok(&sandbox, "$xsort verify - <sorted"), sandbox.ok("verify sorted"));
+    ok(&sandbox, "cat data | $xsort verify -q sorted --against -");
+    assert_eq!(shell(&sandbox, "cat data | $xsort verify -").status.code(), Some(1));
+    // Summaries, too.
+    ok(&sandbox, "$xsort verify -q sorted -o summary; $xsort verify sorted -o - | cmp - summary");
+    let appended = ok(&sandbox, "$xsort verify sorted -o - | $xsort verify -s -");
+    assert_eq!(appended, sandbox.ok("verify -s summary"));
+    for (script, code, reason) in [
+        ("cat sorted | $xsort verify - sorted", 2, "alone"),
+        ("cat sorted | $xsort verify - --against -", 2, "twice"),
+        ("head -c 250 sorted | $xsort verify -", 3, "50 bytes are left over"),
+        ("seq 100000 | $xsort verify -", 3, "'xsort lines'"),
+    ] {
+        let output = shell(&sandbox, &format!("({})", script.replace("cat", "cat 2>/dev/null")));
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.contains(reason), "{script}: {stderr}");
+        assert!(output.status.code() == Some(code) || script.starts_with("seq"), "{script}");
+    }
+}
+
+/// Standard output is for the records: what is said of them goes to standard error, if it is asked
+/// for.
+#[test]
+fn reports_stay_out_of_the_records() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q 100r data");
+    for command in ["sort data -o -", "gen 100r -"] {
+        let output = shell(&sandbox, &format!("$xsort {command} --json | wc -c"));
+        let json: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
+        assert_eq!((&json["records"], &*output.stdout), (&100.into(), &b"10000\n"[..]));
+        let output = shell(&sandbox, &format!("$xsort {command} -v | wc -c"));
+        assert!(!output.stderr.is_empty() && output.stdout == b"10000\n", "{command}");
+    }
+}
+
+/// Each remedy that an error names was tried.
+#[test]
+fn what_no_pipe_can_do_is_refused_in_words() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q 100r data");
+    for (line, reason) in [
+        ("sort data -o - --checkpoint", "write to a file"),
+        ("sort data -o - --resume", "write to a file"),
+        ("sort data -o - --remove-input", "write to a file"),
+        ("sort data -o /dev/null", "give '-' as the output and redirect standard output"),
+        ("gen 10r /dev/null", "give '-' as the output and redirect standard output"),
+        ("sort data", "-o - writes to standard output"),
+        ("sort data -o missing/out", "its directory does not exist; create it first"),
+    ] {
+        let error = sandbox.fails(line, 2);
+        assert!(error.contains(reason), "{line}: {error}");
+    }
+    assert_eq!(sandbox.names(), ["data"]);
+    std::fs::create_dir(sandbox.path().join("missing")).unwrap();
+    sandbox.ok("sort -q data -o missing/out");
+    let closed = shell(&sandbox, "$xsort sort data -o - >&-");
+    assert!(String::from_utf8_lossy(&closed.stderr).contains("/dev/stdout: it is closed"));
+}

@@ -1,0 +1,54 @@
+//! Options that mean the same in all commands of xsort, GNU's or not.
+
+use super::choose::choose;
+use super::quote::Quoting;
+use super::refusal::{Refusal, joined, no_such_word};
+
+/// Letters of these options, by their long names.
+pub(crate) const LETTERS: &[(u8, &str)] = &[(b'j', "threads"), (b'q', "quiet")];
+
+/// The most threads that may be asked for.
+const THREADS_MAX: u64 = 1024;
+
+/// The words of [`When`].
+pub(crate) const WHEN_WORDS: [(&str, When); 3] =
+    [("auto", When::Auto), ("always", When::Always), ("never", When::Never)];
+
+/// Whether to show something: `--progress=WHEN`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum When {
+    /// If somebody watches.
+    #[default]
+    Auto,
+    /// In any case.
+    Always,
+    /// In no case.
+    Never,
+}
+
+/// The argument of such an option; without one it is shown.
+pub(crate) fn when(
+    argument: Option<&[u8]>,
+    option: &str,
+    quoting: Quoting<'_>,
+) -> Result<When, Refusal> {
+    let valid: [&[&str]; 3] = [&["auto"], &["always"], &["never"]];
+    let Some(argument) = argument else { return Ok(When::Always) };
+    choose(argument, &WHEN_WORDS)
+        .map_err(|is_ambiguous| no_such_word(argument, option, is_ambiguous, &valid, quoting))
+}
+
+/// The argument of `--threads`; `None` for as many as there are processors.
+pub(crate) fn threads(argument: &[u8], quoting: Quoting<'_>) -> Result<Option<usize>, Refusal> {
+    let is_number = !argument.is_empty() && argument.iter().all(u8::is_ascii_digit);
+    let number = str::from_utf8(argument).ok().filter(|_| is_number);
+    match number.and_then(|number| number.parse().ok()) {
+        Some(0) => Ok(None),
+        Some(threads @ 1..=THREADS_MAX) => Ok(Some(threads as usize)),
+        _ => Err(Refusal::new(joined(&[
+            b"invalid --threads argument ",
+            &quoting.quote(argument),
+            b": from 0 (as many as processors) to 1024 are possible",
+        ]))),
+    }
+}
