@@ -114,8 +114,8 @@ What GNU sort doesn't have:
       --memory=SIZE             use this much memory, written as for the other
                                 commands: 1G, 1GB, 1GiB, or 50% of what is
                                 available
-      --progress[=WHEN]         show progress on standard error: auto (if it is a
-                                terminal), always or never
+      --progress[=WHEN]         show progress on standard error: auto (if it is
+                                a terminal), always or never
   -q, --quiet                   print only errors (-q not if called sort)
       --recursive               read all regular files below each directory, in
                                 the order of their paths
