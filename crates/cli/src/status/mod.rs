@@ -36,7 +36,7 @@ mod words;
 
 use crate::args::StatusArgs;
 use crate::exit::Failure;
-use crate::output::write_stdout;
+use crate::output::{allows_colour, write_stdout};
 use crate::signals::Stop;
 use selection::{leftovers_of, select_jobs};
 use std::io::{self, IsTerminal};
@@ -56,7 +56,10 @@ pub(crate) fn run(args: &StatusArgs, stop: &Stop) -> Result<(), Failure> {
     let reported = || jobs.iter().zip(&leftovers);
     let text = match (&args.job, args.json) {
         (_, true) => json::json(reported())?,
-        (None, false) => table::table(reported(), terminal_width()),
+        (None, false) => {
+            let is_styled = io::stdout().is_terminal() && allows_colour();
+            table::table(reported(), terminal_width(), is_styled)
+        }
         (Some(_), false) => {
             let width = terminal_width();
             let details = reported().map(|(job, leftovers)| detail::detail(job, leftovers, width));

@@ -21,10 +21,12 @@ const KINDS: [(bool, u8); COLUMNS] = [
     (false, 5),
 ];
 
-/// The jobs, in lines of at most `width` columns, and what they left.
+/// The jobs, in lines of at most `width` columns, and what they left. Dead jobs are dimmed if
+/// `is_styled`.
 pub(super) fn table<'a>(
     reported: impl Iterator<Item = (&'a FoundJob, &'a Leftovers)> + Clone,
     width: usize,
+    is_styled: bool,
 ) -> String {
     let lines = if reported.clone().next().is_none() {
         folded("no job runs (jobs of less than a quarter of a second don't show)", width)
@@ -36,6 +38,12 @@ pub(super) fn table<'a>(
             .collect();
         let columns = KINDS.map(|(is_figure, rank)| Column { is_figure, rank });
         let mut lines = in_columns(&columns, &rows, width);
+        if is_styled {
+            let jobs = lines.iter_mut().skip(1).zip(reported.clone());
+            for (line, _) in jobs.filter(|(_, (job, _))| job.life() == Life::Dead) {
+                *line = format!("\x1b[2m{line}\x1b[0m");
+            }
+        }
         for (job, leftovers) in reported.filter(|(job, _)| job.life() == Life::Dead) {
             let left = leftovers_text(leftovers);
             let text = format!(
@@ -112,7 +120,7 @@ mod tests {
         let (_alive, jobs) = jobs(home.path(), &[4711, 4712]);
         let left: Vec<Leftovers> = jobs.iter().map(leftovers).collect();
         let reported = || jobs.iter().zip(&left);
-        let whole = table(reported(), usize::MAX);
+        let whole = table(reported(), usize::MAX, false);
         let lines: Vec<&str> = whole.lines().collect();
         for (row, expected) in [
             (0, "    JOB  STATE    PHASE  DONE  ALL       RATE  LEFT      RUNS  COMMAND"),
@@ -122,12 +130,15 @@ mod tests {
         ] {
             assert!(lines[row].starts_with(expected), "{whole}");
         }
+        let dimmed: Vec<bool> =
+            table(reported(), 80, true).lines().map(|line| line.contains('\x1b')).collect();
+        assert_eq!(dimmed[..5], [false, false, false, true, false]);
         for width in 20..=220 {
-            let mut text = table(reported(), width);
+            let mut text = table(reported(), width, false);
             assert!(text.contains("4711 running") || width >= 60, "{text}");
             text += &reported().map(|(job, left)| detail(job, left, width)).collect::<String>();
             assert!(text.lines().all(|line| line.chars().count() <= width), "{width}:\n{text}");
-            let table = table(reported(), width);
+            let table = table(reported(), width, false);
             let known: Vec<&str> = table.lines().take(5).collect();
             for word in figures(&known.join("\n")) {
                 assert!(figures(&whole).contains(word) || word.ends_with('…'), "{width}: {word}");
