@@ -36,7 +36,7 @@ mod words;
 
 use crate::args::StatusArgs;
 use crate::exit::Failure;
-use crate::output::{allows_colour, write_stdout};
+use crate::output::{uses_colour, write_stdout};
 use crate::signals::Stop;
 use selection::{leftovers_of, select_jobs};
 use std::io::{self, IsTerminal};
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &StatusArgs, stop: &Stop) -> Result<(), Failure> {
     let text = match (&args.job, args.json) {
         (_, true) => json::json(reported())?,
         (None, false) => {
-            let is_styled = io::stdout().is_terminal() && allows_colour();
+            let is_styled = uses_colour(io::stdout().is_terminal());
             table::table(reported(), terminal_width(), is_styled)
         }
         (Some(_), false) => {

@@ -80,19 +80,19 @@ are powers of 1024; kB, MB, ... are powers of 1000. Sizes are rounded up. The
 default unit is 1024 bytes, or 512 with POSIXLY_CORRECT.
 
 What GNU du doesn't have:
-      --color[=WHEN]            colours: auto (on a terminal, without NO_COLOR),
-                                always or never
+      --color[=WHEN]            use colours: auto (on a terminal unless NO_COLOR
+                                is set), always or never
       --json                    print one JSON document with all figures and
                                 errors
-      --progress[=WHEN]         show progress on standard error: auto (if it is a
-                                terminal), always or never
+      --progress[=WHEN]         show progress on standard error: auto (if it is
+                                a terminal), always or never
   -q, --quiet                   show no progress (-q not if called du)
       --skip-pseudo             don't enter file systems that hold no data, such
                                 as /proc and /sys
       --sort=size|name          print the largest first, or sort by name
-  -j, --threads=N               use at most N threads, 0 for as many as help;
-                                with one, lines come in GNU du's order (-j not
-                                if called du)
+  -j, --threads=N               use at most N threads, or as many as help if N
+                                is 0; with one, lines come in GNU du's order
+                                (-j not if called du)
       --top=N                   print only the N largest, the largest first
       --tree                    draw a tree with bars, two levels deep unless -d
                                 is given; on a terminal, as large as it unless

@@ -1,7 +1,7 @@
 //! The options of GNU du, and ours beside them.
 
 use super::command::{SortBy, TimeOf};
-use crate::getopt::{LETTERS, Long, Takes, Vocabulary, long};
+use crate::getopt::{LETTERS, Long, Takes, Vocabulary, WHEN_WORDS, long};
 
 /// What an option means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +100,7 @@ pub(super) const SORT_WORDS: [(&str, SortBy); 2] = [("size", SortBy::Size), ("na
 /// What the argument of a long option may be, if that is one of a few words.
 pub(super) fn words(option: &str) -> Vec<&'static str> {
     match option {
+        "color" | "progress" => WHEN_WORDS.iter().map(|(word, _)| *word).collect(),
         "sort" => SORT_WORDS.iter().map(|(word, _)| *word).collect(),
         "time" => TIME_WORDS.iter().map(|(word, _)| *word).collect(),
         "time-style" => TIME_STYLES.iter().map(|(word, _)| *word).collect(),

@@ -197,12 +197,14 @@ pub(crate) fn differences<M: Copy>(page: &HelpPage, vocabulary: &Vocabulary<M>) 
         for letter in &option.letters {
             let takes = option.argument.as_ref().is_some_and(|argument| !argument.is_optional);
             let letters = if takes { vocabulary.letters_with_argument } else { vocabulary.letters };
-            if !letters.contains(&(*letter as u8)) {
+            let is_ours = vocabulary.our_letters.iter().any(|(ours, _)| *ours == *letter as u8);
+            if !letters.contains(&(*letter as u8)) && !is_ours {
                 differences.push(format!("only the text has -{letter}"));
             }
         }
     }
-    for letter in vocabulary.letters.iter().chain(vocabulary.letters_with_argument) {
+    let ours = vocabulary.our_letters.iter().map(|(letter, _)| letter);
+    for letter in vocabulary.letters.iter().chain(vocabulary.letters_with_argument).chain(ours) {
         let letter = char::from(*letter);
         if !page.options().any(|option| option.letters.contains(&letter)) {
             differences.push(format!("the text lacks -{letter}"));

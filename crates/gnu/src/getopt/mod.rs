@@ -28,5 +28,5 @@ pub use quote::{quoted_name, shown_name};
 pub use refusal::Refusal;
 pub(crate) use refusal::{bad_argument, incompatible, joined, no_such_word, system_reason};
 pub use shared::When;
-pub(crate) use shared::{LETTERS, threads, when};
+pub(crate) use shared::{LETTERS, WHEN_WORDS, threads, when};
 pub(crate) use words::{Given, Long, Said, Takes, Vocabulary, Words, WrongWord, long};

@@ -10,6 +10,10 @@ pub(crate) const LETTERS: &[(u8, &str)] = &[(b'j', "threads"), (b'q', "quiet"), 
 /// The most threads that may be asked for.
 const THREADS_MAX: u64 = 1024;
 
+/// The words of [`When`].
+pub(crate) const WHEN_WORDS: [(&str, When); 3] =
+    [("auto", When::Auto), ("always", When::Always), ("never", When::Never)];
+
 /// Whether to show something: `--progress=WHEN`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum When {
@@ -28,10 +32,9 @@ pub(crate) fn when(
     option: &str,
     quoting: Quoting<'_>,
 ) -> Result<When, Refusal> {
-    let words = [("auto", When::Auto), ("always", When::Always), ("never", When::Never)];
     let valid: [&[&str]; 3] = [&["auto"], &["always"], &["never"]];
     let Some(argument) = argument else { return Ok(When::Always) };
-    choose(argument, &words)
+    choose(argument, &WHEN_WORDS)
         .map_err(|is_ambiguous| no_such_word(argument, option, is_ambiguous, &valid, quoting))
 }
 

@@ -101,8 +101,8 @@ What GNU sort doesn't have:
       --checkpoint              keep finished work in hidden files, so that
                                 --resume can continue after a crash; needs -o
       --checkpoint-every=S      make new work durable every S seconds (1)
-      --color[=WHEN]            colours of the progress bar: auto (on a terminal,
-                                without NO_COLOR), always or never
+      --color[=WHEN]            use colours in the progress bar: auto (on a
+                                terminal, unless NO_COLOR is set), always, never
       --compress=lz4|zstd       compress scratch files
       --compress-output=HOW     compress the output: gzip, lz4, zstd or none;
                                 without this, xsort lines (not sort) goes by the
@@ -119,14 +119,14 @@ What GNU sort doesn't have:
       --header-prefix=TEXT      leave the first lines in place that begin with
                                 TEXT
       --json                    print a report as JSON on standard error
-      --memory=SIZE             memory, as in the other commands: 1G, 1GB, 1GiB,
-                                or 50% of what is available
+      --memory=SIZE             use this much memory, written as for the other
+                                commands: 1G, 1GB, 1GiB, or 50% of what is
+                                available
       --no-decompress           take compressed inputs as they are; sort always
                                 does
-      --progress[=WHEN]         show progress on standard error: auto (if it is a
-                                terminal), always or never
-  -q, --quiet                   print nothing but errors on standard error (-q
-                                not if called sort)
+      --progress[=WHEN]         show progress on standard error: auto (if it is
+                                a terminal), always or never
+  -q, --quiet                   print only errors (-q not if called sort)
       --recursive               read all regular files below each directory, in
                                 the order of their paths
       --restart                 discard what an interrupted sort to this output
@@ -138,8 +138,8 @@ What GNU sort doesn't have:
       --shuffle                 put all lines in a random order, equal ones too
       --temperature-limit=C     pause scratch I/O while a drive is hotter than
                                 C degrees Celsius
-  -j, --threads=N               use at most N threads, 0 for one a processor (-j
-                                not if called sort)
+  -j, --threads=N               use at most N threads, or as many as processors
+                                if N is 0 (-j not if called sort)
       --top=N                   print only the first N lines of the output
   -v, --verbose                 report on standard error what was sorted, how
                                 fast, and what was checked (-v not if called

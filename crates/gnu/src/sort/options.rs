@@ -1,7 +1,7 @@
 //! The options of GNU sort, and ours.
 
 use super::command::{Check, Checkpoint};
-use crate::getopt::{LETTERS, Long, Takes, Vocabulary, long};
+use crate::getopt::{LETTERS, Long, Takes, Vocabulary, WHEN_WORDS, long};
 
 /// What a long option stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,6 +139,7 @@ pub(super) const SORT_WORDS: [(&str, u8); 6] = [
 /// What the argument of a long option may be, if that is one of a few words.
 pub(super) fn words(option: &str) -> Vec<&'static str> {
     match option {
+        "color" | "progress" => WHEN_WORDS.iter().map(|(word, _)| *word).collect(),
         "check" => CHECK_WORDS.iter().map(|(word, _)| *word).collect(),
         "sort" => SORT_WORDS.iter().map(|(word, _)| *word).collect(),
         _ => Vec::new(),
