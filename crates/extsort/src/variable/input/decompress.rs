@@ -1,14 +1,14 @@
 //! Compressed inputs: gzip, Zstandard and LZ4 frames are decompressed as they are read; other
 //! inputs pass unchanged.
 //!
-//! The first bytes of an input tell its compression, not its name ([`recognise`](super::recognise)
-//! looks at them before anything is planned; here they are seen when the input is read). Several
-//! frames may follow each other, as `cat a.gz b.gz` makes them. An input that begins as a frame
-//! does but is damaged or cut off is an error, and so is one that another program compressed:
-//! compressed bytes are no lines. Zeros may follow gzip, as tapes pad files; other bytes there are
-//! an error (gzip warns of them and leaves them out). Memory is bounded: a Zstandard window beyond
-//! an eighth of the budget is refused, or beyond 128 MiB, the limit of `zstd -d` without `--long`;
-//! one of 8 MiB never is.
+//! The first bytes of an input tell its compression, not its name
+//! ([`recognise`](super::recognise()) looks at them before anything is planned; here they are seen
+//! when the input is read). Several frames may follow each other, as `cat a.gz b.gz` makes them. An
+//! input that begins as a frame does but is damaged or cut off is an error, and so is one that
+//! another program compressed: compressed bytes are no lines. Zeros may follow gzip, as tapes pad
+//! files; other bytes there are an error (gzip warns of them and leaves them out). Memory is
+//! bounded: a Zstandard window beyond an eighth of the budget is refused, or beyond 128 MiB, the
+//! limit of `zstd -d` without `--long`; one of 8 MiB never is.
 
 use super::{Content, InputBytes, LinesInput};
 use flate2::bufread::GzDecoder;
