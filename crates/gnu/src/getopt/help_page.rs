@@ -203,7 +203,9 @@ pub(crate) fn differences<M: Copy>(page: &HelpPage, vocabulary: &Vocabulary<M>) 
             }
         }
     }
-    let ours = vocabulary.our_letters.iter().map(|(letter, _)| letter);
+    let has = |name: &str| vocabulary.ours.iter().any(|option| option.name == name);
+    let ours = vocabulary.our_letters.iter().filter(|(_, name)| has(name));
+    let ours = ours.map(|(letter, _)| letter);
     for letter in vocabulary.letters.iter().chain(vocabulary.letters_with_argument).chain(ours) {
         let letter = char::from(*letter);
         if !page.options().any(|option| option.letters.contains(&letter)) {
