@@ -33,6 +33,8 @@ pub(super) fn sort_or_merge<O: LineOrder>(
     let mut target = Target::open(command.output.as_deref())?;
     let (bytes, can_all_be_open) = (inputs.bytes(), inputs.can_all_be_open());
     let names_bytes = inputs.names.budget_bytes();
+    // Before the first read: it may wait for a pipe, and the status says so.
+    let observer = observer(lines, bytes, limits);
     let opened = open(command, inputs, bytes, &target)?;
     let mut prepared = Prepared::new(lines, opened, names_bytes, limits)?;
     let header = prepared.take_header(command)?;
@@ -50,7 +52,6 @@ pub(super) fn sort_or_merge<O: LineOrder>(
     }
     let taken_bytes = prepared.taken_bytes + outgoing.taken_bytes();
     let options = LinesOptions { output_file, taken_bytes, ..options };
-    let observer = observer(lines, bytes, limits);
     let disk = limits.disk(resources::disk());
     let is_sequential = command.merge && (!can_all_be_open || bytes < Some(SEQUENTIAL_BYTES_MAX));
     let mut inputs = prepared.inputs;
