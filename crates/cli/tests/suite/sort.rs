@@ -62,7 +62,7 @@ fn skewed_keys() {
 #[test]
 fn budgets_from_tiny_to_ample_and_any_threads() {
     let sandbox = Sandbox::new();
-    sandbox.ok("gen -q 6MB in");
+    sandbox.ok(&format!("gen -q {}MB in", quick_or_long(3, 6)));
     let layout = Format::Gensort.layout();
     for budget in ["300K", "400K", "600K", "1M", "3M", "5M", "7M", "100M"] {
         for threads in [1, 2, 5] {

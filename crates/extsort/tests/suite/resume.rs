@@ -110,7 +110,7 @@ fn interrupted_at_any_time(name: &str, few: u64, simulate: impl Fn(u64) -> Resul
 
 #[test]
 fn a_sort_that_is_interrupted_at_any_time_goes_on() {
-    interrupted_at_any_time("resumed sort", 120, simulate);
+    interrupted_at_any_time("resumed sort", 60, simulate);
 }
 
 /// A sort of 100-byte records that spills nearly all, in several passes if `budget` is small.
@@ -321,5 +321,5 @@ fn simulate_lines(seed: u64) -> Result<u64, String> {
 
 #[test]
 fn a_sort_of_lines_that_is_interrupted_at_any_time_goes_on() {
-    interrupted_at_any_time("resumed sort of lines", 40, simulate_lines);
+    interrupted_at_any_time("resumed sort of lines", 25, simulate_lines);
 }

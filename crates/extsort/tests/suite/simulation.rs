@@ -301,7 +301,7 @@ fn judge(
 }
 
 fn check_seeds(trouble: Trouble) {
-    for_each_seed(&format!("{trouble:?}"), 120, |seed| simulate(seed, trouble));
+    for_each_seed(&format!("{trouble:?}"), 60, |seed| simulate(seed, trouble));
 }
 
 #[test]
