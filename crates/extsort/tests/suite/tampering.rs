@@ -20,7 +20,7 @@ use xsort_extsort::{
 use xsort_testing::{Random, for_each_seed};
 
 /// Seeds of an ordinary run.
-const FEW: u64 = 70;
+const FEW: u64 = 50;
 
 /// A sort that can be run again and again.
 struct Trial {
