@@ -1,6 +1,7 @@
 //! Writing and reading versions in one process.
 
 use crate::{in_memory, on_disk, stamp};
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 use xsort_shm::{Reader, Version, Writer, WriterOptions, Xxh3};
@@ -121,6 +122,16 @@ fn a_reader_waits_for_the_next_version() {
 fn versions_go_to_other_threads() {
     fn goes<T: Send + Sync>() {}
     goes::<Version<'_>>();
+    // A new thread comes into the place of one that is gone, of whatever test in this process: so
+    // that slots can be counted, this test has a process of its own.
+    if std::env::var_os("XSORT_TEST_ALONE").is_none() {
+        let mut alone = Command::new(std::env::current_exe().unwrap());
+        alone.args(["--exact", "versions::versions_go_to_other_threads"]);
+        let output = alone.env("XSORT_TEST_ALONE", "1").output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said.contains("1 passed"), "{said}");
+        return;
+    }
     let (_folder, path) = in_memory();
     let mut writer = Writer::open(&path).unwrap();
     let reader = Reader::open(&path).unwrap();
