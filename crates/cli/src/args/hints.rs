@@ -1,8 +1,9 @@
 //! What may have been meant by options that the commands of records don't have: GNU sort's, and
 //! those of `xsort lines`.
 
-use clap::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, Command, Error};
+use xsort_gnu::HelpOption;
 
 /// Options of GNU sort that have another name here.
 const OTHER_NAMES: [(&[&str], &str); 3] = [
@@ -11,50 +12,11 @@ const OTHER_NAMES: [(&[&str], &str); 3] = [
     (&["-c", "-C", "--check"], "'xsort verify FILE' checks files of records"),
 ];
 
-/// Options for lines of text.
-const FOR_LINES: [&str; 35] = [
-    "-b",
-    "-d",
-    "-g",
-    "-i",
-    "-k",
-    "-M",
-    "-n",
-    "-r",
-    "-R",
-    "-s",
-    "-t",
-    "-u",
-    "-V",
-    "-z",
-    "--compress",
-    "--decompress",
-    "--dictionary-order",
-    "--field-separator",
-    "--files0-from",
-    "--general-numeric-sort",
-    "--header",
-    "--human-numeric-sort",
-    "--ignore-case",
-    "--ignore-leading-blanks",
-    "--ignore-nonprinting",
-    "--merge",
-    "--month-sort",
-    "--numeric-sort",
-    "--random-sort",
-    "--recursive",
-    "--reverse",
-    "--top",
-    "--unique",
-    "--version-sort",
-    "--zero-terminated",
-];
-
 /// Characters of a long option, with its dashes, from which on it is recognised.
 const ABBREVIATION_MIN: usize = 5;
 
-/// What may have been meant by a command line that the parser refuses.
-pub(super) fn hint(error: &Error, command: &str) -> Option<String> {
+/// What may have been meant by a command line that the parser of `program` refuses.
+pub(super) fn hint(error: &Error, command: &str, program: &Command) -> Option<String> {
     if error.kind() == ErrorKind::MissingRequiredArgument && command == "sort" {
         return Some("-o - writes to standard output".to_owned());
     }
@@ -69,9 +31,27 @@ pub(super) fn hint(error: &Error, command: &str) -> Option<String> {
     if let Some((_, hint)) = other {
         return Some((*hint).to_owned());
     }
-    let is_meant = |option: &&&str| {
-        **option == name || (name.len() >= ABBREVIATION_MIN && option.starts_with(name))
-    };
-    let option = FOR_LINES.iter().find(is_meant).filter(|_| command == "sort")?;
+    let option = option_of_lines(name, program).filter(|_| command == "sort")?;
     Some(format!("'xsort lines' sorts text, and has {option}"))
+}
+
+/// The option of `xsort lines` that `name` is, or is short for, unless `xsort sort` has it, too.
+fn option_of_lines(name: &str, program: &Command) -> Option<String> {
+    let sort = program.find_subcommand("sort").expect("it is a command");
+    let is_shared = |long: &str| {
+        let names = |arg: &Arg| {
+            arg.get_long()
+                .into_iter()
+                .chain(arg.get_all_aliases().into_iter().flatten())
+                .any(|name| name == long)
+        };
+        sort.get_arguments().any(names)
+    };
+    let page = xsort_gnu::sort::help_page("xsort lines");
+    let mut spelled = page.options().flat_map(|HelpOption { letters, name, .. }| {
+        let long = name.iter().filter(|name| !is_shared(name)).map(|name| format!("--{name}"));
+        letters.iter().map(|letter| format!("-{letter}")).chain(long)
+    });
+    let is_short_for = |option: &str| name.len() >= ABBREVIATION_MIN && option.starts_with(name);
+    spelled.find(|option| option == name || is_short_for(option))
 }

@@ -137,8 +137,8 @@ pub(crate) fn usage_line(error: &clap::Error) -> String {
     // Nobody who misspells an option means a file of that name.
     let tips = paragraphs.filter(|tip| !tip.contains("as a value"));
     let tips = tips.map(|tip| tip.replace("tip: ", "hint: "));
-    let command = std::env::args().nth(1).unwrap_or_default();
-    let own = hints::hint(error, &command).map(|hint| format!("hint: {hint}"));
+    let name = std::env::args().nth(1).unwrap_or_default();
+    let own = hints::hint(error, &name, &command()).map(|hint| format!("hint: {hint}"));
     let hints: Vec<String> = match own {
         Some(own) => vec![own],
         None => tips.collect(),

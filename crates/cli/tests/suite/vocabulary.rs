@@ -50,6 +50,8 @@ fn letters_that_mean_something_else_have_a_hint() {
         ("sort -t, file -o out", 2, "'xsort lines' sorts text, and has -t"),
         ("sort --uniq file -o out", 2, "'xsort lines' sorts text, and has --unique"),
         ("sort --top=3 file -o out", 2, "'xsort lines' sorts text, and has --top"),
+        ("sort --shuffle file -o out", 2, "'xsort lines' sorts text, and has --shuffle"),
+        ("sort --progr file -o out", 2, "'--progress'"),
         ("sort --header file -o out", 2, "'xsort lines' sorts text, and has --header"),
         ("sort --memry 1G file -o out", 2, "'--memory'"),
         ("sort -c file -o out", 2, "'xsort verify FILE'"),
