@@ -58,7 +58,8 @@ impl ResultPrinter {
             (false, false) => result.to_string(),
         };
         if self.is_beside_data {
-            let _ = io::stderr().write_all((text + "\n").as_bytes());
+            let line_end = if text.ends_with('\n') { "" } else { "\n" };
+            let _ = io::stderr().write_all((text + line_end).as_bytes());
             return Ok(());
         }
         write_stdout(text.as_bytes())

@@ -155,6 +155,7 @@ fn reports_stay_out_of_the_records() {
         assert_eq!((&json["records"], &*output.stdout), (&100.into(), &b"10000\n"[..]));
         let output = shell(&sandbox, &format!("$xsort {command} -v | wc -c"));
         assert!(!output.stderr.is_empty() && output.stdout == b"10000\n", "{command}");
+        assert!(!output.stderr.ends_with(b"\n\n"), "{command}");
     }
 }
 
