@@ -16,8 +16,6 @@ use xsort_gnu::Locale;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GnuCommand {
     Lines,
-    /// Lines, for whoever expects GNU sort.
-    Sort,
     Du,
 }
 
@@ -31,8 +29,7 @@ pub(crate) fn gnu_command(
     // In messages GNU programs use the whole path by which they were called.
     let whole = || program.to_string_lossy().into_owned();
     let (command, name) = match Path::new(&program).file_name().and_then(OsStr::to_str) {
-        Some("sort") => (GnuCommand::Sort, whole()),
-        Some("lines") => (GnuCommand::Lines, whole()),
+        Some("sort" | "lines") => (GnuCommand::Lines, whole()),
         Some("du") => (GnuCommand::Du, whole()),
         _ => match words.next()?.to_str()? {
             "lines" => (GnuCommand::Lines, "xsort lines".to_owned()),

@@ -50,8 +50,7 @@ fn main() -> ExitCode {
 fn run_program() -> u8 {
     if let Some((command, program, arguments)) = gnu_command(std::env::args_os()) {
         return match command {
-            GnuCommand::Lines => lines::run(&program, false, &arguments),
-            GnuCommand::Sort => lines::run(&program, true, &arguments),
+            GnuCommand::Lines => lines::run(&program, &arguments),
             GnuCommand::Du => du::run(&program, &arguments),
         };
     }

@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::iter;
 use std::path::{Path, PathBuf};
-use xsort_disk::LazyDisk;
+use xsort_disk::{LazyDisk, parent_directory};
 use xsort_extsort::variable::{Content, InputBytes, LineOrder, LinesInput};
 use xsort_extsort::{Error, LinesOptions, LinesReport, sort_lines, sort_lines_to_file};
 use xsort_gnu::sort::{Command, Environment, Order, Request, parse};
@@ -115,11 +115,7 @@ impl Lines {
     /// nothing to do with the order.
     pub fn run(&self, output: impl AsRef<Path>) -> Result<LinesReport, Error> {
         let output = output.as_ref();
-        let directory = match output.parent() {
-            Some(parent) if parent != Path::new("") => parent,
-            _ => Path::new("."),
-        };
-        self.sort(directory, Output::File(output))
+        self.sort(&parent_directory(output), Output::File(output))
     }
 
     /// Sorts into anything that can be written to. Scratch goes to the system's temporary

@@ -2,7 +2,7 @@
 
 use super::failure::Failure;
 use super::{resources, target};
-use crate::gnu_commands::say;
+use crate::gnu_commands::{is_called_as_gnu, say};
 use crate::inputs::tree::TreeOptions;
 use std::path::Path;
 use xsort_extsort::variable::OutputCodec;
@@ -13,8 +13,6 @@ use xsort_gnu::{Locale, When};
 pub(super) struct LinesCommand<'a> {
     /// The name by which the program speaks.
     pub(super) program: &'a str,
-    /// Whether that is `sort`: then nothing happens that GNU sort doesn't do, unless asked for.
-    pub(super) is_sort: bool,
     pub(super) command: Command,
     pub(super) environment: Environment,
     pub(super) locale: Locale,
@@ -57,7 +55,7 @@ impl LinesCommand<'_> {
 
     /// Whether inputs that are compressed are decompressed.
     pub(super) fn decompresses(&self) -> bool {
-        self.command.extras.decompress.unwrap_or(!self.is_sort)
+        self.command.extras.decompress.unwrap_or_else(|| !is_called_as_gnu(self.program))
     }
 
     /// How the output is compressed, if it is.
@@ -67,7 +65,9 @@ impl LinesCommand<'_> {
             (Some(OutputCompression::Gzip), _) => Some(OutputCodec::Gzip),
             (Some(OutputCompression::Lz4), _) => Some(OutputCodec::Lz4),
             (Some(OutputCompression::Zstd), _) => Some(OutputCodec::Zstd),
-            (None, Some(name)) if !self.is_sort => OutputCodec::of_name(Path::new(name)),
+            (None, Some(name)) if !is_called_as_gnu(self.program) => {
+                OutputCodec::of_name(Path::new(name))
+            }
             (None, _) => None,
         }
     }

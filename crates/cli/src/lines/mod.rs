@@ -17,7 +17,6 @@
 //! | `target` | the output, untouched until there is something to write |
 //! | `outgoing` | what becomes of sorted lines on their way out |
 //! | `filters` | of it: `--top`, `--debug` |
-//! | `order` | the order of lines as the engine wants it |
 //! | `limits` | `--bandwidth-limit` and `--temperature-limit` |
 //! | `resources` | memory, threads, scratch, randomness |
 //! | `hints` | what may have been meant |
@@ -57,13 +56,13 @@ use xsort_disk::inherited;
 use xsort_gnu::Locale;
 use xsort_gnu::sort::{Environment, Request};
 
-/// Does what the arguments ask for, and speaks as `program`. With `is_sort` the arguments and the
-/// inputs' bytes mean what they mean to GNU sort. Returns the exit status.
-pub(crate) fn run(program: &str, is_sort: bool, arguments: &[OsString]) -> u8 {
+/// Does what the arguments ask for, and speaks as `program`. If that is `sort`, the arguments and
+/// the inputs' bytes mean what they mean to GNU sort. Returns the exit status.
+pub(crate) fn run(program: &str, arguments: &[OsString]) -> u8 {
     // A process that ignores SIGPIPE wants an error message instead.
     let signals = if inherited().ignores_sigpipe { Ok(()) } else { let_closed_pipes_kill() };
     let result = signals.map_err(|error| Failure::said("signals", &error));
-    let status = match result.and_then(|()| answer(program, is_sort, arguments)) {
+    let status = match result.and_then(|()| answer(program, arguments)) {
         Ok(()) => 0,
         Err(failure) => {
             let (status, hint) = (failure.status(), failure.hint().map(str::to_owned));
@@ -75,7 +74,7 @@ pub(crate) fn run(program: &str, is_sort: bool, arguments: &[OsString]) -> u8 {
     if is_message_lost() { TROUBLE } else { status }
 }
 
-fn answer(program: &str, is_sort: bool, arguments: &[OsString]) -> Result<(), Failure> {
+fn answer(program: &str, arguments: &[OsString]) -> Result<(), Failure> {
     let asked = Locale::from_environment();
     let has_locale = asked.is_some();
     let locale = asked.unwrap_or_else(Locale::c);
@@ -87,7 +86,7 @@ fn answer(program: &str, is_sort: bool, arguments: &[OsString]) -> Result<(), Fa
         Request::Run(mut command) => {
             choose_colour(command.extras.color);
             resources::apply_memory(&mut command)?;
-            let command = LinesCommand { program, is_sort, command: *command, environment, locale };
+            let command = LinesCommand { program, command: *command, environment, locale };
             return dispatch::run(&command, has_locale)
                 .map_err(|failure| hints::add(failure, &command.command));
         }

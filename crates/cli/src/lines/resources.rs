@@ -133,17 +133,21 @@ pub(super) fn scratch(command: &Command) -> Vec<PathBuf> {
     command.temporary_directories.iter().map(PathBuf::from).collect()
 }
 
+/// Random bytes of the system's.
+fn random_bytes<const N: usize>() -> Result<[u8; N], Failure> {
+    let mut bytes = [0; N];
+    getrandom(&mut bytes, GetRandomFlags::empty())
+        .map_err(|errno| Failure::said("getrandom", &errno.into()))?;
+    Ok(bytes)
+}
+
 /// The random bytes of `-R`; zeros if there is no such key.
 pub(super) fn seed(command: &Command) -> Result<[u8; 16], Failure> {
     let mut seed = [0; 16];
     if !command.needs_random() {
         return Ok(seed);
     }
-    let Some(file) = &command.random_source else {
-        getrandom(&mut seed, GetRandomFlags::empty())
-            .map_err(|errno| Failure::said("getrandom", &errno.into()))?;
-        return Ok(seed);
-    };
+    let Some(file) = &command.random_source else { return random_bytes() };
     let said =
         |text: &str| Failure::Message([&names::quoted(file)[..], b": ", text.as_bytes()].concat());
     let mut source =
@@ -160,14 +164,9 @@ pub(super) fn shuffle(command: &Command) -> Result<Option<Shuffle>, Failure> {
     if !command.extras.shuffles {
         return Ok(None);
     }
-    let mut random = [0; 8];
     let seed = match command.extras.seed {
         Some(seed) => seed,
-        None => {
-            getrandom(&mut random, GetRandomFlags::empty())
-                .map_err(|errno| Failure::said("getrandom", &errno.into()))?;
-            u64::from_ne_bytes(random)
-        }
+        None => u64::from_ne_bytes(random_bytes()?),
     };
     Ok(Some(Shuffle::new(seed, command.terminator())))
 }
