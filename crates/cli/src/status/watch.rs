@@ -171,7 +171,7 @@ impl Watcher {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::ffi::OsString;
+    use std::path::Path;
     use xsort_status::{FORMAT, Identity, Publisher, Snapshot};
 
     fn publish(directories: &StatusDirectories, pid: u32) -> Publisher {
@@ -179,6 +179,12 @@ mod tests {
         let mut publisher = Publisher::open(directories, pid).unwrap();
         publisher.publish(&Snapshot { format: FORMAT, job, ..Snapshot::default() }).unwrap();
         publisher
+    }
+
+    fn directories_in(home: &Path) -> StatusDirectories {
+        StatusDirectories::from_environment(|name| {
+            (name == "XSORT_STATUS_DIR").then(|| home.as_os_str().to_owned())
+        })
     }
 
     fn shown(watcher: &Watcher) -> &str {
@@ -189,10 +195,7 @@ mod tests {
     #[test]
     fn a_job_that_lives_is_shown_before_the_dead_unless_one_of_them_is_chosen() {
         let home = tempfile::tempdir().unwrap();
-        let home: OsString = home.path().into();
-        let directories = StatusDirectories::from_environment(move |name| {
-            (name == "XSORT_STATUS_DIR").then(|| home.clone())
-        });
+        let directories = directories_in(home.path());
         let stop = Stop::default();
         drop([1, 2].map(|pid| publish(&directories, pid)));
         let mut watcher = Watcher::new(search(&directories, Vec::new(), &|| false).jobs);
@@ -223,10 +226,7 @@ mod tests {
     #[test]
     fn a_dead_job_is_cleared_by_a_key_that_is_pressed_twice_and_a_living_one_never() {
         let home = tempfile::tempdir().unwrap();
-        let path: OsString = home.path().into();
-        let directories = StatusDirectories::from_environment(move |name| {
-            (name == "XSORT_STATUS_DIR").then(|| path.clone())
-        });
+        let directories = directories_in(home.path());
         let files = |name: &str| {
             let entries = std::fs::read_dir(home.path()).unwrap().map(|entry| entry.unwrap());
             entries.filter(|entry| entry.file_name().to_str().unwrap().starts_with(name)).count()
