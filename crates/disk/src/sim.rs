@@ -28,6 +28,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 use workers::Shared;
 
 /// Free space of a disk without a limit, in bytes.
@@ -116,6 +117,13 @@ impl SimDisk {
     /// from before.
     pub fn power_cut(&self) {
         self.file_system().power_cut();
+    }
+
+    /// Waits until no transfer is under way, as the end of a process does.
+    pub fn await_transfers(&self) {
+        while self.file_system().transfers() > 0 {
+            thread::sleep(Duration::from_micros(100));
+        }
     }
 
     fn file_system(&self) -> MutexGuard<'_, FileSystem> {

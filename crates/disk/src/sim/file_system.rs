@@ -244,9 +244,17 @@ impl FileSystem {
         (handle, is_counted)
     }
 
-    pub(super) fn end_transfer(&mut self, inode: u64) {
-        self.inode(inode).in_flight -= 1;
-        self.collect();
+    /// The transfers of before a power cut are counted no more.
+    pub(super) fn end_transfer(&mut self, handle: &Handle) {
+        if handle.boot == self.boot {
+            self.inode(handle.inode).in_flight -= 1;
+            self.collect();
+        }
+    }
+
+    /// Transfers under way, of all files.
+    pub(super) fn transfers(&self) -> usize {
+        self.inodes.values().map(|inode| inode.in_flight).sum()
     }
 
     pub(super) fn in_flight(&mut self, inode: u64) -> usize {
@@ -326,6 +334,7 @@ impl FileSystem {
         for inode in self.inodes.values_mut() {
             inode.content = inode.synced.clone();
             inode.space = inode.content.space();
+            inode.in_flight = 0;
         }
         self.collect();
     }

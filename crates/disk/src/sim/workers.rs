@@ -116,7 +116,7 @@ impl Shared {
     /// Releases the file before it sends the completion, as the real disk does.
     fn finish(&self, transfer: SimTransfer, result: Result<(), Error>) {
         if transfer.is_counted {
-            self.file_system.lock().end_transfer(transfer.handle.inode);
+            self.file_system.lock().end_transfer(&transfer.handle);
         }
         transfer.request.complete(result);
     }

@@ -15,6 +15,7 @@ use xsort_extsort::variable::{ByBytes, Codec, Content, LinesCheckpoint, LinesInp
 use xsort_extsort::{
     Begin, Caches, Checkpoint, Error, LinesOptions, SortOptions, SortReport, sort, sort_lines,
 };
+use xsort_records::Layout;
 use xsort_testing::{Random, for_each_seed};
 
 pub(crate) const RESUME: Option<Checkpoint> =
@@ -26,26 +27,48 @@ pub(crate) fn kept(disk: &SimDisk) -> Vec<PathBuf> {
     disk.paths().into_iter().filter(is_hidden).collect()
 }
 
-/// Returns how often it was interrupted.
+/// A sort of any records. Returns how often it was interrupted.
 fn simulate(seed: u64) -> Result<u64, String> {
     let random = &mut Random::new(seed);
     let layout = layout(random);
     let bytes = records(random, &layout);
-    let inputs = random.one_of(&[1, 1, 2, 5]);
-    let mut options = options(random, &layout, inputs);
-    options.checkpoint = RESUME;
-    options.budget_bytes =
-        least_budget(&options, &bytes) * random.one_of(&[100, 101, 130, 200, 400, 3_000]) / 100;
     let mut settings = smooth_or_rough(random, seed);
     if random.between(0, 3) == 0 {
         // Too little space for inputs and output beside each other; but some for the journal, which
         // is long for such short steps.
         settings.capacity_bytes = Some(bytes.len() as u64 * 23 / 10 + 4096 * 1500);
     }
+    sort_interrupted(random, settings, &layout, &bytes)
+}
+
+/// A sort by keys so long that the journal has steps of several frames.
+fn simulate_long_keys(seed: u64) -> Result<u64, String> {
+    let random = &mut Random::new(seed);
+    let layout = Layout::new(4096, vec!["0:4096".parse().unwrap()]).unwrap();
+    let records = random.between(200, 500);
+    let bytes: Vec<u8> = (0..records * 4096).map(|_| random.word() as u8).collect();
+    let settings = smooth_or_rough(random, seed);
+    sort_interrupted(random, settings, &layout, &bytes)
+}
+
+/// Sorts these records. Returns how often it was interrupted.
+fn sort_interrupted(
+    random: &mut Random,
+    settings: SimOptions,
+    layout: &Layout,
+    bytes: &[u8],
+) -> Result<u64, String> {
+    let inputs = random.one_of(&[1, 1, 2, 5]);
+    let mut options = options(random, layout, inputs);
+    // At once, or as late as may be: in one append, which many frames can take.
+    let every = random.one_of(&[Duration::ZERO, Duration::ZERO, Duration::MAX]);
+    options.checkpoint = Some(Checkpoint { begin: Begin::Resume, every });
+    options.budget_bytes =
+        least_budget(&options, bytes) * random.one_of(&[100, 101, 130, 200, 400, 3_000]) / 100;
     let disk = SimDisk::new(settings);
-    let parts = put(&disk, &options, &bytes);
+    let parts = put(&disk, &options, bytes);
     disk.put(&options.output, "old");
-    let sorted = oracle(&layout, &bytes);
+    let sorted = oracle(layout, bytes);
 
     let mut interruptions = 0;
     // Each time it comes further, or it would never end.
@@ -65,6 +88,7 @@ fn simulate(seed: u64) -> Result<u64, String> {
         if !is_last && (observer.patience == u64::MAX || random.between(0, 1) == 0) {
             disk.power_cut();
         }
+        disk.await_transfers();
         match result {
             Ok(report) => {
                 if disk.get(&options.output).as_ref() != Some(&sorted) {
@@ -113,10 +137,15 @@ fn a_sort_that_is_interrupted_at_any_time_goes_on() {
     interrupted_at_any_time("resumed sort", 60, simulate);
 }
 
+#[test]
+fn a_sort_by_long_keys_that_is_interrupted_at_any_time_goes_on() {
+    interrupted_at_any_time("resumed sort by long keys", 20, simulate_long_keys);
+}
+
 /// A sort of 100-byte records that spills nearly all, in several passes if `budget` is small.
 fn sample(method: Method, budget_percent: u64) -> (SimDisk, SortOptions, Vec<u8>) {
     let random = &mut Random::new(7);
-    let layout = xsort_records::Layout::new(100, vec!["0:10".parse().unwrap()]).unwrap();
+    let layout = Layout::new(100, vec!["0:10".parse().unwrap()]).unwrap();
     let bytes: Vec<u8> = (0..40_000)
         .flat_map(|_| (0..100).map(|_| random.word() as u8).collect::<Vec<u8>>())
         .collect();
@@ -189,7 +218,7 @@ fn a_changed_input_is_refused() {
 fn other_arguments_are_refused_and_restart_begins_anew() {
     let (disk, options, bytes) = sample(Method::Merge, 200);
     interrupted(&disk, &options, bytes.len() as u64 / 2);
-    let other_key = xsort_records::Layout::new(100, vec!["3:10".parse().unwrap()]).unwrap();
+    let other_key = Layout::new(100, vec!["3:10".parse().unwrap()]).unwrap();
     let less = options.budget_bytes / 2;
     let new = Some(Checkpoint { begin: Begin::New, every: Duration::ZERO });
     for other in [
@@ -300,6 +329,7 @@ fn simulate_lines(seed: u64) -> Result<u64, String> {
         if !is_last && (observer.patience == u64::MAX || random.between(0, 1) == 0) {
             disk.power_cut();
         }
+        disk.await_transfers();
         let output = disk.get("/out/sorted").ok_or("no output at all")?;
         match result {
             Ok(_) if output != sorted => {

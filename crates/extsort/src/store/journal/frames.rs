@@ -47,13 +47,16 @@ impl Frames {
         Frames { end: 0, chain: 0 }
     }
 
-    /// Passes the payloads of all valid frames to `take`, one after the other.
+    /// Passes the payloads of all valid frames to `take`, one after the other. It returns whether
+    /// its bytes end here or go on in the next frame. Those that go on and never end were being
+    /// appended when the process died: the next append takes their place.
     pub(crate) fn read(
         disk: &dyn Disk,
         file: FileId,
-        mut take: impl FnMut(&[u8]),
+        mut take: impl FnMut(&[u8]) -> bool,
     ) -> Result<Frames, Error> {
         let mut frames = Frames::empty();
+        let mut complete = frames;
         let file_bytes = disk.file_bytes(file)?;
         let mut lease = Lease::map(FRAME_BYTES)?;
         while frames.end < file_bytes {
@@ -62,16 +65,18 @@ impl Frames {
             let mut valid = 0;
             while let Some((payload, chain)) = frame(&lease[valid.min(there)..there], frames.chain)
             {
-                take(payload);
                 valid += align_up((HEAD_BYTES + payload.len()) as u64) as usize;
                 frames.chain = chain;
+                if take(payload) {
+                    complete = Frames { end: frames.end + valid as u64, chain };
+                }
             }
             if valid == 0 {
                 break;
             }
             frames.end += valid as u64;
         }
-        Ok(frames)
+        Ok(complete)
     }
 
     /// Appends bytes, in as many frames as they take. They are durable once the file is synced.

@@ -267,6 +267,32 @@ mod tests {
         }
     }
 
+    /// A step in several frames, of which only the first ones were written: what is appended
+    /// next was read as the rest of it.
+    #[test]
+    fn the_beginning_of_a_step_is_not_continued_by_the_next_one() {
+        let disk = SimDisk::new(SimOptions::default());
+        begin(&disk, 0..1);
+        let long: Vec<u64> = (0..200_000).map(|number| number * number).collect();
+        let (journal, _) = Journal::open(&disk, &path(), Duration::ZERO).unwrap();
+        journal.begin([(Step::Chunk(1), encoded(&long))].into()).unwrap();
+        drop(journal);
+        let whole = disk.get(path()).unwrap();
+        assert!(whole.len() > 2 * frames::FRAME_BYTES);
+        for end in (0..=whole.len()).step_by(frames::FRAME_BYTES / 8).chain([whole.len()]) {
+            disk.put(path(), &whole[..end]);
+            begin(&disk, 2..40);
+            let journal = Journal::open(&disk, &path(), Duration::ZERO).unwrap().0;
+            let is_whole = end == whole.len();
+            let result: Option<Vec<u64>> = journal.replay(Step::Chunk(1)).unwrap();
+            assert_eq!(result, is_whole.then(|| long.clone()), "{end} bytes");
+            for number in 2..40 {
+                let result: Option<Vec<u64>> = journal.replay(Step::Chunk(number)).unwrap();
+                assert_eq!(result, Some(vec![number; 1000]), "{end} bytes");
+            }
+        }
+    }
+
     #[test]
     fn a_writer_that_fails_fails_the_job() {
         let fault = xsort_disk::Fault {

@@ -64,10 +64,10 @@ pub(super) struct StepDecoder {
 }
 
 impl StepDecoder {
-    /// Takes the next bytes.
-    pub(super) fn take(&mut self, bytes: &[u8]) {
+    /// Takes the next bytes. Returns whether they end with a step.
+    pub(super) fn take(&mut self, bytes: &[u8]) -> bool {
         if self.is_damaged {
-            return;
+            return false;
         }
         self.partial.extend_from_slice(bytes);
         let mut rest = &self.partial[..];
@@ -84,6 +84,7 @@ impl StepDecoder {
         }
         let decoded = self.partial.len() - rest.len();
         self.partial.drain(..decoded);
+        self.partial.is_empty() && !self.is_damaged
     }
 }
 
@@ -98,7 +99,7 @@ mod tests {
         let whole = encode_steps(&steps.collect());
         let steps = |bytes: &[u8], most: usize| {
             let mut decoder = StepDecoder::default();
-            bytes.chunks(most).for_each(|bytes| decoder.take(bytes));
+            bytes.chunks(most).for_each(|bytes| _ = decoder.take(bytes));
             decoder.steps
         };
         assert_eq!(steps(&whole, usize::MAX).len(), 50);
