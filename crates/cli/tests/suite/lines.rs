@@ -7,7 +7,7 @@ use std::fs::{Permissions, set_permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
-use xsort_testing::gnu;
+use xsort_testing::{gnu, quick_or_long};
 
 /// What a script did.
 #[derive(Debug, PartialEq, Eq)]
@@ -550,9 +550,12 @@ fn outputs_are_compressed_as_they_are_written() {
 fn equal_lines_are_counted_as_uniq_does() {
     let sandbox = Sandbox::new();
     let line = |n: u32| format!("word {}\n", n.wrapping_mul(2_654_435_761) >> 16 & 0xfff);
-    sandbox.write("words", (0..600_000).map(line).collect::<String>() + "\n\nword 7");
+    sandbox.write(
+        "words",
+        (0..quick_or_long(200_000, 600_000)).map(line).collect::<String>() + "\n\nword 7",
+    );
     sandbox.write("fields", "2 b\n1 c\n2 a\n1 c\n");
-    sandbox.write("equal", "x\n".repeat(2_000_000));
+    sandbox.write("equal", "x\n".repeat(quick_or_long(1_000_000, 2_000_000)));
     for (ours, expected) in [
         ("$X lines -u --count words", "sort words | uniq -c"),
         ("$X lines -u --count -S 2M --parallel=3 words", "sort words | uniq -c"),

@@ -11,7 +11,7 @@ use xsort_testing::{Random, gnu, seeds};
 
 /// Scripts that are compared unless more are asked for, and those whose inputs go to scratch; the
 /// whole takes some seconds.
-const SCRIPTS: u64 = 100;
+const SCRIPTS: u64 = 70;
 const LARGE_SCRIPTS: u64 = 4;
 
 /// Options of which some are taken together; those that exclude each other are refused alike.
