@@ -29,7 +29,10 @@ impl FromStr for Amount {
             Some(count) => count.parse().map(Amount::Records).map_err(|_| {
                 SizeError("a number of records is a whole number and an r, such as 1000000r".into())
             }),
-            None => bytes(text).map(Amount::Bytes),
+            None => match bytes(text) {
+                Ok(bytes) => Ok(Amount::Bytes(bytes)),
+                Err(SizeError(reason)) => Err(SizeError(reason + ", or r for records (1000000r)")),
+            },
         }
     }
 }
@@ -71,15 +74,18 @@ impl FromStr for Memory {
 pub fn bytes(text: &str) -> Result<u64, SizeError> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, name) = text.split_at(digits);
+    let no_size =
+        || SizeError("a size is a number and a unit, such as 512M, 1.5GiB or 10GB".into());
+    if number.is_empty() {
+        return Err(no_size());
+    }
     let unit = unit(name).ok_or_else(|| {
         SizeError(format!("unknown unit '{name}': use K, M, G, T (1024), KB, MB, GB, TB (1000)"))
     })?;
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let too_large = || SizeError("more than 2^64 bytes".into());
     if whole.is_empty() || fraction.contains('.') || (number.contains('.') && fraction.is_empty()) {
-        return Err(SizeError(
-            "a size is a number and a unit, such as 512M, 1.5GiB or 10GB".into(),
-        ));
+        return Err(no_size());
     }
     let whole: u64 = whole.parse().map_err(|_| too_large())?;
     // Further digits would be less than a byte for all units up to a gigabyte.
@@ -165,6 +171,8 @@ mod tests {
         ] {
             assert!(bytes(text).is_err(), "{text} -> {:?}", bytes(text));
         }
+        let reason = bytes("data").unwrap_err().to_string();
+        assert!(reason.starts_with("a size is a number and a unit"), "{reason}");
     }
 
     #[test]

@@ -6,10 +6,11 @@ use clap::{Arg, Command, Error};
 use xsort_gnu::HelpOption;
 
 /// Options of GNU sort that have another name here.
-const OTHER_NAMES: [(&[&str], &str); 3] = [
+const OTHER_NAMES: [(&[&str], &str); 4] = [
     (&["-S", "--buffer-size"], "the memory is -m or --memory"),
     (&["--parallel"], "the threads are -j or --threads"),
     (&["-c", "-C", "--check"], "'xsort verify FILE' checks files of records"),
+    (&["--version"], "'xsort --version' prints the version"),
 ];
 
 /// Characters of a long option, with its dashes, from which on it is recognised.
@@ -18,7 +19,12 @@ const ABBREVIATION_MIN: usize = 5;
 /// What may have been meant by a command line that the parser of `program` refuses.
 pub(super) fn hint(error: &Error, command: &str, program: &Command) -> Option<String> {
     if error.kind() == ErrorKind::MissingRequiredArgument && command == "sort" {
-        return Some("-o - writes to standard output".to_owned());
+        let is_output_missing = matches!(
+            error.get(ContextKind::InvalidArg),
+            Some(ContextValue::Strings(missing))
+                if missing.iter().any(|argument| argument.starts_with("--output"))
+        );
+        return is_output_missing.then(|| "-o - writes to standard output".to_owned());
     }
     let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else {
         return None;

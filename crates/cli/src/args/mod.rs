@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(
             usage_line(&error),
             "invalid value '1X' for '<SIZE>': unknown unit 'X': \
-             use K, M, G, T (1024), KB, MB, GB, TB (1000) (see --help)"
+             use K, M, G, T (1024), KB, MB, GB, TB (1000), or r for records (1000000r) (see --help)"
         );
     }
 }

@@ -15,8 +15,19 @@ pub(super) fn add(failure: Failure, command: &Command) -> Failure {
     }
 }
 
-/// `-m 1G` as for the other commands: `1G` isn't there.
 fn hint(command: &Command) -> Option<String> {
+    missing_size(command).or_else(|| unread_directory(command))
+}
+
+/// A directory among the files, which GNU sort can't read.
+fn unread_directory(command: &Command) -> Option<String> {
+    let has_directory = command.files.iter().any(|name| Path::new(name).is_dir());
+    (has_directory && !command.extras.recursive)
+        .then(|| "--recursive reads all files below a directory".to_owned())
+}
+
+/// `-m 1G` as for the other commands: `1G` isn't there.
+fn missing_size(command: &Command) -> Option<String> {
     let is_missing_size = |name: &&std::ffi::OsString| is_size(name) && !Path::new(name).exists();
     let size = command.files.iter().find(is_missing_size).filter(|_| command.merge)?;
     let size = size.to_string_lossy();

@@ -58,6 +58,9 @@ fn letters_that_mean_something_else_have_a_hint() {
         ("sotr file", 2, "'sort'"),
         ("lines -m 1G file", 2, "hint: -m merges, as in GNU sort; for the memory say --memory 1G"),
         ("lines -S 1GB file", 2, "hint: --memory takes sizes"),
+        ("sort --version", 2, "'xsort --version' prints the version"),
+        ("lines .", 2, "hint: --recursive reads all files below a directory"),
+        (r"lines -t \t file", 2, r"hint: a tab is written -t $'\t'"),
         ("lines --unike file", 2, "hint: --unique is an option"),
         ("du --tre file", 1, "hint: --tree is an option"),
         ("lines -S 1M --memory 1M file", 2, "leave one out"),
@@ -67,6 +70,9 @@ fn letters_that_mean_something_else_have_a_hint() {
         let last = ended.stderr.lines().last().unwrap_or_default();
         assert!(last.contains(hint), "{line}: {}", ended.stderr);
     }
+    // What is missing here is no output.
+    let missing = sandbox.fails("sort --key 0:4 file -o out", 2);
+    assert!(missing.contains("--record") && !missing.contains("-o -"), "{missing}");
     // A file of that name is merged.
     sandbox.write("1G", "a\n");
     assert_eq!(sandbox.ok("lines -m 1G"), "a\n");

@@ -241,7 +241,11 @@ impl<'a> Parser<'a> {
             [b'\\', b'0'] => 0,
             _ => {
                 let tab = self.quoting.quote(argument);
-                return Err(Refusal::new(joined(&[b"multi-character tab ", &tab])));
+                let refusal = Refusal::new(joined(&[b"multi-character tab ", &tab]));
+                return Err(match argument {
+                    b"\\t" => refusal.with_hint("a tab is written -t $'\\t'".to_owned()),
+                    _ => refusal,
+                });
             }
         };
         match self.command.separator.replace(separator) {
