@@ -40,11 +40,10 @@ use crossbeam_channel::{Receiver, Sender};
 use ledger::{Ledger, Tally};
 use memory::MemoryPlan;
 use parking_lot::Mutex;
-use sequence::{OpenSequence, Section, Sequence};
+use sequence::{OpenSequence, Section, Sequence, check_content};
 use std::sync::Arc;
 use std::thread;
 use xsort_disk::{BlockPool, Completion, Direction, Disk, Lease, Request, align_down, align_up};
-use xsort_records::Content;
 
 /// Reads all files and judges them.
 ///
@@ -61,7 +60,7 @@ pub fn verify(
 ) -> Result<VerifyReport, Error> {
     let record_bytes = options.layout.record_bytes() as u64;
     let memory = MemoryPlan::fit(options.budget_bytes, options.threads, record_bytes)?;
-    let sequence = Sequence::open(&options.inputs, disk, record_bytes, memory.section_bytes)?;
+    let sequence = Sequence::open(options, disk, memory.section_bytes)?;
     let memory = memory.for_sections(sequence.section_count());
     for line in disk.notices() {
         observer.notice(&line);
@@ -199,13 +198,7 @@ impl Verification<'_> {
             return Ok(());
         }
         let input = self.sequence.input(number);
-        let head = &records[..records.len().min(Content::HEAD_BYTES)];
-        match Content::of(head, head.len() as u64 == input.bytes) {
-            None => Ok(()),
-            Some(content) => {
-                Err(Error::Input { path: input.path.clone(), reason: content.to_string() })
-            }
-        }
+        check_content(&input.path, records, input.bytes)
     }
 
     /// Remembers the first error, and stops the feeder.

@@ -37,6 +37,7 @@ fn each_has_its_reason_and_status_and_changes_nothing() {
         ("sort in -o out -m 1M -T directory-is-not", 2, "directory-is-not"),
         ("sort in -o out -m 10K", 4, "-m "),
         ("sort in -o out --record 300", 3, "300"),
+        ("verify partial", 3, "250 bytes is 2 records of 100 bytes and 50 bytes more"),
     ] {
         let error = sandbox.fails(line, code);
         assert!(error.contains(reason), "{line}: {error}");
@@ -119,6 +120,22 @@ fn what_holds_no_records_is_refused_before_anything_is_touched() {
             fs::remove_file(sandbox.path().join("believed")).unwrap();
         }
         fs::remove_file(sandbox.path().join("tree/file")).unwrap();
+    }
+}
+
+/// What a file looks like says more than that its size is no multiple of the record's.
+#[test]
+fn a_file_of_any_size_is_told_for_what_it_is() {
+    let sandbox = Sandbox::new();
+    sandbox.write("text", "line\n".repeat(33));
+    sandbox.write("gz", [&b"\x1f\x8b\x08\0\0\0\0\0\0\x03"[..], &[7; 55]].concat());
+    for (name, looks) in [("text", "it looks like text"), ("gz", "compressed by gzip")] {
+        for line in ["sort NAME -o out", "verify NAME"] {
+            let error = sandbox.fails(&line.replace("NAME", name), 3);
+            assert!(error.contains(looks), "{line}: {error}");
+        }
+        let error = sandbox.fails(&format!("verify -f gensort {name}"), 3);
+        assert!(error.contains("partial record"), "{error}");
     }
 }
 

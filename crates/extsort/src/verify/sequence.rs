@@ -1,9 +1,12 @@
 //! The files of a verification as one sequence of sections.
 
 use crate::Error;
+use crate::units::Count;
+use crate::verify::VerifyOptions;
 use std::collections::VecDeque;
-use std::path::PathBuf;
-use xsort_disk::{Disk, FileId};
+use std::path::{Path, PathBuf};
+use xsort_disk::{Direction, Disk, FileId, Lease, Request, align_up};
+use xsort_records::Content;
 
 /// The files as one sequence of sections.
 #[derive(Debug)]
@@ -32,21 +35,17 @@ impl Sequence {
     /// Opens and measures every file before any is read, so that a bad one is found in the first
     /// second and not in the last.
     pub(super) fn open(
-        inputs: &[PathBuf],
+        options: &VerifyOptions,
         disk: &dyn Disk,
-        record_bytes: u64,
         section_bytes: u64,
     ) -> Result<Sequence, Error> {
-        let mut files = Vec::with_capacity(inputs.len());
+        let mut files = Vec::with_capacity(options.inputs.len());
         let mut first_section = 0;
-        for path in inputs {
+        for path in &options.inputs {
             let file = disk.open_input(path)?;
-            let bytes = disk.file_bytes(file);
+            let bytes = measure(path, file, options, disk);
             disk.close(file);
             let bytes = bytes?;
-            if !bytes.is_multiple_of(record_bytes) {
-                return Err(partial_record(path.clone(), bytes, record_bytes));
-            }
             files.push(SequenceFile { path: path.clone(), bytes, first_section });
             first_section += bytes.div_ceil(section_bytes);
         }
@@ -108,16 +107,56 @@ fn refuse_resized(input: &SequenceFile, bytes: u64) -> Result<(), Error> {
     Err(Error::Input { path: input.path.clone(), reason })
 }
 
+/// The size of an open file, if it is whole records. Of a file that isn't, what it looks like says
+/// more than its size.
+fn measure(
+    path: &Path,
+    file: FileId,
+    options: &VerifyOptions,
+    disk: &dyn Disk,
+) -> Result<u64, Error> {
+    let bytes = disk.file_bytes(file)?;
+    let record_bytes = options.layout.record_bytes() as u64;
+    if bytes.is_multiple_of(record_bytes) {
+        return Ok(bytes);
+    }
+    if options.format_is_assumed {
+        let head_bytes = bytes.min(Content::HEAD_BYTES as u64) as usize;
+        check_content(path, &read_head(file, head_bytes, disk)?[..head_bytes], bytes)?;
+    }
+    Err(partial_record(path.to_owned(), bytes, record_bytes))
+}
+
+/// The first bytes of a file, and what follows up to the end of their page.
+fn read_head(file: FileId, bytes_needed: usize, disk: &dyn Disk) -> Result<Lease, Error> {
+    let (reply, completions) = crossbeam_channel::bounded(1);
+    let bytes = align_up(bytes_needed as u64) as usize;
+    let lease = Lease::map(bytes)?;
+    let direction = Direction::Read;
+    disk.submit(Request { direction, file, offset: 0, bytes, bytes_needed, lease, tag: 0, reply });
+    let completion = completions.recv().expect("every request is answered");
+    completion.result?;
+    Ok(completion.lease)
+}
+
+/// Refuses a file of so many bytes that begins with `head`, if it doesn't look like records.
+pub(super) fn check_content(path: &Path, head: &[u8], file_bytes: u64) -> Result<(), Error> {
+    let head = &head[..head.len().min(Content::HEAD_BYTES)];
+    match Content::of(head, head.len() as u64 == file_bytes) {
+        None => Ok(()),
+        Some(content) => Err(Error::Input { path: path.to_owned(), reason: content.to_string() }),
+    }
+}
+
 /// The refusal of a file that ends within a record.
 fn partial_record(path: PathBuf, bytes: u64, record_bytes: u64) -> Error {
     Error::Input {
         path,
         reason: format!(
-            "partial record at the end: {bytes} bytes are {} records of {record_bytes} bytes \
-             and {} bytes more; \
-             check the format (-f, --record) or the file's origin",
-            bytes / record_bytes,
-            bytes % record_bytes
+            "partial record at the end: its size of {bytes} bytes is {} of {record_bytes} bytes \
+             and {} more; check the format (-f, --record) or the file's origin",
+            Count(bytes / record_bytes, "record"),
+            Count(bytes % record_bytes, "byte")
         ),
     }
 }
