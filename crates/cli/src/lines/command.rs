@@ -1,7 +1,7 @@
 //! A command that was understood, and what can be refused or said before anything is read.
 
 use super::failure::Failure;
-use super::{resources, target};
+use super::{names, resources, target};
 use crate::gnu_commands::{is_called_as_gnu, say};
 use crate::inputs::tree::TreeOptions;
 use std::path::Path;
@@ -19,6 +19,32 @@ pub(super) struct LinesCommand<'a> {
 }
 
 impl LinesCommand<'_> {
+    /// Takes `-o -` for standard output as the other commands do, except if the program is called
+    /// `sort`: to GNU sort it is a file of this name.
+    pub(super) fn name_outputs_as_other_commands(&mut self) {
+        if !is_called_as_gnu(self.program) {
+            self.command.output.take_if(|name| name == "-");
+        }
+    }
+
+    /// Refuses an output whose name stands for a compression that isn't written here: it would
+    /// hold plain text, which nobody expects in it.
+    pub(super) fn refuse_foreign_compression(&self) -> Result<(), Failure> {
+        let Command { extras, output, .. } = &self.command;
+        if is_called_as_gnu(self.program) || extras.compress_output.is_some() {
+            return Ok(());
+        }
+        let Some(name) = output else { return Ok(()) };
+        let Some(command) = OutputCodec::foreign_command(Path::new(name)) else { return Ok(()) };
+        let reason = format!(
+            ": this compression can't be written: leave out -o and use a pipe \
+             ({} ... | {command}), choose a name that ends in .gz, .lz4 or .zst, \
+             or write plain lines (--compress-output=none)",
+            self.program
+        );
+        Err(Failure::Message([&names::shown(name)[..], reason.as_bytes()].concat()))
+    }
+
     /// Refuses options that the command can make no use of.
     pub(super) fn refuse_useless_options(&self) -> Result<(), Failure> {
         let Command { extras, check, merge, .. } = &self.command;

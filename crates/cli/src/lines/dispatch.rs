@@ -19,6 +19,7 @@ use xsort_gnu::sort::Order;
 /// for.
 pub(super) fn run(lines: &LinesCommand<'_>, has_locale: bool) -> Result<(), Failure> {
     lines.refuse_useless_options()?;
+    lines.refuse_foreign_compression()?;
     let files = inputs::files(&lines.command)?;
     xsort_gnu::sort::refuse_many(&lines.command, &files, &lines.environment)?;
     if lines.command.debug {

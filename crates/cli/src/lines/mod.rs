@@ -86,7 +86,8 @@ fn answer(program: &str, arguments: &[OsString]) -> Result<(), Failure> {
         Request::Run(mut command) => {
             choose_colour(command.extras.color);
             resources::apply_memory(&mut command)?;
-            let command = LinesCommand { program, command: *command, environment, locale };
+            let mut command = LinesCommand { program, command: *command, environment, locale };
+            command.name_outputs_as_other_commands();
             return dispatch::run(&command, has_locale)
                 .map_err(|failure| hints::add(failure, &command.command));
         }

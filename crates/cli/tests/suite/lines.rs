@@ -3,9 +3,9 @@
 
 use crate::sandbox::{Sandbox, program};
 use std::collections::BTreeMap;
-use std::fs::{Permissions, set_permissions};
+use std::fs::{self, Permissions, set_permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
 use xsort_testing::{gnu, quick_or_long};
 
@@ -543,6 +543,56 @@ fn outputs_are_compressed_as_they_are_written() {
     assert_eq!((refused.code, refused.stderr.as_str()), (Some(2), told));
     let word = sandbox.run("lines --compress-output=xz text").stderr;
     assert!(word.contains("--compress-output") && word.contains("zstd"), "{word}");
+}
+
+/// A name that stands for another compression gets no plain text, unless that was asked for.
+#[test]
+fn outputs_of_compressions_that_are_not_written_are_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.write("text", "b\na\n");
+    for ending in ["xz", "bz2", "lz", "lzma", "lzo", "br", "Z", "zip", "7z"] {
+        let name = format!("out.{ending}");
+        for line in ["lines missing -o", "lines -m text -o", "lines --dry-run text -o"] {
+            let refused = sandbox.run(&format!("{line} {name}"));
+            assert_eq!(refused.code, Some(2), "{line} {name}");
+            let start = format!("xsort lines: {name}: this compression can't be written: ");
+            assert!(refused.stderr.starts_with(&start), "{}", refused.stderr);
+            assert_eq!(sandbox.names(), ["text"], "{line} {name}");
+        }
+    }
+    let told = sandbox.run("lines text -o out.xz").stderr;
+    assert!(told.contains("(xsort lines ... | xz > FILE)"), "{told}");
+    assert!(told.contains("(--compress-output=none)"), "{told}");
+    // The ways out.
+    sandbox.ok("lines --compress-output=none text -o out.xz");
+    assert_eq!(sandbox.read("out.xz"), b"a\nb\n");
+    sandbox.ok("lines --compress-output=gzip text -o out.Z");
+    assert_eq!(sandbox.ok("lines out.Z"), "a\nb\n");
+    let called_sort = |words: &[&str]| {
+        let mut command = Command::new(program());
+        command.arg0("sort").args(words).current_dir(sandbox.path()).output().unwrap()
+    };
+    assert!(called_sort(&["text", "-o", "plain.xz"]).status.success());
+    assert_eq!(sandbox.read("plain.xz"), b"a\nb\n");
+}
+
+/// As for the other commands; to GNU sort it is a file of that name.
+#[test]
+fn the_output_dash_is_standard_output_unless_it_is_called_sort() {
+    let sandbox = Sandbox::new();
+    sandbox.write("text", "b\na\n");
+    assert_eq!(sandbox.ok("lines text -o -"), "a\nb\n");
+    assert_eq!(sandbox.ok("lines -m text --output=-"), "b\na\n");
+    assert_eq!(sandbox.ok("lines text -o ./-"), "");
+    assert_eq!(sandbox.read("-"), b"a\nb\n");
+    fs::remove_file(sandbox.path().join("-")).unwrap();
+    let refused = sandbox.run("lines --checkpoint text -o -");
+    assert!(refused.stderr.contains("needs an output file (-o)"), "{}", refused.stderr);
+    assert_eq!(sandbox.names(), ["text"]);
+    let mut sort = Command::new(program());
+    sort.arg0("sort").args(["text", "-o", "-"]).current_dir(sandbox.path());
+    assert!(sort.output().unwrap().stdout.is_empty());
+    assert_eq!(sandbox.read("-"), b"a\nb\n");
 }
 
 /// In memory, on scratch, merged by one thread and by several.

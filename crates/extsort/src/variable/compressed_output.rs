@@ -51,6 +51,24 @@ impl OutputCodec {
             _ => None,
         }
     }
+
+    /// The command that compresses standard input into a FILE whose name ends so, if that is a
+    /// compression that isn't written here.
+    #[must_use]
+    pub fn foreign_command(path: &Path) -> Option<&'static str> {
+        match path.extension().and_then(OsStr::to_str)? {
+            "7z" => Some("7z a -si FILE"),
+            "br" => Some("brotli > FILE"),
+            "bz2" => Some("bzip2 > FILE"),
+            "lz" => Some("lzip > FILE"),
+            "lzma" => Some("xz --format=lzma > FILE"),
+            "lzo" => Some("lzop > FILE"),
+            "xz" => Some("xz > FILE"),
+            "Z" => Some("compress > FILE"),
+            "zip" => Some("zip > FILE"),
+            _ => None,
+        }
+    }
 }
 
 /// How many threads compress, and what that takes.
@@ -391,6 +409,16 @@ mod tests {
         assert_eq!(of("out.csv.zst"), Some(OutputCodec::Zstd));
         assert_eq!(of("x.lz4"), Some(OutputCodec::Lz4));
         for name in ["out", "out.gz.txt", ".gz", "gz", "out.GZ.", "out.xz"] {
+            assert_eq!(of(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn names_tell_a_compression_that_is_not_written() {
+        let of = |name: &str| OutputCodec::foreign_command(Path::new(name));
+        assert_eq!(of("a.b/out.xz"), Some("xz > FILE"));
+        assert_eq!(of("out.csv.bz2"), Some("bzip2 > FILE"));
+        for name in ["out", "out.gz", "out.zst", "out.lz4", "out.xz.txt", ".xz", "xz"] {
             assert_eq!(of(name), None, "{name}");
         }
     }

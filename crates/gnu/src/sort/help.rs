@@ -72,7 +72,8 @@ What to do:
                                 line out of order; quiet and silent print none
   -C                            the same as --check=quiet
   -m, --merge                   merge inputs that are sorted already
-  -o, --output=FILE             write to FILE, which may be one of the inputs
+  -o, --output=FILE             write to FILE, which may be one of the inputs; -
+                                is standard output (a file if called sort)
   -s, --stable                  keep the input's order of lines with equal keys
   -u, --unique                  print only the first of lines with equal keys;
                                 with -c, check that there are no equal ones
@@ -106,7 +107,8 @@ What GNU sort doesn't have:
       --compress=lz4|zstd       compress scratch files
       --compress-output=HOW     compress the output: gzip, lz4, zstd or none;
                                 without this, xsort lines (not sort) goes by the
-                                end of -o's FILE: .gz, .lz4, .zst
+                                end of -o's FILE: .gz, .lz4, .zst; it refuses
+                                endings such as .xz, which it can't write
       --count                   with -u, print before each line how many equal
                                 ones there are, as uniq -c does
       --count-links             with --recursive, read a file with several hard
@@ -140,7 +142,7 @@ What GNU sort doesn't have:
                                 C degrees Celsius
   -j, --threads=N               use at most N threads, or as many as processors
                                 if N is 0 (-j not if called sort)
-      --top=N                   print only the first N lines of the output
+      --top=N                   print only the first N lines, after a header
   -v, --verbose                 report on standard error what was sorted, how
                                 fast, and what was checked (-v not if called
                                 sort)
