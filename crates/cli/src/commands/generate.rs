@@ -12,7 +12,7 @@ use std::fmt;
 use std::path::Path;
 use std::time::Instant;
 use xsort::size::Amount;
-use xsort_disk::{Disk, DisplayPath, OsDisk};
+use xsort_disk::{Disk, DisplayPath, OsDisk, is_standard_output};
 use xsort_extsort::units::{Bytes, Count};
 use xsort_extsort::{GenerateOptions, GenerateReport, Observer, generate};
 use xsort_records::{GenerateSpec, Generator};
@@ -168,7 +168,11 @@ impl<'a> GenResult<'a> {
             bytes_per_second: report.bytes as f64 / seconds,
             threads: report.threads,
             memory_bytes: report.memory_bytes,
-            io: disk.describe(),
+            io: if is_standard_output(&args.file) {
+                "standard output".to_owned()
+            } else {
+                disk.describe()
+            },
         }
     }
 }

@@ -159,6 +159,17 @@ fn reports_stay_out_of_the_records() {
     }
 }
 
+/// No drive is told of where none took part.
+#[test]
+fn the_report_of_a_stream_names_standard_output() {
+    let sandbox = Sandbox::new();
+    let told = ok(&sandbox, "$xsort gen -v 100r - 2>&1 >data");
+    let last = told.lines().last().unwrap_or_default();
+    assert!(last.starts_with("standard output, 1 thread, "), "{told}");
+    let told = sandbox.ok("gen -v 100r data");
+    assert!(!told.contains("standard output"), "{told}");
+}
+
 /// Each remedy that an error names was tried.
 #[test]
 fn what_no_pipe_can_do_is_refused_in_words() {
