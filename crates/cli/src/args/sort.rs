@@ -134,7 +134,7 @@ pub(crate) struct Checkpoints {
     /// scratch directories and next to the output, and a journal in the first scratch directory
     /// says what is finished. Every second, what is new in them is made durable. All of it is
     /// removed when the sort is done.
-    #[arg(long, conflicts_with_all = ["resume", "restart", "dry_run"])]
+    #[arg(long, group = "resumable", conflicts_with_all = ["resume", "restart", "dry_run"])]
     checkpoint: bool,
 
     /// Go on with an interrupted sort to this output, given the same arguments; if there is none,
@@ -145,17 +145,17 @@ pub(crate) struct Checkpoints {
     /// unchanged (size, time of the last change, and a sample of the content are compared). If the
     /// output is complete already, only the rest is done. The result is the same as without the
     /// interruption.
-    #[arg(long, conflicts_with_all = ["restart", "dry_run"])]
+    #[arg(long, group = "resumable", conflicts_with_all = ["restart", "dry_run"])]
     resume: bool,
 
     /// Discard what an interrupted sort to this output has finished, and begin anew with
     /// --checkpoint
-    #[arg(long, conflicts_with = "dry_run", hide_short_help = true)]
+    #[arg(long, group = "resumable", conflicts_with = "dry_run", hide_short_help = true)]
     restart: bool,
 
     /// With one of these: how often to make new data durable; 0 is as often as possible
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
-    #[arg(hide_short_help = true)]
+    #[arg(requires = "resumable", hide_short_help = true)]
     checkpoint_every: Duration,
 }
 

@@ -588,6 +588,8 @@ fn the_output_dash_is_standard_output_unless_it_is_called_sort() {
     fs::remove_file(sandbox.path().join("-")).unwrap();
     let refused = sandbox.run("lines --checkpoint text -o -");
     assert!(refused.stderr.contains("needs an output file (-o)"), "{}", refused.stderr);
+    let refused = sandbox.run("lines --checkpoint-every=1 text -o out");
+    assert!(refused.stderr.contains("add --checkpoint, --resume or --restart"));
     assert_eq!(sandbox.names(), ["text"]);
     let mut sort = Command::new(program());
     sort.arg0("sort").args(["text", "-o", "-"]).current_dir(sandbox.path());

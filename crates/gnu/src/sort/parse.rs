@@ -393,6 +393,11 @@ fn refuse_extras(command: &Command) -> Result<(), Refusal> {
     if extras.counts && command.debug {
         return Err(Refusal::new("--debug marks keys, which are not where --count puts them"));
     }
+    if extras.checkpoint_every.is_some() && extras.checkpoint.is_none() {
+        return Err(Refusal::new(
+            "--checkpoint-every says how often: add --checkpoint, --resume or --restart",
+        ));
+    }
     if extras.seed.is_some() && !extras.shuffles {
         return Err(Refusal::new("--seed chooses the order of --shuffle, which is missing"));
     }
