@@ -149,7 +149,10 @@ fn way_out_of_operation(errno: Errno, operation: Operation) -> Option<&'static s
              permissions"
         }
         (Errno::NOENT, Open | Inspect) => "there is no such file; check the name",
-        (Errno::NOENT | Errno::NOTDIR, Create | Persist) => {
+        (Errno::NOTDIR, Create | Persist) => {
+            "a part of this path is a file, not a directory; choose another"
+        }
+        (Errno::NOENT, Create | Persist) => {
             "its directory does not exist; create it first, or choose another"
         }
         (Errno::NOENT, Rename) => "its directory has vanished since the start",

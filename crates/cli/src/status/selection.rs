@@ -22,8 +22,8 @@ pub(super) fn select_jobs(
         jobs.retain(|job| job.is_called(name));
         if jobs.is_empty() {
             return Err(Failure::Usage(format!(
-                "no job {name} was found: it is over, or younger than a quarter of a second, \
-                 or another user's; xsort status lists those that there are"
+                "no job {name} was found: it has ended, has run for less than a quarter of a \
+                 second, or belongs to another user; 'xsort status' lists all jobs"
             )));
         }
     }

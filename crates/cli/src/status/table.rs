@@ -29,7 +29,7 @@ pub(super) fn table<'a>(
     is_styled: bool,
 ) -> String {
     let lines = if reported.clone().next().is_none() {
-        folded("no job runs (jobs of less than a quarter of a second don't show)", width)
+        folded("no jobs are running (jobs shorter than a quarter of a second aren't shown)", width)
     } else {
         let jobs = reported.clone().map(|(job, _)| row(job));
         let rows: Vec<[String; COLUMNS]> = std::iter::once(HEADER.map(str::to_owned))

@@ -37,6 +37,7 @@ fn each_has_its_reason_and_status_and_changes_nothing() {
         ("sort in -o out -m 1M -T directory-is-not", 2, "directory-is-not"),
         ("sort in -o out -m 10K", 4, "-m "),
         ("sort in -o out --record 300", 3, "300"),
+        ("sort in -o directory-is-not/out", 2, "a part of this path is a file"),
         ("sort in -o out --checkpoint-every 2", 2, "--checkpoint|--resume|--restart"),
         ("verify partial", 3, "250 bytes is 2 records of 100 bytes and 50 bytes more"),
     ] {

@@ -134,7 +134,7 @@ impl Job {
 #[test]
 fn a_job_is_listed_and_shown_while_it_runs() {
     let watched = Watched::new();
-    assert!(watched.status("").stdout.starts_with("no job runs"));
+    assert!(watched.status("").stdout.starts_with("no jobs are running"));
     let mut job = watched.start_sort("out");
     let pid = job.child.id();
     let found = watched.wait_for(&mut job, |found| {

@@ -173,6 +173,9 @@ fn what_is_no_regular_file_is_refused_at_once() {
         }
         let error = bench.disk.create_output(&bench.path("missing/out")).unwrap_err();
         assert!(error.to_string().contains("its directory does not exist"), "{error}");
+        fs::write(bench.path("file"), "").unwrap();
+        let error = bench.disk.create_output(&bench.path("file/out")).unwrap_err();
+        assert!(error.to_string().contains("a part of this path is a file"), "{error}");
     });
 }
 

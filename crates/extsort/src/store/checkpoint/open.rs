@@ -34,8 +34,10 @@ pub(crate) fn open_checkpoint<'a>(
     let header = Header::read(&journal);
     let is_empty = is_new || matches!(header, Ok(None));
     if is_empty && checkpoint.begin == Begin::Resume {
-        observer
-            .notice(&format!("{}: there is none, so the sort begins", DisplayPath(&names.journal)));
+        observer.notice(&format!(
+            "nothing to continue (there is no {}): the sort begins from the start",
+            DisplayPath(&names.journal)
+        ));
     }
     let fresh = |journal, names, is_empty, old_scratch| {
         let fresh = FreshCheckpoint::new(journal, names, disk, is_empty, old_scratch);
