@@ -8,7 +8,7 @@
 //! | `args` | the command line as it is written |
 //! | `settings` | what depends on the machine: memory, threads, caches, open files |
 //! | `inputs` | which files the inputs stand for: directories, standard input |
-//! | `commands` | gen, sort, verify, man, completions |
+//! | `commands` | gen, sort, table, verify, man, completions |
 //! | `lines`, `du` | the commands that behave as GNU sort and GNU du do |
 //! | `gnu_commands` | what these two share |
 //! | `status` | which jobs run |
@@ -89,6 +89,7 @@ fn run(command: &Command, stop: &Stop) -> Result<(), Failure> {
     match command {
         Command::Gen(args) => commands::generate::run(args, stop),
         Command::Sort(args) => commands::sort::run(args, stop),
+        Command::Table(args) => commands::table::run(args, stop),
         Command::Verify(args) => commands::verify::run(args, stop),
         Command::Status(args) => status::run(args, stop),
         Command::Lines { .. } | Command::Du { .. } => unreachable!("`gnu_command` takes these"),

@@ -4,12 +4,11 @@ use crate::gnu_order::{InOrder, by_fastest_order};
 use crate::machine::caches;
 use crate::resources::{Resources, resource_setters};
 use std::ffi::OsString;
-use std::fs::{self, File};
 use std::io::Write;
 use std::iter;
 use std::path::{Path, PathBuf};
 use xsort_disk::{LazyDisk, parent_directory};
-use xsort_extsort::variable::{Content, InputBytes, LineOrder, LinesInput};
+use xsort_extsort::variable::{LineOrder, LinesInput};
 use xsort_extsort::{Error, LinesOptions, LinesReport, sort_lines, sort_lines_to_file};
 use xsort_gnu::sort::{Command, Environment, Order, Request, parse};
 use xsort_gnu::{Locale, Refusal};
@@ -206,7 +205,7 @@ impl InOrder for SortTask<'_, '_> {
 
     fn run<O: LineOrder>(self, order: &O) -> Result<LinesReport, Error> {
         let SortTask { lines: Lines { inputs, resources, .. }, options, output } = self;
-        let inputs = inputs.iter().map(|path| input(path)).collect();
+        let inputs = inputs.iter().map(|path| LinesInput::at(path)).collect();
         let disk = LazyDisk::new(resources.disk_options());
         let observer = resources.observer();
         match output {
@@ -215,23 +214,6 @@ impl InOrder for SortTask<'_, '_> {
             }
             Output::Stream(stream) => sort_lines(&options, order, inputs, stream, &disk, &observer),
         }
-    }
-}
-
-/// A file, opened when its turn comes.
-fn input(path: &Path) -> LinesInput {
-    let file = path.to_owned();
-    let open = move || File::open(file).map(|file| Box::new(file) as InputBytes);
-    let bytes = fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|found| found.len());
-    let input = LinesInput { path: path.to_owned(), bytes, content: Content::File(Box::new(open)) };
-    match bytes {
-        Some(_) => input,
-        // A pipe, or nothing that can be opened, which the first read says.
-        None => LinesInput {
-            path: path.to_owned(),
-            bytes,
-            content: Content::Stream(input.into_bytes()),
-        },
     }
 }
 

@@ -9,6 +9,7 @@ mod hints;
 mod shared;
 mod sort;
 mod status;
+mod table;
 mod values;
 mod verify;
 
@@ -16,6 +17,7 @@ pub(crate) use generate::GenArgs;
 pub(crate) use shared::{Records, Report, Resources};
 pub(crate) use sort::SortArgs;
 pub(crate) use status::StatusArgs;
+pub(crate) use table::TableArgs;
 pub(crate) use verify::VerifyArgs;
 
 use clap::{CommandFactory, Parser, Subcommand, ValueHint};
@@ -48,6 +50,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Gen(GenArgs),
     Sort(SortArgs),
+    Table(TableArgs),
     Verify(VerifyArgs),
     Status(StatusArgs),
     /// Sort lines of text, with the options of GNU sort
@@ -93,6 +96,7 @@ impl Command {
         match self {
             Command::Gen(args) => args.report.color.color,
             Command::Sort(args) => args.report.color.color,
+            Command::Table(args) => args.report.color.color,
             Command::Verify(args) => args.report.color.color,
             Command::Status(args) => args.color.color,
             _ => When::Never,

@@ -8,6 +8,7 @@ use xsort_disk::{IoChoice, STANDARD_OUTPUT};
 use xsort_extsort::fixed::Method;
 use xsort_gnu::When;
 use xsort_records::{Format, Pattern};
+use xsort_table::Dialect;
 
 /// A number in digits. The standard library's parsers have messages for programmers ("invalid digit
 /// found in string").
@@ -48,6 +49,11 @@ pub(super) fn methods() -> impl TypedValueParser<Value = Method> {
         ("merge", "sort chunks into runs, then merge them"),
         ("scatter", "put records into bins by ranges of keys, then sort each bin"),
     ])
+}
+
+/// Formats of tables.
+pub(super) fn table_formats() -> impl TypedValueParser<Value = Dialect> {
+    named([("csv", "comma-separated values (RFC 4180)"), ("tsv", "tab-separated, without quotes")])
 }
 
 pub(super) fn io_engines() -> impl TypedValueParser<Value = IoChoice> {

@@ -7,5 +7,6 @@ mod gnu_definition;
 pub(crate) mod manual;
 pub(crate) mod sort;
 mod summary_file;
+pub(crate) mod table;
 mod verdict;
 pub(crate) mod verify;

@@ -56,6 +56,7 @@ fn version_and_manual() {
             "xsort-man.1",
             "xsort-sort.1",
             "xsort-status.1",
+            "xsort-table.1",
             "xsort-verify.1",
             "xsort.1"
         ]

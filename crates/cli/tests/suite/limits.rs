@@ -15,7 +15,7 @@ const MIB: u64 = 1 << 20;
 const OVERHEAD_BYTES: u64 = 64 * MIB;
 
 /// Runs a command to its end and returns the largest resident set seen from outside, in bytes.
-fn peak_bytes(mut command: Command) -> u64 {
+pub(crate) fn peak_bytes(mut command: Command) -> u64 {
     let mut child = command.stdout(Stdio::null()).spawn().unwrap();
     let status = format!("/proc/{}/status", child.id());
     let mut peak = 0;

@@ -26,6 +26,7 @@ mod sort;
 mod start;
 mod status;
 mod stdin;
+mod table;
 mod terminal;
 mod trees;
 mod verify;

@@ -18,6 +18,7 @@
 //! | `check` | the first line out of order |
 //! | `compressed_output` | the output, compressed by several threads |
 //! | `counted_output` | equal lines, counted on their way out |
+//! | `file_output` | a new file, for what changes lines on their way out |
 //! | `shuffle` | a random order: keys that lines have on their way |
 //! | | |
 //! | `form` | phase one: read, sort, spill when memory is needed |
@@ -42,6 +43,7 @@ mod codec;
 mod compressed_output;
 mod counted_output;
 mod dry_run;
+mod file_output;
 mod form;
 mod input;
 mod job;
@@ -63,6 +65,7 @@ pub use codec::Codec;
 pub use compressed_output::{CompressedOutput, CompressionThreads, OutputCodec};
 pub use counted_output::CountedOutput;
 pub use dry_run::{LinesDryRun, dry_run_lines};
+pub use file_output::FileOutput;
 pub use input::{
     Content, Decoders, Header, InputBytes, LinesInput, OpenInput, Recognised, recognise,
     take_header,

@@ -24,8 +24,9 @@ pub use recognise::{Recognised, recognise};
 pub(super) use sorted::{SortedInput, SortedRead};
 
 use std::fmt;
+use std::fs::{self, File};
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The bytes of an input, in order.
 pub type InputBytes = Box<dyn Read + Send>;
@@ -54,6 +55,21 @@ pub enum Content {
 }
 
 impl LinesInput {
+    /// What is at a path, opened when its turn comes.
+    #[must_use]
+    pub fn at(path: &Path) -> LinesInput {
+        let file = path.to_owned();
+        let open = move || File::open(file).map(|file| Box::new(file) as InputBytes);
+        let bytes = fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|found| found.len());
+        let content = Content::File(Box::new(open));
+        let content = match bytes {
+            Some(_) => content,
+            // A pipe, or nothing that can be opened, which the first read says.
+            None => Content::Stream(content.into_bytes()),
+        };
+        LinesInput { path: path.to_owned(), bytes, content }
+    }
+
     /// The same input with its bytes read through `wrap`. Nothing is opened yet.
     #[must_use]
     pub fn map_bytes(

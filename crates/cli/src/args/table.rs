@@ -1,0 +1,133 @@
+//! Arguments of `xsort table`.
+
+use super::help::{SIZES, TEMPLATE, sizes_environment_and_exit_status};
+use super::shared::{Report, Resources};
+use super::values::{output, table_formats, whole};
+use clap::{Args, ValueHint};
+use std::path::PathBuf;
+use xsort_disk::STANDARD_OUTPUT;
+use xsort_table::{Dialect, Keys, OnBad, Place};
+
+const EXAMPLES: &str = "\
+Examples:
+  xsort table orders.csv --by 'date:date:desc,amount:num,name' -o sorted.csv
+  xsort table -m 1G big.csv.zst --by id:int --unique -o ids.csv.zst
+  cat big.tsv | xsort table --format tsv --by '#3:int' > sorted.tsv
+  xsort table big.csv --check --by id:int             status 1 if it is out of order
+";
+
+const STATUS: &str = "\
+0    success; with --check: in order
+  1    --check: a row is out of order";
+
+/// Sort the rows of CSV and TSV files by their columns, in a set amount of memory
+///
+/// Rows may have quoted line ends and any other bytes, and come out with the bytes that they came
+/// in with; rows with equal keys keep the order of the input. The header stays at the top. An
+/// output file appears whole or not at all. Columns and rows are not selected here: that is for
+/// other tools.
+#[derive(Debug, Args)]
+#[command(help_template = TEMPLATE, before_help = EXAMPLES)]
+#[command(after_help = SIZES, after_long_help = sizes_environment_and_exit_status(STATUS))]
+pub(crate) struct TableArgs {
+    // Not a doc comment: its brackets would be links to rustdoc.
+    #[arg(
+        long,
+        value_name = "KEYS",
+        required = true,
+        help = "What to sort by: COLUMN[:TYPE][:desc][:nulls-first],...; repeat for further keys",
+        long_help = BY_HELP
+    )]
+    pub(crate) by: Vec<Keys>,
+
+    /// Format of the inputs [default: by the name, .csv or .tsv, also before .gz, .zst or .lz4]
+    #[arg(short, long, value_name = "FORMAT", value_parser = table_formats())]
+    pub(crate) format: Option<Dialect>,
+
+    /// The byte between two fields, such as ';' [default: that of the format]
+    #[arg(long, value_name = "BYTE", value_parser = byte)]
+    pub(crate) delimiter: Option<u8>,
+
+    /// The byte around fields that contain delimiters or line ends; none if it is empty [default:
+    /// a double quote for csv, none for tsv]
+    #[arg(long, value_name = "BYTE", value_parser = byte_or_none)]
+    pub(crate) quote: Option<Option<u8>>,
+
+    /// The byte before a quote inside a quoted field, such as a backslash; it may be doubled, too
+    #[arg(long, value_name = "BYTE", value_parser = byte)]
+    pub(crate) escape: Option<u8>,
+
+    /// The first row is a row as any other; columns have numbers only
+    #[arg(long)]
+    pub(crate) no_header: bool,
+
+    /// Of rows with equal keys write only the first
+    #[arg(short, long)]
+    pub(crate) unique: bool,
+
+    /// Write only the first N rows, and the header
+    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
+    pub(crate) top: Option<u64>,
+
+    /// What to do about values that are not of their type: error, first or last
+    ///
+    /// An error names the file, the row, the byte, the column and the value. Otherwise such rows
+    /// come before all others, or behind them, whatever the direction.
+    #[arg(long, value_name = "HOW", default_value = "error", value_parser = on_bad)]
+    pub(crate) on_bad: OnBad,
+
+    /// Sort nothing: name the first row that is out of order, and exit with 1 if there is one
+    #[arg(short, long, conflicts_with_all = ["output", "top"])]
+    pub(crate) check: bool,
+
+    #[command(flatten)]
+    pub(crate) resources: Resources,
+
+    /// Directory for scratch; several are used at once [default: next to the output]
+    #[arg(short = 'T', long = "scratch", value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(alias = "temporary-directory")]
+    pub(crate) scratch: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) report: Report,
+
+    /// Files to sort, as one, with the same header; '-' is standard input
+    #[arg(default_value = "-", value_name = "INPUT", value_hint = ValueHint::FilePath)]
+    pub(crate) inputs: Vec<PathBuf>,
+
+    /// The sorted file; '-' is standard output. A name in .gz, .zst or .lz4 is compressed
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(value_parser = output(), default_value = STANDARD_OUTPUT, hide_default_value = true)]
+    pub(crate) output: PathBuf,
+}
+
+const BY_HELP: &str = "\
+What to sort by: COLUMN[:TYPE][:desc][:nulls-first],...; repeat for further keys
+
+COLUMN is a name of the header, a name in double quotes, or a number (#1 is the first). TYPE is \
+str (bytes, the default), nocase, int, num (exact decimals of any length), float (IEEE 754 total \
+order), bool, date (2026-11-22), datetime (2026-11-22T17:00:00+01:00; UTC without an offset), \
+datetime(FORMAT) with the directives of strftime, length (in bytes) or ip. Nothing is guessed. An \
+empty or missing value is the least text for str, nocase and length; those of other types come \
+last, whatever the direction, unless nulls-first is given.";
+
+fn byte(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        [byte] if *byte != b'\n' => Ok(*byte),
+        _ if text == "\\t" => Ok(b'\t'),
+        _ => Err("a single byte is wanted, or \\t for a tab".into()),
+    }
+}
+
+fn byte_or_none(text: &str) -> Result<Option<u8>, String> {
+    if text.is_empty() { Ok(None) } else { byte(text).map(Some) }
+}
+
+fn on_bad(text: &str) -> Result<OnBad, String> {
+    match text {
+        "error" => Ok(OnBad::Refuse),
+        "first" => Ok(OnBad::Put(Place::First)),
+        "last" => Ok(OnBad::Put(Place::Last)),
+        _ => Err("error, first or last is wanted".into()),
+    }
+}

@@ -1,0 +1,200 @@
+//! `xsort table`: sorts the rows of CSV and TSV files.
+
+use crate::args::TableArgs;
+use crate::exit::Failure;
+use crate::inputs::expand::directory_of;
+use crate::job::{Console, ConsoleOptions, JobResources};
+use crate::output::{ResultPrinter, write_stderr};
+use crate::settings::{self, JobLimits, ReportStyle};
+use crate::signals::Stop;
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use xsort::machine::caches;
+use xsort_disk::{Disk, DisplayPath, Operation, STANDARD_OUTPUT, is_standard_output};
+use xsort_extsort::variable::{Content, LinesInput, OutputCodec, Recognised, recognise};
+use xsort_extsort::{Error, LinesOptions, Observer};
+use xsort_table::{Dialect, Keys, TableOptions, TableOutput, check_table, sort_table};
+
+/// Suffixes of compressed inputs, in front of which is that of the format.
+const COMPRESSED: [&str; 3] = ["gz", "zst", "lz4"];
+
+pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
+    let style = ReportStyle::decide(&args.report);
+    refuse_output(&args.output)?;
+    let limits = JobLimits::decide(&args.resources, stop);
+    let options = TableOptions {
+        dialect: dialect(args)?,
+        has_header: !args.no_header,
+        keys: Keys(args.by.iter().flat_map(|keys| keys.0.clone()).collect()),
+        on_bad: args.on_bad,
+        is_unique: args.unique,
+        rows_max: args.top,
+        compression: OutputCodec::of_name(&args.output),
+    };
+    let disk = limits.disk()?;
+    let console = Console::new(ConsoleOptions {
+        command: "table",
+        style,
+        resources: resources(args, &limits),
+        temperature: limits.temperature.clone(),
+        stop: Some(stop),
+    });
+    limits.notice.iter().for_each(|line| console.notice(line));
+    let inputs = args.inputs.iter().map(|path| input(path)).collect::<Result<_, _>>()?;
+    let Recognised { inputs, taken_bytes, .. } = recognise(inputs, false, || limits.budget_bytes)
+        .map_err(|(path, error)| {
+        Error::Disk(xsort_disk::Error::new(Operation::Read, &path, error))
+    })?;
+    if args.check {
+        return check(args, &options, &limits, inputs, &console);
+    }
+    let engine = LinesOptions { taken_bytes, ..engine_options(args, &limits) };
+    let mut stdout = io::stdout();
+    let is_stream = is_standard_output(&args.output);
+    let output = match is_stream {
+        true => TableOutput::Stream(&mut stdout),
+        false => TableOutput::File(&args.output),
+    };
+    let report = sort_table(&options, &engine, inputs, output, &disk, &console)
+        .map_err(|error| if is_stream { of_stream(error) } else { error })?;
+    disk.notices().iter().for_each(|line| console.notice(line));
+    drop(console);
+    ResultPrinter::beside(&args.output, style).print("table", &report)
+}
+
+fn engine_options(args: &TableArgs, limits: &JobLimits) -> LinesOptions {
+    LinesOptions {
+        delimiter: 0,
+        is_unique: args.unique,
+        budget_bytes: limits.budget_bytes,
+        taken_bytes: 0,
+        threads: limits.threads,
+        caches: caches(None),
+        scratch: scratch_directories(args),
+        codec: None,
+        output_file: None,
+        checkpoint: None,
+    }
+}
+
+/// Refuses a name that stands for a compression that isn't written here.
+fn refuse_output(output: &Path) -> Result<(), Failure> {
+    let Some(command) = OutputCodec::foreign_command(output) else { return Ok(()) };
+    Err(Failure::Usage(format!(
+        "{}: this compression can't be written: pipe the rows on (... | {command}), or choose a \
+         name that ends in .gz, .lz4 or .zst",
+        DisplayPath(output)
+    )))
+}
+
+/// `--check`: of a single input.
+fn check(
+    args: &TableArgs,
+    options: &TableOptions,
+    limits: &JobLimits,
+    mut inputs: Vec<LinesInput>,
+    observer: &dyn Observer,
+) -> Result<(), Failure> {
+    let (Some(input), true) = (inputs.pop(), inputs.is_empty()) else {
+        return Err(Failure::Usage("--check takes one file: check them one by one".into()));
+    };
+    let path = input.path.clone();
+    let found = check_table(options, limits.budget_bytes, input, observer)?;
+    let Some(disorder) = found else { return Ok(()) };
+    if !args.report.quiet {
+        let row = String::from_utf8_lossy(&disorder.bytes);
+        let line = format!("{}: row {} is out of order: ", DisplayPath(&path), disorder.row);
+        write_stderr(&(line + row.trim_end()));
+    }
+    Err(Failure::Disorder)
+}
+
+/// What an output that is a stream has in the errors of all commands.
+fn of_stream(error: Error) -> Error {
+    let Error::Output(source) = error else { return error };
+    let path = Path::new(STANDARD_OUTPUT);
+    let error = xsort_disk::Error::new(Operation::Write, path, source);
+    Error::Streamed { cause: Box::new(Error::Disk(error)) }
+}
+
+fn input(path: &Path) -> Result<LinesInput, Failure> {
+    if path.as_os_str() == "-" {
+        let content = Content::Stream(Box::new(io::stdin()));
+        return Ok(LinesInput { path: "standard input".into(), bytes: None, content });
+    }
+    let found =
+        fs::metadata(path).map_err(|error| xsort_disk::Error::new(Operation::Open, path, error))?;
+    if found.is_dir() {
+        let reason = "it is a directory: name the files in it".into();
+        return Err(Error::Input { path: path.to_owned(), reason }.into());
+    }
+    Ok(LinesInput::at(path))
+}
+
+/// Where fields and rows end: what the options say, or the first input's name.
+fn dialect(args: &TableArgs) -> Result<Dialect, Failure> {
+    let named = || args.inputs.iter().map(|path| dialect_of_name(path)).collect::<Option<Vec<_>>>();
+    let format = match args.format {
+        Some(format) => Some(format),
+        None => named().and_then(|all| {
+            let first = all.first().copied();
+            first.filter(|first| all.iter().all(|other| other == first))
+        }),
+    };
+    let Some(format) = format else {
+        return Err(Failure::Usage(
+            "the names of the inputs don't say of which format they are: give --format csv or \
+             --format tsv"
+                .into(),
+        ));
+    };
+    let dialect = Dialect {
+        delimiter: args.delimiter.unwrap_or(format.delimiter),
+        quote: args.quote.unwrap_or(format.quote),
+        escape: args.escape,
+    };
+    if dialect.quote == Some(dialect.delimiter) {
+        return Err(Failure::Usage("the quote is the delimiter, too".into()));
+    }
+    Ok(dialect)
+}
+
+fn dialect_of_name(path: &Path) -> Option<Dialect> {
+    let extension = |path: &Path| path.extension().and_then(OsStr::to_str).map(str::to_lowercase);
+    let outer = extension(path)?;
+    let name = match COMPRESSED.contains(&&*outer) {
+        true => extension(&PathBuf::from(path.file_stem()?))?,
+        false => outer,
+    };
+    match &*name {
+        "csv" => Some(Dialect::CSV),
+        "tsv" | "tab" => Some(Dialect::TSV),
+        _ => None,
+    }
+}
+
+fn scratch_directories(args: &TableArgs) -> Vec<PathBuf> {
+    match (args.scratch.is_empty(), is_standard_output(&args.output)) {
+        (false, _) => args.scratch.clone(),
+        (true, true) => vec![std::env::temp_dir()],
+        (true, false) => vec![settings::directory_of(&args.output)],
+    }
+}
+
+/// What a sort reads and writes.
+fn resources(args: &TableArgs, limits: &JobLimits) -> JobResources {
+    let outputs = settings::output_directories(&args.output);
+    let scratch = scratch_directories(args);
+    let mut directories: Vec<_> = scratch.iter().map(|path| (path.clone(), "scratch")).collect();
+    let inputs = args.inputs.iter().filter(|path| path.as_os_str() != "-");
+    directories.extend(inputs.map(|path| (directory_of(path), "input")));
+    directories.extend(outputs.iter().map(|path| (path.clone(), "output")));
+    directories.dedup();
+    JobResources {
+        directories,
+        hidden_file_directories: outputs,
+        limit_bytes_per_second: limits.bytes_per_second(),
+    }
+}

@@ -1,0 +1,158 @@
+//! `xsort table` as its users meet it. What it makes of rows is tested in its crate.
+
+use crate::limits::peak_bytes;
+use crate::sandbox::{Sandbox, program};
+use std::fmt::Write;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use xsort_testing::quick_or_long;
+
+const MIB: u64 = 1 << 20;
+/// What a job may take beyond its budget.
+const OVERHEAD_BYTES: u64 = 64 * MIB;
+
+const ORDERS: &str = "\
+id,name,amount,date
+3,\"Smith, \"\"Jo\"\"\",10.5,2026-01-02
+1,\"two
+lines\",-3,2025-12-31
+20,,1e2,2026-01-02
+";
+
+/// Rows by chance with quoted line ends, and the numbers in them.
+fn orders(rows: u64) -> (String, Vec<u64>) {
+    let mut text = "id,name,note\n".to_owned();
+    let numbers: Vec<u64> =
+        (1..=rows).map(|row| row.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 24).collect();
+    for number in &numbers {
+        let note = if number % 3 == 0 { "\"two\nlines\"" } else { "a longer note of some words" };
+        writeln!(text, "{number},name {},{note}", number % 997).unwrap();
+    }
+    (text, numbers)
+}
+
+fn shell(sandbox: &Sandbox, script: &str) -> (Option<i32>, String, String) {
+    let output = Command::new("bash")
+        .args(["-c", &format!("set -o pipefail; {script}")])
+        .env("xsort", program())
+        .current_dir(sandbox.path())
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn names_pipes_and_compressed_files_are_the_same_table() {
+    let sandbox = Sandbox::new();
+    sandbox.write("orders.csv", ORDERS);
+    let sorted = "id,name,amount,date\n1,\"two\nlines\",-3,2025-12-31\n\
+                  3,\"Smith, \"\"Jo\"\"\",10.5,2026-01-02\n20,,1e2,2026-01-02\n";
+    for script in [
+        "$xsort table orders.csv --by id:int",
+        "$xsort table --format csv --by '#1:int' <orders.csv",
+        "cat orders.csv | $xsort table -f csv --by id:int - -o -",
+        "$xsort table orders.csv --by id:int -o out.csv -q && cat out.csv",
+        "cp orders.csv a.csv && $xsort table a.csv --by id:int -o a.csv -q && cat a.csv",
+        "gzip -k orders.csv && $xsort table orders.csv.gz --by id:int",
+        "$xsort table orders.csv --by id:int -o out.csv.zst -q && zstd -dcq out.csv.zst || true",
+        "$xsort table orders.csv --by id:int -o out.csv.gz -q && gzip -dc out.csv.gz",
+        "tr , ';' <orders.csv | $xsort table -f csv --delimiter ';' --by '#1:int' | tr ';' ,",
+    ] {
+        if script.contains("zstd -") && shell(&sandbox, "type zstd").0 != Some(0) {
+            continue;
+        }
+        let (code, printed, said) = shell(&sandbox, script);
+        assert_eq!((code, &*printed, &*said), (Some(0), sorted, ""), "{script}");
+    }
+    let (_, printed, _) = shell(&sandbox, "$xsort table orders.csv --by name --top 1");
+    assert_eq!(printed, "id,name,amount,date\n20,,1e2,2026-01-02\n");
+}
+
+#[test]
+fn refusals_name_the_way_out_and_leave_the_old_output() {
+    let sandbox = Sandbox::new();
+    sandbox.write("orders.csv", ORDERS);
+    sandbox.write("open.csv", "id\n\"1\n2\n");
+    sandbox.write("text", "a\n");
+    sandbox.write("out.csv", "old");
+    for (line, code, said) in [
+        ("table orders.csv --by nope -o out.csv", 2, "the header has: id, name, amount, date"),
+        (
+            "table orders.csv --by amount:int -o out.csv",
+            3,
+            "row 2, byte 38, column 'amount': '10.5'",
+        ),
+        ("table open.csv --by id -o out.csv", 3, "open.csv: row 2: the quote at byte 3"),
+        ("table text --by #1 -o out.csv", 2, "--format csv"),
+        ("table missing.csv --by id -o out.csv", 3, "missing.csv"),
+        ("table . --format csv --by id -o out.csv", 3, "directory"),
+        ("table orders.csv --by id:integer -o out.csv", 2, "'integer' is none of"),
+        ("table orders.csv --by id -o out.csv.xz", 2, "... | xz"),
+        ("table orders.csv open.csv --check --by id", 2, "one by one"),
+        ("table orders.csv", 2, "--by"),
+    ] {
+        let stderr = sandbox.fails(line, code);
+        assert!(stderr.contains(said), "{line}: {stderr}");
+        assert_eq!(sandbox.read("out.csv"), b"old", "{line}");
+        assert_eq!(sandbox.names(), ["open.csv", "orders.csv", "out.csv", "text"], "{line}");
+    }
+    let ended = sandbox.run("table orders.csv --check --by id:int");
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stderr.contains("orders.csv: row 3 is out of order: 1,"), "{}", ended.stderr);
+    sandbox.ok("table orders.csv --check --by name:length:desc,#1:int --on-bad=last");
+}
+
+#[test]
+fn a_table_larger_than_its_budget_is_sorted_within_it() {
+    let sandbox = Sandbox::new();
+    let (text, mut numbers) = orders(quick_or_long(700_000, 3_000_000));
+    sandbox.write("orders.csv", &text);
+    for (by, memory) in [("id:int", 8), ("id:int:desc", 16), ("name,id:int", 16)] {
+        let line = format!("table orders.csv --by {by} -m {memory}M -j 3 -T . -o out.csv");
+        let mut command = Command::new(program());
+        command.args(line.split_whitespace()).current_dir(sandbox.path());
+        let peak = peak_bytes(command);
+        assert!(peak <= memory * MIB + OVERHEAD_BYTES, "{line}: {} MiB", peak / MIB);
+        assert_eq!(sandbox.read("out.csv").len(), text.len(), "{line}");
+        sandbox.ok(&format!("table out.csv --check --by {by}"));
+    }
+    sandbox.ok("table orders.csv --by id:int -m 8M -o out.csv");
+    numbers.sort_unstable();
+    let out = String::from_utf8(sandbox.read("out.csv")).unwrap();
+    let ids = out.lines().skip(1).filter_map(|line| line.split_once(',')?.0.parse().ok());
+    assert_eq!(ids.collect::<Vec<u64>>(), numbers);
+    let hash = |text: &str| {
+        let mut lines: Vec<&str> = text.lines().collect();
+        lines.sort_unstable();
+        lines.concat()
+    };
+    assert!(hash(&out) == hash(&text), "the same lines in another order");
+}
+
+#[test]
+fn one_that_is_killed_leaves_the_old_output_and_nothing_else() {
+    let sandbox = Sandbox::new();
+    sandbox.write("orders.csv", orders(300_000).0);
+    sandbox.write("out.csv", "old");
+    for milliseconds in [20, 60, 100, 200] {
+        let mut child = Command::new(program())
+            .args("table orders.csv --by name -m 8M -q -o out.csv".split_whitespace())
+            .current_dir(sandbox.path())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(milliseconds));
+        let _ = child.kill();
+        let is_done = child.wait().unwrap().success();
+        let is_old = sandbox.read("out.csv") == b"old";
+        assert!(
+            is_old || is_done || sandbox.run("table out.csv --check --by name").code == Some(0)
+        );
+        sandbox.write("out.csv", "old");
+        assert_eq!(sandbox.names(), ["orders.csv", "out.csv"]);
+    }
+    let (code, ..) =
+        shell(&sandbox, "$xsort table orders.csv --by name -m 8M | head -1 >/dev/null");
+    assert_eq!(code, Some(141), "nobody reads the output");
+}

@@ -1,0 +1,45 @@
+//! Why an input isn't a table, or has a value that isn't of its column's type.
+
+use std::io;
+use thiserror::Error;
+
+/// Bytes of a value that an error shows.
+const SHOWN_BYTES: usize = 60;
+
+/// A row that can't be sorted. The error that contains it names the file.
+#[derive(Debug, Error)]
+pub(crate) enum BadRow {
+    #[error(
+        "row {row}: the quote at byte {offset} is never closed: is --quote right, or is the file \
+         incomplete?"
+    )]
+    OpenQuote { row: u64, offset: u64 },
+    #[error(
+        "row {row}, from byte {offset} on, is longer than {bytes_max} bytes: if no quote is open \
+         there, give more memory (-m)"
+    )]
+    TooLong { row: u64, offset: u64, bytes_max: usize },
+    #[error(
+        "row {row}, byte {offset}, column {column}: '{}' is no {kind} (--on-bad=last puts such \
+         rows to the end)", shown(.value)
+    )]
+    Value { row: u64, offset: u64, column: String, value: Vec<u8>, kind: &'static str },
+    #[error(
+        "its header has {found} as column {number}, where that of the first file has {expected}: \
+         sort them apart, or without headers (--no-header)"
+    )]
+    Header { number: usize, found: String, expected: String },
+}
+
+impl From<BadRow> for io::Error {
+    fn from(bad: BadRow) -> io::Error {
+        io::Error::new(io::ErrorKind::InvalidData, bad)
+    }
+}
+
+/// The beginning of a value, in one line.
+pub(crate) fn shown(value: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&value[..value.len().min(SHOWN_BYTES)]).into_owned();
+    let more = if value.len() > SHOWN_BYTES { "..." } else { "" };
+    text.replace(char::is_control, "?") + more
+}

@@ -1,0 +1,95 @@
+//! The first row, which names the columns.
+
+use crate::bad_row::{BadRow, shown};
+use crate::key::{Column, KeyColumn, Keys};
+use crate::rows::Rows;
+use crate::split::Dialect;
+use std::io;
+use xsort_extsort::Error;
+
+/// What a file of UTF-8 may begin with.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The header of a table.
+pub(crate) struct Header {
+    /// As it stands in the file.
+    pub(crate) bytes: Vec<u8>,
+    /// The names of the columns.
+    pub(crate) names: Vec<Vec<u8>>,
+}
+
+/// Takes the header of an input; of one without rows, nothing.
+pub(crate) fn take(rows: &mut Rows, dialect: &Dialect, row_bytes_max: usize) -> io::Result<Header> {
+    let mut fields = Vec::new();
+    let Some(row) = rows.next(dialect, row_bytes_max, usize::MAX, &mut fields)? else {
+        return Ok(Header { bytes: Vec::new(), names: Vec::new() });
+    };
+    let bytes = row.to_vec();
+    let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
+    if text.len() < bytes.len() {
+        // The first name may be quoted behind it.
+        dialect.row(text, true, usize::MAX, &mut fields);
+    }
+    let names = fields.iter().map(|field| dialect.value(&text[field.clone()]).into_owned());
+    Ok(Header { names: names.collect(), bytes: bytes.clone() })
+}
+
+/// Takes the header of another input, which must have the same columns. An empty file has none.
+pub(crate) fn check(
+    rows: &mut Rows,
+    dialect: &Dialect,
+    row_bytes_max: usize,
+    expected: &[Vec<u8>],
+) -> io::Result<()> {
+    let Header { names, bytes } = take(rows, dialect, row_bytes_max)?;
+    if bytes.is_empty() {
+        return Ok(());
+    }
+    let differs = |&at: &usize| names.get(at) != expected.get(at);
+    let Some(at) = (0..names.len().max(expected.len())).find(differs) else { return Ok(()) };
+    let name = |names: &[Vec<u8>]| match names.get(at) {
+        Some(name) => format!("'{}'", shown(name)),
+        None => "nothing".into(),
+    };
+    Err(BadRow::Header { number: at + 1, found: name(&names), expected: name(expected) }.into())
+}
+
+/// The indices of the columns to sort by.
+pub(crate) fn resolve(
+    keys: &Keys,
+    header: Option<&Header>,
+) -> Result<Vec<(usize, KeyColumn, String)>, Error> {
+    let resolve = |key: &KeyColumn| {
+        let (index, shown) = match &key.column {
+            Column::Number(number) => (number - 1, format!("#{number}")),
+            Column::Name(name) => (index_of(name, header)?, format!("'{name}'")),
+        };
+        Ok((index, key.clone(), shown))
+    };
+    keys.0.iter().map(resolve).collect()
+}
+
+fn index_of(name: &str, header: Option<&Header>) -> Result<usize, Error> {
+    let Some(Header { names, .. }) = header else {
+        return Err(Error::Settings(format!(
+            "column '{name}': without a header (--no-header) columns have numbers only: #1 is the \
+             first"
+        )));
+    };
+    let mut found = (0..names.len()).filter(|&at| names[at] == name.as_bytes());
+    match (found.next(), found.next()) {
+        (Some(at), None) => Ok(at),
+        (Some(a), Some(b)) => Err(Error::Settings(format!(
+            "there are several columns '{name}': name one by its number (#{}, #{})",
+            a + 1,
+            b + 1
+        ))),
+        (None, _) => {
+            let all: Vec<_> = names.iter().map(|name| shown(name)).collect();
+            Err(Error::Settings(format!(
+                "there is no column '{name}'; the header has: {}",
+                shown(all.join(", ").as_bytes())
+            )))
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! What rows are sorted by: columns, with a type and a direction each.
+//!
+//! ```text
+//!  date:date:desc, amount:num, "odd, name", #3:int:nulls-first
+//! ```
+
+use std::str::FromStr;
+use thiserror::Error;
+
+/// The columns to sort by; later ones decide among rows whose earlier ones are equal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Keys(pub Vec<KeyColumn>);
+
+/// A column to sort by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyColumn {
+    /// Which column.
+    pub column: Column,
+    /// What its values are.
+    pub kind: KeyKind,
+    /// Largest first.
+    pub is_descending: bool,
+    /// Where rows without a value go, if that was said.
+    pub nulls: Option<Place>,
+}
+
+/// How a column is named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Column {
+    /// By the header.
+    Name(String),
+    /// By its number, from 1 on.
+    Number(usize),
+}
+
+/// What the values of a column are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyKind {
+    /// Bytes.
+    Text,
+    /// Text whose case makes no difference.
+    NoCase,
+    /// Whole numbers of any length.
+    Integer,
+    /// Decimal numbers of any length, compared exactly.
+    Number,
+    /// Binary floating-point numbers in the total order of IEEE 754.
+    Float,
+    /// Truth values, false first.
+    Bool,
+    /// Calendar dates (2026-11-22).
+    Date,
+    /// Points in time (2026-11-22T17:00:00.5+01:00; UTC without an offset), or what the format
+    /// says.
+    DateTime(Option<String>),
+    /// The number of bytes.
+    Length,
+    /// Addresses, version 4 before version 6.
+    Ip,
+}
+
+/// One end of the order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Before all others.
+    First,
+    /// Behind all others.
+    Last,
+}
+
+/// Why a text isn't [`Keys`].
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{0}")]
+pub struct BadKeys(String);
+
+impl FromStr for Keys {
+    type Err = BadKeys;
+
+    fn from_str(text: &str) -> Result<Keys, BadKeys> {
+        let mut rest = text;
+        let mut keys = Vec::new();
+        loop {
+            let (column, behind) = column(rest.trim_start())?;
+            let mut key =
+                KeyColumn { column, kind: KeyKind::Text, is_descending: false, nulls: None };
+            rest = behind.trim_start();
+            while let Some(behind) = rest.strip_prefix(':') {
+                let bytes = word_bytes(behind);
+                let (word, behind) = behind.split_at(bytes);
+                key.apply(word.trim())?;
+                rest = behind;
+            }
+            keys.push(key);
+            match rest.strip_prefix(',') {
+                Some(behind) => rest = behind,
+                None if rest.is_empty() => return Ok(Keys(keys)),
+                None => return Err(BadKeys(format!("'{rest}' where ':' or ',' was expected"))),
+            }
+        }
+    }
+}
+
+/// The column at the beginning of a text, and what is behind it.
+fn column(text: &str) -> Result<(Column, &str), BadKeys> {
+    if let Some(quoted) = text.strip_prefix('"') {
+        let (mut name, mut rest) = (String::new(), quoted);
+        loop {
+            let Some((part, behind)) = rest.split_once('"') else {
+                return Err(BadKeys(format!("the quote before '{quoted}' isn't closed")));
+            };
+            name.push_str(part);
+            match behind.strip_prefix('"') {
+                Some(behind) => {
+                    name.push('"');
+                    rest = behind;
+                }
+                None => return Ok((Column::Name(name), behind)),
+            }
+        }
+    }
+    let (name, rest) = text.split_at(text.find([':', ',']).unwrap_or(text.len()));
+    let name = name.trim_end();
+    if let Some(number) = name.strip_prefix('#') {
+        let number = number.parse().ok().filter(|&number| number > 0);
+        let number =
+            number.ok_or_else(|| BadKeys(format!("'{name}' is no column: #1 is the first")))?;
+        return Ok((Column::Number(number), rest));
+    }
+    if name.is_empty() {
+        return Err(BadKeys("a column's name is missing (\"\" is an empty one)".into()));
+    }
+    Ok((Column::Name(name.into()), rest))
+}
+
+/// Bytes of a word behind a colon, with what is in parentheses.
+fn word_bytes(text: &str) -> usize {
+    let end = text.find([':', ',', '(']).unwrap_or(text.len());
+    match text[end..].starts_with('(') {
+        true => text[end..].rfind(')').map_or(text.len(), |close| end + close + 1),
+        false => end,
+    }
+}
+
+const WORDS: &str = "a type (str, nocase, int, num, float, bool, date, datetime, \
+                     datetime(FORMAT), length, ip), desc, asc, nulls-first or nulls-last";
+
+impl KeyColumn {
+    fn apply(&mut self, word: &str) -> Result<(), BadKeys> {
+        let format = word.strip_prefix("datetime(").and_then(|rest| rest.strip_suffix(')'));
+        self.kind = match (word, format) {
+            (_, Some(format)) => KeyKind::DateTime(Some(format.into())),
+            ("str", _) => KeyKind::Text,
+            ("nocase", _) => KeyKind::NoCase,
+            ("int", _) => KeyKind::Integer,
+            ("num", _) => KeyKind::Number,
+            ("float", _) => KeyKind::Float,
+            ("bool", _) => KeyKind::Bool,
+            ("date", _) => KeyKind::Date,
+            ("datetime", _) => KeyKind::DateTime(None),
+            ("length", _) => KeyKind::Length,
+            ("ip", _) => KeyKind::Ip,
+            _ => return self.apply_place(word),
+        };
+        Ok(())
+    }
+
+    fn apply_place(&mut self, word: &str) -> Result<(), BadKeys> {
+        match word {
+            "asc" => self.is_descending = false,
+            "desc" => self.is_descending = true,
+            "nulls-first" => self.nulls = Some(Place::First),
+            "nulls-last" => self.nulls = Some(Place::Last),
+            _ => return Err(BadKeys(format!("'{word}' is none of: {WORDS}"))),
+        }
+        Ok(())
+    }
+}
+
+impl KeyKind {
+    /// The type's name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            KeyKind::Text => "str",
+            KeyKind::NoCase => "nocase",
+            KeyKind::Integer => "int",
+            KeyKind::Number => "num",
+            KeyKind::Float => "float",
+            KeyKind::Bool => "bool",
+            KeyKind::Date => "date",
+            KeyKind::DateTime(_) => "datetime",
+            KeyKind::Length => "length",
+            KeyKind::Ip => "ip",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(column: Column, kind: KeyKind) -> KeyColumn {
+        KeyColumn { column, kind, is_descending: false, nulls: None }
+    }
+
+    #[test]
+    fn keys_are_understood() {
+        let name = |name: &str| Column::Name(name.into());
+        let keys: Keys =
+            "date:date:desc, amount:num,\"odd, \"\"name\",#3:int:nulls-first".parse().unwrap();
+        let expected = [
+            KeyColumn { is_descending: true, ..key(name("date"), KeyKind::Date) },
+            key(name("amount"), KeyKind::Number),
+            key(name("odd, \"name"), KeyKind::Text),
+            KeyColumn { nulls: Some(Place::First), ..key(Column::Number(3), KeyKind::Integer) },
+        ];
+        assert_eq!(keys.0, expected);
+        let keys: Keys = "t:datetime(%d/%m/%Y, %H:%M):desc,b".parse().unwrap();
+        assert_eq!(keys.0[0].kind, KeyKind::DateTime(Some("%d/%m/%Y, %H:%M".into())));
+        assert!(keys.0[0].is_descending && keys.0[1] == key(name("b"), KeyKind::Text));
+    }
+
+    #[test]
+    fn others_are_refused() {
+        for (bad, why) in [
+            ("", "missing"),
+            ("a,", "missing"),
+            ("a:integer", "none of"),
+            ("#0", "no column"),
+            ("#x:int", "no column"),
+            ("\"a", "closed"),
+            ("\"a\"b", "expected"),
+        ] {
+            let error = bad.parse::<Keys>().unwrap_err().to_string();
+            assert!(error.contains(why), "{bad}: {error}");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The rows of an input, a window of which is in memory.
+
+use crate::bad_row::BadRow;
+use crate::split::{Dialect, Row};
+use std::io::{self, Read};
+use std::ops::Range;
+use xsort_extsort::variable::InputBytes;
+
+/// Bytes that a window begins with. Others that handle rows take as many at once.
+pub(crate) const BUFFER_BYTES: usize = 256 << 10;
+
+/// The rows of one input, one after the other.
+pub(crate) struct Rows {
+    from: InputBytes,
+    window: Vec<u8>,
+    /// The part of the window that was read and not taken.
+    unread: Range<usize>,
+    is_at_end: bool,
+    /// Of the next row: its number, and its first byte in the input.
+    pub(crate) row: u64,
+    pub(crate) offset: u64,
+}
+
+impl Rows {
+    pub(crate) fn new(from: InputBytes) -> Rows {
+        let window = vec![0; BUFFER_BYTES];
+        Rows { from, window, unread: 0..0, is_at_end: false, row: 1, offset: 0 }
+    }
+
+    /// The next row, and its first `fields_max` fields; `None` at the end of the input.
+    pub(crate) fn next(
+        &mut self,
+        dialect: &Dialect,
+        row_bytes_max: usize,
+        fields_max: usize,
+        fields: &mut Vec<Range<usize>>,
+    ) -> io::Result<Option<&[u8]>> {
+        loop {
+            let text = &self.window[self.unread.clone()];
+            if text.is_empty() && self.is_at_end {
+                return Ok(None);
+            }
+            let row = match text {
+                [] => Row::Part,
+                text => dialect.row(text, self.is_at_end, fields_max, fields),
+            };
+            match row {
+                Row::Whole(bytes) => {
+                    let begin = self.unread.start;
+                    self.unread.start += bytes;
+                    self.row += 1;
+                    self.offset += bytes as u64;
+                    return Ok(Some(&self.window[begin..begin + bytes]));
+                }
+                Row::OpenQuote(at) => {
+                    let (row, offset) = (self.row, self.offset + at as u64);
+                    return Err(BadRow::OpenQuote { row, offset }.into());
+                }
+                Row::Part if text.len() > row_bytes_max => {
+                    let (row, offset) = (self.row, self.offset);
+                    return Err(BadRow::TooLong { row, offset, bytes_max: row_bytes_max }.into());
+                }
+                Row::Part => self.read_more()?,
+            }
+        }
+    }
+
+    /// Reads more of the row that the window begins with.
+    fn read_more(&mut self) -> io::Result<()> {
+        self.window.copy_within(self.unread.clone(), 0);
+        self.unread = 0..self.unread.len();
+        if self.window.len() < 2 * self.unread.len() {
+            self.window.resize(2 * self.window.len(), 0);
+        }
+        let read = loop {
+            match self.from.read(&mut self.window[self.unread.end..]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => break read?,
+            }
+        };
+        self.unread.end += read;
+        self.is_at_end = read == 0;
+        Ok(())
+    }
+}

@@ -1,0 +1,257 @@
+//! The outline of a sort of tables.
+
+use crate::bad_row::BadRow;
+use crate::header::{self, Header};
+use crate::key::Keys;
+use crate::keyed::{Counts, KeyedRows, Keying, OnBad};
+use crate::order::ByKey;
+use crate::rows::{BUFFER_BYTES, Rows};
+use crate::rows_output::RowsOutput;
+use crate::split::Dialect;
+use serde::Serialize;
+use std::fmt;
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use xsort_disk::{Disk, Operation};
+use xsort_extsort::units::{Bytes, Count, Decimal, Rate};
+use xsort_extsort::variable::{
+    CompressedOutput, CompressionThreads, Content, FileOutput, LinesInput, OutputCodec,
+};
+use xsort_extsort::{Error, LinesOptions, Observer, sort_lines};
+
+/// Longest row in bytes, whatever the budget.
+const ROW_BYTES_MAX: u64 = 16 << 20;
+/// A row may take this share of the budget.
+const ROW_SHARE: u64 = 16;
+/// Buffers that a sort has besides the engine's: the windows of the first input and of the one that
+/// is read, lines on their way in, rows on their way out.
+const BUFFERS: u64 = 6;
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub struct TableOptions {
+    /// Where fields and rows end.
+    pub dialect: Dialect,
+    /// Whether the first row of each input names the columns.
+    pub has_header: bool,
+    /// The columns to sort by.
+    pub keys: Keys,
+    /// What becomes of values that aren't of their column's type.
+    pub on_bad: OnBad,
+    /// Of rows with equal keys only the first is written.
+    pub is_unique: bool,
+    /// Only so many rows are written.
+    pub rows_max: Option<u64>,
+    /// How the output is compressed, if at all.
+    pub compression: Option<OutputCodec>,
+}
+
+/// Where rows go.
+pub enum TableOutput<'o> {
+    /// A new file, which appears whole or not at all.
+    File(&'o Path),
+    /// Anything that can be written to.
+    Stream(&'o mut (dyn Write + Send)),
+}
+
+/// What a sort of tables did.
+#[derive(Clone, Debug, Serialize)]
+pub struct TableReport {
+    /// Rows read, without headers.
+    pub rows: u64,
+    /// Their bytes, with the line ends that were missing.
+    pub bytes: u64,
+    /// Bytes written, the header included, before they are compressed.
+    pub written_bytes: u64,
+    /// Sum of the hashes of all rows with their keys, in hexadecimal: the same for those that were
+    /// read and those that were written or dropped.
+    pub checksum: String,
+    /// From the first read to the last write.
+    pub seconds: f64,
+    /// What that is for `bytes`.
+    pub bytes_per_second: f64,
+    /// Threads that sorted and merged.
+    pub threads: usize,
+    /// Memory that was used.
+    pub memory_bytes: u64,
+    /// Sorted runs that were formed.
+    pub runs: usize,
+    /// Bytes of rows with their keys that were spilled.
+    pub spilled_bytes: u64,
+    /// Bytes that were written to scratch for them.
+    pub scratch_bytes: u64,
+}
+
+impl fmt::Display for TableReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (rows, bytes) = (Count(self.rows, "row"), Decimal(self.bytes as f64));
+        writeln!(f, "sorted   {rows}, {bytes}, in {:.2} s", self.seconds)?;
+        write!(f, "speed    {}", Rate(self.bytes_per_second))?;
+        if self.scratch_bytes > 0 {
+            write!(f, ", {} of scratch", Decimal(self.scratch_bytes as f64))?;
+        }
+        writeln!(f, "\nchecked  all rows, by checksum {}", self.checksum)?;
+        if f.alternate() {
+            writeln!(f, "threads  {}", self.threads)?;
+            writeln!(f, "memory   {}", Bytes(self.memory_bytes))?;
+            writeln!(f, "runs     {}", self.runs)?;
+            writeln!(f, "spilled  {} with keys", Decimal(self.spilled_bytes as f64))?;
+            writeln!(f, "written  {}", Decimal(self.written_bytes as f64))?;
+        }
+        Ok(())
+    }
+}
+
+/// Sorts the rows of `inputs` together. Rows with equal keys keep the order of the input. `engine`
+/// says with which memory, threads and scratch.
+///
+/// # Errors
+/// [`Error::Settings`] if there is no such column; a disk's error that names the input if that is
+/// no table; otherwise as [`sort_lines`].
+pub fn sort_table(
+    options: &TableOptions,
+    engine: &LinesOptions,
+    inputs: Vec<LinesInput>,
+    output: TableOutput<'_>,
+    disk: &dyn Disk,
+    observer: &dyn Observer,
+) -> Result<TableReport, Error> {
+    let expected_bytes = inputs.iter().filter_map(|input| input.bytes).sum();
+    let table = Table::open(options, engine.budget_bytes, inputs)?;
+    let threads = CompressionThreads::of_budget(engine.budget_bytes, engine.threads);
+    let compression = options.compression.map(|_| threads);
+    let engine = LinesOptions {
+        delimiter: crate::encode::ROW_END,
+        is_unique: options.is_unique,
+        taken_bytes: engine.taken_bytes
+            + BUFFERS * BUFFER_BYTES as u64
+            + FileOutput::MEMORY_BYTES
+            + compression.map_or(0, |threads| threads.taken_bytes),
+        ..engine.clone()
+    };
+    match output {
+        TableOutput::Stream(to) => table.sort_to(options, &engine, to, disk, observer),
+        TableOutput::File(path) => {
+            let mut file = FileOutput::create(disk, path, expected_bytes)?;
+            let report = table.sort_to(options, &engine, &mut file, disk, observer)?;
+            file.publish()?;
+            Ok(report)
+        }
+    }
+}
+
+/// Inputs whose columns are known.
+pub(crate) struct Table {
+    pub(crate) inputs: Vec<LinesInput>,
+    header: Vec<u8>,
+    keying: Arc<Keying>,
+}
+
+impl Table {
+    /// Reads the header of the first input, and finds the columns.
+    pub(crate) fn open(
+        options: &TableOptions,
+        budget_bytes: u64,
+        inputs: Vec<LinesInput>,
+    ) -> Result<Table, Error> {
+        let row_bytes_max = (budget_bytes / ROW_SHARE).min(ROW_BYTES_MAX) as usize;
+        let mut inputs = inputs.into_iter();
+        let Some(first) = inputs.next() else {
+            return Err(Error::Settings("there is no input".into()));
+        };
+        let (path, mut rows) = (first.path.clone(), Rows::new(first.into_bytes()));
+        let header = if options.has_header {
+            let header = header::take(&mut rows, &options.dialect, row_bytes_max);
+            Some(header.map_err(|error| of_read(&path, error))?)
+        } else {
+            None
+        };
+        let is_windows = header.as_ref().is_some_and(|header| header.bytes.ends_with(b"\r\n"));
+        let is_empty = header.as_ref().is_some_and(|header| header.bytes.is_empty());
+        let keying = Arc::new(Keying {
+            dialect: options.dialect,
+            columns: if is_empty {
+                Vec::new()
+            } else {
+                header::resolve(&options.keys, header.as_ref())?
+            },
+            on_bad: options.on_bad,
+            line_end: if is_windows { b"\r\n".to_vec() } else { b"\n".to_vec() },
+            row_bytes_max,
+            counts: Counts::default(),
+        });
+        let Header { bytes: mut header, names } =
+            header.unwrap_or(Header { bytes: Vec::new(), names: Vec::new() });
+        if !header.is_empty() && !header.ends_with(b"\n") {
+            header.extend_from_slice(&keying.line_end);
+        }
+        let names = options.has_header.then(|| Arc::new(names));
+        let keyed = |path: PathBuf, rows: Rows, names| {
+            let keyed = KeyedRows::new(rows, Arc::clone(&keying), names);
+            LinesInput { path, bytes: None, content: Content::Stream(Box::new(keyed)) }
+        };
+        let mut all = vec![keyed(path, rows, None)];
+        all.extend(inputs.map(|input| {
+            let path = input.path.clone();
+            keyed(path, Rows::new(input.into_bytes()), names.clone())
+        }));
+        Ok(Table { inputs: all, header, keying })
+    }
+
+    fn sort_to(
+        self,
+        options: &TableOptions,
+        engine: &LinesOptions,
+        to: &mut (dyn Write + Send),
+        disk: &dyn Disk,
+        observer: &dyn Observer,
+    ) -> Result<TableReport, Error> {
+        let Table { inputs, header, keying } = self;
+        let threads = CompressionThreads::of_budget(engine.budget_bytes, engine.threads).threads;
+        let mut to: Box<dyn Write + Send + '_> = match options.compression {
+            Some(codec) => Box::new(CompressedOutput::new(to, codec, threads, Vec::new())),
+            None => Box::new(to),
+        };
+        to.write_all(&header).map_err(Error::Output)?;
+        let mut output = RowsOutput::new(to, options.rows_max.unwrap_or(u64::MAX));
+        let report =
+            sort_lines(engine, &ByKey, inputs, &mut output, disk, observer).map_err(of_input)?;
+        output.flush().map_err(Error::Output)?;
+        let bytes = keying.counts.bytes.load(Relaxed);
+        Ok(TableReport {
+            rows: keying.counts.rows.load(Relaxed),
+            bytes,
+            written_bytes: header.len() as u64 + output.written_bytes,
+            checksum: report.checksum.map(|sum| format!("{sum:x}")).unwrap_or_default(),
+            seconds: report.seconds,
+            bytes_per_second: bytes as f64 / report.seconds.max(1e-9),
+            threads: report.plan.threads,
+            memory_bytes: report.plan.memory_bytes(),
+            runs: report.runs,
+            spilled_bytes: report.spilled_bytes,
+            scratch_bytes: report.scratch_bytes,
+        })
+    }
+}
+
+/// The error of an input that can't be read, or is no table.
+pub(crate) fn of_read(path: &Path, error: io::Error) -> Error {
+    of_input(xsort_disk::Error::new(Operation::Read, path, error).into())
+}
+
+/// A row that can't be sorted is the input's fault, and not that of the drive that it is read from.
+/// A file that can't be opened is opened by its first read.
+fn of_input(error: Error) -> Error {
+    let Error::Disk(mut error) = error else { return error };
+    let source = &error.source;
+    if source.get_ref().and_then(|inner| inner.downcast_ref::<BadRow>()).is_some() {
+        return Error::Input { reason: source.to_string(), path: error.path };
+    }
+    let is_closed = matches!(source.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied);
+    if is_closed && error.operation == Operation::Read {
+        error.operation = Operation::Open;
+    }
+    error.into()
+}

@@ -1,0 +1,212 @@
+//! A column's value as a field of a key.
+
+use crate::encode::KeyWriter;
+use crate::key::{KeyColumn, KeyKind, Place};
+use crate::number::{is_whole, push_decimal};
+use jiff::Timestamp;
+use jiff::civil::{Date, DateTime};
+use jiff::fmt::strtime;
+use jiff::tz::TimeZone;
+use std::net::IpAddr;
+
+/// Marks before a field. What is not of the column's type can come before and behind all else.
+const BAD_FIRST: u8 = 0x08;
+const NULL_FIRST: u8 = 0x10;
+const VALUE: u8 = 0x20;
+const NULL_LAST: u8 = 0x30;
+const BAD_LAST: u8 = 0x38;
+
+/// Appends a value's field. Returns whether it is of the column's type; if not, it is put to
+/// `on_bad`.
+///
+/// `buffer` is memory for the field.
+pub(crate) fn push_value(
+    out: &mut Vec<u8>,
+    key: &KeyColumn,
+    value: Option<&[u8]>,
+    on_bad: Place,
+    buffer: &mut Vec<u8>,
+) -> bool {
+    let mut writer = KeyWriter { out, is_descending: key.is_descending };
+    let is_text = matches!(key.kind, KeyKind::Text | KeyKind::NoCase | KeyKind::Length);
+    if is_text && key.nulls.is_none() {
+        // An empty text is a text, and so is one that isn't there.
+        push_text(&mut writer, &key.kind, value.unwrap_or_default(), buffer);
+        return true;
+    }
+    let value = value.map(|value| if is_text { value } else { value.trim_ascii() });
+    let Some(value) = value.filter(|value| !value.is_empty()) else {
+        writer.mark(match key.nulls {
+            Some(Place::First) => NULL_FIRST,
+            Some(Place::Last) | None => NULL_LAST,
+        });
+        return true;
+    };
+    if is_text {
+        writer.mark(VALUE);
+        push_text(&mut writer, &key.kind, value, buffer);
+        return true;
+    }
+    buffer.clear();
+    if field(&key.kind, value, buffer).is_none() {
+        writer.mark(match on_bad {
+            Place::First => BAD_FIRST,
+            Place::Last => BAD_LAST,
+        });
+        return false;
+    }
+    writer.mark(VALUE);
+    writer.fixed(buffer);
+    true
+}
+
+/// Appends a text, or what is made of it.
+fn push_text(writer: &mut KeyWriter<'_>, kind: &KeyKind, value: &[u8], buffer: &mut Vec<u8>) {
+    match kind {
+        KeyKind::Length => writer.fixed(&(value.len() as u64).to_be_bytes()),
+        KeyKind::NoCase => {
+            buffer.clear();
+            for part in value.utf8_chunks() {
+                let mut bytes = [0; 4];
+                for lower in part.valid().chars().flat_map(char::to_lowercase) {
+                    buffer.extend(lower.encode_utf8(&mut bytes).bytes());
+                }
+                buffer.extend(part.invalid());
+            }
+            writer.text(buffer);
+        }
+        _ => writer.text(value),
+    }
+}
+
+/// Appends the bytes of a value; `None` if it isn't of the type.
+fn field(kind: &KeyKind, value: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    let text = || std::str::from_utf8(value).ok();
+    match kind {
+        KeyKind::Text | KeyKind::NoCase | KeyKind::Length => out.extend_from_slice(value),
+        KeyKind::Integer if !is_whole(value) => return None,
+        KeyKind::Integer | KeyKind::Number => push_decimal(out, value)?,
+        KeyKind::Float => {
+            let bits = text()?.parse::<f64>().ok()?.to_bits();
+            let ordered = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
+            out.extend(ordered.to_be_bytes());
+        }
+        KeyKind::Bool => out.push(u8::from(truth(value)?)),
+        KeyKind::Date => {
+            let date: Date = text()?.parse().ok()?;
+            let year = (date.year() as u16) ^ 1 << 15;
+            out.extend(year.to_be_bytes());
+            out.extend([date.month() as u8, date.day() as u8]);
+        }
+        KeyKind::DateTime(format) => {
+            let nanoseconds = point_in_time(text()?, format.as_deref())?.as_nanosecond();
+            out.extend((nanoseconds as u128 ^ 1 << 127).to_be_bytes());
+        }
+        KeyKind::Ip => match text()?.parse().ok()? {
+            IpAddr::V4(address) => {
+                out.push(4);
+                out.extend(address.octets());
+            }
+            IpAddr::V6(address) => {
+                out.push(6);
+                out.extend(address.octets());
+            }
+        },
+    }
+    Some(())
+}
+
+fn truth(value: &[u8]) -> Option<bool> {
+    let is =
+        |words: [&str; 4]| words.iter().any(|word| value.eq_ignore_ascii_case(word.as_bytes()));
+    match (is(["false", "f", "no", "0"]), is(["true", "t", "yes", "1"])) {
+        (true, _) => Some(false),
+        (_, true) => Some(true),
+        _ => None,
+    }
+}
+
+fn point_in_time(text: &str, format: Option<&str>) -> Option<Timestamp> {
+    let utc = |local: DateTime| TimeZone::UTC.to_timestamp(local).ok();
+    let Some(format) = format else {
+        return text.parse().ok().or_else(|| utc(text.parse().ok()?));
+    };
+    let parts = strtime::parse(format, text).ok()?;
+    let local = || parts.to_datetime().or_else(|_| parts.to_date().map(|date| date.at(0, 0, 0, 0)));
+    parts.to_timestamp().ok().or_else(|| utc(local().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::Keys;
+
+    fn encoded(key: &str, value: &str) -> (Vec<u8>, bool) {
+        let keys: Keys = format!("a:{key}").parse().unwrap();
+        let (mut out, mut buffer) = (Vec::new(), Vec::new());
+        let is_good =
+            push_value(&mut out, &keys.0[0], Some(value.as_bytes()), Place::Last, &mut buffer);
+        (out, is_good)
+    }
+
+    #[test]
+    fn values_of_each_type_come_in_their_order() {
+        let cases: &[(&str, &[&str])] = &[
+            ("str", &["", "A", "B", "a", "a\0", "ab"]),
+            ("nocase", &["a", "AB", "abc", "B", "\u{e9}t\u{e9}", "\u{c9}t\u{e9}s"]),
+            ("int", &["-100000000000000000000000", "-2", "0", "+7", "10", ""]),
+            ("num", &["-1.5", "-1.25", "0", "1e-3", "0.5", "1e400", ""]),
+            ("float", &["-inf", "-1e300", "-0.0", "0.0", "1e-300", "2", "inf", "nan", ""]),
+            ("bool", &["no", "TRUE", ""]),
+            ("date", &["-000044-03-15", "1969-12-31", "1970-01-01", "2026-11-22", ""]),
+            (
+                "datetime",
+                &["2026-11-22T12:00:00+02:00", "2026-11-22 10:00:01", "2026-11-22T09:30:01-01:00"],
+            ),
+            ("datetime(%d.%m.%Y)", &["31.12.1999", "01.01.2000"]),
+            ("length", &["", "b", "aa"]),
+            ("ip", &["9.0.0.1", "10.0.0.1", "::1", "fe80::1", ""]),
+        ];
+        for (key, rising) in cases {
+            for pair in rising.windows(2) {
+                let [a, b] = [encoded(key, pair[0]), encoded(key, pair[1])];
+                assert!(a < (b.0.clone(), true) && a.1 && b.1, "{key}: {pair:?}");
+                if !pair[1].is_empty() {
+                    let key = format!("{key}:desc");
+                    let [a, b] = [encoded(&key, pair[0]), encoded(&key, pair[1])];
+                    assert!(a.0 > b.0, "{key}: {pair:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nulls_go_where_they_are_put_whatever_the_direction() {
+        for direction in ["asc", "desc"] {
+            for kind in ["str", "int", "date"] {
+                let value = if kind == "date" { "2026-01-01" } else { "5" };
+                let of = |nulls: &str, value: &str| {
+                    encoded(&format!("{kind}:{direction}:{nulls}"), value)
+                };
+                assert!(of("nulls-first", "") < of("nulls-first", value));
+                assert!(of("nulls-last", "") > of("nulls-last", value));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_of_another_type_is_noticed() {
+        for (key, bad) in [
+            ("int", "1.5"),
+            ("num", "1,5"),
+            ("float", "x"),
+            ("bool", "maybe"),
+            ("date", "2026-02-30"),
+            ("datetime", "noon"),
+            ("datetime(%Y)", "x"),
+            ("ip", "1.2.3"),
+        ] {
+            assert!(!encoded(key, bad).1, "{key} {bad}");
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Whole sorts of tables on the simulated disk, beside the standard library's sort of the values
+//! that the rows were made of.
+
+use std::cmp::{Ordering, Reverse};
+use std::io::Cursor;
+use xsort_disk::{SimDisk, SimOptions};
+use xsort_extsort::variable::{Content, LinesInput};
+use xsort_extsort::{Caches, Error, LinesOptions, Unobserved};
+use xsort_table::{
+    Dialect, OnBad, Place, TableOptions, TableOutput, TableReport, check_table, sort_table,
+};
+use xsort_testing::{Random, for_each_seed};
+
+/// A row as it is written, and the values in it.
+#[derive(Clone)]
+struct Row {
+    text: Vec<u8>,
+    number: Option<i64>,
+    name: Vec<u8>,
+}
+
+fn quoted(value: &[u8]) -> Vec<u8> {
+    let doubled = value.iter().flat_map(|&byte| vec![byte; 1 + usize::from(byte == b'"')]);
+    [b"\"".to_vec(), doubled.collect(), b"\"".to_vec()].concat()
+}
+
+fn row(random: &mut Random) -> Row {
+    let number = (random.between(0, 9) > 0).then(|| random.between(0, 2000) as i64 - 1000);
+    let alphabet = [b'a', b'b', b'B', b',', b'"', b'\n', b'\r', 0, 1, 2, 0xfe, 0xff];
+    let bytes = random.one_of(&[0, 1, 2, 3, 20]);
+    let name: Vec<u8> = (0..bytes).map(|_| random.one_of(&alphabet)).collect();
+    let is_plain = name.iter().all(|byte| !b",\"\n\r".contains(byte));
+    let field = if is_plain && random.between(0, 1) == 0 { name.clone() } else { quoted(&name) };
+    let number_text = number.map(|number| number.to_string()).unwrap_or_default();
+    let line_end = random.one_of(&[&b"\n"[..], b"\r\n"]);
+    let note = random.one_of(&[&b""[..], b",", b",\"x\ny\"", b",some more text, and more"]);
+    let text = [number_text.as_bytes(), b",", &field, note, line_end].concat();
+    Row { text, number, name }
+}
+
+fn table(header: &[u8], rows: &[Row]) -> Vec<u8> {
+    rows.iter().fold(header.to_vec(), |mut text, row| {
+        text.extend_from_slice(&row.text);
+        text
+    })
+}
+
+fn input(name: &str, text: Vec<u8>) -> LinesInput {
+    let content = Content::Stream(Box::new(Cursor::new(text)));
+    LinesInput { path: name.into(), bytes: None, content }
+}
+
+fn options(keys: &str) -> TableOptions {
+    TableOptions {
+        dialect: Dialect::CSV,
+        has_header: true,
+        keys: keys.parse().unwrap(),
+        on_bad: OnBad::Refuse,
+        is_unique: false,
+        rows_max: None,
+        compression: None,
+    }
+}
+
+fn engine(budget_bytes: u64, threads: usize) -> LinesOptions {
+    LinesOptions {
+        delimiter: 0,
+        is_unique: false,
+        budget_bytes,
+        taken_bytes: 0,
+        threads,
+        caches: Caches::default(),
+        scratch: vec!["/scratch".into()],
+        codec: None,
+        output_file: None,
+        checkpoint: None,
+    }
+}
+
+fn sort(
+    options: &TableOptions,
+    budget_bytes: u64,
+    texts: &[Vec<u8>],
+    disk: &SimDisk,
+) -> Result<TableReport, Error> {
+    let inputs = (0..).zip(texts).map(|(n, text)| input(&format!("in{n}"), text.clone()));
+    let output = TableOutput::File("/out/sorted".as_ref());
+    sort_table(options, &engine(budget_bytes, 2), inputs.collect(), output, disk, &Unobserved)
+}
+
+/// Numbers rise, and rows without one come last.
+fn by_number(a: &Row, b: &Row) -> Ordering {
+    (a.number.is_none(), a.number).cmp(&(b.number.is_none(), b.number))
+}
+
+type Compare = fn(&Row, &Row) -> Ordering;
+
+const ORDERS: &[(&str, Compare)] = &[
+    ("number:int", by_number),
+    ("name,#1:num", |a, b| a.name.cmp(&b.name).then(by_number(a, b))),
+    ("name:desc", |a, b| b.name.cmp(&a.name)),
+    ("number:int:desc:nulls-first,name:desc", |a, b| {
+        let key =
+            |row: &Row| (row.number.is_some(), Reverse(row.number), Reverse(row.name.clone()));
+        key(a).cmp(&key(b))
+    }),
+    ("name:length:desc", |a, b| b.name.len().cmp(&a.name.len())),
+];
+
+#[test]
+fn rows_come_in_order_with_the_bytes_that_they_had() {
+    for_each_seed("sort of a table", 24, |seed| {
+        let random = &mut Random::new(seed);
+        let (keys, compare) = random.one_of(ORDERS);
+        let count = random.one_of(&[0, 1, 50, 30_000]);
+        let mut rows: Vec<Row> = (0..count).map(|_| row(random)).collect();
+        let header = b"\xef\xbb\xbfnumber,\"name\",rest\r\n".to_vec();
+        let cut = random.between(0, count) as usize;
+        let mut texts = vec![table(&header, &rows[..cut]), table(&header, &rows[cut..])];
+        if cut < rows.len() && random.between(0, 1) == 0 {
+            // The last row lacks its line end, and gets that of the header.
+            let text = &mut texts[1];
+            while text.ends_with(b"\n") || text.ends_with(b"\r") {
+                text.pop();
+            }
+            let last = rows.last_mut().unwrap();
+            last.text = [last.text.trim_ascii_end(), b"\r\n"].concat();
+        }
+        let mut options = options(keys);
+        rows.sort_by(compare);
+        if random.between(0, 2) == 0 {
+            options.is_unique = true;
+            rows.dedup_by(|b, a| compare(a, b) == Ordering::Equal);
+        }
+        if random.between(0, 3) == 0 {
+            options.rows_max = Some(7);
+            rows.truncate(7);
+        }
+        let disk = SimDisk::new(SimOptions::rough(seed));
+        disk.put("/out/sorted", "old");
+        let budget_bytes = random.one_of(&[8 << 20, 64 << 20]);
+        let report = sort(&options, budget_bytes, &texts, &disk).map_err(|e| e.to_string())?;
+        let sorted = disk.get("/out/sorted").unwrap();
+        if sorted != table(&header, &rows) {
+            return Err(format!("{keys}: the output is wrong"));
+        }
+        if report.rows != count || report.written_bytes != sorted.len() as u64 {
+            return Err(format!("{report:?}"));
+        }
+        let checked = check_table(&options, budget_bytes, input("sorted", sorted), &Unobserved);
+        if checked.map_err(|error| error.to_string())?.is_some() || disk.open_files() > 0 {
+            return Err("the output isn't in order, or files are open".into());
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn what_is_no_table_is_named_and_the_old_output_stays() {
+    let cases: &[(&str, &[&str], &[&str])] = &[
+        ("a", &["a\n1\n\"2\n3\n"], &["in0", "row 3", "byte 4", "never closed"]),
+        ("a:int", &["b,a\nx,1\ny,1.5\n"], &["in0", "row 3", "byte 10", "'a'", "'1.5' is no int"]),
+        ("a:date", &["a\n2026-02-30\n"], &["row 2", "no date"]),
+        ("a", &["a,b\n", "a,c\n"], &["in1", "column 2", "'c'", "'b'"]),
+        ("a", &["a\n", "a,b\n"], &["in1", "'b'", "nothing"]),
+        ("c", &["a,b\n"], &["no column 'c'", "a, b"]),
+        ("a", &["a,a\n"], &["several", "#1, #2"]),
+    ];
+    for (keys, texts, said) in cases {
+        let disk = SimDisk::new(SimOptions::default());
+        disk.put("/out/sorted", "old");
+        let texts: Vec<Vec<u8>> = texts.iter().map(|text| text.as_bytes().to_vec()).collect();
+        let error = sort(&options(keys), 8 << 20, &texts, &disk).unwrap_err();
+        let text = error.to_string();
+        assert!(said.iter().all(|words| text.contains(words)), "{text}");
+        assert!(matches!(error, Error::Input { .. } | Error::Settings(_)), "{error:?}");
+        assert_eq!(disk.get("/out/sorted").unwrap(), b"old");
+        assert_eq!((disk.open_files(), disk.paths().len()), (0, 1));
+    }
+}
+
+#[test]
+fn bad_values_go_where_they_are_put() {
+    for (place, expected) in [(Place::First, "a\nx\n1\n2\n\n"), (Place::Last, "a\n1\n2\n\nx\n")] {
+        let options = TableOptions { on_bad: OnBad::Put(place), ..options("a:int") };
+        let disk = SimDisk::new(SimOptions::default());
+        sort(&options, 8 << 20, &[b"a\n2\n\nx\n1\n".to_vec()], &disk).unwrap();
+        assert_eq!(disk.get("/out/sorted").unwrap(), expected.as_bytes());
+    }
+}
+
+#[test]
+fn a_row_that_is_too_long_is_refused() {
+    let long = format!("a\n{}\n", "x".repeat(2 << 20));
+    let disk = SimDisk::new(SimOptions::default());
+    let error = sort(&options("a"), 8 << 20, &[long.into_bytes()], &disk).unwrap_err();
+    assert!(error.to_string().contains("row 2, from byte 2 on, is longer than"), "{error}");
+}
+
+#[test]
+fn the_first_row_out_of_order_is_named() {
+    let text = b"a\n1\n\"3\n\"\n2\n".to_vec();
+    let disorder = check_table(&options("a:num"), 8 << 20, input("in", text), &Unobserved);
+    let disorder = disorder.unwrap().unwrap();
+    assert_eq!((disorder.row, &*disorder.bytes), (4, &b"2\n"[..]));
+    let unique = TableOptions { is_unique: true, ..options("a") };
+    let disorder = check_table(&unique, 8 << 20, input("in", b"a\n1\n1\n".to_vec()), &Unobserved);
+    assert_eq!(disorder.unwrap().unwrap().row, 3);
+}
