@@ -72,6 +72,45 @@ fn the_table_of_crates_is_true() {
     }
 }
 
+/// What the program is built of, but for what only tests need, builds with the compiler that the
+/// manifest promises.
+#[test]
+fn no_dependency_needs_a_newer_compiler() {
+    let metadata = cargo_metadata::MetadataCommand::new()
+        .manifest_path(root().join("Cargo.toml"))
+        .other_options(
+            ["--offline", "--locked", "--filter-platform", "x86_64-unknown-linux-gnu"]
+                .map(str::to_owned)
+                .to_vec(),
+        )
+        .exec()
+        .unwrap();
+    // The metadata have features that only tests switch on; the tree has what is built.
+    let tree = std::process::Command::new(env!("CARGO"))
+        .args("tree --offline --locked -p xsort-cli -e normal,build --prefix none".split(' '))
+        .args(["-f", "{p}"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    let tree = String::from_utf8(tree.stdout).unwrap();
+    let seen: BTreeSet<(&str, &str)> = tree
+        .lines()
+        .filter_map(|line| line.split_once(" v"))
+        .map(|(name, rest)| (name, rest.split(' ').next().unwrap()))
+        .collect();
+    let package = |(name, version): (&str, &str)| {
+        let mut all = metadata.packages.iter();
+        all.find(|package| *package.name == name && package.version.to_string() == version)
+    };
+    let program = package(("xsort-cli", env!("CARGO_PKG_VERSION"))).unwrap();
+    let promised = program.rust_version.as_ref();
+    for &used in &seen {
+        let needed = package(used).unwrap().rust_version.as_ref();
+        assert!(needed <= promised, "{used:?} needs Rust {}", needed.unwrap());
+    }
+    assert!(seen.len() > 50);
+}
+
 /// Crates whose unsafe code is "forbidden" say so to the compiler; in the others every file that
 /// has some names it, and where the table names files it is in no other.
 #[test]
