@@ -11,10 +11,8 @@ use xsort_extsort::fixed::Method;
 use xsort_extsort::variable::{ByBytes, Content, LinesInput};
 use xsort_extsort::{Caches, LinesOptions, SortOptions, Unobserved, sort, sort_lines};
 use xsort_records::{Format, Pattern};
+use xsort_testing::quick_or_long;
 
-/// Rounds before the first look, and before the second. The allocator comes to rest within the
-/// first.
-const ROUNDS: [usize; 2] = [15, 40];
 /// What the allocator may still keep of what was given back: less than one more budget for each of
 /// the rounds between would be.
 const SLACK_BYTES: u64 = 8 << 20;
@@ -94,8 +92,10 @@ fn rounds() {
     let is_sorted = oracle(&layout, &bytes);
     let text = generated(Format::GensortAscii, Pattern::Uniform, 40_000);
     let mut before = None;
-    for round in 0..ROUNDS[1] {
-        if round == ROUNDS[0] {
+    // The allocator comes to rest within the first rounds.
+    let [first, all] = quick_or_long([10, 22], [15, 40]);
+    for round in 0..all {
+        if round == first {
             before = Some((open_files(), resident_bytes()));
         }
         for method in [Method::Merge, Method::Scatter] {
