@@ -8,6 +8,12 @@
 use std::cmp::Ordering;
 use std::ffi::{CStr, c_char, c_int, c_uint};
 
+#[cfg(not(target_env = "musl"))]
+use libc::LC_ALL_MASK;
+/// As musl's locale.h has it; the crate lacks it there.
+#[cfg(target_env = "musl")]
+const LC_ALL_MASK: c_int = 0x7fff_ffff;
+
 /// A loaded locale of the C library. It never changes, and is freed when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Handle(libc::locale_t);
@@ -53,8 +59,7 @@ impl Handle {
     /// library has no such locale.
     pub(crate) fn load(name: &CStr) -> Option<Self> {
         // SAFETY: `name` is a C string, and no locale is given to be changed.
-        let handle =
-            unsafe { libc::newlocale(libc::LC_ALL_MASK, name.as_ptr(), std::ptr::null_mut()) };
+        let handle = unsafe { libc::newlocale(LC_ALL_MASK, name.as_ptr(), std::ptr::null_mut()) };
         // Not made before it is known to be one: dropping it frees it.
         (!handle.is_null()).then(|| Self(handle))
     }
