@@ -30,14 +30,11 @@ pub fn check_table(
 ) -> Result<Option<Disorder>, Error> {
     let path = input.path.clone();
     observer.phase("check", input.bytes.unwrap_or(0));
-    let mut table = Table::open(options, budget_bytes, vec![input])?;
+    let mut table = Table::open(options, budget_bytes, vec![input], observer)?;
     let Some(rows) = table.inputs.pop() else { return Ok(None) };
     let observed = ObservedRows { rows: rows.into_bytes(), observer };
     let found = first_disorder(&ByKey, observed, ROW_END, options.is_unique);
-    let found = found.map_err(|error| match observer.is_cancelled() {
-        true => Error::Cancelled,
-        false => of_read(&path, error),
-    })?;
+    let found = found.map_err(|error| of_read(&path, error, observer))?;
     let Some((number, keyed)) = found else { return Ok(None) };
     let mut bytes = Vec::new();
     let mut output = RowsOutput::new(&mut bytes, 1);

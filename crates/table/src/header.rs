@@ -7,10 +7,8 @@ use crate::split::Dialect;
 use std::io;
 use xsort_extsort::Error;
 
-/// What a file of UTF-8 may begin with.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
 /// The header of a table.
+#[derive(Default)]
 pub(crate) struct Header {
     /// As it stands in the file.
     pub(crate) bytes: Vec<u8>,
@@ -22,16 +20,10 @@ pub(crate) struct Header {
 pub(crate) fn take(rows: &mut Rows, dialect: &Dialect, row_bytes_max: usize) -> io::Result<Header> {
     let mut fields = Vec::new();
     let Some(row) = rows.next(dialect, row_bytes_max, usize::MAX, &mut fields)? else {
-        return Ok(Header { bytes: Vec::new(), names: Vec::new() });
+        return Ok(Header::default());
     };
-    let bytes = row.to_vec();
-    let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
-    if text.len() < bytes.len() {
-        // The first name may be quoted behind it.
-        dialect.row(text, true, usize::MAX, &mut fields);
-    }
-    let names = fields.iter().map(|field| dialect.value(&text[field.clone()]).into_owned());
-    Ok(Header { names: names.collect(), bytes: bytes.clone() })
+    let names = fields.iter().map(|field| dialect.value(&row[field.clone()]).into_owned());
+    Ok(Header { names: names.collect(), bytes: row.to_vec() })
 }
 
 /// Takes the header of another input, which must have the same columns. An empty file has none.

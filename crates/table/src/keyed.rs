@@ -34,7 +34,7 @@ pub(crate) struct Keying {
     pub(crate) columns: Vec<(usize, KeyColumn, String)>,
     pub(crate) on_bad: OnBad,
     /// What a last row gets that lacks its line end.
-    pub(crate) line_end: Vec<u8>,
+    pub(crate) line_end: Box<str>,
     /// Longest row in bytes.
     pub(crate) row_bytes_max: usize,
     pub(crate) counts: Counts,
@@ -91,7 +91,7 @@ impl KeyedRows {
             push_escaped(&mut self.lines, row);
             bytes += row.len() as u64;
             if !row.ends_with(b"\n") {
-                self.lines.extend_from_slice(&keying.line_end);
+                self.lines.extend_from_slice(keying.line_end.as_bytes());
                 bytes += keying.line_end.len() as u64;
             }
             self.lines.push(ROW_END);

@@ -9,6 +9,9 @@ use xsort_extsort::variable::InputBytes;
 /// Bytes that a window begins with. Others that handle rows take as many at once.
 pub(crate) const BUFFER_BYTES: usize = 256 << 10;
 
+/// What a file of UTF-8 may begin with.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// The rows of one input, one after the other.
 pub(crate) struct Rows {
     from: InputBytes,
@@ -23,8 +26,21 @@ pub(crate) struct Rows {
 
 impl Rows {
     pub(crate) fn new(from: InputBytes) -> Rows {
-        let window = vec![0; BUFFER_BYTES];
-        Rows { from, window, unread: 0..0, is_at_end: false, row: 1, offset: 0 }
+        Rows { from, window: Vec::new(), unread: 0..0, is_at_end: false, row: 1, offset: 0 }
+    }
+
+    /// Takes the byte order mark that the input may begin with, before its first row. Returns
+    /// whether there is one.
+    pub(crate) fn take_mark(&mut self) -> io::Result<bool> {
+        while !self.is_at_end && self.unread.len() < BYTE_ORDER_MARK.len() {
+            self.read_more()?;
+        }
+        let is_there = self.window[self.unread.clone()].starts_with(BYTE_ORDER_MARK);
+        if is_there {
+            self.unread.start += BYTE_ORDER_MARK.len();
+            self.offset += BYTE_ORDER_MARK.len() as u64;
+        }
+        Ok(is_there)
     }
 
     /// The next row, and its first `fields_max` fields; `None` at the end of the input.
@@ -35,6 +51,9 @@ impl Rows {
         fields_max: usize,
         fields: &mut Vec<Range<usize>>,
     ) -> io::Result<Option<&[u8]>> {
+        if self.offset == 0 {
+            self.take_mark()?;
+        }
         loop {
             let text = &self.window[self.unread.clone()];
             if text.is_empty() && self.is_at_end {
@@ -69,8 +88,9 @@ impl Rows {
     fn read_more(&mut self) -> io::Result<()> {
         self.window.copy_within(self.unread.clone(), 0);
         self.unread = 0..self.unread.len();
-        if self.window.len() < 2 * self.unread.len() {
-            self.window.resize(2 * self.window.len(), 0);
+        let least = BUFFER_BYTES.max(2 * self.unread.len());
+        if self.window.len() < least {
+            self.window.resize(least, 0);
         }
         let read = loop {
             match self.from.read(&mut self.window[self.unread.end..]) {

@@ -5,7 +5,7 @@ use crate::header::{self, Header};
 use crate::key::Keys;
 use crate::keyed::{Counts, KeyedRows, Keying, OnBad};
 use crate::order::ByKey;
-use crate::rows::{BUFFER_BYTES, Rows};
+use crate::rows::{BUFFER_BYTES, BYTE_ORDER_MARK, Rows};
 use crate::rows_output::RowsOutput;
 use crate::split::Dialect;
 use serde::Serialize;
@@ -119,7 +119,7 @@ pub fn sort_table(
     observer: &dyn Observer,
 ) -> Result<TableReport, Error> {
     let expected_bytes = inputs.iter().filter_map(|input| input.bytes).sum();
-    let table = Table::open(options, engine.budget_bytes, inputs)?;
+    let table = Table::open(options, engine.budget_bytes, inputs, observer)?;
     let threads = CompressionThreads::of_budget(engine.budget_bytes, engine.threads);
     let compression = options.compression.map(|_| threads);
     let engine = LinesOptions {
@@ -135,8 +135,9 @@ pub fn sort_table(
         TableOutput::Stream(to) => table.sort_to(options, &engine, to, disk, observer),
         TableOutput::File(path) => {
             let mut file = FileOutput::create(disk, path, expected_bytes)?;
-            let report = table.sort_to(options, &engine, &mut file, disk, observer)?;
-            file.publish()?;
+            let report = table.sort_to(options, &engine, &mut file, disk, observer);
+            let report = report.map_err(|error| error.of_output(path))?;
+            file.publish().map_err(|error| error.of_output(path))?;
             Ok(report)
         }
     }
@@ -145,6 +146,7 @@ pub fn sort_table(
 /// Inputs whose columns are known.
 pub(crate) struct Table {
     pub(crate) inputs: Vec<LinesInput>,
+    /// What comes before all rows: a byte order mark and the header, if there are any.
     header: Vec<u8>,
     keying: Arc<Keying>,
 }
@@ -155,6 +157,7 @@ impl Table {
         options: &TableOptions,
         budget_bytes: u64,
         inputs: Vec<LinesInput>,
+        observer: &dyn Observer,
     ) -> Result<Table, Error> {
         let row_bytes_max = (budget_bytes / ROW_SHARE).min(ROW_BYTES_MAX) as usize;
         let mut inputs = inputs.into_iter();
@@ -162,31 +165,33 @@ impl Table {
             return Err(Error::Settings("there is no input".into()));
         };
         let (path, mut rows) = (first.path.clone(), Rows::new(first.into_bytes()));
-        let header = if options.has_header {
-            let header = header::take(&mut rows, &options.dialect, row_bytes_max);
-            Some(header.map_err(|error| of_read(&path, error))?)
-        } else {
-            None
+        let has_mark = rows.take_mark().map_err(|error| of_read(&path, error, observer))?;
+        let header = match options.has_header {
+            true => Some(
+                header::take(&mut rows, &options.dialect, row_bytes_max)
+                    .map_err(|error| of_read(&path, error, observer))?,
+            ),
+            false => None,
         };
-        let is_windows = header.as_ref().is_some_and(|header| header.bytes.ends_with(b"\r\n"));
         let is_empty = header.as_ref().is_some_and(|header| header.bytes.is_empty());
+        let columns = match is_empty {
+            true => Vec::new(),
+            false => header::resolve(&options.keys, header.as_ref())?,
+        };
+        let Header { bytes: mut row, names } = header.unwrap_or_default();
+        let line_end = if row.ends_with(b"\r\n") { "\r\n" } else { "\n" };
+        if !row.is_empty() && !row.ends_with(b"\n") {
+            row.extend(line_end.bytes());
+        }
+        let mark = if has_mark { BYTE_ORDER_MARK } else { &[] };
         let keying = Arc::new(Keying {
             dialect: options.dialect,
-            columns: if is_empty {
-                Vec::new()
-            } else {
-                header::resolve(&options.keys, header.as_ref())?
-            },
+            columns,
             on_bad: options.on_bad,
-            line_end: if is_windows { b"\r\n".to_vec() } else { b"\n".to_vec() },
+            line_end: line_end.into(),
             row_bytes_max,
             counts: Counts::default(),
         });
-        let Header { bytes: mut header, names } =
-            header.unwrap_or(Header { bytes: Vec::new(), names: Vec::new() });
-        if !header.is_empty() && !header.ends_with(b"\n") {
-            header.extend_from_slice(&keying.line_end);
-        }
         let names = options.has_header.then(|| Arc::new(names));
         let keyed = |path: PathBuf, rows: Rows, names| {
             let keyed = KeyedRows::new(rows, Arc::clone(&keying), names);
@@ -197,7 +202,7 @@ impl Table {
             let path = input.path.clone();
             keyed(path, Rows::new(input.into_bytes()), names.clone())
         }));
-        Ok(Table { inputs: all, header, keying })
+        Ok(Table { inputs: all, header: [mark, &row].concat(), keying })
     }
 
     fn sort_to(
@@ -216,8 +221,8 @@ impl Table {
         };
         to.write_all(&header).map_err(Error::Output)?;
         let mut output = RowsOutput::new(to, options.rows_max.unwrap_or(u64::MAX));
-        let report =
-            sort_lines(engine, &ByKey, inputs, &mut output, disk, observer).map_err(of_input)?;
+        let report = sort_lines(engine, &ByKey, inputs, &mut output, disk, observer)
+            .map_err(|error| of_input(error, observer))?;
         output.flush().map_err(Error::Output)?;
         let bytes = keying.counts.bytes.load(Relaxed);
         Ok(TableReport {
@@ -237,20 +242,26 @@ impl Table {
 }
 
 /// The error of an input that can't be read, or is no table.
-pub(crate) fn of_read(path: &Path, error: io::Error) -> Error {
-    of_input(xsort_disk::Error::new(Operation::Read, path, error).into())
+pub(crate) fn of_read(path: &Path, error: io::Error, observer: &dyn Observer) -> Error {
+    of_input(xsort_disk::Error::new(Operation::Read, path, error).into(), observer)
 }
 
 /// A row that can't be sorted is the input's fault, and not that of the drive that it is read from.
-/// A file that can't be opened is opened by its first read.
-fn of_input(error: Error) -> Error {
+/// A file that can't be opened is opened by its first read. And a stop on request ends a wait for
+/// more of a stream.
+fn of_input(error: Error, observer: &dyn Observer) -> Error {
     let Error::Disk(mut error) = error else { return error };
+    if error.operation != Operation::Read {
+        return error.into();
+    }
     let source = &error.source;
+    if observer.is_cancelled() {
+        return Error::Cancelled;
+    }
     if source.get_ref().and_then(|inner| inner.downcast_ref::<BadRow>()).is_some() {
         return Error::Input { reason: source.to_string(), path: error.path };
     }
-    let is_closed = matches!(source.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied);
-    if is_closed && error.operation == Operation::Read {
+    if matches!(source.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) {
         error.operation = Operation::Open;
     }
     error.into()

@@ -53,6 +53,8 @@ pub(crate) fn push_value(
             Place::First => BAD_FIRST,
             Place::Last => BAD_LAST,
         });
+        // Different ones are no duplicates of each other.
+        writer.text(value);
         return false;
     }
     writer.mark(VALUE);

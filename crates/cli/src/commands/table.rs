@@ -3,6 +3,7 @@
 use crate::args::TableArgs;
 use crate::exit::Failure;
 use crate::inputs::expand::directory_of;
+use crate::inputs::stdin::{NAME, StandardInput, go_to_end, index_of_stdin};
 use crate::job::{Console, ConsoleOptions, JobResources};
 use crate::output::{ResultPrinter, write_stderr};
 use crate::settings::{self, JobLimits, ReportStyle};
@@ -42,10 +43,12 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
         stop: Some(stop),
     });
     limits.notice.iter().for_each(|line| console.notice(line));
-    let inputs = args.inputs.iter().map(|path| input(path)).collect::<Result<_, _>>()?;
+    index_of_stdin(&args.inputs)?;
+    let inputs = args.inputs.iter().map(|path| input(path, stop)).collect::<Result<_, _>>()?;
     let Recognised { inputs, taken_bytes, .. } = recognise(inputs, false, || limits.budget_bytes)
-        .map_err(|(path, error)| {
-        Error::Disk(xsort_disk::Error::new(Operation::Read, &path, error))
+        .map_err(|(path, error)| match stop.is_set() {
+        true => Error::Cancelled,
+        false => xsort_disk::Error::new(Operation::Read, &path, error).into(),
     })?;
     if args.check {
         return check(args, &options, &limits, inputs, &console);
@@ -113,16 +116,25 @@ fn check(
 
 /// What an output that is a stream has in the errors of all commands.
 fn of_stream(error: Error) -> Error {
-    let Error::Output(source) = error else { return error };
-    let path = Path::new(STANDARD_OUTPUT);
-    let error = xsort_disk::Error::new(Operation::Write, path, source);
-    Error::Streamed { cause: Box::new(Error::Disk(error)) }
+    match error {
+        Error::Output(_) => {
+            Error::Streamed { cause: Box::new(error.of_output(STANDARD_OUTPUT.as_ref())) }
+        }
+        error => error,
+    }
 }
 
-fn input(path: &Path) -> Result<LinesInput, Failure> {
+fn input(path: &Path, stop: &Stop) -> Result<LinesInput, Failure> {
     if path.as_os_str() == "-" {
-        let content = Content::Stream(Box::new(io::stdin()));
-        return Ok(LinesInput { path: "standard input".into(), bytes: None, content });
+        return Ok(match StandardInput::open(stop)? {
+            StandardInput::File(path) => {
+                go_to_end();
+                LinesInput::at(&path)
+            }
+            StandardInput::Stream(read) => {
+                LinesInput { path: NAME.into(), bytes: None, content: Content::Stream(read) }
+            }
+        });
     }
     let found =
         fs::metadata(path).map_err(|error| xsort_disk::Error::new(Operation::Open, path, error))?;

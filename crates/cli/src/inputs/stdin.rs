@@ -66,12 +66,8 @@ pub(crate) fn replace_stdin(
     args: &SortArgs,
     stop: &Stop,
 ) -> Result<(Vec<PathBuf>, Option<Stream>), Failure> {
-    let mut indices = (0..inputs.len()).filter(|&index| inputs[index].as_os_str() == "-");
-    let (Some(index), second) = (indices.next(), indices.next()) else { return Ok((inputs, None)) };
+    let Some(index) = index_of_stdin(&inputs)? else { return Ok((inputs, None)) };
     let refuse = |what: &str| Err(Failure::Usage(what.into()));
-    if second.is_some() {
-        return refuse("standard input (-) is named twice: it can be read once only");
-    }
     if args.remove_input {
         return refuse(
             "standard input can't be removed (--remove-input): \
@@ -95,6 +91,20 @@ pub(crate) fn replace_stdin(
             Ok((inputs, Some(Stream { input: index, read })))
         }
     }
+}
+
+/// Where `-` is among the inputs.
+///
+/// # Errors
+/// If it is there twice.
+pub(crate) fn index_of_stdin(inputs: &[PathBuf]) -> Result<Option<usize>, Failure> {
+    let mut indices = (0..inputs.len()).filter(|&index| inputs[index].as_os_str() == "-");
+    let (first, second) = (indices.next(), indices.next());
+    if second.is_some() {
+        let reason = "standard input (-) is named twice: it can be read once only";
+        return Err(Failure::Usage(reason.into()));
+    }
+    Ok(first)
 }
 
 fn unreadable(reason: &str) -> Failure {

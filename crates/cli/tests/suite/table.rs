@@ -2,6 +2,7 @@
 
 use crate::limits::peak_bytes;
 use crate::sandbox::{Sandbox, program};
+use rustix::process::{Pid, Signal, kill_process};
 use std::fmt::Write;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -90,6 +91,7 @@ fn refusals_name_the_way_out_and_leave_the_old_output() {
         ("table orders.csv --by id:integer -o out.csv", 2, "'integer' is none of"),
         ("table orders.csv --by id -o out.csv.xz", 2, "... | xz"),
         ("table orders.csv open.csv --check --by id", 2, "one by one"),
+        ("table - - --by id --format csv", 2, "named twice"),
         ("table orders.csv", 2, "--by"),
     ] {
         let stderr = sandbox.fails(line, code);
@@ -128,6 +130,28 @@ fn a_table_larger_than_its_budget_is_sorted_within_it() {
         lines.concat()
     };
     assert!(hash(&out) == hash(&text), "the same lines in another order");
+}
+
+/// It waits for a stream that says nothing: for its header, and for more rows.
+#[test]
+fn a_wait_for_a_stream_ends_when_it_is_stopped() {
+    let sandbox = Sandbox::new();
+    for begun in ["", "id,name\n1,x\n"] {
+        let mut child = Command::new(program())
+            .args("table --format csv --by #1 -q -o out.csv".split_whitespace())
+            .current_dir(sandbox.path())
+            .stdin(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        std::io::Write::write_all(&mut stdin, begun.as_bytes()).unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{begun:?}");
+        drop(stdin);
+        assert_eq!(sandbox.names(), [""; 0]);
+    }
 }
 
 #[test]

@@ -2,8 +2,8 @@
 //! anything can be done.
 
 use super::units::{Bytes, Decimal, SizeOption};
-use std::path::PathBuf;
-use xsort_disk::{Disk, DisplayPath, FileId, device_name};
+use std::path::{Path, PathBuf};
+use xsort_disk::{Disk, DisplayPath, FileId, Operation, device_name};
 
 /// A job's failure. No scratch is left behind, and the old output is intact; except that after a
 /// failed [`Operation::SyncName`](xsort_disk::Operation::SyncName) the new output is in place,
@@ -157,6 +157,15 @@ pub enum Error {
 }
 
 impl Error {
+    /// Names the output in an error of writing to it.
+    #[must_use]
+    pub fn of_output(self, path: &Path) -> Error {
+        match self {
+            Error::Output(source) => xsort_disk::Error::new(Operation::Write, path, source).into(),
+            error => error,
+        }
+    }
+
     /// The cause of a [`Error::Resumable`], which leaves scratch where it is.
     fn resumable_cause(&self) -> String {
         match self {

@@ -53,7 +53,8 @@ pub fn sort_lines_to_file<O: LineOrder>(
 ) -> Result<LinesReport, Error> {
     let file = disk.create_output(output)?;
     let mut guard = OpenFiles::one(disk, file);
-    let report = sort_to(options, order, inputs, LinesOutput::Unpublished(file), disk, observer)?;
+    let report = sort_to(options, order, inputs, LinesOutput::Unpublished(file), disk, observer)
+        .map_err(|error| error.of_output(output))?;
     guard.release(file);
     disk.publish(file, report.written_bytes, true)?;
     Ok(report)

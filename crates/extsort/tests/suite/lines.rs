@@ -7,6 +7,7 @@ use xsort_disk::{Fault, FaultSite, FileRole, Operation, SimDisk, SimOptions};
 use xsort_extsort::variable::{Codec, Content, LinesInput, merge_sequential};
 use xsort_extsort::{
     Caches, Error, LinesOptions, LinesReport, Unobserved, merge_lines, sort_lines,
+    sort_lines_to_file,
 };
 use xsort_kernels::lines::{ByBytes, line_hash};
 use xsort_testing::{Dribble, Random, quick_or_long};
@@ -293,6 +294,19 @@ fn lines_longer_than_blocks_go_through_scratch_and_passes() {
             }
         }
     }
+}
+
+#[test]
+fn a_full_drive_is_named_with_the_output_file() {
+    let settings = SimOptions { capacity_bytes: Some(1 << 20), ..SimOptions::default() };
+    let disk = SimDisk::new(settings);
+    let inputs = vec![source(&short_numbers(4 << 20, 1), false)];
+    let output = "/out/sorted".as_ref();
+    let options = options(64 * MIB, 2, false);
+    let error = sort_lines_to_file(&options, &ByBytes, inputs, output, &disk, &Unobserved);
+    let said = error.unwrap_err().to_string();
+    assert!(said.contains("/out/sorted") && said.contains("No space left"), "{said}");
+    assert_eq!((disk.open_files(), disk.paths().len()), (0, 0));
 }
 
 #[test]

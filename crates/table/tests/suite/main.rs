@@ -189,6 +189,48 @@ fn bad_values_go_where_they_are_put() {
     }
 }
 
+/// Only the first bad row was once left, for all of them had the same key.
+#[test]
+fn different_bad_values_are_no_duplicates() {
+    let on_bad = OnBad::Put(Place::Last);
+    let options = TableOptions { on_bad, is_unique: true, ..options("a:int") };
+    let disk = SimDisk::new(SimOptions::default());
+    sort(&options, 8 << 20, &[b"a\ny\n1\nx\n01\nx\n".to_vec()], &disk).unwrap();
+    assert_eq!(disk.get("/out/sorted").unwrap(), b"a\n1\nx\ny\n");
+}
+
+/// Behind a byte order mark a quote was once no quote, and what followed its line end a row.
+#[test]
+fn a_byte_order_mark_is_before_the_first_field() {
+    let table = |mark: &str, rows: &str| format!("{mark}\"a\nb\",c\n{rows}").into_bytes();
+    let mark = "\u{feff}";
+    let texts = [table(mark, "3,x\n1,y\n"), table("", "2,z\n"), table(mark, "0,w\n")];
+    let disk = SimDisk::new(SimOptions::default());
+    let by_name = TableOptions { has_header: true, ..options("\"a\nb\":int") };
+    sort(&by_name, 8 << 20, &texts, &disk).unwrap();
+    let sorted = disk.get("/out/sorted").unwrap();
+    assert_eq!(sorted, table(mark, "0,w\n1,y\n2,z\n3,x\n"));
+    assert_eq!(check_table(&by_name, 8 << 20, input("in", sorted), &Unobserved).unwrap(), None);
+
+    let by_number = TableOptions { has_header: false, ..options("#1:int") };
+    let texts = [format!("{mark}2\n1\n").into_bytes(), format!("{mark}0\n").into_bytes()];
+    sort(&by_number, 8 << 20, &texts, &disk).unwrap();
+    assert_eq!(disk.get("/out/sorted").unwrap(), format!("{mark}0\n1\n2\n").as_bytes());
+}
+
+#[test]
+fn a_full_drive_is_named_with_the_output() {
+    let options = options("a:int");
+    let rows: String = (0..200_000).map(|row| format!("{row}\n")).collect();
+    let settings = SimOptions { capacity_bytes: Some(1 << 20), ..SimOptions::default() };
+    let disk = SimDisk::new(settings);
+    let error = sort(&options, 64 << 20, &[format!("a\n{rows}").into_bytes()], &disk).unwrap_err();
+    let said = error.to_string();
+    assert!(said.contains("/out/sorted") && said.contains("No space left"), "{said}");
+    assert!(matches!(error, Error::Disk(_)), "{error:?}");
+    assert_eq!((disk.open_files(), disk.paths().len()), (0, 0));
+}
+
 #[test]
 fn a_row_that_is_too_long_is_refused() {
     let long = format!("a\n{}\n", "x".repeat(2 << 20));
