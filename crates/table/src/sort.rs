@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::{Disk, Operation};
-use xsort_extsort::units::{Bytes, Count, Decimal, Rate};
+use xsort_extsort::units::{Bytes, Count, Decimal};
 use xsort_extsort::variable::{
-    CompressedOutput, CompressionThreads, Content, FileOutput, LinesInput, OutputCodec,
+    CompressedOutput, CompressionThreads, Content, FileOutput, LinesInput, OutputCodec, Summary,
 };
 use xsort_extsort::{Error, LinesOptions, Observer, sort_lines};
 
@@ -86,13 +86,14 @@ pub struct TableReport {
 
 impl fmt::Display for TableReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (rows, bytes) = (Count(self.rows, "row"), Decimal(self.bytes as f64));
-        writeln!(f, "sorted   {rows}, {bytes}, in {:.2} s", self.seconds)?;
-        write!(f, "speed    {}", Rate(self.bytes_per_second))?;
-        if self.scratch_bytes > 0 {
-            write!(f, ", {} of scratch", Decimal(self.scratch_bytes as f64))?;
-        }
-        writeln!(f, "\nchecked  all rows, by checksum {}", self.checksum)?;
+        let summary = Summary {
+            what: Count(self.rows, "row"),
+            bytes: self.bytes,
+            seconds: self.seconds,
+            scratch_bytes: self.scratch_bytes,
+            checksum: Some(&self.checksum),
+        };
+        writeln!(f, "{summary}")?;
         if f.alternate() {
             writeln!(f, "threads  {}", self.threads)?;
             writeln!(f, "memory   {}", Bytes(self.memory_bytes))?;

@@ -7,9 +7,11 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::iter;
 use std::path::{Path, PathBuf};
-use xsort_disk::{LazyDisk, parent_directory};
+use xsort_disk::{LazyDisk, STANDARD_OUTPUT};
 use xsort_extsort::variable::{LineOrder, LinesInput};
-use xsort_extsort::{Error, LinesOptions, LinesReport, sort_lines, sort_lines_to_file};
+use xsort_extsort::{
+    Error, LinesOptions, LinesReport, scratch_directories, sort_lines, sort_lines_to_file,
+};
 use xsort_gnu::sort::{Command, Environment, Order, Request, parse};
 use xsort_gnu::{Locale, Refusal};
 
@@ -113,8 +115,7 @@ impl Lines {
     /// What [`Error`] lists; [`Error::Settings`] for an option that GNU sort refuses, or that has
     /// nothing to do with the order.
     pub fn run(&self, output: impl AsRef<Path>) -> Result<LinesReport, Error> {
-        let output = output.as_ref();
-        self.sort(&parent_directory(output), Output::File(output))
+        self.sort(Output::File(output.as_ref()))
     }
 
     /// Sorts into anything that can be written to. Scratch goes to the system's temporary
@@ -123,19 +124,20 @@ impl Lines {
     /// # Errors
     /// As [`run`](Lines::run).
     pub fn write_to(&self, output: &mut (dyn Write + Send)) -> Result<LinesReport, Error> {
-        self.sort(&std::env::temp_dir(), Output::Stream(output))
+        self.sort(Output::Stream(output))
     }
 
-    fn sort(&self, scratch: &Path, output: Output<'_>) -> Result<LinesReport, Error> {
+    fn sort(&self, output: Output<'_>) -> Result<LinesReport, Error> {
         let locale = match self.has_locale {
             true => Locale::from_environment().unwrap_or_else(Locale::c),
             false => Locale::c(),
         };
         let command = self.command(&locale)?;
-        let scratch = match self.scratch.is_empty() {
-            true => vec![scratch.to_owned()],
-            false => self.scratch.clone(),
+        let path = match &output {
+            Output::File(path) => path,
+            Output::Stream(_) => Path::new(STANDARD_OUTPUT),
         };
+        let scratch = scratch_directories(&self.scratch, path);
         let options = LinesOptions {
             delimiter: command.terminator(),
             is_unique: command.unique,

@@ -5,6 +5,7 @@ pub(crate) mod completions;
 pub(crate) mod generate;
 mod gnu_definition;
 pub(crate) mod manual;
+mod resources;
 pub(crate) mod sort;
 mod summary_file;
 pub(crate) mod table;

@@ -1,12 +1,13 @@
 //! `xsort sort`: sorts files of records, or prints the plan for it.
 
+use super::resources::resources;
 use crate::args::SortArgs;
 use crate::exit::Failure;
-use crate::inputs::expand::{ExpandedInputs, directory_of, expand};
+use crate::inputs::expand::{ExpandedInputs, expand};
 use crate::inputs::names_memory::{NamesMemory, TooManyNames};
 use crate::inputs::stdin;
 use crate::inputs::tree::{TreeError, TreeOptions, identity};
-use crate::job::{Console, ConsoleOptions, JobResources};
+use crate::job::{Console, ConsoleOptions};
 use crate::output::{ResultPrinter, refuse_terminal};
 use crate::settings::{self, JobLimits, ReportStyle};
 use crate::signals::Stop;
@@ -32,7 +33,7 @@ pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
     let console = Console::new(ConsoleOptions {
         command: "sort",
         style,
-        resources: resources(args, &limits),
+        resources: resources(&args.inputs, &args.scratch, &args.output, &limits),
         temperature: limits.temperature.clone(),
         stop: Some(stop),
     });
@@ -114,21 +115,5 @@ fn data_bytes_min(names: &NamesMemory, layout: &Layout, method: Method, limits: 
     match plan(&facts) {
         Err(Error::Memory { needed_bytes, .. }) => needed_bytes,
         _ => limits.budget_bytes,
-    }
-}
-
-/// What a sort reads and writes.
-fn resources(args: &SortArgs, limits: &JobLimits) -> JobResources {
-    let outputs = settings::output_directories(&args.output);
-    let mut directories: Vec<_> =
-        args.scratch.iter().map(|path| (path.clone(), "scratch")).collect();
-    let inputs = args.inputs.iter().filter(|path| path.as_os_str() != "-");
-    directories.extend(inputs.map(|path| (directory_of(path), "input")));
-    directories.extend(outputs.iter().map(|path| (path.clone(), "output")));
-    directories.dedup();
-    JobResources {
-        directories,
-        hidden_file_directories: [outputs, args.scratch.clone()].concat(),
-        limit_bytes_per_second: limits.bytes_per_second(),
     }
 }

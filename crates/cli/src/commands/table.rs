@@ -1,12 +1,12 @@
 //! `xsort table`: sorts the rows of CSV and TSV files.
 
+use super::resources::resources;
 use crate::args::TableArgs;
 use crate::exit::Failure;
-use crate::inputs::expand::directory_of;
 use crate::inputs::stdin::{NAME, StandardInput, go_to_end, index_of_stdin};
-use crate::job::{Console, ConsoleOptions, JobResources};
+use crate::job::{Console, ConsoleOptions};
 use crate::output::{ResultPrinter, write_stderr};
-use crate::settings::{self, JobLimits, ReportStyle};
+use crate::settings::{JobLimits, ReportStyle};
 use crate::signals::Stop;
 use std::ffi::OsStr;
 use std::fs;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use xsort::machine::caches;
 use xsort_disk::{Disk, DisplayPath, Operation, STANDARD_OUTPUT, is_standard_output};
 use xsort_extsort::variable::{Content, LinesInput, OutputCodec, Recognised, recognise};
-use xsort_extsort::{Error, LinesOptions, Observer};
+use xsort_extsort::{Error, LinesOptions, Observer, scratch_directories};
 use xsort_table::{Dialect, Keys, TableOptions, TableOutput, check_table, sort_table};
 
 /// Suffixes of compressed inputs, in front of which is that of the format.
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
     let console = Console::new(ConsoleOptions {
         command: "table",
         style,
-        resources: resources(args, &limits),
+        resources: resources(&args.inputs, &args.scratch, &args.output, &limits),
         temperature: limits.temperature.clone(),
         stop: Some(stop),
     });
@@ -75,7 +75,7 @@ fn engine_options(args: &TableArgs, limits: &JobLimits) -> LinesOptions {
         taken_bytes: 0,
         threads: limits.threads,
         caches: caches(None),
-        scratch: scratch_directories(args),
+        scratch: scratch_directories(&args.scratch, &args.output),
         codec: None,
         output_file: None,
         checkpoint: None,
@@ -184,29 +184,5 @@ fn dialect_of_name(path: &Path) -> Option<Dialect> {
         "csv" => Some(Dialect::CSV),
         "tsv" | "tab" => Some(Dialect::TSV),
         _ => None,
-    }
-}
-
-fn scratch_directories(args: &TableArgs) -> Vec<PathBuf> {
-    match (args.scratch.is_empty(), is_standard_output(&args.output)) {
-        (false, _) => args.scratch.clone(),
-        (true, true) => vec![std::env::temp_dir()],
-        (true, false) => vec![settings::directory_of(&args.output)],
-    }
-}
-
-/// What a sort reads and writes.
-fn resources(args: &TableArgs, limits: &JobLimits) -> JobResources {
-    let outputs = settings::output_directories(&args.output);
-    let scratch = scratch_directories(args);
-    let mut directories: Vec<_> = scratch.iter().map(|path| (path.clone(), "scratch")).collect();
-    let inputs = args.inputs.iter().filter(|path| path.as_os_str() != "-");
-    directories.extend(inputs.map(|path| (directory_of(path), "input")));
-    directories.extend(outputs.iter().map(|path| (path.clone(), "output")));
-    directories.dedup();
-    JobResources {
-        directories,
-        hidden_file_directories: outputs,
-        limit_bytes_per_second: limits.bytes_per_second(),
     }
 }

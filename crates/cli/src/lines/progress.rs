@@ -13,7 +13,8 @@ use std::fmt;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use xsort_disk::RateLimit;
-use xsort_extsort::units::{Count, Decimal, Rate};
+use xsort_extsort::units::Count;
+use xsort_extsort::variable::Summary;
 use xsort_extsort::{LinesReport, Observer, Unobserved};
 use xsort_gnu::When;
 use xsort_gnu::sort::Command;
@@ -131,15 +132,13 @@ pub(super) fn print_report(
 
 impl fmt::Display for LinesResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (lines, bytes) = (Count(self.lines, "line"), Decimal(self.bytes as f64));
-        writeln!(f, "sorted   {lines}, {bytes}, in {:.2} s", self.seconds)?;
-        write!(f, "speed    {}", Rate(self.bytes_per_second))?;
-        if self.scratch_bytes > 0 {
-            write!(f, ", {} of scratch", Decimal(self.scratch_bytes as f64))?;
-        }
-        match &self.checksum {
-            Some(checksum) => write!(f, "\nchecked  all lines, by checksum {checksum}"),
-            None => write!(f, "\nchecked  the number of lines"),
-        }
+        let summary = Summary {
+            what: Count(self.lines, "line"),
+            bytes: self.bytes,
+            seconds: self.seconds,
+            scratch_bytes: self.scratch_bytes,
+            checksum: self.checksum.as_deref(),
+        };
+        summary.fmt(f)
     }
 }

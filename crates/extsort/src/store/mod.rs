@@ -3,6 +3,7 @@
 //! | file | idea |
 //! |---|---|
 //! | `scratch`, `reserve` | blocks spread over the scratch drives, and the space for them |
+//! | `scratch_directories` | where scratch goes |
 //! | `seal` | whether a block comes back as it was written |
 //! | `journal` | finished steps of a sort, for a process that resumes it |
 //! | `checkpoint` | all files of a sort that can be resumed |
@@ -27,6 +28,7 @@ pub(crate) mod probe;
 pub(crate) mod read_ahead;
 pub(crate) mod reserve;
 pub(crate) mod scratch;
+pub(crate) mod scratch_directories;
 pub(crate) mod seal;
 mod transfer;
 pub(crate) mod write_behind;

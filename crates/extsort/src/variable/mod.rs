@@ -71,7 +71,7 @@ pub use input::{
     take_header,
 };
 pub use options::{LinesCheckpoint, LinesOptions};
-pub use report::LinesReport;
+pub use report::{LinesReport, Summary};
 pub use sequential::{
     PassError, TemporaryFiles, merge_passes, merge_sequential, sequential_inputs_max,
 };

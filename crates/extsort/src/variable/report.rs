@@ -3,7 +3,9 @@
 use super::job::LinesJob;
 use super::plan::Plan;
 use crate::Error;
+use crate::units::{Count, Decimal, Rate};
 use serde::Serialize;
+use std::fmt;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
@@ -29,6 +31,37 @@ pub struct LinesReport {
     pub seconds: f64,
     /// How the budget was divided.
     pub plan: Plan,
+}
+
+/// What a sort of lines or rows did, in three lines.
+#[derive(Clone, Copy, Debug)]
+pub struct Summary<'a> {
+    /// What was sorted.
+    pub what: Count<'a>,
+    /// Bytes of it.
+    pub bytes: u64,
+    /// From the first read to the last write.
+    pub seconds: f64,
+    /// Bytes that were written to scratch.
+    pub scratch_bytes: u64,
+    /// The checksum in hexadecimal, if all was hashed.
+    pub checksum: Option<&'a str>,
+}
+
+impl fmt::Display for Summary<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Summary { what, bytes, seconds, scratch_bytes, checksum } = *self;
+        writeln!(f, "sorted   {what}, {}, in {seconds:.2} s", Decimal(bytes as f64))?;
+        write!(f, "speed    {}", Rate(bytes as f64 / seconds.max(1e-9)))?;
+        if scratch_bytes > 0 {
+            write!(f, ", {} of scratch", Decimal(scratch_bytes as f64))?;
+        }
+        let Count(_, name) = what;
+        match checksum {
+            Some(checksum) => write!(f, "\nchecked  all {name}s, by checksum {checksum}"),
+            None => write!(f, "\nchecked  the number of {name}s"),
+        }
+    }
 }
 
 /// What phase one counted.

@@ -1,14 +1,14 @@
 //! Preparing a sort from the beginning.
 
 use super::inputs::Inputs;
-use super::prepared::{Preparation, Prepared, meaning, request, scratch_directories};
+use super::prepared::{Preparation, Prepared, meaning, request};
 use super::space::Space;
 use crate::fixed::options::SortOptions;
 use crate::fixed::plan::{Facts, Plan, plan, resident_bytes_max};
 use crate::fixed::spool::{Spool, Stream, spool};
 use crate::store::checkpoint::{CheckpointFiles, FreshCheckpoint, InputFingerprint, SortRequest};
 use crate::store::open_files::OpenFiles;
-use crate::{Error, Observer};
+use crate::{Error, Observer, scratch_directories};
 use std::path::PathBuf;
 use xsort_disk::{Disk, FileId};
 
@@ -25,7 +25,7 @@ pub(super) fn begin<'a>(
         return Err(Error::Settings("a stream can't be removed (--remove-input)".into()));
     }
     let mut inputs = Inputs::open(options, stream_number, disk, observer)?;
-    let scratch_directories = scratch_directories(options);
+    let scratch_directories = scratch_directories(&options.scratch, &options.output);
     let (mut output_file, mut output_guard) = open_output(options, &scratch_directories, disk)?;
     let spool = stream
         .map(|stream| {

@@ -20,9 +20,9 @@ pub(crate) use prepared::{Preparation, Prepared, PublishedSort};
 use super::options::SortOptions;
 use super::spool::Stream;
 use crate::store::checkpoint::{CheckpointNames, OpenedCheckpoint, open_checkpoint};
-use crate::{Error, Observer};
+use crate::{Error, Observer, scratch_directories};
 use begin::begin;
-use prepared::{meaning, request, scratch_directories};
+use prepared::{meaning, request};
 use resume::resume;
 use xsort_disk::{Disk, is_standard_output};
 
@@ -52,7 +52,10 @@ pub(crate) fn prepare<'a>(
                 .into(),
         ));
     }
-    let names = CheckpointNames::of(&options.output, &scratch_directories(options));
+    let names = CheckpointNames::of(
+        &options.output,
+        &scratch_directories(&options.scratch, &options.output),
+    );
     let meaning = meaning(options);
     match open_checkpoint(checkpoint, names, &request(options, &meaning), disk, observer)? {
         OpenedCheckpoint::Saved(saved) => resume(options, *saved, disk, observer),

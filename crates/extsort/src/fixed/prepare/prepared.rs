@@ -6,7 +6,7 @@ use crate::fixed::spool::Spool;
 use crate::store::checkpoint::{CheckpointFiles, SortRequest};
 use crate::store::open_files::OpenFiles;
 use std::path::{Path, PathBuf};
-use xsort_disk::{FileId, is_standard_output, parent_directory};
+use xsort_disk::FileId;
 use xsort_records::Checksum;
 
 /// What there is to do.
@@ -70,16 +70,6 @@ pub(crate) struct PublishedSort<'a> {
     pub(crate) inputs: Vec<(usize, FileId)>,
     pub(crate) input_guard: OpenFiles<'a>,
     pub(crate) checkpoint: CheckpointFiles<'a>,
-}
-
-/// The directories for scratch.
-pub(super) fn scratch_directories(options: &SortOptions) -> Vec<PathBuf> {
-    if options.scratch.is_empty() {
-        let is_stream = is_standard_output(&options.output);
-        vec![if is_stream { std::env::temp_dir() } else { parent_directory(&options.output) }]
-    } else {
-        options.scratch.clone()
-    }
 }
 
 /// What the options mean, as far as the output depends on it.

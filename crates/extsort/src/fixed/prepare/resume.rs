@@ -1,11 +1,11 @@
 //! Preparing to go on with a sort that an earlier process has begun, by its plan.
 
-use super::prepared::{Preparation, Prepared, PublishedSort, scratch_directories};
+use super::prepared::{Preparation, Prepared, PublishedSort};
 use crate::fixed::options::SortOptions;
 use crate::fixed::plan::Plan;
 use crate::store::checkpoint::{ReopenedInput, ReopenedSort, SavedCheckpoint};
 use crate::store::open_files::OpenFiles;
-use crate::{Error, Observer};
+use crate::{Error, Observer, scratch_directories};
 use std::io::ErrorKind;
 use std::path::PathBuf;
 use xsort_disk::{Disk, DisplayPath, FileId};
@@ -58,7 +58,7 @@ pub(super) fn resume<'a>(
         needs_input_space,
         // When the inputs have been read, whatever the earlier process has reserved.
         reserves_late: true,
-        scratch_directories: scratch_directories(options),
+        scratch_directories: scratch_directories(&options.scratch, &options.output),
         output_file,
         output_guard,
         checkpoint: Some(checkpoint),
