@@ -120,6 +120,13 @@ impl Locale {
         sys::Handle::load(&CString::new(name).ok()?).map(Self::of)
     }
 
+    /// The name of the language whose rules were asked for, if the C library has none (musl): text
+    /// is then in the order of its bytes.
+    pub fn missing_language(&self) -> Option<&str> {
+        let is_byte_order = matches!(&*self.name, "C" | "POSIX" | "C.UTF-8" | "C.utf8");
+        Some(&*self.name).filter(|_| cfg!(target_env = "musl") && !is_byte_order)
+    }
+
     /// True if text is in UTF-8.
     pub fn is_utf8(&self) -> bool {
         self.is_utf8
@@ -167,6 +174,8 @@ impl Collation {
         match name {
             "C" | "POSIX" => Self::Bytes,
             "C.UTF-8" | "C.utf8" => Self::CodePoints,
+            // musl takes any name, and has the rules of no language.
+            _ if cfg!(target_env = "musl") => Self::CodePoints,
             _ => Self::Language,
         }
     }

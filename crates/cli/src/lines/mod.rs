@@ -86,6 +86,11 @@ fn answer(program: &str, arguments: &[OsString]) -> Result<(), Failure> {
         Request::Run(mut command) => {
             choose_colour(command.extras.color);
             resources::apply_memory(&mut command)?;
+            if let Some(name) = locale.missing_language() {
+                let what = "this static build has no locales: sorting by bytes";
+                say(format!("{program}: {what}, not as {name} does (LC_ALL=C silences this)\n")
+                    .as_bytes());
+            }
             let mut command = LinesCommand { program, command: *command, environment, locale };
             command.name_outputs_as_other_commands();
             return dispatch::run(&command, has_locale)
