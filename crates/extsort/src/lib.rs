@@ -1,6 +1,8 @@
 //! The pipelines: what is planned, read, ordered, written and reported.
 //!
 //! ```text
+//!         keyed           records of any bytes with keys, as lines
+//!           |
 //! fixed   variable        records of one size | lines
 //!    \     /
 //!     store               files on drives: scratch, seals, journal, checkpoint; drives' rates
@@ -23,6 +25,7 @@
 pub mod fixed;
 mod generate;
 mod job;
+pub mod keyed;
 mod store;
 pub mod variable;
 mod verify;

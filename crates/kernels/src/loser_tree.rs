@@ -5,8 +5,8 @@
 //! path. A head is one 128-bit number,
 //!
 //! ```text
-//!   127 ........................... 32    31    30 ....... 0
-//!   twelve bytes of its normalised key    end   number of its run
+//!   127 ........................... 32    31    30      29 ....... 0
+//!   twelve bytes of its normalised key    end   whole   number of its run
 //! ```
 //!
 //! so that most matches are one comparison, ties fall to the earlier run, and the merge is stable.
@@ -30,10 +30,13 @@ use std::hint::select_unpredictable;
 
 /// Set when the run is exhausted, so that it loses against every key.
 const EXHAUSTED: u64 = 1 << 31;
-/// Bits of the run's number and of `EXHAUSTED`.
+/// Set when the twelve bytes are known to be the whole key, so that equal ones are no tie. Equal
+/// bytes have it both or neither.
+const WHOLE: u64 = 1 << 30;
+/// Bits of the run's number, of `EXHAUSTED` and of `WHOLE`.
 const RUN_BITS: u32 = 32;
 /// Most runs of one merge.
-pub(crate) const RUNS_MAX: usize = 1 << (RUN_BITS - 1);
+pub(crate) const RUNS_MAX: usize = WHOLE as usize;
 /// Key bytes that a match compares.
 pub(crate) const KEY_BYTES: usize = 12;
 
@@ -52,6 +55,13 @@ impl HeadKey {
         HeadKey { high: first, low: second >> RUN_BITS << RUN_BITS | run as u64 }
     }
 
+    /// The same of an order whose keys have a zero byte only behind their end.
+    #[inline(always)]
+    pub(crate) fn with_end(self) -> Self {
+        let is_whole = (self.low >> RUN_BITS) as u8 == 0;
+        HeadKey { low: self.low | if is_whole { WHOLE } else { 0 }, ..self }
+    }
+
     /// For a run without a head: it loses against all that have one.
     #[inline(always)]
     pub(crate) fn exhausted(run: usize) -> Self {
@@ -66,7 +76,7 @@ impl HeadKey {
 
     #[inline(always)]
     pub(crate) fn run(self) -> usize {
-        (self.low & (EXHAUSTED - 1)) as usize
+        (self.low & (WHOLE - 1)) as usize
     }
 
     /// Whether `self` comes before `other`, if their twelve bytes differ or are all there is.
@@ -76,11 +86,11 @@ impl HeadKey {
         rank(self) < rank(other)
     }
 
-    /// Whether both have the same twelve bytes and neither run is exhausted.
+    /// Whether both have the same twelve bytes, which may not be all, and neither run is exhausted.
     #[inline(always)]
     fn ties(self, other: HeadKey) -> bool {
-        (self.high ^ other.high) | (self.low ^ other.low) >> (RUN_BITS - 1) | (self.low & EXHAUSTED)
-            == 0
+        let is_settled = self.low & (EXHAUSTED | WHOLE);
+        (self.high ^ other.high) | (self.low ^ other.low) >> (RUN_BITS - 1) | is_settled == 0
     }
 }
 

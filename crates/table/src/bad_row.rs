@@ -31,6 +31,19 @@ pub(crate) enum BadRow {
     Header { number: usize, found: String, expected: String },
 }
 
+impl BadRow {
+    /// The same of a text that begins `bytes` bytes later.
+    pub(crate) fn behind(mut self, bytes: u64) -> BadRow {
+        match &mut self {
+            BadRow::OpenQuote { offset, .. }
+            | BadRow::TooLong { offset, .. }
+            | BadRow::Value { offset, .. } => *offset += bytes,
+            BadRow::Header { .. } => {}
+        }
+        self
+    }
+}
+
 impl From<BadRow> for io::Error {
     fn from(bad: BadRow) -> io::Error {
         io::Error::new(io::ErrorKind::InvalidData, bad)

@@ -1,13 +1,14 @@
-//! The rows of an input, a window of which is in memory.
+//! The first rows of an input, a window of which is in memory.
 
 use crate::bad_row::BadRow;
 use crate::split::{Dialect, Row};
 use std::io::{self, Read};
 use std::ops::Range;
+use xsort_extsort::keyed::{InputRest, Piece};
 use xsort_extsort::variable::InputBytes;
 
-/// Bytes that a window begins with. Others that handle rows take as many at once.
-pub(crate) const BUFFER_BYTES: usize = 256 << 10;
+/// Bytes that a window begins with.
+const BUFFER_BYTES: usize = 256 << 10;
 
 /// What a file of UTF-8 may begin with.
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -27,6 +28,12 @@ pub(crate) struct Rows {
 impl Rows {
     pub(crate) fn new(from: InputBytes) -> Rows {
         Rows { from, window: Vec::new(), unread: 0..0, is_at_end: false, row: 1, offset: 0 }
+    }
+
+    /// What comes behind the rows that were taken.
+    pub(crate) fn into_rest(self) -> InputRest {
+        let at = Piece { record: self.row, offset: self.offset };
+        InputRest { from: self.from, read: self.window[self.unread].to_vec(), at }
     }
 
     /// Takes the byte order mark that the input may begin with, before its first row. Returns

@@ -3,10 +3,8 @@
 use crate::bad_row::BadRow;
 use crate::header::{self, Header};
 use crate::key::Keys;
-use crate::keyed::{Counts, KeyedRows, Keying, OnBad};
-use crate::order::ByKey;
-use crate::rows::{BUFFER_BYTES, BYTE_ORDER_MARK, Rows};
-use crate::rows_output::RowsOutput;
+use crate::keying::{Counts, OnBad, RowKeying};
+use crate::rows::{BYTE_ORDER_MARK, Rows};
 use crate::split::Dialect;
 use serde::Serialize;
 use std::fmt;
@@ -15,9 +13,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::{Disk, Operation};
+use xsort_extsort::keyed::{
+    ByKey, InputRest, KeyedInput, KeyingMemory, KeyingThreads, RECORD_END, RestoredOutput,
+    ToFirstRecord, sort_keyed,
+};
 use xsort_extsort::units::{Bytes, Count, Decimal};
 use xsort_extsort::variable::{
-    CompressedOutput, CompressionThreads, Content, FileOutput, LinesInput, OutputCodec, Summary,
+    CompressedOutput, CompressionThreads, Content, FileOutput, InputBytes, LinesInput, OutputCodec,
+    Summary,
 };
 use xsort_extsort::{Error, LinesOptions, Observer, sort_lines};
 
@@ -25,9 +28,6 @@ use xsort_extsort::{Error, LinesOptions, Observer, sort_lines};
 const ROW_BYTES_MAX: u64 = 16 << 20;
 /// A row may take this share of the budget.
 const ROW_SHARE: u64 = 16;
-/// Buffers that a sort has besides the engine's: the windows of the first input and of the one that
-/// is read, lines on their way in, rows on their way out.
-const BUFFERS: u64 = 6;
 
 /// What is asked for.
 #[derive(Clone, Debug)]
@@ -120,14 +120,14 @@ pub fn sort_table(
     observer: &dyn Observer,
 ) -> Result<TableReport, Error> {
     let expected_bytes = inputs.iter().filter_map(|input| input.bytes).sum();
-    let table = Table::open(options, engine.budget_bytes, inputs, observer)?;
+    let table = Table::open(options, engine, inputs, observer)?;
     let threads = CompressionThreads::of_budget(engine.budget_bytes, engine.threads);
     let compression = options.compression.map(|_| threads);
     let engine = LinesOptions {
-        delimiter: crate::encode::ROW_END,
+        delimiter: RECORD_END,
         is_unique: options.is_unique,
         taken_bytes: engine.taken_bytes
-            + BUFFERS * BUFFER_BYTES as u64
+            + KeyingMemory::of_budget(engine.budget_bytes, engine.threads).taken_bytes
             + FileOutput::MEMORY_BYTES
             + compression.map_or(0, |threads| threads.taken_bytes),
         ..engine.clone()
@@ -149,17 +149,18 @@ pub(crate) struct Table {
     pub(crate) inputs: Vec<LinesInput>,
     /// What comes before all rows: a byte order mark and the header, if there are any.
     header: Vec<u8>,
-    keying: Arc<Keying>,
+    keying: Arc<RowKeying>,
 }
 
 impl Table {
     /// Reads the header of the first input, and finds the columns.
     pub(crate) fn open(
         options: &TableOptions,
-        budget_bytes: u64,
+        engine: &LinesOptions,
         inputs: Vec<LinesInput>,
         observer: &dyn Observer,
     ) -> Result<Table, Error> {
+        let LinesOptions { budget_bytes, threads, .. } = *engine;
         let row_bytes_max = (budget_bytes / ROW_SHARE).min(ROW_BYTES_MAX) as usize;
         let mut inputs = inputs.into_iter();
         let Some(first) = inputs.next() else {
@@ -185,7 +186,7 @@ impl Table {
             row.extend(line_end.bytes());
         }
         let mark = if has_mark { BYTE_ORDER_MARK } else { &[] };
-        let keying = Arc::new(Keying {
+        let keying = Arc::new(RowKeying {
             dialect: options.dialect,
             columns,
             on_bad: options.on_bad,
@@ -193,15 +194,21 @@ impl Table {
             row_bytes_max,
             counts: Counts::default(),
         });
-        let names = options.has_header.then(|| Arc::new(names));
-        let keyed = |path: PathBuf, rows: Rows, names| {
-            let keyed = KeyedRows::new(rows, Arc::clone(&keying), names);
+        let names = Arc::new(names);
+        let threads = KeyingMemory::of_budget(budget_bytes, threads).threads;
+        let threads = Arc::new(KeyingThreads::new(Arc::clone(&keying), threads));
+        let keyed = |path: PathBuf, from: InputBytes, to_first: ToFirstRecord| {
+            let keyed = KeyedInput::new(from, to_first, Arc::clone(&threads));
             LinesInput { path, bytes: None, content: Content::Stream(Box::new(keyed)) }
         };
-        let mut all = vec![keyed(path, rows, None)];
+        let InputRest { from, read, at } = rows.into_rest();
+        let to_first = move |from| Ok(InputRest { from, read, at });
+        let mut all = vec![keyed(path, from, Box::new(to_first))];
         all.extend(inputs.map(|input| {
-            let path = input.path.clone();
-            keyed(path, Rows::new(input.into_bytes()), names.clone())
+            let (keying, path) = (Arc::clone(&keying), input.path.clone());
+            let names = options.has_header.then(|| Arc::clone(&names));
+            let to_first = move |from| keying.to_first_row(from, names.as_deref());
+            keyed(path, input.into_bytes(), Box::new(to_first))
         }));
         Ok(Table { inputs: all, header: [mark, &row].concat(), keying })
     }
@@ -221,15 +228,25 @@ impl Table {
             None => Box::new(to),
         };
         to.write_all(&header).map_err(Error::Output)?;
-        let mut output = RowsOutput::new(to, options.rows_max.unwrap_or(u64::MAX));
-        let report = sort_lines(engine, &ByKey, inputs, &mut output, disk, observer)
-            .map_err(|error| of_input(error, observer))?;
-        output.flush().map_err(Error::Output)?;
+        let (report, written_bytes) = match options.rows_max {
+            Some(rows_max) => {
+                let mut first = RestoredOutput::new(&mut to, rows_max);
+                let report = sort_lines(engine, &ByKey, inputs, &mut first, disk, observer);
+                (report, first.written_bytes)
+            }
+            None => {
+                let report = sort_keyed(engine, inputs, &mut to, disk, observer);
+                let written_bytes = report.as_ref().map_or(0, |report| report.written_bytes);
+                (report, written_bytes)
+            }
+        };
+        let report = report.map_err(|error| of_input(error, observer))?;
+        to.flush().map_err(Error::Output)?;
         let bytes = keying.counts.bytes.load(Relaxed);
         Ok(TableReport {
             rows: keying.counts.rows.load(Relaxed),
             bytes,
-            written_bytes: header.len() as u64 + output.written_bytes,
+            written_bytes: header.len() as u64 + written_bytes,
             checksum: report.checksum.map(|sum| format!("{sum:x}")).unwrap_or_default(),
             seconds: report.seconds,
             bytes_per_second: bytes as f64 / report.seconds.max(1e-9),

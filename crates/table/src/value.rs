@@ -1,6 +1,5 @@
 //! A column's value as a field of a key.
 
-use crate::encode::KeyWriter;
 use crate::key::{KeyColumn, KeyKind, Place};
 use crate::number::{is_whole, push_decimal};
 use jiff::Timestamp;
@@ -8,6 +7,7 @@ use jiff::civil::{Date, DateTime};
 use jiff::fmt::strtime;
 use jiff::tz::TimeZone;
 use std::net::IpAddr;
+use xsort_extsort::keyed::KeyWriter;
 
 /// Marks before a field. What is not of the column's type can come before and behind all else.
 const BAD_FIRST: u8 = 0x08;

@@ -104,7 +104,7 @@ fn check(
         return Err(Failure::Usage("--check takes one file: check them one by one".into()));
     };
     let path = input.path.clone();
-    let found = check_table(options, limits.budget_bytes, input, observer)?;
+    let found = check_table(options, &engine_options(args, limits), input, observer)?;
     let Some(disorder) = found else { return Ok(()) };
     if !args.report.quiet {
         let row = String::from_utf8_lossy(&disorder.bytes);

@@ -14,6 +14,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 use xsort_disk::Disk;
 
+/// Changes the lines of a segment on their way to the output: it gets their bytes in pieces that
+/// end anywhere, changes each in place, and returns how many bytes are left of it.
+pub type SegmentFilter = Box<dyn FnMut(&mut [u8]) -> usize>;
+
+/// Makes the filter of a segment.
+pub type LineFilter<'f> = dyn Fn() -> SegmentFilter + Sync + 'f;
+
 /// A sort or merge of lines under way.
 pub(super) struct LinesJob<'a, O> {
     pub(super) order: &'a O,
@@ -38,6 +45,8 @@ pub(super) struct LinesJob<'a, O> {
     pub(super) sorted_bytes: AtomicU64,
     /// With a checkpoint: the journal of finished steps.
     pub(super) journal: JournalHandle<'a>,
+    /// What threads that merge make of lines for the output.
+    pub(super) filter: Option<&'a LineFilter<'a>>,
 }
 
 impl<'a, O> LinesJob<'a, O> {
@@ -73,12 +82,18 @@ impl<'a, O> LinesJob<'a, O> {
             sorted_lines: AtomicU64::new(0),
             sorted_bytes: AtomicU64::new(0),
             journal: JournalHandle(None),
+            filter: None,
         }
     }
 
     /// The same with scratch that a checkpoint has opened.
     pub(super) fn with_scratch(self, scratch: Scratch<'a>) -> Self {
         LinesJob { scratch: OnceLock::from(scratch), ..self }
+    }
+
+    /// The same with an output that is filtered.
+    pub(super) fn with_filter(self, filter: Option<&'a LineFilter<'a>>) -> Self {
+        LinesJob { filter, ..self }
     }
 
     /// Scratch, which the first caller creates.

@@ -2,7 +2,7 @@
 
 use super::form::{FormedRuns, form_runs};
 use super::input::{LinesInput, SortedInput, total_bytes};
-use super::job::LinesJob;
+use super::job::{LineFilter, LinesJob};
 use super::merge::merge_all;
 use super::options::LinesOptions;
 use super::output::LinesOutput;
@@ -34,7 +34,24 @@ pub fn sort_lines<O: LineOrder>(
     if let Some(checkpoint) = &options.checkpoint {
         return resumable::sort(options, checkpoint, order, inputs, disk, observer);
     }
-    sort_to(options, order, inputs, LinesOutput::Stream(output), disk, observer)
+    sort_to(options, order, inputs, LinesOutput::Stream(output), None, disk, observer)
+}
+
+/// Sorts all lines of `inputs`, and writes to `output` what `filter` makes of them. The report's
+/// written bytes are those that it leaves. `options` have no checkpoint.
+///
+/// # Errors
+/// As [`sort_lines`].
+pub fn sort_filtered<O: LineOrder>(
+    options: &LinesOptions,
+    order: &O,
+    inputs: Vec<LinesInput>,
+    output: &mut (dyn Write + Send),
+    filter: &LineFilter<'_>,
+    disk: &dyn Disk,
+    observer: &dyn Observer,
+) -> Result<LinesReport, Error> {
+    sort_to(options, order, inputs, LinesOutput::Stream(output), Some(filter), disk, observer)
 }
 
 /// Sorts all lines of `inputs` into the file `output`, which may be one of them. It appears whole
@@ -53,8 +70,9 @@ pub fn sort_lines_to_file<O: LineOrder>(
 ) -> Result<LinesReport, Error> {
     let file = disk.create_output(output)?;
     let mut guard = OpenFiles::one(disk, file);
-    let report = sort_to(options, order, inputs, LinesOutput::Unpublished(file), disk, observer)
-        .map_err(|error| error.of_output(output))?;
+    let report =
+        sort_to(options, order, inputs, LinesOutput::Unpublished(file), None, disk, observer)
+            .map_err(|error| error.of_output(output))?;
     guard.release(file);
     disk.publish(file, report.written_bytes, true)?;
     Ok(report)
@@ -65,6 +83,7 @@ fn sort_to<O: LineOrder>(
     order: &O,
     inputs: Vec<LinesInput>,
     output: LinesOutput<'_>,
+    filter: Option<&LineFilter<'_>>,
     disk: &dyn Disk,
     observer: &dyn Observer,
 ) -> Result<LinesReport, Error> {
@@ -73,7 +92,7 @@ fn sort_to<O: LineOrder>(
     let plan = Plan::new(options, bytes, size_of::<Entry<O::Words>>(), output.needs_bypass());
     plan.refuse_index(options, bytes)?;
     let memory = plan.map_memory(bytes.is_some_and(|bytes| bytes >= options.budget_bytes))?;
-    let job = LinesJob::new(order, options, plan, disk, observer);
+    let job = LinesJob::new(order, options, plan, disk, observer).with_filter(filter);
     let formed = form_runs(&job, inputs, memory)?;
     let (report, _) = merge_all(&job, begun, formed, output)?;
     Ok(report)

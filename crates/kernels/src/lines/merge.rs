@@ -308,7 +308,8 @@ impl<'a, O: LineOrder> Merge<'a, O> {
                     return HeadKey::new(head.word(), O::TURN, run);
                 }
                 if self.skip == 0 && O::Words::COUNT > 1 {
-                    return HeadKey::new(head.word(), head.words().at(1), run);
+                    let head_key = HeadKey::new(head.word(), head.words().at(1), run);
+                    return if O::ZEROS_END { head_key.with_end() } else { head_key };
                 }
                 if self.skip == 0 {
                     let second = self.order.word_of(tail, bytes, WORD, &mut self.scratch);
@@ -341,7 +342,8 @@ impl<'a, O: LineOrder> Merge<'a, O> {
             true => self.order.two_words_of(tail, bytes, self.skip, &mut self.scratch),
             false => [self.order.word_of(tail, bytes, self.skip, &mut self.scratch), 0],
         };
-        HeadKey::new(first, second, run)
+        let head_key = HeadKey::new(first, second, run);
+        if O::ZEROS_END && self.is_deep { head_key.with_end() } else { head_key }
     }
 
     #[cold]

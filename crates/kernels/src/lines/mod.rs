@@ -25,7 +25,8 @@ pub use gather::{Gathered, gather};
 pub use hash::line_hash;
 pub use merge::{Lines, Merge};
 pub use order::{ByBytes, ByBytesReversed, LineOrder};
-pub(crate) use scan::shared_bytes;
-pub use scan::{count_lines, for_each_line, line_end, whole_lines_bytes};
+pub use scan::{
+    MASK_BYTES, count_lines, for_each_line, line_end, mask, shared_bytes, whole_lines_bytes,
+};
 pub use search::{Bound, bound_in_entries, bound_in_text};
 pub use sort::{Deduplicated, dedup, sort};

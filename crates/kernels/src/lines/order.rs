@@ -17,6 +17,10 @@ pub trait LineOrder: Sync {
     /// first. Longer lines come before their own prefixes then.
     const IS_REVERSE: bool = false;
 
+    /// Whether a key has no zero byte, so that the zeros of words are behind its end: words that
+    /// end with a zero are all there is to compare.
+    const ZEROS_END: bool = false;
+
     /// The exclusive or of this and a word is the line's bytes.
     const TURN: u64 = if Self::IS_REVERSE { u64::MAX } else { 0 };
 

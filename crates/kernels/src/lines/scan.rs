@@ -5,7 +5,7 @@
 #![allow(unsafe_code)]
 
 /// Bytes that one mask covers.
-const MASK_BYTES: usize = 64;
+pub const MASK_BYTES: usize = 64;
 
 /// Calls `line` with the beginning and end of each line of `text`, without its delimiter. The last
 /// line may lack the delimiter.
@@ -78,13 +78,23 @@ pub fn whole_lines_bytes(text: &[u8], delimiter: u8) -> usize {
 }
 
 /// How many bytes two lines begin with in common.
-pub(crate) fn shared_bytes(a: &[u8], b: &[u8]) -> usize {
-    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+#[inline]
+pub fn shared_bytes(a: &[u8], b: &[u8]) -> usize {
+    let word = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
+    let mut shared = 0;
+    for (a, b) in a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0) {
+        let differ = word(a) ^ word(b);
+        if differ != 0 {
+            return shared + differ.trailing_zeros() as usize / 8;
+        }
+        shared += 8;
+    }
+    shared + a[shared..].iter().zip(&b[shared..]).take_while(|(a, b)| a == b).count()
 }
 
-/// A bit for each byte: whether it is `wanted`.
+/// A bit for each byte, the lowest for the first: whether it is `wanted`.
 #[inline(always)]
-fn mask(block: &[u8; MASK_BYTES], wanted: u8) -> u64 {
+pub fn mask(block: &[u8; MASK_BYTES], wanted: u8) -> u64 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: SSE2 is part of x86-64, and the four loads read the 64 bytes of the block.
     unsafe {

@@ -71,12 +71,14 @@ pub fn dedup<O: LineOrder>(
         let entry = entries[at];
         let is_new = lines == 0 || {
             let last = entries[lines - 1];
+            let is_whole = O::ZEROS_END && entry.words().at(O::Words::COUNT - 1) as u8 == 0;
             last.words() != entry.words()
-                || !order.same(
-                    last.line(text, delimiter),
-                    entry.line(text, delimiter),
-                    &mut scratch,
-                )
+                || !is_whole
+                    && !order.same(
+                        last.line(text, delimiter),
+                        entry.line(text, delimiter),
+                        &mut scratch,
+                    )
         };
         if is_new {
             entries[lines] = entry;
@@ -194,6 +196,10 @@ impl<O: LineOrder> Sorter<'_, O> {
         at: usize,
         depth: usize,
     ) {
+        if O::ZEROS_END && group[0].word() as u8 == 0 {
+            // Equal keys, in the order of the text.
+            return;
+        }
         if O::WORD_IS_LINE && self.ends_in_word(group, at) {
             // Equal words with nothing behind: a shorter line is a prefix of a longer one.
             let bytes = |entry: &Entry<_>| entry.bytes(self.text, self.delimiter);

@@ -147,7 +147,8 @@ fn rows_come_in_order_with_the_bytes_that_they_had() {
         if report.rows != count || report.written_bytes != sorted.len() as u64 {
             return Err(format!("{report:?}"));
         }
-        let checked = check_table(&options, budget_bytes, input("sorted", sorted), &Unobserved);
+        let checked =
+            check_table(&options, &engine(budget_bytes, 2), input("sorted", sorted), &Unobserved);
         if checked.map_err(|error| error.to_string())?.is_some() || disk.open_files() > 0 {
             return Err("the output isn't in order, or files are open".into());
         }
@@ -210,7 +211,10 @@ fn a_byte_order_mark_is_before_the_first_field() {
     sort(&by_name, 8 << 20, &texts, &disk).unwrap();
     let sorted = disk.get("/out/sorted").unwrap();
     assert_eq!(sorted, table(mark, "0,w\n1,y\n2,z\n3,x\n"));
-    assert_eq!(check_table(&by_name, 8 << 20, input("in", sorted), &Unobserved).unwrap(), None);
+    assert_eq!(
+        check_table(&by_name, &engine(8 << 20, 1), input("in", sorted), &Unobserved).unwrap(),
+        None
+    );
 
     let by_number = TableOptions { has_header: false, ..options("#1:int") };
     let texts = [format!("{mark}2\n1\n").into_bytes(), format!("{mark}0\n").into_bytes()];
@@ -242,10 +246,12 @@ fn a_row_that_is_too_long_is_refused() {
 #[test]
 fn the_first_row_out_of_order_is_named() {
     let text = b"a\n1\n\"3\n\"\n2\n".to_vec();
-    let disorder = check_table(&options("a:num"), 8 << 20, input("in", text), &Unobserved);
+    let disorder =
+        check_table(&options("a:num"), &engine(8 << 20, 1), input("in", text), &Unobserved);
     let disorder = disorder.unwrap().unwrap();
     assert_eq!((disorder.row, &*disorder.bytes), (4, &b"2\n"[..]));
     let unique = TableOptions { is_unique: true, ..options("a") };
-    let disorder = check_table(&unique, 8 << 20, input("in", b"a\n1\n1\n".to_vec()), &Unobserved);
+    let disorder =
+        check_table(&unique, &engine(8 << 20, 1), input("in", b"a\n1\n1\n".to_vec()), &Unobserved);
     assert_eq!(disorder.unwrap().unwrap().row, 3);
 }

@@ -25,11 +25,12 @@ fn no_files_import_each_other_in_a_circle() {
 }
 
 /// What each floor of `extsort` may use beside itself. `lib.rs` only gathers names.
-const FLOORS: [(&str, &[&str]); 7] = [
+const FLOORS: [(&str, &[&str]); 8] = [
     ("job", &[]),
     ("store", &["job"]),
     ("fixed", &["job", "store"]),
     ("variable", &["job", "store"]),
+    ("keyed", &["job", "variable"]),
     ("generate", &["job", "store"]),
     ("verify", &["job"]),
     ("probe", &["job", "store"]),

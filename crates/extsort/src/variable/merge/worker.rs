@@ -93,29 +93,34 @@ impl<'a, 'j, O: LineOrder, S: Sink> MergeWorker<'a, 'j, O, S> {
         segment: &Segment<'_, O::Words>,
         write_buffer: &mut [u8],
     ) -> Result<u64, Error> {
-        let LinesJob { order, options, failure, .. } = self.job;
+        let LinesJob { order, options, failure, filter, .. } = self.job;
         let stage_times = &self.job.gauges.stage_times;
         let texts = segment.texts();
         let lines = segment.lines(&texts);
         let mut merge =
             Merge::new(*order, options.delimiter, options.is_unique, &lines, segment.ends());
+        let mut filter = filter.filter(|_| S::IS_OUTPUT).map(|filter| filter());
         let has_crc = S::IS_OUTPUT && self.job.journal.is_recording();
         loop {
             let bytes = stage_times.output_busy.time(|| merge.fill(write_buffer));
-            let bytes = &write_buffer[..bytes];
+            let filtered = match &mut filter {
+                Some(filter) => stage_times.output_busy.time(|| filter(&mut write_buffer[..bytes])),
+                None => bytes,
+            };
+            let filtered = &write_buffer[..filtered];
             let is_last = merge.is_done();
             let to_come = merge.pending_bytes();
             let (written_sum, dropped_sum) = merge.sums();
             let hash_sum = written_sum.wrapping_add(dropped_sum);
             let merged = MergedLines { lines: merge.taken(), hash_sum };
-            let crc = has_crc.then(|| crc32fast::hash(bytes));
+            let crc = has_crc.then(|| crc32fast::hash(filtered));
             let write = |sink: &mut S| {
-                sink.write(bytes, crc, to_come)?;
+                sink.write(filtered, crc, to_come)?;
                 if is_last { sink.end_segment(&segment.positions, merged) } else { Ok(()) }
             };
             let write = || self.writer.write(segment.number, is_last, failure, write);
             stage_times.output_waits_for_write.time(write)?;
-            self.job.observer.advance(bytes.len() as u64);
+            self.job.observer.advance(bytes as u64);
             if is_last {
                 self.job.balance.dropped(dropped_sum);
                 if S::IS_OUTPUT {

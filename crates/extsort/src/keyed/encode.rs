@@ -1,0 +1,210 @@
+//! The bytes of a keyed record: a key whose order is that of its bytes, and the record behind it,
+//! without the byte that ends a line for the engine.
+//!
+//! ```text
+//!  | field | field | ... | 01 01 | 02 | record |          00
+//!                                | 03 | record, stuffed | 00
+//! ```
+//!
+//! The codes of a key's fields, of which none is the beginning of another:
+//!
+//! | byte | rising text, fixed fields | falling text (of the inverted byte) |
+//! |---|---|---|
+//! | end of a text | 01 02 | ff |
+//! | 00 | 01 03 | 01 03 |
+//! | 01 | 01 04 | 01 04 |
+//! | fe | fe | fe 02 |
+//! | ff | ff | fe 03 |
+//! | another | itself | itself |
+//!
+//! Codes keep the order of the bytes, and the end of a text comes before any byte (behind any, in
+//! falling text). So keys compare as their fields do, one after the other, and a key is never the
+//! beginning of another one. A byte 01 always begins a code: the first 01 01 of a keyed record is
+//! the end of its key, and of the rising text that may be its last field. A record without the byte
+//! 0 stands behind it as it is, any other stuffed.
+
+use super::stuffing::push_stuffed;
+
+/// Ends a keyed record: the delimiter of the engine's lines.
+pub const RECORD_END: u8 = 0;
+/// The first byte of a code of two bytes.
+pub(super) const CODE: u8 = 1;
+/// Behind [`CODE`]: the end of a key.
+pub(super) const KEY_END: u8 = 1;
+/// Bytes of that code.
+pub(super) const END_BYTES: usize = 2;
+/// Behind [`CODE`]: the end of a text.
+const TEXT_END: u8 = 2;
+/// Behind [`CODE`]: the byte 0, and one more for the byte 1.
+const ZERO: u8 = 3;
+/// Behind a key: the record as it is.
+pub(super) const PLAIN: u8 = 2;
+/// Behind a key: the record stuffed.
+pub(super) const STUFFED: u8 = 3;
+
+/// Appends the codes of bytes.
+fn push_escaped(out: &mut Vec<u8>, mut bytes: &[u8]) {
+    while let Some(at) = bytes.iter().position(|&byte| byte <= CODE) {
+        out.extend_from_slice(&bytes[..at]);
+        out.extend([CODE, ZERO + bytes[at]]);
+        bytes = &bytes[at + 1..];
+    }
+    out.extend_from_slice(bytes);
+}
+
+/// Appends the fields of a key.
+#[derive(Debug)]
+pub struct KeyWriter<'o> {
+    /// What they are appended to.
+    pub out: &'o mut Vec<u8>,
+    /// Whether larger values come first.
+    pub is_descending: bool,
+}
+
+impl KeyWriter<'_> {
+    /// A byte that isn't turned around, and is more than 1: which kind of value follows.
+    #[inline]
+    pub fn mark(&mut self, mark: u8) {
+        debug_assert!(mark > CODE);
+        self.out.push(mark);
+    }
+
+    /// Bytes of which none that another value has is a beginning: of a fixed length, or with an end
+    /// of their own.
+    #[inline]
+    pub fn fixed(&mut self, bytes: &[u8]) {
+        let turn = if self.is_descending { 0xff } else { 0 };
+        for &byte in bytes {
+            match byte ^ turn {
+                byte @ (0 | 1) => self.out.extend([CODE, ZERO + byte]),
+                byte => self.out.push(byte),
+            }
+        }
+    }
+
+    /// Bytes of any length.
+    #[inline]
+    pub fn text(&mut self, bytes: &[u8]) {
+        if !self.is_descending {
+            push_escaped(self.out, bytes);
+            self.out.extend([CODE, TEXT_END]);
+            return;
+        }
+        for &byte in bytes {
+            match !byte {
+                byte @ (0 | 1) => self.out.extend([CODE, ZERO + byte]),
+                byte @ (0xfe | 0xff) => self.out.extend([0xfe, byte - 0xfe + 2]),
+                byte => self.out.push(byte),
+            }
+        }
+        self.out.push(0xff);
+    }
+}
+
+/// Ends a key. Where its last field is a rising text, this end is also the text's.
+#[inline]
+pub fn end_key(out: &mut Vec<u8>) {
+    match out.as_mut_slice() {
+        [.., CODE, end @ TEXT_END] => *end = KEY_END,
+        _ => out.extend([CODE, KEY_END]),
+    }
+}
+
+/// Appends a record behind its key, in parts of which all but the first have no byte 0.
+#[inline]
+pub fn push_record(out: &mut Vec<u8>, record: &[u8], more: &[u8]) {
+    debug_assert!(!more.contains(&0));
+    if memchr::memchr(RECORD_END, record).is_none() {
+        out.push(PLAIN);
+        out.extend_from_slice(record);
+        out.extend_from_slice(more);
+    } else {
+        out.push(STUFFED);
+        match more {
+            [] => push_stuffed(out, record),
+            more => push_stuffed(out, &[record, more].concat()),
+        }
+    }
+    out.push(RECORD_END);
+}
+
+/// Bytes of a keyed record's key, which ends before the code of its end; all of a beginning without
+/// one.
+#[inline]
+pub(super) fn key_bytes(keyed: &[u8]) -> usize {
+    let mut from = 0;
+    while let Some(at) = keyed[from..].iter().position(|&byte| byte == CODE) {
+        match keyed.get(from + at + 1) {
+            Some(&KEY_END) | None => return from + at,
+            Some(_) => from += at + 2,
+        }
+    }
+    keyed.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::restore::Restore;
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    fn key(texts: &[Vec<u8>], is_descending: bool) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut writer = KeyWriter { out: &mut out, is_descending };
+        texts.iter().for_each(|text| writer.text(text));
+        out
+    }
+
+    fn bytes() -> impl Strategy<Value = Vec<u8>> {
+        let byte = prop_oneof![Just(0u8), Just(1), Just(2), Just(0xfe), Just(0xff), any::<u8>()];
+        vec(byte, 0..6)
+    }
+
+    /// Long ones, too, with few zeros.
+    fn records() -> impl Strategy<Value = Vec<u8>> {
+        let long = (0..900usize, vec(0..900usize, 0..3)).prop_map(|(length, zeros)| {
+            let mut record = vec![7; length];
+            zeros.into_iter().filter(|&at| at < length).for_each(|at| record[at] = 0);
+            record
+        });
+        prop_oneof![bytes(), long]
+    }
+
+    proptest! {
+        #[test]
+        fn keys_compare_as_their_texts(a in vec(bytes(), 2), b in vec(bytes(), 2)) {
+            let (rising, falling) = (a.cmp(&b), b.cmp(&a));
+            prop_assert_eq!(key(&a, false).cmp(&key(&b, false)), rising);
+            prop_assert_eq!(key(&a, true).cmp(&key(&b, true)), falling);
+        }
+
+        #[test]
+        fn records_come_back_without_their_keys(
+            texts in vec((bytes(), records()), 0..5),
+            is_descending: bool,
+            step in 1..9usize,
+        ) {
+            let (mut keyed, mut expected) = (Vec::new(), Vec::new());
+            for (text, record) in texts {
+                let from = keyed.len();
+                keyed.extend(key(&[text], is_descending));
+                end_key(&mut keyed);
+                let own = keyed.len() - from - END_BYTES;
+                push_record(&mut keyed, &record, b"\r\n");
+                prop_assert_eq!(key_bytes(&keyed[from..]), own);
+                let end = keyed.len() - 1;
+                prop_assert!(!keyed[from..end].contains(&RECORD_END));
+                expected.extend(record);
+                expected.extend(b"\r\n");
+            }
+            let (mut restore, mut left) = (Restore::default(), u64::MAX);
+            let mut restored: Vec<u8> = Vec::new();
+            for part in keyed.chunks_mut(step * step * step) {
+                let bytes = restore.apply(part, &mut left);
+                restored.extend(&part[..bytes]);
+            }
+            prop_assert_eq!(restored, expected);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! An input on its way in: pieces of it, one after the other, become keyed records.
+
+use super::keying::{Cut, Keying, Piece};
+use super::keying_threads::{Keyed, KeyingThreads, PIECE_BYTES, PIECE_RECORDS, Task};
+use crate::variable::InputBytes;
+use crossbeam_channel::{Receiver, bounded};
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read};
+use std::sync::Arc;
+
+/// The records of an input from some place on.
+pub struct InputRest {
+    /// What is still to be read.
+    pub from: InputBytes,
+    /// What was read before it, from the first record on.
+    pub read: Vec<u8>,
+    /// Where that is.
+    pub at: Piece,
+}
+
+/// Goes to the first record of an input, when it is first read.
+pub type ToFirstRecord = Box<dyn FnOnce(InputBytes) -> io::Result<InputRest> + Send>;
+
+/// The keyed records of an input.
+pub struct KeyedInput<K: Keying> {
+    start: Option<(InputBytes, ToFirstRecord)>,
+    /// What is still to be read, up to its end.
+    from: Option<InputBytes>,
+    /// What was read and isn't cut yet.
+    uncut: Vec<u8>,
+    at: Piece,
+    threads: Arc<KeyingThreads<K>>,
+    /// Pieces whose keys are being made, in order.
+    pending: VecDeque<Receiver<Keyed<K::Index>>>,
+    /// Whether the piece that was cut last is longer than others.
+    is_long: bool,
+    /// The piece whose records are being taken, and how many of their bytes were.
+    current: Task<K::Index>,
+    taken: usize,
+    free: Vec<Task<K::Index>>,
+}
+
+impl<K: Keying> KeyedInput<K> {
+    /// The records of `from`, to the first of which `to_first` goes.
+    pub fn new(from: InputBytes, to_first: ToFirstRecord, threads: Arc<KeyingThreads<K>>) -> Self {
+        KeyedInput {
+            start: Some((from, to_first)),
+            from: None,
+            uncut: Vec::new(),
+            at: Piece { record: 1, offset: 0 },
+            threads,
+            pending: VecDeque::new(),
+            is_long: false,
+            current: Task::default(),
+            taken: 0,
+            free: Vec::new(),
+        }
+    }
+
+    /// Goes on to the next piece with keys; false behind the last one.
+    fn next_piece(&mut self) -> io::Result<bool> {
+        if let Some((from, to_first)) = self.start.take() {
+            let InputRest { from, read, at } = to_first(from)?;
+            (self.from, self.uncut, self.at) = (Some(from), read, at);
+        }
+        let done = std::mem::take(&mut self.current);
+        self.taken = 0;
+        // Memory for a long record isn't kept.
+        if done.bytes.capacity() <= 2 * PIECE_BYTES {
+            self.free.push(done);
+        }
+        let pieces_max = self.threads.pieces_max();
+        while self.pending.len() < pieces_max
+            && (!self.is_long || self.pending.is_empty())
+            && (self.from.is_some() || !self.uncut.is_empty())
+        {
+            self.cut_piece();
+        }
+        let Some(oldest) = self.pending.pop_front() else { return Ok(false) };
+        let gone = |_| io::Error::other("a thread that makes keys is gone");
+        self.current = oldest.recv().map_err(gone)??;
+        Ok(true)
+    }
+
+    /// Cuts the next piece off, and has its keys made. An error takes the piece's place, so that
+    /// the first one in the input is the one that is returned.
+    fn cut_piece(&mut self) {
+        let mut task = self.free.pop().unwrap_or_default();
+        let result = match self.read_piece(&mut task) {
+            Ok(false) => return,
+            Ok(true) => {
+                let is_only =
+                    self.pending.is_empty() && self.from.is_none() && self.uncut.is_empty();
+                self.threads.start(task, is_only)
+            }
+            Err(error) => {
+                self.from = None;
+                self.uncut = Vec::new();
+                let (done, result) = bounded(1);
+                drop(done.send(Err(error)));
+                result
+            }
+        };
+        self.pending.push_back(result);
+    }
+
+    /// Reads whole records; false if there are no more.
+    fn read_piece(&mut self, task: &mut Task<K::Index>) -> io::Result<bool> {
+        let Task { bytes, index, at, .. } = task;
+        bytes.clear();
+        bytes.append(&mut self.uncut);
+        *at = self.at;
+        let mut wanted = PIECE_BYTES;
+        loop {
+            self.read_up_to(bytes, wanted)?;
+            if bytes.is_empty() {
+                return Ok(false);
+            }
+            let is_last = self.from.is_none();
+            match self.threads.keying.cut(bytes, is_last, PIECE_RECORDS, *at, index)? {
+                Cut::Records { bytes: own, records } => {
+                    self.uncut.extend_from_slice(&bytes[own..]);
+                    bytes.truncate(own);
+                    self.is_long = bytes.capacity() > 2 * PIECE_BYTES;
+                    self.at.record += records;
+                    self.at.offset += own as u64;
+                    return Ok(true);
+                }
+                Cut::Part if is_last => {
+                    return Err(io::Error::new(ErrorKind::UnexpectedEof, "it ends in a record"));
+                }
+                Cut::Part => wanted = 2 * bytes.len().max(PIECE_BYTES),
+            }
+        }
+    }
+
+    /// Reads until there are `wanted` bytes, or no more.
+    fn read_up_to(&mut self, bytes: &mut Vec<u8>, wanted: usize) -> io::Result<()> {
+        let mut filled = bytes.len();
+        if filled < wanted && self.from.is_some() {
+            bytes.resize(wanted, 0);
+        }
+        while let Some(from) = &mut self.from
+            && filled < wanted
+        {
+            match from.read(&mut bytes[filled..]) {
+                Ok(0) => self.from = None,
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        bytes.truncate(filled);
+        Ok(())
+    }
+}
+
+impl<K: Keying> Read for KeyedInput<K> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        while self.taken == self.current.keyed.len() {
+            if !self.next_piece()? {
+                return Ok(0);
+            }
+        }
+        let rest = &self.current.keyed[self.taken..];
+        let bytes = rest.len().min(out.len());
+        out[..bytes].copy_from_slice(&rest[..bytes]);
+        self.taken += bytes;
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,41 @@
+//! Sorting records that may hold any byte, by keys that are made once: the sort of lines, with a
+//! framing that makes a line of a key and a record.
+//!
+//! ```text
+//!  inputs --> pieces of whole records --> keyed records ------> sort_lines ------> records
+//!           (cut: the reading thread)  (keys: all threads)                  (keys taken away:
+//!                                                                            threads that merge)
+//! ```
+//!
+//! The key travels before its record, as bytes that compare as the key does, so that a merge never
+//! parses. The framing is byte stuffing: a byte that ends a keyed record is nowhere in it, so the
+//! records of a block are found from any place of it, and everything that sorts lines sorts them.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `encode` | the bytes of a keyed record |
+//! | `stuffing` | a record of any bytes without the byte that ends it |
+//! | `order` | the order of keys |
+//! | `restore`, `restored_output` | records as they were, where they are and through a writer |
+//! | `input` | an input on its way in: its pieces, one after the other |
+//! | `keying` | what cuts an input into records, and makes their keys |
+//! | `keying_threads` | who makes them |
+//! | `sort` | the outline |
+
+mod encode;
+mod input;
+mod keying;
+mod keying_threads;
+mod order;
+mod restore;
+mod restored_output;
+mod sort;
+mod stuffing;
+
+pub use encode::{KeyWriter, RECORD_END, end_key, push_record};
+pub use input::{InputRest, KeyedInput, ToFirstRecord};
+pub use keying::{Cut, Keying, Piece};
+pub use keying_threads::{KeyingMemory, KeyingThreads};
+pub use order::ByKey;
+pub use restored_output::RestoredOutput;
+pub use sort::sort_keyed;

@@ -1,0 +1,101 @@
+//! The order of keyed records: that of their keys' bytes.
+
+use super::encode::{END_BYTES, key_bytes};
+use crate::variable::LineOrder;
+use std::cmp::Ordering;
+use xsort_kernels::lines::shared_bytes;
+
+/// Compares keyed records by their keys. Those with equal keys keep the order of the input.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ByKey;
+
+impl LineOrder for ByKey {
+    /// The codes of a key's fields have none.
+    const ZEROS_END: bool = true;
+
+    type Words = [u64; 2];
+
+    type Scratch = ();
+
+    #[inline]
+    fn word(&self, keyed: &[u8], skip: usize, (): &mut ()) -> u64 {
+        // A key that ends behind the word's first bytes ends with a code of two.
+        let seen = &keyed[..keyed.len().min(skip + 9)];
+        let key = &seen[..key_bytes(seen)];
+        let Some(rest) = key.get(skip..) else { return 0 };
+        let mut word = [0; 8];
+        let bytes = rest.len().min(8);
+        word[..bytes].copy_from_slice(&rest[..bytes]);
+        u64::from_be_bytes(word)
+    }
+
+    /// Both words of one look at the first 17 bytes.
+    #[inline]
+    fn two_words_of(&self, tail: &[u8], bytes: usize, skip: usize, scratch: &mut ()) -> [u64; 2] {
+        let Some(first) = tail.first_chunk::<17>().filter(|_| skip == 0 && bytes >= 17) else {
+            return [skip, skip + 8].map(|skip| self.word(&tail[..bytes], skip, scratch));
+        };
+        let mut words = [[0; 8]; 2];
+        words[0].copy_from_slice(&first[..8]);
+        words[1].copy_from_slice(&first[8..16]);
+        let [high, low] = words.map(u64::from_be_bytes);
+        match key_bytes(first) {
+            own @ ..8 => [high & !(u64::MAX >> (8 * own)), 0],
+            own @ 8..16 => [high, low & !(u64::MAX >> (8 * (own - 8)))],
+            _ => [high, low],
+        }
+    }
+
+    /// Keys have an end, so the first byte in which two records differ decides, if it is before
+    /// the end of the keys.
+    #[inline]
+    fn compare(&self, a: &[u8], b: &[u8], (): &mut ()) -> Ordering {
+        let shared = shared_bytes(a, b);
+        let is_over = key_bytes(&a[..shared]) + END_BYTES <= shared;
+        if is_over { Ordering::Equal } else { a[shared..].cmp(&b[shared..]) }
+    }
+
+    #[inline]
+    fn same(&self, a: &[u8], b: &[u8], scratch: &mut ()) -> bool {
+        self.compare(a, b, scratch) == Ordering::Equal
+    }
+
+    fn is_exact(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::encode::{KeyWriter, end_key, push_record};
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn words_and_comparisons_are_those_of_the_keys(
+            texts in vec((vec(0u8..4, 0..20), vec(0u8..4, 0..4)), 2),
+            skip in 0usize..24,
+        ) {
+            let keyed: Vec<Vec<u8>> = texts.iter().map(|(text, record)| {
+                let mut out = Vec::new();
+                KeyWriter { out: &mut out, is_descending: false }.text(text);
+                end_key(&mut out);
+                push_record(&mut out, record, b"");
+                out.pop();
+                out
+            }).collect();
+            let [a, b] = [&keyed[0], &keyed[1]];
+            prop_assert_eq!(ByKey.compare(a, b, &mut ()), texts[0].0.cmp(&texts[1].0));
+            for keyed in [a, b] {
+                let mut padded = keyed[..key_bytes(keyed)].to_vec();
+                padded.resize(64, 0);
+                let word = |at: usize| u64::from_be_bytes(padded[at..at + 8].try_into().unwrap());
+                prop_assert_eq!(ByKey.word(keyed, skip, &mut ()), word(skip));
+                let words = ByKey.two_words_of(keyed, keyed.len(), skip, &mut ());
+                prop_assert_eq!(words, [word(skip), word(skip + 8)]);
+            }
+        }
+    }
+}

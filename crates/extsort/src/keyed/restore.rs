@@ -1,0 +1,82 @@
+//! Keyed records on their way out: records as they were, in place.
+
+use super::encode::{CODE, KEY_END, PLAIN, RECORD_END};
+use super::stuffing::Unstuffing;
+
+/// Takes keys away, and the stuffing of records. It begins before a record, and takes bytes in
+/// pieces of any length.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Restore(State);
+
+/// Where in a keyed record the next byte is.
+#[derive(Clone, Copy, Debug, Default)]
+enum State {
+    #[default]
+    Key,
+    /// Behind the first byte of a code.
+    KeyCode,
+    /// Behind the key: whether the record is stuffed.
+    Kind,
+    Plain,
+    Stuffed(Unstuffing),
+}
+
+impl Restore {
+    /// Replaces keyed records by the first `records_left` of the records, and counts these down.
+    /// Returns how many bytes they have.
+    pub(super) fn apply(&mut self, bytes: &mut [u8], records_left: &mut u64) -> usize {
+        let (mut from, mut to) = (0, 0);
+        while from < bytes.len() && *records_left > 0 {
+            match &mut self.0 {
+                State::Key => match memchr::memchr(CODE, &bytes[from..]) {
+                    Some(at) => {
+                        from += at + 1;
+                        self.0 = State::KeyCode;
+                    }
+                    None => return to,
+                },
+                State::KeyCode => {
+                    self.0 = if bytes[from] == KEY_END { State::Kind } else { State::Key };
+                    from += 1;
+                }
+                State::Kind => {
+                    let is_plain = bytes[from] == PLAIN;
+                    let stuffed = State::Stuffed(Unstuffing::default());
+                    self.0 = if is_plain { State::Plain } else { stuffed };
+                    from += 1;
+                }
+                State::Plain => {
+                    let end = memchr::memchr(RECORD_END, &bytes[from..]);
+                    let own = end.unwrap_or(bytes.len() - from);
+                    bytes.copy_within(from..from + own, to);
+                    to += own;
+                    from += own;
+                    if end.is_some() {
+                        from += 1;
+                        *records_left -= 1;
+                        self.0 = State::Key;
+                    }
+                }
+                State::Stuffed(unstuffing) if unstuffing.left > 0 => {
+                    let own = usize::from(unstuffing.left).min(bytes.len() - from);
+                    bytes.copy_within(from..from + own, to);
+                    to += own;
+                    from += own;
+                    unstuffing.left -= own as u8;
+                }
+                State::Stuffed(unstuffing) => {
+                    let code = bytes[from];
+                    from += 1;
+                    if code == RECORD_END {
+                        *records_left -= 1;
+                        self.0 = State::Key;
+                    } else if unstuffing.code(code) {
+                        bytes[to] = 0;
+                        to += 1;
+                    }
+                }
+            }
+        }
+        to
+    }
+}

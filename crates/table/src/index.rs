@@ -1,0 +1,324 @@
+//! Where the fields and rows of a text end: masks of 64 bytes each, made in one pass.
+//!
+//! Quotes that are doubled cancel out, so whether a byte is in quotes is the parity of the quotes
+//! before it: a prefix of exclusive ors over the mask of quotes (G. Langdale and D. Lemire,
+//! "Parsing gigabytes of JSON per second", VLDB Journal 2019). That holds while a quote opens only
+//! where a field begins. A row that has it elsewhere is left to [`Dialect::row`].
+
+use crate::split::{Dialect, Row};
+use std::ops::Range;
+use xsort_kernels::lines::{MASK_BYTES, mask};
+
+/// Whole rows of a text.
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    /// For each 64 bytes: the line ends that end rows.
+    row_ends: Vec<u64>,
+    /// For each 64 bytes: the delimiters between fields.
+    delimiters: Vec<u64>,
+    /// Bytes of the text that are rows.
+    bytes: usize,
+    rows: u64,
+}
+
+impl Index {
+    /// Finds the whole rows that `text` begins with, at most `rows_max`. Returns the bytes and the
+    /// number of them. `is_last`: nothing comes behind `text`, which isn't empty. If there are
+    /// none, the error is how it begins.
+    pub(crate) fn fill(
+        &mut self,
+        dialect: &Dialect,
+        text: &[u8],
+        is_last: bool,
+        rows_max: usize,
+    ) -> Result<(usize, u64), Row> {
+        let blocks = text.len().div_ceil(MASK_BYTES);
+        self.row_ends.clear();
+        self.delimiters.clear();
+        self.row_ends.resize(blocks, 0);
+        self.delimiters.resize(blocks, 0);
+        (self.bytes, self.rows) = (0, 0);
+        loop {
+            let is_irregular = match dialect.escape {
+                None => self.fill_regular(dialect, text, rows_max),
+                Some(_) => true,
+            };
+            if self.bytes == text.len() || self.rows == rows_max as u64 {
+                break;
+            }
+            // The row that is left isn't regular, or has no line end.
+            let row = match is_irregular || is_last {
+                true => self.fill_one(dialect, text, is_last),
+                false => Row::Part,
+            };
+            match row {
+                Row::Whole(_) if self.bytes < text.len() && self.rows < rows_max as u64 => {}
+                Row::Part | Row::OpenQuote(_) if self.rows == 0 => return Err(row),
+                _ => break,
+            }
+        }
+        Ok((self.bytes, self.rows))
+    }
+
+    /// Takes rows from `self.bytes` on while quotes open only where fields begin. Returns whether
+    /// it came to a row in which one doesn't.
+    fn fill_regular(&mut self, dialect: &Dialect, text: &[u8], rows_max: usize) -> bool {
+        let from = self.bytes;
+        // Of the bytes before: whether they end in quotes, whether a field begins behind them, and
+        // whether their last one closes a quote. Masks of 64 or one bit.
+        let (mut inside, mut is_begin, mut is_closed) = (0, 1, 0);
+        let mut valid = u64::MAX << (from % MASK_BYTES);
+        is_begin <<= from % MASK_BYTES;
+        for number in from / MASK_BYTES..self.row_ends.len() {
+            let block = block_at(text, number);
+            let own = text.len() - number * MASK_BYTES;
+            if own < MASK_BYTES {
+                valid &= (1 << own) - 1;
+            }
+            let mut row_ends = mask(&block, b'\n') & valid;
+            let mut delimiters = mask(&block, dialect.delimiter) & valid;
+            if let Some(quote) = dialect.quote {
+                let quotes = mask(&block, quote) & valid;
+                let in_quotes = prefix_xor(quotes) ^ inside;
+                let (opening, closing) = (quotes & in_quotes, quotes & !in_quotes);
+                row_ends &= !in_quotes;
+                delimiters &= !in_quotes;
+                let begins = (row_ends | delimiters) << 1 | is_begin;
+                let stray = opening & !begins & !(closing << 1 | is_closed);
+                if stray != 0 {
+                    let before = (1 << stray.trailing_zeros()) - 1;
+                    self.put(number, row_ends & before, delimiters & before, rows_max);
+                    return true;
+                }
+                inside = ((in_quotes as i64) >> 63) as u64;
+                is_begin = (row_ends | delimiters) >> 63;
+                is_closed = closing >> 63;
+            }
+            self.put(number, row_ends, delimiters, rows_max);
+            if self.rows >= rows_max as u64 {
+                return false;
+            }
+            valid = u64::MAX;
+        }
+        false
+    }
+
+    /// Adds the masks of 64 bytes.
+    fn put(&mut self, number: usize, row_ends: u64, delimiters: u64, rows_max: usize) {
+        self.row_ends[number] |= row_ends;
+        self.delimiters[number] |= delimiters;
+        let left = rows_max as u64 - self.rows;
+        let rows = u64::from(row_ends.count_ones());
+        let mut counted = row_ends;
+        if rows > left {
+            // Only as far as there may be rows.
+            for _ in 0..left - 1 {
+                counted &= counted - 1;
+            }
+            self.bytes = number * MASK_BYTES + counted.trailing_zeros() as usize + 1;
+            self.rows += left;
+        } else if rows > 0 {
+            self.bytes = number * MASK_BYTES + MASK_BYTES - counted.leading_zeros() as usize;
+            self.rows += rows;
+        }
+    }
+
+    /// Takes the row at `self.bytes`, whatever quotes it has.
+    fn fill_one(&mut self, dialect: &Dialect, text: &[u8], is_last: bool) -> Row {
+        let from = self.bytes;
+        let mut fields = Vec::new();
+        let row = dialect.row(&text[from..], is_last, usize::MAX, &mut fields);
+        if let Row::Whole(bytes) = row {
+            self.clear(from, from + bytes);
+            for field in &fields[..fields.len() - 1] {
+                set(&mut self.delimiters, from + field.end);
+            }
+            if text[from + bytes - 1] == b'\n' {
+                set(&mut self.row_ends, from + bytes - 1);
+            }
+            self.bytes += bytes;
+            self.rows += 1;
+        }
+        row
+    }
+
+    /// Takes back what a pass that came to an irregular row said of it.
+    fn clear(&mut self, from: usize, to: usize) {
+        for number in from / MASK_BYTES..to.div_ceil(MASK_BYTES) {
+            let first = from.saturating_sub(number * MASK_BYTES);
+            let keep = if first == 0 { 0 } else { (1 << first) - 1 };
+            self.row_ends[number] &= keep;
+            self.delimiters[number] &= keep;
+        }
+    }
+
+    /// Calls `row` with the range of each row, its line end included, and its first `fields_max`
+    /// fields, quoted as they are and without the line end. `text` is that which was indexed.
+    pub(crate) fn for_each_row<E>(
+        &self,
+        text: &[u8],
+        fields_max: usize,
+        mut row: impl FnMut(Range<usize>, &[Range<usize>]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut fields = Vec::with_capacity(fields_max.min(64));
+        let mut row_ends = Bits::new(&self.row_ends);
+        let mut begin = 0;
+        while begin < self.bytes {
+            let line_end = row_ends.next().filter(|&end| end < self.bytes);
+            let end = line_end.map_or(self.bytes, |end| end + 1);
+            let field_end = line_end.unwrap_or(self.bytes);
+            fields.clear();
+            let mut field = begin;
+            let mut delimiters = Bits::from(&self.delimiters, begin);
+            while fields.len() < fields_max {
+                match delimiters.next().filter(|&at| at < field_end) {
+                    Some(at) => {
+                        fields.push(field..at);
+                        field = at + 1;
+                    }
+                    None => {
+                        let has_cr = field_end > field && text[field_end - 1] == b'\r';
+                        fields.push(field..field_end - usize::from(has_cr));
+                        break;
+                    }
+                }
+            }
+            row(begin..end, &fields)?;
+            begin = end;
+        }
+        Ok(())
+    }
+}
+
+/// The bits that are set, one after the other.
+struct Bits<'m> {
+    masks: &'m [u64],
+    number: usize,
+    rest: u64,
+}
+
+impl<'m> Bits<'m> {
+    fn new(masks: &'m [u64]) -> Self {
+        Bits { masks, number: 0, rest: masks.first().copied().unwrap_or(0) }
+    }
+
+    /// From the bit at `from` on, which is one.
+    #[inline(always)]
+    fn from(masks: &'m [u64], from: usize) -> Self {
+        let number = from / MASK_BYTES;
+        Bits { masks, number, rest: masks[number] & u64::MAX << (from % MASK_BYTES) }
+    }
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<usize> {
+        while self.rest == 0 {
+            self.number += 1;
+            self.rest = *self.masks.get(self.number)?;
+        }
+        let at = self.number * MASK_BYTES + self.rest.trailing_zeros() as usize;
+        self.rest &= self.rest - 1;
+        Some(at)
+    }
+}
+
+fn set(masks: &mut [u64], at: usize) {
+    masks[at / MASK_BYTES] |= 1 << (at % MASK_BYTES);
+}
+
+/// 64 bytes of a text, with zeros behind its end.
+#[inline(always)]
+fn block_at(text: &[u8], number: usize) -> [u8; MASK_BYTES] {
+    let rest = &text[number * MASK_BYTES..];
+    match rest.first_chunk() {
+        Some(block) => *block,
+        None => {
+            let mut block = [0; MASK_BYTES];
+            block[..rest.len()].copy_from_slice(rest);
+            block
+        }
+    }
+}
+
+/// Bit i is the exclusive or of the bits up to i.
+#[inline(always)]
+fn prefix_xor(mut bits: u64) -> u64 {
+    for shift in [1, 2, 4, 8, 16, 32] {
+        bits ^= bits << shift;
+    }
+    bits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The rows and fields of a text, found one by one.
+    fn one_by_one(
+        dialect: &Dialect,
+        text: &[u8],
+        is_last: bool,
+        rows_max: usize,
+        fields_max: usize,
+    ) -> (Vec<(Range<usize>, Vec<Range<usize>>)>, Row) {
+        let (mut rows, mut at, mut fields) = (Vec::new(), 0, Vec::new());
+        while at < text.len() && rows.len() < rows_max {
+            match dialect.row(&text[at..], is_last, fields_max, &mut fields) {
+                Row::Whole(bytes) => {
+                    let fields = fields.iter().map(|field| field.start + at..field.end + at);
+                    rows.push((at..at + bytes, fields.collect()));
+                    at += bytes;
+                }
+                unfinished => return (rows, unfinished),
+            }
+        }
+        (rows, Row::Part)
+    }
+
+    fn check(dialect: Dialect, text: &[u8], rows_max: usize, index: &mut Index) {
+        if text.is_empty() {
+            return;
+        }
+        for is_last in [false, true] {
+            for fields_max in [0, 1, 3, usize::MAX] {
+                let (rows, unfinished) = one_by_one(&dialect, text, is_last, rows_max, fields_max);
+                let filled = index.fill(&dialect, text, is_last, rows_max);
+                if rows.is_empty() {
+                    assert_eq!(filled, Err(unfinished), "{text:?}");
+                    continue;
+                }
+                let bytes = rows.last().map_or(0, |(row, _)| row.end);
+                assert_eq!(filled, Ok((bytes, rows.len() as u64)), "{text:?}");
+                let mut found = Vec::new();
+                let push = |row: Range<usize>, fields: &[Range<usize>]| {
+                    found.push((row, fields.to_vec()));
+                    Ok::<(), ()>(())
+                };
+                index.for_each_row(text, fields_max, push).unwrap();
+                assert_eq!(found, rows, "{:?}", String::from_utf8_lossy(text));
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(3000))]
+        #[test]
+        fn rows_are_those_that_are_found_one_by_one(
+            pieces in proptest::collection::vec(
+                prop::sample::select(vec![
+                    "\"", "\"\"", ",", "\n", "\r\n", "a", "\\", ",\"", "\",", "\n\"", "\"\n",
+                    "a longer piece without any quotes at all", ",\"quoted, and\nwith a line\",",
+                ]),
+                0..60,
+            ),
+            rows_max in prop_oneof![1usize..8, Just(1000)],
+        ) {
+            let text = pieces.concat();
+            let mut index = Index::default();
+            check(Dialect::CSV, text.as_bytes(), rows_max, &mut index);
+            let escape = Dialect { escape: Some(b'\\'), ..Dialect::CSV };
+            check(escape, text.as_bytes(), rows_max, &mut index);
+            check(Dialect { quote: None, ..Dialect::CSV }, text.as_bytes(), rows_max, &mut index);
+        }
+    }
+}
