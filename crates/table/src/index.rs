@@ -253,6 +253,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Rows with their fields.
+    type Rows = Vec<(Range<usize>, Vec<Range<usize>>)>;
+
     /// The rows and fields of a text, found one by one.
     fn one_by_one(
         dialect: &Dialect,
@@ -260,7 +263,7 @@ mod tests {
         is_last: bool,
         rows_max: usize,
         fields_max: usize,
-    ) -> (Vec<(Range<usize>, Vec<Range<usize>>)>, Row) {
+    ) -> (Rows, Row) {
         let (mut rows, mut at, mut fields) = (Vec::new(), 0, Vec::new());
         while at < text.len() && rows.len() < rows_max {
             match dialect.row(&text[at..], is_last, fields_max, &mut fields) {
