@@ -24,6 +24,13 @@ pub(crate) enum BadRow {
          rows to the end)", shown(.value)
     )]
     Value { row: u64, offset: u64, column: String, value: Vec<u8>, kind: &'static str },
+    #[error("row {row}, byte {offset} is no JSON: {what}")]
+    Json { row: u64, offset: u64, what: &'static str },
+    #[error(
+        "row {row}: the value at {column} has {bytes} bytes, and arrays and objects of up to \
+         {bytes_max} can be keys: sort by values in it"
+    )]
+    NestedKey { row: u64, column: String, bytes: usize, bytes_max: usize },
     #[error(
         "its header has {found} as column {number}, where that of the first file has {expected}: \
          sort them apart, or without headers (--no-header)"
@@ -37,8 +44,9 @@ impl BadRow {
         match &mut self {
             BadRow::OpenQuote { offset, .. }
             | BadRow::TooLong { offset, .. }
+            | BadRow::Json { offset, .. }
             | BadRow::Value { offset, .. } => *offset += bytes,
-            BadRow::Header { .. } => {}
+            BadRow::NestedKey { .. } | BadRow::Header { .. } => {}
         }
         self
     }

@@ -1,6 +1,8 @@
 //! The first row that is out of order.
 
-use crate::sort::{Table, TableOptions, of_read};
+use crate::input_error::of_read;
+use crate::open::Table;
+use crate::options::TableOptions;
 use std::io::{self, Read, Write};
 use xsort_extsort::keyed::{ByKey, RECORD_END, RestoredOutput};
 use xsort_extsort::variable::{InputBytes, LinesInput, first_disorder};

@@ -1,7 +1,8 @@
 //! The first row, which names the columns.
 
 use crate::bad_row::{BadRow, shown};
-use crate::key::{Column, KeyColumn, Keys};
+use crate::json::JsonPath;
+use crate::key::{Column, KeyColumn, KeyKind, Keys};
 use crate::rows::Rows;
 use crate::split::Dialect;
 use std::io;
@@ -55,10 +56,35 @@ pub(crate) fn resolve(
         let (index, shown) = match &key.column {
             Column::Number(number) => (number - 1, format!("#{number}")),
             Column::Name(name) => (index_of(name, header)?, format!("'{name}'")),
+            Column::Path(path) => {
+                return Err(Error::Settings(format!(
+                    "{path}: paths are for ndjson; a column whose name begins with a dot goes in \
+                     double quotes"
+                )));
+            }
         };
         Ok((index, key.clone(), shown))
     };
-    keys.0.iter().map(resolve).collect()
+    let columns = keys.0.iter().map(resolve).collect::<Result<_, _>>()?;
+    match keys.0.iter().any(|key| key.kind == KeyKind::Json) {
+        true => Err(Error::Settings("the type json is for ndjson, by path (.user.id)".into())),
+        false => Ok(columns),
+    }
+}
+
+/// The paths to sort by.
+pub(crate) fn paths(keys: &Keys) -> Result<Vec<(JsonPath, KeyColumn)>, Error> {
+    let path = |key: &KeyColumn| match &key.column {
+        Column::Path(path) => Ok((path.clone(), key.clone())),
+        Column::Name(name) => Err(Error::Settings(format!(
+            "'{name}': in ndjson values are named by paths, as in jq: .{name}"
+        ))),
+        Column::Number(number) => Err(Error::Settings(format!(
+            "#{number}: in ndjson values are named by paths, as in jq: .[{}] if rows are arrays",
+            number - 1
+        ))),
+    };
+    keys.0.iter().map(path).collect()
 }
 
 fn index_of(name: &str, header: Option<&Header>) -> Result<usize, Error> {

@@ -1,9 +1,10 @@
 //! What rows are sorted by: columns, with a type and a direction each.
 //!
 //! ```text
-//!  date:date:desc, amount:num, "odd, name", #3:int:nulls-first
+//!  date:date:desc, amount:num, "odd, name", #3:int:nulls-first, .user.id:int
 //! ```
 
+use crate::json::JsonPath;
 use std::str::FromStr;
 use thiserror::Error;
 
@@ -31,6 +32,8 @@ pub enum Column {
     Name(String),
     /// By its number, from 1 on.
     Number(usize),
+    /// A value in a row of JSON.
+    Path(JsonPath),
 }
 
 /// What the values of a column are.
@@ -57,6 +60,8 @@ pub enum KeyKind {
     Length,
     /// Addresses, version 4 before version 6.
     Ip,
+    /// JSON values of any kind, in the order in which jq sorts them.
+    Json,
 }
 
 /// One end of the order.
@@ -81,8 +86,11 @@ impl FromStr for Keys {
         let mut keys = Vec::new();
         loop {
             let (column, behind) = column(rest.trim_start())?;
-            let mut key =
-                KeyColumn { column, kind: KeyKind::Text, is_descending: false, nulls: None };
+            let kind = match column {
+                Column::Path(_) => KeyKind::Json,
+                Column::Name(_) | Column::Number(_) => KeyKind::Text,
+            };
+            let mut key = KeyColumn { column, kind, is_descending: false, nulls: None };
             rest = behind.trim_start();
             while let Some(behind) = rest.strip_prefix(':') {
                 let bytes = word_bytes(behind);
@@ -102,6 +110,10 @@ impl FromStr for Keys {
 
 /// The column at the beginning of a text, and what is behind it.
 fn column(text: &str) -> Result<(Column, &str), BadKeys> {
+    if text.starts_with('.') {
+        let (path, rest) = JsonPath::parse_prefix(text).map_err(BadKeys)?;
+        return Ok((Column::Path(path), rest));
+    }
     if let Some(quoted) = text.strip_prefix('"') {
         let (mut name, mut rest) = (String::new(), quoted);
         loop {
@@ -142,7 +154,7 @@ fn word_bytes(text: &str) -> usize {
 }
 
 const WORDS: &str = "a type (str, nocase, int, num, float, bool, date, datetime, \
-                     datetime(FORMAT), length, ip), desc, asc, nulls-first or nulls-last";
+                     datetime(FORMAT), length, ip, json), desc, asc, nulls-first or nulls-last";
 
 impl KeyColumn {
     fn apply(&mut self, word: &str) -> Result<(), BadKeys> {
@@ -159,6 +171,7 @@ impl KeyColumn {
             ("datetime", _) => KeyKind::DateTime(None),
             ("length", _) => KeyKind::Length,
             ("ip", _) => KeyKind::Ip,
+            ("json", _) => KeyKind::Json,
             _ => return self.apply_place(word),
         };
         Ok(())
@@ -190,6 +203,7 @@ impl KeyKind {
             KeyKind::DateTime(_) => "datetime",
             KeyKind::Length => "length",
             KeyKind::Ip => "ip",
+            KeyKind::Json => "json",
         }
     }
 }
@@ -217,6 +231,13 @@ mod tests {
         let keys: Keys = "t:datetime(%d/%m/%Y, %H:%M):desc,b".parse().unwrap();
         assert_eq!(keys.0[0].kind, KeyKind::DateTime(Some("%d/%m/%Y, %H:%M".into())));
         assert!(keys.0[0].is_descending && keys.0[1] == key(name("b"), KeyKind::Text));
+        let keys: Keys = ".user.\"a:b\":int:desc, .time,.".parse().unwrap();
+        let shown = |key: &KeyColumn| match &key.column {
+            Column::Path(path) => format!("{path} {}", key.kind.name()),
+            other => format!("{other:?}"),
+        };
+        let shown: Vec<String> = keys.0.iter().map(shown).collect();
+        assert_eq!(shown, [".user.\"a:b\" int", ".time json", ". json"]);
     }
 
     #[test]
@@ -229,6 +250,7 @@ mod tests {
             ("#x:int", "no column"),
             ("\"a", "closed"),
             ("\"a\"b", "expected"),
+            (".a[]", "in brackets"),
         ] {
             let error = bad.parse::<Keys>().unwrap_err().to_string();
             assert!(error.contains(why), "{bad}: {error}");

@@ -1,4 +1,4 @@
-//! Tables bigger than memory: the rows of CSV and TSV files, in the order of their columns.
+//! Tables bigger than memory: the rows of CSV, TSV and NDJSON files, in the order of their values.
 //!
 //! ```text
 //!  inputs --> masks of row ends --> keyed rows --> sort_keyed --> rows --> output
@@ -11,27 +11,43 @@
 //! | file | idea |
 //! |---|---|
 //! | `sort`, `check` | the outlines |
-//! | `keying` | rows on their way in: cut, and given their keys |
+//! | `options`, `report` | what is asked for, and what was done |
+//! | `open` | inputs whose header is read and whose keys are known |
+//! | `format` | which of these an input is |
+//! | `field_keying`, `json_keying`, `row_rules` | rows on their way in: cut, and given their keys |
 //! | `index` | where all rows and fields of a text end, in one pass |
 //! | `split`, `rows`, `header` | where one row ends, and its fields; the first rows; their names |
 //! | `key`, `value`, `number` | what to sort by, and its values as bytes that compare as they do |
-//! | `bad_row` | why an input isn't a table |
+//! | `json` | rows of JSON: values at paths, in the order of jq |
+//! | `bad_row`, `input_error` | why an input isn't a table, and whose fault that is |
 #![forbid(unsafe_code)]
 
 mod bad_row;
 mod check;
+mod field_keying;
+mod format;
 mod header;
 mod index;
+mod input_error;
+mod json;
+mod json_keying;
 mod key;
-mod keying;
 mod number;
+mod open;
+mod options;
+mod report;
+mod row_rules;
 mod rows;
 mod sort;
 mod split;
 mod value;
 
 pub use check::{Disorder, check_table};
+pub use format::{NoFormat, RowFormat};
+pub use json::JsonPath;
 pub use key::{BadKeys, Column, KeyColumn, KeyKind, Keys, Place};
-pub use keying::OnBad;
-pub use sort::{TableOptions, TableOutput, TableReport, sort_table};
-pub use split::{Dialect, NoFormat};
+pub use options::{TableOptions, TableOutput};
+pub use report::TableReport;
+pub use row_rules::OnBad;
+pub use sort::sort_table;
+pub use split::Dialect;

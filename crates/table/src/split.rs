@@ -9,8 +9,6 @@
 use memchr::{memchr, memchr2};
 use std::borrow::Cow;
 use std::ops::Range;
-use std::str::FromStr;
-use thiserror::Error;
 
 /// Where fields and rows end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,23 +26,6 @@ impl Dialect {
     pub const CSV: Dialect = Dialect { delimiter: b',', quote: Some(b'"'), escape: None };
     /// Tab-separated values, whose quotes are bytes as any other.
     pub const TSV: Dialect = Dialect { delimiter: b'\t', quote: None, escape: None };
-}
-
-/// No format of this name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("csv or tsv is wanted")]
-pub struct NoFormat;
-
-impl FromStr for Dialect {
-    type Err = NoFormat;
-
-    fn from_str(name: &str) -> Result<Dialect, NoFormat> {
-        match name {
-            "csv" => Ok(Dialect::CSV),
-            "tsv" => Ok(Dialect::TSV),
-            _ => Err(NoFormat),
-        }
-    }
 }
 
 /// The beginning of a text.

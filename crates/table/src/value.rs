@@ -1,5 +1,6 @@
 //! A column's value as a field of a key.
 
+use crate::json::{JsonValue, json_text};
 use crate::key::{KeyColumn, KeyKind, Place};
 use crate::number::{is_whole, push_decimal};
 use jiff::Timestamp;
@@ -9,10 +10,13 @@ use jiff::tz::TimeZone;
 use std::net::IpAddr;
 use xsort_extsort::keyed::KeyWriter;
 
-/// Marks before a field. What is not of the column's type can come before and behind all else.
+/// Marks before a field. What is not of the column's type can come before and behind all else, and
+/// a value that a row of JSON doesn't have before null.
 const BAD_FIRST: u8 = 0x08;
+const MISSING_FIRST: u8 = 0x0c;
 const NULL_FIRST: u8 = 0x10;
 const VALUE: u8 = 0x20;
+const MISSING_LAST: u8 = 0x2c;
 const NULL_LAST: u8 = 0x30;
 const BAD_LAST: u8 = 0x38;
 
@@ -47,19 +51,73 @@ pub(crate) fn push_value(
         push_text(&mut writer, &key.kind, value, buffer);
         return true;
     }
+    push_typed(&mut writer, &key.kind, value, on_bad, buffer)
+}
+
+/// Memory for JSON values of a type.
+#[derive(Debug, Default)]
+pub(crate) struct JsonMemory {
+    text: Vec<u8>,
+    field: Vec<u8>,
+}
+
+/// The same for a value of a row of JSON, as it is written there.
+pub(crate) fn push_json_value(
+    out: &mut Vec<u8>,
+    key: &KeyColumn,
+    value: Option<&[u8]>,
+    on_bad: Place,
+    memory: &mut JsonMemory,
+) -> bool {
+    let mut writer = KeyWriter { out, is_descending: key.is_descending };
+    let JsonMemory { text, field } = memory;
+    let is_first = key.nulls == Some(Place::First);
+    let Some(value) = value else {
+        writer.mark(if is_first { MISSING_FIRST } else { MISSING_LAST });
+        return true;
+    };
+    match json_text(value, text) {
+        JsonValue::Null => {
+            writer.mark(if is_first { NULL_FIRST } else { NULL_LAST });
+            true
+        }
+        JsonValue::Nested => push_bad(&mut writer, value, on_bad),
+        JsonValue::Text(text) | JsonValue::Scalar(text) => match key.kind {
+            KeyKind::Text | KeyKind::NoCase | KeyKind::Length => {
+                writer.mark(VALUE);
+                push_text(&mut writer, &key.kind, text, field);
+                true
+            }
+            _ => push_typed(&mut writer, &key.kind, text, on_bad, field),
+        },
+    }
+}
+
+/// Appends a value that isn't null, of a type that isn't text.
+fn push_typed(
+    writer: &mut KeyWriter<'_>,
+    kind: &KeyKind,
+    value: &[u8],
+    on_bad: Place,
+    buffer: &mut Vec<u8>,
+) -> bool {
     buffer.clear();
-    if field(&key.kind, value, buffer).is_none() {
-        writer.mark(match on_bad {
-            Place::First => BAD_FIRST,
-            Place::Last => BAD_LAST,
-        });
-        // Different ones are no duplicates of each other.
-        writer.text(value);
-        return false;
+    if field(kind, value, buffer).is_none() {
+        return push_bad(writer, value, on_bad);
     }
     writer.mark(VALUE);
     writer.fixed(buffer);
     true
+}
+
+/// Appends a value that isn't of the type. Different ones are no duplicates of each other.
+fn push_bad(writer: &mut KeyWriter<'_>, value: &[u8], on_bad: Place) -> bool {
+    writer.mark(match on_bad {
+        Place::First => BAD_FIRST,
+        Place::Last => BAD_LAST,
+    });
+    writer.text(value);
+    false
 }
 
 /// Appends a text, or what is made of it.
@@ -85,7 +143,8 @@ fn push_text(writer: &mut KeyWriter<'_>, kind: &KeyKind, value: &[u8], buffer: &
 fn field(kind: &KeyKind, value: &[u8], out: &mut Vec<u8>) -> Option<()> {
     let text = || std::str::from_utf8(value).ok();
     match kind {
-        KeyKind::Text | KeyKind::NoCase | KeyKind::Length => out.extend_from_slice(value),
+        // Texts have no bytes of their own, and values of JSON are made by their kinds.
+        KeyKind::Text | KeyKind::NoCase | KeyKind::Length | KeyKind::Json => return None,
         KeyKind::Integer if !is_whole(value) => return None,
         KeyKind::Integer | KeyKind::Number => push_decimal(out, value)?,
         KeyKind::Float => {

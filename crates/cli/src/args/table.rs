@@ -6,13 +6,14 @@ use super::values::{output, table_formats, whole};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use xsort_disk::STANDARD_OUTPUT;
-use xsort_table::{Dialect, Keys, OnBad, Place};
+use xsort_table::{Keys, OnBad, Place, RowFormat};
 
 const EXAMPLES: &str = "\
 Examples:
   xsort table orders.csv --by 'date:date:desc,amount:num,name' -o sorted.csv
   xsort table -m 1G big.csv.zst --by id:int --unique -o ids.csv.zst
   cat big.tsv | xsort table --format tsv --by '#3:int' > sorted.tsv
+  xsort table events.ndjson --by .user.id:int --by .time -o sorted.ndjson
   xsort table big.csv --check --by id:int             status 1 if it is out of order
 ";
 
@@ -20,7 +21,7 @@ const STATUS: &str = "\
 0    success; with --check: in order
   1    --check: a row is out of order";
 
-/// Sort the rows of CSV and TSV files by their columns, in a set amount of memory
+/// Sort the rows of CSV, TSV and NDJSON files by their values, in a set amount of memory
 ///
 /// Rows may have quoted line ends and any other bytes, and come out with the bytes that they came
 /// in with; rows with equal keys keep the order of the input. The header stays at the top. An
@@ -40,9 +41,10 @@ pub(crate) struct TableArgs {
     )]
     pub(crate) by: Vec<Keys>,
 
-    /// Format of the inputs [default: by the name, .csv or .tsv, also before .gz, .zst or .lz4]
+    /// RowFormat of the inputs [default: by the name: .csv, .tsv, .ndjson or .jsonl, also before .gz,
+    /// .zst or .lz4]
     #[arg(short, long, value_name = "FORMAT", value_parser = table_formats())]
-    pub(crate) format: Option<Dialect>,
+    pub(crate) format: Option<RowFormat>,
 
     /// The byte between two fields, such as ';' [default: that of the format]
     #[arg(long, value_name = "BYTE", value_parser = byte)]
@@ -104,12 +106,14 @@ pub(crate) struct TableArgs {
 const BY_HELP: &str = "\
 What to sort by: COLUMN[:TYPE][:desc][:nulls-first],...; repeat for further keys
 
-COLUMN is a name of the header, a name in double quotes, or a number (#1 is the first). TYPE is \
-str (bytes, the default), nocase, int, num (exact decimals of any length), float (IEEE 754 total \
-order), bool, date (2026-11-22), datetime (2026-11-22T17:00:00+01:00; UTC without an offset), \
-datetime(FORMAT) with the directives of strftime, length (in bytes) or ip. Nothing is guessed. An \
+COLUMN is a name of the header, a name in double quotes, or a number (#1 is the first); in \
+ndjson a path as in jq (.user.id, .tags[0], .\"odd name\"). TYPE is str (bytes, the default), \
+nocase, int, num (exact decimals of any length), float (IEEE 754 total order), bool, date \
+(2026-11-22), datetime (2026-11-22T17:00:00+01:00; UTC without an offset), datetime(FORMAT) \
+with the directives of strftime, length (in bytes), ip or json. Nothing is guessed. An \
 empty or missing value is the least text for str, nocase and length; those of other types come \
-last, whatever the direction, unless nulls-first is given.";
+last, whatever the direction, unless nulls-first is given. Values of JSON without a type are in \
+the order of jq: null, false, true, numbers, strings, arrays, objects.";
 
 fn byte(text: &str) -> Result<u8, String> {
     match text.as_bytes() {

@@ -8,7 +8,7 @@ use xsort_disk::{IoChoice, STANDARD_OUTPUT};
 use xsort_extsort::fixed::Method;
 use xsort_gnu::When;
 use xsort_records::{Format, Pattern};
-use xsort_table::Dialect;
+use xsort_table::RowFormat;
 
 /// A number in digits. The standard library's parsers have messages for programmers ("invalid digit
 /// found in string").
@@ -52,8 +52,12 @@ pub(super) fn methods() -> impl TypedValueParser<Value = Method> {
 }
 
 /// Formats of tables.
-pub(super) fn table_formats() -> impl TypedValueParser<Value = Dialect> {
-    named([("csv", "comma-separated values (RFC 4180)"), ("tsv", "tab-separated, without quotes")])
+pub(super) fn table_formats() -> impl TypedValueParser<Value = RowFormat> {
+    named([
+        ("csv", "comma-separated values (RFC 4180)"),
+        ("tsv", "tab-separated, without quotes"),
+        ("ndjson", "a JSON value in each line"),
+    ])
 }
 
 pub(super) fn io_engines() -> impl TypedValueParser<Value = IoChoice> {

@@ -1,4 +1,4 @@
-//! `xsort table`: sorts the rows of CSV and TSV files.
+//! `xsort table`: sorts the rows of CSV, TSV and NDJSON files.
 
 use super::resources::resources;
 use crate::args::TableArgs;
@@ -16,7 +16,7 @@ use xsort::machine::caches;
 use xsort_disk::{Disk, DisplayPath, Operation, STANDARD_OUTPUT, is_standard_output};
 use xsort_extsort::variable::{Content, LinesInput, OutputCodec, Recognised, recognise};
 use xsort_extsort::{Error, LinesOptions, Observer, scratch_directories};
-use xsort_table::{Dialect, Keys, TableOptions, TableOutput, check_table, sort_table};
+use xsort_table::{Dialect, Keys, RowFormat, TableOptions, TableOutput, check_table, sort_table};
 
 /// Suffixes of compressed inputs, in front of which is that of the format.
 const COMPRESSED: [&str; 3] = ["gz", "zst", "lz4"];
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
     refuse_output(&args.output)?;
     let limits = JobLimits::decide(&args.resources, stop);
     let options = TableOptions {
-        dialect: dialect(args)?,
+        format: format(args)?,
         has_header: !args.no_header,
         keys: Keys(args.by.iter().flat_map(|keys| keys.0.clone()).collect()),
         on_bad: args.on_bad,
@@ -145,9 +145,9 @@ fn input(path: &Path, stop: &Stop) -> Result<LinesInput, Failure> {
     Ok(LinesInput::at(path))
 }
 
-/// Where fields and rows end: what the options say, or the first input's name.
-fn dialect(args: &TableArgs) -> Result<Dialect, Failure> {
-    let named = || args.inputs.iter().map(|path| dialect_of_name(path)).collect::<Option<Vec<_>>>();
+/// What rows are: what the options say, or the names of the inputs.
+fn format(args: &TableArgs) -> Result<RowFormat, Failure> {
+    let named = || args.inputs.iter().map(|path| format_of_name(path)).collect::<Option<Vec<_>>>();
     let format = match args.format {
         Some(format) => Some(format),
         None => named().and_then(|all| {
@@ -155,25 +155,36 @@ fn dialect(args: &TableArgs) -> Result<Dialect, Failure> {
             first.filter(|first| all.iter().all(|other| other == first))
         }),
     };
-    let Some(format) = format else {
-        return Err(Failure::Usage(
-            "the names of the inputs don't say of which format they are: give --format csv or \
-             --format tsv"
-                .into(),
-        ));
-    };
-    let dialect = Dialect {
-        delimiter: args.delimiter.unwrap_or(format.delimiter),
-        quote: args.quote.unwrap_or(format.quote),
-        escape: args.escape,
-    };
-    if dialect.quote == Some(dialect.delimiter) {
-        return Err(Failure::Usage("the quote is the delimiter, too".into()));
+    let usage = |what: &str| Err(Failure::Usage(what.into()));
+    match format {
+        None => usage(
+            "the names of the inputs don't say of which format they are: give --format csv, \
+             --format tsv or --format ndjson (a JSON value in each line)",
+        ),
+        Some(RowFormat::Ndjson) => {
+            match (args.delimiter, args.quote, args.escape, args.no_header) {
+                (None, None, None, false) => Ok(RowFormat::Ndjson),
+                _ => usage(
+                    "--delimiter, --quote, --escape and --no-header are for csv and tsv: rows of \
+                 ndjson have no fields and no header",
+                ),
+            }
+        }
+        Some(RowFormat::Delimited(format)) => {
+            let dialect = Dialect {
+                delimiter: args.delimiter.unwrap_or(format.delimiter),
+                quote: args.quote.unwrap_or(format.quote),
+                escape: args.escape,
+            };
+            match dialect.quote == Some(dialect.delimiter) {
+                true => usage("the quote is the delimiter, too"),
+                false => Ok(RowFormat::Delimited(dialect)),
+            }
+        }
     }
-    Ok(dialect)
 }
 
-fn dialect_of_name(path: &Path) -> Option<Dialect> {
+fn format_of_name(path: &Path) -> Option<RowFormat> {
     let extension = |path: &Path| path.extension().and_then(OsStr::to_str).map(str::to_lowercase);
     let outer = extension(path)?;
     let name = match COMPRESSED.contains(&&*outer) {
@@ -181,8 +192,9 @@ fn dialect_of_name(path: &Path) -> Option<Dialect> {
         false => outer,
     };
     match &*name {
-        "csv" => Some(Dialect::CSV),
-        "tsv" | "tab" => Some(Dialect::TSV),
+        "csv" => Some(RowFormat::Delimited(Dialect::CSV)),
+        "tsv" | "tab" => Some(RowFormat::Delimited(Dialect::TSV)),
+        "ndjson" | "jsonl" => Some(RowFormat::Ndjson),
         _ => None,
     }
 }

@@ -20,6 +20,8 @@ lines\",-3,2025-12-31
 20,,1e2,2026-01-02
 ";
 
+const EVENTS: &str = "{\"t\":\"b\", \"u\":{\"id\":10}}\n{}\n{\"u\":{\"id\":2},\"t\":null}";
+
 /// Rows by chance with quoted line ends, and the numbers in them.
 fn orders(rows: u64) -> (String, Vec<u64>) {
     let mut text = "id,name,note\n".to_owned();
@@ -66,6 +68,16 @@ fn names_pipes_and_compressed_files_are_the_same_table() {
         let (code, printed, said) = shell(&sandbox, script);
         assert_eq!((code, &*printed, &*said), (Some(0), sorted, ""), "{script}");
     }
+    sandbox.write("events.jsonl", EVENTS);
+    let sorted = "{\"u\":{\"id\":2},\"t\":null}\n{\"t\":\"b\", \"u\":{\"id\":10}}\n{}\n";
+    for script in [
+        "$xsort table events.jsonl --by .u.id:int",
+        "gzip -k events.jsonl && $xsort table events.jsonl.gz --by .u.id:int",
+        "$xsort table -f ndjson --by .u.id:num,. <events.jsonl",
+    ] {
+        let (code, printed, said) = shell(&sandbox, script);
+        assert_eq!((code, &*printed, &*said), (Some(0), sorted, ""), "{script}");
+    }
     let (_, printed, _) = shell(&sandbox, "$xsort table orders.csv --by name --top 1");
     assert_eq!(printed, "id,name,amount,date\n20,,1e2,2026-01-02\n");
 }
@@ -76,6 +88,7 @@ fn refusals_name_the_way_out_and_leave_the_old_output() {
     sandbox.write("orders.csv", ORDERS);
     sandbox.write("open.csv", "id\n\"1\n2\n");
     sandbox.write("text", "a\n");
+    sandbox.write("bad.ndjson", "{\"a\":1}\n{\"a\":x}\n");
     sandbox.write("out.csv", "old");
     for (line, code, said) in [
         ("table orders.csv --by nope -o out.csv", 2, "the header has: id, name, amount, date"),
@@ -93,11 +106,20 @@ fn refusals_name_the_way_out_and_leave_the_old_output() {
         ("table orders.csv open.csv --check --by id", 2, "one by one"),
         ("table - - --by id --format csv", 2, "named twice"),
         ("table orders.csv", 2, "--by"),
+        ("table orders.csv --by .id -o out.csv", 2, "paths are for ndjson"),
+        ("table bad.ndjson --by id -o out.csv", 2, "as in jq: .id"),
+        ("table bad.ndjson --by .a --no-header -o out.csv", 2, "no header"),
+        ("table bad.ndjson --by .a -o out.csv", 3, "bad.ndjson: row 2, byte 13 is no JSON"),
+        ("table bad.ndjson --by .a[] -o out.csv", 2, "in brackets"),
     ] {
         let stderr = sandbox.fails(line, code);
         assert!(stderr.contains(said), "{line}: {stderr}");
         assert_eq!(sandbox.read("out.csv"), b"old", "{line}");
-        assert_eq!(sandbox.names(), ["open.csv", "orders.csv", "out.csv", "text"], "{line}");
+        assert_eq!(
+            sandbox.names(),
+            ["bad.ndjson", "open.csv", "orders.csv", "out.csv", "text"],
+            "{line}"
+        );
     }
     let ended = sandbox.run("table orders.csv --check --by id:int");
     assert_eq!(ended.code, Some(1));

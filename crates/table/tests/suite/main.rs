@@ -7,7 +7,8 @@ use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::variable::{Content, LinesInput};
 use xsort_extsort::{Caches, Error, LinesOptions, Unobserved};
 use xsort_table::{
-    Dialect, OnBad, Place, TableOptions, TableOutput, TableReport, check_table, sort_table,
+    Dialect, OnBad, Place, RowFormat, TableOptions, TableOutput, TableReport, check_table,
+    sort_table,
 };
 use xsort_testing::{Random, for_each_seed};
 
@@ -52,7 +53,7 @@ fn input(name: &str, text: Vec<u8>) -> LinesInput {
 
 fn options(keys: &str) -> TableOptions {
     TableOptions {
-        dialect: Dialect::CSV,
+        format: RowFormat::Delimited(Dialect::CSV),
         has_header: true,
         keys: keys.parse().unwrap(),
         on_bad: OnBad::Refuse,
@@ -91,6 +92,59 @@ fn sort(
 /// Numbers rise, and rows without one come last.
 fn by_number(a: &Row, b: &Row) -> Ordering {
     (a.number.is_none(), a.number).cmp(&(b.number.is_none(), b.number))
+}
+
+/// Rows of JSON, and what they are sorted by: a number, or none, and a text.
+#[test]
+fn rows_of_json_come_in_order_with_the_bytes_that_they_had() {
+    for_each_seed("sort of rows of JSON", 12, |seed| {
+        let random = &mut Random::new(seed);
+        let count = random.one_of(&[0, 1, 50, 30_000]);
+        let mut rows: Vec<(Option<i64>, String, String)> = (0..count)
+            .map(|_| {
+                let number =
+                    (random.between(0, 9) > 0).then(|| random.between(0, 999) as i64 - 500);
+                let text = random.one_of(&["", "a", "a\"b", "\u{e9}t\u{e9}", "z\\"]).to_owned();
+                let shown = number.map_or("null".to_owned(), |number| number.to_string());
+                let quoted = serde_json::to_string(&text).unwrap();
+                let row = match random.between(0, 2) {
+                    0 => format!("{{\"t\":{quoted},\"n\":{{\"v\":{shown}}}}}\r\n"),
+                    1 => format!(" {{\"n\" : {{\"v\":1,\"v\":{shown}}} , \"t\":{quoted} }}\n"),
+                    _ => {
+                        format!("{{\"x\":[{{\"t\":0}}],\"n\":{{\"v\":{shown}}},\"t\":{quoted}}}\n")
+                    }
+                };
+                (number, text, row)
+            })
+            .collect();
+        let cut = random.between(0, count) as usize;
+        let bytes = |rows: &[(Option<i64>, String, String)]| -> Vec<u8> {
+            rows.iter().flat_map(|(.., row)| row.bytes()).collect()
+        };
+        let texts = [bytes(&rows[..cut]), bytes(&rows[cut..])];
+        let keys = random.one_of(&[".n.v:int,.t", ".n.v:desc,.t:str:desc", ".t:nocase,.n.v"]);
+        match keys {
+            ".n.v:int,.t" => rows.sort_by_key(|(n, t, _)| (n.is_none(), *n, t.clone())),
+            ".n.v:desc,.t:str:desc" => {
+                rows.sort_by_key(|(n, t, _)| (Reverse(*n), Reverse(t.clone())));
+            }
+            _ => rows.sort_by_key(|(n, t, _)| (t.to_lowercase(), *n)),
+        }
+        let options = TableOptions { format: RowFormat::Ndjson, ..options(keys) };
+        let disk = SimDisk::new(SimOptions::rough(seed));
+        let budget_bytes = random.one_of(&[8 << 20, 64 << 20]);
+        let report = sort(&options, budget_bytes, &texts, &disk).map_err(|e| e.to_string())?;
+        let sorted = disk.get("/out/sorted").unwrap();
+        if sorted != bytes(&rows) || report.rows != count {
+            return Err(format!("{keys}: the output is wrong"));
+        }
+        let input = input("sorted", sorted);
+        let checked = check_table(&options, &engine(budget_bytes, 2), input, &Unobserved);
+        match checked.map_err(|error| error.to_string())? {
+            Some(disorder) => Err(format!("row {} is out of order", disorder.row)),
+            None => Ok(()),
+        }
+    });
 }
 
 type Compare = fn(&Row, &Row) -> Ordering;

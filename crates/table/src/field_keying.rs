@@ -1,51 +1,30 @@
-//! Rows on their way in: where they end, and the keys that are made of them.
+//! Rows of fields on their way in: where they end, and the keys that are made of them.
 
 use crate::bad_row::BadRow;
 use crate::header;
 use crate::index::Index;
-use crate::key::{KeyColumn, Place};
+use crate::key::KeyColumn;
+use crate::row_rules::{OnBad, RowRules};
 use crate::rows::Rows;
 use crate::split::{Dialect, Row};
 use crate::value::push_value;
 use std::borrow::Cow;
 use std::io;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use xsort_extsort::keyed::{Cut, InputRest, Keying, Piece, end_key, push_record};
+use std::sync::Arc;
+use xsort_extsort::keyed::{Cut, InputRest, Keying, Piece};
 use xsort_extsort::variable::InputBytes;
-
-/// What becomes of a value that isn't of its column's type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnBad {
-    /// The sort fails.
-    Refuse,
-    /// Its row goes to this end.
-    Put(Place),
-}
 
 /// How the rows of all inputs of a sort become keyed records.
 #[derive(Debug)]
-pub(crate) struct RowKeying {
+pub(crate) struct FieldKeying {
+    pub(crate) rules: Arc<RowRules>,
     pub(crate) dialect: Dialect,
     /// The columns by their indices, with what they are called in errors.
     pub(crate) columns: Vec<(usize, KeyColumn, String)>,
-    pub(crate) on_bad: OnBad,
-    /// What a last row gets that lacks its line end.
-    pub(crate) line_end: Box<str>,
-    /// Longest row in bytes.
-    pub(crate) row_bytes_max: usize,
-    pub(crate) counts: Counts,
 }
 
-/// What was read.
-#[derive(Debug, Default)]
-pub(crate) struct Counts {
-    pub(crate) rows: AtomicU64,
-    /// Bytes of rows, with the line ends that were missing.
-    pub(crate) bytes: AtomicU64,
-}
-
-impl Keying for RowKeying {
+impl Keying for FieldKeying {
     type Index = Index;
 
     fn cut(
@@ -56,43 +35,33 @@ impl Keying for RowKeying {
         at: Piece,
         index: &mut Index,
     ) -> io::Result<Cut> {
-        let Piece { record: row, offset } = at;
         match index.fill(&self.dialect, bytes, is_last, records_max) {
             Ok((bytes, records)) => Ok(Cut::Records { bytes, records }),
             Err(Row::OpenQuote(quote)) => {
-                Err(BadRow::OpenQuote { row, offset: offset + quote as u64 }.into())
+                let (row, offset) = (at.record, at.offset + quote as u64);
+                Err(BadRow::OpenQuote { row, offset }.into())
             }
-            Err(_) if bytes.len() > self.row_bytes_max => {
-                Err(BadRow::TooLong { row, offset, bytes_max: self.row_bytes_max }.into())
-            }
-            Err(_) => Ok(Cut::Part),
+            Err(_) => self.rules.part(bytes, at),
         }
     }
 
     fn key(&self, bytes: &[u8], index: &Index, at: Piece, keyed: &mut Vec<u8>) -> io::Result<()> {
         let fields_max = self.columns.iter().map(|(index, ..)| index + 1).max().unwrap_or(0);
-        let mut buffer = Vec::new();
-        let (mut rows, mut added) = (0, 0);
-        let result = index.for_each_row(bytes, fields_max, |row, fields| {
-            let number = at.record + rows;
-            self.push_key(keyed, bytes, fields, (number, row.start), &mut buffer)
+        let (mut rows, mut buffer) = (0, Vec::new());
+        index.for_each_row(bytes, fields_max, |row, fields| {
+            let begin = row.start;
+            self.push_key(keyed, bytes, fields, (at.record + rows, begin), &mut buffer)
                 .map_err(|bad| bad.behind(at.offset))?;
-            end_key(keyed);
-            let row = &bytes[row];
-            let missing = if row.ends_with(b"\n") { "" } else { &*self.line_end };
-            push_record(keyed, row, missing.as_bytes());
+            self.rules.push_row(keyed, &bytes[row]);
             rows += 1;
-            added += missing.len();
             Ok::<(), BadRow>(())
-        });
-        result?;
-        self.counts.rows.fetch_add(rows, Relaxed);
-        self.counts.bytes.fetch_add((bytes.len() + added) as u64, Relaxed);
+        })?;
+        self.rules.count(rows, bytes);
         Ok(())
     }
 }
 
-impl RowKeying {
+impl FieldKeying {
     /// Goes to the first row of an input behind its header, which must have these names.
     pub(crate) fn to_first_row(
         &self,
@@ -102,7 +71,7 @@ impl RowKeying {
         let mut rows = Rows::new(from);
         rows.take_mark()?;
         if let Some(names) = names {
-            header::check(&mut rows, &self.dialect, self.row_bytes_max, names)?;
+            header::check(&mut rows, &self.dialect, self.rules.row_bytes_max, names)?;
         }
         Ok(rows.into_rest())
     }
@@ -117,15 +86,12 @@ impl RowKeying {
         (row, begin): (u64, usize),
         buffer: &mut Vec<u8>,
     ) -> Result<(), BadRow> {
-        let bad_place = match self.on_bad {
-            OnBad::Put(place) => place,
-            OnBad::Refuse => Place::Last,
-        };
+        let on_bad = self.rules.on_bad;
         for (index, key, name) in &self.columns {
             let field = fields.get(*index);
             let value = field.map(|field| self.dialect.value(&bytes[field.clone()]));
-            let is_good = push_value(keyed, key, value.as_deref(), bad_place, buffer);
-            if !is_good && self.on_bad == OnBad::Refuse {
+            let is_good = push_value(keyed, key, value.as_deref(), on_bad.place(), buffer);
+            if !is_good && on_bad == OnBad::Refuse {
                 return Err(BadRow::Value {
                     row,
                     offset: field.map_or(begin, |field| field.start) as u64,

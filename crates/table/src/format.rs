@@ -1,0 +1,32 @@
+//! What the rows of an input are.
+
+use crate::split::Dialect;
+use std::str::FromStr;
+use thiserror::Error;
+
+/// What the rows of an input are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowFormat {
+    /// Fields with delimiters between them.
+    Delimited(Dialect),
+    /// A JSON value in each line (NDJSON, also called JSON Lines).
+    Ndjson,
+}
+
+/// No format of this name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("csv, tsv or ndjson is wanted")]
+pub struct NoFormat;
+
+impl FromStr for RowFormat {
+    type Err = NoFormat;
+
+    fn from_str(name: &str) -> Result<RowFormat, NoFormat> {
+        match name {
+            "csv" => Ok(RowFormat::Delimited(Dialect::CSV)),
+            "tsv" => Ok(RowFormat::Delimited(Dialect::TSV)),
+            "ndjson" => Ok(RowFormat::Ndjson),
+            _ => Err(NoFormat),
+        }
+    }
+}

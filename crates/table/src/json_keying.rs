@@ -1,0 +1,142 @@
+//! Rows of JSON on their way in: where they end, and the keys that are made of them.
+
+use crate::bad_row::BadRow;
+use crate::json::{JqMemory, JsonPath, Paths, push_json_key};
+use crate::key::{KeyColumn, KeyKind};
+use crate::row_rules::{OnBad, RowRules};
+use crate::rows::Rows;
+use crate::value::{JsonMemory, push_json_value};
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+use xsort_extsort::keyed::{Cut, InputRest, KeyWriter, Keying, Piece};
+use xsort_extsort::variable::InputBytes;
+
+/// Largest array or object that is a key in bytes: each value in it takes memory.
+const NESTED_BYTES_MAX: usize = 256 << 10;
+
+/// How the rows of all inputs of a sort become keyed records.
+#[derive(Debug)]
+pub(crate) struct JsonKeying {
+    rules: Arc<RowRules>,
+    paths: Paths,
+    /// What to sort by, with what it is called in errors, in the order of the paths.
+    keys: Vec<(KeyColumn, String)>,
+}
+
+/// Memory that is kept from row to row.
+#[derive(Default)]
+struct Memory {
+    found: Vec<Option<Range<usize>>>,
+    jq: JqMemory,
+    typed: JsonMemory,
+}
+
+impl JsonKeying {
+    pub(crate) fn new(rules: Arc<RowRules>, keys: Vec<(JsonPath, KeyColumn)>) -> JsonKeying {
+        let paths = Paths::new(keys.iter().map(|(path, _)| path));
+        let named = |(path, key): (JsonPath, KeyColumn)| (key, path.to_string());
+        JsonKeying { rules, paths, keys: keys.into_iter().map(named).collect() }
+    }
+
+    /// Goes to the first row of an input, behind a byte order mark.
+    pub(crate) fn to_first_row(from: InputBytes) -> io::Result<InputRest> {
+        let mut rows = Rows::new(from);
+        rows.take_mark()?;
+        Ok(rows.into_rest())
+    }
+
+    /// Appends the key of a row, which begins at `begin`. Offsets are those in `bytes`.
+    fn push_key(
+        &self,
+        keyed: &mut Vec<u8>,
+        row: &[u8],
+        number: u64,
+        memory: &mut Memory,
+    ) -> Result<(), BadRow> {
+        let Memory { found, jq, typed } = memory;
+        match row.trim_ascii() {
+            // A blank row has no values.
+            [] => {
+                found.clear();
+                found.resize(self.keys.len(), None);
+            }
+            _ => self.paths.find(row, found).map_err(|invalid| BadRow::Json {
+                row: number,
+                offset: invalid.offset as u64,
+                what: invalid.what,
+            })?,
+        }
+        let on_bad = self.rules.on_bad;
+        for ((key, name), range) in self.keys.iter().zip(&*found) {
+            let value = range.clone().map(|range| &row[range]);
+            let is_nested = value.is_some_and(|value| matches!(value[0], b'{' | b'['));
+            let is_good = match (&key.kind, value) {
+                (KeyKind::Json, Some(value)) if is_nested && value.len() > NESTED_BYTES_MAX => {
+                    return Err(BadRow::NestedKey {
+                        row: number,
+                        column: name.clone(),
+                        bytes: value.len(),
+                        bytes_max: NESTED_BYTES_MAX,
+                    });
+                }
+                (KeyKind::Json, value) => {
+                    let is_descending = key.is_descending;
+                    let mut writer = KeyWriter { out: keyed, is_descending };
+                    push_json_key(&mut writer, value, key.nulls, jq);
+                    true
+                }
+                (_, value) => push_json_value(keyed, key, value, on_bad.place(), typed),
+            };
+            if !is_good && on_bad == OnBad::Refuse {
+                return Err(BadRow::Value {
+                    row: number,
+                    offset: range.as_ref().map_or(0, |range| range.start) as u64,
+                    column: name.clone(),
+                    value: value.unwrap_or_default().to_vec(),
+                    kind: key.kind.name(),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Keying for JsonKeying {
+    type Index = ();
+
+    fn cut(
+        &self,
+        bytes: &[u8],
+        is_last: bool,
+        records_max: usize,
+        at: Piece,
+        (): &mut (),
+    ) -> io::Result<Cut> {
+        let mut ends = memchr::memchr_iter(b'\n', bytes).take(records_max);
+        let (mut whole, mut records) = (0, 0);
+        for end in &mut ends {
+            (whole, records) = (end + 1, records + 1);
+        }
+        let is_rest_a_row = is_last && whole < bytes.len() && records < records_max as u64;
+        match (records, is_rest_a_row) {
+            (_, true) => Ok(Cut::Records { bytes: bytes.len(), records: records + 1 }),
+            (0, false) => self.rules.part(bytes, at),
+            (_, false) => Ok(Cut::Records { bytes: whole, records }),
+        }
+    }
+
+    fn key(&self, bytes: &[u8], (): &(), at: Piece, keyed: &mut Vec<u8>) -> io::Result<()> {
+        let mut memory = Memory::default();
+        let (mut rows, mut begin) = (0, 0);
+        for row in bytes.split_inclusive(|&byte| byte == b'\n') {
+            self.push_key(keyed, row, at.record + rows, &mut memory)
+                .map_err(|bad| bad.behind(at.offset + begin as u64))?;
+            self.rules.push_row(keyed, row);
+            rows += 1;
+            begin += row.len();
+        }
+        self.rules.count(rows, bytes);
+        Ok(())
+    }
+}

@@ -1,0 +1,35 @@
+//! What a sort of tables is asked for.
+
+use crate::format::RowFormat;
+use crate::key::Keys;
+use crate::row_rules::OnBad;
+use std::io::Write;
+use std::path::Path;
+use xsort_extsort::variable::OutputCodec;
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub struct TableOptions {
+    /// What rows are.
+    pub format: RowFormat,
+    /// Whether the first row of each input names the columns; rows of JSON have no columns.
+    pub has_header: bool,
+    /// What to sort by.
+    pub keys: Keys,
+    /// What becomes of values that aren't of their column's type.
+    pub on_bad: OnBad,
+    /// Of rows with equal keys only the first is written.
+    pub is_unique: bool,
+    /// Only so many rows are written.
+    pub rows_max: Option<u64>,
+    /// How the output is compressed, if at all.
+    pub compression: Option<OutputCodec>,
+}
+
+/// Where rows go.
+pub enum TableOutput<'o> {
+    /// A new file, which appears whole or not at all.
+    File(&'o Path),
+    /// Anything that can be written to.
+    Stream(&'o mut (dyn Write + Send)),
+}
