@@ -41,7 +41,7 @@ pub(crate) struct TableArgs {
     )]
     pub(crate) by: Vec<Keys>,
 
-    /// RowFormat of the inputs [default: by the name: .csv, .tsv, .ndjson or .jsonl, also before .gz,
+    /// Format of the inputs [default: by the name: .csv, .tsv, .ndjson or .jsonl, also before .gz,
     /// .zst or .lz4]
     #[arg(short, long, value_name = "FORMAT", value_parser = table_formats())]
     pub(crate) format: Option<RowFormat>,
