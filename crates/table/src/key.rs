@@ -43,6 +43,10 @@ pub enum KeyKind {
     Text,
     /// Text whose case makes no difference.
     NoCase,
+    /// Text in which runs of digits compare as numbers.
+    Natural,
+    /// Versions: numbers with dots, and what comes before a release.
+    Version,
     /// Whole numbers of any length.
     Integer,
     /// Decimal numbers of any length, compared exactly.
@@ -153,7 +157,7 @@ fn word_bytes(text: &str) -> usize {
     }
 }
 
-const WORDS: &str = "a type (str, nocase, int, num, float, bool, date, datetime, \
+const WORDS: &str = "a type (str, nocase, natural, version, int, num, float, bool, date, datetime, \
                      datetime(FORMAT), length, ip, json), desc, asc, nulls-first or nulls-last";
 
 impl KeyColumn {
@@ -163,6 +167,8 @@ impl KeyColumn {
             (_, Some(format)) => KeyKind::DateTime(Some(format.into())),
             ("str", _) => KeyKind::Text,
             ("nocase", _) => KeyKind::NoCase,
+            ("natural", _) => KeyKind::Natural,
+            ("version", _) => KeyKind::Version,
             ("int", _) => KeyKind::Integer,
             ("num", _) => KeyKind::Number,
             ("float", _) => KeyKind::Float,
@@ -195,6 +201,8 @@ impl KeyKind {
         match self {
             KeyKind::Text => "str",
             KeyKind::NoCase => "nocase",
+            KeyKind::Natural => "natural",
+            KeyKind::Version => "version",
             KeyKind::Integer => "int",
             KeyKind::Number => "num",
             KeyKind::Float => "float",

@@ -17,7 +17,7 @@
 //! | `field_keying`, `json_keying`, `row_rules` | rows on their way in: cut, and given their keys |
 //! | `index` | where all rows and fields of a text end, in one pass |
 //! | `split`, `rows`, `header` | where one row ends, and its fields; the first rows; their names |
-//! | `key`, `value`, `number` | what to sort by, and its values as bytes that compare as they do |
+//! | `key`, `value`, `number`, `natural` | what to sort by, and its values as bytes that compare as they do |
 //! | `json` | rows of JSON: values at paths, in the order of jq |
 //! | `bad_row`, `input_error` | why an input isn't a table, and whose fault that is |
 #![forbid(unsafe_code)]
@@ -32,6 +32,7 @@ mod input_error;
 mod json;
 mod json_keying;
 mod key;
+mod natural;
 mod number;
 mod open;
 mod options;

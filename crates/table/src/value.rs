@@ -2,6 +2,7 @@
 
 use crate::json::{JsonValue, json_text};
 use crate::key::{KeyColumn, KeyKind, Place};
+use crate::natural::{push_natural, push_version};
 use crate::number::{is_whole, push_decimal};
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
@@ -32,7 +33,7 @@ pub(crate) fn push_value(
     buffer: &mut Vec<u8>,
 ) -> bool {
     let mut writer = KeyWriter { out, is_descending: key.is_descending };
-    let is_text = matches!(key.kind, KeyKind::Text | KeyKind::NoCase | KeyKind::Length);
+    let is_text = is_text(&key.kind);
     if is_text && key.nulls.is_none() {
         // An empty text is a text, and so is one that isn't there.
         push_text(&mut writer, &key.kind, value.unwrap_or_default(), buffer);
@@ -52,6 +53,11 @@ pub(crate) fn push_value(
         return true;
     }
     push_typed(&mut writer, &key.kind, value, on_bad, buffer)
+}
+
+/// Whether every value is of the type, an empty one, too.
+fn is_text(kind: &KeyKind) -> bool {
+    matches!(kind, KeyKind::Text | KeyKind::NoCase | KeyKind::Natural | KeyKind::Length)
 }
 
 /// Memory for JSON values of a type.
@@ -82,14 +88,14 @@ pub(crate) fn push_json_value(
             true
         }
         JsonValue::Nested => push_bad(&mut writer, value, on_bad),
-        JsonValue::Text(text) | JsonValue::Scalar(text) => match key.kind {
-            KeyKind::Text | KeyKind::NoCase | KeyKind::Length => {
-                writer.mark(VALUE);
-                push_text(&mut writer, &key.kind, text, field);
-                true
-            }
-            _ => push_typed(&mut writer, &key.kind, text, on_bad, field),
-        },
+        JsonValue::Text(text) | JsonValue::Scalar(text) if is_text(&key.kind) => {
+            writer.mark(VALUE);
+            push_text(&mut writer, &key.kind, text, field);
+            true
+        }
+        JsonValue::Text(text) | JsonValue::Scalar(text) => {
+            push_typed(&mut writer, &key.kind, text, on_bad, field)
+        }
     }
 }
 
@@ -106,7 +112,10 @@ fn push_typed(
         return push_bad(writer, value, on_bad);
     }
     writer.mark(VALUE);
-    writer.fixed(buffer);
+    match kind {
+        KeyKind::Version => writer.text(buffer),
+        _ => writer.fixed(buffer),
+    }
     true
 }
 
@@ -135,6 +144,11 @@ fn push_text(writer: &mut KeyWriter<'_>, kind: &KeyKind, value: &[u8], buffer: &
             }
             writer.text(buffer);
         }
+        KeyKind::Natural => {
+            buffer.clear();
+            push_natural(buffer, value);
+            writer.text(buffer);
+        }
         _ => writer.text(value),
     }
 }
@@ -143,8 +157,11 @@ fn push_text(writer: &mut KeyWriter<'_>, kind: &KeyKind, value: &[u8], buffer: &
 fn field(kind: &KeyKind, value: &[u8], out: &mut Vec<u8>) -> Option<()> {
     let text = || std::str::from_utf8(value).ok();
     match kind {
-        // Texts have no bytes of their own, and values of JSON are made by their kinds.
-        KeyKind::Text | KeyKind::NoCase | KeyKind::Length | KeyKind::Json => return None,
+        // Texts are no fields, and values of JSON are made by their kinds.
+        KeyKind::Text | KeyKind::NoCase | KeyKind::Natural | KeyKind::Length | KeyKind::Json => {
+            return None;
+        }
+        KeyKind::Version => push_version(out, value)?,
         KeyKind::Integer if !is_whole(value) => return None,
         KeyKind::Integer | KeyKind::Number => push_decimal(out, value)?,
         KeyKind::Float => {
@@ -215,6 +232,8 @@ mod tests {
         let cases: &[(&str, &[&str])] = &[
             ("str", &["", "A", "B", "a", "a\0", "ab"]),
             ("nocase", &["a", "AB", "abc", "B", "\u{e9}t\u{e9}", "\u{c9}t\u{e9}s"]),
+            ("natural", &["", "a2", "a10", "a10b"]),
+            ("version", &["1.9", "1.10-rc1", "1.10", ""]),
             ("int", &["-100000000000000000000000", "-2", "0", "+7", "10", ""]),
             ("num", &["-1.5", "-1.25", "0", "1e-3", "0.5", "1e400", ""]),
             ("float", &["-inf", "-1e300", "-0.0", "0.0", "1e-300", "2", "inf", "nan", ""]),
@@ -260,6 +279,7 @@ mod tests {
         for (key, bad) in [
             ("int", "1.5"),
             ("num", "1,5"),
+            ("version", "1.x"),
             ("float", "x"),
             ("bool", "maybe"),
             ("date", "2026-02-30"),
