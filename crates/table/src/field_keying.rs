@@ -12,8 +12,12 @@ use std::borrow::Cow;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
-use xsort_extsort::keyed::{Cut, InputRest, Keying, Piece};
+use xsort_extsort::keyed::{Cut, InputRest, KeyWriter, Keying, Piece};
 use xsort_extsort::variable::InputBytes;
+
+/// Marks before the keys of comments, and those of rows where there may be comments.
+const COMMENT: u8 = 2;
+const ROW: u8 = 3;
 
 /// How the rows of all inputs of a sort become keyed records.
 #[derive(Debug)]
@@ -48,10 +52,15 @@ impl Keying for FieldKeying {
     fn key(&self, bytes: &[u8], index: &Index, at: Piece, keyed: &mut Vec<u8>) -> io::Result<()> {
         let fields_max = self.columns.iter().map(|(index, ..)| index + 1).max().unwrap_or(0);
         let (mut rows, mut buffer) = (0, Vec::new());
+        let mut random = self.rules.random_keys(at);
         index.for_each_row(bytes, fields_max, |row, fields| {
             let begin = row.start;
-            self.push_key(keyed, bytes, fields, (at.record + rows, begin), &mut buffer)
-                .map_err(|bad| bad.behind(at.offset))?;
+            let place = (at.record + rows, begin);
+            if !self.push_comment_key(keyed, &bytes[row.clone()], at.input, place.0) {
+                random.push_key(keyed);
+                self.push_key(keyed, bytes, fields, place, &mut buffer)
+                    .map_err(|bad| bad.behind(at.offset))?;
+            }
             self.rules.push_row(keyed, &bytes[row]);
             rows += 1;
             Ok::<(), BadRow>(())
@@ -62,18 +71,41 @@ impl Keying for FieldKeying {
 }
 
 impl FieldKeying {
-    /// Goes to the first row of an input behind its header, which must have these names.
+    /// Goes to the first row of an input behind its header, which must have these names. Comments
+    /// before it are rows.
     pub(crate) fn to_first_row(
         &self,
         from: InputBytes,
+        input: u32,
         names: Option<&Vec<Vec<u8>>>,
     ) -> io::Result<InputRest> {
         let mut rows = Rows::new(from);
         rows.take_mark()?;
-        if let Some(names) = names {
-            header::check(&mut rows, &self.dialect, self.rules.row_bytes_max, names)?;
+        let Some(names) = names else { return Ok(rows.into_rest(input)) };
+        let header::Header { mut comments, comment_count, .. } =
+            header::take_same(&mut rows, &self.dialect, self.rules.row_bytes_max, names)?;
+        let mut rest = rows.into_rest(input);
+        rest.at.record -= comment_count;
+        rest.at.offset -= comments.len() as u64;
+        comments.append(&mut rest.read);
+        Ok(InputRest { read: comments, ..rest })
+    }
+
+    /// If there are comments, appends the field that puts them before all rows, in the order of
+    /// the inputs. Returns whether the row is one.
+    fn push_comment_key(&self, keyed: &mut Vec<u8>, row: &[u8], input: u32, number: u64) -> bool {
+        let mut writer = KeyWriter { out: keyed, is_descending: false };
+        let is_comment = self.dialect.is_comment(row);
+        match (is_comment, self.dialect.comment) {
+            (true, _) => {
+                writer.mark(COMMENT);
+                writer.fixed(&input.to_be_bytes());
+                writer.fixed(&number.to_be_bytes());
+            }
+            (false, Some(_)) => writer.mark(ROW),
+            (false, None) => {}
         }
-        Ok(rows.into_rest())
+        is_comment
     }
 
     /// Appends the key of the row at `place`, which is its number and its first byte, of which

@@ -15,36 +15,45 @@ pub(crate) struct Header {
     pub(crate) bytes: Vec<u8>,
     /// The names of the columns.
     pub(crate) names: Vec<Vec<u8>>,
+    /// The comments before it.
+    pub(crate) comments: Vec<u8>,
+    /// How many these are.
+    pub(crate) comment_count: u64,
 }
 
 /// Takes the header of an input; of one without rows, nothing.
 pub(crate) fn take(rows: &mut Rows, dialect: &Dialect, row_bytes_max: usize) -> io::Result<Header> {
-    let mut fields = Vec::new();
-    let Some(row) = rows.next(dialect, row_bytes_max, usize::MAX, &mut fields)? else {
-        return Ok(Header::default());
-    };
-    let names = fields.iter().map(|field| dialect.value(&row[field.clone()]).into_owned());
-    Ok(Header { names: names.collect(), bytes: row.to_vec() })
+    let (mut header, mut fields) = (Header::default(), Vec::new());
+    while let Some(row) = rows.next(dialect, row_bytes_max, usize::MAX, &mut fields)? {
+        if !dialect.is_comment(row) {
+            let names = fields.iter().map(|field| dialect.value(&row[field.clone()]).into_owned());
+            header.names = names.collect();
+            header.bytes = row.to_vec();
+            break;
+        }
+        header.comments.extend_from_slice(row);
+        header.comment_count += 1;
+    }
+    Ok(header)
 }
 
 /// Takes the header of another input, which must have the same columns. An empty file has none.
-pub(crate) fn check(
+pub(crate) fn take_same(
     rows: &mut Rows,
     dialect: &Dialect,
     row_bytes_max: usize,
     expected: &[Vec<u8>],
-) -> io::Result<()> {
-    let Header { names, bytes } = take(rows, dialect, row_bytes_max)?;
-    if bytes.is_empty() {
-        return Ok(());
-    }
-    let differs = |&at: &usize| names.get(at) != expected.get(at);
-    let Some(at) = (0..names.len().max(expected.len())).find(differs) else { return Ok(()) };
+) -> io::Result<Header> {
+    let header = take(rows, dialect, row_bytes_max)?;
+    let names = &header.names;
+    let differs = |&at: &usize| !header.bytes.is_empty() && names.get(at) != expected.get(at);
+    let found = (0..names.len().max(expected.len())).find(differs);
+    let Some(at) = found else { return Ok(header) };
     let name = |names: &[Vec<u8>]| match names.get(at) {
         Some(name) => format!("'{}'", shown(name)),
         None => "nothing".into(),
     };
-    Err(BadRow::Header { number: at + 1, found: name(&names), expected: name(expected) }.into())
+    Err(BadRow::Header { number: at + 1, found: name(names), expected: name(expected) }.into())
 }
 
 /// The indices of the columns to sort by.

@@ -3,7 +3,7 @@
 //! Quotes that are doubled cancel out, so whether a byte is in quotes is the parity of the quotes
 //! before it: a prefix of exclusive ors over the mask of quotes (G. Langdale and D. Lemire,
 //! "Parsing gigabytes of JSON per second", VLDB Journal 2019). That holds while a quote opens only
-//! where a field begins. A row that has it elsewhere is left to [`Dialect::row`].
+//! where a field begins. A row that has it elsewhere is left to [`Dialect::row`], as is a comment.
 
 use crate::split::{Dialect, Row};
 use std::ops::Range;
@@ -64,11 +64,12 @@ impl Index {
     /// it came to a row in which one doesn't.
     fn fill_regular(&mut self, dialect: &Dialect, text: &[u8], rows_max: usize) -> bool {
         let from = self.bytes;
-        // Of the bytes before: whether they end in quotes, whether a field begins behind them, and
-        // whether their last one closes a quote. Masks of 64 or one bit.
-        let (mut inside, mut is_begin, mut is_closed) = (0, 1, 0);
+        // Of the bytes before: whether they end in quotes, whether a field or a row begins behind
+        // them, and whether their last one closes a quote. Masks of 64 or one bit.
+        let (mut inside, mut is_closed) = (0, 0);
+        let mut is_begin = 1 << (from % MASK_BYTES);
+        let mut is_row_begin = is_begin;
         let mut valid = u64::MAX << (from % MASK_BYTES);
-        is_begin <<= from % MASK_BYTES;
         for number in from / MASK_BYTES..self.row_ends.len() {
             let block = block_at(text, number);
             let own = text.len() - number * MASK_BYTES;
@@ -77,6 +78,7 @@ impl Index {
             }
             let mut row_ends = mask(&block, b'\n') & valid;
             let mut delimiters = mask(&block, dialect.delimiter) & valid;
+            let mut irregular = 0;
             if let Some(quote) = dialect.quote {
                 let quotes = mask(&block, quote) & valid;
                 let in_quotes = prefix_xor(quotes) ^ inside;
@@ -84,15 +86,19 @@ impl Index {
                 row_ends &= !in_quotes;
                 delimiters &= !in_quotes;
                 let begins = (row_ends | delimiters) << 1 | is_begin;
-                let stray = opening & !begins & !(closing << 1 | is_closed);
-                if stray != 0 {
-                    let before = (1 << stray.trailing_zeros()) - 1;
-                    self.put(number, row_ends & before, delimiters & before, rows_max);
-                    return true;
-                }
+                irregular = opening & !begins & !(closing << 1 | is_closed);
                 inside = ((in_quotes as i64) >> 63) as u64;
                 is_begin = (row_ends | delimiters) >> 63;
                 is_closed = closing >> 63;
+            }
+            if let Some(comment) = dialect.comment {
+                irregular |= mask(&block, comment) & (row_ends << 1 | is_row_begin);
+                is_row_begin = row_ends >> 63;
+            }
+            if irregular != 0 {
+                let before = (1 << irregular.trailing_zeros()) - 1;
+                self.put(number, row_ends & before, delimiters & before, rows_max);
+                return true;
             }
             self.put(number, row_ends, delimiters, rows_max);
             if self.rows >= rows_max as u64 {
@@ -322,6 +328,8 @@ mod tests {
             let escape = Dialect { escape: Some(b'\\'), ..Dialect::CSV };
             check(escape, text.as_bytes(), rows_max, &mut index);
             check(Dialect { quote: None, ..Dialect::CSV }, text.as_bytes(), rows_max, &mut index);
+            let comment = Dialect { comment: Some(b'a'), ..Dialect::CSV };
+            check(comment, text.as_bytes(), rows_max, &mut index);
         }
     }
 }

@@ -40,10 +40,10 @@ impl JsonKeying {
     }
 
     /// Goes to the first row of an input, behind a byte order mark.
-    pub(crate) fn to_first_row(from: InputBytes) -> io::Result<InputRest> {
+    pub(crate) fn to_first_row(from: InputBytes, input: u32) -> io::Result<InputRest> {
         let mut rows = Rows::new(from);
         rows.take_mark()?;
-        Ok(rows.into_rest())
+        Ok(rows.into_rest(input))
     }
 
     /// Appends the key of a row, which begins at `begin`. Offsets are those in `bytes`.
@@ -128,8 +128,10 @@ impl Keying for JsonKeying {
 
     fn key(&self, bytes: &[u8], (): &(), at: Piece, keyed: &mut Vec<u8>) -> io::Result<()> {
         let mut memory = Memory::default();
+        let mut random = self.rules.random_keys(at);
         let (mut rows, mut begin) = (0, 0);
         for row in bytes.split_inclusive(|&byte| byte == b'\n') {
+            random.push_key(keyed);
             self.push_key(keyed, row, at.record + rows, &mut memory)
                 .map_err(|bad| bad.behind(at.offset + begin as u64))?;
             self.rules.push_row(keyed, row);

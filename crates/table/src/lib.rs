@@ -1,4 +1,5 @@
-//! Tables bigger than memory: the rows of CSV, TSV and NDJSON files, in the order of their values.
+//! Tables bigger than memory: the rows of CSV, TSV and NDJSON files, in the order of their
+//! values.
 //!
 //! ```text
 //!  inputs --> masks of row ends --> keyed rows --> sort_keyed --> rows --> output
@@ -52,3 +53,4 @@ pub use report::TableReport;
 pub use row_rules::OnBad;
 pub use sort::sort_table;
 pub use split::Dialect;
+pub use xsort_extsort::keyed::Keep;

@@ -56,6 +56,7 @@ impl Table {
                 on_bad: options.on_bad,
                 line_end: line_end.into(),
                 row_bytes_max,
+                shuffle: options.shuffle,
                 rows: AtomicU64::new(0),
                 bytes: AtomicU64::new(0),
             })
@@ -67,8 +68,11 @@ impl Table {
                     .map_err(|error| of_read(&path, error, observer))?;
                 let line_end = if header.bytes.ends_with(b"\r\n") { "\r\n" } else { "\n" };
                 let rules = rules(line_end);
-                let mut before = [mark, &header.bytes].concat();
-                if !header.bytes.is_empty() && !header.bytes.ends_with(b"\n") {
+                let count = [&b"count"[..], &[dialect.delimiter]].concat();
+                let is_counted = options.counts && !header.bytes.is_empty();
+                let count = if is_counted { &count } else { &[][..] };
+                let mut before = [mark, &header.comments, count, &header.bytes].concat();
+                if before.len() > mark.len() && !before.ends_with(b"\n") {
                     before.extend(line_end.bytes());
                 }
                 let keyed = (Arc::clone(&rules), dialect);
@@ -79,8 +83,9 @@ impl Table {
                 let rules = rules("\n");
                 let keys = header::paths(&options.keys)?;
                 let keying = JsonKeying::new(Arc::clone(&rules), keys);
-                let inputs = inputs.map(|input| {
-                    let to_first: ToFirstRecord = Box::new(JsonKeying::to_first_row);
+                let inputs = (1..).zip(inputs).map(|(number, input)| {
+                    let to_first: ToFirstRecord =
+                        Box::new(move |from| JsonKeying::to_first_row(from, number));
                     (input.path.clone(), input.into_bytes(), to_first)
                 });
                 let inputs = keyed(Arc::new(keying), engine, first, inputs);
@@ -120,10 +125,10 @@ fn fields(
     };
     let keying = Arc::new(FieldKeying { rules, dialect, columns });
     let names = Arc::new(header.names);
-    let others = others.map(|input| {
+    let others = (1..).zip(others).map(|(number, input)| {
         let names = has_header.then(|| Arc::clone(&names));
         let keying = Arc::clone(&keying);
-        let to_first = move |from| keying.to_first_row(from, names.as_deref());
+        let to_first = move |from| keying.to_first_row(from, number, names.as_deref());
         (input.path.clone(), input.into_bytes(), Box::new(to_first) as ToFirstRecord)
     });
     Ok(keyed(Arc::clone(&keying), engine, first, others))
@@ -138,7 +143,7 @@ fn keyed<K: Keying>(
 ) -> Vec<LinesInput> {
     let threads = KeyingMemory::of_budget(engine.budget_bytes, engine.threads).threads;
     let threads = Arc::new(KeyingThreads::new(keying, threads));
-    let InputRest { from, read, at } = rows.into_rest();
+    let InputRest { from, read, at } = rows.into_rest(0);
     let to_first: ToFirstRecord = Box::new(move |from| Ok(InputRest { from, read, at }));
     let keyed = |(path, from, to_first)| {
         let keyed = KeyedInput::new(from, to_first, Arc::clone(&threads));

@@ -5,6 +5,7 @@ use crate::key::Keys;
 use crate::row_rules::OnBad;
 use std::io::Write;
 use std::path::Path;
+use xsort_extsort::keyed::Keep;
 use xsort_extsort::variable::OutputCodec;
 
 /// What is asked for.
@@ -14,12 +15,16 @@ pub struct TableOptions {
     pub format: RowFormat,
     /// Whether the first row of each input names the columns; rows of JSON have no columns.
     pub has_header: bool,
-    /// What to sort by.
+    /// What to sort by; nothing for a random order.
     pub keys: Keys,
     /// What becomes of values that aren't of their column's type.
     pub on_bad: OnBad,
-    /// Of rows with equal keys only the first is written.
-    pub is_unique: bool,
+    /// Of rows with equal keys only this one is written.
+    pub unique: Option<Keep>,
+    /// It is written with how many there were: in a first column, or in an object of JSON.
+    pub counts: bool,
+    /// Rows come in the random order of this number, whatever they are.
+    pub shuffle: Option<u64>,
     /// Only so many rows are written.
     pub rows_max: Option<u64>,
     /// How the output is compressed, if at all.

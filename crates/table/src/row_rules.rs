@@ -1,10 +1,13 @@
 //! What holds for the rows of all formats on their way in.
 
 use crate::bad_row::BadRow;
+use crate::format::RowFormat;
 use crate::key::Place;
+use chacha20::ChaCha12Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use xsort_extsort::keyed::{Cut, Piece, end_key, push_record};
+use xsort_extsort::keyed::{Cut, KeyWriter, Piece, end_key, push_record};
 
 /// What becomes of a value that isn't of its column's type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +28,23 @@ impl OnBad {
     }
 }
 
+/// Words of the generator that make a key.
+const WORDS_PER_KEY: u128 = 2;
+
+/// The random keys of rows, one after the other: that of a row depends on the seed, the input's
+/// number and the row's, whoever makes it.
+pub(crate) struct RandomKeys(Option<ChaCha12Rng>);
+
+impl RandomKeys {
+    /// Appends the key of the next row, if rows have random keys.
+    pub(crate) fn push_key(&mut self, keyed: &mut Vec<u8>) {
+        if let Some(random) = &mut self.0 {
+            let key = random.next_u64().to_be_bytes();
+            KeyWriter { out: keyed, is_descending: false }.fixed(&key);
+        }
+    }
+}
+
 /// What holds for all rows of a sort, and how many there were.
 #[derive(Debug)]
 pub(crate) struct RowRules {
@@ -33,6 +53,8 @@ pub(crate) struct RowRules {
     pub(crate) line_end: Box<str>,
     /// Longest row in bytes.
     pub(crate) row_bytes_max: usize,
+    /// Rows come in the random order of this number.
+    pub(crate) shuffle: Option<u64>,
     /// Rows that were read.
     pub(crate) rows: AtomicU64,
     /// Their bytes, with the line ends that were missing.
@@ -42,11 +64,21 @@ pub(crate) struct RowRules {
 impl RowRules {
     /// What a cut is whose first row isn't whole yet.
     pub(crate) fn part(&self, bytes: &[u8], at: Piece) -> io::Result<Cut> {
-        let Piece { record: row, offset } = at;
+        let Piece { record: row, offset, .. } = at;
         match bytes.len() > self.row_bytes_max {
             true => Err(BadRow::TooLong { row, offset, bytes_max: self.row_bytes_max }.into()),
             false => Ok(Cut::Part),
         }
+    }
+
+    /// The random keys of the rows of a piece, if there are any.
+    pub(crate) fn random_keys(&self, at: Piece) -> RandomKeys {
+        RandomKeys(self.shuffle.map(|seed| {
+            let mut random = ChaCha12Rng::seed_from_u64(seed);
+            random.set_stream(at.input.into());
+            random.set_word_pos(u128::from(at.record) * WORDS_PER_KEY);
+            random
+        }))
     }
 
     /// Ends the key of a row, and appends the row.
@@ -62,4 +94,24 @@ impl RowRules {
         self.rows.fetch_add(rows, Relaxed);
         self.bytes.fetch_add((bytes.len() + missing) as u64, Relaxed);
     }
+}
+
+/// Appends a row with how many there were: before its fields, or in an object of JSON around it. A
+/// comment stays as it is.
+pub(crate) fn push_counted(out: &mut Vec<u8>, format: RowFormat, count: u64, row: &[u8]) {
+    let count = count.to_string();
+    match format {
+        RowFormat::Delimited(dialect) if dialect.is_comment(row) => {}
+        RowFormat::Delimited(dialect) => {
+            out.extend_from_slice(count.as_bytes());
+            out.push(dialect.delimiter);
+        }
+        RowFormat::Ndjson => {
+            let value = row.trim_ascii();
+            let value = if value.is_empty() { b"null" } else { value };
+            let parts = [b"{\"count\":", count.as_bytes(), b",\"row\":", value, b"}\n"];
+            return out.extend(parts.concat());
+        }
+    }
+    out.extend_from_slice(row);
 }

@@ -30,9 +30,9 @@ impl Rows {
         Rows { from, window: Vec::new(), unread: 0..0, is_at_end: false, row: 1, offset: 0 }
     }
 
-    /// What comes behind the rows that were taken.
-    pub(crate) fn into_rest(self) -> InputRest {
-        let at = Piece { record: self.row, offset: self.offset };
+    /// What comes behind the rows that were taken of the input of this number.
+    pub(crate) fn into_rest(self, input: u32) -> InputRest {
+        let at = Piece { input, record: self.row, offset: self.offset };
         InputRest { from: self.from, read: self.window[self.unread].to_vec(), at }
     }
 

@@ -4,12 +4,15 @@ use crate::input_error::of_input;
 use crate::open::Table;
 use crate::options::{TableOptions, TableOutput};
 use crate::report::TableReport;
+use crate::row_rules::push_counted;
 use std::io::Write;
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::Disk;
-use xsort_extsort::keyed::{ByKey, KeyingMemory, RECORD_END, RestoredOutput, sort_keyed};
+use xsort_extsort::keyed::{
+    ByKey, GroupedOutput, Keep, KeyingMemory, RECORD_END, RestoredOutput, sort_keyed,
+};
 use xsort_extsort::variable::{CompressedOutput, CompressionThreads, FileOutput, LinesInput};
-use xsort_extsort::{Error, LinesOptions, Observer, sort_lines};
+use xsort_extsort::{Error, LinesOptions, LinesReport, Observer, sort_lines};
 
 /// Sorts the rows of `inputs` together. Rows with equal keys keep the order of the input. `engine`
 /// says with which memory, threads and scratch.
@@ -31,7 +34,7 @@ pub fn sort_table(
     let compression = options.compression.map(|_| threads);
     let engine = LinesOptions {
         delimiter: RECORD_END,
-        is_unique: options.is_unique,
+        is_unique: options.unique == Some(Keep::First) && !options.counts,
         taken_bytes: engine.taken_bytes
             + KeyingMemory::of_budget(engine.budget_bytes, engine.threads).taken_bytes
             + FileOutput::MEMORY_BYTES
@@ -66,13 +69,24 @@ fn sort_to(
         None => Box::new(to),
     };
     to.write_all(&header).map_err(Error::Output)?;
-    let (report, written_bytes) = match options.rows_max {
-        Some(rows_max) => {
+    let rows_max = options.rows_max.unwrap_or(u64::MAX);
+    let (report, written_bytes) = match options.unique {
+        Some(keep) if !engine.is_unique => {
+            let append = |out: &mut Vec<u8>, count, row: &[u8]| match options.counts {
+                true => push_counted(out, options.format, count, row),
+                false => out.extend_from_slice(row),
+            };
+            let mut grouped = GroupedOutput::new(&mut to, keep, rows_max, append);
+            let report = sort_lines(engine, &ByKey, inputs, &mut grouped, disk, observer);
+            let taken = grouped.records_taken;
+            (report.and_then(|report| all_taken(report, taken)), grouped.written_bytes)
+        }
+        _ if options.rows_max.is_some() => {
             let mut first = RestoredOutput::new(&mut to, rows_max);
             let report = sort_lines(engine, &ByKey, inputs, &mut first, disk, observer);
             (report, first.written_bytes)
         }
-        None => {
+        _ => {
             let report = sort_keyed(engine, inputs, &mut to, disk, observer);
             let written_bytes = report.as_ref().map_or(0, |report| report.written_bytes);
             (report, written_bytes)
@@ -94,4 +108,12 @@ fn sort_to(
         spilled_bytes: report.spilled_bytes,
         scratch_bytes: report.scratch_bytes,
     })
+}
+
+/// Checks that every row is in a group.
+fn all_taken(report: LinesReport, taken: u64) -> Result<LinesReport, Error> {
+    match report.lines == taken {
+        true => Ok(report),
+        false => Err(Error::Lost { what: format!("{} rows read, {taken} written", report.lines) }),
+    }
 }

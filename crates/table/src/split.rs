@@ -19,13 +19,16 @@ pub struct Dialect {
     pub quote: Option<u8>,
     /// Before a quote that is a byte of a quoted field.
     pub escape: Option<u8>,
+    /// Begins lines that are no rows.
+    pub comment: Option<u8>,
 }
 
 impl Dialect {
     /// Comma-separated values.
-    pub const CSV: Dialect = Dialect { delimiter: b',', quote: Some(b'"'), escape: None };
+    pub const CSV: Dialect =
+        Dialect { delimiter: b',', quote: Some(b'"'), escape: None, comment: None };
     /// Tab-separated values, whose quotes are bytes as any other.
-    pub const TSV: Dialect = Dialect { delimiter: b'\t', quote: None, escape: None };
+    pub const TSV: Dialect = Dialect { delimiter: b'\t', quote: None, escape: None, comment: None };
 }
 
 /// The beginning of a text.
@@ -40,6 +43,30 @@ pub(crate) enum Row {
 }
 
 impl Dialect {
+    /// Whether a row is a comment.
+    #[inline]
+    pub(crate) fn is_comment(&self, row: &[u8]) -> bool {
+        self.comment.is_some() && row.first().copied() == self.comment
+    }
+
+    /// The end of a comment, which is a line of one field.
+    fn comment(
+        text: &[u8],
+        is_last: bool,
+        fields_max: usize,
+        fields: &mut Vec<Range<usize>>,
+    ) -> Row {
+        let line_end = memchr(b'\n', text);
+        if line_end.is_none() && !is_last {
+            return Row::Part;
+        }
+        let end = line_end.unwrap_or(text.len());
+        if fields_max > 0 {
+            fields.push(0..without_cr(text, 0, end));
+        }
+        Row::Whole(text.len().min(end + 1))
+    }
+
     /// Finds the end of the row that `text` begins with, and its first `fields_max` fields, without
     /// unquoting them. `is_last`: nothing comes behind `text`, which isn't empty.
     pub(crate) fn row(
@@ -50,6 +77,9 @@ impl Dialect {
         fields: &mut Vec<Range<usize>>,
     ) -> Row {
         fields.clear();
+        if self.is_comment(text) {
+            return Dialect::comment(text, is_last, fields_max, fields);
+        }
         let mut begin = 0;
         loop {
             let mut at = begin;

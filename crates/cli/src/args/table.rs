@@ -6,7 +6,7 @@ use super::values::{output, table_formats, whole};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use xsort_disk::STANDARD_OUTPUT;
-use xsort_table::{Keys, OnBad, Place, RowFormat};
+use xsort_table::{Keep, Keys, OnBad, Place, RowFormat};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,7 +35,7 @@ pub(crate) struct TableArgs {
     #[arg(
         long,
         value_name = "KEYS",
-        required = true,
+        required_unless_present = "shuffle",
         help = "What to sort by: COLUMN[:TYPE][:desc][:nulls-first],...; repeat for further keys",
         long_help = BY_HELP
     )]
@@ -59,13 +59,34 @@ pub(crate) struct TableArgs {
     #[arg(long, value_name = "BYTE", value_parser = byte)]
     pub(crate) escape: Option<u8>,
 
+    /// The byte that begins a comment, such as '#': a line that is no row
+    ///
+    /// Comments above the header stay there, and all others come before the first row, in the order
+    /// of the input.
+    #[arg(long, value_name = "BYTE", value_parser = byte, conflicts_with = "top")]
+    pub(crate) comment: Option<u8>,
+
     /// The first row is a row as any other; columns have numbers only
     #[arg(long)]
     pub(crate) no_header: bool,
 
-    /// Of rows with equal keys write only the first
-    #[arg(short, long)]
-    pub(crate) unique: bool,
+    /// Of rows with equal keys write only one: first (of the input; the default) or last
+    #[arg(short, long, value_name = "WHICH", value_parser = keep)]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "first")]
+    pub(crate) unique: Option<Keep>,
+
+    /// With --unique: write how many rows there were of each key, in a new first column, or in
+    /// ndjson as {"count":N,"row":...}
+    #[arg(long, requires = "unique", conflicts_with = "check")]
+    pub(crate) count: bool,
+
+    /// Put the rows in a random order instead
+    #[arg(long, conflicts_with_all = ["by", "unique", "check", "on_bad"])]
+    pub(crate) shuffle: bool,
+
+    /// With --shuffle: the same number gives the same order
+    #[arg(long, value_name = "N", requires = "shuffle", value_parser = whole::<u64>)]
+    pub(crate) seed: Option<u64>,
 
     /// Write only the first N rows, and the header
     #[arg(long, value_name = "N", value_parser = whole::<u64>)]
@@ -108,10 +129,11 @@ What to sort by: COLUMN[:TYPE][:desc][:nulls-first],...; repeat for further keys
 
 COLUMN is a name of the header, a name in double quotes, or a number (#1 is the first); in \
 ndjson a path as in jq (.user.id, .tags[0], .\"odd name\"). TYPE is str (bytes, the default), \
-nocase, int, num (exact decimals of any length), float (IEEE 754 total order), bool, date \
-(2026-11-22), datetime (2026-11-22T17:00:00+01:00; UTC without an offset), datetime(FORMAT) \
-with the directives of strftime, length (in bytes), ip or json. Nothing is guessed. An \
-empty or missing value is the least text for str, nocase and length; those of other types come \
+nocase, natural (file9 before file10), version (1.9, 1.10-rc1, 1.10), int, num (exact decimals \
+of any length), float (IEEE 754 total order), bool, date (2026-11-22), datetime \
+(2026-11-22T17:00:00+01:00; UTC without an offset), datetime(FORMAT) with the directives of \
+strftime, length (in bytes), ip or json. Nothing is guessed. An \
+empty or missing value is the least text for str, nocase, natural and length; those of other types come \
 last, whatever the direction, unless nulls-first is given. Values of JSON without a type are in \
 the order of jq: null, false, true, numbers, strings, arrays, objects.";
 
@@ -125,6 +147,14 @@ fn byte(text: &str) -> Result<u8, String> {
 
 fn byte_or_none(text: &str) -> Result<Option<u8>, String> {
     if text.is_empty() { Ok(None) } else { byte(text).map(Some) }
+}
+
+fn keep(text: &str) -> Result<Keep, String> {
+    match text {
+        "first" => Ok(Keep::First),
+        "last" => Ok(Keep::Last),
+        _ => Err("first or last is wanted".into()),
+    }
 }
 
 fn on_bad(text: &str) -> Result<OnBad, String> {

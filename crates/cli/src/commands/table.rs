@@ -8,6 +8,7 @@ use crate::job::{Console, ConsoleOptions};
 use crate::output::{ResultPrinter, write_stderr};
 use crate::settings::{JobLimits, ReportStyle};
 use crate::signals::Stop;
+use rustix::rand::{GetRandomFlags, getrandom};
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -30,7 +31,13 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
         has_header: !args.no_header,
         keys: Keys(args.by.iter().flat_map(|keys| keys.0.clone()).collect()),
         on_bad: args.on_bad,
-        is_unique: args.unique,
+        unique: args.unique,
+        counts: args.count,
+        shuffle: match (args.shuffle, args.seed) {
+            (true, None) => Some(random_seed()?),
+            (true, seed) => seed,
+            (false, _) => None,
+        },
         rows_max: args.top,
         compression: OutputCodec::of_name(&args.output),
     };
@@ -70,7 +77,7 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
 fn engine_options(args: &TableArgs, limits: &JobLimits) -> LinesOptions {
     LinesOptions {
         delimiter: 0,
-        is_unique: args.unique,
+        is_unique: false,
         budget_bytes: limits.budget_bytes,
         taken_bytes: 0,
         threads: limits.threads,
@@ -145,6 +152,16 @@ fn input(path: &Path, stop: &Stop) -> Result<LinesInput, Failure> {
     Ok(LinesInput::at(path))
 }
 
+/// A number for a random order that nobody has chosen.
+fn random_seed() -> Result<u64, Failure> {
+    let mut bytes = [0; 8];
+    getrandom(&mut bytes, GetRandomFlags::empty()).map_err(|errno| {
+        let reason = format!("no random bytes: {}; give --seed", io::Error::from(errno));
+        Failure::Job(Error::Settings(reason))
+    })?;
+    Ok(u64::from_ne_bytes(bytes))
+}
+
 /// What rows are: what the options say, or the names of the inputs.
 fn format(args: &TableArgs) -> Result<RowFormat, Failure> {
     let named = || args.inputs.iter().map(|path| format_of_name(path)).collect::<Option<Vec<_>>>();
@@ -162,11 +179,12 @@ fn format(args: &TableArgs) -> Result<RowFormat, Failure> {
              --format tsv or --format ndjson (a JSON value in each line)",
         ),
         Some(RowFormat::Ndjson) => {
-            match (args.delimiter, args.quote, args.escape, args.no_header) {
-                (None, None, None, false) => Ok(RowFormat::Ndjson),
-                _ => usage(
-                    "--delimiter, --quote, --escape and --no-header are for csv and tsv: rows of \
-                 ndjson have no fields and no header",
+            let bytes = [args.delimiter, args.escape, args.comment];
+            match bytes == [None; 3] && args.quote.is_none() && !args.no_header {
+                true => Ok(RowFormat::Ndjson),
+                false => usage(
+                    "--delimiter, --quote, --escape, --comment and --no-header are for csv and \
+                     tsv: rows of ndjson have no fields and no header",
                 ),
             }
         }
@@ -175,6 +193,7 @@ fn format(args: &TableArgs) -> Result<RowFormat, Failure> {
                 delimiter: args.delimiter.unwrap_or(format.delimiter),
                 quote: args.quote.unwrap_or(format.quote),
                 escape: args.escape,
+                comment: args.comment,
             };
             match dialect.quote == Some(dialect.delimiter) {
                 true => usage("the quote is the delimiter, too"),

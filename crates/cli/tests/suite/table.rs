@@ -78,8 +78,47 @@ fn names_pipes_and_compressed_files_are_the_same_table() {
         let (code, printed, said) = shell(&sandbox, script);
         assert_eq!((code, &*printed, &*said), (Some(0), sorted, ""), "{script}");
     }
+    sandbox.write("c.csv", "# first\nk,v\nb,1\n# \"odd\na,2\nb,3\nb,4\n");
+    sandbox.write("d.csv", "#,\"x\nk,v\na,5\n");
+    for (options, expected) in [
+        ("--by k c.csv", "# first\nk,v\n# \"odd\na,2\nb,1\nb,3\nb,4\n"),
+        ("--by k:desc c.csv d.csv", "# first\nk,v\n# \"odd\n#,\"x\nb,1\nb,3\nb,4\na,2\na,5\n"),
+        ("--by k -u c.csv", "# first\nk,v\n# \"odd\na,2\nb,1\n"),
+        ("--by k --unique=last c.csv", "# first\nk,v\n# \"odd\na,2\nb,4\n"),
+        ("--by k -u --count c.csv", "# first\ncount,k,v\n# \"odd\n1,a,2\n3,b,1\n"),
+    ] {
+        let script = format!("$xsort table --comment '#' {options}");
+        let (code, printed, said) = shell(&sandbox, &script);
+        assert_eq!((code, &*printed, &*said), (Some(0), expected, ""), "{script}");
+    }
+    let script =
+        "$xsort table events.jsonl events.jsonl --by .u.id:int --unique=last --count --top 1";
+    let (_, printed, _) = shell(&sandbox, script);
+    assert_eq!(printed, "{\"count\":2,\"row\":{\"u\":{\"id\":2},\"t\":null}}\n");
     let (_, printed, _) = shell(&sandbox, "$xsort table orders.csv --by name --top 1");
     assert_eq!(printed, "id,name,amount,date\n20,,1e2,2026-01-02\n");
+}
+
+#[test]
+fn a_shuffle_is_that_of_its_seed_whatever_the_memory() {
+    let sandbox = Sandbox::new();
+    let (text, _) = orders(60_000);
+    sandbox.write("orders.csv", &text);
+    let shuffled = |options: &str| {
+        sandbox.ok(&format!("table orders.csv --shuffle {options} -o out.csv"));
+        String::from_utf8(sandbox.read("out.csv")).unwrap()
+    };
+    let one = shuffled("--seed 1 -m 64M -j 3");
+    assert!(one == shuffled("--seed 1 -m 8M -j 1"));
+    let others = [shuffled("--seed 2"), shuffled(""), shuffled("")];
+    for other in &others {
+        assert!(*other != one && *other != text);
+    }
+    assert!(others[1] != others[2]);
+    sandbox.write("shuffled.csv", &one);
+    sandbox.ok("table shuffled.csv --by id:int -o a.csv");
+    sandbox.ok("table orders.csv --by id:int -o b.csv");
+    assert!(sandbox.read("a.csv") == sandbox.read("b.csv"));
 }
 
 #[test]

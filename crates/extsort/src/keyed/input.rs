@@ -47,7 +47,7 @@ impl<K: Keying> KeyedInput<K> {
             start: Some((from, to_first)),
             from: None,
             uncut: Vec::new(),
-            at: Piece { record: 1, offset: 0 },
+            at: Piece { input: 0, record: 1, offset: 0 },
             threads,
             pending: VecDeque::new(),
             is_long: false,

@@ -5,6 +5,8 @@ use std::io;
 /// Where a piece of an input begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
+    /// The number of the input.
+    pub input: u32,
     /// The number of its first record, from 1 on.
     pub record: u64,
     /// The offset of its first byte in the input.

@@ -54,7 +54,7 @@ pub(super) struct Task<I> {
 
 impl<I: Default> Default for Task<I> {
     fn default() -> Self {
-        let at = Piece { record: 1, offset: 0 };
+        let at = Piece { input: 0, record: 1, offset: 0 };
         Task { bytes: Vec::new(), index: I::default(), at, keyed: Vec::new() }
     }
 }

@@ -17,12 +17,14 @@
 //! | `stuffing` | a record of any bytes without the byte that ends it |
 //! | `order` | the order of keys |
 //! | `restore`, `restored_output` | records as they were, where they are and through a writer |
+//! | `grouped_output` | one record of each key, on the way out |
 //! | `input` | an input on its way in: its pieces, one after the other |
 //! | `keying` | what cuts an input into records, and makes their keys |
 //! | `keying_threads` | who makes them |
 //! | `sort` | the outline |
 
 mod encode;
+mod grouped_output;
 mod input;
 mod keying;
 mod keying_threads;
@@ -33,6 +35,7 @@ mod sort;
 mod stuffing;
 
 pub use encode::{KeyWriter, RECORD_END, end_key, push_record};
+pub use grouped_output::{GroupedOutput, Keep};
 pub use input::{InputRest, KeyedInput, ToFirstRecord};
 pub use keying::{Cut, Keying, Piece};
 pub use keying_threads::{KeyingMemory, KeyingThreads};

@@ -6,6 +6,7 @@ use std::io::Cursor;
 use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::variable::{Content, LinesInput};
 use xsort_extsort::{Caches, Error, LinesOptions, Unobserved};
+use xsort_table::Keep;
 use xsort_table::{
     Dialect, OnBad, Place, RowFormat, TableOptions, TableOutput, TableReport, check_table,
     sort_table,
@@ -57,7 +58,9 @@ fn options(keys: &str) -> TableOptions {
         has_header: true,
         keys: keys.parse().unwrap(),
         on_bad: OnBad::Refuse,
-        is_unique: false,
+        unique: None,
+        counts: false,
+        shuffle: None,
         rows_max: None,
         compression: None,
     }
@@ -183,7 +186,7 @@ fn rows_come_in_order_with_the_bytes_that_they_had() {
         let mut options = options(keys);
         rows.sort_by(compare);
         if random.between(0, 2) == 0 {
-            options.is_unique = true;
+            options.unique = Some(Keep::First);
             rows.dedup_by(|b, a| compare(a, b) == Ordering::Equal);
         }
         if random.between(0, 3) == 0 {
@@ -248,7 +251,7 @@ fn bad_values_go_where_they_are_put() {
 #[test]
 fn different_bad_values_are_no_duplicates() {
     let on_bad = OnBad::Put(Place::Last);
-    let options = TableOptions { on_bad, is_unique: true, ..options("a:int") };
+    let options = TableOptions { on_bad, unique: Some(Keep::First), ..options("a:int") };
     let disk = SimDisk::new(SimOptions::default());
     sort(&options, 8 << 20, &[b"a\ny\n1\nx\n01\nx\n".to_vec()], &disk).unwrap();
     assert_eq!(disk.get("/out/sorted").unwrap(), b"a\n1\nx\ny\n");
@@ -304,7 +307,7 @@ fn the_first_row_out_of_order_is_named() {
         check_table(&options("a:num"), &engine(8 << 20, 1), input("in", text), &Unobserved);
     let disorder = disorder.unwrap().unwrap();
     assert_eq!((disorder.row, &*disorder.bytes), (4, &b"2\n"[..]));
-    let unique = TableOptions { is_unique: true, ..options("a") };
+    let unique = TableOptions { unique: Some(Keep::First), ..options("a") };
     let disorder =
         check_table(&unique, &engine(8 << 20, 1), input("in", b"a\n1\n1\n".to_vec()), &Unobserved);
     assert_eq!(disorder.unwrap().unwrap().row, 3);

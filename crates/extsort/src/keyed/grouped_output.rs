@@ -1,0 +1,159 @@
+//! Records with equal keys as one, on their way out through a writer.
+//!
+//! They come sorted and with all duplicates, since a run on scratch has no place for counts: so it
+//! costs what a sort without dropping duplicates does, and a comparison for each record. In memory
+//! are two records: that which stands for its group so far, and the one that is coming in.
+
+use super::encode::{RECORD_END, key_bytes};
+use super::restore::Restore;
+use std::io::{self, Write};
+
+/// Bytes of records that are written at once.
+const WRITE_BYTES: usize = 64 << 10;
+
+/// Which record of a group is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// The first one of the input.
+    First,
+    /// The last one.
+    Last,
+}
+
+/// Takes keyed records in order, and writes one for each key.
+pub struct GroupedOutput<W, F> {
+    to: W,
+    keep: Keep,
+    /// Appends a record, behind how many it stands for.
+    append: F,
+    groups_left: u64,
+    /// The keyed record that stands for the group, without its end, and how many there were.
+    kept: Vec<u8>,
+    records: u64,
+    /// The beginning of a keyed record whose end is still to come.
+    begun: Vec<u8>,
+    out: Vec<u8>,
+    /// Bytes that were written.
+    pub written_bytes: u64,
+    /// Records in all groups that are closed.
+    pub records_taken: u64,
+}
+
+impl<W: Write, F: FnMut(&mut Vec<u8>, u64, &[u8])> GroupedOutput<W, F> {
+    /// An output to `to` of at most `groups_max` groups. `append` appends a record and how many it
+    /// stands for.
+    pub fn new(to: W, keep: Keep, groups_max: u64, append: F) -> Self {
+        GroupedOutput {
+            to,
+            keep,
+            append,
+            groups_left: groups_max,
+            kept: Vec::new(),
+            records: 0,
+            begun: Vec::new(),
+            out: Vec::new(),
+            written_bytes: 0,
+            records_taken: 0,
+        }
+    }
+
+    /// Takes a keyed record.
+    fn take(&mut self, keyed: &[u8]) -> io::Result<()> {
+        let key = &keyed[..key_bytes(keyed)];
+        let is_same = self.records > 0 && self.kept[..key_bytes(&self.kept)] == *key;
+        if !is_same {
+            self.end_group()?;
+        }
+        if !is_same || self.keep == Keep::Last {
+            self.kept.clear();
+            self.kept.extend_from_slice(keyed);
+        }
+        self.records += 1;
+        Ok(())
+    }
+
+    /// Writes the record that stands for the group, if there is one.
+    fn end_group(&mut self) -> io::Result<()> {
+        let records = std::mem::take(&mut self.records);
+        self.records_taken += records;
+        if records == 0 || self.groups_left == 0 {
+            return Ok(());
+        }
+        self.groups_left -= 1;
+        self.kept.push(RECORD_END);
+        let bytes = Restore::default().apply(&mut self.kept, &mut 1);
+        (self.append)(&mut self.out, records, &self.kept[..bytes]);
+        if self.out.len() >= WRITE_BYTES { self.write_out() } else { Ok(()) }
+    }
+
+    fn write_out(&mut self) -> io::Result<()> {
+        self.to.write_all(&self.out)?;
+        self.written_bytes += self.out.len() as u64;
+        self.out.clear();
+        Ok(())
+    }
+}
+
+impl<W: Write, F: FnMut(&mut Vec<u8>, u64, &[u8])> Write for GroupedOutput<W, F> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut rest = bytes;
+        while let Some(end) = memchr::memchr(RECORD_END, rest) {
+            if self.begun.is_empty() {
+                self.take(&rest[..end])?;
+            } else {
+                let mut keyed = std::mem::take(&mut self.begun);
+                keyed.extend_from_slice(&rest[..end]);
+                self.take(&keyed)?;
+                keyed.clear();
+                self.begun = keyed;
+            }
+            rest = &rest[end + 1..];
+        }
+        self.begun.extend_from_slice(rest);
+        Ok(bytes.len())
+    }
+
+    /// Ends the last group: to be called when all records are written.
+    fn flush(&mut self) -> io::Result<()> {
+        self.end_group()?;
+        self.write_out()?;
+        self.to.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::encode::{KeyWriter, end_key, push_record};
+    use super::*;
+
+    #[test]
+    fn one_record_of_each_key_is_written() {
+        let mut keyed = Vec::new();
+        for (key, record) in [("a", "1"), ("a", "2\0"), ("ab", "3"), ("b", "4"), ("b", "5")] {
+            KeyWriter { out: &mut keyed, is_descending: false }.text(key.as_bytes());
+            end_key(&mut keyed);
+            push_record(&mut keyed, record.as_bytes(), b"");
+        }
+        let cases: [(Keep, u64, &[u8]); 3] = [
+            (Keep::First, 9, b"2 1,1 3,2 4,"),
+            (Keep::Last, 9, b"2 2\0,1 3,2 5,"),
+            (Keep::Last, 1, b"2 2\0,"),
+        ];
+        for (keep, groups_max, expected) in cases {
+            for step in 1..=keyed.len() {
+                let mut out = Vec::new();
+                let append = |out: &mut Vec<u8>, records: u64, record: &[u8]| {
+                    out.extend(format!("{records} ").bytes());
+                    out.extend_from_slice(record);
+                    out.push(b',');
+                };
+                let mut output = GroupedOutput::new(&mut out, keep, groups_max, append);
+                keyed.chunks(step).for_each(|part| output.write_all(part).unwrap());
+                output.flush().unwrap();
+                assert_eq!(output.records_taken, 5);
+                assert_eq!(output.written_bytes, expected.len() as u64);
+                assert_eq!(out, expected);
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Texts with numbers in them, as bytes that compare as they do.
+//!
+//! ```text
+//!  natural   file9 < file10 < file10a      text, each number as 30, count of digits, digits
+//!  version   1.9 < 1.10-rc2 < 1.10-rc10 < 1.10 < 1.10.1      numbers, then what is behind a hyphen
+//! ```
+
+/// Before a number: the least digit, so that numbers are where digits are.
+const NUMBER: u8 = b'0';
+/// A count of digits from which on more bytes follow.
+const LONG: usize = 0xff;
+/// Behind the last number of a version; one before each that follows.
+const NUMBERS_END: u8 = 1;
+const NUMBERS_GO_ON: u8 = 2;
+/// Whether there is a part behind the numbers: a version without is the later one.
+const HAS_PART: u8 = 1;
+const HAS_NONE: u8 = 2;
+
+/// Appends a text whose runs of digits compare as numbers. Zeros before a number make no
+/// difference.
+pub(crate) fn push_natural(out: &mut Vec<u8>, mut text: &[u8]) {
+    while let Some(at) = text.iter().position(u8::is_ascii_digit) {
+        out.extend_from_slice(&text[..at]);
+        let digits = text[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let (number, rest) = text[at..].split_at(digits);
+        out.push(NUMBER);
+        push_number(out, number);
+        text = rest;
+    }
+    out.extend_from_slice(text);
+}
+
+/// Appends a version: numbers with dots between them, perhaps behind a `v`, and perhaps a hyphen
+/// and the name of what comes before the release; what is behind a `+` makes no difference (as
+/// Semantic Versioning has it). `None` if it is none.
+pub(crate) fn push_version(out: &mut Vec<u8>, text: &[u8]) -> Option<()> {
+    let text = text.strip_prefix(b"v").unwrap_or(text);
+    let end = memchr::memchr2(b'-', b'+', text).unwrap_or(text.len());
+    let (numbers, rest) = text.split_at(end);
+    for number in numbers.split(|&byte| byte == b'.') {
+        if number.is_empty() || !number.iter().all(u8::is_ascii_digit) {
+            return None;
+        }
+        out.push(NUMBERS_GO_ON);
+        push_number(out, number);
+    }
+    out.push(NUMBERS_END);
+    match rest.strip_prefix(b"-") {
+        Some(part) => {
+            out.push(HAS_PART);
+            let end = memchr::memchr(b'+', part).unwrap_or(part.len());
+            push_natural(out, &part[..end]);
+        }
+        None => out.push(HAS_NONE),
+    }
+    Some(())
+}
+
+/// Appends the count of a number's digits, and these.
+fn push_number(out: &mut Vec<u8>, digits: &[u8]) {
+    let zeros = digits.iter().take_while(|&&digit| digit == b'0').count();
+    let digits = &digits[zeros..];
+    let mut left = digits.len();
+    while left >= LONG {
+        out.push(LONG as u8);
+        left -= LONG;
+    }
+    out.push(left as u8);
+    out.extend_from_slice(digits);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn natural(text: &str) -> Vec<u8> {
+        let mut out = Vec::new();
+        push_natural(&mut out, text.as_bytes());
+        out
+    }
+
+    fn version(text: &str) -> Option<Vec<u8>> {
+        let mut out = Vec::new();
+        push_version(&mut out, text.as_bytes()).map(|()| out)
+    }
+
+    #[test]
+    fn numbers_in_texts_compare_as_numbers() {
+        let (many, more) = (format!("a{}", "9".repeat(255)), format!("a1{}", "0".repeat(255)));
+        let rising =
+            ["", "!", "0", "7", "10", ":", "a", "a1", "a1b", "a2", "a10", &many, &more, "a:", "ab"];
+        for pair in rising.windows(2) {
+            assert!(natural(pair[0]) < natural(pair[1]), "{pair:?}");
+        }
+        assert_eq!(natural("a007b0"), natural("a7b00"));
+    }
+
+    #[test]
+    fn versions_come_in_their_order() {
+        let rising =
+            ["0.9", "v1", "1.0.0-alpha.9", "1.0.0-alpha.10", "1.0.0-rc.1", "1.0.0", "1.10"];
+        for pair in rising.windows(2) {
+            assert!(version(pair[0]) < version(pair[1]), "{pair:?}");
+        }
+        assert_eq!(version("1.2+build5"), version("v1.02"));
+        for bad in ["", "v", "a", "1.", ".1", "1..2", "1.x", "-rc1"] {
+            assert_eq!(version(bad), None, "{bad}");
+        }
+    }
+}
