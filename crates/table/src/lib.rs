@@ -18,7 +18,7 @@
 //! | `field_keying`, `json_keying`, `row_rules` | rows on their way in: cut, and given their keys |
 //! | `index` | where all rows and fields of a text end, in one pass |
 //! | `split`, `rows`, `header` | where one row ends, and its fields; the first rows; their names |
-//! | `key`, `value`, `number`, `natural` | what to sort by, and its values as bytes that compare as they do |
+//! | `key`, `value`, `number`, `natural` | what to sort by, as bytes that compare as values do |
 //! | `json` | rows of JSON: values at paths, in the order of jq |
 //! | `bad_row`, `input_error` | why an input isn't a table, and whose fault that is |
 #![forbid(unsafe_code)]
