@@ -13,6 +13,7 @@
 //! |---|---|
 //! | `sort`, `check` | the outlines |
 //! | `options`, `report` | what is asked for, and what was done |
+//! | `parts` | several files of a size |
 //! | `open` | inputs whose header is read and whose keys are known |
 //! | `format` | which of these an input is |
 //! | `field_keying`, `json_keying`, `row_rules` | rows on their way in: cut, and given their keys |
@@ -37,6 +38,7 @@ mod natural;
 mod number;
 mod open;
 mod options;
+mod parts;
 mod report;
 mod row_rules;
 mod rows;
@@ -49,6 +51,7 @@ pub use format::{NoFormat, RowFormat};
 pub use json::JsonPath;
 pub use key::{BadKeys, Column, KeyColumn, KeyKind, Keys, Place};
 pub use options::{TableOptions, TableOutput};
+pub use parts::PartNames;
 pub use report::TableReport;
 pub use row_rules::OnBad;
 pub use sort::sort_table;

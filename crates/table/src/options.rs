@@ -35,6 +35,11 @@ pub struct TableOptions {
 pub enum TableOutput<'o> {
     /// A new file, which appears whole or not at all.
     File(&'o Path),
+    /// Files of so many bytes before they are compressed, named as [`PartNames`] has it. They
+    /// appear when all are written, one after the other.
+    ///
+    /// [`PartNames`]: crate::PartNames
+    Parts(&'o Path, u64),
     /// Anything that can be written to.
     Stream(&'o mut (dyn Write + Send)),
 }

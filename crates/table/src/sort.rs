@@ -3,6 +3,7 @@
 use crate::input_error::of_input;
 use crate::open::Table;
 use crate::options::{TableOptions, TableOutput};
+use crate::parts::{PartNames, PartsOutput};
 use crate::report::TableReport;
 use crate::row_rules::push_counted;
 use std::io::Write;
@@ -41,73 +42,100 @@ pub fn sort_table(
             + compression.map_or(0, |threads| threads.taken_bytes),
         ..engine.clone()
     };
+    let job = TableJob { options, engine: &engine, disk, observer };
     match output {
-        TableOutput::Stream(to) => sort_to(table, options, &engine, to, disk, observer),
+        TableOutput::Stream(to) => job.sort_to(table, to),
         TableOutput::File(path) => {
             let mut file = FileOutput::create(disk, path, expected_bytes)?;
-            let report = sort_to(table, options, &engine, &mut file, disk, observer);
-            let report = report.map_err(|error| error.of_output(path))?;
+            let report = job.sort_to(table, &mut file).map_err(|error| error.of_output(path))?;
             file.publish().map_err(|error| error.of_output(path))?;
+            Ok(report)
+        }
+        TableOutput::Parts(path, part_bytes) => {
+            let names = PartNames::of(path);
+            let compression = options.compression.map(|codec| (codec, threads));
+            let header = table.header.clone();
+            let mut parts = PartsOutput::new(disk, names, part_bytes, header, compression);
+            let report = job.sort_rows(table, &mut parts, Some(part_bytes));
+            let report = report.map_err(|error| error.of_output(&parts.path()))?;
+            parts.publish()?;
             Ok(report)
         }
     }
 }
 
-/// Sorts to an output that is open.
-fn sort_to(
-    table: Table,
-    options: &TableOptions,
-    engine: &LinesOptions,
-    to: &mut (dyn Write + Send),
-    disk: &dyn Disk,
-    observer: &dyn Observer,
-) -> Result<TableReport, Error> {
-    let Table { inputs, header, rules } = table;
-    let threads = CompressionThreads::of_budget(engine.budget_bytes, engine.threads).threads;
-    let mut to: Box<dyn Write + Send + '_> = match options.compression {
-        Some(codec) => Box::new(CompressedOutput::new(to, codec, threads, Vec::new())),
-        None => Box::new(to),
-    };
-    to.write_all(&header).map_err(Error::Output)?;
-    let rows_max = options.rows_max.unwrap_or(u64::MAX);
-    let (report, written_bytes) = match options.unique {
-        Some(keep) if !engine.is_unique => {
+/// A sort of tables under way.
+struct TableJob<'a> {
+    options: &'a TableOptions,
+    engine: &'a LinesOptions,
+    disk: &'a dyn Disk,
+    observer: &'a dyn Observer,
+}
+
+impl TableJob<'_> {
+    /// Sorts to an output that is open: header and rows, compressed if they are to be.
+    fn sort_to(&self, table: Table, to: &mut (dyn Write + Send)) -> Result<TableReport, Error> {
+        let LinesOptions { budget_bytes, threads, .. } = *self.engine;
+        let threads = CompressionThreads::of_budget(budget_bytes, threads).threads;
+        let mut to: Box<dyn Write + Send + '_> = match self.options.compression {
+            Some(codec) => Box::new(CompressedOutput::new(to, codec, threads, Vec::new())),
+            None => Box::new(to),
+        };
+        to.write_all(&table.header).map_err(Error::Output)?;
+        let header_bytes = table.header.len() as u64;
+        let report = self.sort_rows(table, &mut to, None)?;
+        to.flush().map_err(Error::Output)?;
+        Ok(TableReport { written_bytes: header_bytes + report.written_bytes, ..report })
+    }
+
+    /// Sorts the rows; with `part_bytes`, each write is of whole rows.
+    fn sort_rows(
+        &self,
+        table: Table,
+        to: &mut (dyn Write + Send),
+        part_bytes: Option<u64>,
+    ) -> Result<TableReport, Error> {
+        let TableJob { options, engine, disk, observer } = *self;
+        let Table { inputs, rules, .. } = table;
+        let rows_max = options.rows_max.unwrap_or(u64::MAX);
+        let keep = options.unique.filter(|_| !engine.is_unique);
+        let (report, written_bytes) = if keep.is_some() || part_bytes.is_some() {
             let append = |out: &mut Vec<u8>, count, row: &[u8]| match options.counts {
                 true => push_counted(out, options.format, count, row),
                 false => out.extend_from_slice(row),
             };
-            let mut grouped = GroupedOutput::new(&mut to, keep, rows_max, append);
+            let write_bytes = part_bytes.map_or(usize::MAX, |bytes| (bytes / 64) as usize);
+            let mut grouped =
+                GroupedOutput::new(to, keep, rows_max, append).with_writes_of(write_bytes);
             let report = sort_lines(engine, &ByKey, inputs, &mut grouped, disk, observer);
             let taken = grouped.records_taken;
-            (report.and_then(|report| all_taken(report, taken)), grouped.written_bytes)
-        }
-        _ if options.rows_max.is_some() => {
-            let mut first = RestoredOutput::new(&mut to, rows_max);
+            let report = report.and_then(|report| all_taken(report, taken));
+            (report, grouped.written_bytes)
+        } else if options.rows_max.is_some() {
+            let mut first = RestoredOutput::new(to, rows_max);
             let report = sort_lines(engine, &ByKey, inputs, &mut first, disk, observer);
             (report, first.written_bytes)
-        }
-        _ => {
-            let report = sort_keyed(engine, inputs, &mut to, disk, observer);
+        } else {
+            let report = sort_keyed(engine, inputs, to, disk, observer);
             let written_bytes = report.as_ref().map_or(0, |report| report.written_bytes);
             (report, written_bytes)
-        }
-    };
-    let report = report.map_err(|error| of_input(error, observer))?;
-    to.flush().map_err(Error::Output)?;
-    let bytes = rules.bytes.load(Relaxed);
-    Ok(TableReport {
-        rows: rules.rows.load(Relaxed),
-        bytes,
-        written_bytes: header.len() as u64 + written_bytes,
-        checksum: report.checksum.map(|sum| format!("{sum:x}")).unwrap_or_default(),
-        seconds: report.seconds,
-        bytes_per_second: bytes as f64 / report.seconds.max(1e-9),
-        threads: report.plan.threads,
-        memory_bytes: report.plan.memory_bytes(),
-        runs: report.runs,
-        spilled_bytes: report.spilled_bytes,
-        scratch_bytes: report.scratch_bytes,
-    })
+        };
+        let report = report.map_err(|error| of_input(error, observer))?;
+        let bytes = rules.bytes.load(Relaxed);
+        Ok(TableReport {
+            rows: rules.rows.load(Relaxed),
+            bytes,
+            written_bytes,
+            checksum: report.checksum.map(|sum| format!("{sum:x}")).unwrap_or_default(),
+            seconds: report.seconds,
+            bytes_per_second: bytes as f64 / report.seconds.max(1e-9),
+            threads: report.plan.threads,
+            memory_bytes: report.plan.memory_bytes(),
+            runs: report.runs,
+            spilled_bytes: report.spilled_bytes,
+            scratch_bytes: report.scratch_bytes,
+        })
+    }
 }
 
 /// Checks that every row is in a group.

@@ -5,6 +5,7 @@ use super::shared::{Report, Resources};
 use super::values::{output, table_formats, whole};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
+use xsort::size;
 use xsort_disk::STANDARD_OUTPUT;
 use xsort_table::{Keep, Keys, OnBad, Place, RowFormat};
 
@@ -92,6 +93,11 @@ pub(crate) struct TableArgs {
     #[arg(long, value_name = "N", value_parser = whole::<u64>)]
     pub(crate) top: Option<u64>,
 
+    /// Write several files of at most this size, before they are compressed, each with the header:
+    /// -o part.csv makes part-00001.csv and so on
+    #[arg(long, value_name = "SIZE", value_parser = file_size, conflicts_with = "check")]
+    pub(crate) file_size: Option<u64>,
+
     /// What to do about values that are not of their type: error, first or last
     ///
     /// An error names the file, the row, the byte, the column and the value. Otherwise such rows
@@ -147,6 +153,11 @@ fn byte(text: &str) -> Result<u8, String> {
 
 fn byte_or_none(text: &str) -> Result<Option<u8>, String> {
     if text.is_empty() { Ok(None) } else { byte(text).map(Some) }
+}
+
+fn file_size(text: &str) -> Result<u64, String> {
+    let bytes = size::bytes(text).map_err(|error| error.to_string())?;
+    if bytes == 0 { Err("at least a byte is wanted".into()) } else { Ok(bytes) }
 }
 
 fn keep(text: &str) -> Result<Keep, String> {

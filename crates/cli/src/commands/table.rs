@@ -6,7 +6,7 @@ use crate::exit::Failure;
 use crate::inputs::stdin::{NAME, StandardInput, go_to_end, index_of_stdin};
 use crate::job::{Console, ConsoleOptions};
 use crate::output::{ResultPrinter, write_stderr};
-use crate::settings::{JobLimits, ReportStyle};
+use crate::settings::{JobLimits, ReportStyle, directory_of};
 use crate::signals::Stop;
 use rustix::rand::{GetRandomFlags, getrandom};
 use std::ffi::OsStr;
@@ -17,7 +17,9 @@ use xsort::machine::caches;
 use xsort_disk::{Disk, DisplayPath, Operation, STANDARD_OUTPUT, is_standard_output};
 use xsort_extsort::variable::{Content, LinesInput, OutputCodec, Recognised, recognise};
 use xsort_extsort::{Error, LinesOptions, Observer, scratch_directories};
-use xsort_table::{Dialect, Keys, RowFormat, TableOptions, TableOutput, check_table, sort_table};
+use xsort_table::{
+    Dialect, Keys, PartNames, RowFormat, TableOptions, TableOutput, check_table, sort_table,
+};
 
 /// Suffixes of compressed inputs, in front of which is that of the format.
 const COMPRESSED: [&str; 3] = ["gz", "zst", "lz4"];
@@ -25,6 +27,9 @@ const COMPRESSED: [&str; 3] = ["gz", "zst", "lz4"];
 pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
     let style = ReportStyle::decide(&args.report);
     refuse_output(&args.output)?;
+    if args.file_size.is_some() {
+        refuse_parts(&args.output)?;
+    }
     let limits = JobLimits::decide(&args.resources, stop);
     let options = TableOptions {
         format: format(args)?,
@@ -63,9 +68,10 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
     let engine = LinesOptions { taken_bytes, ..engine_options(args, &limits) };
     let mut stdout = io::stdout();
     let is_stream = is_standard_output(&args.output);
-    let output = match is_stream {
-        true => TableOutput::Stream(&mut stdout),
-        false => TableOutput::File(&args.output),
+    let output = match (is_stream, args.file_size) {
+        (true, _) => TableOutput::Stream(&mut stdout),
+        (false, None) => TableOutput::File(&args.output),
+        (false, Some(bytes)) => TableOutput::Parts(&args.output, bytes),
     };
     let report = sort_table(&options, &engine, inputs, output, &disk, &console)
         .map_err(|error| if is_stream { of_stream(error) } else { error })?;
@@ -97,6 +103,25 @@ fn refuse_output(output: &Path) -> Result<(), Failure> {
          name that ends in .gz, .lz4 or .zst",
         DisplayPath(output)
     )))
+}
+
+/// `--file-size`: refuses parts of an earlier output, which could be taken for those of this one.
+fn refuse_parts(output: &Path) -> Result<(), Failure> {
+    if is_standard_output(output) {
+        return Err(Failure::Usage("--file-size is for files: name one with -o".into()));
+    }
+    let names = PartNames::of(output);
+    let directory = directory_of(output);
+    let entries = fs::read_dir(&directory)
+        .map_err(|error| xsort_disk::Error::new(Operation::Open, &directory, error))?;
+    let mut found = entries.flatten().map(|entry| output.with_file_name(entry.file_name()));
+    match found.find(|path| names.is_part(path)) {
+        None => Ok(()),
+        Some(path) => Err(Failure::Usage(format!(
+            "{} is a part of an earlier output: remove or move these parts first",
+            DisplayPath(&path)
+        ))),
+    }
 }
 
 /// `--check`: of a single input.

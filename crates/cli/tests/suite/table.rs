@@ -100,6 +100,37 @@ fn names_pipes_and_compressed_files_are_the_same_table() {
 }
 
 #[test]
+fn parts_have_a_size_and_each_the_header() {
+    let sandbox = Sandbox::new();
+    let (text, _) = orders(30_000);
+    sandbox.write("orders.csv", &text);
+    sandbox.ok("table orders.csv --by id:int -o whole.csv");
+    sandbox.ok("table orders.csv --by id:int --file-size 100kB -o part.csv");
+    let header = text.split_inclusive('\n').next().unwrap();
+    let mut together = header.to_owned();
+    let parts = (1..).map(|number| format!("part-{number:05}.csv"));
+    let parts = parts.take_while(|name| sandbox.names().contains(name));
+    let parts: Vec<String> = parts.collect();
+    for (at, name) in parts.iter().enumerate() {
+        let part = String::from_utf8(sandbox.read(name)).unwrap();
+        assert!(part.len() <= 100_000 && (part.len() > 98_000 || at + 1 == parts.len()), "{name}");
+        together += part.strip_prefix(header).unwrap();
+    }
+    assert!(together.as_bytes() == sandbox.read("whole.csv") && parts.len() > 9);
+    let refused = sandbox.fails("table orders.csv --by id:int --file-size 1MB -o part.csv", 2);
+    assert!(refused.contains("part-0") && refused.contains("remove or move"), "{refused}");
+    let refused = sandbox.fails("table orders.csv --by name:int --file-size 1MB -o new.csv", 3);
+    assert!(refused.contains("orders.csv: row 2"), "{refused}");
+    assert!(sandbox.names().iter().all(|name| !name.starts_with("new")));
+    sandbox.ok("table orders.csv --by id:int --file-size 1MB -o zipped.csv.gz");
+    let (_, unzipped, _) = shell(&sandbox, "gzip -dc zipped-00001.csv.gz | wc -c");
+    assert!(unzipped.trim().parse::<u64>().unwrap() <= 1_000_000);
+    sandbox.write("empty.csv", "id,name\n");
+    sandbox.ok("table empty.csv --by id --file-size 1MB -o none.csv");
+    assert_eq!(sandbox.read("none-00001.csv"), b"id,name\n");
+}
+
+#[test]
 fn a_shuffle_is_that_of_its_seed_whatever_the_memory() {
     let sandbox = Sandbox::new();
     let (text, _) = orders(60_000);

@@ -8,7 +8,7 @@ use super::encode::{RECORD_END, key_bytes};
 use super::restore::Restore;
 use std::io::{self, Write};
 
-/// Bytes of records that are written at once.
+/// Bytes of records that are written at once: always whole ones.
 const WRITE_BYTES: usize = 64 << 10;
 
 /// Which record of a group is written.
@@ -23,7 +23,9 @@ pub enum Keep {
 /// Takes keyed records in order, and writes one for each key.
 pub struct GroupedOutput<W, F> {
     to: W,
-    keep: Keep,
+    /// `None` if each record is a group of its own.
+    keep: Option<Keep>,
+    write_bytes: usize,
     /// Appends a record, behind how many it stands for.
     append: F,
     groups_left: u64,
@@ -42,10 +44,11 @@ pub struct GroupedOutput<W, F> {
 impl<W: Write, F: FnMut(&mut Vec<u8>, u64, &[u8])> GroupedOutput<W, F> {
     /// An output to `to` of at most `groups_max` groups. `append` appends a record and how many it
     /// stands for.
-    pub fn new(to: W, keep: Keep, groups_max: u64, append: F) -> Self {
+    pub fn new(to: W, keep: Option<Keep>, groups_max: u64, append: F) -> Self {
         GroupedOutput {
             to,
             keep,
+            write_bytes: WRITE_BYTES,
             append,
             groups_left: groups_max,
             kept: Vec::new(),
@@ -57,14 +60,21 @@ impl<W: Write, F: FnMut(&mut Vec<u8>, u64, &[u8])> GroupedOutput<W, F> {
         }
     }
 
+    /// The same with writes of so many bytes, or of a record that is longer.
+    #[must_use]
+    pub fn with_writes_of(self, write_bytes: usize) -> Self {
+        GroupedOutput { write_bytes: write_bytes.min(WRITE_BYTES), ..self }
+    }
+
     /// Takes a keyed record.
     fn take(&mut self, keyed: &[u8]) -> io::Result<()> {
         let key = &keyed[..key_bytes(keyed)];
-        let is_same = self.records > 0 && self.kept[..key_bytes(&self.kept)] == *key;
+        let is_same =
+            self.keep.is_some() && self.records > 0 && self.kept[..key_bytes(&self.kept)] == *key;
         if !is_same {
             self.end_group()?;
         }
-        if !is_same || self.keep == Keep::Last {
+        if !is_same || self.keep == Some(Keep::Last) {
             self.kept.clear();
             self.kept.extend_from_slice(keyed);
         }
@@ -82,11 +92,20 @@ impl<W: Write, F: FnMut(&mut Vec<u8>, u64, &[u8])> GroupedOutput<W, F> {
         self.groups_left -= 1;
         self.kept.push(RECORD_END);
         let bytes = Restore::default().apply(&mut self.kept, &mut 1);
+        let before = self.out.len();
         (self.append)(&mut self.out, records, &self.kept[..bytes]);
-        if self.out.len() >= WRITE_BYTES { self.write_out() } else { Ok(()) }
+        if before > 0 && self.out.len() > self.write_bytes {
+            let last = self.out.split_off(before);
+            self.write_out()?;
+            self.out.extend_from_slice(&last);
+        }
+        Ok(())
     }
 
     fn write_out(&mut self) -> io::Result<()> {
+        if self.out.is_empty() {
+            return Ok(());
+        }
         self.to.write_all(&self.out)?;
         self.written_bytes += self.out.len() as u64;
         self.out.clear();
@@ -134,10 +153,11 @@ mod tests {
             end_key(&mut keyed);
             push_record(&mut keyed, record.as_bytes(), b"");
         }
-        let cases: [(Keep, u64, &[u8]); 3] = [
-            (Keep::First, 9, b"2 1,1 3,2 4,"),
-            (Keep::Last, 9, b"2 2\0,1 3,2 5,"),
-            (Keep::Last, 1, b"2 2\0,"),
+        let cases: [(Option<Keep>, u64, &[u8]); 4] = [
+            (Some(Keep::First), 9, b"2 1,1 3,2 4,"),
+            (Some(Keep::Last), 9, b"2 2\0,1 3,2 5,"),
+            (Some(Keep::Last), 1, b"2 2\0,"),
+            (None, 9, b"1 1,1 2\0,1 3,1 4,1 5,"),
         ];
         for (keep, groups_max, expected) in cases {
             for step in 1..=keyed.len() {
@@ -147,7 +167,8 @@ mod tests {
                     out.extend_from_slice(record);
                     out.push(b',');
                 };
-                let mut output = GroupedOutput::new(&mut out, keep, groups_max, append);
+                let mut output =
+                    GroupedOutput::new(&mut out, keep, groups_max, append).with_writes_of(step);
                 keyed.chunks(step).for_each(|part| output.write_all(part).unwrap());
                 output.flush().unwrap();
                 assert_eq!(output.records_taken, 5);

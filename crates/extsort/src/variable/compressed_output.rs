@@ -139,6 +139,11 @@ impl<W: Write> CompressedOutput<W> {
         }
     }
 
+    /// What it was written to. To be flushed before.
+    pub fn into_inner(self) -> W {
+        self.to
+    }
+
     fn put(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             if self.piece.len() == PIECE_BYTES {

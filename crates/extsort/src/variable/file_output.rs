@@ -44,14 +44,41 @@ impl<'d> FileOutput<'d> {
         Ok(FileOutput { behind, disk, file, guard, written_bytes: 0 })
     }
 
+    /// Writes what is left, and gives the memory back.
+    ///
+    /// # Errors
+    /// If a write fails.
+    pub fn finish(self) -> Result<FinishedOutput<'d>, Error> {
+        let FileOutput { behind, disk, file, guard, written_bytes } = self;
+        behind.end()?;
+        Ok(FinishedOutput { disk, file, guard, written_bytes })
+    }
+
     /// Puts the file in place, and makes it safe against a power cut.
     ///
     /// # Errors
     /// If a write fails, or the disk can't put it in place. What was there before is then still
     /// there.
     pub fn publish(self) -> Result<(), Error> {
-        let FileOutput { behind, disk, file, mut guard, written_bytes } = self;
-        behind.end()?;
+        self.finish()?.publish()
+    }
+}
+
+/// A file that is written and not in place yet. It is gone if it is dropped.
+pub struct FinishedOutput<'d> {
+    disk: &'d dyn Disk,
+    file: FileId,
+    guard: OpenFiles<'d>,
+    written_bytes: u64,
+}
+
+impl FinishedOutput<'_> {
+    /// Puts the file in place, and makes it safe against a power cut.
+    ///
+    /// # Errors
+    /// If the disk can't put it in place. What was there before is then still there.
+    pub fn publish(self) -> Result<(), Error> {
+        let FinishedOutput { disk, file, mut guard, written_bytes } = self;
         guard.release(file);
         Ok(disk.publish(file, written_bytes, true)?)
     }

@@ -65,7 +65,7 @@ pub use codec::Codec;
 pub use compressed_output::{CompressedOutput, CompressionThreads, OutputCodec};
 pub use counted_output::CountedOutput;
 pub use dry_run::{LinesDryRun, dry_run_lines};
-pub use file_output::FileOutput;
+pub use file_output::{FileOutput, FinishedOutput};
 pub use input::{
     Content, Decoders, Header, InputBytes, LinesInput, OpenInput, Recognised, recognise,
     take_header,
