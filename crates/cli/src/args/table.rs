@@ -120,7 +120,8 @@ pub(crate) struct TableArgs {
     #[command(flatten)]
     pub(crate) report: Report,
 
-    /// Files to sort, as one, with the same header; '-' is standard input
+    /// Files to sort, as one, with the same header; a directory stands for the files below it that
+    /// have names of the format, and '-' for standard input
     #[arg(default_value = "-", value_name = "INPUT", value_hint = ValueHint::FilePath)]
     pub(crate) inputs: Vec<PathBuf>,
 

@@ -3,7 +3,10 @@
 use super::resources::resources;
 use crate::args::TableArgs;
 use crate::exit::Failure;
+use crate::inputs::expand::{ExpandedInputs, expand, is_directory};
+use crate::inputs::names_memory::NamesMemory;
 use crate::inputs::stdin::{NAME, StandardInput, go_to_end, index_of_stdin};
+use crate::inputs::tree::{TreeOptions, identity};
 use crate::job::{Console, ConsoleOptions};
 use crate::output::{ResultPrinter, write_stderr};
 use crate::settings::{JobLimits, ReportStyle, directory_of};
@@ -15,6 +18,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use xsort::machine::caches;
 use xsort_disk::{Disk, DisplayPath, Operation, STANDARD_OUTPUT, is_standard_output};
+use xsort_extsort::units::Count;
 use xsort_extsort::variable::{Content, LinesInput, OutputCodec, Recognised, recognise};
 use xsort_extsort::{Error, LinesOptions, Observer, scratch_directories};
 use xsort_table::{
@@ -31,8 +35,10 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
         refuse_parts(&args.output)?;
     }
     let limits = JobLimits::decide(&args.resources, stop);
+    let mut names = NamesMemory::default();
+    let ExpandedInputs { files, notices } = tables_in(args, &limits, &mut names, stop)?;
     let options = TableOptions {
-        format: format(args)?,
+        format: format(args, &files)?,
         has_header: !args.no_header,
         keys: Keys(args.by.iter().flat_map(|keys| keys.0.clone()).collect()),
         on_bad: args.on_bad,
@@ -54,9 +60,9 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
         temperature: limits.temperature.clone(),
         stop: Some(stop),
     });
-    limits.notice.iter().for_each(|line| console.notice(line));
-    index_of_stdin(&args.inputs)?;
-    let inputs = args.inputs.iter().map(|path| input(path, stop)).collect::<Result<_, _>>()?;
+    limits.notice.iter().chain(&notices).for_each(|line| console.notice(line));
+    index_of_stdin(&files)?;
+    let inputs = files.iter().map(|path| input(path, stop)).collect::<Result<_, _>>()?;
     let Recognised { inputs, taken_bytes, .. } = recognise(inputs, false, || limits.budget_bytes)
         .map_err(|(path, error)| match stop.is_set() {
         true => Error::Cancelled,
@@ -65,6 +71,7 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
     if args.check {
         return check(args, &options, &limits, inputs, &console);
     }
+    let taken_bytes = taken_bytes + names.budget_bytes();
     let engine = LinesOptions { taken_bytes, ..engine_options(args, &limits) };
     let mut stdout = io::stdout();
     let is_stream = is_standard_output(&args.output);
@@ -168,12 +175,7 @@ fn input(path: &Path, stop: &Stop) -> Result<LinesInput, Failure> {
             }
         });
     }
-    let found =
-        fs::metadata(path).map_err(|error| xsort_disk::Error::new(Operation::Open, path, error))?;
-    if found.is_dir() {
-        let reason = "it is a directory: name the files in it".into();
-        return Err(Error::Input { path: path.to_owned(), reason }.into());
-    }
+    fs::metadata(path).map_err(|error| xsort_disk::Error::new(Operation::Open, path, error))?;
     Ok(LinesInput::at(path))
 }
 
@@ -187,9 +189,50 @@ fn random_seed() -> Result<u64, Failure> {
     Ok(u64::from_ne_bytes(bytes))
 }
 
+/// The inputs, with each directory replaced by the tables below it, which their names tell.
+fn tables_in(
+    args: &TableArgs,
+    limits: &JobLimits,
+    names: &mut NamesMemory,
+    stop: &Stop,
+) -> Result<ExpandedInputs, Failure> {
+    let options = TreeOptions {
+        counts_links: false,
+        output: fs::metadata(&args.output).ok().map(|metadata| identity(&metadata)),
+        budget_bytes: limits.budget_bytes,
+    };
+    let mut all = ExpandedInputs { files: Vec::new(), notices: Vec::new() };
+    for input in &args.inputs {
+        let one = expand(std::slice::from_ref(input), options, names, || stop.is_set())?;
+        all.notices.extend(one.notices);
+        if !is_directory(input) {
+            all.files.extend(one.files);
+            continue;
+        }
+        let found = one.files.len();
+        let is_table = |path: &PathBuf| match (format_of_name(path), args.format) {
+            (Some(format), Some(wanted)) => format == wanted,
+            (format, None) => format.is_some(),
+            (None, Some(_)) => false,
+        };
+        let tables: Vec<PathBuf> = one.files.into_iter().filter(is_table).collect();
+        if tables.is_empty() {
+            let reason = "no file below this directory has a name of the format".into();
+            return Err(Error::Input { path: input.clone(), reason }.into());
+        }
+        if tables.len() < found {
+            let others = Count((found - tables.len()) as u64, "file");
+            let shown = DisplayPath(input);
+            all.notices.push(format!("{shown}: {others} of other names left out"));
+        }
+        all.files.extend(tables);
+    }
+    Ok(all)
+}
+
 /// What rows are: what the options say, or the names of the inputs.
-fn format(args: &TableArgs) -> Result<RowFormat, Failure> {
-    let named = || args.inputs.iter().map(|path| format_of_name(path)).collect::<Option<Vec<_>>>();
+fn format(args: &TableArgs, files: &[PathBuf]) -> Result<RowFormat, Failure> {
+    let named = || files.iter().map(|path| format_of_name(path)).collect::<Option<Vec<_>>>();
     let format = match args.format {
         Some(format) => Some(format),
         None => named().and_then(|all| {

@@ -95,6 +95,12 @@ fn names_pipes_and_compressed_files_are_the_same_table() {
         "$xsort table events.jsonl events.jsonl --by .u.id:int --unique=last --count --top 1";
     let (_, printed, _) = shell(&sandbox, script);
     assert_eq!(printed, "{\"count\":2,\"row\":{\"u\":{\"id\":2},\"t\":null}}\n");
+    let script = "mkdir -p d/e && echo x >d/readme && cp c.csv d/e && cp c.csv d && \
+                  $xsort table d --comment '#' --by k --unique=last --count";
+    let (code, printed, said) = shell(&sandbox, script);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(printed.ends_with("\n2,a,2\n6,b,4\n"), "{printed}");
+    assert!(said.contains("d: 1 file of other names left out"), "{said}");
     let (_, printed, _) = shell(&sandbox, "$xsort table orders.csv --by name --top 1");
     assert_eq!(printed, "id,name,amount,date\n20,,1e2,2026-01-02\n");
 }
@@ -170,7 +176,8 @@ fn refusals_name_the_way_out_and_leave_the_old_output() {
         ("table open.csv --by id -o out.csv", 3, "open.csv: row 2: the quote at byte 3"),
         ("table text --by #1 -o out.csv", 2, "--format csv"),
         ("table missing.csv --by id -o out.csv", 3, "missing.csv"),
-        ("table . --format csv --by id -o out.csv", 3, "directory"),
+        ("table . --format tsv --by id -o out.csv", 2, "is the output"),
+        ("table . --format tsv --by id", 3, "no file below"),
         ("table orders.csv --by id:integer -o out.csv", 2, "'integer' is none of"),
         ("table orders.csv --by id -o out.csv.xz", 2, "... | xz"),
         ("table orders.csv open.csv --check --by id", 2, "one by one"),
