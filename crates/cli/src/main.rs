@@ -11,6 +11,7 @@
 //! | `commands` | gen, sort, table, verify, man, completions |
 //! | `lines`, `du` | the commands that behave as GNU sort and GNU du do |
 //! | `gnu_commands` | what these two share |
+//! | `lines_plan` | what sorting lines or tables would take |
 //! | `status` | which jobs run |
 //! | `job` | a running job: progress bar, published status, temperature limit |
 //! | `signals` | which signals stop a job, and how |
@@ -27,6 +28,7 @@ mod gnu_commands;
 mod inputs;
 mod job;
 mod lines;
+mod lines_plan;
 mod output;
 mod settings;
 mod signals;

@@ -15,7 +15,13 @@ pub(crate) fn of_read(path: &Path, error: io::Error, observer: &dyn Observer) ->
 /// A file that can't be opened is opened by its first read. And a stop on request ends a wait for
 /// more of a stream.
 pub(crate) fn of_input(error: Error, observer: &dyn Observer) -> Error {
-    let Error::Disk(mut error) = error else { return error };
+    let mut error = match error {
+        Error::Disk(error) => error,
+        Error::Resumable { cause } => {
+            return Error::Resumable { cause: Box::new(of_input(*cause, observer)) };
+        }
+        other => return other,
+    };
     if error.operation != Operation::Read {
         return error.into();
     }

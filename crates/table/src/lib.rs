@@ -54,6 +54,6 @@ pub use options::{TableOptions, TableOutput};
 pub use parts::PartNames;
 pub use report::TableReport;
 pub use row_rules::OnBad;
-pub use sort::sort_table;
+pub use sort::{plan_table, sort_table};
 pub use split::Dialect;
 pub use xsort_extsort::keyed::Keep;

@@ -6,17 +6,19 @@ use crate::options::{TableOptions, TableOutput};
 use crate::parts::{PartNames, PartsOutput};
 use crate::report::TableReport;
 use crate::row_rules::push_counted;
-use std::io::Write;
+use std::io::{self, Write};
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::Disk;
 use xsort_extsort::keyed::{
     ByKey, GroupedOutput, Keep, KeyingMemory, RECORD_END, RestoredOutput, sort_keyed,
 };
-use xsort_extsort::variable::{CompressedOutput, CompressionThreads, FileOutput, LinesInput};
+use xsort_extsort::variable::{
+    CompressedOutput, CompressionThreads, FileOutput, LinesDryRun, LinesInput, dry_run_lines,
+};
 use xsort_extsort::{Error, LinesOptions, LinesReport, Observer, sort_lines};
 
 /// Sorts the rows of `inputs` together. Rows with equal keys keep the order of the input. `engine`
-/// says with which memory, threads and scratch.
+/// says with which memory, threads and scratch; if it has a checkpoint, `output` is not used.
 ///
 /// # Errors
 /// [`Error::Settings`] if there is no such column; a disk's error that names the input if that is
@@ -34,15 +36,13 @@ pub fn sort_table(
     let threads = CompressionThreads::of_budget(engine.budget_bytes, engine.threads);
     let compression = options.compression.map(|_| threads);
     let engine = LinesOptions {
-        delimiter: RECORD_END,
         is_unique: options.unique == Some(Keep::First) && !options.counts,
-        taken_bytes: engine.taken_bytes
-            + KeyingMemory::of_budget(engine.budget_bytes, engine.threads).taken_bytes
-            + FileOutput::MEMORY_BYTES
-            + compression.map_or(0, |threads| threads.taken_bytes),
-        ..engine.clone()
+        ..of_rows(engine, compression)
     };
     let job = TableJob { options, engine: &engine, disk, observer };
+    if engine.checkpoint.is_some() {
+        return job.sort_resumably(table);
+    }
     match output {
         TableOutput::Stream(to) => job.sort_to(table, to),
         TableOutput::File(path) => {
@@ -61,6 +61,28 @@ pub fn sort_table(
             parts.publish()?;
             Ok(report)
         }
+    }
+}
+
+/// What a sort of tables of so many bytes would use, if it doesn't compress its output. Rows with
+/// their keys take more scratch than rows, which is known when they are read.
+///
+/// # Errors
+/// [`Error::Memory`] if the budget is too small.
+pub fn plan_table(engine: &LinesOptions, bytes: Option<u64>) -> Result<LinesDryRun, Error> {
+    let plan = dry_run_lines::<ByKey>(&of_rows(engine, None), bytes, None)?;
+    Ok(LinesDryRun { scratch_bytes: plan.scratch_bytes.filter(|&bytes| bytes == 0), ..plan })
+}
+
+/// The engine's settings, with what rows take on their way in and out.
+fn of_rows(engine: &LinesOptions, compression: Option<CompressionThreads>) -> LinesOptions {
+    LinesOptions {
+        delimiter: RECORD_END,
+        taken_bytes: engine.taken_bytes
+            + KeyingMemory::of_budget(engine.budget_bytes, engine.threads).taken_bytes
+            + FileOutput::MEMORY_BYTES
+            + compression.map_or(0, |threads| threads.taken_bytes),
+        ..engine.clone()
     }
 }
 
@@ -86,6 +108,30 @@ impl TableJob<'_> {
         let report = self.sort_rows(table, &mut to, None)?;
         to.flush().map_err(Error::Output)?;
         Ok(TableReport { written_bytes: header_bytes + report.written_bytes, ..report })
+    }
+
+    /// Sorts to the output of the checkpoint.
+    fn sort_resumably(&self, table: Table) -> Result<TableReport, Error> {
+        let TableJob { options, engine, disk, observer } = *self;
+        let is_other = options.compression.is_some()
+            || options.rows_max.is_some()
+            || options.counts
+            || options.unique == Some(Keep::Last);
+        if is_other {
+            return Err(Error::Settings(
+                "a sort that can be resumed writes all rows, or the first of equal ones, to a \
+                 file that isn't compressed"
+                    .into(),
+            ));
+        }
+        let Table { inputs, header, rules } = table;
+        let report = sort_keyed(engine, &header, inputs, &mut io::sink(), disk, observer);
+        let report = report.map_err(|error| of_input(error, observer))?;
+        // An earlier process may have read some of the inputs, or all.
+        let is_known = rules.rows.load(Relaxed) == report.lines;
+        let written_bytes = report.written_bytes;
+        let bytes = if is_known { rules.bytes.load(Relaxed) } else { report.bytes };
+        Ok(self.report(&report, bytes, written_bytes))
     }
 
     /// Sorts the rows; with `part_bytes`, each write is of whole rows.
@@ -116,14 +162,17 @@ impl TableJob<'_> {
             let report = sort_lines(engine, &ByKey, inputs, &mut first, disk, observer);
             (report, first.written_bytes)
         } else {
-            let report = sort_keyed(engine, inputs, to, disk, observer);
+            let report = sort_keyed(engine, &[], inputs, to, disk, observer);
             let written_bytes = report.as_ref().map_or(0, |report| report.written_bytes);
             (report, written_bytes)
         };
         let report = report.map_err(|error| of_input(error, observer))?;
-        let bytes = rules.bytes.load(Relaxed);
-        Ok(TableReport {
-            rows: rules.rows.load(Relaxed),
+        Ok(self.report(&report, rules.bytes.load(Relaxed), written_bytes))
+    }
+
+    fn report(&self, report: &LinesReport, bytes: u64, written_bytes: u64) -> TableReport {
+        TableReport {
+            rows: report.lines,
             bytes,
             written_bytes,
             checksum: report.checksum.map(|sum| format!("{sum:x}")).unwrap_or_default(),
@@ -134,7 +183,7 @@ impl TableJob<'_> {
             runs: report.runs,
             spilled_bytes: report.spilled_bytes,
             scratch_bytes: report.scratch_bytes,
-        })
+        }
     }
 }
 

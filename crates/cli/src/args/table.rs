@@ -2,6 +2,7 @@
 
 use super::help::{SIZES, TEMPLATE, sizes_environment_and_exit_status};
 use super::shared::{Report, Resources};
+use super::sort::Checkpoints;
 use super::values::{output, table_formats, whole};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
@@ -109,8 +110,15 @@ pub(crate) struct TableArgs {
     #[arg(short, long, conflicts_with_all = ["output", "top"])]
     pub(crate) check: bool,
 
+    /// Show what a sort would use; read no rows and write nothing
+    #[arg(long, conflicts_with = "check")]
+    pub(crate) dry_run: bool,
+
     #[command(flatten)]
     pub(crate) resources: Resources,
+
+    #[command(flatten)]
+    pub(crate) checkpoints: Checkpoints,
 
     /// Directory for scratch; several are used at once [default: next to the output]
     #[arg(short = 'T', long = "scratch", value_name = "DIR", value_hint = ValueHint::DirPath)]

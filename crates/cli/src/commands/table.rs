@@ -8,6 +8,7 @@ use crate::inputs::names_memory::NamesMemory;
 use crate::inputs::stdin::{NAME, StandardInput, go_to_end, index_of_stdin};
 use crate::inputs::tree::{TreeOptions, identity};
 use crate::job::{Console, ConsoleOptions};
+use crate::lines_plan::LinesPlan;
 use crate::output::{ResultPrinter, write_stderr};
 use crate::settings::{JobLimits, ReportStyle, directory_of};
 use crate::signals::Stop;
@@ -19,10 +20,13 @@ use std::path::{Path, PathBuf};
 use xsort::machine::caches;
 use xsort_disk::{Disk, DisplayPath, Operation, STANDARD_OUTPUT, is_standard_output};
 use xsort_extsort::units::Count;
-use xsort_extsort::variable::{Content, LinesInput, OutputCodec, Recognised, recognise};
+use xsort_extsort::variable::{
+    Content, LinesCheckpoint, LinesInput, OutputCodec, Recognised, recognise,
+};
 use xsort_extsort::{Error, LinesOptions, Observer, scratch_directories};
 use xsort_table::{
-    Dialect, Keys, PartNames, RowFormat, TableOptions, TableOutput, check_table, sort_table,
+    Dialect, Keys, PartNames, RowFormat, TableOptions, TableOutput, check_table, plan_table,
+    sort_table,
 };
 
 /// Suffixes of compressed inputs, in front of which is that of the format.
@@ -68,11 +72,16 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
         true => Error::Cancelled,
         false => xsort_disk::Error::new(Operation::Read, &path, error).into(),
     })?;
+    if args.dry_run {
+        drop(console);
+        return dry_run(args, &limits, &files, taken_bytes + names.budget_bytes(), style);
+    }
     if args.check {
         return check(args, &options, &limits, inputs, &console);
     }
     let taken_bytes = taken_bytes + names.budget_bytes();
-    let engine = LinesOptions { taken_bytes, ..engine_options(args, &limits) };
+    let checkpoint = checkpoint(args, &options, &files)?;
+    let engine = LinesOptions { taken_bytes, checkpoint, ..engine_options(args, &limits) };
     let mut stdout = io::stdout();
     let is_stream = is_standard_output(&args.output);
     let output = match (is_stream, args.file_size) {
@@ -100,6 +109,57 @@ fn engine_options(args: &TableArgs, limits: &JobLimits) -> LinesOptions {
         output_file: None,
         checkpoint: None,
     }
+}
+
+/// What can be resumed, if that is asked for: a sort of files to a file.
+fn checkpoint(
+    args: &TableArgs,
+    options: &TableOptions,
+    files: &[PathBuf],
+) -> Result<Option<LinesCheckpoint>, Failure> {
+    let Some(checkpoint) = args.checkpoints.checkpoint() else { return Ok(None) };
+    let refuse = |what: &str| Err(Failure::Usage(format!("a sort that can be resumed {what}")));
+    if is_standard_output(&args.output) {
+        return refuse("needs an output file (-o)");
+    }
+    let is_file = |path: &PathBuf| fs::metadata(path).is_ok_and(|found| found.is_file());
+    if !files.iter().all(is_file) {
+        return refuse("reads files only: what comes from a pipe can't be read again");
+    }
+    if args.file_size.is_some() {
+        return refuse("writes one file: leave --file-size out");
+    }
+    if args.shuffle && args.seed.is_none() {
+        return refuse("with --shuffle needs --seed");
+    }
+    let meaning = format!("table {options:?}");
+    let (output, inputs) = (args.output.clone(), files.to_vec());
+    Ok(Some(LinesCheckpoint { checkpoint, output, inputs, meaning }))
+}
+
+/// `--dry-run`.
+fn dry_run(
+    args: &TableArgs,
+    limits: &JobLimits,
+    files: &[PathBuf],
+    taken_bytes: u64,
+    style: ReportStyle,
+) -> Result<(), Failure> {
+    let size = |path: &PathBuf| fs::metadata(path).ok().filter(fs::Metadata::is_file);
+    let is_plain = |path: &&PathBuf| OutputCodec::of_name(path).is_none();
+    let sizes = files.iter().map(|path| Some(path).filter(is_plain).and_then(size));
+    let bytes = sizes.map(|found| found.map(|found| found.len())).sum();
+    let engine = LinesOptions { taken_bytes, ..engine_options(args, limits) };
+    let figures = plan_table(&engine, bytes)?;
+    let plan = LinesPlan {
+        inputs: files.len(),
+        output: Some(&args.output)
+            .filter(|path| !is_standard_output(path))
+            .map(|path| path.to_string_lossy().into_owned()),
+        figures,
+        scratch: engine.scratch,
+    };
+    ResultPrinter::of_dry_run(style).print("table", &plan)
 }
 
 /// Refuses a name that stands for a compression that isn't written here.

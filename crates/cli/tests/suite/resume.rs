@@ -3,6 +3,7 @@
 //! more often; `XSORT_SEED` runs one seed alone.
 
 use crate::sandbox::{Sandbox, program};
+use std::fmt::Write;
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::process::{Child, Command, Output, Stdio};
@@ -167,6 +168,42 @@ fn a_full_disk_and_a_stop_are_gone_on_from() {
     sandbox.ok("sort -q --resume -m 8M in -o out");
     assert_eq!(sandbox.sha256("out"), sandbox.sha256("whole"));
     assert_eq!(sandbox.names(), ["in", "out", "whole"]);
+}
+
+#[test]
+fn a_sort_of_tables_that_is_killed_at_any_moment_goes_on() {
+    let kills_wanted = kills_wanted();
+    let sandbox = Sandbox::new();
+    let mut text = "id,note\n".to_owned();
+    for row in 0..600_000_u64 {
+        let number = row.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+        let note = if number.is_multiple_of(7) { "\"two\nlines\"" } else { "a note of words" };
+        writeln!(text, "{number},{note}").unwrap();
+    }
+    sandbox.write("in", &text);
+    let orders = ["--by id:int", "--by note:desc,id:int", "--by id:num -u", "--shuffle --seed 5"];
+    let wholes = orders.map(|order| {
+        sandbox.ok(&format!("table -q -f csv {order} in -o whole"));
+        sandbox.sha256("whole")
+    });
+    let mut kills = 0;
+    for seed in seeds(u64::MAX / 2) {
+        let random = &mut Random::new(seed);
+        let order = random.below(orders.len());
+        let memory = random.one_of(&["6M", "16M", "64M"]);
+        let every = random.one_of(&["0", "0.02", "1"]);
+        sandbox.write("out", "old");
+        let line = format!(
+            "table -q -f csv {} --resume --checkpoint-every {every} -m {memory} in -o out",
+            orders[order]
+        );
+        kills += kill_until_done(&sandbox, &line, random, 12);
+        assert_eq!(sandbox.sha256("out"), wholes[order], "seed {seed}: {line}");
+        assert_eq!(sandbox.names(), ["in", "out", "whole"], "seed {seed}: {line}");
+        if kills >= kills_wanted {
+            break;
+        }
+    }
 }
 
 #[test]

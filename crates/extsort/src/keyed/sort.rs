@@ -3,18 +3,21 @@
 use super::encode::RECORD_END;
 use super::order::ByKey;
 use super::restore::Restore;
-use crate::variable::{LinesInput, LinesOptions, LinesReport, SegmentFilter, sort_filtered};
+use crate::variable::{
+    LinesInput, LinesOptions, LinesReport, OutputForm, SegmentFilter, sort_formed,
+};
 use crate::{Error, Observer};
 use std::io::Write;
 use xsort_disk::Disk;
 
-/// Sorts the keyed records of `inputs`, and writes the records to `output` without their keys. The
-/// report's bytes are those of keyed records, but for the written ones.
+/// Sorts the keyed records of `inputs`, and writes `head` and the records to `output` without their
+/// keys. The report's bytes are those of keyed records, but for the written ones.
 ///
 /// # Errors
 /// As [`sort_lines`](crate::sort_lines).
 pub fn sort_keyed(
     options: &LinesOptions,
+    head: &[u8],
     inputs: Vec<LinesInput>,
     output: &mut (dyn Write + Send),
     disk: &dyn Disk,
@@ -25,5 +28,6 @@ pub fn sort_keyed(
         let (mut restore, mut records_left) = (Restore::default(), u64::MAX);
         Box::new(move |bytes| restore.apply(bytes, &mut records_left))
     };
-    sort_filtered(&options, &ByKey, inputs, output, &restore, disk, observer)
+    let form = OutputForm { head, filter: &restore };
+    sort_formed(&options, &ByKey, inputs, output, form, disk, observer)
 }

@@ -21,6 +21,15 @@ pub type SegmentFilter = Box<dyn FnMut(&mut [u8]) -> usize>;
 /// Makes the filter of a segment.
 pub type LineFilter<'f> = dyn Fn() -> SegmentFilter + Sync + 'f;
 
+/// What an output is besides sorted lines.
+#[derive(Clone, Copy)]
+pub struct OutputForm<'f> {
+    /// Bytes before all lines.
+    pub head: &'f [u8],
+    /// What is made of the lines.
+    pub filter: &'f LineFilter<'f>,
+}
+
 /// A sort or merge of lines under way.
 pub(super) struct LinesJob<'a, O> {
     pub(super) order: &'a O,
@@ -45,8 +54,8 @@ pub(super) struct LinesJob<'a, O> {
     pub(super) sorted_bytes: AtomicU64,
     /// With a checkpoint: the journal of finished steps.
     pub(super) journal: JournalHandle<'a>,
-    /// What threads that merge make of lines for the output.
-    pub(super) filter: Option<&'a LineFilter<'a>>,
+    /// What the output is besides sorted lines.
+    pub(super) form: Option<OutputForm<'a>>,
 }
 
 impl<'a, O> LinesJob<'a, O> {
@@ -82,7 +91,7 @@ impl<'a, O> LinesJob<'a, O> {
             sorted_lines: AtomicU64::new(0),
             sorted_bytes: AtomicU64::new(0),
             journal: JournalHandle(None),
-            filter: None,
+            form: None,
         }
     }
 
@@ -91,9 +100,9 @@ impl<'a, O> LinesJob<'a, O> {
         LinesJob { scratch: OnceLock::from(scratch), ..self }
     }
 
-    /// The same with an output that is filtered.
-    pub(super) fn with_filter(self, filter: Option<&'a LineFilter<'a>>) -> Self {
-        LinesJob { filter, ..self }
+    /// The same with an output of another form.
+    pub(super) fn with_form(self, form: Option<OutputForm<'a>>) -> Self {
+        LinesJob { form, ..self }
     }
 
     /// Scratch, which the first caller creates.

@@ -70,12 +70,12 @@ pub use input::{
     Content, Decoders, Header, InputBytes, LinesInput, OpenInput, Recognised, recognise,
     take_header,
 };
-pub use job::{LineFilter, SegmentFilter};
+pub use job::{LineFilter, OutputForm, SegmentFilter};
 pub use options::{LinesCheckpoint, LinesOptions};
 pub use report::{LinesReport, Summary};
 pub use sequential::{
     PassError, TemporaryFiles, merge_passes, merge_sequential, sequential_inputs_max,
 };
 pub use shuffle::{Shuffle, WithoutKeys};
-pub use sort::{merge_lines, sort_filtered, sort_lines, sort_lines_to_file};
+pub use sort::{merge_lines, sort_formed, sort_lines, sort_lines_to_file};
 pub use xsort_kernels::lines::{ByBytes, ByBytesReversed, LineOrder, Words};

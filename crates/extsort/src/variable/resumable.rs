@@ -8,7 +8,7 @@
 
 use super::form::form_runs;
 use super::input::{LinesInput, total_bytes};
-use super::job::LinesJob;
+use super::job::{LinesJob, OutputForm};
 use super::merge::merge_all;
 use super::options::{LinesCheckpoint, LinesOptions};
 use super::output::LinesOutput;
@@ -36,6 +36,7 @@ pub(super) fn sort<O: LineOrder>(
     checkpoint: &LinesCheckpoint,
     order: &O,
     inputs: Vec<LinesInput>,
+    form: Option<OutputForm<'_>>,
     disk: &dyn Disk,
     observer: &dyn Observer,
 ) -> Result<LinesReport, Error> {
@@ -71,7 +72,7 @@ pub(super) fn sort<O: LineOrder>(
         }
     };
     resumable
-        .run(order, inputs, observer, begun)
+        .run(order, inputs, form, observer, begun)
         .map_err(|cause| Error::Resumable { cause: Box::new(cause) })
 }
 
@@ -140,6 +141,7 @@ impl ResumableSort<'_> {
         mut self,
         order: &O,
         inputs: Vec<LinesInput>,
+        form: Option<OutputForm<'_>>,
         observer: &dyn Observer,
         begun: Instant,
     ) -> Result<LinesReport, Error> {
@@ -152,7 +154,7 @@ impl ResumableSort<'_> {
         let scratch = self.files.scratch.clone();
         let scratch = Scratch::of(disk, scratch, &options.scratch, u64::MAX, in_use)?;
         let data = [scratch.files(), &[output]].concat();
-        let job = job.with_scratch(scratch);
+        let job = job.with_scratch(scratch).with_form(form);
         let report = journal.run_while_recording(&data, &job.failure, || {
             let formed = form_runs(&job, inputs, memory)?;
             if !formed.is_replayed {

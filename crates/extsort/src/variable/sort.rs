@@ -2,7 +2,7 @@
 
 use super::form::{FormedRuns, form_runs};
 use super::input::{LinesInput, SortedInput, total_bytes};
-use super::job::{LineFilter, LinesJob};
+use super::job::{LinesJob, OutputForm};
 use super::merge::merge_all;
 use super::options::LinesOptions;
 use super::output::LinesOutput;
@@ -32,26 +32,29 @@ pub fn sort_lines<O: LineOrder>(
     observer: &dyn Observer,
 ) -> Result<LinesReport, Error> {
     if let Some(checkpoint) = &options.checkpoint {
-        return resumable::sort(options, checkpoint, order, inputs, disk, observer);
+        return resumable::sort(options, checkpoint, order, inputs, None, disk, observer);
     }
     sort_to(options, order, inputs, LinesOutput::Stream(output), None, disk, observer)
 }
 
-/// Sorts all lines of `inputs`, and writes to `output` what `filter` makes of them. The report's
-/// written bytes are those that it leaves. `options` have no checkpoint.
+/// Sorts all lines of `inputs`, and writes to `output` what `form` makes of them. The report's
+/// written bytes are those that this leaves.
 ///
 /// # Errors
 /// As [`sort_lines`].
-pub fn sort_filtered<O: LineOrder>(
+pub fn sort_formed<O: LineOrder>(
     options: &LinesOptions,
     order: &O,
     inputs: Vec<LinesInput>,
     output: &mut (dyn Write + Send),
-    filter: &LineFilter<'_>,
+    form: OutputForm<'_>,
     disk: &dyn Disk,
     observer: &dyn Observer,
 ) -> Result<LinesReport, Error> {
-    sort_to(options, order, inputs, LinesOutput::Stream(output), Some(filter), disk, observer)
+    if let Some(checkpoint) = &options.checkpoint {
+        return resumable::sort(options, checkpoint, order, inputs, Some(form), disk, observer);
+    }
+    sort_to(options, order, inputs, LinesOutput::Stream(output), Some(form), disk, observer)
 }
 
 /// Sorts all lines of `inputs` into the file `output`, which may be one of them. It appears whole
@@ -83,7 +86,7 @@ fn sort_to<O: LineOrder>(
     order: &O,
     inputs: Vec<LinesInput>,
     output: LinesOutput<'_>,
-    filter: Option<&LineFilter<'_>>,
+    form: Option<OutputForm<'_>>,
     disk: &dyn Disk,
     observer: &dyn Observer,
 ) -> Result<LinesReport, Error> {
@@ -92,7 +95,7 @@ fn sort_to<O: LineOrder>(
     let plan = Plan::new(options, bytes, size_of::<Entry<O::Words>>(), output.needs_bypass());
     plan.refuse_index(options, bytes)?;
     let memory = plan.map_memory(bytes.is_some_and(|bytes| bytes >= options.budget_bytes))?;
-    let job = LinesJob::new(order, options, plan, disk, observer).with_filter(filter);
+    let job = LinesJob::new(order, options, plan, disk, observer).with_form(form);
     let formed = form_runs(&job, inputs, memory)?;
     let (report, _) = merge_all(&job, begun, formed, output)?;
     Ok(report)

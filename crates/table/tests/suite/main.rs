@@ -1,6 +1,8 @@
 //! Whole sorts of tables on the simulated disk, beside the standard library's sort of the values
 //! that the rows were made of.
 
+mod resume;
+
 use std::cmp::{Ordering, Reverse};
 use std::io::Cursor;
 use xsort_disk::{SimDisk, SimOptions};

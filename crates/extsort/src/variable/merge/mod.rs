@@ -48,7 +48,7 @@ use crate::store::journal::Step;
 use crate::store::output_prefix::OutputPrefix;
 use crate::store::write_behind::WriteBehind;
 use coordinator::MergeStart;
-use sink::{MergedOutput, OutputProgress, OutputTarget};
+use sink::{MergedOutput, OutputProgress, OutputTarget, Sink};
 use std::time::Instant;
 use xsort_kernels::lines::LineOrder;
 
@@ -79,6 +79,8 @@ fn merge_to_output<O: LineOrder>(
     job.observer.phase("merge", expected_bytes);
     let progress: OutputProgress = job.journal.replay(Step::Written)?.unwrap_or_default();
     let OutputProgress { prefix, positions, merged } = progress;
+    let head = job.form.map_or(&[][..], |form| form.head);
+    let missing_head = if prefix.bytes == 0 { head } else { &[] };
     let target = match (output, bypass) {
         (LinesOutput::Unpublished(file), blocks) => {
             let blocks = blocks.expect("the plan has blocks for such an output");
@@ -93,7 +95,8 @@ fn merge_to_output<O: LineOrder>(
     job.balance.written(merged.hash_sum);
     job.observer.advance(prefix.bytes);
     let start = MergeStart { positions, lines: merged.lines };
-    let output = MergedOutput::new(target, prefix, merged, job.journal);
+    let mut output = MergedOutput::new(target, prefix, merged, job.journal);
+    output.write(missing_head, Some(crc32fast::hash(missing_head)), 0)?;
     let (output, _) = threads::merge_runs(job, &runs, &start, areas, &mut write_buffers, output)?;
     output.end()
 }

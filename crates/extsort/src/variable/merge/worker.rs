@@ -93,13 +93,13 @@ impl<'a, 'j, O: LineOrder, S: Sink> MergeWorker<'a, 'j, O, S> {
         segment: &Segment<'_, O::Words>,
         write_buffer: &mut [u8],
     ) -> Result<u64, Error> {
-        let LinesJob { order, options, failure, filter, .. } = self.job;
+        let LinesJob { order, options, failure, form, .. } = self.job;
         let stage_times = &self.job.gauges.stage_times;
         let texts = segment.texts();
         let lines = segment.lines(&texts);
         let mut merge =
             Merge::new(*order, options.delimiter, options.is_unique, &lines, segment.ends());
-        let mut filter = filter.filter(|_| S::IS_OUTPUT).map(|filter| filter());
+        let mut filter = form.filter(|_| S::IS_OUTPUT).map(|form| (form.filter)());
         let has_crc = S::IS_OUTPUT && self.job.journal.is_recording();
         loop {
             let bytes = stage_times.output_busy.time(|| merge.fill(write_buffer));

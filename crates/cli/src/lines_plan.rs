@@ -1,0 +1,45 @@
+//! What a sort of lines or tables would do, as `--dry-run` prints it.
+
+use serde::Serialize;
+use std::fmt;
+use std::path::PathBuf;
+use xsort_disk::DisplayPath;
+use xsort_extsort::units::{Bytes, Count, Decimal};
+use xsort_extsort::variable::LinesDryRun;
+
+/// What would be done.
+#[derive(Serialize)]
+pub(crate) struct LinesPlan {
+    /// How many inputs.
+    pub(crate) inputs: usize,
+    /// The file that would be written; `None` for standard output.
+    pub(crate) output: Option<String>,
+    #[serde(flatten)]
+    pub(crate) figures: LinesDryRun,
+    /// Directories.
+    #[serde(serialize_with = "crate::output::lossy_all")]
+    pub(crate) scratch: Vec<PathBuf>,
+}
+
+impl fmt::Display for LinesPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let files = Count(self.inputs as u64, "file");
+        match self.figures.bytes {
+            Some(bytes) => writeln!(f, "input    {} in {files}", Decimal(bytes as f64))?,
+            None => writeln!(f, "input    of unknown size, {files}")?,
+        }
+        let output = self.output.as_deref().unwrap_or("standard output");
+        writeln!(f, "output   {}", DisplayPath(output))?;
+        let threads = Count(self.figures.threads as u64, "thread");
+        writeln!(f, "memory   at most {}, {threads}", Bytes(self.figures.memory_bytes))?;
+        let names: Vec<_> = self.scratch.iter().map(|path| DisplayPath(path).to_string()).collect();
+        match self.figures.scratch_bytes {
+            Some(0) => write!(f, "scratch  none"),
+            Some(bytes) => {
+                let bytes = Decimal(bytes as f64);
+                write!(f, "scratch  at most {bytes} in {}", names.join(", "))
+            }
+            None => write!(f, "scratch  as much as the input takes, in {}", names.join(", ")),
+        }
+    }
+}
