@@ -36,14 +36,14 @@ pub(super) const END_BYTES: usize = 2;
 /// Behind [`CODE`]: the end of a text.
 const TEXT_END: u8 = 2;
 /// Behind [`CODE`]: the byte 0, and one more for the byte 1.
-const ZERO: u8 = 3;
+pub(super) const ZERO: u8 = 3;
 /// Behind a key: the record as it is.
 pub(super) const PLAIN: u8 = 2;
 /// Behind a key: the record stuffed.
 pub(super) const STUFFED: u8 = 3;
 
 /// Appends the codes of bytes.
-fn push_escaped(out: &mut Vec<u8>, mut bytes: &[u8]) {
+pub(super) fn push_escaped(out: &mut Vec<u8>, mut bytes: &[u8]) {
     while let Some(at) = bytes.iter().position(|&byte| byte <= CODE) {
         out.extend_from_slice(&bytes[..at]);
         out.extend([CODE, ZERO + bytes[at]]);

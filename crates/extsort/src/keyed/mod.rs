@@ -15,6 +15,7 @@
 //! |---|---|
 //! | `encode` | the bytes of a keyed record |
 //! | `stuffing` | a record of any bytes without the byte that ends it |
+//! | `single` | the same for keys of a single text, there and back |
 //! | `order` | the order of keys |
 //! | `restore`, `restored_output` | records as they were, where they are and through a writer |
 //! | `grouped_output` | one record of each key, on the way out |
@@ -31,6 +32,7 @@ mod keying_threads;
 mod order;
 mod restore;
 mod restored_output;
+mod single;
 mod sort;
 mod stuffing;
 
@@ -41,4 +43,5 @@ pub use keying::{Cut, Keying, Piece};
 pub use keying_threads::{KeyingMemory, KeyingThreads};
 pub use order::ByKey;
 pub use restored_output::RestoredOutput;
+pub use single::{Decoded, KeyedPieces, decode_keyed, keyed_bytes_max, push_keyed};
 pub use sort::sort_keyed;

@@ -14,21 +14,45 @@ const FULL: u8 = 0xff;
 
 /// Appends the codes and bytes of a record.
 pub(super) fn push_stuffed(out: &mut Vec<u8>, record: &[u8]) {
-    let mut rest = record;
-    loop {
-        let end = memchr::memchr(0, rest);
-        let (mut part, behind) = rest.split_at(end.unwrap_or(rest.len()));
-        while let Some((full, more)) = part.split_first_chunk::<{ FULL as usize - 1 }>() {
-            out.push(FULL);
-            out.extend_from_slice(full);
-            part = more;
-        }
-        out.push(part.len() as u8 + 1);
-        out.extend_from_slice(part);
-        match behind {
-            [] => return,
-            [_, behind @ ..] => rest = behind,
-        }
+    let mut stuffing = Stuffing::new(record);
+    while stuffing.push_code(out) {}
+}
+
+/// A record of which not all codes are appended yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stuffing<'r> {
+    /// `None` behind the last code.
+    rest: Option<&'r [u8]>,
+}
+
+impl<'r> Stuffing<'r> {
+    /// Most bytes of a code and what it stands for.
+    pub(super) const CODE_BYTES_MAX: usize = FULL as usize;
+
+    pub(super) fn new(record: &'r [u8]) -> Stuffing<'r> {
+        Stuffing { rest: Some(record) }
+    }
+
+    /// Whether all codes are appended.
+    pub(super) fn is_over(&self) -> bool {
+        self.rest.is_none()
+    }
+
+    /// Appends the next code and its bytes; false if there are no more.
+    #[inline]
+    pub(super) fn push_code(&mut self, out: &mut Vec<u8>) -> bool {
+        let Some(rest) = self.rest else { return false };
+        let part = &rest[..rest.len().min(FULL as usize - 1)];
+        let end = memchr::memchr(0, part);
+        let own = end.unwrap_or(part.len());
+        out.push(own as u8 + 1);
+        out.extend_from_slice(&rest[..own]);
+        self.rest = match end {
+            Some(zero) => Some(&rest[zero + 1..]),
+            None if own + 1 == FULL as usize => Some(&rest[own..]),
+            None => None,
+        };
+        true
     }
 }
 
@@ -48,4 +72,21 @@ impl Unstuffing {
         *self = Unstuffing { left: code.wrapping_sub(1), is_zero: code < FULL };
         is_zero
     }
+}
+
+/// Takes a stuffed record's codes away, in place. Returns how many bytes the record has.
+pub(super) fn unstuff(stuffed: &mut [u8]) -> usize {
+    let (mut unstuffing, mut from, mut to) = (Unstuffing::default(), 0, 0);
+    while from < stuffed.len() {
+        if unstuffing.code(stuffed[from]) {
+            stuffed[to] = 0;
+            to += 1;
+        }
+        from += 1;
+        let own = usize::from(unstuffing.left).min(stuffed.len() - from);
+        stuffed.copy_within(from..from + own, to);
+        from += own;
+        to += own;
+    }
+    to
 }
