@@ -1,6 +1,8 @@
 //! The pipelines: what is planned, read, ordered, written and reported.
 //!
 //! ```text
+//!        sorter           records with keys that are pushed and pulled
+//!           |
 //!         keyed           records of any bytes with keys, as lines
 //!           |
 //! fixed   variable        records of one size | lines
@@ -26,6 +28,7 @@ pub mod fixed;
 mod generate;
 mod job;
 pub mod keyed;
+pub mod sorter;
 mod store;
 pub mod variable;
 mod verify;

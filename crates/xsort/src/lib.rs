@@ -14,8 +14,32 @@
 //! # }
 //! ```
 //!
+//! Records that a program has in its hands are pushed and pulled, a stream of any length in a set
+//! amount of memory:
+//!
+//! ```
+//! # fn main() -> Result<(), xsort::Error> {
+//! struct Event {
+//!     time: u64,
+//!     name: String,
+//! }
+//! # let events = (0..100_u64).map(|n| Event { time: n * 37 % 100, name: format!("event {n}") });
+//! let mut sorting = xsort::Sorter::new().memory(64 << 20).start()?;
+//! for event in events {
+//!     sorting.push(event.time.to_be_bytes(), event.name)?;
+//! }
+//! let mut sorted = sorting.finish()?;
+//! while let Some((time, name)) = sorted.next()? {
+//!     println!("{} {}", u64::from_be_bytes(time.try_into().unwrap()), name.escape_ascii());
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! | to | use |
 //! |---|---|
+//! | sort records of any bytes that a program pushes | [`Sorter`] |
+//! | merge what is sorted, lazily | [`merge_sorted`] |
 //! | sort fixed-size records | [`Sort`] |
 //! | sort lines of text, as GNU sort does | [`Lines`] |
 //! | check order, count and checksum of records | [`Verify`] |
@@ -24,7 +48,8 @@
 //!
 //! Every one is a builder: what isn't set has a default that suits most machines. `run` does the
 //! work on the calling thread and workers of its own, and returns a report, or an [`Error`] that
-//! says which file, which offset, why, and what to do. An output appears whole or not at all.
+//! says which file, which offset, why, and what to do. An output appears whole or not at all. (A
+//! [`Sorter`] has `start`, and works on threads of its own.)
 //!
 //! Each takes `memory` (a hard limit in bytes for everything that grows with the data; half of what
 //! is available unless set), `threads` (one a processor), `on_progress` and
@@ -36,20 +61,27 @@ mod generate;
 mod gnu_order;
 mod lines;
 pub mod machine;
+mod merge_sorted;
 mod resources;
 pub mod size;
 mod sort;
+mod sort_key;
+mod sorter;
 mod verify;
 
 pub use du::{Du, TreeUsage};
 pub use generate::Generate;
 pub use gnu_order::{GnuOrder, InOrder, by_fastest_order};
 pub use lines::Lines;
+pub use merge_sorted::{MergeSorted, merge_sorted};
 pub use resources::{Cancel, Progress};
 pub use size::Memory;
 pub use sort::Sort;
+pub use sort_key::SortKey;
+pub use sorter::Sorter;
 pub use verify::{Verdict, Verify};
 pub use xsort_extsort::fixed::Method;
+pub use xsort_extsort::sorter::{KeyAndRecord, Pusher, Sorted, SorterReport, Sorting};
 pub use xsort_extsort::{Error, GenerateReport, LinesReport, SortReport};
 pub use xsort_records::{Checksum, Endian, Format, KeyField, KeyKind, Layout, Pattern};
 pub use xsort_usage::Usage;

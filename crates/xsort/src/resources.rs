@@ -156,19 +156,23 @@ impl Resources {
         Ok(OsDisk::new(self.disk_options())?)
     }
 
-    pub(crate) fn observer(&self) -> ProgressObserver<'_> {
-        ProgressObserver { resources: self, phase: Mutex::default(), done: AtomicU64::new(0) }
+    pub(crate) fn observer(&self) -> ProgressObserver {
+        ProgressObserver {
+            resources: self.clone(),
+            phase: Mutex::default(),
+            done: AtomicU64::new(0),
+        }
     }
 }
 
 /// Calls the closure.
-pub(crate) struct ProgressObserver<'r> {
-    resources: &'r Resources,
+pub(crate) struct ProgressObserver {
+    resources: Resources,
     phase: Mutex<(String, u64)>,
     done: AtomicU64,
 }
 
-impl ProgressObserver<'_> {
+impl ProgressObserver {
     fn tell(&self) {
         let Some(tell) = &self.resources.on_progress else { return };
         let (phase, bytes) = self.phase.lock().clone();
@@ -176,7 +180,7 @@ impl ProgressObserver<'_> {
     }
 }
 
-impl Observer for ProgressObserver<'_> {
+impl Observer for ProgressObserver {
     fn phase(&self, name: &str, bytes: u64) {
         *self.phase.lock() = (name.to_owned(), bytes);
         self.done.store(0, Relaxed);

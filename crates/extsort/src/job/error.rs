@@ -110,6 +110,42 @@ pub enum Error {
         written: u64,
     },
 
+    /// A record that was pushed is longer than the budget can carry. It was not taken; shorter ones
+    /// may follow.
+    #[error("{}", long_record(*bytes, *budget_bytes, *needed_bytes))]
+    LongRecord {
+        /// Bytes of it and its key.
+        bytes: u64,
+        /// The budget in bytes.
+        budget_bytes: u64,
+        /// The smallest budget that is enough, in bytes; `None` if none is.
+        needed_bytes: Option<u64>,
+    },
+
+    /// Other records came out of a sort than were pushed.
+    #[error(
+        "{pushed} records of {pushed_bytes} bytes were pushed, and {taken} of {taken_bytes} came \
+         out: don't trust them; \
+         this is a fault of xsort or of the machine's memory, please report it"
+    )]
+    LostRecords {
+        /// Records that were pushed.
+        pushed: u64,
+        /// Bytes of them and their keys.
+        pushed_bytes: u64,
+        /// Records that came out.
+        taken: u64,
+        /// Bytes of them and their keys.
+        taken_bytes: u64,
+    },
+
+    /// The job has failed before, and somebody has the error itself.
+    #[error("the sort has failed: {cause}")]
+    HasFailed {
+        /// What that error said.
+        cause: String,
+    },
+
     /// The job failed after the inputs were removed on request.
     #[error(
         "{cause}; the inputs had been removed already (--remove-input): \
@@ -154,6 +190,19 @@ pub enum Error {
     /// The observer asked to stop.
     #[error("stopped on request: the output was not put in place and scratch is gone")]
     Cancelled,
+}
+
+/// Why a record is too long, and what would be enough for it.
+fn long_record(bytes: u64, budget_bytes: u64, needed_bytes: Option<u64>) -> String {
+    let way_out = match needed_bytes {
+        Some(needed) => format!("{} of memory are enough for it", Bytes(needed)),
+        None => "no budget is enough for it".to_owned(),
+    };
+    let budget = Bytes(budget_bytes);
+    format!(
+        "a record of {bytes} bytes with its key is too long for a memory budget of {budget}: \
+         {way_out}, or push a reference to it in its place"
+    )
 }
 
 impl Error {

@@ -1,7 +1,9 @@
 //! How long lines may be: what a plan's memory must hold at once for a merge not to stall.
 
+use super::options::LinesOptions;
 use super::plan::{Plan, sorted_input_blocks};
 use xsort_disk::align_down;
+use xsort_kernels::lines::{Entry, LineOrder};
 
 /// Sorted inputs that may have long lines at the same time: the more, the shorter these must be.
 pub(super) const LONG_INPUTS_MAX: usize = 4;
@@ -17,6 +19,13 @@ pub(super) fn line_bytes_max(plan: &Plan) -> usize {
     let long = 2 + 1;
     let memory_bytes = plan.areas * plan.area_bytes;
     align_down((memory_bytes.saturating_sub(short * plan.block_bytes) / long) as u64) as usize
+}
+
+/// The longest line, its delimiter included, of a stream that is sorted with these options, whatever
+/// other lines there are.
+#[must_use]
+pub fn stream_line_bytes_max<O: LineOrder>(options: &LinesOptions) -> usize {
+    line_bytes_max(&Plan::new(options, None, size_of::<Entry<O::Words>>(), false))
 }
 
 /// The longest line of so many sorted inputs that can be merged, if not too many of them have such

@@ -71,6 +71,7 @@ pub use input::{
     take_header,
 };
 pub use job::{LineFilter, OutputForm, SegmentFilter};
+pub use line_limits::stream_line_bytes_max;
 pub use options::{LinesCheckpoint, LinesOptions};
 pub use report::{LinesReport, Summary};
 pub use sequential::{

@@ -15,5 +15,6 @@ mod resume_gap;
 mod simulation;
 mod soak;
 mod sort;
+mod sorter;
 mod tampering;
 mod verify;

@@ -1,0 +1,60 @@
+//! The thread that sorts what is pushed.
+
+use super::blocks::BlockWriter;
+use super::outcome::Ended;
+use super::watch::Watch;
+use crate::keyed::ByKey;
+use crate::variable::{Content, InputBytes, LinesInput, LinesOptions, LinesReport, sort_lines};
+use crate::{Error, Observer};
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::{Builder, JoinHandle};
+use xsort_disk::{Disk, Operation};
+
+/// What the thread needs.
+pub(super) struct Engine {
+    pub(super) options: LinesOptions,
+    pub(super) disk: Arc<dyn Disk>,
+    pub(super) watch: Arc<Watch>,
+    pub(super) output: BlockWriter,
+}
+
+impl Engine {
+    /// Starts the thread, which sorts `stream`, of so many bytes if that is known. The outcome
+    /// gets its result in any case.
+    pub(super) fn spawn(
+        mut self,
+        stream: InputBytes,
+        bytes: Option<u64>,
+    ) -> Result<JoinHandle<()>, Ended> {
+        let outcome = Arc::clone(&self.watch.outcome);
+        let work = move || {
+            // Unwind safety: nothing of the engine is used again.
+            let result = catch_unwind(AssertUnwindSafe(|| self.sort(stream, bytes)));
+            let result = match result.unwrap_or(Err(Error::Panicked)) {
+                Err(_) if self.watch.is_cancelled() => Err(Error::Cancelled),
+                result => result,
+            };
+            let outcome = Arc::clone(&self.watch.outcome);
+            outcome.end(result);
+            // Whoever takes records waits for the end of this, and finds the outcome then.
+            drop(self);
+        };
+        Builder::new().name("xsort-sorter".into()).spawn(work).map_err(|source| {
+            let path = PathBuf::from("a thread");
+            outcome.end(Err(xsort_disk::Error::new(Operation::Start, path, source).into()));
+            Ended
+        })
+    }
+
+    fn sort(&mut self, stream: InputBytes, bytes: Option<u64>) -> Result<LinesReport, Error> {
+        let path = PathBuf::from("pushed records");
+        let input = LinesInput { path, bytes, content: Content::Stream(stream) };
+        let Engine { options, disk, watch, output } = self;
+        let report = sort_lines(options, &ByKey, vec![input], output, &**disk, &**watch)?;
+        output.flush().map_err(Error::Output)?;
+        Ok(report)
+    }
+}

@@ -1,0 +1,144 @@
+//! What a pushed sort is asked for, and how its budget is divided.
+//!
+//! ```text
+//! | buffers of pushers | buffers on the way in | blocks on the way out | long record | engine |
+//! ```
+
+use crate::job::least_budget::least_budget;
+use crate::keyed::{ByKey, RECORD_END};
+use crate::variable::{LinesOptions, stream_line_bytes_max};
+use std::path::PathBuf;
+use xsort_kernels::Caches;
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+
+/// The least budget: a smaller one is taken for this.
+const BUDGET_BYTES_MIN: u64 = 4 * MIB;
+/// Bytes of a buffer on its way in, and of a block on its way out, at most.
+const BUFFER_BYTES_MAX: u64 = 256 * KIB;
+/// They take one in so many bytes of the budget.
+const BUFFER_SHARE: u64 = 128;
+/// Least bytes of a pusher's buffer.
+const PUSHER_BYTES_MIN: u64 = 4 * KIB;
+/// All pushers take at most one in so many bytes of the budget, but for the least that each takes.
+const PUSHERS_SHARE: u64 = 16;
+/// Buffers that wait for the engine.
+pub(super) const BUFFERS_IN: usize = 4;
+/// Blocks that wait for whoever takes records.
+pub(super) const BLOCKS_OUT: usize = 4;
+/// The longest record takes one in so many bytes of the budget where it is put together again.
+const LONG_SHARE: u64 = 8;
+
+/// Settings of a pushed sort.
+#[derive(Clone, Debug)]
+pub struct SorterOptions {
+    /// Memory for everything that grows with the data, in bytes; at least 4 MiB are taken.
+    pub budget_bytes: u64,
+    /// Threads that sort and merge.
+    pub threads: usize,
+    /// Caches for which the sort in memory sizes its pieces.
+    pub caches: Caches,
+    /// Directories for scratch files.
+    pub scratch: Vec<PathBuf>,
+}
+
+/// How the budget is divided.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shares {
+    /// Bytes of a buffer on its way in, and of a block on its way out.
+    pub(super) buffer_bytes: usize,
+    /// Bytes of all pushers' buffers.
+    pub(super) pushers_bytes: usize,
+    /// Bytes of the longest keyed record.
+    pub(super) keyed_bytes_max: usize,
+    /// All of these.
+    taken_bytes: u64,
+}
+
+impl Shares {
+    pub(super) fn new(options: &SorterOptions) -> Shares {
+        let budget = options.budget_bytes.max(BUDGET_BYTES_MIN);
+        let buffer = (budget / BUFFER_SHARE).min(BUFFER_BYTES_MAX);
+        let pushers = (buffer * (options.threads as u64 + 4)).min(budget / PUSHERS_SHARE);
+        // On each side one more is worked on, and one waits to be used again.
+        let buffers = (BUFFERS_IN + 1 + BLOCKS_OUT + 2) as u64;
+        let long = budget / LONG_SHARE;
+        let taken_bytes = buffers * buffer + pushers + long;
+        let engine = engine_options(options, taken_bytes);
+        Shares {
+            buffer_bytes: buffer as usize,
+            pushers_bytes: pushers as usize,
+            keyed_bytes_max: stream_line_bytes_max::<ByKey>(&engine).min(long as usize),
+            taken_bytes,
+        }
+    }
+
+    /// Settings of the engine.
+    pub(super) fn engine_options(&self, options: &SorterOptions) -> LinesOptions {
+        engine_options(options, self.taken_bytes)
+    }
+
+    /// Takes memory for a pusher's buffer from what is left for them.
+    pub(super) fn take_pusher_bytes(&self, left: &mut usize) -> usize {
+        let bytes = (*left / 4).clamp(PUSHER_BYTES_MIN as usize, self.buffer_bytes);
+        *left = left.saturating_sub(bytes);
+        bytes
+    }
+}
+
+fn engine_options(options: &SorterOptions, taken_bytes: u64) -> LinesOptions {
+    LinesOptions {
+        delimiter: RECORD_END,
+        is_unique: false,
+        budget_bytes: options.budget_bytes.max(BUDGET_BYTES_MIN),
+        taken_bytes,
+        threads: options.threads,
+        caches: options.caches,
+        scratch: options.scratch.clone(),
+        codec: None,
+        output_file: None,
+        checkpoint: None,
+    }
+}
+
+/// The least budget in which a keyed record of so many bytes can be sorted.
+pub(super) fn budget_of_record(options: &SorterOptions, keyed_bytes: usize) -> Option<u64> {
+    let with = |budget_bytes| SorterOptions { budget_bytes, ..options.clone() };
+    let is_enough = |budget| Shares::new(&with(budget)).keyed_bytes_max >= keyed_bytes;
+    least_budget(options.budget_bytes, MIB, is_enough)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keyed::KeyedPieces;
+
+    #[test]
+    fn every_budget_is_divided() {
+        for mib in [0, 1, 4, 8, 16, 64, 1024, 64 << 10] {
+            for threads in [1, 2, 64] {
+                let options = SorterOptions {
+                    budget_bytes: mib * MIB,
+                    threads,
+                    caches: Caches::default(),
+                    scratch: Vec::new(),
+                };
+                let shares = Shares::new(&options);
+                let budget = options.budget_bytes.max(BUDGET_BYTES_MIN);
+                assert!(shares.taken_bytes <= 3 * budget / 8, "{options:?} {shares:?}");
+                assert!(shares.keyed_bytes_max as u64 >= budget / 16, "{options:?} {shares:?}");
+                let (mut left, mut taken) = (shares.pushers_bytes, 0);
+                for _ in 0..100 {
+                    let bytes = shares.take_pusher_bytes(&mut left);
+                    assert!(bytes >= KeyedPieces::PIECE_BYTES_MIN);
+                    taken += bytes;
+                }
+                let least = 100 * PUSHER_BYTES_MIN as usize;
+                assert!(taken <= shares.pushers_bytes + least, "{options:?} {shares:?}");
+                let enough = budget_of_record(&options, 10 << 20).unwrap();
+                assert!(enough >= 80 * MIB && enough <= (160 * MIB).max(mib * MIB), "{enough}");
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! How a sort ends, for all who push and take: whoever is first to ask gets the error itself, later
+//! ones what it said.
+
+use crate::Error;
+use crate::variable::LinesReport;
+use parking_lot::{Condvar, Mutex};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// The engine takes no more: its outcome says why.
+#[derive(Debug)]
+pub(super) struct Ended;
+
+/// The end of a sort, and the wish that it comes.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    is_stopped: AtomicBool,
+    state: Mutex<State>,
+    ended: Condvar,
+}
+
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Pending,
+    Done(LinesReport),
+    Failed(Error),
+    /// What the error said that somebody has.
+    HasFailed(String),
+    Cancelled,
+}
+
+impl Outcome {
+    /// Asks the engine to stop, because nobody wants its result.
+    pub(super) fn stop(&self) {
+        self.is_stopped.store(true, Relaxed);
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Relaxed)
+    }
+
+    /// Notes how the sort has ended. Only the first call counts.
+    pub(super) fn end(&self, result: Result<LinesReport, Error>) {
+        let mut state = self.state.lock();
+        if matches!(*state, State::Pending) {
+            *state = match result {
+                Ok(report) => State::Done(report),
+                Err(Error::Cancelled) => State::Cancelled,
+                Err(error) => State::Failed(error),
+            };
+            self.ended.notify_all();
+        }
+    }
+
+    /// Waits until the sort has ended.
+    pub(super) fn wait(&self) -> Result<LinesReport, Error> {
+        let mut state = self.state.lock();
+        self.ended.wait_while(&mut state, |state| matches!(state, State::Pending));
+        match &*state {
+            State::Done(report) => return Ok(report.clone()),
+            State::HasFailed(cause) => return Err(Error::HasFailed { cause: cause.clone() }),
+            State::Pending | State::Cancelled => return Err(Error::Cancelled),
+            State::Failed(_) => {}
+        }
+        let State::Failed(error) = std::mem::take(&mut *state) else { unreachable!("see above") };
+        *state = State::HasFailed(error.to_string());
+        Err(error)
+    }
+
+    /// Why an engine that takes no more has ended.
+    pub(super) fn error(&self, _: Ended) -> Error {
+        let early = |_| Error::HasFailed { cause: "the sort ended before all was pushed".into() };
+        self.wait().map_or_else(|error| error, early)
+    }
+}

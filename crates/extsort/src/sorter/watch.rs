@@ -1,0 +1,37 @@
+//! The caller's observer, and who may stop a sort besides it.
+
+use super::outcome::Outcome;
+use crate::{Gauges, Observer};
+use std::sync::Arc;
+
+/// Watches for the caller, and stops also when nobody wants the result.
+pub(super) struct Watch {
+    pub(super) observer: Arc<dyn Observer + Send + Sync>,
+    pub(super) outcome: Arc<Outcome>,
+}
+
+impl Observer for Watch {
+    fn phase(&self, name: &str, bytes: u64) {
+        self.observer.phase(name, bytes);
+    }
+
+    fn advance(&self, bytes: u64) {
+        self.observer.advance(bytes);
+    }
+
+    fn notice(&self, line: &str) {
+        self.observer.notice(line);
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.outcome.is_stopped() || self.observer.is_cancelled()
+    }
+
+    fn expect(&self, phases: &[(&str, u64)]) {
+        self.observer.expect(phases);
+    }
+
+    fn show(&self, gauges: Gauges) {
+        self.observer.show(gauges);
+    }
+}

@@ -1,0 +1,83 @@
+//! Sorting what a program has in its hands.
+
+use crate::machine::caches;
+use crate::resources::{Resources, resource_setters};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use xsort_disk::{LazyDisk, STANDARD_OUTPUT};
+use xsort_extsort::sorter::{SorterOptions, Sorting};
+use xsort_extsort::{Error, scratch_directories};
+
+/// Sorts records that are pushed to it, and gives them out in order: any number of them, in a hard
+/// limit of memory.
+///
+/// ```
+/// # fn main() -> Result<(), xsort::Error> {
+/// let mut sorting = xsort::Sorter::new().memory(64 << 20).start()?;
+/// for (time, what) in [(7_u64, "stop"), (3, "start"), (7, "end")] {
+///     sorting.push(time.to_be_bytes(), what)?;
+/// }
+/// let mut sorted = sorting.finish()?;
+/// while let Some((time, what)) = sorted.next()? {
+///     println!("{time:?} {}", String::from_utf8_lossy(what));
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// A record has a key. Both are any bytes, and may be empty. Keys compare as bytes do; records with
+/// equal keys come out in the order in which they were pushed. Numbers compare as their
+/// `to_be_bytes`, if they have no sign; [`SortKey`](crate::SortKey) makes keys of numbers with
+/// signs, of several fields, and of falling ones.
+///
+/// A record with its key may take about an eighth of the memory; a key counts twice, since some of
+/// its bytes are two on their way. Longer ones are refused with
+/// [`Error::LongRecord`], which says how much memory is enough.
+///
+/// Several threads push through [`Sorting::pusher`]. A thread of its own sorts and spills while
+/// more is pushed, and merges while records are taken; who is too fast waits.
+///
+/// That `next` returns `None` means that as many records as were pushed came out, of as many bytes,
+/// and that their hashes before and after the sort are the same. Anything else is an error.
+#[derive(Clone, Debug, Default)]
+pub struct Sorter {
+    scratch: Vec<PathBuf>,
+    resources: Resources,
+}
+
+impl Sorter {
+    /// A sort with the defaults.
+    pub fn new() -> Sorter {
+        Sorter::default()
+    }
+
+    resource_setters!();
+
+    /// Directories for scratch: the system's temporary one, unless set. Nothing is written there as
+    /// long as all records fit in memory.
+    ///
+    /// ```
+    /// let sorter = xsort::Sorter::new().scratch(["/mnt/fast", "/mnt/other"]);
+    /// ```
+    #[must_use]
+    pub fn scratch<P: Into<PathBuf>>(mut self, directories: impl IntoIterator<Item = P>) -> Sorter {
+        self.scratch = directories.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Begins to sort. Nothing is started before a buffer is full.
+    ///
+    /// # Errors
+    /// What [`Error`] lists; today there is no case.
+    pub fn start(&self) -> Result<Sorting, Error> {
+        let Sorter { scratch, resources } = self;
+        let options = SorterOptions {
+            budget_bytes: resources.budget_bytes(),
+            threads: resources.threads(),
+            caches: caches(None),
+            scratch: scratch_directories(scratch, Path::new(STANDARD_OUTPUT)),
+        };
+        let disk = Arc::new(LazyDisk::new(resources.disk_options()));
+        Ok(Sorting::start(options, disk, Arc::new(resources.observer())))
+    }
+}
