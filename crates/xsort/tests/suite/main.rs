@@ -1,5 +1,7 @@
 //! The library as its users call it: files in, files out, told of progress, stopped.
 
+mod sorter;
+
 use std::fs::{self, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
