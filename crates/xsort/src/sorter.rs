@@ -34,8 +34,25 @@ use xsort_extsort::{Error, scratch_directories};
 /// its bytes are two on their way. Longer ones are refused with
 /// [`Error::LongRecord`], which says how much memory is enough.
 ///
-/// Several threads push through [`Sorting::pusher`]. A thread of its own sorts and spills while
-/// more is pushed, and merges while records are taken; who is too fast waits.
+/// Several threads push through [`Sorting::pusher`]. Other threads sort and spill while more is
+/// pushed, and merge while records are taken; who is too fast waits.
+///
+/// ```
+/// # fn main() -> Result<(), xsort::Error> {
+/// let sorting = xsort::Sorter::new().memory(64 << 20).start()?;
+/// std::thread::scope(|scope| {
+///     for part in [0..500_u32, 500..1000] {
+///         let mut pusher = sorting.pusher();
+///         scope.spawn(move || pusher.push_batch(part.map(|n| ((n * 7 % 1000).to_be_bytes(), ""))));
+///     }
+/// });
+/// let mut keys = Vec::new();
+/// let report = sorting.finish()?.write_to(&mut keys, |key, _, out| out.write_all(key))?;
+/// assert_eq!(report.records, 1000);
+/// assert!(keys.chunks(4).is_sorted());
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// That `next` returns `None` means that as many records as were pushed came out, of as many bytes,
 /// and that their hashes before and after the sort are the same. Anything else is an error.
