@@ -67,6 +67,7 @@ fn sort_by_xsort(count: u64, budget_bytes: u64) -> Result<u64> {
     while let Some((key, record)) = sorted.next()? {
         sum.add(u64::from_be_bytes(key.try_into()?), record);
     }
+    eprintln!("{:?}", sorted.report());
     Ok(sum.0)
 }
 
