@@ -3,8 +3,8 @@
 //! usage: rounds [RECORDS [MEBIBYTES [ROUNDS]]]
 //!
 //! Each sort is a process of its own, in turns, so that each has its own peak of memory. Every one
-//! makes the records, pushes them, and hashes what comes out. xsort's budget is a limit of bytes; the
-//! others count records, and get as many as fit in so many bytes by the size of their items.
+//! makes the records, pushes them, and hashes what comes out. xsort's budget is a limit of bytes;
+//! the others count records, and get as many as fit in so many bytes by the size of their items.
 
 use std::cmp::Ordering;
 use std::error::Error;

@@ -10,7 +10,8 @@
 /// let mut key = SortKey::new();
 /// let mut sorting = Sorter::new().memory(64 << 20).start()?;
 /// for (town, degrees) in [("Oslo", -3.5), ("Bergen", 4.0), ("Oslo", 11.0)] {
-///     sorting.push(key.clear().text(town).descending().f64(degrees), format!("{town} {degrees}"))?;
+///     key.clear().text(town).descending().f64(degrees);
+///     sorting.push(&key, format!("{town} {degrees}"))?;
 /// }
 /// let mut sorted = sorting.finish()?;
 /// let mut rows = Vec::new();

@@ -43,7 +43,8 @@ use xsort_extsort::{Error, scratch_directories};
 /// std::thread::scope(|scope| {
 ///     for part in [0..500_u32, 500..1000] {
 ///         let mut pusher = sorting.pusher();
-///         scope.spawn(move || pusher.push_batch(part.map(|n| ((n * 7 % 1000).to_be_bytes(), ""))));
+///         let records = part.map(|number| ((number * 7 % 1000).to_be_bytes(), "record"));
+///         scope.spawn(move || pusher.push_batch(records));
 ///     }
 /// });
 /// let mut keys = Vec::new();

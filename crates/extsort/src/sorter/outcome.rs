@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 #[derive(Debug)]
 pub(super) struct Ended;
 
-/// The end of a sort, and the wish that it comes.
+/// How a sort has ended, and whether it is to stop.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     is_stopped: AtomicBool,

@@ -21,8 +21,8 @@ pub(super) fn line_bytes_max(plan: &Plan) -> usize {
     align_down((memory_bytes.saturating_sub(short * plan.block_bytes) / long) as u64) as usize
 }
 
-/// The longest line, its delimiter included, of a stream that is sorted with these options, whatever
-/// other lines there are.
+/// The longest line, its delimiter included, of a stream that is sorted with these options,
+/// whatever other lines there are.
 #[must_use]
 pub fn stream_line_bytes_max<O: LineOrder>(options: &LinesOptions) -> usize {
     line_bytes_max(&Plan::new(options, None, size_of::<Entry<O::Words>>(), false))
