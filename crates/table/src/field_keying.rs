@@ -56,6 +56,7 @@ impl Keying for FieldKeying {
         index.for_each_row(bytes, fields_max, |row, fields| {
             let begin = row.start;
             let place = (at.record + rows, begin);
+            RowRules::make_room(keyed, &bytes[row.clone()]);
             if !self.push_comment_key(keyed, &bytes[row.clone()], at.input, place.0) {
                 random.push_key(keyed);
                 self.push_key(keyed, bytes, fields, place, &mut buffer)

@@ -131,6 +131,7 @@ impl Keying for JsonKeying {
         let mut random = self.rules.random_keys(at);
         let (mut rows, mut begin) = (0, 0);
         for row in bytes.split_inclusive(|&byte| byte == b'\n') {
+            RowRules::make_room(keyed, row);
             random.push_key(keyed);
             self.push_key(keyed, row, at.record + rows, &mut memory)
                 .map_err(|bad| bad.behind(at.offset + begin as u64))?;

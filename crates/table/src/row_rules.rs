@@ -28,6 +28,8 @@ impl OnBad {
     }
 }
 
+/// A row from this length on gets just the memory that it takes.
+const LONG_BYTES: usize = 1 << 20;
 /// Words of the generator that make a key.
 const WORDS_PER_KEY: u128 = 2;
 
@@ -79,6 +81,13 @@ impl RowRules {
             random.set_word_pos(u128::from(at.record) * WORDS_PER_KEY);
             random
         }))
+    }
+
+    /// Makes room for a row and its key. What isn't touched is no memory.
+    pub(crate) fn make_room(keyed: &mut Vec<u8>, row: &[u8]) {
+        if row.len() > LONG_BYTES {
+            keyed.reserve_exact(2 * row.len() + LONG_BYTES);
+        }
     }
 
     /// Ends the key of a row, and appends the row.

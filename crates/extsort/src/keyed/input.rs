@@ -8,6 +8,9 @@ use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read};
 use std::sync::Arc;
 
+/// Memory for keyed records that is kept from piece to piece.
+const KEPT_BYTES_MAX: usize = 4 * PIECE_BYTES;
+
 /// The records of an input from some place on.
 pub struct InputRest {
     /// What is still to be read.
@@ -66,7 +69,7 @@ impl<K: Keying> KeyedInput<K> {
         let done = std::mem::take(&mut self.current);
         self.taken = 0;
         // Memory for a long record isn't kept.
-        if done.bytes.capacity() <= 2 * PIECE_BYTES {
+        if done.keyed.capacity() <= KEPT_BYTES_MAX && done.bytes.capacity() <= 2 * PIECE_BYTES {
             self.free.push(done);
         }
         let pieces_max = self.threads.pieces_max();
@@ -79,6 +82,9 @@ impl<K: Keying> KeyedInput<K> {
         let Some(oldest) = self.pending.pop_front() else { return Ok(false) };
         let gone = |_| io::Error::other("a thread that makes keys is gone");
         self.current = oldest.recv().map_err(gone)??;
+        if self.current.bytes.capacity() > 2 * PIECE_BYTES {
+            self.current.bytes = Vec::new();
+        }
         Ok(true)
     }
 
@@ -129,7 +135,8 @@ impl<K: Keying> KeyedInput<K> {
                 Cut::Part if is_last => {
                     return Err(io::Error::new(ErrorKind::UnexpectedEof, "it ends in a record"));
                 }
-                Cut::Part => wanted = 2 * bytes.len().max(PIECE_BYTES),
+                // Memory for a long record is scarce.
+                Cut::Part => wanted = bytes.len().max(PIECE_BYTES) * 5 / 4,
             }
         }
     }
@@ -138,6 +145,7 @@ impl<K: Keying> KeyedInput<K> {
     fn read_up_to(&mut self, bytes: &mut Vec<u8>, wanted: usize) -> io::Result<()> {
         let mut filled = bytes.len();
         if filled < wanted && self.from.is_some() {
+            bytes.reserve_exact(wanted - filled);
             bytes.resize(wanted, 0);
         }
         while let Some(from) = &mut self.from
