@@ -11,6 +11,7 @@
 //! plain_key, little_key, fields_key, key_rule      order_check  its own comparison of fields
 //! key_field, layout   what the user asks for       summary      valsort's file format
 //! format     the formats with a name               checksum     order-free sum of CRC-32s
+//! prefix     records that begin with their length  verify_varying   judges these
 //! generate   fills blocks: gensort, gensort_ascii, gensort_skew, kv128, block4k; lcg and mix are
 //!            the random numbers, pattern replaces the keys
 //! content    what a file is, if it holds no records; compression: formats of compressed files
@@ -39,8 +40,10 @@ mod mix;
 mod order_check;
 mod pattern;
 mod plain_key;
+mod prefix;
 mod summary;
 mod verify;
+mod verify_varying;
 
 pub use checksum::{Checksum, ParseChecksumError};
 pub use compression::Compression;
@@ -56,5 +59,7 @@ pub use layout::{Layout, LayoutError, RECORD_BYTES_MAX};
 pub use little_key::LittleKey;
 pub use pattern::{Pattern, UnknownPattern};
 pub use plain_key::PlainKey;
+pub use prefix::{BadPrefix, Prefix, UnknownPrefix};
 pub use summary::SummaryError;
 pub use verify::VerifySummary;
+pub use verify_varying::VaryingSummary;

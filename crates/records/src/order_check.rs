@@ -72,9 +72,34 @@ fn neighbours(
     counts
 }
 
+/// Whether a record of varying length is too short for a number of its key.
+pub(crate) fn ends_before(field: &KeyField, record: &[u8]) -> bool {
+    field.kind != KeyKind::Bytes && record.len() < field.offset.saturating_add(field.length)
+}
+
+/// Orders record `a` against `b`, which [end before](ends_before) no field, by all fields; by all
+/// their bytes if there is none.
+pub(crate) fn compare_varying(fields: &[KeyField], a: &[u8], b: &[u8]) -> Ordering {
+    if fields.is_empty() {
+        return a.cmp(b);
+    }
+    let order =
+        |field: &KeyField| compare_values(field, part_of_field(field, a), part_of_field(field, b));
+    fields.iter().map(order).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+}
+
+/// What a record of varying length has of a field.
+fn part_of_field<'r>(field: &KeyField, record: &'r [u8]) -> &'r [u8] {
+    let end = field.offset.saturating_add(field.length).min(record.len());
+    record.get(field.offset..end).unwrap_or_default()
+}
+
 fn compare_field(field: &KeyField, a: &[u8], b: &[u8]) -> Ordering {
-    let bytes_of = |record| field_bytes(field, record);
-    let (a, b) = (bytes_of(a), bytes_of(b));
+    compare_values(field, field_bytes(field, a), field_bytes(field, b))
+}
+
+/// Orders the bytes of a field.
+fn compare_values(field: &KeyField, a: &[u8], b: &[u8]) -> Ordering {
     let ascending = match field.kind {
         KeyKind::Bytes => a.cmp(b),
         KeyKind::Unsigned(endian) => unsigned(a, endian).cmp(&unsigned(b, endian)),

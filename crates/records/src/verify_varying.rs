@@ -1,0 +1,85 @@
+//! The verifier of records of varying length: one after the other, each with the one before it.
+
+use crate::order_check::{OrderCounts, compare_varying, ends_before};
+use crate::{Checksum, KeyField};
+
+/// The order, the number and the checksum of consecutive records.
+///
+/// Without fields all of a record is its key. A field of bytes that reaches beyond a record's end
+/// is what there is of it.
+///
+/// ```
+/// # use xsort_records::*;
+/// let mut summary = VaryingSummary::new(vec!["0:2".parse().unwrap()]);
+/// for record in [&b"a"[..], b"ab", b"abc", b"aa"] {
+///     summary.add(record, record).unwrap();
+/// }
+/// assert_eq!((summary.records(), summary.duplicates(), summary.unordered()), (4, 1, 1));
+/// assert_eq!(summary.first_unordered(), Some(3));
+/// ```
+#[derive(Clone, Debug)]
+pub struct VaryingSummary {
+    fields: Vec<KeyField>,
+    counts: OrderCounts,
+    checksum: Checksum,
+    previous: Vec<u8>,
+}
+
+impl VaryingSummary {
+    /// The summary of no records.
+    #[must_use]
+    pub fn new(fields: Vec<KeyField>) -> VaryingSummary {
+        let (counts, checksum) = (OrderCounts::default(), Checksum::default());
+        VaryingSummary { fields, counts, checksum, previous: Vec::new() }
+    }
+
+    /// Adds the record that follows: `whole` as it is in its file, and `body`, in which its key
+    /// lies.
+    ///
+    /// # Errors
+    /// The number of the key that it is too short for.
+    pub fn add(&mut self, whole: &[u8], body: &[u8]) -> Result<(), KeyField> {
+        if let Some(field) = self.fields.iter().find(|field| ends_before(field, body)) {
+            return Err(*field);
+        }
+        let records = self.records();
+        if records > 0 {
+            let order = compare_varying(&self.fields, body, &self.previous);
+            self.counts.count(records as usize, order);
+        }
+        self.checksum.add_records(whole, whole.len());
+        self.previous.clear();
+        self.previous.extend_from_slice(body);
+        Ok(())
+    }
+
+    /// How many records there are.
+    #[must_use]
+    pub fn records(&self) -> u64 {
+        self.checksum.records()
+    }
+
+    /// How many records have a key smaller than that of the record before.
+    #[must_use]
+    pub fn unordered(&self) -> u64 {
+        self.counts.unordered
+    }
+
+    /// The first such record, counted from the first of all, which is 0.
+    #[must_use]
+    pub fn first_unordered(&self) -> Option<u64> {
+        self.counts.first_unordered
+    }
+
+    /// How many records have the same key as the record before.
+    #[must_use]
+    pub fn duplicates(&self) -> u64 {
+        self.counts.duplicates
+    }
+
+    /// The checksum of all records.
+    #[must_use]
+    pub fn checksum(&self) -> Checksum {
+        self.checksum
+    }
+}
