@@ -14,15 +14,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use xsort_extsort::keyed::{
-    InputRest, KeyedInput, Keying, KeyingMemory, KeyingThreads, ToFirstRecord,
+    InputRest, KeyedInput, Keying, KeyingMemory, KeyingThreads, ToFirstRecord, record_bytes_max,
 };
 use xsort_extsort::variable::{Content, InputBytes, LinesInput};
 use xsort_extsort::{Error, LinesOptions, Observer};
-
-/// Longest row in bytes, whatever the budget.
-const ROW_BYTES_MAX: u64 = 16 << 20;
-/// A row may take this share of the budget.
-const ROW_SHARE: u64 = 16;
 
 /// Inputs whose keys are known.
 pub(crate) struct Table {
@@ -50,7 +45,7 @@ impl Table {
         let has_mark = rows.take_mark().map_err(|error| of_read(&path, error, observer))?;
         let mark = if has_mark { BYTE_ORDER_MARK } else { &[] };
         let first = (path, rows);
-        let row_bytes_max = (engine.budget_bytes / ROW_SHARE).min(ROW_BYTES_MAX) as usize;
+        let row_bytes_max = record_bytes_max(engine.budget_bytes);
         let rules = |line_end: &str| {
             Arc::new(RowRules {
                 on_bad: options.on_bad,

@@ -10,10 +10,10 @@ use std::io::{self, Write};
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::Disk;
 use xsort_extsort::keyed::{
-    ByKey, GroupedOutput, Keep, KeyingMemory, RECORD_END, RestoredOutput, sort_keyed,
+    ByKey, GroupedOutput, Keep, KeyedOutput, KeyingMemory, RECORD_END, RestoredOutput, sort_keyed,
 };
 use xsort_extsort::variable::{
-    CompressedOutput, CompressionThreads, FileOutput, LinesDryRun, LinesInput, dry_run_lines,
+    CompressedOutput, CompressionThreads, LinesDryRun, LinesInput, dry_run_lines,
 };
 use xsort_extsort::{Error, LinesOptions, LinesReport, Observer, sort_lines};
 
@@ -46,10 +46,7 @@ pub fn sort_table(
     match output {
         TableOutput::Stream(to) => job.sort_to(table, to),
         TableOutput::File(path) => {
-            let mut file = FileOutput::create(disk, path, expected_bytes)?;
-            let report = job.sort_to(table, &mut file).map_err(|error| error.of_output(path))?;
-            file.publish().map_err(|error| error.of_output(path))?;
-            Ok(report)
+            KeyedOutput::File(path).write(expected_bytes, disk, |to| job.sort_to(table, to))
         }
         TableOutput::Parts(path, part_bytes) => {
             let names = PartNames::of(path);
@@ -80,7 +77,7 @@ fn of_rows(engine: &LinesOptions, compression: Option<CompressionThreads>) -> Li
         delimiter: RECORD_END,
         taken_bytes: engine.taken_bytes
             + KeyingMemory::of_budget(engine.budget_bytes, engine.threads).taken_bytes
-            + FileOutput::MEMORY_BYTES
+            + KeyedOutput::MEMORY_BYTES
             + compression.map_or(0, |threads| threads.taken_bytes),
         ..engine.clone()
     }

@@ -2,6 +2,17 @@
 
 use std::io;
 
+/// Longest record in bytes, whatever the budget.
+const RECORD_BYTES_MAX: u64 = 16 << 20;
+/// A record may take this share of the budget.
+const RECORD_SHARE: u64 = 16;
+
+/// Bytes of the longest record that a budget of so many bytes has room for.
+#[must_use]
+pub fn record_bytes_max(budget_bytes: u64) -> usize {
+    (budget_bytes / RECORD_SHARE).min(RECORD_BYTES_MAX) as usize
+}
+
 /// Where a piece of an input begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {

@@ -20,16 +20,19 @@
 //! | `restore`, `restored_output` | records as they were, where they are and through a writer |
 //! | `grouped_output` | one record of each key, on the way out |
 //! | `input` | an input on its way in: its pieces, one after the other |
+//! | `input_error` | whose fault it is that an input can't be sorted |
 //! | `keying` | what cuts an input into records, and makes their keys |
 //! | `keying_threads` | who makes them |
-//! | `sort` | the outline |
+//! | `sort`, `output` | the outline; where records go |
 
 mod encode;
 mod grouped_output;
 mod input;
+mod input_error;
 mod keying;
 mod keying_threads;
 mod order;
+mod output;
 mod restore;
 mod restored_output;
 mod single;
@@ -39,9 +42,11 @@ mod stuffing;
 pub use encode::{KeyWriter, RECORD_END, end_key, push_record};
 pub use grouped_output::{GroupedOutput, Keep};
 pub use input::{InputRest, KeyedInput, ToFirstRecord};
-pub use keying::{Cut, Keying, Piece};
+pub use input_error::of_input;
+pub use keying::{Cut, Keying, Piece, record_bytes_max};
 pub use keying_threads::{KeyingMemory, KeyingThreads};
 pub use order::ByKey;
+pub use output::KeyedOutput;
 pub use restored_output::RestoredOutput;
 pub use single::{Decoded, KeyedPieces, decode_keyed, keyed_bytes_max, push_keyed};
 pub use sort::sort_keyed;
