@@ -1,9 +1,9 @@
 //! The pipelines: what is planned, read, ordered, written and reported.
 //!
 //! ```text
-//!        sorter           records with keys that are pushed and pulled
-//!           |
-//!         keyed           records of any bytes with keys, as lines
+//! sorter  prefixed        records that are pushed and pulled | that begin with their length
+//!     \     /
+//!      keyed              records of any bytes with keys, as lines
 //!           |
 //! fixed   variable        records of one size | lines
 //!    \     /
@@ -28,6 +28,7 @@ pub mod fixed;
 mod generate;
 mod job;
 pub mod keyed;
+pub mod prefixed;
 pub mod sorter;
 mod store;
 pub mod variable;

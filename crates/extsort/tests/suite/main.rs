@@ -9,6 +9,7 @@ mod lines_simulation;
 mod little_memory;
 mod panics;
 mod plan;
+mod prefixed;
 mod probe;
 mod resume;
 mod resume_gap;

@@ -1,0 +1,51 @@
+//! A file that must stay as it is while it is read.
+
+use crate::variable::{Content, InputBytes, LinesInput};
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::path::Path;
+use std::time::SystemTime;
+use thiserror::Error;
+
+/// Somebody wrote to a file while it was read.
+#[derive(Debug, Error)]
+#[error("it was changed while it was read: try again once nobody writes to it")]
+pub(super) struct Changed;
+
+/// The file at a path, or what else is there, opened when its turn comes. A regular file whose
+/// size or time of the last change is another one at its end is an error.
+#[must_use]
+pub fn input_file(path: &Path) -> LinesInput {
+    let input = LinesInput::at(path);
+    let file = path.to_owned();
+    let open = move || -> io::Result<InputBytes> {
+        let file = File::open(file)?;
+        let opened = facts(&file.metadata()?)?;
+        Ok(Box::new(InputFile { file, opened }))
+    };
+    match input.content {
+        Content::File(_) => LinesInput { content: Content::File(Box::new(open)), ..input },
+        Content::Stream(_) => input,
+    }
+}
+
+type Facts = (u64, SystemTime);
+
+fn facts(metadata: &Metadata) -> io::Result<Facts> {
+    Ok((metadata.len(), metadata.modified()?))
+}
+
+struct InputFile {
+    file: File,
+    opened: Facts,
+}
+
+impl Read for InputFile {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.file.read(buffer)?;
+        if bytes == 0 && !buffer.is_empty() && facts(&self.file.metadata()?)? != self.opened {
+            return Err(io::Error::other(Changed));
+        }
+        Ok(bytes)
+    }
+}

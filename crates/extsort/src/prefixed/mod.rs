@@ -1,0 +1,28 @@
+//! Sorting records of varying length that begin with their length.
+//!
+//! ```text
+//!  inputs --> walk from prefix to prefix --> keyed records --> sort_keyed --> records --> output
+//!             (the reading thread)           (all threads)
+//! ```
+//!
+//! A record comes out with the bytes it came in with, those of its prefix, too.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `sort` | the outline |
+//! | `options`, `report` | what is asked for, and what was done |
+//! | `keying` | records on their way in: cut, and given their keys |
+//! | `bad_record` | why an input can't be sorted |
+//! | `input_file` | a file that must stay as it is while it is read |
+
+mod bad_record;
+mod input_file;
+mod keying;
+mod options;
+mod report;
+mod sort;
+
+pub use input_file::input_file;
+pub use options::PrefixedOptions;
+pub use report::PrefixedReport;
+pub use sort::sort_prefixed;

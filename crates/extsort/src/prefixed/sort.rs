@@ -1,0 +1,83 @@
+//! The outline of a sort of prefixed records.
+
+use super::bad_record::BadRecord;
+use super::input_file::Changed;
+use super::keying::{PrefixedKeying, RecordsRead};
+use super::options::PrefixedOptions;
+use super::report::PrefixedReport;
+use crate::keyed::{
+    ByKey, InputRest, KeyedInput, KeyedOutput, KeyingMemory, KeyingThreads, Piece, of_input,
+    record_bytes_max, sort_keyed,
+};
+use crate::variable::{Content, InputBytes, LinesInput, stream_line_bytes_max};
+use crate::{Error, LinesOptions, LinesReport, Observer};
+use std::sync::Arc;
+use xsort_disk::Disk;
+
+/// Sorts the records of `inputs` together. Records with equal keys keep the order of the input.
+/// `engine` says with which memory, threads and scratch.
+///
+/// # Errors
+/// [`Error::Settings`] if no record can have the key's fields; [`Error::Input`] if an input isn't
+/// made of such records, or is changed meanwhile; otherwise as [`sort_lines`](crate::sort_lines).
+pub fn sort_prefixed(
+    options: &PrefixedOptions,
+    engine: &LinesOptions,
+    inputs: Vec<LinesInput>,
+    output: KeyedOutput<'_>,
+    disk: &dyn Disk,
+    observer: &dyn Observer,
+) -> Result<PrefixedReport, Error> {
+    let expected_bytes = inputs.iter().filter_map(|input| input.bytes).sum();
+    let KeyingMemory { threads, taken_bytes } =
+        KeyingMemory::of_budget(engine.budget_bytes, engine.threads);
+    let engine = LinesOptions {
+        taken_bytes: engine.taken_bytes + taken_bytes + KeyedOutput::MEMORY_BYTES,
+        ..engine.clone()
+    };
+    let (bytes_max, keyed_max) =
+        (record_bytes_max(engine.budget_bytes), stream_line_bytes_max::<ByKey>(&engine));
+    let keying = PrefixedKeying::new(options.prefix, &options.fields, bytes_max, keyed_max)?;
+    let keying = Arc::new(keying);
+    let threads = Arc::new(KeyingThreads::new(Arc::clone(&keying), threads));
+    let inputs = inputs.into_iter().map(|input| keyed(input, &threads)).collect();
+    drop(threads);
+    let sorted = output.write(expected_bytes, disk, |to| {
+        let sorted = sort_keyed(&engine, inputs, to, disk, observer);
+        sorted
+            .map_err(|error| of_input::<Changed>(of_input::<BadRecord>(error, observer), observer))
+    });
+    sorted.map(|sorted| report(sorted, *keying.read.lock()))
+}
+
+/// An input whose records have their keys. It takes next to no memory before its first read, and
+/// none behind its last one: there may be many.
+fn keyed(input: LinesInput, threads: &Arc<KeyingThreads<PrefixedKeying>>) -> LinesInput {
+    let (path, threads) = (input.path.clone(), Arc::clone(threads));
+    let open = move || {
+        let to_first = |from| {
+            let at = Piece { record: 1, offset: 0 };
+            Ok(InputRest { from, read: Vec::new(), at })
+        };
+        let keyed = KeyedInput::new(input.into_bytes(), Box::new(to_first), threads);
+        Ok(Box::new(keyed) as InputBytes)
+    };
+    LinesInput { path, bytes: None, content: Content::File(Box::new(open)) }
+}
+
+fn report(sorted: LinesReport, read: RecordsRead) -> PrefixedReport {
+    let RecordsRead { checksum, bytes } = read;
+    PrefixedReport {
+        records: checksum.records(),
+        bytes,
+        written_bytes: sorted.written_bytes,
+        checksum: checksum.to_string(),
+        seconds: sorted.seconds,
+        bytes_per_second: bytes as f64 / sorted.seconds.max(1e-9),
+        threads: sorted.plan.threads,
+        memory_bytes: sorted.plan.memory_bytes(),
+        runs: sorted.runs,
+        spilled_bytes: sorted.spilled_bytes,
+        scratch_bytes: sorted.scratch_bytes,
+    }
+}
