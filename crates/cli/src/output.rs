@@ -8,7 +8,8 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use xsort_disk::{DisplayPath, is_standard_output};
+use xsort_disk::{DisplayPath, STANDARD_OUTPUT, is_standard_output};
+use xsort_extsort::Error;
 use xsort_gnu::When;
 
 /// Prints a command's result.
@@ -147,6 +148,16 @@ pub(crate) fn refuse_terminal(output: &Path) -> Result<(), Failure> {
         ));
     }
     Ok(())
+}
+
+/// What an output that is a stream has in the errors of all commands.
+pub(crate) fn of_stream(error: Error) -> Error {
+    match error {
+        Error::Output(_) => {
+            Error::Streamed { cause: Box::new(error.of_output(STANDARD_OUTPUT.as_ref())) }
+        }
+        error => error,
+    }
 }
 
 /// Whether colours may be used on a terminal (no-color.org).

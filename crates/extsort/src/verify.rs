@@ -24,14 +24,17 @@
 //! | `sequence` | the files as one sequence of sections |
 //! | `ledger` | the results of sections, in order |
 //! | `stream` | what can be read only once |
+//! | `prefixed` | records that begin with their length |
 
 mod ledger;
 mod memory;
 mod options;
+mod prefixed;
 mod sequence;
 mod stream;
 
 pub use options::{VerifyOptions, VerifyReport};
+pub use prefixed::{PrefixedVerifyOptions, verify_prefixed};
 pub use stream::verify_stream;
 
 use crate::job::threads::spawn_up_to;

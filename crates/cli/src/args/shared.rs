@@ -6,7 +6,7 @@ use std::num::NonZeroU64;
 use xsort::size::{self, Memory};
 use xsort_disk::IoChoice;
 use xsort_gnu::When;
-use xsort_records::{Format, KeyField};
+use xsort_records::{Format, KeyField, Prefix};
 
 /// Size and key of the records.
 #[derive(Debug, Args)]
@@ -20,9 +20,16 @@ pub(crate) struct Records {
     #[arg(short, long, value_name = "FORMAT", conflicts_with = "record", value_parser = formats())]
     pub(crate) format: Option<Format>,
 
-    /// Size of a record in bytes; whole records are compared unless --key is given
-    #[arg(long, value_name = "BYTES", value_parser = whole::<usize>)]
-    pub(crate) record: Option<usize>,
+    /// Size of a record in bytes, or prefixed:TYPE for records that begin with their length; whole
+    /// records are compared unless --key is given
+    ///
+    /// TYPE is u8, u16le, u16be, u32le, u32be, u64le, u64be, or varint (unsigned LEB128, as in
+    /// protobuf's delimited messages). The length is that of the bytes behind it, in which --key
+    /// counts its offsets. Such a record may have a part of a key of bytes, or nothing, which
+    /// compares as a shorter text; it must have all of a key that is a number. It may be as long as
+    /// a sixteenth of the memory, and 16 MiB at most.
+    #[arg(long, value_name = "BYTES", value_parser = record_form)]
+    pub(crate) record: Option<RecordForm>,
 
     // Not a doc comment: its brackets would be links to rustdoc.
     #[arg(
@@ -33,6 +40,23 @@ pub(crate) struct Records {
         long_help = KEY_HELP
     )]
     pub(crate) keys: Vec<KeyField>,
+}
+
+/// How long records are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RecordForm {
+    /// All have so many bytes.
+    Bytes(usize),
+    /// Each begins with its length.
+    Prefixed(Prefix),
+}
+
+fn record_form(text: &str) -> Result<RecordForm, String> {
+    if text.starts_with("prefixed") {
+        let prefix = text.parse::<Prefix>().map_err(|error| error.to_string())?;
+        return Ok(RecordForm::Prefixed(prefix));
+    }
+    whole(text).map(RecordForm::Bytes)
 }
 
 const KEY_HELP: &str = "\

@@ -16,6 +16,8 @@ Examples:
   xsort sort -m 1G -T /ssd1 -T /ssd2 data -o sorted  in 1 GiB, scratch on two drives
   xsort sort --record 24 --key 8:8:u64le:desc a b -o out
                                                      24-byte records of two files, by a number
+  xsort sort --record prefixed:u32le --key 0:8:u64le messages -o out
+                                                     records that begin with their length
   zcat data.gz | xsort sort -m 1G - -o - | next      from a pipe to a pipe
   xsort sort data.d -o sorted                        all files below a directory
   xsort sort --checkpoint data -o sorted             if it is interrupted ...
@@ -23,7 +25,7 @@ Examples:
   xsort sort --dry-run data -o sorted                only print what would be done
 ";
 
-/// Sort fixed-size records of any amount in a set amount of memory
+/// Sort binary records of any amount in a set amount of memory
 ///
 /// Records with equal keys keep the order of the input. The output appears whole or not at all and
 /// may be one of the inputs. What comes out is counted and checksummed against what went in.

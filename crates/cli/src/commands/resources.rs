@@ -24,3 +24,15 @@ pub(super) fn resources(
         limit_bytes_per_second: limits.bytes_per_second(),
     }
 }
+
+/// The directories of a job that reads these files and writes none.
+pub(super) fn resources_of_reading(files: [&[PathBuf]; 2], limits: &JobLimits) -> JobResources {
+    let files = files.into_iter().flatten();
+    let mut directories: Vec<_> = files.map(|path| (directory_of(path), "input")).collect();
+    directories.dedup();
+    JobResources {
+        directories,
+        hidden_file_directories: Vec::new(),
+        limit_bytes_per_second: limits.bytes_per_second(),
+    }
+}

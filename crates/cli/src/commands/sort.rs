@@ -1,6 +1,7 @@
 //! `xsort sort`: sorts files of records, or prints the plan for it.
 
 use super::resources::resources;
+use super::sort_prefixed;
 use crate::args::SortArgs;
 use crate::exit::Failure;
 use crate::inputs::expand::{ExpandedInputs, expand};
@@ -20,6 +21,9 @@ use xsort_extsort::{Error, Observer, SortOptions, dry_run, sort_streamed};
 use xsort_records::Layout;
 
 pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
+    if let Some(prefix) = settings::prefix(&args.records) {
+        return sort_prefixed::run(args, prefix, stop);
+    }
     let style = ReportStyle::decide(&args.report);
     if !args.dry_run {
         refuse_terminal(&args.output)?;

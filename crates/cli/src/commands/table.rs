@@ -9,7 +9,7 @@ use crate::inputs::stdin::{NAME, StandardInput, go_to_end, index_of_stdin};
 use crate::inputs::tree::{TreeOptions, identity};
 use crate::job::{Console, ConsoleOptions};
 use crate::lines_plan::LinesPlan;
-use crate::output::{ResultPrinter, write_stderr};
+use crate::output::{ResultPrinter, of_stream, write_stderr};
 use crate::settings::{JobLimits, ReportStyle, directory_of};
 use crate::signals::Stop;
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -18,7 +18,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use xsort::machine::caches;
-use xsort_disk::{Disk, DisplayPath, Operation, STANDARD_OUTPUT, is_standard_output};
+use xsort_disk::{Disk, DisplayPath, Operation, is_standard_output};
 use xsort_extsort::units::Count;
 use xsort_extsort::variable::{
     Content, LinesCheckpoint, LinesInput, OutputCodec, Recognised, recognise,
@@ -211,16 +211,6 @@ fn check(
         write_stderr(&(line + row.trim_end()));
     }
     Err(Failure::Disorder)
-}
-
-/// What an output that is a stream has in the errors of all commands.
-fn of_stream(error: Error) -> Error {
-    match error {
-        Error::Output(_) => {
-            Error::Streamed { cause: Box::new(error.of_output(STANDARD_OUTPUT.as_ref())) }
-        }
-        error => error,
-    }
 }
 
 fn input(path: &Path, stop: &Stop) -> Result<LinesInput, Failure> {

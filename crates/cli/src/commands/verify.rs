@@ -2,15 +2,17 @@
 //!
 //! The result goes to standard output (valsort's goes to standard error).
 
+use super::resources::resources_of_reading;
 use super::summary_file::SummaryFile;
 use super::verdict::{Comparison, Verdict};
+use super::verify_prefixed;
 use crate::args::VerifyArgs;
 use crate::exit::Failure;
-use crate::inputs::expand::{ExpandedInputs, directory_of, expand};
+use crate::inputs::expand::{ExpandedInputs, expand};
 use crate::inputs::names_memory::NamesMemory;
 use crate::inputs::stdin::{self, StandardInput};
 use crate::inputs::tree::TreeOptions;
-use crate::job::{Console, ConsoleOptions, JobResources};
+use crate::job::{Console, ConsoleOptions};
 use crate::output::ResultPrinter;
 use crate::settings::{self, JobLimits, ReportStyle};
 use crate::signals::Stop;
@@ -23,6 +25,9 @@ use xsort_extsort::{Error, Observer, VerifyOptions, VerifyReport, verify, verify
 use xsort_records::{Layout, VerifySummary};
 
 pub(crate) fn run(args: &VerifyArgs, stop: &Stop) -> Result<(), Failure> {
+    if let Some(prefix) = settings::prefix(&args.records) {
+        return verify_prefixed::run(args, prefix, stop);
+    }
     let style = ReportStyle::decide(&args.report);
     let layout = settings::layout(&args.records)?;
     let begin = Instant::now();
@@ -84,7 +89,7 @@ fn verify_files(
         notices.iter().for_each(|line| reader.console.notice(line));
         Ok(files)
     };
-    refuse_shared_stdin(args)?;
+    stdin::refuse_shared([&args.files, &args.against])?;
     let (files, against) = (files_of(&args.files)?, files_of(&args.against)?);
     let read = || files.iter().chain(&against);
     let summary = args
@@ -101,25 +106,6 @@ fn verify_files(
     let part = part.expect("the order was checked");
     summary.map_or(Ok(()), |summary| summary.write(&part.to_bytes()))?;
     Ok(Verified { part, bytes, against })
-}
-
-/// Refuses standard input beside other files: it is judged alone.
-fn refuse_shared_stdin(args: &VerifyArgs) -> Result<(), Failure> {
-    let is_stdin = |path: &PathBuf| path.as_os_str() == "-";
-    let is_shared = |paths: &[PathBuf]| paths.len() > 1 && paths.iter().any(is_stdin);
-    if is_shared(&args.files) || is_shared(&args.against) {
-        return Err(Failure::Usage(
-            "standard input (-) can be checked alone, not among other files; \
-             write it to a file first"
-                .into(),
-        ));
-    }
-    if args.files.iter().chain(&args.against).filter(|path| is_stdin(path)).count() > 1 {
-        return Err(Failure::Usage(
-            "standard input (-) is named twice: it can be read once only".into(),
-        ));
-    }
-    Ok(())
 }
 
 /// Reads files of records, one sequence after the other, with the same settings.
@@ -140,17 +126,10 @@ impl<'a> Reader<'a> {
     ) -> Result<Reader<'a>, Failure> {
         let limits = JobLimits::decide(&args.resources, stop);
         let disk = limits.disk()?;
-        let files = args.files.iter().chain(&args.against);
-        let mut directories: Vec<_> = files.map(|path| (directory_of(path), "input")).collect();
-        directories.dedup();
         let console = Console::new(ConsoleOptions {
             command: "verify",
             style,
-            resources: JobResources {
-                directories,
-                hidden_file_directories: Vec::new(),
-                limit_bytes_per_second: limits.bytes_per_second(),
-            },
+            resources: resources_of_reading([&args.files[..], &args.against], &limits),
             temperature: limits.temperature.clone(),
             stop: Some(stop),
         });

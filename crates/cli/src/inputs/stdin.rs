@@ -107,6 +107,29 @@ pub(crate) fn index_of_stdin(inputs: &[PathBuf]) -> Result<Option<usize>, Failur
     Ok(first)
 }
 
+/// Refuses standard input beside other files of a sequence: it is judged alone. And it can't be
+/// two.
+///
+/// # Errors
+/// If `-` is there twice, or not alone in its sequence.
+pub(crate) fn refuse_shared(sequences: [&[PathBuf]; 2]) -> Result<(), Failure> {
+    let is_stdin = |path: &PathBuf| path.as_os_str() == "-";
+    let is_shared = |paths: &[PathBuf]| paths.len() > 1 && paths.iter().any(is_stdin);
+    if sequences.iter().any(|paths| is_shared(paths)) {
+        return Err(Failure::Usage(
+            "standard input (-) can be checked alone, not among other files; \
+             write it to a file first"
+                .into(),
+        ));
+    }
+    if sequences.iter().copied().flatten().filter(|path| is_stdin(path)).count() > 1 {
+        return Err(Failure::Usage(
+            "standard input (-) is named twice: it can be read once only".into(),
+        ));
+    }
+    Ok(())
+}
+
 fn unreadable(reason: &str) -> Failure {
     Failure::Job(Error::Input { path: NAME.into(), reason: reason.into() })
 }

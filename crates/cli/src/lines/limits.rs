@@ -2,8 +2,8 @@
 
 use super::failure::Failure;
 use super::names;
+use crate::settings::limited::Limited;
 use std::ffi::OsStr;
-use std::io::{self, Read, Write};
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use xsort::size;
@@ -59,36 +59,4 @@ fn rate(argument: &OsStr) -> Result<NonZeroU64, Failure> {
             .concat(),
         )
     })
-}
-
-/// Something that is read or written no faster than allowed, without passing the disk.
-pub(super) struct Limited<T> {
-    inner: T,
-    rate: Arc<RateLimit>,
-}
-
-impl<T> Limited<T> {
-    pub(super) fn new(inner: T, rate: Arc<RateLimit>) -> Limited<T> {
-        Limited { inner, rate }
-    }
-}
-
-impl<T: Read> Read for Limited<T> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let bytes = self.inner.read(buffer)?;
-        // How many bytes there are is known only now: the next read waits for them.
-        self.rate.pass(bytes as u64);
-        Ok(bytes)
-    }
-}
-
-impl<T: Write> Write for Limited<T> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.rate.pass(bytes.len() as u64);
-        self.inner.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.inner.flush()
-    }
 }

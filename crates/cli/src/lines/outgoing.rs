@@ -3,8 +3,9 @@
 
 use super::command::LinesCommand;
 use super::filters::{Marks, Top};
-use super::limits::{Limited, Limits};
+use super::limits::Limits;
 use super::target::Target;
+use crate::settings::limited::Limited;
 use std::io::Write;
 use std::sync::Arc;
 use xsort_extsort::LinesOptions;

@@ -8,25 +8,29 @@
 //! |---|---|
 //! | `memory` | how much memory the machine and its limits leave |
 //! | `caches` | what a thread may use of the processor's caches |
+//! | `limited` | the bandwidth limit of what doesn't pass the disk |
 //! | `open_files` | how many files may be open |
 //! | `stack` | a large enough stack for the main thread |
 
+pub(crate) mod limited;
 pub(crate) mod open_files;
 pub(crate) mod stack;
 
-use crate::args::{Records, Report, Resources};
+use crate::args::{RecordForm, Records, Report, Resources};
 use crate::exit::Failure;
 use crate::signals::Stop;
+use limited::Limited;
 use rustix::process::{Resource, getrlimit};
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use xsort::machine::MemoryLimits;
 use xsort::size::Amount;
 use xsort_disk::{DiskOptions, Gate, IoChoice, OsDisk, RateLimit, is_standard_output};
+use xsort_extsort::variable::LinesInput;
 use xsort_gnu::When;
-use xsort_records::{Format, KeyField, KeyKind, Layout};
+use xsort_records::{Format, KeyField, KeyKind, Layout, Prefix};
 
 /// Threads where the address space is limited: each takes some of it for its stack.
 const LIMITED_THREADS_MAX: usize = 16;
@@ -87,6 +91,22 @@ impl JobLimits {
         self.rate.as_ref().map(|rate| rate.bytes_per_second())
     }
 
+    /// An input held to the bandwidth limit where it doesn't pass the disk.
+    pub(crate) fn hold(&self, input: LinesInput) -> LinesInput {
+        match self.rate.clone() {
+            Some(rate) => input.map_bytes(|bytes| Box::new(Limited::new(bytes, rate))),
+            None => input,
+        }
+    }
+
+    /// A stream of data held to the same limit.
+    pub(crate) fn hold_stream<W: Write + Send + 'static>(&self, to: W) -> Box<dyn Write + Send> {
+        match self.rate.clone() {
+            Some(rate) => Box::new(Limited::new(to, rate)),
+            None => Box::new(to),
+        }
+    }
+
     /// The machine's disk, with the chosen engine and limits.
     pub(crate) fn disk(&self) -> Result<OsDisk, Failure> {
         let gate = self.temperature.as_ref().map(|(_, gate)| Arc::clone(gate));
@@ -142,13 +162,25 @@ impl ReportStyle {
 
 /// The records' size and key, from --format, or from --record and --key.
 pub(crate) fn layout(records: &Records) -> Result<Layout, Failure> {
-    let Some(record_bytes) = records.record else {
-        return Ok(records.format.unwrap_or(Format::Gensort).layout());
+    let record_bytes = match records.record {
+        Some(RecordForm::Bytes(bytes)) => bytes,
+        Some(RecordForm::Prefixed(prefix)) => {
+            return Err(Failure::Usage(format!("records of --record {prefix} have no one size")));
+        }
+        None => return Ok(records.format.unwrap_or(Format::Gensort).layout()),
     };
     let whole =
         KeyField { offset: 0, length: record_bytes, kind: KeyKind::Bytes, descending: false };
     let keys = if records.keys.is_empty() { vec![whole] } else { records.keys.clone() };
     Layout::new(record_bytes, keys).map_err(|error| Failure::Usage(error.to_string()))
+}
+
+/// What records begin with, if that is their length.
+pub(crate) fn prefix(records: &Records) -> Option<Prefix> {
+    match records.record {
+        Some(RecordForm::Prefixed(prefix)) => Some(prefix),
+        _ => None,
+    }
 }
 
 /// Whether the records' format is assumed. Then inputs that look like something else are refused.

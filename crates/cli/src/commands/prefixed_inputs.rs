@@ -1,0 +1,40 @@
+//! The files of a job on records that begin with their length.
+
+use crate::exit::Failure;
+use crate::inputs::stdin::{NAME, StandardInput, go_to_end, index_of_stdin};
+use crate::settings::JobLimits;
+use crate::signals::Stop;
+use std::fs;
+use std::path::{Path, PathBuf};
+use xsort_disk::Operation;
+use xsort_extsort::prefixed::input_file;
+use xsort_extsort::variable::{Content, LinesInput};
+
+/// The inputs at these paths, none of which is a directory; `-` is standard input. What isn't there
+/// is an error now, all else when it is read.
+pub(super) fn inputs(
+    paths: &[PathBuf],
+    limits: &JobLimits,
+    stop: &Stop,
+) -> Result<Vec<LinesInput>, Failure> {
+    index_of_stdin(paths)?;
+    let held = |path: &PathBuf| input(path, stop).map(|input| limits.hold(input));
+    paths.iter().map(held).collect()
+}
+
+fn input(path: &Path, stop: &Stop) -> Result<LinesInput, Failure> {
+    if path.as_os_str() != "-" {
+        let missing = |error| xsort_disk::Error::new(Operation::Open, path, error);
+        fs::metadata(path).map_err(missing)?;
+        return Ok(input_file(path));
+    }
+    Ok(match StandardInput::open(stop)? {
+        StandardInput::File(path) => {
+            go_to_end();
+            input_file(&path)
+        }
+        StandardInput::Stream(read) => {
+            LinesInput { path: NAME.into(), bytes: None, content: Content::Stream(read) }
+        }
+    })
+}
