@@ -20,8 +20,8 @@ pub(crate) struct Records {
     #[arg(short, long, value_name = "FORMAT", conflicts_with = "record", value_parser = formats())]
     pub(crate) format: Option<Format>,
 
-    /// Size of a record in bytes, or prefixed:TYPE for records that begin with their length; whole
-    /// records are compared unless --key is given
+    /// Bytes of a record, or prefixed:TYPE if each begins with its length; without --key all is
+    /// compared
     ///
     /// TYPE is u8, u16le, u16be, u32le, u32be, u64le, u64be, or varint (unsigned LEB128, as in
     /// protobuf's delimited messages). The length is that of the bytes behind it, in which --key

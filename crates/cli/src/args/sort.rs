@@ -14,10 +14,8 @@ const EXAMPLES: &str = "\
 Examples:
   xsort sort data -o sorted                          100-byte gensort records
   xsort sort -m 1G -T /ssd1 -T /ssd2 data -o sorted  in 1 GiB, scratch on two drives
-  xsort sort --record 24 --key 8:8:u64le:desc a b -o out
-                                                     24-byte records of two files, by a number
-  xsort sort --record prefixed:u32le --key 0:8:u64le messages -o out
-                                                     records that begin with their length
+  xsort sort --record 24 --key 8:8:u64le a b -o out  24-byte records of two files, by a number
+  xsort sort --record prefixed:u32le data -o sorted  records that begin with their length
   zcat data.gz | xsort sort -m 1G - -o - | next      from a pipe to a pipe
   xsort sort data.d -o sorted                        all files below a directory
   xsort sort --checkpoint data -o sorted             if it is interrupted ...

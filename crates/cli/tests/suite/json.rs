@@ -80,6 +80,7 @@ fn the_documented_names_are_those_that_are_printed() {
     let text = std::fs::read_to_string(path).unwrap();
     let sandbox = Sandbox::new();
     sandbox.write("orders.csv", "id,name\n10,a\n9,\"two\nlines\"\n");
+    sandbox.write("messages", b"\x03abc\x02ab\x04\0\0\0\0");
     let mut commands = BTreeSet::new();
     for example in text.split("```json\n").skip(1) {
         let (line, rest) = example.split_once('\n').unwrap();

@@ -17,6 +17,7 @@ mod lines;
 mod lines_generated;
 mod lines_scripts;
 mod pipes;
+mod prefixed;
 mod refusals;
 mod resume;
 mod sandbox;
