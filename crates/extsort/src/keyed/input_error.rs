@@ -1,7 +1,7 @@
 //! Whose fault it is that an input can't be sorted.
 
 use crate::{Error, Observer};
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use xsort_disk::Operation;
 
 /// An error of reading an input as what it is to whoever ran the job. A `Bad` record is the
@@ -24,8 +24,7 @@ where
     if observer.is_cancelled() {
         return Error::Cancelled;
     }
-    let is_bad = |source: &io::Error| source.get_ref().is_some_and(|inner| inner.is::<Bad>());
-    if is_bad(&error.source) {
+    if error.source.get_ref().and_then(|inner| inner.downcast_ref::<Bad>()).is_some() {
         return Error::Input { reason: error.source.to_string(), path: error.path };
     }
     if matches!(error.source.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) {

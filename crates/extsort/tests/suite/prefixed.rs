@@ -6,7 +6,9 @@ use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::keyed::KeyedOutput;
 use xsort_extsort::prefixed::{PrefixedOptions, PrefixedReport, sort_prefixed};
 use xsort_extsort::variable::{Content, InputBytes, LinesInput};
-use xsort_extsort::{Caches, Error, LinesOptions, Unobserved};
+use xsort_extsort::{
+    Caches, Error, LinesOptions, PrefixedVerifyOptions, Unobserved, verify_prefixed,
+};
 use xsort_records::{Prefix, VaryingSummary};
 use xsort_testing::{Dribble, Random, for_each_seed};
 
@@ -262,4 +264,40 @@ fn a_full_drive_is_named_with_the_output() {
     let said = error.to_string();
     assert!(said.contains("/out/sorted") && said.contains("No space left"), "{said}");
     assert_eq!((disk.open_files(), disk.paths().len()), (0, 0));
+}
+
+/// Two walks that share nothing see the same records in any bytes, or none.
+#[test]
+fn the_sort_and_the_verifier_agree_on_any_bytes() {
+    for_each_seed("two walks over any bytes", 400, |seed| {
+        let random = &mut Random::new(seed);
+        let prefix = random.one_of(Prefix::all());
+        let alphabet = [0, 0, 0, 0, 1, 2, 3, 0x80, 0x81, 0xff];
+        let bytes: Vec<u8> = (0..random.below(60)).map(|_| random.one_of(&alphabet)).collect();
+        let options = options(prefix, random.one_of(&["", "0:1", "1:2:desc", "0:2:u16be"]));
+        let disk = SimDisk::new(SimOptions::default());
+        let inputs = vec![input("in", Box::new(Cursor::new(bytes.clone())))];
+        let sorted = sort(&options, &engine(8 << 20, 1), inputs, &disk);
+        let judge = |bytes: &[u8]| {
+            let options = PrefixedVerifyOptions {
+                prefix,
+                fields: options.fields.clone(),
+                budget_bytes: 2 << 20,
+            };
+            verify_prefixed(&options, [("in".into(), bytes)], &Unobserved)
+        };
+        match (sorted, judge(&bytes)) {
+            (Err(Error::Input { .. }), Err(Error::Input { .. })) => Ok(()),
+            (Ok(report), Ok((before, _))) => {
+                let (after, _) = judge(&disk.get("/out/sorted").unwrap()).unwrap();
+                let is_same = before.checksum() == after.checksum();
+                let is_reported = report.checksum == after.checksum().to_string();
+                match is_same && is_reported && after.unordered() == 0 {
+                    true => Ok(()),
+                    false => Err(format!("{prefix} {bytes:?}: {report:?}")),
+                }
+            }
+            (sort, verify) => Err(format!("{prefix} {bytes:?}: {sort:?} {verify:?}")),
+        }
+    });
 }
