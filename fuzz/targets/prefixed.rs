@@ -1,5 +1,5 @@
-//! `xsort sort` and `xsort verify` of records that begin with their length, but for the process: any
-//! bytes, cut anywhere, any prefix and key. Two walks that share nothing must agree on them.
+//! `xsort sort` and `xsort verify` of records that begin with their length, but for the process:
+//! any bytes, cut anywhere, any prefix and key. Two walks that share nothing must agree on them.
 #![no_main]
 
 use arbitrary::Arbitrary;
