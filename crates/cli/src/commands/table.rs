@@ -66,7 +66,8 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
     });
     limits.notice.iter().chain(&notices).for_each(|line| console.notice(line));
     index_of_stdin(&files)?;
-    let inputs = files.iter().map(|path| input(path, stop)).collect::<Result<_, _>>()?;
+    let held = |path: &PathBuf| input(path, stop).map(|input| limits.hold(input));
+    let inputs = files.iter().map(held).collect::<Result<_, _>>()?;
     let Recognised { inputs, taken_bytes, .. } = recognise(inputs, false, || limits.budget_bytes)
         .map_err(|(path, error)| match stop.is_set() {
         true => Error::Cancelled,
@@ -82,7 +83,7 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
     let taken_bytes = taken_bytes + names.budget_bytes();
     let checkpoint = checkpoint(args, &options, &files)?;
     let engine = LinesOptions { taken_bytes, checkpoint, ..engine_options(args, &limits) };
-    let mut stdout = io::stdout();
+    let mut stdout = limits.hold_stream(io::stdout());
     let is_stream = is_standard_output(&args.output);
     let output = match (is_stream, args.file_size) {
         (true, _) => TableOutput::Stream(&mut stdout),
