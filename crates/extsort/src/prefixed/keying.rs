@@ -64,7 +64,7 @@ impl PrefixedKeying {
 
     /// The record that `rest` begins with, if it is whole. `at` is its number and its first byte.
     fn next(&self, rest: &[u8], is_last: bool, at: Piece) -> Result<Option<Whole>, BadRecord> {
-        let (prefix, Piece { record, offset }) = (self.prefix, at);
+        let (prefix, Piece { record, offset, .. }) = (self.prefix, at);
         let read = prefix.read(rest);
         let read = read.map_err(|reason| BadRecord::Prefix { record, offset, prefix, reason })?;
         let Some((prefix_bytes, length)) = read else {
@@ -152,7 +152,7 @@ impl Keying for PrefixedKeying {
     ) -> io::Result<Cut> {
         let (mut own, mut records) = (0, 0);
         while own < bytes.len() && records < records_max as u64 {
-            let at = Piece { record: at.record + records, offset: at.offset + own as u64 };
+            let at = Piece { record: at.record + records, offset: at.offset + own as u64, ..at };
             match self.next(&bytes[own..], is_last, at) {
                 Ok(Some(whole)) => own += whole.bytes,
                 Ok(None) => break,
@@ -170,8 +170,11 @@ impl Keying for PrefixedKeying {
         let numbers: Vec<Option<KeyRule<'_>>> = numbers.collect();
         let (mut begin, mut checksum) = (0, Checksum::default());
         while begin < bytes.len() {
-            let at =
-                Piece { record: at.record + checksum.records(), offset: at.offset + begin as u64 };
+            let at = Piece {
+                record: at.record + checksum.records(),
+                offset: at.offset + begin as u64,
+                ..at
+            };
             let next = self.next(&bytes[begin..], true, at)?;
             let Whole { prefix_bytes, bytes: own } = next.expect("a last record is whole or bad");
             let whole = &bytes[begin..begin + own];
@@ -184,7 +187,7 @@ impl Keying for PrefixedKeying {
             push_record(keyed, whole, b"");
             let (bytes, bytes_max) = (keyed.len() - before, self.keyed_bytes_max);
             if bytes > bytes_max {
-                let Piece { record, offset } = at;
+                let Piece { record, offset, .. } = at;
                 return Err(BadRecord::LongKey { record, offset, bytes, bytes_max }.into());
             }
             checksum.add_records(whole, own);
@@ -220,7 +223,7 @@ mod tests {
 
     fn first_key(keying: &PrefixedKeying, body: &[u8]) -> Vec<u8> {
         let mut keyed = Vec::new();
-        let at = Piece { record: 1, offset: 0 };
+        let at = Piece { input: 0, record: 1, offset: 0 };
         keying.key(&whole(keying.prefix, body), &(), at, &mut keyed).unwrap();
         keyed
     }
@@ -246,7 +249,7 @@ mod tests {
             let (mut begin, mut next, mut read) = (0, 0, wanted);
             while begin < text.len() {
                 let end = text.len().min(begin + read);
-                let at = Piece { record: 1 + next as u64, offset: begin as u64 };
+                let at = Piece { input: 0, record: 1 + next as u64, offset: begin as u64 };
                 let is_last = end == text.len();
                 match keying.cut(&text[begin..end], is_last, records_max, at, &mut ()).unwrap() {
                     Cut::Part => read += wanted,
@@ -260,7 +263,7 @@ mod tests {
             }
             prop_assert_eq!(next, records.len());
             let mut keyed = Vec::new();
-            keying.key(&text, &(), Piece { record: 1, offset: 0 }, &mut keyed).unwrap();
+            keying.key(&text, &(), Piece { input: 0, record: 1, offset: 0 }, &mut keyed).unwrap();
             let read = *keying.read.lock();
             prop_assert_eq!(read.checksum.records(), next as u64);
             prop_assert_eq!(read.bytes, text.len() as u64);
@@ -300,7 +303,7 @@ mod tests {
     #[test]
     fn bad_records_are_named() {
         let said = |keying: &PrefixedKeying, bytes: &[u8]| {
-            let at = Piece { record: 5, offset: 100 };
+            let at = Piece { input: 0, record: 5, offset: 100 };
             match keying.cut(bytes, true, 100, at, &mut ()) {
                 Err(error) => error.to_string(),
                 Ok(_) => keying.key(bytes, &(), at, &mut Vec::new()).unwrap_err().to_string(),

@@ -54,7 +54,7 @@ pub fn sort_prefixed(
     let inputs = inputs.into_iter().map(|input| keyed(input, &threads)).collect();
     drop(threads);
     let sorted = output.write(expected_bytes, disk, |to| {
-        let sorted = sort_keyed(&engine, inputs, to, disk, observer);
+        let sorted = sort_keyed(&engine, &[], inputs, to, disk, observer);
         sorted
             .map_err(|error| of_input::<Changed>(of_input::<BadRecord>(error, observer), observer))
     });
@@ -80,7 +80,7 @@ fn keyed(input: LinesInput, threads: &Arc<KeyingThreads<PrefixedKeying>>) -> Lin
     let (path, threads) = (input.path.clone(), Arc::clone(threads));
     let open = move || {
         let to_first = |from| {
-            let at = Piece { record: 1, offset: 0 };
+            let at = Piece { input: 0, record: 1, offset: 0 };
             Ok(InputRest { from, read: Vec::new(), at })
         };
         let keyed = KeyedInput::new(input.into_bytes(), Box::new(to_first), threads);
