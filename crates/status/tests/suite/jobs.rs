@@ -109,16 +109,17 @@ fn hidden_files_are_the_dead_jobs_only_if_nobody_else_can_own_them() {
     told.job.started_unix_seconds = now.duration_since(UNIX_EPOCH).unwrap().as_secs_f64() - 60.0;
     told.taken_unix_seconds = told.job.started_unix_seconds + 30.0;
     told.places = vec![data.path().display().to_string()];
-    let file = |name: &str, age: u64| {
-        let file = fs::File::create(data.path().join(name)).unwrap();
-        file.set_modified(now - Duration::from_secs(age)).unwrap();
-        file
+    let made = |name: &str, age: u64| {
+        let written = (now - Duration::from_secs(age)).duration_since(UNIX_EPOCH).unwrap();
+        let path = data.path().join(name);
+        touch(&path, Some(written.as_secs()));
+        path
     };
-    drop(file(".out.xsort-7-0123456789abcdef", 40));
-    drop(file(".older.xsort-7-0123456789abcdef", 90));
-    drop(file(".newer.xsort-7-0123456789abcdef", 10));
-    drop(file(".other.xsort-8-0123456789abcdef", 40));
-    let _held = file(".open.xsort-7-0123456789abcdef", 40);
+    made(".out.xsort-7-0123456789abcdef", 40);
+    made(".older.xsort-7-0123456789abcdef", 90);
+    made(".newer.xsort-7-0123456789abcdef", 10);
+    made(".other.xsort-8-0123456789abcdef", 40);
+    let _held = fs::File::open(made(".open.xsort-7-0123456789abcdef", 40)).unwrap();
     let mut publisher = Publisher::open(&place, 7).unwrap();
     publisher.publish(&told).unwrap();
     assert!(leftovers(&find(&place)[0]).hidden.is_empty(), "it lives");
@@ -289,9 +290,7 @@ fn hidden_files_are_known_whatever_the_clock_did() {
         lived.places = vec![data.path().display().to_string()];
         (lived.job.started_unix_seconds, lived.seconds, lived.taken_unix_seconds) =
             (began, 60.0, told);
-        let file = fs::File::create(&hidden).unwrap();
-        file.set_modified(UNIX_EPOCH + Duration::from_secs(written)).unwrap();
-        drop(file);
+        touch(&hidden, Some(written));
         let mut job = Publisher::open(&place, 7).unwrap();
         job.publish(&lived).unwrap();
         die(job);
@@ -369,6 +368,14 @@ fn dead_with_a_hidden_file(place: &StatusDirectories, data: &Path, hidden: &Path
     told.places = vec![data.display().to_string()];
     let mut job = Publisher::open(place, 7).unwrap();
     job.publish(&told).unwrap();
-    fs::write(hidden, "").unwrap();
+    touch(hidden, None);
     die(job);
+}
+
+/// Makes an empty file that was last written at a time, or now. This process never has it open: a
+/// child that another test starts meanwhile would have it, too, until it runs its own program, and
+/// nobody removes a file that somebody has open.
+fn touch(path: &Path, written_unix_seconds: Option<u64>) {
+    let at = written_unix_seconds.map(|seconds| format!("--date=@{seconds}"));
+    assert!(Command::new("touch").args(at).arg(path).status().unwrap().success());
 }
