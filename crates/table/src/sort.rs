@@ -128,7 +128,7 @@ impl TableJob<'_> {
         let is_known = rules.rows.load(Relaxed) == report.lines;
         let written_bytes = report.written_bytes;
         let bytes = if is_known { rules.bytes.load(Relaxed) } else { report.bytes };
-        Ok(self.report(&report, bytes, written_bytes))
+        Ok(report_of(&report, bytes, written_bytes))
     }
 
     /// Sorts the rows; with `part_bytes`, each write is of whole rows.
@@ -164,23 +164,23 @@ impl TableJob<'_> {
             (report, written_bytes)
         };
         let report = report.map_err(|error| of_input(error, observer))?;
-        Ok(self.report(&report, rules.bytes.load(Relaxed), written_bytes))
+        Ok(report_of(&report, rules.bytes.load(Relaxed), written_bytes))
     }
+}
 
-    fn report(&self, report: &LinesReport, bytes: u64, written_bytes: u64) -> TableReport {
-        TableReport {
-            rows: report.lines,
-            bytes,
-            written_bytes,
-            checksum: report.checksum.map(|sum| format!("{sum:x}")).unwrap_or_default(),
-            seconds: report.seconds,
-            bytes_per_second: bytes as f64 / report.seconds.max(1e-9),
-            threads: report.plan.threads,
-            memory_bytes: report.plan.memory_bytes(),
-            runs: report.runs,
-            spilled_bytes: report.spilled_bytes,
-            scratch_bytes: report.scratch_bytes,
-        }
+fn report_of(report: &LinesReport, bytes: u64, written_bytes: u64) -> TableReport {
+    TableReport {
+        rows: report.lines,
+        bytes,
+        written_bytes,
+        checksum: report.checksum.map(|sum| format!("{sum:x}")).unwrap_or_default(),
+        seconds: report.seconds,
+        bytes_per_second: bytes as f64 / report.seconds.max(1e-9),
+        threads: report.plan.threads,
+        memory_bytes: report.plan.memory_bytes(),
+        runs: report.runs,
+        spilled_bytes: report.spilled_bytes,
+        scratch_bytes: report.scratch_bytes,
     }
 }
 

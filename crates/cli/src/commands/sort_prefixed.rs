@@ -1,7 +1,7 @@
 //! `xsort sort --record prefixed:TYPE`: sorts records that begin with their length.
 
-use super::prefixed_inputs::inputs;
 use super::resources::resources;
+use super::stream_inputs::inputs;
 use crate::args::SortArgs;
 use crate::exit::Failure;
 use crate::inputs::expand::{ExpandedInputs, expand};
@@ -17,7 +17,7 @@ use xsort::machine::caches;
 use xsort_disk::{Disk, is_standard_output};
 use xsort_extsort::fixed::Method;
 use xsort_extsort::keyed::KeyedOutput;
-use xsort_extsort::prefixed::{PrefixedOptions, sort_prefixed};
+use xsort_extsort::prefixed::{PrefixedOptions, input_file, sort_prefixed};
 use xsort_extsort::{LinesOptions, Observer, scratch_directories};
 use xsort_records::Prefix;
 
@@ -43,7 +43,7 @@ pub(super) fn run(args: &SortArgs, prefix: Prefix, stop: &Stop) -> Result<(), Fa
         stop: Some(stop),
     });
     limits.notice.iter().chain(&notices).for_each(|line| console.notice(line));
-    let inputs = inputs(&files, &limits, stop)?;
+    let inputs = inputs(&files, input_file, &limits, stop)?;
 
     let options = PrefixedOptions { prefix, fields: args.records.keys.clone() };
     let engine = engine_options(args, &limits, &names);

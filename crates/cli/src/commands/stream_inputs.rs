@@ -1,4 +1,5 @@
-//! The files of a job on records that begin with their length.
+//! The files of a job that reads each of them as a stream: of tables, and of records that begin
+//! with their length.
 
 use crate::exit::Failure;
 use crate::inputs::stdin::{NAME, StandardInput, go_to_end, index_of_stdin};
@@ -7,31 +8,31 @@ use crate::signals::Stop;
 use std::fs;
 use std::path::{Path, PathBuf};
 use xsort_disk::Operation;
-use xsort_extsort::prefixed::input_file;
 use xsort_extsort::variable::{Content, LinesInput};
 
-/// The inputs at these paths, none of which is a directory; `-` is standard input. What isn't there
-/// is an error now, all else when it is read.
+/// The inputs at these paths, none of which is a directory; `-` is standard input, and `at` makes
+/// that of a file. What isn't there is an error now, all else when it is read.
 pub(super) fn inputs(
     paths: &[PathBuf],
+    at: fn(&Path) -> LinesInput,
     limits: &JobLimits,
     stop: &Stop,
 ) -> Result<Vec<LinesInput>, Failure> {
     index_of_stdin(paths)?;
-    let held = |path: &PathBuf| input(path, stop).map(|input| limits.hold(input));
+    let held = |path: &PathBuf| input(path, at, stop).map(|input| limits.hold(input));
     paths.iter().map(held).collect()
 }
 
-fn input(path: &Path, stop: &Stop) -> Result<LinesInput, Failure> {
+fn input(path: &Path, at: fn(&Path) -> LinesInput, stop: &Stop) -> Result<LinesInput, Failure> {
     if path.as_os_str() != "-" {
         let missing = |error| xsort_disk::Error::new(Operation::Open, path, error);
         fs::metadata(path).map_err(missing)?;
-        return Ok(input_file(path));
+        return Ok(at(path));
     }
     Ok(match StandardInput::open(stop)? {
         StandardInput::File(path) => {
             go_to_end();
-            input_file(&path)
+            at(&path)
         }
         StandardInput::Stream(read) => {
             LinesInput { path: NAME.into(), bytes: None, content: Content::Stream(read) }

@@ -1,18 +1,17 @@
 //! `xsort table`: sorts the rows of CSV, TSV and NDJSON files.
 
 use super::resources::resources;
+use super::stream_inputs::inputs;
 use crate::args::TableArgs;
 use crate::exit::Failure;
 use crate::inputs::expand::{ExpandedInputs, expand, is_directory};
 use crate::inputs::names_memory::NamesMemory;
-use crate::inputs::stdin::{NAME, StandardInput, go_to_end, index_of_stdin};
 use crate::inputs::tree::{TreeOptions, identity};
 use crate::job::{Console, ConsoleOptions};
 use crate::lines_plan::LinesPlan;
 use crate::output::{ResultPrinter, of_stream, write_stderr};
-use crate::settings::{JobLimits, ReportStyle, directory_of};
+use crate::settings::{JobLimits, ReportStyle, directory_of, random_bytes};
 use crate::signals::Stop;
-use rustix::rand::{GetRandomFlags, getrandom};
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -20,9 +19,7 @@ use std::path::{Path, PathBuf};
 use xsort::machine::caches;
 use xsort_disk::{Disk, DisplayPath, Operation, is_standard_output};
 use xsort_extsort::units::Count;
-use xsort_extsort::variable::{
-    Content, LinesCheckpoint, LinesInput, OutputCodec, Recognised, recognise,
-};
+use xsort_extsort::variable::{LinesCheckpoint, LinesInput, OutputCodec, Recognised, recognise};
 use xsort_extsort::{Error, LinesOptions, Observer, scratch_directories};
 use xsort_table::{
     Dialect, Keys, PartNames, RowFormat, TableOptions, TableOutput, check_table, plan_table,
@@ -56,6 +53,9 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
         rows_max: args.top,
         compression: OutputCodec::of_name(&args.output),
     };
+    if args.dry_run {
+        return dry_run(args, &limits, &files, names.budget_bytes(), style);
+    }
     let disk = limits.disk()?;
     let console = Console::new(ConsoleOptions {
         command: "table",
@@ -65,18 +65,12 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
         stop: Some(stop),
     });
     limits.notice.iter().chain(&notices).for_each(|line| console.notice(line));
-    index_of_stdin(&files)?;
-    let held = |path: &PathBuf| input(path, stop).map(|input| limits.hold(input));
-    let inputs = files.iter().map(held).collect::<Result<_, _>>()?;
+    let inputs = inputs(&files, LinesInput::at, &limits, stop)?;
     let Recognised { inputs, taken_bytes, .. } = recognise(inputs, false, || limits.budget_bytes)
         .map_err(|(path, error)| match stop.is_set() {
         true => Error::Cancelled,
         false => xsort_disk::Error::new(Operation::Read, &path, error).into(),
     })?;
-    if args.dry_run {
-        drop(console);
-        return dry_run(args, &limits, &files, taken_bytes + names.budget_bytes(), style);
-    }
     if args.check {
         return check(args, &options, &limits, inputs, &console);
     }
@@ -214,30 +208,11 @@ fn check(
     Err(Failure::Disorder)
 }
 
-fn input(path: &Path, stop: &Stop) -> Result<LinesInput, Failure> {
-    if path.as_os_str() == "-" {
-        return Ok(match StandardInput::open(stop)? {
-            StandardInput::File(path) => {
-                go_to_end();
-                LinesInput::at(&path)
-            }
-            StandardInput::Stream(read) => {
-                LinesInput { path: NAME.into(), bytes: None, content: Content::Stream(read) }
-            }
-        });
-    }
-    fs::metadata(path).map_err(|error| xsort_disk::Error::new(Operation::Open, path, error))?;
-    Ok(LinesInput::at(path))
-}
-
 /// A number for a random order that nobody has chosen.
 fn random_seed() -> Result<u64, Failure> {
-    let mut bytes = [0; 8];
-    getrandom(&mut bytes, GetRandomFlags::empty()).map_err(|errno| {
-        let reason = format!("no random bytes: {}; give --seed", io::Error::from(errno));
-        Failure::Job(Error::Settings(reason))
-    })?;
-    Ok(u64::from_ne_bytes(bytes))
+    random_bytes().map(u64::from_ne_bytes).map_err(|error| {
+        Failure::Job(Error::Settings(format!("no random bytes: {error}; give --seed")))
+    })
 }
 
 /// The inputs, with each directory replaced by the tables below it, which their names tell.

@@ -1,7 +1,7 @@
 //! `xsort verify --record prefixed:TYPE`: checks files of records that begin with their length.
 
-use super::prefixed_inputs::inputs;
 use super::resources::resources_of_reading;
+use super::stream_inputs::inputs;
 use super::verdict::{Comparison, Verdict};
 use crate::args::VerifyArgs;
 use crate::exit::Failure;
@@ -16,6 +16,7 @@ use crate::signals::Stop;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use xsort_disk::IoChoice;
+use xsort_extsort::prefixed::input_file;
 use xsort_extsort::variable::LinesInput;
 use xsort_extsort::{Observer, PrefixedVerifyOptions, verify_prefixed};
 use xsort_records::{Prefix, VaryingSummary};
@@ -44,7 +45,7 @@ pub(super) fn run(args: &VerifyArgs, prefix: Prefix, stop: &Stop) -> Result<(), 
         };
         let ExpandedInputs { files, notices } = expand(paths, trees, &mut names, || stop.is_set())?;
         notices.iter().for_each(|line| console.notice(line));
-        inputs(&files, &limits, stop)
+        inputs(&files, input_file, &limits, stop)
     };
     let (files, others) = (inputs_of(&args.files)?, inputs_of(&args.against)?);
     let options = PrefixedVerifyOptions {

@@ -2,10 +2,9 @@
 
 use super::failure::{self, Failure};
 use super::names;
-use crate::settings::threads_max;
+use crate::settings::{self, threads_max};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::process::{Resource, getrlimit};
-use rustix::rand::{GetRandomFlags, getrandom};
 use rustix::system::sysinfo;
 use std::ffi::OsString;
 use std::fs::File;
@@ -135,10 +134,7 @@ pub(super) fn scratch(command: &Command) -> Vec<PathBuf> {
 
 /// Random bytes of the system's.
 fn random_bytes<const N: usize>() -> Result<[u8; N], Failure> {
-    let mut bytes = [0; N];
-    getrandom(&mut bytes, GetRandomFlags::empty())
-        .map_err(|errno| Failure::said("getrandom", &errno.into()))?;
-    Ok(bytes)
+    settings::random_bytes().map_err(|error| Failure::said("getrandom", &error))
 }
 
 /// The random bytes of `-R`; zeros if there is no such key.

@@ -21,7 +21,8 @@ use crate::exit::Failure;
 use crate::signals::Stop;
 use limited::Limited;
 use rustix::process::{Resource, getrlimit};
-use std::io::{IsTerminal, Write};
+use rustix::rand::{GetRandomFlags, getrandom};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -144,7 +145,7 @@ pub(crate) enum ProgressStyle {
 impl ProgressStyle {
     /// How progress is shown; by itself only if it `may_show` it.
     pub(crate) fn decide(when: When, may_show: bool) -> ProgressStyle {
-        match (when, std::io::stderr().is_terminal()) {
+        match (when, io::stderr().is_terminal()) {
             (When::Auto, _) if !may_show => ProgressStyle::None,
             (When::Auto | When::Always, true) => ProgressStyle::Bar,
             (When::Always, false) => ProgressStyle::Lines,
@@ -204,6 +205,13 @@ pub(crate) fn output_directories(output: &Path) -> Vec<PathBuf> {
 /// The directory that holds a file.
 pub(crate) fn directory_of(file: &Path) -> PathBuf {
     xsort_disk::parent_directory(file)
+}
+
+/// Random bytes of the system's.
+pub(crate) fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    getrandom(&mut bytes, GetRandomFlags::empty())?;
+    Ok(bytes)
 }
 
 #[cfg(test)]

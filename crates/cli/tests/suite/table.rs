@@ -137,6 +137,26 @@ fn parts_have_a_size_and_each_the_header() {
 }
 
 #[test]
+fn a_dry_run_says_what_a_sort_takes_and_reads_nothing() {
+    let sandbox = Sandbox::new();
+    sandbox.write("orders.csv", ORDERS);
+    sandbox.write("out.csv", "old");
+    let script = "$xsort table orders.csv --by id:int --dry-run -m 64M -o out.csv";
+    let (code, printed, said) = shell(&sandbox, script);
+    assert_eq!((code, &*said), (Some(0), ""));
+    let input = format!("input    {} B in 1 file\n", ORDERS.len());
+    for line in [&*input, "output   out.csv\n", "memory   at most", "scratch  none"] {
+        assert!(printed.contains(line), "{printed}");
+    }
+    assert_eq!(sandbox.read("out.csv"), b"old");
+    // Whoever reads this pipe waits for ever.
+    let script = "mkfifo pipe && $xsort table -f csv --by id --dry-run --json <>pipe";
+    let (code, printed, _) = shell(&sandbox, script);
+    assert_eq!(code, Some(0));
+    assert!(printed.contains("dry_run"), "{printed}");
+}
+
+#[test]
 fn a_shuffle_is_that_of_its_seed_whatever_the_memory() {
     let sandbox = Sandbox::new();
     let (text, _) = orders(60_000);
