@@ -59,6 +59,7 @@
 mod du;
 mod generate;
 mod gnu_order;
+mod keyed_order;
 mod lines;
 pub mod machine;
 mod merge_sorted;
@@ -72,6 +73,7 @@ mod verify;
 pub use du::{Du, TreeUsage};
 pub use generate::Generate;
 pub use gnu_order::{GnuOrder, InOrder, by_fastest_order};
+pub use keyed_order::sort_in_order;
 pub use lines::Lines;
 pub use merge_sorted::{MergeSorted, merge_sorted};
 pub use resources::{Cancel, Progress};

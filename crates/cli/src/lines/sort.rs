@@ -11,6 +11,7 @@ use super::progress::{OtherFigures, observer, print_report};
 use super::resources;
 use super::target::Target;
 use std::path::Path;
+use xsort::sort_in_order;
 use xsort_extsort::variable::{
     LineOrder, LinesInput, PassError, Shuffle, TemporaryFiles, merge_passes, merge_sequential,
     sequential_inputs_max,
@@ -62,7 +63,10 @@ pub(super) fn sort_or_merge<O: LineOrder>(
     }
     let mut out = outgoing.to(&mut target, lines, by, order, limits);
     let result = match (command.merge, is_sequential) {
-        (false, _) => sort_lines(&options, by, inputs, &mut out, &disk, &*observer),
+        (false, _) if command.extras.shuffles => {
+            sort_lines(&options, by, inputs, &mut out, &disk, &*observer)
+        }
+        (false, _) => sort_in_order(&options, (order, by), inputs, &mut out, &disk, &*observer),
         (true, false) => merge_lines(&options, by, inputs, &mut out, &disk, &*observer),
         (true, true) => merge_sequential(&options, by, inputs, &mut out, &*observer),
     };

@@ -23,7 +23,10 @@
 //! | `input_error` | whose fault it is that an input can't be sorted |
 //! | `keying` | what cuts an input into records, and makes their keys |
 //! | `keying_threads` | who makes them |
+//! | `line_keys`, `line_keying` | lines with keys before them: their orders, their keys |
 //! | `sort`, `output` | the outline; where records go |
+//! | `line_sum` | the lines that are written, hashed |
+//! | `sort_lines` | the outline for lines |
 
 mod encode;
 mod grouped_output;
@@ -31,12 +34,16 @@ mod input;
 mod input_error;
 mod keying;
 mod keying_threads;
+mod line_keying;
+mod line_keys;
+mod line_sum;
 mod order;
 mod output;
 mod restore;
 mod restored_output;
 mod single;
 mod sort;
+mod sort_lines;
 mod stuffing;
 
 pub use encode::{KeyWriter, RECORD_END, end_key, push_record};
@@ -45,8 +52,10 @@ pub use input::{InputRest, KeyedInput, ToFirstRecord};
 pub use input_error::of_input;
 pub use keying::{Cut, Keying, Piece, record_bytes_max};
 pub use keying_threads::{KeyingMemory, KeyingThreads};
+pub use line_keys::{LineKeys, LineTies};
 pub use order::ByKey;
 pub use output::KeyedOutput;
 pub use restored_output::RestoredOutput;
 pub use single::{Decoded, KeyedPieces, decode_keyed, keyed_bytes_max, push_keyed};
 pub use sort::sort_keyed;
+pub use sort_lines::sort_lines_by_keys;

@@ -1,6 +1,6 @@
 //! The order of keyed records: that of their keys' bytes.
 
-use super::encode::{END_BYTES, key_bytes};
+use super::encode::{CODE, END_BYTES, key_bytes};
 use crate::variable::LineOrder;
 use std::cmp::Ordering;
 use xsort_kernels::lines::shared_bytes;
@@ -16,6 +16,12 @@ impl LineOrder for ByKey {
     type Words = [u64; 2];
 
     type Scratch = ();
+
+    /// Up to the first code, in which two keys may differ.
+    #[inline]
+    fn bytes_in_words(&self, keyed: &[u8]) -> usize {
+        memchr::memchr(CODE, keyed).unwrap_or(keyed.len())
+    }
 
     #[inline]
     fn word(&self, keyed: &[u8], skip: usize, (): &mut ()) -> u64 {

@@ -24,10 +24,10 @@ pub fn sort_keyed(
     observer: &dyn Observer,
 ) -> Result<LinesReport, Error> {
     let options = LinesOptions { delimiter: RECORD_END, ..options.clone() };
-    let restore = || -> SegmentFilter {
+    let filter = || -> SegmentFilter {
         let (mut restore, mut records_left) = (Restore::default(), u64::MAX);
         Box::new(move |bytes| restore.apply(bytes, &mut records_left))
     };
-    let form = OutputForm { head, filter: &restore };
+    let form = OutputForm { head, filter: &filter };
     sort_formed(&options, &ByKey, inputs, output, form, disk, observer)
 }

@@ -4,6 +4,7 @@ mod adversity;
 mod drives;
 mod gauges;
 mod generate;
+mod keyed_lines;
 mod lines;
 mod lines_simulation;
 mod little_memory;

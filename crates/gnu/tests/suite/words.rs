@@ -6,7 +6,7 @@ use std::ffi::OsString;
 
 use proptest::prelude::*;
 use xsort_gnu::Locale;
-use xsort_gnu::sort::{Order, Scratch};
+use xsort_gnu::sort::{LineKeys, Order, Scratch, Ties};
 
 use crate::understand;
 
@@ -120,6 +120,33 @@ proptest! {
         order.words([&a[..], &b[..]].into_iter(), 0, &mut scratch, &mut words);
         if words[0] != words[1] {
             prop_assert_eq!(words[0].cmp(&words[1]), compared);
+        }
+    }
+
+    #[test]
+    fn keys_apart_from_their_lines_agree_with_comparison(
+        command in prop::sample::select(&COMMANDS[..]),
+        is_unique: bool,
+        a in line(),
+        b in line(),
+    ) {
+        let (order, mut scratch) = (order(command), Scratch::default());
+        let compared = order.compare(&a, &b, &mut scratch);
+        let Some(keys) = LineKeys::new(&order, is_unique) else { return Ok(()) };
+        let [key_a, key_b] = [&a, &b].map(|line| {
+            let mut key = Vec::new();
+            keys.push(line, &mut scratch, &mut key);
+            key
+        });
+        let of_keys = key_a.cmp(&key_b).then_with(|| match keys.ties() {
+            Ties::Equal => Ordering::Equal,
+            Ties::Bytes => a.cmp(&b),
+            Ties::Judged => keys.compare_ties(&a, &b, &mut scratch),
+        });
+        prop_assert_eq!(of_keys, compared);
+        if key_a == key_b && keys.ties() != Ties::Bytes {
+            let is_same = keys.ties() == Ties::Equal || keys.same(&a, &b, &mut scratch);
+            prop_assert!(!is_unique || is_same == order.same(&a, &b, &mut scratch));
         }
     }
 

@@ -141,6 +141,12 @@ impl<W: Words> Entry<W> {
         Entry { words: self.words.with_first(word), ..self }
     }
 
+    /// The same line with other words.
+    #[inline(always)]
+    pub(crate) fn with_words(self, words: W) -> Self {
+        Entry { words, ..self }
+    }
+
     /// Where the line begins.
     #[inline(always)]
     pub fn offset(self) -> usize {

@@ -36,6 +36,14 @@ pub trait LineOrder: Sync {
     /// Memory for comparisons: one for each thread.
     type Scratch: Default + Send;
 
+    /// Bytes at the beginning of a line of which its words are made, one after the other, with
+    /// zeros behind them; 0 if words are something else. Lines that share such bytes share them
+    /// in their words.
+    #[inline(always)]
+    fn bytes_in_words(&self, line: &[u8]) -> usize {
+        if Self::WORD_IS_LINE { line.len() } else { 0 }
+    }
+
     /// Eight bytes of the line's normalised key from byte `skip` on, as a big-endian number; zeros
     /// behind its end.
     fn word(&self, line: &[u8], skip: usize, scratch: &mut Self::Scratch) -> u64;

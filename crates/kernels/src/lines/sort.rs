@@ -108,12 +108,12 @@ impl<O: LineOrder> Sorter<'_, O> {
     /// The length of the prefix that the first line shares with a sample of others; 0 for orders
     /// whose words are not the line's bytes.
     fn guess_shared(&self) -> usize {
-        if !O::WORD_IS_LINE {
+        let first = &self.text[..line_end(self.text, self.delimiter)];
+        let mut shared = self.order.bytes_in_words(first);
+        if shared == 0 {
             return 0;
         }
-        let first = &self.text[..line_end(self.text, self.delimiter)];
         let part = (self.text.len() / GUESSES).max(1);
-        let mut shared = first.len();
         for guess in 1..GUESSES {
             let Some(rest) = self.text.get(guess * part..) else { break };
             let Some(rest) = rest.get(line_end(rest, self.delimiter) + 1..) else { break };
@@ -156,13 +156,17 @@ impl<O: LineOrder> Sorter<'_, O> {
         if shared == 0 {
             return;
         }
-        let mut bytes = [0; 8];
-        let known = shared.min(8);
+        let mut bytes = [0; 16];
+        let known = shared.min(16);
         bytes[..known].copy_from_slice(&self.text[..known]);
-        let prefix = u64::from_be_bytes(bytes);
+        let (prefix, turn) = (u128::from_be_bytes(bytes), O::TURN);
         for entry in entries {
-            let own = if known == 8 { 0 } else { (entry.word() ^ O::TURN) >> (8 * known) };
-            *entry = entry.with_word((prefix | own) ^ O::TURN);
+            let words = entry.words();
+            let second = if O::Words::COUNT == 1 { 0 } else { words.at(1) ^ turn };
+            let own = u128::from(words.at(0) ^ turn) << 64 | u128::from(second);
+            let whole = prefix | own.checked_shr(8 * known as u32).unwrap_or(0);
+            let whole = [(whole >> 64) as u64 ^ turn, whole as u64 ^ turn];
+            *entry = entry.with_words(O::Words::of(whole));
         }
     }
 
@@ -215,7 +219,7 @@ impl<O: LineOrder> Sorter<'_, O> {
         if group.len() <= COMPARE_MAX {
             return self.insertion(group);
         }
-        if !self.order.is_exact() || depth == DEPTH_MAX {
+        if depth == DEPTH_MAX {
             return self.compare_all(group);
         }
         let skip = at + 8;
@@ -231,6 +235,9 @@ impl<O: LineOrder> Sorter<'_, O> {
                 self.order.word_of(&self.text[entry.offset()..], bytes, skip, &mut self.scratch);
             differ |= word ^ *first.get_or_insert(word);
             group[at] = entry.with_word(word);
+        }
+        if differ == 0 && !self.order.is_exact() {
+            return self.compare_all(group);
         }
         if differ == 0 && self.is_in_order(group) {
             return;

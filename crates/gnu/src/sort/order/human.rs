@@ -20,6 +20,12 @@ pub(super) fn encode(numbers: &Numbers, text: &[u8], out: &mut Vec<u8>) {
     numbers.encode(text, out);
 }
 
+/// The same with the short key of the number.
+pub(super) fn encode_short(numbers: &Numbers, text: &[u8], out: &mut Vec<u8>) {
+    out.push(suffix(numbers, numbers.trim(text)));
+    numbers.encode_short(text, out);
+}
+
 fn suffix(numbers: &Numbers, text: &[u8]) -> u8 {
     let digits = Digits::read(numbers, text);
     match text.get(digits.end) {

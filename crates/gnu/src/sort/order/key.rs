@@ -40,6 +40,8 @@ pub(super) struct Key {
     /// True if nothing follows the key, so that the end of its bytes is the end of the normalised
     /// key.
     pub(super) is_open: bool,
+    /// True if numbers are as short as their digits, not words.
+    pub(super) has_short_numbers: bool,
 }
 
 impl Key {
@@ -57,6 +59,7 @@ impl Key {
             kind,
             is_reverse: field.flags.reverse,
             is_open: false,
+            has_short_numbers: false,
         }
     }
 
@@ -183,8 +186,12 @@ impl Key {
                 language.encode_base(text, &mut work.more, out);
             }
             Kind::General(floats) => out.extend_from_slice(&floats.key(text, &mut work.more)),
+            Kind::Human(numbers) if self.has_short_numbers => {
+                human::encode_short(numbers, text, out);
+            }
             Kind::Human(numbers) => human::encode(numbers, text, out),
             Kind::Month(months) => out.push(months.number(text)),
+            Kind::Number(numbers) if self.has_short_numbers => numbers.encode_short(text, out),
             Kind::Number(numbers) => numbers.encode(text, out),
             Kind::Random(random) => {
                 out.extend_from_slice(&random.key(text, &mut work.key, &mut work.more));

@@ -10,9 +10,11 @@
 //! ```text
 //! span       where a key lies             key        a key: place, transformation, kind
 //! transform  -d -f -i                     bytes      text as part of a normalised key
+//! apart      keys that travel before their lines
 //! number -n  human -h  general -g  month -M  version -V  random -R  collate: by language
 //! ```
 
+mod apart;
 mod bytes;
 mod c_text;
 mod collate;
@@ -30,6 +32,7 @@ mod version;
 use std::cmp::Ordering;
 use std::ops::Range;
 
+pub use apart::{LineKeys, Ties};
 use bytes::{load, load_marked};
 use key::{Key, Kind};
 pub use scratch::Scratch;
@@ -182,6 +185,11 @@ impl Order {
                 self.written(line, skip, 16, scratch, |key| [load(key, skip), load(key, skip + 8)])
             }
         }
+    }
+
+    /// True if a key may be "not a number", which is the same as no other.
+    fn may_have_nans(&self) -> bool {
+        self.keys.iter().any(|key| matches!(key.kind, Kind::General(_)))
     }
 
     /// True if the first word alone tells most lines apart that are different.

@@ -15,6 +15,13 @@
 //! nothing of what follows. Of a number below zero all bits are turned. Sixteen digits are 53.2
 //! bits, a byte of sign and exponent leaves 56: most numbers are in one word, and its last bit says
 //! so.
+//!
+//! The short key, which has no byte below 2 but with an extreme exponent:
+//!
+//! ```text
+//! byte 0     as above, with 7 more of an exponent that is less or more
+//! pairs      3 + two digits each, without pairs of zeros at the end; then 2; nothing for zero
+//! ```
 
 use std::cmp::Ordering;
 
@@ -29,6 +36,13 @@ const ABOVE: u64 = 0xFF;
 /// The exponents between.
 const EXPONENT_MIN: i64 = -30;
 const EXPONENT_MAX: i64 = 94;
+
+/// In a short key: two digits that are zero, the smallest byte of a pair.
+const PAIR: u8 = 3;
+/// The end of such a key.
+const PAIRS_END: u8 = 2;
+/// What the first two of sixteen digits count.
+const FIRST_PAIR: u64 = 10_u64.pow(GROUP_DIGITS as u32 - 2);
 
 /// How numbers are written.
 #[derive(Clone, Debug)]
@@ -96,6 +110,37 @@ impl Numbers {
     /// Appends the key of the number at the head of `text`.
     pub(super) fn encode(&self, text: &[u8], out: &mut Vec<u8>) {
         self.encode_number(&self.read(text), out);
+    }
+
+    /// Appends a key of the number at the head of `text` that is as short as its digits, for keys
+    /// that travel before their lines.
+    pub(super) fn encode_short(&self, text: &[u8], out: &mut Vec<u8>) {
+        let number = self.read(text);
+        let start = out.len();
+        let bytes = Number { is_negative: false, ..number }.word().to_be_bytes();
+        out.push(bytes[0]);
+        if number.is_extreme() {
+            out.extend_from_slice(&bytes[1..]);
+        }
+        if number.has_more {
+            let digits = number.text.iter().filter(|byte| byte.is_ascii_digit());
+            let digits: Vec<u8> = digits.map(|byte| byte - b'0').collect();
+            out.extend(digits.chunks(2).map(|two| PAIR + 10 * two[0] + two.get(1).unwrap_or(&0)));
+            let zeros = out.iter().rev().take_while(|&&pair| pair == PAIR).count();
+            out.truncate(out.len() - zeros);
+        } else {
+            let mut left = number.digits;
+            while left != 0 {
+                out.push(PAIR + (left / FIRST_PAIR) as u8);
+                left = left % FIRST_PAIR * 100;
+            }
+        }
+        if number.digits != 0 {
+            out.push(PAIRS_END);
+        }
+        if number.is_negative && number.digits != 0 {
+            out[start..].iter_mut().for_each(|byte| *byte = !*byte);
+        }
     }
 
     #[inline]

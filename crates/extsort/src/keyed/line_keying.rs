@@ -1,0 +1,77 @@
+//! Lines as records whose keys are made on all threads.
+
+use super::encode::push_keyed_line;
+use super::keying::{Cut, Keying, Piece};
+use super::line_keys::LineKeys;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use xsort_kernels::lines::line_hash;
+
+/// Cuts lines, and puts keys before them.
+pub(super) struct LineKeying<K> {
+    pub(super) keys: Arc<K>,
+    pub(super) delimiter: u8,
+    /// Longest line, its delimiter included.
+    pub(super) line_bytes_max: usize,
+    /// Bytes of lines that have got keys, delimiters included.
+    pub(super) bytes: AtomicU64,
+    /// The sum of their hashes.
+    pub(super) sum: AtomicU64,
+}
+
+/// A line is longer than the budget has room for.
+#[derive(Debug, thiserror::Error)]
+#[error("a line of more than {line_bytes_max} bytes")]
+pub(super) struct TooLong {
+    line_bytes_max: usize,
+}
+
+impl<K: LineKeys> Keying for LineKeying<K> {
+    type Index = ();
+
+    fn cut(
+        &self,
+        bytes: &[u8],
+        is_last: bool,
+        records_max: usize,
+        _: Piece,
+        (): &mut (),
+    ) -> io::Result<Cut> {
+        let mut ends = memchr::memchr_iter(self.delimiter, bytes);
+        let (mut own, mut records) = (0, 0);
+        if let Some(last) = ends.by_ref().take(records_max).inspect(|_| records += 1).last() {
+            own = last + 1;
+        }
+        if is_last && records < records_max as u64 && own < bytes.len() {
+            (own, records) = (bytes.len(), records + 1);
+        }
+        if records > 0 {
+            return Ok(Cut::Records { bytes: own, records });
+        }
+        match bytes.len() > self.line_bytes_max {
+            true => Err(io::Error::other(TooLong { line_bytes_max: self.line_bytes_max })),
+            false => Ok(Cut::Part),
+        }
+    }
+
+    fn key(&self, bytes: &[u8], (): &(), _: Piece, keyed: &mut Vec<u8>) -> io::Result<()> {
+        let (mut scratch, mut key) = (K::Scratch::default(), Vec::new());
+        let (mut from, mut sum) = (0, 0u64);
+        while from < bytes.len() {
+            let end = memchr::memchr(self.delimiter, &bytes[from..]);
+            let end = end.map_or(bytes.len(), |at| from + at);
+            let line = &bytes[from..end];
+            sum = sum.wrapping_add(line_hash(&bytes[from..], line.len()));
+            key.clear();
+            self.keys.push_key(line, &mut scratch, &mut key);
+            push_keyed_line(keyed, &key, line);
+            from = end + 1;
+        }
+        let is_whole = bytes.last() == Some(&self.delimiter);
+        self.bytes.fetch_add(bytes.len() as u64 + u64::from(!is_whole), Relaxed);
+        self.sum.fetch_add(sum, Relaxed);
+        Ok(())
+    }
+}

@@ -1,0 +1,119 @@
+//! The outline of a sort of lines whose keys are made once, and travel before them.
+
+use super::encode::RECORD_END;
+use super::input::{InputRest, KeyedInput, ToFirstRecord};
+use super::keying::Piece;
+use super::keying_threads::{KeyingMemory, KeyingThreads};
+use super::line_keying::{LineKeying, TooLong};
+use super::line_keys::{ByKeyThenJudged, LineKeys, LineTies};
+use super::line_sum::LineSum;
+use super::order::ByKey;
+use super::restore::Restore;
+use crate::units::Bytes;
+use crate::variable::{
+    ByBytes, Content, LinesInput, LinesOptions, LinesReport, OutputForm, SegmentFilter, sort_formed,
+};
+use crate::{Error, Observer};
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use xsort_disk::Disk;
+
+/// Keys are expected to take this share of what lines take.
+const KEY_SHARE: u64 = 2;
+/// A line may take this share of the budget.
+const LINE_SHARE: u64 = 16;
+/// A long line is in memory with its beginning, with what is read behind it, and with its key.
+const LINE_COPIES: u64 = 3;
+/// Of that, so much is part of what the program takes beyond the budget.
+const BESIDE_BYTES: u64 = 16 << 20;
+
+/// Sorts all lines of `inputs` by the keys that `keys` makes of them, and writes them to `output`.
+/// The report's spilled bytes are those of lines with their keys.
+///
+/// # Errors
+/// As [`sort_lines`](crate::sort_lines).
+pub fn sort_lines_by_keys<K: LineKeys>(
+    options: &LinesOptions,
+    keys: &Arc<K>,
+    inputs: Vec<LinesInput>,
+    output: &mut (dyn Write + Send),
+    disk: &dyn Disk,
+    observer: &dyn Observer,
+) -> Result<LinesReport, Error> {
+    let LinesOptions { budget_bytes, threads, delimiter, taken_bytes, .. } = *options;
+    let line_bytes_max = budget_bytes / LINE_SHARE;
+    let keying = Arc::new(LineKeying {
+        keys: Arc::clone(keys),
+        delimiter,
+        line_bytes_max: line_bytes_max as usize,
+        bytes: AtomicU64::new(0),
+        sum: AtomicU64::new(0),
+    });
+    let memory = KeyingMemory::of_budget(budget_bytes, threads);
+    let inputs = keyed(&keying, memory.threads, inputs);
+    let long_lines = (LINE_COPIES * line_bytes_max).saturating_sub(BESIDE_BYTES);
+    let engine = LinesOptions {
+        delimiter: RECORD_END,
+        taken_bytes: taken_bytes + memory.taken_bytes + long_lines,
+        ..options.clone()
+    };
+    let written_sum = Arc::new(AtomicU64::new(0));
+    let filter = || -> SegmentFilter {
+        let (mut restore, mut lines_left) = (Restore::lines(delimiter), u64::MAX);
+        let mut written = LineSum::new(delimiter, Arc::clone(&written_sum));
+        Box::new(move |bytes| {
+            let restored = restore.apply(bytes, &mut lines_left);
+            written.take(&bytes[..restored]);
+            restored
+        })
+    };
+    let form = OutputForm { head: &[], filter: &filter };
+    let report = match keys.ties() {
+        LineTies::Equal => sort_formed(&engine, &ByKey, inputs, output, form, disk, observer),
+        LineTies::Bytes => sort_formed(&engine, &ByBytes, inputs, output, form, disk, observer),
+        LineTies::Judged => {
+            let order = ByKeyThenJudged(&**keys);
+            sort_formed(&engine, &order, inputs, output, form, disk, observer)
+        }
+    };
+    let report = report.map_err(|error| too_long(error, budget_bytes))?;
+    let (bytes, sum) = (keying.bytes.load(Relaxed), keying.sum.load(Relaxed));
+    // The engine has checked that all others are those that were dropped.
+    if !options.is_unique && sum != written_sum.load(Relaxed) {
+        return Err(Error::LostLines { read: sum, written: written_sum.load(Relaxed) });
+    }
+    Ok(LinesReport { bytes, checksum: Some(sum), ..report })
+}
+
+/// Inputs whose lines have keys.
+fn keyed<K: LineKeys>(
+    keying: &Arc<LineKeying<K>>,
+    threads: usize,
+    inputs: Vec<LinesInput>,
+) -> Vec<LinesInput> {
+    let threads = Arc::new(KeyingThreads::new(Arc::clone(keying), threads));
+    let keyed = |(input, number): (LinesInput, u32)| {
+        let path = input.path.clone();
+        let bytes = input.bytes.map(|bytes| bytes + bytes / KEY_SHARE);
+        let at = Piece { input: number, record: 1, offset: 0 };
+        let to_first: ToFirstRecord =
+            Box::new(move |from| Ok(InputRest { from, read: Vec::new(), at }));
+        let keyed = KeyedInput::new(input.into_bytes(), to_first, Arc::clone(&threads));
+        LinesInput { path, bytes, content: Content::Stream(Box::new(keyed)) }
+    };
+    inputs.into_iter().zip(0..).map(keyed).collect()
+}
+
+/// The refusal of a line for which the budget has no room.
+fn too_long(error: Error, budget_bytes: u64) -> Error {
+    let Error::Disk(error) = error else { return error };
+    let inner = error.source.get_ref().and_then(|inner| inner.downcast_ref::<TooLong>());
+    let Some(too_long) = inner else { return error.into() };
+    let reason = format!(
+        "{too_long} is too long for a memory budget of {}: a sixteenth of -S must hold it",
+        Bytes(budget_bytes)
+    );
+    Error::Input { path: error.path, reason }
+}

@@ -1,0 +1,175 @@
+//! Lines sorted by keys that travel before them, beside the standard library's stable sort: in
+//! memory and on scratch, whatever bytes lines have.
+
+use std::cmp::Ordering;
+use std::path::PathBuf;
+use std::sync::Arc;
+use xsort_disk::{SimDisk, SimOptions};
+use xsort_extsort::keyed::{LineKeys, LineTies, sort_lines_by_keys};
+use xsort_extsort::variable::{Content, LinesInput};
+use xsort_extsort::{Caches, Error, LinesOptions, LinesReport, Unobserved};
+use xsort_kernels::lines::line_hash;
+use xsort_testing::{Dribble, Random, for_each_seed};
+
+const MIB: u64 = 1 << 20;
+
+/// The key is what follows the last `x`; lines with the same key compare by their lengths if they
+/// are judged.
+struct LastPart(LineTies);
+
+fn key(line: &[u8]) -> &[u8] {
+    line.iter().rposition(|&byte| byte == b'x').map_or(line, |at| &line[at + 1..])
+}
+
+impl LineKeys for LastPart {
+    type Scratch = ();
+
+    fn push_key(&self, line: &[u8], (): &mut (), out: &mut Vec<u8>) {
+        out.extend_from_slice(key(line));
+    }
+
+    fn ties(&self) -> LineTies {
+        self.0
+    }
+
+    fn compare_ties(&self, a: &[u8], b: &[u8], (): &mut ()) -> Ordering {
+        assert_eq!(key(a), key(b));
+        a.len().cmp(&b.len())
+    }
+
+    fn same(&self, a: &[u8], b: &[u8], scratch: &mut ()) -> bool {
+        self.compare_ties(a, b, scratch) == Ordering::Equal
+    }
+}
+
+impl LastPart {
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        key(a).cmp(key(b)).then_with(|| match self.0 {
+            LineTies::Equal => Ordering::Equal,
+            LineTies::Bytes => a.cmp(b),
+            LineTies::Judged => a.len().cmp(&b.len()),
+        })
+    }
+}
+
+fn sort(
+    random: &mut Random,
+    ties: LineTies,
+    options: &LinesOptions,
+    texts: &[Vec<u8>],
+) -> Result<(Vec<u8>, LinesReport), Error> {
+    let is_size_known = random.one_of(&[false, true]);
+    let inputs = texts.iter().map(|text| {
+        let bytes = Dribble::new(text.clone(), 70_001);
+        LinesInput {
+            path: PathBuf::from("lines"),
+            bytes: is_size_known.then_some(text.len() as u64),
+            content: Content::Stream(Box::new(bytes)),
+        }
+    });
+    let (disk, mut output) = (SimDisk::new(SimOptions::default()), Vec::new());
+    let keys = Arc::new(LastPart(ties));
+    let inputs = inputs.collect();
+    let report = sort_lines_by_keys(options, &keys, inputs, &mut output, &disk, &Unobserved)?;
+    Ok((output, report))
+}
+
+/// Lines of a few letters, with the bytes that framing has to care about; the last one may have no
+/// end.
+fn text(random: &mut Random, bytes: u64, delimiter: u8) -> Vec<u8> {
+    let letters: &[u8] = random.one_of(&[b"xab", b"xab\0\x01\x02\xfe\xff\n", b"aaaaaaaaaaaaaaaax"]);
+    let longest = random.one_of(&[3, 30, 300]);
+    let mut text = Vec::new();
+    while (text.len() as u64) < bytes {
+        let prefix = random.one_of(&[0, 20]);
+        text.extend(std::iter::repeat_n(b'x', prefix));
+        for _ in 0..random.between(0, longest) {
+            text.extend([random.one_of(letters)].iter().filter(|&&byte| byte != delimiter));
+        }
+        text.push(delimiter);
+    }
+    if random.one_of(&[false, true]) {
+        text.pop();
+    }
+    text
+}
+
+fn lines(texts: &[Vec<u8>], delimiter: u8) -> Vec<&[u8]> {
+    let mut lines: Vec<&[u8]> = Vec::new();
+    for text in texts {
+        let mut own: Vec<&[u8]> = text.split(|&byte| byte == delimiter).collect();
+        own.pop_if(|last| last.is_empty());
+        lines.extend(own);
+    }
+    lines
+}
+
+#[test]
+fn lines_with_keys_come_in_order_and_whole() {
+    let (mut spilled, mut unique) = (0, 0);
+    for_each_seed("lines with keys", 60, |seed| {
+        let mut random = Random::new(seed);
+        let ties = random.one_of(&[LineTies::Equal, LineTies::Bytes, LineTies::Judged]);
+        let options = LinesOptions {
+            delimiter: random.one_of(&[b'\n', 0]),
+            is_unique: ties != LineTies::Bytes && random.one_of(&[false, false, true]),
+            budget_bytes: random.one_of(&[2, 4, 64]) * MIB,
+            taken_bytes: 0,
+            threads: random.one_of(&[1, 2, 5]),
+            caches: Caches::default(),
+            scratch: vec![PathBuf::from("/scratch")],
+            codec: None,
+            output_file: None,
+            checkpoint: None,
+        };
+        let bytes = random.one_of(&[0, 1, 1000, 300_000, 3_000_000]);
+        let texts: Vec<Vec<u8>> = (0..random.one_of(&[1, 1, 3]))
+            .map(|_| text(&mut random, bytes, options.delimiter))
+            .collect();
+        let (sorted, report) = sort(&mut random, ties, &options, &texts).unwrap();
+        let mut expected = lines(&texts, options.delimiter);
+        let sum =
+            expected.iter().fold(0u64, |sum, line| sum.wrapping_add(line_hash(line, line.len())));
+        assert_eq!(report.lines, expected.len() as u64);
+        assert_eq!(report.checksum, Some(sum));
+        assert_eq!(report.bytes, expected.iter().map(|line| line.len() as u64 + 1).sum::<u64>());
+        let order = LastPart(ties);
+        expected.sort_by(|a, b| order.compare(a, b));
+        if options.is_unique {
+            expected.dedup_by(|a, b| order.compare(a, b) == Ordering::Equal);
+            unique += 1;
+        }
+        let expected: Vec<u8> = expected
+            .iter()
+            .flat_map(|line| line.iter().copied().chain([options.delimiter]))
+            .collect();
+        assert!(sorted == expected, "{seed}: {ties:?} {options:?}");
+        spilled += u32::from(report.spilled_bytes > 0);
+        Ok(())
+    });
+    assert!(spilled > 5 && unique > 3, "{spilled} {unique}");
+}
+
+#[test]
+fn a_line_that_is_too_long_is_refused_with_a_way_out() {
+    let options = LinesOptions {
+        delimiter: b'\n',
+        is_unique: false,
+        budget_bytes: 4 * MIB,
+        taken_bytes: 0,
+        threads: 2,
+        caches: Caches::default(),
+        scratch: vec![PathBuf::from("/scratch")],
+        codec: None,
+        output_file: None,
+        checkpoint: None,
+    };
+    let long = vec![b'a'; 600_000];
+    let mut random = Random::new(1);
+    let error = sort(&mut random, LineTies::Bytes, &options, &[long.clone()]).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("lines: ") && text.contains("-S"), "{text}");
+    let options = LinesOptions { budget_bytes: 16 * MIB, ..options };
+    let (sorted, _) = sort(&mut random, LineTies::Bytes, &options, &[long.clone()]).unwrap();
+    assert_eq!(sorted.len(), long.len() + 1);
+}

@@ -1,0 +1,78 @@
+//! Keys apart from their lines: bytes that are made once and travel before the line, so that
+//! nobody looks for its fields again.
+
+use std::cmp::Ordering;
+
+use super::{Order, Scratch};
+
+/// How lines compare whose keys, as [`LineKeys::push`] writes them, are equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ties {
+    /// They are equal.
+    Equal,
+    /// By their bytes.
+    Bytes,
+    /// As [`LineKeys::compare_ties`] says.
+    Judged,
+}
+
+/// The keys of an order, without a last resort that compares bytes.
+#[derive(Clone, Debug)]
+pub struct LineKeys {
+    order: Order,
+    /// The same without such a last resort.
+    keys: Order,
+    ties: Ties,
+}
+
+impl LineKeys {
+    /// Those of `order`; `None` if it is cheaper to compare its lines than to keep keys. With
+    /// `is_unique`, only the first of lines that are the same is wanted.
+    #[must_use]
+    pub fn new(order: &Order, is_unique: bool) -> Option<LineKeys> {
+        if order.is_bytes() || order.is_bytes_reversed() || order.is_decided_by_one_word() {
+            return None;
+        }
+        let mut keys = order.clone();
+        // A line that isn't compared by its bytes has a key of its own.
+        let last_resort = keys.last_resort.take_if(|whole| whole.is_whole_text());
+        let last = keys.last_resort.as_mut().or(keys.keys.last_mut()).expect("there is one");
+        last.is_open = !last.is_reverse;
+        keys.keys.iter_mut().for_each(|key| key.has_short_numbers = true);
+        let has_nans = is_unique && order.may_have_nans();
+        let ties = match last_resort {
+            _ if !keys.is_exact() || has_nans => Ties::Judged,
+            None => Ties::Equal,
+            Some(whole) if !whole.is_reverse => Ties::Bytes,
+            Some(_) => Ties::Judged,
+        };
+        Some(LineKeys { order: order.clone(), keys, ties })
+    }
+
+    /// How lines with equal keys compare.
+    #[must_use]
+    pub fn ties(&self) -> Ties {
+        self.ties
+    }
+
+    /// Appends the bytes of a line's keys, which compare as the keys do. None is a beginning of
+    /// another one, if the end of the bytes comes before any other byte.
+    pub fn push(&self, line: &[u8], scratch: &mut Scratch, out: &mut Vec<u8>) {
+        self.keys.encode(line, scratch, out);
+    }
+
+    /// Orders two lines whose keys' bytes are equal.
+    pub fn compare_ties(&self, a: &[u8], b: &[u8], scratch: &mut Scratch) -> Ordering {
+        match &self.order.last_resort {
+            Some(last_resort) if self.keys.is_exact() => {
+                last_resort.compare(a, b, &self.order.fields, scratch)
+            }
+            _ => self.order.compare(a, b, scratch),
+        }
+    }
+
+    /// Whether of two lines whose keys' bytes are equal only one is wanted.
+    pub fn same(&self, a: &[u8], b: &[u8], scratch: &mut Scratch) -> bool {
+        self.order.same(a, b, scratch)
+    }
+}
