@@ -4,7 +4,6 @@
 //! ```text
 //!  | field | field | ... | 01 01 | 02 | record |          00
 //!                                | 03 | record, stuffed | 00
-//!                                | 04 | line, in codes  | 00
 //! ```
 //!
 //! The codes of a key's fields, of which none is the beginning of another:
@@ -22,8 +21,7 @@
 //! falling text). So keys compare as their fields do, one after the other, and a key is never the
 //! beginning of another one. A byte 01 always begins a code: the first 01 01 of a keyed record is
 //! the end of its key, and of the rising text that may be its last field. A record without the byte
-//! 0 stands behind it as it is, any other stuffed. A line stands there without its delimiter, in the
-//! codes of a rising text, so that lines with equal keys compare as their bytes do.
+//! 0 stands behind it as it is, any other stuffed.
 
 use super::stuffing::push_stuffed;
 
@@ -43,11 +41,8 @@ pub(super) const ZERO: u8 = 3;
 pub(super) const PLAIN: u8 = 2;
 /// Behind a key: the record stuffed.
 pub(super) const STUFFED: u8 = 3;
-/// Behind a key: a line, in the codes of its bytes.
-pub(super) const LINE: u8 = 4;
 
 /// Appends the codes of bytes.
-#[inline]
 pub(super) fn push_escaped(out: &mut Vec<u8>, mut bytes: &[u8]) {
     while let Some(at) = bytes.iter().position(|&byte| byte <= CODE) {
         out.extend_from_slice(&bytes[..at]);
@@ -55,18 +50,6 @@ pub(super) fn push_escaped(out: &mut Vec<u8>, mut bytes: &[u8]) {
         bytes = &bytes[at + 1..];
     }
     out.extend_from_slice(bytes);
-}
-
-/// Appends a line, without its delimiter, behind its key, whose bytes are a single text.
-#[inline]
-pub(super) fn push_keyed_line(out: &mut Vec<u8>, key: &[u8], line: &[u8]) {
-    push_escaped(out, key);
-    out.extend([CODE, KEY_END, LINE]);
-    match memchr::memchr2(RECORD_END, CODE, line) {
-        None => out.extend_from_slice(line),
-        Some(_) => push_escaped(out, line),
-    }
-    out.push(RECORD_END);
 }
 
 /// Appends the fields of a key.
@@ -150,7 +133,7 @@ pub fn push_record(out: &mut Vec<u8>, record: &[u8], more: &[u8]) {
 #[inline]
 pub(super) fn key_bytes(keyed: &[u8]) -> usize {
     let mut from = 0;
-    while let Some(at) = memchr::memchr(CODE, &keyed[from..]) {
+    while let Some(at) = keyed[from..].iter().position(|&byte| byte == CODE) {
         match keyed.get(from + at + 1) {
             Some(&KEY_END) | None => return from + at,
             Some(_) => from += at + 2,

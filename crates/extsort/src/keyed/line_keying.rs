@@ -1,7 +1,7 @@
 //! Lines as records whose keys are made on all threads.
 
-use super::encode::push_keyed_line;
 use super::keying::{Cut, Keying, Piece};
+use super::line_framing::push_keyed_line;
 use super::line_keys::LineKeys;
 use std::io;
 use std::sync::Arc;

@@ -1,10 +1,9 @@
 //! Lines with keys before them: what makes the keys, and the orders of such lines.
 
-use super::encode::{CODE, END_BYTES, ZERO, key_bytes};
-use super::order::ByKey;
+use super::line_framing::{key_bytes, line_behind};
 use crate::variable::LineOrder;
 use std::cmp::Ordering;
-use xsort_kernels::lines::shared_bytes;
+use xsort_kernels::lines::{ByBytes, shared_bytes};
 
 /// How lines with equal keys compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +34,95 @@ pub trait LineKeys: Send + Sync + 'static {
     fn same(&self, a: &[u8], b: &[u8], scratch: &mut Self::Scratch) -> bool;
 }
 
-/// Compares keyed lines by their keys, and lines with equal keys as their keys' maker does.
+/// Keyed lines by all of their bytes: by their keys, then by their lines.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ByKeyAndLine;
+
+impl LineOrder for ByKeyAndLine {
+    /// Codes have no zeros.
+    const ZEROS_END: bool = true;
+
+    type Words = [u64; 2];
+
+    type Scratch = ();
+
+    #[inline(always)]
+    fn bytes_in_words(&self, keyed: &[u8]) -> usize {
+        keyed.len()
+    }
+
+    #[inline(always)]
+    fn word(&self, keyed: &[u8], skip: usize, (): &mut ()) -> u64 {
+        ByBytes.word(keyed, skip, &mut ())
+    }
+
+    #[inline(always)]
+    fn word_of(&self, tail: &[u8], bytes: usize, skip: usize, (): &mut ()) -> u64 {
+        ByBytes.word_of(tail, bytes, skip, &mut ())
+    }
+
+    #[inline(always)]
+    fn compare(&self, a: &[u8], b: &[u8], (): &mut ()) -> Ordering {
+        a.cmp(b)
+    }
+
+    #[inline(always)]
+    fn same(&self, a: &[u8], b: &[u8], (): &mut ()) -> bool {
+        a == b
+    }
+
+    fn is_exact(&self) -> bool {
+        true
+    }
+}
+
+/// Keyed lines by their keys alone.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ByLineKey;
+
+/// How two keyed lines compare by their keys; `None` if these are equal.
+#[inline]
+fn compare_keys(a: &[u8], b: &[u8]) -> Option<Ordering> {
+    let shared = shared_bytes(a, b);
+    let differ = key_bytes(&a[..shared]) == shared;
+    // At the end of both, too, if they are only beginnings.
+    Some(a[shared..].cmp(&b[shared..])).filter(|&order| differ && order != Ordering::Equal)
+}
+
+impl LineOrder for ByLineKey {
+    /// Codes have no zeros.
+    const ZEROS_END: bool = true;
+
+    type Words = [u64; 2];
+
+    type Scratch = ();
+
+    #[inline]
+    fn bytes_in_words(&self, keyed: &[u8]) -> usize {
+        key_bytes(keyed)
+    }
+
+    #[inline]
+    fn word(&self, keyed: &[u8], skip: usize, (): &mut ()) -> u64 {
+        ByBytes.word(&keyed[..key_bytes(&keyed[..keyed.len().min(skip + 8)])], skip, &mut ())
+    }
+
+    #[inline]
+    fn compare(&self, a: &[u8], b: &[u8], (): &mut ()) -> Ordering {
+        compare_keys(a, b).unwrap_or(Ordering::Equal)
+    }
+
+    #[inline]
+    fn same(&self, a: &[u8], b: &[u8], (): &mut ()) -> bool {
+        compare_keys(a, b).is_none()
+    }
+
+    fn is_exact(&self) -> bool {
+        true
+    }
+}
+
+/// Keyed lines by their keys, and those with equal keys as their keys' maker says.
 pub(super) struct ByKeyThenJudged<'k, K>(pub(super) &'k K);
 
 /// Memory to judge two lines.
@@ -46,47 +133,6 @@ pub(super) struct JudgeScratch<S> {
     own: S,
 }
 
-impl<K: LineKeys> ByKeyThenJudged<'_, K> {
-    /// The lines of two keyed ones, if their keys are equal; else how these compare.
-    #[inline]
-    fn judge<T>(
-        a: &[u8],
-        b: &[u8],
-        scratch: &mut JudgeScratch<K::Scratch>,
-        of_keys: impl FnOnce(Ordering) -> T,
-        of_lines: impl FnOnce(&[u8], &[u8], &mut K::Scratch) -> T,
-    ) -> T {
-        let shared = shared_bytes(a, b);
-        let key = key_bytes(&a[..shared]);
-        if key + END_BYTES > shared {
-            return of_keys(a[shared..].cmp(&b[shared..]));
-        }
-        if shared == a.len() && shared == b.len() {
-            return of_keys(Ordering::Equal);
-        }
-        let JudgeScratch { a: line_a, b: line_b, own } = scratch;
-        // Behind the end of the key is the kind of what follows.
-        let from = key + END_BYTES + 1;
-        of_lines(decoded(&a[from..], line_a), decoded(&b[from..], line_b), own)
-    }
-}
-
-/// A line without codes.
-fn decoded<'l>(line: &'l [u8], work: &'l mut Vec<u8>) -> &'l [u8] {
-    if memchr::memchr(CODE, line).is_none() {
-        return line;
-    }
-    work.clear();
-    let mut bytes = line.iter();
-    while let Some(&byte) = bytes.next() {
-        work.push(match byte {
-            CODE => bytes.next().map_or(0, |code| code.wrapping_sub(ZERO)),
-            byte => byte,
-        });
-    }
-    work
-}
-
 impl<K: LineKeys> LineOrder for ByKeyThenJudged<'_, K> {
     type Words = [u64; 2];
 
@@ -94,42 +140,31 @@ impl<K: LineKeys> LineOrder for ByKeyThenJudged<'_, K> {
 
     #[inline]
     fn bytes_in_words(&self, keyed: &[u8]) -> usize {
-        ByKey.bytes_in_words(keyed)
+        key_bytes(keyed)
     }
 
     #[inline]
     fn word(&self, keyed: &[u8], skip: usize, _: &mut Self::Scratch) -> u64 {
-        ByKey.word(keyed, skip, &mut ())
-    }
-
-    #[inline]
-    fn two_words_of(
-        &self,
-        tail: &[u8],
-        bytes: usize,
-        skip: usize,
-        _: &mut Self::Scratch,
-    ) -> [u64; 2] {
-        ByKey.two_words_of(tail, bytes, skip, &mut ())
+        ByLineKey.word(keyed, skip, &mut ())
     }
 
     #[inline]
     fn compare(&self, a: &[u8], b: &[u8], scratch: &mut Self::Scratch) -> Ordering {
-        let of_lines = |a: &[u8], b: &[u8], own: &mut K::Scratch| self.0.compare_ties(a, b, own);
-        Self::judge(a, b, scratch, |order| order, of_lines)
+        compare_keys(a, b).unwrap_or_else(|| {
+            let JudgeScratch { a: work_a, b: work_b, own } = scratch;
+            let key = key_bytes(a);
+            let (a, b) = (line_behind(a, key, work_a), line_behind(b, key, work_b));
+            if a == b { Ordering::Equal } else { self.0.compare_ties(a, b, own) }
+        })
     }
 
     #[inline]
     fn same(&self, a: &[u8], b: &[u8], scratch: &mut Self::Scratch) -> bool {
-        let of_lines = |a: &[u8], b: &[u8], own: &mut K::Scratch| self.0.same(a, b, own);
-        // Lines with the same bytes need not be the same, if a key is "not a number".
-        if a == b {
-            let from = key_bytes(a) + END_BYTES + 1;
-            let JudgeScratch { a: line, own, .. } = scratch;
-            let line = decoded(&a[from..], line);
-            return of_lines(line, line, own);
+        compare_keys(a, b).is_none() && {
+            let JudgeScratch { a: work_a, b: work_b, own } = scratch;
+            let key = key_bytes(a);
+            self.0.same(line_behind(a, key, work_a), line_behind(b, key, work_b), own)
         }
-        Self::judge(a, b, scratch, |_| false, of_lines)
     }
 
     fn is_exact(&self) -> bool {

@@ -23,6 +23,7 @@
 //! | `input_error` | whose fault it is that an input can't be sorted |
 //! | `keying` | what cuts an input into records, and makes their keys |
 //! | `keying_threads` | who makes them |
+//! | `line_framing` | the bytes of a line with its key, there and back |
 //! | `line_keys`, `line_keying` | lines with keys before them: their orders, their keys |
 //! | `sort`, `output` | the outline; where records go |
 //! | `line_sum` | the lines that are written, hashed |
@@ -34,6 +35,7 @@ mod input;
 mod input_error;
 mod keying;
 mod keying_threads;
+mod line_framing;
 mod line_keying;
 mod line_keys;
 mod line_sum;

@@ -4,14 +4,13 @@ use super::encode::RECORD_END;
 use super::input::{InputRest, KeyedInput, ToFirstRecord};
 use super::keying::Piece;
 use super::keying_threads::{KeyingMemory, KeyingThreads};
+use super::line_framing::RestoreLines;
 use super::line_keying::{LineKeying, TooLong};
-use super::line_keys::{ByKeyThenJudged, LineKeys, LineTies};
+use super::line_keys::{ByKeyAndLine, ByKeyThenJudged, ByLineKey, LineKeys, LineTies};
 use super::line_sum::LineSum;
-use super::order::ByKey;
-use super::restore::Restore;
 use crate::units::Bytes;
 use crate::variable::{
-    ByBytes, Content, LinesInput, LinesOptions, LinesReport, OutputForm, SegmentFilter, sort_formed,
+    Content, LinesInput, LinesOptions, LinesReport, OutputForm, SegmentFilter, sort_formed,
 };
 use crate::{Error, Observer};
 use std::io::Write;
@@ -61,18 +60,20 @@ pub fn sort_lines_by_keys<K: LineKeys>(
     };
     let written_sum = Arc::new(AtomicU64::new(0));
     let filter = || -> SegmentFilter {
-        let (mut restore, mut lines_left) = (Restore::lines(delimiter), u64::MAX);
+        let mut restore = RestoreLines::new(delimiter);
         let mut written = LineSum::new(delimiter, Arc::clone(&written_sum));
         Box::new(move |bytes| {
-            let restored = restore.apply(bytes, &mut lines_left);
+            let restored = restore.apply(bytes);
             written.take(&bytes[..restored]);
             restored
         })
     };
     let form = OutputForm { head: &[], filter: &filter };
     let report = match keys.ties() {
-        LineTies::Equal => sort_formed(&engine, &ByKey, inputs, output, form, disk, observer),
-        LineTies::Bytes => sort_formed(&engine, &ByBytes, inputs, output, form, disk, observer),
+        LineTies::Equal => sort_formed(&engine, &ByLineKey, inputs, output, form, disk, observer),
+        LineTies::Bytes => {
+            sort_formed(&engine, &ByKeyAndLine, inputs, output, form, disk, observer)
+        }
         LineTies::Judged => {
             let order = ByKeyThenJudged(&**keys);
             sort_formed(&engine, &order, inputs, output, form, disk, observer)

@@ -17,6 +17,9 @@ use super::transform::{Transform, apply};
 use super::version;
 use crate::locale::{Collation, Locale};
 
+/// What is no month, as part of a normalised key.
+const MONTH_ZERO: u8 = 0x10;
+
 /// What the bytes of a key mean.
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
@@ -190,7 +193,8 @@ impl Key {
                 human::encode_short(numbers, text, out);
             }
             Kind::Human(numbers) => human::encode(numbers, text, out),
-            Kind::Month(months) => out.push(months.number(text)),
+            // Small bytes are for the ends of keys.
+            Kind::Month(months) => out.push(months.number(text) + MONTH_ZERO),
             Kind::Number(numbers) if self.has_short_numbers => numbers.encode_short(text, out),
             Kind::Number(numbers) => numbers.encode(text, out),
             Kind::Random(random) => {

@@ -16,11 +16,11 @@
 //! bits, a byte of sign and exponent leaves 56: most numbers are in one word, and its last bit says
 //! so.
 //!
-//! The short key, which has no byte below 2 but with an extreme exponent:
+//! The short key, which has no byte below 3 but with an extreme exponent:
 //!
 //! ```text
 //! byte 0     as above, with 7 more of an exponent that is less or more
-//! pairs      3 + two digits each, without pairs of zeros at the end; then 2; nothing for zero
+//! pairs      4 + two digits each, without pairs of zeros at the end; then 3; nothing for zero
 //! ```
 
 use std::cmp::Ordering;
@@ -38,9 +38,9 @@ const EXPONENT_MIN: i64 = -30;
 const EXPONENT_MAX: i64 = 94;
 
 /// In a short key: two digits that are zero, the smallest byte of a pair.
-const PAIR: u8 = 3;
+const PAIR: u8 = 4;
 /// The end of such a key.
-const PAIRS_END: u8 = 2;
+const PAIRS_END: u8 = 3;
 /// What the first two of sixteen digits count.
 const FIRST_PAIR: u64 = 10_u64.pow(GROUP_DIGITS as u32 - 2);
 

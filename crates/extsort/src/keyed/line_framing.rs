@@ -1,0 +1,182 @@
+//! The bytes of a line with its key, and the way back, in place.
+//!
+//! ```text
+//!  key, in codes | 01 | line without its delimiter, in codes | 00
+//! ```
+//!
+//! The bytes 00, 01 and 02 are 02 02, 02 03 and 02 04; all others stand for themselves. Codes keep
+//! the order of the bytes, and the end of a key comes before any of them. So keyed lines compare as
+//! their keys do, and those with equal keys as their lines.
+
+/// Ends a key.
+const KEY_END: u8 = 1;
+/// The first byte of a code of two bytes; the largest byte that has one.
+const CODE: u8 = 2;
+/// Behind [`CODE`]: the byte 0, and more for the others.
+const ZERO: u8 = 2;
+/// Ends a keyed line.
+const LINE_END: u8 = 0;
+
+/// Appends a key and a line, without its delimiter.
+#[inline]
+pub(super) fn push_keyed_line(out: &mut Vec<u8>, key: &[u8], line: &[u8]) {
+    push_codes(out, key);
+    out.push(KEY_END);
+    push_codes(out, line);
+    out.push(LINE_END);
+}
+
+#[inline]
+fn push_codes(out: &mut Vec<u8>, bytes: &[u8]) {
+    let from = out.len();
+    out.extend_from_slice(bytes);
+    if bytes.iter().fold(false, |has_codes, &byte| has_codes | (byte <= CODE)) {
+        out.truncate(from);
+        for &byte in bytes {
+            match byte {
+                ..=CODE => out.extend([CODE, ZERO + byte]),
+                byte => out.push(byte),
+            }
+        }
+    }
+}
+
+/// Where the key of a keyed line ends; all of a beginning without an end.
+#[inline]
+pub(super) fn key_bytes(keyed: &[u8]) -> usize {
+    memchr::memchr(KEY_END, keyed).unwrap_or(keyed.len())
+}
+
+/// The line behind a key of so many bytes, without codes.
+pub(super) fn line_behind<'l>(
+    keyed: &'l [u8],
+    key_bytes: usize,
+    work: &'l mut Vec<u8>,
+) -> &'l [u8] {
+    let line = keyed.get(key_bytes + 1..).unwrap_or_default();
+    if memchr::memchr(CODE, line).is_none() {
+        return line;
+    }
+    work.clear();
+    let mut bytes = line.iter();
+    while let Some(&byte) = bytes.next() {
+        work.push(match byte {
+            CODE => bytes.next().map_or(0, |code| code.wrapping_sub(ZERO)),
+            byte => byte,
+        });
+    }
+    work
+}
+
+/// Takes keys away from lines. It begins before a keyed line, and takes bytes in pieces of any
+/// length.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RestoreLines {
+    delimiter: u8,
+    at: Place,
+}
+
+/// Where in a keyed line the next byte is.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Key,
+    Line,
+    /// In a line, behind the first byte of a code.
+    Code,
+}
+
+impl RestoreLines {
+    /// For lines that end with `delimiter`.
+    pub(super) fn new(delimiter: u8) -> RestoreLines {
+        RestoreLines { delimiter, at: Place::Key }
+    }
+
+    /// Replaces keyed lines by lines with delimiters. Returns how many bytes they have.
+    pub(super) fn apply(&mut self, bytes: &mut [u8]) -> usize {
+        let (mut from, mut to) = (0, 0);
+        while from < bytes.len() {
+            match self.at {
+                Place::Key => {
+                    let Some(end) = memchr::memchr(KEY_END, &bytes[from..]) else { break };
+                    from += end + 1;
+                    self.at = Place::Line;
+                }
+                Place::Line => {
+                    let end = memchr::memchr2(LINE_END, CODE, &bytes[from..]);
+                    let own = end.unwrap_or(bytes.len() - from);
+                    bytes.copy_within(from..from + own, to);
+                    (from, to) = (from + own, to + own);
+                    match bytes.get(from) {
+                        None => {}
+                        Some(&LINE_END) => {
+                            bytes[to] = self.delimiter;
+                            (from, to) = (from + 1, to + 1);
+                            self.at = Place::Key;
+                        }
+                        Some(_) => {
+                            from += 1;
+                            self.at = Place::Code;
+                        }
+                    }
+                }
+                Place::Code => {
+                    bytes[to] = bytes[from].wrapping_sub(ZERO);
+                    (from, to) = (from + 1, to + 1);
+                    self.at = Place::Line;
+                }
+            }
+        }
+        to
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    fn bytes() -> impl Strategy<Value = Vec<u8>> {
+        let byte = prop_oneof![Just(0u8), Just(1), Just(2), Just(3), Just(b'\n'), any::<u8>()];
+        vec(byte, 0..9)
+    }
+
+    fn keyed(key: &[u8], line: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        push_keyed_line(&mut out, key, line);
+        out
+    }
+
+    proptest! {
+        #[test]
+        fn keyed_lines_compare_as_keys_then_lines(
+            a in (bytes(), bytes()),
+            b in (bytes(), bytes()),
+        ) {
+            let [keyed_a, keyed_b] = [&a, &b].map(|(key, line)| keyed(key, line));
+            prop_assert_eq!(keyed_a.cmp(&keyed_b), a.cmp(&b));
+            let (end_a, end_b) = (key_bytes(&keyed_a), key_bytes(&keyed_b));
+            prop_assert_eq!(keyed_a[..end_a].cmp(&keyed_b[..end_b]), a.0.cmp(&b.0));
+        }
+
+        #[test]
+        fn lines_come_back(lines in vec((bytes(), bytes()), 0..5), step in 1..9usize) {
+            let mut all: Vec<u8> = lines.iter().flat_map(|(key, line)| keyed(key, line)).collect();
+            let expected: Vec<u8> =
+                lines.iter().flat_map(|(_, line)| line.iter().copied().chain([b'\n'])).collect();
+            let (mut restore, mut restored) = (RestoreLines::new(b'\n'), Vec::new());
+            for part in all.chunks_mut(step * step * step) {
+                let bytes = restore.apply(part);
+                restored.extend_from_slice(&part[..bytes]);
+            }
+            prop_assert_eq!(restored, expected);
+            for (key, line) in &lines {
+                let keyed = keyed(key, line);
+                let keyed = keyed.strip_suffix(&[LINE_END]).unwrap();
+                prop_assert!(!keyed.contains(&LINE_END));
+                let mut work = Vec::new();
+                prop_assert_eq!(line_behind(keyed, key_bytes(keyed), &mut work), &line[..]);
+            }
+        }
+    }
+}
