@@ -10,6 +10,9 @@ use xsort_kernels::lines::LineOrder;
 
 /// Bytes of an input's buffer, unless a line is longer or memory is scarce.
 pub(crate) const BUFFER_BYTES_MAX: u64 = 64 << 10;
+/// Least bytes of an input's buffer. A small file gets no more than it has bytes, because the
+/// system takes longer to provide the memory than the merge does.
+pub(crate) const BUFFER_BYTES_MIN: u64 = 4 << 10;
 
 /// All inputs. Those that have a line are a heap: none is before the one at half its place.
 pub(crate) struct InputHeap<'a, O: LineOrder> {
@@ -43,7 +46,10 @@ impl<'a, O: LineOrder> InputHeap<'a, O> {
             heap: Vec::new(),
         };
         for (number, input) in inputs.into_iter().enumerate() {
-            heap.inputs.push(InputCursor::new(input, options.delimiter, buffer_bytes));
+            let bytes = input.bytes.map_or(buffer_bytes, |bytes| {
+                (bytes + 1).clamp(BUFFER_BYTES_MIN, buffer_bytes as u64) as usize
+            });
+            heap.inputs.push(InputCursor::new(input, options.delimiter, bytes));
             if heap.read_line(number)? {
                 heap.heap.push(number);
             }

@@ -9,15 +9,13 @@ use super::super::input::{LinesInput, total_bytes};
 use super::super::options::LinesOptions;
 use super::super::plan::{Plan, usable_bytes};
 use super::super::report::LinesReport;
-use super::heap::{BUFFER_BYTES_MAX, InputHeap};
+use super::heap::{BUFFER_BYTES_MAX, BUFFER_BYTES_MIN, InputHeap};
 use crate::{Error, Observer};
 use std::cmp::Ordering;
 use std::io::Write;
 use std::time::Instant;
 use xsort_kernels::lines::LineOrder;
 
-/// Least bytes of an input's buffer.
-const BUFFER_BYTES_MIN: u64 = 4 << 10;
 /// What an input takes besides its buffer: itself, and the names of its file.
 const INPUT_BYTES: u64 = 1 << 10;
 /// Merged lines are written once there are so many bytes of them.
