@@ -1,4 +1,5 @@
-//! The inputs of a plain merge as a heap, by their next lines.
+//! The inputs of a plain merge as a loser tree, by their next lines: each line is compared as often
+//! as the logarithm of the number of inputs says.
 
 use super::super::input::{LinesInput, too_long};
 use super::super::options::LinesOptions;
@@ -6,7 +7,7 @@ use super::super::plan::BUDGET_BYTES_MIN;
 use super::cursor::{InputCursor, Standing};
 use crate::Error;
 use std::cmp::Ordering;
-use xsort_kernels::lines::LineOrder;
+use xsort_kernels::lines::{LineOrder, Words};
 
 /// Bytes of an input's buffer, unless a line is longer or memory is scarce.
 pub(crate) const BUFFER_BYTES_MAX: u64 = 64 << 10;
@@ -14,8 +15,9 @@ pub(crate) const BUFFER_BYTES_MAX: u64 = 64 << 10;
 /// system takes longer to provide the memory than the merge does.
 pub(crate) const BUFFER_BYTES_MIN: u64 = 4 << 10;
 
-/// All inputs. Those that have a line are a heap: none is before the one at half its place.
-pub(crate) struct InputHeap<'a, O: LineOrder> {
+/// All inputs. Two of them meet at each node: the smaller goes on to the node at half its number,
+/// the other stays.
+pub(crate) struct InputTree<'a, O: LineOrder> {
     order: &'a O,
     options: &'a LinesOptions,
     scratch: O::Scratch,
@@ -24,10 +26,14 @@ pub(crate) struct InputHeap<'a, O: LineOrder> {
     /// Bytes of an input's buffer that holds no long line.
     buffer_bytes: usize,
     inputs: Vec<InputCursor>,
-    heap: Vec<usize>,
+    /// Whether words of keys are made. Where they don't decide alone, because a language does, they
+    /// cost more than comparisons, unless a number comes first.
+    has_words: bool,
+    /// The input with the smallest line, and from 1 on the loser at each node.
+    nodes: Vec<usize>,
 }
 
-impl<'a, O: LineOrder> InputHeap<'a, O> {
+impl<'a, O: LineOrder> InputTree<'a, O> {
     /// Reads the first line of each input.
     pub(crate) fn new(
         order: &'a O,
@@ -36,59 +42,83 @@ impl<'a, O: LineOrder> InputHeap<'a, O> {
         buffer_bytes: usize,
         free_bytes: usize,
     ) -> Result<Self, Error> {
-        let mut heap = InputHeap {
+        let mut tree = InputTree {
             order,
             options,
             scratch: O::Scratch::default(),
             free_bytes,
             buffer_bytes,
             inputs: Vec::new(),
-            heap: Vec::new(),
+            has_words: order.is_exact() || O::Words::COUNT == 1,
+            nodes: Vec::new(),
         };
         for (number, input) in inputs.into_iter().enumerate() {
             let bytes = input.bytes.map_or(buffer_bytes, |bytes| {
                 (bytes + 1).clamp(BUFFER_BYTES_MIN, buffer_bytes as u64) as usize
             });
-            heap.inputs.push(InputCursor::new(input, options.delimiter, bytes));
-            if heap.read_line(number)? {
-                heap.heap.push(number);
-            }
+            tree.inputs.push(InputCursor::new(input, options.delimiter, bytes));
+            tree.read_line(number)?;
         }
-        (0..heap.heap.len()).rev().for_each(|at| heap.sift_down(at));
-        Ok(heap)
+        tree.build();
+        Ok(tree)
     }
 
-    /// The smallest line, of equal ones that of the first input; `None` when all are merged.
+    /// The smallest line, of equal ones that of the first input, and the word of its key, 0 if
+    /// there are no words; `None` when all are merged.
     #[inline]
-    pub(crate) fn first(&self) -> Option<&[u8]> {
-        self.heap.first().map(|&first| self.inputs[first].line())
+    pub(crate) fn first(&self) -> Option<(u64, &[u8])> {
+        let first = self.inputs.get(*self.nodes.first()?)?;
+        first.is_live.then(|| (first.word, first.line()))
     }
 
     /// Goes on behind the smallest line.
     #[inline]
     pub(crate) fn advance(&mut self) -> Result<(), Error> {
-        let first = self.heap[0];
-        self.inputs[first].pass_line();
-        if !self.read_line(first)? {
-            self.heap.swap_remove(0);
+        let mut winner = self.nodes[0];
+        self.inputs[winner].pass_line();
+        self.read_line(winner)?;
+        let mut node = (self.inputs.len() + winner) / 2;
+        while node > 0 {
+            if self.is_before(self.nodes[node], winner) {
+                std::mem::swap(&mut self.nodes[node], &mut winner);
+            }
+            node /= 2;
         }
-        self.sift_down(0);
+        self.nodes[0] = winner;
         Ok(())
     }
 
-    /// Brings an input to its next line; false if there is none.
-    fn read_line(&mut self, number: usize) -> Result<bool, Error> {
+    /// Has the inputs meet for the first time.
+    fn build(&mut self) {
+        let inputs = self.inputs.len();
+        self.nodes = vec![0; inputs];
+        // The winner at each node; the leaves are behind the nodes.
+        let mut winners: Vec<usize> = (0..2 * inputs).map(|at| at.wrapping_sub(inputs)).collect();
+        for node in (1..inputs).rev() {
+            let (a, b) = (winners[2 * node], winners[2 * node + 1]);
+            let is_before = self.is_before(a, b);
+            (winners[node], self.nodes[node]) = if is_before { (a, b) } else { (b, a) };
+        }
+        if inputs > 0 {
+            self.nodes[0] = winners[1];
+        }
+    }
+
+    /// Brings an input to its next line, if there is one.
+    fn read_line(&mut self, number: usize) -> Result<(), Error> {
         loop {
             let input = &mut self.inputs[number];
             match input.read_line()? {
                 Standing::Line => {
-                    input.word = self.order.word(input.line(), 0, &mut self.scratch);
-                    return Ok(true);
+                    if self.has_words {
+                        input.word = self.order.word(input.line(), 0, &mut self.scratch);
+                    }
+                    return Ok(());
                 }
                 Standing::End => {
-                    let freed = input.free();
+                    let freed = input.end();
                     self.free_bytes += self.copies() * freed;
-                    return Ok(false);
+                    return Ok(());
                 }
                 Standing::LongLine => self.grow(number)?,
             }
@@ -122,24 +152,12 @@ impl<'a, O: LineOrder> InputHeap<'a, O> {
         if self.options.is_unique { 2 } else { 1 }
     }
 
-    fn sift_down(&mut self, mut at: usize) {
-        loop {
-            let mut least = at;
-            for child in [2 * at + 1, 2 * at + 2] {
-                if child < self.heap.len() && self.is_before(self.heap[child], self.heap[least]) {
-                    least = child;
-                }
-            }
-            if least == at {
-                return;
-            }
-            self.heap.swap(at, least);
-            at = least;
-        }
-    }
-
+    /// Whether the line of input `a` comes before that of `b`. One that is at its end comes last.
     fn is_before(&mut self, a: usize, b: usize) -> bool {
         let (first, second) = (&self.inputs[a], &self.inputs[b]);
+        if !(first.is_live && second.is_live) {
+            return first.is_live;
+        }
         let by_word = first.word.cmp(&second.word);
         by_word
             .then_with(|| self.order.compare(first.line(), second.line(), &mut self.scratch))
