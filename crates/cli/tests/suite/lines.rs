@@ -201,6 +201,10 @@ const SCRIPTS: &[&str] = &[
     "sort --files0-from=- few",
     "sort --files0-from=empty",
     "sort --files0-from=missing",
+    "sort --files0-from=missing -nd; sort --files0-from=missing -c -o out; sort -k0 --files0-from=x",
+    "sort --files0-from=few -nd; sort --files0-from=empty -nd; mkdir d; sort --files0-from=d -nM",
+    "printf 'few\\0\\0' | sort -nd --files0-from=-; printf 'few\\0other' | sort -cnd --files0-from=-",
+    "printf 'few\\0' | sort -co out --files0-from=-; printf few | sort --debug -c --files0-from=-",
     "mkdir d; sort --files0-from=d",
     "cp empty 'a b'; sort --files0-from='a b'; printf '\\0' >'a b'; sort --files0-from='a b'",
     // What can't be read, and what isn't understood.

@@ -6,6 +6,7 @@
 
 use super::zone::Moment;
 use crate::locale::Locale;
+use std::ffi::CStr;
 
 /// Appends `at` in `format`.
 pub(super) fn format_time(format: &[u8], at: &Moment, locale: &Locale, out: &mut Vec<u8>) {
@@ -132,6 +133,13 @@ impl Formatter<'_> {
         if refused.contains(&letter) {
             return false;
         }
+        if self.is_left_to_the_locale(letter, modifier) {
+            let format = [b'%', modifier.unwrap_or_default(), letter, 0];
+            let format = CStr::from_bytes_with_nul(&format).expect("it ends with the only NUL");
+            let text = self.locale.handle.time(format, &self.at.broken_down());
+            self.text(&text, style, out);
+            return true;
+        }
         let at = self.at;
         let number = |digits, value: u32| Number::of(digits, u64::from(value));
         let spaced = Style { pad: style.pad.or(Some(b'_')), ..style };
@@ -191,6 +199,16 @@ impl Formatter<'_> {
             _ => return false,
         }
         true
+    }
+
+    /// Whether the C library writes it: years of an era, and numbers in the locale's own digits.
+    fn is_left_to_the_locale(&self, letter: u8, modifier: Option<u8>) -> bool {
+        let letters: &[u8] = match modifier {
+            Some(b'E') => b"cCxXyY",
+            Some(_) => b"CdegHIjklmMSuUVwWy",
+            None => b"",
+        };
+        letters.contains(&letter) && (0..=i64::from(i32::MAX)).contains(&self.at.year)
     }
 
     /// `%F`: a width is that of the whole date.
