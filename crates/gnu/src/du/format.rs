@@ -107,7 +107,10 @@ impl Formatter<'_> {
                 out.push(b'%');
                 true
             }
-            (Some(letter), 0) => self.letter(letter, modifier, style, out),
+            (Some(letter), 0) => {
+                self.by_locale(letter, modifier, style, out)
+                    || self.letter(letter, modifier, style, out)
+            }
             _ => false,
         };
         if is_known {
@@ -132,13 +135,6 @@ impl Formatter<'_> {
         };
         if refused.contains(&letter) {
             return false;
-        }
-        if self.is_left_to_the_locale(letter, modifier) {
-            let format = [b'%', modifier.unwrap_or_default(), letter, 0];
-            let format = CStr::from_bytes_with_nul(&format).expect("it ends with the only NUL");
-            let text = self.locale.handle.time(format, &self.at.broken_down());
-            self.text(&text, style, out);
-            return true;
         }
         let at = self.at;
         let number = |digits, value: u32| Number::of(digits, u64::from(value));
@@ -201,14 +197,18 @@ impl Formatter<'_> {
         true
     }
 
-    /// Whether the C library writes it: years of an era, and numbers in the locale's own digits.
-    fn is_left_to_the_locale(&self, letter: u8, modifier: Option<u8>) -> bool {
-        let letters: &[u8] = match modifier {
-            Some(b'E') => b"cCxXyY",
-            Some(_) => b"CdegHIjklmMSuUVwWy",
-            None => b"",
-        };
-        letters.contains(&letter) && (0..=i64::from(i32::MAX)).contains(&self.at.year)
+    /// Has the C library write years of an era, and numbers in the locale's own digits. False if
+    /// it is something else.
+    fn by_locale(&self, letter: u8, modifier: Option<u8>, style: Style, out: &mut Vec<u8>) -> bool {
+        let Some(modifier) = modifier else { return false };
+        let letters: &[u8] = if modifier == b'E' { b"cCxXyY" } else { b"CdegHIjklmMSuUVwWy" };
+        if !letters.contains(&letter) || !(0..=i64::from(i32::MAX)).contains(&self.at.year) {
+            return false;
+        }
+        let format = [b'%', modifier, letter, 0];
+        let format = CStr::from_bytes_with_nul(&format).expect("it ends with the only NUL");
+        self.text(&self.locale.handle.time(format, &self.at.broken_down()), style, out);
+        true
     }
 
     /// `%F`: a width is that of the whole date.

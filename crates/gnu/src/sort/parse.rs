@@ -41,8 +41,8 @@ pub fn parse<W: AsRef<OsStr>>(
     })
 }
 
-/// Refuses options that don't go together, and more than one input to a check. [`parse`] does so for
-/// operands; for `--files0-from` the caller does, once it has read the list, as GNU sort does.
+/// Refuses options that don't go together, and more than one input to a check. [`parse`] does so
+/// for operands; for `--files0-from` the caller does, once it has read the list, as GNU sort does.
 ///
 /// # Errors
 ///
