@@ -77,6 +77,17 @@ impl Handle {
         String::from_utf8_lossy(&self.item(category << 16 | 0xFFFF)).into_owned()
     }
 
+    /// What `strftime` makes of a time in a format; nothing if that is longer than 256 bytes.
+    pub(crate) fn time(&self, format: &CStr, at: &libc::tm) -> Vec<u8> {
+        let mut text = vec![0; 256];
+        let room = text.as_mut_ptr().cast::<c_char>();
+        // SAFETY: `room` has as many bytes as is said, the format is a C string, `at` has no
+        // name of a zone, which none of our formats asks for, and the locale is loaded.
+        let bytes = unsafe { libc::strftime_l(room, text.len(), format.as_ptr(), at, self.0) };
+        text.truncate(bytes);
+        text
+    }
+
     /// The class of one byte.
     pub(crate) fn byte_class(&self, byte: u8) -> ByteClass {
         let byte = c_int::from(byte);

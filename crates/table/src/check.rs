@@ -33,7 +33,7 @@ pub fn check_table(
     let mut table = Table::open(options, engine, vec![input], observer)?;
     let Some(rows) = table.inputs.pop() else { return Ok(None) };
     let observed = ObservedRows { rows: rows.into_bytes(), observer };
-    let found = first_disorder(&ByKey, observed, RECORD_END, options.unique.is_some());
+    let found = first_disorder(&ByKey, observed, RECORD_END, options.unique.is_some(), || 1);
     let found = found.map_err(|error| of_read(&path, error, observer))?;
     let Some((number, keyed)) = found else { return Ok(None) };
     let mut bytes = Vec::new();

@@ -59,6 +59,7 @@ impl FoundFile<'_> {
     }
 
     /// The argument as it was given, less all slashes at its end but one, and the names from there.
+    /// (An argument that contains nothing has none with [`Follow::Always`](crate::Follow::Always).)
     pub fn path(&self) -> Vec<u8> {
         self.parent.map_or_else(|| self.name.to_vec(), |parent| parent.path_of(self.name))
     }

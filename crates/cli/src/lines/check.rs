@@ -25,7 +25,9 @@ pub(super) fn check<O: LineOrder>(
             .map_err(|(path, error)| failure::of_read(path.as_os_str(), &error))?;
         input = recognised.inputs.into_iter().next().expect("as many as were given");
     }
-    let found = first_disorder(by, input.into_bytes(), command.terminator(), command.unique)
+    let threads = || resources::threads(command);
+    let bytes = input.into_bytes();
+    let found = first_disorder(by, bytes, command.terminator(), command.unique, threads)
         .map_err(|error| failure::of_read(&file, &error))?;
     match (found, kind) {
         (None, _) => Ok(()),

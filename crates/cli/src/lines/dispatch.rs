@@ -21,7 +21,9 @@ pub(super) fn run(lines: &LinesCommand<'_>, has_locale: bool) -> Result<(), Fail
     lines.refuse_useless_options()?;
     lines.refuse_foreign_compression()?;
     let files = inputs::files(&lines.command)?;
-    xsort_gnu::sort::refuse_many(&lines.command, &files, &lines.environment)?;
+    if lines.command.files0_from.is_some() {
+        xsort_gnu::sort::refuse_combinations(&lines.command, &files, &lines.environment)?;
+    }
     if lines.command.debug {
         lines.warn(has_locale);
     }

@@ -25,7 +25,7 @@ use xsort_gnu::sort::Command;
 use xsort_usage::Identity;
 
 /// The name of standard input.
-const STANDARD: &str = "-";
+pub(super) const STANDARD: &str = "-";
 
 /// The size that is assumed of files that claim to be empty, as those of /proc do.
 const UNKNOWN_BYTES: u64 = 64 << 10;

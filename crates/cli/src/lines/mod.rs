@@ -11,6 +11,7 @@
 //! | `resumable` | a sort with a checkpoint |
 //! | `check` | `-c` and `-C` |
 //! | `dry_run` | what a sort would do |
+//! | `short_stream` | a few lines from a pipe, read before anything is set up for more |
 //! | `prepare` | inputs held to the limits and decompressed |
 //! | `progress` | who watches, and the report |
 //! | `inputs` | which files, inspected before anything is read; opened when they are |
@@ -41,6 +42,7 @@ mod prepare;
 mod progress;
 mod resources;
 mod resumable;
+mod short_stream;
 mod sort;
 mod target;
 

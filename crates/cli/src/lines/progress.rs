@@ -29,9 +29,8 @@ pub(super) fn observer(
 ) -> Box<dyn Observer> {
     let command = &lines.command;
     let is_small = bytes.is_some_and(|bytes| bytes <= resources::SMALL_BYTES);
-    let is_asked_for = command.extras.progress == When::Always;
-    let is_needed = is_asked_for || limits.temperature.is_some() || limits.rate.is_some();
-    if !is_needed && (is_small || resources::has_few_files()) {
+    let is_asked_for = is_watching_asked_for(command, limits);
+    if !is_asked_for && (is_small || resources::has_few_files()) {
         return Box::new(Unobserved);
     }
     // GNU sort shows nothing, and lines on the same terminal would be torn by a bar.
@@ -56,6 +55,12 @@ pub(super) fn observer(
         temperature: limit,
         stop: None,
     }))
+}
+
+/// Whether a sort is watched however small it is.
+pub(super) fn is_watching_asked_for(command: &Command, limits: &Limits) -> bool {
+    let shows_always = command.extras.progress == When::Always;
+    shows_always || limits.temperature.is_some() || limits.rate.is_some()
 }
 
 /// What passed by the engine.

@@ -42,9 +42,8 @@ pub(super) fn environment(locale: Locale) -> Environment {
     let variable = |name: &str| {
         variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_os_str())
     };
-    let memory = sysinfo();
     Environment {
-        memory_bytes: memory.totalram as u64 * u64::from(memory.mem_unit),
+        memory_bytes: machine_bytes(),
         open_files_max: getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX),
         ..Environment::new(variable, locale)
     }
@@ -67,9 +66,17 @@ pub(super) fn apply_memory(command: &mut Command) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Memory for names and lines, in bytes.
+/// Memory for names and lines, in bytes: never more than the machine has, because GNU sort takes
+/// what it gets of a larger `-S`.
 pub(super) fn budget_bytes(command: &Command) -> u64 {
-    MemoryLimits::read().budget(command.buffer_bytes.map(Memory::Bytes)).bytes
+    let asked = command.buffer_bytes.map(|bytes| Memory::Bytes(bytes.min(machine_bytes())));
+    MemoryLimits::read().budget(asked).bytes
+}
+
+/// Memory of the machine, in bytes.
+fn machine_bytes() -> u64 {
+    let memory = sysinfo();
+    memory.totalram as u64 * u64::from(memory.mem_unit)
 }
 
 /// The engine's settings for inputs of so many bytes, if that is known.
@@ -85,16 +92,20 @@ pub(super) fn options(command: &Command, input_bytes: Option<u64>) -> LinesOptio
         } else {
             budget_bytes(command)
         },
-        threads: match command.parallel {
-            Some(threads) => threads.min(threads_max()),
-            None if is_small => 1,
-            None => thread::available_parallelism().map_or(1, usize::from),
-        },
+        threads: if is_small && command.parallel.is_none() { 1 } else { threads(command) },
         caches: if is_small { Caches::default() } else { caches(None) },
         scratch: scratch(command),
         codec: codec(command),
         output_file: None,
         checkpoint: None,
+    }
+}
+
+/// Threads that work: as many as asked for, or one a processor.
+pub(super) fn threads(command: &Command) -> usize {
+    match command.parallel {
+        Some(threads) => threads.min(threads_max()),
+        None => thread::available_parallelism().map_or(1, usize::from),
     }
 }
 

@@ -7,8 +7,9 @@ use super::job_failure::of_job;
 use super::limits::Limits;
 use super::outgoing::Outgoing;
 use super::prepare::Prepared;
-use super::progress::{OtherFigures, observer, print_report};
+use super::progress::{OtherFigures, is_watching_asked_for, observer, print_report};
 use super::resources;
+use super::short_stream::read_if_short;
 use super::target::Target;
 use std::path::Path;
 use xsort::sort_in_order;
@@ -34,9 +35,12 @@ pub(super) fn sort_or_merge<O: LineOrder>(
     let mut target = Target::open(command.output.as_deref())?;
     let (bytes, can_all_be_open) = (inputs.bytes(), inputs.can_all_be_open());
     let names_bytes = inputs.names.budget_bytes();
-    // Before the first read: it may wait for a pipe, and the status says so.
-    let observer = observer(lines, bytes, limits);
-    let opened = open(command, inputs, bytes, &target)?;
+    let mut opened = open(command, inputs, bytes, &target)?;
+    if !command.merge && !is_watching_asked_for(command, limits) {
+        read_if_short(&mut opened);
+    }
+    // Before any other read: it may wait for a pipe, and the status says so.
+    let observer = observer(lines, opened.iter().map(|input| input.bytes).sum(), limits);
     let mut prepared = Prepared::new(lines, opened, names_bytes, limits)?;
     let header = prepared.take_header(command)?;
     let figures = OtherFigures::of_header(&header, command.terminator());

@@ -99,6 +99,13 @@ const SCRIPTS: &[&str] = &[
         67768036191676800; do \
         touch -d @$s $f 2>/dev/null && TZ= du --time --time-style='+%Y %C %G %F' $f | \
         sed \"s/$f//\"; done; rm -f $f",
+    "touch -d @1709611506 t/a; export TZ=UTC; for l in C ja_JP.UTF-8; do for f in \
+        '%-Od %_5Od %05Od %+Od %Ok %Ol %Oj %Og %OG' '%Ey %10EY %EC %Oy %OC' '%OH:%OM:%OS' \
+        '%Om %Oe %OI %Ou %Ow %OU %OV %OW' 'e%Ex %^EX %Ec'; do \
+        LC_ALL=$l du --time --time-style=\"+$f\" t/a; done; done",
+    // Names.
+    "mkdir u v; echo x >v/f; ln -s u l; for o in '' -L -D '-L -s'; do \
+        du $o u/; du $o u//; du $o l/; du $o --exclude=f v/; done",
     // Words.
     "du -q; du -q -y t; du --nope; du --d t; du --ex=x; du --s; du --h; du --all=3; du -s=3; du \
         --exclude; du --time-style",

@@ -201,6 +201,11 @@ const SCRIPTS: &[&str] = &[
     "sort --files0-from=- few",
     "sort --files0-from=empty",
     "sort --files0-from=missing",
+    "sort --files0-from=missing -nd; sort --files0-from=missing -co out; sort -k0 --files0-from=x",
+    "sort --files0-from=few -nd; sort --files0-from=empty -nd; mkdir d; sort --files0-from=d -nM",
+    "printf 'few\\0\\0' | sort -nd --files0-from=-",
+    "printf 'few\\0other' | sort -cnd --files0-from=-",
+    "printf 'few\\0' | sort -co out --files0-from=-; printf few | sort --debug -c --files0-from=-",
     "mkdir d; sort --files0-from=d",
     "cp empty 'a b'; sort --files0-from='a b'; printf '\\0' >'a b'; sort --files0-from='a b'",
     // What can't be read, and what isn't understood.
@@ -230,6 +235,10 @@ const SCRIPTS: &[&str] = &[
     "sort --check=loud few",
     // Resources.
     "sort -S 1 few",
+    "sort -S 1E few",
+    "cat many | sort -S 2t | cksum",
+    "(cat few; sleep 0.3; cat sorted) | sort -S 1E",
+    "sort -m -S 1E sorted sorted",
     "sort -S 5% --parallel=3 few",
     "sort -S 10M -T . -T /tmp many | cksum",
     "sort -T /missing few",
@@ -339,6 +348,57 @@ fn figures_go_to_standard_error() {
     assert_eq!(ended.stdout, "a\na\nc\nc\n");
     let report: serde_json::Value = serde_json::from_str(&ended.stderr).unwrap();
     assert_eq!((&report["lines"], &report["bytes"]), (&4.into(), &8.into()));
+}
+
+/// A few lines from a pipe are sorted as a small file is: by one thread, in little memory. What
+/// takes its time, or is more, is whole all the same.
+#[test]
+fn a_short_stream_is_sorted_as_a_small_file_is() {
+    let sandbox = Sandbox::new();
+    let sort = |writes: &str| {
+        let script = format!("({writes}) | \"$0\" lines --json -j 2 -S 64M >out");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &script]).arg(program()).current_dir(sandbox.path());
+        let ended = shell.output().unwrap();
+        assert!(ended.status.success(), "{ended:?}");
+        let report: serde_json::Value = serde_json::from_slice(&ended.stderr).unwrap();
+        let figure = |name: &str| report[name].as_u64().unwrap();
+        (sandbox.read("out"), figure("threads"), figure("memory_bytes"))
+    };
+    for writes in ["printf 'b\\na\\n'", "printf 'b\\n'; sleep 0.02; printf a"] {
+        let (out, threads, memory_bytes) = sort(writes);
+        assert_eq!(out, b"a\nb\n", "{writes}");
+        assert_eq!(threads, 1, "{writes}");
+        assert!(memory_bytes < 1 << 20, "{writes}: {memory_bytes}");
+    }
+    assert_eq!(sort("true").0, b"");
+    let (out, threads, _) = sort("printf 'b\\n'; sleep 0.5; printf a");
+    assert_eq!((&out[..], threads), (&b"a\nb\n"[..], 2));
+    let (out, threads, _) = sort("seq 100001 200000");
+    let expected: String = (100_001..=200_000).map(|number| format!("{number}\n")).collect();
+    assert_eq!((out, threads), (expected.into_bytes(), 2));
+}
+
+/// The first line out of order is found, whatever number of threads look for it.
+#[test]
+fn a_check_of_a_large_file_names_the_first_line_out_of_order() {
+    let sandbox = Sandbox::new();
+    let mut text: String = (100_000..900_000).map(|number| format!("{number}\n")).collect();
+    sandbox.write("sorted", &text);
+    for options in ["", "-n ", "-u ", "-nu "] {
+        for threads in [1, 4] {
+            sandbox.ok(&format!("lines -c {options}-j {threads} sorted"));
+        }
+    }
+    for at in [7 * 790_000, 7 * 300_000, 7 * 20] {
+        text.replace_range(at..at + 6, "000000");
+        sandbox.write("broken", &text);
+        for threads in [1, 4] {
+            let ended = sandbox.run(&format!("lines -c -j {threads} broken"));
+            let expected = format!("xsort lines: broken:{}: disorder: 000000\n", at / 7 + 1);
+            assert_eq!((ended.code, ended.stderr), (Some(1), expected));
+        }
+    }
 }
 
 /// Larger than the memory, so that the output is written by its path where that is possible.

@@ -160,7 +160,10 @@ impl Plan {
         options: &LinesOptions,
         input_bytes: Option<u64>,
     ) -> Result<(), Error> {
-        let Some(bytes) = input_bytes else { return Ok(()) };
+        // What fits in memory has no index, and is sooner over without another plan.
+        let Some(bytes) = input_bytes.filter(|&bytes| bytes >= self.pool_bytes() as u64) else {
+            return Ok(());
+        };
         let is_enough = |budget_bytes| {
             let plan = Plan::new(
                 &LinesOptions { budget_bytes, ..options.clone() },

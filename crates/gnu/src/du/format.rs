@@ -6,6 +6,7 @@
 
 use super::zone::Moment;
 use crate::locale::Locale;
+use std::ffi::CStr;
 
 /// Appends `at` in `format`.
 pub(super) fn format_time(format: &[u8], at: &Moment, locale: &Locale, out: &mut Vec<u8>) {
@@ -106,7 +107,10 @@ impl Formatter<'_> {
                 out.push(b'%');
                 true
             }
-            (Some(letter), 0) => self.letter(letter, modifier, style, out),
+            (Some(letter), 0) => {
+                self.by_locale(letter, modifier, style, out)
+                    || self.letter(letter, modifier, style, out)
+            }
             _ => false,
         };
         if is_known {
@@ -190,6 +194,20 @@ impl Formatter<'_> {
             b'Z' => self.cased(at.zone.clone().into_bytes(), style.is_other_case, style, out),
             _ => return false,
         }
+        true
+    }
+
+    /// Has the C library write years of an era, and numbers in the locale's own digits. False if
+    /// it is something else.
+    fn by_locale(&self, letter: u8, modifier: Option<u8>, style: Style, out: &mut Vec<u8>) -> bool {
+        let Some(modifier) = modifier else { return false };
+        let letters: &[u8] = if modifier == b'E' { b"cCxXyY" } else { b"CdegHIjklmMSuUVwWy" };
+        if !letters.contains(&letter) || !(0..=i64::from(i32::MAX)).contains(&self.at.year) {
+            return false;
+        }
+        let format = [b'%', modifier, letter, 0];
+        let format = CStr::from_bytes_with_nul(&format).expect("it ends with the only NUL");
+        self.text(&self.locale.handle.time(format, &self.at.broken_down()), style, out);
         true
     }
 

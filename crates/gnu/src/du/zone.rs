@@ -44,6 +44,25 @@ pub(super) struct Moment {
     pub(super) zone: String,
 }
 
+impl Moment {
+    /// For the C library, without the zone. The year must fit it.
+    pub(super) fn broken_down(&self) -> libc::tm {
+        libc::tm {
+            tm_sec: self.second as i32,
+            tm_min: self.minute as i32,
+            tm_hour: self.hour as i32,
+            tm_mday: self.day as i32,
+            tm_mon: self.month as i32 - 1,
+            tm_year: (self.year - 1900) as i32,
+            tm_wday: self.weekday as i32,
+            tm_yday: self.day_of_year as i32 - 1,
+            tm_isdst: 0,
+            tm_gmtoff: self.offset_seconds,
+            tm_zone: std::ptr::null(),
+        }
+    }
+}
+
 impl Zone {
     /// The zone that `TZ` names (`None`: it isn't set), whose rules are in files, which `read`
     /// reads.

@@ -34,4 +34,4 @@ pub use environment::Environment;
 pub use file_list::listed_files;
 pub use help::{help, help_page, version};
 pub use order::{LineKeys, Order, Scratch, Ties};
-pub use parse::{parse, refuse_many};
+pub use parse::{parse, refuse_combinations};

@@ -41,13 +41,36 @@ pub fn parse<W: AsRef<OsStr>>(
     })
 }
 
-/// Refuses more than one input to a check. [`parse`] does so for operands; for `--files0-from` the
-/// caller does, once it has read the list.
+/// Refuses options that don't go together, and more than one input to a check. [`parse`] does so
+/// for operands; for `--files0-from` the caller does, once it has read the list, as GNU sort does.
 ///
 /// # Errors
 ///
-/// The second input isn't allowed.
-pub fn refuse_many<F: AsRef<OsStr>>(
+/// What doesn't go together.
+pub fn refuse_combinations<F: AsRef<OsStr>>(
+    command: &Command,
+    files: &[F],
+    environment: &Environment,
+) -> Result<(), Refusal> {
+    if let Some(key) = command.keys.iter().find(|key| !key.flags.are_compatible()) {
+        let kinds = Flags { start_blanks: false, end_blanks: false, reverse: false, ..key.flags };
+        return Err(incompatible(&kinds.letters()));
+    }
+    let check = command.check.map(|check| char::from(check_letter(check)));
+    let forbids_debug = check.or(command.output.is_some().then_some('o'));
+    if let (true, Some(letter)) = (command.debug, forbids_debug) {
+        return Err(incompatible(&format!("{letter} --debug")));
+    }
+    refuse_extras(command)?;
+    refuse_many(command, files, environment)?;
+    match (check, &command.output) {
+        (Some(letter), Some(_)) => Err(incompatible(&format!("{letter}o"))),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses more than one input to a check.
+fn refuse_many<F: AsRef<OsStr>>(
     command: &Command,
     files: &[F],
     environment: &Environment,
@@ -350,20 +373,8 @@ impl<'a> Parser<'a> {
         self.refuse_files_beside_list()?;
         let command = &mut self.command;
         give_global_flags(command);
-        if let Some(key) = command.keys.iter().find(|key| !key.flags.are_compatible()) {
-            let kinds =
-                Flags { start_blanks: false, end_blanks: false, reverse: false, ..key.flags };
-            return Err(incompatible(&kinds.letters()));
-        }
-        let check = command.check.map(|check| char::from(check_letter(check)));
-        let forbids_debug = check.or(command.output.is_some().then_some('o'));
-        if let (true, Some(letter)) = (command.debug, forbids_debug) {
-            return Err(incompatible(&format!("{letter} --debug")));
-        }
-        refuse_extras(command)?;
-        refuse_many(command, &command.files, self.environment)?;
-        if let (Some(letter), Some(_)) = (check, &command.output) {
-            return Err(incompatible(&format!("{letter}o")));
+        if command.files0_from.is_none() {
+            refuse_combinations(command, &command.files, self.environment)?;
         }
         if command.files.is_empty() && command.files0_from.is_none() {
             command.files.push("-".into());

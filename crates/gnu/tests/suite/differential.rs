@@ -9,7 +9,8 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use xsort_gnu::sort::{
-    Check, Command, Environment, Order, Request, Scratch, annotate, disorder, parse, warnings,
+    Check, Command, Environment, Order, Request, Scratch, annotate, disorder, parse,
+    refuse_combinations, warnings,
 };
 use xsort_gnu::{Locale, Refusal};
 use xsort_testing::{Random, gnu, seeds};
@@ -46,7 +47,13 @@ fn environment(locale: &Locale) -> Environment {
 
 fn request(words: &[OsString], locale: &Locale) -> Result<Box<Command>, Refusal> {
     match parse(words, &environment(locale))? {
-        Request::Run(command) => Ok(command),
+        Request::Run(command) => {
+            if command.files0_from.is_some() {
+                // A list of one file, which is read before more is refused.
+                refuse_combinations(&command, &["file"], &environment(locale))?;
+            }
+            Ok(command)
+        }
         other => panic!("{words:?} asks for {other:?}"),
     }
 }
@@ -232,7 +239,6 @@ fn refusals_are_gnus() {
         let random = &mut Random::new(seed);
         let words = cases::odd_words(random);
         let locale = Locale::c();
-        // A list of one file, for those that read one before they refuse.
         let theirs = oracle::ask(&words, b"file\0", "C");
         let Err(refusal) = request(&words, &locale) else {
             let message = String::from_utf8_lossy(&theirs.stderr).into_owned();

@@ -4,8 +4,8 @@
 use std::ffi::{OsStr, OsString};
 
 use xsort_gnu::sort::{
-    Check, Codec, Command, Environment, KeyEnd, OutputCompression, Request, parse, refuse_many,
-    warnings,
+    Check, Codec, Command, Environment, KeyEnd, OutputCompression, Request, parse,
+    refuse_combinations, warnings,
 };
 use xsort_gnu::{Locale, Refusal, When};
 
@@ -156,7 +156,7 @@ fn a_check_has_one_input() {
     let command = command("-C --files0-from=list");
     assert!(command.files.is_empty());
     let environment = Environment::new(|_| None, Locale::c());
-    let refusal = refuse_many(&command, &["a", "b"], &environment).unwrap_err();
+    let refusal = refuse_combinations(&command, &["a", "b"], &environment).unwrap_err();
     assert_eq!(refusal.message("sort"), b"sort: extra operand 'b' not allowed with -C\n");
 }
 

@@ -2,7 +2,7 @@
 
 use super::state::Walk;
 use crate::directory::{Directory, Sums};
-use crate::options::Detail;
+use crate::options::{Detail, Follow};
 use crate::stat::{FileInfo, FileStatus, Kind};
 use crate::usage::Usage;
 use crate::visitor::{FoundFile, Operation, WalkError};
@@ -34,10 +34,24 @@ impl Walk<'_> {
         while let Some(complete) = sums {
             let parent = directory.parent();
             let info = FileInfo::of_directory(directory.identity);
-            self.report(parent, &directory.name, info, complete);
+            self.report(parent, self.shown_name(directory), info, complete);
             let Some(parent) = parent else { return };
             sums = parent.add_subdirectory(complete.total);
             directory = parent;
+        }
+    }
+
+    /// The name of a complete directory. As GNU's walk has it, an argument that contains nothing
+    /// loses its slash where links are followed.
+    fn shown_name<'d>(&self, directory: &'d Directory) -> &'d [u8] {
+        let is_empty = directory.listed().is_some_and(|listed| listed.entries == 0);
+        match &*directory.name {
+            [name @ .., b'/']
+                if is_empty && !name.is_empty() && self.options.follow == Follow::Always =>
+            {
+                name
+            }
+            name => name,
         }
     }
 

@@ -15,6 +15,8 @@ pub(crate) struct InputCursor {
     line_bytes: usize,
     /// The first word of its key.
     pub(crate) word: u64,
+    /// Whether there is a line.
+    pub(crate) is_live: bool,
 }
 
 /// What a cursor stands at.
@@ -35,6 +37,7 @@ impl InputCursor {
             to: 0,
             line_bytes: 0,
             word: 0,
+            is_live: true,
         }
     }
 
@@ -95,7 +98,8 @@ impl InputCursor {
     }
 
     /// Frees the buffer, at the end of the input. Returns how large it was.
-    pub(crate) fn free(&mut self) -> usize {
+    pub(crate) fn end(&mut self) -> usize {
+        self.is_live = false;
         std::mem::take(&mut self.buffer).len()
     }
 }

@@ -9,15 +9,13 @@ use super::super::input::{LinesInput, total_bytes};
 use super::super::options::LinesOptions;
 use super::super::plan::{Plan, usable_bytes};
 use super::super::report::LinesReport;
-use super::heap::{BUFFER_BYTES_MAX, InputHeap};
+use super::tree::{BUFFER_BYTES_MAX, BUFFER_BYTES_MIN, InputTree};
 use crate::{Error, Observer};
 use std::cmp::Ordering;
 use std::io::Write;
 use std::time::Instant;
 use xsort_kernels::lines::LineOrder;
 
-/// Least bytes of an input's buffer.
-const BUFFER_BYTES_MIN: u64 = 4 << 10;
 /// What an input takes besides its buffer: itself, and the names of its file.
 const INPUT_BYTES: u64 = 1 << 10;
 /// Merged lines are written once there are so many bytes of them.
@@ -52,17 +50,17 @@ pub fn merge_sequential<O: LineOrder>(
     let buffer_bytes = each.clamp(BUFFER_BYTES_MIN, BUFFER_BYTES_MAX) as usize;
     let taken_bytes = runs as u64 * (buffer_bytes as u64 + INPUT_BYTES);
     let free_bytes = budget_bytes.saturating_sub(taken_bytes) as usize;
-    let mut heap = InputHeap::new(order, options, inputs, buffer_bytes, free_bytes)?;
+    let mut tree = InputTree::new(order, options, inputs, buffer_bytes, free_bytes)?;
     let mut output = LineWriter::new(output, options.delimiter, observer);
-    let mut duplicates = Duplicates { order, scratch: O::Scratch::default(), last: None };
+    let mut duplicates = Duplicates { order, scratch: O::Scratch::default(), word: 0, last: None };
     let (mut lines, mut bytes) = (0, 0);
-    while let Some(line) = heap.first() {
+    while let Some((word, line)) = tree.first() {
         lines += 1;
         bytes += line.len() as u64 + 1;
-        if !options.is_unique || !duplicates.is_duplicate(line) {
+        if !options.is_unique || !duplicates.is_duplicate(word, line) {
             output.write(line)?;
         }
-        heap.advance()?;
+        tree.advance()?;
     }
     Ok(LinesReport {
         lines,
@@ -97,17 +95,20 @@ fn plan(buffer_bytes: usize) -> Plan {
 struct Duplicates<'a, O: LineOrder> {
     order: &'a O,
     scratch: O::Scratch,
-    /// The last line that was no duplicate.
+    /// The last line that was no duplicate, and its word.
+    word: u64,
     last: Option<Vec<u8>>,
 }
 
 impl<O: LineOrder> Duplicates<'_, O> {
-    fn is_duplicate(&mut self, line: &[u8]) -> bool {
+    fn is_duplicate(&mut self, word: u64, line: &[u8]) -> bool {
         if let Some(last) = &self.last
+            && self.word == word
             && self.order.compare(last, line, &mut self.scratch) == Ordering::Equal
         {
             return true;
         }
+        self.word = word;
         let last = self.last.get_or_insert_default();
         last.clear();
         last.extend_from_slice(line);

@@ -4,13 +4,13 @@
 //! |---|---|
 //! | `merge` | always the smallest line, of equal ones that of the first input |
 //! | `passes` | merges of more inputs than memory allows at once |
-//! | `heap` | inputs as a heap, by their next lines |
+//! | `tree` | inputs as a loser tree, by their next lines |
 //! | `cursor` | an input, and the line at which it stands |
 
 mod cursor;
-mod heap;
 mod merge;
 mod passes;
+mod tree;
 
 pub use merge::{merge_sequential, sequential_inputs_max};
 pub use passes::{PassError, TemporaryFiles, merge_passes};

@@ -1,0 +1,167 @@
+//! The inputs of a plain merge as a loser tree, by their next lines: each line is compared as often
+//! as the logarithm of the number of inputs says.
+
+use super::super::input::{LinesInput, too_long};
+use super::super::options::LinesOptions;
+use super::super::plan::BUDGET_BYTES_MIN;
+use super::cursor::{InputCursor, Standing};
+use crate::Error;
+use std::cmp::Ordering;
+use xsort_kernels::lines::{LineOrder, Words};
+
+/// Bytes of an input's buffer, unless a line is longer or memory is scarce.
+pub(crate) const BUFFER_BYTES_MAX: u64 = 64 << 10;
+/// Least bytes of an input's buffer. A small file gets no more than it has bytes, because the
+/// system takes longer to provide the memory than the merge does.
+pub(crate) const BUFFER_BYTES_MIN: u64 = 4 << 10;
+
+/// All inputs. Two of them meet at each node: the smaller goes on to the node at half its number,
+/// the other stays.
+pub(crate) struct InputTree<'a, O: LineOrder> {
+    order: &'a O,
+    options: &'a LinesOptions,
+    scratch: O::Scratch,
+    /// Bytes of the budget that are left for long lines.
+    free_bytes: usize,
+    /// Bytes of an input's buffer that holds no long line.
+    buffer_bytes: usize,
+    inputs: Vec<InputCursor>,
+    /// Whether words of keys are made. Where they don't decide alone, because a language does, they
+    /// cost more than comparisons, unless a number comes first.
+    has_words: bool,
+    /// The input with the smallest line, and from 1 on the loser at each node.
+    nodes: Vec<usize>,
+}
+
+impl<'a, O: LineOrder> InputTree<'a, O> {
+    /// Reads the first line of each input.
+    pub(crate) fn new(
+        order: &'a O,
+        options: &'a LinesOptions,
+        inputs: Vec<LinesInput>,
+        buffer_bytes: usize,
+        free_bytes: usize,
+    ) -> Result<Self, Error> {
+        let mut tree = InputTree {
+            order,
+            options,
+            scratch: O::Scratch::default(),
+            free_bytes,
+            buffer_bytes,
+            inputs: Vec::new(),
+            has_words: order.is_exact() || O::Words::COUNT == 1,
+            nodes: Vec::new(),
+        };
+        for (number, input) in inputs.into_iter().enumerate() {
+            let bytes = input.bytes.map_or(buffer_bytes, |bytes| {
+                (bytes + 1).clamp(BUFFER_BYTES_MIN, buffer_bytes as u64) as usize
+            });
+            tree.inputs.push(InputCursor::new(input, options.delimiter, bytes));
+            tree.read_line(number)?;
+        }
+        tree.build();
+        Ok(tree)
+    }
+
+    /// The smallest line, of equal ones that of the first input, and the word of its key, 0 if
+    /// there are no words; `None` when all are merged.
+    #[inline]
+    pub(crate) fn first(&self) -> Option<(u64, &[u8])> {
+        let first = self.inputs.get(*self.nodes.first()?)?;
+        first.is_live.then(|| (first.word, first.line()))
+    }
+
+    /// Goes on behind the smallest line.
+    #[inline]
+    pub(crate) fn advance(&mut self) -> Result<(), Error> {
+        let mut winner = self.nodes[0];
+        self.inputs[winner].pass_line();
+        self.read_line(winner)?;
+        let mut node = (self.inputs.len() + winner) / 2;
+        while node > 0 {
+            if self.is_before(self.nodes[node], winner) {
+                std::mem::swap(&mut self.nodes[node], &mut winner);
+            }
+            node /= 2;
+        }
+        self.nodes[0] = winner;
+        Ok(())
+    }
+
+    /// Has the inputs meet for the first time.
+    fn build(&mut self) {
+        let inputs = self.inputs.len();
+        self.nodes = vec![0; inputs];
+        // The winner at each node; the leaves are behind the nodes.
+        let mut winners: Vec<usize> = (0..2 * inputs).map(|at| at.wrapping_sub(inputs)).collect();
+        for node in (1..inputs).rev() {
+            let (a, b) = (winners[2 * node], winners[2 * node + 1]);
+            let is_before = self.is_before(a, b);
+            (winners[node], self.nodes[node]) = if is_before { (a, b) } else { (b, a) };
+        }
+        if inputs > 0 {
+            self.nodes[0] = winners[1];
+        }
+    }
+
+    /// Brings an input to its next line, if there is one.
+    fn read_line(&mut self, number: usize) -> Result<(), Error> {
+        loop {
+            let input = &mut self.inputs[number];
+            match input.read_line()? {
+                Standing::Line => {
+                    if self.has_words {
+                        input.word = self.order.word(input.line(), 0, &mut self.scratch);
+                    }
+                    return Ok(());
+                }
+                Standing::End => {
+                    let freed = input.end();
+                    self.free_bytes += self.copies() * freed;
+                    return Ok(());
+                }
+                Standing::LongLine => self.grow(number)?,
+            }
+        }
+    }
+
+    /// Makes an input's buffer larger, up to twice its size, as far as there is memory.
+    fn grow(&mut self, number: usize) -> Result<(), Error> {
+        let (copies, bytes) = (self.copies(), self.inputs[number].buffer_bytes());
+        if self.free_bytes / copies < bytes {
+            let shrink = |input: &mut InputCursor| input.shrink(self.buffer_bytes);
+            let freed: usize = self.inputs.iter_mut().map(shrink).sum();
+            self.free_bytes += copies * freed;
+        }
+        let more = bytes.min(self.free_bytes / copies);
+        let input = &mut self.inputs[number];
+        if more < bytes.min(BUFFER_BYTES_MAX as usize) {
+            let budget_bytes = self.options.budget_bytes.max(BUDGET_BYTES_MIN);
+            let line_bytes_max =
+                |budget: u64| bytes + budget.saturating_sub(budget_bytes) as usize / copies;
+            return Err(too_long(&mut input.reader, bytes as u64, self.options, line_bytes_max));
+        }
+        input.grow(more);
+        self.free_bytes -= copies * more;
+        Ok(())
+    }
+
+    /// How often a long line is in memory: where duplicates are dropped, the last line is kept,
+    /// too.
+    fn copies(&self) -> usize {
+        if self.options.is_unique { 2 } else { 1 }
+    }
+
+    /// Whether the line of input `a` comes before that of `b`. One that is at its end comes last.
+    fn is_before(&mut self, a: usize, b: usize) -> bool {
+        let (first, second) = (&self.inputs[a], &self.inputs[b]);
+        if !(first.is_live && second.is_live) {
+            return first.is_live;
+        }
+        let by_word = first.word.cmp(&second.word);
+        by_word
+            .then_with(|| self.order.compare(first.line(), second.line(), &mut self.scratch))
+            .then(a.cmp(&b))
+            == Ordering::Less
+    }
+}
