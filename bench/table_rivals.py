@@ -18,7 +18,6 @@ LABELS = {
     "polars": "Polars",
     "datafusion": "DataFusion",
     "clickhouse": "ClickHouse",
-    "qsv": "qsv extsort",
     "xan": "xan",
     "miller": "Miller",
     "jq": "jq",
@@ -28,8 +27,8 @@ LABELS = {
 NAMES = tuple(LABELS)
 # Of the inputs they sort by any key: those with quotes, those without, those of JSON.
 TAKERS = MappingProxyType({
-    "orders": ("xsort", *rivals.ENGINES, "qsv", "xan", "miller"),
-    "plain": ("xsort", *rivals.ENGINES, "qsv", "xan", "miller", "xsort-lines", "gnu"),
+    "orders": ("xsort", *rivals.ENGINES, "xan", "miller"),
+    "plain": ("xsort", *rivals.ENGINES, "xan", "miller", "xsort-lines", "gnu"),
     "events": ("xsort", *rivals.ENGINES, "miller", "jq"),
 })
 # These hold everything in memory, as many times as large as the input as this at least.
@@ -75,10 +74,6 @@ class TableContenders:
             return written_to(target, [program, *form, *before, "sort", *by, *behind, source])
         header = ["--no-headers"] if table == "plain" else []
         columns = ",".join(place_of(key, table).removeprefix("#") for key in keys)
-        if name == "qsv":
-            memory = max(memory_bytes >> 20, 51)
-            limits = ["--memory-limit", str(memory), "--tmp-dir", scratch, "-j", str(entry.threads)]
-            return [program, "extsort", "-s", columns, *limits, *header, source, target]
         columns = ",".join(str(tables.COLUMNS.index(key.column)) for key in keys) if header else columns
         order = [*(["-N"] if keys[0].kind == "num" else []), *(["-R"] if keys[0].is_descending else [])]
         # Its limit is one of the sort outside memory only.
@@ -94,8 +89,6 @@ class TableContenders:
         """Why a program isn't tried, if it isn't."""
         if name in IN_MEMORY and memory_bytes < IN_MEMORY_FACTOR * case.bytes:
             return f"not tried: sorts in memory only, which would be more than {memory_bytes >> 20:,} MiB"
-        if name == "qsv" and any(key.kind != "str" for key in case.keys):
-            return "not tried: sorts by texts only"
         if name == "xan" and len({(key.kind == "num", key.is_descending) for key in case.keys}) > 1:
             return "not tried: sorts all columns in one way"
         return None
@@ -119,7 +112,7 @@ class TableContenders:
     def _program(self, name):
         if name in rivals.ENGINES:
             return [str(rivals.VENV / "bin/python"), str(rivals.ROOT / "bench/table_engines.py"), name]
-        places = {"xsort": self.xsort, "qsv": str(TOOLS / "qsvlite"), "xan": str(TOOLS / "xan"), "miller": shutil.which("mlr")}
+        places = {"xsort": self.xsort, "xan": str(TOOLS / "xan"), "miller": shutil.which("mlr")}
         places |= {"jq": shutil.which("jq"), "gnu": shutil.which("sort")}
         return [self.xsort, "lines"] if name == "xsort-lines" else [places[name]]
 

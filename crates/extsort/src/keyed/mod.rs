@@ -23,7 +23,7 @@
 //! | `input_error` | whose fault it is that an input can't be sorted |
 //! | `keying` | what cuts an input into records, and makes their keys |
 //! | `keying_threads` | who makes them |
-//! | `sort`, `output` | the outline; where records go |
+//! | `sort`, `output`, `report` | the outline; where records go; what was done |
 
 mod encode;
 mod grouped_output;
@@ -33,6 +33,7 @@ mod keying;
 mod keying_threads;
 mod order;
 mod output;
+mod report;
 mod restore;
 mod restored_output;
 mod single;
@@ -47,6 +48,7 @@ pub use keying::{Cut, Keying, Piece, record_bytes_max};
 pub use keying_threads::{KeyingMemory, KeyingThreads};
 pub use order::ByKey;
 pub use output::KeyedOutput;
+pub use report::{KeyedReport, Sorted};
 pub use restored_output::RestoredOutput;
 pub use single::{Decoded, KeyedPieces, decode_keyed, keyed_bytes_max, push_keyed};
-pub use sort::sort_keyed;
+pub use sort::{of_keyed, plan_keyed, sort_keyed};

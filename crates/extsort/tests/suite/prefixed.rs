@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 use std::io::Cursor;
 use xsort_disk::{SimDisk, SimOptions};
-use xsort_extsort::keyed::KeyedOutput;
-use xsort_extsort::prefixed::{PrefixedOptions, PrefixedReport, sort_prefixed};
+use xsort_extsort::keyed::{KeyedOutput, KeyedReport};
+use xsort_extsort::prefixed::{PrefixedOptions, sort_prefixed};
 use xsort_extsort::variable::{Content, InputBytes, LinesInput};
 use xsort_extsort::{
     Caches, Error, LinesOptions, PrefixedVerifyOptions, Unobserved, verify_prefixed,
@@ -102,8 +102,8 @@ fn sort(
     engine: &LinesOptions,
     inputs: Vec<LinesInput>,
     disk: &SimDisk,
-) -> Result<PrefixedReport, Error> {
-    let output = KeyedOutput::File("/out/sorted".as_ref());
+) -> Result<KeyedReport, Error> {
+    let output = KeyedOutput::File { path: "/out/sorted".as_ref(), sync: true };
     sort_prefixed(options, engine, inputs, output, disk, &Unobserved)
 }
 
