@@ -92,7 +92,8 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
 }
 
 fn engine(args: &TableArgs, limits: &JobLimits, taken_bytes: u64) -> LinesOptions {
-    engine_options(limits, taken_bytes, None, &args.scratch, &args.output)
+    let (codec, scratch) = (args.compress, &args.scratch);
+    LinesOptions { codec, ..engine_options(limits, taken_bytes, None, scratch, &args.output) }
 }
 
 /// What can be resumed, if that is asked for.
