@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::Disk;
 use xsort_extsort::keyed::{
-    ByKey, GroupedOutput, Keep, KeyedOutput, KeyedReport, RestoredOutput, Sorted, of_keyed,
+    ByKey, Counted, GroupedOutput, Keep, KeyedOutput, KeyedReport, RestoredOutput, of_keyed,
     plan_keyed, sort_keyed,
 };
 use xsort_extsort::variable::{CompressedOutput, CompressionThreads, LinesDryRun, LinesInput};
@@ -118,7 +118,7 @@ impl TableJob<'_> {
         // An earlier process may have read some of the inputs, or all.
         let is_known = rules.rows.load(Relaxed) == report.lines;
         let bytes = if is_known { rules.bytes.load(Relaxed) } else { report.bytes };
-        Ok(KeyedReport::new(Sorted::Rows(report.lines), bytes, &report))
+        Ok(KeyedReport::new(Counted::Rows(report.lines), bytes, &report))
     }
 
     /// Sorts the rows; with `part_bytes`, each write is of whole rows.
@@ -157,7 +157,7 @@ impl TableJob<'_> {
         let bytes = rules.bytes.load(Relaxed);
         Ok(KeyedReport {
             written_bytes,
-            ..KeyedReport::new(Sorted::Rows(report.lines), bytes, &report)
+            ..KeyedReport::new(Counted::Rows(report.lines), bytes, &report)
         })
     }
 }

@@ -48,7 +48,7 @@ pub use keying::{Cut, Keying, Piece, record_bytes_max};
 pub use keying_threads::{KeyingMemory, KeyingThreads};
 pub use order::ByKey;
 pub use output::KeyedOutput;
-pub use report::{KeyedReport, Sorted};
+pub use report::{Counted, KeyedReport};
 pub use restored_output::RestoredOutput;
 pub use single::{Decoded, KeyedPieces, decode_keyed, keyed_bytes_max, push_keyed};
 pub use sort::{of_keyed, plan_keyed, sort_keyed};

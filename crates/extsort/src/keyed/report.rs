@@ -11,7 +11,7 @@ use std::fmt;
 pub struct KeyedReport {
     /// What was read, and how much of it.
     #[serde(flatten)]
-    pub sorted: Sorted,
+    pub counted: Counted,
     /// Its bytes, without headers and keys, and with the line ends that were missing.
     pub bytes: u64,
     /// Bytes written, the header included, before they are compressed.
@@ -28,7 +28,7 @@ pub struct KeyedReport {
     pub threads: usize,
     /// Memory that was used, in bytes.
     pub memory_bytes: u64,
-    /// Sorted runs that were formed.
+    /// Counted runs that were formed.
     pub runs: usize,
     /// Bytes that were spilled, with the keys.
     pub spilled_bytes: u64,
@@ -36,21 +36,21 @@ pub struct KeyedReport {
     pub scratch_bytes: u64,
 }
 
-/// What was sorted, and how many there were.
+/// What was counted, and how many there were.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Sorted {
+pub enum Counted {
     /// Rows of tables.
     Rows(u64),
     /// Records.
     Records(u64),
 }
 
-impl Sorted {
+impl Counted {
     /// How many.
     #[must_use]
     pub fn count(self) -> u64 {
-        let (Sorted::Rows(count) | Sorted::Records(count)) = self;
+        let (Counted::Rows(count) | Counted::Records(count)) = self;
         count
     }
 }
@@ -58,9 +58,9 @@ impl Sorted {
 impl KeyedReport {
     /// What the engine says of a sort of `bytes` bytes.
     #[must_use]
-    pub fn new(sorted: Sorted, bytes: u64, report: &LinesReport) -> KeyedReport {
+    pub fn new(counted: Counted, bytes: u64, report: &LinesReport) -> KeyedReport {
         KeyedReport {
-            sorted,
+            counted,
             bytes,
             written_bytes: report.written_bytes,
             checksum: report.checksum.map(|sum| format!("{sum:x}")),
@@ -78,9 +78,9 @@ impl KeyedReport {
 impl fmt::Display for KeyedReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let summary = Summary {
-            what: match self.sorted {
-                Sorted::Rows(rows) => Count(rows, "row"),
-                Sorted::Records(records) => Count(records, "record"),
+            what: match self.counted {
+                Counted::Rows(rows) => Count(rows, "row"),
+                Counted::Records(records) => Count(records, "record"),
             },
             bytes: self.bytes,
             seconds: self.seconds,

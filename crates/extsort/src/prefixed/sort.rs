@@ -5,8 +5,8 @@ use super::input_file::Changed;
 use super::keying::{PrefixedKeying, RecordsRead};
 use super::options::PrefixedOptions;
 use crate::keyed::{
-    ByKey, InputRest, KeyedInput, KeyedOutput, KeyedReport, KeyingMemory, KeyingThreads, Piece,
-    Sorted, of_input, of_keyed, plan_keyed, record_bytes_max, sort_keyed,
+    ByKey, Counted, InputRest, KeyedInput, KeyedOutput, KeyedReport, KeyingMemory, KeyingThreads,
+    Piece, of_input, of_keyed, plan_keyed, record_bytes_max, sort_keyed,
 };
 use crate::variable::{Content, InputBytes, LinesDryRun, LinesInput, stream_line_bytes_max};
 use crate::{Error, LinesOptions, LinesReport, Observer};
@@ -116,6 +116,6 @@ fn report(sorted: &LinesReport, read: RecordsRead, input_bytes: Option<u64>) -> 
     let bytes = if is_all_read { bytes } else { input_bytes.unwrap_or(sorted.bytes) };
     KeyedReport {
         checksum: is_all_read.then(|| checksum.to_string()),
-        ..KeyedReport::new(Sorted::Records(sorted.lines), bytes, sorted)
+        ..KeyedReport::new(Counted::Records(sorted.lines), bytes, sorted)
     }
 }

@@ -140,7 +140,7 @@ fn rows_of_json_come_in_order_with_the_bytes_that_they_had() {
         let budget_bytes = random.one_of(&[8 << 20, 64 << 20]);
         let report = sort(&options, budget_bytes, &texts, &disk).map_err(|e| e.to_string())?;
         let sorted = disk.get("/out/sorted").unwrap();
-        if sorted != bytes(&rows) || report.sorted.count() != count {
+        if sorted != bytes(&rows) || report.counted.count() != count {
             return Err(format!("{keys}: the output is wrong"));
         }
         let input = input("sorted", sorted);
@@ -203,7 +203,7 @@ fn rows_come_in_order_with_the_bytes_that_they_had() {
         if sorted != table(&header, &rows) {
             return Err(format!("{keys}: the output is wrong"));
         }
-        if report.sorted.count() != count || report.written_bytes != sorted.len() as u64 {
+        if report.counted.count() != count || report.written_bytes != sorted.len() as u64 {
             return Err(format!("{report:?}"));
         }
         let checked =
