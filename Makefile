@@ -20,6 +20,8 @@ UUTILS = 0.12.0
 WALKERS = diskus@0.9.0 du-dust@1.2.7 parallel-disk-usage@0.24.0
 # Without its screen, which isn't measured.
 DUA = 3.0.0
+# A program for CSV.
+XAN = 0.61.0
 # Seconds for each target of `make fuzz`, and the driver's version.
 FUZZ_SECONDS ?= 60
 CARGO_FUZZ = 0.13.2
@@ -96,7 +98,7 @@ bench-smoke: $(XSORT)
 bench-tools:
 	python3 -m venv target/bench-venv
 	target/bench-venv/bin/pip install --quiet --disable-pip-version-check -r bench/requirements.txt
-	$(CARGO) install --quiet --locked --root target/bench-tools uu_sort@$(UUTILS) uu_du@$(UUTILS) $(WALKERS)
+	$(CARGO) install --quiet --locked --root target/bench-tools uu_sort@$(UUTILS) uu_du@$(UUTILS) $(WALKERS) xan@$(XAN)
 	$(CARGO) install --quiet --locked --root target/bench-tools --no-default-features dua-cli@$(DUA)
 	$(CARGO) install --quiet --locked --root target/bench-tools --path bench/floor
 

@@ -17,6 +17,8 @@ import subprocess
 import threading
 import time
 
+# Why a program failed that was stopped.
+LATE = "took too long, stopped"
 DROP_CACHES = Path("/proc/sys/vm/drop_caches")
 
 
@@ -148,7 +150,7 @@ def failure(status, stderr, was_late):
     if status == 0:
         return None
     if was_late:
-        return "took too long, stopped"
+        return LATE
     if status < 0:
         return f"killed by {signal.Signals(-status).name}" + (" (out of memory?)" if status == -signal.SIGKILL else "")
     said = [line for line in stderr.read_text(errors="replace").splitlines() if "rror" in line or "xception" in line]

@@ -62,6 +62,14 @@ class Contenders:
         """The command that proves an output."""
         return [self.xsort, "verify", "--json", "-f", case.format, str(target), "--expect", checksum]
 
+    def refusal(self, name, case, memory_bytes):
+        """Why a program isn't tried: all are."""
+        return None
+
+    def has_limit(self, name):
+        """Whether a program is given a limit of memory: all are."""
+        return True
+
     def version(self, name):
         """What the program says of its version, or None if it isn't installed."""
         command = [*self._engine(name)] if name in ENGINES else [self._program(name)]

@@ -1,7 +1,8 @@
 """One topic: its rounds, and a row for everything that was run.
 
 For every round and every input: what the drive can do, making the input, then each program's sort and the proof of its output. Lines are
-proven by GNU sort's output, byte for byte; records by `xsort verify`. Text is made once for all rounds. Even
+proven by GNU sort's output, byte for byte; records by `xsort verify`; tables by their rows and by `xsort table --check`. Text is made once
+for all rounds. Even
 rounds take the programs in reverse order, so that no program always comes first. A program that fails is a row that says so; it is then
 tried with twice, four and eight times the memory.
 """
@@ -16,6 +17,9 @@ import measure
 import record
 from report import seconds
 import rivals
+import table_rivals
+import tables
+import tables_proof
 import texts
 import workloads
 
@@ -65,10 +69,11 @@ class Topic:
         if not checksum:
             return
         for entry in case.entries if round % 2 else reversed(case.entries):
-            if self.contenders.version(entry.contender):
-                self.run_entry(shared, case, entry, source, checksum)
+            refusal = self.contenders.refusal(entry.contender, case, entry.memory_bytes)
+            if refusal or not self.contenders.version(entry.contender):
+                self.skip(shared, [entry], refusal or "not installed")
             else:
-                self.skip(shared, [entry], "not installed")
+                self.run_entry(shared, case, entry, source, checksum)
         if not case.is_text:
             source.unlink()
 
@@ -84,23 +89,28 @@ class Topic:
     def make_text(self, shared, case, source):
         """Makes the text, if it isn't there yet; returns its checksum."""
         if source not in self.known:
-            command = [sys.executable, texts.__file__, *case.gen, case.bytes, self.options.seed, source]
+            maker = tables if case.is_table else texts
+            command = [sys.executable, maker.__file__, *case.gen, case.bytes, self.options.seed, source]
             subprocess.run(list(map(str, command)), check=True)
-            self.known[source] = digest(source)
+            self.known[source] = self.table_rows(case, source) if case.is_table else digest(source)
         checksum, lines = self.known[source]
         shared |= {"bytes": source.stat().st_size, "records": lines, "input_checksum": checksum}
         return checksum
 
     def run_entry(self, shared, case, entry, source, checksum):
         """One program's turn, with more memory where it needs that."""
-        for factor in self.factors.get((case, entry), MEMORY_FACTORS):
-            if self.run_once(shared, case, entry, factor, source, checksum):
-                self.factors[case, entry] = MEMORY_FACTORS[MEMORY_FACTORS.index(factor):]
+        factors = MEMORY_FACTORS if self.contenders.has_limit(entry.contender) else (1,)
+        for factor in self.factors.get((case, entry), factors):
+            failure = self.run_once(shared, case, entry, factor, source, checksum)
+            if not failure:
+                self.factors[case, entry] = factors[factors.index(factor):]
                 return
+            if failure == measure.LATE:
+                break
         self.factors[case, entry] = ()
 
     def run_once(self, shared, case, entry, factor, source, checksum):
-        """One sort and its proof; returns whether the program itself succeeded."""
+        """One sort and its proof; returns why the program itself failed, if it did."""
         scratch, target = self.work / "scratch", self.work / "output.csv"
         scratch.mkdir()
         memory = entry.memory_bytes * factor
@@ -110,7 +120,7 @@ class Topic:
         row = sort_row(entry) | shared | {"repeats": case.repeats} | run.row()
         row |= {"memory_bytes": memory, "command": self.placeless(" ".join(command))}
         if entry.contender == "xsort" and not run.failure and not case.is_warm:
-            row |= told_by_xsort(run.answer, self.log.with_suffix(".err").read_text(), case.is_lines)
+            row |= told_by_xsort(run.answer, self.log.with_suffix(".err").read_text(), case)
         if factor > 1 and not run.failure:
             row["label"] += f" ({factor} x memory)"
         if wrong:
@@ -121,7 +131,7 @@ class Topic:
             self.tool_row(shared, "verify", proof)
         shutil.rmtree(scratch)
         target.unlink(missing_ok=True)
-        return not run.failure
+        return run.failure
 
     def measure(self, contender, command, target):
         """One run of a program, its code in memory and, unless told otherwise, nothing else."""
@@ -138,6 +148,8 @@ class Topic:
 
     def prove(self, case, entry, target, checksum):
         """What is wrong with an output, if anything, and the run of xsort that proved it, if any: lines must be those of the judge's first turn."""
+        if case.is_table:
+            return self.prove_table(case, target, checksum), None
         if not case.is_lines:
             proof = self.measure("xsort", self.contenders.verify(case, target, checksum), None)
             return proof.failure, proof
@@ -146,6 +158,26 @@ class Topic:
             self.expected.setdefault(case, found)
         is_same = self.expected.get(case) == found
         return None if is_same else f"not that of {rivals.LABELS[workloads.JUDGE]}", None
+
+    def prove_table(self, case, target, checksum):
+        """What is wrong with a table: by Python, which knows nothing of xsort, and then by xsort."""
+        try:
+            found, _ = self.table_rows(case, target, case.keys)
+        except subprocess.CalledProcessError as error:
+            return error.stderr.splitlines()[-1]
+        except tables_proof.Disorder as disorder:
+            return str(disorder)
+        if found != checksum:
+            return "other rows than those of the input"
+        check = subprocess.run(self.contenders.check(case, target), capture_output=True, text=True)
+        return None if check.returncode == 0 else f"xsort table --check: {check.stderr.strip()}"
+
+    def table_rows(self, case, path, keys=()):
+        """The sum of a table's rows, and how many there are, by a process of its own; with keys, in their order."""
+        command = [sys.executable, tables_proof.__file__, *case.gen, path, *(key.text() for key in keys)]
+        environment = table_rivals.PROOF_ENVIRONMENT
+        answer = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True, env=environment)
+        return tables_proof.told(json.loads(answer.stdout))
 
     def tool_row(self, shared, task, run):
         """A row for making the data, or for proving it."""
@@ -173,10 +205,10 @@ def sort_row(entry):
     return {"task": "sort"} | {name: getattr(entry, name) for name in names}
 
 
-def told_by_xsort(output, errors, is_lines):
+def told_by_xsort(output, errors, case):
     """How xsort sorted, and how much it spilled; of lines it tells that after whatever else it had to say, and not on standard output."""
-    answer = json.loads(errors.splitlines()[-1] if is_lines else output)
-    if is_lines:
+    answer = json.loads(errors.splitlines()[-1] if case.is_lines else output)
+    if case.is_lines or case.is_table:
         return {"spilled_bytes": answer["spilled_bytes"]}
     return {"method": answer["plan"]["method"], "spilled_bytes": sum(scratch["bytes"] for scratch in answer["scratch"])}
 

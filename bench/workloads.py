@@ -2,19 +2,22 @@
 
 A topic is a list of cases. A case is one input, which is made anew in every round; its entries are the programs that sort it, one
 after the other. One entry of a topic is the baseline with which all others are compared, per byte, so that cases of
-different sizes can stand in one table. The topics of lines have many inputs and orders: there every case has its own baseline.
+different sizes can stand in one table. The topics of lines and of tables have many inputs and orders: there every
+case has its own baseline.
 """
 
 from dataclasses import dataclass, replace
 import re
 
 from rivals import LABELS
+import table_rivals
+import tables
 
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 # In the order in which "all" takes them: what matters most first, what needs most space last.
-TOPICS = ("rivals", "memory", "lines", "lines-cold", "patterns", "methods", "budgets", "growth")
-# Of an input, if nothing else is asked for, and what part of it those of the topic lines have, which are many.
-BYTES, LINES_PART = 8 * 10**9, 80
+TOPICS = ("rivals", "memory", "lines", "lines-cold", "patterns", "methods", "budgets", "growth", "tables")
+# Of an input, if nothing else is asked for, and what part of it those of the topics have that have many.
+BYTES, PARTS = 8 * 10**9, {"lines": 80, "tables": 8}
 BUDGETS = ("64M", "256M", "1G", "4G", "all")
 PATTERNS = ("equal", "sorted", "reversed", "heavy")
 METHODS = ("merge", "scatter")
@@ -87,17 +90,22 @@ class Case:
     is_warm: bool = False
     # Runs in a turn.
     repeats: int = 1
+    # What a table is sorted by.
+    keys: tuple = ()
 
     @property
     def is_text(self):
         """Whether the harness makes the input, and not xsort."""
-        return self.format == "text"
+        return self.format == "text" or self.is_table
+
+    @property
+    def is_table(self):
+        return bool(self.keys)
 
 
 def input_bytes(topic, size, is_among_all):
     """The size of a topic's inputs, where `size` was asked for, or None."""
-    is_part = topic == "lines" and (size is None or is_among_all)
-    return (size or BYTES) // (LINES_PART if is_part else 1)
+    return (size or BYTES) // (PARTS.get(topic, 1) if size is None or is_among_all else 1)
 
 
 def topic_cases(topic, size, memory, threads, memory_all, contenders):
@@ -121,6 +129,8 @@ def topic_cases(topic, size, memory, threads, memory_all, contenders):
         return pattern_cases(size, tuple(Entry("xsort", memory, threads, name, settings=("--method", name)) for name in METHODS))
     if topic == "growth":
         return [growth_case(eighths * size // 8, memory, threads, eighths == 1) for eighths in GROWTH_EIGHTHS]
+    if topic == "tables":
+        return [table_case(size, memory, threads, contenders, *order) for order in tables.ORDERS]
     raise ValueError(f"no topic {topic!r}; there are {', '.join(TOPICS)}")
 
 
@@ -143,6 +153,15 @@ def lines_cases(bytes, memory, threads, contenders):
     world = case("world", (), bytes, ("gnu", "xsort"), f"world, {LOCALE}", locale=LOCALE)
     start = case("numbers", (), START_BYTES, SORTERS, "1,000 numbers, start to exit", repeats=START_REPEATS)
     return [*orders, world, start]
+
+
+def table_case(bytes, memory, threads, contenders, table, keys):
+    """A table and its order, by those who can read it."""
+    labels = table_rivals.LABELS
+    takers = [name for name in table_rivals.TAKERS[table] if name in contenders]
+    entries = tuple(Entry(name, memory, threads, labels[name], name == "xsort") for name in takers)
+    by = ",".join(key.text() for key in keys)
+    return Case(tables.FORMATS[table], bytes, f"{table} by {by}", (table,), entries, keys=keys)
 
 
 def lines_entries(takers, memory, threads, contenders):

@@ -50,7 +50,8 @@ class Commands(unittest.TestCase):
             self.assertEqual(len({tuple(command[1 + (name == "xsort"):]) for name, command in commands.items()}), 1)
 
     def test_xsort_tells_what_it_spilled_after_its_warnings(self):
-        self.assertEqual(topic.told_by_xsort("", 'a warning\n{"spilled_bytes": 7}\n', True), {"spilled_bytes": 7})
+        lines, *_ = workloads.topic_cases("lines", 10**6, 2**20, 2, 2**30, ("xsort",))
+        self.assertEqual(topic.told_by_xsort("", 'a warning\n{"spilled_bytes": 7}\n', lines), {"spilled_bytes": 7})
 
 
 class Repeats(unittest.TestCase):

@@ -22,11 +22,11 @@ class Cases(unittest.TestCase):
     def cases(self, topic, threads=2):
         return workloads.topic_cases(topic, 8 * 10**9, 2**30, threads, 19 * 2**30, ("xsort", "gnu"))
 
-    def test_every_topic_has_one_baseline_and_lines_one_for_each_input(self):
+    def test_every_topic_has_one_baseline_and_lines_and_tables_one_for_each_input(self):
         for topic in workloads.TOPICS:
             with self.subTest(topic):
                 baselines = [sum(entry.is_baseline for entry in case.entries) for case in self.cases(topic)]
-                self.assertEqual(baselines, [1] * len(baselines)) if topic == "lines" else self.assertEqual(sum(baselines), 1)
+                self.assertEqual(baselines, [1] * len(baselines)) if topic in workloads.PARTS else self.assertEqual(sum(baselines), 1)
 
     def test_labels_tell_the_runs_of_a_topic_apart(self):
         for topic in workloads.TOPICS:
@@ -34,8 +34,9 @@ class Cases(unittest.TestCase):
                 labels = [(case.label, entry.label) for case in self.cases(topic) for entry in case.entries]
                 self.assertEqual(len(set(labels)), len(labels))
 
-    def test_lines_are_small_unless_they_are_asked_for_by_size(self):
+    def test_lines_and_tables_are_small_unless_they_are_asked_for_by_size(self):
         asked = {("lines", None, False): 10**8, ("lines", None, True): 10**8, ("lines", 8000, True): 100, ("lines", 8000, False): 8000}
+        asked |= {("tables", None, False): 10**9, ("tables", 8000, False): 8000}
         asked |= {("rivals", None, True): 8 * 10**9, ("lines-cold", 8000, True): 8000}
         self.assertEqual({case: workloads.input_bytes(*case) for case in asked}, asked)
 

@@ -12,7 +12,7 @@
 //! | file | idea |
 //! |---|---|
 //! | `sort`, `check` | the outlines |
-//! | `options`, `report` | what is asked for, and what was done |
+//! | `options` | what is asked for |
 //! | `parts` | several files of a size |
 //! | `open` | inputs whose header is read and whose keys are known |
 //! | `format` | which of these an input is |
@@ -39,7 +39,6 @@ mod number;
 mod open;
 mod options;
 mod parts;
-mod report;
 mod row_rules;
 mod rows;
 mod sort;
@@ -52,7 +51,6 @@ pub use json::JsonPath;
 pub use key::{BadKeys, Column, KeyColumn, KeyKind, Keys, Place};
 pub use options::{TableOptions, TableOutput};
 pub use parts::PartNames;
-pub use report::TableReport;
 pub use row_rules::OnBad;
 pub use sort::{plan_table, sort_table};
 pub use split::Dialect;

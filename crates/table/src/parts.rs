@@ -131,7 +131,7 @@ impl<'d> PartsOutput<'d> {
         }
         self.end()?;
         for (number, part) in (1..).zip(self.finished) {
-            part.publish().map_err(|error| error.of_output(&self.names.path(number)))?;
+            part.publish(true).map_err(|error| error.of_output(&self.names.path(number)))?;
         }
         Ok(())
     }

@@ -4,17 +4,15 @@ use crate::input_error::of_input;
 use crate::open::Table;
 use crate::options::{TableOptions, TableOutput};
 use crate::parts::{PartNames, PartsOutput};
-use crate::report::TableReport;
 use crate::row_rules::push_counted;
 use std::io::{self, Write};
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::Disk;
 use xsort_extsort::keyed::{
-    ByKey, GroupedOutput, Keep, KeyedOutput, KeyingMemory, RECORD_END, RestoredOutput, sort_keyed,
+    ByKey, Counted, GroupedOutput, Keep, KeyedOutput, KeyedReport, RestoredOutput, of_keyed,
+    plan_keyed, sort_keyed,
 };
-use xsort_extsort::variable::{
-    CompressedOutput, CompressionThreads, LinesDryRun, LinesInput, dry_run_lines,
-};
+use xsort_extsort::variable::{CompressedOutput, CompressionThreads, LinesDryRun, LinesInput};
 use xsort_extsort::{Error, LinesOptions, LinesReport, Observer, sort_lines};
 
 /// Sorts the rows of `inputs` together. Rows with equal keys keep the order of the input. `engine`
@@ -30,7 +28,7 @@ pub fn sort_table(
     output: TableOutput<'_>,
     disk: &dyn Disk,
     observer: &dyn Observer,
-) -> Result<TableReport, Error> {
+) -> Result<KeyedReport, Error> {
     let expected_bytes = inputs.iter().filter_map(|input| input.bytes).sum();
     let table = Table::open(options, engine, inputs, observer)?;
     let threads = CompressionThreads::of_budget(engine.budget_bytes, engine.threads);
@@ -46,7 +44,8 @@ pub fn sort_table(
     match output {
         TableOutput::Stream(to) => job.sort_to(table, to),
         TableOutput::File(path) => {
-            KeyedOutput::File(path).write(expected_bytes, disk, |to| job.sort_to(table, to))
+            KeyedOutput::File { path, sync: true }
+                .write(expected_bytes, disk, |to| job.sort_to(table, to))
         }
         TableOutput::Parts(path, part_bytes) => {
             let names = PartNames::of(path);
@@ -61,26 +60,18 @@ pub fn sort_table(
     }
 }
 
-/// What a sort of tables of so many bytes would use, if it doesn't compress its output. Rows with
-/// their keys take more scratch than rows, which is known when they are read.
+/// What a sort of tables of so many bytes would use, if it doesn't compress its output.
 ///
 /// # Errors
 /// [`Error::Memory`] if the budget is too small.
 pub fn plan_table(engine: &LinesOptions, bytes: Option<u64>) -> Result<LinesDryRun, Error> {
-    let plan = dry_run_lines::<ByKey>(&of_rows(engine, None), bytes, None)?;
-    Ok(LinesDryRun { scratch_bytes: plan.scratch_bytes.filter(|&bytes| bytes == 0), ..plan })
+    plan_keyed(&of_rows(engine, None), bytes)
 }
 
 /// The engine's settings, with what rows take on their way in and out.
 fn of_rows(engine: &LinesOptions, compression: Option<CompressionThreads>) -> LinesOptions {
-    LinesOptions {
-        delimiter: RECORD_END,
-        taken_bytes: engine.taken_bytes
-            + KeyingMemory::of_budget(engine.budget_bytes, engine.threads).taken_bytes
-            + KeyedOutput::MEMORY_BYTES
-            + compression.map_or(0, |threads| threads.taken_bytes),
-        ..engine.clone()
-    }
+    let compression_bytes = compression.map_or(0, |threads| threads.taken_bytes);
+    LinesOptions { taken_bytes: engine.taken_bytes + compression_bytes, ..of_keyed(engine) }
 }
 
 /// A sort of tables under way.
@@ -93,7 +84,7 @@ struct TableJob<'a> {
 
 impl TableJob<'_> {
     /// Sorts to an output that is open: header and rows, compressed if they are to be.
-    fn sort_to(&self, table: Table, to: &mut (dyn Write + Send)) -> Result<TableReport, Error> {
+    fn sort_to(&self, table: Table, to: &mut (dyn Write + Send)) -> Result<KeyedReport, Error> {
         let LinesOptions { budget_bytes, threads, .. } = *self.engine;
         let threads = CompressionThreads::of_budget(budget_bytes, threads).threads;
         let mut to: Box<dyn Write + Send + '_> = match self.options.compression {
@@ -104,11 +95,11 @@ impl TableJob<'_> {
         let header_bytes = table.header.len() as u64;
         let report = self.sort_rows(table, &mut to, None)?;
         to.flush().map_err(Error::Output)?;
-        Ok(TableReport { written_bytes: header_bytes + report.written_bytes, ..report })
+        Ok(KeyedReport { written_bytes: header_bytes + report.written_bytes, ..report })
     }
 
     /// Sorts to the output of the checkpoint.
-    fn sort_resumably(&self, table: Table) -> Result<TableReport, Error> {
+    fn sort_resumably(&self, table: Table) -> Result<KeyedReport, Error> {
         let TableJob { options, engine, disk, observer } = *self;
         let is_other = options.compression.is_some()
             || options.rows_max.is_some()
@@ -126,9 +117,8 @@ impl TableJob<'_> {
         let report = report.map_err(|error| of_input(error, observer))?;
         // An earlier process may have read some of the inputs, or all.
         let is_known = rules.rows.load(Relaxed) == report.lines;
-        let written_bytes = report.written_bytes;
         let bytes = if is_known { rules.bytes.load(Relaxed) } else { report.bytes };
-        Ok(report_of(&report, bytes, written_bytes))
+        Ok(KeyedReport::new(Counted::Rows(report.lines), bytes, &report))
     }
 
     /// Sorts the rows; with `part_bytes`, each write is of whole rows.
@@ -137,7 +127,7 @@ impl TableJob<'_> {
         table: Table,
         to: &mut (dyn Write + Send),
         part_bytes: Option<u64>,
-    ) -> Result<TableReport, Error> {
+    ) -> Result<KeyedReport, Error> {
         let TableJob { options, engine, disk, observer } = *self;
         let Table { inputs, rules, .. } = table;
         let rows_max = options.rows_max.unwrap_or(u64::MAX);
@@ -164,23 +154,11 @@ impl TableJob<'_> {
             (report, written_bytes)
         };
         let report = report.map_err(|error| of_input(error, observer))?;
-        Ok(report_of(&report, rules.bytes.load(Relaxed), written_bytes))
-    }
-}
-
-fn report_of(report: &LinesReport, bytes: u64, written_bytes: u64) -> TableReport {
-    TableReport {
-        rows: report.lines,
-        bytes,
-        written_bytes,
-        checksum: report.checksum.map(|sum| format!("{sum:x}")).unwrap_or_default(),
-        seconds: report.seconds,
-        bytes_per_second: bytes as f64 / report.seconds.max(1e-9),
-        threads: report.plan.threads,
-        memory_bytes: report.plan.memory_bytes(),
-        runs: report.runs,
-        spilled_bytes: report.spilled_bytes,
-        scratch_bytes: report.scratch_bytes,
+        let bytes = rules.bytes.load(Relaxed);
+        Ok(KeyedReport {
+            written_bytes,
+            ..KeyedReport::new(Counted::Rows(report.lines), bytes, &report)
+        })
     }
 }
 

@@ -42,6 +42,7 @@
 //! | merge what is sorted, lazily | [`merge_sorted`] |
 //! | sort fixed-size records | [`Sort`] |
 //! | sort lines of text, as GNU sort does | [`Lines`] |
+//! | sort the rows of CSV, TSV and NDJSON files by typed columns | [`Table`] |
 //! | check order, count and checksum of records | [`Verify`] |
 //! | generate benchmark data | [`Generate`] |
 //! | count the disk usage of trees | [`Du`] |
@@ -68,6 +69,7 @@ pub mod size;
 mod sort;
 mod sort_key;
 mod sorter;
+mod table;
 mod verify;
 
 pub use du::{Du, TreeUsage};
@@ -81,9 +83,12 @@ pub use size::Memory;
 pub use sort::Sort;
 pub use sort_key::SortKey;
 pub use sorter::Sorter;
+pub use table::Table;
 pub use verify::{Verdict, Verify};
 pub use xsort_extsort::fixed::Method;
+pub use xsort_extsort::keyed::{Counted, KeyedReport};
 pub use xsort_extsort::sorter::{KeyAndRecord, Pusher, Sorted, SorterReport, Sorting};
 pub use xsort_extsort::{Error, GenerateReport, LinesReport, SortReport};
 pub use xsort_records::{Checksum, Endian, Format, KeyField, KeyKind, Layout, Pattern};
+pub use xsort_table::{BadKeys, Dialect, Keep, OnBad, Place};
 pub use xsort_usage::Usage;

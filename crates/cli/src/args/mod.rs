@@ -15,7 +15,7 @@ mod verify;
 
 pub(crate) use generate::GenArgs;
 pub(crate) use shared::{RecordForm, Records, Report, Resources};
-pub(crate) use sort::SortArgs;
+pub(crate) use sort::{Checkpoints, SortArgs};
 pub(crate) use status::StatusArgs;
 pub(crate) use table::TableArgs;
 pub(crate) use verify::VerifyArgs;

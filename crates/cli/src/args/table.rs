@@ -3,11 +3,12 @@
 use super::help::{SIZES, TEMPLATE, sizes_environment_and_exit_status};
 use super::shared::{Report, Resources};
 use super::sort::Checkpoints;
-use super::values::{output, table_formats, whole};
+use super::values::{codecs, output, table_formats, whole};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use xsort::size;
 use xsort_disk::STANDARD_OUTPUT;
+use xsort_extsort::variable::Codec;
 use xsort_table::{Keep, Keys, OnBad, Place, RowFormat};
 
 const EXAMPLES: &str = "\
@@ -124,6 +125,10 @@ pub(crate) struct TableArgs {
     #[arg(short = 'T', long = "scratch", value_name = "DIR", value_hint = ValueHint::DirPath)]
     #[arg(alias = "temporary-directory")]
     pub(crate) scratch: Vec<PathBuf>,
+
+    /// Compress scratch: where the drive is slow or has little space
+    #[arg(long, value_name = "CODEC", value_parser = codecs())]
+    pub(crate) compress: Option<Codec>,
 
     #[command(flatten)]
     pub(crate) report: Report,

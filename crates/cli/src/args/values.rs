@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 use xsort_disk::{IoChoice, STANDARD_OUTPUT};
 use xsort_extsort::fixed::Method;
+use xsort_extsort::variable::Codec;
 use xsort_gnu::When;
 use xsort_records::{Format, Pattern};
 use xsort_table::RowFormat;
@@ -66,6 +67,16 @@ pub(super) fn io_engines() -> impl TypedValueParser<Value = IoChoice> {
         ("uring", "io_uring or an error"),
         ("sync", "pread and pwrite on threads"),
     ])
+}
+
+/// Compressions of scratch.
+pub(super) fn codecs() -> impl TypedValueParser<Value = Codec> {
+    let values = [("lz4", "quick"), ("zstd", "slower and smaller")];
+    let values = values.map(|(name, help)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new(values).map(|name| match &*name {
+        "lz4" => Codec::Lz4,
+        _ => Codec::Zstd,
+    })
 }
 
 /// A file to be written; `-` is standard output.

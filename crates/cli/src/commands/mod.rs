@@ -4,6 +4,7 @@
 pub(crate) mod completions;
 pub(crate) mod generate;
 mod gnu_definition;
+mod keyed_engine;
 pub(crate) mod manual;
 mod resources;
 pub(crate) mod sort;

@@ -1,5 +1,6 @@
 //! `xsort table`: sorts the rows of CSV, TSV and NDJSON files.
 
+use super::keyed_engine::{checkpoint, engine_options, not_resumable, print_plan};
 use super::resources::resources;
 use super::stream_inputs::inputs;
 use crate::args::TableArgs;
@@ -8,7 +9,6 @@ use crate::inputs::expand::{ExpandedInputs, expand, is_directory};
 use crate::inputs::names_memory::NamesMemory;
 use crate::inputs::tree::{TreeOptions, identity};
 use crate::job::{Console, ConsoleOptions};
-use crate::lines_plan::LinesPlan;
 use crate::output::{ResultPrinter, of_stream, write_stderr};
 use crate::settings::{JobLimits, ReportStyle, directory_of, random_bytes};
 use crate::signals::Stop;
@@ -16,11 +16,10 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use xsort::machine::caches;
 use xsort_disk::{Disk, DisplayPath, Operation, is_standard_output};
 use xsort_extsort::units::Count;
 use xsort_extsort::variable::{LinesCheckpoint, LinesInput, OutputCodec, Recognised, recognise};
-use xsort_extsort::{Error, LinesOptions, Observer, scratch_directories};
+use xsort_extsort::{Error, LinesOptions, Observer};
 use xsort_table::{
     Dialect, Keys, PartNames, RowFormat, TableOptions, TableOutput, check_table, plan_table,
     sort_table,
@@ -54,7 +53,8 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
         compression: OutputCodec::of_name(&args.output),
     };
     if args.dry_run {
-        return dry_run(args, &limits, &files, names.budget_bytes(), style);
+        let engine = engine(args, &limits, names.budget_bytes());
+        return print_plan("table", &files, engine, &args.output, style, plan_table);
     }
     let disk = limits.disk()?;
     let console = Console::new(ConsoleOptions {
@@ -74,9 +74,9 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
     if args.check {
         return check(args, &options, &limits, inputs, &console);
     }
-    let taken_bytes = taken_bytes + names.budget_bytes();
-    let checkpoint = checkpoint(args, &options, &files)?;
-    let engine = LinesOptions { taken_bytes, checkpoint, ..engine_options(args, &limits) };
+    let checkpoint = resumable(args, &options, &files)?;
+    let engine = engine(args, &limits, taken_bytes + names.budget_bytes());
+    let engine = LinesOptions { checkpoint, ..engine };
     let mut stdout = limits.hold_stream(io::stdout());
     let is_stream = is_standard_output(&args.output);
     let output = match (is_stream, args.file_size) {
@@ -91,70 +91,28 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
     ResultPrinter::beside(&args.output, style).print("table", &report)
 }
 
-fn engine_options(args: &TableArgs, limits: &JobLimits) -> LinesOptions {
-    LinesOptions {
-        delimiter: 0,
-        is_unique: false,
-        budget_bytes: limits.budget_bytes,
-        taken_bytes: 0,
-        threads: limits.threads,
-        caches: caches(None),
-        scratch: scratch_directories(&args.scratch, &args.output),
-        codec: None,
-        output_file: None,
-        checkpoint: None,
-    }
+fn engine(args: &TableArgs, limits: &JobLimits, taken_bytes: u64) -> LinesOptions {
+    let (codec, scratch) = (args.compress, &args.scratch);
+    LinesOptions { codec, ..engine_options(limits, taken_bytes, None, scratch, &args.output) }
 }
 
-/// What can be resumed, if that is asked for: a sort of files to a file.
-fn checkpoint(
+/// What can be resumed, if that is asked for.
+fn resumable(
     args: &TableArgs,
     options: &TableOptions,
     files: &[PathBuf],
 ) -> Result<Option<LinesCheckpoint>, Failure> {
-    let Some(checkpoint) = args.checkpoints.checkpoint() else { return Ok(None) };
-    let refuse = |what: &str| Err(Failure::Usage(format!("a sort that can be resumed {what}")));
-    if is_standard_output(&args.output) {
-        return refuse("needs an output file (-o)");
-    }
-    let is_file = |path: &PathBuf| fs::metadata(path).is_ok_and(|found| found.is_file());
-    if !files.iter().all(is_file) {
-        return refuse("reads files only: what comes from a pipe can't be read again");
-    }
-    if args.file_size.is_some() {
-        return refuse("writes one file: leave --file-size out");
-    }
-    if args.shuffle && args.seed.is_none() {
-        return refuse("with --shuffle needs --seed");
-    }
     let meaning = format!("table {options:?}");
-    let (output, inputs) = (args.output.clone(), files.to_vec());
-    Ok(Some(LinesCheckpoint { checkpoint, output, inputs, meaning }))
-}
-
-/// `--dry-run`.
-fn dry_run(
-    args: &TableArgs,
-    limits: &JobLimits,
-    files: &[PathBuf],
-    taken_bytes: u64,
-    style: ReportStyle,
-) -> Result<(), Failure> {
-    let size = |path: &PathBuf| fs::metadata(path).ok().filter(fs::Metadata::is_file);
-    let is_plain = |path: &&PathBuf| OutputCodec::of_name(path).is_none();
-    let sizes = files.iter().map(|path| Some(path).filter(is_plain).and_then(size));
-    let bytes = sizes.map(|found| found.map(|found| found.len())).sum();
-    let engine = LinesOptions { taken_bytes, ..engine_options(args, limits) };
-    let figures = plan_table(&engine, bytes)?;
-    let plan = LinesPlan {
-        inputs: files.len(),
-        output: Some(&args.output)
-            .filter(|path| !is_standard_output(path))
-            .map(|path| path.to_string_lossy().into_owned()),
-        figures,
-        scratch: engine.scratch,
-    };
-    ResultPrinter::of_dry_run(style).print("table", &plan)
+    let found = checkpoint(&args.checkpoints, meaning, files, &args.output)?;
+    match found {
+        Some(_) if args.file_size.is_some() => {
+            Err(not_resumable("writes one file: leave --file-size out"))
+        }
+        Some(_) if args.shuffle && args.seed.is_none() => {
+            Err(not_resumable("with --shuffle needs --seed"))
+        }
+        found => Ok(found),
+    }
 }
 
 /// Refuses a name that stands for a compression that isn't written here.
@@ -198,7 +156,7 @@ fn check(
         return Err(Failure::Usage("--check takes one file: check them one by one".into()));
     };
     let path = input.path.clone();
-    let found = check_table(options, &engine_options(args, limits), input, observer)?;
+    let found = check_table(options, &engine(args, limits, 0), input, observer)?;
     let Some(disorder) = found else { return Ok(()) };
     if !args.report.quiet {
         let row = String::from_utf8_lossy(&disorder.bytes);

@@ -109,12 +109,9 @@ fn refusals_name_the_way_out_and_leave_the_old_output() {
         ("u8 - -", 2, "named twice"),
         ("u16 in", 2, "there is no prefix 'u16': write prefixed: and u8, u16le"),
         ("u8 in --key 0:3:u16", 2, "u16 is 2 bytes long"),
-        ("u8 in --checkpoint", 2, "only for records of one size, not for --record prefixed:u8"),
-        ("u8 in --resume", 2, "only for records of one size"),
-        ("u8 in --dry-run", 2, "--dry-run: only for records of one size"),
+        ("u8 - --resume", 2, "reads files only"),
         ("u8 in --remove-input", 2, "remove the inputs once the sort is done"),
         ("u8 in --method scatter", 2, "runs are merged"),
-        ("u8 in --no-sync", 2, "--no-sync"),
         ("u8 in --probe", 2, "--probe"),
         ("u8 in -f kv128", 2, "cannot be used with"),
     ] {
@@ -133,6 +130,28 @@ fn refusals_name_the_way_out_and_leave_the_old_output() {
     ] {
         let stderr = sandbox.fails(&format!("verify --record prefixed:{options}"), code);
         assert!(stderr.contains(said), "{options}: {stderr}");
+    }
+}
+
+#[test]
+fn a_plan_reads_nothing_and_a_checkpoint_leaves_nothing() {
+    let sandbox = Sandbox::new();
+    let in_order: Vec<Vec<u8>> = (0..200_u8).map(|byte| vec![byte; 1 + byte as usize]).collect();
+    let sorted = short(&in_order.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    let reversed = short(&in_order.iter().rev().map(Vec::as_slice).collect::<Vec<_>>());
+    sandbox.write("in", &reversed);
+    sandbox.write("no-records", b"\xff");
+    let plan = sandbox.ok("sort --record prefixed:u8 in no-records --dry-run --json -o out");
+    let plan: Value = serde_json::from_str(&plan).unwrap();
+    assert_eq!((&plan["dry_run"], &plan["bytes"]), (&true.into(), &(reversed.len() + 1).into()));
+    assert_eq!(sandbox.names(), ["in", "no-records"]);
+    for option in ["--checkpoint", "--restart", "--no-sync"] {
+        let line = format!("sort --record prefixed:u8 in {option} --json -o out");
+        let report: Value = serde_json::from_str(&sandbox.ok(&line)).unwrap();
+        assert_eq!((&report["records"], &report["bytes"]), (&200.into(), &sorted.len().into()));
+        assert!(report["checksum"].is_string(), "{report}");
+        assert_eq!(sandbox.read("out"), sorted, "{line}");
+        assert_eq!(sandbox.names(), ["in", "no-records", "out"], "{line}");
     }
 }
 

@@ -172,7 +172,6 @@ fn a_full_disk_and_a_stop_are_gone_on_from() {
 
 #[test]
 fn a_sort_of_tables_that_is_killed_at_any_moment_goes_on() {
-    let kills_wanted = kills_wanted();
     let sandbox = Sandbox::new();
     let mut text = "id,note\n".to_owned();
     for row in 0..600_000_u64 {
@@ -182,10 +181,33 @@ fn a_sort_of_tables_that_is_killed_at_any_moment_goes_on() {
     }
     sandbox.write("in", &text);
     let orders = ["--by id:int", "--by note:desc,id:int", "--by id:num -u", "--shuffle --seed 5"];
-    let wholes = orders.map(|order| {
-        sandbox.ok(&format!("table -q -f csv {order} in -o whole"));
+    killed_in_every_order(&sandbox, "table -q -f csv", &orders);
+}
+
+#[test]
+fn a_sort_of_prefixed_records_that_is_killed_at_any_moment_goes_on() {
+    let sandbox = Sandbox::new();
+    let mut records = Vec::new();
+    for record in 0..400_000_u64 {
+        let number = record.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+        records.push(8 + (number % 50) as u8);
+        records.extend_from_slice(&number.to_le_bytes());
+        records.resize(records.len() + (number % 50) as usize, b'\n');
+    }
+    sandbox.write("in", &records);
+    let orders = ["--key 0:8:u64le", "--key 0:1:u8:desc --key 8:40", ""];
+    killed_in_every_order(&sandbox, "sort -q --record prefixed:u8", &orders);
+}
+
+/// Sorts the file `in` again and again, in any of these orders, and is killed in between; until
+/// there were enough kills.
+fn killed_in_every_order(sandbox: &Sandbox, command: &str, orders: &[&str]) {
+    let kills_wanted = kills_wanted();
+    let whole = |order: &&str| {
+        sandbox.ok(&format!("{command} {order} in -o whole"));
         sandbox.sha256("whole")
-    });
+    };
+    let wholes: Vec<_> = orders.iter().map(whole).collect();
     let mut kills = 0;
     for seed in seeds(u64::MAX / 2) {
         let random = &mut Random::new(seed);
@@ -194,10 +216,10 @@ fn a_sort_of_tables_that_is_killed_at_any_moment_goes_on() {
         let every = random.one_of(&["0", "0.02", "1"]);
         sandbox.write("out", "old");
         let line = format!(
-            "table -q -f csv {} --resume --checkpoint-every {every} -m {memory} in -o out",
+            "{command} {} --resume --checkpoint-every {every} -m {memory} in -o out",
             orders[order]
         );
-        kills += kill_until_done(&sandbox, &line, random, 12);
+        kills += kill_until_done(sandbox, &line, random, 12);
         assert_eq!(sandbox.sha256("out"), wholes[order], "seed {seed}: {line}");
         assert_eq!(sandbox.names(), ["in", "out", "whole"], "seed {seed}: {line}");
         if kills >= kills_wanted {

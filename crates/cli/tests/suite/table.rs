@@ -3,6 +3,7 @@
 use crate::limits::peak_bytes;
 use crate::sandbox::{Sandbox, program};
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 use std::fmt::Write;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -234,8 +235,15 @@ fn a_table_larger_than_its_budget_is_sorted_within_it() {
     let sandbox = Sandbox::new();
     let (text, mut numbers) = orders(quick_or_long(700_000, 3_000_000));
     sandbox.write("orders.csv", &text);
-    for (by, memory) in [("id:int", 8), ("id:int:desc", 16), ("name,id:int", 16)] {
-        let line = format!("table orders.csv --by {by} -m {memory}M -j 3 -T . -o out.csv");
+    let sorts = [
+        ("id:int", 8, ""),
+        ("id:int:desc", 16, "--compress zstd"),
+        ("name,id:int", 16, ""),
+        ("id:int", 8, "--compress lz4"),
+    ];
+    for (by, memory, compress) in sorts {
+        let line =
+            format!("table orders.csv --by {by} -m {memory}M -j 3 -T . {compress} -o out.csv");
         let mut command = Command::new(program());
         command.args(line.split_whitespace()).current_dir(sandbox.path());
         let peak = peak_bytes(command);
@@ -243,7 +251,14 @@ fn a_table_larger_than_its_budget_is_sorted_within_it() {
         assert_eq!(sandbox.read("out.csv").len(), text.len(), "{line}");
         sandbox.ok(&format!("table out.csv --check --by {by}"));
     }
-    sandbox.ok("table orders.csv --by id:int -m 8M -o out.csv");
+    let plain = sandbox.ok("table orders.csv --by id:int -m 8M --json -o out.csv");
+    let compressed =
+        sandbox.ok("table orders.csv --by id:int -m 8M --json --compress zstd -o out.csv");
+    let scratch_bytes = |report: &str| {
+        let report: Value = serde_json::from_str(report).unwrap();
+        report["scratch_bytes"].as_u64().unwrap()
+    };
+    assert!(scratch_bytes(&compressed) < scratch_bytes(&plain) * 3 / 4, "{compressed}");
     numbers.sort_unstable();
     let out = String::from_utf8(sandbox.read("out.csv")).unwrap();
     let ids = out.lines().skip(1).filter_map(|line| line.split_once(',')?.0.parse().ok());

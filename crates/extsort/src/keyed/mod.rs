@@ -25,9 +25,9 @@
 //! | `keying_threads` | who makes them |
 //! | `line_framing` | the bytes of a line with its key, there and back |
 //! | `line_keys`, `line_keying` | lines with keys before them: their orders, their keys |
-//! | `sort`, `output` | the outline; where records go |
 //! | `line_sum` | the lines that are written, hashed |
 //! | `sort_lines` | the outline for lines |
+//! | `sort`, `output`, `report` | the outline; where records go; what was done |
 
 mod encode;
 mod grouped_output;
@@ -41,6 +41,7 @@ mod line_keys;
 mod line_sum;
 mod order;
 mod output;
+mod report;
 mod restore;
 mod restored_output;
 mod single;
@@ -57,7 +58,8 @@ pub use keying_threads::{KeyingMemory, KeyingThreads};
 pub use line_keys::{LineKeys, LineTies};
 pub use order::ByKey;
 pub use output::KeyedOutput;
+pub use report::{Counted, KeyedReport};
 pub use restored_output::RestoredOutput;
 pub use single::{Decoded, KeyedPieces, decode_keyed, keyed_bytes_max, push_keyed};
-pub use sort::sort_keyed;
+pub use sort::{of_keyed, plan_keyed, sort_keyed};
 pub use sort_lines::sort_lines_by_keys;

@@ -9,7 +9,12 @@ use xsort_disk::Disk;
 /// Where records go.
 pub enum KeyedOutput<'o> {
     /// A new file, which appears whole or not at all.
-    File(&'o Path),
+    File {
+        /// Where it will be.
+        path: &'o Path,
+        /// Whether to wait until it is safe against a power cut.
+        sync: bool,
+    },
     /// Anything that can be written to.
     Stream(&'o mut (dyn Write + Send)),
 }
@@ -32,10 +37,10 @@ impl KeyedOutput<'_> {
     ) -> Result<R, Error> {
         match self {
             KeyedOutput::Stream(to) => work(to),
-            KeyedOutput::File(path) => {
+            KeyedOutput::File { path, sync } => {
                 let mut file = FileOutput::create(disk, path, expected_bytes)?;
                 let done = work(&mut file).map_err(|error| error.of_output(path))?;
-                file.publish().map_err(|error| error.of_output(path))?;
+                file.publish(sync).map_err(|error| error.of_output(path))?;
                 Ok(done)
             }
         }

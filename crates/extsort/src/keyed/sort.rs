@@ -1,17 +1,44 @@
 //! The outline of a sort of keyed records.
 
 use super::encode::RECORD_END;
+use super::keying_threads::KeyingMemory;
 use super::order::ByKey;
+use super::output::KeyedOutput;
 use super::restore::Restore;
 use crate::variable::{
-    LinesInput, LinesOptions, LinesReport, OutputForm, SegmentFilter, sort_formed,
+    LinesDryRun, LinesInput, LinesOptions, LinesReport, OutputForm, SegmentFilter, dry_run_lines,
+    sort_formed,
 };
 use crate::{Error, Observer};
 use std::io::Write;
 use xsort_disk::Disk;
 
+/// The engine's settings for keyed records: what marks their ends, and the memory for what makes
+/// their keys and writes them.
+#[must_use]
+pub fn of_keyed(engine: &LinesOptions) -> LinesOptions {
+    LinesOptions {
+        delimiter: RECORD_END,
+        taken_bytes: engine.taken_bytes
+            + KeyingMemory::of_budget(engine.budget_bytes, engine.threads).taken_bytes
+            + KeyedOutput::MEMORY_BYTES,
+        ..engine.clone()
+    }
+}
+
+/// What a sort of `bytes` bytes would use, by the settings that [`of_keyed`] made. With their keys
+/// records take more scratch than that, which is known when they are read.
+///
+/// # Errors
+/// [`Error::Memory`] if the budget is too small.
+pub fn plan_keyed(options: &LinesOptions, bytes: Option<u64>) -> Result<LinesDryRun, Error> {
+    let plan = dry_run_lines::<ByKey>(options, bytes, None)?;
+    Ok(LinesDryRun { scratch_bytes: plan.scratch_bytes.filter(|&bytes| bytes == 0), ..plan })
+}
+
 /// Sorts the keyed records of `inputs`, and writes `head` and the records to `output` without their
-/// keys. The report's bytes are those of keyed records, but for the written ones.
+/// keys. The settings are those that [`of_keyed`] made. The report's bytes are those of keyed
+/// records, but for the written ones.
 ///
 /// # Errors
 /// As [`sort_lines`](crate::sort_lines).
@@ -23,11 +50,10 @@ pub fn sort_keyed(
     disk: &dyn Disk,
     observer: &dyn Observer,
 ) -> Result<LinesReport, Error> {
-    let options = LinesOptions { delimiter: RECORD_END, ..options.clone() };
-    let filter = || -> SegmentFilter {
+    let restore = || -> SegmentFilter {
         let (mut restore, mut records_left) = (Restore::default(), u64::MAX);
         Box::new(move |bytes| restore.apply(bytes, &mut records_left))
     };
-    let form = OutputForm { head, filter: &filter };
-    sort_formed(&options, &ByKey, inputs, output, form, disk, observer)
+    let form = OutputForm { head, filter: &restore };
+    sort_formed(options, &ByKey, inputs, output, form, disk, observer)
 }

@@ -10,7 +10,7 @@
 //! | file | idea |
 //! |---|---|
 //! | `sort` | the outline |
-//! | `options`, `report` | what is asked for, and what was done |
+//! | `options` | what is asked for |
 //! | `keying` | records on their way in: cut, and given their keys |
 //! | `bad_record` | why an input can't be sorted |
 //! | `input_file` | a file that must stay as it is while it is read |
@@ -19,10 +19,8 @@ mod bad_record;
 mod input_file;
 mod keying;
 mod options;
-mod report;
 mod sort;
 
 pub use input_file::input_file;
 pub use options::PrefixedOptions;
-pub use report::PrefixedReport;
-pub use sort::sort_prefixed;
+pub use sort::{plan_prefixed, sort_prefixed};

@@ -4,13 +4,13 @@ use super::bad_record::BadRecord;
 use super::input_file::Changed;
 use super::keying::{PrefixedKeying, RecordsRead};
 use super::options::PrefixedOptions;
-use super::report::PrefixedReport;
 use crate::keyed::{
-    ByKey, InputRest, KeyedInput, KeyedOutput, KeyingMemory, KeyingThreads, Piece, of_input,
-    record_bytes_max, sort_keyed,
+    ByKey, Counted, InputRest, KeyedInput, KeyedOutput, KeyedReport, KeyingMemory, KeyingThreads,
+    Piece, of_input, of_keyed, plan_keyed, record_bytes_max, sort_keyed,
 };
-use crate::variable::{Content, InputBytes, LinesInput, stream_line_bytes_max};
+use crate::variable::{Content, InputBytes, LinesDryRun, LinesInput, stream_line_bytes_max};
 use crate::{Error, LinesOptions, LinesReport, Observer};
+use std::io::{self, Write};
 use std::sync::Arc;
 use xsort_disk::Disk;
 use xsort_records::{KeyField, KeyKind};
@@ -23,7 +23,8 @@ const LONG_KEY_SHARE: usize = 4;
 const BESIDE_BUDGET_BYTES: u64 = 48 << 20;
 
 /// Sorts the records of `inputs` together. Records with equal keys keep the order of the input.
-/// `engine` says with which memory, threads and scratch.
+/// `engine` says with which memory, threads and scratch; if it has a checkpoint, `output` is not
+/// used.
 ///
 /// # Errors
 /// [`Error::Settings`] if no record can have the key's fields; [`Error::Input`] if an input isn't
@@ -35,30 +36,48 @@ pub fn sort_prefixed(
     output: KeyedOutput<'_>,
     disk: &dyn Disk,
     observer: &dyn Observer,
-) -> Result<PrefixedReport, Error> {
-    let expected_bytes = inputs.iter().filter_map(|input| input.bytes).sum();
-    let KeyingMemory { threads, taken_bytes } =
-        KeyingMemory::of_budget(engine.budget_bytes, engine.threads);
+) -> Result<KeyedReport, Error> {
+    let input_bytes = inputs.iter().map(|input| input.bytes).sum::<Option<u64>>();
+    let threads = KeyingMemory::of_budget(engine.budget_bytes, engine.threads).threads;
     let bytes_max = record_bytes_max(engine.budget_bytes);
-    let engine = LinesOptions {
-        taken_bytes: engine.taken_bytes
-            + taken_bytes
-            + KeyedOutput::MEMORY_BYTES
-            + long_key_bytes(&options.fields, bytes_max as u64),
-        ..engine.clone()
-    };
+    let engine = of_records(options, engine);
     let keyed_max = stream_line_bytes_max::<ByKey>(&engine).min(LONG_KEY_SHARE * bytes_max);
     let keying = PrefixedKeying::new(options.prefix, &options.fields, bytes_max, keyed_max)?;
     let keying = Arc::new(keying);
     let threads = Arc::new(KeyingThreads::new(Arc::clone(&keying), threads));
     let inputs = inputs.into_iter().map(|input| keyed(input, &threads)).collect();
     drop(threads);
-    let sorted = output.write(expected_bytes, disk, |to| {
+    let sort = |to: &mut (dyn Write + Send)| {
         let sorted = sort_keyed(&engine, &[], inputs, to, disk, observer);
         sorted
             .map_err(|error| of_input::<Changed>(of_input::<BadRecord>(error, observer), observer))
-    });
-    sorted.map(|sorted| report(sorted, *keying.read.lock()))
+    };
+    let sorted = match engine.checkpoint {
+        Some(_) => sort(&mut io::sink()),
+        None => output.write(input_bytes.unwrap_or(0), disk, sort),
+    }?;
+    let read = *keying.read.lock();
+    Ok(report(&sorted, read, input_bytes))
+}
+
+/// What a sort of `bytes` bytes of prefixed records would use. With their keys they take more
+/// scratch than that, which is known when they are read.
+///
+/// # Errors
+/// [`Error::Memory`] if the budget is too small.
+pub fn plan_prefixed(
+    options: &PrefixedOptions,
+    engine: &LinesOptions,
+    bytes: Option<u64>,
+) -> Result<LinesDryRun, Error> {
+    plan_keyed(&of_records(options, engine), bytes)
+}
+
+/// The engine's settings, with what records take on their way in and out.
+fn of_records(options: &PrefixedOptions, engine: &LinesOptions) -> LinesOptions {
+    let bytes_max = record_bytes_max(engine.budget_bytes) as u64;
+    let long_key_bytes = long_key_bytes(&options.fields, bytes_max);
+    LinesOptions { taken_bytes: engine.taken_bytes + long_key_bytes, ..of_keyed(engine) }
 }
 
 /// Bytes of the budget for the longest record with a key that is as long: as it was read, with
@@ -89,19 +108,14 @@ fn keyed(input: LinesInput, threads: &Arc<KeyingThreads<PrefixedKeying>>) -> Lin
     LinesInput { path, bytes: None, content: Content::File(Box::new(open)) }
 }
 
-fn report(sorted: LinesReport, read: RecordsRead) -> PrefixedReport {
+/// What was done. Where an earlier process has read the inputs to their end, this one has nothing
+/// to make the checksum of; their size is what it was then.
+fn report(sorted: &LinesReport, read: RecordsRead, input_bytes: Option<u64>) -> KeyedReport {
     let RecordsRead { checksum, bytes } = read;
-    PrefixedReport {
-        records: checksum.records(),
-        bytes,
-        written_bytes: sorted.written_bytes,
-        checksum: checksum.to_string(),
-        seconds: sorted.seconds,
-        bytes_per_second: bytes as f64 / sorted.seconds.max(1e-9),
-        threads: sorted.plan.threads,
-        memory_bytes: sorted.plan.memory_bytes(),
-        runs: sorted.runs,
-        spilled_bytes: sorted.spilled_bytes,
-        scratch_bytes: sorted.scratch_bytes,
+    let is_all_read = checksum.records() == sorted.lines;
+    let bytes = if is_all_read { bytes } else { input_bytes.unwrap_or(sorted.bytes) };
+    KeyedReport {
+        checksum: is_all_read.then(|| checksum.to_string()),
+        ..KeyedReport::new(Counted::Records(sorted.lines), bytes, sorted)
     }
 }

@@ -54,13 +54,13 @@ impl<'d> FileOutput<'d> {
         Ok(FinishedOutput { disk, file, guard, written_bytes })
     }
 
-    /// Puts the file in place, and makes it safe against a power cut.
+    /// Puts the file in place, and with `sync` makes it safe against a power cut.
     ///
     /// # Errors
     /// If a write fails, or the disk can't put it in place. What was there before is then still
     /// there.
-    pub fn publish(self) -> Result<(), Error> {
-        self.finish()?.publish()
+    pub fn publish(self, sync: bool) -> Result<(), Error> {
+        self.finish()?.publish(sync)
     }
 }
 
@@ -73,14 +73,14 @@ pub struct FinishedOutput<'d> {
 }
 
 impl FinishedOutput<'_> {
-    /// Puts the file in place, and makes it safe against a power cut.
+    /// Puts the file in place, and with `sync` makes it safe against a power cut.
     ///
     /// # Errors
     /// If the disk can't put it in place. What was there before is then still there.
-    pub fn publish(self) -> Result<(), Error> {
+    pub fn publish(self, sync: bool) -> Result<(), Error> {
         let FinishedOutput { disk, file, mut guard, written_bytes } = self;
         guard.release(file);
-        Ok(disk.publish(file, written_bytes, true)?)
+        Ok(disk.publish(file, written_bytes, sync)?)
     }
 }
 

@@ -6,12 +6,12 @@ mod resume;
 use std::cmp::{Ordering, Reverse};
 use std::io::Cursor;
 use xsort_disk::{SimDisk, SimOptions};
+use xsort_extsort::keyed::KeyedReport;
 use xsort_extsort::variable::{Content, LinesInput};
 use xsort_extsort::{Caches, Error, LinesOptions, Unobserved};
 use xsort_table::Keep;
 use xsort_table::{
-    Dialect, OnBad, Place, RowFormat, TableOptions, TableOutput, TableReport, check_table,
-    sort_table,
+    Dialect, OnBad, Place, RowFormat, TableOptions, TableOutput, check_table, sort_table,
 };
 use xsort_testing::{Random, for_each_seed};
 
@@ -88,7 +88,7 @@ fn sort(
     budget_bytes: u64,
     texts: &[Vec<u8>],
     disk: &SimDisk,
-) -> Result<TableReport, Error> {
+) -> Result<KeyedReport, Error> {
     let inputs = (0..).zip(texts).map(|(n, text)| input(&format!("in{n}"), text.clone()));
     let output = TableOutput::File("/out/sorted".as_ref());
     sort_table(options, &engine(budget_bytes, 2), inputs.collect(), output, disk, &Unobserved)
@@ -140,7 +140,7 @@ fn rows_of_json_come_in_order_with_the_bytes_that_they_had() {
         let budget_bytes = random.one_of(&[8 << 20, 64 << 20]);
         let report = sort(&options, budget_bytes, &texts, &disk).map_err(|e| e.to_string())?;
         let sorted = disk.get("/out/sorted").unwrap();
-        if sorted != bytes(&rows) || report.rows != count {
+        if sorted != bytes(&rows) || report.counted.count() != count {
             return Err(format!("{keys}: the output is wrong"));
         }
         let input = input("sorted", sorted);
@@ -203,7 +203,7 @@ fn rows_come_in_order_with_the_bytes_that_they_had() {
         if sorted != table(&header, &rows) {
             return Err(format!("{keys}: the output is wrong"));
         }
-        if report.rows != count || report.written_bytes != sorted.len() as u64 {
+        if report.counted.count() != count || report.written_bytes != sorted.len() as u64 {
             return Err(format!("{report:?}"));
         }
         let checked =

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use tempfile::tempdir;
 use xsort::{
-    Cancel, Du, Endian, Error, Format, Generate, KeyField, KeyKind, Layout, Lines, Memory, Method,
-    Sort, Verify,
+    Cancel, Du, Endian, Error, Format, Generate, Keep, KeyField, KeyKind, Layout, Lines, Memory,
+    Method, Sort, Table, Verify,
 };
 
 #[test]
@@ -30,6 +30,27 @@ fn records_are_sorted_by_both_methods_into_the_same_bytes() {
     assert!(verdict.is_sorted());
     assert_eq!((verdict.records, verdict.checksum), (50_000, made.checksum));
     assert!(!Verify::files([path("data")]).run().unwrap().is_sorted());
+}
+
+#[test]
+fn tables_are_sorted_by_columns_from_files_that_may_be_compressed() {
+    let folder = tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("a.csv"), "id,at\n3,2026-01-02\n1,2026-01-03\n").unwrap();
+    fs::write(path("b.csv"), "id,at\n2,2026-01-02\n1,2026-01-01\n").unwrap();
+    let both = Table::csv([path("a.csv"), path("b.csv")]).memory(16 << 20);
+    let sort = both.clone().by("at:date:desc").unwrap().by("id:int").unwrap();
+    assert_eq!(sort.run(path("sorted.csv.gz")).unwrap().counted.count(), 4);
+    let mut out = Vec::new();
+    let again = Table::csv([path("sorted.csv.gz")]).by("id:int").unwrap().unique(Keep::First);
+    again.top(2).write_to(&mut out).unwrap();
+    assert_eq!(String::from_utf8(out).unwrap(), "id,at\n1,2026-01-03\n2,2026-01-02\n");
+    fs::write(path("old"), "old").unwrap();
+    assert!(matches!(both.run(path("old")), Err(Error::Settings(_))));
+    assert!(both.clone().by("at:day").is_err());
+    let missing = both.by("other").unwrap().run(path("old"));
+    assert!(missing.unwrap_err().to_string().contains("other"));
+    assert_eq!(fs::read(path("old")).unwrap(), b"old");
 }
 
 #[test]

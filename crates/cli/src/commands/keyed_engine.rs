@@ -1,0 +1,85 @@
+//! What sorts of tables and of prefixed records have in common: the engine's settings, what can be
+//! resumed, and the plan.
+
+use crate::args::Checkpoints;
+use crate::exit::Failure;
+use crate::lines_plan::LinesPlan;
+use crate::output::ResultPrinter;
+use crate::settings::{JobLimits, ReportStyle};
+use std::fs;
+use std::path::{Path, PathBuf};
+use xsort::machine::caches;
+use xsort_disk::is_standard_output;
+use xsort_extsort::variable::{LinesCheckpoint, LinesDryRun, OutputCodec};
+use xsort_extsort::{Error, LinesOptions, scratch_directories};
+
+/// The settings of a job with these limits, which has used `taken_bytes` of its budget.
+pub(super) fn engine_options(
+    limits: &JobLimits,
+    taken_bytes: u64,
+    cache_size: Option<u64>,
+    scratch: &[PathBuf],
+    output: &Path,
+) -> LinesOptions {
+    LinesOptions {
+        delimiter: 0,
+        is_unique: false,
+        budget_bytes: limits.budget_bytes,
+        taken_bytes,
+        threads: limits.threads,
+        caches: caches(cache_size),
+        scratch: scratch_directories(scratch, output),
+        codec: None,
+        output_file: None,
+        checkpoint: None,
+    }
+}
+
+/// What can be resumed, if that is asked for: a sort of files to a file. `meaning` is what the
+/// output depends on besides them.
+pub(super) fn checkpoint(
+    checkpoints: &Checkpoints,
+    meaning: String,
+    files: &[PathBuf],
+    output: &Path,
+) -> Result<Option<LinesCheckpoint>, Failure> {
+    let Some(checkpoint) = checkpoints.checkpoint() else { return Ok(None) };
+    let is_file = |path: &PathBuf| fs::metadata(path).is_ok_and(|found| found.is_file());
+    if is_standard_output(output) {
+        return Err(not_resumable("needs an output file (-o)"));
+    }
+    if !files.iter().all(is_file) {
+        return Err(not_resumable("reads files only: what comes from a pipe can't be read again"));
+    }
+    let (output, inputs) = (output.to_owned(), files.to_vec());
+    Ok(Some(LinesCheckpoint { checkpoint, output, inputs, meaning }))
+}
+
+/// The refusal of a checkpoint.
+pub(super) fn not_resumable(what: &str) -> Failure {
+    Failure::Usage(format!("a sort that can be resumed {what}"))
+}
+
+/// `--dry-run`: prints what `plan` says of the inputs' size, if that is known.
+pub(super) fn print_plan(
+    command: &str,
+    files: &[PathBuf],
+    engine: LinesOptions,
+    output: &Path,
+    style: ReportStyle,
+    plan: impl FnOnce(&LinesOptions, Option<u64>) -> Result<LinesDryRun, Error>,
+) -> Result<(), Failure> {
+    let size = |path: &PathBuf| fs::metadata(path).ok().filter(fs::Metadata::is_file);
+    let is_plain = |path: &&PathBuf| OutputCodec::of_name(path).is_none();
+    let sizes = files.iter().map(|path| Some(path).filter(is_plain).and_then(size));
+    let bytes = sizes.map(|found| found.map(|found| found.len())).sum();
+    let figures = plan(&engine, bytes)?;
+    let output = Some(output).filter(|path| !is_standard_output(path));
+    let plan = LinesPlan {
+        inputs: files.len(),
+        output: output.map(|path| path.to_string_lossy().into_owned()),
+        figures,
+        scratch: engine.scratch,
+    };
+    ResultPrinter::of_dry_run(style).print(command, &plan)
+}
