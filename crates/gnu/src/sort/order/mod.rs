@@ -10,12 +10,10 @@
 //! ```text
 //! span       where a key lies             key        a key: place, transformation, kind
 //! transform  -d -f -i                     bytes      text as part of a normalised key
-//! number -n  human -h  general -g  month -M  version -V  random -R  collate: by language
+//! number -n  human -h  general -g  month -M  version -V  random -R  (by language: crate::collation)
 //! ```
 
 mod bytes;
-mod c_text;
-mod collate;
 mod general;
 mod human;
 mod key;
@@ -59,6 +57,8 @@ enum Head {
     Marked,
     /// Part of the line after a transformation.
     Transformed,
+    /// Text by the rules of a language.
+    Language,
     /// A number.
     Number,
     /// Anything else: the key is written, as far as needed.
@@ -161,6 +161,10 @@ impl Order {
             (Head::Marked, _) => load_marked(text(), skip, self.has_one_key(), first.is_reverse)
                 .unwrap_or_else(|| self.written_word(line, skip, scratch)),
             (Head::Transformed, _) => first.transformed_word(text(), skip),
+            (Head::Language, Kind::Collated(language)) => match language.words(text(), skip) {
+                Some([word]) => word,
+                None => self.written_word(line, skip, scratch),
+            },
             (Head::Number, Kind::Number(numbers)) if skip == 0 => {
                 let word = numbers.word(text());
                 if first.is_reverse { !word } else { word }
@@ -172,6 +176,12 @@ impl Order {
     /// The words at `skip` and behind it, for less than the price of two.
     pub fn two_words(&self, line: &[u8], skip: usize, scratch: &mut Scratch) -> [u64; 2] {
         let first = &self.keys[0];
+        if let (Head::Language, Kind::Collated(language)) = (self.head, &first.kind) {
+            let text = first.span.of(line, &self.fields);
+            if let Some(words) = language.words(text, skip) {
+                return words;
+            }
+        }
         match self.head {
             Head::Line => [load(line, skip), load(line, skip + 8)],
             Head::Part => {
@@ -250,6 +260,7 @@ impl Head {
             (Kind::Bytes, None, true) => Self::Part,
             (Kind::Bytes, None, false) => Self::Marked,
             (Kind::Bytes, Some(_), true) => Self::Transformed,
+            (Kind::Collated(_), None, _) if !first.is_reverse => Self::Language,
             (Kind::Number(_), _, _) => Self::Number,
             _ => Self::Written,
         }
