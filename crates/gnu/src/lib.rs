@@ -8,8 +8,8 @@
 //! ```text
 //! sort        du            what each program means, and how it answers
 //!    \       /
-//!     getopt    collator    options, quotation marks and refusals of any GNU program | keys of text
-//!        |     /
+//!     getopt   collator     options, quotation marks, refusals of any GNU program | keys of text
+//!        |    /
 //!     locale                tables of a locale
 //!        |
 //!   collation               text by the rules of a language

@@ -6,15 +6,16 @@
 
 use std::ffi::CString;
 
+use super::levels::Places;
 use super::rules::Rules;
 use crate::sys::Handle;
 
 /// Texts of several random bytes.
-const RANDOM_TEXTS: u64 = 250;
+const RANDOM_TEXTS: u64 = 150;
 
 /// Whether the keys of `rules` order the sample as the locale does.
 pub(super) fn agrees(rules: &Rules, handle: &Handle) -> bool {
-    let mut places = Vec::new();
+    let mut places = Places::default();
     let mut keyed: Vec<(Vec<u8>, CString)> = sample()
         .map(|text| {
             let mut key = Vec::new();

@@ -32,7 +32,8 @@ use std::sync::{Arc, OnceLock};
 
 use crate::c_text::after_nul;
 use crate::sys::{CollationPieces, Handle};
-use rules::{FirstWords, Place, Rules};
+use levels::Places;
+use rules::{FirstWords, Rules};
 use tables::Tables;
 
 /// The rules of a locale's language, loaded when text is first ordered by them.
@@ -46,7 +47,7 @@ pub(crate) struct Language {
 #[derive(Debug, Default)]
 pub(crate) struct Work {
     bytes: Vec<u8>,
-    places: Vec<Place>,
+    places: Places,
 }
 
 impl Language {
@@ -153,7 +154,7 @@ fn compare_rest(
     rules.places(a, &mut work_a.places);
     rules.places(b, &mut work_b.places);
     if work_a.places.is_empty() || work_b.places.is_empty() {
-        return work_a.places.len().cmp(&work_b.places.len());
+        return work_b.places.is_empty().cmp(&work_a.places.is_empty());
     }
     for level in 1..rules.tables.levels {
         for Work { bytes, places } in [&mut *work_a, &mut *work_b] {

@@ -9,6 +9,8 @@
 //! byte how many there are, and flags. If the bytes don't tell the element, the upper end has the
 //! offset of the first link of the chain that can match; in the first row, the byte is a lead.
 
+use std::ops::{Range, RangeInclusive};
+
 use super::tables::Tables;
 
 /// How many weights.
@@ -24,8 +26,8 @@ pub(super) const CHAIN: u32 = 32;
 /// The entry hasn't got the weights.
 pub(super) const SLOW: u32 = LONG | CHAIN;
 
-/// The least byte that stands for itself in a key.
-pub(super) const PLAIN_MIN: u8 = 2;
+/// The bytes that stand for themselves in a key, wherever they are.
+pub(super) const PLAIN: Range<u8> = 2..0xFE;
 
 /// The entries of each level.
 #[derive(Debug)]
@@ -38,45 +40,68 @@ pub(super) struct Row {
 impl Row {
     /// What single bytes are.
     pub(super) fn of_first_bytes(tables: &Tables) -> Self {
-        Self::new(tables, |byte| match byte {
-            0 => Err(0),
-            _ => tables.first(byte).map(|element| (element, 0)).or(Err(0)),
-        })
+        let mut row = Self::new(tables);
+        row.fill(0..=u8::MAX, CHAIN);
+        for byte in 1..=u8::MAX {
+            if let Ok(element) = tables.first(byte) {
+                row.set(tables, byte, element, 0);
+            }
+        }
+        row
     }
 
     /// What bytes are that follow a lead whose chain begins there. A 0 is the text's end.
     pub(super) fn of_lead(tables: &Tables, chain: usize) -> Self {
-        Self::new(tables, |byte| {
-            let mut at = chain;
-            while let Some(link) = tables.link(at) {
-                if link.low.len() < 2 {
-                    if let Some(element) = tables.matched(&link, &[byte]) {
-                        return Ok((element, if link.low.is_empty() { 0 } else { TWO_BYTES }));
-                    }
-                } else if link.low[0] <= byte && byte <= link.high[0] {
-                    break;
+        let mut row = Self::new(tables);
+        let mut is_known = [false; 256];
+        let mut at = chain;
+        while let Some(link) = tables.link(at) {
+            let (Some(&low), Some(&high)) = (link.low.first(), link.high.first()) else {
+                // The last link: the lead alone.
+                row.set(tables, 0, tables.matched(&link, &[]).unwrap_or(0), 0);
+                break;
+            };
+            for byte in low.max(1)..=high {
+                if std::mem::replace(&mut is_known[usize::from(byte)], true) {
+                    continue;
                 }
-                at = link.next;
+                match link.low.len() {
+                    1 => {
+                        let element = tables.matched(&link, &[byte]).unwrap_or(0);
+                        row.set(tables, byte, element, TWO_BYTES);
+                    }
+                    _ => row.fill(byte..=byte, (at as u32) << 8 | CHAIN),
+                }
             }
-            Err(at)
-        })
+            at = link.next;
+        }
+        let unknown = (1..=u8::MAX).filter(|&byte| !is_known[usize::from(byte)]);
+        unknown.for_each(|byte| row.copy(0, byte));
+        row
     }
 
-    /// `of` gives a byte's element and flags, or the offset of a link.
-    fn new(tables: &Tables, of: impl Fn(u8) -> Result<(u32, u32), usize>) -> Self {
-        let mut elements = [0; 256];
-        let mut levels = vec![[0; 256]; tables.levels].into_boxed_slice();
-        for byte in 0..=u8::MAX {
-            let found = of(byte);
-            for (level, entries) in levels.iter_mut().enumerate() {
-                entries[usize::from(byte)] = match found {
-                    Ok((element, flags)) => entry(tables, element, level) | flags,
-                    Err(link) => (link as u32) << 8 | CHAIN,
-                };
-            }
-            elements[usize::from(byte)] = found.map_or(0, |(element, _)| element);
+    fn new(tables: &Tables) -> Self {
+        Self { elements: [0; 256], levels: vec![[0; 256]; tables.levels].into_boxed_slice() }
+    }
+
+    fn set(&mut self, tables: &Tables, byte: u8, element: u32, flags: u32) {
+        self.elements[usize::from(byte)] = element;
+        for (level, entries) in self.levels.iter_mut().enumerate() {
+            entries[usize::from(byte)] = entry(tables, element, level) | flags;
         }
-        Self { elements, levels }
+    }
+
+    fn copy(&mut self, from: u8, to: u8) {
+        self.elements[usize::from(to)] = self.elements[usize::from(from)];
+        for entries in &mut self.levels {
+            entries[usize::from(to)] = entries[usize::from(from)];
+        }
+    }
+
+    fn fill(&mut self, bytes: RangeInclusive<u8>, entry: u32) {
+        for entries in &mut self.levels {
+            entries[usize::from(*bytes.start())..=usize::from(*bytes.end())].fill(entry);
+        }
     }
 
     /// The element of a byte.
@@ -95,7 +120,7 @@ impl Row {
 pub(super) fn entry(tables: &Tables, element: u32, level: usize) -> u32 {
     let weights = tables.weights(element, level);
     let backward = if tables.is_backward(element, level) { BACKWARD } else { 0 };
-    if weights.len() > 3 || weights.iter().any(|&weight| weight < PLAIN_MIN) {
+    if weights.len() > 3 || weights.iter().any(|weight| !PLAIN.contains(weight)) {
         return LONG | backward;
     }
     let place = |word, (at, &weight): (u32, &u8)| word | u32::from(weight) << (24 - 8 * at);

@@ -8,7 +8,8 @@
 use std::cmp::Ordering;
 use std::sync::OnceLock;
 
-use super::rows::{CHAIN, COUNT, LONG, PLAIN_MIN, Row, SLOW, TWO_BYTES, entry};
+use super::rows;
+use super::rows::{CHAIN, COUNT, Row, SLOW, TWO_BYTES};
 use super::tables::Tables;
 
 /// In a [`Place`]: the element has an entry.
@@ -46,13 +47,42 @@ impl Rules {
         })
     }
 
-    /// The entry of a place on a level.
-    #[inline]
-    pub(super) fn entry(&self, place: Place, level: usize) -> u32 {
+    #[inline(never)]
+    fn entry(&self, place: Place, level: usize) -> u32 {
         if place & HAS_ENTRY == 0 {
-            return entry(&self.tables, place, level);
+            return rows::entry(&self.tables, place, level);
         }
         self.row((place >> 8) as u8).level(level)[usize::from(place as u8)]
+    }
+
+    /// The first element of a text that begins with a lead, its entry on the first level, and its
+    /// bytes. None at a NUL.
+    #[inline(never)]
+    fn led(&self, text: &[u8]) -> Option<(Place, u32, usize)> {
+        let (&lead, rest) = text.split_first().filter(|&(&lead, _)| lead != 0)?;
+        let second = rest.first().copied().unwrap_or(0);
+        let entry = self.row(lead).level(0)[usize::from(second)];
+        if entry & CHAIN == 0 {
+            let place = HAS_ENTRY | u32::from(lead) << 8 | u32::from(second);
+            return Some((place, entry, if entry & TWO_BYTES == 0 { 1 } else { 2 }));
+        }
+        let (element, more) = self.tables.find((entry >> 8) as usize, rest);
+        let place = element & !HAS_ENTRY;
+        Some((place, rows::entry(&self.tables, place, 0), 1 + more))
+    }
+
+    /// The entries of single bytes on a level.
+    pub(super) fn first_entries(&self, level: usize) -> &[u32; 256] {
+        self.first.level(level)
+    }
+
+    /// The entry of a place on a level, whose entries of single bytes are at hand.
+    #[inline(always)]
+    pub(super) fn entry_of(&self, first: &[u32; 256], place: Place, level: usize) -> u32 {
+        match place ^ HAS_ENTRY {
+            byte @ 0..256 => first[byte as usize],
+            _ => self.entry(place, level),
+        }
     }
 
     /// All weights of a place on a level.
@@ -68,7 +98,32 @@ impl Rules {
     #[inline]
     pub(super) fn compare_first(&self, a: &[u8], b: &[u8]) -> Ordering {
         let from = self.shared(a, b);
-        let (mut a, mut b) = (FirstWords::new(self, &a[from..]), FirstWords::new(self, &b[from..]));
+        let (a, b) = (&a[from..], &b[from..]);
+        // Nearly always an element in the same place decides.
+        let (mut elements_a, mut elements_b) = (Elements::new(self, a), Elements::new(self, b));
+        loop {
+            let entries = (elements_a.next_counting(), elements_b.next_counting());
+            let (Some(entry_a), Some(entry_b)) = entries else {
+                return entries.0.is_some().cmp(&entries.1.is_some());
+            };
+            if entry_a & (WEIGHTS | COUNT) == entry_b & (WEIGHTS | COUNT)
+                && (entry_a | entry_b) & SLOW == 0
+            {
+                continue;
+            }
+            let count = (entry_a & COUNT).min(entry_b & COUNT);
+            let mask = !(u32::MAX >> (8 * count));
+            if (entry_a ^ entry_b) & mask == 0 {
+                // One has more weights, or they are not in the entries.
+                return self.compare_first_words(a, b);
+            }
+            return (entry_a & mask).cmp(&(entry_b & mask));
+        }
+    }
+
+    /// The same, whatever elements the texts have.
+    fn compare_first_words(&self, a: &[u8], b: &[u8]) -> Ordering {
+        let (mut a, mut b) = (FirstWords::new(self, a), FirstWords::new(self, b));
         loop {
             let (word_a, word_b) = (a.next(), b.next());
             if word_a != word_b {
@@ -130,7 +185,7 @@ impl<'a> Elements<'a> {
     }
 
     /// The next element, and its entry on the first level.
-    #[inline]
+    #[inline(always)]
     pub(super) fn next(&mut self) -> Option<(Place, u32)> {
         let byte = *self.text.get(self.at)?;
         let entry = self.first[usize::from(byte)];
@@ -138,23 +193,20 @@ impl<'a> Elements<'a> {
             self.at += 1;
             return Some((HAS_ENTRY | u32::from(byte), entry));
         }
-        if byte == 0 {
-            return None;
-        }
-        let second = self.text.get(self.at + 1).copied().unwrap_or(0);
-        let entry = self.rules.row(byte).level(0)[usize::from(second)];
-        if entry & CHAIN == 0 {
-            self.at += if entry & TWO_BYTES == 0 { 1 } else { 2 };
-            return Some((HAS_ENTRY | u32::from(byte) << 8 | u32::from(second), entry));
-        }
-        Some(self.by_chain(entry >> 8))
+        let (place, entry, bytes) = self.rules.led(&self.text[self.at..])?;
+        self.at += bytes;
+        Some((place, entry))
     }
 
-    fn by_chain(&mut self, link: u32) -> (Place, u32) {
-        let (element, more) = self.rules.tables.find(link as usize, &self.text[self.at + 1..]);
-        self.at += 1 + more;
-        let place = element & !HAS_ENTRY;
-        (place, entry(&self.rules.tables, place, 0))
+    /// The entry of the next element that isn't ignored on the first level.
+    #[inline(always)]
+    fn next_counting(&mut self) -> Option<u32> {
+        loop {
+            let (_, entry) = self.next()?;
+            if entry & (COUNT | SLOW) != 0 {
+                return Some(entry);
+            }
+        }
     }
 }
 
@@ -208,29 +260,7 @@ impl<'a> FirstWords<'a> {
 /// A weight as it is in keys, as an entry.
 pub(super) fn escaped(weight: u8) -> u32 {
     match weight {
-        0..PLAIN_MIN => 1 << 24 | u32::from(weight + 1) << 16 | 2,
+        0..=1 => 1 << 24 | u32::from(weight + 1) << 16 | 2,
         _ => u32::from(weight) << 24 | 1,
-    }
-}
-
-/// Appends the weights of an entry.
-#[inline]
-pub(super) fn push(entry: u32, out: &mut Vec<u8>) {
-    let bytes = out.len() + (entry & COUNT) as usize;
-    // Four bytes are stored at once; fewer take longer.
-    out.extend_from_slice(&entry.to_be_bytes());
-    out.truncate(bytes);
-}
-
-impl Rules {
-    /// Appends the weights of a place on a level, whose entry is known.
-    #[inline]
-    pub(super) fn push_weights(&self, place: Place, level: usize, entry: u32, out: &mut Vec<u8>) {
-        if entry & SLOW == 0 {
-            push(entry, out);
-        } else {
-            debug_assert!(entry & LONG != 0, "only an element has a place");
-            self.weights(place, level).iter().for_each(|&weight| push(escaped(weight), out));
-        }
     }
 }

@@ -6,7 +6,7 @@
 //! | piece | what it holds |
 //! |---|---|
 //! | `table` | for each first byte an element, or minus the offset in `extra` of a chain |
-//! | `extra` | links of chains: the bytes that follow, or the first and last of a range; at last none |
+//! | `extra` | links of chains: bytes that follow, or the first and last of a range; at last none |
 //! | `indirect` | the elements of ranges |
 //! | `weights` | at an element's offset, for each level: their count, and the weights |
 //! | `rule_sets` | for each set of rules a byte for each level |

@@ -10,7 +10,7 @@
 //! ```text
 //! span       where a key lies             key        a key: place, transformation, kind
 //! transform  -d -f -i                     bytes      text as part of a normalised key
-//! number -n  human -h  general -g  month -M  version -V  random -R  (by language: crate::collation)
+//! number -n  human -h  general -g  month -M  version -V  random -R  (languages: crate::collation)
 //! ```
 
 mod bytes;
