@@ -12,13 +12,13 @@ use super::rules::Rules;
 use crate::sys::Handle;
 
 /// Texts of several random bytes.
-const RANDOM_TEXTS: u64 = 100;
+const RANDOM_TEXTS: u64 = 50;
 
 /// Whether the keys of `rules` order the sample as the locale does.
 pub(super) fn agrees(rules: &Rules, handle: &Handle) -> bool {
     let mut places = Places::default();
     let is_single = |byte: &u8| rules.tables.first(*byte).is_ok();
-    let single = (1..0x80).chain((0x80..=u8::MAX).step_by(7)).filter(is_single);
+    let single = (0x20..0x80).chain((0x80..=u8::MAX).step_by(15)).filter(is_single);
     let texts = single.map(|byte| vec![byte]).chain((0..RANDOM_TEXTS).map(random_text));
     let mut keyed: Vec<(Vec<u8>, CString)> = texts
         .map(|text| {

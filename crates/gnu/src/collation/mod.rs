@@ -117,7 +117,9 @@ impl Language {
         text: &[u8],
         skip: usize,
     ) -> Option<[u64; COUNT]> {
-        let rules = self.rules().filter(|_| skip.is_multiple_of(8))?;
+        // Text that is shorter than the words rarely has so many weights.
+        let is_quick = skip.is_multiple_of(8) && text.len() >= skip.saturating_add(8 * COUNT);
+        let rules = self.rules().filter(|_| is_quick)?;
         let mut first = FirstWords::new(rules, text);
         // A word that ends with a zero is the first level's last: what comes then takes longer.
         for _ in 0..skip / 8 {
