@@ -8,9 +8,11 @@
 //! ```text
 //! sort        du            what each program means, and how it answers
 //!    \       /
-//!     getopt                options, quotation marks and refusals of any GNU program
-//!        |
+//!     getopt   collator     options, quotation marks, refusals of any GNU program | keys of text
+//!        |    /
 //!     locale                tables of a locale
+//!        |
+//!   collation               text by the rules of a language
 //!        |
 //!       sys                 the C library's locales: the only unsafe code
 //! ```
@@ -43,12 +45,16 @@
 //! # Ok::<(), xsort_gnu::Refusal>(())
 //! ```
 
+mod c_text;
+mod collation;
+mod collator;
 pub mod du;
 mod getopt;
 mod locale;
 pub mod sort;
 mod sys;
 
+pub use collator::{Collator, CollatorScratch};
 pub use getopt::{
     HelpArgument, HelpOption, HelpPage, Note, OptionGroup, Refusal, When, quoted_name, shown_name,
 };

@@ -7,6 +7,7 @@
 use std::ffi::CString;
 use std::sync::Arc;
 
+use crate::collation::Language;
 use crate::sys;
 
 /// The tables of a locale.
@@ -28,6 +29,8 @@ pub struct Locale {
     /// True if text is in UTF-8.
     pub(crate) is_utf8: bool,
     pub(crate) handle: Arc<sys::Handle>,
+    /// The language's rules, for [`Collation::Language`].
+    pub(crate) language: Language,
 }
 
 /// What a locale puts between the digits of a number.
@@ -145,6 +148,7 @@ impl Locale {
     }
 
     fn of(handle: sys::Handle) -> Self {
+        let handle = Arc::new(handle);
         let mark = |item| if let [byte] = handle.item(item)[..] { Some(byte) } else { None };
         let classes = Classes::new(&handle);
         let names: [Vec<u8>; 12] = std::array::from_fn(|month| {
@@ -164,7 +168,8 @@ impl Locale {
             name,
             is_utf8: handle.item(libc::CODESET) == b"UTF-8",
             classes,
-            handle: Arc::new(handle),
+            language: Language::new(Arc::clone(&handle)),
+            handle,
         }
     }
 }

@@ -7,6 +7,8 @@
 
 use std::cmp::Ordering;
 use std::ffi::{CStr, c_char, c_int, c_uint};
+use std::ops::Deref;
+use std::sync::Arc;
 
 #[cfg(not(target_env = "musl"))]
 use libc::LC_ALL_MASK;
@@ -32,6 +34,43 @@ pub(crate) struct ByteClass {
     pub(crate) is_printable: bool,
     pub(crate) is_control: bool,
     pub(crate) upper: u8,
+}
+
+/// Bytes of a locale's compiled tables.
+#[derive(Clone, Debug)]
+pub(crate) struct Piece {
+    /// Not static really: `handle` keeps them, and only `deref` hands them out.
+    bytes: &'static [u8],
+    #[allow(dead_code, reason = "keeps the bytes")]
+    handle: Arc<Handle>,
+}
+
+#[cfg(test)]
+impl Piece {
+    /// The same with other bytes, which are never freed.
+    pub(crate) fn with_bytes(&self, bytes: Vec<u8>) -> Self {
+        Self { bytes: bytes.leak(), handle: Arc::clone(&self.handle) }
+    }
+}
+
+impl Deref for Piece {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.bytes
+    }
+}
+
+/// The tables by which a locale orders text, as `localedef` made them: see langinfo.h.
+#[derive(Debug)]
+pub(crate) struct CollationPieces {
+    /// Levels on which texts are compared.
+    pub(crate) levels: u32,
+    pub(crate) rule_sets: Piece,
+    pub(crate) table: Piece,
+    pub(crate) weights: Piece,
+    pub(crate) extra: Piece,
+    pub(crate) indirect: Piece,
 }
 
 /// The bytes of an 80-bit floating-point number of the x87, least significant first.
@@ -134,6 +173,47 @@ impl Handle {
             libc::uselocale(before);
             result == 0
         }
+    }
+
+    /// The tables by which glibc's `strcoll` orders text; `None` if it orders by bytes, or if this
+    /// isn't glibc's way of keeping them.
+    #[cfg(all(target_env = "gnu", target_endian = "little"))]
+    pub(crate) fn collation(self: &Arc<Self>) -> Option<CollationPieces> {
+        /// The items from `_NL_COLLATE_NRULES` to `_NL_COLLATE_TABLEWC` of langinfo.h.
+        const ITEMS: c_int = 11;
+        let at: [*const u8; ITEMS as usize] = std::array::from_fn(|item| {
+            let item = libc::LC_COLLATE << 16 | item as c_int;
+            // SAFETY: the locale is loaded, and these are items of glibc's public header.
+            unsafe { libc::nl_langinfo_l(item, self.0) }.cast_const().cast()
+        });
+        // The first is a number of 32 bits, in a union with a pointer.
+        let levels = at[0].addr() as u32;
+        if levels == 0 || at[1].is_null() || !at[1..].is_sorted() {
+            return None;
+        }
+        let piece = |item: usize| {
+            let bytes = at[item + 1].addr() - at[item].addr();
+            // SAFETY: if a locale has levels, its items are places in the one file that it was
+            // loaded from, which glibc has in memory whole, until the locale is freed; it checks
+            // that no item is past the file's end. Nobody writes to the file's memory. So all
+            // bytes between an item and a later one are readable, as long as `handle` is here.
+            let bytes = unsafe { std::slice::from_raw_parts(at[item], bytes) };
+            Piece { bytes, handle: Arc::clone(self) }
+        };
+        Some(CollationPieces {
+            levels,
+            rule_sets: piece(1),
+            table: piece(2),
+            weights: piece(3),
+            extra: piece(4),
+            indirect: piece(5),
+        })
+    }
+
+    /// Other C libraries keep no such tables.
+    #[cfg(not(all(target_env = "gnu", target_endian = "little")))]
+    pub(crate) fn collation(self: &Arc<Self>) -> Option<CollationPieces> {
+        None
     }
 
     /// `strcoll`: how the locale orders two texts.

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::c_text::c_text;
+use crate::c_text::c_text;
 use crate::locale::Locale;
 use crate::sys::{Extended, Handle};
 

@@ -5,7 +5,6 @@ use std::ops::Range;
 
 use super::super::command::{Flags, KeyField};
 use super::bytes::{encode_marked, encode_text};
-use super::collate::Language;
 use super::general::Floats;
 use super::human;
 use super::month::Months;
@@ -15,6 +14,7 @@ use super::scratch::{Scratch, Work};
 use super::span::{Fields, Span};
 use super::transform::{Transform, apply};
 use super::version;
+use crate::collation::Language;
 use crate::locale::{Collation, Locale};
 
 /// What is no month, as part of a normalised key.
@@ -73,7 +73,10 @@ impl Key {
 
     /// True if lines with equal bytes of this key have equal keys.
     pub(super) fn is_exact(&self) -> bool {
-        !matches!(self.kind, Kind::Collated(_) | Kind::Random(_))
+        match &self.kind {
+            Kind::Collated(language) => language.is_exact(),
+            kind => !matches!(kind, Kind::Random(_)),
+        }
     }
 
     /// Orders two lines by this key alone.
@@ -104,7 +107,9 @@ impl Key {
         let keys = [&mut work_a.key, &mut work_b.key];
         match &self.kind {
             Kind::Bytes => a.cmp(b),
-            Kind::Collated(language) => language.compare(a, b, keys),
+            Kind::Collated(language) => {
+                language.compare(a, b, [&mut work_a.collation, &mut work_b.collation])
+            }
             Kind::General(floats) => {
                 floats.key(a, &mut work_a.key).cmp(&floats.key(b, &mut work_b.key))
             }
@@ -186,7 +191,7 @@ impl Key {
         match &self.kind {
             Kind::Bytes => unreachable!("done above"),
             Kind::Collated(language) => {
-                language.encode_base(text, &mut work.more, out);
+                language.encode(text, limit, &mut work.collation, out);
             }
             Kind::General(floats) => out.extend_from_slice(&floats.key(text, &mut work.more)),
             Kind::Human(numbers) if self.has_short_numbers => {
@@ -214,7 +219,7 @@ impl Kind {
             Flags { month: true, .. } => Self::Month(Months::new(locale)),
             Flags { random: true, .. } => Self::Random(Random::new(seed, locale)),
             Flags { version: true, .. } => Self::Version,
-            _ if locale.collation == Collation::Language => Self::Collated(Language::new(locale)),
+            _ if locale.collation == Collation::Language => Self::Collated(locale.language.clone()),
             _ => Self::Bytes,
         }
     }

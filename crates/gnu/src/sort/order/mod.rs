@@ -11,13 +11,11 @@
 //! span       where a key lies             key        a key: place, transformation, kind
 //! transform  -d -f -i                     bytes      text as part of a normalised key
 //! apart      keys that travel before their lines
-//! number -n  human -h  general -g  month -M  version -V  random -R  collate: by language
+//! number -n  human -h  general -g  month -M  version -V  random -R  (languages: crate::collation)
 //! ```
 
 mod apart;
 mod bytes;
-mod c_text;
-mod collate;
 mod general;
 mod human;
 mod key;
@@ -62,6 +60,8 @@ enum Head {
     Marked,
     /// Part of the line after a transformation.
     Transformed,
+    /// Text by the rules of a language.
+    Language,
     /// A number.
     Number,
     /// Anything else: the key is written, as far as needed.
@@ -120,6 +120,13 @@ impl Order {
         self.keys.iter().chain(&self.last_resort).all(Key::is_exact)
     }
 
+    /// True if further words are quicker to have than comparisons of lines whose first two are equal.
+    /// Not by the rules of a language: a comparison finds the first difference at once, a word is at
+    /// the end of a key that must be made.
+    pub fn has_quick_words(&self) -> bool {
+        !matches!(self.head, Head::Language)
+    }
+
     /// True if the order is that of the lines' bytes, and the normalised key is the line.
     pub fn is_bytes(&self) -> bool {
         matches!(self.head, Head::Line)
@@ -164,6 +171,10 @@ impl Order {
             (Head::Marked, _) => load_marked(text(), skip, self.has_one_key(), first.is_reverse)
                 .unwrap_or_else(|| self.written_word(line, skip, scratch)),
             (Head::Transformed, _) => first.transformed_word(text(), skip),
+            (Head::Language, Kind::Collated(language)) => match language.words(text(), skip) {
+                Some([word]) => word,
+                None => self.written_word(line, skip, scratch),
+            },
             (Head::Number, Kind::Number(numbers)) if skip == 0 => {
                 let word = numbers.word(text());
                 if first.is_reverse { !word } else { word }
@@ -175,6 +186,12 @@ impl Order {
     /// The words at `skip` and behind it, for less than the price of two.
     pub fn two_words(&self, line: &[u8], skip: usize, scratch: &mut Scratch) -> [u64; 2] {
         let first = &self.keys[0];
+        if let (Head::Language, Kind::Collated(language)) = (self.head, &first.kind) {
+            let text = first.span.of(line, &self.fields);
+            if let Some(words) = language.words(text, skip) {
+                return words;
+            }
+        }
         match self.head {
             Head::Line => [load(line, skip), load(line, skip + 8)],
             Head::Part => {
@@ -258,6 +275,7 @@ impl Head {
             (Kind::Bytes, None, true) => Self::Part,
             (Kind::Bytes, None, false) => Self::Marked,
             (Kind::Bytes, Some(_), true) => Self::Transformed,
+            (Kind::Collated(_), None, _) if !first.is_reverse => Self::Language,
             (Kind::Number(_), _, _) => Self::Number,
             _ => Self::Written,
         }

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 
 use md5::{Digest, Md5};
 
-use super::collate::Language;
+use crate::collation::Language;
 use crate::locale::{Collation, Locale};
 
 /// A random order.
@@ -24,7 +24,7 @@ impl Random {
         Self {
             seeded: Md5::new_with_prefix(seed),
             collation: locale.collation,
-            language: Language::new(locale),
+            language: locale.language.clone(),
         }
     }
 

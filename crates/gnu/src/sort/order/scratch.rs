@@ -1,5 +1,7 @@
 //! Memory for comparing and encoding: the caller has one for each thread.
 
+use crate::collation;
+
 /// Buffers that grow to the longest keys that are compared, and stay so. Comparing bytes, `-n` and
 /// `-M` never touch them.
 #[derive(Debug, Default)]
@@ -17,4 +19,5 @@ pub(super) struct Work {
     pub(super) text: Vec<u8>,
     pub(super) key: Vec<u8>,
     pub(super) more: Vec<u8>,
+    pub(super) collation: collation::Work,
 }

@@ -1,0 +1,69 @@
+//! Text ordered by the C library's own functions: where its tables can't be used.
+//!
+//! The C library takes a NUL for the end of the text, so text that has some is compared part by
+//! part.
+
+use std::cmp::Ordering;
+
+use crate::c_text::{after_nul, c_text};
+use crate::sys::Handle;
+
+/// Orders two texts that aren't the same by `strcoll`; the empty one is first. `work` is for
+/// copies.
+pub(super) fn compare(
+    handle: &Handle,
+    a: &[u8],
+    b: &[u8],
+    [work_a, work_b]: [&mut Vec<u8>; 2],
+) -> Ordering {
+    if a.is_empty() || b.is_empty() {
+        return a.len().cmp(&b.len());
+    }
+    let (mut a, mut b) = (Some(a), Some(b));
+    while let (Some(text_a), Some(text_b)) = (a, b) {
+        let order = handle.collate(c_text(text_a, work_a), c_text(text_b, work_b));
+        if order != Ordering::Equal {
+            return order;
+        }
+        (a, b) = (after_nul(text_a), after_nul(text_b));
+    }
+    a.is_some().cmp(&b.is_some())
+}
+
+/// Appends the beginning of a key of `text`, and its end: what `strxfrm` makes of the base letters
+/// of the text up to its first NUL. (glibc puts a 1 after them, and accents, case and punctuation
+/// after it.)
+///
+/// The rest is left to `compare`, because glibc's `strxfrm` and `strcoll` contradict each other
+/// there: with en_US.UTF-8 `strcoll` has "$_E(" before "$e", `strxfrm` after it; in 12 of a million
+/// random pairs of short texts, and in none of 18 million if only the base letters are compared
+/// (glibc 2.36).
+pub(super) fn encode_base(handle: &Handle, text: &[u8], work: &mut Vec<u8>, out: &mut Vec<u8>) {
+    let start = out.len();
+    handle.transform(c_text(text, work), out);
+    let base = memchr::memchr(1, &out[start..]).unwrap_or(out.len() - start);
+    out.truncate(start + base);
+    out.push(0);
+}
+
+/// Appends what `strxfrm` makes of each part of the text, ended by NUL; nothing for an empty one at
+/// the end.
+pub(super) fn transform_all(handle: &Handle, text: &[u8], work: &mut Vec<u8>, out: &mut Vec<u8>) {
+    let mut rest = Some(text).filter(|text| !text.is_empty());
+    while let Some(text) = rest {
+        handle.transform(c_text(text, work), out);
+        out.push(0);
+        rest = after_nul(text).filter(|text| !text.is_empty());
+    }
+}
+
+/// Appends a key of the whole text, with its end marked: what `strxfrm` makes of each part, ended
+/// by NUL, and behind it a 1 if another part follows, a 0 if not.
+pub(super) fn encode_whole(handle: &Handle, text: &[u8], work: &mut Vec<u8>, out: &mut Vec<u8>) {
+    let mut rest = Some(text);
+    while let Some(text) = rest {
+        handle.transform(c_text(text, work), out);
+        rest = after_nul(text);
+        out.extend([0, u8::from(rest.is_some())]);
+    }
+}

@@ -1,0 +1,172 @@
+//! Text ordered by the rules of a language, exactly as GNU sort does: by glibc's `strcoll`.
+//!
+//! `strcoll` takes most of the time of a sort, and `strxfrm`, whose keys should spare its calls,
+//! contradicts it. So we read the tables that glibc has loaded for the locale, and do as `strcoll`
+//! does. Before the first text is compared so, a sample is compared with `strcoll` itself; if the
+//! two contradict each other, or the tables are not as we know them, or there are none, the C
+//! library's functions do all the work, and only take longer.
+//!
+//! ```text
+//! (this file)  which of the two                  collator   keys for others
+//!     check    a sample, by both
+//!     levels   whole keys
+//!     rules    elements of a text, their first weights
+//!     rows     elements of one and two bytes, looked up at once
+//!     tables   the locale's tables, every offset checked
+//! c_library    strcoll and strxfrm
+//! ```
+//!
+//! Imports only point down.
+
+mod c_library;
+mod check;
+mod levels;
+mod rows;
+mod rules;
+mod tables;
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Ordering;
+use std::sync::{Arc, OnceLock};
+
+use crate::c_text::after_nul;
+use crate::sys::{CollationPieces, Handle};
+use levels::Places;
+use rules::{FirstWords, Rules};
+use tables::Tables;
+
+/// The rules of a locale's language, loaded when text is first ordered by them.
+#[derive(Clone, Debug)]
+pub(crate) struct Language {
+    handle: Arc<Handle>,
+    rules: Arc<OnceLock<Option<Rules>>>,
+}
+
+/// Work memory for a text.
+#[derive(Debug, Default)]
+pub(crate) struct Work {
+    bytes: Vec<u8>,
+    places: Places,
+}
+
+impl Language {
+    pub(crate) fn new(handle: Arc<Handle>) -> Self {
+        Self { handle, rules: Arc::default() }
+    }
+
+    #[inline]
+    fn rules(&self) -> Option<&Rules> {
+        self.rules.get_or_init(|| self.load()).as_ref()
+    }
+
+    #[cold]
+    fn load(&self) -> Option<Rules> {
+        checked(self.handle.collation()?, &self.handle)
+    }
+
+    /// True if keys are equal only where texts are; if not, equal keys say nothing.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.rules().is_some()
+    }
+
+    /// Orders two texts; the empty one is first.
+    pub(crate) fn compare(&self, a: &[u8], b: &[u8], work: [&mut Work; 2]) -> Ordering {
+        if a == b {
+            return Ordering::Equal;
+        }
+        let Some(rules) = self.rules() else {
+            return c_library::compare(&self.handle, a, b, work.map(|work| &mut work.bytes));
+        };
+        let [work_a, work_b] = work;
+        let (mut a, mut b) = (Some(a), Some(b));
+        while let (Some(text_a), Some(text_b)) = (a, b) {
+            let order = rules
+                .compare_first(text_a, text_b)
+                .then_with(|| compare_rest(rules, text_a, text_b, work_a, work_b));
+            if order != Ordering::Equal {
+                return order;
+            }
+            (a, b) = (after_nul(text_a), after_nul(text_b));
+        }
+        a.is_some().cmp(&b.is_some())
+    }
+
+    /// Appends the key of `text`, with its end marked; at least its first `limit` bytes. Its bytes
+    /// compare as the texts do, unless they are equal and the key isn't exact.
+    pub(crate) fn encode(&self, text: &[u8], limit: usize, work: &mut Work, out: &mut Vec<u8>) {
+        match self.rules() {
+            Some(rules) => rules.encode(text, limit, &mut work.places, out),
+            None => c_library::encode_base(&self.handle, text, &mut work.bytes, out),
+        }
+    }
+
+    /// Appends a key of the whole text, with its end marked. If keys aren't exact, it is
+    /// `strxfrm`'s.
+    pub(crate) fn encode_whole(&self, text: &[u8], work: &mut Work, out: &mut Vec<u8>) {
+        match self.rules() {
+            Some(rules) => rules.encode(text, usize::MAX, &mut work.places, out),
+            None => c_library::encode_whole(&self.handle, text, &mut work.bytes, out),
+        }
+    }
+
+    /// So many words of the key from byte `skip` on, if they are quick to tell.
+    #[inline]
+    pub(crate) fn words<const COUNT: usize>(
+        &self,
+        text: &[u8],
+        skip: usize,
+    ) -> Option<[u64; COUNT]> {
+        // Text that is shorter than the words rarely has so many weights.
+        let is_quick = skip.is_multiple_of(8) && text.len() >= skip.saturating_add(8 * COUNT);
+        let rules = self.rules().filter(|_| is_quick)?;
+        let mut first = FirstWords::new(rules, text);
+        // A word that ends with a zero is the first level's last: what comes then takes longer.
+        for _ in 0..skip / 8 {
+            if first.next() as u8 == 0 {
+                return None;
+            }
+        }
+        let words = std::array::from_fn(|_| first.next());
+        (words.last().is_none_or(|&word| word as u8 != 0)).then_some(words)
+    }
+
+    /// Appends what `strxfrm` makes of each part of the text, ended by NUL; nothing for an empty
+    /// one at the end.
+    pub(crate) fn transform_all(&self, text: &[u8], work: &mut Vec<u8>, out: &mut Vec<u8>) {
+        c_library::transform_all(&self.handle, text, work, out);
+    }
+}
+
+/// The rules of these tables, if they are the locale's.
+fn checked(pieces: CollationPieces, handle: &Handle) -> Option<Rules> {
+    let rules = Rules::new(Tables::new(pieces)?);
+    check::agrees(&rules, handle).then_some(rules)
+}
+
+/// Orders two texts up to their first NULs that are equal on the first level.
+#[cold]
+fn compare_rest(
+    rules: &Rules,
+    a: &[u8],
+    b: &[u8],
+    work_a: &mut Work,
+    work_b: &mut Work,
+) -> Ordering {
+    rules.places(a, &mut work_a.places);
+    rules.places(b, &mut work_b.places);
+    if work_a.places.is_empty() || work_b.places.is_empty() {
+        return work_b.places.is_empty().cmp(&work_a.places.is_empty());
+    }
+    for level in 1..rules.tables.levels {
+        for Work { bytes, places } in [&mut *work_a, &mut *work_b] {
+            bytes.clear();
+            rules.encode_level(level, places, bytes);
+        }
+        match work_a.bytes.cmp(&work_b.bytes) {
+            Ordering::Equal => {}
+            different => return different,
+        }
+    }
+    Ordering::Equal
+}
