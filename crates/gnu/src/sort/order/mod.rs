@@ -117,13 +117,6 @@ impl Order {
         self.keys.iter().chain(&self.last_resort).all(Key::is_exact)
     }
 
-    /// True if further words are quicker than comparisons of lines whose first ones are equal. Not
-    /// by the rules of a language: a comparison finds the first difference at once, a word is at the
-    /// end of a key that must be made.
-    pub fn has_quick_words(&self) -> bool {
-        !matches!(self.head, Head::Language)
-    }
-
     /// True if the order is that of the lines' bytes, and the normalised key is the line.
     pub fn is_bytes(&self) -> bool {
         matches!(self.head, Head::Line)
