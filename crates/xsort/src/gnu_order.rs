@@ -70,6 +70,6 @@ impl<W: Words> LineOrder for GnuOrder<'_, W> {
     }
 
     fn is_exact(&self) -> bool {
-        self.order.has_quick_words() && self.order.is_exact()
+        self.order.is_exact()
     }
 }

@@ -3,6 +3,7 @@
 
 use std::cmp::Ordering;
 
+use super::key::Key;
 use super::{Order, Scratch};
 
 /// How lines compare whose keys, as [`LineKeys::push`] writes them, are equal.
@@ -16,32 +17,33 @@ pub enum Ties {
     Judged,
 }
 
-/// The keys of an order, without a last resort that compares bytes.
+/// The keys of an order without its last resort.
 #[derive(Clone, Debug)]
 pub struct LineKeys {
     order: Order,
-    /// The same without such a last resort.
+    /// The same without the last resort.
     keys: Order,
     ties: Ties,
 }
 
 impl LineKeys {
-    /// Those of `order`; `None` if it is cheaper to compare its lines than to keep keys. With
+    /// Those of `order`; `None` if it is cheaper to look at the lines again than to keep keys. With
     /// `is_unique`, only the first of lines that are the same is wanted.
     #[must_use]
     pub fn new(order: &Order, is_unique: bool) -> Option<LineKeys> {
-        if order.is_bytes() || order.is_bytes_reversed() || order.is_decided_by_one_word() {
+        let is_exact = order.keys.iter().chain(&order.last_resort).all(Key::has_short_bytes);
+        let is_dear = order.keys.len() > 1 || order.keys[0].is_dear();
+        if !is_exact || !is_dear || order.is_decided_by_one_word() {
             return None;
         }
         let mut keys = order.clone();
-        // A line that isn't compared by its bytes has a key of its own.
-        let last_resort = keys.last_resort.take_if(|whole| whole.is_whole_text());
-        let last = keys.last_resort.as_mut().or(keys.keys.last_mut()).expect("there is one");
+        let last_resort = keys.last_resort.take();
+        let last = keys.keys.last_mut().expect("there is at least one");
         last.is_open = !last.is_reverse;
         keys.keys.iter_mut().for_each(|key| key.has_short_numbers = true);
         let has_nans = is_unique && order.may_have_nans();
         let ties = match last_resort {
-            _ if !keys.is_exact() || has_nans => Ties::Judged,
+            _ if has_nans => Ties::Judged,
             None => Ties::Equal,
             Some(whole) if !whole.is_reverse => Ties::Bytes,
             Some(_) => Ties::Judged,
@@ -64,10 +66,8 @@ impl LineKeys {
     /// Orders two lines whose keys' bytes are equal.
     pub fn compare_ties(&self, a: &[u8], b: &[u8], scratch: &mut Scratch) -> Ordering {
         match &self.order.last_resort {
-            Some(last_resort) if self.keys.is_exact() => {
-                last_resort.compare(a, b, &self.order.fields, scratch)
-            }
-            _ => self.order.compare(a, b, scratch),
+            Some(last_resort) => last_resort.compare(a, b, &self.order.fields, scratch),
+            None => Ordering::Equal,
         }
     }
 

@@ -79,6 +79,22 @@ impl Key {
         }
     }
 
+    /// True if the key's bytes are all of it, and hardly more than its text. Keys of languages are
+    /// several times as long, and comparing two texts finds where they differ at once.
+    pub(super) fn has_short_bytes(&self) -> bool {
+        !matches!(self.kind, Kind::Collated(_) | Kind::Random(_))
+    }
+
+    /// True if it takes longer to make the key than to read it again: of a field, which has to be
+    /// found, or of text that means something.
+    pub(super) fn is_dear(&self) -> bool {
+        match self.kind {
+            Kind::Bytes => !self.span.begins_line() || self.span.has_end(),
+            Kind::Human(_) | Kind::Month(_) | Kind::Number(_) | Kind::Version => true,
+            Kind::General(_) | Kind::Collated(_) | Kind::Random(_) => false,
+        }
+    }
+
     /// Orders two lines by this key alone.
     pub(super) fn compare(
         &self,

@@ -11,7 +11,7 @@
 //! span       where a key lies             key        a key: place, transformation, kind
 //! transform  -d -f -i                     bytes      text as part of a normalised key
 //! apart      keys that travel before their lines
-//! number -n  human -h  general -g  month -M  version -V  random -R  (languages: crate::collation)
+//! number -n  human -h  general -g  month -M  version -V  random -R  (by language: collation)
 //! ```
 
 mod apart;
@@ -118,13 +118,6 @@ impl Order {
     /// nothing.
     pub fn is_exact(&self) -> bool {
         self.keys.iter().chain(&self.last_resort).all(Key::is_exact)
-    }
-
-    /// True if further words are quicker to have than comparisons of lines whose first two are equal.
-    /// Not by the rules of a language: a comparison finds the first difference at once, a word is at
-    /// the end of a key that must be made.
-    pub fn has_quick_words(&self) -> bool {
-        !matches!(self.head, Head::Language)
     }
 
     /// True if the order is that of the lines' bytes, and the normalised key is the line.

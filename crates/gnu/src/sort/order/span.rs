@@ -46,6 +46,11 @@ impl Span {
         self.start_field == 0 && self.start_char == 0
     }
 
+    /// True if the key may end before the line does.
+    pub(super) fn has_end(&self) -> bool {
+        self.end.is_some()
+    }
+
     /// The key's part of `line`.
     #[inline]
     pub(super) fn of<'a>(&self, line: &'a [u8], fields: &Fields) -> &'a [u8] {
