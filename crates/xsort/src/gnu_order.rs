@@ -72,4 +72,8 @@ impl<W: Words> LineOrder for GnuOrder<'_, W> {
     fn is_exact(&self) -> bool {
         self.order.is_exact()
     }
+
+    fn has_words_at_hand(&self) -> bool {
+        false
+    }
 }

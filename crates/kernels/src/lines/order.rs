@@ -74,6 +74,11 @@ pub trait LineOrder: Sync {
 
     /// Whether enough words tell any two different keys apart.
     fn is_exact(&self) -> bool;
+
+    /// Whether a word is read where it lies. If not, it is made, with all of the key before it.
+    fn has_words_at_hand(&self) -> bool {
+        true
+    }
 }
 
 /// The order of the lines' bytes.

@@ -13,6 +13,11 @@ use std::cmp::Ordering;
 const COMPARE_MAX: usize = 16;
 /// After so many words a group is sorted by comparisons: further words are unlikely to differ.
 const DEPTH_MAX: usize = 64;
+/// Groups up to this size are sorted by comparisons if a word that has to be made is the same in a
+/// sample: of lines that differ in little, the words behind it would be the same, too.
+const MADE_WORDS_MAX: usize = 1 << 16;
+/// Lines of that sample: fewer than [`COMPARE_MAX`].
+const MADE_WORDS_SAMPLE: usize = 8;
 /// Lines that are sampled for a prefix that all may share.
 const GUESSES: usize = 64;
 /// How many lines ahead are prefetched.
@@ -223,6 +228,9 @@ impl<O: LineOrder> Sorter<'_, O> {
             return self.compare_all(group);
         }
         let skip = at + 8;
+        if self.wastes_words(group, skip) {
+            return self.compare_all(group);
+        }
         let mut differ = 0;
         let mut first = None;
         for at in 0..group.len() {
@@ -244,6 +252,19 @@ impl<O: LineOrder> Sorter<'_, O> {
         }
         words::sort(group, buffer, self.caches);
         self.sort_groups(group, buffer, skip, depth + 1);
+    }
+
+    /// Whether the words of a group at byte `skip` have to be made, and are the same in a sample.
+    fn wastes_words(&mut self, group: &[Entry<O::Words>], skip: usize) -> bool {
+        if self.order.has_words_at_hand() || group.len() > MADE_WORDS_MAX {
+            return false;
+        }
+        let mut words = group.iter().step_by(group.len() / MADE_WORDS_SAMPLE).map(|entry| {
+            let bytes = entry.bytes(self.text, self.delimiter);
+            self.order.word_of(&self.text[entry.offset()..], bytes, skip, &mut self.scratch)
+        });
+        let first = words.next();
+        words.all(|word| Some(word) == first)
     }
 
     /// Whether all lines of a group end within their words at byte `at`.
