@@ -1,11 +1,12 @@
 //! GNU sort's order of lines, by keys that are made once and travel before them.
 
 use std::cmp::Ordering;
-use std::io::Write;
+use std::fs::File;
+use std::io::{self, Cursor, Read, Write};
 use std::sync::Arc;
 use xsort_disk::Disk;
 use xsort_extsort::keyed::{LineKeys, LineTies, sort_lines_by_keys};
-use xsort_extsort::variable::{LineOrder, LinesInput};
+use xsort_extsort::variable::{Content, LineOrder, LinesInput};
 use xsort_extsort::{Error, LinesOptions, LinesReport, Observer, sort_lines};
 use xsort_gnu::sort::{self as gnu, Order, Scratch, Ties};
 
@@ -13,6 +14,11 @@ use xsort_gnu::sort::{self as gnu, Order, Scratch, Ties};
 const BUDGET_BYTES_MIN: u64 = 16 << 20;
 /// Up to this size lines are compared in less time than threads take to start.
 const SMALL_BYTES: u64 = 512 << 10;
+
+/// Bytes of the first input that are looked at first.
+const SAMPLE_BYTES: u64 = 64 << 10;
+/// Keys are kept if words leave one in so many pairs of neighbours open.
+const TIES_SHARE: usize = 32;
 
 /// The keys of GNU sort's lines.
 struct GnuKeys(gnu::LineKeys);
@@ -49,7 +55,7 @@ impl LineKeys for GnuKeys {
 pub fn sort_in_order<O: LineOrder>(
     options: &LinesOptions,
     (order, by): (&Order, &O),
-    inputs: Vec<LinesInput>,
+    mut inputs: Vec<LinesInput>,
     output: &mut (dyn Write + Send),
     disk: &dyn Disk,
     observer: &dyn Observer,
@@ -58,11 +64,111 @@ pub fn sort_in_order<O: LineOrder>(
     let is_small = bytes.is_some_and(|bytes| bytes <= SMALL_BYTES);
     let has_room = options.budget_bytes >= BUDGET_BYTES_MIN && options.checkpoint.is_none();
     let keys = (!is_small && has_room).then(|| gnu::LineKeys::new(order, options.is_unique));
-    match keys.flatten() {
+    let keys = keys.flatten().filter(|_| {
+        let sample = inputs.first_mut().map(take_sample).unwrap_or_default();
+        words_tie(order, &sample, options.delimiter)
+    });
+    match keys {
         Some(keys) => {
             let keys = Arc::new(GnuKeys(keys));
             sort_lines_by_keys(options, &keys, inputs, output, disk, observer)
         }
         None => sort_lines(options, by, inputs, output, disk, observer),
+    }
+}
+
+/// The first bytes of an input, which can still be read whole. An error is left to whoever reads
+/// it.
+fn take_sample(input: &mut LinesInput) -> Vec<u8> {
+    let mut sample = Vec::with_capacity(SAMPLE_BYTES as usize);
+    match &mut input.content {
+        Content::File(_) => {
+            let file = File::open(&input.path);
+            drop(file.and_then(|file| file.take(SAMPLE_BYTES).read_to_end(&mut sample)));
+        }
+        Content::Stream(stream) => {
+            let mut rest = std::mem::replace(stream, Box::new(io::empty()));
+            let failed = (&mut rest).take(SAMPLE_BYTES).read_to_end(&mut sample).err();
+            let read = Cursor::new(sample.clone());
+            *stream = match failed {
+                Some(error) => Box::new(read.chain(Failed(Some(error)))),
+                None => Box::new(read.chain(rest)),
+            };
+        }
+    }
+    sample
+}
+
+/// A stream that has failed.
+struct Failed(Option<io::Error>);
+
+impl Read for Failed {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
+    }
+}
+
+/// Whether the words of a key that the engine has beside each line often leave it open how
+/// different lines compare: then keys that travel before lines save looking at these again.
+fn words_tie(order: &Order, sample: &[u8], delimiter: u8) -> bool {
+    let mut scratch = Scratch::default();
+    let mut lines: Vec<([u64; 2], &[u8])> = sample
+        .split(|&byte| byte == delimiter)
+        .map(|line| (order.two_words(line, 0, &mut scratch), line))
+        .collect();
+    // The last one may be cut.
+    lines.pop();
+    lines.sort_unstable();
+    let ties = lines.windows(2).filter(|pair| pair[0].0 == pair[1].0 && pair[0].1 != pair[1].1);
+    ties.count() * TIES_SHARE >= lines.len().max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn input(content: Content) -> LinesInput {
+        LinesInput { path: "lines".into(), bytes: None, content }
+    }
+
+    #[test]
+    fn a_sample_is_read_again_with_what_follows_and_what_failed() {
+        let bytes: Vec<u8> = (0..3 * SAMPLE_BYTES).map(|at| (at % 251) as u8).collect();
+        let mut whole = input(Content::Stream(Box::new(Cursor::new(bytes.clone()))));
+        assert_eq!(take_sample(&mut whole), &bytes[..SAMPLE_BYTES as usize]);
+        let mut again = Vec::new();
+        whole.into_bytes().read_to_end(&mut again).unwrap();
+        assert!(again == bytes);
+
+        let failing = Failed(Some(io::Error::other("broken")));
+        let mut broken = input(Content::Stream(Box::new(Cursor::new(b"a\nb").chain(failing))));
+        assert_eq!(take_sample(&mut broken), b"a\nb");
+        let mut again = Vec::new();
+        let error = broken.into_bytes().read_to_end(&mut again).unwrap_err();
+        assert_eq!((&again[..], error.to_string().as_str()), (&b"a\nb"[..], "broken"));
+    }
+
+    #[test]
+    fn lines_that_two_words_tell_apart_need_no_keys() {
+        let of = |options: &str| {
+            let words = options.split_whitespace().map(Into::into);
+            let environment = gnu::Environment::new(|_| None, xsort_gnu::Locale::c());
+            let Ok(gnu::Request::Run(command)) =
+                gnu::parse(words.collect::<Vec<std::ffi::OsString>>(), &environment)
+            else {
+                panic!("{options}")
+            };
+            Order::new(&command, &xsort_gnu::Locale::c(), [0; 16])
+        };
+        let different: Vec<u8> =
+            (0..900).flat_map(|n| format!("x{n},{}\n", 7919 * n % 1000).into_bytes()).collect();
+        assert!(!words_tie(&of("-t, -k2,2n -k1,1"), &different, b'\n'));
+        let alike: Vec<u8> = (0..900)
+            .flat_map(|n| format!("{n},what all of them begin with {n}\n").into_bytes())
+            .collect();
+        assert!(words_tie(&of("-t, -k2,2"), &alike, b'\n'));
+        assert!(!words_tie(&of("-t, -k2,2"), b"", b'\n'));
+        let same = b"1,the same line again and again\n".repeat(900);
+        assert!(!words_tie(&of("-t, -k2,2"), &same, b'\n'));
     }
 }

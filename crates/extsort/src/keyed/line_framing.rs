@@ -14,12 +14,18 @@ const KEY_END: u8 = 1;
 const CODE: u8 = 2;
 /// Behind [`CODE`]: the byte 0, and more for the others.
 const ZERO: u8 = 2;
+/// From this length on, lines get no more memory than they need.
+const LONG_BYTES: usize = 64 << 10;
 /// Ends a keyed line.
 const LINE_END: u8 = 0;
 
 /// Appends a key and a line, without its delimiter.
 #[inline]
 pub(super) fn push_keyed_line(out: &mut Vec<u8>, key: &[u8], line: &[u8]) {
+    if line.len() > LONG_BYTES {
+        // Memory for a long line is scarce.
+        out.reserve_exact(key.len() + line.len() + 2);
+    }
     push_codes(out, key);
     out.push(KEY_END);
     push_codes(out, line);

@@ -22,9 +22,10 @@ use xsort_disk::Disk;
 /// Keys are expected to take this share of what lines take.
 const KEY_SHARE: u64 = 2;
 /// A line may take this share of the budget.
-const LINE_SHARE: u64 = 16;
-/// A long line is in memory with its beginning, with what is read behind it, and with its key.
-const LINE_COPIES: u64 = 3;
+const LINE_SHARE: u64 = 32;
+/// A long line is in memory as it was read, with what is read behind it, and with its key, which
+/// may be as long, twice: where it is made, and before the line.
+const LINE_COPIES: u64 = 5;
 /// Of that, so much is part of what the program takes beyond the budget.
 const BESIDE_BYTES: u64 = 16 << 20;
 
@@ -113,7 +114,7 @@ fn too_long(error: Error, budget_bytes: u64) -> Error {
     let inner = error.source.get_ref().and_then(|inner| inner.downcast_ref::<TooLong>());
     let Some(too_long) = inner else { return error.into() };
     let reason = format!(
-        "{too_long} is too long for a memory budget of {}: a sixteenth of -S must hold it",
+        "{too_long} is too long for a memory budget of {}: -S must be {LINE_SHARE} times as large",
         Bytes(budget_bytes)
     );
     Error::Input { path: error.path, reason }

@@ -170,7 +170,7 @@ fn a_line_that_is_too_long_is_refused_with_a_way_out() {
         sort(&mut random, LineTies::Bytes, &options, std::slice::from_ref(&long)).unwrap_err();
     let text = error.to_string();
     assert!(text.contains("lines: ") && text.contains("-S"), "{text}");
-    let options = LinesOptions { budget_bytes: 16 * MIB, ..options };
+    let options = LinesOptions { budget_bytes: 32 * MIB, ..options };
     let (sorted, _) =
         sort(&mut random, LineTies::Bytes, &options, std::slice::from_ref(&long)).unwrap();
     assert_eq!(sorted.len(), long.len() + 1);
