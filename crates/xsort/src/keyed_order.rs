@@ -17,8 +17,12 @@ const SMALL_BYTES: u64 = 512 << 10;
 
 /// Bytes of the first input that are looked at first.
 const SAMPLE_BYTES: u64 = 64 << 10;
-/// Keys are kept if words leave one in so many pairs of neighbours open.
-const TIES_SHARE: usize = 32;
+/// A stream is taken to be so many times as long.
+const UNKNOWN_SHARE: u64 = 1000;
+/// Keys are kept if words leave one in so many pairs of neighbours open, and at least so many pairs
+/// of the sample.
+const TIES_SHARE: u64 = 32;
+const TIES_MIN: u64 = 3;
 
 /// The keys of GNU sort's lines.
 struct GnuKeys(gnu::LineKeys);
@@ -66,7 +70,8 @@ pub fn sort_in_order<O: LineOrder>(
     let keys = (!is_small && has_room).then(|| gnu::LineKeys::new(order, options.is_unique));
     let keys = keys.flatten().filter(|_| {
         let sample = inputs.first_mut().map(take_sample).unwrap_or_default();
-        words_tie(order, &sample, options.delimiter)
+        let share = bytes.map_or(UNKNOWN_SHARE, |bytes| bytes / SAMPLE_BYTES);
+        words_tie(order, &sample, share, options.delimiter)
     });
     match keys {
         Some(keys) => {
@@ -108,19 +113,24 @@ impl Read for Failed {
     }
 }
 
-/// Whether the words of a key that the engine has beside each line often leave it open how
-/// different lines compare: then keys that travel before lines save looking at these again.
-fn words_tie(order: &Order, sample: &[u8], delimiter: u8) -> bool {
+/// Whether the words that the engine compares often leave it open how different lines compare: then
+/// keys that travel before lines save looking at these again. Of all lines, which are `share` times
+/// as many as those of the sample, so many more have a neighbour with the same words.
+fn words_tie(order: &Order, sample: &[u8], share: u64, delimiter: u8) -> bool {
     let mut scratch = Scratch::default();
-    let mut lines: Vec<([u64; 2], &[u8])> = sample
-        .split(|&byte| byte == delimiter)
-        .map(|line| (order.two_words(line, 0, &mut scratch), line))
-        .collect();
+    let mut words = |line| {
+        let [first, second] = order.two_words(line, 0, &mut scratch);
+        // A merge compares twelve bytes.
+        (first, second >> 32)
+    };
+    let mut lines: Vec<((u64, u64), &[u8])> =
+        sample.split(|&byte| byte == delimiter).map(|line| (words(line), line)).collect();
     // The last one may be cut.
     lines.pop();
     lines.sort_unstable();
     let ties = lines.windows(2).filter(|pair| pair[0].0 == pair[1].0 && pair[0].1 != pair[1].1);
-    ties.count() * TIES_SHARE >= lines.len().max(1)
+    let ties = ties.count() as u64;
+    ties >= TIES_MIN && ties.saturating_mul(share * TIES_SHARE) >= lines.len() as u64
 }
 
 #[cfg(test)]
@@ -162,13 +172,13 @@ mod tests {
         };
         let different: Vec<u8> =
             (0..900).flat_map(|n| format!("x{n},{}\n", 7919 * n % 1000).into_bytes()).collect();
-        assert!(!words_tie(&of("-t, -k2,2n -k1,1"), &different, b'\n'));
+        assert!(!words_tie(&of("-t, -k2,2n -k1,1"), &different, 1, b'\n'));
         let alike: Vec<u8> = (0..900)
             .flat_map(|n| format!("{n},what all of them begin with {n}\n").into_bytes())
             .collect();
-        assert!(words_tie(&of("-t, -k2,2"), &alike, b'\n'));
-        assert!(!words_tie(&of("-t, -k2,2"), b"", b'\n'));
+        assert!(words_tie(&of("-t, -k2,2"), &alike, 1, b'\n'));
+        assert!(!words_tie(&of("-t, -k2,2"), b"", 1, b'\n'));
         let same = b"1,the same line again and again\n".repeat(900);
-        assert!(!words_tie(&of("-t, -k2,2"), &same, b'\n'));
+        assert!(!words_tie(&of("-t, -k2,2"), &same, 1, b'\n'));
     }
 }
