@@ -26,8 +26,6 @@ const LINE_SHARE: u64 = 32;
 /// A long line is in memory as it was read, with what is read behind it, and with its key, which
 /// may be as long, twice: where it is made, and before the line.
 const LINE_COPIES: u64 = 5;
-/// Of that, so much is part of what the program takes beyond the budget.
-const BESIDE_BYTES: u64 = 16 << 20;
 
 /// Sorts all lines of `inputs` by the keys that `keys` makes of them, and writes them to `output`.
 /// The report's spilled bytes are those of lines with their keys.
@@ -53,10 +51,9 @@ pub fn sort_lines_by_keys<K: LineKeys>(
     });
     let memory = KeyingMemory::of_budget(budget_bytes, threads);
     let inputs = keyed(&keying, memory.threads, inputs);
-    let long_lines = (LINE_COPIES * line_bytes_max).saturating_sub(BESIDE_BYTES);
     let engine = LinesOptions {
         delimiter: RECORD_END,
-        taken_bytes: taken_bytes + memory.taken_bytes + long_lines,
+        taken_bytes: taken_bytes + memory.taken_bytes + LINE_COPIES * line_bytes_max,
         ..options.clone()
     };
     let written_sum = Arc::new(AtomicU64::new(0));
