@@ -161,7 +161,8 @@ fn word_bytes(text: &str) -> usize {
 }
 
 const WORDS: &str = "a type (str, nocase, locale, natural, version, int, num, float, bool, date, \
-                     datetime, datetime(FORMAT), length, ip, json), desc, asc, nulls-first or nulls-last";
+                     datetime, datetime(FORMAT), length, ip, json), desc, asc, nulls-first or \
+                     nulls-last";
 
 impl KeyColumn {
     fn apply(&mut self, word: &str) -> Result<(), BadKeys> {

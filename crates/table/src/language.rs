@@ -9,7 +9,8 @@ use xsort_gnu::{Collator, Locale};
 const VARIABLES: [&str; 3] = ["LC_ALL", "LC_COLLATE", "LANG"];
 
 /// How these keys order text of the type `locale`: by the language that the environment names
-/// (`LC_ALL`, `LC_COLLATE`, `LANG`), which GNU sort takes, too. The order of bytes if no key is of the type.
+/// (`LC_ALL`, `LC_COLLATE`, `LANG`), which GNU sort takes, too. The order of bytes if no key is of
+/// the type.
 ///
 /// # Errors
 /// [`Error::Settings`] if the C library hasn't got the locale.
