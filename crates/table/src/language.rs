@@ -18,7 +18,7 @@ pub fn collator(keys: &Keys) -> Result<Collator, Error> {
     if !keys.0.iter().any(|key| key.kind == KeyKind::Locale) {
         return Ok(Collator::default());
     }
-    let way_out = "or leave the type out to sort by bytes";
+    let way_out = "or sort by bytes (the type str)";
     let locale = Locale::from_environment().ok_or_else(|| {
         let asked = VARIABLES.iter().find_map(|name| {
             let value = env::var(name).ok().filter(|value| !value.is_empty())?;
