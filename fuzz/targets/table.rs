@@ -10,7 +10,9 @@ use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::variable::{Content, LinesInput};
 use xsort_extsort::{Caches, Error, LinesOptions, Unobserved};
 use xsort_fuzz::texts::Dribble;
-use xsort_table::{Dialect, Keep, OnBad, RowFormat, TableOptions, TableOutput, sort_table};
+use xsort_table::{
+    Collator, Dialect, Keep, OnBad, RowFormat, TableOptions, TableOutput, sort_table,
+};
 
 #[derive(Arbitrary, Debug)]
 struct Case {
@@ -32,6 +34,7 @@ fn sorted(case: &Case, format: RowFormat, by: &str, texts: &[Vec<u8>]) -> Result
         format,
         has_header: false,
         keys: format!("{by}{direction}").parse().unwrap(),
+        collator: Collator::default(),
         on_bad: OnBad::Refuse,
         unique: case.is_unique.map(|is_first| if is_first { Keep::First } else { Keep::Last }),
         counts: false,

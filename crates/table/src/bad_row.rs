@@ -32,6 +32,11 @@ pub(crate) enum BadRow {
     )]
     NestedKey { row: u64, column: String, bytes: usize, bytes_max: usize },
     #[error(
+        "row {row}: the value at {column} has {bytes} bytes, and texts of up to {bytes_max} can be \
+         in the order of a language: sort by the type str"
+    )]
+    LongText { row: u64, column: String, bytes: usize, bytes_max: usize },
+    #[error(
         "its header has {found} as column {number}, where that of the first file has {expected}: \
          sort them apart, or without headers (--no-header)"
     )]
@@ -46,7 +51,7 @@ impl BadRow {
             | BadRow::TooLong { offset, .. }
             | BadRow::Json { offset, .. }
             | BadRow::Value { offset, .. } => *offset += bytes,
-            BadRow::NestedKey { .. } | BadRow::Header { .. } => {}
+            BadRow::NestedKey { .. } | BadRow::LongText { .. } | BadRow::Header { .. } => {}
         }
         self
     }

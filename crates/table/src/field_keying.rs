@@ -7,7 +7,7 @@ use crate::key::KeyColumn;
 use crate::row_rules::{OnBad, RowRules};
 use crate::rows::Rows;
 use crate::split::{Dialect, Row};
-use crate::value::push_value;
+use crate::value::{FieldWork, push_value, refuse_long};
 use std::borrow::Cow;
 use std::io;
 use std::ops::Range;
@@ -51,7 +51,7 @@ impl Keying for FieldKeying {
 
     fn key(&self, bytes: &[u8], index: &Index, at: Piece, keyed: &mut Vec<u8>) -> io::Result<()> {
         let fields_max = self.columns.iter().map(|(index, ..)| index + 1).max().unwrap_or(0);
-        let (mut rows, mut buffer) = (0, Vec::new());
+        let (mut rows, mut work) = (0, FieldWork::new(&self.rules.collator));
         let mut random = self.rules.random_keys(at);
         index.for_each_row(bytes, fields_max, |row, fields| {
             let begin = row.start;
@@ -59,7 +59,7 @@ impl Keying for FieldKeying {
             RowRules::make_room(keyed, &bytes[row.clone()]);
             if !self.push_comment_key(keyed, &bytes[row.clone()], at.input, place.0) {
                 random.push_key(keyed);
-                self.push_key(keyed, bytes, fields, place, &mut buffer)
+                self.push_key(keyed, bytes, fields, place, &mut work)
                     .map_err(|bad| bad.behind(at.offset))?;
             }
             self.rules.push_row(keyed, &bytes[row]);
@@ -110,20 +110,21 @@ impl FieldKeying {
     }
 
     /// Appends the key of the row at `place`, which is its number and its first byte, of which
-    /// `fields` are the first fields. `buffer` is memory for a field.
+    /// `fields` are the first fields.
     fn push_key(
         &self,
         keyed: &mut Vec<u8>,
         bytes: &[u8],
         fields: &[Range<usize>],
         (row, begin): (u64, usize),
-        buffer: &mut Vec<u8>,
+        work: &mut FieldWork<'_>,
     ) -> Result<(), BadRow> {
         let on_bad = self.rules.on_bad;
         for (index, key, name) in &self.columns {
             let field = fields.get(*index);
             let value = field.map(|field| self.dialect.value(&bytes[field.clone()]));
-            let is_good = push_value(keyed, key, value.as_deref(), on_bad.place(), buffer);
+            refuse_long(&key.kind, value.as_deref().unwrap_or_default(), row, name)?;
+            let is_good = push_value(keyed, key, value.as_deref(), on_bad.place(), work);
             if !is_good && on_bad == OnBad::Refuse {
                 return Err(BadRow::Value {
                     row,

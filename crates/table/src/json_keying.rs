@@ -5,15 +5,12 @@ use crate::json::{JqMemory, JsonPath, Paths, push_json_key};
 use crate::key::{KeyColumn, KeyKind};
 use crate::row_rules::{OnBad, RowRules};
 use crate::rows::Rows;
-use crate::value::{JsonMemory, push_json_value};
+use crate::value::{FieldWork, push_json_value, refuse_long};
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 use xsort_extsort::keyed::{Cut, InputRest, KeyWriter, Keying, Piece};
 use xsort_extsort::variable::InputBytes;
-
-/// Largest array or object that is a key in bytes: each value in it takes memory.
-const NESTED_BYTES_MAX: usize = 256 << 10;
 
 /// How the rows of all inputs of a sort become keyed records.
 #[derive(Debug)]
@@ -25,11 +22,11 @@ pub(crate) struct JsonKeying {
 }
 
 /// Memory that is kept from row to row.
-#[derive(Default)]
-struct Memory {
+struct Memory<'c> {
     found: Vec<Option<Range<usize>>>,
     jq: JqMemory,
-    typed: JsonMemory,
+    text: Vec<u8>,
+    work: FieldWork<'c>,
 }
 
 impl JsonKeying {
@@ -52,9 +49,9 @@ impl JsonKeying {
         keyed: &mut Vec<u8>,
         row: &[u8],
         number: u64,
-        memory: &mut Memory,
+        memory: &mut Memory<'_>,
     ) -> Result<(), BadRow> {
-        let Memory { found, jq, typed } = memory;
+        let Memory { found, jq, text, work } = memory;
         match row.trim_ascii() {
             // A blank row has no values.
             [] => {
@@ -70,23 +67,15 @@ impl JsonKeying {
         let on_bad = self.rules.on_bad;
         for ((key, name), range) in self.keys.iter().zip(&*found) {
             let value = range.clone().map(|range| &row[range]);
-            let is_nested = value.is_some_and(|value| matches!(value[0], b'{' | b'['));
-            let is_good = match (&key.kind, value) {
-                (KeyKind::Json, Some(value)) if is_nested && value.len() > NESTED_BYTES_MAX => {
-                    return Err(BadRow::NestedKey {
-                        row: number,
-                        column: name.clone(),
-                        bytes: value.len(),
-                        bytes_max: NESTED_BYTES_MAX,
-                    });
-                }
-                (KeyKind::Json, value) => {
+            refuse_long(&key.kind, value.unwrap_or_default(), number, name)?;
+            let is_good = match &key.kind {
+                KeyKind::Json => {
                     let is_descending = key.is_descending;
                     let mut writer = KeyWriter { out: keyed, is_descending };
                     push_json_key(&mut writer, value, key.nulls, jq);
                     true
                 }
-                (_, value) => push_json_value(keyed, key, value, on_bad.place(), typed),
+                _ => push_json_value(keyed, key, value, on_bad.place(), text, work),
             };
             if !is_good && on_bad == OnBad::Refuse {
                 return Err(BadRow::Value {
@@ -127,7 +116,12 @@ impl Keying for JsonKeying {
     }
 
     fn key(&self, bytes: &[u8], (): &(), at: Piece, keyed: &mut Vec<u8>) -> io::Result<()> {
-        let mut memory = Memory::default();
+        let mut memory = Memory {
+            found: Vec::new(),
+            jq: JqMemory::default(),
+            text: Vec::new(),
+            work: FieldWork::new(&self.rules.collator),
+        };
         let mut random = self.rules.random_keys(at);
         let (mut rows, mut begin) = (0, 0);
         for row in bytes.split_inclusive(|&byte| byte == b'\n') {

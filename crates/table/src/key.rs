@@ -43,6 +43,9 @@ pub enum KeyKind {
     Text,
     /// Text whose case makes no difference.
     NoCase,
+    /// Text in the order of a language, as [`collator`](crate::collator) knows it: that of
+    /// `strcoll`, and of bytes where it calls texts equal.
+    Locale,
     /// Text in which runs of digits compare as numbers.
     Natural,
     /// Versions: numbers with dots, and what comes before a release.
@@ -157,8 +160,9 @@ fn word_bytes(text: &str) -> usize {
     }
 }
 
-const WORDS: &str = "a type (str, nocase, natural, version, int, num, float, bool, date, datetime, \
-                     datetime(FORMAT), length, ip, json), desc, asc, nulls-first or nulls-last";
+const WORDS: &str = "a type (str, nocase, locale, natural, version, int, num, float, bool, date, \
+                     datetime, datetime(FORMAT), length, ip, json), desc, asc, nulls-first or \
+                     nulls-last";
 
 impl KeyColumn {
     fn apply(&mut self, word: &str) -> Result<(), BadKeys> {
@@ -167,6 +171,7 @@ impl KeyColumn {
             (_, Some(format)) => KeyKind::DateTime(Some(format.into())),
             ("str", _) => KeyKind::Text,
             ("nocase", _) => KeyKind::NoCase,
+            ("locale", _) => KeyKind::Locale,
             ("natural", _) => KeyKind::Natural,
             ("version", _) => KeyKind::Version,
             ("int", _) => KeyKind::Integer,
@@ -201,6 +206,7 @@ impl KeyKind {
         match self {
             KeyKind::Text => "str",
             KeyKind::NoCase => "nocase",
+            KeyKind::Locale => "locale",
             KeyKind::Natural => "natural",
             KeyKind::Version => "version",
             KeyKind::Integer => "int",

@@ -20,6 +20,7 @@
 //! | `index` | where all rows and fields of a text end, in one pass |
 //! | `split`, `rows`, `header` | where one row ends, and its fields; the first rows; their names |
 //! | `key`, `value`, `number`, `natural` | what to sort by, as bytes that compare as values do |
+//! | `language` | which language orders text |
 //! | `json` | rows of JSON: values at paths, in the order of jq |
 //! | `bad_row`, `input_error` | why an input isn't a table, and whose fault that is |
 #![forbid(unsafe_code)]
@@ -34,6 +35,7 @@ mod input_error;
 mod json;
 mod json_keying;
 mod key;
+mod language;
 mod natural;
 mod number;
 mod open;
@@ -49,9 +51,11 @@ pub use check::{Disorder, check_table};
 pub use format::{NoFormat, RowFormat};
 pub use json::JsonPath;
 pub use key::{BadKeys, Column, KeyColumn, KeyKind, Keys, Place};
+pub use language::collator;
 pub use options::{TableOptions, TableOutput};
 pub use parts::PartNames;
 pub use row_rules::OnBad;
 pub use sort::{plan_table, sort_table};
 pub use split::Dialect;
 pub use xsort_extsort::keyed::Keep;
+pub use xsort_gnu::Collator;

@@ -49,6 +49,7 @@ impl Table {
         let rules = |line_end: &str| {
             Arc::new(RowRules {
                 on_bad: options.on_bad,
+                collator: options.collator.clone(),
                 line_end: line_end.into(),
                 row_bytes_max,
                 shuffle: options.shuffle,

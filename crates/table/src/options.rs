@@ -7,6 +7,7 @@ use std::io::Write;
 use std::path::Path;
 use xsort_extsort::keyed::Keep;
 use xsort_extsort::variable::OutputCodec;
+use xsort_gnu::Collator;
 
 /// What is asked for.
 #[derive(Clone, Debug)]
@@ -17,6 +18,8 @@ pub struct TableOptions {
     pub has_header: bool,
     /// What to sort by; nothing for a random order.
     pub keys: Keys,
+    /// How text of the type `locale` is ordered; [`collator`](crate::collator) knows.
+    pub collator: Collator,
     /// What becomes of values that aren't of their column's type.
     pub on_bad: OnBad,
     /// Of rows with equal keys only this one is written.

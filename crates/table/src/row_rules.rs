@@ -8,6 +8,7 @@ use chacha20::rand_core::{Rng, SeedableRng};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use xsort_extsort::keyed::{Cut, KeyWriter, Piece, end_key, push_record};
+use xsort_gnu::Collator;
 
 /// What becomes of a value that isn't of its column's type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +52,8 @@ impl RandomKeys {
 #[derive(Debug)]
 pub(crate) struct RowRules {
     pub(crate) on_bad: OnBad,
+    /// How text of the type `locale` is ordered.
+    pub(crate) collator: Collator,
     /// What a last row gets that lacks its line end.
     pub(crate) line_end: Box<str>,
     /// Longest row in bytes.

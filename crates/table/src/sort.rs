@@ -1,6 +1,7 @@
 //! The outline of a sort of tables.
 
 use crate::input_error::of_input;
+use crate::key::KeyKind;
 use crate::open::Table;
 use crate::options::{TableOptions, TableOutput};
 use crate::parts::{PartNames, PartsOutput};
@@ -9,8 +10,8 @@ use std::io::{self, Write};
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::Disk;
 use xsort_extsort::keyed::{
-    ByKey, Counted, GroupedOutput, Keep, KeyedOutput, KeyedReport, RestoredOutput, of_keyed,
-    plan_keyed, sort_keyed,
+    ByKey, Counted, GroupedOutput, Keep, KeyedOutput, KeyedReport, KeyingMemory, RestoredOutput,
+    of_keyed, plan_keyed, sort_keyed,
 };
 use xsort_extsort::variable::{CompressedOutput, CompressionThreads, LinesDryRun, LinesInput};
 use xsort_extsort::{Error, LinesOptions, LinesReport, Observer, sort_lines};
@@ -35,7 +36,7 @@ pub fn sort_table(
     let compression = options.compression.map(|_| threads);
     let engine = LinesOptions {
         is_unique: options.unique == Some(Keep::First) && !options.counts,
-        ..of_rows(engine, compression)
+        ..of_rows(options, engine, compression)
     };
     let job = TableJob { options, engine: &engine, disk, observer };
     if engine.checkpoint.is_some() {
@@ -64,14 +65,27 @@ pub fn sort_table(
 ///
 /// # Errors
 /// [`Error::Memory`] if the budget is too small.
-pub fn plan_table(engine: &LinesOptions, bytes: Option<u64>) -> Result<LinesDryRun, Error> {
-    plan_keyed(&of_rows(engine, None), bytes)
+pub fn plan_table(
+    options: &TableOptions,
+    engine: &LinesOptions,
+    bytes: Option<u64>,
+) -> Result<LinesDryRun, Error> {
+    plan_keyed(&of_rows(options, engine, None), bytes)
 }
 
 /// The engine's settings, with what rows take on their way in and out.
-fn of_rows(engine: &LinesOptions, compression: Option<CompressionThreads>) -> LinesOptions {
+fn of_rows(
+    options: &TableOptions,
+    engine: &LinesOptions,
+    compression: Option<CompressionThreads>,
+) -> LinesOptions {
     let compression_bytes = compression.map_or(0, |threads| threads.taken_bytes);
-    LinesOptions { taken_bytes: engine.taken_bytes + compression_bytes, ..of_keyed(engine) }
+    // Keys by a language make rows under way twice as long as others.
+    let has_language = options.keys.0.iter().any(|key| key.kind == KeyKind::Locale);
+    let keying = KeyingMemory::of_budget(engine.budget_bytes, engine.threads);
+    let language_bytes = if has_language { keying.taken_bytes } else { 0 };
+    let taken_bytes = engine.taken_bytes + compression_bytes + language_bytes;
+    LinesOptions { taken_bytes, ..of_keyed(engine) }
 }
 
 /// A sort of tables under way.

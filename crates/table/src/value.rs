@@ -1,5 +1,6 @@
 //! A column's value as a field of a key.
 
+use crate::bad_row::BadRow;
 use crate::json::{JsonValue, json_text};
 use crate::key::{KeyColumn, KeyKind, Place};
 use crate::natural::{push_natural, push_version};
@@ -10,6 +11,7 @@ use jiff::fmt::strtime;
 use jiff::tz::TimeZone;
 use std::net::IpAddr;
 use xsort_extsort::keyed::KeyWriter;
+use xsort_gnu::{Collator, CollatorScratch};
 
 /// Marks before a field. What is not of the column's type can come before and behind all else, and
 /// a value that a row of JSON doesn't have before null.
@@ -21,22 +23,59 @@ const MISSING_LAST: u8 = 0x2c;
 const NULL_LAST: u8 = 0x30;
 const BAD_LAST: u8 = 0x38;
 
+/// Largest array or object that is a key in bytes: each value in it takes memory.
+const NESTED_BYTES_MAX: usize = 256 << 10;
+/// Largest text that is in the order of a language: its key takes several times as much.
+const LOCALE_BYTES_MAX: usize = 64 << 10;
+
+/// Refuses a value, as it is written in a row, whose key would take too much memory.
+pub(crate) fn refuse_long(
+    kind: &KeyKind,
+    value: &[u8],
+    row: u64,
+    column: &str,
+) -> Result<(), BadRow> {
+    let bytes = value.len();
+    match (kind, value.first()) {
+        (KeyKind::Json, Some(b'{' | b'[')) if bytes > NESTED_BYTES_MAX => {
+            let (column, bytes_max) = (column.into(), NESTED_BYTES_MAX);
+            Err(BadRow::NestedKey { row, column, bytes, bytes_max })
+        }
+        (KeyKind::Locale, _) if bytes > LOCALE_BYTES_MAX => {
+            let (column, bytes_max) = (column.into(), LOCALE_BYTES_MAX);
+            Err(BadRow::LongText { row, column, bytes, bytes_max })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The order of text, and memory for a field.
+pub(crate) struct FieldWork<'c> {
+    collator: &'c Collator,
+    scratch: CollatorScratch,
+    field: Vec<u8>,
+}
+
+impl<'c> FieldWork<'c> {
+    pub(crate) fn new(collator: &'c Collator) -> FieldWork<'c> {
+        FieldWork { collator, scratch: CollatorScratch::default(), field: Vec::new() }
+    }
+}
+
 /// Appends a value's field. Returns whether it is of the column's type; if not, it is put to
 /// `on_bad`.
-///
-/// `buffer` is memory for the field.
 pub(crate) fn push_value(
     out: &mut Vec<u8>,
     key: &KeyColumn,
     value: Option<&[u8]>,
     on_bad: Place,
-    buffer: &mut Vec<u8>,
+    work: &mut FieldWork<'_>,
 ) -> bool {
     let mut writer = KeyWriter { out, is_descending: key.is_descending };
     let is_text = is_text(&key.kind);
     if is_text && key.nulls.is_none() {
         // An empty text is a text, and so is one that isn't there.
-        push_text(&mut writer, &key.kind, value.unwrap_or_default(), buffer);
+        push_text(&mut writer, &key.kind, value.unwrap_or_default(), work);
         return true;
     }
     let value = value.map(|value| if is_text { value } else { value.trim_ascii() });
@@ -49,34 +88,28 @@ pub(crate) fn push_value(
     };
     if is_text {
         writer.mark(VALUE);
-        push_text(&mut writer, &key.kind, value, buffer);
+        push_text(&mut writer, &key.kind, value, work);
         return true;
     }
-    push_typed(&mut writer, &key.kind, value, on_bad, buffer)
+    push_typed(&mut writer, &key.kind, value, on_bad, &mut work.field)
 }
 
 /// Whether every value is of the type, an empty one, too.
 fn is_text(kind: &KeyKind) -> bool {
-    matches!(kind, KeyKind::Text | KeyKind::NoCase | KeyKind::Natural | KeyKind::Length)
+    use KeyKind::{Length, Locale, Natural, NoCase, Text};
+    matches!(kind, Text | NoCase | Locale | Natural | Length)
 }
 
-/// Memory for JSON values of a type.
-#[derive(Debug, Default)]
-pub(crate) struct JsonMemory {
-    text: Vec<u8>,
-    field: Vec<u8>,
-}
-
-/// The same for a value of a row of JSON, as it is written there.
+/// The same for a value of a row of JSON, as it is written there. `text` is memory for it.
 pub(crate) fn push_json_value(
     out: &mut Vec<u8>,
     key: &KeyColumn,
     value: Option<&[u8]>,
     on_bad: Place,
-    memory: &mut JsonMemory,
+    text: &mut Vec<u8>,
+    work: &mut FieldWork<'_>,
 ) -> bool {
     let mut writer = KeyWriter { out, is_descending: key.is_descending };
-    let JsonMemory { text, field } = memory;
     let is_first = key.nulls == Some(Place::First);
     let Some(value) = value else {
         writer.mark(if is_first { MISSING_FIRST } else { MISSING_LAST });
@@ -90,11 +123,11 @@ pub(crate) fn push_json_value(
         JsonValue::Nested => push_bad(&mut writer, value, on_bad),
         JsonValue::Text(text) | JsonValue::Scalar(text) if is_text(&key.kind) => {
             writer.mark(VALUE);
-            push_text(&mut writer, &key.kind, text, field);
+            push_text(&mut writer, &key.kind, text, work);
             true
         }
         JsonValue::Text(text) | JsonValue::Scalar(text) => {
-            push_typed(&mut writer, &key.kind, text, on_bad, field)
+            push_typed(&mut writer, &key.kind, text, on_bad, &mut work.field)
         }
     }
 }
@@ -130,24 +163,28 @@ fn push_bad(writer: &mut KeyWriter<'_>, value: &[u8], on_bad: Place) -> bool {
 }
 
 /// Appends a text, or what is made of it.
-fn push_text(writer: &mut KeyWriter<'_>, kind: &KeyKind, value: &[u8], buffer: &mut Vec<u8>) {
+fn push_text(writer: &mut KeyWriter<'_>, kind: &KeyKind, value: &[u8], work: &mut FieldWork<'_>) {
+    let FieldWork { collator, scratch, field } = work;
+    field.clear();
     match kind {
         KeyKind::Length => writer.fixed(&(value.len() as u64).to_be_bytes()),
         KeyKind::NoCase => {
-            buffer.clear();
             for part in value.utf8_chunks() {
                 let mut bytes = [0; 4];
                 for lower in part.valid().chars().flat_map(char::to_lowercase) {
-                    buffer.extend(lower.encode_utf8(&mut bytes).bytes());
+                    field.extend(lower.encode_utf8(&mut bytes).bytes());
                 }
-                buffer.extend(part.invalid());
+                field.extend(part.invalid());
             }
-            writer.text(buffer);
+            writer.text(field);
+        }
+        KeyKind::Locale => {
+            collator.encode(value, scratch, field);
+            writer.text(field);
         }
         KeyKind::Natural => {
-            buffer.clear();
-            push_natural(buffer, value);
-            writer.text(buffer);
+            push_natural(field, value);
+            writer.text(field);
         }
         _ => writer.text(value),
     }
@@ -158,9 +195,12 @@ fn field(kind: &KeyKind, value: &[u8], out: &mut Vec<u8>) -> Option<()> {
     let text = || std::str::from_utf8(value).ok();
     match kind {
         // Texts are no fields, and values of JSON are made by their kinds.
-        KeyKind::Text | KeyKind::NoCase | KeyKind::Natural | KeyKind::Length | KeyKind::Json => {
-            return None;
-        }
+        KeyKind::Text
+        | KeyKind::NoCase
+        | KeyKind::Locale
+        | KeyKind::Natural
+        | KeyKind::Length
+        | KeyKind::Json => return None,
         KeyKind::Version => push_version(out, value)?,
         KeyKind::Integer if !is_whole(value) => return None,
         KeyKind::Integer | KeyKind::Number => push_decimal(out, value)?,
@@ -221,9 +261,9 @@ mod tests {
 
     fn encoded(key: &str, value: &str) -> (Vec<u8>, bool) {
         let keys: Keys = format!("a:{key}").parse().unwrap();
-        let (mut out, mut buffer) = (Vec::new(), Vec::new());
-        let is_good =
-            push_value(&mut out, &keys.0[0], Some(value.as_bytes()), Place::Last, &mut buffer);
+        let (mut out, collator) = (Vec::new(), Collator::default());
+        let work = &mut FieldWork::new(&collator);
+        let is_good = push_value(&mut out, &keys.0[0], Some(value.as_bytes()), Place::Last, work);
         (out, is_good)
     }
 
@@ -232,6 +272,7 @@ mod tests {
         let cases: &[(&str, &[&str])] = &[
             ("str", &["", "A", "B", "a", "a\0", "ab"]),
             ("nocase", &["a", "AB", "abc", "B", "\u{e9}t\u{e9}", "\u{c9}t\u{e9}s"]),
+            ("locale", &["", "A", "a"]),
             ("natural", &["", "a2", "a10", "a10b"]),
             ("version", &["1.9", "1.10-rc1", "1.10", ""]),
             ("int", &["-100000000000000000000000", "-2", "0", "+7", "10", ""]),
@@ -263,7 +304,7 @@ mod tests {
     #[test]
     fn nulls_go_where_they_are_put_whatever_the_direction() {
         for direction in ["asc", "desc"] {
-            for kind in ["str", "int", "date"] {
+            for kind in ["str", "locale", "int", "date"] {
                 let value = if kind == "date" { "2026-01-01" } else { "5" };
                 let of = |nulls: &str, value: &str| {
                     encoded(&format!("{kind}:{direction}:{nulls}"), value)

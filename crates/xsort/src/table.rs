@@ -9,7 +9,8 @@ use xsort_extsort::keyed::KeyedReport;
 use xsort_extsort::variable::{LinesInput, OutputCodec, Recognised, recognise};
 use xsort_extsort::{Error, LinesOptions, scratch_directories};
 use xsort_table::{
-    BadKeys, Dialect, Keep, Keys, OnBad, RowFormat, TableOptions, TableOutput, sort_table,
+    BadKeys, Collator, Dialect, Keep, Keys, OnBad, RowFormat, TableOptions, TableOutput, collator,
+    sort_table,
 };
 
 /// Sorts the rows of CSV, TSV and NDJSON files by typed columns.
@@ -61,6 +62,7 @@ impl Table {
                 format,
                 has_header: true,
                 keys: Keys(Vec::new()),
+                collator: Collator::default(),
                 on_bad: OnBad::Refuse,
                 unique: None,
                 counts: false,
@@ -77,7 +79,8 @@ impl Table {
 
     /// Sorts by these columns, in the words of `xsort table --by`: `"date:date:desc,amount:num"`,
     /// `"#3:int"`, or a path as in jq, `".user.id:int"`. Those of later calls decide among rows
-    /// whose earlier ones are equal.
+    /// whose earlier ones are equal. The type `locale` is the order of the language that the
+    /// environment names when it runs (`LC_ALL`, `LC_COLLATE`, `LANG`).
     ///
     /// # Errors
     /// If that isn't what a key looks like. Whether there are such columns is known when it runs.
@@ -173,7 +176,8 @@ impl Table {
             output_file: None,
             checkpoint: None,
         };
-        let options = TableOptions { compression, ..self.options.clone() };
+        let collator = collator(&self.options.keys)?;
+        let options = TableOptions { compression, collator, ..self.options.clone() };
         let disk = LazyDisk::new(self.resources.disk_options());
         sort_table(&options, &engine, inputs, output, &disk, &observer)
     }

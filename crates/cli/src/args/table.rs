@@ -149,13 +149,14 @@ What to sort by: COLUMN[:TYPE][:desc][:nulls-first],...; repeat for further keys
 
 COLUMN is a name of the header, a name in double quotes, or a number (#1 is the first); in \
 ndjson a path as in jq (.user.id, .tags[0], .\"odd name\"). TYPE is str (bytes, the default), \
-nocase, natural (file9 before file10), version (1.9, 1.10-rc1, 1.10), int, num (exact decimals \
-of any length), float (IEEE 754 total order), bool, date (2026-11-22), datetime \
-(2026-11-22T17:00:00+01:00; UTC without an offset), datetime(FORMAT) with the directives of \
-strftime, length (in bytes), ip or json. Nothing is guessed. An empty or missing value \
-is the least text for str, nocase, natural and length; those of other types come last, whatever \
-the direction, unless nulls-first is given. Values of JSON without a type are in the order of \
-jq: null, false, true, numbers, strings, arrays, objects.";
+nocase, locale (the order of the language that LC_ALL, LC_COLLATE or LANG names), natural (file9 \
+before file10), version (1.9, 1.10-rc1, 1.10), int, num (exact decimals of any length), float \
+(IEEE 754 total order), bool, date (2026-11-22), datetime (2026-11-22T17:00:00+01:00; UTC without \
+an offset), datetime(FORMAT) with the directives of strftime, length (in bytes), ip or json. \
+Nothing is guessed. An empty or missing value is the least text for str, nocase, locale, natural \
+and length; those of other types come last, whatever the direction, unless nulls-first is given. \
+Values of JSON without a type are in the order of jq: null, false, true, numbers, strings, arrays, \
+objects.";
 
 fn byte(text: &str) -> Result<u8, String> {
     match text.as_bytes() {

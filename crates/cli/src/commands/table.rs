@@ -21,8 +21,8 @@ use xsort_extsort::units::Count;
 use xsort_extsort::variable::{LinesCheckpoint, LinesInput, OutputCodec, Recognised, recognise};
 use xsort_extsort::{Error, LinesOptions, Observer};
 use xsort_table::{
-    Dialect, Keys, PartNames, RowFormat, TableOptions, TableOutput, check_table, plan_table,
-    sort_table,
+    Dialect, Keys, PartNames, RowFormat, TableOptions, TableOutput, check_table, collator,
+    plan_table, sort_table,
 };
 
 /// Suffixes of compressed inputs, in front of which is that of the format.
@@ -37,10 +37,12 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
     let limits = JobLimits::decide(&args.resources, stop);
     let mut names = NamesMemory::default();
     let ExpandedInputs { files, notices } = tables_in(args, &limits, &mut names, stop)?;
+    let keys = Keys(args.by.iter().flat_map(|keys| keys.0.clone()).collect());
     let options = TableOptions {
         format: format(args, &files)?,
         has_header: !args.no_header,
-        keys: Keys(args.by.iter().flat_map(|keys| keys.0.clone()).collect()),
+        collator: collator(&keys)?,
+        keys,
         on_bad: args.on_bad,
         unique: args.unique,
         counts: args.count,
@@ -54,7 +56,8 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
     };
     if args.dry_run {
         let engine = engine(args, &limits, names.budget_bytes());
-        return print_plan("table", &files, engine, &args.output, style, plan_table);
+        let plan = |engine: &_, bytes| plan_table(&options, engine, bytes);
+        return print_plan("table", &files, engine, &args.output, style, plan);
     }
     let disk = limits.disk()?;
     let console = Console::new(ConsoleOptions {

@@ -30,7 +30,8 @@ const WORDS: [&str; 52] = [
     "жук", "αλφα", "ά", "中文", "日本", "かな", "カナ", "한글", "😀",
 ];
 
-fn words() -> Vec<u8> {
+/// Lines of these words.
+pub(crate) fn words() -> Vec<u8> {
     let random = &mut Random::new(1);
     let mut text = Vec::new();
     for _ in 0..20_000 {

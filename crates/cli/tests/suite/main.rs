@@ -29,6 +29,7 @@ mod start;
 mod status;
 mod stdin;
 mod table;
+mod table_locales;
 mod terminal;
 mod trees;
 mod verify;

@@ -11,7 +11,7 @@ use xsort_extsort::variable::{Content, LinesInput};
 use xsort_extsort::{Caches, Error, LinesOptions, Unobserved};
 use xsort_table::Keep;
 use xsort_table::{
-    Dialect, OnBad, Place, RowFormat, TableOptions, TableOutput, check_table, sort_table,
+    Collator, Dialect, OnBad, Place, RowFormat, TableOptions, TableOutput, check_table, sort_table,
 };
 use xsort_testing::{Random, for_each_seed};
 
@@ -59,6 +59,7 @@ fn options(keys: &str) -> TableOptions {
         format: RowFormat::Delimited(Dialect::CSV),
         has_header: true,
         keys: keys.parse().unwrap(),
+        collator: Collator::default(),
         on_bad: OnBad::Refuse,
         unique: None,
         counts: false,
