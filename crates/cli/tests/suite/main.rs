@@ -15,6 +15,7 @@ mod json;
 mod limits;
 mod lines;
 mod lines_generated;
+mod lines_keys;
 mod lines_locales;
 mod lines_scripts;
 mod pipes;
