@@ -107,7 +107,7 @@ fn lines(texts: &[Vec<u8>], delimiter: u8) -> Vec<&[u8]> {
 #[test]
 fn lines_with_keys_come_in_order_and_whole() {
     let (mut spilled, mut unique) = (0, 0);
-    for_each_seed("lines with keys", 60, |seed| {
+    for_each_seed("lines with keys", 30, |seed| {
         let mut random = Random::new(seed);
         let ties = random.one_of(&[LineTies::Equal, LineTies::Bytes, LineTies::Judged]);
         let options = LinesOptions {
@@ -147,7 +147,7 @@ fn lines_with_keys_come_in_order_and_whole() {
         spilled += u32::from(report.spilled_bytes > 0);
         Ok(())
     });
-    assert!(spilled > 5 && unique > 3, "{spilled} {unique}");
+    assert!(spilled > 2 && unique > 2, "{spilled} {unique}");
 }
 
 #[test]
