@@ -34,7 +34,7 @@ const WORDS: [&str; 52] = [
 pub(crate) fn words() -> Vec<u8> {
     let random = &mut Random::new(1);
     let mut text = Vec::new();
-    for _ in 0..20_000 {
+    for _ in 0..10_000 {
         for _ in 0..=random.below(4) {
             text.extend_from_slice(random.one_of(&WORDS).as_bytes());
             text.extend_from_slice(random.one_of(&[" ", " ", "", "-", ", "]).as_bytes());
