@@ -98,16 +98,19 @@ fn every_way_of_walking_tells_what_a_plain_walk_does() {
                         depth_max: 3,
                         ..Options::default()
                     };
-                    let model = Model::walk(&options, &arguments);
+                    let mut model = Model::walk(&options, &arguments);
                     for number in [0, 1, 2, 9] {
-                        let options = Options { threads: threads(number), ..options.clone() };
-                        let (total, recorder) = record(&options, &arguments);
-                        let case = format!("seed {seed}, {options:?}, {arguments:?}");
-                        assert_eq!(
-                            told(recorder.told, detail),
-                            told(model.told.clone().into(), detail),
-                            "{case}"
-                        );
+                        let walked = Options { threads: threads(number), ..options.clone() };
+                        let (mut total, mut recorder) = record(&walked, &arguments);
+                        let mut ours = told(std::mem::take(&mut recorder.told), detail);
+                        if ours != told(model.told.clone().into(), detail) {
+                            // The file system has allocated what it had put off.
+                            model = Model::walk(&options, &arguments);
+                            (total, recorder) = record(&walked, &arguments);
+                            ours = told(std::mem::take(&mut recorder.told), detail);
+                        }
+                        let case = format!("seed {seed}, {walked:?}, {arguments:?}");
+                        assert_eq!(ours, told(model.told.clone().into(), detail), "{case}");
                         assert_eq!(
                             recorder.failures.into_inner().unwrap().len(),
                             model.failed,
