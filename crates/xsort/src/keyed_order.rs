@@ -1,20 +1,16 @@
 //! GNU sort's order of lines, by keys that are made once and travel before them.
 
 use std::cmp::Ordering;
-use std::fs::File;
-use std::io::{self, Cursor, Read, Write};
+use std::io::{self, Read, Write};
 use std::sync::Arc;
-use xsort_disk::Disk;
+use xsort_disk::{Disk, Operation};
 use xsort_extsort::keyed::{LineKeys, LineTies, sort_lines_by_keys};
-use xsort_extsort::variable::{Content, LineOrder, LinesInput};
+use xsort_extsort::variable::{LineOrder, LinesInput, SMALL_INPUT_BYTES, total_bytes};
 use xsort_extsort::{Error, LinesOptions, LinesReport, Observer, sort_lines};
 use xsort_gnu::sort::{self as gnu, Order, Scratch, Ties};
 
 /// With less memory keys take more of it than they save time.
 const BUDGET_BYTES_MIN: u64 = 16 << 20;
-/// Up to this size lines are compared in less time than threads take to start.
-const SMALL_BYTES: u64 = 512 << 10;
-
 /// Bytes of the first input that are looked at first.
 const SAMPLE_BYTES: u64 = 64 << 10;
 /// A stream is taken to be so many times as long.
@@ -64,53 +60,28 @@ pub fn sort_in_order<O: LineOrder>(
     disk: &dyn Disk,
     observer: &dyn Observer,
 ) -> Result<LinesReport, Error> {
-    let bytes: Option<u64> = inputs.iter().map(|input| input.bytes).sum();
-    let is_small = bytes.is_some_and(|bytes| bytes <= SMALL_BYTES);
+    let bytes = total_bytes(&inputs);
+    let is_small = bytes.is_some_and(|bytes| bytes <= SMALL_INPUT_BYTES);
     let has_room = options.budget_bytes >= BUDGET_BYTES_MIN && options.checkpoint.is_none();
     let keys = (!is_small && has_room).then(|| gnu::LineKeys::new(order, options.is_unique));
-    let keys = keys.flatten().filter(|_| {
-        let sample = inputs.first_mut().map(take_sample).unwrap_or_default();
+    if let Some((keys, first)) = keys.flatten().zip(inputs.first_mut()) {
+        let sample = first
+            .peek(read_sample)
+            .map_err(|error| xsort_disk::Error::new(Operation::Read, first.path.clone(), error))?;
         let share = bytes.map_or(UNKNOWN_SHARE, |bytes| bytes / SAMPLE_BYTES);
-        words_tie(order, &sample, share, options.delimiter)
-    });
-    match keys {
-        Some(keys) => {
+        if words_tie(order, &sample.unwrap_or_default(), share, options.delimiter) {
             let keys = Arc::new(GnuKeys(keys));
-            sort_lines_by_keys(options, &keys, inputs, output, disk, observer)
+            return sort_lines_by_keys(options, &keys, inputs, output, disk, observer);
         }
-        None => sort_lines(options, by, inputs, output, disk, observer),
     }
+    sort_lines(options, by, inputs, output, disk, observer)
 }
 
-/// The first bytes of an input, which can still be read whole. An error is left to whoever reads
-/// it.
-fn take_sample(input: &mut LinesInput) -> Vec<u8> {
+/// The first bytes of an input, twice: to be read again, and to look at.
+fn read_sample(input: &mut dyn Read) -> io::Result<(Vec<u8>, Vec<u8>)> {
     let mut sample = Vec::with_capacity(SAMPLE_BYTES as usize);
-    match &mut input.content {
-        Content::File(_) => {
-            let file = File::open(&input.path);
-            drop(file.and_then(|file| file.take(SAMPLE_BYTES).read_to_end(&mut sample)));
-        }
-        Content::Stream(stream) => {
-            let mut rest = std::mem::replace(stream, Box::new(io::empty()));
-            let failed = (&mut rest).take(SAMPLE_BYTES).read_to_end(&mut sample).err();
-            let read = Cursor::new(sample.clone());
-            *stream = match failed {
-                Some(error) => Box::new(read.chain(Failed(Some(error)))),
-                None => Box::new(read.chain(rest)),
-            };
-        }
-    }
-    sample
-}
-
-/// A stream that has failed.
-struct Failed(Option<io::Error>);
-
-impl Read for Failed {
-    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
-        self.0.take().map_or(Ok(0), Err)
-    }
+    input.take(SAMPLE_BYTES).read_to_end(&mut sample)?;
+    Ok((sample.clone(), sample))
 }
 
 /// Whether the words that the engine compares often leave it open how different lines compare: then
@@ -136,27 +107,6 @@ fn words_tie(order: &Order, sample: &[u8], share: u64, delimiter: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn input(content: Content) -> LinesInput {
-        LinesInput { path: "lines".into(), bytes: None, content }
-    }
-
-    #[test]
-    fn a_sample_is_read_again_with_what_follows_and_what_failed() {
-        let bytes: Vec<u8> = (0..3 * SAMPLE_BYTES).map(|at| (at % 251) as u8).collect();
-        let mut whole = input(Content::Stream(Box::new(Cursor::new(bytes.clone()))));
-        assert_eq!(take_sample(&mut whole), &bytes[..SAMPLE_BYTES as usize]);
-        let mut again = Vec::new();
-        whole.into_bytes().read_to_end(&mut again).unwrap();
-        assert!(again == bytes);
-
-        let failing = Failed(Some(io::Error::other("broken")));
-        let mut broken = input(Content::Stream(Box::new(Cursor::new(b"a\nb").chain(failing))));
-        assert_eq!(take_sample(&mut broken), b"a\nb");
-        let mut again = Vec::new();
-        let error = broken.into_bytes().read_to_end(&mut again).unwrap_err();
-        assert_eq!((&again[..], error.to_string().as_str()), (&b"a\nb"[..], "broken"));
-    }
 
     #[test]
     fn lines_that_two_words_tell_apart_need_no_keys() {

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use xsort_disk::IoChoice;
 use xsort_extsort::prefixed::input_file;
-use xsort_extsort::variable::LinesInput;
+use xsort_extsort::variable::{LinesInput, total_bytes};
 use xsort_extsort::{Observer, PrefixedVerifyOptions, verify_prefixed};
 use xsort_records::{Prefix, VaryingSummary};
 
@@ -69,7 +69,7 @@ fn judge(
     inputs: Vec<LinesInput>,
     observer: &dyn Observer,
 ) -> Result<(VaryingSummary, u64), Failure> {
-    let bytes = inputs.iter().map(|input| input.bytes).sum::<Option<u64>>();
+    let bytes = total_bytes(&inputs);
     observer.phase(phase, bytes.unwrap_or(0));
     let read = inputs.into_iter().map(|input| (input.path.clone(), input.into_bytes()));
     Ok(verify_prefixed(options, read, observer)?)

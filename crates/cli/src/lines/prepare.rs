@@ -5,7 +5,9 @@ use super::failure::{self, Failure};
 use super::limits::Limits;
 use super::resources;
 use std::os::unix::ffi::OsStrExt;
-use xsort_extsort::variable::{Header, LinesInput, Recognised, Shuffle, recognise, take_header};
+use xsort_extsort::variable::{
+    Header, LinesInput, Recognised, Shuffle, recognise, take_header, total_bytes,
+};
 use xsort_gnu::sort::Command;
 
 /// Inputs ready to be read, and what that takes.
@@ -50,7 +52,7 @@ impl Prepared {
 
     /// Bytes of all inputs as they are read, if that is known.
     pub(super) fn bytes(&self) -> Option<u64> {
-        self.inputs.iter().map(|input| input.bytes).sum()
+        total_bytes(&self.inputs)
     }
 
     /// `--header`, `--header-prefix`: takes the first lines of the first input.

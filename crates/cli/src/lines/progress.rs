@@ -14,7 +14,7 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 use xsort_disk::RateLimit;
 use xsort_extsort::units::Count;
-use xsort_extsort::variable::Summary;
+use xsort_extsort::variable::{SMALL_INPUT_BYTES, Summary};
 use xsort_extsort::{LinesReport, Observer, Unobserved};
 use xsort_gnu::When;
 use xsort_gnu::sort::Command;
@@ -28,7 +28,7 @@ pub(super) fn observer(
     limits: &Limits,
 ) -> Box<dyn Observer> {
     let command = &lines.command;
-    let is_small = bytes.is_some_and(|bytes| bytes <= resources::SMALL_BYTES);
+    let is_small = bytes.is_some_and(|bytes| bytes <= SMALL_INPUT_BYTES);
     let is_asked_for = is_watching_asked_for(command, limits);
     if !is_asked_for && (is_small || resources::has_few_files()) {
         return Box::new(Unobserved);

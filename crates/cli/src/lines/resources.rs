@@ -16,15 +16,13 @@ use xsort::machine::MemoryLimits;
 use xsort::machine::caches;
 use xsort::size::Memory;
 use xsort_disk::{DiskOptions, IoChoice};
-use xsort_extsort::variable::{Codec, Shuffle};
+use xsort_extsort::variable::{Codec, SMALL_INPUT_BYTES, Shuffle};
 use xsort_extsort::{Caches, LinesOptions};
 use xsort_gnu::Locale;
 use xsort_gnu::sort::{Command, Environment};
 
-/// Inputs up to this size are sorted in less time than it takes to ask the machine for its memory,
-/// caches and processors.
-pub(super) const SMALL_BYTES: u64 = 512 << 10;
-/// Memory for these, far more than they need.
+/// Memory for small inputs, far more than they need: it takes longer to ask the machine for its
+/// memory, caches and processors than to sort them.
 const SMALL_BUDGET_BYTES: u64 = 64 << 20;
 
 /// The least that GNU sort takes `-S` for.
@@ -81,7 +79,7 @@ fn machine_bytes() -> u64 {
 
 /// The engine's settings for inputs of so many bytes, if that is known.
 pub(super) fn options(command: &Command, input_bytes: Option<u64>) -> LinesOptions {
-    let is_small = input_bytes.is_some_and(|bytes| bytes <= SMALL_BYTES);
+    let is_small = input_bytes.is_some_and(|bytes| bytes <= SMALL_INPUT_BYTES);
     LinesOptions {
         delimiter: command.terminator(),
         // Duplicates that are counted are dropped by whoever counts them.

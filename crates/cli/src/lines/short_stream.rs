@@ -2,13 +2,12 @@
 //! up for more. Then they are sorted as a small file is.
 
 use super::inputs::STANDARD;
-use super::resources::SMALL_BYTES;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::Timespec;
 use rustix::io::{Errno, read};
 use std::io::{self, Cursor, Read};
 use std::time::{Duration, Instant};
-use xsort_extsort::variable::{Content, LinesInput};
+use xsort_extsort::variable::{Content, LinesInput, SMALL_INPUT_BYTES};
 
 /// How long to wait for the end. Whoever watches a job sees it only after that.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -58,7 +57,7 @@ fn read_for_a_moment() -> (Vec<u8>, bool) {
             Err(Errno::INTR) => {}
             Err(_) => break false,
         }
-        if filled as u64 > SMALL_BYTES {
+        if filled as u64 > SMALL_INPUT_BYTES {
             break false;
         }
     };

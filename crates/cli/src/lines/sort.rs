@@ -15,7 +15,7 @@ use std::path::Path;
 use xsort::sort_in_order;
 use xsort_extsort::variable::{
     LineOrder, LinesInput, PassError, Shuffle, TemporaryFiles, merge_passes, merge_sequential,
-    sequential_inputs_max,
+    sequential_inputs_max, total_bytes,
 };
 use xsort_extsort::{LinesOptions, Observer, merge_lines, sort_lines};
 use xsort_gnu::sort::{Command, Order};
@@ -40,7 +40,7 @@ pub(super) fn sort_or_merge<O: LineOrder>(
         read_if_short(&mut opened);
     }
     // Before any other read: it may wait for a pipe, and the status says so.
-    let observer = observer(lines, opened.iter().map(|input| input.bytes).sum(), limits);
+    let observer = observer(lines, total_bytes(&opened), limits);
     let mut prepared = Prepared::new(lines, opened, names_bytes, limits)?;
     let header = prepared.take_header(command)?;
     let figures = OtherFigures::of_header(&header, command.terminator());

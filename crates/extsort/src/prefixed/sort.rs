@@ -8,7 +8,9 @@ use crate::keyed::{
     ByKey, Counted, InputRest, KeyedInput, KeyedOutput, KeyedReport, KeyingMemory, KeyingThreads,
     Piece, of_input, of_keyed, plan_keyed, record_bytes_max, sort_keyed,
 };
-use crate::variable::{Content, InputBytes, LinesDryRun, LinesInput, stream_line_bytes_max};
+use crate::variable::{
+    Content, InputBytes, LinesDryRun, LinesInput, stream_line_bytes_max, total_bytes,
+};
 use crate::{Error, LinesOptions, LinesReport, Observer};
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -37,7 +39,7 @@ pub fn sort_prefixed(
     disk: &dyn Disk,
     observer: &dyn Observer,
 ) -> Result<KeyedReport, Error> {
-    let input_bytes = inputs.iter().map(|input| input.bytes).sum::<Option<u64>>();
+    let input_bytes = total_bytes(&inputs);
     let threads = KeyingMemory::of_budget(engine.budget_bytes, engine.threads).threads;
     let bytes_max = record_bytes_max(engine.budget_bytes);
     let engine = of_records(options, engine);

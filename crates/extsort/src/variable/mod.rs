@@ -68,11 +68,12 @@ pub use dry_run::{LinesDryRun, dry_run_lines};
 pub use file_output::{FileOutput, FinishedOutput};
 pub use input::{
     Content, Decoders, Header, InputBytes, LinesInput, OpenInput, Recognised, recognise,
-    take_header,
+    take_header, total_bytes,
 };
 pub use job::{LineFilter, OutputForm, SegmentFilter};
 pub use line_limits::stream_line_bytes_max;
 pub use options::{LinesCheckpoint, LinesOptions};
+pub use plan::SMALL_INPUT_BYTES;
 pub use report::{LinesReport, Summary};
 pub use sequential::{
     PassError, TemporaryFiles, merge_passes, merge_sequential, sequential_inputs_max,

@@ -45,8 +45,8 @@ const MORE_AREAS: usize = 6;
 pub(super) const CHUNK_BYTES_MIN: u64 = 8 * MIB;
 /// Chunks for each thread, so that there is something to sort while others are read.
 const CHUNKS_PER_THREAD: u64 = 4;
-/// Input below this is sorted by one thread: starting another takes longer.
-const ONE_THREAD_BYTES: u64 = 512 * KIB;
+/// Input up to this size is sorted by one thread: starting another takes longer.
+pub const SMALL_INPUT_BYTES: u64 = 512 * KIB;
 
 /// Heap bytes for a block on scratch: its entry in the index and its place in the forecast.
 pub(super) const INDEX_ENTRY_BYTES: u64 = size_of::<SpilledBlock>() as u64 + 8;
@@ -113,7 +113,7 @@ impl Plan {
         entry_bytes: usize,
         needs_bypass: bool,
     ) -> Plan {
-        let is_small = input_bytes.is_some_and(|bytes| bytes <= ONE_THREAD_BYTES);
+        let is_small = input_bytes.is_some_and(|bytes| bytes <= SMALL_INPUT_BYTES);
         let Shares { threads, bytes, write_buffer, block } =
             Shares::new(options, input_bytes, is_small);
         let areas = if is_small { 1 } else { threads + MORE_AREAS };

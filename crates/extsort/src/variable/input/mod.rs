@@ -25,7 +25,7 @@ pub(super) use sorted::{SortedInput, SortedRead};
 
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 
 /// The bytes of an input, in order.
@@ -83,6 +83,30 @@ impl LinesInput {
         LinesInput { content, ..self }
     }
 
+    /// Reads the beginning of the input by `read`, which returns the bytes that it took and what
+    /// they say. The input can still be read whole. `None` of a file that can't be opened: whoever
+    /// reads it says why.
+    ///
+    /// # Errors
+    /// If it can't be read.
+    pub fn peek<T>(
+        &mut self,
+        read: impl FnOnce(&mut dyn Read) -> io::Result<(Vec<u8>, T)>,
+    ) -> io::Result<Option<T>> {
+        match &mut self.content {
+            Content::File(_) => match File::open(&self.path) {
+                Ok(mut file) => read(&mut file).map(|(_, said)| Some(said)),
+                Err(_) => Ok(None),
+            },
+            Content::Stream(stream) => {
+                let (head, said) = read(&mut **stream)?;
+                let rest = std::mem::replace(stream, Box::new(io::empty()));
+                *stream = Box::new(Cursor::new(head).chain(rest));
+                Ok(Some(said))
+            }
+        }
+    }
+
     /// Its bytes. A file is opened by the first read.
     pub fn into_bytes(self) -> InputBytes {
         self.content.into_bytes()
@@ -130,6 +154,50 @@ impl Read for OpenedLate {
 }
 
 /// Bytes of all inputs together, if that is known.
-pub(super) fn total_bytes(inputs: &[LinesInput]) -> Option<u64> {
+#[must_use]
+pub fn total_bytes(inputs: &[LinesInput]) -> Option<u64> {
     inputs.iter().map(|input| input.bytes).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn input(content: Content) -> LinesInput {
+        LinesInput { path: "none of this name".into(), bytes: None, content }
+    }
+
+    fn two_bytes(input: &mut dyn Read) -> io::Result<(Vec<u8>, usize)> {
+        let mut head = Vec::new();
+        input.take(2).read_to_end(&mut head)?;
+        let bytes = head.len();
+        Ok((head, bytes))
+    }
+
+    struct Failing;
+
+    impl Read for Failing {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::Error::other("broken"))
+        }
+    }
+
+    #[test]
+    fn what_was_looked_at_is_read_again() {
+        let mut whole = input(Content::Stream(Box::new(Cursor::new(b"abcde".to_vec()))));
+        assert_eq!(whole.peek(two_bytes).unwrap(), Some(2));
+        assert_eq!(whole.peek(two_bytes).unwrap(), Some(2));
+        let mut again = Vec::new();
+        whole.into_bytes().read_to_end(&mut again).unwrap();
+        assert_eq!(again, b"abcde");
+    }
+
+    #[test]
+    fn an_error_is_told_but_of_a_file_that_is_not_there() {
+        let mut broken = input(Content::Stream(Box::new(Cursor::new(b"a").chain(Failing))));
+        assert_eq!(broken.peek(two_bytes).unwrap_err().to_string(), "broken");
+        let open = || -> io::Result<_> { Err(io::Error::other("it isn't opened")) };
+        let mut missing = input(Content::File(Box::new(open)));
+        assert_eq!(missing.peek(two_bytes).unwrap(), None);
+    }
 }

@@ -5,9 +5,8 @@
 //! writer may still be busy with another. It is decompressed by what its first read brings.
 
 use super::decompress::read_head;
-use super::{Content, Decoders, LinesInput};
-use std::fs::File;
-use std::io::{self, Cursor, Read};
+use super::{Decoders, LinesInput};
+use std::io;
 use std::path::PathBuf;
 use xsort_records::Compression;
 
@@ -71,30 +70,16 @@ pub fn recognise(
 }
 
 /// Reads the first bytes of an input.
-fn look(input: LinesInput) -> io::Result<(LinesInput, Beginning)> {
-    let LinesInput { path, bytes, content } = input;
-    let (content, found) = match content {
-        Content::File(open) => {
-            // Whoever reads the file says why it can't be opened.
-            let found = match File::open(&path) {
-                Ok(mut file) => read_head(&mut file)?.1,
-                Err(_) => None,
-            };
-            (Content::File(open), found)
-        }
-        Content::Stream(mut stream) => {
-            let (head, found) = read_head(&mut *stream)?;
-            (Content::Stream(Box::new(Cursor::new(head).chain(stream))), found)
-        }
-    };
-    let begin = found.map_or(Beginning::Plain, Beginning::Compressed);
-    Ok((LinesInput { path, bytes, content }, begin))
+fn look(mut input: LinesInput) -> io::Result<(LinesInput, Beginning)> {
+    let found = input.peek(|bytes| read_head(bytes))?.flatten();
+    Ok((input, found.map_or(Beginning::Plain, Beginning::Compressed)))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Content;
     use super::*;
-    use std::io::Write;
+    use std::io::{Cursor, Read, Write};
 
     fn stream(bytes: &[u8], size: Option<u64>) -> LinesInput {
         let content = Content::Stream(Box::new(Cursor::new(bytes.to_vec())));

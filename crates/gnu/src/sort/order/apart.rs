@@ -33,7 +33,7 @@ impl LineKeys {
     pub fn new(order: &Order, is_unique: bool) -> Option<LineKeys> {
         let is_exact = order.keys.iter().chain(&order.last_resort).all(Key::has_short_bytes);
         let is_dear = order.keys.len() > 1 || order.keys[0].is_dear();
-        if !is_exact || !is_dear || order.is_decided_by_one_word() {
+        if !is_exact || !is_dear {
             return None;
         }
         let mut keys = order.clone();

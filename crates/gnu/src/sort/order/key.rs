@@ -85,13 +85,13 @@ impl Key {
         !matches!(self.kind, Kind::Collated(_) | Kind::Random(_))
     }
 
-    /// True if it takes longer to make the key than to read it again: of a field, which has to be
-    /// found, or of text that means something.
+    /// True if a key alone takes longer to make than to read again: of a field, which has to be
+    /// found, or of text that means something. A word says all of a number.
     pub(super) fn is_dear(&self) -> bool {
         match self.kind {
             Kind::Bytes => !self.span.begins_line() || self.span.has_end(),
-            Kind::Human(_) | Kind::Month(_) | Kind::Number(_) | Kind::Version => true,
-            Kind::General(_) | Kind::Collated(_) | Kind::Random(_) => false,
+            Kind::Human(_) | Kind::Month(_) | Kind::Version => true,
+            Kind::General(_) | Kind::Number(_) | Kind::Collated(_) | Kind::Random(_) => false,
         }
     }
 
