@@ -15,15 +15,7 @@ NEVER = "\x01"
 
 
 def duckdb(source, target, scratch, memory, threads):
-    import duckdb
-
-    database = duckdb.connect(config={
-        "memory_limit": f"{memory}B",
-        "threads": threads,
-        "temp_directory": scratch,
-        # What its own message for too little memory recommends; ORDER BY holds all the same.
-        "preserve_insertion_order": False,
-    })
+    database = duckdb_database(scratch, memory, threads)
     end, columns, delimiter = ("\\r\\n", "line, NULL", "\r") if ends_with_cr(source) else ("\\n", "line", NEVER)
     database.execute(
         f"COPY (SELECT {columns} FROM read_csv('{source}', columns={{'line': 'VARCHAR'}}, header=false, auto_detect=false,"
@@ -38,11 +30,7 @@ def ends_with_cr(path):
 
 
 def polars(source, target, scratch, memory, threads):
-    os.environ.update(
-        POLARS_MAX_THREADS=str(threads), POLARS_OOC_MEMORY_BUDGET_MB=str(memory >> 20), POLARS_OOC_SPILL_DIR=scratch
-    )
-    import polars
-
+    polars = limited_polars(scratch, memory, threads)
     lines = polars.scan_csv(source, has_header=False, separator=NEVER, quote_char=None, schema={"line": polars.String})
     lines.sort("line").sink_csv(
         target, include_header=False, separator=NEVER, quote_style="never", line_terminator="\r\n", engine="streaming"
@@ -50,12 +38,7 @@ def polars(source, target, scratch, memory, threads):
 
 
 def datafusion(source, target, scratch, memory, threads):
-    import datafusion
-
-    runtime = datafusion.RuntimeEnvBuilder().with_disk_manager_specified(scratch).with_fair_spill_pool(memory)
-    # Half of its usual rows a batch: with 8,192 the merge of 1 GB runs out of 256 MiB, and takes as long where it doesn't.
-    settings = datafusion.SessionConfig().with_target_partitions(threads).with_batch_size(4096)
-    session = datafusion.SessionContext(settings, runtime)
+    session = datafusion_session(scratch, memory, threads)
     session.sql(
         f"CREATE EXTERNAL TABLE lines (line VARCHAR NOT NULL) STORED AS CSV LOCATION '{source}'"
         f" OPTIONS ('format.has_header' 'false', 'format.delimiter' '{NEVER}', 'format.quote' '\x02')"
@@ -71,6 +54,46 @@ def clickhouse(source, target, scratch, memory, threads):
     from chdb import session
 
     local = session.Session(scratch)
+    settings = clickhouse_settings(source, memory, threads)
+    local.query(
+        f"INSERT INTO FUNCTION file('{target}', 'LineAsString', 'line String')"
+        f" SELECT line FROM file('{source}', 'LineAsString', 'line String') ORDER BY line"
+        f" SETTINGS {', '.join(f'{name}={value}' for name, value in settings.items())}"
+    )
+
+
+def duckdb_database(scratch, memory, threads):
+    import duckdb
+
+    return duckdb.connect(config={
+        "memory_limit": f"{memory}B",
+        "threads": threads,
+        "temp_directory": scratch,
+        # What its own message for too little memory recommends; ORDER BY holds all the same.
+        "preserve_insertion_order": False,
+    })
+
+
+def limited_polars(scratch, memory, threads):
+    """The module: it takes its limits from the environment, when it is loaded."""
+    os.environ.update(
+        POLARS_MAX_THREADS=str(threads), POLARS_OOC_MEMORY_BUDGET_MB=str(memory >> 20), POLARS_OOC_SPILL_DIR=scratch
+    )
+    import polars
+
+    return polars
+
+
+def datafusion_session(scratch, memory, threads):
+    import datafusion
+
+    runtime = datafusion.RuntimeEnvBuilder().with_disk_manager_specified(scratch).with_fair_spill_pool(memory)
+    # Half of its usual rows a batch: with 8,192 the merge of 1 GB runs out of 256 MiB, and takes as long where it doesn't.
+    settings = datafusion.SessionConfig().with_target_partitions(threads).with_batch_size(4096)
+    return datafusion.SessionContext(settings, runtime)
+
+
+def clickhouse_settings(source, memory, threads):
     settings = {
         "max_threads": threads,
         "max_memory_usage": memory,
@@ -85,11 +108,7 @@ def clickhouse(source, target, scratch, memory, threads):
         # It will spill. With its usual blocks of 65,536 rows the merge of 1 GB runs out of 256 MiB; smaller ones take a tenth more CPU.
         settings |= {"max_block_size": 8192, "max_insert_block_size": 8192, "min_insert_block_size_rows": 8192}
         settings |= {"min_insert_block_size_bytes": 2**20}
-    local.query(
-        f"INSERT INTO FUNCTION file('{target}', 'LineAsString', 'line String')"
-        f" SELECT line FROM file('{source}', 'LineAsString', 'line String') ORDER BY line"
-        f" SETTINGS {', '.join(f'{name}={value}' for name, value in settings.items())}"
-    )
+    return settings
 
 
 def version(name):

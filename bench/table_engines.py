@@ -4,7 +4,6 @@ Run by the Python of target/bench-venv as `table_engines.py NAME TABLE INPUT OUT
 `xsort table --by` takes them. Columns have the types that write the same texts again; times are texts, whose order is the same.
 """
 
-import os
 import sys
 
 import engines
@@ -17,14 +16,7 @@ EVENT_TYPES = {"id": "BIGINT", "time": "VARCHAR", "user": "STRUCT(id BIGINT, nam
 
 
 def duckdb(table, source, target, scratch, memory, threads, keys):
-    import duckdb
-
-    database = duckdb.connect(config={
-        "memory_limit": f"{memory}B",
-        "threads": threads,
-        "temp_directory": scratch,
-        "preserve_insertion_order": False,
-    })
+    database = engines.duckdb_database(scratch, memory, threads)
     if tables.FORMATS[table] == "ndjson":
         types = ", ".join(f"{name}: '{type}'" for name, type in EVENT_TYPES.items())
         source, form = f"read_json('{source}', format='newline_delimited', columns={{{types}}})", "FORMAT json"
@@ -44,11 +36,7 @@ def term(quote, key):
 
 
 def polars(table, source, target, scratch, memory, threads, keys):
-    os.environ.update(
-        POLARS_MAX_THREADS=str(threads), POLARS_OOC_MEMORY_BUDGET_MB=str(memory >> 20), POLARS_OOC_SPILL_DIR=scratch
-    )
-    import polars
-
+    polars = engines.limited_polars(scratch, memory, threads)
     order = {"descending": [key.is_descending for key in keys]}
     if tables.FORMATS[table] == "ndjson":
         user = polars.Struct({"id": polars.Int64, "name": polars.String})
@@ -65,11 +53,7 @@ def polars(table, source, target, scratch, memory, threads, keys):
 
 
 def datafusion(table, source, target, scratch, memory, threads, keys):
-    import datafusion
-
-    runtime = datafusion.RuntimeEnvBuilder().with_disk_manager_specified(scratch).with_fair_spill_pool(memory)
-    settings = datafusion.SessionConfig().with_target_partitions(threads).with_batch_size(4096)
-    session = datafusion.SessionContext(settings, runtime)
+    session = engines.datafusion_session(scratch, memory, threads)
     if tables.FORMATS[table] == "ndjson":
         columns = '"id" BIGINT, "time" VARCHAR, "user" STRUCT<"id" BIGINT, "name" VARCHAR>, "action" VARCHAR, "text" VARCHAR'
         form = options = "STORED AS JSON"
@@ -90,13 +74,7 @@ def clickhouse(table, source, target, scratch, memory, threads, keys):
     from chdb import session
 
     local = session.Session(scratch)
-    settings = {
-        "max_threads": threads,
-        "max_memory_usage": memory,
-        "max_bytes_before_external_sort": memory // 2,
-        "max_bytes_ratio_before_external_sort": 0,
-        "engine_file_truncate_on_insert": 1,
-        "storage_file_read_method": "'pread'",
+    settings = engines.clickhouse_settings(source, memory, threads) | {
         # Orders that another program made: with the zeros of amounts, and no quotes around texts that need none.
         "output_format_decimal_trailing_zeros": 1,
         "output_format_json_quote_64bit_integers": 0,
@@ -104,9 +82,6 @@ def clickhouse(table, source, target, scratch, memory, threads, keys):
         "input_format_json_named_tuples_as_objects": 1,
         "output_format_json_escape_forward_slashes": 0,
     }
-    if os.path.getsize(source) > memory // 2:
-        settings |= {"max_block_size": 8192, "max_insert_block_size": 8192, "min_insert_block_size_rows": 8192}
-        settings |= {"min_insert_block_size_bytes": 2**20}
     if tables.FORMATS[table] == "ndjson":
         columns = "id Int64, time String, user Tuple(id Int64, name String), action String, text String"
         form, order = "JSONEachRow", ", ".join("user.id" if key.column == ".user.id" else "time" for key in keys)
