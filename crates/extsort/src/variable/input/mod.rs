@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_told_but_of_a_file_that_is_not_there() {
+    fn an_error_is_returned_but_of_a_file_that_is_not_there() {
         let mut broken = input(Content::Stream(Box::new(Cursor::new(b"a").chain(Failing))));
         assert_eq!(broken.peek(two_bytes).unwrap_err().to_string(), "broken");
         let open = || -> io::Result<_> { Err(io::Error::other("it isn't opened")) };
