@@ -43,7 +43,7 @@ pub fn check_table(
 
 /// Keyed rows whose reading can be cancelled.
 struct ObservedRows<'o> {
-    rows: InputBytes,
+    rows: InputBytes<'static>,
     observer: &'o dyn Observer,
 }
 

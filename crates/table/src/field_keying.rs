@@ -53,6 +53,7 @@ impl Keying for FieldKeying {
         let fields_max = self.columns.iter().map(|(index, ..)| index + 1).max().unwrap_or(0);
         let (mut rows, mut work) = (0, FieldWork::new(&self.rules.collator));
         let mut random = self.rules.random_keys(at);
+        let has_zeros = memchr::memchr(0, bytes).is_some();
         index.for_each_row(bytes, fields_max, |row, fields| {
             let begin = row.start;
             let place = (at.record + rows, begin);
@@ -62,7 +63,7 @@ impl Keying for FieldKeying {
                 self.push_key(keyed, bytes, fields, place, &mut work)
                     .map_err(|bad| bad.behind(at.offset))?;
             }
-            self.rules.push_row(keyed, &bytes[row]);
+            self.rules.push_row(keyed, &bytes[row], has_zeros);
             rows += 1;
             Ok::<(), BadRow>(())
         })?;
@@ -74,12 +75,12 @@ impl Keying for FieldKeying {
 impl FieldKeying {
     /// Goes to the first row of an input behind its header, which must have these names. Comments
     /// before it are rows.
-    pub(crate) fn to_first_row(
+    pub(crate) fn to_first_row<'d>(
         &self,
-        from: InputBytes,
+        from: InputBytes<'d>,
         input: u32,
         names: Option<&Vec<Vec<u8>>>,
-    ) -> io::Result<InputRest> {
+    ) -> io::Result<InputRest<'d>> {
         let mut rows = Rows::new(from);
         rows.take_mark()?;
         let Some(names) = names else { return Ok(rows.into_rest(input)) };

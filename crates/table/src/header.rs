@@ -22,7 +22,11 @@ pub(crate) struct Header {
 }
 
 /// Takes the header of an input; of one without rows, nothing.
-pub(crate) fn take(rows: &mut Rows, dialect: &Dialect, row_bytes_max: usize) -> io::Result<Header> {
+pub(crate) fn take(
+    rows: &mut Rows<'_>,
+    dialect: &Dialect,
+    row_bytes_max: usize,
+) -> io::Result<Header> {
     let (mut header, mut fields) = (Header::default(), Vec::new());
     while let Some(row) = rows.next(dialect, row_bytes_max, usize::MAX, &mut fields)? {
         if !dialect.is_comment(row) {
@@ -39,7 +43,7 @@ pub(crate) fn take(rows: &mut Rows, dialect: &Dialect, row_bytes_max: usize) -> 
 
 /// Takes the header of another input, which must have the same columns. An empty file has none.
 pub(crate) fn take_same(
-    rows: &mut Rows,
+    rows: &mut Rows<'_>,
     dialect: &Dialect,
     row_bytes_max: usize,
     expected: &[Vec<u8>],

@@ -37,7 +37,7 @@ impl JsonKeying {
     }
 
     /// Goes to the first row of an input, behind a byte order mark.
-    pub(crate) fn to_first_row(from: InputBytes, input: u32) -> io::Result<InputRest> {
+    pub(crate) fn to_first_row(from: InputBytes<'_>, input: u32) -> io::Result<InputRest<'_>> {
         let mut rows = Rows::new(from);
         rows.take_mark()?;
         Ok(rows.into_rest(input))
@@ -123,15 +123,19 @@ impl Keying for JsonKeying {
             work: FieldWork::new(&self.rules.collator),
         };
         let mut random = self.rules.random_keys(at);
+        let has_zeros = memchr::memchr(0, bytes).is_some();
         let (mut rows, mut begin) = (0, 0);
-        for row in bytes.split_inclusive(|&byte| byte == b'\n') {
+        let ends = memchr::memchr_iter(b'\n', bytes).map(|end| end + 1);
+        let rest = Some(bytes.len()).filter(|_| !bytes.is_empty() && !bytes.ends_with(b"\n"));
+        for end in ends.chain(rest) {
+            let row = &bytes[begin..end];
             RowRules::make_room(keyed, row);
             random.push_key(keyed);
             self.push_key(keyed, row, at.record + rows, &mut memory)
                 .map_err(|bad| bad.behind(at.offset + begin as u64))?;
-            self.rules.push_row(keyed, row);
+            self.rules.push_row(keyed, row, has_zeros);
             rows += 1;
-            begin += row.len();
+            begin = end;
         }
         self.rules.count(rows, bytes);
         Ok(())

@@ -9,12 +9,13 @@ use crate::options::TableOptions;
 use crate::row_rules::RowRules;
 use crate::rows::{BYTE_ORDER_MARK, Rows};
 use crate::split::Dialect;
-use std::io;
-use std::path::PathBuf;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use xsort_extsort::keyed::{
-    InputRest, KeyedInput, Keying, KeyingMemory, KeyingThreads, ToFirstRecord, record_bytes_max,
+    InputRest, Keying, KeyingMemory, KeyingThreads, Piece, ToFirstRecord, record_bytes_max,
+    to_keyed,
 };
 use xsort_extsort::variable::{Content, InputBytes, LinesInput};
 use xsort_extsort::{Error, LinesOptions, Observer};
@@ -41,10 +42,11 @@ impl Table {
         let Some(first) = inputs.next() else {
             return Err(Error::Settings("there is no input".into()));
         };
-        let (path, mut rows) = (first.path.clone(), Rows::new(first.into_bytes()));
-        let has_mark = rows.take_mark().map_err(|error| of_read(&path, error, observer))?;
+        let mut first = First::new(first);
+        let of_first = |path: &Path, error| of_read(path, error, observer);
+        let has_mark = first.rows.take_mark().map_err(|error| of_first(&first.path, error))?;
         let mark = if has_mark { BYTE_ORDER_MARK } else { &[] };
-        let first = (path, rows);
+        first.head.extend(mark);
         let row_bytes_max = record_bytes_max(engine.budget_bytes);
         let rules = |line_end: &str| {
             Arc::new(RowRules {
@@ -59,9 +61,9 @@ impl Table {
         };
         match options.format {
             RowFormat::Delimited(dialect) => {
-                let (path, mut rows) = first;
-                let header = read_header(options, &dialect, &mut rows, row_bytes_max)
-                    .map_err(|error| of_read(&path, error, observer))?;
+                let header = read_header(options, &dialect, &mut first.rows, row_bytes_max)
+                    .map_err(|error| of_first(&first.path, error))?;
+                first.head.extend([&header.comments[..], &header.bytes].concat());
                 let line_end = if header.bytes.ends_with(b"\r\n") { "\r\n" } else { "\n" };
                 let rules = rules(line_end);
                 let count = [&b"count"[..], &[dialect.delimiter]].concat();
@@ -72,7 +74,7 @@ impl Table {
                     before.extend(line_end.bytes());
                 }
                 let keyed = (Arc::clone(&rules), dialect);
-                let inputs = fields(options, engine, header, keyed, (path, rows), inputs)?;
+                let inputs = fields(options, engine, header, keyed, first, inputs)?;
                 Ok(Table { inputs, header: before, rules })
             }
             RowFormat::Ndjson => {
@@ -82,7 +84,7 @@ impl Table {
                 let inputs = (1..).zip(inputs).map(|(number, input)| {
                     let to_first: ToFirstRecord =
                         Box::new(move |from| JsonKeying::to_first_row(from, number));
-                    (input.path.clone(), input.into_bytes(), to_first)
+                    (input, to_first)
                 });
                 let inputs = keyed(Arc::new(keying), engine, first, inputs);
                 Ok(Table { inputs, header: mark.to_vec(), rules })
@@ -95,7 +97,7 @@ impl Table {
 fn read_header(
     options: &TableOptions,
     dialect: &Dialect,
-    rows: &mut Rows,
+    rows: &mut Rows<'_>,
     row_bytes_max: usize,
 ) -> io::Result<Header> {
     match options.has_header {
@@ -110,7 +112,7 @@ fn fields(
     engine: &LinesOptions,
     header: Header,
     (rules, dialect): (Arc<RowRules>, Dialect),
-    first: (PathBuf, Rows),
+    first: First,
     others: impl Iterator<Item = LinesInput>,
 ) -> Result<Vec<LinesInput>, Error> {
     let has_header = options.has_header;
@@ -124,8 +126,9 @@ fn fields(
     let others = (1..).zip(others).map(|(number, input)| {
         let names = has_header.then(|| Arc::clone(&names));
         let keying = Arc::clone(&keying);
-        let to_first = move |from| keying.to_first_row(from, number, names.as_deref());
-        (input.path.clone(), input.into_bytes(), Box::new(to_first) as ToFirstRecord)
+        let to_first: ToFirstRecord =
+            Box::new(move |from| keying.to_first_row(from, number, names.as_deref()));
+        (input, to_first)
     });
     Ok(keyed(Arc::clone(&keying), engine, first, others))
 }
@@ -134,16 +137,63 @@ fn fields(
 fn keyed<K: Keying>(
     keying: Arc<K>,
     engine: &LinesOptions,
-    (path, rows): (PathBuf, Rows),
-    others: impl Iterator<Item = (PathBuf, InputBytes, ToFirstRecord)>,
+    first: First,
+    others: impl Iterator<Item = (LinesInput, ToFirstRecord)>,
 ) -> Vec<LinesInput> {
     let threads = KeyingMemory::of_budget(engine.budget_bytes, engine.threads).threads;
     let threads = Arc::new(KeyingThreads::new(keying, threads));
-    let InputRest { from, read, at } = rows.into_rest(0);
-    let to_first: ToFirstRecord = Box::new(move |from| Ok(InputRest { from, read, at }));
-    let keyed = |(path, from, to_first)| {
-        let keyed = KeyedInput::new(from, to_first, Arc::clone(&threads));
-        LinesInput { path, bytes: None, content: Content::Stream(Box::new(keyed)) }
+    let keyed = |(input, to_first): (LinesInput, ToFirstRecord)| {
+        input.mapped(None, to_keyed(to_first, Arc::clone(&threads)))
     };
-    std::iter::once((path, from, to_first)).chain(others).map(keyed).collect()
+    std::iter::once(first.into_input()).chain(others).map(keyed).collect()
+}
+
+/// The first input, of which the header is read before all else.
+struct First {
+    path: PathBuf,
+    rows: Rows<'static>,
+    /// What was taken of it.
+    head: Vec<u8>,
+    /// The input itself, if it can be read again from its beginning.
+    file: Option<LinesInput>,
+}
+
+impl First {
+    fn new(input: LinesInput) -> First {
+        let path = input.path.clone();
+        let (rows, file) = match input {
+            LinesInput { content: Content::File(_), bytes: Some(_), .. } => {
+                (Rows::new(LinesInput::at(&path).into_bytes()), Some(input))
+            }
+            stream => (Rows::new(stream.into_bytes()), None),
+        };
+        First { path, rows, head: Vec::new(), file }
+    }
+
+    /// The input, with the way to its first row.
+    fn into_input(self) -> (LinesInput, ToFirstRecord) {
+        let First { path, rows, head, file } = self;
+        let InputRest { from, read, at } = rows.into_rest(0);
+        match file {
+            Some(input) => (input, Box::new(move |from| behind(from, &head, at))),
+            None => {
+                let content = Content::Stream(from);
+                let to_first: ToFirstRecord =
+                    Box::new(move |from| Ok(InputRest { from, read, at }));
+                (LinesInput { path, bytes: None, content }, to_first)
+            }
+        }
+    }
+}
+
+/// Goes behind the bytes that a file began with when its header was read.
+fn behind<'d>(mut from: InputBytes<'d>, head: &[u8], at: Piece) -> io::Result<InputRest<'d>> {
+    let mut found = Vec::with_capacity(head.len());
+    from.by_ref().take(head.len() as u64).read_to_end(&mut found)?;
+    if found != head {
+        return Err(io::Error::other(
+            "its header was changed while it was read: try again once nobody writes to it",
+        ));
+    }
+    Ok(InputRest { from, read: Vec::new(), at })
 }

@@ -7,7 +7,7 @@ use chacha20::ChaCha12Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use xsort_extsort::keyed::{Cut, KeyWriter, Piece, end_key, push_record};
+use xsort_extsort::keyed::{Cut, KeyWriter, Piece, end_key, push_plain_record, push_record};
 use xsort_gnu::Collator;
 
 /// What becomes of a value that isn't of its column's type.
@@ -93,11 +93,14 @@ impl RowRules {
         }
     }
 
-    /// Ends the key of a row, and appends the row.
-    pub(crate) fn push_row(&self, keyed: &mut Vec<u8>, row: &[u8]) {
+    /// Ends the key of a row, and appends the row. `has_zeros`: it may have bytes 0.
+    pub(crate) fn push_row(&self, keyed: &mut Vec<u8>, row: &[u8], has_zeros: bool) {
         let missing = if row.ends_with(b"\n") { "" } else { &*self.line_end };
         end_key(keyed);
-        push_record(keyed, row, missing.as_bytes());
+        match has_zeros {
+            true => push_record(keyed, row, missing.as_bytes()),
+            false => push_plain_record(keyed, row, missing.as_bytes()),
+        }
     }
 
     /// Counts the rows of a piece that have their keys.

@@ -14,8 +14,8 @@ const BUFFER_BYTES: usize = 256 << 10;
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The rows of one input, one after the other.
-pub(crate) struct Rows {
-    from: InputBytes,
+pub(crate) struct Rows<'d> {
+    from: InputBytes<'d>,
     window: Vec<u8>,
     /// The part of the window that was read and not taken.
     unread: Range<usize>,
@@ -25,13 +25,13 @@ pub(crate) struct Rows {
     pub(crate) offset: u64,
 }
 
-impl Rows {
-    pub(crate) fn new(from: InputBytes) -> Rows {
+impl<'d> Rows<'d> {
+    pub(crate) fn new(from: InputBytes<'d>) -> Self {
         Rows { from, window: Vec::new(), unread: 0..0, is_at_end: false, row: 1, offset: 0 }
     }
 
     /// What comes behind the rows that were taken of the input of this number.
-    pub(crate) fn into_rest(self, input: u32) -> InputRest {
+    pub(crate) fn into_rest(self, input: u32) -> InputRest<'d> {
         let at = Piece { input, record: self.row, offset: self.offset };
         InputRest { from: self.from, read: self.window[self.unread].to_vec(), at }
     }

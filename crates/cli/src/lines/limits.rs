@@ -38,7 +38,7 @@ impl Limits {
     /// An input held to the rate where it doesn't pass the disk.
     pub(super) fn limit(&self, input: LinesInput) -> LinesInput {
         match self.rate.clone() {
-            Some(rate) => input.map_bytes(|bytes| Box::new(Limited::new(bytes, rate))),
+            Some(rate) => input.read_through(|bytes| Box::new(Limited::new(bytes, rate))),
             None => input,
         }
     }

@@ -113,18 +113,25 @@ pub fn end_key(out: &mut Vec<u8>) {
 /// Appends a record behind its key, in parts of which all but the first have no byte 0.
 #[inline]
 pub fn push_record(out: &mut Vec<u8>, record: &[u8], more: &[u8]) {
-    debug_assert!(!more.contains(&0));
+    debug_assert!(!more.contains(&RECORD_END));
     if memchr::memchr(RECORD_END, record).is_none() {
-        out.push(PLAIN);
-        out.extend_from_slice(record);
-        out.extend_from_slice(more);
-    } else {
-        out.push(STUFFED);
-        match more {
-            [] => push_stuffed(out, record),
-            more => push_stuffed(out, &[record, more].concat()),
-        }
+        return push_plain_record(out, record, more);
     }
+    out.push(STUFFED);
+    match more {
+        [] => push_stuffed(out, record),
+        more => push_stuffed(out, &[record, more].concat()),
+    }
+    out.push(RECORD_END);
+}
+
+/// The same of a record that is known to have no byte 0.
+#[inline]
+pub fn push_plain_record(out: &mut Vec<u8>, record: &[u8], more: &[u8]) {
+    debug_assert!(!record.contains(&RECORD_END) && !more.contains(&RECORD_END));
+    out.push(PLAIN);
+    out.extend_from_slice(record);
+    out.extend_from_slice(more);
     out.push(RECORD_END);
 }
 

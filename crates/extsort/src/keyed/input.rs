@@ -2,7 +2,7 @@
 
 use super::keying::{Cut, Keying, Piece};
 use super::keying_threads::{Keyed, KeyingThreads, PIECE_BYTES, PIECE_RECORDS, Task};
-use crate::variable::InputBytes;
+use crate::variable::{InputBytes, MapInput};
 use crossbeam_channel::{Receiver, bounded};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read};
@@ -12,9 +12,9 @@ use std::sync::Arc;
 const KEPT_BYTES_MAX: usize = 4 * PIECE_BYTES;
 
 /// The records of an input from some place on.
-pub struct InputRest {
+pub struct InputRest<'d> {
     /// What is still to be read.
-    pub from: InputBytes,
+    pub from: InputBytes<'d>,
     /// What was read before it, from the first record on.
     pub read: Vec<u8>,
     /// Where that is.
@@ -22,13 +22,26 @@ pub struct InputRest {
 }
 
 /// Goes to the first record of an input, when it is first read.
-pub type ToFirstRecord = Box<dyn FnOnce(InputBytes) -> io::Result<InputRest> + Send>;
+pub type ToFirstRecord =
+    Box<dyn for<'d> FnOnce(InputBytes<'d>) -> io::Result<InputRest<'d>> + Send>;
+
+/// The way to the first byte of the input of this number.
+#[must_use]
+pub fn from_beginning(input: u32) -> ToFirstRecord {
+    let at = Piece { input, record: 1, offset: 0 };
+    Box::new(move |from| Ok(InputRest { from, read: Vec::new(), at }))
+}
+
+/// Makes the keyed records of an input, to the first of which `to_first` goes.
+pub fn to_keyed<K: Keying>(to_first: ToFirstRecord, threads: Arc<KeyingThreads<K>>) -> MapInput {
+    Box::new(move |from| Box::new(KeyedInput::new(from, to_first, threads)))
+}
 
 /// The keyed records of an input.
-pub struct KeyedInput<K: Keying> {
-    start: Option<(InputBytes, ToFirstRecord)>,
+pub struct KeyedInput<'d, K: Keying> {
+    start: Option<(InputBytes<'d>, ToFirstRecord)>,
     /// What is still to be read, up to its end.
-    from: Option<InputBytes>,
+    from: Option<InputBytes<'d>>,
     /// What was read and isn't cut yet.
     uncut: Vec<u8>,
     at: Piece,
@@ -43,9 +56,13 @@ pub struct KeyedInput<K: Keying> {
     free: Vec<Task<K::Index>>,
 }
 
-impl<K: Keying> KeyedInput<K> {
+impl<'d, K: Keying> KeyedInput<'d, K> {
     /// The records of `from`, to the first of which `to_first` goes.
-    pub fn new(from: InputBytes, to_first: ToFirstRecord, threads: Arc<KeyingThreads<K>>) -> Self {
+    pub fn new(
+        from: InputBytes<'d>,
+        to_first: ToFirstRecord,
+        threads: Arc<KeyingThreads<K>>,
+    ) -> Self {
         KeyedInput {
             start: Some((from, to_first)),
             from: None,
@@ -163,7 +180,7 @@ impl<K: Keying> KeyedInput<K> {
     }
 }
 
-impl<K: Keying> Read for KeyedInput<K> {
+impl<K: Keying> Read for KeyedInput<'_, K> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         while self.taken == self.current.keyed.len() {
             if !self.next_piece()? {

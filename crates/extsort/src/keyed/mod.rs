@@ -49,9 +49,9 @@ mod sort;
 mod sort_lines;
 mod stuffing;
 
-pub use encode::{KeyWriter, RECORD_END, end_key, push_record};
+pub use encode::{KeyWriter, RECORD_END, end_key, push_plain_record, push_record};
 pub use grouped_output::{GroupedOutput, Keep};
-pub use input::{InputRest, KeyedInput, ToFirstRecord};
+pub use input::{InputRest, KeyedInput, ToFirstRecord, from_beginning, to_keyed};
 pub use input_error::of_input;
 pub use keying::{Cut, Keying, Piece, record_bytes_max};
 pub use keying_threads::{KeyingMemory, KeyingThreads};

@@ -1,8 +1,7 @@
 //! The outline of a sort of lines whose keys are made once, and travel before them.
 
 use super::encode::RECORD_END;
-use super::input::{InputRest, KeyedInput, ToFirstRecord};
-use super::keying::Piece;
+use super::input::{from_beginning, to_keyed};
 use super::keying_threads::{KeyingMemory, KeyingThreads};
 use super::line_framing::RestoreLines;
 use super::line_keying::{LineKeying, TooLong};
@@ -10,7 +9,7 @@ use super::line_keys::{ByKeyAndLine, ByKeyThenJudged, ByLineKey, LineKeys, LineT
 use super::line_sum::LineSum;
 use crate::units::Bytes;
 use crate::variable::{
-    Content, LinesInput, LinesOptions, LinesReport, OutputForm, SegmentFilter, sort_formed,
+    LinesInput, LinesOptions, LinesReport, OutputForm, SegmentFilter, sort_formed,
 };
 use crate::{Error, Observer};
 use std::io::Write;
@@ -94,13 +93,8 @@ fn keyed<K: LineKeys>(
 ) -> Vec<LinesInput> {
     let threads = Arc::new(KeyingThreads::new(Arc::clone(keying), threads));
     let keyed = |(input, number): (LinesInput, u32)| {
-        let path = input.path.clone();
         let bytes = input.bytes.map(|bytes| bytes + bytes / KEY_SHARE);
-        let at = Piece { input: number, record: 1, offset: 0 };
-        let to_first: ToFirstRecord =
-            Box::new(move |from| Ok(InputRest { from, read: Vec::new(), at }));
-        let keyed = KeyedInput::new(input.into_bytes(), to_first, Arc::clone(&threads));
-        LinesInput { path, bytes, content: Content::Stream(Box::new(keyed)) }
+        input.mapped(bytes, to_keyed(from_beginning(number), Arc::clone(&threads)))
     };
     inputs.into_iter().zip(0..).map(keyed).collect()
 }

@@ -5,8 +5,8 @@ use super::input_file::Changed;
 use super::keying::{PrefixedKeying, RecordsRead};
 use super::options::PrefixedOptions;
 use crate::keyed::{
-    ByKey, Counted, InputRest, KeyedInput, KeyedOutput, KeyedReport, KeyingMemory, KeyingThreads,
-    Piece, of_input, of_keyed, plan_keyed, record_bytes_max, sort_keyed,
+    ByKey, Counted, KeyedInput, KeyedOutput, KeyedReport, KeyingMemory, KeyingThreads,
+    from_beginning, of_input, of_keyed, plan_keyed, record_bytes_max, sort_keyed,
 };
 use crate::variable::{
     Content, InputBytes, LinesDryRun, LinesInput, stream_line_bytes_max, total_bytes,
@@ -100,12 +100,8 @@ fn long_key_bytes(fields: &[KeyField], record_bytes_max: u64) -> u64 {
 fn keyed(input: LinesInput, threads: &Arc<KeyingThreads<PrefixedKeying>>) -> LinesInput {
     let (path, threads) = (input.path.clone(), Arc::clone(threads));
     let open = move || {
-        let to_first = |from| {
-            let at = Piece { input: 0, record: 1, offset: 0 };
-            Ok(InputRest { from, read: Vec::new(), at })
-        };
-        let keyed = KeyedInput::new(input.into_bytes(), Box::new(to_first), threads);
-        Ok(Box::new(keyed) as InputBytes)
+        let keyed = KeyedInput::new(input.into_bytes(), from_beginning(0), threads);
+        Ok(Box::new(keyed) as InputBytes<'static>)
     };
     LinesInput { path, bytes: None, content: Content::File(Box::new(open)) }
 }

@@ -26,7 +26,7 @@ impl Engine {
     /// gets its result in any case.
     pub(super) fn spawn(
         mut self,
-        stream: InputBytes,
+        stream: InputBytes<'static>,
         bytes: Option<u64>,
     ) -> Result<JoinHandle<()>, Ended> {
         let outcome = Arc::clone(&self.watch.outcome);
@@ -49,7 +49,11 @@ impl Engine {
         })
     }
 
-    fn sort(&mut self, stream: InputBytes, bytes: Option<u64>) -> Result<LinesReport, Error> {
+    fn sort(
+        &mut self,
+        stream: InputBytes<'static>,
+        bytes: Option<u64>,
+    ) -> Result<LinesReport, Error> {
         let path = PathBuf::from("pushed records");
         let input = LinesInput { path, bytes, content: Content::Stream(stream) };
         let Engine { options, disk, watch, output } = self;

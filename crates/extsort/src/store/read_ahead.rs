@@ -7,6 +7,7 @@
 use crate::Error;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::collections::VecDeque;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 use xsort_disk::{BlockPool, Completion, Direction, Disk, FileId, Lease, Request, align_up};
@@ -68,8 +69,7 @@ impl<'j> ReadAhead<'j> {
         0
     }
 
-    /// Reads up to `buffer.len()` bytes; 0 at the end.
-    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Error> {
+    fn read_blocks(&mut self, buffer: &mut [u8]) -> Result<usize, xsort_disk::Error> {
         loop {
             self.submit_reads();
             let block_bytes = self.block_bytes(self.offset);
@@ -125,12 +125,19 @@ impl<'j> ReadAhead<'j> {
         }
     }
 
-    fn wait(&mut self) -> Result<(), Error> {
+    fn wait(&mut self) -> Result<(), xsort_disk::Error> {
         let completion = self.done_from.recv().expect("this end holds a sender");
         completion.result?;
         let index = (completion.offset - self.offset) / self.block_pool.block_bytes() as u64;
         self.blocks[index as usize] = Some(completion.lease);
         Ok(())
+    }
+}
+
+impl Read for ReadAhead<'_> {
+    /// An error of the disk is within the one that is returned.
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.read_blocks(buffer).map_err(io::Error::other)
     }
 }
 

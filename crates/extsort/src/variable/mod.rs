@@ -67,7 +67,7 @@ pub use counted_output::CountedOutput;
 pub use dry_run::{LinesDryRun, dry_run_lines};
 pub use file_output::{FileOutput, FinishedOutput};
 pub use input::{
-    Content, Decoders, Header, InputBytes, LinesInput, OpenInput, Recognised, recognise,
+    Content, Decoders, Header, InputBytes, LinesInput, MapInput, OpenInput, Recognised, recognise,
     take_header, total_bytes,
 };
 pub use job::{LineFilter, OutputForm, SegmentFilter};

@@ -77,7 +77,7 @@ fn draw(random: &mut ChaCha12Rng, delimiter: u8) -> Key {
 /// An input with a key before each line.
 struct Keyed {
     shuffle: Shuffle,
-    from: InputBytes,
+    from: InputBytes<'static>,
     /// What was read, and how much of it was taken.
     buffer: Vec<u8>,
     at: usize,

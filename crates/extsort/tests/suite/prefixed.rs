@@ -73,7 +73,7 @@ fn bytes(records: &[Record]) -> Vec<u8> {
     bytes
 }
 
-fn input(name: &str, content: InputBytes) -> LinesInput {
+fn input(name: &str, content: InputBytes<'static>) -> LinesInput {
     LinesInput { path: name.into(), bytes: None, content: Content::Stream(content) }
 }
 

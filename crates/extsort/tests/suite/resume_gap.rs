@@ -108,7 +108,7 @@ fn a_chunk_is_recorded_only_behind_those_before_it() {
         checkpoint: Some(checkpoint),
     };
     let sort = |is_over: &AtomicBool, observer: &dyn Observer| {
-        let bytes: xsort_extsort::variable::InputBytes =
+        let bytes: xsort_extsort::variable::InputBytes<'static> =
             Box::new(std::io::Cursor::new(text.clone().into_bytes()));
         let input = LinesInput {
             path: "/in".into(),

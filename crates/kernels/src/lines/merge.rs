@@ -293,7 +293,8 @@ impl<'a, O: LineOrder> Merge<'a, O> {
                         && self.skip == 0
                         && later.bytes(text, self.delimiter) <= WORD)
                 {
-                    prefetch::line(text.as_ptr().wrapping_add(later.offset()));
+                    let line = text.as_ptr().wrapping_add(later.offset());
+                    prefetch::record(line, later.stored_bytes() + 1);
                 }
                 *cursor = Cursor {
                     tail: &text[head.offset()..],

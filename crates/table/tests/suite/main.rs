@@ -153,6 +153,38 @@ fn rows_of_json_come_in_order_with_the_bytes_that_they_had() {
     });
 }
 
+/// A file that is large enough is read by the disk; only its header is read from the file system.
+#[test]
+fn large_files_are_read_by_the_disk() {
+    let rows = 1_800_000;
+    let text = |numbers: &mut dyn Iterator<Item = u64>| -> Vec<u8> {
+        let rows = numbers.map(|number| format!("{number:08},\n"));
+        std::iter::once("number,note\n".to_owned()).chain(rows).collect::<String>().into_bytes()
+    };
+    let unsorted = text(&mut (0..rows).map(|number| number * 7_368_787 % rows));
+    assert!(unsorted.len() > 17 << 20);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("table.csv");
+    // It has no rows for whoever reads it there.
+    std::fs::write(&path, text(&mut std::iter::empty())).unwrap();
+    let sort = |on_disk: &[u8]| {
+        let disk = SimDisk::new(SimOptions::rough(1));
+        disk.put(&path, on_disk);
+        let mut input = LinesInput::at(&path);
+        input.bytes = Some(on_disk.len() as u64);
+        let (options, output) = (options("number:int"), TableOutput::File("/sorted".as_ref()));
+        sort_table(&options, &engine(8 << 20, 2), vec![input], output, &disk, &Unobserved)
+            .map(|report| (report.counted.count(), disk.get("/sorted").unwrap()))
+    };
+    let (count, sorted) = sort(&unsorted).unwrap();
+    assert_eq!(count, rows);
+    assert!(sorted == text(&mut (0..rows)), "the output is wrong");
+
+    let other = [b"numbers,notes".to_vec(), unsorted].concat();
+    let error = sort(&other).unwrap_err().to_string();
+    assert!(error.contains("its header was changed"), "{error}");
+}
+
 type Compare = fn(&Row, &Row) -> Ordering;
 
 const ORDERS: &[(&str, Compare)] = &[

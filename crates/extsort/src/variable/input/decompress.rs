@@ -76,12 +76,12 @@ impl Decoders {
 }
 
 /// All bytes of an input, of which the first were read to tell its compression.
-type Whole = Chain<Cursor<Vec<u8>>, InputBytes>;
+type Whole = Chain<Cursor<Vec<u8>>, InputBytes<'static>>;
 
 /// Recognises the compression of its input at the first read.
 enum Sniffer {
-    New(InputBytes, u32),
-    Known(InputBytes),
+    New(InputBytes<'static>, u32),
+    Known(InputBytes<'static>),
     /// The beginning couldn't be read or is refused.
     Broken,
 }
@@ -103,11 +103,11 @@ impl Read for Sniffer {
 }
 
 /// Reads the beginning of an input, and decompresses the rest accordingly.
-fn sniff(mut bytes: InputBytes, window_log_max: u32) -> io::Result<InputBytes> {
+fn sniff(mut bytes: InputBytes<'static>, window_log_max: u32) -> io::Result<InputBytes<'static>> {
     let (head, found) = read_head(&mut bytes)?;
     let whole = Cursor::new(head).chain(bytes);
     let Some(compression) = found else { return Ok(Box::new(whole)) };
-    let decoder: InputBytes = match compression {
+    let decoder: InputBytes<'static> = match compression {
         Compression::Gzip => Box::new(Gzip { member: Some(GzDecoder::new(buffered(whole))) }),
         Compression::Zstandard => {
             let mut decoder = zstd::stream::read::Decoder::with_buffer(buffered(whole))?;
@@ -173,7 +173,7 @@ pub(super) fn read_head(
 
 /// Says of an error that it came of decompressing.
 struct Decoder {
-    decoder: InputBytes,
+    decoder: InputBytes<'static>,
     name: &'static str,
 }
 

@@ -29,10 +29,13 @@ use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 
 /// The bytes of an input, in order.
-pub type InputBytes = Box<dyn Read + Send>;
+pub type InputBytes<'d> = Box<dyn Read + Send + 'd>;
 
 /// Opens a file when its turn comes, so that there may be more inputs than files may be open.
-pub type OpenInput = Box<dyn FnOnce() -> io::Result<InputBytes> + Send>;
+pub type OpenInput = Box<dyn FnOnce() -> io::Result<InputBytes<'static>> + Send>;
+
+/// Makes other bytes of those of an input, such as its records with keys before them.
+pub type MapInput = Box<dyn for<'d> FnOnce(InputBytes<'d>) -> InputBytes<'d> + Send>;
 
 /// An input of lines.
 #[derive(Debug)]
@@ -50,8 +53,17 @@ pub enum Content {
     /// The whole regular file at the input's path. It is opened once: by the disk where it pays to
     /// read past the page cache, with this function otherwise.
     File(OpenInput),
+    /// The same with what becomes of the file's bytes. The input has other bytes than the file.
+    Mapped {
+        /// Bytes of the file.
+        file_bytes: u64,
+        /// Opens the file.
+        open: OpenInput,
+        /// Gets the file's bytes, however they are read.
+        map: MapInput,
+    },
     /// Bytes that can be read only from here.
-    Stream(InputBytes),
+    Stream(InputBytes<'static>),
 }
 
 impl LinesInput {
@@ -59,7 +71,7 @@ impl LinesInput {
     #[must_use]
     pub fn at(path: &Path) -> LinesInput {
         let file = path.to_owned();
-        let open = move || File::open(file).map(|file| Box::new(file) as InputBytes);
+        let open = move || File::open(file).map(|file| Box::new(file) as InputBytes<'static>);
         let bytes = fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|found| found.len());
         let content = Content::File(Box::new(open));
         let content = match bytes {
@@ -70,17 +82,33 @@ impl LinesInput {
         LinesInput { path: path.to_owned(), bytes, content }
     }
 
-    /// The same input with its bytes read through `wrap`. Nothing is opened yet.
+    /// The same input, its bytes read through `wrap` where the disk doesn't read them. They stay
+    /// the same. Nothing is opened yet.
     #[must_use]
-    pub fn map_bytes(
+    pub fn read_through(
         self,
-        wrap: impl FnOnce(InputBytes) -> InputBytes + Send + 'static,
+        wrap: impl FnOnce(InputBytes<'static>) -> InputBytes<'static> + Send + 'static,
     ) -> LinesInput {
         let content = match self.content {
             Content::File(open) => Content::File(Box::new(move || open().map(wrap))),
+            Content::Mapped { file_bytes, open, map } => {
+                let open = Box::new(move || open().map(wrap));
+                Content::Mapped { file_bytes, open, map }
+            }
             Content::Stream(bytes) => Content::Stream(wrap(bytes)),
         };
         LinesInput { content, ..self }
+    }
+
+    /// The input of what `map` makes of this one's bytes: `bytes` of them, if that is known.
+    /// Nothing is opened yet.
+    #[must_use]
+    pub fn mapped(self, bytes: Option<u64>, map: MapInput) -> LinesInput {
+        let content = match (self.content, self.bytes) {
+            (Content::File(open), Some(file_bytes)) => Content::Mapped { file_bytes, open, map },
+            (content, _) => Content::Stream(map(content.into_bytes())),
+        };
+        LinesInput { path: self.path, bytes, content }
     }
 
     /// Reads the beginning of the input by `read`, which returns the bytes that it took and what
@@ -98,25 +126,33 @@ impl LinesInput {
                 Ok(mut file) => read(&mut file).map(|(_, said)| Some(said)),
                 Err(_) => Ok(None),
             },
-            Content::Stream(stream) => {
-                let (head, said) = read(&mut **stream)?;
-                let rest = std::mem::replace(stream, Box::new(io::empty()));
-                *stream = Box::new(Cursor::new(head).chain(rest));
-                Ok(Some(said))
+            content => {
+                let nothing = Content::Stream(Box::new(io::empty()));
+                let mut stream = std::mem::replace(content, nothing).into_bytes();
+                let found = read(&mut *stream);
+                let (stream, found) = match found {
+                    Ok((head, said)) => {
+                        (Box::new(Cursor::new(head).chain(stream)) as _, Ok(Some(said)))
+                    }
+                    Err(error) => (stream, Err(error)),
+                };
+                *content = Content::Stream(stream);
+                found
             }
         }
     }
 
     /// Its bytes. A file is opened by the first read.
-    pub fn into_bytes(self) -> InputBytes {
+    pub fn into_bytes(self) -> InputBytes<'static> {
         self.content.into_bytes()
     }
 }
 
 impl Content {
-    pub(super) fn into_bytes(self) -> InputBytes {
+    pub(super) fn into_bytes(self) -> InputBytes<'static> {
         match self {
             Content::File(open) => Box::new(OpenedLate::Closed(open)),
+            Content::Mapped { open, map, .. } => map(Box::new(OpenedLate::Closed(open))),
             Content::Stream(bytes) => bytes,
         }
     }
@@ -126,6 +162,7 @@ impl fmt::Debug for Content {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
             Content::File(_) => "File",
+            Content::Mapped { .. } => "Mapped",
             Content::Stream(_) => "Stream",
         })
     }
@@ -134,7 +171,7 @@ impl fmt::Debug for Content {
 /// A file that its first read opens.
 enum OpenedLate {
     Closed(OpenInput),
-    Open(InputBytes),
+    Open(InputBytes<'static>),
     /// It couldn't be opened, which was said.
     Broken,
 }

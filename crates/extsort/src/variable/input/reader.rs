@@ -5,7 +5,7 @@ use super::{Content, InputBytes, LinesInput};
 use crate::Error;
 use crate::store::read_ahead::ReadAhead;
 use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub(crate) struct InputReader<'j> {
 enum Bytes<'j> {
     /// Past the page cache.
     Direct(ReadAhead<'j>),
-    Plain(InputBytes),
+    Plain(InputBytes<'j>),
 }
 
 impl<'j> InputReader<'j> {
@@ -99,7 +99,7 @@ impl<'j> InputReader<'j> {
                 return Ok(0);
             };
             let result = match current {
-                Bytes::Direct(ahead) => Ok(ahead.read(buffer)?),
+                Bytes::Direct(ahead) => ahead.read(buffer),
                 Bytes::Plain(bytes) => bytes.read(buffer),
             };
             match result {
@@ -117,18 +117,28 @@ impl<'j> InputReader<'j> {
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => {
-                    let (operation, path) = (xsort_disk::Operation::Read, self.path.clone());
-                    return Err(xsort_disk::Error::new(operation, path, error).into());
+                    return Err(self.read_error(error).into());
                 }
             }
         }
     }
 
+    /// The error of a read: the disk's own, or what reading the current input returned.
+    fn read_error(&self, error: io::Error) -> xsort_disk::Error {
+        error.downcast().unwrap_or_else(|error| {
+            xsort_disk::Error::new(xsort_disk::Operation::Read, self.path.clone(), error)
+        })
+    }
+
     /// Goes to the next input; false if there is none.
     fn open_next(&mut self) -> bool {
         let Some(LinesInput { path, bytes, content }) = self.rest.next() else { return false };
-        let is_direct = matches!(content, Content::File(_))
-            && bytes.is_some_and(|bytes| bytes >= DIRECT_BYTES_MIN);
+        let file_bytes = match content {
+            Content::File(_) => bytes,
+            Content::Mapped { file_bytes, .. } => Some(file_bytes),
+            Content::Stream(_) => None,
+        };
+        let is_direct = file_bytes.is_some_and(|bytes| bytes >= DIRECT_BYTES_MIN);
         let direct = match &self.bypass {
             Some(Bypass { disk, block_pool }) if is_direct => {
                 // If this fails, the plain reader opens the file, or says why it can't.
@@ -136,9 +146,10 @@ impl<'j> InputReader<'j> {
             }
             _ => None,
         };
-        self.current = Some(match direct {
-            Some(ahead) => Bytes::Direct(ahead),
-            None => Bytes::Plain(content.into_bytes()),
+        self.current = Some(match (direct, content) {
+            (Some(ahead), Content::Mapped { map, .. }) => Bytes::Plain(map(Box::new(ahead))),
+            (Some(ahead), _) => Bytes::Direct(ahead),
+            (None, content) => Bytes::Plain(content.into_bytes()),
         });
         self.path = path;
         true
