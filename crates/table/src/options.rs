@@ -37,12 +37,21 @@ pub struct TableOptions {
 /// Where rows go.
 pub enum TableOutput<'o> {
     /// A new file, which appears whole or not at all.
-    File(&'o Path),
-    /// Files of so many bytes before they are compressed, named as [`PartNames`] has it. They
-    /// appear when all are written, one after the other.
-    ///
-    /// [`PartNames`]: crate::PartNames
-    Parts(&'o Path, u64),
+    File {
+        /// Where it will be.
+        path: &'o Path,
+        /// Whether to wait until it is safe against a power cut.
+        sync: bool,
+    },
+    /// Files that appear when all are written, one after the other.
+    Parts {
+        /// What they are named after, as [`PartNames`](crate::PartNames) has it.
+        path: &'o Path,
+        /// Bytes of each before they are compressed.
+        part_bytes: u64,
+        /// Whether to wait until all are safe against a power cut.
+        sync: bool,
+    },
     /// Anything that can be written to.
     Stream(&'o mut (dyn Write + Send)),
 }

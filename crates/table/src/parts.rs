@@ -124,14 +124,15 @@ impl<'d> PartsOutput<'d> {
         Ok(())
     }
 
-    /// Puts all parts in place, one after the other; at least one.
-    pub(crate) fn publish(mut self) -> Result<(), Error> {
+    /// Puts all parts in place, one after the other; at least one. With `sync`, each is made safe
+    /// against a power cut first.
+    pub(crate) fn publish(mut self, sync: bool) -> Result<(), Error> {
         if self.current.is_none() && self.finished.is_empty() {
             self.begin()?;
         }
         self.end()?;
         for (number, part) in (1..).zip(self.finished) {
-            part.publish(true).map_err(|error| error.of_output(&self.names.path(number)))?;
+            part.publish(sync).map_err(|error| error.of_output(&self.names.path(number)))?;
         }
         Ok(())
     }

@@ -44,18 +44,18 @@ pub fn sort_table(
     }
     match output {
         TableOutput::Stream(to) => job.sort_to(table, to),
-        TableOutput::File(path) => {
-            KeyedOutput::File { path, sync: true }
+        TableOutput::File { path, sync } => {
+            KeyedOutput::File { path, sync }
                 .write(expected_bytes, disk, |to| job.sort_to(table, to))
         }
-        TableOutput::Parts(path, part_bytes) => {
+        TableOutput::Parts { path, part_bytes, sync } => {
             let names = PartNames::of(path);
             let compression = options.compression.map(|codec| (codec, threads));
             let header = table.header.clone();
             let mut parts = PartsOutput::new(disk, names, part_bytes, header, compression);
             let report = job.sort_rows(table, &mut parts, Some(part_bytes));
             let report = report.map_err(|error| error.of_output(&parts.path()))?;
-            parts.publish()?;
+            parts.publish(sync)?;
             Ok(report)
         }
     }

@@ -138,7 +138,11 @@ impl Table {
     /// What [`Error`] lists; [`Error::Settings`] if there are no keys or no such columns.
     pub fn run(&self, output: impl AsRef<Path>) -> Result<KeyedReport, Error> {
         let output = output.as_ref();
-        self.sort(output, OutputCodec::of_name(output), TableOutput::File(output))
+        self.sort(
+            output,
+            OutputCodec::of_name(output),
+            TableOutput::File { path: output, sync: true },
+        )
     }
 
     /// Sorts into anything that can be written to. Scratch goes to the system's temporary

@@ -115,6 +115,10 @@ pub(crate) struct TableArgs {
     #[arg(long, conflicts_with = "check")]
     pub(crate) dry_run: bool,
 
+    /// Do not wait until the output is safe against a power cut
+    #[arg(long, conflicts_with = "check")]
+    pub(crate) no_sync: bool,
+
     #[command(flatten)]
     pub(crate) resources: Resources,
 

@@ -81,11 +81,11 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
     let engine = engine(args, &limits, taken_bytes + names.budget_bytes());
     let engine = LinesOptions { checkpoint, ..engine };
     let mut stdout = limits.hold_stream(io::stdout());
-    let is_stream = is_standard_output(&args.output);
+    let (is_stream, sync) = (is_standard_output(&args.output), !args.no_sync);
     let output = match (is_stream, args.file_size) {
         (true, _) => TableOutput::Stream(&mut stdout),
-        (false, None) => TableOutput::File(&args.output),
-        (false, Some(bytes)) => TableOutput::Parts(&args.output, bytes),
+        (false, None) => TableOutput::File { path: &args.output, sync },
+        (false, Some(part_bytes)) => TableOutput::Parts { path: &args.output, part_bytes, sync },
     };
     let report = sort_table(&options, &engine, inputs, output, &disk, &console)
         .map_err(|error| if is_stream { of_stream(error) } else { error })?;

@@ -153,10 +153,14 @@ impl Tree {
         Ok(())
     }
 
-    /// A line for the user, if files were skipped.
+    /// A line for the user, if files were skipped or there are none.
     pub(crate) fn notice(&self, directory: &Path) -> Option<String> {
         let SkippedFiles { links, special, example } = &self.skipped;
-        let example = DisplayPath(example.as_ref()?);
+        let shown = DisplayPath(directory);
+        let Some(example) = example else {
+            return self.files.is_empty().then(|| format!("{shown}: there is no file below it"));
+        };
+        let example = DisplayPath(example);
         let count = |count: usize, what: &str| match count {
             0 => None,
             1 => Some(format!("1 {what}")),
@@ -165,8 +169,7 @@ impl Tree {
         let parts = [count(*links, "symbolic link"), count(*special, "special file")];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         Some(format!(
-            "{}: {} left out, {example} first: only regular files are sorted",
-            DisplayPath(directory),
+            "{shown}: {} left out, {example} first: only regular files are sorted",
             parts.join(" and ")
         ))
     }

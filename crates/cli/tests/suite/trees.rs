@@ -178,9 +178,10 @@ fn an_empty_tree_is_an_empty_input() {
     sandbox.ok("verify -q tree");
     for words in ["--recursive tree", "-m --recursive tree", "--recursive --header tree"] {
         let sorted = lines(&sandbox, words);
+        let notice = "xsort lines: tree: there is no file below it\n";
         assert_eq!(
             (sorted.status.code(), text(&sorted.stderr), sorted.stdout),
-            (Some(0), String::new(), vec![])
+            (Some(0), notice.to_owned(), vec![])
         );
     }
 }

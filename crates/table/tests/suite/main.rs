@@ -91,7 +91,7 @@ fn sort(
     disk: &SimDisk,
 ) -> Result<KeyedReport, Error> {
     let inputs = (0..).zip(texts).map(|(n, text)| input(&format!("in{n}"), text.clone()));
-    let output = TableOutput::File("/out/sorted".as_ref());
+    let output = TableOutput::File { path: "/out/sorted".as_ref(), sync: true };
     sort_table(options, &engine(budget_bytes, 2), inputs.collect(), output, disk, &Unobserved)
 }
 
@@ -172,7 +172,8 @@ fn large_files_are_read_by_the_disk() {
         disk.put(&path, on_disk);
         let mut input = LinesInput::at(&path);
         input.bytes = Some(on_disk.len() as u64);
-        let (options, output) = (options("number:int"), TableOutput::File("/sorted".as_ref()));
+        let options = options("number:int");
+        let output = TableOutput::File { path: "/sorted".as_ref(), sync: false };
         sort_table(&options, &engine(8 << 20, 2), vec![input], output, &disk, &Unobserved)
             .map(|report| (report.counted.count(), disk.get("/sorted").unwrap()))
     };

@@ -72,7 +72,7 @@ fn simulate(seed: u64) -> Result<u64, String> {
             bytes: Some(text.len() as u64),
             content: Content::Stream(Box::new(Cursor::new(text.clone()))),
         });
-        let to = TableOutput::File("/not/used".as_ref());
+        let to = TableOutput::File { path: "/not/used".as_ref(), sync: true };
         let observer = Impatient { patience, done: AtomicU64::new(0) };
         let result = sort_table(&options, &engine, inputs.collect(), to, &disk, &observer);
         if !is_last && (!is_stopped || random.between(0, 1) == 0) {
