@@ -10,10 +10,12 @@ use std::io::{self, Write};
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::Disk;
 use xsort_extsort::keyed::{
-    ByKey, Counted, GroupedOutput, Keep, KeyedOutput, KeyedReport, KeyingMemory, RestoredOutput,
-    of_keyed, plan_keyed, sort_keyed,
+    ByKey, Counted, GroupedOutput, Keep, KeyedReport, KeyingMemory, RestoredOutput, of_keyed,
+    plan_keyed, sort_keyed,
 };
-use xsort_extsort::variable::{CompressedOutput, CompressionThreads, LinesDryRun, LinesInput};
+use xsort_extsort::variable::{
+    CompressedOutput, CompressionThreads, LinesDryRun, LinesInput, SortedOutput,
+};
 use xsort_extsort::{Error, LinesOptions, LinesReport, Observer, sort_lines};
 
 /// Sorts the rows of `inputs` together. Rows with equal keys keep the order of the input. `engine`
@@ -39,15 +41,10 @@ pub fn sort_table(
         ..of_rows(options, engine, compression)
     };
     let job = TableJob { options, engine: &engine, disk, observer };
-    if engine.checkpoint.is_some() {
-        return job.sort_resumably(table);
-    }
-    match output {
-        TableOutput::Stream(to) => job.sort_to(table, to),
-        TableOutput::File { path, sync } => {
-            KeyedOutput::File { path, sync }
-                .write(expected_bytes, disk, |to| job.sort_to(table, to))
-        }
+    let output = match output {
+        _ if engine.checkpoint.is_some() => return job.sort_resumably(table),
+        TableOutput::Stream(to) => SortedOutput::Stream(to),
+        TableOutput::File { path, sync } => SortedOutput::File { path, sync },
         TableOutput::Parts { path, part_bytes, sync } => {
             let names = PartNames::of(path);
             let compression = options.compression.map(|codec| (codec, threads));
@@ -56,8 +53,12 @@ pub fn sort_table(
             let report = job.sort_rows(table, &mut parts, Some(part_bytes));
             let report = report.map_err(|error| error.of_output(&parts.path()))?;
             parts.publish(sync)?;
-            Ok(report)
+            return Ok(report);
         }
+    };
+    match job.is_plain() {
+        true => job.sort_plain(table, output),
+        false => output.write(expected_bytes, disk, |to| job.sort_to(table, to)),
     }
 }
 
@@ -97,6 +98,29 @@ struct TableJob<'a> {
 }
 
 impl TableJob<'_> {
+    /// Whether the engine writes the output as it is: all rows, or the first of equal ones.
+    fn is_plain(&self) -> bool {
+        let TableOptions { compression, rows_max, .. } = self.options;
+        compression.is_none() && rows_max.is_none() && self.grouped().is_none()
+    }
+
+    /// Which of equal rows is written, where the engine doesn't know.
+    fn grouped(&self) -> Option<Keep> {
+        self.options.unique.filter(|_| !self.engine.is_unique)
+    }
+
+    /// Sorts header and rows to an output that the engine opens.
+    fn sort_plain(&self, table: Table, output: SortedOutput<'_>) -> Result<KeyedReport, Error> {
+        let TableJob { engine, disk, observer, .. } = *self;
+        let Table { inputs, header, rules } = table;
+        let report = sort_keyed(engine, &header, inputs, output, disk, observer);
+        let report = report.map_err(|error| of_input(error, observer))?;
+        // An earlier process may have read some of the inputs, or all.
+        let is_known = rules.rows.load(Relaxed) == report.lines;
+        let bytes = if is_known { rules.bytes.load(Relaxed) } else { report.bytes };
+        Ok(KeyedReport::new(Counted::Rows(report.lines), bytes, &report))
+    }
+
     /// Sorts to an output that is open: header and rows, compressed if they are to be.
     fn sort_to(&self, table: Table, to: &mut (dyn Write + Send)) -> Result<KeyedReport, Error> {
         let LinesOptions { budget_bytes, threads, .. } = *self.engine;
@@ -114,25 +138,14 @@ impl TableJob<'_> {
 
     /// Sorts to the output of the checkpoint.
     fn sort_resumably(&self, table: Table) -> Result<KeyedReport, Error> {
-        let TableJob { options, engine, disk, observer } = *self;
-        let is_other = options.compression.is_some()
-            || options.rows_max.is_some()
-            || options.counts
-            || options.unique == Some(Keep::Last);
-        if is_other {
+        if !self.is_plain() {
             return Err(Error::Settings(
                 "a sort that can be resumed writes all rows, or the first of equal ones, to a \
                  file that isn't compressed"
                     .into(),
             ));
         }
-        let Table { inputs, header, rules } = table;
-        let report = sort_keyed(engine, &header, inputs, &mut io::sink(), disk, observer);
-        let report = report.map_err(|error| of_input(error, observer))?;
-        // An earlier process may have read some of the inputs, or all.
-        let is_known = rules.rows.load(Relaxed) == report.lines;
-        let bytes = if is_known { rules.bytes.load(Relaxed) } else { report.bytes };
-        Ok(KeyedReport::new(Counted::Rows(report.lines), bytes, &report))
+        self.sort_plain(table, SortedOutput::Stream(&mut io::sink()))
     }
 
     /// Sorts the rows; with `part_bytes`, each write is of whole rows.
@@ -145,7 +158,7 @@ impl TableJob<'_> {
         let TableJob { options, engine, disk, observer } = *self;
         let Table { inputs, rules, .. } = table;
         let rows_max = options.rows_max.unwrap_or(u64::MAX);
-        let keep = options.unique.filter(|_| !engine.is_unique);
+        let keep = self.grouped();
         let (report, written_bytes) = if keep.is_some() || part_bytes.is_some() {
             let append = |out: &mut Vec<u8>, count, row: &[u8]| match options.counts {
                 true => push_counted(out, options.format, count, row),
@@ -163,6 +176,7 @@ impl TableJob<'_> {
             let report = sort_lines(engine, &ByKey, inputs, &mut first, disk, observer);
             (report, first.written_bytes)
         } else {
+            let to = SortedOutput::Stream(to);
             let report = sort_keyed(engine, &[], inputs, to, disk, observer);
             let written_bytes = report.as_ref().map_or(0, |report| report.written_bytes);
             (report, written_bytes)

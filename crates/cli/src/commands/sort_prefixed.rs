@@ -16,8 +16,8 @@ use std::fs;
 use std::io;
 use xsort_disk::{Disk, is_standard_output};
 use xsort_extsort::fixed::Method;
-use xsort_extsort::keyed::KeyedOutput;
 use xsort_extsort::prefixed::{PrefixedOptions, input_file, plan_prefixed, sort_prefixed};
+use xsort_extsort::variable::SortedOutput;
 use xsort_extsort::{LinesOptions, Observer};
 use xsort_records::Prefix;
 
@@ -59,8 +59,8 @@ pub(super) fn run(args: &SortArgs, prefix: Prefix, stop: &Stop) -> Result<(), Fa
     let mut stdout = limits.hold_stream(io::stdout());
     let is_stream = is_standard_output(&args.output);
     let output = match is_stream {
-        true => KeyedOutput::Stream(&mut stdout),
-        false => KeyedOutput::File { path: &args.output, sync: !args.no_sync },
+        true => SortedOutput::Stream(&mut stdout),
+        false => SortedOutput::File { path: &args.output, sync: !args.no_sync },
     };
     let report = sort_prefixed(&options, &engine, inputs, output, &disk, &console)
         .map_err(|error| if is_stream { of_stream(error) } else { error })?;

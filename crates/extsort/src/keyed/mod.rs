@@ -27,7 +27,7 @@
 //! | `line_keys`, `line_keying` | lines with keys before them: their orders, their keys |
 //! | `line_sum` | the lines that are written, hashed |
 //! | `sort_lines` | the outline for lines |
-//! | `sort`, `output`, `report` | the outline; where records go; what was done |
+//! | `sort`, `report` | the outline; what was done |
 
 mod encode;
 mod grouped_output;
@@ -40,7 +40,6 @@ mod line_keying;
 mod line_keys;
 mod line_sum;
 mod order;
-mod output;
 mod report;
 mod restore;
 mod restored_output;
@@ -57,7 +56,6 @@ pub use keying::{Cut, Keying, Piece, record_bytes_max};
 pub use keying_threads::{KeyingMemory, KeyingThreads};
 pub use line_keys::{LineKeys, LineTies};
 pub use order::ByKey;
-pub use output::KeyedOutput;
 pub use report::{Counted, KeyedReport};
 pub use restored_output::RestoredOutput;
 pub use single::{Decoded, KeyedPieces, decode_keyed, keyed_bytes_max, push_keyed};

@@ -3,14 +3,12 @@
 use super::encode::RECORD_END;
 use super::keying_threads::KeyingMemory;
 use super::order::ByKey;
-use super::output::KeyedOutput;
 use super::restore::Restore;
 use crate::variable::{
-    LinesDryRun, LinesInput, LinesOptions, LinesReport, OutputForm, SegmentFilter, dry_run_lines,
-    sort_formed,
+    FileOutput, LinesDryRun, LinesInput, LinesOptions, LinesReport, OutputForm, SegmentFilter,
+    SortedOutput, dry_run_lines, sort_formed,
 };
 use crate::{Error, Observer};
-use std::io::Write;
 use xsort_disk::Disk;
 
 /// The engine's settings for keyed records: what marks their ends, and the memory for what makes
@@ -21,7 +19,7 @@ pub fn of_keyed(engine: &LinesOptions) -> LinesOptions {
         delimiter: RECORD_END,
         taken_bytes: engine.taken_bytes
             + KeyingMemory::of_budget(engine.budget_bytes, engine.threads).taken_bytes
-            + KeyedOutput::MEMORY_BYTES,
+            + FileOutput::MEMORY_BYTES,
         ..engine.clone()
     }
 }
@@ -37,8 +35,8 @@ pub fn plan_keyed(options: &LinesOptions, bytes: Option<u64>) -> Result<LinesDry
 }
 
 /// Sorts the keyed records of `inputs`, and writes `head` and the records to `output` without their
-/// keys. The settings are those that [`of_keyed`] made. The report's bytes are those of keyed
-/// records, but for the written ones.
+/// keys; with a checkpoint, to the output that this names. The settings are those that [`of_keyed`]
+/// made. The report's bytes are those of keyed records, but for the written ones.
 ///
 /// # Errors
 /// As [`sort_lines`](crate::sort_lines).
@@ -46,7 +44,7 @@ pub fn sort_keyed(
     options: &LinesOptions,
     head: &[u8],
     inputs: Vec<LinesInput>,
-    output: &mut (dyn Write + Send),
+    output: SortedOutput<'_>,
     disk: &dyn Disk,
     observer: &dyn Observer,
 ) -> Result<LinesReport, Error> {

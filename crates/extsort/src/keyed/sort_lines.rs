@@ -9,7 +9,7 @@ use super::line_keys::{ByKeyAndLine, ByKeyThenJudged, ByLineKey, LineKeys, LineT
 use super::line_sum::LineSum;
 use crate::units::Bytes;
 use crate::variable::{
-    LinesInput, LinesOptions, LinesReport, OutputForm, SegmentFilter, sort_formed,
+    LinesInput, LinesOptions, LinesReport, OutputForm, SegmentFilter, SortedOutput, sort_formed,
 };
 use crate::{Error, Observer};
 use std::io::Write;
@@ -66,6 +66,7 @@ pub fn sort_lines_by_keys<K: LineKeys>(
         })
     };
     let form = OutputForm { head: &[], filter: &filter };
+    let output = SortedOutput::Stream(output);
     let report = match keys.ties() {
         LineTies::Equal => sort_formed(&engine, &ByLineKey, inputs, output, form, disk, observer),
         LineTies::Bytes => {

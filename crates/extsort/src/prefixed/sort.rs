@@ -5,14 +5,13 @@ use super::input_file::Changed;
 use super::keying::{PrefixedKeying, RecordsRead};
 use super::options::PrefixedOptions;
 use crate::keyed::{
-    ByKey, Counted, KeyedInput, KeyedOutput, KeyedReport, KeyingMemory, KeyingThreads,
-    from_beginning, of_input, of_keyed, plan_keyed, record_bytes_max, sort_keyed,
+    ByKey, Counted, KeyedInput, KeyedReport, KeyingMemory, KeyingThreads, from_beginning, of_input,
+    of_keyed, plan_keyed, record_bytes_max, sort_keyed,
 };
 use crate::variable::{
-    Content, InputBytes, LinesDryRun, LinesInput, stream_line_bytes_max, total_bytes,
+    Content, InputBytes, LinesDryRun, LinesInput, SortedOutput, stream_line_bytes_max, total_bytes,
 };
 use crate::{Error, LinesOptions, LinesReport, Observer};
-use std::io::{self, Write};
 use std::sync::Arc;
 use xsort_disk::Disk;
 use xsort_records::{KeyField, KeyKind};
@@ -35,7 +34,7 @@ pub fn sort_prefixed(
     options: &PrefixedOptions,
     engine: &LinesOptions,
     inputs: Vec<LinesInput>,
-    output: KeyedOutput<'_>,
+    output: SortedOutput<'_>,
     disk: &dyn Disk,
     observer: &dyn Observer,
 ) -> Result<KeyedReport, Error> {
@@ -49,15 +48,8 @@ pub fn sort_prefixed(
     let threads = Arc::new(KeyingThreads::new(Arc::clone(&keying), threads));
     let inputs = inputs.into_iter().map(|input| keyed(input, &threads)).collect();
     drop(threads);
-    let sort = |to: &mut (dyn Write + Send)| {
-        let sorted = sort_keyed(&engine, &[], inputs, to, disk, observer);
-        sorted
-            .map_err(|error| of_input::<Changed>(of_input::<BadRecord>(error, observer), observer))
-    };
-    let sorted = match engine.checkpoint {
-        Some(_) => sort(&mut io::sink()),
-        None => output.write(input_bytes.unwrap_or(0), disk, sort),
-    }?;
+    let sorted = sort_keyed(&engine, &[], inputs, output, disk, observer)
+        .map_err(|error| of_input::<Changed>(of_input::<BadRecord>(error, observer), observer))?;
     let read = *keying.read.lock();
     Ok(report(&sorted, read, input_bytes))
 }

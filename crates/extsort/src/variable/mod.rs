@@ -73,6 +73,7 @@ pub use input::{
 pub use job::{LineFilter, OutputForm, SegmentFilter};
 pub use line_limits::stream_line_bytes_max;
 pub use options::{LinesCheckpoint, LinesOptions};
+pub use output::SortedOutput;
 pub use plan::SMALL_INPUT_BYTES;
 pub use report::{LinesReport, Summary};
 pub use sequential::{

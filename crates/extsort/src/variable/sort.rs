@@ -5,7 +5,7 @@ use super::input::{LinesInput, SortedInput, total_bytes};
 use super::job::{LinesJob, OutputForm};
 use super::merge::merge_all;
 use super::options::LinesOptions;
-use super::output::LinesOutput;
+use super::output::{LinesOutput, SortedOutput};
 use super::plan::Plan;
 use super::report::LinesReport;
 use super::resumable;
@@ -31,35 +31,29 @@ pub fn sort_lines<O: LineOrder>(
     disk: &dyn Disk,
     observer: &dyn Observer,
 ) -> Result<LinesReport, Error> {
-    if let Some(checkpoint) = &options.checkpoint {
-        return resumable::sort(options, checkpoint, order, inputs, None, disk, observer);
-    }
-    sort_to(options, order, inputs, LinesOutput::Stream(output), None, disk, observer)
+    let output = SortedOutput::Stream(output);
+    sort_to(options, order, inputs, output, None, disk, observer)
 }
 
 /// Sorts all lines of `inputs`, and writes to `output` what `form` makes of them. The report's
-/// written bytes are those that this leaves.
+/// written bytes are those that this leaves. With a checkpoint `output` is not used.
 ///
 /// # Errors
-/// As [`sort_lines`].
+/// As [`sort_lines`]. What a file that is written named before is then still there.
 pub fn sort_formed<O: LineOrder>(
     options: &LinesOptions,
     order: &O,
     inputs: Vec<LinesInput>,
-    output: &mut (dyn Write + Send),
+    output: SortedOutput<'_>,
     form: OutputForm<'_>,
     disk: &dyn Disk,
     observer: &dyn Observer,
 ) -> Result<LinesReport, Error> {
-    if let Some(checkpoint) = &options.checkpoint {
-        return resumable::sort(options, checkpoint, order, inputs, Some(form), disk, observer);
-    }
-    sort_to(options, order, inputs, LinesOutput::Stream(output), Some(form), disk, observer)
+    sort_to(options, order, inputs, output, Some(form), disk, observer)
 }
 
 /// Sorts all lines of `inputs` into the file `output`, which may be one of them. It appears whole
-/// or not at all, as [`Disk::create_output`] and [`Disk::publish`] have it. `options` have no
-/// checkpoint and no output file.
+/// or not at all. `options` have no checkpoint and no output file.
 ///
 /// # Errors
 /// As [`sort_lines`]. What `output` named before is then still there.
@@ -71,17 +65,40 @@ pub fn sort_lines_to_file<O: LineOrder>(
     disk: &dyn Disk,
     observer: &dyn Observer,
 ) -> Result<LinesReport, Error> {
-    let file = disk.create_output(output)?;
-    let mut guard = OpenFiles::one(disk, file);
-    let report =
-        sort_to(options, order, inputs, LinesOutput::Unpublished(file), None, disk, observer)
-            .map_err(|error| error.of_output(output))?;
-    guard.release(file);
-    disk.publish(file, report.written_bytes, true)?;
-    Ok(report)
+    let output = SortedOutput::File { path: output, sync: true };
+    sort_to(options, order, inputs, output, None, disk, observer)
 }
 
+/// Sorts to the output of the checkpoint, or else to this one.
 fn sort_to<O: LineOrder>(
+    options: &LinesOptions,
+    order: &O,
+    inputs: Vec<LinesInput>,
+    output: SortedOutput<'_>,
+    form: Option<OutputForm<'_>>,
+    disk: &dyn Disk,
+    observer: &dyn Observer,
+) -> Result<LinesReport, Error> {
+    if let Some(checkpoint) = &options.checkpoint {
+        return resumable::sort(options, checkpoint, order, inputs, form, disk, observer);
+    }
+    let sort = |to| sort_once(options, order, inputs, to, form, disk, observer);
+    match output {
+        SortedOutput::Stream(stream) => sort(LinesOutput::Stream(stream)),
+        SortedOutput::File { path, sync } => {
+            let file = disk.create_output(path)?;
+            let mut guard = OpenFiles::one(disk, file);
+            let report = sort(LinesOutput::Unpublished(file));
+            let report = report.map_err(|error| error.of_output(path))?;
+            guard.release(file);
+            disk.publish(file, report.written_bytes, sync)?;
+            Ok(report)
+        }
+    }
+}
+
+/// Sorts without a checkpoint.
+fn sort_once<O: LineOrder>(
     options: &LinesOptions,
     order: &O,
     inputs: Vec<LinesInput>,

@@ -3,9 +3,9 @@
 use std::cmp::Ordering;
 use std::io::Cursor;
 use xsort_disk::{SimDisk, SimOptions};
-use xsort_extsort::keyed::{KeyedOutput, KeyedReport};
+use xsort_extsort::keyed::KeyedReport;
 use xsort_extsort::prefixed::{PrefixedOptions, sort_prefixed};
-use xsort_extsort::variable::{Content, InputBytes, LinesInput};
+use xsort_extsort::variable::{Content, InputBytes, LinesInput, SortedOutput};
 use xsort_extsort::{
     Caches, Error, LinesOptions, PrefixedVerifyOptions, Unobserved, verify_prefixed,
 };
@@ -103,7 +103,7 @@ fn sort(
     inputs: Vec<LinesInput>,
     disk: &SimDisk,
 ) -> Result<KeyedReport, Error> {
-    let output = KeyedOutput::File { path: "/out/sorted".as_ref(), sync: true };
+    let output = SortedOutput::File { path: "/out/sorted".as_ref(), sync: true };
     sort_prefixed(options, engine, inputs, output, disk, &Unobserved)
 }
 
