@@ -10,6 +10,8 @@ use xsort_kernels::lines::{LineOrder, count_lines, whole_lines_bytes};
 
 /// Bytes read at once.
 const READ_BYTES: usize = 1 << 20;
+/// The same where an area is nearly full: what doesn't fit is copied twice.
+const LAST_READ_BYTES: usize = 16 << 10;
 /// A chunk of a stream is at most this share of what came before it, so that there is something to
 /// sort while it is read.
 const STREAM_SHARE: u64 = 4;
@@ -97,7 +99,7 @@ impl<'a, 'j, O: LineOrder> ChunkReader<'a, 'j, O> {
             if self.job.should_stop() {
                 self.job.failure.check()?;
             }
-            let bytes = self.read(area, *text_bytes)?;
+            let bytes = self.read(area, *text_bytes, lines)?;
             if bytes == 0 {
                 self.is_at_end = true;
                 break;
@@ -150,16 +152,30 @@ impl<'a, 'j, O: LineOrder> ChunkReader<'a, 'j, O> {
         self.job.plan.chunk_bytes.unwrap_or_else(of_stream).min(CHUNK_BYTES_MAX) as usize
     }
 
-    /// Reads into an area from `from` on.
-    fn read(&mut self, area: &mut Lease, from: usize) -> Result<usize, Error> {
-        // What doesn't fit is copied twice. Lines may be empty, so that a small area is full of
-        // their entries at once.
-        let step = READ_BYTES.min(area.len() / 8).min(area.len() - from);
+    /// Reads into an area from `from` on, behind so many lines.
+    fn read(&mut self, area: &mut Lease, from: usize, lines: usize) -> Result<usize, Error> {
+        // Lines may be empty, so that a small area is full of their entries at once.
+        let most = READ_BYTES.min(area.len() / 8).min(area.len() - from);
+        let step = most.min(self.fitting_bytes(area, from, lines).max(LAST_READ_BYTES));
         area.populate(from..from + step);
         let read = || self.reader.read(&mut area[from..][..step]);
         let bytes = self.job.gauges.stage_times.read_busy.time(read)?;
         self.remaining = self.remaining.map(|left| left.saturating_sub(bytes as u64));
         Ok(bytes)
+    }
+
+    /// Bytes for which an area, and the sort buffer, have room behind `lines` lines of
+    /// `text_bytes` bytes, if what comes is like these.
+    fn fitting_bytes(&self, area: &Lease, text_bytes: usize, lines: usize) -> usize {
+        let Plan { entry_bytes, sort_buffer_bytes, .. } = self.job.plan;
+        if lines == 0 {
+            return usize::MAX;
+        }
+        let line_bytes = text_bytes / lines + 1;
+        let needed = Chunk::bytes_needed(text_bytes, lines, entry_bytes);
+        let of_area = area.len().saturating_sub(needed) / (line_bytes + entry_bytes);
+        let of_buffer = (sort_buffer_bytes / entry_bytes).saturating_sub(lines);
+        of_area.min(of_buffer).saturating_mul(line_bytes)
     }
 
     /// Whether an area, and the sort buffer, can hold so many lines of so many bytes.
