@@ -26,7 +26,7 @@ XAN = 0.61.0
 FUZZ_SECONDS ?= 60
 CARGO_FUZZ = 0.13.2
 
-.PHONY: all demo test test-program test-crates test-long smoke lint lint-doc format bench bench-test bench-smoke bench-tools bench-kernels fuzz fuzz-smoke fuzz-tools simulate soak loom miri asan tsan build doc dist clean
+.PHONY: all demo test test-program test-crates test-long smoke lint lint-doc format bench bench-test bench-smoke bench-tools bench-kernels fuzz fuzz-smoke fuzz-tools simulate soak loom miri asan tsan build doc dist clean python test-python
 
 all: build
 
@@ -45,7 +45,7 @@ demo: build
 ## Everything that must hold, in minutes: format, lints, tests, and small runs of the demo and of the benchmark.
 test: lint
 	$(CARGO) test --workspace --locked --no-run
-	$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-program test-crates smoke XSORT=$(TESTED)
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-program test-crates smoke test-python XSORT=$(TESTED)
 
 # The tests of the program wait for processes and drives, so those of the crates, and then the small runs, go on beside them. All of the workspace is named, so
 # that nothing is built anew.
@@ -61,6 +61,16 @@ test-long: lint lint-doc build
 	XSORT_LONG=1 RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked
 	$(CARGO) test --workspace --locked --benches
 	$(MAKE) --no-print-directory smoke
+
+## The Python package: a wheel for CPython 3.11 and later, in target/packages (needs python3 with venv).
+python:
+	python/tools
+	target/python-tools/bin/maturin build --locked --manifest-path python/Cargo.toml --out target/packages
+
+## The Python package's tests, with the library that `make test` has built anyway.
+test-python:
+	$(CARGO) build --workspace --locked --quiet --lib --tests
+	python/test target/debug
 
 ## The demo and all topics of the benchmark on little data, with the program that is there.
 smoke: $(XSORT)

@@ -1,9 +1,13 @@
 //! Counting the disk usage of trees.
 
+use crate::resources::Cancel;
+use parking_lot::Mutex;
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
-use std::sync::Mutex;
 use xsort_usage::{Detail, FoundFile, Options, Usage, Visitor, WalkError, walk};
 
 /// Counts the disk usage of trees, with GNU du's figures.
@@ -17,6 +21,8 @@ use xsort_usage::{Detail, FoundFile, Options, Usage, Visitor, WalkError, walk};
 ///
 /// let usage = Du::trees([path]).run();
 /// assert!(usage.errors.is_empty() && usage.total.inodes == 2);
+/// let usage = Du::trees([path]).top(1).run();
+/// assert_eq!(usage.largest[0].0, path);
 /// # Ok(())
 /// # }
 /// ```
@@ -24,6 +30,8 @@ use xsort_usage::{Detail, FoundFile, Options, Usage, Visitor, WalkError, walk};
 pub struct Du {
     trees: Vec<PathBuf>,
     options: Options,
+    top: usize,
+    cancel: Cancel,
 }
 
 /// What trees take.
@@ -31,15 +39,21 @@ pub struct Du {
 pub struct TreeUsage {
     /// Of all trees together; each inode counts once.
     pub total: Usage,
+    /// The directories, and the trees themselves, that take the most space with all that is in
+    /// them: the largest first, and as many as were asked for.
+    pub largest: Vec<(PathBuf, Usage)>,
     /// What could not be counted, or not completely.
     pub errors: Vec<String>,
+    /// Whether the flag of [`Du::cancel`] ended the walk: then all else is incomplete.
+    pub is_cancelled: bool,
 }
 
 impl Du {
     /// Counts what is below these paths, and they themselves.
     pub fn trees<P: Into<PathBuf>>(trees: impl IntoIterator<Item = P>) -> Du {
         let options = Options { detail: Detail::Total, ..Options::default() };
-        Du { trees: trees.into_iter().map(Into::into).collect(), options }
+        let trees = trees.into_iter().map(Into::into).collect();
+        Du { trees, options, top: 0, cancel: Cancel::new() }
     }
 
     /// Threads that walk: one a processor and more while they wait for the device, unless set.
@@ -56,23 +70,106 @@ impl Du {
         self
     }
 
+    /// Also lists so many of the largest directories.
+    #[must_use]
+    pub fn top(mut self, directories: usize) -> Du {
+        let detail = if directories == 0 { Detail::Total } else { Detail::Directories };
+        (self.top, self.options.detail) = (directories, detail);
+        self
+    }
+
+    /// Stops when the flag is set.
+    #[must_use]
+    pub fn cancel(mut self, flag: &Cancel) -> Du {
+        self.cancel = flag.clone();
+        self
+    }
+
     /// Counts. What can't be accessed is left out, and listed in the result.
     pub fn run(&self) -> TreeUsage {
-        let errors = Errors(Mutex::default());
+        let findings = Findings {
+            top: self.top,
+            cancel: &self.cancel,
+            largest: Mutex::default(),
+            errors: Mutex::default(),
+        };
         let mut paths = self.trees.iter().map(|path| path.clone().into_os_string().into_vec());
-        let total = walk(&self.options, &mut paths, &errors);
-        TreeUsage { total, errors: errors.0.into_inner().unwrap_or_default() }
-    }
-}
-
-struct Errors(Mutex<Vec<String>>);
-
-impl Visitor for Errors {
-    fn found(&self, _file: &FoundFile<'_>) {}
-
-    fn failed(&self, error: &WalkError) {
-        if let Ok(mut errors) = self.0.lock() {
-            errors.push(error.to_string());
+        let total = walk(&self.options, &mut paths, &findings);
+        let largest = findings.largest.into_inner().into_sorted_vec();
+        TreeUsage {
+            total,
+            largest: largest.into_iter().map(|Reverse(row)| row.into_path_and_usage()).collect(),
+            errors: findings.errors.into_inner(),
+            is_cancelled: self.cancel.is_cancelled(),
         }
     }
 }
+
+/// What is gathered during the walk.
+struct Findings<'d> {
+    top: usize,
+    cancel: &'d Cancel,
+    /// At most `top`, of which the smallest is at hand.
+    largest: Mutex<BinaryHeap<Reverse<Directory>>>,
+    errors: Mutex<Vec<String>>,
+}
+
+impl Visitor for Findings<'_> {
+    fn found(&self, file: &FoundFile<'_>) {
+        if self.top == 0 {
+            return;
+        }
+        let mut largest = self.largest.lock();
+        let bytes = |least: &Reverse<Directory>| least.0.total.allocated_bytes;
+        let has_place = largest.len() < self.top
+            || largest.peek().is_some_and(|least| file.total.allocated_bytes >= bytes(least));
+        if has_place {
+            largest.push(Reverse(Directory { path: file.path(), total: file.total }));
+            if largest.len() > self.top {
+                largest.pop();
+            }
+        }
+    }
+
+    fn failed(&self, error: &WalkError) {
+        self.errors.lock().push(error.to_string());
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+}
+
+/// A directory, in the order of sizes.
+struct Directory {
+    path: Vec<u8>,
+    total: Usage,
+}
+
+impl Directory {
+    fn into_path_and_usage(self) -> (PathBuf, Usage) {
+        (OsString::from_vec(self.path).into(), self.total)
+    }
+}
+
+impl Ord for Directory {
+    /// Of equal ones, the first path is the largest.
+    fn cmp(&self, other: &Directory) -> Ordering {
+        let by_size = self.total.allocated_bytes.cmp(&other.total.allocated_bytes);
+        by_size.then_with(|| other.path.cmp(&self.path))
+    }
+}
+
+impl PartialOrd for Directory {
+    fn partial_cmp(&self, other: &Directory) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Directory {
+    fn eq(&self, other: &Directory) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Directory {}

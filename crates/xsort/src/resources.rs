@@ -8,11 +8,12 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
+use std::time::Instant;
 use xsort_disk::{DiskOptions, OsDisk, RateLimit};
 use xsort_extsort::{Error, Observer};
 
 /// How far a job is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Progress<'a> {
     /// What it does now: "form runs", "merge", "generate", "verify" and the like.
     pub phase: &'a str,
@@ -20,6 +21,14 @@ pub struct Progress<'a> {
     pub done_bytes: u64,
     /// Bytes of the phase; 0 if that isn't known.
     pub bytes: u64,
+    /// Seconds since the phase began.
+    pub phase_seconds: f64,
+    /// Bytes of all phases before it.
+    pub earlier_bytes: u64,
+    /// Bytes of the phases that are to come, as far as they were announced.
+    pub to_come_bytes: u64,
+    /// Seconds since the job began.
+    pub seconds: f64,
 }
 
 /// A flag that stops a job: clones share it. A job that was stopped cleans up and returns
@@ -161,6 +170,7 @@ impl Resources {
             resources: self.clone(),
             phase: Mutex::default(),
             done: AtomicU64::new(0),
+            began: Instant::now(),
         }
     }
 }
@@ -168,22 +178,49 @@ impl Resources {
 /// Calls the closure.
 pub(crate) struct ProgressObserver {
     resources: Resources,
-    phase: Mutex<(String, u64)>,
+    phase: Mutex<Phase>,
+    /// Bytes of the phase that are done.
     done: AtomicU64,
+    began: Instant,
+}
+
+/// The phase that a job is in.
+#[derive(Clone, Default)]
+struct Phase {
+    name: String,
+    bytes: u64,
+    /// `None` before the first.
+    began: Option<Instant>,
+    earlier_bytes: u64,
+    /// Names and bytes of those to come.
+    to_come: Vec<(String, u64)>,
 }
 
 impl ProgressObserver {
     fn tell(&self) {
         let Some(tell) = &self.resources.on_progress else { return };
-        let (phase, bytes) = self.phase.lock().clone();
-        tell(Progress { phase: &phase, done_bytes: self.done.load(Relaxed), bytes });
+        let Phase { name, bytes, began, earlier_bytes, to_come } = self.phase.lock().clone();
+        tell(Progress {
+            phase: &name,
+            done_bytes: self.done.load(Relaxed),
+            bytes,
+            phase_seconds: began.map_or(0.0, |began| began.elapsed().as_secs_f64()),
+            earlier_bytes,
+            to_come_bytes: to_come.iter().map(|(_, bytes)| bytes).sum(),
+            seconds: self.began.elapsed().as_secs_f64(),
+        });
     }
 }
 
 impl Observer for ProgressObserver {
     fn phase(&self, name: &str, bytes: u64) {
-        *self.phase.lock() = (name.to_owned(), bytes);
-        self.done.store(0, Relaxed);
+        let mut phase = self.phase.lock();
+        phase.earlier_bytes += self.done.swap(0, Relaxed);
+        (phase.name, phase.bytes, phase.began) = (name.to_owned(), bytes, Some(Instant::now()));
+        if let Some(index) = phase.to_come.iter().position(|(announced, _)| announced == name) {
+            phase.to_come.drain(..=index);
+        }
+        drop(phase);
         self.tell();
     }
 
@@ -198,5 +235,10 @@ impl Observer for ProgressObserver {
 
     fn is_cancelled(&self) -> bool {
         self.resources.cancel.is_cancelled()
+    }
+
+    fn expect(&self, phases: &[(&str, u64)]) {
+        let phases = phases.iter().map(|&(name, bytes)| (name.to_owned(), bytes));
+        self.phase.lock().to_come = phases.collect();
     }
 }

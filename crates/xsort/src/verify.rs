@@ -2,7 +2,7 @@
 
 use crate::resources::{Resources, resource_setters};
 use std::path::PathBuf;
-use xsort_extsort::{Error, VerifyOptions, verify};
+use xsort_extsort::{Error, VerifyOptions, VerifyReport, verify};
 use xsort_records::{Checksum, Format, Layout};
 
 /// Checks files of records, as one sequence: order, duplicates, count and checksum. Shares no code
@@ -20,6 +20,7 @@ use xsort_records::{Checksum, Format, Layout};
 #[derive(Clone, Debug)]
 pub struct Verify {
     inputs: Vec<PathBuf>,
+    against: Vec<PathBuf>,
     layout: Option<Layout>,
     resources: Resources,
 }
@@ -37,6 +38,10 @@ pub struct Verdict {
     pub unordered: u64,
     /// Records whose key is that of the record before.
     pub duplicates: u64,
+    /// The number from zero of the first record that comes before one with a smaller key.
+    pub first_unordered: Option<u64>,
+    /// The records and the checksum of the files to compare with, if there are such.
+    pub against: Option<(u64, Checksum)>,
 }
 
 impl Verdict {
@@ -44,16 +49,29 @@ impl Verdict {
     pub fn is_sorted(&self) -> bool {
         self.unordered == 0
     }
+
+    /// Whether the files to compare with have the same records in any order, as far as number and
+    /// checksum tell. True if there are none.
+    pub fn is_same(&self) -> bool {
+        self.against.as_ref().is_none_or(|against| *against == (self.records, self.checksum))
+    }
 }
 
 impl Verify {
     /// Checks these files, as one sequence in this order.
     pub fn files<P: Into<PathBuf>>(inputs: impl IntoIterator<Item = P>) -> Verify {
         let inputs = inputs.into_iter().map(Into::into).collect();
-        Verify { inputs, layout: None, resources: Resources::default() }
+        Verify { inputs, against: Vec::new(), layout: None, resources: Resources::default() }
     }
 
     resource_setters!();
+
+    /// Also reads these files, whose records should be the same ones, in any order.
+    #[must_use]
+    pub fn against<P: Into<PathBuf>>(mut self, files: impl IntoIterator<Item = P>) -> Verify {
+        self.against = files.into_iter().map(Into::into).collect();
+        self
+    }
 
     /// As [`Sort::format`](crate::Sort::format).
     #[must_use]
@@ -73,22 +91,35 @@ impl Verify {
     /// # Errors
     /// What [`Error`] lists; a file that can't be read, or that is no whole number of records.
     pub fn run(&self) -> Result<Verdict, Error> {
-        let options = VerifyOptions {
-            inputs: self.inputs.clone(),
-            layout: self.layout.clone().unwrap_or_else(|| Format::Gensort.layout()),
-            format_is_assumed: self.layout.is_none(),
-            budget_bytes: self.resources.budget_bytes(),
-            threads: self.resources.threads(),
-            order: true,
-        };
-        let report = verify(&options, &self.resources.disk()?, &self.resources.observer())?;
+        let report = self.read(&self.inputs, true)?;
         let part = report.part.as_ref().expect("order was asked for");
+        let against = match &self.against[..] {
+            [] => None,
+            files => {
+                let VerifyReport { records, checksum, .. } = self.read(files, false)?;
+                Some((records, checksum))
+            }
+        };
         Ok(Verdict {
             records: report.records,
             bytes: report.bytes,
             checksum: report.checksum,
             unordered: part.unordered(),
             duplicates: part.duplicates(),
+            first_unordered: part.first_unordered(),
+            against,
         })
+    }
+
+    fn read(&self, files: &[PathBuf], order: bool) -> Result<VerifyReport, Error> {
+        let options = VerifyOptions {
+            inputs: files.to_vec(),
+            layout: self.layout.clone().unwrap_or_else(|| Format::Gensort.layout()),
+            format_is_assumed: self.layout.is_none(),
+            budget_bytes: self.resources.budget_bytes(),
+            threads: self.resources.threads(),
+            order,
+        };
+        verify(&options, &self.resources.disk()?, &self.resources.observer())
     }
 }

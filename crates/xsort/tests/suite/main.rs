@@ -1,6 +1,7 @@
 //! The library as its users call it: files in, files out, told of progress, stopped.
 
 mod sorter;
+mod trees_and_verdicts;
 
 use std::fs::{self, Permissions};
 use std::io::{self, Write};

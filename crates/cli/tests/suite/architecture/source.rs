@@ -44,9 +44,11 @@ impl SourceFile {
         SourceFile { path: path.to_owned(), text, code, comments }
     }
 
-    /// The crate's directory: `crates/disk` for `crates/disk/src/lease.rs`.
+    /// The crate's directory: `crates/disk` for `crates/disk/src/lease.rs`, `python` for
+    /// `python/src/job.rs`.
     pub(super) fn package(&self) -> &str {
-        let end = self.path.match_indices('/').nth(1).map_or(self.path.len(), |(at, _)| at);
+        let slashes = usize::from(self.path.starts_with("crates/"));
+        let end = self.path.match_indices('/').nth(slashes).map_or(self.path.len(), |(at, _)| at);
         &self.path[..end]
     }
 }

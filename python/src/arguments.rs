@@ -1,0 +1,137 @@
+//! Python's values as the library's: paths, sizes, keys.
+
+use crate::errors::Failure;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+use std::ffi::OsString;
+use std::num::NonZeroU64;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+use xsort::{Format, KeyField, KeyKind, Layout, Memory, size};
+
+/// A path: text, bytes or an `os.PathLike`; of a file object, the file that it has open.
+pub(crate) fn path(value: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
+    if !is_path(value)? {
+        if let Some(number) = descriptor(value)? {
+            return Ok(format!("/proc/self/fd/{number}").into());
+        }
+        let kind = value.get_type().name()?;
+        let text = format!("a path or an open file is wanted, not {kind}");
+        return Err(PyTypeError::new_err(text));
+    }
+    let bytes = value.py().import("os")?.call_method1("fsencode", (value,))?;
+    let bytes = bytes.cast_into::<PyBytes>()?;
+    Ok(OsString::from_vec(bytes.as_bytes().to_vec()).into())
+}
+
+/// Whether it is a path by itself.
+fn is_path(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(value.is_instance_of::<PyString>()
+        || value.is_instance_of::<PyBytes>()
+        || value.hasattr("__fspath__")?)
+}
+
+/// The descriptor of an open file, if it is one with a descriptor.
+pub(crate) fn descriptor(value: &Bound<'_, PyAny>) -> PyResult<Option<i32>> {
+    if is_path(value)? || !value.hasattr("fileno")? {
+        return Ok(None);
+    }
+    match value.call_method0("fileno") {
+        Ok(number) => number.extract().map(Some),
+        // Objects of the io module that are in memory only.
+        Err(error) if error.is_instance_of::<pyo3::exceptions::PyOSError>(value.py()) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// One path, or an iterable of them.
+pub(crate) fn paths(value: &Bound<'_, PyAny>) -> PyResult<Vec<PathBuf>> {
+    if is_path(value)? || value.hasattr("fileno")? {
+        return Ok(vec![path(value)?]);
+    }
+    value.try_iter()?.map(|item| path(&item?)).collect()
+}
+
+/// Optional paths.
+pub(crate) fn optional_paths(value: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<PathBuf>> {
+    value.map_or_else(|| Ok(Vec::new()), paths)
+}
+
+/// Text, or an iterable of texts.
+pub(crate) fn texts(value: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    if value.is_instance_of::<PyString>() {
+        return Ok(vec![value.extract()?]);
+    }
+    value.try_iter()?.map(|item| item?.extract()).collect()
+}
+
+/// Words as a shell would have them, or an iterable of words.
+pub(crate) fn words(value: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    if value.is_instance_of::<PyString>() {
+        return value.py().import("shlex")?.call_method1("split", (value,))?.extract();
+    }
+    texts(value)
+}
+
+/// Bytes, or text such as `"1G"`.
+#[derive(FromPyObject)]
+pub(crate) enum Size {
+    #[pyo3(transparent)]
+    Bytes(u64),
+    #[pyo3(transparent)]
+    Text(String),
+}
+
+impl Size {
+    /// Memory, of which text may also be a percentage.
+    pub(crate) fn memory(&self) -> Result<Memory, Failure> {
+        match self {
+            Size::Bytes(bytes) => Ok(Memory::Bytes(*bytes)),
+            Size::Text(text) => text.parse().map_err(Failure::of_argument),
+        }
+    }
+
+    /// A rate of bytes a second.
+    pub(crate) fn rate(&self) -> Result<NonZeroU64, Failure> {
+        let bytes = match self {
+            Size::Bytes(bytes) => *bytes,
+            Size::Text(text) => size::bytes(text).map_err(Failure::of_argument)?,
+        };
+        NonZeroU64::new(bytes)
+            .ok_or_else(|| Failure::of_argument("a bandwidth limit is at least a byte a second"))
+    }
+}
+
+/// A value of a type that has names.
+pub(crate) fn named<T: std::str::FromStr<Err: ToString>>(name: &str) -> Result<T, Failure> {
+    name.parse().map_err(Failure::of_argument)
+}
+
+/// The layout of records, if any of the three says something of it. Without keys all of a record is
+/// compared.
+pub(crate) fn layout(
+    format: Option<&str>,
+    record: Option<usize>,
+    key: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Option<Layout>> {
+    let keys = key.map_or_else(|| Ok(Vec::new()), texts)?;
+    let keys = keys.iter().map(|key| named::<KeyField>(key)).collect::<Result<Vec<_>, _>>()?;
+    match (format, record) {
+        (Some(_), Some(_)) => {
+            Err(Failure::of_argument("format and record exclude each other").into())
+        }
+        (_, None) if !keys.is_empty() => {
+            let text = "keys need record, the number of bytes of a record";
+            Err(Failure::of_argument(text).into())
+        }
+        (None, None) => Ok(None),
+        (Some(name), None) => Ok(Some(named::<Format>(name)?.layout())),
+        (None, Some(bytes)) => {
+            let whole =
+                KeyField { offset: 0, length: bytes, kind: KeyKind::Bytes, descending: false };
+            let keys = if keys.is_empty() { vec![whole] } else { keys };
+            Ok(Some(Layout::new(bytes, keys).map_err(Failure::of_argument)?))
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The library's errors as exceptions, which `xsort/_errors.py` defines: there Python's own classes
+//! can be bases. The text is the program's.
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
+use std::io;
+use std::path::{Path, PathBuf};
+use xsort::Error;
+
+/// An exception that is made when somebody has the interpreter.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// What arguments or inputs can't be.
+    Unsuitable { text: String, path: Option<PathBuf> },
+    /// Of the library.
+    Job(Box<Error>),
+    /// Of Python's code, which the library has called.
+    Python(PyErr),
+    /// A thread panicked: a fault of xsort.
+    Panicked(String),
+}
+
+impl Failure {
+    /// What an argument can't be.
+    pub(crate) fn of_argument(reason: impl ToString) -> Failure {
+        Failure::Unsuitable { text: reason.to_string(), path: None }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::Job(Box::new(error))
+    }
+}
+
+impl From<PyErr> for Failure {
+    fn from(error: PyErr) -> Failure {
+        Failure::Python(error)
+    }
+}
+
+impl From<Failure> for PyErr {
+    fn from(failure: Failure) -> PyErr {
+        Python::attach(|py| {
+            let made = match failure {
+                Failure::Unsuitable { text, path } => {
+                    class(py, "Unsuitable").and_then(|class| class.call1((text, path)))
+                }
+                Failure::Job(error) => of_job(py, &error),
+                Failure::Python(error) => return error,
+                Failure::Panicked(reason) => {
+                    let text = format!("{reason}: this is a fault of xsort, please report it");
+                    class(py, "Error").and_then(|class| class.call1((text,)))
+                }
+            };
+            made.map_or_else(|error| error, PyErr::from_value)
+        })
+    }
+}
+
+/// A class of `xsort/_errors.py`.
+fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    static MODULE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let module = MODULE.get_or_try_init(py, || {
+        py.import("xsort._errors").map(|module| module.into_any().into())
+    })?;
+    let class = module.bind(py).getattr(name)?;
+    Ok(class.cast_into::<PyType>()?.into_any())
+}
+
+/// The exception for an error. What surrounds a cause is in the text.
+fn of_job<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyAny>> {
+    let text = error.to_string();
+    match cause(error) {
+        Error::Disk(disk) => of_file(py, text, &disk.source, &disk.path),
+        Error::Output(source) | Error::Codec(source) => of_file(py, text, source, Path::new("")),
+        Error::Input { path, .. } => class(py, "Unsuitable")?.call1((text, path)),
+        Error::Settings(_) => class(py, "Unsuitable")?.call1((text,)),
+        Error::Memory { needed_bytes, .. } => {
+            class(py, "BudgetTooSmall")?.call1((text, *needed_bytes))
+        }
+        Error::LongRecord { needed_bytes, .. } => {
+            class(py, "BudgetTooSmall")?.call1((text, *needed_bytes))
+        }
+        Error::Space { directory, .. } => {
+            class(py, "NoSpace")?.call1((text, STORAGE_FULL, directory))
+        }
+        Error::Corrupt { path, offset, .. } => class(py, "Corrupt")?.call1((text, path, *offset)),
+        _ => class(py, "Error")?.call1((text,)),
+    }
+}
+
+/// `ENOSPC`.
+const STORAGE_FULL: i32 = 28;
+
+/// What an error that says more of another one is about.
+fn cause(error: &Error) -> &Error {
+    match error {
+        Error::InputsRemoved { cause: inner }
+        | Error::Resumable { cause: inner }
+        | Error::Streamed { cause: inner }
+        | Error::InPlace { cause: inner } => cause(inner),
+        error => error,
+    }
+}
+
+/// The exception for an error of the system, of which Python has classes.
+fn of_file<'py>(
+    py: Python<'py>,
+    text: String,
+    source: &io::Error,
+    path: &Path,
+) -> PyResult<Bound<'py, PyAny>> {
+    use io::ErrorKind::{NotFound, PermissionDenied, QuotaExceeded, StorageFull};
+    let name = match source.kind() {
+        NotFound => "NotFound",
+        PermissionDenied => "NoPermission",
+        StorageFull | QuotaExceeded => "NoSpace",
+        _ => "FileError",
+    };
+    let path = Some(path).filter(|path| !path.as_os_str().is_empty());
+    class(py, name)?.call1((text, source.raw_os_error(), path))
+}

@@ -1,0 +1,180 @@
+//! Work beside the interpreter: on a thread of its own, while the calling one waits with the
+//! interpreter released, heeds Python's signals, and calls the progress callable.
+//!
+//! Python's handlers of signals stay as they are, and run on the thread that calls. What they raise
+//! (KeyboardInterrupt) stops the job, and leaves at once or a moment later: a job that takes longer
+//! to clean up ends by itself. It puts no output in place any more, and the next job waits for it,
+//! as does the interpreter's end.
+
+use crate::errors::Failure;
+use crate::progress::{Latest, Watcher};
+use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
+use parking_lot::Mutex;
+use pyo3::prelude::*;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+use xsort::Cancel;
+
+/// How often signals are looked for.
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(20);
+/// How often the progress callable is called.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+/// How long an interrupted call waits for its job: with the interval above less than a tenth of a
+/// second.
+const PATIENCE: Duration = Duration::from_millis(60);
+
+/// Threads of jobs that were interrupted, and the process that they are in.
+static INTERRUPTED: Mutex<Vec<(u32, JoinHandle<()>)>> = Mutex::new(Vec::new());
+
+/// A job that is set up, and what it tells.
+pub(crate) struct Job {
+    cancel: Cancel,
+    notices: Arc<Mutex<Vec<String>>>,
+    latest: Option<Arc<Latest>>,
+    watcher: Option<Watcher>,
+}
+
+impl Job {
+    /// A job that tells `progress` how far it is: a callable, true for a bar, or nothing.
+    pub(crate) fn new(progress: Option<Bound<'_, PyAny>>) -> PyResult<Job> {
+        let watcher = progress.map(Watcher::new).transpose()?.flatten();
+        let latest = watcher.is_some().then(Arc::default);
+        Ok(Job { cancel: Cancel::new(), notices: Arc::default(), latest, watcher })
+    }
+
+    /// The flag that stops it.
+    pub(crate) fn cancel(&self) -> &Cancel {
+        &self.cancel
+    }
+
+    /// What takes lines that a user should see.
+    pub(crate) fn on_notice(&self) -> impl Fn(&str) + Send + Sync + 'static {
+        let notices = Arc::clone(&self.notices);
+        move |line| notices.lock().push(line.to_owned())
+    }
+
+    /// What takes progress, if somebody wants it.
+    pub(crate) fn on_progress(
+        &self,
+    ) -> Option<impl Fn(xsort::Progress<'_>) + Send + Sync + 'static> {
+        let latest = Arc::clone(self.latest.as_ref()?);
+        Some(move |progress: xsort::Progress<'_>| latest.set(&progress))
+    }
+
+    /// Does `work`. Returns its result and what a user should see.
+    pub(crate) fn run<T: Send + 'static, E: Into<Failure> + Send + 'static>(
+        mut self,
+        py: Python<'_>,
+        work: impl FnOnce() -> Result<T, E> + Send + 'static,
+    ) -> PyResult<(T, Vec<String>)> {
+        let (to, from) = bounded(1);
+        let work = move || {
+            wait_for_interrupted();
+            // Nobody receives it if the call was interrupted.
+            drop(to.send(caught(work)));
+        };
+        let thread = thread::Builder::new().name("xsort".into()).spawn(work)?;
+        let result = match self.wait(py, &from) {
+            Ok(result) => result,
+            Err(interruption) => {
+                self.cancel.cancel();
+                leave(py, thread);
+                self.close(py);
+                return Err(interruption);
+            }
+        };
+        py.detach(|| thread.join()).ok();
+        let last = if result.is_ok() { self.tell(py) } else { Ok(()) };
+        self.close(py);
+        let result = result?;
+        last?;
+        Ok((result, std::mem::take(&mut *self.notices.lock())))
+    }
+
+    /// Waits for the result, unless Python's code raises something meanwhile.
+    fn wait<T: Send>(&mut self, py: Python<'_>, from: &Receiver<T>) -> PyResult<T> {
+        let mut shown = Instant::now();
+        loop {
+            match py.detach(|| from.recv_timeout(SIGNAL_INTERVAL)) {
+                Ok(result) => return Ok(result),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Failure::Panicked("a thread ended without a result".into()).into());
+                }
+            }
+            py.check_signals()?;
+            if shown.elapsed() >= PROGRESS_INTERVAL {
+                self.tell(py)?;
+                shown = Instant::now();
+            }
+        }
+    }
+
+    fn tell(&mut self, py: Python<'_>) -> PyResult<()> {
+        let Some((watcher, latest)) = self.watcher.as_mut().zip(self.latest.as_ref()) else {
+            return Ok(());
+        };
+        latest.get().map_or(Ok(()), |progress| watcher.tell(py, progress))
+    }
+
+    fn close(&mut self, py: Python<'_>) {
+        if let Some(watcher) = self.watcher.take() {
+            watcher.close(py);
+        }
+    }
+}
+
+/// The result of `work`; of one that panics, an error.
+pub(crate) fn caught<T, E: Into<Failure>>(
+    work: impl FnOnce() -> Result<T, E>,
+) -> Result<T, Failure> {
+    // Unwind safety: nothing that the work has used is used again.
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(result) => result.map_err(Into::into),
+        Err(panic) => Err(Failure::Panicked(reason(&*panic))),
+    }
+}
+
+/// Waits a moment for a job that is to stop, then leaves it to itself.
+pub(crate) fn leave(py: Python<'_>, thread: JoinHandle<()>) {
+    let patient_until = Instant::now() + PATIENCE;
+    py.detach(|| {
+        while !thread.is_finished() && Instant::now() < patient_until {
+            thread::sleep(Duration::from_millis(1));
+        }
+    });
+    if thread.is_finished() {
+        thread.join().ok();
+    } else {
+        INTERRUPTED.lock().push((std::process::id(), thread));
+    }
+}
+
+/// What a panic says.
+fn reason(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    format!("a thread failed: {}", text.unwrap_or_default())
+}
+
+/// Waits until jobs that were interrupted have cleaned up. Called at the interpreter's end, too.
+#[pyfunction]
+#[pyo3(name = "_wait_for_interrupted_jobs")]
+pub(crate) fn wait_for_interrupted_jobs(py: Python<'_>) {
+    py.detach(wait_for_interrupted);
+}
+
+fn wait_for_interrupted() {
+    let threads = std::mem::take(&mut *INTERRUPTED.lock());
+    for (process, thread) in threads {
+        // A process that was forked has none of its parent's threads.
+        if process == std::process::id() {
+            thread.join().ok();
+        } else {
+            std::mem::forget(thread);
+        }
+    }
+}

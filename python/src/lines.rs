@@ -1,0 +1,56 @@
+//! `xsort.sort_lines`.
+
+use crate::arguments::{Size, optional_paths, paths, words};
+use crate::job::Job;
+use crate::output::Output;
+use crate::reports::LinesReport;
+use crate::resources::{Resources, with_resources};
+use pyo3::prelude::*;
+use xsort::Lines;
+
+/// Sorts lines of text in GNU sort's orders.
+///
+/// `key` are GNU sort's options that say how lines compare and which are wanted, as one text
+/// ("-t, -k2,2n -u") or as a list of words. Without it whole lines compare by their bytes. With
+/// `locale=True` text compares by the rules of the environment's locale (LC_ALL and the like).
+///
+/// `inputs` is a path, an open file or pipe, or several of them. `output` is a path, which appears
+/// whole or not at all and may be one of the inputs, or an object with `write` that takes bytes.
+/// The other arguments are those of `sort`.
+///
+/// Raises xsort.Error; Unsuitable for an option that GNU sort refuses.
+#[pyfunction]
+#[pyo3(signature = (inputs, output, *, key=None, locale=false, memory=None, threads=None,
+    scratch=None, bandwidth_limit=None, progress=None))]
+#[expect(clippy::too_many_arguments, reason = "they have names in Python")]
+pub(crate) fn sort_lines(
+    py: Python<'_>,
+    inputs: &Bound<'_, PyAny>,
+    output: &Bound<'_, PyAny>,
+    key: Option<&Bound<'_, PyAny>>,
+    locale: bool,
+    memory: Option<Size>,
+    threads: Option<usize>,
+    scratch: Option<&Bound<'_, PyAny>>,
+    bandwidth_limit: Option<Size>,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<LinesReport> {
+    let output = Output::new(output)?;
+    let mut lines = Lines::files(paths(inputs)?);
+    for word in key.map_or_else(|| Ok(Vec::new()), words)? {
+        lines = lines.argument(word);
+    }
+    if locale {
+        lines = lines.locale_of_environment();
+    }
+    if scratch.is_some() {
+        lines = lines.scratch(optional_paths(scratch)?);
+    }
+    let job = Job::new(progress)?;
+    let lines = with_resources!(lines, Resources::new(memory, threads, bandwidth_limit)?, job);
+    let (report, notices) = match output {
+        Output::Path(path) => job.run(py, move || lines.run(&path))?,
+        Output::Object(mut object) => job.run(py, move || lines.write_to(&mut object))?,
+    };
+    Ok(LinesReport::new(&report, notices))
+}

@@ -1,0 +1,47 @@
+//! Where sorted text goes: a file of a name, or a file object.
+
+use crate::arguments::{descriptor, path};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+/// An output.
+pub(crate) enum Output {
+    Path(PathBuf),
+    Object(ObjectWriter),
+}
+
+impl Output {
+    /// A path, or anything that has `write` and takes bytes.
+    pub(crate) fn new(value: &Bound<'_, PyAny>) -> PyResult<Output> {
+        if value.hasattr("write")? {
+            // What is buffered comes first.
+            if descriptor(value)?.is_some() {
+                value.call_method0("flush")?;
+            }
+            return Ok(Output::Object(ObjectWriter(value.clone().unbind())));
+        }
+        path(value).map(Output::Path)
+    }
+}
+
+/// Writes to a file object, from any thread.
+pub(crate) struct ObjectWriter(Py<PyAny>);
+
+impl Write for ObjectWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Python::attach(|py| {
+            let written = self.0.call_method1(py, "write", (PyBytes::new(py, bytes),))?;
+            // Those of text and of some libraries return nothing.
+            let count = written.extract::<Option<usize>>(py)?.unwrap_or(bytes.len());
+            Ok(count)
+        })
+        .map_err(|error: PyErr| io::Error::other(error))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flush = |py: Python<'_>| self.0.call_method0(py, "flush").map(drop);
+        Python::attach(flush).map_err(io::Error::other)
+    }
+}

@@ -1,0 +1,331 @@
+//! What was done, as objects. Their fields have the names and units of the program's `--json`.
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::path::PathBuf;
+
+/// A class of reports: immutable, with all fields for Python, as text and as a dictionary.
+macro_rules! report {
+    (
+        $(#[$about:meta])*
+        $name:ident { $($(#[$doc:meta])* $field:ident: $type:ty,)+ }
+        $($rest:tt)*
+    ) => {
+        $(#[$about])*
+        #[pyclass(frozen, get_all, eq, module = "xsort")]
+        #[derive(Clone, Debug, PartialEq)]
+        pub(crate) struct $name { $($(#[$doc])* pub(crate) $field: $type,)+ }
+
+        #[pymethods]
+        impl $name {
+            /// All fields, by their names.
+            fn as_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+                let fields = PyDict::new(py);
+                $(fields.set_item(stringify!($field), self.$field.clone())?;)+
+                Ok(fields)
+            }
+
+            fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+                let text = |(name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+                    Ok(format!("{name}={}", value.repr()?))
+                };
+                let fields: PyResult<Vec<_>> = self.as_dict(py)?.into_iter().map(text).collect();
+                Ok(format!("{}({})", stringify!($name), fields?.join(", ")))
+            }
+
+            $($rest)*
+        }
+    };
+}
+
+report! {
+    /// What a sort of records did.
+    SortReport {
+        /// Records sorted; counted on the way in and on the way out.
+        records: u64,
+        /// Their size in bytes.
+        bytes: u64,
+        /// The sum of the CRC-32 of all records, in hexadecimal.
+        checksum: String,
+        /// From start to end on the wall clock.
+        seconds: f64,
+        /// Input bytes a second.
+        bytes_per_second: f64,
+        /// Threads that worked.
+        threads: usize,
+        /// Bytes of memory that the plan takes.
+        memory_bytes: u64,
+        /// Bytes that went to scratch.
+        scratch_bytes: u64,
+        /// What a user should know: less memory than asked for, and the like.
+        notices: Vec<String>,
+        /// All figures as JSON: what the program prints with --json.
+        json: String,
+    }
+}
+
+impl SortReport {
+    pub(crate) fn new(report: &xsort::SortReport, notices: Vec<String>) -> SortReport {
+        SortReport {
+            records: report.records,
+            bytes: report.bytes,
+            checksum: report.checksum.clone(),
+            seconds: report.seconds,
+            bytes_per_second: report.bytes_per_second,
+            threads: report.threads,
+            memory_bytes: report.memory_bytes,
+            scratch_bytes: report.scratch.iter().map(|(_, bytes)| bytes).sum(),
+            notices,
+            json: serde_json::to_string(report).unwrap_or_default(),
+        }
+    }
+}
+
+report! {
+    /// What a sort of lines did.
+    LinesReport {
+        /// Lines read.
+        lines: u64,
+        /// Bytes read, with the line ends that were missing.
+        bytes: u64,
+        /// Bytes written: fewer if duplicates were dropped.
+        written_bytes: u64,
+        /// The sum of the hashes of all lines, in hexadecimal.
+        checksum: Option<String>,
+        /// From the first read to the last write.
+        seconds: f64,
+        /// Sorted runs that were formed.
+        runs: usize,
+        /// Bytes of lines that were spilled.
+        spilled_bytes: u64,
+        /// Bytes that were written to scratch for them.
+        scratch_bytes: u64,
+        /// What a user should know.
+        notices: Vec<String>,
+    }
+}
+
+impl LinesReport {
+    pub(crate) fn new(report: &xsort::LinesReport, notices: Vec<String>) -> LinesReport {
+        LinesReport {
+            lines: report.lines,
+            bytes: report.bytes,
+            written_bytes: report.written_bytes,
+            checksum: report.checksum.map(|sum| format!("{sum:016x}")),
+            seconds: report.seconds,
+            runs: report.runs,
+            spilled_bytes: report.spilled_bytes,
+            scratch_bytes: report.scratch_bytes,
+            notices,
+        }
+    }
+}
+
+report! {
+    /// What a sort of rows did.
+    TableReport {
+        /// Rows read, without headers.
+        rows: u64,
+        /// Their bytes, with the line ends that were missing.
+        bytes: u64,
+        /// Bytes written, the header included, before they are compressed.
+        written_bytes: u64,
+        /// A sum over all rows with their keys, in hexadecimal.
+        checksum: Option<String>,
+        /// From the first read to the last write.
+        seconds: f64,
+        /// Bytes a second.
+        bytes_per_second: f64,
+        /// Threads that sorted and merged.
+        threads: usize,
+        /// Memory that was used, in bytes.
+        memory_bytes: u64,
+        /// Sorted runs that were formed.
+        runs: usize,
+        /// Bytes that were spilled, with the keys.
+        spilled_bytes: u64,
+        /// Bytes that were written to scratch for them.
+        scratch_bytes: u64,
+        /// What a user should know.
+        notices: Vec<String>,
+    }
+}
+
+impl TableReport {
+    pub(crate) fn new(report: xsort::KeyedReport, notices: Vec<String>) -> TableReport {
+        TableReport {
+            rows: report.counted.count(),
+            bytes: report.bytes,
+            written_bytes: report.written_bytes,
+            checksum: report.checksum,
+            seconds: report.seconds,
+            bytes_per_second: report.bytes_per_second,
+            threads: report.threads,
+            memory_bytes: report.memory_bytes,
+            runs: report.runs,
+            spilled_bytes: report.spilled_bytes,
+            scratch_bytes: report.scratch_bytes,
+            notices,
+        }
+    }
+}
+
+report! {
+    /// What a Sorter did.
+    SorterReport {
+        /// Records that were pushed, and came out.
+        records: u64,
+        /// Bytes of them and their keys.
+        bytes: u64,
+        /// The sum of the hashes of all records with their keys, in hexadecimal.
+        checksum: String,
+        /// Sorted runs that were formed.
+        runs: usize,
+        /// Bytes that were spilled because the memory was full.
+        spilled_bytes: u64,
+        /// Bytes that were written to scratch for them.
+        scratch_bytes: u64,
+        /// From the first full buffer to the last record.
+        seconds: f64,
+    }
+}
+
+impl SorterReport {
+    pub(crate) fn new(report: &xsort::SorterReport) -> SorterReport {
+        SorterReport {
+            records: report.records,
+            bytes: report.bytes,
+            checksum: format!("{:016x}", report.checksum),
+            runs: report.runs,
+            spilled_bytes: report.spilled_bytes,
+            scratch_bytes: report.scratch_bytes,
+            seconds: report.seconds,
+        }
+    }
+}
+
+report! {
+    /// What was generated.
+    GenerateReport {
+        /// Records written.
+        records: u64,
+        /// Bytes written.
+        bytes: u64,
+        /// The sum of the CRC-32 of all records, in hexadecimal.
+        checksum: String,
+        /// Threads that generated.
+        threads: usize,
+        /// Memory held for blocks, in bytes.
+        memory_bytes: u64,
+        /// What a user should know.
+        notices: Vec<String>,
+    }
+}
+
+impl GenerateReport {
+    pub(crate) fn new(report: &xsort::GenerateReport, notices: Vec<String>) -> GenerateReport {
+        GenerateReport {
+            records: report.records,
+            bytes: report.bytes,
+            checksum: report.checksum.to_string(),
+            threads: report.threads,
+            memory_bytes: report.memory_bytes,
+            notices,
+        }
+    }
+}
+
+report! {
+    /// What was found in files of records. It is true if all is well.
+    Verdict {
+        /// Whether the records are in order, and those to compare with are the same.
+        ok: bool,
+        /// Whether no key is smaller than the one before.
+        in_order: bool,
+        /// Whether the files to compare with have the same records, in any order; None if there
+        /// are none.
+        same: Option<bool>,
+        /// Records read.
+        records: u64,
+        /// Their bytes.
+        bytes: u64,
+        /// The sum of the CRC-32 of all records, in hexadecimal.
+        checksum: String,
+        /// Records whose key is that of the record before.
+        duplicate_keys: u64,
+        /// Records that come before one with a smaller key.
+        unordered_records: u64,
+        /// The first record, counted from zero, that is out of order.
+        first_unordered_record: Option<u64>,
+        /// What a user should know.
+        notices: Vec<String>,
+    }
+    fn __bool__(&self) -> bool {
+        self.ok
+    }
+}
+
+impl Verdict {
+    pub(crate) fn new(verdict: &xsort::Verdict, notices: Vec<String>) -> Verdict {
+        Verdict {
+            ok: verdict.is_sorted() && verdict.is_same(),
+            in_order: verdict.is_sorted(),
+            same: verdict.against.map(|_| verdict.is_same()),
+            records: verdict.records,
+            bytes: verdict.bytes,
+            checksum: verdict.checksum.to_string(),
+            duplicate_keys: verdict.duplicates,
+            unordered_records: verdict.unordered,
+            first_unordered_record: verdict.first_unordered,
+            notices,
+        }
+    }
+}
+
+report! {
+    /// What a tree takes.
+    Usage {
+        /// Its path, or None for all trees together.
+        path: Option<PathBuf>,
+        /// Bytes of allocated blocks.
+        allocated_bytes: u64,
+        /// Bytes of content.
+        apparent_bytes: u64,
+        /// Files, of all kinds.
+        inodes: u64,
+    }
+}
+
+impl Usage {
+    fn new(path: Option<PathBuf>, usage: &xsort::Usage) -> Usage {
+        Usage {
+            path,
+            allocated_bytes: usage.allocated_bytes,
+            apparent_bytes: usage.apparent_bytes,
+            inodes: usage.inodes,
+        }
+    }
+}
+
+report! {
+    /// What trees take.
+    TreeUsage {
+        /// Of all trees together; each inode counts once.
+        total: Usage,
+        /// The directories that take the most space, the largest first.
+        largest: Vec<Usage>,
+        /// What could not be counted, or not completely.
+        errors: Vec<String>,
+    }
+}
+
+impl TreeUsage {
+    pub(crate) fn new(usage: xsort::TreeUsage) -> TreeUsage {
+        let rows = usage.largest.into_iter();
+        TreeUsage {
+            total: Usage::new(None, &usage.total),
+            largest: rows.map(|(path, usage)| Usage::new(Some(path), &usage)).collect(),
+            errors: usage.errors,
+        }
+    }
+}

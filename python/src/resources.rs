@@ -1,0 +1,50 @@
+//! The arguments that all calls have.
+
+use crate::arguments::Size;
+use crate::errors::Failure;
+use std::num::NonZeroU64;
+use xsort::Memory;
+
+/// What a job may use.
+pub(crate) struct Resources {
+    pub(crate) memory: Option<Memory>,
+    pub(crate) threads: Option<usize>,
+    pub(crate) bandwidth: Option<NonZeroU64>,
+}
+
+impl Resources {
+    pub(crate) fn new(
+        memory: Option<Size>,
+        threads: Option<usize>,
+        bandwidth: Option<Size>,
+    ) -> Result<Resources, Failure> {
+        Ok(Resources {
+            memory: memory.map(|size| size.memory()).transpose()?,
+            threads: threads.filter(|&threads| threads > 0),
+            bandwidth: bandwidth.map(|size| size.rate()).transpose()?,
+        })
+    }
+}
+
+/// A builder of the library with what the job may use, and how it tells and is stopped. (The
+/// builders share no trait.)
+macro_rules! with_resources {
+    ($builder:expr, $resources:expr, $job:expr) => {{
+        let mut builder = $builder.cancel($job.cancel()).on_notice($job.on_notice());
+        let $crate::resources::Resources { memory, threads, bandwidth } = $resources;
+        if let Some(memory) = memory {
+            builder = builder.memory(memory);
+        }
+        if let Some(threads) = threads {
+            builder = builder.threads(threads);
+        }
+        if let Some(rate) = bandwidth {
+            builder = builder.bandwidth_limit(rate);
+        }
+        if let Some(tell) = $job.on_progress() {
+            builder = builder.on_progress(tell);
+        }
+        builder
+    }};
+}
+pub(crate) use with_resources;

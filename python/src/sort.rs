@@ -1,0 +1,70 @@
+//! `xsort.sort`.
+
+use crate::arguments::{Size, layout, named, optional_paths, path, paths};
+use crate::job::Job;
+use crate::reports::SortReport;
+use crate::resources::{Resources, with_resources};
+use pyo3::prelude::*;
+use xsort::{Method, Sort};
+
+/// Sorts files of records of one size by their keys, stably.
+///
+/// The records are the Sort Benchmark's (100 bytes, the first 10 of which are the key), unless
+/// `format` names another format ("gensort", "gensort-ascii", "kv128", "block4k"), or `record` is
+/// the number of bytes of a record and `key` its keys, "OFFSET:LENGTH[:TYPE][:desc]" each.
+///
+/// `memory` is the most memory for all that grows with the data: bytes, "1G", or a percentage of
+/// what is available ("50%", the default). `scratch` are directories for temporary files: the
+/// output's, unless given. `method` is "auto", "merge" or "scatter". `remove_input` removes the
+/// inputs once the output is in place, or before if their space is needed. With `sync=False` the
+/// kernel decides when the output is durable. `checkpoint` keeps finished work in hidden files, and
+/// resumes an interrupted sort to the same output. `bandwidth_limit` is in bytes a second.
+/// `progress` is a callable that gets a Progress ten times a second, or True for a bar of tqdm.
+///
+/// The output may be one of the inputs. It appears whole or not at all.
+///
+/// Raises xsort.Error, of which NoSpace, BudgetTooSmall, Corrupt and Unsuitable are kinds.
+#[pyfunction]
+#[pyo3(signature = (inputs, output, *, format=None, record=None, key=None, memory=None,
+    threads=None, scratch=None, method="auto", remove_input=false, sync=true, checkpoint=false,
+    bandwidth_limit=None, progress=None))]
+#[expect(clippy::too_many_arguments, reason = "they have names in Python")]
+pub(crate) fn sort(
+    py: Python<'_>,
+    inputs: &Bound<'_, PyAny>,
+    output: &Bound<'_, PyAny>,
+    format: Option<&str>,
+    record: Option<usize>,
+    key: Option<&Bound<'_, PyAny>>,
+    memory: Option<Size>,
+    threads: Option<usize>,
+    scratch: Option<&Bound<'_, PyAny>>,
+    method: &str,
+    remove_input: bool,
+    sync: bool,
+    checkpoint: bool,
+    bandwidth_limit: Option<Size>,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<SortReport> {
+    let output = path(output)?;
+    let mut sort = Sort::files(paths(inputs)?).method(named::<Method>(method)?);
+    if let Some(layout) = layout(format, record, key)? {
+        sort = sort.layout(layout);
+    }
+    if scratch.is_some() {
+        sort = sort.scratch(optional_paths(scratch)?);
+    }
+    if remove_input {
+        sort = sort.remove_input();
+    }
+    if !sync {
+        sort = sort.no_sync();
+    }
+    if checkpoint {
+        sort = sort.checkpoint();
+    }
+    let job = Job::new(progress)?;
+    let sort = with_resources!(sort, Resources::new(memory, threads, bandwidth_limit)?, job);
+    let (report, notices) = job.run(py, move || sort.run(&output))?;
+    Ok(SortReport::new(&report, notices))
+}

@@ -1,0 +1,82 @@
+//! Keys of Python's values: bytes that compare as these do.
+
+use crate::errors::Failure;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes, PyFloat, PyInt, PyString, PyTuple};
+use xsort::SortKey;
+
+/// A field of a key that falls: larger values come first.
+#[pyclass(frozen, name = "desc", module = "xsort")]
+pub(crate) struct Descending {
+    /// The value.
+    #[pyo3(get)]
+    value: Py<PyAny>,
+}
+
+#[pymethods]
+impl Descending {
+    #[new]
+    fn new(value: Py<PyAny>) -> Descending {
+        Descending { value }
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("desc({})", self.value.bind(py).repr()?))
+    }
+}
+
+/// Makes the key of a record for a Sorter: bytes that compare as the fields do, one after the
+/// other.
+///
+/// A field is text, bytes, a whole number of 64 bits with a sign, or a floating-point number (in
+/// the order of IEEE 754's total order: -0.0 before 0.0, NaN last), each of the same type in all
+/// keys; desc(field) falls.
+///
+/// Raises xsort.Unsuitable for other whole numbers, TypeError for other types.
+#[pyfunction]
+#[pyo3(signature = (*fields))]
+pub(crate) fn key<'py>(fields: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyBytes>> {
+    let mut key = SortKey::new();
+    fields.iter().try_for_each(|field| push(&mut key, &field))?;
+    Ok(PyBytes::new(fields.py(), key.as_ref()))
+}
+
+/// The bytes of a key: those that it is, or of its fields.
+pub(crate) fn key_bytes(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    if let Ok(bytes) = value.cast::<PyBytes>() {
+        return Ok(bytes.as_bytes().to_vec());
+    }
+    let mut key = SortKey::new();
+    match value.cast::<PyTuple>() {
+        Ok(fields) => fields.iter().try_for_each(|field| push(&mut key, &field))?,
+        Err(_) => push(&mut key, value)?,
+    }
+    Ok(key.as_ref().to_vec())
+}
+
+fn push(key: &mut SortKey, field: &Bound<'_, PyAny>) -> PyResult<()> {
+    if let Ok(falling) = field.cast::<Descending>() {
+        key.descending();
+        return push(key, falling.get().value.bind(field.py()));
+    }
+    if let Ok(text) = field.cast::<PyString>() {
+        key.text(text.to_cow()?.as_bytes());
+    } else if let Ok(bytes) = field.cast::<PyBytes>() {
+        key.text(bytes.as_bytes());
+    } else if let Ok(bytes) = field.cast::<PyByteArray>() {
+        key.text(bytes.to_vec());
+    } else if field.is_instance_of::<PyInt>() {
+        let number = field.extract().map_err(|_| {
+            Failure::of_argument("a whole number in a key has 64 bits and a sign: make it a text")
+        });
+        key.i64(number?);
+    } else if field.is_instance_of::<PyFloat>() {
+        key.f64(field.extract()?);
+    } else {
+        let kind = field.get_type().name()?;
+        let text = format!("a field of a key is text, bytes or a number, not {kind}");
+        return Err(PyTypeError::new_err(text));
+    }
+    Ok(())
+}

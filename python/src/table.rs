@@ -1,0 +1,129 @@
+//! `xsort.sort_table`.
+
+use crate::arguments::{Size, optional_paths, paths, texts};
+use crate::errors::Failure;
+use crate::job::Job;
+use crate::output::Output;
+use crate::reports::TableReport;
+use crate::resources::{Resources, with_resources};
+use pyo3::prelude::*;
+use std::path::{Path, PathBuf};
+use xsort::{Dialect, Keep, OnBad, Place, Table};
+
+/// Sorts the rows of CSV, TSV or NDJSON files by typed columns, stably.
+///
+/// `by` are keys, "COLUMN[:TYPE][:desc][:nulls-first]" each: "date:date:desc", "amount:num",
+/// "#3:int", or a path of JSON, ".user.id:int". `format` is "csv", "tsv" or "ndjson"; without it,
+/// the first input's name says it. `delimiter` is the byte between fields. Without a `header` the
+/// first row is a row as any other, and columns have numbers only. `unique` keeps the "first" or
+/// the "last" of rows with equal keys. `top` is how many rows are written. `on_bad` says what
+/// becomes of rows whose values aren't of their type: "error", or they come "first" or "last".
+///
+/// Inputs may be compressed (gzip, Zstandard, LZ4); an output whose name ends in .gz, .zst or .lz4
+/// is. `output` is a path, which appears whole or not at all and may be one of the inputs, or an
+/// object with `write` that takes bytes. The other arguments are those of `sort`.
+///
+/// Raises xsort.Error; Unsuitable for keys and columns that there are not.
+#[pyfunction]
+#[pyo3(signature = (inputs, output, *, by, format=None, delimiter=None, header=true, unique=None,
+    top=None, on_bad="error", memory=None, threads=None, scratch=None, bandwidth_limit=None,
+    progress=None))]
+#[expect(clippy::too_many_arguments, reason = "they have names in Python")]
+pub(crate) fn sort_table(
+    py: Python<'_>,
+    inputs: &Bound<'_, PyAny>,
+    output: &Bound<'_, PyAny>,
+    by: &Bound<'_, PyAny>,
+    format: Option<&str>,
+    delimiter: Option<&str>,
+    header: bool,
+    unique: Option<&str>,
+    top: Option<u64>,
+    on_bad: &str,
+    memory: Option<Size>,
+    threads: Option<usize>,
+    scratch: Option<&Bound<'_, PyAny>>,
+    bandwidth_limit: Option<Size>,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<TableReport> {
+    let output = Output::new(output)?;
+    let mut table = of_format(paths(inputs)?, format, delimiter)?;
+    for keys in texts(by)? {
+        table = table.by(&keys).map_err(Failure::of_argument)?;
+    }
+    if !header {
+        table = table.without_header();
+    }
+    if let Some(word) = unique {
+        table = table.unique(keep(word)?);
+    }
+    if let Some(rows) = top {
+        table = table.top(rows);
+    }
+    table = table.on_bad(on_bad_value(on_bad)?);
+    if scratch.is_some() {
+        table = table.scratch(optional_paths(scratch)?);
+    }
+    let job = Job::new(progress)?;
+    let table = with_resources!(table, Resources::new(memory, threads, bandwidth_limit)?, job);
+    let (report, notices) = match output {
+        Output::Path(path) => job.run(py, move || table.run(&path))?,
+        Output::Object(mut object) => job.run(py, move || table.write_to(&mut object))?,
+    };
+    Ok(TableReport::new(report, notices))
+}
+
+/// A table of this format, or of that which the first input's name has.
+fn of_format(
+    inputs: Vec<PathBuf>,
+    format: Option<&str>,
+    delimiter: Option<&str>,
+) -> Result<Table, Failure> {
+    let (table, dialect) = match format.unwrap_or_else(|| format_of(inputs.first())) {
+        "csv" => (Table::csv(inputs), Some(Dialect::CSV)),
+        "tsv" => (Table::tsv(inputs), Some(Dialect::TSV)),
+        "ndjson" => (Table::ndjson(inputs), None),
+        name => {
+            let text = format!("there is no format '{name}': use csv, tsv or ndjson");
+            return Err(Failure::of_argument(text));
+        }
+    };
+    match (delimiter.map(str::as_bytes), dialect) {
+        (None, _) => Ok(table),
+        (Some(&[delimiter]), Some(dialect)) => Ok(table.dialect(Dialect { delimiter, ..dialect })),
+        (Some(_), None) => Err(Failure::of_argument("values of JSON have no delimiter")),
+        (Some(_), Some(_)) => Err(Failure::of_argument("a delimiter is one byte")),
+    }
+}
+
+/// The format that a name ends in, behind that of a compression; CSV if it says nothing.
+fn format_of(input: Option<&PathBuf>) -> &'static str {
+    let Some(name) = input.and_then(|path| path.file_name()) else { return "csv" };
+    let mut name = Path::new(name);
+    let ending = |name: &Path| name.extension().map(|ending| ending.to_string_lossy().into_owned());
+    if matches!(ending(name).as_deref(), Some("gz" | "zst" | "lz4")) {
+        name = Path::new(name.file_stem().unwrap_or_default());
+    }
+    match ending(name).as_deref() {
+        Some("tsv" | "tab") => "tsv",
+        Some("ndjson" | "jsonl") => "ndjson",
+        _ => "csv",
+    }
+}
+
+fn keep(word: &str) -> Result<Keep, Failure> {
+    match word {
+        "first" => Ok(Keep::First),
+        "last" => Ok(Keep::Last),
+        _ => Err(Failure::of_argument("unique is \"first\" or \"last\"")),
+    }
+}
+
+fn on_bad_value(word: &str) -> Result<OnBad, Failure> {
+    match word {
+        "error" => Ok(OnBad::Refuse),
+        "first" => Ok(OnBad::Put(Place::First)),
+        "last" => Ok(OnBad::Put(Place::Last)),
+        _ => Err(Failure::of_argument("on_bad is \"error\", \"first\" or \"last\"")),
+    }
+}

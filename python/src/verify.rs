@@ -1,0 +1,41 @@
+//! `xsort.verify`.
+
+use crate::arguments::{Size, layout, optional_paths, paths};
+use crate::job::Job;
+use crate::reports::Verdict;
+use crate::resources::{Resources, with_resources};
+use pyo3::prelude::*;
+use xsort::Verify;
+
+/// Checks files of records, as one sequence: order, duplicates, count and checksum; with `against`,
+/// also whether those files have the same records.
+///
+/// The result is true if all is well. Disorder is a verdict, not an error. The other arguments are
+/// those of `sort`.
+///
+/// Raises xsort.Error.
+#[pyfunction]
+#[pyo3(signature = (files, *, against=None, format=None, record=None, key=None, memory=None,
+    threads=None, bandwidth_limit=None, progress=None))]
+#[expect(clippy::too_many_arguments, reason = "they have names in Python")]
+pub(crate) fn verify(
+    py: Python<'_>,
+    files: &Bound<'_, PyAny>,
+    against: Option<&Bound<'_, PyAny>>,
+    format: Option<&str>,
+    record: Option<usize>,
+    key: Option<&Bound<'_, PyAny>>,
+    memory: Option<Size>,
+    threads: Option<usize>,
+    bandwidth_limit: Option<Size>,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<Verdict> {
+    let mut verify = Verify::files(paths(files)?).against(optional_paths(against)?);
+    if let Some(layout) = layout(format, record, key)? {
+        verify = verify.layout(layout);
+    }
+    let job = Job::new(progress)?;
+    let verify = with_resources!(verify, Resources::new(memory, threads, bandwidth_limit)?, job);
+    let (verdict, notices) = job.run(py, move || verify.run())?;
+    Ok(Verdict::new(&verdict, notices))
+}

@@ -1,0 +1,92 @@
+"""Sort anything bigger than memory, at the speed of the drive.
+
+==================  ===========================================================
+to                  use
+==================  ===========================================================
+sort records        `sort`: files of records of one size
+sort text           `sort_lines`: lines, in GNU sort's orders
+sort tables         `sort_table`: CSV, TSV and NDJSON by typed columns
+sort what you hold  `Sorter`: records that are pushed, in any number; `key`, `desc`
+merge               `merge`: iterables that are in order
+check               `verify`: order, count and checksum of records
+make data           `generate`: records of the Sort Benchmark
+count               `du`: what trees of files take on drives
+==================  ===========================================================
+
+Each call works with the interpreter released, within `memory`, and returns a report, or raises
+`Error`. Ctrl-C stops it: the old output is still there, and scratch is gone.
+"""
+
+import atexit as _atexit
+
+from . import _xsort
+from ._errors import (
+    BudgetTooSmall,
+    Corrupt,
+    Error,
+    FileError,
+    NoPermission,
+    NoSpace,
+    NotFound,
+    Unsuitable,
+)
+from ._xsort import (
+    GenerateReport,
+    LinesReport,
+    Merged,
+    Progress,
+    SortedRecords,
+    Sorter,
+    SorterReport,
+    SortReport,
+    TableReport,
+    TreeUsage,
+    Usage,
+    Verdict,
+    __version__,
+    desc,
+    du,
+    generate,
+    key,
+    merge,
+    sort,
+    sort_lines,
+    sort_table,
+    verify,
+)
+
+__all__ = [
+    "BudgetTooSmall",
+    "Corrupt",
+    "Error",
+    "FileError",
+    "GenerateReport",
+    "LinesReport",
+    "Merged",
+    "NoPermission",
+    "NoSpace",
+    "NotFound",
+    "Progress",
+    "SortReport",
+    "SortedRecords",
+    "Sorter",
+    "SorterReport",
+    "TableReport",
+    "TreeUsage",
+    "Unsuitable",
+    "Usage",
+    "Verdict",
+    "__version__",
+    "desc",
+    "du",
+    "generate",
+    "key",
+    "merge",
+    "sort",
+    "sort_lines",
+    "sort_table",
+    "verify",
+]
+
+# Jobs that Ctrl-C has stopped clean up before the process ends.
+_atexit.register(_xsort._wait_for_interrupted_jobs)

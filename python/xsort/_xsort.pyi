@@ -1,0 +1,339 @@
+from collections.abc import Callable, Iterable
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, final
+
+from typing_extensions import Buffer, Self
+
+class _HasDescriptor(Protocol):
+    def fileno(self) -> int: ...
+
+class _Writes(Protocol):
+    def write(self, data: bytes, /) -> Any: ...
+    def flush(self) -> Any: ...
+
+_Path: TypeAlias = str | bytes | PathLike[str] | PathLike[bytes]
+_Input: TypeAlias = _Path | _HasDescriptor
+_Inputs: TypeAlias = _Input | Iterable[_Input]
+_Size: TypeAlias = int | str
+_Scratch: TypeAlias = _Path | Iterable[_Path]
+_OnProgress: TypeAlias = Callable[[Progress], object] | bool
+_Words: TypeAlias = str | Iterable[str]
+_Field: TypeAlias = str | bytes | bytearray | int | float | desc
+_Key: TypeAlias = _Field | tuple[_Field, ...]
+_T = TypeVar("_T")
+
+__version__: str
+__all__ = [
+    "GenerateReport",
+    "LinesReport",
+    "Merged",
+    "Progress",
+    "SortReport",
+    "SortedRecords",
+    "Sorter",
+    "SorterReport",
+    "TableReport",
+    "TreeUsage",
+    "Usage",
+    "Verdict",
+    "__version__",
+    "_wait_for_interrupted_jobs",
+    "desc",
+    "du",
+    "generate",
+    "key",
+    "merge",
+    "sort",
+    "sort_lines",
+    "sort_table",
+    "verify",
+]
+
+@final
+class Progress:
+    @property
+    def phase(self) -> str: ...
+    @property
+    def done_bytes(self) -> int: ...
+    @property
+    def bytes(self) -> int | None: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def bytes_per_second(self) -> float: ...
+    @property
+    def seconds_left(self) -> float | None: ...
+
+@final
+class SortReport:
+    @property
+    def records(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def checksum(self) -> str: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def bytes_per_second(self) -> float: ...
+    @property
+    def threads(self) -> int: ...
+    @property
+    def memory_bytes(self) -> int: ...
+    @property
+    def scratch_bytes(self) -> int: ...
+    @property
+    def notices(self) -> list[str]: ...
+    @property
+    def json(self) -> str: ...
+    def as_dict(self) -> dict[str, Any]: ...
+
+@final
+class LinesReport:
+    @property
+    def lines(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def written_bytes(self) -> int: ...
+    @property
+    def checksum(self) -> str | None: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def runs(self) -> int: ...
+    @property
+    def spilled_bytes(self) -> int: ...
+    @property
+    def scratch_bytes(self) -> int: ...
+    @property
+    def notices(self) -> list[str]: ...
+    def as_dict(self) -> dict[str, Any]: ...
+
+@final
+class TableReport:
+    @property
+    def rows(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def written_bytes(self) -> int: ...
+    @property
+    def checksum(self) -> str | None: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def bytes_per_second(self) -> float: ...
+    @property
+    def threads(self) -> int: ...
+    @property
+    def memory_bytes(self) -> int: ...
+    @property
+    def runs(self) -> int: ...
+    @property
+    def spilled_bytes(self) -> int: ...
+    @property
+    def scratch_bytes(self) -> int: ...
+    @property
+    def notices(self) -> list[str]: ...
+    def as_dict(self) -> dict[str, Any]: ...
+
+@final
+class SorterReport:
+    @property
+    def records(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def checksum(self) -> str: ...
+    @property
+    def runs(self) -> int: ...
+    @property
+    def spilled_bytes(self) -> int: ...
+    @property
+    def scratch_bytes(self) -> int: ...
+    @property
+    def seconds(self) -> float: ...
+    def as_dict(self) -> dict[str, Any]: ...
+
+@final
+class GenerateReport:
+    @property
+    def records(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def checksum(self) -> str: ...
+    @property
+    def threads(self) -> int: ...
+    @property
+    def memory_bytes(self) -> int: ...
+    @property
+    def notices(self) -> list[str]: ...
+    def as_dict(self) -> dict[str, Any]: ...
+
+@final
+class Verdict:
+    @property
+    def ok(self) -> bool: ...
+    @property
+    def in_order(self) -> bool: ...
+    @property
+    def same(self) -> bool | None: ...
+    @property
+    def records(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def checksum(self) -> str: ...
+    @property
+    def duplicate_keys(self) -> int: ...
+    @property
+    def unordered_records(self) -> int: ...
+    @property
+    def first_unordered_record(self) -> int | None: ...
+    @property
+    def notices(self) -> list[str]: ...
+    def __bool__(self) -> bool: ...
+    def as_dict(self) -> dict[str, Any]: ...
+
+@final
+class Usage:
+    @property
+    def path(self) -> Path | None: ...
+    @property
+    def allocated_bytes(self) -> int: ...
+    @property
+    def apparent_bytes(self) -> int: ...
+    @property
+    def inodes(self) -> int: ...
+    def as_dict(self) -> dict[str, Any]: ...
+
+@final
+class TreeUsage:
+    @property
+    def total(self) -> Usage: ...
+    @property
+    def largest(self) -> list[Usage]: ...
+    @property
+    def errors(self) -> list[str]: ...
+    def as_dict(self) -> dict[str, Any]: ...
+
+@final
+class Sorter:
+    def __new__(
+        cls,
+        *,
+        memory: _Size | None = None,
+        threads: int | None = None,
+        scratch: _Scratch | None = None,
+        bandwidth_limit: _Size | None = None,
+    ) -> Self: ...
+    def push(self, key: _Key, record: Buffer) -> None: ...
+    def push_batch(self, records: Iterable[tuple[_Key, Buffer]]) -> None: ...
+    def finish(self) -> SortedRecords: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_exception: object) -> None: ...
+
+@final
+class SortedRecords:
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> tuple[bytes, bytes]: ...
+    @property
+    def report(self) -> SorterReport | None: ...
+
+@final
+class desc:
+    def __new__(cls, value: str | bytes | bytearray | int | float) -> Self: ...
+    @property
+    def value(self) -> Any: ...
+
+@final
+class Merged:
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> Any: ...
+
+def key(*fields: _Field) -> bytes: ...
+def merge(
+    iterables: Iterable[Iterable[_T]], *, key: Callable[[_T], _Key] | None = None
+) -> Merged: ...
+def sort(
+    inputs: _Inputs,
+    output: _Input,
+    *,
+    format: Literal["gensort", "gensort-ascii", "kv128", "block4k"] | None = None,
+    record: int | None = None,
+    key: _Words | None = None,
+    memory: _Size | None = None,
+    threads: int | None = None,
+    scratch: _Scratch | None = None,
+    method: Literal["auto", "merge", "scatter"] = "auto",
+    remove_input: bool = False,
+    sync: bool = True,
+    checkpoint: bool = False,
+    bandwidth_limit: _Size | None = None,
+    progress: _OnProgress | None = None,
+) -> SortReport: ...
+def sort_lines(
+    inputs: _Inputs,
+    output: _Path | _Writes,
+    *,
+    key: _Words | None = None,
+    locale: bool = False,
+    memory: _Size | None = None,
+    threads: int | None = None,
+    scratch: _Scratch | None = None,
+    bandwidth_limit: _Size | None = None,
+    progress: _OnProgress | None = None,
+) -> LinesReport: ...
+def sort_table(
+    inputs: _Inputs,
+    output: _Path | _Writes,
+    *,
+    by: _Words,
+    format: Literal["csv", "tsv", "ndjson"] | None = None,
+    delimiter: str | None = None,
+    header: bool = True,
+    unique: Literal["first", "last"] | None = None,
+    top: int | None = None,
+    on_bad: Literal["error", "first", "last"] = "error",
+    memory: _Size | None = None,
+    threads: int | None = None,
+    scratch: _Scratch | None = None,
+    bandwidth_limit: _Size | None = None,
+    progress: _OnProgress | None = None,
+) -> TableReport: ...
+def verify(
+    files: _Inputs,
+    *,
+    against: _Inputs | None = None,
+    format: Literal["gensort", "gensort-ascii", "kv128", "block4k"] | None = None,
+    record: int | None = None,
+    key: _Words | None = None,
+    memory: _Size | None = None,
+    threads: int | None = None,
+    bandwidth_limit: _Size | None = None,
+    progress: _OnProgress | None = None,
+) -> Verdict: ...
+def generate(
+    records: int,
+    output: _Path,
+    *,
+    format: Literal["gensort", "gensort-ascii", "kv128", "block4k"] = "gensort",
+    pattern: Literal["uniform", "sorted", "reversed", "equal", "few", "zipf", "heavy"] = "uniform",
+    seed: int = 0,
+    memory: _Size | None = None,
+    threads: int | None = None,
+    bandwidth_limit: _Size | None = None,
+    progress: _OnProgress | None = None,
+) -> GenerateReport: ...
+def du(
+    trees: _Inputs,
+    *,
+    top: int = 0,
+    one_file_system: bool = False,
+    threads: int | None = None,
+) -> TreeUsage: ...
+def _wait_for_interrupted_jobs() -> None: ...
