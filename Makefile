@@ -62,10 +62,10 @@ test-long: lint lint-doc build
 	$(CARGO) test --workspace --locked --benches
 	$(MAKE) --no-print-directory smoke
 
-## The Python package: a wheel for CPython 3.11 and later, in target/packages (needs python3 with venv).
-python:
+## The Python package: a wheel for CPython 3.11 and later with the program in it, for this machine's C library, in target/packages (needs python3 with venv).
+python: build
 	python/tools
-	target/python-tools/bin/maturin build --locked --manifest-path python/Cargo.toml --out target/packages
+	python/wheel $(XSORT) --profile release
 
 ## The Python package's tests, with the library that `make test` has built anyway.
 test-python:
@@ -164,11 +164,12 @@ asan:
 tsan:
 	XSORT_SEEDS=6 RUSTFLAGS="-Zsanitizer=thread --cfg rustix_use_libc" $(CARGO) +nightly test -Zbuild-std --locked --target $(HOST) --target-dir $(SANITIZED) $(UNSAFE) -p xsort-extsort --tests --no-fail-fast
 
-## What is released, in target/packages: a tarball and a Debian package that run on any glibc since 2.31, each tried in an empty root (as root). STATIC=1 adds a
-## statically linked tarball.
+## What is released, in target/packages: a tarball and a Debian package that run on any glibc since 2.31, each tried in an empty root (as root), a wheel and a
+## source distribution for Python, each tried in an empty environment. STATIC=1 adds a statically linked tarball.
 dist:
 	dist/build
 	dist/try
+	for package in target/packages/*.whl target/packages/xsort-*[0-9].tar.gz; do python/try $$package; done
 
 doc:
 	$(CARGO) doc --workspace --no-deps --open
