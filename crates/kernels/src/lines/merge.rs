@@ -4,7 +4,7 @@
 //! lines, which are called heads; lines with equal words are compared as wholes.
 
 use super::hash::word_hash;
-use super::{Entry, LineOrder, Words, line_end, line_hash};
+use super::{Entry, Gathered, LineOrder, Words, line_end, line_hash};
 use crate::loser_tree::{self, HeadKey, Node};
 use crate::prefetch;
 
@@ -77,6 +77,8 @@ pub struct Merge<'a, O: LineOrder> {
     skip: usize,
     /// Whether heads hold two words of their keys, because one would tie too often.
     is_deep: bool,
+    /// Whether lines are hashed.
+    needs_hashes: bool,
     runs: &'a [Lines<'a, O::Words>],
     nodes: Vec<Node<Cursor<'a, O::Words>>>,
     winner: HeadKey,
@@ -122,6 +124,7 @@ impl<'a, O: LineOrder> Merge<'a, O> {
             is_deep: O::WORD_IS_LINE
                 || O::Words::COUNT > 1
                 || order.is_exact() && words_tie(order, delimiter, skip, runs, &mut scratch),
+            needs_hashes: true,
             runs,
             nodes,
             winner: HeadKey::exhausted(0),
@@ -154,35 +157,92 @@ impl<'a, O: LineOrder> Merge<'a, O> {
         merge
     }
 
+    /// The same without the sum of written lines' hashes, for lines that are merged again. Those of
+    /// dropped lines are summed all the same.
+    #[must_use]
+    pub fn without_written_sum(self) -> Self {
+        Merge { needs_hashes: self.is_unique, ..self }
+    }
+
     /// Writes the next bytes of the merged lines to `out`. Returns how many: fewer than fit only at
     /// the end.
     pub fn fill(&mut self, out: &mut [u8]) -> usize {
         let mut at = self.put_pending(out);
         while self.live > 0 && at < out.len() {
             let run = self.winner.run();
-            let Cursor { tail, bytes, .. } = self.nodes[run].cursor;
-            let hash = match O::WORD_IS_LINE && bytes <= WORD && self.skip == 0 {
-                true => word_hash(self.winner.first() ^ O::TURN, bytes),
-                false => line_hash(tail, bytes),
-            };
-            if self.is_wanted(run) {
-                self.written_sum = self.written_sum.wrapping_add(hash);
+            if self.count(run) {
                 at = self.put(out, at, run);
-            } else {
-                self.dropped_sum = self.dropped_sum.wrapping_add(hash);
             }
-            self.taken += 1;
-            let head_key = self.next(run);
-            // The same short line again wins again.
-            let is_same = O::WORD_IS_LINE && head_key == self.winner && {
-                let cursor = &self.nodes[run].cursor;
-                cursor.is_live && cursor.bytes == bytes && bytes <= self.skip + WORD
-            };
-            if !is_same {
-                self.replay(run, head_key);
-            }
+            self.advance(run);
         }
         at
+    }
+
+    /// Writes the next lines to `out`: as many as fit whole. Not to be mixed with
+    /// [`fill`](Merge::fill), which may leave a part of a line.
+    pub fn gather(&mut self, out: &mut [u8]) -> Gathered {
+        debug_assert_eq!(self.pending_bytes(), 0);
+        let mut gathered = Gathered::default();
+        while self.live > 0 {
+            let run = self.winner.run();
+            let from = gathered.bytes;
+            if self.nodes[run].cursor.bytes >= out.len() - from {
+                break;
+            }
+            if self.count(run) {
+                let bytes = self.put(out, from, run);
+                gathered = Gathered { lines: gathered.lines + 1, bytes, last_line: from };
+            }
+            self.advance(run);
+        }
+        gathered
+    }
+
+    /// Takes the next line, without its delimiter; `None` at the end.
+    pub fn take_line(&mut self) -> Option<&'a [u8]> {
+        while self.live > 0 {
+            let run = self.winner.run();
+            let line = self.nodes[run].cursor.line();
+            let is_wanted = self.count(run);
+            self.advance(run);
+            if is_wanted {
+                return Some(line);
+            }
+        }
+        None
+    }
+
+    /// Counts the head of `run`, which comes next. Returns whether it is to be written.
+    #[inline(always)]
+    fn count(&mut self, run: usize) -> bool {
+        self.taken += 1;
+        if !self.needs_hashes {
+            return self.is_wanted(run);
+        }
+        let Cursor { tail, bytes, .. } = self.nodes[run].cursor;
+        let hash = match O::WORD_IS_LINE && bytes <= WORD && self.skip == 0 {
+            true => word_hash(self.winner.first() ^ O::TURN, bytes),
+            false => line_hash(tail, bytes),
+        };
+        let is_wanted = self.is_wanted(run);
+        let sum = if is_wanted { &mut self.written_sum } else { &mut self.dropped_sum };
+        *sum = sum.wrapping_add(hash);
+        is_wanted
+    }
+
+    /// Goes on behind the head of `run`.
+    #[inline(always)]
+    fn advance(&mut self, run: usize) {
+        let bytes = self.nodes[run].cursor.bytes;
+        let head_key = self.next(run);
+        // The same short line again wins again.
+        let is_same = O::WORD_IS_LINE && head_key == self.winner && {
+            let cursor = &self.nodes[run].cursor;
+            cursor.is_live && cursor.bytes == bytes && bytes <= self.skip + WORD
+        };
+        if !is_same {
+            self.replay(run, head_key);
+        }
     }
 
     /// Bytes that are missing of a line that was written in part, its delimiter included; 0 if
@@ -259,6 +319,11 @@ impl<'a, O: LineOrder> Merge<'a, O> {
                 (tail.first_chunk::<SHORT>(), out.get_mut(at..at + SHORT + 1))
         {
             to[..SHORT].copy_from_slice(from);
+            to[bytes] = self.delimiter;
+            return at + bytes + 1;
+        }
+        if let Some(to) = out.get_mut(at..at + bytes + 1) {
+            to[..bytes].copy_from_slice(&tail[..bytes]);
             to[bytes] = self.delimiter;
             return at + bytes + 1;
         }

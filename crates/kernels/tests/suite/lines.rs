@@ -5,8 +5,9 @@ use std::cmp::{Ordering, Reverse};
 use std::marker::PhantomData;
 use xsort_kernels::Caches;
 use xsort_kernels::lines::{
-    Bound, ByBytes, ByBytesReversed, Entry, LineOrder, Lines, Merge, Words, bound_in_entries,
-    bound_in_text, count_lines, dedup, for_each_line, line_end, line_hash, sort, whole_lines_bytes,
+    Bound, ByBytes, ByBytesReversed, Entry, Gathered, LineOrder, Lines, Merge, Words,
+    bound_in_entries, bound_in_text, count_lines, dedup, for_each_line, line_end, line_hash, sort,
+    whole_lines_bytes,
 };
 
 /// Caches so small that every path is taken with few lines.
@@ -202,6 +203,35 @@ fn check_merge<O: LineOrder>(
     assert_eq!(written.wrapping_add(dropped), sum_of(lines));
     let wanted = text_of(&expected(order, lines, is_unique), delimiter);
     assert_eq!(String::from_utf8_lossy(&merged), String::from_utf8_lossy(&wanted));
+    let merge = Merge::new(order, delimiter, is_unique, &as_runs, ends).without_written_sum();
+    check_gathered(merge, delimiter, &wanted, dropped, &mut out);
+}
+
+/// The lines of a merge, by as many as `out` can hold whole; a longer one is taken by itself.
+fn check_gathered<O: LineOrder>(
+    mut merge: Merge<'_, O>,
+    delimiter: u8,
+    wanted: &[u8],
+    dropped: u64,
+    out: &mut [u8],
+) {
+    let mut merged = Vec::new();
+    while !merge.is_done() {
+        let Gathered { lines, bytes, last_line } = merge.gather(out);
+        let gathered = &out[..bytes];
+        assert_eq!(gathered.iter().filter(|&&byte| byte == delimiter).count(), lines);
+        merged.extend_from_slice(gathered);
+        if lines > 0 {
+            assert_eq!(gathered.last(), Some(&delimiter));
+            assert!(!gathered[last_line..bytes - 1].contains(&delimiter));
+            assert!(last_line == 0 || gathered[last_line - 1] == delimiter);
+        } else if let Some(line) = merge.take_line() {
+            merged.extend_from_slice(line);
+            merged.push(delimiter);
+        }
+    }
+    assert_eq!(String::from_utf8_lossy(&merged), String::from_utf8_lossy(wanted));
+    assert_eq!(merge.sums().1, dropped);
 }
 
 fn check_bounds<O: LineOrder>(
