@@ -19,9 +19,10 @@ impl Areas {
         all
     }
 
-    /// Whether there is memory for another chunk.
-    pub(super) fn has_area(&self) -> bool {
-        self.free.iter().any(|lease| self.is_enough(lease))
+    /// How many chunks there is memory for.
+    pub(super) fn count(&self) -> usize {
+        let enough = self.free.iter().filter(|lease| self.is_enough(lease));
+        enough.map(|lease| (lease.len() / self.area_bytes).max(1)).sum()
     }
 
     /// Takes the smallest free piece of at least half an area; of a piece of two areas or more, one

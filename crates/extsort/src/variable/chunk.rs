@@ -94,6 +94,11 @@ impl Chunk {
         std::mem::replace(&mut self.area, own)
     }
 
+    /// Bytes of its area.
+    pub(super) fn area_bytes(&self) -> usize {
+        self.area.len()
+    }
+
     /// The area, for other use.
     pub(super) fn into_area(self) -> Lease {
         self.area

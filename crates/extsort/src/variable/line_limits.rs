@@ -8,9 +8,17 @@ use xsort_kernels::lines::{Entry, LineOrder};
 /// Sorted inputs that may have long lines at the same time: the more, the shorter these must be.
 pub(super) const LONG_INPUTS_MAX: usize = 4;
 
+/// Blocks besides one for each run with which a merge keeps its threads and drives busy.
+const WORKING_BLOCKS: usize = 16;
+
 /// Blocks that a merge must have besides one for each run.
 pub(super) fn least_working_blocks(plan: &Plan) -> usize {
     plan.threads + 2
+}
+
+/// Blocks that a merge should have besides one for each run.
+pub(super) fn ample_working_blocks(plan: &Plan) -> usize {
+    2 * plan.threads + WORKING_BLOCKS
 }
 
 /// The longest line, its delimiter included, that a sort by this plan can have in two runs at once.

@@ -38,9 +38,10 @@ const WRITE_BUFFER_BYTES_SMALL: u64 = 256 * KIB;
 const BLOCK_BYTES_MIN: u64 = 16 * KIB;
 /// Blocks in a write buffer: some are filled while others are written.
 pub(super) const WRITE_BUFFER_BLOCKS: usize = 4;
-/// Areas beside one for each thread, so that some can be read into and some hold runs while others
-/// are sorted.
-const MORE_AREAS: usize = 6;
+/// Areas for each thread, and more: all chunks of about half of them make one run, while the others
+/// are read into and sorted. More areas need less memory to sort with, and leave less of it unused.
+const AREAS_PER_THREAD: usize = 2;
+const MORE_AREAS: usize = 12;
 /// Least bytes of a chunk's text, of streams and of large files.
 pub(super) const CHUNK_BYTES_MIN: u64 = 8 * MIB;
 /// Chunks for each thread, so that there is something to sort while others are read.
@@ -116,7 +117,7 @@ impl Plan {
         let is_small = input_bytes.is_some_and(|bytes| bytes <= SMALL_INPUT_BYTES);
         let Shares { threads, bytes, write_buffer, block } =
             Shares::new(options, input_bytes, is_small);
-        let areas = if is_small { 1 } else { threads + MORE_AREAS };
+        let areas = if is_small { 1 } else { AREAS_PER_THREAD * threads + MORE_AREAS };
         let index = align_up(index_bytes(input_bytes, bytes, block).min(2 * bytes / INDEX_SHARE));
         let pool = bytes - index;
         // Inputs that fit in memory are in the page cache, or might as well be.

@@ -5,7 +5,6 @@
 //! second buffer of its size.
 
 use super::block::{KEY_WORDS, SpilledBlock};
-use super::chunk::Chunk;
 use super::codec::{BlockCompressor, Codec};
 use super::job::LinesJob;
 use super::plan::WRITE_BUFFER_BLOCKS;
@@ -15,7 +14,7 @@ use crate::store::seal::seal;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::{Completion, Lease, align_up};
-use xsort_kernels::lines::{Gathered, LineOrder, gather};
+use xsort_kernels::lines::{Entry, Gathered, LineOrder, Merge, gather};
 use xxhash_rust::xxh3::Xxh3;
 
 /// Takes lines in order, and writes blocks of them to scratch.
@@ -89,25 +88,63 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
         })
     }
 
-    /// Writes a sorted chunk.
-    pub(super) fn spill(&mut self, chunk: &Chunk) -> Result<Vec<SpilledBlock>, Error> {
+    /// Writes entries of a sorted chunk whose text is `text`.
+    pub(super) fn spill(
+        &mut self,
+        text: &[u8],
+        entries: &[Entry<O::Words>],
+    ) -> Result<Vec<SpilledBlock>, Error> {
         let delimiter = self.job.options.delimiter;
-        let mut rest = chunk.entries::<O::Words>();
+        let spill_busy = &self.job.gauges.stage_times.spill_busy;
+        let mut rest = entries;
         while let Some((first, others)) = rest.split_first() {
             let mut lease = self.take()?;
-            let gathered = gather(chunk.text(), delimiter, rest, &mut lease[..self.fill_bytes]);
-            if gathered.lines == 0 {
-                self.free.push(lease);
-                self.push(first.line(chunk.text(), delimiter))?;
-                rest = others;
-                continue;
-            }
-            let Gathered { lines, bytes, last_line } = gathered;
-            self.block = Some(Filling { lease, used: bytes, last_line, lines: lines as u32 });
-            self.write()?;
-            rest = &rest[lines..];
+            let into = &mut lease[..self.fill_bytes];
+            let gathered = spill_busy.time(|| gather(text, delimiter, rest, into));
+            rest = match gathered.lines {
+                0 => others,
+                lines => &rest[lines..],
+            };
+            let long = (gathered.lines == 0).then(|| first.line(text, delimiter));
+            self.write_gathered(lease, gathered, long)?;
         }
         self.end()
+    }
+
+    /// Writes the lines of a merge.
+    pub(super) fn spill_merged(
+        &mut self,
+        merge: &mut Merge<'_, O>,
+    ) -> Result<Vec<SpilledBlock>, Error> {
+        let spill_busy = &self.job.gauges.stage_times.spill_busy;
+        while !merge.is_done() {
+            let mut lease = self.take()?;
+            let into = &mut lease[..self.fill_bytes];
+            let gathered = spill_busy.time(|| merge.gather(into));
+            // The rest may be duplicates only.
+            let long = if gathered.lines == 0 { merge.take_line() } else { None };
+            self.write_gathered(lease, gathered, long)?;
+        }
+        self.end()
+    }
+
+    /// Writes a block of lines that were gathered. If there are none, the next one, `long`, may be
+    /// too long for a block.
+    fn write_gathered(
+        &mut self,
+        lease: Lease,
+        gathered: Gathered,
+        long: Option<&[u8]>,
+    ) -> Result<(), Error> {
+        let Gathered { lines, bytes, last_line } = gathered;
+        if lines == 0 {
+            self.free.push(lease);
+            return long.map_or(Ok(()), |line| self.push(line));
+        }
+        // A line that was pushed may have begun a block.
+        self.write()?;
+        self.block = Some(Filling { lease, used: bytes, last_line, lines: lines as u32 });
+        self.write()
     }
 
     /// Takes the next bytes of lines. If they end within a line, `to_come` bytes of it are missing,

@@ -112,6 +112,15 @@ fn long_alike(bytes: usize, seed: u64) -> Vec<u8> {
     text(bytes, |text| text.extend(format!("{prefix}{}", random.word() % 5000).bytes()))
 }
 
+/// Few lines for so many bytes.
+fn wide(bytes: usize, seed: u64) -> Vec<u8> {
+    let mut random = Random::new(seed);
+    text(bytes, |text| {
+        text.extend(random.word().to_string().bytes());
+        text.resize(text.len() + 2000, b'w');
+    })
+}
+
 fn one_line(bytes: usize) -> Vec<u8> {
     text(bytes, |text| text.extend(b"always the same"))
 }
@@ -202,11 +211,25 @@ fn an_input_may_be_much_larger_than_it_said() {
 
 #[test]
 fn more_runs_than_memory_has_blocks_for_take_several_passes() {
-    for threads in [1, 2] {
-        let texts = [short_numbers(12 << 20, 3), long_alike(8 << 20, 4)];
-        for report in check(&options(2 * MIB, threads, false), &texts) {
-            assert!(report.spilled_bytes > 21 << 20, "{report:?}");
-        }
+    let texts = [short_numbers(2 << 20, 3), long_alike(2 << 20, 4), wide(100 << 20, 11)];
+    for threads in [1, 3] {
+        let (sorted, report) = sort(&options(2 * MIB, threads, false), &texts, false).unwrap();
+        assert!(sorted == expected(&texts, false), "{threads} threads");
+        // Each line is written in the first pass, and most are in another.
+        assert!(report.spilled_bytes > 130 << 20, "{report:?}");
+    }
+}
+
+/// A budget is divided into many areas; a run has the lines of many of them.
+#[test]
+fn many_runs_are_large() {
+    let texts = [wide(100 << 20, 10)];
+    for (threads, runs_max) in [(1, 80), (2, 110)] {
+        let (sorted, report) = sort(&options(4 * MIB, threads, false), &texts, false).unwrap();
+        assert!(sorted == expected(&texts, false), "{threads} threads");
+        assert!(report.runs < runs_max, "{report:?}");
+        // Nothing was written twice.
+        assert!(report.spilled_bytes < 101 << 20, "{report:?}");
     }
 }
 

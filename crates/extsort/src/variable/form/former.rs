@@ -1,31 +1,52 @@
-//! The reading thread of phase one: it fills areas, gives chunks to workers, and decides what is
-//! spilled.
+//! The reading thread of phase one: it fills areas, gives chunks to workers, and decides when runs
+//! are made of them.
+//!
+//! Nothing is spilled as long as all may fit. From then on runs are made of what is sorted whenever
+//! it has more than half of the memory, so that threads write while others sort and this one reads.
+//!
+//! How large runs are depends on how many there are. A merge of few runs is no dearer than one of
+//! very few, and merging chunks before costs more than writing each as it is. So the first runs are
+//! single chunks, and each run is larger than the one before it, up to half of the memory.
 
 use super::super::areas::Areas;
 use super::super::block::SpilledBlock;
-use super::super::chunk::{Chunk, HashSums};
+use super::super::chunk::Chunk;
 use super::super::input::too_long;
 use super::super::job::LinesJob;
-use super::super::line_limits::line_bytes_max;
+use super::super::line_limits::{ample_working_blocks, line_bytes_max};
 use super::super::options::LinesOptions;
 use super::super::plan::Plan;
 use super::super::run::Run;
 use super::fill::{ChunkReader, Divided, Filled, Filling};
-use super::worker::{FormOutcome, FormTask, FormWorker};
+use super::group::ChunkGroup;
+use super::spilling::{SortedChunks, Spill};
+use super::summary::ChunkSummary;
+use super::worker::{FormOutcome, FormTask, FormWorker, SpilledPart};
 use crate::Error;
 use crate::job::failure::STOP_INTERVAL;
 use crate::store::journal::Step;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use xsort_disk::Lease;
 use xsort_kernels::lines::LineOrder;
+
+/// Parts of a run for each thread, so that all are done at about the same time.
+const PARTS_PER_THREAD: usize = 2;
+/// From so many runs on they are as large as they can be. A merge's memory has some 500 blocks or
+/// more.
+const RUNS_UNTIL_LARGEST: usize = 64;
+
+/// Where tasks for other threads go.
+pub(crate) struct FormTasks {
+    pub(crate) sorts: Sender<FormTask>,
+    pub(crate) spills: Sender<FormTask>,
+}
 
 /// Does tasks: other threads, or this one if there are none.
 pub(crate) struct FormWorkers<'a, 'j, 'w, O: LineOrder> {
     pub(crate) worker: &'w FormWorker<'a, 'j, O>,
     /// Tasks for other threads.
-    pub(crate) tasks: Option<Sender<FormTask>>,
+    pub(crate) tasks: Option<FormTasks>,
     pub(crate) outcomes: Receiver<Result<FormOutcome, Error>>,
 }
 
@@ -37,17 +58,15 @@ pub(crate) struct Former<'a, 'j, 'w, O: LineOrder> {
     free: Areas,
     /// An area with the beginning of a long line.
     next: Option<Filling>,
-    /// Sorted chunks in memory, by number.
-    sorted: BTreeMap<usize, Chunk>,
-    /// Runs on scratch.
-    spilled: BTreeMap<usize, Run>,
-    /// What the journal will say of sorted chunks, if there is one.
+    sorted: SortedChunks,
+    /// Runs that are being made.
+    spills: VecDeque<Spill>,
+    /// Runs on scratch, in the order of the input.
+    spilled: Vec<Run>,
+    /// What the journal will say of sorted chunks, by their numbers, if there is one.
     summaries: BTreeMap<usize, ChunkSummary>,
-    /// The number of the first run that isn't in the journal.
-    recorded: usize,
-    /// Tasks under way, and how many of these spill.
+    /// Tasks under way.
     working: usize,
-    spilling: usize,
     chunks: usize,
     lines: u64,
     bytes: u64,
@@ -60,27 +79,6 @@ pub(crate) struct Formed {
     pub(crate) free: Areas,
     pub(crate) lines: u64,
     pub(crate) bytes: u64,
-}
-
-/// What the journal says of a chunk besides its blocks: lines and bytes as they were read, and the
-/// sums of the lines' hashes.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct ChunkSummary {
-    lines: u64,
-    bytes: u64,
-    read_sum: u64,
-    dropped_sum: u64,
-}
-
-impl ChunkSummary {
-    fn new(chunk: &Chunk, sums: HashSums) -> ChunkSummary {
-        ChunkSummary {
-            lines: chunk.lines() as u64,
-            bytes: chunk.text_bytes() as u64,
-            read_sum: sums.read,
-            dropped_sum: sums.dropped,
-        }
-    }
 }
 
 impl<'a, 'j, 'w, O: LineOrder> Former<'a, 'j, 'w, O> {
@@ -96,12 +94,11 @@ impl<'a, 'j, 'w, O: LineOrder> Former<'a, 'j, 'w, O> {
             reader,
             free,
             next: None,
-            sorted: BTreeMap::new(),
-            spilled: BTreeMap::new(),
+            sorted: SortedChunks::default(),
+            spills: VecDeque::new(),
+            spilled: Vec::new(),
             summaries: BTreeMap::new(),
-            recorded: 0,
             working: 0,
-            spilling: 0,
             chunks: 0,
             lines: 0,
             bytes: 0,
@@ -121,11 +118,11 @@ impl<'a, 'j, 'w, O: LineOrder> Former<'a, 'j, 'w, O> {
             self.job.balance.read(summary.read_sum);
             self.job.balance.dropped(summary.dropped_sum);
             self.job.observer.advance(summary.bytes);
-            self.spilled.insert(self.chunks, Run::OnScratch(blocks));
+            self.spilled.push(Run::OnScratch(blocks));
             self.chunks += 1;
         }
         journal.refuse_more_chunks()?;
-        self.recorded = self.chunks;
+        self.sorted = SortedChunks::from(self.chunks);
         if journal.replay::<()>(Step::InputRead)?.is_some() {
             return Ok(true);
         }
@@ -146,13 +143,14 @@ impl<'a, 'j, 'w, O: LineOrder> Former<'a, 'j, 'w, O> {
                 break;
             }
         }
-        self.wait_for_all()
+        self.wait_for_all()?;
+        self.spill_for_blocks()
     }
 
-    /// Spills all runs, so that a later process finds them and nobody needs the inputs.
+    /// Spills all chunks, so that a later process finds them and nobody needs the inputs.
     pub(crate) fn spill_all(&mut self) -> Result<(), Error> {
         while !self.sorted.is_empty() {
-            self.spill_oldest()?;
+            self.start_run(self.largest_run_bytes())?;
             self.wait_for_all()?;
         }
         Ok(())
@@ -161,8 +159,8 @@ impl<'a, 'j, 'w, O: LineOrder> Former<'a, 'j, 'w, O> {
     /// Ends the work of other threads.
     pub(crate) fn end(self) -> Formed {
         let Former { sorted, spilled: mut runs, free, lines, bytes, .. } = self;
-        runs.extend(sorted.into_iter().map(|(number, chunk)| (number, Run::InMemory(chunk))));
-        Formed { runs: runs.into_values().collect(), free, lines, bytes }
+        runs.extend(sorted.into_chunks().map(|(_, chunk)| Run::InMemory(chunk)));
+        Formed { runs, free, lines, bytes }
     }
 
     /// Reads the next chunk; `None` if there are no more lines.
@@ -188,31 +186,90 @@ impl<'a, 'j, 'w, O: LineOrder> Former<'a, 'j, 'w, O> {
         }
     }
 
-    /// An area to read into. A run may have to be spilled for it, and one is if this is the last
-    /// area and there may be more to read than fits.
+    /// An area to read into. A run may have to be made for it.
     fn area(&mut self) -> Result<Lease, Error> {
-        while let Ok(outcome) = self.workers.outcomes.try_recv() {
-            self.take_outcome(outcome)?;
-        }
         loop {
+            while let Ok(outcome) = self.workers.outcomes.try_recv() {
+                self.take_outcome(outcome)?;
+            }
+            if let Some(bytes) = self.wanted_run_bytes() {
+                self.start_run(bytes)?;
+            }
             if let Some(area) = self.free.take() {
-                let is_last = !self.free.has_area();
-                let fits = area.len() as u64 / 2;
-                let is_more = self.reader.remaining.is_none_or(|remaining| remaining > fits);
-                if is_last && self.spilling == 0 && is_more {
-                    self.spill_oldest()?;
-                }
                 return Ok(area);
             }
-            if self.spilling == 0 {
-                self.spill_oldest()?;
-            }
-            // A small run may not have freed enough for an area. Without other threads, it is
-            // spilled already.
-            if !self.free.has_area() && self.working > 0 {
-                self.wait()?;
+            // Without other threads, the run is made already.
+            if self.working > 0 {
+                let job = self.job;
+                job.gauges.stage_times.read_waits_for_areas.time(|| self.wait())?;
             }
         }
+    }
+
+    /// Bytes of the chunks that should become a run now, if any should.
+    fn wanted_run_bytes(&self) -> Option<usize> {
+        let areas = self.free.count();
+        let half = self.job.plan.areas * self.job.plan.area_bytes / 2;
+        let spilling: usize = self.spills.iter().map(|spill| spill.memory_bytes).sum();
+        let free = self.free.sizes().sum::<usize>() + spilling;
+        // Without other threads, nothing is read meanwhile.
+        let has_begun = !self.spilled.is_empty() && self.job.plan.threads > 1;
+        if areas > 1 && !(has_begun && free < half) {
+            return None;
+        }
+        let missing = self.needed_bytes().saturating_sub(free);
+        if missing == 0 && areas > 0 {
+            return None;
+        }
+        let wanted = self.run_bytes().min(missing).max(1);
+        let is_ready = self.sorted.ready_bytes() >= wanted || areas == 0 && self.working == 0;
+        (is_ready && (spilling == 0 || spilling + wanted <= half)).then_some(wanted)
+    }
+
+    /// Bytes of memory of the chunks that become the next run: the more runs there are, the more.
+    fn run_bytes(&self) -> usize {
+        let most = self.largest_run_bytes();
+        let runs = self.spilled.len() + self.spills.len();
+        (most / RUNS_UNTIL_LARGEST * runs).clamp(1, most)
+    }
+
+    /// Bytes of memory of the chunks of a run, at most: half of the memory, so that the other half
+    /// can be read into and sorted; all of it if there are no other threads.
+    fn largest_run_bytes(&self) -> usize {
+        let Plan { areas, area_bytes, threads, .. } = self.job.plan;
+        if threads == 1 { areas * area_bytes } else { areas / 2 * area_bytes }
+    }
+
+    /// Bytes of memory that it takes to hold all that is still to be read, if that is as what was
+    /// read, and the blocks of a merge.
+    fn needed_bytes(&self) -> usize {
+        let Some(remaining) = self.reader.remaining else { return usize::MAX };
+        let Plan { entry_bytes, area_bytes, .. } = self.job.plan;
+        let entries = remaining as f64 * self.lines as f64 / self.bytes.max(1) as f64;
+        let text_and_entries = remaining as f64 + entries * entry_bytes as f64;
+        // What is left of areas when they are full is less than one in all.
+        (text_and_entries as usize).saturating_add(area_bytes / 2 + self.block_bytes())
+    }
+
+    /// Bytes of blocks for a merge of all runs, if there is one on scratch, beside the sort
+    /// buffers.
+    fn block_bytes(&self) -> usize {
+        let plan = &self.job.plan;
+        let blocks = self.spilled.len() + 2 + ample_working_blocks(plan);
+        (blocks * plan.block_bytes).saturating_sub(plan.threads * plan.sort_buffer_bytes)
+    }
+
+    /// Makes room for the blocks of runs on scratch, on all threads; a merge needs more if lines
+    /// are long.
+    fn spill_for_blocks(&mut self) -> Result<(), Error> {
+        if self.spilled.is_empty() {
+            return Ok(());
+        }
+        let missing = self.block_bytes().saturating_sub(self.free.sizes().sum());
+        if missing > 0 && !self.sorted.is_empty() {
+            self.start_run(missing)?;
+        }
+        self.wait_for_all()
     }
 
     /// A larger area for the beginning of a line, with that in it. For a line of the greatest
@@ -237,8 +294,8 @@ impl<'a, 'j, 'w, O: LineOrder> Former<'a, 'j, 'w, O> {
                 Ok(larger) => return Ok(larger),
                 Err(area) => area,
             };
-            if self.spilling == 0 {
-                self.spill_oldest()?;
+            if self.spills.is_empty() {
+                self.start_run(wanted)?;
             }
             if self.working > 0 {
                 self.wait()?;
@@ -246,21 +303,59 @@ impl<'a, 'j, 'w, O: LineOrder> Former<'a, 'j, 'w, O> {
         }
     }
 
-    fn spill_oldest(&mut self) -> Result<(), Error> {
-        match self.sorted.pop_first() {
-            Some((number, chunk)) => {
-                self.spilling += 1;
-                self.start(FormTask::Spill(number, chunk))
-            }
-            None => Ok(()),
+    /// Begins a run of the oldest chunks, of about `bytes` bytes of memory, if the oldest is
+    /// sorted.
+    fn start_run(&mut self, bytes: usize) -> Result<(), Error> {
+        let (first, chunks) = self.sorted.take(bytes);
+        if chunks.is_empty() {
+            return Ok(());
         }
+        let threads = self.job.plan.threads;
+        let parts = if threads == 1 { 1 } else { PARTS_PER_THREAD * threads };
+        let group = ChunkGroup::new(self.job.order, self.job.options.delimiter, chunks, parts);
+        let spill = Spill::new(first, group);
+        let tasks = spill.tasks();
+        self.spills.push_back(spill);
+        tasks.into_iter().try_for_each(|task| self.start(task))
+    }
+
+    /// Takes in a part of a run, and the runs that are complete: in the order of the input, because
+    /// the journal counts them.
+    fn finish_part(&mut self, part: SpilledPart) {
+        let spill = self.spills.iter_mut().find(|spill| spill.first == part.run);
+        let spill = spill.expect("it is there until all of its parts are done");
+        let chunks = spill.finish(part).unwrap_or_default();
+        chunks.into_iter().for_each(|chunk| self.free.give(chunk.into_area()));
+        while self.spills.front().is_some_and(Spill::is_done)
+            && let Some(spill) = self.spills.pop_front()
+        {
+            self.finish_run(spill);
+        }
+    }
+
+    /// Takes in a run that is on scratch.
+    fn finish_run(&mut self, spill: Spill) {
+        let Spill { first, count, dropped_sum, .. } = spill;
+        let blocks = spill.into_blocks();
+        if self.job.journal.is_recording() {
+            let of_chunks = (first..first + count).filter_map(|at| self.summaries.remove(&at));
+            let merged = ChunkSummary { dropped_sum, ..ChunkSummary::default() };
+            let summary = of_chunks.fold(merged, ChunkSummary::and);
+            let step = Step::Chunk(self.spilled.len() as u64);
+            self.job.journal.record(step, &(summary, &blocks));
+        }
+        self.spilled.push(Run::OnScratch(blocks));
     }
 
     fn start(&mut self, task: FormTask) -> Result<(), Error> {
         self.working += 1;
         match &self.workers.tasks {
             Some(tasks) => {
-                tasks.send(task).expect("workers live as long as the scope");
+                let to = match task {
+                    FormTask::Sort(..) => &tasks.sorts,
+                    FormTask::Spill(..) => &tasks.spills,
+                };
+                to.send(task).expect("workers live as long as the scope");
                 Ok(())
             }
             None => {
@@ -301,27 +396,8 @@ impl<'a, 'j, 'w, O: LineOrder> Former<'a, 'j, 'w, O> {
                 self.sorted.insert(number, chunk);
                 self.free.give(rest);
             }
-            FormOutcome::Spilled(number, blocks, area) => {
-                self.spilling -= 1;
-                self.spilled.insert(number, Run::OnScratch(blocks));
-                self.record_runs();
-                self.free.give(area);
-            }
+            FormOutcome::Spilled(part) => self.finish_part(part),
         }
         Ok(())
-    }
-
-    /// Records the runs on scratch before which there is no gap. Threads may be done with a chunk
-    /// before an earlier one; but a later process reads the lines of a gap in other chunks, and
-    /// discards what lies behind it on scratch.
-    fn record_runs(&mut self) {
-        while let (Some(summary), Some(run)) =
-            (self.summaries.get(&self.recorded), self.spilled.get(&self.recorded))
-        {
-            let step = Step::Chunk(self.recorded as u64);
-            self.job.journal.record(step, &(summary, run.blocks()));
-            self.summaries.remove(&self.recorded);
-            self.recorded += 1;
-        }
     }
 }

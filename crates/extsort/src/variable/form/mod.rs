@@ -2,17 +2,24 @@
 //! long as there is room.
 //!
 //! One thread reads, the others sort. When the last free area is taken and there may be more to
-//! read, the oldest run is spilled: so a sort a little larger than its budget writes little more
-//! than the difference.
+//! read, the oldest chunks are merged to one run on scratch: about half of the memory at once, so
+//! that runs are large and there is room to read into meanwhile, and no more than what is still to
+//! be read needs, if that is known.
 //!
 //! | file | idea |
 //! |---|---|
 //! | `former` | the reading thread: areas, chunks, what is spilled |
 //! | `fill` | lines read into an area, until a chunk is complete |
-//! | `worker` | chunks sorted and spilled |
+//! | `group` | neighbouring chunks, cut into parts that threads merge to one run |
+//! | `spilling` | which chunks become a run, and when |
+//! | `summary` | what the journal says of a run's chunks |
+//! | `worker` | chunks sorted, and merged to scratch |
 
 mod fill;
 mod former;
+mod group;
+mod spilling;
+mod summary;
 mod worker;
 
 use super::areas::Areas;
@@ -24,7 +31,7 @@ use crate::Error;
 use crate::job::threads::spawn_up_to;
 use crossbeam_channel::unbounded;
 use fill::ChunkReader;
-use former::{FormWorkers, Formed, Former};
+use former::{FormTasks, FormWorkers, Formed, Former};
 use std::sync::Arc;
 use worker::FormWorker;
 use xsort_kernels::lines::LineOrder;
@@ -80,19 +87,24 @@ fn form_on_threads<'a, 'j, O: LineOrder>(
     reader: ChunkReader<'a, 'j, O>,
     areas: Areas,
 ) -> Result<(Formed, bool), Error> {
-    let (tasks, tasks_from) = unbounded();
+    let (sorts, sorts_from) = unbounded();
+    let (spills, spills_from) = unbounded();
     let (done, outcomes) = unbounded();
     // The former has the tasks' sender: however the scope's work ends, the threads end with it.
     std::thread::scope(|scope| {
-        let tasks = (job.plan.threads > 1).then_some(tasks);
+        let tasks = (job.plan.threads > 1).then_some(FormTasks { sorts, spills });
         if tasks.is_some() {
             spawn_up_to(
                 scope,
                 job.plan.threads,
                 |error| job.failure.set(error),
-                |_| {
-                    let (tasks, done) = (tasks_from.clone(), done.clone());
-                    move || worker.run(&tasks, &done)
+                |thread| {
+                    let (sorts, spills, done) =
+                        (sorts_from.clone(), spills_from.clone(), done.clone());
+                    // While some threads write, the others have something to do.
+                    let (first, second) =
+                        if thread % 2 == 0 { (spills, sorts) } else { (sorts, spills) };
+                    move || worker.run(&first, &second, &done)
                 },
             )?;
         }

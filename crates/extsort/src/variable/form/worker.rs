@@ -4,25 +4,45 @@ use super::super::block::SpilledBlock;
 use super::super::chunk::{Chunk, HashSums};
 use super::super::job::LinesJob;
 use super::super::spill::Spiller;
+use super::group::ChunkGroup;
 use crate::Error;
-use crossbeam_channel::{Receiver, Sender};
+use crossbeam_channel::{Receiver, Sender, select};
 use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::Lease;
-use xsort_kernels::lines::LineOrder;
+use xsort_kernels::lines::{LineOrder, Lines, Merge};
 
-/// Work on a chunk, whose number is that of its run.
+/// Work on chunks.
 pub(crate) enum FormTask {
+    /// A chunk, by its number.
     Sort(usize, Chunk),
-    Spill(usize, Chunk),
+    Spill(SpillPart),
+}
+
+/// A part of a run that is to be written.
+pub(crate) struct SpillPart {
+    /// The number of the run's first chunk.
+    pub(crate) run: usize,
+    pub(crate) group: Arc<ChunkGroup>,
+    pub(crate) part: usize,
 }
 
 /// What became of it.
 pub(crate) enum FormOutcome {
     /// With the memory of dropped lines.
     Sorted(usize, Chunk, HashSums, Lease),
-    /// With the chunk's memory.
-    Spilled(usize, Vec<SpilledBlock>, Lease),
+    Spilled(SpilledPart),
+}
+
+/// A part of a run, on scratch.
+pub(crate) struct SpilledPart {
+    /// The number of the run's first chunk.
+    pub(crate) run: usize,
+    pub(crate) part: usize,
+    pub(crate) blocks: Vec<SpilledBlock>,
+    /// The sum of the hashes of lines that were dropped as duplicates of other chunks' lines.
+    pub(crate) dropped_sum: u64,
 }
 
 /// Does tasks, on as many threads as there are buffers.
@@ -42,16 +62,30 @@ impl<'a, 'j, O: LineOrder> FormWorker<'a, 'j, O> {
         FormWorker { job, sort_buffers, write_buffers }
     }
 
-    /// Does tasks until there are no more.
+    /// Does tasks until there are no more, or one fails. Those of `first` go first.
     pub(crate) fn run(
         &self,
-        tasks: &Receiver<FormTask>,
+        first: &Receiver<FormTask>,
+        second: &Receiver<FormTask>,
         done: &Sender<Result<FormOutcome, Error>>,
     ) {
         let stage_times = &self.job.gauges.stage_times;
-        while let Ok(task) = stage_times.work_waits_for_read.time(|| tasks.recv()) {
+        let next = || match first.try_recv() {
+            Ok(task) => Ok(task),
+            Err(_) => select! {
+                recv(first) -> task => task.or_else(|_| second.recv()),
+                recv(second) -> task => task.or_else(|_| first.recv()),
+            },
+        };
+        while let Ok(task) = stage_times.work_waits_for_read.time(next) {
+            let outcome = self.work(task);
+            let has_failed = outcome.is_err();
             // The reading thread may have given up.
-            drop(done.send(self.work(task)));
+            drop(done.send(outcome));
+            if has_failed {
+                // This thread's buffers may be gone.
+                return;
+            }
         }
     }
 
@@ -59,7 +93,7 @@ impl<'a, 'j, O: LineOrder> FormWorker<'a, 'j, O> {
     pub(crate) fn work(&self, task: FormTask) -> Result<FormOutcome, Error> {
         match task {
             FormTask::Sort(number, chunk) => Ok(self.sort(number, chunk)),
-            FormTask::Spill(number, chunk) => self.spill(number, chunk),
+            FormTask::Spill(part) => self.spill(part).map(FormOutcome::Spilled),
         }
     }
 
@@ -77,12 +111,30 @@ impl<'a, 'j, O: LineOrder> FormWorker<'a, 'j, O> {
         FormOutcome::Sorted(number, chunk, sums, rest)
     }
 
-    fn spill(&self, number: usize, chunk: Chunk) -> Result<FormOutcome, Error> {
+    /// Merges a part of a group's chunks to scratch. The group has been returned when this returns.
+    fn spill(&self, part: SpillPart) -> Result<SpilledPart, Error> {
+        let SpillPart { run, group, part } = part;
+        let LinesJob { order, options, balance, .. } = self.job;
         let buffer = self.write_buffers.lock().pop().expect("one for each thread");
         let mut spiller = Spiller::new(self.job, buffer)?;
-        let blocks = spiller.spill(&chunk)?;
+        let slices = group.part(part).map(|(chunk, range)| {
+            let entries = &chunk.entries::<O::Words>()[range];
+            (chunk.text(), entries)
+        });
+        let slices: Vec<_> = slices.collect();
+        let (blocks, dropped_sum) = if let [(text, entries)] = slices[..] {
+            (spiller.spill(text, entries)?, 0)
+        } else {
+            let lines: Vec<_> =
+                slices.iter().map(|&(text, entries)| Lines::Ordered { text, entries }).collect();
+            let (delimiter, is_unique) = (options.delimiter, options.is_unique);
+            let merge = Merge::new(*order, delimiter, is_unique, &lines, None);
+            let mut merge = merge.without_written_sum();
+            (spiller.spill_merged(&mut merge)?, merge.sums().1)
+        };
+        balance.dropped(dropped_sum);
         self.write_buffers.lock().push(spiller.into_write_buffer());
-        Ok(FormOutcome::Spilled(number, blocks, chunk.into_area()))
+        Ok(SpilledPart { run, part, blocks, dropped_sum })
     }
 
     /// Takes the sort buffers and the write buffers back.

@@ -94,8 +94,9 @@ impl<'a, 'j, 'r, O: LineOrder, T: MergeWorkers<'r, O::Words>> Coordinator<'a, 'j
     /// Cuts as many segments as keep the workers busy. Returns whether there was one.
     fn give_segments(&mut self) -> Result<bool, Error> {
         let before = self.cutter.segments();
+        let cut_busy = &self.job.gauges.stage_times.cut_busy;
         while self.cutter.segments() < self.segments_merged + self.workers.threads() + 2
-            && let Some(segment) = self.cutter.next(&mut self.cursors)
+            && let Some(segment) = cut_busy.time(|| self.cutter.next(&mut self.cursors))
         {
             let outcome = self.workers.give(MergeTask::Merge(segment))?;
             self.take_outcome(outcome);

@@ -15,7 +15,9 @@
 
 use super::super::areas::Areas;
 use super::super::block::SpilledBlock;
-use super::super::line_limits::{LONG_INPUTS_MAX, least_working_blocks, long_block_bytes};
+use super::super::line_limits::{
+    LONG_INPUTS_MAX, ample_working_blocks, least_working_blocks, long_block_bytes,
+};
 use super::super::plan::Plan;
 use super::super::run::Run;
 use crate::Error;
@@ -26,8 +28,6 @@ use xsort_disk::{BlockPool, Lease, align_up};
 pub(crate) const SORTED_INPUT_BLOCKS: usize = 2;
 /// One in so many short blocks is for compressed ones, and at least two are.
 const COMPRESSED_SHARE: usize = 8;
-/// Blocks besides one for each run with which a merge keeps its threads and drives busy.
-const WORKING_BLOCKS: usize = 16;
 
 /// The two sizes of blocks in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl Need {
 
     /// What keeps a merge of `runs` busy.
     pub(crate) fn ample(runs: &[Run], plan: &Plan) -> Need {
-        Need::new(runs, plan, 2 * plan.threads + WORKING_BLOCKS)
+        Need::new(runs, plan, ample_working_blocks(plan))
     }
 
     fn new(runs: &[Run], plan: &Plan, working_blocks: usize) -> Need {

@@ -48,13 +48,14 @@ impl<'a, 'j, O: LineOrder, S: Sink> MergeWorker<'a, 'j, O, S> {
     ) {
         write_buffer.populate(0..write_buffer.len());
         loop {
-            let task = match blocks.try_recv() {
+            let next = || match blocks.try_recv() {
                 Ok(task) => Ok(task),
                 Err(_) => select! {
                     recv(blocks) -> task => task.or_else(|_| segments.recv()),
                     recv(segments) -> task => task,
                 },
             };
+            let task = self.job.gauges.stage_times.merge_waits_for_read.time(next);
             let Ok(task) = task else { return };
             if self.job.failure.is_set() {
                 continue;
