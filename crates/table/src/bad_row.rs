@@ -2,9 +2,12 @@
 
 use std::io;
 use thiserror::Error;
+use xsort_extsort::keyed::MoreMemory;
 
 /// Bytes of a value that an error shows.
 const SHOWN_BYTES: usize = 60;
+/// Longest header in bytes: its names are in memory one by one.
+pub(crate) const HEADER_BYTES_MAX: usize = 16 << 20;
 
 /// A row that can't be sorted. The error that contains it names the file.
 #[derive(Debug, Error)]
@@ -15,10 +18,25 @@ pub(crate) enum BadRow {
     )]
     OpenQuote { row: u64, offset: u64 },
     #[error(
-        "row {row}, from byte {offset} on, is longer than {bytes_max} bytes: if no quote is open \
-         there, give more memory (-m)"
+        "row {row}, from byte {offset} on, is longer than {bytes_max} bytes, and before the first \
+         row no other may be: is a quote open there?{}", more_for_header(*.bytes_max)
     )]
-    TooLong { row: u64, offset: u64, bytes_max: usize },
+    LongHeader { row: u64, offset: u64, bytes_max: usize },
+    #[error(
+        "row {row}, from byte {offset} on, has {bytes} bytes, and rows may have {bytes_max} in \
+         this memory: if no quote is open there, {more}"
+    )]
+    TooLong { row: u64, offset: u64, bytes: u64, bytes_max: usize, more: MoreMemory },
+    #[error(
+        "row {row}, from byte {offset} on, has more than {bytes} bytes, and rows may have \
+         {bytes_max} in this memory: is a quote open there?"
+    )]
+    Endless { row: u64, offset: u64, bytes: u64, bytes_max: usize },
+    #[error(
+        "row {row}, from byte {offset} on, takes {bytes} bytes with its key on its way, and there \
+         is room for {bytes_max}: sort by less of it (--by), or give more memory: {more}"
+    )]
+    LongKey { row: u64, offset: u64, bytes: usize, bytes_max: usize, more: MoreMemory },
     #[error(
         "row {row}, byte {offset}, column {column}: '{}' is no {kind} (--on-bad=last puts such \
          rows to the end)", shown(.value)
@@ -48,7 +66,10 @@ impl BadRow {
     pub(crate) fn behind(mut self, bytes: u64) -> BadRow {
         match &mut self {
             BadRow::OpenQuote { offset, .. }
+            | BadRow::LongHeader { offset, .. }
             | BadRow::TooLong { offset, .. }
+            | BadRow::Endless { offset, .. }
+            | BadRow::LongKey { offset, .. }
             | BadRow::Json { offset, .. }
             | BadRow::Value { offset, .. } => *offset += bytes,
             BadRow::NestedKey { .. } | BadRow::LongText { .. } | BadRow::Header { .. } => {}
@@ -61,6 +82,17 @@ impl From<BadRow> for io::Error {
     fn from(bad: BadRow) -> io::Error {
         io::Error::new(io::ErrorKind::InvalidData, bad)
     }
+}
+
+/// What to do about a header that is shorter than the longest one.
+fn more_for_header(bytes_max: usize) -> &'static str {
+    let is_by_memory = bytes_max < HEADER_BYTES_MAX;
+    if is_by_memory { " If not, give more memory (-m)" } else { "" }
+}
+
+/// The beginning of a value, which is all that an error shows.
+pub(crate) fn beginning(value: &[u8]) -> Vec<u8> {
+    value[..value.len().min(SHOWN_BYTES + 1)].to_vec()
 }
 
 /// The beginning of a value, in one line.

@@ -1,15 +1,15 @@
 //! Rows of fields on their way in: where they end, and the keys that are made of them.
 
-use crate::bad_row::BadRow;
+use crate::bad_row::{BadRow, beginning};
 use crate::header;
 use crate::index::Index;
 use crate::key::KeyColumn;
-use crate::row_rules::{OnBad, RowRules};
+use crate::on_bad::OnBad;
+use crate::row_rules::RowRules;
 use crate::rows::Rows;
 use crate::split::{Dialect, Row};
 use crate::value::{FieldWork, push_value, refuse_long};
-use std::borrow::Cow;
-use std::io;
+use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::Arc;
 use xsort_extsort::keyed::{Cut, InputRest, KeyWriter, Keying, Piece};
@@ -45,8 +45,12 @@ impl Keying for FieldKeying {
                 let (row, offset) = (at.record, at.offset + quote as u64);
                 Err(BadRow::OpenQuote { row, offset }.into())
             }
-            Err(_) => self.rules.part(bytes, at),
+            Err(_) => Ok(Cut::Part { bytes_max: self.rules.room.record_bytes_max }),
         }
+    }
+
+    fn too_long(&self, begun: &[u8], rest: &mut dyn Read, at: Piece) -> io::Error {
+        self.rules.too_long(self.dialect, begun, rest, at)
     }
 
     fn key(&self, bytes: &[u8], index: &Index, at: Piece, keyed: &mut Vec<u8>) -> io::Result<()> {
@@ -55,7 +59,7 @@ impl Keying for FieldKeying {
         let mut random = self.rules.random_keys(at);
         let has_zeros = memchr::memchr(0, bytes).is_some();
         index.for_each_row(bytes, fields_max, |row, fields| {
-            let begin = row.start;
+            let (begin, before) = (row.start, keyed.len());
             let place = (at.record + rows, begin);
             RowRules::make_room(keyed, &bytes[row.clone()]);
             if !self.push_comment_key(keyed, &bytes[row.clone()], at.input, place.0) {
@@ -63,9 +67,10 @@ impl Keying for FieldKeying {
                 self.push_key(keyed, bytes, fields, place, &mut work)
                     .map_err(|bad| bad.behind(at.offset))?;
             }
-            self.rules.push_row(keyed, &bytes[row], has_zeros);
+            self.rules.push_row(keyed, &bytes[row.clone()], has_zeros);
             rows += 1;
-            Ok::<(), BadRow>(())
+            let refused = self.rules.refuse_long(keyed.len() - before, row.len(), place);
+            refused.map_err(|bad| bad.behind(at.offset))
         })?;
         self.rules.count(rows, bytes);
         Ok(())
@@ -85,7 +90,7 @@ impl FieldKeying {
         rows.take_mark()?;
         let Some(names) = names else { return Ok(rows.into_rest(input)) };
         let header::Header { mut comments, comment_count, .. } =
-            header::take_same(&mut rows, &self.dialect, self.rules.row_bytes_max, names)?;
+            header::take_same(&mut rows, &self.dialect, self.rules.room.record_bytes_max, names)?;
         let mut rest = rows.into_rest(input);
         rest.at.record -= comment_count;
         rest.at.offset -= comments.len() as u64;
@@ -125,13 +130,13 @@ impl FieldKeying {
             let field = fields.get(*index);
             let value = field.map(|field| self.dialect.value(&bytes[field.clone()]));
             refuse_long(&key.kind, value.as_deref().unwrap_or_default(), row, name)?;
-            let is_good = push_value(keyed, key, value.as_deref(), on_bad.place(), work);
+            let is_good = push_value(keyed, key, value.as_deref(), on_bad, work);
             if !is_good && on_bad == OnBad::Refuse {
                 return Err(BadRow::Value {
                     row,
                     offset: field.map_or(begin, |field| field.start) as u64,
                     column: name.clone(),
-                    value: value.map(Cow::into_owned).unwrap_or_default(),
+                    value: value.map(|value| beginning(&value)).unwrap_or_default(),
                     kind: key.kind.name(),
                 });
             }

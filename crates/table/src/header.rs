@@ -1,6 +1,6 @@
 //! The first row, which names the columns.
 
-use crate::bad_row::{BadRow, shown};
+use crate::bad_row::{BadRow, HEADER_BYTES_MAX, shown};
 use crate::json::JsonPath;
 use crate::key::{Column, KeyColumn, KeyKind, Keys};
 use crate::rows::Rows;
@@ -28,7 +28,8 @@ pub(crate) fn take(
     row_bytes_max: usize,
 ) -> io::Result<Header> {
     let (mut header, mut fields) = (Header::default(), Vec::new());
-    while let Some(row) = rows.next(dialect, row_bytes_max, usize::MAX, &mut fields)? {
+    let bytes_max = row_bytes_max.min(HEADER_BYTES_MAX);
+    while let Some(row) = rows.next(dialect, bytes_max, usize::MAX, &mut fields)? {
         if !dialect.is_comment(row) {
             let names = fields.iter().map(|field| dialect.value(&row[field.clone()]).into_owned());
             header.names = names.collect();

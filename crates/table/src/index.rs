@@ -5,9 +5,12 @@
 //! "Parsing gigabytes of JSON per second", VLDB Journal 2019). That holds while a quote opens only
 //! where a field begins. A row that has it elsewhere is left to [`Dialect::row`], as is a comment.
 
-use crate::split::{Dialect, Row};
+use crate::split::{Dialect, Fields, Row};
 use std::ops::Range;
 use xsort_kernels::lines::{MASK_BYTES, mask};
+
+/// Fields of an irregular row that are listed.
+const FIELDS_MAX: usize = 64 << 10;
 
 /// Whole rows of a text.
 #[derive(Debug, Default)]
@@ -133,11 +136,16 @@ impl Index {
     fn fill_one(&mut self, dialect: &Dialect, text: &[u8], is_last: bool) -> Row {
         let from = self.bytes;
         let mut fields = Vec::new();
-        let row = dialect.row(&text[from..], is_last, usize::MAX, &mut fields);
+        let row = dialect.row(&text[from..], is_last, FIELDS_MAX, &mut fields);
         if let Row::Whole(bytes) = row {
             self.clear(from, from + bytes);
-            for field in &fields[..fields.len() - 1] {
-                set(&mut self.delimiters, from + field.end);
+            let mut ends = FieldEnds { masks: &mut self.delimiters, from, last: None, count: 0 };
+            match fields.len() < FIELDS_MAX {
+                true => fields.into_iter().for_each(|field| ends.take(field)),
+                // Their list would take more than the row.
+                false => {
+                    dialect.row(&text[from..], is_last, usize::MAX, &mut ends);
+                }
             }
             if text[from + bytes - 1] == b'\n' {
                 set(&mut self.row_ends, from + bytes - 1);
@@ -193,6 +201,33 @@ impl Index {
             begin = end;
         }
         Ok(())
+    }
+}
+
+/// The delimiters behind the fields of a row, of which the last one has none.
+struct FieldEnds<'m> {
+    masks: &'m mut [u64],
+    /// Where the row begins.
+    from: usize,
+    /// Where the last field that was taken ends.
+    last: Option<usize>,
+    count: usize,
+}
+
+impl Fields for FieldEnds<'_> {
+    fn clear(&mut self) {
+        (self.last, self.count) = (None, 0);
+    }
+
+    fn count(&self) -> usize {
+        self.count
+    }
+
+    fn take(&mut self, field: Range<usize>) {
+        if let Some(last) = self.last.replace(self.from + field.end) {
+            set(self.masks, last);
+        }
+        self.count += 1;
     }
 }
 
@@ -306,6 +341,15 @@ mod tests {
                 index.for_each_row(text, fields_max, push).unwrap();
                 assert_eq!(found, rows, "{:?}", String::from_utf8_lossy(text));
             }
+        }
+    }
+
+    /// More than are listed.
+    #[test]
+    fn irregular_rows_may_have_any_number_of_fields() {
+        for fields in [FIELDS_MAX - 1, FIELDS_MAX, FIELDS_MAX + 3] {
+            let text = format!("a\"{}\nb,c\n", ",".repeat(fields - 1));
+            check(Dialect::CSV, text.as_bytes(), 9, &mut Index::default());
         }
     }
 

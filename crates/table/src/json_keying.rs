@@ -1,12 +1,14 @@
 //! Rows of JSON on their way in: where they end, and the keys that are made of them.
 
-use crate::bad_row::BadRow;
+use crate::bad_row::{BadRow, beginning};
 use crate::json::{JqMemory, JsonPath, Paths, push_json_key};
 use crate::key::{KeyColumn, KeyKind};
-use crate::row_rules::{OnBad, RowRules};
+use crate::on_bad::OnBad;
+use crate::row_rules::RowRules;
 use crate::rows::Rows;
+use crate::split::Dialect;
 use crate::value::{FieldWork, push_json_value, refuse_long};
-use std::io;
+use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::Arc;
 use xsort_extsort::keyed::{Cut, InputRest, KeyWriter, Keying, Piece};
@@ -75,14 +77,14 @@ impl JsonKeying {
                     push_json_key(&mut writer, value, key.nulls, jq);
                     true
                 }
-                _ => push_json_value(keyed, key, value, on_bad.place(), text, work),
+                _ => push_json_value(keyed, key, value, on_bad, text, work),
             };
             if !is_good && on_bad == OnBad::Refuse {
                 return Err(BadRow::Value {
                     row: number,
                     offset: range.as_ref().map_or(0, |range| range.start) as u64,
                     column: name.clone(),
-                    value: value.unwrap_or_default().to_vec(),
+                    value: beginning(value.unwrap_or_default()),
                     kind: key.kind.name(),
                 });
             }
@@ -99,7 +101,7 @@ impl Keying for JsonKeying {
         bytes: &[u8],
         is_last: bool,
         records_max: usize,
-        at: Piece,
+        _: Piece,
         (): &mut (),
     ) -> io::Result<Cut> {
         let mut ends = memchr::memchr_iter(b'\n', bytes).take(records_max);
@@ -110,9 +112,13 @@ impl Keying for JsonKeying {
         let is_rest_a_row = is_last && whole < bytes.len() && records < records_max as u64;
         match (records, is_rest_a_row) {
             (_, true) => Ok(Cut::Records { bytes: bytes.len(), records: records + 1 }),
-            (0, false) => self.rules.part(bytes, at),
+            (0, false) => Ok(Cut::Part { bytes_max: self.rules.room.record_bytes_max }),
             (_, false) => Ok(Cut::Records { bytes: whole, records }),
         }
+    }
+
+    fn too_long(&self, begun: &[u8], rest: &mut dyn Read, at: Piece) -> io::Error {
+        self.rules.too_long(Dialect::TSV, begun, rest, at)
     }
 
     fn key(&self, bytes: &[u8], (): &(), at: Piece, keyed: &mut Vec<u8>) -> io::Result<()> {
@@ -128,12 +134,15 @@ impl Keying for JsonKeying {
         let ends = memchr::memchr_iter(b'\n', bytes).map(|end| end + 1);
         let rest = Some(bytes.len()).filter(|_| !bytes.is_empty() && !bytes.ends_with(b"\n"));
         for end in ends.chain(rest) {
-            let row = &bytes[begin..end];
+            let (row, before) = (&bytes[begin..end], keyed.len());
             RowRules::make_room(keyed, row);
             random.push_key(keyed);
             self.push_key(keyed, row, at.record + rows, &mut memory)
                 .map_err(|bad| bad.behind(at.offset + begin as u64))?;
             self.rules.push_row(keyed, row, has_zeros);
+            let place = (at.record + rows, begin);
+            let refused = self.rules.refuse_long(keyed.len() - before, row.len(), place);
+            refused.map_err(|bad| bad.behind(at.offset))?;
             rows += 1;
             begin = end;
         }

@@ -20,6 +20,8 @@
 //! | `index` | where all rows and fields of a text end, in one pass |
 //! | `split`, `rows`, `header` | where one row ends, and its fields; the first rows; their names |
 //! | `key`, `value`, `number`, `natural` | what to sort by, as bytes that compare as values do |
+//! | `on_bad` | what becomes of values that are of another type |
+//! | `row_room`, `row_end` | how much memory long rows take; where one ends that is too long |
 //! | `language` | which language orders text |
 //! | `json` | rows of JSON: values at paths, in the order of jq |
 //! | `bad_row`, `input_error` | why an input isn't a table, and whose fault that is |
@@ -38,9 +40,12 @@ mod key;
 mod language;
 mod natural;
 mod number;
+mod on_bad;
 mod open;
 mod options;
 mod parts;
+mod row_end;
+mod row_room;
 mod row_rules;
 mod rows;
 mod sort;
@@ -52,9 +57,9 @@ pub use format::{NoFormat, RowFormat};
 pub use json::JsonPath;
 pub use key::{BadKeys, Column, KeyColumn, KeyKind, Keys, Place};
 pub use language::collator;
+pub use on_bad::OnBad;
 pub use options::{TableOptions, TableOutput};
 pub use parts::PartNames;
-pub use row_rules::OnBad;
 pub use sort::{plan_table, sort_table};
 pub use split::Dialect;
 pub use xsort_extsort::keyed::Keep;

@@ -6,6 +6,7 @@ use crate::header::{self, Header};
 use crate::input_error::of_read;
 use crate::json_keying::JsonKeying;
 use crate::options::TableOptions;
+use crate::row_room::RowRoom;
 use crate::row_rules::RowRules;
 use crate::rows::{BYTE_ORDER_MARK, Rows};
 use crate::split::Dialect;
@@ -14,8 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use xsort_extsort::keyed::{
-    InputRest, Keying, KeyingMemory, KeyingThreads, Piece, ToFirstRecord, record_bytes_max,
-    to_keyed,
+    InputRest, Keying, KeyingMemory, KeyingThreads, Piece, ToFirstRecord, to_keyed,
 };
 use xsort_extsort::variable::{Content, InputBytes, LinesInput};
 use xsort_extsort::{Error, LinesOptions, Observer};
@@ -47,13 +47,16 @@ impl Table {
         let has_mark = first.rows.take_mark().map_err(|error| of_first(&first.path, error))?;
         let mark = if has_mark { BYTE_ORDER_MARK } else { &[] };
         first.head.extend(mark);
-        let row_bytes_max = record_bytes_max(engine.budget_bytes);
-        let rules = |line_end: &str| {
+        let row_room = RowRoom::of(options);
+        let room = row_room.records(engine);
+        let row_bytes_max = room.record_bytes_max;
+        let rules = move |line_end: &str| {
             Arc::new(RowRules {
                 on_bad: options.on_bad,
                 collator: options.collator.clone(),
                 line_end: line_end.into(),
-                row_bytes_max,
+                room,
+                row_room,
                 shuffle: options.shuffle,
                 rows: AtomicU64::new(0),
                 bytes: AtomicU64::new(0),

@@ -2,7 +2,7 @@
 
 use crate::format::RowFormat;
 use crate::key::Keys;
-use crate::row_rules::OnBad;
+use crate::on_bad::OnBad;
 use std::io::Write;
 use std::path::Path;
 use xsort_extsort::keyed::Keep;

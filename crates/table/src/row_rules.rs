@@ -2,35 +2,24 @@
 
 use crate::bad_row::BadRow;
 use crate::format::RowFormat;
-use crate::key::Place;
+use crate::on_bad::OnBad;
+use crate::row_end::RowEnd;
+use crate::row_room::RowRoom;
+use crate::split::Dialect;
 use chacha20::ChaCha12Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
-use std::io;
+use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use xsort_extsort::keyed::{Cut, KeyWriter, Piece, end_key, push_plain_record, push_record};
+use xsort_extsort::keyed::{
+    KeyWriter, MoreMemory, Piece, RecordRoom, end_key, push_plain_record, push_record,
+};
 use xsort_gnu::Collator;
-
-/// What becomes of a value that isn't of its column's type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnBad {
-    /// The sort fails.
-    Refuse,
-    /// Its row goes to this end.
-    Put(Place),
-}
-
-impl OnBad {
-    /// The end to which such a row goes, if the sort doesn't fail.
-    pub(crate) fn place(self) -> Place {
-        match self {
-            OnBad::Put(place) => place,
-            OnBad::Refuse => Place::Last,
-        }
-    }
-}
 
 /// A row from this length on gets just the memory that it takes.
 const LONG_BYTES: usize = 1 << 20;
+/// Bytes in which the end of a row that is too long is looked for: at once, and at most.
+const SEARCH_BYTES: u64 = 1 << 20;
+const SEARCH_BYTES_MAX: u64 = 4 << 30;
 /// Words of the generator that make a key.
 const WORDS_PER_KEY: u128 = 2;
 
@@ -56,8 +45,9 @@ pub(crate) struct RowRules {
     pub(crate) collator: Collator,
     /// What a last row gets that lacks its line end.
     pub(crate) line_end: Box<str>,
-    /// Longest row in bytes.
-    pub(crate) row_bytes_max: usize,
+    /// How long rows may be, and what they take with their keys.
+    pub(crate) room: RecordRoom,
+    pub(crate) row_room: RowRoom,
     /// Rows come in the random order of this number.
     pub(crate) shuffle: Option<u64>,
     /// Rows that were read.
@@ -67,13 +57,58 @@ pub(crate) struct RowRules {
 }
 
 impl RowRules {
-    /// What a cut is whose first row isn't whole yet.
-    pub(crate) fn part(&self, bytes: &[u8], at: Piece) -> io::Result<Cut> {
+    /// Why a row can't be sorted that isn't whole after `begun`. What comes behind that is in
+    /// `rest`, in which its end is looked for.
+    pub(crate) fn too_long(
+        &self,
+        dialect: Dialect,
+        begun: &[u8],
+        rest: &mut dyn Read,
+        at: Piece,
+    ) -> io::Error {
         let Piece { record: row, offset, .. } = at;
-        match bytes.len() > self.row_bytes_max {
-            true => Err(BadRow::TooLong { row, offset, bytes_max: self.row_bytes_max }.into()),
-            false => Ok(Cut::Part),
+        let bytes_max = self.room.record_bytes_max;
+        let mut end = RowEnd::new(dialect);
+        let (mut bytes, mut part) = (begun.len() as u64, Vec::new());
+        let mut found = end.take(begun);
+        while found.is_none() && bytes < SEARCH_BYTES_MAX {
+            part.clear();
+            match rest.take(SEARCH_BYTES).read_to_end(&mut part) {
+                Err(error) => return error,
+                Ok(0) => break,
+                Ok(read) => {
+                    found = end.take(&part);
+                    bytes += found.unwrap_or(read) as u64;
+                }
+            }
         }
+        match end.open_quote().filter(|_| found.is_none()) {
+            _ if found.is_none() && bytes >= SEARCH_BYTES_MAX => {
+                BadRow::Endless { row, offset, bytes, bytes_max }.into()
+            }
+            Some(quote) => BadRow::OpenQuote { row, offset: offset + quote }.into(),
+            None => {
+                let keyed_bytes = self.row_room.keyed_bytes_most(bytes);
+                let more = MoreMemory(self.room.budget_of(bytes, keyed_bytes));
+                BadRow::TooLong { row, offset, bytes, bytes_max, more }.into()
+            }
+        }
+    }
+
+    /// Refuses a row of so many bytes that has taken more than there is room for with its key.
+    /// `place` is its number and its first byte.
+    pub(crate) fn refuse_long(
+        &self,
+        keyed_bytes: usize,
+        row_bytes: usize,
+        (row, offset): (u64, usize),
+    ) -> Result<(), BadRow> {
+        let bytes_max = self.room.keyed_bytes_max;
+        if keyed_bytes <= bytes_max {
+            return Ok(());
+        }
+        let more = MoreMemory(self.room.budget_of(row_bytes as u64, keyed_bytes as u64));
+        Err(BadRow::LongKey { row, offset: offset as u64, bytes: keyed_bytes, bytes_max, more })
     }
 
     /// The random keys of the rows of a piece, if there are any.
@@ -125,7 +160,7 @@ pub(crate) fn push_counted(out: &mut Vec<u8>, format: RowFormat, count: u64, row
             let value = row.trim_ascii();
             let value = if value.is_empty() { b"null" } else { value };
             let parts = [b"{\"count\":", count.as_bytes(), b",\"row\":", value, b"}\n"];
-            return out.extend(parts.concat());
+            return parts.iter().for_each(|part| out.extend_from_slice(part));
         }
     }
     out.extend_from_slice(row);

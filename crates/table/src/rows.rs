@@ -84,7 +84,8 @@ impl<'d> Rows<'d> {
                 }
                 Row::Part if text.len() > row_bytes_max => {
                     let (row, offset) = (self.row, self.offset);
-                    return Err(BadRow::TooLong { row, offset, bytes_max: row_bytes_max }.into());
+                    let bytes_max = row_bytes_max;
+                    return Err(BadRow::LongHeader { row, offset, bytes_max }.into());
                 }
                 Row::Part => self.read_more()?,
             }

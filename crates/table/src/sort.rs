@@ -1,17 +1,16 @@
 //! The outline of a sort of tables.
 
 use crate::input_error::of_input;
-use crate::key::KeyKind;
 use crate::open::Table;
 use crate::options::{TableOptions, TableOutput};
 use crate::parts::{PartNames, PartsOutput};
+use crate::row_room::RowRoom;
 use crate::row_rules::push_counted;
 use std::io::{self, Write};
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::Disk;
 use xsort_extsort::keyed::{
-    ByKey, Counted, GroupedOutput, Keep, KeyedReport, KeyingMemory, RestoredOutput, of_keyed,
-    plan_keyed, sort_keyed,
+    ByKey, Counted, GroupedOutput, Keep, KeyedReport, RestoredOutput, plan_keyed, sort_keyed,
 };
 use xsort_extsort::variable::{
     CompressedOutput, CompressionThreads, LinesDryRun, LinesInput, SortedOutput,
@@ -35,10 +34,9 @@ pub fn sort_table(
     let expected_bytes = inputs.iter().filter_map(|input| input.bytes).sum();
     let table = Table::open(options, engine, inputs, observer)?;
     let threads = CompressionThreads::of_budget(engine.budget_bytes, engine.threads);
-    let compression = options.compression.map(|_| threads);
     let engine = LinesOptions {
         is_unique: options.unique == Some(Keep::First) && !options.counts,
-        ..of_rows(options, engine, compression)
+        ..RowRoom::of(options).engine_options(engine)
     };
     let job = TableJob { options, engine: &engine, disk, observer };
     let output = match output {
@@ -71,22 +69,7 @@ pub fn plan_table(
     engine: &LinesOptions,
     bytes: Option<u64>,
 ) -> Result<LinesDryRun, Error> {
-    plan_keyed(&of_rows(options, engine, None), bytes)
-}
-
-/// The engine's settings, with what rows take on their way in and out.
-fn of_rows(
-    options: &TableOptions,
-    engine: &LinesOptions,
-    compression: Option<CompressionThreads>,
-) -> LinesOptions {
-    let compression_bytes = compression.map_or(0, |threads| threads.taken_bytes);
-    // Keys by a language make rows under way twice as long as others.
-    let has_language = options.keys.0.iter().any(|key| key.kind == KeyKind::Locale);
-    let keying = KeyingMemory::of_budget(engine.budget_bytes, engine.threads);
-    let language_bytes = if has_language { keying.taken_bytes } else { 0 };
-    let taken_bytes = engine.taken_bytes + compression_bytes + language_bytes;
-    LinesOptions { taken_bytes, ..of_keyed(engine) }
+    plan_keyed(&RowRoom::of(options).uncompressed().engine_options(engine), bytes)
 }
 
 /// A sort of tables under way.

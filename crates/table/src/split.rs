@@ -42,6 +42,30 @@ pub(crate) enum Row {
     OpenQuote(usize),
 }
 
+/// Takes the fields of a row.
+pub(crate) trait Fields {
+    /// Forgets what was taken.
+    fn clear(&mut self);
+    /// How many were taken.
+    fn count(&self) -> usize;
+    /// Takes the next one.
+    fn take(&mut self, field: Range<usize>);
+}
+
+impl Fields for Vec<Range<usize>> {
+    fn clear(&mut self) {
+        self.clear();
+    }
+
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn take(&mut self, field: Range<usize>) {
+        self.push(field);
+    }
+}
+
 impl Dialect {
     /// Whether a row is a comment.
     #[inline]
@@ -50,19 +74,14 @@ impl Dialect {
     }
 
     /// The end of a comment, which is a line of one field.
-    fn comment(
-        text: &[u8],
-        is_last: bool,
-        fields_max: usize,
-        fields: &mut Vec<Range<usize>>,
-    ) -> Row {
+    fn comment(text: &[u8], is_last: bool, fields_max: usize, fields: &mut impl Fields) -> Row {
         let line_end = memchr(b'\n', text);
         if line_end.is_none() && !is_last {
             return Row::Part;
         }
         let end = line_end.unwrap_or(text.len());
         if fields_max > 0 {
-            fields.push(0..without_cr(text, 0, end));
+            fields.take(0..without_cr(text, 0, end));
         }
         Row::Whole(text.len().min(end + 1))
     }
@@ -74,7 +93,7 @@ impl Dialect {
         text: &[u8],
         is_last: bool,
         fields_max: usize,
-        fields: &mut Vec<Range<usize>>,
+        fields: &mut impl Fields,
     ) -> Row {
         fields.clear();
         if self.is_comment(text) {
@@ -89,7 +108,7 @@ impl Dialect {
                     Err(row) => return row,
                 }
             }
-            if fields.len() == fields_max {
+            if fields.count() == fields_max {
                 match self.skip(text, at) {
                     Skipped::Row(end) => return Row::Whole(end),
                     Skipped::Field(next) => {
@@ -102,15 +121,15 @@ impl Dialect {
             }
             match memchr2(self.delimiter, b'\n', &text[at..]) {
                 Some(found) if text[at + found] == self.delimiter => {
-                    fields.push(begin..at + found);
+                    fields.take(begin..at + found);
                     begin = at + found + 1;
                 }
                 Some(found) => {
-                    fields.push(begin..without_cr(text, begin, at + found));
+                    fields.take(begin..without_cr(text, begin, at + found));
                     return Row::Whole(at + found + 1);
                 }
                 None if is_last => {
-                    fields.push(begin..without_cr(text, begin, text.len()));
+                    fields.take(begin..without_cr(text, begin, text.len()));
                     return Row::Whole(text.len());
                 }
                 None => return Row::Part,

@@ -5,6 +5,7 @@ use crate::json::{JsonValue, json_text};
 use crate::key::{KeyColumn, KeyKind, Place};
 use crate::natural::{push_natural, push_version};
 use crate::number::{is_whole, push_decimal};
+use crate::on_bad::OnBad;
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::fmt::strtime;
@@ -62,13 +63,13 @@ impl<'c> FieldWork<'c> {
     }
 }
 
-/// Appends a value's field. Returns whether it is of the column's type; if not, it is put to
-/// `on_bad`.
+/// Appends a value's field. Returns whether it is of the column's type; if not, what becomes of it
+/// is `on_bad`.
 pub(crate) fn push_value(
     out: &mut Vec<u8>,
     key: &KeyColumn,
     value: Option<&[u8]>,
-    on_bad: Place,
+    on_bad: OnBad,
     work: &mut FieldWork<'_>,
 ) -> bool {
     let mut writer = KeyWriter { out, is_descending: key.is_descending };
@@ -105,7 +106,7 @@ pub(crate) fn push_json_value(
     out: &mut Vec<u8>,
     key: &KeyColumn,
     value: Option<&[u8]>,
-    on_bad: Place,
+    on_bad: OnBad,
     text: &mut Vec<u8>,
     work: &mut FieldWork<'_>,
 ) -> bool {
@@ -137,7 +138,7 @@ fn push_typed(
     writer: &mut KeyWriter<'_>,
     kind: &KeyKind,
     value: &[u8],
-    on_bad: Place,
+    on_bad: OnBad,
     buffer: &mut Vec<u8>,
 ) -> bool {
     buffer.clear();
@@ -152,12 +153,15 @@ fn push_typed(
     true
 }
 
-/// Appends a value that isn't of the type. Different ones are no duplicates of each other.
-fn push_bad(writer: &mut KeyWriter<'_>, value: &[u8], on_bad: Place) -> bool {
-    writer.mark(match on_bad {
-        Place::First => BAD_FIRST,
-        Place::Last => BAD_LAST,
-    });
+/// Appends a value that isn't of the type, unless the sort fails of it. Different ones are no
+/// duplicates of each other.
+fn push_bad(writer: &mut KeyWriter<'_>, value: &[u8], on_bad: OnBad) -> bool {
+    let mark = match on_bad {
+        OnBad::Put(Place::First) => BAD_FIRST,
+        OnBad::Put(Place::Last) => BAD_LAST,
+        OnBad::Refuse => return false,
+    };
+    writer.mark(mark);
     writer.text(value);
     false
 }
@@ -263,7 +267,8 @@ mod tests {
         let keys: Keys = format!("a:{key}").parse().unwrap();
         let (mut out, collator) = (Vec::new(), Collator::default());
         let work = &mut FieldWork::new(&collator);
-        let is_good = push_value(&mut out, &keys.0[0], Some(value.as_bytes()), Place::Last, work);
+        let is_good =
+            push_value(&mut out, &keys.0[0], Some(value.as_bytes()), OnBad::Put(Place::Last), work);
         (out, is_good)
     }
 

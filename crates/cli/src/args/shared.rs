@@ -27,7 +27,7 @@ pub(crate) struct Records {
     /// protobuf's delimited messages). The length is that of the bytes behind it, in which --key
     /// counts its offsets. Such a record may have a part of a key of bytes, or nothing, which
     /// compares as a shorter text; it must have all of a key that is a number. It may be as long as
-    /// a sixteenth of the memory, and 16 MiB at most.
+    /// a sixteenth of the memory, up to 16 MiB, or a sixty-fourth, if that is more.
     #[arg(long, value_name = "BYTES", value_parser = record_form)]
     pub(crate) record: Option<RecordForm>,
 

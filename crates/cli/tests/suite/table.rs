@@ -271,6 +271,49 @@ fn a_table_larger_than_its_budget_is_sorted_within_it() {
     assert!(hash(&out) == hash(&text), "the same lines in another order");
 }
 
+/// The longest row is a share of the memory; a refusal looks for the end of a longer one, and the
+/// memory that it names is enough, whatever is sorted by.
+#[test]
+fn a_row_that_is_too_long_is_refused_with_memory_that_is_enough() {
+    let sandbox = Sandbox::new();
+    let long = "1,\"".to_owned() + &"\"\"x,\n".repeat(100_000) + "\"\n";
+    let csv = format!("id,text\n2,b\n{long}3,c\n");
+    let value = "z".repeat(700_000);
+    let json = format!("{{\"a\":2}}\n{{\"a\":1,\"b\":\"{value}\"}}\n{{\"a\":3}}\n");
+    sandbox.write("in.csv", &csv);
+    sandbox.write("in.ndjson", &json);
+    let row = |bytes: usize| format!("has {bytes} bytes, and rows may have 131072 in this memory");
+    for (input, by, said) in [
+        ("in.csv", "id:int", format!("in.csv: row 3, from byte 12 on, {}", row(long.len()))),
+        ("in.csv", "text", row(long.len())),
+        ("in.csv", "text:natural", row(long.len())),
+        ("in.ndjson", ".a", format!("in.ndjson: row 2, from byte 8 on, {}", row(700_015))),
+        ("in.ndjson", ".b", row(700_015)),
+    ] {
+        let line = format!("table {input} --by {by} -j 2 -q -o out");
+        let refused = sandbox.run(&format!("{line} -m 2M"));
+        assert_eq!(refused.code, Some(3), "{}", refused.stderr);
+        assert!(refused.stderr.contains(&said), "{}", refused.stderr);
+        let (before, _) = refused.stderr.split_once(" is enough for it").unwrap();
+        let (_, memory) = before.rsplit_once("-m ").unwrap();
+        sandbox.ok(&format!("{line} -m {memory}"));
+        sandbox.ok(&format!("table out --format {} --by {by} --check", &input[3..]));
+        let less: u64 = memory.trim_end_matches('M').parse().unwrap();
+        let refused = sandbox.run(&format!("{line} -m {}M", less / 2));
+        assert_eq!(refused.code, Some(3), "{}", refused.stderr);
+    }
+    sandbox.write("open.csv", csv.replace("\"\n3,c", "\n3,c"));
+    let refused = sandbox.run("table open.csv --by id -m 2M -q -o out");
+    assert!(refused.stderr.contains("the quote at byte 14 is never closed"), "{}", refused.stderr);
+    // A key as often as the row has room for, and once more.
+    let by = ["text"; 5].join(",");
+    let refused = sandbox.run(&format!("table in.csv --by {by} -m 10M -q -o out"));
+    assert!(refused.stderr.contains("bytes with its key on its way"), "{}", refused.stderr);
+    let (before, _) = refused.stderr.split_once(" is enough for it").unwrap();
+    let (_, memory) = before.rsplit_once("-m ").unwrap();
+    sandbox.ok(&format!("table in.csv --by {by} -m {memory} -q -o out"));
+}
+
 /// It waits for a stream that says nothing: for its header, and for more rows.
 #[test]
 fn a_wait_for_a_stream_ends_when_it_is_stopped() {

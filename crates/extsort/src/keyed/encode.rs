@@ -118,10 +118,7 @@ pub fn push_record(out: &mut Vec<u8>, record: &[u8], more: &[u8]) {
         return push_plain_record(out, record, more);
     }
     out.push(STUFFED);
-    match more {
-        [] => push_stuffed(out, record),
-        more => push_stuffed(out, &[record, more].concat()),
-    }
+    push_stuffed(out, record, more);
     out.push(RECORD_END);
 }
 

@@ -95,20 +95,19 @@ impl<W: Write, F: FnMut(&mut Vec<u8>, u64, &[u8])> GroupedOutput<W, F> {
         let before = self.out.len();
         (self.append)(&mut self.out, records, &self.kept[..bytes]);
         if before > 0 && self.out.len() > self.write_bytes {
-            let last = self.out.split_off(before);
-            self.write_out()?;
-            self.out.extend_from_slice(&last);
+            self.write_out(before)?;
         }
         Ok(())
     }
 
-    fn write_out(&mut self) -> io::Result<()> {
-        if self.out.is_empty() {
+    /// Writes the first `bytes` bytes of what was gathered.
+    fn write_out(&mut self, bytes: usize) -> io::Result<()> {
+        if bytes == 0 {
             return Ok(());
         }
-        self.to.write_all(&self.out)?;
-        self.written_bytes += self.out.len() as u64;
-        self.out.clear();
+        self.to.write_all(&self.out[..bytes])?;
+        self.written_bytes += bytes as u64;
+        self.out.drain(..bytes);
         Ok(())
     }
 }
@@ -135,7 +134,7 @@ impl<W: Write, F: FnMut(&mut Vec<u8>, u64, &[u8])> Write for GroupedOutput<W, F>
     /// Ends the last group: to be called when all records are written.
     fn flush(&mut self) -> io::Result<()> {
         self.end_group()?;
-        self.write_out()?;
+        self.write_out(self.out.len())?;
         self.to.flush()
     }
 }

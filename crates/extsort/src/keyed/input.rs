@@ -85,9 +85,11 @@ impl<'d, K: Keying> KeyedInput<'d, K> {
         }
         let done = std::mem::take(&mut self.current);
         self.taken = 0;
-        // Memory for a long record isn't kept.
+        // Memory for a long record isn't kept, not even until the next one is read.
         if done.keyed.capacity() <= KEPT_BYTES_MAX && done.bytes.capacity() <= 2 * PIECE_BYTES {
             self.free.push(done);
+        } else {
+            drop(done);
         }
         let pieces_max = self.threads.pieces_max();
         while self.pending.len() < pieces_max
@@ -133,7 +135,7 @@ impl<'d, K: Keying> KeyedInput<'d, K> {
         bytes.clear();
         bytes.append(&mut self.uncut);
         *at = self.at;
-        let mut wanted = PIECE_BYTES;
+        let (mut wanted, mut empty) = (PIECE_BYTES, io::empty());
         loop {
             self.read_up_to(bytes, wanted)?;
             if bytes.is_empty() {
@@ -149,11 +151,17 @@ impl<'d, K: Keying> KeyedInput<'d, K> {
                     self.at.offset += own as u64;
                     return Ok(true);
                 }
-                Cut::Part if is_last => {
+                Cut::Part { .. } if is_last => {
                     return Err(io::Error::new(ErrorKind::UnexpectedEof, "it ends in a record"));
                 }
+                Cut::Part { bytes_max } if bytes.len() > bytes_max => {
+                    let rest = self.from.as_mut().map_or(&mut empty as &mut dyn Read, |from| from);
+                    return Err(self.threads.keying.too_long(bytes, rest, *at));
+                }
                 // Memory for a long record is scarce.
-                Cut::Part => wanted = bytes.len().max(PIECE_BYTES) * 5 / 4,
+                Cut::Part { bytes_max } => {
+                    wanted = (bytes.len().max(PIECE_BYTES) * 5 / 4).min(bytes_max + 1);
+                }
             }
         }
     }

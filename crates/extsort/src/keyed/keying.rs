@@ -1,17 +1,6 @@
 //! What cuts an input into records, and makes their keys.
 
-use std::io;
-
-/// Longest record in bytes, whatever the budget.
-const RECORD_BYTES_MAX: u64 = 16 << 20;
-/// A record may take this share of the budget.
-const RECORD_SHARE: u64 = 16;
-
-/// Bytes of the longest record that a budget of so many bytes has room for.
-#[must_use]
-pub fn record_bytes_max(budget_bytes: u64) -> usize {
-    (budget_bytes / RECORD_SHARE).min(RECORD_BYTES_MAX) as usize
-}
+use std::io::{self, Read};
 
 /// Where a piece of an input begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +24,10 @@ pub enum Cut {
         records: u64,
     },
     /// The first record isn't whole yet.
-    Part,
+    Part {
+        /// Most bytes that it may have.
+        bytes_max: usize,
+    },
 }
 
 /// Cuts the bytes of an input into records, and makes their keys.
@@ -56,6 +48,10 @@ pub trait Keying: Send + Sync + 'static {
         at: Piece,
         index: &mut Self::Index,
     ) -> io::Result<Cut>;
+
+    /// Why a record can't be sorted that isn't whole after `begun`, which is more than it may have.
+    /// What comes behind that is in `rest`.
+    fn too_long(&self, begun: &[u8], rest: &mut dyn Read, at: Piece) -> io::Error;
 
     /// Appends the keyed records of a piece, in their order.
     ///

@@ -3,7 +3,7 @@
 use super::keying::{Cut, Keying, Piece};
 use super::line_framing::push_keyed_line;
 use super::line_keys::LineKeys;
-use std::io;
+use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -47,13 +47,14 @@ impl<K: LineKeys> Keying for LineKeying<K> {
         if is_last && records < records_max as u64 && own < bytes.len() {
             (own, records) = (bytes.len(), records + 1);
         }
-        if records > 0 {
-            return Ok(Cut::Records { bytes: own, records });
-        }
-        match bytes.len() > self.line_bytes_max {
-            true => Err(io::Error::other(TooLong { line_bytes_max: self.line_bytes_max })),
-            false => Ok(Cut::Part),
-        }
+        Ok(match records {
+            0 => Cut::Part { bytes_max: self.line_bytes_max },
+            _ => Cut::Records { bytes: own, records },
+        })
+    }
+
+    fn too_long(&self, _: &[u8], _: &mut dyn Read, _: Piece) -> io::Error {
+        io::Error::other(TooLong { line_bytes_max: self.line_bytes_max })
     }
 
     fn key(&self, bytes: &[u8], (): &(), _: Piece, keyed: &mut Vec<u8>) -> io::Result<()> {

@@ -23,6 +23,7 @@
 //! | `input_error` | whose fault it is that an input can't be sorted |
 //! | `keying` | what cuts an input into records, and makes their keys |
 //! | `keying_threads` | who makes them |
+//! | `record_room` | how long records may be in a budget |
 //! | `line_framing` | the bytes of a line with its key, there and back |
 //! | `line_keys`, `line_keying` | lines with keys before them: their orders, their keys |
 //! | `line_sum` | the lines that are written, hashed |
@@ -40,6 +41,7 @@ mod line_keying;
 mod line_keys;
 mod line_sum;
 mod order;
+mod record_room;
 mod report;
 mod restore;
 mod restored_output;
@@ -52,10 +54,13 @@ pub use encode::{KeyWriter, RECORD_END, end_key, push_plain_record, push_record}
 pub use grouped_output::{GroupedOutput, Keep};
 pub use input::{InputRest, KeyedInput, ToFirstRecord, from_beginning, to_keyed};
 pub use input_error::of_input;
-pub use keying::{Cut, Keying, Piece, record_bytes_max};
+pub use keying::{Cut, Keying, Piece};
 pub use keying_threads::{KeyingMemory, KeyingThreads};
 pub use line_keys::{LineKeys, LineTies};
 pub use order::ByKey;
+#[cfg(test)]
+pub(crate) use record_room::tests::room;
+pub use record_room::{MoreMemory, RecordRoom, copies_bytes, record_bytes_max};
 pub use report::{Counted, KeyedReport};
 pub use restored_output::RestoredOutput;
 pub use single::{Decoded, KeyedPieces, decode_keyed, keyed_bytes_max, push_keyed};

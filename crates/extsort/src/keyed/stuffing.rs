@@ -12,9 +12,18 @@
 /// The code of as many bytes as one can stand for, and no zero.
 const FULL: u8 = 0xff;
 
-/// Appends the codes and bytes of a record.
-pub(super) fn push_stuffed(out: &mut Vec<u8>, record: &[u8]) {
+/// Appends the codes and bytes of a record, which is in two parts.
+pub(super) fn push_stuffed(out: &mut Vec<u8>, record: &[u8], more: &[u8]) {
     let mut stuffing = Stuffing::new(record);
+    let last;
+    if !more.is_empty() {
+        // A code depends on no more than what it can stand for: all others need no copy.
+        while stuffing.rest.is_some_and(|rest| rest.len() >= FULL as usize) {
+            stuffing.push_code(out);
+        }
+        last = [stuffing.rest.unwrap_or_default(), more].concat();
+        stuffing = Stuffing::new(&last);
+    }
     while stuffing.push_code(out) {}
 }
 

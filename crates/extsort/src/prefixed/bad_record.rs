@@ -1,6 +1,6 @@
 //! Why an input isn't made of prefixed records, or has one without a key.
 
-use crate::keyed::record_bytes_max;
+use crate::keyed::MoreMemory;
 use std::io;
 use thiserror::Error;
 use xsort_records::{BadPrefix, KeyField, Prefix};
@@ -26,10 +26,17 @@ pub(super) enum BadRecord {
     PartOfRecord { record: u64, offset: u64, prefix: Prefix, length: u64, there: u64 },
     #[error(
         "record {record}, from byte {offset} on, has {length} bytes by its prefix; with their \
-         prefix, records may have {bytes_max} bytes{}: is --record ({prefix}) right?{}",
-        by_memory(*.bytes_max), more_memory(*.bytes_max)
+         prefix, records may have {bytes_max} in this memory: is --record ({prefix}) right? If so, \
+         {more}"
     )]
-    TooLong { record: u64, offset: u64, prefix: Prefix, length: u64, bytes_max: usize },
+    TooLong {
+        record: u64,
+        offset: u64,
+        prefix: Prefix,
+        length: u64,
+        bytes_max: u64,
+        more: MoreMemory,
+    },
     #[error(
         "record {record}, from byte {offset} on, has {length} bytes behind its prefix, too few for \
          the number of --key {field}: compare them as bytes (--key {}:{}), or sort records without \
@@ -38,27 +45,13 @@ pub(super) enum BadRecord {
     TooShort { record: u64, offset: u64, length: usize, field: KeyField },
     #[error(
         "record {record}, from byte {offset} on, takes {bytes} bytes with its key on its way, and \
-         there is room for {bytes_max}: compare less of it (--key), or give more memory (-m)"
+         there is room for {bytes_max}: compare less of it (--key), or give more memory: {more}"
     )]
-    LongKey { record: u64, offset: u64, bytes: usize, bytes_max: usize },
+    LongKey { record: u64, offset: u64, bytes: usize, bytes_max: usize, more: MoreMemory },
 }
 
 impl From<BadRecord> for io::Error {
     fn from(bad: BadRecord) -> io::Error {
         io::Error::new(io::ErrorKind::InvalidData, bad)
     }
-}
-
-/// Whether more memory would help.
-fn is_by_memory(bytes_max: usize) -> bool {
-    bytes_max < record_bytes_max(u64::MAX)
-}
-
-fn by_memory(bytes_max: usize) -> &'static str {
-    if is_by_memory(bytes_max) { " in this memory" } else { "" }
-}
-
-fn more_memory(bytes_max: usize) -> &'static str {
-    let hint = " If so, give sixteen times the longest record's memory (-m)";
-    if is_by_memory(bytes_max) { hint } else { "" }
 }

@@ -5,26 +5,25 @@
 //! once where their keys are made. So no index travels with a piece.
 
 use super::bad_record::BadRecord;
+use super::key_room::keyed_bytes_most;
 use crate::Error;
-use crate::keyed::{Cut, KeyWriter, Keying, Piece, end_key, push_record};
+use crate::keyed::{Cut, KeyWriter, Keying, MoreMemory, Piece, RecordRoom, end_key, push_record};
 use parking_lot::Mutex;
-use std::io;
-use xsort_records::{
-    Checksum, Key, KeyField, KeyKind, KeyRule, Layout, LayoutError, Prefix, RECORD_BYTES_MAX,
-};
+use std::io::{self, Read};
+use xsort_records::{Checksum, Key, KeyField, KeyKind, KeyRule, Layout, LayoutError, Prefix};
 
 /// Bytes of the longest number.
 const NUMBER_BYTES_MAX: usize = 16;
+/// A key may begin at any byte up to this one, also where no record is as long.
+const OFFSET_BYTES_MAX: usize = 16 << 20;
 
 /// How the records of all inputs of a sort become keyed records.
 #[derive(Debug)]
 pub(super) struct PrefixedKeying {
     prefix: Prefix,
     fields: Vec<Field>,
-    /// Longest record in bytes, with its prefix.
-    record_bytes_max: usize,
-    /// The same of one with its key, as the engine of lines takes it.
-    keyed_bytes_max: usize,
+    /// How long records may be, with their prefixes.
+    room: RecordRoom,
     pub(super) read: Mutex<RecordsRead>,
 }
 
@@ -39,14 +38,16 @@ pub(super) struct RecordsRead {
 #[derive(Debug)]
 struct Field {
     field: KeyField,
-    /// The shortest record that has all of a number, and its key.
+    /// The key of the bytes of a number.
     number: Option<Layout>,
 }
 
-/// A record that is whole: bytes of its prefix, and all its bytes.
-struct Whole {
-    prefix_bytes: usize,
-    bytes: usize,
+/// What comes next.
+enum Next {
+    /// A record that is whole: bytes of its prefix, and all its bytes.
+    Whole { prefix_bytes: usize, bytes: usize },
+    /// One that isn't whole yet, and may have so many bytes.
+    Part { bytes_max: usize },
 }
 
 impl PrefixedKeying {
@@ -54,37 +55,49 @@ impl PrefixedKeying {
     pub(super) fn new(
         prefix: Prefix,
         fields: &[KeyField],
-        record_bytes_max: usize,
-        keyed_bytes_max: usize,
+        room: RecordRoom,
     ) -> Result<PrefixedKeying, Error> {
-        let fields = fields.iter().map(Field::new).collect::<Result<_, _>>()?;
-        let read = Mutex::default();
-        Ok(PrefixedKeying { prefix, fields, record_bytes_max, keyed_bytes_max, read })
+        let offset_max = room.record_bytes_max.max(OFFSET_BYTES_MAX);
+        let fields = fields.iter().map(|field| Field::new(field, offset_max));
+        let fields = fields.collect::<Result<_, _>>()?;
+        Ok(PrefixedKeying { prefix, fields, room, read: Mutex::default() })
     }
 
-    /// The record that `rest` begins with, if it is whole. `at` is its number and its first byte.
-    fn next(&self, rest: &[u8], is_last: bool, at: Piece) -> Result<Option<Whole>, BadRecord> {
+    /// What to do about a record that is too long to be read.
+    fn room_for(&self, bytes: u64) -> MoreMemory {
+        let fields = self.fields.iter().map(|field| &field.field);
+        let keyed_bytes = keyed_bytes_most(fields, bytes);
+        MoreMemory(self.room.budget_of(bytes, keyed_bytes))
+    }
+
+    /// The record that `rest` begins with, if it is whole, or how long it may be. `at` is its
+    /// number and its first byte.
+    fn next(&self, rest: &[u8], is_last: bool, at: Piece) -> Result<Next, BadRecord> {
         let (prefix, Piece { record, offset, .. }) = (self.prefix, at);
         let read = prefix.read(rest);
         let read = read.map_err(|reason| BadRecord::Prefix { record, offset, prefix, reason })?;
+        let bytes_max = self.room.record_bytes_max;
         let Some((prefix_bytes, length)) = read else {
             return match is_last {
                 true => Err(BadRecord::PartOfPrefix { record, offset, prefix }),
-                false => Ok(None),
+                false => Ok(Next::Part { bytes_max }),
             };
         };
-        let bytes_max = self.record_bytes_max;
         let bytes = match length.saturating_add(prefix_bytes as u64) {
             bytes if bytes <= bytes_max as u64 => bytes as usize,
-            _ => return Err(BadRecord::TooLong { record, offset, prefix, length, bytes_max }),
+            bytes => {
+                let more = self.room_for(bytes);
+                let bytes_max = bytes_max as u64;
+                return Err(BadRecord::TooLong { record, offset, prefix, length, bytes_max, more });
+            }
         };
         match rest.len() < bytes {
             true if is_last => {
                 let there = (rest.len() - prefix_bytes) as u64;
                 Err(BadRecord::PartOfRecord { record, offset, prefix, length, there })
             }
-            true => Ok(None),
-            false => Ok(Some(Whole { prefix_bytes, bytes })),
+            true => Ok(Next::Part { bytes_max: bytes }),
+            false => Ok(Next::Whole { prefix_bytes, bytes }),
         }
     }
 
@@ -111,7 +124,7 @@ impl PrefixedKeying {
                 Some(number) => {
                     let mut buffer = [0; NUMBER_BYTES_MAX];
                     let encoded = &mut buffer[..length];
-                    number.encode(body, encoded);
+                    number.encode(&body[offset..end], encoded);
                     // Its direction is in its bytes.
                     KeyWriter { out: keyed, is_descending: false }.fixed(encoded);
                 }
@@ -122,18 +135,21 @@ impl PrefixedKeying {
 }
 
 impl Field {
-    fn new(field: &KeyField) -> Result<Field, Error> {
+    fn new(field: &KeyField, offset_max: usize) -> Result<Field, Error> {
         let &KeyField { offset, length, kind, .. } = field;
-        if offset >= RECORD_BYTES_MAX {
-            let bytes_max = RECORD_BYTES_MAX;
+        if offset >= offset_max {
             return Err(Error::Settings(format!(
-                "--key {field}: no record has a byte there: they have {bytes_max} (16 MiB) at most"
+                "--key {field}: no record has a byte there: they have {offset_max} at most in \
+                 this memory (-m)"
             )));
         }
         let settings = |error: LayoutError| Error::Settings(format!("--key {field}: {error}"));
         let number = match kind {
             KeyKind::Bytes => None,
-            _ => Some(Layout::new(offset + length, vec![*field]).map_err(settings)?),
+            _ => {
+                let own = KeyField { offset: 0, ..*field };
+                Some(Layout::new(length, vec![own]).map_err(settings)?)
+            }
         };
         Ok(Field { field: *field, number })
     }
@@ -154,15 +170,19 @@ impl Keying for PrefixedKeying {
         while own < bytes.len() && records < records_max as u64 {
             let at = Piece { record: at.record + records, offset: at.offset + own as u64, ..at };
             match self.next(&bytes[own..], is_last, at) {
-                Ok(Some(whole)) => own += whole.bytes,
-                Ok(None) => break,
+                Ok(Next::Whole { bytes, .. }) => own += bytes,
                 // The records before it come first: one of them may be bad, too.
-                Err(_) if records > 0 => break,
+                Ok(Next::Part { .. }) | Err(_) if records > 0 => break,
+                Ok(Next::Part { bytes_max }) => return Ok(Cut::Part { bytes_max }),
                 Err(bad) => return Err(bad.into()),
             }
             records += 1;
         }
-        Ok(if records > 0 { Cut::Records { bytes: own, records } } else { Cut::Part })
+        Ok(Cut::Records { bytes: own, records })
+    }
+
+    fn too_long(&self, _: &[u8], _: &mut dyn Read, _: Piece) -> io::Error {
+        unreachable!("a prefix says how long its record is, and the cut refuses it")
     }
 
     fn key(&self, bytes: &[u8], (): &(), at: Piece, keyed: &mut Vec<u8>) -> io::Result<()> {
@@ -175,8 +195,10 @@ impl Keying for PrefixedKeying {
                 offset: at.offset + begin as u64,
                 ..at
             };
-            let next = self.next(&bytes[begin..], true, at)?;
-            let Whole { prefix_bytes, bytes: own } = next.expect("a last record is whole or bad");
+            let Next::Whole { prefix_bytes, bytes: own } = self.next(&bytes[begin..], true, at)?
+            else {
+                unreachable!("a last record is whole or bad")
+            };
             let whole = &bytes[begin..begin + own];
             let (body, before) = (&whole[prefix_bytes..], keyed.len());
             if let Some(field) = self.push_key(keyed, body, &numbers) {
@@ -185,10 +207,11 @@ impl Keying for PrefixedKeying {
             }
             end_key(keyed);
             push_record(keyed, whole, b"");
-            let (bytes, bytes_max) = (keyed.len() - before, self.keyed_bytes_max);
+            let (bytes, bytes_max) = (keyed.len() - before, self.room.keyed_bytes_max);
             if bytes > bytes_max {
                 let Piece { record, offset, .. } = at;
-                return Err(BadRecord::LongKey { record, offset, bytes, bytes_max }.into());
+                let more = MoreMemory(self.room.budget_of(own as u64, bytes as u64));
+                return Err(BadRecord::LongKey { record, offset, bytes, bytes_max, more }.into());
             }
             checksum.add_records(whole, own);
             begin += own;
@@ -203,13 +226,14 @@ impl Keying for PrefixedKeying {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::keyed::room;
     use proptest::collection::vec;
     use proptest::prelude::*;
     use std::cmp::Ordering;
 
     fn keying(prefix: Prefix, fields: &[&str]) -> PrefixedKeying {
         let fields: Vec<KeyField> = fields.iter().map(|field| field.parse().unwrap()).collect();
-        PrefixedKeying::new(prefix, &fields, 4096, 9999).unwrap()
+        PrefixedKeying::new(prefix, &fields, room(2 << 20, 1, 3)).unwrap()
     }
 
     /// A record with a prefix of one byte, or of a varint of two.
@@ -252,7 +276,7 @@ mod tests {
                 let at = Piece { input: 0, record: 1 + next as u64, offset: begin as u64 };
                 let is_last = end == text.len();
                 match keying.cut(&text[begin..end], is_last, records_max, at, &mut ()).unwrap() {
-                    Cut::Part => read += wanted,
+                    Cut::Part { .. } => read += wanted,
                     Cut::Records { bytes, records: count } => {
                         prop_assert!(count > 0 && count as usize <= records_max);
                         let expected = records[next..next + count as usize].concat();

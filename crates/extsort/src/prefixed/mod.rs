@@ -12,11 +12,13 @@
 //! | `sort` | the outline |
 //! | `options` | what is asked for |
 //! | `keying` | records on their way in: cut, and given their keys |
+//! | `key_room` | how much memory they take with these |
 //! | `bad_record` | why an input can't be sorted |
 //! | `input_file` | a file that must stay as it is while it is read |
 
 mod bad_record;
 mod input_file;
+mod key_room;
 mod keying;
 mod options;
 mod sort;

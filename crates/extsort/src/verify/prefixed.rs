@@ -11,10 +11,12 @@ use xsort_records::{Endian, KeyField, Prefix, VaryingSummary};
 
 /// Bytes that are read at once.
 const READ_BYTES: usize = 1 << 20;
-/// Longest record in bytes, whatever the budget; and the share of the budget that one may take, as
-/// the one before it does.
-const RECORD_BYTES_MAX: u64 = 16 << 20;
+/// A record may take this share of the budget, as the one before it does; and each once more while
+/// its memory grows.
 const RECORD_SHARE: u64 = 4;
+const MIB: u64 = 1 << 20;
+/// Nobody has memory for a record of so many bytes.
+const BYTES_MAX: u64 = 1 << 48;
 /// Most bytes of a varint.
 const VARINT_BYTES_MAX: usize = 10;
 
@@ -88,7 +90,7 @@ impl<R: Read> Walk<R> {
         Walk {
             from: BufReader::with_capacity(READ_BYTES, input),
             prefix: options.prefix,
-            record_bytes_max: (options.budget_bytes / RECORD_SHARE).min(RECORD_BYTES_MAX),
+            record_bytes_max: options.budget_bytes / RECORD_SHARE,
             whole: Vec::new(),
             prefix_bytes: 0,
             record: 0,
@@ -105,9 +107,15 @@ impl<R: Read> Walk<R> {
         let bytes = length.saturating_add(self.prefix_bytes as u64);
         if bytes > self.record_bytes_max {
             let bytes_max = self.record_bytes_max;
+            let way_out = match bytes {
+                ..BYTES_MAX => {
+                    format!("-m {}M is enough for it", bytes.div_ceil(MIB / RECORD_SHARE))
+                }
+                _ => "no memory is enough for it".into(),
+            };
             return Err(self.bad(&format!(
                 "has {length} bytes by its prefix; with it, records may have {bytes_max} in this \
-                 memory (-m), and 16 MiB at most: is --record right?"
+                 memory: is --record right? If so, {way_out}"
             )));
         }
         self.whole.resize(bytes as usize, 0);
@@ -235,7 +243,7 @@ mod tests {
         for (prefix, fields, bytes, words) in [
             ("prefixed:u8", &[][..], &[0, 2, 1][..], "record 2, from byte 1 on, is cut off"),
             ("prefixed:u32le", &[], &[0, 0], "record 1, from byte 0 on, is cut off: the input"),
-            ("prefixed:u64be", &[], &[9; 8], "may have 262144 in this memory (-m)"),
+            ("prefixed:u64be", &[], &[9; 8], "may have 262144 in this memory: is"),
             ("prefixed:varint", &[], &[0xff; 11], "varint of more than 10 bytes"),
             ("prefixed:varint", &[], &[[0xff; 9].as_slice(), &[2]].concat(), "beyond 64 bits"),
             ("prefixed:u8", &["0:2:u16"], &[2, 1, 1, 1, 0], "record 2, which ends at byte 5,"),

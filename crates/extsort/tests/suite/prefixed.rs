@@ -192,14 +192,27 @@ fn long_records_are_sorted_up_to_the_limit_that_the_refusal_names() {
             sort(&options(prefix, fields), &engine(budget_bytes, 2), inputs, &disk).unwrap();
             assert!(disk.get("/out/sorted").unwrap() == expected, "{budget_bytes} {fields}");
         }
-        let text = [&(longest as u32 + 1).to_le_bytes()[..], &[7; 100]].concat();
-        let inputs = vec![input("in", Box::new(Cursor::new(text)))];
+        let text = bytes(&[Record::new(prefix, vec![7; longest + 1], random)]);
+        let inputs = vec![input("in", Box::new(Cursor::new(text[..100].to_vec())))];
         let disk = SimDisk::new(SimOptions::default());
         let error = sort(&options(prefix, ""), &engine(budget_bytes, 2), inputs, &disk);
         let said = error.unwrap_err().to_string();
-        let limit = format!("may have {} bytes in this memory", longest + 4);
-        assert!(said.contains(&limit) && said.contains("(-m)"), "{said}");
+        let limit = format!("record 1, from byte 0 on, has {} bytes by its prefix", longest + 1);
+        assert!(said.contains(&limit), "{said}");
+        assert!(said.contains(&format!("may have {} in this memory", longest + 4)), "{said}");
+        assert_is_enough(&said, prefix, "", &text);
     }
+}
+
+/// The memory that a refusal names is enough for the record.
+fn assert_is_enough(said: &str, prefix: Prefix, fields: &str, text: &[u8]) {
+    let (before, _) = said.split_once("M is enough for it").expect(said);
+    let mebibytes: u64 = before.rsplit_once("-m ").expect(said).1.parse().expect(said);
+    let disk = SimDisk::new(SimOptions::default());
+    let inputs = vec![input("in", Box::new(Cursor::new(text.to_vec())))];
+    let engine = engine(mebibytes << 20, 2);
+    sort(&options(prefix, fields), &engine, inputs, &disk).expect(said);
+    assert!(disk.get("/out/sorted").unwrap() == text, "{said}");
 }
 
 /// All bytes of a key may take two on their way.
@@ -219,6 +232,7 @@ fn a_key_without_room_is_refused_before_the_engine_sees_it() {
                     let said = error.to_string();
                     assert!(said.contains("with its key on its way"), "{said}");
                     assert!(fields.is_empty() || fields.contains("99"), "{said}");
+                    assert_is_enough(&said, prefix, fields, &text);
                 }
             }
         }

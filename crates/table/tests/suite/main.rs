@@ -333,7 +333,9 @@ fn a_row_that_is_too_long_is_refused() {
     let long = format!("a\n{}\n", "x".repeat(2 << 20));
     let disk = SimDisk::new(SimOptions::default());
     let error = sort(&options("a"), 8 << 20, &[long.into_bytes()], &disk).unwrap_err();
-    assert!(error.to_string().contains("row 2, from byte 2 on, is longer than"), "{error}");
+    let said = error.to_string();
+    let limit = "row 2, from byte 2 on, has 2097153 bytes, and rows may have 524288 in this memory";
+    assert!(said.contains(limit) && said.contains("-m 33M is enough"), "{said}");
 }
 
 #[test]

@@ -1,0 +1,175 @@
+//! How long records may be in a budget, and what the copies of a long one take of it.
+//!
+//! ```text
+//!  budget          2 MiB ... 256 MiB ... 1 GiB ... 8 GiB
+//!  longest record  1/16      16 MiB      16 MiB    128 MiB (1/64)
+//! ```
+//!
+//! Beside the engine's pool a record is in memory as it was read, and with its key before it: where
+//! keys are made, and where records with equal keys become one. How many times depends on the keys.
+//! So many times the longest record is reserved of the budget, but for what the process may take
+//! beside it.
+
+use super::order::ByKey;
+use crate::job::least_budget::least_budget;
+use crate::variable::{LinesOptions, stream_line_bytes_max};
+use std::fmt;
+
+const MIB: u64 = 1 << 20;
+/// A record may take this share of the budget, up to so many bytes.
+const RECORD_SHARE: u64 = 16;
+const RECORD_BYTES: u64 = 16 * MIB;
+/// It may be longer than that within this share.
+const LARGE_SHARE: u64 = 64;
+/// With its key, a record may take so many times as much as the longest one without.
+const KEYED_SHARE: usize = 4;
+/// What the copies of the longest record may take beside the budget.
+const BESIDE_BUDGET_BYTES: u64 = 48 * MIB;
+
+/// Bytes of the longest record that a budget of so many bytes has room for.
+#[must_use]
+pub fn record_bytes_max(budget_bytes: u64) -> usize {
+    (budget_bytes / RECORD_SHARE).min(RECORD_BYTES).max(budget_bytes / LARGE_SHARE) as usize
+}
+
+/// Bytes of the budget for so many copies of the longest record.
+#[must_use]
+pub fn copies_bytes(budget_bytes: u64, copies: u64) -> u64 {
+    (copies * record_bytes_max(budget_bytes) as u64).saturating_sub(BESIDE_BUDGET_BYTES)
+}
+
+/// How long records may be.
+pub struct RecordRoom {
+    /// Longest record in bytes.
+    pub record_bytes_max: usize,
+    /// The same of one with its key, as the engine takes it.
+    pub keyed_bytes_max: usize,
+    budget_bytes: u64,
+    engine: Box<dyn Fn(u64) -> LinesOptions + Send + Sync>,
+}
+
+impl RecordRoom {
+    /// The room in a budget. `engine` has the settings of the engine in any budget.
+    pub fn new(
+        budget_bytes: u64,
+        engine: impl Fn(u64) -> LinesOptions + Send + Sync + 'static,
+    ) -> RecordRoom {
+        RecordRoom {
+            record_bytes_max: record_bytes_max(budget_bytes),
+            keyed_bytes_max: keyed_bytes_max(&engine(budget_bytes)),
+            budget_bytes,
+            engine: Box::new(engine),
+        }
+    }
+
+    /// The least budget for a record of so many bytes, which takes so many with its key; `None` if
+    /// there is none.
+    #[must_use]
+    pub fn budget_of(&self, record_bytes: u64, keyed_bytes: u64) -> Option<u64> {
+        least_budget(self.budget_bytes, MIB, |budget| {
+            record_bytes_max(budget) as u64 >= record_bytes
+                && keyed_bytes_max(&(self.engine)(budget)) as u64 >= keyed_bytes
+        })
+    }
+}
+
+impl fmt::Debug for RecordRoom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecordRoom")
+            .field("record_bytes_max", &self.record_bytes_max)
+            .field("keyed_bytes_max", &self.keyed_bytes_max)
+            .finish_non_exhaustive()
+    }
+}
+
+fn keyed_bytes_max(engine: &LinesOptions) -> usize {
+    stream_line_bytes_max::<ByKey>(engine).min(KEYED_SHARE * record_bytes_max(engine.budget_bytes))
+}
+
+/// What to do about a record that is too long, if there is a budget in which it isn't.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MoreMemory(
+    /// That budget in bytes.
+    pub Option<u64>,
+);
+
+impl fmt::Display for MoreMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(bytes) => write!(f, "-m {}M is enough for it", bytes.div_ceil(MIB)),
+            None => f.write_str("no memory is enough for it"),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::keyed::of_keyed;
+    use std::path::PathBuf;
+    use xsort_kernels::Caches;
+
+    /// The room beside so many copies.
+    pub(crate) fn room(budget_bytes: u64, threads: usize, copies: u64) -> RecordRoom {
+        RecordRoom::new(budget_bytes, move |budget_bytes| {
+            of_keyed(&LinesOptions {
+                delimiter: 0,
+                is_unique: false,
+                budget_bytes,
+                taken_bytes: copies_bytes(budget_bytes, copies),
+                threads,
+                caches: Caches::default(),
+                scratch: vec![PathBuf::from("/scratch")],
+                codec: None,
+                output_file: None,
+                checkpoint: None,
+            })
+        })
+    }
+
+    const GIB: u64 = 1 << 30;
+
+    #[test]
+    fn records_grow_with_the_budget_but_for_a_stretch() {
+        for (budget_bytes, expected) in [
+            (2 * MIB, 128 << 10),
+            (256 * MIB, 16 * MIB),
+            (GIB, 16 * MIB),
+            (2 * GIB, 32 * MIB),
+            (8 * GIB, 128 * MIB),
+        ] {
+            assert_eq!(record_bytes_max(budget_bytes) as u64, expected);
+        }
+        let mut longest = 0;
+        for mebibytes in 1..4096 {
+            let now = record_bytes_max(mebibytes * MIB);
+            assert!(now >= longest);
+            longest = now;
+        }
+    }
+
+    /// Whatever is reserved, the engine has room for the longest record with a short key, and the
+    /// budget that a refusal names is enough.
+    #[test]
+    fn the_longest_record_has_room_beside_its_copies() {
+        for copies in [3, 6, 8] {
+            for threads in [1, 2, 64] {
+                let room_in = |budget_bytes| room(budget_bytes, threads, copies);
+                for mebibytes in [2, 3, 8, 64, 128, 200, 256, 512, 1024, 3000, 8 << 10, 1 << 20] {
+                    let room = room_in(mebibytes * MIB);
+                    let long = room.record_bytes_max as u64;
+                    assert!(room.keyed_bytes_max as u64 > long + long / 254, "{room:?}");
+                    assert!(copies_bytes(mebibytes * MIB, copies) <= mebibytes * MIB / 3);
+                    for (record, keyed) in [(long + 1, 0), (3 * long, 4 * long), (1, 5 * long)] {
+                        let enough = room.budget_of(record, keyed).unwrap();
+                        let other = room_in(enough);
+                        assert!(enough > mebibytes * MIB, "{room:?} {record} {keyed} {enough}");
+                        assert!(other.record_bytes_max as u64 >= record, "{other:?}");
+                        assert!(other.keyed_bytes_max as u64 >= keyed, "{other:?}");
+                    }
+                }
+                assert_eq!(room_in(GIB).budget_of(1 << 50, 0), None);
+            }
+        }
+    }
+}
