@@ -251,9 +251,9 @@ fn a_table_larger_than_its_budget_is_sorted_within_it() {
         assert_eq!(sandbox.read("out.csv").len(), text.len(), "{line}");
         sandbox.ok(&format!("table out.csv --check --by {by}"));
     }
-    let plain = sandbox.ok("table orders.csv --by id:int -m 8M --json -o out.csv");
+    let plain = sandbox.ok("table orders.csv --by id:int -m 16M --json -o out.csv");
     let compressed =
-        sandbox.ok("table orders.csv --by id:int -m 8M --json --compress zstd -o out.csv");
+        sandbox.ok("table orders.csv --by id:int -m 16M --json --compress zstd -o out.csv");
     let scratch_bytes = |report: &str| {
         let report: Value = serde_json::from_str(report).unwrap();
         report["scratch_bytes"].as_u64().unwrap()
