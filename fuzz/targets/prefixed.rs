@@ -6,7 +6,7 @@ use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use std::path::PathBuf;
 use xsort_disk::{SimDisk, SimOptions};
-use xsort_extsort::keyed::KeyedOutput;
+use xsort_extsort::variable::SortedOutput;
 use xsort_extsort::prefixed::{PrefixedOptions, sort_prefixed};
 use xsort_extsort::variable::{Content, LinesInput};
 use xsort_extsort::{
@@ -53,7 +53,7 @@ fuzz_target!(|case: Case| {
     let options = PrefixedOptions { prefix, fields: fields.clone() };
     let mut out = Vec::new();
     let disk = SimDisk::new(SimOptions::default());
-    let output = KeyedOutput::Stream(&mut out);
+    let output = SortedOutput::Stream(&mut out);
     let sorted = sort_prefixed(&options, &engine, inputs, output, &disk, &Unobserved);
     match (sorted, judge(&case.bytes)) {
         (Err(Error::Input { .. }), Err(Error::Input { .. })) => {}
