@@ -6,9 +6,8 @@ use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use std::path::PathBuf;
 use xsort_disk::{SimDisk, SimOptions};
-use xsort_extsort::variable::SortedOutput;
 use xsort_extsort::prefixed::{PrefixedOptions, sort_prefixed};
-use xsort_extsort::variable::{Content, LinesInput};
+use xsort_extsort::variable::{Content, LinesInput, SortedOutput};
 use xsort_extsort::{
     Caches, Error, LinesOptions, PrefixedVerifyOptions, Unobserved, verify_prefixed,
 };
