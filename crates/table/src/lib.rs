@@ -19,7 +19,7 @@
 //! | `field_keying`, `json_keying`, `row_rules` | rows on their way in: cut, and given their keys |
 //! | `index` | where all rows and fields of a text end, in one pass |
 //! | `split`, `rows`, `header` | where one row ends, and its fields; the first rows; their names |
-//! | `key`, `value`, `number`, `natural` | what to sort by, as bytes that compare as values do |
+//! | `key`, `value`, `number`, `time`, `natural` | what to sort by, as bytes that compare as values do |
 //! | `on_bad` | what becomes of values that are of another type |
 //! | `row_room`, `row_end` | how much memory long rows take; where one ends that is too long |
 //! | `language` | which language orders text |
@@ -50,6 +50,7 @@ mod row_rules;
 mod rows;
 mod sort;
 mod split;
+mod time;
 mod value;
 
 pub use check::{Disorder, check_table};

@@ -6,10 +6,7 @@ use crate::key::{KeyColumn, KeyKind, Place};
 use crate::natural::{push_natural, push_version};
 use crate::number::{is_whole, push_decimal};
 use crate::on_bad::OnBad;
-use jiff::Timestamp;
-use jiff::civil::{Date, DateTime};
-use jiff::fmt::strtime;
-use jiff::tz::TimeZone;
+use crate::time::{push_date, push_time};
 use std::net::IpAddr;
 use xsort_extsort::keyed::KeyWriter;
 use xsort_gnu::{Collator, CollatorScratch};
@@ -214,16 +211,8 @@ fn field(kind: &KeyKind, value: &[u8], out: &mut Vec<u8>) -> Option<()> {
             out.extend(ordered.to_be_bytes());
         }
         KeyKind::Bool => out.push(u8::from(truth(value)?)),
-        KeyKind::Date => {
-            let date: Date = text()?.parse().ok()?;
-            let year = (date.year() as u16) ^ 1 << 15;
-            out.extend(year.to_be_bytes());
-            out.extend([date.month() as u8, date.day() as u8]);
-        }
-        KeyKind::DateTime(format) => {
-            let nanoseconds = point_in_time(text()?, format.as_deref())?.as_nanosecond();
-            out.extend((nanoseconds as u128 ^ 1 << 127).to_be_bytes());
-        }
+        KeyKind::Date => push_date(out, value)?,
+        KeyKind::DateTime(format) => push_time(out, value, format.as_deref())?,
         KeyKind::Ip => match text()?.parse().ok()? {
             IpAddr::V4(address) => {
                 out.push(4);
@@ -246,16 +235,6 @@ fn truth(value: &[u8]) -> Option<bool> {
         (_, true) => Some(true),
         _ => None,
     }
-}
-
-fn point_in_time(text: &str, format: Option<&str>) -> Option<Timestamp> {
-    let utc = |local: DateTime| TimeZone::UTC.to_timestamp(local).ok();
-    let Some(format) = format else {
-        return text.parse().ok().or_else(|| utc(text.parse().ok()?));
-    };
-    let parts = strtime::parse(format, text).ok()?;
-    let local = || parts.to_datetime().or_else(|_| parts.to_date().map(|date| date.at(0, 0, 0, 0)));
-    parts.to_timestamp().ok().or_else(|| utc(local().ok()?))
 }
 
 #[cfg(test)]
