@@ -19,7 +19,8 @@
 //! | `field_keying`, `json_keying`, `row_rules` | rows on their way in: cut, and given their keys |
 //! | `index` | where all rows and fields of a text end, in one pass |
 //! | `split`, `rows`, `header` | where one row ends, and its fields; the first rows; their names |
-//! | `key`, `value`, `number`, `time`, `natural` | what to sort by, as bytes that compare as values do |
+//! | `key`, `value` | what to sort by, as bytes that compare as values do |
+//! | `number`, `time`, `natural` | the bytes of values of these kinds |
 //! | `on_bad` | what becomes of values that are of another type |
 //! | `row_room`, `row_end` | how much memory long rows take; where one ends that is too long |
 //! | `language` | which language orders text |

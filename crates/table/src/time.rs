@@ -195,7 +195,8 @@ mod tests {
             }
             if let Some((year, month, day)) = usual_date(text.as_bytes()) {
                 let date: Date = text[..DATE_BYTES].parse().unwrap();
-                prop_assert_eq!((date.year(), date.month(), date.day()), (year, month as i8, day as i8));
+                let found = (year, month as i8, day as i8);
+                prop_assert_eq!((date.year(), date.month(), date.day()), found);
             }
         }
     }

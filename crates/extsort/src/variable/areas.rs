@@ -25,8 +25,8 @@ impl Areas {
         enough.map(|lease| (lease.len() / self.area_bytes).max(1)).sum()
     }
 
-    /// Takes the smallest free piece of at least half an area; of a piece of two areas or more, one
-    /// area.
+    /// Takes the smallest free piece of at least a third of an area; of a piece of two areas or
+    /// more, one area.
     pub(super) fn take(&mut self) -> Option<Lease> {
         let enough = (0..self.free.len()).filter(|&at| self.is_enough(&self.free[at]));
         let at = enough.min_by_key(|&at| self.free[at].len())?;
@@ -101,6 +101,6 @@ impl Areas {
     }
 
     fn is_enough(&self, lease: &Lease) -> bool {
-        lease.len() >= self.area_bytes / 2
+        lease.len() >= self.area_bytes / 3
     }
 }

@@ -6,7 +6,11 @@
 
 use xsort_disk::{Lease, align_up};
 use xsort_kernels::Caches;
-use xsort_kernels::lines::{Deduplicated, Entry, LineOrder, Words, dedup, sort};
+use xsort_kernels::lines::{Deduplicated, Entry, LineOrder, Words, arrange, dedup, sort};
+
+/// Lines of so many bytes are worth moving. Of shorter ones the entries hold most, and longer ones
+/// take longer to copy than to find.
+const ARRANGED_LINE_BYTES: std::ops::Range<usize> = 16..1024;
 
 /// Whole lines in an area.
 #[derive(Debug)]
@@ -41,7 +45,7 @@ impl Chunk {
         self.lines
     }
 
-    /// All lines as they came.
+    /// All lines; once it is sorted, perhaps only those that entries have.
     pub(super) fn text(&self) -> &[u8] {
         &self.area[..self.text_bytes]
     }
@@ -58,7 +62,9 @@ impl Chunk {
     }
 
     /// Sorts the lines, and with `is_unique` drops all but the first of those with the same key.
-    /// `sort_buffer` is as large as the entries of all lines.
+    /// `sort_buffer` is as large as the entries of all lines. If it is as large as the text, lines
+    /// may be moved to where their order has them, so that a merge reads them one after the other:
+    /// a miss of the TLB for each line takes longer than two copies.
     pub(super) fn sort<O: LineOrder>(
         &mut self,
         order: &O,
@@ -72,16 +78,22 @@ impl Chunk {
         self.area.populate(from..from + bytes);
         sort_buffer.populate(0..bytes);
         let (text, behind) = self.area.split_at_mut(from);
-        let text = &text[..self.text_bytes];
+        let text = &mut text[..self.text_bytes];
         let entries: &mut [Entry<O::Words>] = bytemuck::cast_slice_mut(&mut behind[..bytes]);
-        let sort_buffer: &mut [Entry<O::Words>] =
+        let entry_buffer: &mut [Entry<O::Words>] =
             bytemuck::cast_slice_mut(&mut sort_buffer[..bytes]);
-        let read = sort(order, text, delimiter, entries, sort_buffer, caches);
+        let read = sort(order, text, delimiter, entries, entry_buffer, caches);
         let Deduplicated { lines, dropped_sum } = if is_unique {
             dedup(order, text, delimiter, entries)
         } else {
             Deduplicated { lines: self.lines, dropped_sum: 0 }
         };
+        let entries = &mut entries[..lines];
+        let line_bytes = text.len() / lines.max(1);
+        if ARRANGED_LINE_BYTES.contains(&line_bytes) && text.len() <= sort_buffer.len() {
+            sort_buffer.populate(bytes..text.len());
+            arrange(text, delimiter, entries, sort_buffer);
+        }
         self.entries = lines;
         HashSums { read, dropped: dropped_sum }
     }

@@ -43,7 +43,19 @@ pub(super) const WRITE_BUFFER_BLOCKS: usize = 4;
 const AREAS_PER_THREAD: usize = 2;
 const MORE_AREAS: usize = 12;
 /// Least bytes of a chunk's text, of streams and of large files.
-pub(super) const CHUNK_BYTES_MIN: u64 = 8 * MIB;
+const CHUNK_BYTES_MIN: u64 = 8 * MIB;
+/// A chunk's text of so many bytes is sorted with few misses of the caches and of the TLB.
+const CHUNK_BYTES_GOOD: u64 = 16 * MIB;
+/// Larger chunks don't sort faster, and make the pipeline coarser.
+const CHUNK_BYTES_MAX: u64 = 128 * MIB;
+/// So many chunks are merged nearly as fast as few.
+const CHUNKS_GOOD: u64 = 64;
+/// A chunk of a stream is at most this share of what came before it, so that there is something to
+/// sort while it is read.
+const STREAM_SHARE: u64 = 4;
+/// An area holds so many chunks of the text that is good, so that little is left of it whatever
+/// their entries take.
+const CHUNKS_PER_AREA: u64 = 4;
 /// Chunks for each thread, so that there is something to sort while others are read.
 const CHUNKS_PER_THREAD: u64 = 4;
 /// Input up to this size is sorted by one thread: starting another takes longer.
@@ -117,7 +129,6 @@ impl Plan {
         let is_small = input_bytes.is_some_and(|bytes| bytes <= SMALL_INPUT_BYTES);
         let Shares { threads, bytes, write_buffer, block } =
             Shares::new(options, input_bytes, is_small);
-        let areas = if is_small { 1 } else { AREAS_PER_THREAD * threads + MORE_AREAS };
         let index = align_up(index_bytes(input_bytes, bytes, block).min(2 * bytes / INDEX_SHARE));
         let pool = bytes - index;
         // Inputs that fit in memory are in the page cache, or might as well be.
@@ -125,34 +136,53 @@ impl Plan {
             Some(bytes) if bytes < pool && !needs_bypass => 0,
             _ => align_down((pool / 16 / BYPASS_BLOCKS).min(BYPASS_BLOCK_BYTES)),
         };
-        // A sort buffer of half an area is enough for lines of no more bytes than an entry has.
-        let most = 2 * (pool - threads as u64 * write_buffer - BYPASS_BLOCKS * bypass_block)
-            / (2 * areas + threads) as u64;
+        let rest = pool - threads as u64 * write_buffer - BYPASS_BLOCKS * bypass_block;
         // Lines may all be empty.
+        let with_entries = |text_bytes: u64| text_bytes.saturating_mul(1 + entry_bytes as u64);
+        let chunk_max = good_chunk_bytes(input_bytes.map_or(rest, |bytes| bytes.min(rest)));
+        let areas = if is_small {
+            1
+        } else {
+            let most = rest.min(input_bytes.map_or(u64::MAX, with_entries));
+            let good = most / (CHUNKS_PER_AREA * chunk_max);
+            (AREAS_PER_THREAD * threads + MORE_AREAS).max(good as usize)
+        };
+        // A sort buffer of half an area is enough for lines of no more bytes than an entry has.
+        let most = 2 * rest / (2 * areas + threads) as u64;
         let wanted = input_bytes.map_or(u64::MAX, |bytes| {
-            let chunk = if is_small {
-                bytes
-            } else {
-                bytes / (CHUNKS_PER_THREAD * threads as u64) + CHUNK_BYTES_MIN
-            };
-            align_up((chunk + 4 * KIB) * (1 + entry_bytes as u64))
+            let share = bytes / (CHUNKS_PER_THREAD * threads as u64) + CHUNK_BYTES_MIN;
+            let chunk = if is_small { bytes } else { share.min(chunk_max) };
+            align_up(with_entries(chunk + 4 * KIB))
         });
         let area = align_down(most.min(wanted).min(Entry::<()>::TEXT_BYTES_MAX as u64));
+        let sort_buffer = align_down(if is_small { area.min(most / 2) } else { most / 2 });
+        let chunk_max = chunk_max.min(sort_buffer.max(CHUNK_BYTES_GOOD));
         Plan {
             threads,
             entry_bytes,
             areas,
             area_bytes: area as usize,
-            sort_buffer_bytes: align_down(if is_small { area.min(most / 2) } else { most / 2 })
-                as usize,
+            sort_buffer_bytes: sort_buffer as usize,
             write_buffer_bytes: write_buffer as usize,
             bypass_block_bytes: bypass_block as usize,
             block_bytes: block as usize,
             index_bytes: index,
             chunk_bytes: input_bytes.map(|bytes| {
-                bytes.div_ceil(CHUNKS_PER_THREAD * threads as u64).max(CHUNK_BYTES_MIN / 8)
+                let share = bytes.div_ceil(CHUNKS_PER_THREAD * threads as u64);
+                share.max(CHUNK_BYTES_MIN / 8).min(chunk_max)
             }),
         }
+    }
+
+    /// Bytes of text after which a chunk is full even if its area isn't, if so many bytes were read
+    /// before it.
+    pub(super) fn chunk_bytes_after(&self, bytes_before: u64) -> usize {
+        let of_stream = || {
+            let most = good_chunk_bytes(bytes_before);
+            (bytes_before / STREAM_SHARE).max(CHUNK_BYTES_MIN).min(most)
+        };
+        let most = self.sort_buffer_bytes.max(CHUNK_BYTES_GOOD as usize);
+        most.min(self.chunk_bytes.unwrap_or_else(of_stream) as usize)
     }
 
     /// Refuses an input of so many bytes whose index would take more than its share.
@@ -272,6 +302,11 @@ impl Shares {
 /// Bytes of a budget that the caller leaves to the sort.
 pub(super) fn usable_bytes(options: &LinesOptions, budget_bytes: u64) -> u64 {
     budget_bytes.saturating_sub(options.taken_bytes).clamp(BUDGET_BYTES_MIN, BUDGET_BYTES_MAX)
+}
+
+/// Bytes of a chunk's text where `bytes` bytes are merged at once.
+fn good_chunk_bytes(bytes: u64) -> u64 {
+    (bytes / CHUNKS_GOOD).clamp(CHUNK_BYTES_GOOD, CHUNK_BYTES_MAX)
 }
 
 /// Blocks for sorted inputs: more than needed, so that there is something to read ahead.

@@ -147,6 +147,13 @@ impl<W: Words> Entry<W> {
         Entry { words, ..self }
     }
 
+    /// The same line at another offset.
+    #[inline(always)]
+    pub(crate) fn moved_to(self, offset: usize) -> Self {
+        debug_assert!(offset < Self::TEXT_BYTES_MAX);
+        Entry { place: (offset as u64) << LENGTH_BITS | self.place & LONG, ..self }
+    }
+
     /// Where the line begins.
     #[inline(always)]
     pub fn offset(self) -> usize {

@@ -6,7 +6,7 @@
 //! | `entry` | a line as its position and one or two words of its key |
 //! | `scan` | the ends of lines, found 64 bytes at a time |
 //! | `sort` | entries sorted by words, equal ones by further words |
-//! | `gather` | lines copied together in a new order |
+//! | `gather` | lines copied together in a new order, or moved to it |
 //! | `merge` | the k-way merge of sorted runs of lines |
 //! | `hash` | hashes of lines, whose sum doesn't depend on the order |
 //! | `search` | where a line belongs in a sorted run |
@@ -21,7 +21,7 @@ mod search;
 mod sort;
 
 pub use entry::{Entry, Words};
-pub use gather::{Gathered, gather};
+pub use gather::{Gathered, arrange, gather};
 pub use hash::line_hash;
 pub use merge::{Lines, Merge};
 pub use order::{ByBytes, ByBytesReversed, LineOrder};

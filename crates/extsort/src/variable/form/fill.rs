@@ -3,7 +3,7 @@
 use super::super::chunk::Chunk;
 use super::super::input::InputReader;
 use super::super::job::LinesJob;
-use super::super::plan::{CHUNK_BYTES_MIN, Plan};
+use super::super::plan::Plan;
 use crate::Error;
 use xsort_disk::Lease;
 use xsort_kernels::lines::{LineOrder, count_lines, whole_lines_bytes};
@@ -12,11 +12,6 @@ use xsort_kernels::lines::{LineOrder, count_lines, whole_lines_bytes};
 const READ_BYTES: usize = 1 << 20;
 /// The same where an area is nearly full: what doesn't fit is copied twice.
 const LAST_READ_BYTES: usize = 16 << 10;
-/// A chunk of a stream is at most this share of what came before it, so that there is something to
-/// sort while it is read.
-const STREAM_SHARE: u64 = 4;
-/// Larger chunks don't sort faster, and make the pipeline coarser.
-const CHUNK_BYTES_MAX: u64 = 128 << 20;
 
 /// An area that is being filled.
 pub(crate) struct Filling {
@@ -84,7 +79,7 @@ impl<'a, 'j, O: LineOrder> ChunkReader<'a, 'j, O> {
         bytes_before: u64,
     ) -> Result<Filled, Error> {
         let delimiter = self.job.options.delimiter;
-        let target = self.target_bytes(bytes_before);
+        let target = self.job.plan.chunk_bytes_after(bytes_before);
         let Filling { area, text_bytes } = filling;
         // The area may be smaller than the last one was.
         let carried = self.carry.len().min(area.len() - *text_bytes);
@@ -144,12 +139,6 @@ impl<'a, 'j, O: LineOrder> ChunkReader<'a, 'j, O> {
             rest = Some(std::mem::replace(&mut area, own));
         }
         Divided { chunk: chunk(area), rest, next: None }
-    }
-
-    /// Bytes of text after which a chunk is full.
-    fn target_bytes(&self, bytes_before: u64) -> usize {
-        let of_stream = || (bytes_before / STREAM_SHARE).max(CHUNK_BYTES_MIN);
-        self.job.plan.chunk_bytes.unwrap_or_else(of_stream).min(CHUNK_BYTES_MAX) as usize
     }
 
     /// Reads into an area from `from` on, behind so many lines.
