@@ -27,6 +27,7 @@ LATIN = "ba be bi bo bu ca ce da de do el er es fa fi ga go ha he in ka la le li
 # Letters of two and three bytes, with and without marks, of several scripts; ß and æ sort as two letters.
 WORLD = "Ä ä é É ñ ø ß æ ç Ž ž ı œ ő αβ γδ Ωω λό бв Гд жё и ю שׁ 中 文 日本 한글".split()
 CATEGORIES = ("books", "garden", "kitchen", "music", "toys", "travel")
+MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 LEVELS = ("INFO", "INFO", "INFO", "DEBUG", "WARN", "ERROR")
 
 
@@ -140,7 +141,83 @@ def world(random):
     return lambda: f"{word().capitalize()} {word()} {int(part() * 1000)}\n"
 
 
-TEXTS = {"words": words, "pairs": pairs, "csv": csv, "long": long, "prefixed": prefixed, "few": few, "logs": logs, "urls": urls, "world": world}
+def access(random):
+    """A web server's log, in no order of time."""
+    word, method, part = vocabulary(random, LATIN), Draw(random, ("GET", "GET", "GET", "POST")), random.random
+
+    def line():
+        second, address = int(part() * 86400), ".".join(str(int(part() * 256)) for _ in range(4))
+        time = f"{1 + int(part() * 28):02}/Oct/2026:{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02} +0000"
+        return f'{address} - - [{time}] "{method()} /{word()}/{word()} HTTP/1.1" 200 {int(part() * 1e5)}\n'
+
+    return line
+
+
+def syslog(random):
+    """A month, a day, a time, a machine, and what happened."""
+    month, word, part = Draw(random, MONTHS), vocabulary(random, LATIN), random.random
+
+    def line():
+        second = int(part() * 86400)
+        time = f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}"
+        return f"{month()} {1 + int(part() * 28):2} {time} node-{int(part() * 40)} {word()}[{int(part() * 32768)}]: {word()} {word()}\n"
+
+    return line
+
+
+def addresses(random):
+    part = random.random
+    return lambda: f"{int(part() * 256)}.{int(part() * 256)}.{int(part() * 256)}.{int(part() * 256)}\n"
+
+
+def amounts(random):
+    """Sizes as `du -h` writes them, and names."""
+    unit, word, part = Draw(random, ("", "K", "M", "G")), vocabulary(random, LATIN), random.random
+    return lambda: f"{part() * 1000:.1f}{unit()} {word()}\n"
+
+
+def floats(random):
+    part = random.random
+    return lambda: f"{(part() - 0.5) * 10 ** int(part() * 20):.6e}\n"
+
+
+def sentences(random):
+    """Three to nine words, the first with a capital letter."""
+    word, part = vocabulary(random, LATIN), random.random
+    return lambda: " ".join([word().capitalize(), *(word() for _ in range(2 + int(part() * 7)))]) + ".\n"
+
+
+def paths(random):
+    """Seventy bytes that all lines share, then a word and a number."""
+    word, part = vocabulary(random, LATIN), random.random
+    return lambda: f"{PREFIX[:70]}/{word()}-{int(part() * 1e6)}\n"
+
+
+def versions(random):
+    """Names of packages with versions."""
+    word, part = vocabulary(random, LATIN), random.random
+    return lambda: f"{word()}-{int(part() * 30)}.{int(part() * 20)}.{int(part() * 100)}.tar.gz\n"
+
+
+TEXTS = {
+    "access": access,
+    "addresses": addresses,
+    "amounts": amounts,
+    "csv": csv,
+    "few": few,
+    "floats": floats,
+    "logs": logs,
+    "long": long,
+    "pairs": pairs,
+    "paths": paths,
+    "prefixed": prefixed,
+    "sentences": sentences,
+    "syslog": syslog,
+    "urls": urls,
+    "versions": versions,
+    "words": words,
+    "world": world,
+}
 NAMES = ("numbers", "sorted", "reversed", *TEXTS)
 
 if __name__ == "__main__":

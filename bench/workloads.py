@@ -15,9 +15,9 @@ import tables
 
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 # In the order in which "all" takes them: what matters most first, what needs most space last.
-TOPICS = ("rivals", "memory", "lines", "lines-cold", "patterns", "methods", "budgets", "growth", "tables")
+TOPICS = ("rivals", "memory", "lines", "keys", "lines-cold", "patterns", "methods", "budgets", "growth", "tables")
 # Of an input, if nothing else is asked for, and what part of it those of the topics have that have many.
-BYTES, PARTS = 8 * 10**9, {"lines": 80, "tables": 8}
+BYTES, PARTS = 8 * 10**9, {"lines": 80, "keys": 80, "tables": 8}
 BUDGETS = ("64M", "256M", "1G", "4G", "all")
 PATTERNS = ("equal", "sorted", "reversed", "heavy")
 METHODS = ("merge", "scatter")
@@ -44,6 +44,38 @@ ORDERS = (
     ("urls", ()),
     ("prefixed", ()),
     ("long", ()),
+)
+# Those of the topic keys: in bytes, and in a language.
+KEYS = (
+    ("access", ("-k4.2,4.20", "-s")),
+    ("access", ("-k4,4",)),
+    ("addresses", ("-t.", "-k1,1n", "-k2,2n", "-k3,3n", "-k4,4n")),
+    ("addresses", ("-V",)),
+    ("amounts", ("-h",)),
+    ("csv", ("-t,", "-k2,2")),
+    ("csv", ("-t,", "-k4,4n")),
+    ("few", ("-u",)),
+    ("floats", ("-g",)),
+    ("numbers", ("-n",)),
+    ("pairs", ("-s", "-k1,1")),
+    ("paths", ()),
+    ("sentences", ("-d",)),
+    ("sentences", ("-R", "--random-source=/dev/zero")),
+    ("syslog", ("-M",)),
+    ("versions", ("-V",)),
+    ("words", ("-f",)),
+    ("words", ("-i",)),
+)
+KEYS_IN_LOCALE = (
+    ("amounts", ("-hr",)),
+    ("csv", ("-t,", "-k2,2")),
+    ("few", ()),
+    ("paths", ()),
+    ("sentences", ()),
+    ("sentences", ("-df",)),
+    ("syslog", ("-k1,1M", "-k2,2n")),
+    ("words", ()),
+    ("words", ("-f",)),
 )
 # A real locale, for text of many scripts.
 LOCALE = "en_US.UTF-8"
@@ -116,6 +148,8 @@ def topic_cases(topic, size, memory, threads, memory_all, contenders):
         return [rivals_case(size // 4, min(MEMORY_BYTES_MAX, memory_all), threads, contenders)]
     if topic == "lines":
         return lines_cases(size, min(MEMORY_BYTES_MAX, memory_all), threads, contenders)
+    if topic == "keys":
+        return keys_cases(size, min(MEMORY_BYTES_MAX, memory_all), threads, contenders)
     if topic == "lines-cold":
         entries = lines_entries((*SORTERS, "duckdb"), memory, threads, contenders)
         return [Case("gensort-ascii", size, "gensort-ascii lines", (), entries, is_lines=True)]
@@ -144,8 +178,7 @@ def lines_cases(bytes, memory, threads, contenders):
     """All orders; DuckDB where it is that of the whole line's bytes, and only who knows the C library's locales where it isn't."""
 
     def case(text, options, bytes, takers, label, **others):
-        entries = lines_entries(takers, memory, threads, contenders)
-        return Case("text", bytes, label, (text,), entries, is_lines=True, options=options, is_warm=True, **others)
+        return warm_case(text, options, bytes, lines_entries(takers, memory, threads, contenders), label, **others)
 
     orders = [
         case(text, options, bytes, SORTERS if options else (*SORTERS, "duckdb"), " ".join((text, *options))) for text, options in ORDERS
@@ -153,6 +186,19 @@ def lines_cases(bytes, memory, threads, contenders):
     world = case("world", (), bytes, ("gnu", "xsort"), f"world, {LOCALE}", locale=LOCALE)
     start = case("numbers", (), START_BYTES, SORTERS, "1,000 numbers, start to exit", repeats=START_REPEATS)
     return [*orders, world, start]
+
+
+def keys_cases(bytes, memory, threads, contenders):
+    """Lines by keys and in a language, by GNU sort and xsort."""
+    entries = lines_entries(("gnu", "xsort"), memory, threads, contenders)
+    orders = [warm_case(text, options, bytes, entries, " ".join((text, *options))) for text, options in KEYS]
+    labels = [(text, options, f"{' '.join((text, *options))}, {LOCALE}") for text, options in KEYS_IN_LOCALE]
+    return orders + [warm_case(text, options, bytes, entries, label, locale=LOCALE) for text, options, label in labels]
+
+
+def warm_case(text, options, bytes, entries, label, **others):
+    """A text of the harness, from the page cache."""
+    return Case("text", bytes, label, (text,), entries, is_lines=True, options=options, is_warm=True, **others)
 
 
 def table_case(bytes, memory, threads, contenders, table, keys):

@@ -37,7 +37,7 @@ class Cases(unittest.TestCase):
     def test_lines_and_tables_are_small_unless_they_are_asked_for_by_size(self):
         asked = {("lines", None, False): 10**8, ("lines", None, True): 10**8, ("lines", 8000, True): 100, ("lines", 8000, False): 8000}
         asked |= {("tables", None, False): 10**9, ("tables", 8000, False): 8000}
-        asked |= {("rivals", None, True): 8 * 10**9, ("lines-cold", 8000, True): 8000}
+        asked |= {("rivals", None, True): 8 * 10**9, ("lines-cold", 8000, True): 8000, ("keys", None, False): 10**8}
         self.assertEqual({case: workloads.input_bytes(*case) for case in asked}, asked)
 
     def test_memory_holds_its_input(self):
@@ -55,7 +55,7 @@ class Cases(unittest.TestCase):
         self.assertCountEqual(asked, [(label, ("--method", method)) for label in patterns for method in ("merge", "scatter")])
 
     def test_lines_are_judged_first_whoever_is_wanted(self):
-        for topic in ("lines", "lines-cold"):
+        for topic in ("lines", "keys", "lines-cold"):
             for case in workloads.topic_cases(topic, 10**8, 2**30, 2, 2**34, ("xsort", "polars")):
                 self.assertEqual([entry.contender for entry in case.entries], ["gnu", "xsort"])
 
