@@ -158,11 +158,17 @@ impl<'a, K: Key> Merge<'a, K> {
     pub fn fill(&mut self, out: &mut [u8]) -> usize {
         let fit = out.len() / self.record_bytes;
         let out = &mut out[..fit * self.record_bytes];
+        let record_bytes = self.record_bytes;
+        let put = |_, node: &Node, to: &mut [u8]| {
+            prefetch::record_to_write(to.as_ptr().wrapping_add(AHEAD_OUT_BYTES), record_bytes);
+            to.copy_from_slice(node.cursor.record(record_bytes).expect("a winner has a head"));
+        };
+        let places = out.chunks_exact_mut(record_bytes);
         let mut written = match self.order {
             Order::Runs => 0,
-            Order::Word => self.fill_by_matches::<1, false>(out),
-            Order::Words => self.fill_by_matches::<2, false>(out),
-            Order::WordsThenKeys => self.fill_by_matches::<2, true>(out),
+            Order::Word => self.fill_by_matches::<_, 1, false>(places, put),
+            Order::Words => self.fill_by_matches::<_, 2, false>(places, put),
+            Order::WordsThenKeys => self.fill_by_matches::<_, 2, true>(places, put),
         };
         // Only one run is left, or runs are concatenated.
         while written < fit && self.live > 0 && (self.live == 1 || self.order == Order::Runs) {
@@ -171,18 +177,55 @@ impl<'a, K: Key> Merge<'a, K> {
         written
     }
 
-    /// Merges while there are two runs or more. Returns the number of records written.
-    fn fill_by_matches<const WORDS: usize, const TIES: bool>(&mut self, out: &mut [u8]) -> usize {
+    /// Writes the indexes of the next records in order to `out`, as many as fit or as are left;
+    /// returns their number. All runs are [`Run::Ordered`].
+    ///
+    /// # Panics
+    /// If a run is not.
+    pub fn fill_order(&mut self, out: &mut [u64]) -> usize {
+        let indexes = |run: &Run<'a>| match *run {
+            Run::Ordered { order, .. } => order,
+            Run::Blocks(_) => panic!("records in blocks have no indexes"),
+        };
+        let runs = self.runs;
+        let put = |run: usize, node: &Node, to: &mut u64| {
+            *to = indexes(&runs[run])[node.cursor.next];
+        };
+        let mut written = match self.order {
+            Order::Runs => 0,
+            Order::Word => self.fill_by_matches::<_, 1, false>(out.iter_mut(), put),
+            Order::Words => self.fill_by_matches::<_, 2, false>(out.iter_mut(), put),
+            Order::WordsThenKeys => self.fill_by_matches::<_, 2, true>(out.iter_mut(), put),
+        };
+        while written < out.len() && self.live > 0 && (self.live == 1 || self.order == Order::Runs)
+        {
+            let run = self.winner.run();
+            let cursor = &self.nodes[run].cursor;
+            let from = cursor.next;
+            let count = cursor.remaining.min(out.len() - written);
+            out[written..][..count].copy_from_slice(&indexes(&runs[run])[from..from + count]);
+            self.skip(run, count);
+            written += count;
+        }
+        written
+    }
+
+    /// Merges while there are two runs or more, and has `put` write the head of a run to each
+    /// place. Returns the number of records written.
+    fn fill_by_matches<T, const WORDS: usize, const TIES: bool>(
+        &mut self,
+        out: impl Iterator<Item = T>,
+        put: impl Fn(usize, &Node, T),
+    ) -> usize {
         let (key, record_bytes) = (self.key, self.record_bytes);
         let first_wins = |nodes: &[Node], a, b| first_wins(key, record_bytes, nodes, a, b);
         let mut written = 0;
-        for to in out.chunks_exact_mut(record_bytes) {
+        for to in out {
             if self.live < 2 {
                 break;
             }
             let run = self.winner.run();
-            prefetch::record_to_write(to.as_ptr().wrapping_add(AHEAD_OUT_BYTES), record_bytes);
-            to.copy_from_slice(self.head(self.nodes, run));
+            put(run, &self.nodes[run], to);
             let head_key = self.advance::<WORDS>(run);
             written += 1;
             // An equal whole key wins again. 16 different keys in 512 runs take 16 ns a
@@ -213,10 +256,6 @@ impl<'a, K: Key> Merge<'a, K> {
             |nodes, run| nodes[run].cursor.head_key::<K, WORDS>(key, record_bytes, at, run),
             |nodes: &[Node], a, b| first_wins(key, record_bytes, nodes, a, b),
         )
-    }
-
-    fn head<'n>(&self, nodes: &'n [Node], run: usize) -> &'n [u8] {
-        nodes[run].cursor.record(self.record_bytes).expect("a winner has a head")
     }
 
     /// Advances the cursor of `run` by a record and returns its new head key.
@@ -285,22 +324,34 @@ impl<'a, K: Key> Merge<'a, K> {
     /// Returns the number of records.
     fn copy_many(&mut self, out: &mut [u8]) -> usize {
         let run = self.winner.run();
-        let cursor = &mut self.nodes[run].cursor;
+        let cursor = &self.nodes[run].cursor;
         let count = cursor.remaining.min(out.len() / self.record_bytes);
         let out = &mut out[..count * self.record_bytes];
-        cursor.remaining -= count;
         match self.runs[run] {
             Run::Blocks(blocks) => {
                 let block = blocks[cursor.next - 1];
-                let end = block.len() - cursor.remaining * self.record_bytes;
-                out.copy_from_slice(&block[end - out.len()..end]);
-                cursor.head = cursor.head.wrapping_add(out.len());
+                let from = block.len() - cursor.remaining * self.record_bytes;
+                out.copy_from_slice(&block[from..][..out.len()]);
             }
             Run::Ordered { records, order } => {
-                let end = cursor.next + count;
-                gather(records, self.record_bytes, &order[cursor.next..end], out);
-                cursor.next = end;
-                if let Some(&next) = order.get(end) {
+                gather(records, self.record_bytes, &order[cursor.next..][..count], out);
+            }
+        }
+        self.skip(run, count);
+        count
+    }
+
+    /// Advances the winner, which is `run`, by `count` records of its current block or order.
+    fn skip(&mut self, run: usize, count: usize) {
+        let cursor = &mut self.nodes[run].cursor;
+        cursor.remaining -= count;
+        match self.runs[run] {
+            Run::Blocks(_) => {
+                cursor.head = cursor.head.wrapping_add(count * self.record_bytes);
+            }
+            Run::Ordered { records, order } => {
+                cursor.next += count;
+                if let Some(&next) = order.get(cursor.next) {
                     cursor.head = locate(records, self.record_bytes, next);
                 }
             }
@@ -311,7 +362,6 @@ impl<'a, K: Key> Merge<'a, K> {
                 self.winner = self.next_run(run + 1);
             }
         }
-        count
     }
 
     /// The first run from `run` on that has a head.

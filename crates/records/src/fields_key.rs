@@ -35,6 +35,7 @@ pub(crate) struct PlacedField {
     shape: Shape,
     little: bool,
     descending: bool,
+    missing: Missing,
     /// What is flipped in a number whose top bit is clear, and in one whose top bit is set; for
     /// narrow numbers in the lower 64 bits.
     flips: [u128; 2],
@@ -49,6 +50,30 @@ enum Shape {
     Narrow,
     /// A number of 16 bytes.
     Wide,
+}
+
+/// Which numbers are none, and come last whichever way the field sorts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Missing {
+    /// All are numbers.
+    Never,
+    /// Floats beyond this magnitude, without its sign at the top of a word. -0 is +0 then.
+    Beyond(u64),
+    /// The least one, of an ascending field. (A descending one has it last anyway.)
+    Least,
+}
+
+impl Missing {
+    fn new(field: &KeyField) -> Missing {
+        match (field.kind, field.length) {
+            // Bits of infinity.
+            (KeyKind::Number(_), 2) => Missing::Beyond(0xf800 << 48),
+            (KeyKind::Number(_), 4) => Missing::Beyond(0xff00_0000 << 32),
+            (KeyKind::Number(_), _) => Missing::Beyond(0xffe0_0000_0000_0000),
+            (KeyKind::Time(_), _) if !field.descending => Missing::Least,
+            _ => Missing::Never,
+        }
+    }
 }
 
 impl PlacedField {
@@ -67,17 +92,20 @@ impl PlacedField {
         let top = 1 << (word_bits - 1);
         let ascending = match kind {
             KeyKind::Bytes | KeyKind::Unsigned(_) => [0, 0],
-            KeyKind::Signed(_) => [top, top],
-            KeyKind::Float(_) => [top, all],
+            KeyKind::Signed(_) | KeyKind::Time(_) => [top, top],
+            KeyKind::Float(_) | KeyKind::Number(_) => [top, all],
         };
         let flips = ascending.map(|flip| if descending { flip ^ all } else { flip });
         let little = match kind {
             KeyKind::Bytes => false,
-            KeyKind::Unsigned(endian) | KeyKind::Signed(endian) | KeyKind::Float(endian) => {
-                endian == Endian::Little
-            }
+            KeyKind::Unsigned(endian)
+            | KeyKind::Signed(endian)
+            | KeyKind::Float(endian)
+            | KeyKind::Number(endian)
+            | KeyKind::Time(endian) => endian == Endian::Little,
         };
-        PlacedField { offset, length, start, shape, little, descending, flips }
+        let missing = Missing::new(field);
+        PlacedField { offset, length, start, shape, little, descending, missing, flips }
     }
 
     #[inline]
@@ -98,7 +126,16 @@ impl PlacedField {
         } else {
             word_of(record, self.offset, self.length, 0)
         };
-        number ^ self.flips[(number >> 63) as usize] as u64
+        let flipped = |number: u64| number ^ self.flips[(number >> 63) as usize] as u64;
+        match self.missing {
+            Missing::Never => flipped(number),
+            Missing::Beyond(magnitude) if number << 1 > magnitude => {
+                u64::MAX << (64 - 8 * self.length)
+            }
+            Missing::Beyond(_) if number << 1 == 0 => flipped(0),
+            Missing::Beyond(_) => flipped(number),
+            Missing::Least => flipped(number).wrapping_sub(1),
+        }
     }
 
     /// The normalised bytes of a wide number.

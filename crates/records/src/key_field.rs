@@ -28,6 +28,12 @@ pub enum KeyKind {
     /// An IEEE 754 number of 4 or 8 bytes in the total order of [`f64::total_cmp`]: negative NaN,
     /// negative infinity, negative numbers, -0, +0, positive numbers, infinity, NaN.
     Float(Endian),
+    /// An IEEE 754 number of 2, 4 or 8 bytes by its value: -0 equals +0, and all NaNs are equal and
+    /// come last, whichever way the field sorts.
+    Number(Endian),
+    /// A signed integer of 8 bytes whose least value stands for none, which comes last, whichever
+    /// way the field sorts: NumPy's dates and spans of time.
+    Time(Endian),
 }
 
 /// The order of an integer's bytes. Single bytes are always [`Endian::Little`] when parsed.
@@ -47,6 +53,8 @@ impl KeyKind {
             KeyKind::Bytes => None,
             KeyKind::Unsigned(_) | KeyKind::Signed(_) => Some(&[1, 2, 4, 8, 16]),
             KeyKind::Float(_) => Some(&[4, 8]),
+            KeyKind::Number(_) => Some(&[2, 4, 8]),
+            KeyKind::Time(_) => Some(&[8]),
         }
     }
 }

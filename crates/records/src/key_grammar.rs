@@ -24,8 +24,9 @@ impl FromStr for KeyField {
     /// Parses `OFFSET:LENGTH[:TYPE][:desc]`.
     ///
     /// OFFSET and LENGTH are decimal numbers of bytes. TYPE is `bytes` (the default), `u` or `i`
-    /// with 8, 16, 32, 64 or 128 bits, or `f32` or `f64`; followed by `le` or `be`, except for 8
-    /// bits; little-endian without either. `asc` says what is so anyway.
+    /// with 8, 16, 32, 64 or 128 bits, `f32` or `f64`, `n16`, `n32` or `n64` (floats by their
+    /// values), or `t64` (times); followed by `le` or `be`, except for 8 bits; little-endian
+    /// without either. `asc` says what is so anyway.
     fn from_str(text: &str) -> Result<KeyField, KeyFieldError> {
         parse(text).map_err(|reason| KeyFieldError { text: text.to_owned(), reason })
     }
@@ -90,7 +91,7 @@ fn parse_kind(name: &str, offset: usize, length: usize) -> Result<KeyKind, Strin
     let unknown = || {
         format!(
             "'{name}' is no type: write bytes, u8, u16le, u16be .. u128be, i8, i16le .. i128be, \
-             f32le, f32be, f64le or f64be"
+             f32le .. f64be, n16le .. n64be, t64le or t64be"
         )
     };
     let (stem, endian) = match (name.strip_suffix("le"), name.strip_suffix("be")) {
@@ -112,6 +113,10 @@ fn parse_kind(name: &str, offset: usize, length: usize) -> Result<KeyKind, Strin
         "i128" => (KeyKind::Signed(of), 16),
         "f32" => (KeyKind::Float(of), 4),
         "f64" => (KeyKind::Float(of), 8),
+        "n16" => (KeyKind::Number(of), 2),
+        "n32" => (KeyKind::Number(of), 4),
+        "n64" => (KeyKind::Number(of), 8),
+        "t64" => (KeyKind::Time(of), 8),
         _ => return Err(unknown()),
     };
     if type_bytes == 1 && endian.is_some() {
@@ -135,6 +140,8 @@ impl fmt::Display for KeyField {
             KeyKind::Unsigned(endian) => ("u", endian),
             KeyKind::Signed(endian) => ("i", endian),
             KeyKind::Float(endian) => ("f", endian),
+            KeyKind::Number(endian) => ("n", endian),
+            KeyKind::Time(endian) => ("t", endian),
         };
         if kind != KeyKind::Bytes {
             write!(out, ":{letter}{}", 8 * length)?;
@@ -154,6 +161,8 @@ impl fmt::Display for KeyKind {
             KeyKind::Unsigned(_) => "unsigned integer",
             KeyKind::Signed(_) => "signed integer",
             KeyKind::Float(_) => "float",
+            KeyKind::Number(_) => "float by its value",
+            KeyKind::Time(_) => "time",
         };
         write!(out, "{name} of {}", lengths(*self))
     }

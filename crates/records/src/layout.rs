@@ -61,6 +61,8 @@ pub(crate) fn lengths(kind: KeyKind) -> &'static str {
         KeyKind::Bytes => "at least one byte",
         KeyKind::Unsigned(_) | KeyKind::Signed(_) => "1, 2, 4, 8 or 16 bytes",
         KeyKind::Float(_) => "4 or 8 bytes",
+        KeyKind::Number(_) => "2, 4 or 8 bytes",
+        KeyKind::Time(_) => "8 bytes",
     }
 }
 
@@ -140,7 +142,9 @@ impl Layout {
             let as_bytes = match field.kind {
                 KeyKind::Bytes | KeyKind::Unsigned(Endian::Big) => true,
                 KeyKind::Unsigned(Endian::Little) => field.length == 1,
-                KeyKind::Signed(_) | KeyKind::Float(_) => false,
+                KeyKind::Signed(_) | KeyKind::Float(_) | KeyKind::Number(_) | KeyKind::Time(_) => {
+                    false
+                }
             };
             if !as_bytes || field.descending || field.offset != end {
                 return None;

@@ -105,6 +105,12 @@ fn compare_values(field: &KeyField, a: &[u8], b: &[u8]) -> Ordering {
         KeyKind::Unsigned(endian) => unsigned(a, endian).cmp(&unsigned(b, endian)),
         KeyKind::Signed(endian) => signed(a, endian).cmp(&signed(b, endian)),
         KeyKind::Float(endian) => float_order(a, b, endian),
+        KeyKind::Number(endian) => {
+            return optional_order(number(a, endian), number(b, endian), field.descending);
+        }
+        KeyKind::Time(endian) => {
+            return optional_order(time(a, endian), time(b, endian), field.descending);
+        }
     };
     if field.descending { ascending.reverse() } else { ascending }
 }
@@ -140,5 +146,44 @@ fn float_order(a: &[u8], b: &[u8], endian: Endian) -> Ordering {
     } else {
         let float = |bytes| f64::from_bits(unsigned(bytes, endian) as u64);
         float(a).total_cmp(&float(b))
+    }
+}
+
+/// The value of a float of 2, 4 or 8 bytes; `None` for a NaN.
+fn number(bytes: &[u8], endian: Endian) -> Option<f64> {
+    let bits = unsigned(bytes, endian);
+    let value = match bytes.len() {
+        2 => half(bits as u16),
+        4 => f64::from(f32::from_bits(bits as u32)),
+        _ => f64::from_bits(bits as u64),
+    };
+    (!value.is_nan()).then_some(value)
+}
+
+/// The value of a float of 16 bits: a sign, five bits of exponent, ten of fraction.
+fn half(bits: u16) -> f64 {
+    let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023) / 1024.0);
+    let magnitude = match exponent {
+        0 => fraction * 2_f64.powi(-14),
+        31 if fraction == 0.0 => f64::INFINITY,
+        31 => f64::NAN,
+        _ => (1.0 + fraction) * 2_f64.powi(exponent - 15),
+    };
+    if bits >> 15 == 0 { magnitude } else { -magnitude }
+}
+
+/// A time of 8 bytes; `None` for none.
+fn time(bytes: &[u8], endian: Endian) -> Option<i128> {
+    Some(signed(bytes, endian)).filter(|&time| time != i128::from(i64::MIN))
+}
+
+/// Orders values, with none behind all others.
+fn optional_order<T: PartialOrd>(a: Option<T>, b: Option<T>, descending: bool) -> Ordering {
+    match (a, b) {
+        (Some(a), Some(b)) => {
+            let ascending = a.partial_cmp(&b).expect("values have an order");
+            if descending { ascending.reverse() } else { ascending }
+        }
+        (a, b) => a.is_none().cmp(&b.is_none()),
     }
 }

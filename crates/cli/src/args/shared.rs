@@ -63,7 +63,8 @@ const KEY_HELP: &str = "\
 What to compare, OFFSET:LENGTH[:TYPE][:desc]; repeat for further keys among equals
 
 OFFSET and LENGTH are in bytes, and OFFSET counts from 0. TYPE is bytes, \
-the default, or a number: u8, u16, u32, u64, u128, i8 ... i128, f32 or f64. A number ends in le \
+the default, or a number: u8, u16, u32, u64, u128, i8 ... i128, f32 or f64; n16, n32 and n64 are \
+floats with NaN last, t64 NumPy's times with NaT last. A number ends in le \
 or be for its byte order (u64le, u64be); le, the least significant byte first, is the default.";
 
 /// How directories among the inputs are read.

@@ -157,6 +157,41 @@ fn merges_runs_of_every_kind() {
     }
 }
 
+/// Runs of the same records by indexes, merged to indexes in outputs of random sizes.
+#[test]
+fn indexes_are_merged_as_records_are() {
+    let mut random = Random::new(6);
+    let fields = Fields { first: (10, 10), second: (0, 10), second_descends: true };
+    for (record_bytes, key) in [(9, Fields::plain(0, 5)), (12, Fields::plain(0, 12)), (30, fields)]
+    {
+        for &pattern in Pattern::all() {
+            let all = pattern.records(key, if cfg!(miri) { 20 } else { 300 }, record_bytes, 3);
+            let count = (all.len() / record_bytes) as u64;
+            let expected = oracle(key, &all, record_bytes);
+            let cuts = [0, count / 3, count / 3, count / 2, count];
+            let part = |pair: &[u64]| -> Vec<u64> {
+                expected.iter().copied().filter(|&i| (pair[0]..pair[1]).contains(&i)).collect()
+            };
+            let orders: Vec<Vec<u64>> = cuts.windows(2).map(part).collect();
+            let runs: Vec<Run<'_>> =
+                orders.iter().map(|order| Run::Ordered { records: &all, order }).collect();
+            let mut nodes = vec![Node::default(); Merge::<Fields>::nodes_needed(runs.len())];
+            let mut merge = Merge::new(key, record_bytes, 0, &runs, &mut nodes);
+            let mut merged = Vec::new();
+            loop {
+                let mut out = vec![u64::MAX; 1 + random.below(40)];
+                let written = merge.fill_order(&mut out);
+                assert!(out[written..].iter().all(|&index| index == u64::MAX));
+                merged.extend_from_slice(&out[..written]);
+                if written < out.len() {
+                    break;
+                }
+            }
+            assert_eq!(merged, expected, "{key:?} {pattern:?}");
+        }
+    }
+}
+
 #[test]
 fn more_runs_than_records() {
     let key = Fields::plain(0, 12);

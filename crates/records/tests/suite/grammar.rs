@@ -27,6 +27,8 @@ fn texts_and_their_fields() {
         ("0:16:i128", field(0, 16, Signed(Little), false), "0:16:i128le"),
         ("3:4:f32be", field(3, 4, Float(Big), false), "3:4:f32be"),
         ("3:8:f64:desc", field(3, 8, Float(Little), true), "3:8:f64le:desc"),
+        ("3:2:n16", field(3, 2, KeyKind::Number(Little), false), "3:2:n16le"),
+        ("3:8:t64be:desc", field(3, 8, KeyKind::Time(Big), true), "3:8:t64be:desc"),
         ("007:010", field(7, 10, Bytes, false), "7:10"),
     ] {
         assert_eq!(text.parse(), Ok(expected), "{text}");
@@ -84,6 +86,11 @@ pub(crate) fn any_field() -> impl Strategy<Value = KeyField> {
         (2u32..4, any::<bool>()).prop_map(|(log, big)| {
             (KeyKind::Float(if big { Endian::Big } else { Endian::Little }), 1 << log)
         }),
+        (1u32..4, any::<bool>()).prop_map(|(log, big)| {
+            (KeyKind::Number(if big { Endian::Big } else { Endian::Little }), 1 << log)
+        }),
+        any::<bool>()
+            .prop_map(|big| { (KeyKind::Time(if big { Endian::Big } else { Endian::Little }), 8) }),
     ];
     (0usize..12, kinds, any::<bool>())
         .prop_map(|(offset, (kind, length), descending)| field(offset, length, kind, descending))

@@ -33,6 +33,42 @@ fn oracle_field(field: &KeyField, a: &[u8], b: &[u8]) -> Ordering {
         KeyKind::Signed(endian) => number!(i8, i16, i32, i64, i128; endian, Ord::cmp),
         KeyKind::Float(endian) if field.length == 4 => number!(f32; endian, f32::total_cmp),
         KeyKind::Float(endian) => number!(f64; endian, f64::total_cmp),
+        // Where the verifier decodes them, the oracle turns their bits. What is none comes last.
+        KeyKind::Number(endian) => {
+            let place = |bytes: &[u8]| {
+                let mut big = bytes.to_vec();
+                if endian == Endian::Little {
+                    big.reverse();
+                }
+                let (infinity, bits) = match big.len() {
+                    2 => (0x7c00, i64::from(i16::from_be_bytes(big.try_into().unwrap()))),
+                    4 => (0x7f80_0000, i64::from(i32::from_be_bytes(big.try_into().unwrap()))),
+                    _ => (f64::INFINITY.to_bits(), i64::from_be_bytes(big.try_into().unwrap())),
+                };
+                let magnitude = bits & i64::MAX >> (64 - 8 * bytes.len());
+                let value = if bits < 0 { -magnitude } else { magnitude };
+                if magnitude as u64 > infinity {
+                    i64::MAX
+                } else if field.descending {
+                    -value
+                } else {
+                    value
+                }
+            };
+            return place(a).cmp(&place(b));
+        }
+        KeyKind::Time(endian) => {
+            let place = |bytes: &[u8]| {
+                let bytes = bytes.try_into().unwrap();
+                let time = match endian {
+                    Endian::Little => i64::from_le_bytes(bytes),
+                    Endian::Big => i64::from_be_bytes(bytes),
+                };
+                let key = if field.descending { !time } else { time };
+                (time == i64::MIN, key)
+            };
+            return place(a).cmp(&place(b));
+        }
     };
     if field.descending { order.reverse() } else { order }
 }
@@ -214,6 +250,40 @@ fn edges_of_every_number_type() {
         )*};
     }
     floats!(f32, f64);
+}
+
+/// A number that is none comes last either way, and -0 is 0.
+#[test]
+fn numbers_and_times_that_are_none() {
+    let order = |text: &str, a: &[u8], b: &[u8]| {
+        let field: KeyField = text.parse().unwrap();
+        check(a.len(), &[field], a, b);
+        let layout = Layout::new(a.len(), vec![field]).unwrap();
+        layout.rule().compare(a, b)
+    };
+    let floats = [-f64::INFINITY, -1.5, -0.0, 1.5, f64::INFINITY, f64::NAN].map(f64::to_le_bytes);
+    for pair in floats.windows(2) {
+        assert_eq!(order("0:8:n64le", &pair[0], &pair[1]), Ordering::Less);
+        let falls =
+            if pair[1] == f64::NAN.to_le_bytes() { Ordering::Less } else { Ordering::Greater };
+        assert_eq!(order("0:8:n64le:desc", &pair[0], &pair[1]), falls);
+    }
+    for (a, b) in [(0.0_f32, -0.0), (f32::NAN, -f32::NAN), (f32::NAN, f32::from_bits(0xffc0_0001))]
+    {
+        for text in ["0:4:n32be", "0:4:n32be:desc"] {
+            assert_eq!(order(text, &a.to_be_bytes(), &b.to_be_bytes()), Ordering::Equal);
+        }
+    }
+    // 1, infinity, NaN.
+    for pair in [0x3c00_u16, 0x7c00, 0xfe00].map(u16::to_le_bytes).windows(2) {
+        assert_eq!(order("0:2:n16", &pair[0], &pair[1]), Ordering::Less);
+    }
+    let times = [i64::MIN + 1, -1, 0, i64::MAX, i64::MIN].map(i64::to_le_bytes);
+    for pair in times.windows(2) {
+        assert_eq!(order("0:8:t64", &pair[0], &pair[1]), Ordering::Less);
+    }
+    assert_eq!(order("0:8:t64:desc", &times[4], &times[0]), Ordering::Greater);
+    assert_eq!(order("0:8:t64:desc", &times[3], &times[2]), Ordering::Less);
 }
 
 /// Keys at the very start and end of records, down to records of one byte.
