@@ -20,6 +20,7 @@
 //! | `job_files` | which files belong to which job, by their names |
 //! | `job` | the watcher's side: one job, and whether it lives |
 //! | `search` | the watcher's side: all jobs |
+//! | `report` | a job in a word, and all that is known of it, to be serialised |
 //! | `leftovers` | what a killed job left, and how it is removed |
 //! | `hidden_files` | which hidden files with data are a killed job's |
 //! | `thermometer` | how hot the drive is that holds a path |
@@ -34,6 +35,7 @@ mod leftovers;
 mod progress;
 mod publisher;
 mod rates;
+mod report;
 mod search;
 mod snapshot;
 mod status_directories;
@@ -44,6 +46,7 @@ pub use leftovers::{Cleared, Inventory, Leftovers, clear, leftovers};
 pub use progress::Progress;
 pub use publisher::Publisher;
 pub use rates::{CURVE_POINTS_MAX, RateHistory};
+pub use report::{JobReport, LeftoversReport};
 pub use search::{Search, find, search};
 pub use snapshot::{
     Counts, DriveState, FORMAT, Identity, Memory, ParseError, Phase, SNAPSHOT_BYTES_MAX, Snapshot,

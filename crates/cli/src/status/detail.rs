@@ -1,6 +1,6 @@
 //! Everything about one job, as text.
 
-use super::job_state::{preposition, silence_seconds, state, trouble};
+use super::job_state::{preposition, trouble};
 use super::words::{command_line, folded, how_far, leftovers_text, phase_name, rate, span};
 use crate::decimal::Decimal;
 use std::fmt::Write;
@@ -16,7 +16,7 @@ type Lines = Vec<(&'static str, String)>;
 /// The job in full, in lines of at most `width` columns.
 pub(super) fn detail(job: &FoundJob, leftovers: &Leftovers, width: usize) -> String {
     let Some(snapshot) = job.snapshot() else {
-        let text = format!("{}, {}: {}", job.name(), state(job), trouble(job));
+        let text = format!("{}, {}: {}", job.name(), job.state(), trouble(job));
         return in_lines(vec![("job", text)], width);
     };
     let mut lines = identity_lines(job, snapshot);
@@ -49,13 +49,13 @@ fn in_lines(lines: Lines, width: usize) -> String {
 fn identity_lines(job: &FoundJob, snapshot: &Snapshot) -> Lines {
     let time = format!("{} {}", preposition(job), span(snapshot.seconds));
     let mut lines = vec![
-        ("job", format!("{}, {} {time}", job.name(), state(job))),
+        ("job", format!("{}, {} {time}", job.name(), job.state())),
         ("command", command_line(snapshot)),
         ("directory", snapshot.job.directory.clone()),
         ("user", format!("{}, xsort {}", snapshot.job.user, snapshot.job.version)),
     ];
-    if job.life() != Life::Running || state(job) == "stopped" {
-        lines.push(("last seen", format!("{} ago", span(silence_seconds(snapshot)))));
+    if job.life() != Life::Running || job.state() == "stopped" {
+        lines.push(("last seen", format!("{} ago", span(snapshot.silence_seconds()))));
     }
     lines
 }

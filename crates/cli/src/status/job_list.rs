@@ -2,7 +2,7 @@
 //! long it will take.
 
 use super::columns::{Column, in_columns};
-use super::job_state::{state, trouble};
+use super::job_state::trouble;
 use super::words::{command_line, phase_name, rate, span};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
@@ -45,7 +45,7 @@ fn row(job: &FoundJob, is_chosen: bool) -> [String; COLUMNS] {
     let Some(snapshot) = job.snapshot() else {
         let mut row = [(); COLUMNS].map(|()| String::new());
         row[0] = name;
-        row[1] = state(job).into();
+        row[1] = job.state().into();
         row[COLUMNS - 1] = trouble(job).into();
         return row;
     };
@@ -54,7 +54,7 @@ fn row(job: &FoundJob, is_chosen: bool) -> [String; COLUMNS] {
     let left = snapshot.seconds_left.filter(|_| is_running);
     [
         name,
-        state(job).into(),
+        job.state().into(),
         done.unwrap_or_default(),
         left.map(|left| format!("{} left", span(left))).unwrap_or_default(),
         if is_running { rate(snapshot.bytes_per_second_now) } else { String::new() },

@@ -1,7 +1,7 @@
 //! One job on the full screen.
 
 use super::detail::{drive_line, memory, moved, pieces};
-use super::job_state::{preposition, state, trouble};
+use super::job_state::{preposition, trouble};
 use super::words::{
     columns_of, command_line, cut, fitting, folded, how_far, leftovers_text, phase_name,
     phase_share, rate, span,
@@ -37,7 +37,7 @@ impl JobPanel<'_> {
         let width = usize::from(area.width);
         let Some(snapshot) = self.job.snapshot() else {
             let JobPanel { job, .. } = self;
-            let text = format!("job {}, {}: {}", job.name(), state(job), trouble(job));
+            let text = format!("job {}, {}: {}", job.name(), job.state(), trouble(job));
             let lines: Vec<Line<'_>> = folded(&text, width).into_iter().map(Line::from).collect();
             return frame.render_widget(Paragraph::new(lines), area);
         };
@@ -71,7 +71,7 @@ impl JobPanel<'_> {
     }
 
     fn draw_identity(&self, frame: &mut Frame<'_>, snapshot: &Snapshot, area: Rect) {
-        let state = state(self.job);
+        let state = self.job.state();
         let style = match (self.job.life(), state) {
             (Life::Dead, _) | (_, "cooling") => self.colour(Color::Red),
             (Life::Running, "running") => self.colour(Color::Green),

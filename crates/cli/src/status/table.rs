@@ -1,7 +1,7 @@
 //! A line for each job, one for all together, and what killed ones left.
 
 use super::columns::{Column, in_columns};
-use super::job_state::{state, trouble};
+use super::job_state::trouble;
 use super::words::{command_line, folded, leftovers_text, phase_name, phase_share, rate, span};
 use xsort_status::{FoundJob, Leftovers, Life, Snapshot};
 
@@ -62,7 +62,7 @@ fn row(job: &FoundJob) -> [String; COLUMNS] {
     let Some(snapshot) = job.snapshot() else {
         let mut row = [(); COLUMNS].map(|()| none());
         row[0] = job.name().into();
-        row[1] = state(job).into();
+        row[1] = job.state().into();
         row[COLUMNS - 1] = trouble(job).into();
         return row;
     };
@@ -72,7 +72,7 @@ fn row(job: &FoundJob) -> [String; COLUMNS] {
     let is_running = job.life() == Life::Running;
     [
         job.name().into(),
-        state(job).into(),
+        job.state().into(),
         phase_name(snapshot).into(),
         percent(phase_share(snapshot)),
         percent(snapshot.share_done),
