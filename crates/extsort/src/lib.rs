@@ -12,11 +12,12 @@
 //!      job                what every pipeline uses: errors, observer, threads, times, traffic
 //! ```
 //!
-//! Imports only point down, and `fixed` and `variable` don't know each other. Two more modules need
-//! only `job`:
+//! Imports only point down, and `fixed` and `variable` don't know each other. Three more modules
+//! need only `job`:
 //!
 //! | module | what it does |
 //! |---|---|
+//! | `in_memory` | records of one size that the caller has in memory |
 //! | `generate` | benchmark data at the drive's speed |
 //! | `verify` | proof of a result at the drive's speed |
 //!
@@ -26,6 +27,7 @@
 
 pub mod fixed;
 mod generate;
+mod in_memory;
 mod job;
 pub mod keyed;
 pub mod prefixed;
@@ -36,6 +38,7 @@ mod verify;
 
 pub use fixed::{DryRun, Plan, SortOptions, SortReport, Stream, dry_run, sort, sort_streamed};
 pub use generate::{GenerateOptions, GenerateReport, generate};
+pub use in_memory::{InMemoryOptions, order_in_memory, sort_in_memory, sort_in_place};
 pub use job::error::Error;
 pub use job::gauges::{Gauges, JobInfo, Reading};
 pub use job::observer::{Observer, Unobserved};

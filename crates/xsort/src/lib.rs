@@ -41,6 +41,7 @@
 //! | sort records of any bytes that a program pushes | [`Sorter`] |
 //! | merge what is sorted, lazily | [`merge_sorted`] |
 //! | sort fixed-size records | [`Sort`] |
+//! | sort those that are in memory | [`SortSlice`] |
 //! | sort lines of text, as GNU sort does | [`Lines`] |
 //! | sort the rows of CSV, TSV and NDJSON files by typed columns | [`Table`] |
 //! | check order, count and checksum of records | [`Verify`] |
@@ -68,6 +69,7 @@ mod resources;
 pub mod size;
 mod sort;
 mod sort_key;
+mod sort_slice;
 mod sorter;
 mod table;
 mod verify;
@@ -82,6 +84,7 @@ pub use resources::{Cancel, Progress};
 pub use size::Memory;
 pub use sort::Sort;
 pub use sort_key::SortKey;
+pub use sort_slice::SortSlice;
 pub use sorter::Sorter;
 pub use table::Table;
 pub use verify::{Verdict, Verify};

@@ -4,6 +4,7 @@ mod adversity;
 mod drives;
 mod gauges;
 mod generate;
+mod in_memory;
 mod keyed_lines;
 mod lines;
 mod lines_simulation;

@@ -25,7 +25,7 @@ fn no_files_import_each_other_in_a_circle() {
 }
 
 /// What each floor of `extsort` may use beside itself. `lib.rs` only gathers names.
-const FLOORS: [(&str, &[&str]); 10] = [
+const FLOORS: [(&str, &[&str]); 11] = [
     ("job", &[]),
     ("store", &["job"]),
     ("fixed", &["job", "store"]),
@@ -33,6 +33,7 @@ const FLOORS: [(&str, &[&str]); 10] = [
     ("keyed", &["job", "variable"]),
     ("sorter", &["job", "keyed", "variable"]),
     ("prefixed", &["job", "variable", "keyed"]),
+    ("in_memory", &["job"]),
     ("generate", &["job", "store"]),
     ("verify", &["job"]),
     ("probe", &["job", "store"]),

@@ -1,0 +1,66 @@
+//! Cutting a merge of runs in memory to segments of about the same size: at records of the total
+//! order (key, run, place), of which some of each run are looked at.
+
+use xsort_kernels::{bound_in_order, shared_prefix};
+use xsort_records::Key;
+
+/// Records that are looked at for each segment.
+const SAMPLES: usize = 8;
+
+/// A place in the order of all records.
+pub(super) struct Cut {
+    /// How many records of each run come before it.
+    pub(super) places: Vec<usize>,
+    /// The key of the record behind it, normalised; `None` at both ends.
+    key: Option<Vec<u8>>,
+}
+
+impl Cut {
+    /// How many records come before it.
+    pub(super) fn records(&self) -> usize {
+        self.places.iter().sum()
+    }
+
+    /// Bytes that all keys between two cuts share, as far as is known.
+    pub(super) fn shared_bytes(from: &Cut, to: &Cut) -> usize {
+        let keys = from.key.as_ref().zip(to.key.as_ref());
+        keys.map_or(0, |(from, to)| shared_prefix(from, to))
+    }
+}
+
+/// The cuts before, between and behind segments of about `segment_records` records. `runs` are
+/// indexes of `records`.
+pub(super) fn cuts<K: Key>(
+    key: K,
+    records: &[u8],
+    record_bytes: usize,
+    runs: &[&[u64]],
+    segment_records: usize,
+) -> Vec<Cut> {
+    let record = |(run, place): (usize, usize)| {
+        &records[runs[run][place] as usize * record_bytes..][..record_bytes]
+    };
+    let step = (segment_records / SAMPLES).max(1);
+    let places = |(run, order): (usize, &&[u64])| {
+        (step..order.len()).step_by(step).map(move |place| (run, place))
+    };
+    let mut samples: Vec<(usize, usize)> = runs.iter().enumerate().flat_map(places).collect();
+    samples.sort_by(|&a, &b| key.compare(record(a), record(b)).then(a.cmp(&b)));
+    let cut_at = |&(run, place): &(usize, usize)| {
+        let mut encoded = vec![0; key.bytes()];
+        key.encode(record((run, place)), &mut encoded);
+        let place_in = |(other, order): (usize, &&[u64])| {
+            if other == run {
+                return place;
+            }
+            // Equal keys of earlier runs come before the cut, those of later runs after it.
+            bound_in_order(key, records, record_bytes, order, &encoded, other < run)
+        };
+        let places = runs.iter().enumerate().map(place_in).collect();
+        Cut { places, key: Some(encoded) }
+    };
+    let first = Cut { places: vec![0; runs.len()], key: None };
+    let last = Cut { places: runs.iter().map(|order| order.len()).collect(), key: None };
+    let between = samples.iter().skip(SAMPLES - 1).step_by(SAMPLES).map(cut_at);
+    std::iter::once(first).chain(between).chain([last]).collect()
+}

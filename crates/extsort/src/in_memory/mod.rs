@@ -1,0 +1,237 @@
+//! Sorting records of one size that the caller has in memory, by several threads. Nothing is read,
+//! written or planned: the records are there, and so is the room for them in order.
+//!
+//! ```text
+//!  records --> runs: 8 bytes a record --> cuts --> segments, merged where they belong
+//!     (a worker a run)                         (a worker a segment)
+//! ```
+//!
+//! Runs are indexes; records move once, from where they are to where they come. (In place they move
+//! twice: there and back.)
+
+mod cuts;
+mod workers;
+
+use crate::Error;
+use crate::job::observer::Observer;
+use bytemuck::cast_slice_mut;
+use cuts::{Cut, cuts};
+use std::mem::take;
+use workers::Workers;
+use xsort_disk::Lease;
+use xsort_kernels::{Caches, Merge, Node, Run};
+use xsort_records::{Key, KeyRule, Layout};
+
+/// Records of a run, if there are many: 2^20 of them take about 20 ms, for so long nobody looks
+/// whether the job should stop.
+const RUN_RECORDS: usize = 1 << 20;
+/// Fewer are not worth a thread.
+const RUN_RECORDS_MIN: usize = 1 << 14;
+/// The most runs of a merge, and the most segments: beyond, both grow with the data.
+const RUNS_MAX: usize = 256;
+const SEGMENTS_MAX: usize = 1024;
+const SEGMENT_RECORDS: usize = 1 << 16;
+/// Bytes that are copied back at once.
+const COPY_BYTES: usize = 1 << 20;
+
+/// How records in memory are sorted.
+#[derive(Clone, Debug)]
+pub struct InMemoryOptions {
+    /// What a record looks like, and which way it sorts.
+    pub layout: Layout,
+    /// Threads that work, at least one.
+    pub threads: usize,
+    /// What the sort is divided for.
+    pub caches: Caches,
+}
+
+/// Writes `records` in order to `out`, which is as long. Takes 8 bytes of memory a record, and 8
+/// MiB or so a thread.
+///
+/// # Errors
+/// [`Error::Cancelled`] if the observer says so: then `out` holds anything. [`Error::Settings`] if
+/// the lengths don't fit each other or the records. [`Error::Disk`] if the system has no memory or
+/// no thread.
+pub fn sort_in_memory(
+    options: &InMemoryOptions,
+    records: &[u8],
+    out: &mut [u8],
+    observer: &dyn Observer,
+) -> Result<(), Error> {
+    if out.len() != records.len() {
+        return Err(unfit(out.len(), records.len()));
+    }
+    run(options, records, Target::Records(out), observer)
+}
+
+/// Sorts `records` where they are. Takes as much memory again, and what [`sort_in_memory`] does.
+///
+/// # Errors
+/// As [`sort_in_memory`]; after an error the records are as they were.
+pub fn sort_in_place(
+    options: &InMemoryOptions,
+    records: &mut [u8],
+    observer: &dyn Observer,
+) -> Result<(), Error> {
+    let mut sorted = Lease::map_huge_if_fast(records.len().max(1))?;
+    let sorted = &mut sorted[..records.len()];
+    run(options, records, Target::Records(sorted), observer)?;
+    if observer.is_cancelled() {
+        return Err(Error::Cancelled);
+    }
+    // From here on it goes to its end, or some records would be there twice, and others gone.
+    let workers = Workers::new(options.threads, None);
+    let places = records.chunks_mut(COPY_BYTES).zip(sorted.chunks(COPY_BYTES));
+    workers.run(places.collect(), |_, (to, from): (&mut [u8], &[u8])| to.copy_from_slice(from))
+}
+
+/// Writes to `order`, a place a record, the numbers of the records in order.
+///
+/// # Errors
+/// As [`sort_in_memory`].
+pub fn order_in_memory(
+    options: &InMemoryOptions,
+    records: &[u8],
+    order: &mut [u64],
+    observer: &dyn Observer,
+) -> Result<(), Error> {
+    let bytes = order.len().saturating_mul(options.layout.record_bytes());
+    if bytes != records.len() {
+        return Err(unfit(bytes, records.len()));
+    }
+    run(options, records, Target::Order(order), observer)
+}
+
+fn unfit(bytes: usize, wanted: usize) -> Error {
+    let text = format!("the output has room for {bytes} bytes of records, and {wanted} are sorted");
+    Error::Settings(text)
+}
+
+/// Where the result goes.
+enum Target<'t> {
+    Records(&'t mut [u8]),
+    Order(&'t mut [u64]),
+}
+
+impl<'t> Target<'t> {
+    /// The places of the first so many records; the others remain.
+    fn take_front(&mut self, count: usize, record_bytes: usize) -> Target<'t> {
+        match self {
+            Target::Records(rest) => {
+                let (front, behind) = take(rest).split_at_mut(count * record_bytes);
+                *rest = behind;
+                Target::Records(front)
+            }
+            Target::Order(rest) => {
+                let (front, behind) = take(rest).split_at_mut(count);
+                *rest = behind;
+                Target::Order(front)
+            }
+        }
+    }
+}
+
+fn run(
+    options: &InMemoryOptions,
+    records: &[u8],
+    target: Target<'_>,
+    observer: &dyn Observer,
+) -> Result<(), Error> {
+    let record_bytes = options.layout.record_bytes();
+    if !records.len().is_multiple_of(record_bytes) {
+        let bytes = records.len();
+        let text = format!("{bytes} bytes are no whole number of records of {record_bytes} bytes");
+        return Err(Error::Settings(text));
+    }
+    let workers = Workers::new(options.threads, Some(observer));
+    let sort = Sort { records, record_bytes, caches: options.caches, workers };
+    match options.layout.rule() {
+        KeyRule::Plain(key) => sort.run(key, target),
+        KeyRule::Little(key) => sort.run(key, target),
+        KeyRule::Fields(key) => sort.run(key, target),
+    }
+}
+
+/// A sort of these records.
+struct Sort<'s> {
+    records: &'s [u8],
+    record_bytes: usize,
+    caches: Caches,
+    workers: Workers<'s>,
+}
+
+/// What lies between two cuts, and where it belongs.
+struct Segment<'c, 't> {
+    from: &'c Cut,
+    to: &'c Cut,
+    target: Target<'t>,
+}
+
+impl Sort<'_> {
+    fn run<K: Key>(&self, key: K, mut target: Target<'_>) -> Result<(), Error> {
+        let count = self.records.len() / self.record_bytes;
+        if count == 0 {
+            return Ok(());
+        }
+        let run_records = run_records(count, self.workers.threads());
+        let mut order = Lease::map_huge_if_fast(8 * count)?;
+        let order = &mut cast_slice_mut(&mut order[..])[..count];
+        self.form_runs(key, order, run_records)?;
+        let runs: Vec<&[u64]> = order.chunks(run_records).collect();
+        let segment_records = SEGMENT_RECORDS.max(count.div_ceil(SEGMENTS_MAX));
+        let cuts = cuts(key, self.records, self.record_bytes, &runs, segment_records);
+        let segment = |pair| {
+            let [from, to]: &[Cut] = pair else { unreachable!("windows of two") };
+            let target = target.take_front(to.records() - from.records(), self.record_bytes);
+            Segment { from, to, target }
+        };
+        let segments: Vec<Segment<'_, '_>> = cuts.windows(2).map(segment).collect();
+        self.workers.run(segments, |_, segment| self.merge(key, &runs, segment))
+    }
+
+    /// Sorts each run of so many records by way of its part of `order`.
+    fn form_runs<K: Key>(
+        &self,
+        key: K,
+        order: &mut [u64],
+        run_records: usize,
+    ) -> Result<(), Error> {
+        let threads = self.workers.threads();
+        let mut scratch = Lease::map(8 * run_records * threads)?;
+        let mut scratch: Vec<&mut [u64]> =
+            cast_slice_mut(&mut scratch[..]).chunks_exact_mut(run_records).take(threads).collect();
+        let run_bytes = run_records * self.record_bytes;
+        let runs = order.chunks_mut(run_records).zip(self.records.chunks(run_bytes)).enumerate();
+        let form = |scratch: &mut &mut [u64],
+                    (number, (order, records)): (usize, (&mut [u64], &[u8]))| {
+            xsort_kernels::sort(key, records, self.record_bytes, order, scratch, self.caches);
+            let first = (number * run_records) as u64;
+            order.iter_mut().for_each(|index| *index += first);
+        };
+        self.workers.run_with(&mut scratch, runs.collect(), form)
+    }
+
+    /// Merges what of the runs lies between two cuts.
+    fn merge<'r, K: Key>(&'r self, key: K, runs: &[&'r [u64]], segment: Segment<'_, '_>) {
+        let Segment { from, to, target } = segment;
+        let slice = |(run, &order): (usize, &&'r [u64])| {
+            let order = &order[from.places[run]..to.places[run]];
+            (!order.is_empty()).then_some(Run::Ordered { records: self.records, order })
+        };
+        let slices: Vec<Run<'_>> = runs.iter().enumerate().filter_map(slice).collect();
+        let mut nodes = vec![Node::default(); Merge::<K>::nodes_needed(slices.len())];
+        let shared_bytes = Cut::shared_bytes(from, to);
+        let mut merge = Merge::new(key, self.record_bytes, shared_bytes, &slices, &mut nodes);
+        match target {
+            Target::Records(out) => drop(merge.fill(out)),
+            Target::Order(out) => drop(merge.fill_order(out)),
+        }
+    }
+}
+
+/// Records of each run but the last: a run for each thread at least, if that is worth it.
+fn run_records(count: usize, threads: usize) -> usize {
+    let large = RUN_RECORDS.max(count.div_ceil(RUNS_MAX));
+    let runs = count.div_ceil(large).next_multiple_of(threads);
+    count.div_ceil(runs).max(RUN_RECORDS_MIN).min(count)
+}

@@ -1,0 +1,82 @@
+//! Sorting records that a program has in memory.
+
+use crate::machine::caches;
+use crate::resources::{Cancel, Resources};
+use xsort_extsort::{Error, InMemoryOptions, order_in_memory, sort_in_memory, sort_in_place};
+use xsort_records::Layout;
+
+/// Sorts records of one size in memory, stably, by several threads: where they are, to another
+/// place, or only their numbers.
+///
+/// ```
+/// use xsort::{Layout, SortSlice};
+///
+/// let layout = Layout::new(4, vec!["0:4:u32le:desc".parse().unwrap()]).unwrap();
+/// let mut records: Vec<u8> = [3_u32, 1, 2].into_iter().flat_map(u32::to_le_bytes).collect();
+/// let mut order = [0; 3];
+/// SortSlice::new(layout).order(&records, &mut order)?.in_place(&mut records)?;
+/// assert_eq!(order, [0, 2, 1]);
+/// assert_eq!(records, [3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0]);
+/// # Ok::<(), xsort::Error>(())
+/// ```
+///
+/// Beside the records it takes 8 bytes of memory for each, and some MiB a thread.
+#[derive(Clone, Debug)]
+pub struct SortSlice {
+    layout: Layout,
+    resources: Resources,
+}
+
+impl SortSlice {
+    /// Sorts records of this layout.
+    #[must_use]
+    pub fn new(layout: Layout) -> SortSlice {
+        SortSlice { layout, resources: Resources::default() }
+    }
+
+    /// Threads that work: one a processor, unless set.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> SortSlice {
+        self.resources.threads = Some(threads);
+        self
+    }
+
+    /// Stops when the flag is set.
+    #[must_use]
+    pub fn cancel(mut self, flag: &Cancel) -> SortSlice {
+        self.resources.cancel = flag.clone();
+        self
+    }
+
+    /// Sorts the records where they are. Takes as much memory again.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`] if the flag was set in time, [`Error::Settings`] if these are no whole
+    /// records, [`Error::Disk`] if the system has no memory or no thread. The records are as they
+    /// were then.
+    pub fn in_place(&self, records: &mut [u8]) -> Result<&SortSlice, Error> {
+        sort_in_place(&self.options(), records, &self.resources.observer()).map(|()| self)
+    }
+
+    /// Writes the records in order to `out`.
+    ///
+    /// # Errors
+    /// As [`in_place`](SortSlice::in_place), and [`Error::Settings`] if `out` has another length.
+    /// It holds anything then.
+    pub fn to(&self, records: &[u8], out: &mut [u8]) -> Result<&SortSlice, Error> {
+        sort_in_memory(&self.options(), records, out, &self.resources.observer()).map(|()| self)
+    }
+
+    /// Writes the numbers of the records, from 0, in their order to `order`, a place a record.
+    ///
+    /// # Errors
+    /// As [`to`](SortSlice::to).
+    pub fn order(&self, records: &[u8], order: &mut [u64]) -> Result<&SortSlice, Error> {
+        order_in_memory(&self.options(), records, order, &self.resources.observer()).map(|()| self)
+    }
+
+    fn options(&self) -> InMemoryOptions {
+        let threads = self.resources.threads();
+        InMemoryOptions { layout: self.layout.clone(), threads, caches: caches(None) }
+    }
+}
