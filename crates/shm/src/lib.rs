@@ -31,6 +31,7 @@
 //! | `opening`, `writer`, `buffers` | the writer's side |
 //! | `attachment`, `pin`, `reader_state` | a reader's mappings, holds and state of a thread |
 //! | `reader`, `local`, `fast_path` | the two kinds of readers |
+//! | `held` | a version that keeps its reader |
 //! | `archived`, `synchronizer`, `checksum` | typed values, mmap-sync's operations, hashers |
 //! | `options`, `error` | options and errors |
 //!
@@ -72,6 +73,7 @@ mod claim;
 mod error;
 mod fast_path;
 mod files;
+mod held;
 mod layout;
 mod local;
 mod opening;
@@ -92,6 +94,7 @@ pub use archived::{Archivable, Archived, Checkable};
 pub use checksum::{NoChecksum, Xxh3};
 pub use claim::{WriterLock, has_writer, remove};
 pub use error::{Error, Result};
+pub use held::HeldVersion;
 pub use local::{LocalReader, View};
 pub use options::{ReaderOptions, WriterOptions};
 pub use owner::Owner;
