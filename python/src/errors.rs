@@ -15,6 +15,8 @@ pub(crate) enum Failure {
     Unsuitable { text: String, path: Option<PathBuf> },
     /// Of the library.
     Job(Box<Error>),
+    /// Of shared memory.
+    Shared(Box<xsort_shm::Error>),
     /// Of Python's code, which the library has called.
     Python(PyErr),
     /// A thread panicked: a fault of xsort.
@@ -34,6 +36,12 @@ impl From<Error> for Failure {
     }
 }
 
+impl From<xsort_shm::Error> for Failure {
+    fn from(error: xsort_shm::Error) -> Failure {
+        Failure::Shared(Box::new(error))
+    }
+}
+
 impl From<PyErr> for Failure {
     fn from(error: PyErr) -> Failure {
         Failure::Python(error)
@@ -48,6 +56,7 @@ impl From<Failure> for PyErr {
                     class(py, "Unsuitable").and_then(|class| class.call1((text, path)))
                 }
                 Failure::Job(error) => of_job(py, &error),
+                Failure::Shared(error) => of_shared(py, &error),
                 Failure::Python(error) => return error,
                 Failure::Panicked(reason) => {
                     let text = format!("{reason}: this is a fault of xsort, please report it");
@@ -87,6 +96,21 @@ fn of_job<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyAny>> {
             class(py, "NoSpace")?.call1((text, STORAGE_FULL, directory))
         }
         Error::Corrupt { path, offset, .. } => class(py, "Corrupt")?.call1((text, path, *offset)),
+        _ => class(py, "Error")?.call1((text,)),
+    }
+}
+
+/// The exception for an error of shared memory.
+fn of_shared<'py>(py: Python<'py>, error: &xsort_shm::Error) -> PyResult<Bound<'py, PyAny>> {
+    use xsort_shm::Error;
+    let text = error.to_string();
+    match error {
+        Error::Io { source, path, .. } => of_file(py, text, source, path),
+        Error::NotReady { .. } => class(py, "NotReady")?.call1((text,)),
+        Error::Corrupt { path, .. } => class(py, "Corrupt")?.call1((text, path, None::<u64>)),
+        Error::Foreign { path, .. } | Error::WrongOwner { path, .. } => {
+            class(py, "Unsuitable")?.call1((text, path))
+        }
         _ => class(py, "Error")?.call1((text,)),
     }
 }

@@ -7,6 +7,10 @@
 //! | file | idea |
 //! |---|---|
 //! | `arguments` | Python's values as the library's |
+//! | `exported` | the bytes that an object lends |
+//! | `array`, `array_layout` | arrays that are sorted where they are, and what their elements are |
+//! | `shared` | versions in shared memory |
+//! | `interpreter` | the one that has the module |
 //! | `resources` | the arguments that all calls have |
 //! | `job` | work beside the interpreter, which Ctrl-C ends |
 //! | `progress` | how far a job is, as Python's callable gets it |
@@ -17,15 +21,21 @@
 //! | `sort_key` | Python's values as keys of bytes |
 //! | `merge` | iterables that are in order, as one |
 //! | `output` | a file of a name, or a file object |
-//! | `sort`, `lines`, `table`, `verify`, `generate`, `du` | the calls |
-#![forbid(unsafe_code)]
+//! | `sort`, `lines`, `table`, `verify`, `generate`, `du`, `jobs` | the calls |
+// Denied by the workspace, and allowed in files that name it: `exported`, `shared` and
+// `interpreter`.
 
 mod arguments;
+mod array;
+mod array_layout;
 mod batch;
 mod du;
 mod errors;
+mod exported;
 mod generate;
+mod interpreter;
 mod job;
+mod jobs;
 mod lines;
 mod merge;
 mod output;
@@ -33,6 +43,7 @@ mod progress;
 mod pump;
 mod reports;
 mod resources;
+mod shared;
 mod sort;
 mod sort_key;
 mod sorter;
@@ -43,11 +54,15 @@ mod verify;
 #[pyo3::pymodule]
 mod _xsort {
     #[pymodule_export]
+    use crate::array::sort_array;
+    #[pymodule_export]
     use crate::du::du;
     #[pymodule_export]
     use crate::generate::generate;
     #[pymodule_export]
     use crate::job::wait_for_interrupted_jobs;
+    #[pymodule_export]
+    use crate::jobs::jobs;
     #[pymodule_export]
     use crate::lines::sort_lines;
     #[pymodule_export]
@@ -59,6 +74,8 @@ mod _xsort {
         GenerateReport, LinesReport, SortReport, SorterReport, TableReport, TreeUsage, Usage,
         Verdict,
     };
+    #[pymodule_export]
+    use crate::shared::{Reader, Writer};
     #[pymodule_export]
     use crate::sort::sort;
     #[pymodule_export]
@@ -73,6 +90,7 @@ mod _xsort {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::interpreter::refuse_others(module.py())?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -6,11 +6,14 @@ to                  use
 sort records        `sort`: files of records of one size
 sort text           `sort_lines`: lines, in GNU sort's orders
 sort tables         `sort_table`: CSV, TSV and NDJSON by typed columns
+sort arrays         `sort_array`: of NumPy, or anything with a buffer
 sort what you hold  `Sorter`: records that are pushed, in any number; `key`, `desc`
 merge               `merge`: iterables that are in order
 check               `verify`: order, count and checksum of records
 make data           `generate`: records of the Sort Benchmark
 count               `du`: what trees of files take on drives
+share               `shm`: versions in memory, for other processes
+watch               `jobs`: what runs now, and what killed jobs left
 ==================  ===========================================================
 
 Each call works with the interpreter released, within `memory`, and returns a report, or raises
@@ -19,7 +22,7 @@ Each call works with the interpreter released, within `memory`, and returns a re
 
 import atexit as _atexit
 
-from . import _xsort
+from . import _xsort, shm
 from ._errors import (
     BudgetTooSmall,
     Corrupt,
@@ -28,6 +31,7 @@ from ._errors import (
     NoPermission,
     NoSpace,
     NotFound,
+    NotReady,
     Unsuitable,
 )
 from ._xsort import (
@@ -47,9 +51,11 @@ from ._xsort import (
     desc,
     du,
     generate,
+    jobs,
     key,
     merge,
     sort,
+    sort_array,
     sort_lines,
     sort_table,
     verify,
@@ -66,6 +72,7 @@ __all__ = [
     "NoPermission",
     "NoSpace",
     "NotFound",
+    "NotReady",
     "Progress",
     "SortReport",
     "SortedRecords",
@@ -80,9 +87,12 @@ __all__ = [
     "desc",
     "du",
     "generate",
+    "jobs",
     "key",
     "merge",
+    "shm",
     "sort",
+    "sort_array",
     "sort_lines",
     "sort_table",
     "verify",

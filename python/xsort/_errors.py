@@ -39,17 +39,23 @@ class BudgetTooSmall(Error, MemoryError):
 
 
 class Corrupt(Error):
-    """Bytes came back from a drive other than they were written: in `path`, at byte `offset`."""
+    """Bytes came back other than they were written: in `path`, at byte `offset`, or None."""
 
     __module__ = "xsort"
 
-    def __init__(self, message: str, path: str, offset: int) -> None:
+    def __init__(self, message: str, path: str, offset: int | None) -> None:
         super().__init__(message, path, offset)
         self.path = _text(path)
         self.offset = offset
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+class NotReady(Error):
+    """Nothing was written to shared memory yet."""
+
+    __module__ = "xsort"
 
 
 class FileError(Error, OSError):

@@ -29,6 +29,7 @@ __all__ = [
     "LinesReport",
     "Merged",
     "Progress",
+    "Reader",
     "SortReport",
     "SortedRecords",
     "Sorter",
@@ -37,14 +38,17 @@ __all__ = [
     "TreeUsage",
     "Usage",
     "Verdict",
+    "Writer",
     "__version__",
     "_wait_for_interrupted_jobs",
     "desc",
     "du",
     "generate",
+    "jobs",
     "key",
     "merge",
     "sort",
+    "sort_array",
     "sort_lines",
     "sort_table",
     "verify",
@@ -255,6 +259,40 @@ class Merged:
     def __iter__(self) -> Self: ...
     def __next__(self) -> Any: ...
 
+@final
+class Writer:
+    def __new__(
+        cls, path: _Path, *, readers_max: int | None = None, mode: int | None = None
+    ) -> Self: ...
+    def write(self, data: Buffer) -> int: ...
+    @property
+    def version(self) -> int | None: ...
+    def close(self) -> None: ...
+    def remove(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_exception: object) -> None: ...
+
+@final
+class Reader:
+    def __new__(cls, path: _Path, *, timeout: float = 0.0) -> Self: ...
+    def read(self) -> memoryview: ...
+    def wait_newer(self, timeout: float) -> memoryview | None: ...
+    @property
+    def version(self) -> int | None: ...
+    @property
+    def has_writer(self) -> bool: ...
+    def release(self) -> None: ...
+
+def jobs() -> list[dict[str, Any]]: ...
+def sort_array(
+    a: Buffer,
+    key: _Words | None = None,
+    *,
+    record: int | None = None,
+    out: Any = None,
+    argsort: bool = False,
+    threads: int | None = None,
+) -> Any: ...
 def key(*fields: _Field) -> bytes: ...
 def merge(
     iterables: Iterable[Iterable[_T]], *, key: Callable[[_T], _Key] | None = None

@@ -1,0 +1,182 @@
+//! What the elements of an array are, as a layout of records: of NumPy's arrays by their dtype, of
+//! others by the format of their buffer.
+
+use crate::arguments::{layout, texts};
+use crate::errors::Failure;
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyTuple};
+use xsort::{Endian, KeyField, KeyKind, Layout};
+
+/// The layout of an array's elements, by `keys`; by all of an element without.
+pub(crate) fn array_layout(
+    array: &Bound<'_, PyAny>,
+    is_numpy: bool,
+    (format, item_bytes): (&str, usize),
+    (record, key): (Option<usize>, Option<&Bound<'_, PyAny>>),
+) -> PyResult<Layout> {
+    if record.is_some() {
+        let made = layout(None, record, key)?;
+        return Ok(made.expect("a record has a layout"));
+    }
+    let keys = key.map_or_else(|| Ok(vec![String::new()]), texts)?;
+    let mut fields = Vec::new();
+    for key in &keys {
+        if is_numpy {
+            push_key(&array.getattr("dtype")?, key, &mut fields)?;
+        } else {
+            let (name, descending) = direction(key);
+            if !name.is_empty() {
+                return Err(no_field(name));
+            }
+            fields.push(KeyField { descending, ..of_format(format, item_bytes)? });
+        }
+    }
+    Ok(Layout::new(item_bytes, fields).map_err(Failure::of_argument)?)
+}
+
+/// A key without its direction, and whether it falls.
+fn direction(key: &str) -> (&str, bool) {
+    match (key.strip_suffix(":desc"), key.strip_suffix(":asc")) {
+        (Some(name), _) => (name, true),
+        (_, Some(name)) => (name, false),
+        _ => (key, false),
+    }
+}
+
+fn no_field(name: &str) -> PyErr {
+    let text = format!(
+        "the array has no field '{name}': a key is NAME[:desc] of a structured array, :desc for \
+         elements that are values, or OFFSET:LENGTH[:TYPE][:desc] with record"
+    );
+    Failure::of_argument(text).into()
+}
+
+/// Appends the fields of a key, which names one of a dtype: "name", "outer.inner", or all of it
+/// without a name.
+fn push_key(dtype: &Bound<'_, PyAny>, key: &str, fields: &mut Vec<KeyField>) -> PyResult<()> {
+    for (name, descending) in [(key, false), direction(key)] {
+        if let Some((dtype, offset)) = find(dtype, name, 0)? {
+            return push(&dtype, offset, descending, fields);
+        }
+    }
+    Err(no_field(direction(key).0))
+}
+
+/// A dtype within another one, and where it begins.
+type Place<'py> = (Bound<'py, PyAny>, usize);
+
+fn find<'py>(dtype: &Bound<'py, PyAny>, name: &str, at: usize) -> PyResult<Option<Place<'py>>> {
+    if name.is_empty() {
+        return Ok(Some((dtype.clone(), at)));
+    }
+    let Some(own) = dtype.getattr("fields")?.extract::<Option<Bound<'_, PyAny>>>()? else {
+        return Ok(None);
+    };
+    let field = |name: &str| -> PyResult<Option<Place<'py>>> {
+        if !own.contains(name)? {
+            return Ok(None);
+        }
+        let (inner, offset) = dtype_and_offset(&own.get_item(name)?)?;
+        Ok(Some((inner, at + offset)))
+    };
+    if let Some(found) = field(name)? {
+        return Ok(Some(found));
+    }
+    for (dot, _) in name.match_indices('.') {
+        if let Some((inner, offset)) = field(&name[..dot])? {
+            return find(&inner, &name[dot + 1..], offset);
+        }
+    }
+    Ok(None)
+}
+
+/// What a dtype says of a field: a tuple of its dtype, its offset, and perhaps a title.
+fn dtype_and_offset<'py>(field: &Bound<'py, PyAny>) -> PyResult<Place<'py>> {
+    let field = field.cast::<PyTuple>()?;
+    Ok((field.get_item(0)?, field.get_item(1)?.extract()?))
+}
+
+/// Appends all that a dtype has, in its order.
+fn push(
+    dtype: &Bound<'_, PyAny>,
+    offset: usize,
+    descending: bool,
+    fields: &mut Vec<KeyField>,
+) -> PyResult<()> {
+    if let Some((base, _)) = dtype.getattr("subdtype")?.extract::<Option<Elements<'_>>>()? {
+        let item: usize = base.getattr("itemsize")?.extract()?;
+        let all: usize = dtype.getattr("itemsize")?.extract()?;
+        let mut places = (0..all).step_by(item.max(1));
+        return places.try_for_each(|place| push(&base, offset + place, descending, fields));
+    }
+    if let Some(names) = dtype.getattr("names")?.extract::<Option<Vec<Bound<'_, PyString>>>>()? {
+        let own = dtype.getattr("fields")?;
+        for name in names {
+            let (inner, place) = dtype_and_offset(&own.get_item(name)?)?;
+            push(&inner, offset + place, descending, fields)?;
+        }
+        return Ok(());
+    }
+    let (kind, order): (char, char) =
+        (dtype.getattr("kind")?.extract()?, dtype.getattr("byteorder")?.extract()?);
+    let bytes: usize = dtype.getattr("itemsize")?.extract()?;
+    let parts = parts(kind, endian(order), bytes).ok_or_else(|| unordered(&dtype.to_string()))?;
+    let (parts, kind, length) = parts;
+    let part = |number| KeyField { offset: offset + number * length, length, kind, descending };
+    fields.extend((0..parts).map(part));
+    Ok(())
+}
+
+/// A dtype and the shape of arrays of it.
+type Elements<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
+
+/// How many numbers or strings an element is, and what they are, by NumPy's letters.
+fn parts(kind: char, endian: Endian, bytes: usize) -> Option<(usize, KeyKind, usize)> {
+    match (kind, bytes) {
+        (_, 0) => Some((0, KeyKind::Bytes, 0)),
+        ('b' | 'u', 1..=8) => Some((1, KeyKind::Unsigned(endian), bytes)),
+        ('i', 1..=8) => Some((1, KeyKind::Signed(endian), bytes)),
+        ('f', 2 | 4 | 8) => Some((1, KeyKind::Number(endian), bytes)),
+        ('c', 8 | 16) => Some((2, KeyKind::Number(endian), bytes / 2)),
+        ('m' | 'M', 8) => Some((1, KeyKind::Time(endian), bytes)),
+        ('S' | 'V', _) => Some((1, KeyKind::Bytes, bytes)),
+        // Four bytes a character.
+        ('U', _) => Some((bytes / 4, KeyKind::Unsigned(endian), 4)),
+        _ => None,
+    }
+}
+
+fn unordered(kind: &str) -> PyErr {
+    let text = format!(
+        "elements of type {kind} can't be sorted where they are: make them numbers of at most 8 \
+         bytes, times or strings of one length"
+    );
+    Failure::of_argument(text).into()
+}
+
+/// The byte order that a letter of NumPy or of the struct module stands for.
+fn endian(letter: char) -> Endian {
+    match letter {
+        '>' | '!' => Endian::Big,
+        '<' => Endian::Little,
+        _ if cfg!(target_endian = "big") => Endian::Big,
+        _ => Endian::Little,
+    }
+}
+
+/// The values that a buffer has, by a format of the struct module: one letter, and perhaps a byte
+/// order before it.
+fn of_format(format: &str, bytes: usize) -> PyResult<KeyField> {
+    let order = format.chars().next().filter(|letter| "@=<>!".contains(*letter));
+    let letters = order.map_or(format, |_| &format[1..]);
+    let kind = match letters {
+        "c" | "?" | "B" | "H" | "I" | "L" | "Q" | "N" => 'u',
+        "b" | "h" | "i" | "l" | "q" | "n" => 'i',
+        "e" | "f" | "d" => 'f',
+        _ if letters.strip_suffix('s').is_some_and(|count| count.parse() == Ok(bytes)) => 'S',
+        _ => '?',
+    };
+    let known = parts(kind, endian(order.unwrap_or('@')), bytes);
+    let (_, kind, length) = known.ok_or_else(|| unordered(format))?;
+    Ok(KeyField { offset: 0, length, kind, descending: false })
+}
