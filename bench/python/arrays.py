@@ -80,7 +80,8 @@ def main(count=2_000_000, rounds=3):
         seconds = [statistics.median(run[0] for run in made) for made in runs.values()]
         memory = [max(run[1] for run in made) / 1e6 for made in runs.values()]
         ratio = seconds[0] / seconds[1]
-        print(f"{contest:18} {seconds[0]:7.2f}  {seconds[1]:7.2f}  {ratio:5.1f}  {memory[0]:8.0f}  {memory[1]:8.0f}", flush=True)
+        line = f"{contest:18} {seconds[0]:7.2f}  {seconds[1]:7.2f}  {ratio:5.1f}"
+        print(f"{line}  {memory[0]:8.0f}  {memory[1]:8.0f}", flush=True)
 
 
 if sys.argv[1:2] in (["numpy"], ["xsort"]):

@@ -21,9 +21,12 @@ with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         writer.write(bytes(4096))
         reader = xsort.shm.Reader(folder + "/x")
         data = bytes(4096)
-        print(f"memoryview(bytes)      {nanoseconds('memoryview(data)', data=data):6.0f}")
-        print(f"reader.version         {nanoseconds('reader.version', reader=reader):6.0f}")
-        print(f"reader.read()          {nanoseconds('reader.read()', reader=reader):6.0f}")
-        print(f"writer.write(4 KiB)    {nanoseconds('writer.write(data)', writer=writer, data=data):6.0f}")
-        both = "writer.write(data); reader.read()"
-        print(f"write, then read       {nanoseconds(both, writer=writer, reader=reader, data=data):6.0f}")
+        names = {"reader": reader, "writer": writer, "data": data}
+        for statement in [
+            "memoryview(data)",
+            "reader.version",
+            "reader.read()",
+            "writer.write(data)",
+            "writer.write(data); reader.read()",
+        ]:
+            print(f"{statement:36} {nanoseconds(statement, **names):6.0f}")

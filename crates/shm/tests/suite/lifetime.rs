@@ -28,6 +28,21 @@ fn the_next_writer_goes_on() {
     stamp::check(1, &held);
 }
 
+/// For owners that can't borrow: the reader that it came from is gone for everybody else.
+#[test]
+fn a_held_version_keeps_its_reader() {
+    let (_folder, prefix) = on_disk();
+    let mut writer = Writer::open(&prefix).unwrap();
+    stamp::write(&mut writer).unwrap();
+    let held = Reader::open(&prefix).unwrap().read_held().unwrap();
+    for _ in 0..50 {
+        stamp::write(&mut writer).unwrap();
+    }
+    assert_eq!((held.sequence(), writer.readers().unwrap()), (1, 1));
+    std::thread::spawn(move || stamp::check(1, &held)).join().unwrap();
+    assert_eq!(writer.readers().unwrap(), 0);
+}
+
 /// A writer died after it had filled and stamped a buffer, before it made it current. The next
 /// writer's version would have had the same number, and could have been in a buffer of the same
 /// name: a reader that had the dead one's mapped took that for it.
