@@ -1,4 +1,5 @@
-//! A version that keeps its reader: for owners that can't borrow, such as objects of other languages.
+//! A version that keeps its reader: for owners that can't borrow, such as objects of other
+//! languages.
 #![allow(unsafe_code, reason = "keeps what it borrows from")]
 
 use crate::checksum::Xxh3;

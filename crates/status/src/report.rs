@@ -1,4 +1,4 @@
-//! A job as others are told of it: by `xsort status --json`, and to Python.
+//! All that is known of a job, for programs: `xsort status --json`, and Python's `xsort.jobs`.
 
 use crate::job::{FoundJob, Life};
 use crate::leftovers::Leftovers;
