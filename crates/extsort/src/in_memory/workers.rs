@@ -41,7 +41,7 @@ impl<'w> Workers<'w> {
     ) -> Result<(), Error> {
         let (failure, wanted) = (Failure::default(), own.len().min(tasks.len()));
         let tasks = Mutex::new(tasks.into_iter());
-        let is_stopped = || self.observer.is_some_and(|observer| observer.is_cancelled());
+        let is_stopped = || self.observer.is_some_and(Observer::is_cancelled);
         let worker = |own: &mut S| {
             while !failure.is_set() {
                 if is_stopped() {
@@ -58,7 +58,7 @@ impl<'w> Workers<'w> {
             let (worker, fail) = (&worker, |error| failure.set(error));
             let mut own = own.iter_mut();
             thread::scope(|scope| {
-                spawn_up_to(scope, wanted, &fail, |_| {
+                spawn_up_to(scope, wanted, fail, |_| {
                     let own = own.next().expect("something for each thread");
                     move || worker(own)
                 })
