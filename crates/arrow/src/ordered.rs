@@ -1,0 +1,83 @@
+//! Work for several threads, whose results come in the order of what was sent.
+
+use crate::Error;
+use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+/// What the threads do.
+type Work<I, O> = Arc<dyn Fn(I) -> Result<O, Error> + Send + Sync>;
+/// Something to do, and where its result goes.
+type Job<I, O> = (I, Sender<Result<O, Error>>);
+
+/// Threads, and results that were not taken yet.
+pub(crate) struct Ordered<I, O> {
+    /// `None` once the threads are to end.
+    jobs: Option<Sender<Job<I, O>>>,
+    results: VecDeque<Receiver<Result<O, Error>>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl<I: Send + 'static, O: Send + 'static> Ordered<I, O> {
+    pub(crate) fn new(
+        threads: usize,
+        work: impl Fn(I) -> Result<O, Error> + Send + Sync + 'static,
+    ) -> Result<Ordered<I, O>, Error> {
+        let work: Work<I, O> = Arc::new(work);
+        let (to, jobs) = unbounded();
+        let start = |_| {
+            let (jobs, work) = (jobs.clone(), Arc::clone(&work));
+            let thread = thread::Builder::new().name("xsort-batches".into());
+            thread.spawn(move || run(&jobs, &work)).map_err(no_thread)
+        };
+        let threads = (0..threads.max(1)).map(start).collect::<Result<_, _>>()?;
+        Ok(Ordered { jobs: Some(to), results: VecDeque::new(), threads })
+    }
+
+    /// Sends something to do.
+    pub(crate) fn send(&mut self, input: I) {
+        let (to, result) = bounded(1);
+        if let Some(jobs) = &self.jobs {
+            // Threads only end when this is dropped; a job that is lost has no result.
+            drop(jobs.send((input, to)));
+        }
+        self.results.push_back(result);
+    }
+
+    /// How many results weren't taken yet.
+    pub(crate) fn waiting(&self) -> usize {
+        self.results.len()
+    }
+
+    /// Waits for the next result; `None` if nothing was sent.
+    pub(crate) fn next(&mut self) -> Option<Result<O, Error>> {
+        let result = self.results.pop_front()?;
+        Some(result.recv().unwrap_or(Err(Error::Panicked)))
+    }
+}
+
+fn no_thread(source: std::io::Error) -> Error {
+    Error::Sort(xsort::Error::Settings(format!("a thread can't be started: {source}")))
+}
+
+fn run<I, O>(jobs: &Receiver<Job<I, O>>, work: &Work<I, O>) {
+    for (input, to) in jobs {
+        // Unwind safety: what the work has used is gone.
+        let result = catch_unwind(AssertUnwindSafe(|| work(input)));
+        // Nobody may want it any more.
+        drop(to.send(result.unwrap_or(Err(Error::Panicked))));
+    }
+}
+
+impl<I, O> Drop for Ordered<I, O> {
+    fn drop(&mut self) {
+        self.jobs = None;
+        self.results.clear();
+        for thread in self.threads.drain(..) {
+            // A panic was reported as a result.
+            drop(thread.join());
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! What is asked for, before the first batch is there.
+
+use crate::by::SortColumn;
+use crate::keys::KeyMaker;
+use crate::memory::Shares;
+use crate::sorting::{BatchSorting, Settings};
+use crate::{Error, resident};
+use arrow_schema::SchemaRef;
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::available_parallelism;
+use xsort::machine::MemoryLimits;
+use xsort::{Cancel, Memory, Progress, Sorter};
+
+/// Rows of a batch that comes out, at most, unless something else is asked for.
+const BATCH_ROWS: usize = 64 << 10;
+
+/// Sorts record batches that are pushed to it, and gives their rows out in order, in batches of the
+/// same schema: any number of them, in a hard limit of memory.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{Int64Array, RecordBatch, RecordBatchReader, StringArray, cast::AsArray};
+/// # use xsort_arrow::{BatchSorter, Error};
+/// # fn main() -> Result<(), Error> {
+/// let batch = RecordBatch::try_from_iter([
+///     ("ts", Arc::new(Int64Array::from(vec![7, 3, 7])) as _),
+///     ("what", Arc::new(StringArray::from(vec!["stop", "start", "end"])) as _),
+/// ])?;
+/// let mut sorting = BatchSorter::new(batch.schema()).by(["ts:desc"])?.memory(64 << 20).start()?;
+/// sorting.push(batch)?;
+/// for sorted in sorting.finish()? {
+///     let sorted = sorted?;
+///     let what: Vec<_> = sorted.column(1).as_string::<i32>().iter().flatten().collect();
+///     assert_eq!(what, ["stop", "end", "start"]);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Rows with equal keys come out in the order in which they were pushed. Nulls are the last in
+/// either direction, unless `:nulls-first` is said. Text and binary values compare by their bytes;
+/// numbers, dates and times as such; of floating-point numbers the two zeros are equal, and so are
+/// all NaNs, which come behind infinity. Values of dictionaries and runs compare as what they
+/// stand for, lists and structs by their values in turn, intervals by months, days and the rest.
+///
+/// As long as all batches fit in the memory, rows are gathered from them once. Otherwise they pass
+/// through a [`Sorter`], in which they take few bytes. A row may take about a tenth of the memory.
+#[derive(Clone, Debug)]
+pub struct BatchSorter {
+    schema: SchemaRef,
+    by: Vec<SortColumn>,
+    batch_rows: usize,
+    memory: Option<Memory>,
+    threads: Option<usize>,
+    sorter: Sorter,
+    cancel: Cancel,
+}
+
+impl BatchSorter {
+    /// A sort of batches of this schema.
+    pub fn new(schema: SchemaRef) -> BatchSorter {
+        BatchSorter {
+            schema,
+            by: Vec::new(),
+            batch_rows: BATCH_ROWS,
+            memory: None,
+            threads: None,
+            sorter: Sorter::new(),
+            cancel: Cancel::new(),
+        }
+    }
+
+    /// Sorts by these columns, of which later ones decide among rows whose earlier ones are equal:
+    /// `NAME[:desc][:nulls-first]`, or `#1` for the first column and so on.
+    ///
+    /// # Errors
+    /// [`Error::Column`] if there is no such column, or several, or its type has no order.
+    pub fn by<T: AsRef<str>>(mut self, by: impl IntoIterator<Item = T>) -> Result<Self, Error> {
+        for text in by {
+            self.by.push(SortColumn::parse(text.as_ref(), &self.schema)?);
+        }
+        Ok(self)
+    }
+
+    /// Rows of a batch that comes out, at most: 65,536 unless set. Batches of long rows have fewer.
+    #[must_use]
+    pub fn batch_rows(mut self, rows: usize) -> Self {
+        self.batch_rows = rows.max(1);
+        self
+    }
+
+    /// The most memory for everything that grows with the data, as of [`Sorter::memory`]. Batches
+    /// belong to whoever has them before they are pushed, and after they were taken.
+    #[must_use]
+    pub fn memory(mut self, memory: impl Into<Memory>) -> Self {
+        self.memory = Some(memory.into());
+        self
+    }
+
+    /// Threads that work: one a processor, unless set.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads.max(1));
+        self.sorter = self.sorter.threads(threads);
+        self
+    }
+
+    /// Directories for scratch: the system's temporary one, unless set.
+    #[must_use]
+    pub fn scratch<P: Into<PathBuf>>(mut self, directories: impl IntoIterator<Item = P>) -> Self {
+        self.sorter = self.sorter.scratch(directories);
+        self
+    }
+
+    /// Moves at most so many bytes a second to and from drives.
+    #[must_use]
+    pub fn bandwidth_limit(mut self, bytes_per_second: NonZeroU64) -> Self {
+        self.sorter = self.sorter.bandwidth_limit(bytes_per_second);
+        self
+    }
+
+    /// Calls `tell` after every block that was spilled or merged, from any thread.
+    #[must_use]
+    pub fn on_progress(mut self, tell: impl Fn(Progress<'_>) + Send + Sync + 'static) -> Self {
+        self.sorter = self.sorter.on_progress(tell);
+        self
+    }
+
+    /// Calls `tell` with each line that a user should see, from any thread.
+    #[must_use]
+    pub fn on_notice(mut self, tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.sorter = self.sorter.on_notice(tell);
+        self
+    }
+
+    /// Stops when the flag is set.
+    #[must_use]
+    pub fn cancel(mut self, flag: &Cancel) -> Self {
+        self.cancel = flag.clone();
+        self.sorter = self.sorter.cancel(flag);
+        self
+    }
+
+    /// Begins to sort.
+    ///
+    /// # Errors
+    /// [`Error::Column`] if there is no column to sort by.
+    pub fn start(self) -> Result<BatchSorting, Error> {
+        if self.by.is_empty() {
+            return Err(Error::Column("name at least one column to sort by".into()));
+        }
+        let budget = MemoryLimits::read().budget(self.memory).bytes;
+        let threads =
+            self.threads.unwrap_or_else(|| available_parallelism().map_or(1, usize::from));
+        let shares = Shares::new(budget, threads);
+        let keys = KeyMaker::new(&self.by, &self.schema)?;
+        let is_gathered =
+            self.schema.fields().iter().all(|field| resident::is_gathered(field.data_type()));
+        Ok(BatchSorting::new(Settings {
+            schema: self.schema,
+            keys: Arc::new(keys),
+            batch_rows: self.batch_rows,
+            threads,
+            shares,
+            is_gathered,
+            sorter: self.sorter.memory(shares.engine),
+            cancel: self.cancel,
+        }))
+    }
+}

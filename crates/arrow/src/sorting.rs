@@ -1,0 +1,180 @@
+//! The half that takes batches in.
+
+use crate::Error;
+use crate::keys::KeyMaker;
+use crate::memory::{Shares, slice_bytes};
+use crate::resident::Resident;
+use crate::sorted::SortedBatches;
+use crate::spill::Spill;
+use arrow_array::RecordBatch;
+use arrow_schema::{Schema, SchemaRef};
+use arrow_select::concat::concat_batches;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+use xsort::{Cancel, Sorter};
+
+/// Batches of fewer rows are put together first.
+const SMALL_ROWS: usize = 8 << 10;
+
+/// What is asked for.
+pub(crate) struct Settings {
+    pub(crate) schema: SchemaRef,
+    pub(crate) keys: Arc<KeyMaker>,
+    pub(crate) batch_rows: usize,
+    pub(crate) threads: usize,
+    pub(crate) shares: Shares,
+    /// Whether all columns can be gathered as they are.
+    pub(crate) is_gathered: bool,
+    pub(crate) sorter: Sorter,
+    pub(crate) cancel: Cancel,
+}
+
+/// A sort that batches are pushed to. One that is dropped leaves nothing in memory or on scratch.
+pub struct BatchSorting {
+    settings: Settings,
+    state: State,
+    /// Small batches that wait for others, and their rows and bytes.
+    small: Vec<RecordBatch>,
+    small_rows: usize,
+    small_bytes: usize,
+    rows: u64,
+    began: Option<Instant>,
+}
+
+enum State {
+    Resident(Box<Resident>),
+    Spilling(Box<Spill>),
+}
+
+impl BatchSorting {
+    pub(crate) fn new(settings: Settings) -> BatchSorting {
+        BatchSorting {
+            settings,
+            state: State::Resident(Box::default()),
+            small: Vec::new(),
+            small_rows: 0,
+            small_bytes: 0,
+            rows: 0,
+            began: None,
+        }
+    }
+
+    /// The schema of all batches.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.settings.schema
+    }
+
+    /// Pushes a batch. Waits while the engine is busy.
+    ///
+    /// # Errors
+    /// [`Error::Schema`] if its columns aren't those of the schema; [`Error::Sort`] with
+    /// [`xsort::Error::LongRecord`] for a row that the memory can't carry, and with what the sort
+    /// has failed of.
+    pub fn push(&mut self, batch: RecordBatch) -> Result<(), Error> {
+        self.began.get_or_insert_with(Instant::now);
+        check(&batch.schema(), &self.settings.schema)?;
+        self.check_cancel()?;
+        let rows = batch.num_rows();
+        if rows == 0 {
+            return Ok(());
+        }
+        self.rows += rows as u64;
+        if rows >= SMALL_ROWS {
+            self.push_small()?;
+            return self.push_large(batch);
+        }
+        self.small_bytes += slice_bytes(&batch);
+        self.small_rows += rows;
+        self.small.push(batch);
+        if self.small_rows >= SMALL_ROWS || self.small_bytes >= self.settings.shares.chunk {
+            self.push_small()?;
+        }
+        Ok(())
+    }
+
+    /// Ends pushing. The rows come out in order.
+    ///
+    /// # Errors
+    /// What the sort has failed of; [`xsort::Error::Cancelled`] if it was stopped.
+    pub fn finish(mut self) -> Result<SortedBatches, Error> {
+        self.push_small()?;
+        self.check_cancel()?;
+        let BatchSorting { settings, state, rows, began, .. } = self;
+        match state {
+            State::Resident(resident) => {
+                let order = resident.sort(settings.threads, &settings.cancel)?;
+                SortedBatches::of_order(settings, order, rows, began)
+            }
+            State::Spilling(spill) => {
+                let sorted = spill.finish()?;
+                SortedBatches::of_engine(settings, sorted, rows, began)
+            }
+        }
+    }
+
+    fn check_cancel(&self) -> Result<(), Error> {
+        match self.settings.cancel.is_cancelled() {
+            true => Err(xsort::Error::Cancelled.into()),
+            false => Ok(()),
+        }
+    }
+
+    fn push_small(&mut self) -> Result<(), Error> {
+        (self.small_rows, self.small_bytes) = (0, 0);
+        let small = std::mem::take(&mut self.small);
+        match concat_batches(&self.settings.schema, &small) {
+            _ if small.len() < 2 => small.into_iter().try_for_each(|batch| self.push_large(batch)),
+            Ok(batch) => self.push_large(batch),
+            // Their dictionaries have more values than keys together.
+            Err(_) => small.into_iter().try_for_each(|batch| self.push_large(batch)),
+        }
+    }
+
+    fn push_large(&mut self, batch: RecordBatch) -> Result<(), Error> {
+        match &mut self.state {
+            State::Spilling(spill) => spill.push(&batch),
+            State::Resident(resident) => {
+                let keys = self.settings.keys.keys(&batch)?;
+                resident.push(batch, keys)?;
+                let is_full = resident.held.bytes() > self.settings.shares.resident;
+                if is_full || !self.settings.is_gathered {
+                    self.spill()?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Hands what was kept to the engine, in its order.
+    fn spill(&mut self) -> Result<(), Error> {
+        let mut spill = Box::new(Spill::start(&self.settings)?);
+        if let State::Resident(resident) = &mut self.state {
+            resident.keys.clear();
+            for batch in std::mem::take(&mut resident.batches) {
+                spill.push(&batch)?;
+            }
+        }
+        self.state = State::Spilling(spill);
+        Ok(())
+    }
+}
+
+/// Refuses batches of another schema. What fields are called and noted besides doesn't matter.
+fn check(own: &SchemaRef, schema: &SchemaRef) -> Result<(), Error> {
+    let types = |schema: &Schema| {
+        schema.fields().iter().map(|field| field.data_type().clone()).collect::<Vec<_>>()
+    };
+    if Arc::ptr_eq(own, schema) || own.fields() == schema.fields() || types(own) == types(schema) {
+        return Ok(());
+    }
+    let text =
+        "a batch has other columns than the schema says: all batches of a sort have the same";
+    Err(Error::Schema(text.into()))
+}
+
+impl fmt::Debug for BatchSorting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BatchSorting").field("rows", &self.rows).finish_non_exhaustive()
+    }
+}
