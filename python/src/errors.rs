@@ -42,6 +42,17 @@ impl From<xsort_shm::Error> for Failure {
     }
 }
 
+impl From<xsort_arrow::Error> for Failure {
+    fn from(error: xsort_arrow::Error) -> Failure {
+        use xsort_arrow::Error;
+        match error {
+            Error::Sort(error) => error.into(),
+            Error::Panicked => Failure::Panicked("a thread failed".into()),
+            error => Failure::of_argument(error),
+        }
+    }
+}
+
 impl From<PyErr> for Failure {
     fn from(error: PyErr) -> Failure {
         Failure::Python(error)

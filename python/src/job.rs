@@ -19,9 +19,9 @@ use std::time::{Duration, Instant};
 use xsort::Cancel;
 
 /// How often signals are looked for.
-const SIGNAL_INTERVAL: Duration = Duration::from_millis(20);
+pub(crate) const SIGNAL_INTERVAL: Duration = Duration::from_millis(20);
 /// How often the progress callable is called.
-const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+pub(crate) const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 /// How long an interrupted call waits for its job: with the interval above less than a tenth of a
 /// second.
 const PATIENCE: Duration = Duration::from_millis(60);
@@ -54,6 +54,11 @@ impl Job {
     pub(crate) fn on_notice(&self) -> impl Fn(&str) + Send + Sync + 'static {
         let notices = Arc::clone(&self.notices);
         move |line| notices.lock().push(line.to_owned())
+    }
+
+    /// Lines that a user should see, so far.
+    pub(crate) fn notices(&self) -> Vec<String> {
+        self.notices.lock().clone()
     }
 
     /// What takes progress, if somebody wants it.
@@ -113,14 +118,16 @@ impl Job {
         }
     }
 
-    fn tell(&mut self, py: Python<'_>) -> PyResult<()> {
+    /// Calls the progress callable, if there is one and something to say.
+    pub(crate) fn tell(&mut self, py: Python<'_>) -> PyResult<()> {
         let Some((watcher, latest)) = self.watcher.as_mut().zip(self.latest.as_ref()) else {
             return Ok(());
         };
         latest.get().map_or(Ok(()), |progress| watcher.tell(py, progress))
     }
 
-    fn close(&mut self, py: Python<'_>) {
+    /// Closes a bar.
+    pub(crate) fn close(&mut self, py: Python<'_>) {
         if let Some(watcher) = self.watcher.take() {
             watcher.close(py);
         }
@@ -167,7 +174,7 @@ pub(crate) fn wait_for_interrupted_jobs(py: Python<'_>) {
     py.detach(wait_for_interrupted);
 }
 
-fn wait_for_interrupted() {
+pub(crate) fn wait_for_interrupted() {
     let threads = std::mem::take(&mut *INTERRUPTED.lock());
     for (process, thread) in threads {
         // A process that was forked has none of its parent's threads.

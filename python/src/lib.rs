@@ -19,16 +19,22 @@
 //! | `sorter` | records that are pushed, and come out in order |
 //! | `pump`, `batch` | the thread that has the library's end of that, and what it gets and gives |
 //! | `sort_key` | Python's values as keys of bytes |
+//! | `sorted_batches` | batches of Arrow, sorted |
+//! | `batch_pump`, `arrow_input` | the thread that has the library's end of that, and what it reads |
+//! | `arrow_capsules` | the C interfaces by which they come and go |
 //! | `merge` | iterables that are in order, as one |
 //! | `output` | a file of a name, or a file object |
 //! | `sort`, `lines`, `table`, `verify`, `generate`, `du`, `jobs` | the calls |
-// Denied by the workspace, and allowed in files that name it: `exported`, `shared` and
-// `interpreter`.
+// Denied by the workspace, and allowed in files that name it: `arrow_capsules`, `exported`,
+// `shared` and `interpreter`.
 
 mod arguments;
 mod array;
 mod array_layout;
+mod arrow_capsules;
+mod arrow_input;
 mod batch;
+mod batch_pump;
 mod du;
 mod errors;
 mod exported;
@@ -46,6 +52,7 @@ mod resources;
 mod shared;
 mod sort;
 mod sort_key;
+mod sorted_batches;
 mod sorter;
 mod table;
 mod verify;
@@ -71,8 +78,8 @@ mod _xsort {
     use crate::progress::Progress;
     #[pymodule_export]
     use crate::reports::{
-        GenerateReport, LinesReport, SortReport, SorterReport, TableReport, TreeUsage, Usage,
-        Verdict,
+        BatchesReport, GenerateReport, LinesReport, SortReport, SorterReport, TableReport,
+        TreeUsage, Usage, Verdict,
     };
     #[pymodule_export]
     use crate::shared::{Reader, Writer};
@@ -80,6 +87,8 @@ mod _xsort {
     use crate::sort::sort;
     #[pymodule_export]
     use crate::sort_key::{Descending, key};
+    #[pymodule_export]
+    use crate::sorted_batches::{Batch, SortedBatches, sorted_batches};
     #[pymodule_export]
     use crate::sorter::{SortedRecords, Sorter};
     #[pymodule_export]

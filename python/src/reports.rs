@@ -171,6 +171,44 @@ impl TableReport {
 }
 
 report! {
+    /// What a sort of Arrow batches did.
+    BatchesReport {
+        /// Rows that were read, and came out.
+        rows: u64,
+        /// Batches that came out.
+        batches: u64,
+        /// The sum of the hashes of all rows with their keys, in hexadecimal, if they did not stay
+        /// in columns.
+        checksum: Option<String>,
+        /// Sorted runs that were formed.
+        runs: usize,
+        /// Bytes that were spilled because the memory was full.
+        spilled_bytes: u64,
+        /// Bytes that were written to scratch for them.
+        scratch_bytes: u64,
+        /// From the first batch that was read to the last one that was taken.
+        seconds: f64,
+        /// What a user should know.
+        notices: Vec<String>,
+    }
+}
+
+impl BatchesReport {
+    pub(crate) fn new(report: &xsort_arrow::BatchReport, notices: Vec<String>) -> BatchesReport {
+        BatchesReport {
+            rows: report.rows,
+            batches: report.batches,
+            checksum: report.checksum.map(|sum| format!("{sum:016x}")),
+            runs: report.runs,
+            spilled_bytes: report.spilled_bytes,
+            scratch_bytes: report.scratch_bytes,
+            seconds: report.seconds,
+            notices,
+        }
+    }
+}
+
+report! {
     /// What a Sorter did.
     SorterReport {
         /// Records that were pushed, and came out.

@@ -7,6 +7,7 @@ sort records        `sort`: files of records of one size
 sort text           `sort_lines`: lines, in GNU sort's orders
 sort tables         `sort_table`: CSV, TSV and NDJSON by typed columns
 sort arrays         `sort_array`: of NumPy, or anything with a buffer
+sort Arrow          `sorted_batches`: tables, frames and streams, by columns
 sort what you hold  `Sorter`: records that are pushed, in any number; `key`, `desc`
 merge               `merge`: iterables that are in order
 check               `verify`: order, count and checksum of records
@@ -35,10 +36,13 @@ from ._errors import (
     Unsuitable,
 )
 from ._xsort import (
+    Batch,
+    BatchesReport,
     GenerateReport,
     LinesReport,
     Merged,
     Progress,
+    SortedBatches,
     SortedRecords,
     Sorter,
     SorterReport,
@@ -58,10 +62,13 @@ from ._xsort import (
     sort_array,
     sort_lines,
     sort_table,
+    sorted_batches,
     verify,
 )
 
 __all__ = [
+    "Batch",
+    "BatchesReport",
     "BudgetTooSmall",
     "Corrupt",
     "Error",
@@ -75,6 +82,7 @@ __all__ = [
     "NotReady",
     "Progress",
     "SortReport",
+    "SortedBatches",
     "SortedRecords",
     "Sorter",
     "SorterReport",
@@ -95,6 +103,7 @@ __all__ = [
     "sort_array",
     "sort_lines",
     "sort_table",
+    "sorted_batches",
     "verify",
 ]
 

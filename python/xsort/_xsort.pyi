@@ -12,6 +12,13 @@ class _Writes(Protocol):
     def write(self, data: bytes, /) -> Any: ...
     def flush(self) -> Any: ...
 
+class _HasStream(Protocol):
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+class _HasArray(Protocol):
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]: ...
+
+_Arrow: TypeAlias = _HasStream | _HasArray
 _Path: TypeAlias = str | bytes | PathLike[str] | PathLike[bytes]
 _Input: TypeAlias = _Path | _HasDescriptor
 _Inputs: TypeAlias = _Input | Iterable[_Input]
@@ -25,12 +32,15 @@ _T = TypeVar("_T")
 
 __version__: str
 __all__ = [
+    "Batch",
+    "BatchesReport",
     "GenerateReport",
     "LinesReport",
     "Merged",
     "Progress",
     "Reader",
     "SortReport",
+    "SortedBatches",
     "SortedRecords",
     "Sorter",
     "SorterReport",
@@ -51,6 +61,7 @@ __all__ = [
     "sort_array",
     "sort_lines",
     "sort_table",
+    "sorted_batches",
     "verify",
 ]
 
@@ -249,6 +260,48 @@ class SortedRecords:
     def report(self) -> SorterReport | None: ...
 
 @final
+class Batch:
+    @property
+    def num_rows(self) -> int: ...
+    @property
+    def num_columns(self) -> int: ...
+    def __len__(self) -> int: ...
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]: ...
+    def __arrow_c_schema__(self) -> object: ...
+
+@final
+class BatchesReport:
+    @property
+    def rows(self) -> int: ...
+    @property
+    def batches(self) -> int: ...
+    @property
+    def checksum(self) -> str | None: ...
+    @property
+    def runs(self) -> int: ...
+    @property
+    def spilled_bytes(self) -> int: ...
+    @property
+    def scratch_bytes(self) -> int: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def notices(self) -> list[str]: ...
+    def as_dict(self) -> dict[str, Any]: ...
+
+@final
+class SortedBatches:
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> Batch: ...
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+    def __arrow_c_schema__(self) -> object: ...
+    @property
+    def report(self) -> BatchesReport | None: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_exception: object) -> None: ...
+
+@final
 class desc:
     def __new__(cls, value: str | bytes | bytearray | int | float) -> Self: ...
     @property
@@ -343,6 +396,17 @@ def sort_table(
     bandwidth_limit: _Size | None = None,
     progress: _OnProgress | None = None,
 ) -> TableReport: ...
+def sorted_batches(
+    batches: _Arrow | Iterable[_Arrow],
+    *,
+    by: _Words,
+    batch_rows: int = 65536,
+    memory: _Size | None = None,
+    threads: int | None = None,
+    scratch: _Scratch | None = None,
+    bandwidth_limit: _Size | None = None,
+    progress: _OnProgress | None = None,
+) -> SortedBatches: ...
 def verify(
     files: _Inputs,
     *,

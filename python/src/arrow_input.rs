@@ -1,0 +1,98 @@
+//! Batches that come in: from a stream, a batch, or an iterable of these.
+
+use crate::arrow_capsules::{batch_of, stream_of};
+use crate::errors::Failure;
+use arrow_array::ffi_stream::RecordBatchStreamReader;
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::SchemaRef;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyIterator;
+
+/// Batches of one schema.
+pub(crate) struct ArrowInput {
+    pub(crate) schema: SchemaRef,
+    /// What comes before the rest of the iterable.
+    next: Option<Item>,
+    rest: Option<Py<PyIterator>>,
+}
+
+enum Item {
+    Stream(RecordBatchStreamReader),
+    Batch(RecordBatch),
+}
+
+impl Item {
+    fn new(object: &Bound<'_, PyAny>) -> PyResult<Option<Item>> {
+        if let Some(batch) = batch_of(object)? {
+            return Ok(Some(Item::Batch(batch)));
+        }
+        Ok(stream_of(object)?.map(Item::Stream))
+    }
+
+    fn schema(&self) -> SchemaRef {
+        match self {
+            Item::Stream(stream) => stream.schema(),
+            Item::Batch(batch) => batch.schema(),
+        }
+    }
+}
+
+impl ArrowInput {
+    /// The batches of an object. Of an iterable, the first item is taken.
+    pub(crate) fn new(object: &Bound<'_, PyAny>) -> PyResult<ArrowInput> {
+        // A table is a stream and an iterable of columns.
+        if let Some(item) = Item::new(object)? {
+            return Ok(ArrowInput { schema: item.schema(), next: Some(item), rest: None });
+        }
+        let Ok(mut rest) = object.try_iter() else { return Err(no_arrow(object)) };
+        let Some(first) = rest.next().transpose()? else {
+            let text = "an iterable without batches has no schema: pass a stream, which has one";
+            return Err(Failure::of_argument(text).into());
+        };
+        let item = Item::new(&first)?.ok_or_else(|| no_arrow(&first))?;
+        Ok(ArrowInput { schema: item.schema(), next: Some(item), rest: Some(rest.unbind()) })
+    }
+
+    /// The next batch. Python's code runs with the interpreter, streams take it themselves.
+    pub(crate) fn next_batch(&mut self) -> Result<Option<RecordBatch>, Failure> {
+        loop {
+            match &mut self.next {
+                Some(Item::Stream(stream)) => match stream.next() {
+                    Some(batch) => return batch.map(Some).map_err(|error| failed(&error)),
+                    None => self.next = None,
+                },
+                Some(Item::Batch(_)) => {
+                    let Some(Item::Batch(batch)) = self.next.take() else { unreachable!() };
+                    return Ok(Some(batch));
+                }
+                None => {
+                    let Some(rest) = &self.rest else { return Ok(None) };
+                    let next = Python::attach(|py| {
+                        let Some(object) = rest.bind(py).clone().next().transpose()? else {
+                            return Ok(None);
+                        };
+                        Item::new(&object)?.ok_or_else(|| no_arrow(&object)).map(Some)
+                    })?;
+                    if next.is_none() {
+                        return Ok(None);
+                    }
+                    self.next = next;
+                }
+            }
+        }
+    }
+}
+
+/// What a stream says of its end.
+fn failed(error: &arrow_schema::ArrowError) -> Failure {
+    Failure::of_argument(format!("the input stream has failed: {error}"))
+}
+
+fn no_arrow(object: &Bound<'_, PyAny>) -> PyErr {
+    let kind = object.get_type().name().map(|name| name.to_string()).unwrap_or_default();
+    PyTypeError::new_err(format!(
+        "Arrow data is wanted (with __arrow_c_stream__ or __arrow_c_array__, or an iterable of \
+         such), not {kind}"
+    ))
+}

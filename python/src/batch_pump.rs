@@ -1,0 +1,183 @@
+//! The thread of a sort of batches: it reads the input, and gives sorted batches to Python's
+//! threads. So nobody who has to heed signals ever waits inside the library.
+
+use crate::arrow_input::ArrowInput;
+use crate::errors::Failure;
+use crate::job::{self, Job, PROGRESS_INTERVAL, SIGNAL_INTERVAL};
+use arrow_array::RecordBatch;
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use parking_lot::Mutex;
+use pyo3::prelude::*;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+use xsort::{Cancel, Error};
+use xsort_arrow::{BatchReport, BatchSorting};
+
+/// How a sort has ended.
+type Outcome = Arc<Mutex<Option<Result<BatchReport, Failure>>>>;
+
+/// Python's end of a sort.
+pub(crate) struct BatchPump {
+    /// `None` behind the last batch.
+    from: Option<Receiver<RecordBatch>>,
+    outcome: Outcome,
+    report: Option<BatchReport>,
+    cancel: Cancel,
+    job: Job,
+    told: Instant,
+    thread: Option<JoinHandle<()>>,
+    process: u32,
+}
+
+impl BatchPump {
+    /// Sorts `input`. Returns when all was read.
+    pub(crate) fn start(
+        py: Python<'_>,
+        input: ArrowInput,
+        sorting: BatchSorting,
+        job: Job,
+    ) -> PyResult<BatchPump> {
+        let (all_read, read) = bounded(1);
+        // A batch more is being made, and one waits at Python's side.
+        let (to, from) = bounded(1);
+        let outcome = Outcome::default();
+        let ended = Arc::clone(&outcome);
+        let work = move || {
+            let result = job::caught(|| {
+                job::wait_for_interrupted();
+                work(input, sorting, &all_read, &to)
+            });
+            *ended.lock() = Some(result);
+            // The channels close after the outcome is known.
+            drop((all_read, to));
+        };
+        let thread = thread::Builder::new().name("xsort-batches".into()).spawn(work)?;
+        let mut pump = BatchPump {
+            from: Some(from),
+            outcome,
+            report: None,
+            cancel: job.cancel().clone(),
+            job,
+            told: Instant::now(),
+            thread: Some(thread),
+            process: std::process::id(),
+        };
+        match pump.receive(py, &read)? {
+            Some(()) => Ok(pump),
+            None => {
+                Err(pump.end(py).err().unwrap_or_else(|| Failure::of_argument("no end").into()))
+            }
+        }
+    }
+
+    /// The next batch; `None` behind the last one.
+    pub(crate) fn next(&mut self, py: Python<'_>) -> PyResult<Option<RecordBatch>> {
+        if self.process != std::process::id() {
+            let text = "this sort belongs to the process that began it: a forked one has none of \
+                        its threads; begin another one there";
+            return Err(Failure::of_argument(text).into());
+        }
+        if self.report.is_some() {
+            return Ok(None);
+        }
+        let Some(from) = self.from.clone() else {
+            return Err(Failure::of_argument("this sort has ended: begin another one").into());
+        };
+        if let Some(batch) = self.receive(py, &from)? {
+            return Ok(Some(batch));
+        }
+        self.end(py).map(|()| None)
+    }
+
+    /// What was done, behind the last batch.
+    pub(crate) fn report(&self) -> Option<&BatchReport> {
+        self.report.as_ref()
+    }
+
+    /// What a user should know.
+    pub(crate) fn notices(&self) -> Vec<String> {
+        self.job.notices()
+    }
+
+    fn receive<T: Send>(&mut self, py: Python<'_>, from: &Receiver<T>) -> PyResult<Option<T>> {
+        if let Ok(received) = from.try_recv() {
+            return Ok(Some(received));
+        }
+        loop {
+            match py.detach(|| from.recv_timeout(SIGNAL_INTERVAL)) {
+                Ok(received) => return Ok(Some(received)),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Ok(None),
+            }
+            let told = py.check_signals().and_then(|()| self.tell(py));
+            told.inspect_err(|_| self.give_up(py))?;
+        }
+    }
+
+    fn tell(&mut self, py: Python<'_>) -> PyResult<()> {
+        if self.told.elapsed() < PROGRESS_INTERVAL {
+            return Ok(());
+        }
+        self.told = Instant::now();
+        self.job.tell(py)
+    }
+
+    /// How the sort has ended.
+    fn end(&mut self, py: Python<'_>) -> PyResult<()> {
+        self.from = None;
+        if let Some(thread) = self.thread.take() {
+            py.detach(|| thread.join()).ok();
+        }
+        self.job.close(py);
+        match self.outcome.lock().take() {
+            Some(Ok(report)) => self.report = Some(report),
+            Some(Err(failure)) => return Err(failure.into()),
+            None => return Err(Failure::Panicked("a thread ended without a result".into()).into()),
+        }
+        Ok(())
+    }
+
+    /// Gives the sort up: its memory and scratch are gone at once or in a moment.
+    pub(crate) fn give_up(&mut self, py: Python<'_>) {
+        self.cancel.cancel();
+        self.from = None;
+        if let Some(thread) = self.thread.take() {
+            job::leave(py, thread);
+        }
+        self.job.close(py);
+    }
+}
+
+impl Drop for BatchPump {
+    fn drop(&mut self) {
+        if self.process == std::process::id() {
+            Python::attach(|py| self.give_up(py));
+        } else {
+            // Its locks may be held by threads that there are not.
+            std::mem::forget((self.from.take(), self.thread.take()));
+        }
+    }
+}
+
+/// The thread's work.
+fn work(
+    mut input: ArrowInput,
+    mut sorting: BatchSorting,
+    all_read: &Sender<()>,
+    to: &Sender<RecordBatch>,
+) -> Result<BatchReport, Failure> {
+    while let Some(batch) = input.next_batch()? {
+        sorting.push(batch)?;
+    }
+    Python::attach(|_| drop(input));
+    let mut sorted = sorting.finish()?;
+    // Nobody waits if the call was interrupted: the next sends end it.
+    all_read.send(()).ok();
+    while let Some(batch) = sorted.next().transpose()? {
+        if to.send(batch).is_err() {
+            return Err(Error::Cancelled.into());
+        }
+    }
+    Ok(sorted.report().cloned().expect("there is one behind the last batch"))
+}
