@@ -20,7 +20,7 @@
 //! | `pump`, `batch` | the thread that has the library's end of that, and what it gets and gives |
 //! | `sort_key` | Python's values as keys of bytes |
 //! | `sorted_batches` | batches of Arrow, sorted |
-//! | `batch_pump`, `arrow_input` | the thread that has the library's end of that, and what it reads |
+//! | `batch_pump`, `arrow_input` | the thread for that, and what it reads |
 //! | `arrow_capsules` | the C interfaces by which they come and go |
 //! | `merge` | iterables that are in order, as one |
 //! | `output` | a file of a name, or a file object |

@@ -4,9 +4,9 @@
 //! them out.
 //!
 //! ```text
-//!                    .-- Resident: kept, with keys --> order --> gathered -----------.
-//!  BatchSorting --> or                                                                +--> SortedBatches
-//!                    '-- Spill: rows with keys --> xsort::Sorter --> rows, decoded --'
+//!                     .- Resident: kept, with keys --> order --> gathered ----.
+//!  BatchSorting --> or                                                         > SortedBatches
+//!                     '- Spill: rows --> xsort::Sorter --> rows, decoded -----'
 //! ```
 //!
 //! | file | idea |
