@@ -201,8 +201,8 @@ fn comparable(column: &ArrayRef) -> ArrayRef {
     }
     match column.data_type() {
         DataType::Float16 => {
-            let nan = <Float16Type as ArrowPrimitiveType>::Native::NAN;
-            one::<Float16Type>(column, |value| value.is_nan(), nan)
+            type Half = <Float16Type as ArrowPrimitiveType>::Native;
+            one::<Float16Type>(column, Half::is_nan, Half::NAN)
         }
         DataType::Float32 => one::<Float32Type>(column, f32::is_nan, f32::NAN),
         DataType::Float64 => one::<Float64Type>(column, f64::is_nan, f64::NAN),

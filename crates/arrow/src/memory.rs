@@ -8,6 +8,7 @@
 use crate::encode::encoder;
 use crate::rows::shares_values;
 use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_buffer::NullBuffer;
 use arrow_data::ArrayData;
 use arrow_schema::ArrowError;
 use std::collections::HashMap;
@@ -88,7 +89,7 @@ impl Held {
 
     fn add_data(&mut self, data: &ArrayData) {
         self.bytes += ARRAY_BYTES as u64;
-        let nulls = data.nulls().map(|nulls| nulls.buffer());
+        let nulls = data.nulls().map(NullBuffer::buffer);
         for buffer in data.buffers().iter().chain(nulls) {
             let used = self.buffers.entry(buffer.as_ptr() as usize).or_default();
             // What was allocated may be far more than what is used.

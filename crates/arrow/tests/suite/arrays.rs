@@ -88,7 +88,7 @@ pub(crate) fn all_types() -> Vec<DataType> {
 }
 
 fn nulls(random: &mut Random, rows: usize) -> Option<NullBuffer> {
-    Some(NullBuffer::from_iter((0..rows).map(|_| random.word() % 5 != 0)))
+    Some(NullBuffer::from_iter((0..rows).map(|_| !random.one_in(5))))
 }
 
 /// Ends of lists of 0 to 2 values.

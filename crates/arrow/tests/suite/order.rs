@@ -46,7 +46,7 @@ fn random_batch(random: &mut Random, rows: usize, first: i64, distinct: u64) -> 
         let mut random = Random::new(seed);
         (0..rows).map(move |_| {
             let value = random.word() % distinct;
-            (random.word() % 11 != 0).then_some(value)
+            (!random.one_in(11)).then_some(value)
         })
     };
     let signed = |value: u64| value as i64 - distinct as i64 / 2;
@@ -99,7 +99,7 @@ fn rows_come_in_the_order_that_arrow_has() {
         let (mut by, mut columns) = (Vec::new(), Vec::new());
         for _ in 0..1 + random.word() % 3 {
             let index = random.word() as usize % 7;
-            let (descending, nulls_first) = (random.word() % 2 == 0, random.word() % 2 == 0);
+            let (descending, nulls_first) = (random.one_in(2), random.one_in(2));
             let mut name = all.schema().field(index).name().clone();
             name += if descending { ":desc" } else { "" };
             name += if nulls_first { ":nulls-first" } else { "" };
