@@ -12,6 +12,7 @@
 //! | file | idea |
 //! |---|---|
 //! | `sorter`, `sorting`, `sorted` | what is asked for; the half that takes; the half that gives |
+//! | `settings` | what both halves know of that |
 //! | `by`, `keys` | which columns; bytes that compare as they do |
 //! | `resident` | batches that fit in memory |
 //! | `spill` | batches that don't |
@@ -31,6 +32,7 @@ mod ordered;
 mod report;
 mod resident;
 mod rows;
+mod settings;
 mod sorted;
 mod sorter;
 mod sorting;

@@ -5,7 +5,7 @@ use crate::ordered::Ordered;
 use crate::report::BatchReport;
 use crate::resident::{Order, Places, gather};
 use crate::rows::RowBytes;
-use crate::sorting::Settings;
+use crate::settings::Settings;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use std::collections::VecDeque;

@@ -3,7 +3,8 @@
 use crate::by::SortColumn;
 use crate::keys::KeyMaker;
 use crate::memory::Shares;
-use crate::sorting::{BatchSorting, Settings};
+use crate::settings::Settings;
+use crate::sorting::BatchSorting;
 use crate::{Error, resident};
 use arrow_schema::SchemaRef;
 use std::num::NonZeroU64;

@@ -1,9 +1,9 @@
 //! The half that takes batches in.
 
 use crate::Error;
-use crate::keys::KeyMaker;
-use crate::memory::{Shares, slice_bytes};
+use crate::memory::slice_bytes;
 use crate::resident::Resident;
+use crate::settings::Settings;
 use crate::sorted::SortedBatches;
 use crate::spill::Spill;
 use arrow_array::RecordBatch;
@@ -12,23 +12,9 @@ use arrow_select::concat::concat_batches;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
-use xsort::{Cancel, Sorter};
 
 /// Batches of fewer rows are put together first.
 const SMALL_ROWS: usize = 8 << 10;
-
-/// What is asked for.
-pub(crate) struct Settings {
-    pub(crate) schema: SchemaRef,
-    pub(crate) keys: Arc<KeyMaker>,
-    pub(crate) batch_rows: usize,
-    pub(crate) threads: usize,
-    pub(crate) shares: Shares,
-    /// Whether all columns can be gathered as they are.
-    pub(crate) is_gathered: bool,
-    pub(crate) sorter: Sorter,
-    pub(crate) cancel: Cancel,
-}
 
 /// A sort that batches are pushed to. One that is dropped leaves nothing in memory or on scratch.
 pub struct BatchSorting {

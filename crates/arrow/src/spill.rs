@@ -5,7 +5,7 @@ use crate::Error;
 use crate::memory::slice_bytes;
 use crate::ordered::Ordered;
 use crate::rows::KeyedRows;
-use crate::sorting::Settings;
+use crate::settings::Settings;
 use arrow_array::RecordBatch;
 use std::sync::Arc;
 use xsort::{Sorted, Sorting};

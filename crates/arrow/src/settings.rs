@@ -1,0 +1,20 @@
+//! What both halves of a sort know of what is asked for.
+
+use crate::keys::KeyMaker;
+use crate::memory::Shares;
+use arrow_schema::SchemaRef;
+use std::sync::Arc;
+use xsort::{Cancel, Sorter};
+
+/// What is asked for.
+pub(crate) struct Settings {
+    pub(crate) schema: SchemaRef,
+    pub(crate) keys: Arc<KeyMaker>,
+    pub(crate) batch_rows: usize,
+    pub(crate) threads: usize,
+    pub(crate) shares: Shares,
+    /// Whether all columns can be gathered as they are.
+    pub(crate) is_gathered: bool,
+    pub(crate) sorter: Sorter,
+    pub(crate) cancel: Cancel,
+}
