@@ -25,7 +25,7 @@ pub(crate) struct BatchPump {
     report: Option<BatchReport>,
     cancel: Cancel,
     job: Job,
-    told: Instant,
+    shown: Instant,
     thread: Option<JoinHandle<()>>,
     process: u32,
 }
@@ -59,7 +59,7 @@ impl BatchPump {
             report: None,
             cancel: job.cancel().clone(),
             job,
-            told: Instant::now(),
+            shown: Instant::now(),
             thread: Some(thread),
             process: std::process::id(),
         };
@@ -110,16 +110,16 @@ impl BatchPump {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Ok(None),
             }
-            let told = py.check_signals().and_then(|()| self.tell(py));
-            told.inspect_err(|_| self.give_up(py))?;
+            let heeded = py.check_signals().and_then(|()| self.tell(py));
+            heeded.inspect_err(|_| self.give_up(py))?;
         }
     }
 
     fn tell(&mut self, py: Python<'_>) -> PyResult<()> {
-        if self.told.elapsed() < PROGRESS_INTERVAL {
+        if self.shown.elapsed() < PROGRESS_INTERVAL {
             return Ok(());
         }
-        self.told = Instant::now();
+        self.shown = Instant::now();
         self.job.tell(py)
     }
 

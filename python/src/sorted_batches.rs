@@ -87,7 +87,7 @@ impl SortedBatches {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // A wish, which the interface leaves open.
+        // The interface leaves it open whether this is heeded.
         drop(requested_schema);
         let (schema, pump) = (Arc::clone(&self.schema), Arc::clone(&self.pump));
         stream_capsule(py, Stream { schema, pump })
