@@ -99,7 +99,9 @@ const SCRIPTS: &[&str] = &[
         67768036191676800; do \
         touch -d @$s $f 2>/dev/null && TZ= du --time --time-style='+%Y %C %G %F' $f | \
         sed \"s/$f//\"; done; rm -f $f",
-    "touch -d @1709611506 t/a; export TZ=UTC; for l in C ja_JP.UTF-8; do for f in \
+    // Bash warns of a locale that isn't there.
+    "touch -d @1709611506 t/a; export TZ=UTC; for l in C $(locale -a | grep -i ja_JP.utf); do \
+        for f in \
         '%-Od %_5Od %05Od %+Od %Ok %Ol %Oj %Og %OG' '%Ey %10EY %EC %Oy %OC' '%OH:%OM:%OS' \
         '%Om %Oe %OI %Ou %Ow %OU %OV %OW' 'e%Ex %^EX %Ec'; do \
         LC_ALL=$l du --time --time-style=\"+$f\" t/a; done; done",
