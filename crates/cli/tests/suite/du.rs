@@ -33,7 +33,7 @@ const SCRIPTS: &[&str] = &[
     "du -S t; du -sS t; du -aS t",
     "du -c t/d t/f; du -c; du -sc t t",
     "du --inodes t; du --inodes -S -c t t/d",
-    "du -x t; du -x /dev 2>/dev/null | grep pts; du -x --inodes -s /dev/pts",
+    "du -x t; du -x /dev 2>/dev/null | grep pts; du -x --inodes -s /dev/pts | cut -f 2",
     "du t/p t/n t/f/l",
     "du -D t/f/l; du -H t/f/l t/n; du -D t/f",
     "du -L t; du -L t/n; du -aL t/f t/d; du -LP t/f; du -PL t/f; du -DL t/f",
