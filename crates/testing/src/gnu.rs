@@ -1,5 +1,6 @@
 //! The installed GNU programs: the oracle for what `xsort lines` and `xsort du` must print.
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Versions from this on do what ours are compared with.
@@ -22,4 +23,14 @@ pub fn has(program: &str) -> bool {
         eprintln!("SKIPPED: `{program}` is not that of GNU coreutils {MAJOR_MIN} or later");
     }
     has
+}
+
+/// Where a program is, as a shell finds it; its bare name if it is nowhere.
+///
+/// A command with a `PATH` of its own forks this whole process unless its program has a path, and
+/// thousands of scripts with it.
+pub fn path(program: &str) -> PathBuf {
+    let directories = std::env::var_os("PATH").unwrap_or_default();
+    let mut found = std::env::split_paths(&directories).map(|directory| directory.join(program));
+    found.find(|path| path.is_file()).unwrap_or_else(|| Path::new(program).to_path_buf())
 }

@@ -221,7 +221,7 @@ enum Du {
 
 fn run(du: Du, directory: &Path, variables: &[(&str, &str)], words: &[&OsStr]) -> Ended {
     let mut command = match du {
-        Du::Gnus => Command::new("du"),
+        Du::Gnus => Command::new(gnu::path("du")),
         Du::Ours | Du::OursInOrder => Command::new(program()),
     };
     command.arg0("du");

@@ -44,7 +44,8 @@ pub(crate) fn run_in(
         set_permissions(bin.path().join("du"), Permissions::from_mode(0o755)).unwrap();
         path = format!("{}:{path}", bin.path().display());
     }
-    let output = Command::new(command[0])
+    let output = Command::new(gnu::path(command[0]))
+        .arg0(command[0])
         .args(&command[1..])
         .current_dir(sandbox.path())
         .env_clear()
