@@ -3,14 +3,13 @@
 
 use crate::arrow_input::ArrowInput;
 use crate::errors::Failure;
-use crate::job::{self, Job, PROGRESS_INTERVAL, SIGNAL_INTERVAL};
+use crate::job::{self, Job};
 use arrow_array::RecordBatch;
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use crossbeam_channel::{Receiver, Sender, bounded};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
 use xsort::{Cancel, Error};
 use xsort_arrow::{BatchReport, BatchSorting};
 
@@ -25,7 +24,6 @@ pub(crate) struct BatchPump {
     report: Option<BatchReport>,
     cancel: Cancel,
     job: Job,
-    shown: Instant,
     thread: Option<JoinHandle<()>>,
     process: u32,
 }
@@ -59,7 +57,6 @@ impl BatchPump {
             report: None,
             cancel: job.cancel().clone(),
             job,
-            shown: Instant::now(),
             thread: Some(thread),
             process: std::process::id(),
         };
@@ -101,26 +98,7 @@ impl BatchPump {
     }
 
     fn receive<T: Send>(&mut self, py: Python<'_>, from: &Receiver<T>) -> PyResult<Option<T>> {
-        if let Ok(received) = from.try_recv() {
-            return Ok(Some(received));
-        }
-        loop {
-            match py.detach(|| from.recv_timeout(SIGNAL_INTERVAL)) {
-                Ok(received) => return Ok(Some(received)),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Ok(None),
-            }
-            let heeded = py.check_signals().and_then(|()| self.tell(py));
-            heeded.inspect_err(|_| self.give_up(py))?;
-        }
-    }
-
-    fn tell(&mut self, py: Python<'_>) -> PyResult<()> {
-        if self.shown.elapsed() < PROGRESS_INTERVAL {
-            return Ok(());
-        }
-        self.shown = Instant::now();
-        self.job.tell(py)
+        self.job.receive(py, from).inspect_err(|_| self.give_up(py))
     }
 
     /// How the sort has ended.
@@ -133,7 +111,7 @@ impl BatchPump {
         match self.outcome.lock().take() {
             Some(Ok(report)) => self.report = Some(report),
             Some(Err(failure)) => return Err(failure.into()),
-            None => return Err(Failure::Panicked("a thread ended without a result".into()).into()),
+            None => return Err(Failure::lost_thread().into()),
         }
         Ok(())
     }

@@ -28,6 +28,11 @@ impl Failure {
     pub(crate) fn of_argument(reason: impl ToString) -> Failure {
         Failure::Unsuitable { text: reason.to_string(), path: None }
     }
+
+    /// A thread has ended and said nothing.
+    pub(crate) fn lost_thread() -> Failure {
+        Failure::Panicked("a thread ended without a result".into())
+    }
 }
 
 impl From<Error> for Failure {

@@ -6,9 +6,10 @@
 //! to clean up ends by itself. It puts no output in place any more, and the next job waits for it,
 //! as does the interpreter's end.
 
+use crate::channel;
 use crate::errors::Failure;
 use crate::progress::{Latest, Watcher};
-use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
+use crossbeam_channel::{Receiver, bounded};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use std::any::Any;
@@ -18,12 +19,10 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use xsort::Cancel;
 
-/// How often signals are looked for.
-pub(crate) const SIGNAL_INTERVAL: Duration = Duration::from_millis(20);
 /// How often the progress callable is called.
-pub(crate) const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
-/// How long an interrupted call waits for its job: with the interval above less than a tenth of a
-/// second.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+/// How long an interrupted call waits for its job: with [`channel::SIGNAL_INTERVAL`] less than a
+/// tenth of a second.
 const PATIENCE: Duration = Duration::from_millis(60);
 
 /// Threads of jobs that were interrupted, and the process that they are in.
@@ -35,6 +34,8 @@ pub(crate) struct Job {
     notices: Arc<Mutex<Vec<String>>>,
     latest: Option<Arc<Latest>>,
     watcher: Option<Watcher>,
+    /// When progress was told last.
+    shown: Instant,
 }
 
 impl Job {
@@ -42,7 +43,8 @@ impl Job {
     pub(crate) fn new(progress: Option<Bound<'_, PyAny>>) -> PyResult<Job> {
         let watcher = progress.map(Watcher::new).transpose()?.flatten();
         let latest = watcher.is_some().then(Arc::default);
-        Ok(Job { cancel: Cancel::new(), notices: Arc::default(), latest, watcher })
+        let (cancel, notices) = (Cancel::new(), Arc::default());
+        Ok(Job { cancel, notices, latest, watcher, shown: Instant::now() })
     }
 
     /// The flag that stops it.
@@ -82,8 +84,8 @@ impl Job {
             drop(to.send(caught(work)));
         };
         let thread = thread::Builder::new().name("xsort".into()).spawn(work)?;
-        let result = match self.wait(py, &from) {
-            Ok(result) => result,
+        let result = match self.receive(py, &from) {
+            Ok(result) => result.unwrap_or_else(|| Err(Failure::lost_thread())),
             Err(interruption) => {
                 self.cancel.cancel();
                 leave(py, thread);
@@ -99,27 +101,23 @@ impl Job {
         Ok((result, std::mem::take(&mut *self.notices.lock())))
     }
 
-    /// Waits for the result, unless Python's code raises something meanwhile.
-    fn wait<T: Send>(&mut self, py: Python<'_>, from: &Receiver<T>) -> PyResult<T> {
-        let mut shown = Instant::now();
-        loop {
-            match py.detach(|| from.recv_timeout(SIGNAL_INTERVAL)) {
-                Ok(result) => return Ok(result),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => {
-                    return Err(Failure::Panicked("a thread ended without a result".into()).into());
-                }
+    /// What a thread of this job sends next; `None` if it has ended. Progress is told meanwhile.
+    pub(crate) fn receive<T: Send>(
+        &mut self,
+        py: Python<'_>,
+        from: &Receiver<T>,
+    ) -> PyResult<Option<T>> {
+        channel::receive(py, from, || {
+            if self.shown.elapsed() < PROGRESS_INTERVAL {
+                return Ok(());
             }
-            py.check_signals()?;
-            if shown.elapsed() >= PROGRESS_INTERVAL {
-                self.tell(py)?;
-                shown = Instant::now();
-            }
-        }
+            self.shown = Instant::now();
+            self.tell(py)
+        })
     }
 
     /// Calls the progress callable, if there is one and something to say.
-    pub(crate) fn tell(&mut self, py: Python<'_>) -> PyResult<()> {
+    fn tell(&mut self, py: Python<'_>) -> PyResult<()> {
         let Some((watcher, latest)) = self.watcher.as_mut().zip(self.latest.as_ref()) else {
             return Ok(());
         };

@@ -35,6 +35,7 @@ mod arrow_capsules;
 mod arrow_input;
 mod batch;
 mod batch_pump;
+mod channel;
 mod du;
 mod errors;
 mod exported;

@@ -6,18 +6,16 @@
 //! ```
 
 use crate::batch::Batch;
+use crate::channel::{self, SIGNAL_INTERVAL};
 use crate::errors::Failure;
 use crate::job;
-use crossbeam_channel::{Receiver, RecvTimeoutError, SendTimeoutError, Sender, bounded};
+use crossbeam_channel::{Receiver, SendTimeoutError, Sender, bounded};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 use xsort::{Cancel, Error, Sorter, SorterReport, Sorting};
 
-/// How often signals are looked for.
-const SIGNAL_INTERVAL: Duration = Duration::from_millis(20);
 /// Batches that wait, each way.
 const BATCHES: usize = 2;
 
@@ -104,7 +102,7 @@ impl Pump {
         match self.outcome.lock().take() {
             Some(Ok(report)) => Ok(Err(report)),
             Some(Err(failure)) => Err(failure.into()),
-            None => Err(Failure::Panicked("a thread ended without a result".into()).into()),
+            None => Err(Failure::lost_thread().into()),
         }
     }
 
@@ -121,26 +119,12 @@ impl Pump {
                 Err(SendTimeoutError::Timeout(back)) => message = back,
                 Err(SendTimeoutError::Disconnected(_)) => return Err(self.end(py)),
             }
-            self.check_signals(py)?;
+            py.check_signals().inspect_err(|_| self.give_up(py))?;
         }
     }
 
     fn receive<T: Send>(&mut self, py: Python<'_>, from: &Receiver<T>) -> PyResult<Option<T>> {
-        if let Ok(received) = from.try_recv() {
-            return Ok(Some(received));
-        }
-        loop {
-            match py.detach(|| from.recv_timeout(SIGNAL_INTERVAL)) {
-                Ok(received) => return Ok(Some(received)),
-                Err(RecvTimeoutError::Timeout) => self.check_signals(py)?,
-                Err(RecvTimeoutError::Disconnected) => return Ok(None),
-            }
-        }
-    }
-
-    /// What Python's handlers of signals raise gives the sort up.
-    fn check_signals(&mut self, py: Python<'_>) -> PyResult<()> {
-        py.check_signals().inspect_err(|_| self.give_up(py))
+        channel::receive(py, from, || Ok(())).inspect_err(|_| self.give_up(py))
     }
 
     /// Why a sort takes or gives no more.

@@ -3,6 +3,7 @@
 #![allow(unsafe_code, reason = "lends the bytes of versions by the buffer protocol")]
 
 use crate::arguments::path;
+use crate::channel::SIGNAL_INTERVAL;
 use crate::errors::Failure;
 use crate::exported::Exported;
 use parking_lot::Mutex;
@@ -13,8 +14,6 @@ use std::ffi::c_int;
 use std::time::{Duration, Instant};
 use xsort_shm::{Error, HeldVersion, WriterOptions};
 
-/// How often signals are looked for.
-const SIGNAL_INTERVAL: Duration = Duration::from_millis(20);
 /// From so many bytes on the interpreter is released while they are copied.
 const LONG_BYTES: usize = 64 << 10;
 

@@ -5,7 +5,7 @@ Each sort is a process of its own, in turns. All read the same file of Arrow's (
 that reading costs nothing beside a sort) as a stream of batches, and give their result as a stream,
 which is hashed batch by batch: the hashes say that rows and their order are the same.
 
-usage: bench/arrow/lineitem.py FOLDER [--scale 3] [--memory 1GB] [--rounds 3] [--by ...]
+usage: bench/python/lineitem.py FOLDER [--scale 3] [--memory 1GB] [--rounds 3] [--by ...]
 """
 
 import argparse
