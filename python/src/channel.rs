@@ -1,4 +1,4 @@
-//! Waiting for another thread with the interpreter released, and with an eye on signals.
+//! Waiting for another thread with the interpreter released, and with signals heeded.
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use pyo3::prelude::*;

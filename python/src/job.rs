@@ -34,7 +34,7 @@ pub(crate) struct Job {
     notices: Arc<Mutex<Vec<String>>>,
     latest: Option<Arc<Latest>>,
     watcher: Option<Watcher>,
-    /// When progress was told last.
+    /// When progress was last reported.
     shown: Instant,
 }
 
@@ -101,7 +101,8 @@ impl Job {
         Ok((result, std::mem::take(&mut *self.notices.lock())))
     }
 
-    /// What a thread of this job sends next; `None` if it has ended. Progress is told meanwhile.
+    /// What a thread of this job sends next; `None` if it has ended. Progress is reported
+    /// meanwhile.
     pub(crate) fn receive<T: Send>(
         &mut self,
         py: Python<'_>,
