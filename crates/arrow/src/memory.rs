@@ -2,8 +2,12 @@
 //!
 //! ```text
 //!  in memory:  | batches, their keys, their order           | batches on their way out |
-//!  spilling:   | the engine                                 | rows on their way        |
+//!  spilling:   | what those were | the engine               | rows on their way        |
 //! ```
+//!
+//! The memory of batches that are freed when the engine takes over doesn't go back to the system at
+//! once: the allocators that it came from (pyarrow's, Polars') keep it for new ones. So the engine
+//! has what is left.
 
 use crate::encode::encoder;
 use crate::rows::shares_values;
@@ -19,7 +23,9 @@ const ORDER_BYTES: usize = 64;
 const ARRAY_BYTES: usize = 512;
 /// One in so many bytes of the budget is for rows and batches on their way.
 const WAY_SHARE: u64 = 8;
-/// The engine takes no less.
+/// The engine takes no less than one in so many bytes of what there is when it takes over,
+const ENGINE_SHARE_MIN: u64 = 4;
+/// and no less than so many bytes.
 const ENGINE_BYTES_MIN: u64 = 4 << 20;
 /// Most bytes of rows that become a batch. More leave the processor's cache.
 const CHUNK_BYTES_MAX: u64 = 4 << 20;
@@ -31,22 +37,30 @@ const CHUNK_BYTES_MIN: u64 = 32 << 10;
 pub(crate) struct Shares {
     /// Most bytes of batches that are kept, with all that sorting them takes.
     pub(crate) resident: u64,
-    /// The engine's budget, once there is more.
-    pub(crate) engine: u64,
+    /// The budget of the engine and of what was kept before.
+    spilling: u64,
     /// Bytes of rows that become a batch.
     pub(crate) chunk: usize,
 }
 
 impl Shares {
-    pub(crate) fn new(budget: u64, threads: usize) -> Shares {
+    /// Of a budget. Nothing is kept of batches that can't be gathered as they are.
+    pub(crate) fn new(budget: u64, threads: usize, is_gathered: bool) -> Shares {
         let way = budget / WAY_SHARE;
         // Each is there as rows and as columns. As many as threads and two wait or are worked on.
         let chunk = way / (2 * (threads as u64 + 2));
         Shares {
-            resident: budget / 16 * 11,
-            engine: (budget - way).max(ENGINE_BYTES_MIN),
+            resident: if is_gathered { budget / 16 * 11 } else { 0 },
+            spilling: budget - way,
             chunk: chunk.clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX) as usize,
         }
+    }
+
+    /// The engine's budget, if batches of so many bytes were kept before it took over. A batch may
+    /// be larger than the whole budget: that is its owner's memory, and no reason for tiny runs.
+    pub(crate) fn engine(&self, kept: u64) -> u64 {
+        let left = self.spilling.saturating_sub(kept);
+        left.max(self.spilling / ENGINE_SHARE_MIN).max(ENGINE_BYTES_MIN)
     }
 }
 
@@ -64,6 +78,9 @@ pub(crate) fn slice_bytes(batch: &RecordBatch) -> usize {
 pub(crate) struct Held {
     /// How far each buffer is used, by its address.
     buffers: HashMap<usize, usize>,
+    /// Bytes of the batches themselves.
+    batches: u64,
+    /// Those, and what sorting or spilling them takes.
     bytes: u64,
 }
 
@@ -72,30 +89,34 @@ impl Held {
         self.bytes
     }
 
+    /// Bytes of the batches alone.
+    pub(crate) fn batch_bytes(&self) -> u64 {
+        self.batches
+    }
+
     /// Counts a batch that is kept, with keys of so many bytes.
     pub(crate) fn add(&mut self, batch: &RecordBatch, key_bytes: usize) -> Result<(), ArrowError> {
-        let before = self.bytes;
+        let before = self.batches;
         for column in batch.columns() {
             self.add_data(&column.to_data());
         }
-        let own = self.bytes - before;
+        let own = self.batches - before;
         // Where values are shared, as many bytes as they take when they are not: if all is spilled
         // later, the memory is there.
         let spilled = spilled_bytes(batch)?;
-        self.bytes = before + own.max(spilled);
-        self.bytes += (key_bytes + batch.num_rows() * ORDER_BYTES) as u64;
+        self.bytes += own.max(spilled) + (key_bytes + batch.num_rows() * ORDER_BYTES) as u64;
         Ok(())
     }
 
     fn add_data(&mut self, data: &ArrayData) {
-        self.bytes += ARRAY_BYTES as u64;
+        self.batches += ARRAY_BYTES as u64;
         let nulls = data.nulls().map(NullBuffer::buffer);
         for buffer in data.buffers().iter().chain(nulls) {
             let used = self.buffers.entry(buffer.as_ptr() as usize).or_default();
             // What was allocated may be far more than what is used.
             let more = buffer.capacity().max(buffer.len()).saturating_sub(*used);
             *used += more;
-            self.bytes += more as u64;
+            self.batches += more as u64;
         }
         data.child_data().iter().for_each(|child| self.add_data(child));
     }

@@ -13,8 +13,6 @@ pub(crate) struct Settings {
     pub(crate) batch_rows: usize,
     pub(crate) threads: usize,
     pub(crate) shares: Shares,
-    /// Whether all columns can be gathered as they are.
-    pub(crate) is_gathered: bool,
     pub(crate) sorter: Sorter,
     pub(crate) cancel: Cancel,
 }

@@ -155,18 +155,17 @@ impl BatchSorter {
         let budget = MemoryLimits::read().budget(self.memory).bytes;
         let threads =
             self.threads.unwrap_or_else(|| available_parallelism().map_or(1, usize::from));
-        let shares = Shares::new(budget, threads);
         let keys = KeyMaker::new(&self.by, &self.schema)?;
         let is_gathered =
             self.schema.fields().iter().all(|field| resident::is_gathered(field.data_type()));
+        let shares = Shares::new(budget, threads, is_gathered);
         Ok(BatchSorting::new(Settings {
             schema: self.schema,
             keys: Arc::new(keys),
             batch_rows: self.batch_rows,
             threads,
             shares,
-            is_gathered,
-            sorter: self.sorter.memory(shares.engine),
+            sorter: self.sorter,
             cancel: self.cancel,
         }))
     }

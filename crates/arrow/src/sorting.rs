@@ -123,8 +123,7 @@ impl BatchSorting {
             State::Resident(resident) => {
                 let keys = self.settings.keys.keys(&batch)?;
                 resident.push(batch, keys)?;
-                let is_full = resident.held.bytes() > self.settings.shares.resident;
-                if is_full || !self.settings.is_gathered {
+                if resident.held.bytes() > self.settings.shares.resident {
                     self.spill()?;
                 }
                 Ok(())
@@ -134,12 +133,11 @@ impl BatchSorting {
 
     /// Hands what was kept to the engine, in its order.
     fn spill(&mut self) -> Result<(), Error> {
-        let mut spill = Box::new(Spill::start(&self.settings)?);
-        if let State::Resident(resident) = &mut self.state {
-            resident.keys.clear();
-            for batch in std::mem::take(&mut resident.batches) {
-                spill.push(&batch)?;
-            }
+        let State::Resident(resident) = &mut self.state else { return Ok(()) };
+        let mut spill = Box::new(Spill::start(&self.settings, resident.held.batch_bytes())?);
+        resident.keys.clear();
+        for batch in std::mem::take(&mut resident.batches) {
+            spill.push(&batch)?;
         }
         self.state = State::Spilling(spill);
         Ok(())

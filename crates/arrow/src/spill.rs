@@ -20,14 +20,15 @@ pub(crate) struct Spill {
 }
 
 impl Spill {
-    pub(crate) fn start(settings: &Settings) -> Result<Spill, Error> {
+    /// Starts an engine after batches of so many bytes were kept.
+    pub(crate) fn start(settings: &Settings, kept: u64) -> Result<Spill, Error> {
         let keys = Arc::clone(&settings.keys);
         let encode = move |(batch, bytes): (RecordBatch, usize)| {
             Ok(KeyedRows::encode(&batch, bytes, &keys)?)
         };
         let pool = Ordered::new(settings.threads, encode)?;
         let waiting_max = settings.threads + 1;
-        let sorting = settings.sorter.start()?;
+        let sorting = settings.sorter.clone().memory(settings.shares.engine(kept)).start()?;
         Ok(Spill { pool, sorting, waiting_max, chunk: settings.shares.chunk })
     }
 
