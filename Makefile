@@ -147,6 +147,8 @@ loom:
 UNSAFE = -p xsort-kernels -p xsort-disk -p xsort-shm -p xsort-gnu
 # Where sanitized builds go, and what they are for: their own host's target, named, leaves build scripts and macros as they are.
 SANITIZED = target/sanitized
+# What they find is said with its lines.
+LINES = CARGO_PROFILE_DEV_DEBUG=line-tables-only
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
 ## Miri, the interpreter that knows undefined behaviour, over what doesn't call the system (needs nightly Rust with miri).
@@ -157,12 +159,12 @@ miri:
 ## The address sanitizer over the crates with unsafe code and whole sorts (needs nightly Rust). It looks for leaks from a process of its own, which a test
 ## has no processes left for.
 asan:
-	ASAN_OPTIONS=detect_leaks=0 RUSTFLAGS=-Zsanitizer=address $(CARGO) +nightly test --locked --target $(HOST) --target-dir $(SANITIZED) $(UNSAFE) -p xsort-extsort --tests --no-fail-fast
+	$(LINES) ASAN_OPTIONS=detect_leaks=0 RUSTFLAGS=-Zsanitizer=address $(CARGO) +nightly test --locked --target $(HOST) --target-dir $(SANITIZED) $(UNSAFE) -p xsort-extsort --tests --no-fail-fast
 
 ## The thread sanitizer over the same (needs nightly Rust with rust-src: the standard library must be watched, too). By way of the C library, or it would
 ## not see that memory was given back, and take who has those addresses next for a race. Few seeds, for all is ten times as slow.
 tsan:
-	XSORT_SEEDS=6 RUSTFLAGS="-Zsanitizer=thread --cfg rustix_use_libc" $(CARGO) +nightly test -Zbuild-std --locked --target $(HOST) --target-dir $(SANITIZED) $(UNSAFE) -p xsort-extsort --tests --no-fail-fast
+	$(LINES) XSORT_SEEDS=6 RUSTFLAGS="-Zsanitizer=thread --cfg rustix_use_libc" $(CARGO) +nightly test -Zbuild-std --locked --target $(HOST) --target-dir $(SANITIZED) $(UNSAFE) -p xsort-extsort --tests --no-fail-fast
 
 ## What is released, in target/packages: a tarball and a Debian package that run on any glibc since 2.31, each tried in an empty root (as root), a wheel and a
 ## source distribution for Python, each tried in an empty environment. STATIC=1 adds a statically linked tarball.
