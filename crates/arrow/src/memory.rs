@@ -24,7 +24,7 @@ const ARRAY_BYTES: usize = 512;
 /// One in so many bytes of the budget is for rows and batches on their way.
 const WAY_SHARE: u64 = 8;
 /// The engine takes no less than one in so many bytes of what there is when it takes over,
-const ENGINE_SHARE_MIN: u64 = 4;
+const ENGINE_SHARE_MIN: u64 = 5;
 /// and no less than so many bytes.
 const ENGINE_BYTES_MIN: u64 = 4 << 20;
 /// Most bytes of rows that become a batch. More leave the processor's cache.
@@ -134,4 +134,21 @@ fn spilled_bytes(batch: &RecordBatch) -> Result<u64, ArrowError> {
         }
     }
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_kept_and_the_engine_stay_within_the_budget() {
+        for budget in (20..40).map(|bit| (1_u64 << bit) + 12_345).filter(|&bytes| bytes > 32 << 20)
+        {
+            let shares = Shares::new(budget, 2, true);
+            for kept in (0..=100).map(|percent| shares.resident / 100 * percent) {
+                let all = kept + shares.engine(kept) + budget / WAY_SHARE;
+                assert!(all <= budget, "{all} of {budget}, {kept} of them kept");
+            }
+        }
+    }
 }
