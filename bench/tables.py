@@ -1,13 +1,16 @@
 """Tables to sort: orders as CSV, with and without quotes, and events as NDJSON, the same bytes from the same name, size and seed.
 
-Numbers and texts are drawn from short lists, thousands at a time, since gigabytes of them are made by Python. Orders are numbered, each
-number once. What is written is what programs write that read values and write them again: compact JSON, no needless quotes, but for
+Numbers and texts are drawn from short lists, thousands at a time, and blocks of rows are made by all processors, since gigabytes of them are
+made by Python. Orders are numbered, each number once. What is written is what programs write that read values and write them again: compact JSON, no needless quotes, but for
 the names that contain a comma. So most outputs can be compared as they are.
 
 Run as `tables.py NAME BYTES SEED FILE`, so that the harness stays small.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import count, islice
+from multiprocessing import Pool
 from pathlib import Path
 from random import Random
 import sys
@@ -15,6 +18,8 @@ import sys
 import texts
 
 BLOCK_ROWS = 10_000
+BLOCKS_AT_ONCE = 64
+PARALLEL_BYTES_MIN = 32_000_000
 # The numbers of orders: multiples of an odd number go through all of them.
 STEP, NUMBERS = 7_368_787, 2**31
 FAMILIES = "Smith Jones O'Hara Müller Nguyen García Kim Brown Novák Rossi Silva Sørensen Ivanova Tanaka Okafor Dubois".split()
@@ -53,19 +58,41 @@ ORDERS = (
 
 def make(name, bytes, seed, target):
     """Writes about `bytes` bytes of whole rows of the table `name` to `target`; a header above them, but not in `plain`."""
-    rows = MAKERS[name](Random(f"{name} {seed}"))
-    with open(target, "w", encoding="utf-8", newline="") as file:
-        written = file.write(f"{','.join(COLUMNS)}\n" if name == "orders" else "")
-        first = 0
-        while written < bytes:
-            block = rows(first)
-            length = sum(len(row.encode()) for row in block)
-            if written + length > bytes:
-                block = block[: (bytes - written) * len(block) // length]
-                written = bytes
-            written += length
-            first += len(block)
-            file.write("".join(block))
+    with open(target, "wb") as file:
+        written = file.write(f"{','.join(COLUMNS)}\n".encode() if name == "orders" else b"")
+        for number, block in enumerate(blocks(name, seed, bytes >= PARALLEL_BYTES_MIN)):
+            if written + len(block) > bytes:
+                rows = block_rows((name, seed, number))
+                file.write(b"".join(rows[: (bytes - written) * len(rows) // len(block)]))
+                return
+            written += file.write(block)
+
+
+def blocks(name, seed, is_parallel):
+    """The blocks of a table without end; of a large one some at a time, by all processors."""
+    numbers = ((name, seed, number) for number in count())
+    if not is_parallel:
+        yield from map(block_bytes, numbers)
+    with Pool() as pool:
+        while True:
+            yield from pool.map(block_bytes, islice(numbers, BLOCKS_AT_ONCE))
+
+
+def block_bytes(block):
+    return b"".join(block_rows(block))
+
+
+def block_rows(block):
+    """The rows of a block: the same from the same table, seed and number."""
+    name, seed, number = block
+    rows = table_rows(name, seed)(Random(f"{name} {seed} {number}"), number * BLOCK_ROWS)
+    return [row.encode() for row in rows]
+
+
+@lru_cache
+def table_rows(name, seed):
+    """What makes the rows of a table; each process has lists of its own, which are the same."""
+    return MAKERS[name](Random(f"{name} {seed}"))
 
 
 def orders(random):
@@ -86,7 +113,7 @@ def order_rows(random, names, comments):
     """Blocks of orders, each from the number of the first."""
     lists = (names, wholes(), two_digits(100), dates(), comments)
 
-    def rows(first):
+    def rows(random, first):
         numbers = [str(number * STEP % NUMBERS) for number in range(first, first + BLOCK_ROWS)]
         return list(map("%s,%s,%s.%s,%s,%s\n".__mod__, zip(numbers, *(random.choices(values, k=BLOCK_ROWS) for values in lists))))
 
@@ -100,7 +127,7 @@ def events(random):
     seconds = [f"{second}.{milli:03}" for second in two_digits(60) for milli in range(1000)]
     lists = (dates(), minutes, seconds, range(2_000_000), word_list(random, 5000), ACTIONS, sentences)
 
-    def rows(first):
+    def rows(random, first):
         numbers = range(first, first + BLOCK_ROWS)
         return list(map(EVENT.__mod__, zip(numbers, *(random.choices(values, k=BLOCK_ROWS) for values in lists))))
 
