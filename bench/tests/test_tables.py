@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 import tempfile
 import unittest
+from unittest.mock import patch
 
 import table_rivals
 import tables
@@ -80,6 +81,31 @@ class Tables(unittest.TestCase):
         text = "".join(row.format(number, number % count) for number in range(count + 1))
         with self.assertRaisesRegex(tables_proof.Disorder, f"row {count + 1:,} "):
             self.proof("plain", text, tables.AMOUNT)
+
+    def test_a_proof_of_pieces_is_that_of_the_whole(self):
+        text = self.made("orders")
+        found = self.proof("orders", text)
+        disorders = []
+        for bytes in (2**30, 2**20):
+            with patch.object(tables_proof, "PIECE_BYTES", bytes):
+                large = text + 60 * text[text.index("\n") + 1 :]
+                self.assertNotEqual(self.proof("orders", large), found)
+                with self.assertRaises(tables_proof.Disorder) as raised:
+                    self.proof("orders", large, tables.Key("order_id", "num"))
+                disorders.append((str(raised.exception), self.proof("orders", large)))
+        self.assertEqual(*disorders)
+
+    def test_a_proof_sees_disorder_between_pieces(self):
+        rows = [f"{number},a,1.00,2026-01-01,{'x' * 200_000}\n" for number in range(60)]
+        rows[20:20] = rows[50:]
+        del rows[60:]
+        self.path.write_text("".join(rows))
+        with patch.object(tables_proof, "PIECE_BYTES", 2**20):
+            pieces = tables_proof.piece_ends("plain", self.path)
+            self.assertGreater(len(pieces), 5)
+            place = next(place for place, (one, other) in enumerate(zip(rows, rows[1:])) if int(one.split(",")[0]) > int(other.split(",")[0]))
+            with self.assertRaisesRegex(tables_proof.Disorder, f"row {place + 2} "):
+                self.proof("plain", "".join(rows), tables.Key("order_id", "num"))
 
     def test_events_are_values_and_not_bytes(self):
         one = '{"time":"2026-01-01T00:00:00.000Z","user":{"id":10,"name":"\\u00e9"}}\n'
