@@ -108,6 +108,21 @@ pub(crate) fn named<T: std::str::FromStr<Err: ToString>>(name: &str) -> Result<T
     name.parse().map_err(Failure::of_argument)
 }
 
+/// How records are cut: all of one size in bytes, or by a prefix (`"prefixed:u32le"`).
+#[derive(FromPyObject)]
+pub(crate) enum Record {
+    #[pyo3(transparent)]
+    Bytes(usize),
+    #[pyo3(transparent)]
+    Prefixed(String),
+}
+
+/// The fields of a key: text, or an iterable of texts.
+pub(crate) fn key_fields(key: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<KeyField>> {
+    let keys = key.map_or_else(|| Ok(Vec::new()), texts)?;
+    Ok(keys.iter().map(|key| named(key)).collect::<Result<_, _>>()?)
+}
+
 /// The layout of records, if any of the three says something of it. Without keys all of a record is
 /// compared.
 pub(crate) fn layout(
@@ -115,8 +130,7 @@ pub(crate) fn layout(
     record: Option<usize>,
     key: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Option<Layout>> {
-    let keys = key.map_or_else(|| Ok(Vec::new()), texts)?;
-    let keys = keys.iter().map(|key| named::<KeyField>(key)).collect::<Result<Vec<_>, _>>()?;
+    let keys = key_fields(key)?;
     match (format, record) {
         (Some(_), Some(_)) => {
             Err(Failure::of_argument("format and record exclude each other").into())

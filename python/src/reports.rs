@@ -79,6 +79,24 @@ impl SortReport {
             json: serde_json::to_string(report).unwrap_or_default(),
         }
     }
+
+    /// Of records that begin with their length.
+    pub(crate) fn of_prefixed(report: xsort::KeyedReport, notices: Vec<String>) -> SortReport {
+        let json = serde_json::to_string(&report).unwrap_or_default();
+        SortReport {
+            records: report.counted.count(),
+            bytes: report.bytes,
+            // It is missing only where a checkpoint was resumed.
+            checksum: report.checksum.unwrap_or_default(),
+            seconds: report.seconds,
+            bytes_per_second: report.bytes_per_second,
+            threads: report.threads,
+            memory_bytes: report.memory_bytes,
+            scratch_bytes: report.scratch_bytes,
+            notices,
+            json,
+        }
+    }
 }
 
 report! {

@@ -1,17 +1,22 @@
 //! `xsort.sort`.
 
-use crate::arguments::{Size, layout, named, optional_paths, path, paths};
+use crate::arguments::{Record, Size, key_fields, layout, named, optional_paths, path, paths};
+use crate::errors::Failure;
 use crate::job::Job;
 use crate::reports::SortReport;
 use crate::resources::{Resources, with_resources};
 use pyo3::prelude::*;
-use xsort::{Method, Sort};
+use std::path::PathBuf;
+use xsort::{Method, Prefix, Prefixed, Sort};
 
-/// Sorts files of records of one size by their keys, stably.
+/// Sorts files of records by their keys, stably.
 ///
 /// The records are the Sort Benchmark's (100 bytes, the first 10 of which are the key), unless
 /// `format` names another format ("gensort", "gensort-ascii", "kv128", "block4k"), or `record` is
-/// the number of bytes of a record and `key` its keys, "OFFSET:LENGTH[:TYPE][:desc]" each.
+/// the number of bytes of a record and `key` its keys, "OFFSET:LENGTH[:TYPE][:desc]" each. Records
+/// of varying length begin with it: `record` is "prefixed:u32le" then (or u8, u16le, u16be, u32be,
+/// u64le, u64be, varint), and offsets count from behind it. Such sorts have no method, checkpoint
+/// or `remove_input`.
 ///
 /// `memory` is the most memory for all that grows with the data: bytes, "1G", or a percentage of
 /// what is available ("50%", the default). `scratch` are directories for temporary files: the
@@ -34,7 +39,7 @@ pub(crate) fn sort(
     inputs: &Bound<'_, PyAny>,
     output: &Bound<'_, PyAny>,
     format: Option<&str>,
-    record: Option<usize>,
+    record: Option<Record>,
     key: Option<&Bound<'_, PyAny>>,
     memory: Option<Size>,
     threads: Option<usize>,
@@ -46,13 +51,28 @@ pub(crate) fn sort(
     bandwidth_limit: Option<Size>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<SortReport> {
-    let output = path(output)?;
-    let mut sort = Sort::files(paths(inputs)?).method(named::<Method>(method)?);
+    let (output, inputs, scratch) = (path(output)?, paths(inputs)?, optional_paths(scratch)?);
+    let method = named::<Method>(method)?;
+    let resources = Resources::new(memory, threads, bandwidth_limit)?;
+    let record = match record {
+        Some(Record::Prefixed(prefix)) => {
+            if format.is_some() || method != Method::Auto || remove_input || checkpoint {
+                let text = "format, method, remove_input and checkpoint are for records of one \
+                            size: leave them out";
+                return Err(Failure::of_argument(text).into());
+            }
+            let prefixed = Prefixed::files(named::<Prefix>(&prefix)?, inputs)
+                .keys(key_fields(key)?)
+                .scratch(scratch);
+            let prefixed = if sync { prefixed } else { prefixed.no_sync() };
+            return sort_prefixed(py, prefixed, output, resources, Job::new(progress)?);
+        }
+        Some(Record::Bytes(bytes)) => Some(bytes),
+        None => None,
+    };
+    let mut sort = Sort::files(inputs).method(method).scratch(scratch);
     if let Some(layout) = layout(format, record, key)? {
         sort = sort.layout(layout);
-    }
-    if scratch.is_some() {
-        sort = sort.scratch(optional_paths(scratch)?);
     }
     if remove_input {
         sort = sort.remove_input();
@@ -64,7 +84,20 @@ pub(crate) fn sort(
         sort = sort.checkpoint();
     }
     let job = Job::new(progress)?;
-    let sort = with_resources!(sort, Resources::new(memory, threads, bandwidth_limit)?, job);
+    let sort = with_resources!(sort, resources, job);
     let (report, notices) = job.run(py, move || sort.run(&output))?;
     Ok(SortReport::new(&report, notices))
+}
+
+/// The same of records that begin with their length.
+fn sort_prefixed(
+    py: Python<'_>,
+    prefixed: Prefixed,
+    output: PathBuf,
+    resources: Resources,
+    job: Job,
+) -> PyResult<SortReport> {
+    let prefixed = with_resources!(prefixed, resources, job);
+    let (report, notices) = job.run(py, move || prefixed.run(&output))?;
+    Ok(SortReport::of_prefixed(report, notices))
 }

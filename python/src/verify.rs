@@ -1,11 +1,12 @@
 //! `xsort.verify`.
 
-use crate::arguments::{Size, layout, optional_paths, paths};
+use crate::arguments::{Record, Size, key_fields, layout, named, optional_paths, paths};
+use crate::errors::Failure;
 use crate::job::Job;
 use crate::reports::Verdict;
 use crate::resources::{Resources, with_resources};
 use pyo3::prelude::*;
-use xsort::Verify;
+use xsort::{Prefix, Verify};
 
 /// Checks files of records, as one sequence: order, duplicates, count and checksum; with `against`,
 /// also whether those files have the same records.
@@ -23,7 +24,7 @@ pub(crate) fn verify(
     files: &Bound<'_, PyAny>,
     against: Option<&Bound<'_, PyAny>>,
     format: Option<&str>,
-    record: Option<usize>,
+    record: Option<Record>,
     key: Option<&Bound<'_, PyAny>>,
     memory: Option<Size>,
     threads: Option<usize>,
@@ -31,7 +32,18 @@ pub(crate) fn verify(
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Verdict> {
     let mut verify = Verify::files(paths(files)?).against(optional_paths(against)?);
-    if let Some(layout) = layout(format, record, key)? {
+    let layout = match record {
+        Some(Record::Prefixed(_)) if format.is_some() => {
+            return Err(Failure::of_argument("format and record exclude each other").into());
+        }
+        Some(Record::Prefixed(prefix)) => {
+            verify = verify.prefixed(named::<Prefix>(&prefix)?, key_fields(key)?);
+            None
+        }
+        Some(Record::Bytes(bytes)) => layout(format, Some(bytes), key)?,
+        None => layout(format, None, key)?,
+    };
+    if let Some(layout) = layout {
         verify = verify.layout(layout);
     }
     let job = Job::new(progress)?;

@@ -4,6 +4,8 @@ import gc
 import os
 import random
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -251,3 +253,49 @@ def test_a_forked_process_is_refused_by_words():
             os._exit(status)
     assert os.waitpid(child, 0)[1] == 0
     assert sum(map(len, out)) == 1000
+
+
+WITHIN_MEMORY = """
+import sys
+import pyarrow as pa, pyarrow.compute as pc
+import xsort
+
+def batches(rows, count):
+    for first in range(0, rows * count, rows):
+        key = pc.multiply(pa.array(range(first, first + rows)), 0x1E3779B97F4A7C15)
+        yield pa.record_batch({"key": key, "text": pc.cast(key, pa.string())})
+
+def peak(what):
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith(what)) << 10
+
+def sort(count):
+    source = batches(20_000, count)
+    first = next(source)
+    reader = pa.RecordBatchReader.from_batches(first.schema, source)
+    return xsort.sorted_batches(reader, by="key", memory=MEMORY, scratch=sys.argv[1])
+
+MEMORY = 48 << 20
+# All code that is called is in memory then, and its allocators have what they keep.
+for batch in sort(2):
+    pass
+with open("/proc/self/clear_refs", "w") as file:
+    file.write("5")
+before, rows, last = peak("VmRSS"), 0, None
+out = sort(200)
+for batch in out:
+    key = pa.record_batch(batch)["key"]
+    assert last is None or last <= key[0].as_py()
+    rows, last = rows + len(key), key[-1].as_py()
+assert rows == 199 * 20_000 and out.report.spilled_bytes > 2 * MEMORY, out.report
+print(peak("VmHWM") - before, MEMORY)
+"""
+
+
+def test_what_is_in_memory_stays_within_what_was_given(tmp_path):
+    pytest.importorskip("pyarrow")
+    command = [sys.executable, "-c", WITHIN_MEMORY, tmp_path]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    taken, memory = map(int, ran.stdout.split())
+    assert taken <= memory + (64 << 20), f"{taken >> 20} MiB"

@@ -43,6 +43,43 @@ def test_keys_are_numbers_of_any_direction(tmp_path):
     assert found == sorted(values, reverse=True)
 
 
+@pytest.mark.parametrize("prefix", ["u16be", "varint"])
+def test_records_that_begin_with_their_length(tmp_path, prefix):
+    def written(records):
+        def length(record):
+            if prefix == "u16be":
+                return len(record).to_bytes(2, "big")
+            low, high = len(record) & 0x7F, len(record) >> 7
+            return bytes([low | 0x80, high]) if high else bytes([low])
+
+        return b"".join(length(record) + record for record in records)
+
+    data, out = tmp_path / "data", tmp_path / "out"
+    records = [bytes([index * 31 % 256]) * (index % 300) for index in range(20_000)]
+    data.write_bytes(written(records))
+    kind = f"prefixed:{prefix}"
+    report = xsort.sort(data, out, record=kind, key="0:1:desc", memory="4M")
+    by_key = {}
+    for record in records:
+        by_key.setdefault(record[:1], []).append(record)
+    expected = [record for key in sorted(by_key, reverse=True) for record in by_key[key]]
+    assert out.read_bytes() == written(expected)
+    assert report.records == len(records) and report.bytes == data.stat().st_size
+    verdict = xsort.verify(out, against=data, record=kind, key="0:1:desc")
+    assert verdict and verdict.checksum == report.checksum and verdict.records == len(records)
+    assert not xsort.verify(data, record=kind)
+    xsort.sort(data, out, record=kind)
+    assert out.read_bytes() == written(sorted(records))
+    with pytest.raises(xsort.Unsuitable):
+        xsort.sort(data, out, record=kind, method="scatter")
+    with pytest.raises(xsort.Unsuitable):
+        xsort.sort(data, out, record="prefixed:u24")
+    data.write_bytes(written(records)[:-1])
+    with pytest.raises(xsort.Error):
+        xsort.sort(data, out, record=kind)
+    assert out.read_bytes() == written(sorted(records))
+
+
 def test_several_inputs_and_the_output_among_them(records, tmp_path):
     before = rows(records)
     other = tmp_path / "other"

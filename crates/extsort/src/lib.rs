@@ -48,7 +48,7 @@ pub use job::units;
 pub use store::checkpoint::{Begin, Checkpoint};
 pub use store::probe::{DriveRates, probe};
 pub use store::scratch_directories::scratch_directories;
-pub use variable::{LinesOptions, LinesReport, merge_lines, sort_lines, sort_lines_to_file};
+pub use variable::{LinesOptions, LinesReport, merge_lines, sort_lines};
 pub use verify::{
     PrefixedVerifyOptions, VerifyOptions, VerifyReport, verify, verify_prefixed, verify_stream,
 };

@@ -1,12 +1,14 @@
 //! GNU sort's order of lines, by keys that are made once and travel before them.
 
 use std::cmp::Ordering;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::sync::Arc;
 use xsort_disk::{Disk, Operation};
 use xsort_extsort::keyed::{LineKeys, LineTies, sort_lines_by_keys};
-use xsort_extsort::variable::{LineOrder, LinesInput, SMALL_INPUT_BYTES, total_bytes};
-use xsort_extsort::{Error, LinesOptions, LinesReport, Observer, sort_lines};
+use xsort_extsort::variable::{
+    LineOrder, LinesInput, SMALL_INPUT_BYTES, SortedOutput, sort_lines_to, total_bytes,
+};
+use xsort_extsort::{Error, LinesOptions, LinesReport, Observer};
 use xsort_gnu::sort::{self as gnu, Order, Scratch, Ties};
 
 /// With less memory keys take more of it than they save time.
@@ -51,12 +53,12 @@ impl LineKeys for GnuKeys {
 /// once, where these cost less than they save.
 ///
 /// # Errors
-/// As [`sort_lines`].
+/// As [`sort_lines`](xsort_extsort::sort_lines).
 pub fn sort_in_order<O: LineOrder>(
     options: &LinesOptions,
     (order, by): (&Order, &O),
     mut inputs: Vec<LinesInput>,
-    output: &mut (dyn Write + Send),
+    output: SortedOutput<'_>,
     disk: &dyn Disk,
     observer: &dyn Observer,
 ) -> Result<LinesReport, Error> {
@@ -74,7 +76,7 @@ pub fn sort_in_order<O: LineOrder>(
             return sort_lines_by_keys(options, &keys, inputs, output, disk, observer);
         }
     }
-    sort_lines(options, by, inputs, output, disk, observer)
+    sort_lines_to(options, by, inputs, output, disk, observer)
 }
 
 /// The first bytes of an input, twice: to be read again, and to look at.

@@ -41,6 +41,7 @@
 //! | sort records of any bytes that a program pushes | [`Sorter`] |
 //! | merge what is sorted, lazily | [`merge_sorted`] |
 //! | sort fixed-size records | [`Sort`] |
+//! | sort records that begin with their length | [`Prefixed`] |
 //! | sort those that are in memory | [`SortSlice`] |
 //! | sort lines of text, as GNU sort does | [`Lines`] |
 //! | sort the rows of CSV, TSV and NDJSON files by typed columns | [`Table`] |
@@ -65,6 +66,7 @@ mod keyed_order;
 mod lines;
 pub mod machine;
 mod merge_sorted;
+mod prefixed;
 mod resources;
 pub mod size;
 mod sort;
@@ -80,6 +82,7 @@ pub use gnu_order::{GnuOrder, InOrder, by_fastest_order};
 pub use keyed_order::sort_in_order;
 pub use lines::Lines;
 pub use merge_sorted::{MergeSorted, merge_sorted};
+pub use prefixed::Prefixed;
 pub use resources::{Cancel, Progress};
 pub use size::Memory;
 pub use sort::Sort;
@@ -92,6 +95,6 @@ pub use xsort_extsort::fixed::Method;
 pub use xsort_extsort::keyed::{Counted, KeyedReport};
 pub use xsort_extsort::sorter::{KeyAndRecord, Pusher, Sorted, SorterReport, Sorting};
 pub use xsort_extsort::{Error, GenerateReport, LinesReport, SortReport};
-pub use xsort_records::{Checksum, Endian, Format, KeyField, KeyKind, Layout, Pattern};
+pub use xsort_records::{Checksum, Endian, Format, KeyField, KeyKind, Layout, Pattern, Prefix};
 pub use xsort_table::{BadKeys, Dialect, Keep, OnBad, Place};
 pub use xsort_usage::Usage;

@@ -1,17 +1,15 @@
 //! Sorting lines of text.
 
 use crate::gnu_order::{InOrder, by_fastest_order};
-use crate::machine::caches;
+use crate::keyed_order::sort_in_order;
 use crate::resources::{Resources, resource_setters};
 use std::ffi::OsString;
 use std::io::Write;
 use std::iter;
 use std::path::{Path, PathBuf};
 use xsort_disk::{LazyDisk, STANDARD_OUTPUT};
-use xsort_extsort::variable::{LineOrder, LinesInput};
-use xsort_extsort::{
-    Error, LinesOptions, LinesReport, scratch_directories, sort_lines, sort_lines_to_file,
-};
+use xsort_extsort::variable::{LineOrder, LinesInput, SortedOutput};
+use xsort_extsort::{Error, LinesOptions, LinesReport};
 use xsort_gnu::sort::{Command, Environment, Order, Request, parse};
 use xsort_gnu::{Locale, Refusal};
 
@@ -115,7 +113,8 @@ impl Lines {
     /// What [`Error`] lists; [`Error::Settings`] for an option that GNU sort refuses, or that has
     /// nothing to do with the order.
     pub fn run(&self, output: impl AsRef<Path>) -> Result<LinesReport, Error> {
-        self.sort(Output::File(output.as_ref()))
+        let path = output.as_ref();
+        self.sort(path, SortedOutput::File { path, sync: true })
     }
 
     /// Sorts into anything that can be written to. Scratch goes to the system's temporary
@@ -124,35 +123,23 @@ impl Lines {
     /// # Errors
     /// As [`run`](Lines::run).
     pub fn write_to(&self, output: &mut (dyn Write + Send)) -> Result<LinesReport, Error> {
-        self.sort(Output::Stream(output))
+        self.sort(Path::new(STANDARD_OUTPUT), SortedOutput::Stream(output))
     }
 
-    fn sort(&self, output: Output<'_>) -> Result<LinesReport, Error> {
+    fn sort(&self, path: &Path, output: SortedOutput<'_>) -> Result<LinesReport, Error> {
         let locale = match self.has_locale {
             true => Locale::from_environment().unwrap_or_else(Locale::c),
             false => Locale::c(),
         };
         let command = self.command(&locale)?;
-        let path = match &output {
-            Output::File(path) => path,
-            Output::Stream(_) => Path::new(STANDARD_OUTPUT),
-        };
-        let scratch = scratch_directories(&self.scratch, path);
         let options = LinesOptions {
             delimiter: command.terminator(),
             is_unique: command.unique,
-            budget_bytes: self.resources.budget_bytes(),
-            taken_bytes: 0,
-            threads: self.resources.threads(),
-            caches: caches(None),
-            scratch,
-            codec: None,
-            output_file: None,
-            checkpoint: None,
+            ..self.resources.engine(&self.scratch, path)
         };
         // Random orders, which need a seed, are refused.
         let order = Order::new(&command, &locale, [0; 16]);
-        by_fastest_order(&order, SortTask { lines: self, options, output })
+        by_fastest_order(&order, SortTask { lines: self, options, order: &order, output })
     }
 
     /// What the options mean. Those that say where lines come from and go to, or with which means,
@@ -189,33 +176,22 @@ impl Lines {
     }
 }
 
-/// Where sorted lines go.
-enum Output<'o> {
-    File(&'o Path),
-    Stream(&'o mut (dyn Write + Send)),
-}
-
-/// The sort, by an order of any type.
-struct SortTask<'l, 'o> {
+/// The sort, by the engine's form of the order.
+struct SortTask<'l, 'w> {
     lines: &'l Lines,
     options: LinesOptions,
-    output: Output<'o>,
+    order: &'l Order,
+    output: SortedOutput<'w>,
 }
 
 impl InOrder for SortTask<'_, '_> {
     type Output = Result<LinesReport, Error>;
 
-    fn run<O: LineOrder>(self, order: &O) -> Result<LinesReport, Error> {
-        let SortTask { lines: Lines { inputs, resources, .. }, options, output } = self;
+    fn run<O: LineOrder>(self, by: &O) -> Result<LinesReport, Error> {
+        let SortTask { lines: Lines { inputs, resources, .. }, options, order, output } = self;
         let inputs = inputs.iter().map(|path| LinesInput::at(path)).collect();
         let disk = LazyDisk::new(resources.disk_options());
-        let observer = resources.observer();
-        match output {
-            Output::File(path) => {
-                sort_lines_to_file(&options, order, inputs, path, &disk, &observer)
-            }
-            Output::Stream(stream) => sort_lines(&options, order, inputs, stream, &disk, &observer),
-        }
+        sort_in_order(&options, (order, by), inputs, output, &disk, &resources.observer())
     }
 }
 

@@ -1,16 +1,17 @@
 //! What every job may use, how it tells about itself, and how it is stopped.
 
-use crate::machine::{Budget, MemoryLimits};
+use crate::machine::{Budget, MemoryLimits, caches};
 use crate::size::Memory;
 use parking_lot::Mutex;
 use std::fmt;
 use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Instant;
 use xsort_disk::{DiskOptions, OsDisk, RateLimit};
-use xsort_extsort::{Error, Observer};
+use xsort_extsort::{Error, LinesOptions, Observer, scratch_directories};
 
 /// How far a job is.
 #[derive(Clone, Debug, PartialEq)]
@@ -151,6 +152,23 @@ impl Resources {
         self.threads
             .unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from))
             .max(1)
+    }
+
+    /// The engine of lines and keyed records, for a sort to `output` with these directories for
+    /// scratch.
+    pub(crate) fn engine(&self, scratch: &[PathBuf], output: &Path) -> LinesOptions {
+        LinesOptions {
+            delimiter: b'\n',
+            is_unique: false,
+            budget_bytes: self.budget_bytes(),
+            taken_bytes: 0,
+            threads: self.threads(),
+            caches: caches(None),
+            scratch: scratch_directories(scratch, output),
+            codec: None,
+            output_file: None,
+            checkpoint: None,
+        }
     }
 
     pub(crate) fn disk_options(&self) -> DiskOptions {

@@ -1,13 +1,12 @@
 //! Sorting the rows of tables.
 
-use crate::machine::caches;
 use crate::resources::{Resources, resource_setters};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use xsort_disk::{LazyDisk, Operation, STANDARD_OUTPUT};
 use xsort_extsort::keyed::KeyedReport;
 use xsort_extsort::variable::{LinesInput, OutputCodec, Recognised, recognise};
-use xsort_extsort::{Error, LinesOptions, scratch_directories};
+use xsort_extsort::{Error, LinesOptions};
 use xsort_table::{
     BadKeys, Collator, Dialect, Keep, Keys, OnBad, RowFormat, TableOptions, TableOutput, collator,
     sort_table,
@@ -163,23 +162,13 @@ impl Table {
         if self.options.keys.0.is_empty() {
             return Err(Error::Settings("there is no key to sort by".into()));
         }
-        let budget_bytes = self.resources.budget_bytes();
+        let engine = self.resources.engine(&self.scratch, path);
         let observer = self.resources.observer();
         let inputs = self.inputs.iter().map(|path| LinesInput::at(path)).collect();
-        let Recognised { inputs, taken_bytes, .. } = recognise(inputs, false, || budget_bytes)
-            .map_err(|(path, error)| xsort_disk::Error::new(Operation::Read, &path, error))?;
-        let engine = LinesOptions {
-            delimiter: 0,
-            is_unique: false,
-            budget_bytes,
-            taken_bytes,
-            threads: self.resources.threads(),
-            caches: caches(None),
-            scratch: scratch_directories(&self.scratch, path),
-            codec: None,
-            output_file: None,
-            checkpoint: None,
-        };
+        let Recognised { inputs, taken_bytes, .. } =
+            recognise(inputs, false, || engine.budget_bytes)
+                .map_err(|(path, error)| xsort_disk::Error::new(Operation::Read, &path, error))?;
+        let engine = LinesOptions { taken_bytes, ..engine };
         let collator = collator(&self.options.keys)?;
         let options = TableOptions { compression, collator, ..self.options.clone() };
         let disk = LazyDisk::new(self.resources.disk_options());

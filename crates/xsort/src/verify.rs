@@ -2,8 +2,12 @@
 
 use crate::resources::{Resources, resource_setters};
 use std::path::PathBuf;
-use xsort_extsort::{Error, VerifyOptions, VerifyReport, verify};
-use xsort_records::{Checksum, Format, Layout};
+use xsort_extsort::prefixed::input_file;
+use xsort_extsort::variable::total_bytes;
+use xsort_extsort::{
+    Error, Observer, PrefixedVerifyOptions, VerifyOptions, VerifyReport, verify, verify_prefixed,
+};
+use xsort_records::{Checksum, Format, KeyField, Layout, Prefix, VaryingSummary};
 
 /// Checks files of records, as one sequence: order, duplicates, count and checksum. Shares no code
 /// with the sort but the definition of a record.
@@ -22,6 +26,7 @@ pub struct Verify {
     inputs: Vec<PathBuf>,
     against: Vec<PathBuf>,
     layout: Option<Layout>,
+    prefixed: Option<(Prefix, Vec<KeyField>)>,
     resources: Resources,
 }
 
@@ -61,7 +66,13 @@ impl Verify {
     /// Checks these files, as one sequence in this order.
     pub fn files<P: Into<PathBuf>>(inputs: impl IntoIterator<Item = P>) -> Verify {
         let inputs = inputs.into_iter().map(Into::into).collect();
-        Verify { inputs, against: Vec::new(), layout: None, resources: Resources::default() }
+        Verify {
+            inputs,
+            against: Vec::new(),
+            layout: None,
+            prefixed: None,
+            resources: Resources::default(),
+        }
     }
 
     resource_setters!();
@@ -86,11 +97,22 @@ impl Verify {
         self
     }
 
+    /// The records begin with their length, and these are the fields of their keys, as
+    /// [`Prefixed::keys`](crate::Prefixed::keys) has them.
+    #[must_use]
+    pub fn prefixed(mut self, prefix: Prefix, keys: impl IntoIterator<Item = KeyField>) -> Verify {
+        self.prefixed = Some((prefix, keys.into_iter().collect()));
+        self
+    }
+
     /// Reads all files and judges them.
     ///
     /// # Errors
     /// What [`Error`] lists; a file that can't be read, or that is no whole number of records.
     pub fn run(&self) -> Result<Verdict, Error> {
+        if let Some((prefix, keys)) = &self.prefixed {
+            return self.run_prefixed(*prefix, keys);
+        }
         let report = self.read(&self.inputs, true)?;
         let part = report.part.as_ref().expect("order was asked for");
         let against = match &self.against[..] {
@@ -107,6 +129,38 @@ impl Verify {
             unordered: part.unordered(),
             duplicates: part.duplicates(),
             first_unordered: part.first_unordered(),
+            against,
+        })
+    }
+
+    fn run_prefixed(&self, prefix: Prefix, keys: &[KeyField]) -> Result<Verdict, Error> {
+        let options = PrefixedVerifyOptions {
+            prefix,
+            fields: keys.to_vec(),
+            budget_bytes: self.resources.budget_bytes(),
+        };
+        let observer = self.resources.observer();
+        let judge = |phase, files: &[PathBuf]| -> Result<(VaryingSummary, u64), Error> {
+            let inputs: Vec<_> = files.iter().map(|path| input_file(path)).collect();
+            observer.phase(phase, total_bytes(&inputs).unwrap_or(0));
+            let read = inputs.into_iter().map(|input| (input.path.clone(), input.into_bytes()));
+            verify_prefixed(&options, read, &observer)
+        };
+        let (found, bytes) = judge("verify", &self.inputs)?;
+        let against = match &self.against[..] {
+            [] => None,
+            files => {
+                let checksum = judge("checksum", files)?.0.checksum();
+                Some((checksum.records(), checksum))
+            }
+        };
+        Ok(Verdict {
+            records: found.records(),
+            bytes,
+            checksum: found.checksum(),
+            unordered: found.unordered(),
+            duplicates: found.duplicates(),
+            first_unordered: found.first_unordered(),
             against,
         })
     }

@@ -14,8 +14,8 @@ use super::target::Target;
 use std::path::Path;
 use xsort::sort_in_order;
 use xsort_extsort::variable::{
-    LineOrder, LinesInput, PassError, Shuffle, TemporaryFiles, merge_passes, merge_sequential,
-    sequential_inputs_max, total_bytes,
+    LineOrder, LinesInput, PassError, Shuffle, SortedOutput, TemporaryFiles, merge_passes,
+    merge_sequential, sequential_inputs_max, total_bytes,
 };
 use xsort_extsort::{LinesOptions, Observer, merge_lines, sort_lines};
 use xsort_gnu::sort::{Command, Order};
@@ -70,7 +70,10 @@ pub(super) fn sort_or_merge<O: LineOrder>(
         (false, _) if command.extras.shuffles => {
             sort_lines(&options, by, inputs, &mut out, &disk, &*observer)
         }
-        (false, _) => sort_in_order(&options, (order, by), inputs, &mut out, &disk, &*observer),
+        (false, _) => {
+            let out = SortedOutput::Stream(&mut out);
+            sort_in_order(&options, (order, by), inputs, out, &disk, &*observer)
+        }
         (true, false) => merge_lines(&options, by, inputs, &mut out, &disk, &*observer),
         (true, true) => merge_sequential(&options, by, inputs, &mut out, &*observer),
     };

@@ -12,7 +12,6 @@ use crate::variable::{
     LinesInput, LinesOptions, LinesReport, OutputForm, SegmentFilter, SortedOutput, sort_formed,
 };
 use crate::{Error, Observer};
-use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -35,7 +34,7 @@ pub fn sort_lines_by_keys<K: LineKeys>(
     options: &LinesOptions,
     keys: &Arc<K>,
     inputs: Vec<LinesInput>,
-    output: &mut (dyn Write + Send),
+    output: SortedOutput<'_>,
     disk: &dyn Disk,
     observer: &dyn Observer,
 ) -> Result<LinesReport, Error> {
@@ -66,7 +65,6 @@ pub fn sort_lines_by_keys<K: LineKeys>(
         })
     };
     let form = OutputForm { head: &[], filter: &filter };
-    let output = SortedOutput::Stream(output);
     let report = match keys.ties() {
         LineTies::Equal => sort_formed(&engine, &ByLineKey, inputs, output, form, disk, observer),
         LineTies::Bytes => {

@@ -80,5 +80,5 @@ pub use sequential::{
     PassError, TemporaryFiles, merge_passes, merge_sequential, sequential_inputs_max,
 };
 pub use shuffle::{Shuffle, WithoutKeys};
-pub use sort::{merge_lines, sort_formed, sort_lines, sort_lines_to_file};
+pub use sort::{merge_lines, sort_formed, sort_lines, sort_lines_to};
 pub use xsort_kernels::lines::{ByBytes, ByBytesReversed, LineOrder, Words};

@@ -14,7 +14,6 @@ use crate::store::open_files::OpenFiles;
 use crate::{Error, Observer};
 use parking_lot::Mutex;
 use std::io::Write;
-use std::path::Path;
 use std::time::Instant;
 use xsort_disk::Disk;
 use xsort_kernels::lines::{Entry, LineOrder};
@@ -52,20 +51,19 @@ pub fn sort_formed<O: LineOrder>(
     sort_to(options, order, inputs, output, Some(form), disk, observer)
 }
 
-/// Sorts all lines of `inputs` into the file `output`, which may be one of them. It appears whole
-/// or not at all. `options` have no checkpoint and no output file.
+/// Sorts all lines of `inputs` to `output`: a file, which may be one of them, or a stream. With a
+/// checkpoint `output` is not used; for a file `options` have no output file.
 ///
 /// # Errors
-/// As [`sort_lines`]. What `output` named before is then still there.
-pub fn sort_lines_to_file<O: LineOrder>(
+/// As [`sort_lines`]. What a file that is written named before is then still there.
+pub fn sort_lines_to<O: LineOrder>(
     options: &LinesOptions,
     order: &O,
     inputs: Vec<LinesInput>,
-    output: &Path,
+    output: SortedOutput<'_>,
     disk: &dyn Disk,
     observer: &dyn Observer,
 ) -> Result<LinesReport, Error> {
-    let output = SortedOutput::File { path: output, sync: true };
     sort_to(options, order, inputs, output, None, disk, observer)
 }
 

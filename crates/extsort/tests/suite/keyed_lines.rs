@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::keyed::{LineKeys, LineTies, sort_lines_by_keys};
-use xsort_extsort::variable::{Content, LinesInput};
+use xsort_extsort::variable::{Content, LinesInput, SortedOutput};
 use xsort_extsort::{Caches, Error, LinesOptions, LinesReport, Unobserved};
 use xsort_kernels::lines::line_hash;
 use xsort_testing::{Dribble, Random, for_each_seed};
@@ -70,7 +70,8 @@ fn sort(
     let (disk, mut output) = (SimDisk::new(SimOptions::default()), Vec::new());
     let keys = Arc::new(LastPart(ties));
     let inputs = inputs.collect();
-    let report = sort_lines_by_keys(options, &keys, inputs, &mut output, &disk, &Unobserved)?;
+    let stream = SortedOutput::Stream(&mut output);
+    let report = sort_lines_by_keys(options, &keys, inputs, stream, &disk, &Unobserved)?;
     Ok((output, report))
 }
 

@@ -4,10 +4,11 @@
 use std::io::Read;
 use std::path::PathBuf;
 use xsort_disk::{Fault, FaultSite, FileRole, Operation, SimDisk, SimOptions};
-use xsort_extsort::variable::{Codec, Content, LinesInput, merge_sequential};
+use xsort_extsort::variable::{
+    Codec, Content, LinesInput, SortedOutput, merge_sequential, sort_lines_to,
+};
 use xsort_extsort::{
     Caches, Error, LinesOptions, LinesReport, Unobserved, merge_lines, sort_lines,
-    sort_lines_to_file,
 };
 use xsort_kernels::lines::{ByBytes, line_hash};
 use xsort_testing::{Dribble, Random, quick_or_long};
@@ -324,9 +325,9 @@ fn a_full_drive_is_named_with_the_output_file() {
     let settings = SimOptions { capacity_bytes: Some(1 << 20), ..SimOptions::default() };
     let disk = SimDisk::new(settings);
     let inputs = vec![source(&short_numbers(4 << 20, 1), false)];
-    let output = "/out/sorted".as_ref();
+    let output = SortedOutput::File { path: "/out/sorted".as_ref(), sync: true };
     let options = options(64 * MIB, 2, false);
-    let error = sort_lines_to_file(&options, &ByBytes, inputs, output, &disk, &Unobserved);
+    let error = sort_lines_to(&options, &ByBytes, inputs, output, &disk, &Unobserved);
     let said = error.unwrap_err().to_string();
     assert!(said.contains("/out/sorted") && said.contains("No space left"), "{said}");
     assert_eq!((disk.open_files(), disk.paths().len()), (0, 0));

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use tempfile::tempdir;
 use xsort::{
     Cancel, Du, Endian, Error, Format, Generate, Keep, KeyField, KeyKind, Layout, Lines, Memory,
-    Method, Sort, Table, Verify,
+    Method, Prefix, Prefixed, Sort, Table, Verify,
 };
 
 #[test]
@@ -127,6 +127,49 @@ fn more_lines_than_memory_are_sorted_onto_themselves() {
     assert!(report.runs > 1, "{report:?}");
     lines.sort();
     assert!(fs::read_to_string(&text).unwrap() == lines.join("\n") + "\n");
+}
+
+/// Words of their keys are alike, so that keys travel before them, in memory and on scratch.
+#[test]
+fn lines_whose_keys_begin_alike_are_sorted_onto_themselves() {
+    let folder = tempdir().unwrap();
+    let text = folder.path().join("text");
+    let mut lines: Vec<String> = (0..400_000_u64)
+        .map(|i| format!("{i},what all of them begin with {:06}", i * 7919 % 65_537))
+        .collect();
+    fs::write(&text, lines.join("\n")).unwrap();
+    let sort = Lines::files([&text]).separator(',').key("2,2").stable().threads(2);
+    let report = sort.memory(16 << 20).run(&text).unwrap();
+    let keys_bytes = 400_000 * "what all of them begin with 000000".len() as u64;
+    assert_eq!((report.lines, report.written_bytes), (400_000, report.bytes));
+    assert!(report.spilled_bytes > keys_bytes && report.runs > 1, "{report:?}");
+    lines.sort_by(|a, b| a.split_once(',').unwrap().1.cmp(b.split_once(',').unwrap().1));
+    assert!(fs::read_to_string(&text).unwrap() == lines.join("\n") + "\n");
+}
+
+#[test]
+fn records_with_their_length_before_them_are_sorted_and_verified() {
+    let folder = tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let prefix: Prefix = "prefixed:u16be".parse().unwrap();
+    let key: KeyField = "0:2:u16le".parse().unwrap();
+    let records: Vec<Vec<u8>> = (0..2000_u16)
+        .map(|i| {
+            let value = i.wrapping_mul(7919).to_le_bytes();
+            [&(2 + i % 50).to_be_bytes()[..], &value, &vec![7; usize::from(i % 50)]].concat()
+        })
+        .collect();
+    fs::write(path("data"), records.concat()).unwrap();
+    let report = Prefixed::files(prefix, [path("data")]).keys([key]).run(path("out")).unwrap();
+    let mut sorted = records;
+    sorted.sort_by_key(|record| u16::from_le_bytes([record[2], record[3]]));
+    assert_eq!(fs::read(path("out")).unwrap(), sorted.concat());
+    let verify = Verify::files([path("out")]).against([path("data")]).prefixed(prefix, [key]);
+    let verdict = verify.run().unwrap();
+    assert!(verdict.is_sorted() && verdict.is_same());
+    assert_eq!(report.checksum, Some(verdict.checksum.to_string()));
+    assert_eq!((verdict.records, verdict.bytes), (2000, report.bytes));
+    assert!(!Verify::files([path("data")]).prefixed(prefix, [key]).run().unwrap().is_sorted());
 }
 
 /// They were ignored without a word.
