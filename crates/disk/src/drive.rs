@@ -2,7 +2,7 @@
 //!
 //! Not its speed: the callers that plan with that measure it.
 
-use crate::{Drive, Error, Operation};
+use crate::{Drive, Error, Operation, place};
 use rustix::fs::{StatFs, StatVfs, major, minor, stat, statfs, statvfs};
 use rustix::io::Errno;
 use std::fs::canonicalize;
@@ -46,6 +46,7 @@ const RAMFS: &str = "ramfs";
 
 /// The drive that holds `path`, or its parent if there is no such path yet.
 pub(crate) fn of_path(path: &Path) -> Result<Drive, Error> {
+    place::refuse_url(Operation::Inspect, path)?;
     let inspect = |path: &Path| -> Result<Drive, Errno> {
         Ok(drive(stat(path)?.st_dev, &statfs(path)?, &statvfs(path)?))
     };

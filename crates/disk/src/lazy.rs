@@ -1,8 +1,12 @@
 //! A disk whose engine starts with its first file: a sort that never leaves memory pays for no
 //! rings and no threads. Starting them takes longer than sorting a thousand lines.
 
-use crate::{Disk, DiskOptions, Drive, Error, FileId, FileIdentity, OsDisk, Request, drive};
+use crate::{
+    Disk, DiskOptions, Drive, Error, FileId, FileIdentity, Found, ListedFile, OsDisk, Request, drive,
+    place,
+};
 use parking_lot::Mutex;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -41,6 +45,18 @@ impl LazyDisk {
 }
 
 impl Disk for LazyDisk {
+    fn find(&self, path: &Path) -> Result<Found, Error> {
+        place::find(path)
+    }
+
+    fn list(
+        &self,
+        prefix: &Path,
+        found: &mut dyn FnMut(ListedFile) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        place::list(prefix, found)
+    }
+
     fn open_input(&self, path: &Path) -> Result<FileId, Error> {
         self.start()?.open_input(path)
     }

@@ -13,6 +13,7 @@
 //! | `region`, `free_list`, `lease`, `block_pool` | memory: ranges of a mapping, block pools |
 //! | `store`, `request`, `alignment`, `error` | the interface of a disk |
 //! | `os`, `lazy`, `options` | the operating system's disk; one that starts with its first file |
+//! | `place` | what is at a path, and which paths are URLs |
 //! | `file`, `file_table`, `snapshot`, `drive` | open files (O_DIRECT) and the table of them |
 //! | `output`, `hidden_name`, `nameless` | how an output appears, whole or not at all |
 //! | `stream` | standard output as an output |
@@ -49,6 +50,7 @@ mod options;
 mod os;
 mod output;
 mod persistent;
+mod place;
 mod progress;
 mod rate;
 mod region;
@@ -75,6 +77,7 @@ pub use lazy::LazyDisk;
 pub use lease::Lease;
 pub use options::{DiskOptions, IoChoice, UnknownIoChoice};
 pub use os::OsDisk;
+pub use place::{Found, ListedFile, is_url};
 pub use rate::RateLimit;
 pub use request::{Completion, Direction, FileId, Request};
 pub use sim::{

@@ -16,8 +16,8 @@ use crate::threads::{ThreadPool, carry_out};
 use crate::transfer::Transfer;
 use crate::uring::UringEngine;
 use crate::{
-    Disk, Drive, Error, FileId, FileIdentity, Gate, Operation, RateLimit, Request, drive, nameless,
-    output, persistent,
+    Disk, Drive, Error, FileId, FileIdentity, Found, Gate, ListedFile, Operation, RateLimit, Request,
+    drive, nameless, output, persistent, place,
 };
 use rustix::fs::{
     CWD, FallocateFlags, FileType, MemfdFlags, Mode, OFlags, Stat, fallocate, fdatasync, fstat,
@@ -26,6 +26,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 use std::io;
+use std::ops::ControlFlow;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -187,6 +188,18 @@ impl OsDisk {
 }
 
 impl Disk for OsDisk {
+    fn find(&self, path: &Path) -> Result<Found, Error> {
+        place::find(path)
+    }
+
+    fn list(
+        &self,
+        prefix: &Path,
+        found: &mut dyn FnMut(ListedFile) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        place::list(prefix, found)
+    }
+
     fn open_input(&self, path: &Path) -> Result<FileId, Error> {
         Ok(self.insert(self.open_input_file(path)?))
     }
@@ -245,6 +258,7 @@ impl Disk for OsDisk {
     }
 
     fn create_scratch(&self, directory: &Path) -> Result<FileId, Error> {
+        place::refuse_scratch_at_url(directory)?;
         let fd = nameless::create_scratch(directory).map_err(|errno| {
             Error::new(Operation::Create, directory.join("(scratch file)"), errno)
         })?;
@@ -428,6 +442,7 @@ impl Disk for OsDisk {
 
 /// Opens a regular file, and nothing else.
 fn open_regular(path: &Path, access: OFlags) -> Result<(OwnedFd, Stat), Error> {
+    place::refuse_url(Operation::Open, path)?;
     let fail = |source: io::Error| Error::new(Operation::Open, path, source);
     let is_regular = |stat: &Stat| match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => Ok(()),

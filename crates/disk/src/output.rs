@@ -26,7 +26,7 @@
 use crate::drive::parent_directory;
 use crate::hidden_name::{create_hidden, hidden_name, register, unregister, with_hidden_name};
 use crate::nameless::{create_linkable, proc_path};
-use crate::{DisplayPath, Error, Operation, persistent};
+use crate::{DisplayPath, Error, Operation, persistent, place};
 use rustix::fs::{
     Access, AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Stat, accessat, fchmod, flock,
     fsync, ftruncate, linkat, open, openat, renameat, statat, unlinkat,
@@ -105,6 +105,7 @@ struct Target<'p> {
 
 impl<'p> Target<'p> {
     fn of(path: &'p Path) -> Result<Target<'p>, Error> {
+        place::refuse_url(Operation::Create, path)?;
         let fail = |source: io::Error| Error::new(Operation::Create, path, source);
         let followed = follow_links(path)?;
         let old = inspect_old(&followed).map_err(fail)?;

@@ -19,12 +19,13 @@ pub use drives::{SimDrive, Throttle};
 pub use faults::{Corruption, Damage, Fault, FaultSite, FileRole, SimOptions};
 
 use crate::hidden_name::hidden_name;
-use crate::{Disk, Drive, Error, FileId, FileIdentity, Operation, Request};
+use crate::{Disk, Drive, Error, FileId, FileIdentity, Found, ListedFile, Operation, Request};
 use file_system::{FileSystem, Handle};
 use parking_lot::{Mutex, MutexGuard};
 use queue::{Queue, SimTransfer};
 use rustix::io::Errno;
 use std::io;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -34,7 +35,8 @@ use workers::Shared;
 /// Free space of a disk without a limit, in bytes.
 const UNLIMITED_BYTES: u64 = 1 << 50;
 
-/// A disk in memory on which things go wrong as its options say. All directories exist on it.
+/// A disk in memory on which things go wrong as its options say. All directories exist on it, and a
+/// URL is a path as any other.
 ///
 /// Dropping it with transfers in flight waits for them.
 #[derive(Debug)]
@@ -198,6 +200,25 @@ impl SimDisk {
 }
 
 impl Disk for SimDisk {
+    fn find(&self, path: &Path) -> Result<Found, Error> {
+        let mut file_system = self.file_system();
+        self.first_step(&mut file_system, Operation::Inspect, FileRole::Input, path)?;
+        Ok(file_system.find(path))
+    }
+
+    fn list(
+        &self,
+        prefix: &Path,
+        found: &mut dyn FnMut(ListedFile) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        let mut file_system = self.file_system();
+        self.first_step(&mut file_system, Operation::Inspect, FileRole::Input, prefix)?;
+        let files = file_system.list(prefix);
+        drop(file_system);
+        let _ = files.into_iter().try_for_each(found);
+        Ok(())
+    }
+
     fn open_input(&self, path: &Path) -> Result<FileId, Error> {
         let mut file_system = self.file_system();
         self.first_step(&mut file_system, Operation::Open, FileRole::Input, path)?;

@@ -1,7 +1,8 @@
 //! The interface of a disk: files by role (input, output, scratch), transfers, and what is known
 //! of a drive.
 
-use crate::{Error, FileId, Request};
+use crate::{Error, FileId, Found, ListedFile, Request};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// What is known of the drive (file system) that holds a path.
@@ -35,6 +36,22 @@ pub struct FileIdentity {
 ///
 /// All methods may be called from any thread.
 pub trait Disk: Send + Sync {
+    /// What a path leads to, links followed. What isn't there is [`Found::Missing`], no error. At a
+    /// URL that ends in a slash there is a [`Found::Directory`].
+    fn find(&self, path: &Path) -> Result<Found, Error>;
+
+    /// Passes every regular file whose path begins with the bytes of `prefix` to `found`, at any
+    /// depth and in any order, until that returns `Break`: with `data/` all below the directory
+    /// `data`, with `data/part-` those of them that begin with `part-`. Names that end in a slash,
+    /// which some stores have for directories, are left out.
+    ///
+    /// No such file is no error, but a directory that isn't there may be one.
+    fn list(
+        &self,
+        prefix: &Path,
+        found: &mut dyn FnMut(ListedFile) -> ControlFlow<()>,
+    ) -> Result<(), Error>;
+
     /// Opens a regular file for reading.
     fn open_input(&self, path: &Path) -> Result<FileId, Error>;
 

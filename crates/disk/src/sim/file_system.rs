@@ -6,10 +6,11 @@
 
 use super::content::{BLOCK, Content, Page};
 use super::faults::FileRole;
-use crate::FileId;
+use crate::{FileId, Found, ListedFile};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Default)]
@@ -93,6 +94,34 @@ impl FileSystem {
 
     pub(super) fn get(&self, path: &Path) -> Option<Vec<u8>> {
         self.names.get(path).map(|inode| self.inodes[inode].content.to_vec())
+    }
+
+    /// What is at a path. A directory is there if a file is below it, or if the path ends in a
+    /// slash.
+    pub(super) fn find(&self, path: &Path) -> Found {
+        let bytes = path.as_os_str().as_bytes();
+        let directory = [bytes, b"/"].concat();
+        if bytes.ends_with(b"/") {
+            return Found::Directory;
+        }
+        match self.names.get(path) {
+            Some(inode) => Found::File { bytes: self.inodes[inode].content.bytes },
+            None if self.names_from(&directory).next().is_some() => Found::Directory,
+            None => Found::Missing,
+        }
+    }
+
+    /// The files whose paths begin with `prefix`.
+    pub(super) fn list(&self, prefix: &Path) -> Vec<ListedFile> {
+        let listed = |(path, inode): (&PathBuf, &u64)| {
+            ListedFile { path: path.clone(), bytes: self.inodes[inode].content.bytes }
+        };
+        self.names_from(prefix.as_os_str().as_bytes()).map(listed).collect()
+    }
+
+    /// Names that begin with these bytes.
+    fn names_from<'a>(&'a self, prefix: &'a [u8]) -> impl Iterator<Item = (&'a PathBuf, &'a u64)> {
+        self.names.iter().filter(move |(path, _)| path.as_os_str().as_bytes().starts_with(prefix))
     }
 
     pub(super) fn paths(&self) -> Vec<PathBuf> {

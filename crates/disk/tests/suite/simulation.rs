@@ -4,14 +4,45 @@
 use crate::bench::{Flight, pattern, simulated};
 use std::collections::BTreeSet;
 use std::io;
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 use xsort_disk::{
-    BlockPool, Corruption, Damage, Direction, Disk, Fault, FaultSite, FileRole, Lease, Operation,
-    SimDisk, SimDrive, SimOptions,
+    BlockPool, Corruption, Damage, Direction, Disk, Fault, FaultSite, FileRole, Found, Lease,
+    ListedFile, Operation, SimDisk, SimDrive, SimOptions,
 };
 
 const EIO: i32 = 5;
+
+/// Names are what they are called: a URL, too.
+#[test]
+fn what_is_there_is_found_and_listed() {
+    let disk = SimDisk::new(SimOptions::default());
+    for (url, text) in [("s3://b/k/1", "one"), ("s3://b/k/2", "two!"), ("s3://b/k2", "")] {
+        disk.put(url, text);
+    }
+    let find = |path: &str| disk.find(path.as_ref()).unwrap();
+    assert_eq!(find("s3://b/k/2"), Found::File { bytes: 4 });
+    assert_eq!(find("s3://b/k2"), Found::File { bytes: 0 });
+    assert_eq!(find("s3://b/k"), Found::Directory);
+    assert_eq!(find("s3://none/"), Found::Directory);
+    assert_eq!(find("s3://b/k/"), Found::Directory);
+    assert_eq!(find("s3://b/k/3"), Found::Missing);
+    let list = |prefix: &str, most: usize| {
+        let mut files = Vec::new();
+        let mut found = |file: ListedFile| {
+            files.push((file.path.to_str().unwrap().to_owned(), file.bytes));
+            if files.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        };
+        disk.list(prefix.as_ref(), &mut found).unwrap();
+        files
+    };
+    let below = [("s3://b/k/1".to_owned(), 3), ("s3://b/k/2".to_owned(), 4)];
+    assert_eq!(list("s3://b/k/", 9), below);
+    assert_eq!(list("s3://b/k/", 1), below[..1]);
+    assert_eq!(list("s3://b/k", 9).len(), 3);
+    assert!(list("s3://b/x", 9).is_empty());
+}
 
 /// Offsets of the transfers that fail.
 fn failing_offsets(seed: u64, threads: usize) -> BTreeSet<u64> {
