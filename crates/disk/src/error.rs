@@ -104,6 +104,11 @@ impl Error {
         Error { operation, path: path.into(), offset: Some(offset), source: source.into() }
     }
 
+    /// The error of reading `path`: the disk's own, if that is what a reader has returned.
+    pub fn of_read(path: impl Into<PathBuf>, error: io::Error) -> Error {
+        error.downcast().unwrap_or_else(|error| Error::new(Operation::Read, path, error))
+    }
+
     /// What the user can do about it, where there is a usual answer. Already part of the error's
     /// text.
     pub fn way_out(&self) -> Option<&'static str> {
@@ -239,6 +244,16 @@ mod tests {
         assert!(text.contains("free some space") && text.contains("-T"), "{text}");
         let text = Error::new(Operation::Map, "", Errno::NOMEM).to_string();
         assert!(text.starts_with("mapping memory: Cannot allocate memory"), "{text}");
+    }
+
+    /// Else the file and what was done to it would be named twice.
+    #[test]
+    fn the_disks_own_error_of_a_read_stays_as_it_is() {
+        let own = Error::at(Operation::Read, "/data/in", 4096, Errno::IO);
+        let text = own.to_string();
+        let read = |error| Error::of_read("/other", error).to_string();
+        assert_eq!(read(io::Error::other(own)), text);
+        assert_eq!(read(io::Error::other("broken")), "reading /other: broken");
     }
 
     #[test]

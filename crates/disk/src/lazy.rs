@@ -2,8 +2,8 @@
 //! rings and no threads. Starting them takes longer than sorting a thousand lines.
 
 use crate::{
-    Disk, DiskOptions, Drive, Error, FileId, FileIdentity, Found, ListedFile, OsDisk, Request, drive,
-    place,
+    Disk, DiskOptions, Drive, Error, FileId, FileIdentity, Found, ListedFile, OsDisk, Request,
+    drive, place,
 };
 use parking_lot::Mutex;
 use std::ops::ControlFlow;

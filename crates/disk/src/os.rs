@@ -16,8 +16,8 @@ use crate::threads::{ThreadPool, carry_out};
 use crate::transfer::Transfer;
 use crate::uring::UringEngine;
 use crate::{
-    Disk, Drive, Error, FileId, FileIdentity, Found, Gate, ListedFile, Operation, RateLimit, Request,
-    drive, nameless, output, persistent, place,
+    Disk, Drive, Error, FileId, FileIdentity, Found, Gate, ListedFile, Operation, RateLimit,
+    Request, drive, nameless, output, persistent, place,
 };
 use rustix::fs::{
     CWD, FallocateFlags, FileType, MemfdFlags, Mode, OFlags, Stat, fallocate, fdatasync, fstat,

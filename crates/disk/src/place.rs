@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_is_told_by_its_beginning() {
+    fn a_url_is_known_by_its_beginning() {
         for url in ["s3://bucket/key", "gs://b", "az://c/d/", "https://host/a?b=c", "http://h/"] {
             assert!(is_url(Path::new(url)), "{url}");
         }
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_at_a_path_is_told_with_its_length() {
+    fn what_is_at_a_path_is_found_with_its_length() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("file");
         fs::write(&file, "four").unwrap();

@@ -164,11 +164,9 @@ struct First {
 impl First {
     fn new(input: LinesInput) -> First {
         let path = input.path.clone();
-        let (rows, file) = match input {
-            LinesInput { content: Content::File(_), bytes: Some(_), .. } => {
-                (Rows::new(LinesInput::at(&path).into_bytes()), Some(input))
-            }
-            stream => (Rows::new(stream.into_bytes()), None),
+        let (rows, file) = match input.first_read() {
+            Some(bytes) => (Rows::new(bytes), Some(input)),
+            None => (Rows::new(input.into_bytes()), None),
         };
         First { path, rows, head: Vec::new(), file }
     }

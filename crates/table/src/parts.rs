@@ -41,6 +41,12 @@ impl PartNames {
         OsString::from_vec([&self.before[..], &number, &self.after].concat()).into()
     }
 
+    /// What the paths of all parts begin with.
+    #[must_use]
+    pub fn prefix(&self) -> PathBuf {
+        OsString::from_vec([&self.before[..], b"-"].concat()).into()
+    }
+
     /// Whether a path is that of a part.
     #[must_use]
     pub fn is_part(&self, path: &Path) -> bool {
@@ -192,6 +198,7 @@ mod tests {
         ] {
             let names = PartNames::of(output.as_ref());
             assert_eq!(names.path(1), Path::new(part));
+            assert!(part.starts_with(names.prefix().to_str().unwrap()));
             assert!(names.is_part(part.as_ref()) && names.is_part(&names.path(1_234_567)));
             assert!(!names.is_part(output.as_ref()) && !names.is_part("orders-1.csv".as_ref()));
         }

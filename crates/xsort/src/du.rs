@@ -7,7 +7,8 @@ use std::collections::BinaryHeap;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use xsort_disk::{DisplayPath, is_url};
 use xsort_usage::{Detail, FoundFile, Options, Usage, Visitor, WalkError, walk};
 
 /// Counts the disk usage of trees, with GNU du's figures.
@@ -93,7 +94,8 @@ impl Du {
             largest: Mutex::default(),
             errors: Mutex::default(),
         };
-        let mut paths = self.trees.iter().map(|path| path.clone().into_os_string().into_vec());
+        let trees = self.trees.iter().filter(|path| findings.is_of_files(path));
+        let mut paths = trees.map(|path| path.clone().into_os_string().into_vec());
         let total = walk(&self.options, &mut paths, &findings);
         let largest = findings.largest.into_inner().into_sorted_vec();
         TreeUsage {
@@ -112,6 +114,18 @@ struct Findings<'d> {
     /// At most `top`, of which the smallest is at hand.
     largest: Mutex<BinaryHeap<Reverse<Directory>>>,
     errors: Mutex<Vec<String>>,
+}
+
+impl Findings<'_> {
+    /// Whether a path is one of files. A URL is an error: its objects aren't counted.
+    fn is_of_files(&self, path: &Path) -> bool {
+        let is_url = is_url(path);
+        if is_url {
+            let what = "objects of stores aren't counted, only files";
+            self.errors.lock().push(format!("{}: {what}", DisplayPath(path)));
+        }
+        !is_url
+    }
 }
 
 impl Visitor for Findings<'_> {

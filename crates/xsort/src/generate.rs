@@ -70,7 +70,7 @@ impl Generate {
             threads: self.resources.threads(),
             sync: true,
         };
-        generate(&options, &self.resources.disk()?, &self.resources.observer())
+        generate(&options, &*self.resources.disk()?, &self.resources.observer())
     }
 }
 

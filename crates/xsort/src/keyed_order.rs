@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::io::{self, Read};
 use std::sync::Arc;
-use xsort_disk::{Disk, Operation};
+use xsort_disk::Disk;
 use xsort_extsort::keyed::{LineKeys, LineTies, sort_lines_by_keys};
 use xsort_extsort::variable::{
     LineOrder, LinesInput, SMALL_INPUT_BYTES, SortedOutput, sort_lines_to, total_bytes,
@@ -69,7 +69,7 @@ pub fn sort_in_order<O: LineOrder>(
     if let Some((keys, first)) = keys.flatten().zip(inputs.first_mut()) {
         let sample = first
             .peek(read_sample)
-            .map_err(|error| xsort_disk::Error::new(Operation::Read, first.path.clone(), error))?;
+            .map_err(|error| xsort_disk::Error::of_read(&first.path, error))?;
         let share = bytes.map_or(UNKNOWN_SHARE, |bytes| bytes / SAMPLE_BYTES);
         if words_tie(order, &sample.unwrap_or_default(), share, options.delimiter) {
             let keys = Arc::new(GnuKeys(keys));

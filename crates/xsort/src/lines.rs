@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::iter;
 use std::path::{Path, PathBuf};
-use xsort_disk::{LazyDisk, STANDARD_OUTPUT};
+use xsort_disk::STANDARD_OUTPUT;
 use xsort_extsort::variable::{LineOrder, LinesInput, SortedOutput};
 use xsort_extsort::{Error, LinesOptions, LinesReport};
 use xsort_gnu::sort::{Command, Environment, Order, Request, parse};
@@ -189,9 +189,10 @@ impl InOrder for SortTask<'_, '_> {
 
     fn run<O: LineOrder>(self, by: &O) -> Result<LinesReport, Error> {
         let SortTask { lines: Lines { inputs, resources, .. }, options, order, output } = self;
-        let inputs = inputs.iter().map(|path| LinesInput::at(path)).collect();
-        let disk = LazyDisk::new(resources.disk_options());
-        sort_in_order(&options, (order, by), inputs, output, &disk, &resources.observer())
+        let disk = resources.lazy_disk();
+        let inputs = inputs.iter().map(|path| LinesInput::on(&disk, path));
+        let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
+        sort_in_order(&options, (order, by), inputs, output, &*disk, &resources.observer())
     }
 }
 

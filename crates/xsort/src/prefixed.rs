@@ -3,10 +3,10 @@
 use crate::resources::{Resources, resource_setters};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use xsort_disk::{LazyDisk, STANDARD_OUTPUT};
+use xsort_disk::STANDARD_OUTPUT;
 use xsort_extsort::Error;
 use xsort_extsort::keyed::KeyedReport;
-use xsort_extsort::prefixed::{PrefixedOptions, input_file, sort_prefixed};
+use xsort_extsort::prefixed::{PrefixedOptions, input_on, sort_prefixed};
 use xsort_extsort::variable::SortedOutput;
 use xsort_records::{KeyField, Prefix};
 
@@ -98,10 +98,11 @@ impl Prefixed {
     }
 
     fn sort(&self, path: &Path, output: SortedOutput<'_>) -> Result<KeyedReport, Error> {
-        let inputs = self.inputs.iter().map(|path| input_file(path)).collect();
+        let disk = self.resources.lazy_disk();
+        let inputs = self.inputs.iter().map(|path| input_on(&disk, path));
+        let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
         let engine = self.resources.engine(&self.scratch, path);
-        let disk = LazyDisk::new(self.resources.disk_options());
         let observer = self.resources.observer();
-        sort_prefixed(&self.options, &engine, inputs, output, &disk, &observer)
+        sort_prefixed(&self.options, &engine, inputs, output, &*disk, &observer)
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Instant;
-use xsort_disk::{DiskOptions, OsDisk, RateLimit};
+use xsort_disk::{Disk, DiskOptions, LazyDisk, OsDisk, RateLimit};
 use xsort_extsort::{Error, LinesOptions, Observer, scratch_directories};
 
 /// How far a job is.
@@ -171,7 +171,7 @@ impl Resources {
         }
     }
 
-    pub(crate) fn disk_options(&self) -> DiskOptions {
+    fn disk_options(&self) -> DiskOptions {
         let cancel = self.cancel.clone();
         let rate = self
             .bandwidth
@@ -179,8 +179,14 @@ impl Resources {
         DiskOptions { rate, ..DiskOptions::default() }
     }
 
-    pub(crate) fn disk(&self) -> Result<OsDisk, Error> {
-        Ok(OsDisk::new(self.disk_options())?)
+    /// The machine's disk.
+    pub(crate) fn disk(&self) -> Result<Arc<dyn Disk>, Error> {
+        Ok(Arc::new(OsDisk::new(self.disk_options())?))
+    }
+
+    /// The same for a job that may never need it: its engine starts with its first file.
+    pub(crate) fn lazy_disk(&self) -> Arc<dyn Disk> {
+        Arc::new(LazyDisk::new(self.disk_options()))
     }
 
     pub(crate) fn observer(&self) -> ProgressObserver {

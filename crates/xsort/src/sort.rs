@@ -124,6 +124,6 @@ impl Sort {
             probe: false,
             checkpoint: self.checkpoint,
         };
-        sort(&options, &self.resources.disk()?, &self.resources.observer())
+        sort(&options, &*self.resources.disk()?, &self.resources.observer())
     }
 }

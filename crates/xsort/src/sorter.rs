@@ -4,7 +4,7 @@ use crate::machine::caches;
 use crate::resources::{Resources, resource_setters};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use xsort_disk::{LazyDisk, STANDARD_OUTPUT};
+use xsort_disk::STANDARD_OUTPUT;
 use xsort_extsort::sorter::{SorterOptions, Sorting};
 use xsort_extsort::{Error, scratch_directories};
 
@@ -95,7 +95,7 @@ impl Sorter {
             caches: caches(None),
             scratch: scratch_directories(scratch, Path::new(STANDARD_OUTPUT)),
         };
-        let disk = Arc::new(LazyDisk::new(resources.disk_options()));
+        let disk = resources.lazy_disk();
         Ok(Sorting::start(options, disk, Arc::new(resources.observer())))
     }
 }

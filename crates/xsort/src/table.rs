@@ -3,7 +3,7 @@
 use crate::resources::{Resources, resource_setters};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use xsort_disk::{LazyDisk, Operation, STANDARD_OUTPUT};
+use xsort_disk::STANDARD_OUTPUT;
 use xsort_extsort::keyed::KeyedReport;
 use xsort_extsort::variable::{LinesInput, OutputCodec, Recognised, recognise};
 use xsort_extsort::{Error, LinesOptions};
@@ -164,14 +164,15 @@ impl Table {
         }
         let engine = self.resources.engine(&self.scratch, path);
         let observer = self.resources.observer();
-        let inputs = self.inputs.iter().map(|path| LinesInput::at(path)).collect();
+        let disk = self.resources.lazy_disk();
+        let inputs = self.inputs.iter().map(|path| LinesInput::on(&disk, path));
+        let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
         let Recognised { inputs, taken_bytes, .. } =
             recognise(inputs, false, || engine.budget_bytes)
-                .map_err(|(path, error)| xsort_disk::Error::new(Operation::Read, &path, error))?;
+                .map_err(|(path, error)| xsort_disk::Error::of_read(path, error))?;
         let engine = LinesOptions { taken_bytes, ..engine };
         let collator = collator(&self.options.keys)?;
         let options = TableOptions { compression, collator, ..self.options.clone() };
-        let disk = LazyDisk::new(self.resources.disk_options());
-        sort_table(&options, &engine, inputs, output, &disk, &observer)
+        sort_table(&options, &engine, inputs, output, &*disk, &observer)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::resources::{Resources, resource_setters};
 use std::path::PathBuf;
-use xsort_extsort::prefixed::input_file;
+use xsort_extsort::prefixed::input_on;
 use xsort_extsort::variable::total_bytes;
 use xsort_extsort::{
     Error, Observer, PrefixedVerifyOptions, VerifyOptions, VerifyReport, verify, verify_prefixed,
@@ -139,9 +139,10 @@ impl Verify {
             fields: keys.to_vec(),
             budget_bytes: self.resources.budget_bytes(),
         };
-        let observer = self.resources.observer();
+        let (disk, observer) = (self.resources.lazy_disk(), self.resources.observer());
         let judge = |phase, files: &[PathBuf]| -> Result<(VaryingSummary, u64), Error> {
-            let inputs: Vec<_> = files.iter().map(|path| input_file(path)).collect();
+            let inputs = files.iter().map(|path| input_on(&disk, path));
+            let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
             observer.phase(phase, total_bytes(&inputs).unwrap_or(0));
             let read = inputs.into_iter().map(|input| (input.path.clone(), input.into_bytes()));
             verify_prefixed(&options, read, &observer)
@@ -174,6 +175,6 @@ impl Verify {
             threads: self.resources.threads(),
             order,
         };
-        verify(&options, &self.resources.disk()?, &self.resources.observer())
+        verify(&options, &*self.resources.disk()?, &self.resources.observer())
     }
 }

@@ -113,8 +113,9 @@ impl FileSystem {
 
     /// The files whose paths begin with `prefix`.
     pub(super) fn list(&self, prefix: &Path) -> Vec<ListedFile> {
-        let listed = |(path, inode): (&PathBuf, &u64)| {
-            ListedFile { path: path.clone(), bytes: self.inodes[inode].content.bytes }
+        let listed = |(path, inode): (&PathBuf, &u64)| ListedFile {
+            path: path.clone(),
+            bytes: self.inodes[inode].content.bytes,
         };
         self.names_from(prefix.as_os_str().as_bytes()).map(listed).collect()
     }

@@ -4,8 +4,10 @@ use crate::variable::{Content, InputBytes, LinesInput};
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::SystemTime;
 use thiserror::Error;
+use xsort_disk::{Disk, is_url};
 
 /// Somebody wrote to a file while it was read.
 #[derive(Debug, Error)]
@@ -25,8 +27,16 @@ pub fn input_file(path: &Path) -> LinesInput {
     };
     match input.content {
         Content::File(_) => LinesInput { content: Content::File(Box::new(open)), ..input },
-        Content::Mapped { .. } | Content::Stream(_) => input,
+        Content::Url(_) | Content::Mapped { .. } | Content::Stream(_) => input,
     }
+}
+
+/// The same, but a URL is looked up on the disk, and read by it.
+///
+/// # Errors
+/// If there is no file at a URL, or the disk can't tell.
+pub fn input_on(disk: &Arc<dyn Disk>, path: &Path) -> Result<LinesInput, xsort_disk::Error> {
+    if is_url(path) { LinesInput::on(disk, path) } else { Ok(input_file(path)) }
 }
 
 type Facts = (u64, SystemTime);

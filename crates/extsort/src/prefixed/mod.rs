@@ -23,6 +23,6 @@ mod keying;
 mod options;
 mod sort;
 
-pub use input_file::input_file;
+pub use input_file::{input_file, input_on};
 pub use options::PrefixedOptions;
 pub use sort::{plan_prefixed, sort_prefixed};

@@ -4,17 +4,19 @@
 //! A file that is sorted once is of no use to the cache, and copying through the cache costs more
 //! processor time than everything else that is done to a long line.
 
-use crate::Error;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::collections::VecDeque;
 use std::io::{self, Read};
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
-use xsort_disk::{BlockPool, Completion, Direction, Disk, FileId, Lease, Request, align_up};
+use xsort_disk::{
+    BlockPool, Completion, Direction, Disk, Error, FileId, Lease, Request, align_up, is_url,
+};
 
-/// A file, and its blocks that are in memory or being read.
-pub(crate) struct ReadAhead<'j> {
-    disk: &'j dyn Disk,
+/// A file, and its blocks that are in memory or being read. The disk is borrowed or shared.
+pub(crate) struct ReadAhead<D: Deref<Target: Disk>> {
+    disk: D,
     file: FileId,
     /// Its length in bytes.
     bytes: u64,
@@ -28,15 +30,13 @@ pub(crate) struct ReadAhead<'j> {
     taken: usize,
     done_to: Sender<Completion>,
     done_from: Receiver<Completion>,
+    /// Whether it must be unchanged at its end: what comes in many requests may be of two objects.
+    is_checked: bool,
 }
 
-impl<'j> ReadAhead<'j> {
+impl<D: Deref<Target: Disk>> ReadAhead<D> {
     /// Opens the file at `path`. It takes as many blocks from `block_pool` as there are.
-    pub(crate) fn open(
-        disk: &'j dyn Disk,
-        path: &Path,
-        block_pool: Arc<BlockPool>,
-    ) -> Result<ReadAhead<'j>, Error> {
+    pub(crate) fn open(disk: D, path: &Path, block_pool: Arc<BlockPool>) -> Result<Self, Error> {
         let file = disk.open_input(path)?;
         let (done_to, done_from) = unbounded();
         let blocks = VecDeque::with_capacity(block_pool.capacity());
@@ -51,8 +51,9 @@ impl<'j> ReadAhead<'j> {
             taken: 0,
             done_to,
             done_from,
+            is_checked: is_url(path),
         };
-        ahead.bytes = disk.file_bytes(file)?;
+        ahead.bytes = ahead.disk.file_bytes(file)?;
         Ok(ahead)
     }
 
@@ -69,7 +70,7 @@ impl<'j> ReadAhead<'j> {
         0
     }
 
-    fn read_blocks(&mut self, buffer: &mut [u8]) -> Result<usize, xsort_disk::Error> {
+    fn read_blocks(&mut self, buffer: &mut [u8]) -> Result<usize, Error> {
         loop {
             self.submit_reads();
             let block_bytes = self.block_bytes(self.offset);
@@ -81,6 +82,9 @@ impl<'j> ReadAhead<'j> {
                         self.offset, self.bytes,
                         "all blocks are there when a file is opened"
                     );
+                    if std::mem::take(&mut self.is_checked) {
+                        self.disk.check_unchanged(self.file)?;
+                    }
                     return Ok(0);
                 }
                 Some(None) => self.wait()?,
@@ -125,7 +129,7 @@ impl<'j> ReadAhead<'j> {
         }
     }
 
-    fn wait(&mut self) -> Result<(), xsort_disk::Error> {
+    fn wait(&mut self) -> Result<(), Error> {
         let completion = self.done_from.recv().expect("this end holds a sender");
         completion.result?;
         let index = (completion.offset - self.offset) / self.block_pool.block_bytes() as u64;
@@ -134,14 +138,14 @@ impl<'j> ReadAhead<'j> {
     }
 }
 
-impl Read for ReadAhead<'_> {
+impl<D: Deref<Target: Disk>> Read for ReadAhead<D> {
     /// An error of the disk is within the one that is returned.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.read_blocks(buffer).map_err(io::Error::other)
     }
 }
 
-impl Drop for ReadAhead<'_> {
+impl<D: Deref<Target: Disk>> Drop for ReadAhead<D> {
     fn drop(&mut self) {
         self.disk.close(self.file);
     }

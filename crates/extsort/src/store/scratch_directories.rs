@@ -1,13 +1,13 @@
 //! Where scratch goes.
 
 use std::path::{Path, PathBuf};
-use xsort_disk::{is_standard_output, parent_directory};
+use xsort_disk::{is_standard_output, is_url, parent_directory};
 
 /// The directories for scratch of a sort to `output`: those that are `given`, or else the output's,
-/// or the system's temporary one if the output is standard output.
+/// or the system's temporary one if the output is standard output or at a URL.
 #[must_use]
 pub fn scratch_directories(given: &[PathBuf], output: &Path) -> Vec<PathBuf> {
-    match (given, is_standard_output(output)) {
+    match (given, is_standard_output(output) || is_url(output)) {
         ([], true) => vec![std::env::temp_dir()],
         ([], false) => vec![parent_directory(output)],
         _ => given.to_vec(),

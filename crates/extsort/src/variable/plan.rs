@@ -119,7 +119,7 @@ pub(super) struct LinesMemory {
 
 impl Plan {
     /// The plan for inputs of `input_bytes` in all, if that is known. Each line takes an entry of
-    /// `entry_bytes`. `needs_bypass`: the output can be written only past the page cache.
+    /// `entry_bytes`. `needs_bypass`: an input or the output doesn't go through the page cache.
     pub(super) fn new(
         options: &LinesOptions,
         input_bytes: Option<u64>,

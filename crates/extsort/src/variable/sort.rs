@@ -107,7 +107,8 @@ fn sort_once<O: LineOrder>(
 ) -> Result<LinesReport, Error> {
     let begun = Instant::now();
     let bytes = total_bytes(&inputs);
-    let plan = Plan::new(options, bytes, size_of::<Entry<O::Words>>(), output.needs_bypass());
+    let needs_bypass = output.needs_bypass() || inputs.iter().any(LinesInput::needs_bypass);
+    let plan = Plan::new(options, bytes, size_of::<Entry<O::Words>>(), needs_bypass);
     plan.refuse_index(options, bytes)?;
     let memory = plan.map_memory(bytes.is_some_and(|bytes| bytes >= options.budget_bytes))?;
     let job = LinesJob::new(order, options, plan, disk, observer).with_form(form);

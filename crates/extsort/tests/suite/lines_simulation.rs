@@ -60,7 +60,7 @@ impl Write for Bucket {
 }
 
 /// Lines short or long, alike or not; the last one may have no end.
-fn text(random: &mut Random, bytes: u64) -> Vec<u8> {
+pub(crate) fn text(random: &mut Random, bytes: u64) -> Vec<u8> {
     let mut text = Vec::with_capacity(bytes as usize + 300_000);
     let longest = random.one_of(&[1, 12, 12, 60, 1000]);
     let letters = random.one_of(&[1, 2, 20]);
@@ -84,7 +84,7 @@ fn text(random: &mut Random, bytes: u64) -> Vec<u8> {
     text
 }
 
-fn sorted(texts: &[Vec<u8>], is_reversed: bool, is_unique: bool) -> Vec<u8> {
+pub(crate) fn sorted(texts: &[Vec<u8>], is_reversed: bool, is_unique: bool) -> Vec<u8> {
     let mut lines: Vec<&[u8]> = Vec::new();
     for text in texts {
         let from = lines.len();

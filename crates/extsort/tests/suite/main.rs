@@ -20,4 +20,5 @@ mod soak;
 mod sort;
 mod sorter;
 mod tampering;
+mod urls;
 mod verify;

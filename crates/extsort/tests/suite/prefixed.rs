@@ -2,7 +2,8 @@
 
 use std::cmp::Ordering;
 use std::io::Cursor;
-use xsort_disk::{SimDisk, SimOptions};
+use std::sync::Arc;
+use xsort_disk::{Disk, SimDisk, SimOptions};
 use xsort_extsort::keyed::KeyedReport;
 use xsort_extsort::prefixed::{PrefixedOptions, sort_prefixed};
 use xsort_extsort::variable::{Content, InputBytes, LinesInput, SortedOutput};
@@ -142,12 +143,20 @@ fn records_come_in_order_with_the_bytes_that_they_had() {
         let mut all = records(prefix, bytes_min, count, random);
         let cut = random.between(0, count) as usize;
         let dribble = random.one_of(&[1000, 1 << 20]);
-        let inputs = [&all[..cut], &all[cut..]].map(bytes);
-        let inputs = inputs.map(|bytes| input("in", Box::new(Dribble::new(bytes, dribble))));
+        let disk = Arc::new(SimDisk::new(SimOptions::rough(seed)));
+        disk.put("/out/sorted", "old");
+        let shared = Arc::clone(&disk) as Arc<dyn Disk>;
+        let are_at_urls = random.one_in(2);
+        let inputs = [("s3://in/0", &all[..cut]), ("s3://in/1", &all[cut..])];
+        let inputs = inputs.map(|(url, records)| {
+            if are_at_urls {
+                disk.put(url, bytes(records));
+                return LinesInput::on(&shared, url.as_ref()).unwrap();
+            }
+            input("in", Box::new(Dribble::new(bytes(records), dribble)))
+        });
         all.sort_by(compare);
 
-        let disk = SimDisk::new(SimOptions::rough(seed));
-        disk.put("/out/sorted", "old");
         let options = options(prefix, fields);
         let budget_bytes = random.one_of(&[8 << 20, 64 << 20]);
         let engine = engine(budget_bytes, random.one_of(&[1, 3]));

@@ -5,9 +5,10 @@ mod resume;
 
 use std::cmp::{Ordering, Reverse};
 use std::io::Cursor;
-use xsort_disk::{SimDisk, SimOptions};
+use std::sync::Arc;
+use xsort_disk::{Disk, SimDisk, SimOptions};
 use xsort_extsort::keyed::KeyedReport;
-use xsort_extsort::variable::{Content, LinesInput};
+use xsort_extsort::variable::{Content, LinesInput, OutputCodec, recognise};
 use xsort_extsort::{Caches, Error, LinesOptions, Unobserved};
 use xsort_table::Keep;
 use xsort_table::{
@@ -184,6 +185,46 @@ fn large_files_are_read_by_the_disk() {
     let other = [b"numbers,notes".to_vec(), unsorted].concat();
     let error = sort(&other).unwrap_err().to_string();
     assert!(error.contains("its header was changed"), "{error}");
+}
+
+/// Headers, parts and compressed files, too: in the file system there is nothing of such a name.
+#[test]
+fn tables_come_from_urls_and_go_to_one() {
+    let rows = |from: u64, to: u64| (from..to).map(|n| format!("{:08},\n", n * 7919 % 60_000));
+    let text = |from, to| -> Vec<u8> {
+        std::iter::once("number,note\n".to_owned()).chain(rows(from, to)).collect::<String>().into()
+    };
+    let sim = Arc::new(SimDisk::new(SimOptions::rough(5)));
+    sim.put("s3://in/0.csv", text(0, 20_000));
+    sim.put("s3://in/1.csv", text(20_000, 60_000));
+    let disk = Arc::clone(&sim) as Arc<dyn Disk>;
+    let urls = |urls: &[&str]| {
+        let inputs = urls.iter().map(|url| LinesInput::on(&disk, url.as_ref()).unwrap()).collect();
+        recognise(inputs, false, || 8 << 20).unwrap().inputs
+    };
+    let (options, engine) = (options("number:int"), engine(8 << 20, 2));
+    let packed = TableOptions { compression: Some(OutputCodec::Zstd), ..options.clone() };
+    let output = TableOutput::File { path: "s3://in/1.csv.zst".as_ref(), sync: true };
+    sort_table(&packed, &engine, urls(&["s3://in/1.csv"]), output, &*disk, &Unobserved).unwrap();
+    let all: Vec<u8> = (0..60_000).flat_map(|n| format!("{n:08},\n").into_bytes()).collect();
+    for order in [["s3://in/0.csv", "s3://in/1.csv.zst"], ["s3://in/1.csv.zst", "s3://in/0.csv"]] {
+        let output = TableOutput::File { path: "s3://out/sorted.csv".as_ref(), sync: true };
+        sort_table(&options, &engine, urls(&order), output, &*disk, &Unobserved).unwrap();
+        let sorted = sim.get("s3://out/sorted.csv").unwrap();
+        assert!(sorted == [b"number,note\n", &all[..]].concat());
+        let input = urls(&["s3://out/sorted.csv"]).remove(0);
+        assert_eq!(check_table(&options, &engine, input, &Unobserved).unwrap(), None);
+    }
+    let input = urls(&["s3://in/0.csv"]).remove(0);
+    assert!(check_table(&options, &engine, input, &Unobserved).unwrap().is_some());
+    let path = "s3://out/parts.csv".as_ref();
+    let output = TableOutput::Parts { path, part_bytes: 400_000, sync: true };
+    let inputs = urls(&["s3://in/0.csv", "s3://in/1.csv.zst"]);
+    sort_table(&options, &engine, inputs, output, &*disk, &Unobserved).unwrap();
+    let parts = ["s3://out/parts-00001.csv", "s3://out/parts-00002.csv"].map(|url| sim.get(url));
+    let rows = parts.map(|part| part.unwrap()[b"number,note\n".len()..].to_vec());
+    assert!(rows.concat() == all);
+    assert_eq!((sim.open_files(), sim.paths().len()), (0, 6));
 }
 
 type Compare = fn(&Row, &Row) -> Ordering;

@@ -8,7 +8,7 @@ use crate::job::units::Decimal;
 use crate::{Error, Observer};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use xsort_disk::{Disk, DisplayPath, Drive, is_standard_output, parent_directory};
+use xsort_disk::{Disk, DisplayPath, Drive, is_standard_output, is_url, parent_directory};
 
 /// The drives of a sort, and what it gives back to them while it runs.
 pub(super) struct Space<'a> {
@@ -16,7 +16,8 @@ pub(super) struct Space<'a> {
     disk: &'a dyn Disk,
     observer: &'a dyn Observer,
     scratch_directories: &'a [PathBuf],
-    output_drive: Drive,
+    /// `None` of an output at a URL, where nobody knows how much is free.
+    output_drive: Option<Drive>,
     freed: FreedSpace,
     /// Whether an option that wasn't given would free the inputs' space.
     may_remove_inputs: bool,
@@ -58,10 +59,13 @@ impl<'a> Space<'a> {
         disk: &'a dyn Disk,
         observer: &'a dyn Observer,
     ) -> Result<Space<'a>, Error> {
-        let output_drive = disk.drive(&parent_directory(&options.output))?;
+        let output_drive = match is_url(&options.output) {
+            true => None,
+            false => Some(disk.drive(&parent_directory(&options.output))?),
+        };
         let mut freed = FreedSpace::default();
-        if options.remove_input {
-            freed.inputs_bytes = removable_bytes(disk, inputs, output_drive.id)?;
+        if let (true, Some(drive)) = (options.remove_input, &output_drive) {
+            freed.inputs_bytes = removable_bytes(disk, inputs, drive.id)?;
         }
         if let Some(spool) = spool
             && let Some(directory) = &spool.report.directory
@@ -95,16 +99,18 @@ impl<'a> Space<'a> {
                     .into(),
             });
         }
+        let nothing = SpaceUse { needs_input_space: false, reserves_late: false };
+        let Some(output_drive) = &self.output_drive else { return Ok(nothing) };
         if is_standard_output(&self.options.output) {
-            return Ok(SpaceUse { needs_input_space: false, reserves_late: false });
+            return Ok(nothing);
         }
         // In this sum scratch goes to the other drives first. That is the most optimistic split;
         // the sort itself finds the real one.
-        let others = drives.values().filter(|drive| drive.id != self.output_drive.id);
+        let others = drives.values().filter(|drive| drive.id != output_drive.id);
         let elsewhere: u64 = others.map(|drive| self.freed.free_bytes(drive)).sum();
         let scratch_here = plan.scratch_bytes.saturating_sub(elsewhere);
         let needed_bytes = plan.bytes + scratch_here;
-        let free_here = self.freed.free_bytes(&self.output_drive);
+        let free_here = self.freed.free_bytes(output_drive);
         let free_bytes = free_here + self.freed.inputs_bytes;
         if free_bytes < needed_bytes {
             let mut purpose = format!("the output ({})", Decimal(plan.bytes as f64));
@@ -127,7 +133,7 @@ impl<'a> Space<'a> {
         }
         Ok(SpaceUse {
             needs_input_space: free_here < needed_bytes,
-            reserves_late: self.output_drive.free_bytes < needed_bytes,
+            reserves_late: output_drive.free_bytes < needed_bytes,
         })
     }
 

@@ -7,7 +7,7 @@ use super::options::{Begin, Checkpoint};
 use super::saved::SavedCheckpoint;
 use crate::store::journal::{Journal, Step};
 use crate::{Error, Observer};
-use xsort_disk::{Disk, DisplayPath};
+use xsort_disk::{Disk, DisplayPath, is_url};
 
 /// What there is for an output.
 pub(crate) enum OpenedCheckpoint<'a> {
@@ -21,7 +21,8 @@ pub(crate) enum OpenedCheckpoint<'a> {
 /// choice whether to resume it. From now on the files belong to this process.
 ///
 /// # Errors
-/// If a sort to this output is under way, or if the interrupted one can't be resumed.
+/// If a sort to this output is under way, or if the interrupted one can't be resumed. No sort to a
+/// URL can.
 pub(crate) fn open_checkpoint<'a>(
     checkpoint: Checkpoint,
     names: CheckpointNames,
@@ -29,6 +30,14 @@ pub(crate) fn open_checkpoint<'a>(
     disk: &'a dyn Disk,
     observer: &dyn Observer,
 ) -> Result<OpenedCheckpoint<'a>, Error> {
+    if is_url(request.output) {
+        return Err(Error::Settings(format!(
+            "{}: a sort to a URL can't be resumed (--checkpoint, --resume, --restart), because \
+             nothing stays of an object that isn't whole: leave the option out, or write to a file \
+             of this machine",
+            DisplayPath(request.output)
+        )));
+    }
     let (journal, is_new) = Journal::open(disk, &names.journal, checkpoint.every)
         .map_err(|error| explain_locked(error, request.output))?;
     let header = Header::read(&journal);

@@ -3,6 +3,7 @@
 //! | file | idea |
 //! |---|---|
 //! | `reader` | inputs one after the other, as whole lines |
+//! | `url` | files that only the disk can read |
 //! | `sorted` | one input whose lines are in order, a block at a time |
 //! | `recognise` | which inputs are compressed, before anything is planned |
 //! | `decompress` | inputs that are compressed, by their first bytes |
@@ -15,6 +16,7 @@ mod long_line;
 mod reader;
 mod recognise;
 mod sorted;
+mod url;
 
 pub use decompress::Decoders;
 pub use header::{Header, take_header};
@@ -22,11 +24,14 @@ pub(super) use long_line::too_long;
 pub(super) use reader::{Bypass, InputReader};
 pub use recognise::{Recognised, recognise};
 pub(super) use sorted::{SortedInput, SortedRead};
+pub use url::UrlFile;
 
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use xsort_disk::{Disk, is_url};
 
 /// The bytes of an input, in order.
 pub type InputBytes<'d> = Box<dyn Read + Send + 'd>;
@@ -40,7 +45,7 @@ pub type MapInput = Box<dyn for<'d> FnOnce(InputBytes<'d>) -> InputBytes<'d> + S
 /// An input of lines.
 #[derive(Debug)]
 pub struct LinesInput {
-    /// Its name in errors; of a [`Content::File`] also where the file is.
+    /// Its name in errors; of a [`Content::File`] and a [`Content::Url`] also where the file is.
     pub path: PathBuf,
     /// How many bytes it has, if that is known.
     pub bytes: Option<u64>,
@@ -53,7 +58,9 @@ pub enum Content {
     /// The whole regular file at the input's path. It is opened once: by the disk where it pays to
     /// read past the page cache, with this function otherwise.
     File(OpenInput),
-    /// The same with what becomes of the file's bytes. The input has other bytes than the file.
+    /// The same at a URL. Only the disk reads it.
+    Url(UrlFile),
+    /// One of both with what becomes of the file's bytes. The input has other bytes than the file.
     Mapped {
         /// Bytes of the file.
         file_bytes: u64,
@@ -82,6 +89,40 @@ impl LinesInput {
         LinesInput { path: path.to_owned(), bytes, content }
     }
 
+    /// What is at a path: as [`at`](LinesInput::at), but a URL is looked up on the disk, and read
+    /// by it.
+    ///
+    /// # Errors
+    /// If there is no file at a URL, or the disk can't tell.
+    pub fn on(disk: &Arc<dyn Disk>, path: &Path) -> Result<LinesInput, xsort_disk::Error> {
+        match is_url(path) {
+            true => Ok(LinesInput::of_url(path, UrlFile::find(disk, path)?)),
+            false => Ok(LinesInput::at(path)),
+        }
+    }
+
+    /// The file of `bytes` bytes at a URL, read by the disk.
+    #[must_use]
+    pub fn at_url(disk: &Arc<dyn Disk>, url: &Path, bytes: u64) -> LinesInput {
+        LinesInput::of_url(url, UrlFile::new(disk, url, bytes))
+    }
+
+    fn of_url(url: &Path, file: UrlFile) -> LinesInput {
+        let path = url.to_owned();
+        LinesInput { path, bytes: Some(file.bytes), content: Content::Url(file) }
+    }
+
+    /// The same input, which at a URL takes little memory then: others are read at the same time.
+    #[must_use]
+    pub fn beside_others(self) -> LinesInput {
+        match self.content {
+            Content::Url(file) => {
+                LinesInput { content: Content::Url(file.beside_others()), ..self }
+            }
+            _ => self,
+        }
+    }
+
     /// The same input, its bytes read through `wrap` where the disk doesn't read them. They stay
     /// the same. Nothing is opened yet.
     #[must_use]
@@ -91,10 +132,11 @@ impl LinesInput {
     ) -> LinesInput {
         let content = match self.content {
             Content::File(open) => Content::File(Box::new(move || open().map(wrap))),
-            Content::Mapped { file_bytes, open, map } => {
+            Content::Mapped { file_bytes, open, map } if !is_url(&self.path) => {
                 let open = Box::new(move || open().map(wrap));
                 Content::Mapped { file_bytes, open, map }
             }
+            by_the_disk @ (Content::Url(_) | Content::Mapped { .. }) => by_the_disk,
             Content::Stream(bytes) => Content::Stream(wrap(bytes)),
         };
         LinesInput { content, ..self }
@@ -106,6 +148,10 @@ impl LinesInput {
     pub fn mapped(self, bytes: Option<u64>, map: MapInput) -> LinesInput {
         let content = match (self.content, self.bytes) {
             (Content::File(open), Some(file_bytes)) => Content::Mapped { file_bytes, open, map },
+            (Content::Url(file), Some(file_bytes)) => {
+                let open = Box::new(move || open_url(&file));
+                Content::Mapped { file_bytes, open, map }
+            }
             (content, _) => Content::Stream(map(content.into_bytes())),
         };
         LinesInput { path: self.path, bytes, content }
@@ -126,6 +172,7 @@ impl LinesInput {
                 Ok(mut file) => read(&mut file).map(|(_, said)| Some(said)),
                 Err(_) => Ok(None),
             },
+            Content::Url(file) => read(&mut file.open_beginning()?).map(|(_, said)| Some(said)),
             content => {
                 let nothing = Content::Stream(Box::new(io::empty()));
                 let mut stream = std::mem::replace(content, nothing).into_bytes();
@@ -142,6 +189,28 @@ impl LinesInput {
         }
     }
 
+    /// Its bytes, for a read from the beginning before the one of all; `None` if they can be read
+    /// only once. A file is opened by the first read.
+    #[must_use]
+    pub fn first_read(&self) -> Option<InputBytes<'static>> {
+        match &self.content {
+            Content::File(_) if self.bytes.is_some() => {
+                Some(LinesInput::at(&self.path).into_bytes())
+            }
+            Content::Url(file) => Some(Content::Url(file.clone()).into_bytes()),
+            _ => None,
+        }
+    }
+
+    /// Whether only the disk can read its bytes.
+    pub(super) fn needs_bypass(&self) -> bool {
+        match self.content {
+            Content::Url(_) => true,
+            Content::Mapped { .. } => is_url(&self.path),
+            Content::File(_) | Content::Stream(_) => false,
+        }
+    }
+
     /// Its bytes. A file is opened by the first read.
     pub fn into_bytes(self) -> InputBytes<'static> {
         self.content.into_bytes()
@@ -152,6 +221,7 @@ impl Content {
     pub(super) fn into_bytes(self) -> InputBytes<'static> {
         match self {
             Content::File(open) => Box::new(OpenedLate::Closed(open)),
+            Content::Url(file) => Box::new(OpenedLate::Closed(Box::new(move || open_url(&file)))),
             Content::Mapped { open, map, .. } => map(Box::new(OpenedLate::Closed(open))),
             Content::Stream(bytes) => bytes,
         }
@@ -162,10 +232,15 @@ impl fmt::Debug for Content {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
             Content::File(_) => "File",
+            Content::Url(_) => "Url",
             Content::Mapped { .. } => "Mapped",
             Content::Stream(_) => "Stream",
         })
     }
+}
+
+fn open_url(file: &UrlFile) -> io::Result<InputBytes<'static>> {
+    Ok(Box::new(file.open()?))
 }
 
 /// A file that its first read opens.
@@ -188,6 +263,20 @@ impl Read for OpenedLate {
             OpenedLate::Closed(_) | OpenedLate::Broken => Err(io::ErrorKind::InvalidData.into()),
         }
     }
+}
+
+/// Inputs at URLs that are read at the same time: how many of `inputs` may be, and the bytes of the
+/// budget that they take. That is half of it at most, but there may always be two. The budget is
+/// asked for only if there are URLs.
+pub fn urls_at_once(inputs: &[LinesInput], budget_bytes: impl FnOnce() -> u64) -> (usize, u64) {
+    let urls = inputs.iter().filter(|input| matches!(input.content, Content::Url(_))).count();
+    if urls == 0 {
+        return (usize::MAX, 0);
+    }
+    let fitting = budget_bytes() / 2 / UrlFile::SHARED_BYTES;
+    let most = usize::try_from(fitting).unwrap_or(usize::MAX).max(2);
+    let taken_bytes = urls.min(most) as u64 * UrlFile::SHARED_BYTES;
+    (if urls <= most { usize::MAX } else { most }, taken_bytes)
 }
 
 /// Bytes of all inputs together, if that is known.

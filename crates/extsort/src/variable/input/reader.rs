@@ -5,13 +5,14 @@ use super::{Content, InputBytes, LinesInput};
 use crate::Error;
 use crate::store::read_ahead::ReadAhead;
 use std::fs::File;
-use std::io::{self, ErrorKind, Read};
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use xsort_disk::{BlockPool, Disk};
+use xsort_disk::{BlockPool, Disk, is_url};
 
-/// Files from this size on are read past the page cache, where that is possible.
+/// Files from this size on are read past the page cache, where that is possible. Those at URLs are
+/// read so whatever their size.
 const DIRECT_BYTES_MIN: u64 = 16 << 20;
 /// Bytes read at once to skip what can't be seeked over.
 const SKIP_BYTES: u64 = 256 << 10;
@@ -39,7 +40,7 @@ pub(crate) struct InputReader<'j> {
 
 enum Bytes<'j> {
     /// Past the page cache.
-    Direct(ReadAhead<'j>),
+    Direct(ReadAhead<&'j dyn Disk>),
     Plain(InputBytes<'j>),
 }
 
@@ -117,28 +118,21 @@ impl<'j> InputReader<'j> {
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => {
-                    return Err(self.read_error(error).into());
+                    return Err(xsort_disk::Error::of_read(&self.path, error).into());
                 }
             }
         }
-    }
-
-    /// The error of a read: the disk's own, or what reading the current input returned.
-    fn read_error(&self, error: io::Error) -> xsort_disk::Error {
-        error.downcast().unwrap_or_else(|error| {
-            xsort_disk::Error::new(xsort_disk::Operation::Read, self.path.clone(), error)
-        })
     }
 
     /// Goes to the next input; false if there is none.
     fn open_next(&mut self) -> bool {
         let Some(LinesInput { path, bytes, content }) = self.rest.next() else { return false };
         let file_bytes = match content {
-            Content::File(_) => bytes,
+            Content::File(_) | Content::Url(_) => bytes,
             Content::Mapped { file_bytes, .. } => Some(file_bytes),
             Content::Stream(_) => None,
         };
-        let is_direct = file_bytes.is_some_and(|bytes| bytes >= DIRECT_BYTES_MIN);
+        let is_direct = file_bytes.is_some_and(|bytes| bytes >= DIRECT_BYTES_MIN || is_url(&path));
         let direct = match &self.bypass {
             Some(Bypass { disk, block_pool }) if is_direct => {
                 // If this fails, the plain reader opens the file, or says why it can't.
@@ -159,10 +153,15 @@ impl<'j> InputReader<'j> {
 /// Bytes of a regular file with the delimiter that may be missing at its end, if these are at most
 /// `bytes_max`; `None` also if that can't be known.
 fn whole_lines_bytes(input: &LinesInput, delimiter: u8, bytes_max: u64) -> Option<u64> {
-    let Content::File(_) = input.content else { return None };
     let bytes = input.bytes.filter(|&bytes| bytes > 0 && bytes <= bytes_max)?;
-    let file = File::open(&input.path).ok()?;
-    let mut last = [0];
-    file.read_exact_at(&mut last, bytes - 1).ok()?;
-    Some(bytes + u64::from(last[0] != delimiter)).filter(|&whole| whole <= bytes_max)
+    let last = match &input.content {
+        Content::File(_) => {
+            let mut last = [0];
+            File::open(&input.path).ok()?.read_exact_at(&mut last, bytes - 1).ok()?;
+            last[0]
+        }
+        Content::Url(file) => file.last_byte().ok()??,
+        Content::Mapped { .. } | Content::Stream(_) => return None,
+    };
+    Some(bytes + u64::from(last != delimiter)).filter(|&whole| whole <= bytes_max)
 }
