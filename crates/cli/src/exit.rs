@@ -118,6 +118,8 @@ fn system_code(source: &io::Error, operation: Option<Operation>) -> u8 {
         // For any operation: the drive fails, or too few files may be open.
         _ if errno == Some(Errno::IO) => TRANSFER,
         _ if matches!(errno, Some(Errno::MFILE | Errno::NFILE)) => USAGE,
+        // Not the system's reason: the program has no such thing.
+        (Kind::Unsupported, _) if errno.is_none() => USAGE,
         (_, Some(Operation::Map)) => SPACE,
         (_, Some(Operation::Open)) => INPUT,
         (_, Some(Operation::Create | Operation::Persist | Operation::Start)) => USAGE,
@@ -173,6 +175,10 @@ mod tests {
         assert_eq!((failing(Operation::Open), failing(Operation::Create)), (TRANSFER, TRANSFER));
         let refused = xsort_disk::Error::new(Operation::Open, "file", Errno::MFILE);
         assert_eq!(Failure::from(refused).code(130), USAGE);
+        // A URL, as long as the program has no object stores.
+        for operation in [Operation::Open, Operation::Create, Operation::Inspect] {
+            assert_eq!(disk(operation, io::ErrorKind::Unsupported), USAGE);
+        }
         assert_eq!(disk(Operation::Inspect, io::ErrorKind::NotFound), USAGE);
         assert_eq!(disk(Operation::Inspect, io::ErrorKind::StaleNetworkFileHandle), TRANSFER);
         assert_eq!(Failure::Job(Error::Panicked).code(130), BUG);

@@ -12,7 +12,7 @@ use std::fmt;
 use std::path::Path;
 use std::time::Instant;
 use xsort::size::Amount;
-use xsort_disk::{Disk, DisplayPath, OsDisk, is_standard_output};
+use xsort_disk::{Disk, DisplayPath, is_standard_output};
 use xsort_extsort::units::{Bytes, Count};
 use xsort_extsort::{GenerateOptions, GenerateReport, Observer, generate};
 use xsort_records::{GenerateSpec, Generator};
@@ -48,7 +48,7 @@ struct GenPlan<'a> {
     records: u64,
     bytes: u64,
     left_over_bytes: u64,
-    /// Free bytes of the file's drive; `None` for standard output.
+    /// Free bytes of the file's drive; `None` for standard output, and at a URL.
     free_bytes: Option<u64>,
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn run(args: &GenArgs, stop: &Stop) -> Result<(), Failure> {
     let limits = JobLimits::decide(&args.resources, stop);
     let disk = limits.disk()?;
     if args.dry_run {
-        let plan = GenPlan::new(args, records, left_over_bytes, &disk)?;
+        let plan = GenPlan::new(args, records, left_over_bytes, &*disk)?;
         return ResultPrinter::of_dry_run(style).print("gen", &plan);
     }
     let console = console(args, style, &limits, stop);
@@ -90,11 +90,11 @@ pub(crate) fn run(args: &GenArgs, stop: &Stop) -> Result<(), Failure> {
         sync: !args.no_sync,
     };
     let begin = Instant::now();
-    let report = generate(&options, &disk, &console)?;
+    let report = generate(&options, &*disk, &console)?;
     let seconds = begin.elapsed().as_secs_f64();
     disk.notices().iter().for_each(|line| console.notice(line));
     drop(console);
-    let result = GenResult::new(args, &report, &disk, left_over_bytes, seconds);
+    let result = GenResult::new(args, &report, &*disk, left_over_bytes, seconds);
     ResultPrinter::beside(&args.file, style).print("gen", &result)
 }
 
@@ -103,7 +103,7 @@ impl<'a> GenPlan<'a> {
         args: &'a GenArgs,
         records: u64,
         left_over_bytes: u64,
-        disk: &OsDisk,
+        disk: &dyn Disk,
     ) -> Result<GenPlan<'a>, Failure> {
         let directory = settings::output_directories(&args.file).pop();
         let drive = directory.map(|directory| disk.drive(&directory)).transpose()?;
@@ -149,7 +149,7 @@ impl<'a> GenResult<'a> {
     fn new(
         args: &'a GenArgs,
         report: &GenerateReport,
-        disk: &OsDisk,
+        disk: &dyn Disk,
         left_over_bytes: u64,
         seconds: f64,
     ) -> GenResult<'a> {

@@ -6,10 +6,9 @@ use crate::exit::Failure;
 use crate::lines_plan::LinesPlan;
 use crate::output::ResultPrinter;
 use crate::settings::{JobLimits, ReportStyle};
-use std::fs;
 use std::path::{Path, PathBuf};
 use xsort::machine::caches;
-use xsort_disk::is_standard_output;
+use xsort_disk::{Disk, Found, is_standard_output, is_url};
 use xsort_extsort::variable::{LinesCheckpoint, LinesDryRun, OutputCodec};
 use xsort_extsort::{Error, LinesOptions, scratch_directories};
 
@@ -40,13 +39,16 @@ pub(super) fn engine_options(
 pub(super) fn checkpoint(
     checkpoints: &Checkpoints,
     meaning: String,
-    files: &[PathBuf],
+    (files, disk): (&[PathBuf], &dyn Disk),
     output: &Path,
 ) -> Result<Option<LinesCheckpoint>, Failure> {
     let Some(checkpoint) = checkpoints.checkpoint() else { return Ok(None) };
-    let is_file = |path: &PathBuf| fs::metadata(path).is_ok_and(|found| found.is_file());
+    let is_file = |path: &PathBuf| matches!(disk.find(path), Ok(Found::File { .. }));
     if is_standard_output(output) {
         return Err(not_resumable("needs an output file (-o)"));
+    }
+    if is_url(output) {
+        return Err(not_resumable("writes to a file of this machine, not to a URL"));
     }
     if !files.iter().all(is_file) {
         return Err(not_resumable("reads files only: what comes from a pipe can't be read again"));
@@ -60,20 +62,22 @@ pub(super) fn not_resumable(what: &str) -> Failure {
     Failure::Usage(format!("a sort that can be resumed {what}"))
 }
 
-/// `--dry-run`: prints what `plan` says of the inputs' size, if that is known.
+/// `--dry-run`: prints what `plan` says of the inputs' size, if that is known to their disk.
 pub(super) fn print_plan(
     command: &str,
-    files: &[PathBuf],
+    (files, disk): (&[PathBuf], &dyn Disk),
     engine: LinesOptions,
     output: &Path,
     style: ReportStyle,
     plan: impl FnOnce(&LinesOptions, Option<u64>) -> Result<LinesDryRun, Error>,
 ) -> Result<(), Failure> {
-    let size = |path: &PathBuf| fs::metadata(path).ok().filter(fs::Metadata::is_file);
+    let size = |path: &PathBuf| match disk.find(path) {
+        Ok(Found::File { bytes }) => Some(bytes),
+        _ => None,
+    };
     let is_plain = |path: &&PathBuf| OutputCodec::of_name(path).is_none();
     let sizes = files.iter().map(|path| Some(path).filter(is_plain).and_then(size));
-    let bytes = sizes.map(|found| found.map(|found| found.len())).sum();
-    let figures = plan(&engine, bytes)?;
+    let figures = plan(&engine, sizes.sum())?;
     let output = Some(output).filter(|path| !is_standard_output(path));
     let plan = LinesPlan {
         inputs: files.len(),

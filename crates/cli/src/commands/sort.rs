@@ -7,12 +7,11 @@ use crate::exit::Failure;
 use crate::inputs::expand::{ExpandedInputs, expand};
 use crate::inputs::names_memory::{NamesMemory, TooManyNames};
 use crate::inputs::stdin;
-use crate::inputs::tree::{TreeError, TreeOptions, identity};
+use crate::inputs::tree::{TreeError, TreeOptions};
 use crate::job::{Console, ConsoleOptions};
 use crate::output::{ResultPrinter, refuse_terminal};
 use crate::settings::{self, JobLimits, ReportStyle};
 use crate::signals::Stop;
-use std::fs;
 use std::path::PathBuf;
 use xsort::machine::caches;
 use xsort_disk::Disk;
@@ -31,9 +30,9 @@ pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
     let layout = settings::layout(&args.records)?;
     let limits = JobLimits::decide(&args.resources, stop);
     let mut names = NamesMemory::default();
-    let expanded = expand_inputs(args, &layout, &limits, &mut names, stop)?;
-    let (inputs, stream) = stdin::replace_stdin(expanded.files, args, stop)?;
     let disk = limits.disk()?;
+    let expanded = expand_inputs(args, &layout, &limits, &*disk, &mut names, stop)?;
+    let (inputs, stream) = stdin::replace_stdin(expanded.files, args, stop)?;
     let console = Console::new(ConsoleOptions {
         command: "sort",
         style,
@@ -45,13 +44,13 @@ pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
 
     let options = sort_options(args, inputs, layout, &limits, &names);
     if args.dry_run {
-        let plan = dry_run(&options, &disk, &console).map_err(|error| names.add_to(error))?;
+        let plan = dry_run(&options, &*disk, &console).map_err(|error| names.add_to(error))?;
         disk.notices().iter().for_each(|line| console.notice(line));
         drop(console);
         return ResultPrinter::of_dry_run(style).print("sort", &plan);
     }
     let report =
-        sort_streamed(&options, stream, &disk, &console).map_err(|error| names.add_to(error))?;
+        sort_streamed(&options, stream, &*disk, &console).map_err(|error| names.add_to(error))?;
     disk.notices().iter().for_each(|line| console.notice(line));
     drop(console);
     ResultPrinter::beside(&args.output, style).print("sort", &report)
@@ -62,15 +61,15 @@ fn expand_inputs(
     args: &SortArgs,
     layout: &Layout,
     limits: &JobLimits,
+    disk: &dyn Disk,
     names: &mut NamesMemory,
     stop: &Stop,
 ) -> Result<ExpandedInputs, Failure> {
     let options = TreeOptions {
         counts_links: args.trees.count_links,
-        output: fs::metadata(&args.output).ok().map(|metadata| identity(&metadata)),
-        budget_bytes: limits.budget_bytes,
+        ..TreeOptions::beside(&args.output, limits.budget_bytes)
     };
-    match expand(&args.inputs, options, names, || stop.is_set()) {
+    match expand(&args.inputs, options, names, disk, || stop.is_set()) {
         Err(TreeError::TooManyNames(TooManyNames { budget_bytes, .. })) => {
             let needed_bytes =
                 names.budget_bytes() + data_bytes_min(names, layout, args.method, limits);

@@ -7,14 +7,13 @@ use crate::args::SortArgs;
 use crate::exit::Failure;
 use crate::inputs::expand::{ExpandedInputs, expand};
 use crate::inputs::names_memory::NamesMemory;
-use crate::inputs::tree::{TreeOptions, identity};
+use crate::inputs::tree::TreeOptions;
 use crate::job::{Console, ConsoleOptions};
 use crate::output::{ResultPrinter, of_stream, refuse_terminal};
 use crate::settings::{JobLimits, ReportStyle};
 use crate::signals::Stop;
-use std::fs;
 use std::io;
-use xsort_disk::{Disk, is_standard_output};
+use xsort_disk::is_standard_output;
 use xsort_extsort::fixed::Method;
 use xsort_extsort::prefixed::{PrefixedOptions, input_file, plan_prefixed, sort_prefixed};
 use xsort_extsort::variable::SortedOutput;
@@ -29,24 +28,23 @@ pub(super) fn run(args: &SortArgs, prefix: Prefix, stop: &Stop) -> Result<(), Fa
     }
     let limits = JobLimits::decide(&args.resources, stop);
     let mut names = NamesMemory::default();
+    let disk = if args.dry_run { limits.lazy_disk() } else { limits.disk()? };
     let trees = TreeOptions {
         counts_links: args.trees.count_links,
-        output: fs::metadata(&args.output).ok().map(|metadata| identity(&metadata)),
-        budget_bytes: limits.budget_bytes,
+        ..TreeOptions::beside(&args.output, limits.budget_bytes)
     };
     let ExpandedInputs { files, notices } =
-        expand(&args.inputs, trees, &mut names, || stop.is_set())?;
+        expand(&args.inputs, trees, &mut names, &*disk, || stop.is_set())?;
     let options = PrefixedOptions { prefix, fields: args.records.keys.clone() };
     let taken_bytes = names.budget_bytes();
     let engine = engine_options(&limits, taken_bytes, args.cache_size, &args.scratch, &args.output);
     if args.dry_run {
         let plan = |engine: &LinesOptions, bytes| plan_prefixed(&options, engine, bytes);
-        return print_plan("sort", &files, engine, &args.output, style, plan);
+        return print_plan("sort", (&files, &*disk), engine, &args.output, style, plan);
     }
     let meaning = format!("prefixed {options:?}");
-    let checkpoint = checkpoint(&args.checkpoints, meaning, &files, &args.output)?;
+    let checkpoint = checkpoint(&args.checkpoints, meaning, (&files, &*disk), &args.output)?;
     let engine = LinesOptions { checkpoint, ..engine };
-    let disk = limits.disk()?;
     let console = Console::new(ConsoleOptions {
         command: "sort",
         style,
@@ -55,14 +53,14 @@ pub(super) fn run(args: &SortArgs, prefix: Prefix, stop: &Stop) -> Result<(), Fa
         stop: Some(stop),
     });
     limits.notice.iter().chain(&notices).for_each(|line| console.notice(line));
-    let inputs = inputs(&files, input_file, &limits, stop)?;
+    let inputs = inputs(&files, input_file, &disk, &limits, stop)?;
     let mut stdout = limits.hold_stream(io::stdout());
     let is_stream = is_standard_output(&args.output);
     let output = match is_stream {
         true => SortedOutput::Stream(&mut stdout),
         false => SortedOutput::File { path: &args.output, sync: !args.no_sync },
     };
-    let report = sort_prefixed(&options, &engine, inputs, output, &disk, &console)
+    let report = sort_prefixed(&options, &engine, inputs, output, &*disk, &console)
         .map_err(|error| if is_stream { of_stream(error) } else { error })?;
     disk.notices().iter().for_each(|line| console.notice(line));
     drop(console);

@@ -7,20 +7,25 @@ use crate::settings::JobLimits;
 use crate::signals::Stop;
 use std::fs;
 use std::path::{Path, PathBuf};
-use xsort_disk::Operation;
+use std::sync::Arc;
+use xsort_disk::{Disk, Operation, is_url};
 use xsort_extsort::variable::{Content, LinesInput};
 
-/// The inputs at these paths, none of which is a directory; `-` is standard input, and `at` makes
-/// that of a file. What isn't there is an error now, all else when it is read.
+/// The inputs at these paths, none of which is a directory; `-` is standard input, `at` makes that
+/// of a file, and URLs are the disk's. What isn't there is an error now, all else when it is read.
 pub(super) fn inputs(
     paths: &[PathBuf],
     at: fn(&Path) -> LinesInput,
+    disk: &Arc<dyn Disk>,
     limits: &JobLimits,
     stop: &Stop,
 ) -> Result<Vec<LinesInput>, Failure> {
     index_of_stdin(paths)?;
-    let held = |path: &PathBuf| input(path, at, stop).map(|input| limits.hold(input));
-    paths.iter().map(held).collect()
+    let input = |path: &PathBuf| match is_url(path) {
+        true => LinesInput::on(disk, path).map_err(Failure::from),
+        false => input(path, at, stop),
+    };
+    paths.iter().map(|path| input(path).map(|input| limits.hold(input))).collect()
 }
 
 fn input(path: &Path, at: fn(&Path) -> LinesInput, stop: &Stop) -> Result<LinesInput, Failure> {

@@ -12,6 +12,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use xsort_disk::{
     ALIGNMENT, Direction, Disk, DisplayPath, FileId, Lease, Request, align_up, is_standard_output,
+    is_url,
 };
 use xsort_extsort::Error;
 
@@ -34,10 +35,12 @@ impl<'a> SummaryFile<'a> {
         read: impl IntoIterator<Item = &'a PathBuf>,
         disk: &'a dyn Disk,
     ) -> Result<SummaryFile<'a>, Failure> {
-        let old = fs::metadata(path).ok();
-        if let Some(old) = &old
-            && let Some(same) = read.into_iter().find(|other| is_same(old, other))
-        {
+        let old = if is_url(path) { None } else { fs::metadata(path).ok() };
+        let is_read = |other: &&PathBuf| match &old {
+            Some(old) => !is_url(other) && is_same(old, other),
+            None => is_url(path) && *other == path,
+        };
+        if let Some(same) = read.into_iter().find(is_read) {
             return Err(Failure::Usage(format!(
                 "{} is {}, which is read: the summary would replace it; write it elsewhere (-o)",
                 DisplayPath(path),

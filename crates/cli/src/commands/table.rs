@@ -5,9 +5,9 @@ use super::resources::resources;
 use super::stream_inputs::inputs;
 use crate::args::TableArgs;
 use crate::exit::Failure;
-use crate::inputs::expand::{ExpandedInputs, expand, is_directory};
+use crate::inputs::expand::{ExpandedInputs, expand_one};
 use crate::inputs::names_memory::NamesMemory;
-use crate::inputs::tree::{TreeOptions, identity};
+use crate::inputs::tree::{TreeError, TreeOptions};
 use crate::job::{Console, ConsoleOptions};
 use crate::output::{ResultPrinter, of_stream, write_stderr};
 use crate::settings::{JobLimits, ReportStyle, directory_of, random_bytes};
@@ -15,8 +15,9 @@ use crate::signals::Stop;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use xsort_disk::{Disk, DisplayPath, Operation, is_standard_output};
+use xsort_disk::{Disk, DisplayPath, ListedFile, Operation, is_standard_output, is_url};
 use xsort_extsort::units::Count;
 use xsort_extsort::variable::{LinesCheckpoint, LinesInput, OutputCodec, Recognised, recognise};
 use xsort_extsort::{Error, LinesOptions, Observer};
@@ -31,12 +32,13 @@ const COMPRESSED: [&str; 3] = ["gz", "zst", "lz4"];
 pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
     let style = ReportStyle::decide(&args.report);
     refuse_output(&args.output)?;
-    if args.file_size.is_some() {
-        refuse_parts(&args.output)?;
-    }
     let limits = JobLimits::decide(&args.resources, stop);
+    let disk = if args.dry_run { limits.lazy_disk() } else { limits.disk()? };
+    if args.file_size.is_some() {
+        refuse_parts(&args.output, &*disk)?;
+    }
     let mut names = NamesMemory::default();
-    let ExpandedInputs { files, notices } = tables_in(args, &limits, &mut names, stop)?;
+    let ExpandedInputs { files, notices } = tables_in(args, &limits, &*disk, &mut names, stop)?;
     let keys = Keys(args.by.iter().flat_map(|keys| keys.0.clone()).collect());
     let options = TableOptions {
         format: format(args, &files)?,
@@ -57,9 +59,8 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
     if args.dry_run {
         let engine = engine(args, &limits, names.budget_bytes());
         let plan = |engine: &_, bytes| plan_table(&options, engine, bytes);
-        return print_plan("table", &files, engine, &args.output, style, plan);
+        return print_plan("table", (&files, &*disk), engine, &args.output, style, plan);
     }
-    let disk = limits.disk()?;
     let console = Console::new(ConsoleOptions {
         command: "table",
         style,
@@ -68,16 +69,16 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
         stop: Some(stop),
     });
     limits.notice.iter().chain(&notices).for_each(|line| console.notice(line));
-    let inputs = inputs(&files, LinesInput::at, &limits, stop)?;
+    let inputs = inputs(&files, LinesInput::at, &disk, &limits, stop)?;
     let Recognised { inputs, taken_bytes, .. } = recognise(inputs, false, || limits.budget_bytes)
         .map_err(|(path, error)| match stop.is_set() {
         true => Error::Cancelled,
-        false => xsort_disk::Error::new(Operation::Read, &path, error).into(),
+        false => xsort_disk::Error::of_read(path, error).into(),
     })?;
     if args.check {
         return check(args, &options, &limits, inputs, &console);
     }
-    let checkpoint = resumable(args, &options, &files)?;
+    let checkpoint = resumable(args, &options, (&files, &*disk))?;
     let engine = engine(args, &limits, taken_bytes + names.budget_bytes());
     let engine = LinesOptions { checkpoint, ..engine };
     let mut stdout = limits.hold_stream(io::stdout());
@@ -87,7 +88,7 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
         (false, None) => TableOutput::File { path: &args.output, sync },
         (false, Some(part_bytes)) => TableOutput::Parts { path: &args.output, part_bytes, sync },
     };
-    let report = sort_table(&options, &engine, inputs, output, &disk, &console)
+    let report = sort_table(&options, &engine, inputs, output, &*disk, &console)
         .map_err(|error| if is_stream { of_stream(error) } else { error })?;
     disk.notices().iter().for_each(|line| console.notice(line));
     drop(console);
@@ -103,7 +104,7 @@ fn engine(args: &TableArgs, limits: &JobLimits, taken_bytes: u64) -> LinesOption
 fn resumable(
     args: &TableArgs,
     options: &TableOptions,
-    files: &[PathBuf],
+    files: (&[PathBuf], &dyn Disk),
 ) -> Result<Option<LinesCheckpoint>, Failure> {
     let meaning = format!("table {options:?}");
     let found = checkpoint(&args.checkpoints, meaning, files, &args.output)?;
@@ -129,22 +130,41 @@ fn refuse_output(output: &Path) -> Result<(), Failure> {
 }
 
 /// `--file-size`: refuses parts of an earlier output, which could be taken for those of this one.
-fn refuse_parts(output: &Path) -> Result<(), Failure> {
+fn refuse_parts(output: &Path, disk: &dyn Disk) -> Result<(), Failure> {
     if is_standard_output(output) {
         return Err(Failure::Usage("--file-size is for files: name one with -o".into()));
     }
     let names = PartNames::of(output);
-    let directory = directory_of(output);
-    let entries = fs::read_dir(&directory)
-        .map_err(|error| xsort_disk::Error::new(Operation::Open, &directory, error))?;
-    let mut found = entries.flatten().map(|entry| output.with_file_name(entry.file_name()));
-    match found.find(|path| names.is_part(path)) {
+    let found = match is_url(output) {
+        true => part_at_url(&names, disk)?,
+        false => part_beside(output, &names)?,
+    };
+    match found {
         None => Ok(()),
         Some(path) => Err(Failure::Usage(format!(
             "{} is a part of an earlier output: remove or move these parts first",
             DisplayPath(&path)
         ))),
     }
+}
+
+/// A part in the directory of an output.
+fn part_beside(output: &Path, names: &PartNames) -> Result<Option<PathBuf>, xsort_disk::Error> {
+    let directory = directory_of(output);
+    let entries = fs::read_dir(&directory)
+        .map_err(|error| xsort_disk::Error::new(Operation::Open, &directory, error))?;
+    let mut found = entries.flatten().map(|entry| output.with_file_name(entry.file_name()));
+    Ok(found.find(|path| names.is_part(path)))
+}
+
+/// A part of an output at a URL.
+fn part_at_url(names: &PartNames, disk: &dyn Disk) -> Result<Option<PathBuf>, xsort_disk::Error> {
+    let mut found = None;
+    disk.list(&names.prefix(), &mut |file: ListedFile| {
+        found = Some(file.path).filter(|path| names.is_part(path));
+        if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    Ok(found)
 }
 
 /// `--check`: of a single input.
@@ -180,19 +200,17 @@ fn random_seed() -> Result<u64, Failure> {
 fn tables_in(
     args: &TableArgs,
     limits: &JobLimits,
+    disk: &dyn Disk,
     names: &mut NamesMemory,
     stop: &Stop,
 ) -> Result<ExpandedInputs, Failure> {
-    let options = TreeOptions {
-        counts_links: false,
-        output: fs::metadata(&args.output).ok().map(|metadata| identity(&metadata)),
-        budget_bytes: limits.budget_bytes,
-    };
-    let mut all = ExpandedInputs { files: Vec::new(), notices: Vec::new() };
+    let options = TreeOptions::beside(&args.output, limits.budget_bytes);
+    let mut all = ExpandedInputs::default();
     for input in &args.inputs {
-        let one = expand(std::slice::from_ref(input), options, names, || stop.is_set())?;
+        let (one, is_tree) = expand_one(input, options, names, disk, || stop.is_set())?;
+        names.check(limits.budget_bytes).map_err(TreeError::from)?;
         all.notices.extend(one.notices);
-        if !is_directory(input) {
+        if !is_tree {
             all.files.extend(one.files);
             continue;
         }

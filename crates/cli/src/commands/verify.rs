@@ -16,11 +16,14 @@ use crate::job::{Console, ConsoleOptions};
 use crate::output::ResultPrinter;
 use crate::settings::{self, JobLimits, ReportStyle};
 use crate::signals::Stop;
+use std::cell::LazyCell;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
-use xsort_disk::{Disk, OsDisk};
+use xsort_disk::{Disk, is_url};
+use xsort_extsort::variable::LinesInput;
 use xsort_extsort::{Error, Observer, VerifyOptions, VerifyReport, verify, verify_stream};
 use xsort_records::{Layout, VerifySummary};
 
@@ -32,7 +35,9 @@ pub(crate) fn run(args: &VerifyArgs, stop: &Stop) -> Result<(), Failure> {
     let layout = settings::layout(&args.records)?;
     let begin = Instant::now();
     let Verified { part, bytes, against } = if args.summaries {
-        Verified { part: append_summaries(&args.files, &layout)?, bytes: 0, against: None }
+        let disk = LazyCell::new(|| JobLimits::decide(&args.resources, stop).lazy_disk());
+        let part = append_summaries(&args.files, &layout, || Arc::clone(&disk))?;
+        Verified { part, bytes: 0, against: None }
     } else {
         verify_files(args, &layout, style, stop)?
     };
@@ -81,11 +86,12 @@ fn verify_files(
 ) -> Result<Verified, Failure> {
     let reader = Reader::new(args, layout, style, stop)?;
     let budget_bytes = reader.limits.budget_bytes;
-    let options = TreeOptions { counts_links: args.trees.count_links, output: None, budget_bytes };
+    let counts_links = args.trees.count_links;
+    let options = TreeOptions { counts_links, budget_bytes, ..TreeOptions::default() };
     let mut names = NamesMemory::default();
     let mut files_of = |paths| -> Result<Vec<PathBuf>, Failure> {
         let ExpandedInputs { files, notices } =
-            expand(paths, options, &mut names, || stop.is_set())?;
+            expand(paths, options, &mut names, &*reader.disk, || stop.is_set())?;
         notices.iter().for_each(|line| reader.console.notice(line));
         Ok(files)
     };
@@ -95,7 +101,7 @@ fn verify_files(
     let summary = args
         .summary
         .as_deref()
-        .map(|path| SummaryFile::create(path, read(), &reader.disk))
+        .map(|path| SummaryFile::create(path, read(), &*reader.disk))
         .transpose()?;
     let VerifyReport { part, bytes, .. } = reader.read(&files, &names, true, stop)?;
     let against = if args.against.is_empty() {
@@ -113,7 +119,7 @@ struct Reader<'a> {
     layout: &'a Layout,
     format_is_assumed: bool,
     limits: JobLimits,
-    disk: OsDisk,
+    disk: Arc<dyn Disk>,
     console: Console,
 }
 
@@ -166,7 +172,7 @@ impl<'a> Reader<'a> {
         };
         let report = match stream {
             Some(read) => verify_stream(&options, Path::new(stdin::NAME), read, &self.console)?,
-            None => verify(&options, &self.disk, &self.console)?,
+            None => verify(&options, &*self.disk, &self.console)?,
         };
         self.disk.notices().iter().for_each(|line| self.console.notice(line));
         Ok(report)
@@ -180,12 +186,27 @@ fn read_stdin() -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// A file at a URL, whole.
+fn read_url(url: &Path, disk: &Arc<dyn Disk>) -> Result<Vec<u8>, xsort_disk::Error> {
+    let mut bytes = Vec::new();
+    let read = LinesInput::on(disk, url)?.into_bytes().read_to_end(&mut bytes);
+    read.map(|_| bytes).map_err(|error| xsort_disk::Error::of_read(url, error))
+}
+
 /// Puts together the parts that the summaries in `files` describe.
-fn append_summaries(files: &[PathBuf], layout: &Layout) -> Result<VerifySummary, Failure> {
+fn append_summaries(
+    files: &[PathBuf],
+    layout: &Layout,
+    disk: impl Fn() -> Arc<dyn Disk>,
+) -> Result<VerifySummary, Failure> {
     let mut whole = VerifySummary::new(layout);
     for path in files {
         let bad = |reason: String| Failure::Job(Error::Input { path: path.clone(), reason });
-        let bytes = if path.as_os_str() == "-" { read_stdin() } else { fs::read(path) };
+        let bytes = match path {
+            path if path.as_os_str() == "-" => read_stdin(),
+            path if is_url(path) => Ok(read_url(path, &disk())?),
+            path => fs::read(path),
+        };
         let bytes = bytes.map_err(|error| bad(error.to_string()))?;
         if bytes.is_empty() {
             return Err(bad("it is empty, and no summary; verify -o makes them".into()));

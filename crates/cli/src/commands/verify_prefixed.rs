@@ -37,15 +37,17 @@ pub(super) fn run(args: &VerifyArgs, prefix: Prefix, stop: &Stop) -> Result<(), 
     limits.notice.iter().for_each(|line| console.notice(line));
 
     let mut names = NamesMemory::default();
+    let disk = limits.lazy_disk();
     let mut inputs_of = |paths: &[PathBuf]| {
         let trees = TreeOptions {
             counts_links: args.trees.count_links,
-            output: None,
             budget_bytes: limits.budget_bytes,
+            ..TreeOptions::default()
         };
-        let ExpandedInputs { files, notices } = expand(paths, trees, &mut names, || stop.is_set())?;
+        let ExpandedInputs { files, notices } =
+            expand(paths, trees, &mut names, &*disk, || stop.is_set())?;
         notices.iter().for_each(|line| console.notice(line));
-        inputs(&files, input_file, &limits, stop)
+        inputs(&files, input_file, &disk, &limits, stop)
     };
     let (files, others) = (inputs_of(&args.files)?, inputs_of(&args.against)?);
     let options = PrefixedVerifyOptions {

@@ -115,7 +115,8 @@ fn count(messages: Messages<'_>, command: &Command) -> bool {
         }
     };
     let visitor = DuVisitor::new(messages, command);
-    let mut names = std::iter::from_fn(|| arguments.next(|complaint| visitor.complain(complaint)));
+    let names = std::iter::from_fn(|| arguments.next(|complaint| visitor.complain(complaint)));
+    let mut names = names.filter(|name| !visitor.refuses(name));
     let total = walk(&walk_options(command), &mut names, &visitor);
     visitor.finish(&total)
 }

@@ -16,6 +16,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
+use xsort_disk::{DisplayPath, is_url};
 use xsort_gnu::du::{Command, Complaint, Follow, Threshold};
 use xsort_usage::{FoundFile, Operation, Usage, Visitor, WalkError};
 
@@ -57,9 +58,25 @@ impl<'a> DuVisitor<'a> {
         self.print_message(complaint);
     }
 
+    /// Reports a URL, whose objects aren't counted; true if it is one. To GNU du it is a file's
+    /// name.
+    pub(super) fn refuses(&self, name: &[u8]) -> bool {
+        if is_called_as_gnu(self.messages.0) || !is_url(Path::new(OsStr::from_bytes(name))) {
+            return false;
+        }
+        self.has_failed.store(true, Relaxed);
+        let shown = DisplayPath(OsStr::from_bytes(name));
+        let what = "objects of stores aren't counted, only files";
+        self.print_text(format!("{shown}: {what} (a file of this name is ./{shown})").as_bytes());
+        true
+    }
+
     fn print_message(&self, complaint: &Complaint<'_>) {
-        let text = complaint.text(locale());
-        let print = || self.output.flush_before(|| self.messages.print(&text));
+        self.print_text(&complaint.text(locale()));
+    }
+
+    fn print_text(&self, text: &[u8]) {
+        let print = || self.output.flush_before(|| self.messages.print(text));
         self.status.print_above_bar(print);
     }
 

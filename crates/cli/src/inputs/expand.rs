@@ -1,13 +1,16 @@
-//! Inputs with each directory replaced by the files below it.
+//! Inputs with each directory replaced by the files below it, and each prefix or pattern of objects
+//! by these.
 
 use super::names_memory::NamesMemory;
+use super::objects::{Objects, is_pattern};
 use super::tree::{Tree, TreeError, TreeOptions};
 use crate::settings;
 use std::fs;
 use std::path::{Path, PathBuf};
+use xsort_disk::{Disk, Found, is_url};
 
 /// The files that inputs stand for.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct ExpandedInputs {
     pub(crate) files: Vec<PathBuf>,
     /// Lines for the user.
@@ -19,27 +22,68 @@ pub(crate) struct ExpandedInputs {
 ///
 /// # Errors
 /// If a directory can't be listed, contains the output, or has more names than the budget has
-/// memory for.
+/// memory for; if a URL can't be looked up.
 pub(crate) fn expand(
     paths: &[PathBuf],
-    options: TreeOptions,
+    options: TreeOptions<'_>,
     names: &mut NamesMemory,
+    disk: &dyn Disk,
     is_stopped: impl Fn() -> bool + Sync,
 ) -> Result<ExpandedInputs, TreeError> {
-    let (mut files, mut notices) = (Vec::with_capacity(paths.len()), Vec::new());
+    let mut all = ExpandedInputs { files: Vec::with_capacity(paths.len()), notices: Vec::new() };
     for path in paths {
-        if path.as_os_str() == "-" || !is_directory(path) {
-            let file_bytes = fs::metadata(path).map_or(0, |metadata| metadata.len());
-            names.add(path.as_os_str().len(), file_bytes);
-            files.push(path.clone());
-            continue;
-        }
-        let tree = Tree::below(path, options, names, &is_stopped)?;
-        notices.extend(tree.notice(path));
-        files.extend(tree.files.into_iter().map(|file| PathBuf::from(file.path)));
+        let (one, _) = expand_one(path, options, names, disk, &is_stopped)?;
+        all.files.extend(one.files);
+        all.notices.extend(one.notices);
     }
     names.check(options.budget_bytes)?;
-    Ok(ExpandedInputs { files, notices })
+    Ok(all)
+}
+
+/// The files that one input stands for, and whether they are all that is below it. Their names may
+/// be more than the budget has memory for.
+///
+/// # Errors
+/// As [`expand`].
+pub(crate) fn expand_one(
+    path: &Path,
+    options: TreeOptions<'_>,
+    names: &mut NamesMemory,
+    disk: &dyn Disk,
+    is_stopped: impl Fn() -> bool + Sync,
+) -> Result<(ExpandedInputs, bool), TreeError> {
+    let whole = |objects: Objects| {
+        let notices = objects.notice(path).into_iter().collect();
+        ExpandedInputs { files: objects.files.into_iter().map(|file| file.path).collect(), notices }
+    };
+    if is_pattern(path) {
+        let objects = Objects::matching(path, options.budget_bytes, names, disk, is_stopped)?;
+        return Ok((whole(objects), false));
+    }
+    let is_stdin = path.as_os_str() == "-";
+    let found = if is_stdin { Ok(Found::Other) } else { disk.find(path) };
+    match found {
+        Ok(Found::Directory) if is_url(path) => {
+            let objects = Objects::below(path, options, names, disk, is_stopped)?;
+            Ok((whole(objects), true))
+        }
+        Ok(Found::Directory) => {
+            let tree = Tree::below(path, options, names, is_stopped)?;
+            let notices = tree.notice(path).into_iter().collect();
+            let files = tree.files.into_iter().map(|file| PathBuf::from(file.path)).collect();
+            Ok((ExpandedInputs { files, notices }, true))
+        }
+        Err(error) if is_url(path) => Err(error.into()),
+        // What can't be read is found out by whoever reads it.
+        found => {
+            let file_bytes = match found {
+                Ok(Found::File { bytes }) => bytes,
+                _ => 0,
+            };
+            names.add(path.as_os_str().len(), file_bytes);
+            Ok((ExpandedInputs { files: vec![path.to_owned()], notices: Vec::new() }, false))
+        }
+    }
 }
 
 /// Whether it is a directory, or a link to one.

@@ -12,16 +12,19 @@ use crate::exit::Failure;
 use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::ffi::OsString;
-use std::fs::Metadata;
+use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use xsort_disk::DisplayPath;
+use xsort_disk::{DisplayPath, is_url};
 use xsort_extsort::Error;
 use xsort_usage::{
     Detail, Follow, FoundFile, Identity, Kind, Links, Options, Visitor, WalkError, walk,
 };
+
+/// What is wrong with a pattern.
+const NO_MATCH: &str = "no object has a name that it matches";
 
 /// A file in a tree.
 #[derive(Debug)]
@@ -43,14 +46,27 @@ pub(crate) struct Tree {
 
 /// Which files of a directory are taken.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct TreeOptions {
+pub(crate) struct TreeOptions<'o> {
     /// Whether a file with hard links in the tree is taken under each name, not only under the
     /// first.
     pub(crate) counts_links: bool,
     /// The output, if it exists already: it must not be in a tree.
     pub(crate) output: Option<Identity>,
+    /// The same if it is at a URL, whether or not it exists.
+    pub(crate) output_url: Option<&'o Path>,
     /// Memory for the names and the data of all inputs, in bytes.
     pub(crate) budget_bytes: u64,
+}
+
+impl<'o> TreeOptions<'o> {
+    /// All files, but for an output.
+    pub(crate) fn beside(output: &'o Path, budget_bytes: u64) -> TreeOptions<'o> {
+        let (output, output_url) = match is_url(output) {
+            true => (None, Some(output)),
+            false => (fs::metadata(output).ok().map(|metadata| identity(&metadata)), None),
+        };
+        TreeOptions { counts_links: false, output, output_url, budget_bytes }
+    }
 }
 
 /// Why the files of a directory can't be taken.
@@ -69,6 +85,12 @@ pub(crate) enum TreeError {
     /// Its names take more memory than the budget has.
     #[error(transparent)]
     TooManyNames(#[from] TooManyNames),
+    /// The disk doesn't say what is at a URL.
+    #[error(transparent)]
+    Disk(#[from] xsort_disk::Error),
+    /// A URL with wildcards that is the pattern of no object.
+    #[error("{}: {}", DisplayPath(.0), NO_MATCH)]
+    NoMatch(PathBuf),
     /// A signal stopped the job.
     #[error("stopped on request")]
     Stopped,
@@ -83,6 +105,10 @@ impl From<TreeError> for Failure {
             TreeError::IsOutput(_) => Failure::Usage(error.to_string()),
             TreeError::TooManyNames(TooManyNames { budget_bytes, needed_bytes, .. }) => {
                 Failure::Job(Error::Memory { budget_bytes, needed_bytes })
+            }
+            TreeError::Disk(error) => error.into(),
+            TreeError::NoMatch(path) => {
+                Failure::Job(Error::Input { path, reason: NO_MATCH.into() })
             }
             TreeError::Stopped => Failure::Job(Error::Cancelled),
         }
@@ -108,7 +134,7 @@ impl Tree {
     /// the job is stopped.
     pub(crate) fn below(
         directory: &Path,
-        options: TreeOptions,
+        options: TreeOptions<'_>,
         names: &mut NamesMemory,
         is_stopped: impl Fn() -> bool + Sync,
     ) -> Result<Tree, TreeError> {

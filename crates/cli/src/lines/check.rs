@@ -2,8 +2,10 @@
 
 use super::command::LinesCommand;
 use super::failure::{self, Failure};
+use super::inputs;
 use super::limits::Limits;
-use super::{inputs, resources};
+use super::lines_disk::LinesDisk;
+use super::resources;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use xsort_extsort::variable::{LineOrder, first_disorder, recognise};
@@ -16,10 +18,11 @@ pub(super) fn check<O: LineOrder>(
     kind: Check,
     files: Vec<OsString>,
     limits: &Limits,
+    disk: &LinesDisk<'_>,
 ) -> Result<(), Failure> {
     let Some(file) = files.into_iter().next() else { return Ok(()) };
     let command = &lines.command;
-    let mut input = limits.limit(inputs::uninspected(&file));
+    let mut input = limits.limit(inputs::uninspected(&file, disk)?);
     if lines.decompresses() {
         let recognised = recognise(vec![input], false, || resources::budget_bytes(command))
             .map_err(|(path, error)| failure::of_read(path.as_os_str(), &error))?;

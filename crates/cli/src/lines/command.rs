@@ -4,7 +4,9 @@ use super::failure::Failure;
 use super::{names, resources, target};
 use crate::gnu_commands::{is_called_as_gnu, say};
 use crate::inputs::tree::TreeOptions;
+use std::ffi::OsStr;
 use std::path::Path;
+use xsort_disk::is_url;
 use xsort_extsort::variable::OutputCodec;
 use xsort_gnu::sort::{Check, Command, Environment, OutputCompression};
 use xsort_gnu::{Locale, When};
@@ -25,6 +27,11 @@ impl LinesCommand<'_> {
         if !is_called_as_gnu(self.program) {
             self.command.output.take_if(|name| name == "-");
         }
+    }
+
+    /// Whether a name is a URL: none is to GNU sort.
+    pub(super) fn is_url(&self, name: &OsStr) -> bool {
+        is_url(Path::new(name)) && !is_called_as_gnu(self.program)
     }
 
     /// Refuses an output whose name stands for a compression that isn't written here: it would
@@ -99,11 +106,13 @@ impl LinesCommand<'_> {
     }
 
     /// How directories are read, if they are.
-    pub(super) fn rules(&self) -> Option<TreeOptions> {
+    pub(super) fn rules(&self) -> Option<TreeOptions<'_>> {
         let Command { extras, output, .. } = &self.command;
+        let url = output.as_deref().filter(|name| self.is_url(name));
         extras.recursive.then(|| TreeOptions {
             counts_links: extras.counts_links,
-            output: target::present(output.as_deref()),
+            output: if url.is_some() { None } else { target::present(output.as_deref()) },
+            output_url: url.map(Path::new),
             budget_bytes: resources::budget_bytes(&self.command),
         })
     }

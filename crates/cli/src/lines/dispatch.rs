@@ -6,10 +6,11 @@ use super::dry_run::print_dry_run;
 use super::failure::{self, Failure};
 use super::inputs::{self, Inputs};
 use super::limits::Limits;
+use super::lines_disk::LinesDisk;
 use super::resources;
 use super::resumable::sort_resumably;
 use super::sort::sort_or_merge;
-use crate::gnu_commands::say;
+use crate::gnu_commands::{is_called_as_gnu, say};
 use std::ffi::OsString;
 use xsort::{InOrder, by_fastest_order};
 use xsort_extsort::variable::{ByBytes, LineOrder};
@@ -20,7 +21,9 @@ use xsort_gnu::sort::Order;
 pub(super) fn run(lines: &LinesCommand<'_>, has_locale: bool) -> Result<(), Failure> {
     lines.refuse_useless_options()?;
     lines.refuse_foreign_compression()?;
-    let files = inputs::files(&lines.command)?;
+    let limits = Limits::new(&lines.command)?;
+    let disk = LinesDisk::new(!is_called_as_gnu(lines.program), &limits);
+    let files = inputs::files(&lines.command, &disk)?;
     if lines.command.files0_from.is_some() {
         xsort_gnu::sort::refuse_combinations(&lines.command, &files, &lines.environment)?;
     }
@@ -29,7 +32,7 @@ pub(super) fn run(lines: &LinesCommand<'_>, has_locale: bool) -> Result<(), Fail
     }
     let seed = resources::seed(&lines.command)?;
     let order = Order::new(&lines.command, &lines.locale, seed);
-    let task = LinesTask { lines, order: &order, files };
+    let task = LinesTask { lines, order: &order, files, limits: &limits, disk: &disk };
     // What is shuffled is sorted by the bytes of random keys.
     if lines.command.extras.shuffles { task.run(&ByBytes) } else { by_fastest_order(&order, task) }
 }
@@ -39,23 +42,24 @@ struct LinesTask<'a> {
     lines: &'a LinesCommand<'a>,
     order: &'a Order,
     files: Vec<OsString>,
+    limits: &'a Limits,
+    disk: &'a LinesDisk<'a>,
 }
 
 impl InOrder for LinesTask<'_> {
     type Output = Result<(), Failure>;
 
     fn run<O: LineOrder>(self, by: &O) -> Result<(), Failure> {
-        let LinesTask { lines, order, files } = self;
-        let limits = Limits::new(&lines.command)?;
+        let LinesTask { lines, order, files, limits, disk } = self;
         if let Some(kind) = lines.command.check {
-            return check(lines, by, kind, files, &limits);
+            return check(lines, by, kind, files, limits, disk);
         }
         let note = |line: &str| {
             if !lines.command.extras.quiet {
                 say(format!("{}: {line}\n", lines.program).as_bytes());
             }
         };
-        let inputs = Inputs::inspect(files, lines.rules(), note)?;
+        let inputs = Inputs::inspect(files, lines.rules(), disk, note)?;
         if inputs.names.budget_bytes() > 0 {
             let budget_bytes = resources::budget_bytes(&lines.command);
             inputs.names.check(budget_bytes).map_err(failure::of_names)?;
@@ -64,8 +68,8 @@ impl InOrder for LinesTask<'_> {
             return print_dry_run::<O>(lines, &inputs);
         }
         match lines.command.extras.checkpoint {
-            Some(checkpoint) => sort_resumably(lines, checkpoint, by, inputs, &limits),
-            None => sort_or_merge(lines, by, order, inputs, &limits),
+            Some(checkpoint) => sort_resumably(lines, checkpoint, by, inputs, limits, disk),
+            None => sort_or_merge(lines, by, order, inputs, limits, disk),
         }
     }
 }

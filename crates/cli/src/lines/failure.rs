@@ -81,10 +81,23 @@ impl Failure {
 
 /// An input that can't be opened or read.
 pub(super) fn of_read(file: &OsStr, error: &io::Error) -> Failure {
+    if let Some(error) = error.get_ref().and_then(|inner| inner.downcast_ref()) {
+        return of_disk(error);
+    }
     match opening_error(error) {
         Some(error) => Failure::of_file("open failed", file, error),
         None => Failure::of_file("read failed", file, error),
     }
+}
+
+/// What the disk says of a URL, which GNU sort has no words for.
+pub(super) fn of_disk(error: &xsort_disk::Error) -> Failure {
+    Failure::Message(error.to_string().into())
+}
+
+/// The engine's error of an output at a URL.
+pub(super) fn of_engine(error: &xsort_extsort::Error) -> Failure {
+    Failure::Message(error.to_string().into())
 }
 
 /// More names than the budget allows.

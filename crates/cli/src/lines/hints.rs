@@ -2,9 +2,11 @@
 //! commands.
 
 use super::failure::Failure;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use xsort::size::Memory;
+use xsort_disk::is_url;
 use xsort_gnu::sort::Command;
 
 /// The failure, with a hint if there is one.
@@ -21,14 +23,18 @@ fn hint(command: &Command) -> Option<String> {
 
 /// A directory among the files, which GNU sort can't read.
 fn unread_directory(command: &Command) -> Option<String> {
-    let has_directory = command.files.iter().any(|name| Path::new(name).is_dir());
+    let is_directory = |name: &OsString| match is_url(Path::new(name)) {
+        true => name.as_bytes().ends_with(b"/"),
+        false => Path::new(name).is_dir(),
+    };
+    let has_directory = command.files.iter().any(is_directory);
     (has_directory && !command.extras.recursive)
         .then(|| "--recursive reads all files below a directory".to_owned())
 }
 
 /// `-m 1G` as for the other commands: `1G` isn't there.
 fn missing_size(command: &Command) -> Option<String> {
-    let is_missing_size = |name: &&std::ffi::OsString| is_size(name) && !Path::new(name).exists();
+    let is_missing_size = |name: &&OsString| is_size(name) && !Path::new(name).exists();
     let size = command.files.iter().find(is_missing_size).filter(|_| command.merge)?;
     let size = size.to_string_lossy();
     Some(format!("-m merges, as in GNU sort; for the memory say --memory {size} or -S {size}"))

@@ -2,12 +2,14 @@
 //! comes, so that there may be more of them than may be open.
 
 use super::failure::{self, Failure};
+use super::lines_disk::LinesDisk;
 use super::names;
 use super::not_opened::{NotOpened, opening_error};
 use super::target::Target;
 use crate::gnu_commands::locale;
 use crate::inputs::expand::is_directory;
 use crate::inputs::names_memory::NamesMemory;
+use crate::inputs::objects::{Objects, is_pattern};
 use crate::inputs::tree::{Tree, TreeError, TreeFile, TreeOptions, identity};
 use crate::settings::open_files;
 use rustix::fs::{Access, Advice, AtFlags, CWD, FileType, accessat, fadvise, fstat};
@@ -19,7 +21,8 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use xsort_disk::inherited;
+use std::sync::Arc;
+use xsort_disk::{Disk, Found, inherited, is_url};
 use xsort_extsort::variable::{Content, LinesInput};
 use xsort_gnu::sort::Command;
 use xsort_usage::Identity;
@@ -37,12 +40,12 @@ const COPY_BYTES: usize = 256 << 10;
 const OTHER_FILES: u64 = 64;
 
 /// The names of all inputs, of the command line or of `--files0-from`.
-pub(super) fn files(command: &Command) -> Result<Vec<OsString>, Failure> {
+pub(super) fn files(command: &Command, disk: &LinesDisk<'_>) -> Result<Vec<OsString>, Failure> {
     let Some(list) = &command.files0_from else { return Ok(command.files.clone()) };
     let mut text = Vec::new();
     let unreadable =
         || Failure::Message([b"cannot read file names from ", &names::quoted(list)[..]].concat());
-    match uninspected(list).into_bytes().read_to_end(&mut text) {
+    match uninspected(list, disk)?.into_bytes().read_to_end(&mut text) {
         Ok(_) => {}
         Err(error) if opening_error(&error).is_some() => {
             return Err(failure::of_read(list, &error));
@@ -60,7 +63,10 @@ pub(super) struct Inputs {
 
 struct Input {
     name: OsString,
-    identity: Identity,
+    /// The disk of a URL.
+    url_disk: Option<Arc<dyn Disk>>,
+    /// `None` of a URL.
+    identity: Option<Identity>,
     is_regular: bool,
     /// Whether it is read by its name, from its beginning. Standard input isn't: the process that
     /// handed it over may go on reading where this one stops.
@@ -72,10 +78,11 @@ struct Input {
 impl Inputs {
     /// Inspects all files. Standard input is left out where it is named again, because it is at its
     /// end then. With `rules` a directory stands for the files below it, and `say` hears which of
-    /// these are left out.
+    /// these are left out. A pattern of objects always stands for these.
     pub(super) fn inspect(
         files: Vec<OsString>,
-        rules: Option<TreeOptions>,
+        rules: Option<TreeOptions<'_>>,
+        disk: &LinesDisk<'_>,
         say: impl Fn(&str),
     ) -> Result<Inputs, Failure> {
         let mut inputs: Vec<Input> = Vec::new();
@@ -83,6 +90,10 @@ impl Inputs {
         let mut has_standard = false;
         for name in files {
             let is_standard = name == STANDARD;
+            if let Some(disk) = disk.of_url(&name) {
+                inputs.extend(inspect_url(Path::new(&name), rules, &mut names, disk, &say)?);
+                continue;
+            }
             match rules {
                 Some(rules) if !is_standard && is_directory(&name) => {
                     let tree = Tree::below(Path::new(&name), rules, &mut names, || false)
@@ -145,6 +156,9 @@ impl Inputs {
         let open = |(number, input): (usize, Input)| {
             let is_closed = number == 0 && is_closed(&input.name);
             let path = PathBuf::from(&input.name);
+            if let (Some(disk), Some(bytes)) = (&input.url_disk, input.bytes) {
+                return LinesInput::at_url(disk, &path, bytes);
+            }
             let content = if input.is_named_file {
                 let open = move || Ok(Box::new(open(&input.name).map_err(NotOpened::mark)?) as _);
                 Content::File(Box::new(open))
@@ -160,14 +174,18 @@ impl Inputs {
     /// first. If they are more than may be open, each is open only while it is read.
     pub(super) fn open_at_once(
         self,
-        target: &Target,
+        target: &Target<'_>,
         directory: &Path,
     ) -> Result<Vec<LinesInput>, Failure> {
         let stays_open = self.can_all_be_open();
         let written = target.identity();
         let open = |(number, input): (usize, Input)| {
+            if let (Some(disk), Some(bytes)) = (&input.url_disk, input.bytes) {
+                let input = LinesInput::at_url(disk, Path::new(&input.name), bytes);
+                return Ok(input.beside_others());
+            }
             let is_closed = number == 0 && is_closed(&input.name);
-            let is_written = written == Some(input.identity);
+            let is_written = written.is_some() && written == input.identity;
             let file = if is_written { Some(copy(&input.name, directory)?) } else { None };
             let stays_open =
                 stays_open || file.is_some() || !input.is_regular || input.name == STANDARD;
@@ -182,7 +200,7 @@ impl Inputs {
 fn copy(name: &OsStr, directory: &Path) -> Result<File, Failure> {
     let mut copy = tempfile::tempfile_in(directory)
         .map_err(|error| failure::of_scratch(directory.as_os_str(), &error))?;
-    let mut from = uninspected(name).into_bytes();
+    let mut from = opened_late(name).into_bytes();
     let mut buffer = vec![0; COPY_BYTES];
     loop {
         match from.read(&mut buffer) {
@@ -216,10 +234,13 @@ impl Input {
             all => Some(all.saturating_sub(position)),
         };
         let is_regular = metadata.is_file();
+        // To GNU sort a URL is a file's name, which the disk must not take for a URL.
+        let is_name = name != STANDARD && !is_url(Path::new(&name));
         Ok(Input {
-            is_named_file: is_regular && metadata.len() > 0 && name != STANDARD,
+            is_named_file: is_regular && metadata.len() > 0 && is_name,
             name,
-            identity: identity(&metadata),
+            url_disk: None,
+            identity: Some(identity(&metadata)),
             is_regular,
             bytes,
         })
@@ -231,13 +252,56 @@ impl Input {
         refuse_unreadable(&name)?;
         let bytes_to_read = if bytes == 0 { UNKNOWN_BYTES } else { bytes };
         Ok(Input {
+            is_named_file: bytes > 0 && !is_url(Path::new(&name)),
             name,
-            identity,
+            url_disk: None,
+            identity: Some(identity),
             is_regular: true,
-            is_named_file: bytes > 0,
             bytes: Some(bytes_to_read),
         })
     }
+
+    /// A file at a URL.
+    fn at_url(disk: &Arc<dyn Disk>, url: OsString, bytes: u64) -> Input {
+        Input {
+            name: url,
+            url_disk: Some(Arc::clone(disk)),
+            identity: None,
+            is_regular: true,
+            is_named_file: true,
+            bytes: Some(bytes),
+        }
+    }
+}
+
+/// What a URL stands for: itself, the objects that it matches, or with `rules` those below it.
+fn inspect_url(
+    url: &Path,
+    rules: Option<TreeOptions<'_>>,
+    names: &mut NamesMemory,
+    disk: &Arc<dyn Disk>,
+    say: impl Fn(&str),
+) -> Result<Vec<Input>, Failure> {
+    let refuse = |errno: Errno| Failure::of_file("cannot read", url.as_os_str(), &errno.into());
+    let at = |path: PathBuf, bytes| Input::at_url(disk, path.into_os_string(), bytes);
+    let objects = if is_pattern(url) {
+        let budget_bytes = rules.map_or(u64::MAX, |rules| rules.budget_bytes);
+        Objects::matching(url, budget_bytes, names, &**disk, || false)
+    } else {
+        match (disk.find(url).map_err(|error| failure::of_disk(&error))?, rules) {
+            (Found::File { bytes }, _) => {
+                names.add(url.as_os_str().len(), bytes);
+                return Ok(vec![at(url.to_owned(), bytes)]);
+            }
+            (Found::Directory, Some(rules)) => Objects::below(url, rules, names, &**disk, || false),
+            (Found::Directory, None) => return Err(refuse(Errno::ISDIR)),
+            (Found::Missing, _) => return Err(refuse(Errno::NOENT)),
+            (Found::Other, _) => return Err(refuse(Errno::INVAL)),
+        }
+    };
+    let objects = objects.map_err(of_tree)?;
+    objects.notice(url).iter().for_each(|line| say(line));
+    Ok(objects.files.into_iter().map(|file| at(file.path, file.bytes)).collect())
 }
 
 fn refuse_unreadable(name: &OsStr) -> Result<(), Failure> {
@@ -251,12 +315,25 @@ fn of_tree(refusal: TreeError) -> Failure {
             Failure::of_file("cannot read", path.as_os_str(), &source)
         }
         TreeError::TooManyNames(refusal) => failure::of_names(refusal),
-        TreeError::IsOutput(_) | TreeError::Stopped => Failure::Message(refusal.to_string().into()),
+        TreeError::Disk(error) => failure::of_disk(&error),
+        TreeError::IsOutput(_) | TreeError::NoMatch(_) | TreeError::Stopped => {
+            Failure::Message(refusal.to_string().into())
+        }
     }
 }
 
-/// An input that is opened without being inspected.
-pub(super) fn uninspected(name: &OsStr) -> LinesInput {
+/// An input that is opened without being inspected, but at a URL.
+pub(super) fn uninspected(name: &OsStr, disk: &LinesDisk<'_>) -> Result<LinesInput, Failure> {
+    match disk.of_url(name) {
+        Some(disk) => {
+            LinesInput::on(disk, Path::new(name)).map_err(|error| failure::of_disk(&error))
+        }
+        None => Ok(opened_late(name)),
+    }
+}
+
+/// A file of this machine that is opened without being inspected.
+fn opened_late(name: &OsStr) -> LinesInput {
     Opener::new(name.to_owned()).into_input(None)
 }
 

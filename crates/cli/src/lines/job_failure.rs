@@ -8,7 +8,7 @@ use xsort_extsort::Error;
 use xsort_extsort::units::Bytes;
 
 /// A sort or merge that failed.
-pub(super) fn of_job(error: &Error, target: &Target) -> Failure {
+pub(super) fn of_job(error: &Error, target: &Target<'_>) -> Failure {
     match error {
         Error::Output(error) => target.failed(error),
         Error::Space { directory, .. } => {

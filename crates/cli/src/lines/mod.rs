@@ -14,6 +14,7 @@
 //! | `short_stream` | a few lines from a pipe, read before anything is set up for more |
 //! | `prepare` | inputs held to the limits and decompressed |
 //! | `progress` | who watches, and the report |
+//! | `lines_disk` | the disk, and which names are URLs |
 //! | `inputs` | which files, inspected before anything is read; opened when they are |
 //! | `target` | the output, untouched until there is something to write |
 //! | `outgoing` | what becomes of sorted lines on their way out |
@@ -35,6 +36,7 @@ mod hints;
 mod inputs;
 mod job_failure;
 mod limits;
+mod lines_disk;
 mod names;
 mod not_opened;
 mod outgoing;

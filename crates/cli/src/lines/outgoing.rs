@@ -27,7 +27,7 @@ impl Outgoing {
         lines: &LinesCommand<'_>,
         options: &LinesOptions,
         header: Vec<u8>,
-        target: &mut Target,
+        target: &mut Target<'_>,
     ) -> Outgoing {
         let threads = CompressionThreads::of_budget(options.budget_bytes, options.threads);
         let compression = lines.output_codec().map(|codec| (codec, threads));
@@ -56,7 +56,7 @@ impl Outgoing {
     /// The way to the target, of lines in the order `by`, which is `order` for the engine.
     pub(super) fn to<'o, O: LineOrder>(
         self,
-        target: &'o mut Target,
+        target: &'o mut Target<'_>,
         lines: &'o LinesCommand<'_>,
         by: &'o O,
         order: &'o Order,

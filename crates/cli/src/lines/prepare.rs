@@ -6,7 +6,7 @@ use super::limits::Limits;
 use super::resources;
 use std::os::unix::ffi::OsStrExt;
 use xsort_extsort::variable::{
-    Header, LinesInput, Recognised, Shuffle, recognise, take_header, total_bytes,
+    Header, LinesInput, Recognised, Shuffle, recognise, take_header, total_bytes, urls_at_once,
 };
 use xsort_gnu::sort::Command;
 
@@ -34,14 +34,21 @@ impl Prepared {
             None => input,
         };
         let inputs: Vec<LinesInput> = inputs.into_iter().map(limited).collect();
-        if !lines.decompresses() {
-            return Ok(Prepared { inputs, inputs_max: usize::MAX, taken_bytes: names_bytes });
-        }
         let budget_bytes = || resources::budget_bytes(command).saturating_sub(names_bytes);
+        let (urls_max, urls_bytes) = match command.merge {
+            true => urls_at_once(&inputs, budget_bytes),
+            false => (usize::MAX, 0),
+        };
+        let other_bytes = names_bytes + urls_bytes;
+        if !lines.decompresses() {
+            return Ok(Prepared { inputs, inputs_max: urls_max, taken_bytes: other_bytes });
+        }
+        let budget_bytes = || budget_bytes().saturating_sub(urls_bytes);
         let Recognised { inputs, inputs_max, taken_bytes } =
             recognise(inputs, command.merge, budget_bytes)
                 .map_err(|(path, error)| failure::of_read(path.as_os_str(), &error))?;
-        Ok(Prepared { inputs, inputs_max, taken_bytes: names_bytes + taken_bytes })
+        let inputs_max = inputs_max.min(urls_max);
+        Ok(Prepared { inputs, inputs_max, taken_bytes: other_bytes + taken_bytes })
     }
 
     /// `--shuffle`: gives lines random keys. Those of a header have been taken.

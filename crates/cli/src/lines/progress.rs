@@ -41,7 +41,7 @@ pub(super) fn observer(
     let style = ReportStyle { json: false, quiet, verbose: false, progress };
     let scratch = resources::scratch(command);
     let mut directories: Vec<_> = scratch.iter().map(|path| (path.clone(), "scratch")).collect();
-    if let Some(output) = &command.output {
+    if let Some(output) = command.output.as_ref().filter(|name| !lines.is_url(name)) {
         directories.push((settings::directory_of(Path::new(output)), "output"));
     }
     let limit_bytes_per_second = limits.rate.as_deref().map(RateLimit::bytes_per_second);

@@ -4,6 +4,7 @@ use super::command::LinesCommand;
 use super::failure::Failure;
 use super::inputs::Inputs;
 use super::limits::Limits;
+use super::lines_disk::LinesDisk;
 use super::prepare::Prepared;
 use super::progress::{OtherFigures, observer, print_report};
 use super::resources;
@@ -24,6 +25,7 @@ pub(super) fn sort_resumably<O: LineOrder>(
     by: &O,
     inputs: Inputs,
     limits: &Limits,
+    disk: &LinesDisk<'_>,
 ) -> Result<(), Failure> {
     let command = &lines.command;
     let output = output_of(lines)?;
@@ -48,7 +50,6 @@ pub(super) fn sort_resumably<O: LineOrder>(
         meaning: meaning(lines),
     };
     let observer = observer(lines, bytes, limits);
-    let disk = limits.disk(resources::disk());
     let options = LinesOptions {
         checkpoint: Some(checkpoint),
         taken_bytes: prepared.taken_bytes,
@@ -56,7 +57,7 @@ pub(super) fn sort_resumably<O: LineOrder>(
     };
     // The output is the checkpoint's.
     let nowhere = &mut io::sink();
-    let report = sort_lines(&options, by, prepared.inputs, nowhere, &disk, &*observer)
+    let report = sort_lines(&options, by, prepared.inputs, nowhere, &**disk.get(), &*observer)
         .map_err(|error| Failure::Message(error.to_string().into()))?;
     print_report(command, &report, OtherFigures::default())
 }
@@ -67,6 +68,7 @@ fn output_of(lines: &LinesCommand<'_>) -> Result<PathBuf, Failure> {
     let Some(output) = &command.output else { return Err(refusal("needs an output file (-o)")) };
     let unknown_seed = command.needs_random() && command.random_source.is_none();
     let excluded = [
+        (lines.is_url(output), "writes to a file of this machine, not to a URL"),
         (command.merge, "is no merge (-m)"),
         (command.debug, "has no --debug"),
         (command.extras.counts, "has no --count"),

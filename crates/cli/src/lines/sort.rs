@@ -5,6 +5,7 @@ use super::failure::{self, Failure};
 use super::inputs::Inputs;
 use super::job_failure::of_job;
 use super::limits::Limits;
+use super::lines_disk::LinesDisk;
 use super::outgoing::Outgoing;
 use super::prepare::Prepared;
 use super::progress::{OtherFigures, is_watching_asked_for, observer, print_report};
@@ -30,9 +31,10 @@ pub(super) fn sort_or_merge<O: LineOrder>(
     order: &Order,
     inputs: Inputs,
     limits: &Limits,
+    disk: &LinesDisk<'_>,
 ) -> Result<(), Failure> {
     let command = &lines.command;
-    let mut target = Target::open(command.output.as_deref())?;
+    let mut target = Target::open(command.output.as_deref(), disk)?;
     let (bytes, can_all_be_open) = (inputs.bytes(), inputs.can_all_be_open());
     let names_bytes = inputs.names.budget_bytes();
     let mut opened = open(command, inputs, bytes, &target)?;
@@ -55,11 +57,12 @@ pub(super) fn sort_or_merge<O: LineOrder>(
         // As GNU sort does: before it reads.
         target.begin().map_err(|error| target.failed(&error))?;
     }
-    let taken_bytes = prepared.taken_bytes + outgoing.taken_bytes();
+    let taken_bytes = prepared.taken_bytes + outgoing.taken_bytes() + target.taken_bytes();
     let options = LinesOptions { output_file, taken_bytes, ..options };
-    let disk = limits.disk(resources::disk());
-    let is_sequential = command.merge && (!can_all_be_open || bytes < Some(SEQUENTIAL_BYTES_MAX));
+    let disk = &**disk.get();
     let mut inputs = prepared.inputs;
+    let are_all_at_once = can_all_be_open && inputs.len() <= prepared.inputs_max;
+    let is_sequential = command.merge && (!are_all_at_once || bytes < Some(SEQUENTIAL_BYTES_MAX));
     if is_sequential {
         let inputs_max = prepared.inputs_max.min(sequential_inputs_max(&options));
         inputs = reduce(&options, by, inputs, inputs_max, &*observer)
@@ -68,13 +71,13 @@ pub(super) fn sort_or_merge<O: LineOrder>(
     let mut out = outgoing.to(&mut target, lines, by, order, limits);
     let result = match (command.merge, is_sequential) {
         (false, _) if command.extras.shuffles => {
-            sort_lines(&options, by, inputs, &mut out, &disk, &*observer)
+            sort_lines(&options, by, inputs, &mut out, disk, &*observer)
         }
         (false, _) => {
             let out = SortedOutput::Stream(&mut out);
-            sort_in_order(&options, (order, by), inputs, out, &disk, &*observer)
+            sort_in_order(&options, (order, by), inputs, out, disk, &*observer)
         }
-        (true, false) => merge_lines(&options, by, inputs, &mut out, &disk, &*observer),
+        (true, false) => merge_lines(&options, by, inputs, &mut out, disk, &*observer),
         (true, true) => merge_sequential(&options, by, inputs, &mut out, &*observer),
     };
     drop(out);
@@ -82,6 +85,7 @@ pub(super) fn sort_or_merge<O: LineOrder>(
     if has_path {
         target.go_to_end().map_err(|error| target.failed(&error))?;
     }
+    target.publish()?;
     let report = if shuffle.is_some() { Shuffle::report(report) } else { report };
     let written_bytes = (!has_path).then(|| target.written_bytes());
     print_report(command, &report, OtherFigures { written_bytes, ..figures })
@@ -92,7 +96,7 @@ fn open(
     command: &Command,
     inputs: Inputs,
     bytes: Option<u64>,
-    target: &Target,
+    target: &Target<'_>,
 ) -> Result<Vec<LinesInput>, Failure> {
     if command.merge {
         return inputs.open_at_once(target, &resources::scratch(command)[0]);
@@ -116,7 +120,7 @@ fn reduce<O: LineOrder>(
     merge_passes(options, by, inputs, inputs_max, temporary, observer)
 }
 
-fn pass_failed(error: PassError, directory: &Path, target: &Target) -> Failure {
+fn pass_failed(error: PassError, directory: &Path, target: &Target<'_>) -> Failure {
     match error {
         PassError::Create(error) => failure::of_scratch(directory.as_os_str(), &error),
         PassError::Write(error) => Failure::of_file("write failed", directory.as_os_str(), &error),

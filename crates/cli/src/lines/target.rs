@@ -3,8 +3,11 @@
 //!
 //! The last bytes are held back until the end, as the C library does for GNU sort: it decides
 //! whether a write fails or the flush at the end, and the two have messages of their own.
+//!
+//! An object at a URL is no such file: it appears whole when all is done, or not at all.
 
-use super::failure::Failure;
+use super::failure::{self, Failure};
+use super::lines_disk::LinesDisk;
 use crate::gnu_commands::write_all;
 use crate::inputs::tree::identity;
 use rustix::fs::{FileType, OFlags, SeekFrom, fcntl_getfl, fstat, seek, tell};
@@ -15,6 +18,7 @@ use std::io::{self, Stdout, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use xsort_disk::inherited;
+use xsort_extsort::variable::FileOutput;
 use xsort_usage::Identity;
 
 /// Bytes of the C library's buffer: a block of nearly every file system. Between one byte and so
@@ -25,8 +29,8 @@ const HELD_BYTES: usize = 4096;
 const OPEN_FILES: &str = "/proc/self/fd/";
 
 /// A file that is opened at once and emptied late.
-pub(super) struct Target {
-    sink: Sink,
+pub(super) struct Target<'d> {
+    sink: Sink<'d>,
     name: OsString,
     /// What must be done before the first line is written.
     due: Option<Due>,
@@ -37,12 +41,14 @@ pub(super) struct Target {
     is_flushing: bool,
 }
 
-enum Sink {
+enum Sink<'d> {
     /// Standard output as it is, without another descriptor for it.
     Standard,
     /// Standard output was closed when the process was started.
     Closed,
     File(File),
+    /// An object that is written and not in place yet; `None` once it is.
+    Object(Option<Box<FileOutput<'d>>>),
 }
 
 struct Due {
@@ -50,22 +56,30 @@ struct Due {
     header: Vec<u8>,
 }
 
-impl Target {
+impl<'d> Target<'d> {
     /// The file of `-o`, made if it isn't there; without one, standard output.
-    pub(super) fn open(name: Option<&OsStr>) -> Result<Target, Failure> {
+    pub(super) fn open(
+        name: Option<&OsStr>,
+        disk: &'d LinesDisk<'_>,
+    ) -> Result<Target<'d>, Failure> {
         let Some(name) = name else { return Ok(Target::standard()) };
+        if let Some(disk) = disk.of_url(name) {
+            let object = FileOutput::create(&**disk, Path::new(name), 0);
+            let object = object.map_err(|error| failure::of_engine(&error))?;
+            return Ok(Target::new(Sink::Object(Some(Box::new(object))), name.to_owned()));
+        }
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(name);
         let file = file.map_err(|error| Failure::of_file("open failed", name, &error))?;
         Ok(Target::new(Sink::File(file), name.to_owned()))
     }
 
     /// Standard output, as it is: not looked at line by line.
-    pub(super) fn standard() -> Target {
+    pub(super) fn standard() -> Target<'d> {
         let sink = if inherited().is_open[1] { Sink::Standard } else { Sink::Closed };
         Target::new(sink, "standard output".into())
     }
 
-    fn new(sink: Sink, name: OsString) -> Target {
+    fn new(sink: Sink<'d>, name: OsString) -> Target<'d> {
         let is_emptied = matches!(sink, Sink::File(_));
         let due = Some(Due { is_emptied, header: Vec::new() });
         Target {
@@ -94,7 +108,7 @@ impl Target {
                     fcntl_getfl(file).map_or(true, |flags| flags.contains(OFlags::APPEND));
                 status.st_size == 0 && !appends && tell(file) == Ok(0)
             }
-            Sink::Closed => false,
+            Sink::Closed | Sink::Object(_) => false,
         };
         let has_no_header = self.due.as_ref().is_some_and(|due| due.header.is_empty());
         (is_regular && is_own && has_no_header).then(|| path_of(file))
@@ -110,6 +124,24 @@ impl Target {
     pub(super) fn go_to_end(&self) -> io::Result<()> {
         if let Sink::Standard = self.sink {
             seek(io::stdout(), SeekFrom::End(0))?;
+        }
+        Ok(())
+    }
+
+    /// Bytes of the budget that it takes.
+    pub(super) fn taken_bytes(&self) -> u64 {
+        match self.sink {
+            Sink::Object(_) => FileOutput::MEMORY_BYTES,
+            Sink::Standard | Sink::Closed | Sink::File(_) => 0,
+        }
+    }
+
+    /// Puts an object in place, once all is written and flushed.
+    pub(super) fn publish(&mut self) -> Result<(), Failure> {
+        if let Sink::Object(object) = &mut self.sink
+            && let Some(object) = object.take()
+        {
+            object.publish(true).map_err(|error| failure::of_engine(&error))?;
         }
         Ok(())
     }
@@ -197,7 +229,7 @@ fn path_of(file: BorrowedFd<'_>) -> PathBuf {
     format!("{OPEN_FILES}{}", file.as_raw_fd()).into()
 }
 
-impl Write for Target {
+impl Write for Target<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.begin()?;
         self.is_flushing = false;
@@ -215,16 +247,19 @@ impl Write for Target {
     }
 }
 
-impl Sink {
+impl Sink<'_> {
     fn descriptor<'f>(&'f self, output: &'f Stdout) -> Option<BorrowedFd<'f>> {
         match self {
             Sink::Standard => Some(output.as_fd()),
-            Sink::Closed => None,
+            Sink::Closed | Sink::Object(_) => None,
             Sink::File(file) => Some(file.as_fd()),
         }
     }
 
-    fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if let Sink::Object(Some(object)) = self {
+            return object.write_all(bytes);
+        }
         let output = io::stdout();
         let Some(to) = self.descriptor(&output) else {
             return if bytes.is_empty() { Ok(()) } else { Err(Errno::BADF.into()) };

@@ -28,7 +28,9 @@ use std::sync::Arc;
 use std::thread;
 use xsort::machine::MemoryLimits;
 use xsort::size::Amount;
-use xsort_disk::{DiskOptions, Gate, IoChoice, OsDisk, RateLimit, is_standard_output};
+use xsort_disk::{
+    Disk, DiskOptions, Gate, IoChoice, LazyDisk, OsDisk, RateLimit, is_standard_output, is_url,
+};
 use xsort_extsort::variable::LinesInput;
 use xsort_gnu::When;
 use xsort_records::{Format, KeyField, KeyKind, Layout, Prefix};
@@ -109,14 +111,19 @@ impl JobLimits {
     }
 
     /// The machine's disk, with the chosen engine and limits.
-    pub(crate) fn disk(&self) -> Result<OsDisk, Failure> {
+    pub(crate) fn disk(&self) -> Result<Arc<dyn Disk>, Failure> {
+        Ok(Arc::new(OsDisk::new(self.disk_options())?))
+    }
+
+    /// The same for a command that may do no more than ask what is there: the engine starts with
+    /// the first file.
+    pub(crate) fn lazy_disk(&self) -> Arc<dyn Disk> {
+        Arc::new(LazyDisk::new(self.disk_options()))
+    }
+
+    fn disk_options(&self) -> DiskOptions {
         let gate = self.temperature.as_ref().map(|(_, gate)| Arc::clone(gate));
-        Ok(OsDisk::new(DiskOptions {
-            io: self.io,
-            gate,
-            rate: self.rate.clone(),
-            ..DiskOptions::default()
-        })?)
+        DiskOptions { io: self.io, gate, rate: self.rate.clone(), ..DiskOptions::default() }
     }
 }
 
@@ -197,9 +204,12 @@ pub(crate) fn records(amount: Amount, record_bytes: usize) -> (u64, u64) {
     }
 }
 
-/// The directories that outputs are written to: none for standard output.
+/// The directories that outputs are written to: none for standard output, and at a URL.
 pub(crate) fn output_directories(output: &Path) -> Vec<PathBuf> {
-    if is_standard_output(output) { Vec::new() } else { vec![directory_of(output)] }
+    match is_standard_output(output) || is_url(output) {
+        true => Vec::new(),
+        false => vec![directory_of(output)],
+    }
 }
 
 /// The directory that holds a file.

@@ -33,5 +33,6 @@ mod table;
 mod table_locales;
 mod terminal;
 mod trees;
+mod urls;
 mod verify;
 mod vocabulary;
