@@ -122,6 +122,7 @@ bench-kernels:
 ## Whole sorts on the simulated disk, over many seeds; also such whose files are tampered with between two attempts.
 simulate:
 	XSORT_SEEDS=$(SEEDS) $(CARGO) test --release --locked -p xsort-extsort --test suite -- simulation tampering
+	XSORT_SEEDS=$(SEEDS) $(CARGO) test --release --locked -p xsort-objects --test suite -- simulation reading writing
 
 ## Jobs by chance, side by side, some of them killed at any moment; `make test` does it for seconds.
 soak:

@@ -85,9 +85,9 @@ impl Request {
         Progress::new(self.direction, self.offset, self.bytes, self.bytes_needed, is_direct)
     }
 
-    /// Sends the completion to the caller. If the caller is gone the lease is dropped, which
-    /// returns it.
-    pub(crate) fn complete(self, result: Result<(), Error>) {
+    /// Sends the completion to the caller, for a disk that has done the request. If the caller is
+    /// gone the lease is dropped, which returns it.
+    pub fn complete(self, result: Result<(), Error>) {
         let Request { direction, file, offset, bytes, lease, tag, reply, .. } = self;
         let _ = reply.send(Completion { direction, file, offset, bytes, lease, tag, result });
     }

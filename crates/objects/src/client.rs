@@ -1,0 +1,187 @@
+//! What is asked of an object store: one call, one request. Whoever calls counts bytes, compares
+//! tags and asks again; a client only says what the store said.
+//!
+//! Calls block their thread. A store that answers over HTTP and one that is simulated implement the
+//! same.
+
+use crate::failure::Failure;
+use crate::location::Location;
+use crate::stop::Stop;
+use bytes::Bytes;
+use std::ops::Range;
+use std::time::Duration;
+
+/// Which of the objects that a key had over time: what is compared to find out that it was replaced.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Version {
+    /// The entity tag, with its quotes.
+    pub etag: Option<String>,
+    /// When it was written, as an HTTP date.
+    pub modified: Option<String>,
+}
+
+impl Version {
+    /// Whether the two can be of one object: what both have is equal.
+    pub fn agrees_with(&self, other: &Version) -> bool {
+        let agree = |one: &Option<String>, other: &Option<String>| match (one, other) {
+            (Some(one), Some(other)) => one == other,
+            _ => true,
+        };
+        agree(&self.etag, &other.etag) && agree(&self.modified, &other.modified)
+    }
+}
+
+/// What a store knows of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectInfo {
+    /// Its length.
+    pub bytes: u64,
+    /// Which one it is.
+    pub version: Version,
+    /// What its writer has marked it with, if the store keeps that.
+    pub mark: Option<String>,
+}
+
+/// Bytes on their way to a store, with their CRC-32, which the store compares.
+#[derive(Clone, Debug)]
+pub struct Payload {
+    /// The bytes.
+    pub bytes: Bytes,
+    /// Their CRC-32, the one of zlib.
+    pub crc: u32,
+}
+
+impl Payload {
+    /// Computes the checksum.
+    pub fn new(bytes: Bytes) -> Payload {
+        let crc = crc32fast::hash(&bytes);
+        Payload { bytes, crc }
+    }
+}
+
+/// What a store says of an object that it has put together, or of a part that it has taken.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Receipt {
+    /// The entity tag.
+    pub etag: Option<String>,
+    /// What it computed of the bytes.
+    pub checksum: Option<StoredChecksum>,
+}
+
+/// A checksum that a store has computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoredChecksum {
+    /// The CRC-32 of all bytes.
+    Whole(u32),
+    /// The CRC-32 of the CRC-32s of all parts.
+    OfParts(u32),
+}
+
+/// A part that a store has taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// From 1 on.
+    pub number: u32,
+    /// Its length.
+    pub bytes: u64,
+    /// What the store calls it.
+    pub etag: String,
+    /// Its CRC-32.
+    pub crc: u32,
+}
+
+/// An object in a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// The whole key.
+    pub key: String,
+    /// Its length.
+    pub bytes: u64,
+}
+
+/// An upload in a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedUpload {
+    /// The key that the object is to have.
+    pub key: String,
+    /// The upload's number.
+    pub upload: String,
+}
+
+/// The bytes of an answer, as they come.
+pub trait Body: Send {
+    /// The next bytes; `None` at the end.
+    ///
+    /// # Errors
+    /// If the connection ends before the answer does.
+    fn next(&mut self, stop: &Stop) -> Result<Option<Bytes>, Failure>;
+}
+
+/// A store of objects. All methods may be called from any thread.
+pub trait Client: Send + Sync {
+    /// Length and version of an object.
+    ///
+    /// # Errors
+    /// Of this and of every other call: what the store said, or why it said nothing.
+    fn head(&self, object: &Location) -> Result<ObjectInfo, Failure>;
+
+    /// A range of an object. Fails with [`Reason::Changed`](crate::Reason::Changed) if the object
+    /// isn't of this version.
+    fn get_range(
+        &self,
+        object: &Location,
+        version: &Version,
+        range: Range<u64>,
+        stop: &Stop,
+    ) -> Result<Box<dyn Body>, Failure>;
+
+    /// Makes an object of these bytes, with this mark. `is_new`: only if there is none.
+    fn put(
+        &self,
+        object: &Location,
+        payload: &Payload,
+        mark: &str,
+        is_new: bool,
+        stop: &Stop,
+    ) -> Result<Receipt, Failure>;
+
+    /// Begins an upload of parts, and returns its number. The object will have this mark.
+    fn create_multipart(&self, object: &Location, mark: &str) -> Result<String, Failure>;
+
+    /// Sends a part. One that has the same number replaces it.
+    fn put_part(
+        &self,
+        object: &Location,
+        upload: &str,
+        number: u32,
+        payload: &Payload,
+        stop: &Stop,
+    ) -> Result<Receipt, Failure>;
+
+    /// Makes an object of the parts. `is_new`: only if there is none.
+    fn complete(
+        &self,
+        object: &Location,
+        upload: &str,
+        parts: &[Part],
+        is_new: bool,
+    ) -> Result<Receipt, Failure>;
+
+    /// Gives up an upload: its parts vanish.
+    fn abort(&self, object: &Location, upload: &str) -> Result<(), Failure>;
+
+    /// Removes an object if it is still of this version.
+    fn remove(&self, object: &Location, version: &Version) -> Result<(), Failure>;
+
+    /// All objects whose keys begin with the key of `prefix`, in the order of their bytes.
+    fn list(&self, prefix: &Location) -> Result<Vec<Listed>, Failure>;
+
+    /// All uploads under way to keys that begin with the key of `prefix`.
+    fn list_multipart(&self, prefix: &Location) -> Result<Vec<ListedUpload>, Failure>;
+
+    /// Waits before a request is made again.
+    fn pause(&self, pause: Duration, stop: &Stop);
+
+    /// What it is, for reports: "S3".
+    fn describe(&self) -> String;
+}

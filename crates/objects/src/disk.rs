@@ -1,0 +1,452 @@
+//! A disk on which some files are objects: what is named by a URL is in a store, and everything else
+//! on the disk below, scratch above all.
+
+use crate::client::Client;
+use crate::failure::{Failure, Reason};
+use crate::input::Input;
+use crate::location::Location;
+use crate::retry::Caller;
+use crate::s3::{Environment, Stores};
+use crate::settings::ObjectSettings;
+use crate::upload::Upload;
+use crate::workers::Workers;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use xsort_disk::{
+    ALIGNMENT, Direction, Disk, Drive, Error, FileId, FileIdentity, Operation, Request,
+};
+
+/// Tells the numbers of objects from those of the disk below.
+const OBJECT_BIT: u32 = 1 << 31;
+/// Tells the drives of objects from those of the disk below.
+const STORE_BIT: u64 = 1 << 63;
+/// Free space of a store, which has no end.
+const STORE_FREE_BYTES: u64 = 1 << 60;
+
+/// An object that is open.
+#[derive(Clone)]
+enum Object {
+    Input(Arc<Input>),
+    Output(Arc<Upload>),
+}
+
+impl Object {
+    fn location(&self) -> &Location {
+        match self {
+            Object::Input(input) => &input.location,
+            Object::Output(upload) => upload.location(),
+        }
+    }
+}
+
+/// The objects that are open.
+#[derive(Default)]
+struct Objects {
+    open: HashMap<u32, Object>,
+    next: u32,
+}
+
+/// What moves objects.
+struct Engine {
+    /// First, because they end first.
+    workers: Workers,
+    caller: Arc<Caller>,
+}
+
+/// Makes the client of the stores.
+type Connect = Box<dyn Fn() -> Result<Arc<dyn Client>, Error> + Send + Sync>;
+
+/// The client of all stores that answer over HTTP. Credentials are looked for when they are needed.
+///
+/// # Errors
+/// If the system has no threads for it, or no certificates.
+pub fn connect(environment: Environment) -> Result<Arc<dyn Client>, Error> {
+    Ok(Arc::new(Stores::connect(environment)?))
+}
+
+/// A disk whose inputs and outputs may be objects of a store: those that are named by URLs. Costs
+/// nothing until the first URL comes.
+///
+/// Dropping it gives up the outputs that are not published.
+pub struct ObjectDisk {
+    local: Arc<dyn Disk>,
+    settings: ObjectSettings,
+    connect: Connect,
+    engine: OnceLock<Engine>,
+    starting: Mutex<()>,
+    objects: Mutex<Objects>,
+}
+
+impl ObjectDisk {
+    /// Stores are found, and credentials taken, as the AWS tools do it. Nothing is looked for yet.
+    ///
+    /// # Panics
+    /// If a setting is out of its range.
+    pub fn new(local: Arc<dyn Disk>, settings: ObjectSettings) -> ObjectDisk {
+        ObjectDisk::with_environment(local, settings, Arc::new(|name| std::env::var(name).ok()))
+    }
+
+    /// The same with another environment than the process's.
+    ///
+    /// # Panics
+    /// If a setting is out of its range.
+    pub fn with_environment(
+        local: Arc<dyn Disk>,
+        settings: ObjectSettings,
+        environment: Environment,
+    ) -> ObjectDisk {
+        settings.check_for_s3();
+        let connect = move || connect(Arc::clone(&environment));
+        ObjectDisk::connecting(local, settings, Box::new(connect))
+    }
+
+    /// With a store of the caller's.
+    ///
+    /// # Panics
+    /// If a setting is out of its range.
+    pub fn with_client(
+        local: Arc<dyn Disk>,
+        settings: ObjectSettings,
+        client: Arc<dyn Client>,
+    ) -> ObjectDisk {
+        settings.check();
+        ObjectDisk::connecting(local, settings, Box::new(move || Ok(Arc::clone(&client))))
+    }
+
+    fn connecting(local: Arc<dyn Disk>, settings: ObjectSettings, connect: Connect) -> ObjectDisk {
+        ObjectDisk {
+            local,
+            settings,
+            connect,
+            engine: OnceLock::new(),
+            starting: Mutex::new(()),
+            objects: Mutex::default(),
+        }
+    }
+
+    /// How objects are moved, and what that takes.
+    pub fn settings(&self) -> &ObjectSettings {
+        &self.settings
+    }
+
+    fn start(&self) -> Result<&Engine, Error> {
+        let _one_at_a_time = self.starting.lock();
+        if let Some(engine) = self.engine.get() {
+            return Ok(engine);
+        }
+        let caller = Arc::new(Caller::new((self.connect)()?, self.settings.retry.clone()));
+        let workers = Workers::start(self.settings.connections)?;
+        Ok(self.engine.get_or_init(|| Engine { caller, workers }))
+    }
+
+    fn engine(&self) -> &Engine {
+        self.engine.get().expect("opening the object has started it")
+    }
+
+    fn add(&self, object: Object) -> FileId {
+        let mut objects = self.objects.lock();
+        let number = objects.next;
+        objects.next += 1;
+        assert!(number < OBJECT_BIT, "two billion objects were opened");
+        objects.open.insert(number, object);
+        FileId(number | OBJECT_BIT)
+    }
+
+    /// The object with this number; `None` for files of the disk below.
+    fn object(&self, file: FileId) -> Option<Object> {
+        let number = file.0 & !OBJECT_BIT;
+        (file.0 & OBJECT_BIT != 0)
+            .then(|| self.objects.lock().open.get(&number).expect("the object is open").clone())
+    }
+
+    fn remove(&self, file: FileId) -> Option<Object> {
+        self.objects.lock().open.remove(&(file.0 & !OBJECT_BIT))
+    }
+
+    /// What no object store can do.
+    fn refuse<T>(&self, operation: Operation, path: &Path, what: &str) -> Result<T, Error> {
+        let text = format!("an object store takes inputs and outputs, but {what}");
+        Err(refusal(operation, path, Failure::new(Reason::Unusable, text)))
+    }
+}
+
+fn refusal(operation: Operation, path: &Path, failure: Failure) -> Error {
+    let kind = std::io::ErrorKind::Unsupported;
+    Error::new(operation, path, std::io::Error::new(kind, failure.detail))
+}
+
+/// Whether a path is the URL of an object.
+fn is_url(path: &Path) -> bool {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    ["s3://", "gs://", "az://", "https://", "http://"]
+        .iter()
+        .any(|prefix| bytes.starts_with(prefix.as_bytes()))
+}
+
+/// A number from what identifies something.
+fn number_of(words: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    words.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The drive of a bucket.
+fn drive_number(location: &Location) -> u64 {
+    number_of((location.scheme, &location.bucket)) | STORE_BIT
+}
+
+/// Seconds since 1970 of an HTTP date.
+fn seconds(date: Option<&str>) -> i64 {
+    let parsed = date.and_then(|date| jiff::fmt::rfc2822::parse(date).ok());
+    parsed.map_or(0, |time| time.timestamp().as_second())
+}
+
+impl Disk for ObjectDisk {
+    fn open_input(&self, path: &Path) -> Result<FileId, Error> {
+        if !is_url(path) {
+            return self.local.open_input(path);
+        }
+        let location =
+            Location::of_object(path).map_err(|failure| refusal(Operation::Open, path, failure))?;
+        let input = Input::open(&self.start()?.caller, location)?;
+        Ok(self.add(Object::Input(Arc::new(input))))
+    }
+
+    fn file_bytes(&self, file: FileId) -> Result<u64, Error> {
+        match self.object(file) {
+            None => self.local.file_bytes(file),
+            Some(Object::Input(input)) => Ok(input.info.bytes),
+            Some(Object::Output(upload)) => {
+                let path = upload.location().url();
+                self.refuse(Operation::Inspect, &path, "an output has no length yet")
+            }
+        }
+    }
+
+    fn create_output(&self, path: &Path) -> Result<FileId, Error> {
+        if !is_url(path) {
+            return self.local.create_output(path);
+        }
+        let location = Location::of_object(path)
+            .map_err(|failure| refusal(Operation::Create, path, failure))?;
+        let Engine { caller, workers } = self.start()?;
+        let upload = Upload::create(caller, workers.queue(), location, &self.settings)?;
+        Ok(self.add(Object::Output(upload)))
+    }
+
+    fn create_persistent_output(&self, path: &Path, tag: &str) -> Result<FileId, Error> {
+        if is_url(path) {
+            return self.refuse(Operation::Persist, path, "an upload can't outlive the process");
+        }
+        self.local.create_persistent_output(path, tag)
+    }
+
+    fn open_persistent_output(&self, path: &Path, tag: &str) -> Result<FileId, Error> {
+        if is_url(path) {
+            return self.refuse(Operation::Persist, path, "an upload can't outlive the process");
+        }
+        self.local.open_persistent_output(path, tag)
+    }
+
+    fn publish(&self, output: FileId, bytes: u64, sync: bool) -> Result<(), Error> {
+        match self.object(output) {
+            None => self.local.publish(output, bytes, sync),
+            Some(Object::Input(_)) => panic!("only an output can be published"),
+            Some(Object::Output(upload)) => {
+                self.remove(output);
+                upload.publish(bytes)
+            }
+        }
+    }
+
+    fn sync_name(&self, output: &Path) -> Result<(), Error> {
+        // An object that is there stays.
+        if is_url(output) { Ok(()) } else { self.local.sync_name(output) }
+    }
+
+    fn open_in_place(&self, path: &Path) -> Result<FileId, Error> {
+        if is_url(path) {
+            return self.refuse(Operation::Open, path, "an object can't be overwritten in place");
+        }
+        self.local.open_in_place(path)
+    }
+
+    fn set_bytes(&self, file: FileId, bytes: u64) -> Result<(), Error> {
+        match self.object(file) {
+            None => self.local.set_bytes(file, bytes),
+            Some(Object::Output(upload)) => upload.check_length(Operation::Write, bytes),
+            Some(Object::Input(_)) => panic!("an input is not open for writing"),
+        }
+    }
+
+    fn create_scratch(&self, directory: &Path) -> Result<FileId, Error> {
+        if is_url(directory) {
+            return self.refuse(Operation::Create, directory, "scratch needs a directory (-T)");
+        }
+        self.local.create_scratch(directory)
+    }
+
+    fn create_memory(&self) -> Result<FileId, Error> {
+        self.local.create_memory()
+    }
+
+    fn create_persistent(&self, path: &Path) -> Result<FileId, Error> {
+        if is_url(path) {
+            return self.refuse(Operation::Persist, path, "a checkpoint needs a directory (-T)");
+        }
+        self.local.create_persistent(path)
+    }
+
+    fn open_persistent(&self, path: &Path) -> Result<FileId, Error> {
+        if is_url(path) {
+            return self.refuse(Operation::Persist, path, "a checkpoint needs a directory (-T)");
+        }
+        self.local.open_persistent(path)
+    }
+
+    fn open_or_create_persistent(&self, path: &Path) -> Result<(FileId, bool), Error> {
+        if is_url(path) {
+            return self.refuse(Operation::Persist, path, "a checkpoint needs a directory (-T)");
+        }
+        self.local.open_or_create_persistent(path)
+    }
+
+    fn remove_persistent(&self, file: FileId) -> Result<(), Error> {
+        assert!(self.object(file).is_none(), "an object is no persistent file");
+        self.local.remove_persistent(file)
+    }
+
+    fn sync(&self, file: FileId) -> Result<(), Error> {
+        // What the store has taken is durable, and the rest will be when it is published.
+        if self.object(file).is_some() { Ok(()) } else { self.local.sync(file) }
+    }
+
+    fn reserve(&self, file: FileId, bytes: u64) -> Result<(), Error> {
+        match self.object(file) {
+            None => self.local.reserve(file, bytes),
+            Some(Object::Output(upload)) => upload.check_length(Operation::Reserve, bytes),
+            Some(Object::Input(_)) => panic!("an input is not open for writing"),
+        }
+    }
+
+    fn discard(&self, file: FileId, offset: u64, bytes: u64) -> Result<(), Error> {
+        if self.object(file).is_some() { Ok(()) } else { self.local.discard(file, offset, bytes) }
+    }
+
+    fn close(&self, file: FileId) {
+        match self.object(file) {
+            None => self.local.close(file),
+            Some(object) => {
+                self.remove(file);
+                close(&object);
+            }
+        }
+    }
+
+    fn identity(&self, file: FileId) -> Result<FileIdentity, Error> {
+        let Some(object) = self.object(file) else { return self.local.identity(file) };
+        let location = object.location();
+        let (etag, modified) = match &object {
+            Object::Input(input) => {
+                (input.version().etag.as_deref(), input.version().modified.as_deref())
+            }
+            Object::Output(_) => (None, None),
+        };
+        Ok(FileIdentity {
+            drive: drive_number(location),
+            number: number_of((&location.key, etag)),
+            links: 1,
+            modified: (seconds(modified), 0),
+        })
+    }
+
+    fn check_unchanged(&self, input: FileId) -> Result<(), Error> {
+        match self.object(input) {
+            None => self.local.check_unchanged(input),
+            Some(Object::Input(input)) => input.check_unchanged(),
+            Some(Object::Output(_)) => panic!("an output is no input"),
+        }
+    }
+
+    fn remove_input(&self, input: FileId) -> Result<(), Error> {
+        match self.object(input) {
+            None => self.local.remove_input(input),
+            Some(Object::Input(input)) => input.remove(),
+            Some(Object::Output(_)) => panic!("an output is no input"),
+        }
+    }
+
+    fn submit(&self, mut request: Request) {
+        let Some(object) = self.object(request.file) else { return self.local.submit(request) };
+        let Request { offset, bytes, bytes_needed, .. } = request;
+        assert!(
+            offset.is_multiple_of(ALIGNMENT as u64)
+                && bytes.is_multiple_of(ALIGNMENT)
+                && bytes <= request.lease.len()
+                && bytes_needed <= bytes,
+            "a transfer of {bytes} bytes at byte {offset}, which breaks its contract"
+        );
+        match (object, request.direction) {
+            (Object::Input(input), Direction::Read) => {
+                self.engine().workers.queue().push(move || {
+                    let result = input.read(&mut request);
+                    drop(input);
+                    request.complete(result);
+                });
+            }
+            (Object::Output(upload), Direction::Write) => upload.write(request),
+            (object, direction) => {
+                panic!("{direction:?} of {}, which is open for the other", object.location())
+            }
+        }
+    }
+
+    fn drive(&self, path: &Path) -> Result<Drive, Error> {
+        if !is_url(path) {
+            return self.local.drive(path);
+        }
+        let location =
+            Location::parse(path).map_err(|failure| refusal(Operation::Inspect, path, failure))?;
+        Ok(Drive {
+            id: drive_number(&location),
+            free_bytes: STORE_FREE_BYTES,
+            is_memory: false,
+            kind: location.scheme.prefix().trim_end_matches("://").to_owned(),
+        })
+    }
+
+    fn path(&self, file: FileId) -> PathBuf {
+        self.object(file).map_or_else(|| self.local.path(file), |object| object.location().url())
+    }
+
+    fn describe(&self) -> String {
+        let local = self.local.describe();
+        let Some(engine) = self.engine.get() else { return local };
+        let ObjectSettings { connections, part_bytes, .. } = self.settings;
+        let store = engine.caller.client.describe();
+        format!("{local}; {store}, {connections} connections, parts of {} MiB", part_bytes >> 20)
+    }
+
+    fn notices(&self) -> Vec<String> {
+        self.local.notices()
+    }
+}
+
+/// What is under way for an object is of no use any more.
+fn close(object: &Object) {
+    match object {
+        Object::Input(input) => input.stop.set(),
+        Object::Output(upload) => upload.give_up(),
+    }
+}
+
+impl Drop for ObjectDisk {
+    fn drop(&mut self) {
+        for object in std::mem::take(&mut self.objects.get_mut().open).values() {
+            close(object);
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Why a request to an object store failed, whether it is worth asking again, and what the user can
+//! do about it.
+
+use crate::location::Location;
+use std::io;
+use std::time::Duration;
+use xsort_disk::{Error, Operation};
+
+/// Why a request failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// The store asks for patience, or has an error of its own (429, 408, 500, 503).
+    Unavailable,
+    /// No connection.
+    Unreachable,
+    /// No answer, or no more bytes of it, within the time that is given to it.
+    TimedOut,
+    /// The connection ended within an answer, or the answer has not the length that it should have.
+    Cut,
+    /// There are no credentials.
+    NoCredentials,
+    /// The credentials were valid once.
+    Expired,
+    /// The store knows them, and says no; or doesn't know them.
+    Denied,
+    /// There is no such bucket.
+    NoBucket,
+    /// There is no such object.
+    NoObject,
+    /// There is no such upload: it was completed or aborted.
+    NoUpload,
+    /// The object isn't the one that was asked about before.
+    Changed,
+    /// There is an object already, and there must not be one.
+    Exists,
+    /// The store has not got the parts that it was sent.
+    LostPart,
+    /// What is there now is not what was sent.
+    Mismatch,
+    /// What is asked for can't be asked of this store, or not with these settings.
+    Unusable,
+    /// The store refuses for another reason.
+    Refused,
+    /// The caller gave up.
+    Stopped,
+}
+
+impl Reason {
+    /// Whether the same request may succeed in a moment.
+    pub fn is_passing(self) -> bool {
+        use Reason::{Cut, TimedOut, Unavailable, Unreachable};
+        matches!(self, Unavailable | Unreachable | TimedOut | Cut)
+    }
+
+    fn kind(self) -> io::ErrorKind {
+        match self {
+            Reason::NoBucket | Reason::NoObject | Reason::NoUpload => io::ErrorKind::NotFound,
+            Reason::NoCredentials | Reason::Expired | Reason::Denied => {
+                io::ErrorKind::PermissionDenied
+            }
+            Reason::Exists => io::ErrorKind::AlreadyExists,
+            Reason::TimedOut => io::ErrorKind::TimedOut,
+            Reason::Unusable => io::ErrorKind::Unsupported,
+            // Not `Interrupted`, which many take for a call to be made again.
+            _ => io::ErrorKind::Other,
+        }
+    }
+
+    /// What is wrong, and what the user can do, around what the store says.
+    fn texts(self) -> (&'static str, &'static str) {
+        match self {
+            Reason::Unavailable => ("the store can't answer for now", "try again later"),
+            Reason::Unreachable => (
+                "the store can't be reached",
+                "check the network, the host's name, the region (AWS_REGION) and the endpoint \
+                 (AWS_ENDPOINT_URL)",
+            ),
+            Reason::TimedOut => ("the store doesn't answer", "check the network, and try again"),
+            Reason::Cut => ("the store's answers are cut short", "check the network"),
+            Reason::NoCredentials => (
+                "there are no credentials",
+                "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a profile (AWS_PROFILE)",
+            ),
+            Reason::Expired => (
+                "the credentials have expired",
+                "get new ones (such as by 'aws sso login') and run again",
+            ),
+            Reason::Denied => (
+                "the store denies access",
+                "check which credentials are in use (AWS_PROFILE, 'aws sts get-caller-identity') \
+                 and what the bucket's policy allows them",
+            ),
+            Reason::NoBucket => {
+                ("there is no such bucket", "check its name, its region and the endpoint")
+            }
+            Reason::NoObject => ("there is no such object", "check its key"),
+            Reason::NoUpload => (
+                "the upload under way is gone",
+                "somebody has aborted it, or a rule of the bucket has: run again",
+            ),
+            Reason::Changed => (
+                "it was written to since it was opened",
+                "what was read of it may be neither; run again when nobody writes to it",
+            ),
+            Reason::Exists => ("there is an object already", "choose another key"),
+            Reason::LostPart => ("the store has lost a part that it took", "run again"),
+            Reason::Mismatch => (
+                "the object that is there now is not what was written",
+                "don't use it, and run again",
+            ),
+            Reason::Unusable | Reason::Refused => ("", ""),
+            Reason::Stopped => ("given up", ""),
+        }
+    }
+}
+
+/// A request that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Why.
+    pub reason: Reason,
+    /// What the store or the system says, on one line; may be empty.
+    pub detail: String,
+}
+
+/// Longest text of a store in a message, in characters.
+const DETAIL_MAX: usize = 300;
+
+impl Failure {
+    /// With the words of the store or of the system, which may be anything.
+    pub fn new(reason: Reason, detail: impl Into<String>) -> Failure {
+        let detail: String = detail.into();
+        let printable = |letter: char| if letter.is_control() { ' ' } else { letter };
+        Failure { reason, detail: detail.chars().take(DETAIL_MAX).map(printable).collect() }
+    }
+
+    /// An error of the disk, about an object.
+    pub fn at(self, operation: Operation, location: &Location) -> Error {
+        GaveUp { failure: self, attempts: 1, spent: Duration::ZERO }.at(operation, location)
+    }
+}
+
+/// A request that failed for good, and what was tried.
+#[derive(Clone, Debug)]
+pub(crate) struct GaveUp {
+    /// The last failure.
+    pub(crate) failure: Failure,
+    pub(crate) attempts: u32,
+    /// How long it was tried.
+    pub(crate) spent: Duration,
+}
+
+impl GaveUp {
+    /// Without a request.
+    pub(crate) fn at_once(reason: Reason, detail: &str) -> GaveUp {
+        let failure = Failure::new(reason, detail);
+        GaveUp { failure, attempts: 1, spent: Duration::ZERO }
+    }
+
+    /// What is wrong, on one line.
+    pub(crate) fn text(&self) -> String {
+        let Failure { reason, detail } = &self.failure;
+        let (what, way_out) = reason.texts();
+        let tried = if self.attempts > 1 {
+            let seconds = self.spent.as_secs_f64().ceil();
+            format!("(asked {} times in {seconds} seconds)", self.attempts)
+        } else {
+            String::new()
+        };
+        let mut text = String::new();
+        for (part, separator) in [(what, ": "), (detail, ": "), (&tried, " "), (way_out, ": ")] {
+            if !part.is_empty() {
+                let separator = if text.is_empty() { "" } else { separator };
+                text = text + separator + part;
+            }
+        }
+        text
+    }
+
+    /// An error of the disk, about an object.
+    pub(crate) fn at(&self, operation: Operation, location: &Location) -> Error {
+        Error::new(operation, location.url(), self.source())
+    }
+
+    /// The same at a place in the object.
+    pub(crate) fn at_offset(
+        &self,
+        operation: Operation,
+        location: &Location,
+        offset: u64,
+    ) -> Error {
+        Error::at(operation, location.url(), offset, self.source())
+    }
+
+    fn source(&self) -> io::Error {
+        io::Error::new(self.failure.reason.kind(), self.text())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn an_error_says_what_where_why_how_long_and_the_way_out_on_one_line() {
+        let failure = Failure::new(Reason::Unavailable, "503 SlowDown: reduce\nyour rate");
+        let gave_up = GaveUp { failure, attempts: 12, spent: Duration::from_millis(300_500) };
+        let location = Location::parse(Path::new("s3://b/k 1")).unwrap();
+        let error = gave_up.at_offset(Operation::Read, &location, 4096);
+        assert_eq!(
+            error.to_string(),
+            "reading s3://b/k 1 at byte 4096: the store can't answer for now: 503 SlowDown: reduce \
+             your rate (asked 12 times in 301 seconds): try again later"
+        );
+        let error = Failure::new(Reason::NoObject, "").at(Operation::Open, &location);
+        assert_eq!(error.source.kind(), io::ErrorKind::NotFound);
+        assert_eq!(error.to_string(), "opening s3://b/k 1: there is no such object: check its key");
+    }
+}

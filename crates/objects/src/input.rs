@@ -1,0 +1,136 @@
+//! An object that is read: ranges of the version that was there when it was opened, straight into
+//! the memory of the request.
+
+use crate::client::{Client, ObjectInfo, Version};
+use crate::failure::{Failure, GaveUp, Reason};
+use crate::location::Location;
+use crate::retry::Caller;
+use crate::stop::Stop;
+use std::io;
+use std::sync::Arc;
+use xsort_disk::{Error, Operation, Request};
+
+/// Bytes of one answer at most: what is lost of a connection's work when it ends early is none of
+/// it, because the next request begins where it ended; but a store gives each request one machine.
+const RANGE_BYTES: usize = 16 << 20;
+
+/// An object that is open for reading.
+pub(crate) struct Input {
+    pub(crate) location: Location,
+    pub(crate) info: ObjectInfo,
+    caller: Arc<Caller>,
+    /// Set when it is closed: what is still being read is of no use.
+    pub(crate) stop: Stop,
+}
+
+impl Input {
+    pub(crate) fn open(caller: &Arc<Caller>, location: Location) -> Result<Input, Error> {
+        let stop = Stop::default();
+        let info = caller
+            .call(&stop, |client| client.head(&location))
+            .map_err(|gave_up| gave_up.at(Operation::Open, &location))?;
+        Ok(Input { location, info, caller: Arc::clone(caller), stop })
+    }
+
+    /// Fails if the object isn't the one that was opened.
+    pub(crate) fn check_unchanged(&self) -> Result<(), Error> {
+        let now = self
+            .caller
+            .call(&self.stop, |client| client.head(&self.location))
+            .map_err(|gave_up| gave_up.at(Operation::Inspect, &self.location))?;
+        if now.bytes == self.info.bytes && now.version.agrees_with(&self.info.version) {
+            return Ok(());
+        }
+        Err(Failure::new(Reason::Changed, "").at(Operation::Read, &self.location))
+    }
+
+    /// Removes the object that was opened, and no other.
+    pub(crate) fn remove(&self) -> Result<(), Error> {
+        self.check_unchanged()?;
+        self.caller
+            .call(&self.stop, |client| client.remove(&self.location, &self.info.version))
+            .map_err(|gave_up| gave_up.at(Operation::Remove, &self.location))
+    }
+
+    /// Does a read that was submitted.
+    pub(crate) fn read(&self, request: &mut Request) -> Result<(), Error> {
+        let present = self.info.bytes.saturating_sub(request.offset);
+        let bytes = usize::try_from(present).unwrap_or(usize::MAX).min(request.bytes);
+        if bytes < request.bytes_needed {
+            return Err(Error::at(
+                Operation::Read,
+                self.location.url(),
+                self.info.bytes,
+                io::Error::new(io::ErrorKind::UnexpectedEof, "the object ends here"),
+            ));
+        }
+        let mut offset = request.offset;
+        for into in request.lease[..bytes].chunks_mut(RANGE_BYTES) {
+            self.read_range(offset, into)?;
+            offset += into.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Reads one range, in as many answers as it takes.
+    fn read_range(&self, offset: u64, into: &mut [u8]) -> Result<(), Error> {
+        let mut arrived = 0;
+        let mut tries = self.caller.tries();
+        while arrived < into.len() {
+            let before = arrived;
+            let answer = tries.attempt(|client| {
+                let asked = offset + arrived as u64..offset + into.len() as u64;
+                let (input, into, arrived) = (self, &mut *into, &mut arrived);
+                let receiver = Receiver { client, input, into, arrived };
+                receiver.receive(asked)
+            });
+            if arrived > before {
+                tries.has_progressed();
+            }
+            if let Err(failure) = answer {
+                tries.pause(failure, &self.stop).map_err(|gave_up: GaveUp| {
+                    gave_up.at_offset(Operation::Read, &self.location, offset + arrived as u64)
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Which version it is.
+    pub(crate) fn version(&self) -> &Version {
+        &self.info.version
+    }
+}
+
+/// The memory of a range, while an answer fills it.
+struct Receiver<'a> {
+    client: &'a dyn Client,
+    input: &'a Input,
+    into: &'a mut [u8],
+    /// How much of it is filled.
+    arrived: &'a mut usize,
+}
+
+impl Receiver<'_> {
+    /// Takes one answer, which must have the bytes that were asked for and no more.
+    fn receive(self, asked: std::ops::Range<u64>) -> Result<(), Failure> {
+        let Receiver { client, input, into, arrived } = self;
+        let before = *arrived;
+        let version = input.version();
+        let mut body = client.get_range(&input.location, version, asked, &input.stop)?;
+        while let Some(bytes) = body.next(&input.stop)? {
+            let Some(room) = into[*arrived..].get_mut(..bytes.len()) else {
+                // What it has too many may as well have come first.
+                *arrived = before;
+                return Err(Failure::new(Reason::Cut, "an answer with more bytes than asked for"));
+            };
+            room.copy_from_slice(&bytes);
+            *arrived += bytes.len();
+        }
+        if *arrived < into.len() {
+            let missing = into.len() - *arrived;
+            return Err(Failure::new(Reason::Cut, format!("{missing} bytes are missing")));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,69 @@
+//! Object stores as a disk: inputs and outputs that are named by URLs, beside files.
+//!
+//! ```text
+//!  pipeline ──Request──> ObjectDisk ──(a path)──> the local disk
+//!                            │
+//!                            │ (s3://, https://)
+//!              ┌─────────────┴──────────────┐
+//!            read                         write
+//!              │                            │ copied, and completed
+//!   ranges of one version            parts in memory (upload/)
+//!   into the request's lease                │ full
+//!              │                            v
+//!              └──────> threads, one a connection; each asks again (retry) <──── Client
+//!                                                                     Stores (s3/) │ SimStore (sim/)
+//! ```
+//!
+//! | files | idea |
+//! |---|---|
+//! | `disk`, `settings` | the disk, and what it takes |
+//! | `location`, `failure`, `stop` | what a URL names; what went wrong and the way out; giving up |
+//! | `client` | what is asked of a store |
+//! | `retry`, `workers` | asking again; the threads that ask |
+//! | `input` | an object that is read |
+//! | `upload/` | an object that is written: parts, how they are sent, and how they become an object |
+//! | `s3/` | stores over HTTP: requests, answers, credentials |
+//! | `sim/` | a simulated store, in which everything can fail |
+//!
+//! What always holds:
+//!
+//! - *One version.* All that is read of an object is of the version that was there when it was opened,
+//!   byte for byte: each range is asked for on that condition, its place and length are compared, and
+//!   what comes short is asked for again from where it ended.
+//! - *Whole or not at all.* An output appears when all its parts are in the store with the lengths and
+//!   checksums that were sent, and then it is looked at once more. Every other way out removes what
+//!   was sent: an error, closing, dropping the disk, and [`abandon_uploads`] for a process that ends
+//!   at once. An upload whose beginning got no answer may stay; it has no bytes.
+//! - *Memory.* Beside the leases of requests never more than [`ObjectSettings::memory_bytes`], and no
+//!   writer waits for ever for a part of it (`upload/mod.rs` has the proof).
+//! - *Time.* A request is made again for [`RetryPolicy::give_up_after`]; the error says how often and
+//!   how long. No time limit spans a stall of the caller's.
+//!
+//! Reads of 1 MiB are requests of 1 MiB: neighbours aren't joined. Knows nothing of keys or order.
+
+#![forbid(unsafe_code)]
+
+mod client;
+mod disk;
+mod failure;
+mod input;
+mod location;
+mod retry;
+mod s3;
+mod settings;
+mod sim;
+mod stop;
+mod upload;
+mod workers;
+
+pub use client::{
+    Body, Client, Listed, ListedUpload, ObjectInfo, Part, Payload, Receipt, StoredChecksum, Version,
+};
+pub use disk::{ObjectDisk, connect};
+pub use failure::{Failure, Reason};
+pub use location::{Location, Scheme};
+pub use s3::Environment;
+pub use settings::{ObjectSettings, RetryPolicy};
+pub use sim::{SimStore, StoreCall, StoreFault, StoreOptions, StoreTrouble};
+pub use stop::Stop;
+pub use upload::abandon_uploads;

@@ -1,0 +1,160 @@
+//! Where an object is: the parts of its URL.
+//!
+//! What follows `s3://bucket/` is the key, byte for byte, as the AWS tools take it: nothing in it is
+//! decoded, so spaces, `+` and `%` mean themselves. What follows `https://` is a URL as a browser
+//! takes it, and is sent as it is.
+
+use crate::failure::{Failure, Reason};
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// How an object is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Scheme {
+    /// `s3://`: Amazon S3, or another store that speaks its language.
+    S3,
+    /// `https://`.
+    Https,
+    /// `http://`.
+    Http,
+}
+
+impl Scheme {
+    const ALL: [Scheme; 3] = [Scheme::S3, Scheme::Https, Scheme::Http];
+
+    /// What URLs begin with.
+    pub fn prefix(self) -> &'static str {
+        match self {
+            Scheme::S3 => "s3://",
+            Scheme::Https => "https://",
+            Scheme::Http => "http://",
+        }
+    }
+}
+
+/// An object of a store, or a prefix of many.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Location {
+    /// How it is asked for.
+    pub scheme: Scheme,
+    /// The bucket; for HTTP the host, with its port if there is one.
+    pub bucket: String,
+    /// The key; for HTTP the path and the query. Without the slash before it.
+    pub key: String,
+}
+
+/// What URLs of stores that can't be used begin with, and the way out.
+const UNSUPPORTED: [(&str, &str); 2] = [
+    (
+        "gs://",
+        "gs:// is not supported: give the object as s3:// with AWS_ENDPOINT_URL set to \
+         https://storage.googleapis.com, and HMAC keys of the bucket's project as credentials",
+    ),
+    ("az://", "az:// is not supported: for reading, give an https:// URL with its signature"),
+];
+
+impl Location {
+    /// Takes a URL apart. The key may be empty: then it is the whole bucket.
+    ///
+    /// # Errors
+    /// If it is no URL of a store that is supported, or has no bucket, or a key that can't be sent.
+    pub fn parse(path: &Path) -> Result<Location, Failure> {
+        let refuse = |text: &str| Failure::new(Reason::Unusable, text);
+        let url = std::str::from_utf8(path.as_os_str().as_bytes())
+            .map_err(|_| refuse("a URL must be UTF-8"))?;
+        let unsupported = UNSUPPORTED.iter().find(|(prefix, _)| url.starts_with(prefix));
+        if let Some((_, way_out)) = unsupported {
+            return Err(refuse(way_out));
+        }
+        let found = Scheme::ALL
+            .iter()
+            .find_map(|scheme| Some((*scheme, url.strip_prefix(scheme.prefix())?)));
+        let Some((scheme, rest)) = found else {
+            return Err(refuse("it is no URL of an object: s3://BUCKET/KEY, or https://..."));
+        };
+        let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
+        if bucket.is_empty() {
+            return Err(refuse("the URL names no bucket: s3://BUCKET/KEY"));
+        }
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-._".contains(letter);
+        if scheme == Scheme::S3 && !bucket.chars().all(is_plain) {
+            return Err(refuse("no bucket has such a name: letters, digits, '-', '.' and '_'"));
+        }
+        // Every HTTP client takes such a segment for a step in a tree, whatever encodes it.
+        let path = key.split(['?', '#']).next().filter(|_| scheme != Scheme::S3).unwrap_or(key);
+        if path.split('/').any(|segment| segment == "." || segment == "..") {
+            return Err(refuse("a key with the segment '.' or '..' can't be sent over HTTP"));
+        }
+        Ok(Location { scheme, bucket: bucket.to_owned(), key: key.to_owned() })
+    }
+
+    /// As [`parse`](Location::parse), of one object.
+    ///
+    /// # Errors
+    /// Also if the URL names a bucket only, or ends with a slash as directories do.
+    pub fn of_object(path: &Path) -> Result<Location, Failure> {
+        let location = Location::parse(path)?;
+        if location.scheme == Scheme::S3 && location.key.is_empty() {
+            return Err(Failure::new(Reason::Unusable, "the URL names a bucket, and no object"));
+        }
+        Ok(location)
+    }
+
+    /// The same bucket, another key.
+    pub fn with_key(&self, key: impl Into<String>) -> Location {
+        Location { key: key.into(), ..self.clone() }
+    }
+
+    /// The URL, from which [`parse`](Location::parse) makes this again.
+    pub fn url(&self) -> PathBuf {
+        PathBuf::from(self.to_string())
+    }
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}/{}", self.scheme.prefix(), self.bucket, self.key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_what_follows_the_bucket_byte_for_byte() {
+        let keys =
+            ["a", "a b+c%20d%zz", "größe/中.txt", "a//b", "/a", "a/", "?x=1#y", "a=b&c", "...", ""];
+        for key in keys {
+            let url = format!("s3://my.bucket-1/{key}");
+            let location = Location::parse(Path::new(&url)).unwrap();
+            assert_eq!((location.bucket.as_str(), location.key.as_str()), ("my.bucket-1", key));
+            assert_eq!(location.url(), Path::new(&url));
+        }
+        let location = Location::parse(Path::new("http://[::1]:9000/x/../y?a=.."));
+        assert!(location.is_err());
+        let location = Location::parse(Path::new("http://[::1]:9000/x?a=../..")).unwrap();
+        assert_eq!((location.bucket.as_str(), location.key.as_str()), ("[::1]:9000", "x?a=../.."));
+    }
+
+    #[test]
+    fn what_cannot_be_asked_for_is_refused_with_a_way_out() {
+        let refused = [
+            ("gs://b/k", "AWS_ENDPOINT_URL"),
+            ("az://b/k", "https://"),
+            ("s3://", "names no bucket"),
+            ("s3:///k", "names no bucket"),
+            ("s3://a b/k", "no bucket has such a name"),
+            ("s3://b/a/../k", "'..'"),
+            ("s3://b/.", "'.'"),
+            ("/local", "no URL"),
+        ];
+        for (url, text) in refused {
+            let failure = Location::parse(Path::new(url)).unwrap_err();
+            assert!(failure.detail.contains(text), "{url}: {failure:?}");
+        }
+        assert!(Location::of_object(Path::new("s3://b")).is_err());
+        assert!(Location::of_object(Path::new("s3://b/")).is_err());
+    }
+}

@@ -1,0 +1,112 @@
+//! Asking again: exponential pauses with jitter, within a bound of time that the error says.
+//!
+//! What counts is how long one request was tried for: its attempts and the pauses between them. No
+//! clock is shared, so a pipeline that stalls for minutes costs no request its time.
+
+use crate::client::Client;
+use crate::failure::{Failure, GaveUp, Reason};
+use crate::settings::RetryPolicy;
+use crate::stop::Stop;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long is tried what nobody waits for.
+const HURRIED_TIME: Duration = Duration::from_secs(5);
+
+/// A client that is asked again.
+pub(crate) struct Caller {
+    pub(crate) client: Arc<dyn Client>,
+    policy: RetryPolicy,
+    /// Whether the store has ever answered.
+    is_reached: AtomicBool,
+}
+
+impl Caller {
+    pub(crate) fn new(client: Arc<dyn Client>, policy: RetryPolicy) -> Caller {
+        Caller { client, policy, is_reached: AtomicBool::new(false) }
+    }
+
+    /// The same for what is done at the end of a process that doesn't wait.
+    pub(crate) fn hurried(&self) -> Caller {
+        let policy = RetryPolicy { give_up_after: HURRIED_TIME, ..self.policy.clone() };
+        Caller::new(Arc::clone(&self.client), policy)
+    }
+
+    /// Makes a request until it succeeds or fails for good.
+    pub(crate) fn call<T>(
+        &self,
+        stop: &Stop,
+        mut request: impl FnMut(&dyn Client) -> Result<T, Failure>,
+    ) -> Result<T, GaveUp> {
+        let mut tries = self.tries();
+        loop {
+            match tries.attempt(&mut request) {
+                Ok(answer) => return Ok(answer),
+                Err(failure) => tries.pause(failure, stop)?,
+            }
+        }
+    }
+
+    /// For a caller that makes progress between two attempts.
+    pub(crate) fn tries(&self) -> Tries<'_> {
+        Tries { caller: self, attempts: 0, spent: Duration::ZERO, next_pause: None }
+    }
+}
+
+/// The attempts of one request.
+pub(crate) struct Tries<'c> {
+    caller: &'c Caller,
+    pub(crate) attempts: u32,
+    spent: Duration,
+    next_pause: Option<Duration>,
+}
+
+impl Tries<'_> {
+    /// One attempt.
+    pub(crate) fn attempt<T>(
+        &mut self,
+        request: impl FnOnce(&dyn Client) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let begun = Instant::now();
+        let answer = request(&*self.caller.client);
+        self.spent += begun.elapsed();
+        self.attempts += 1;
+        let is_unreached = matches!(&answer, Err(failure) if failure.reason == Reason::Unreachable);
+        if !is_unreached {
+            self.caller.is_reached.store(true, Ordering::Relaxed);
+        }
+        answer
+    }
+
+    /// The last attempt brought a part of what was asked for: it counts as the first one.
+    pub(crate) fn has_progressed(&mut self) {
+        (self.attempts, self.spent, self.next_pause) = (1, Duration::ZERO, None);
+    }
+
+    /// Waits before the next attempt.
+    ///
+    /// # Errors
+    /// If the failure is for good, or the time is over.
+    pub(crate) fn pause(&mut self, failure: Failure, stop: &Stop) -> Result<(), GaveUp> {
+        let policy = &self.caller.policy;
+        let pause = self.next_pause.unwrap_or(policy.first_pause);
+        let is_reached = self.caller.is_reached.load(Ordering::Relaxed);
+        let limit = if is_reached { policy.give_up_after } else { policy.give_up_unreached_after };
+        if stop.is_set() || !failure.reason.is_passing() || self.spent + pause > limit {
+            return Err(GaveUp { failure, attempts: self.attempts, spent: self.spent });
+        }
+        let shorter = pause.mul_f64(1.0 - random_share() / 2.0);
+        self.caller.client.pause(shorter, stop);
+        self.spent += shorter;
+        self.next_pause = Some((pause * 2).min(policy.longest_pause));
+        Ok(())
+    }
+}
+
+/// A number from 0 to 1, another one each time.
+fn random_share() -> f64 {
+    let random = RandomState::new().build_hasher().finish();
+    (random >> 11) as f64 / (1u64 << 53) as f64
+}

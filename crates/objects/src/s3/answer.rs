@@ -1,0 +1,153 @@
+//! What a store answered: whether it is worth asking again, and why not.
+
+use super::xml::{ErrorAnswer, parse};
+use crate::failure::{Failure, Reason};
+use http::{HeaderMap, StatusCode};
+
+/// The reason that an error of S3 is, by its code.
+fn by_code(code: &str) -> Option<Reason> {
+    Some(match code {
+        "NoSuchBucket" => Reason::NoBucket,
+        "NoSuchKey" => Reason::NoObject,
+        "NoSuchUpload" => Reason::NoUpload,
+        "InvalidPart" | "InvalidPartOrder" => Reason::LostPart,
+        "ExpiredToken" | "ExpiredTokenException" | "TokenRefreshRequired" => Reason::Expired,
+        "AccessDenied"
+        | "AllAccessDisabled"
+        | "AccountProblem"
+        | "InvalidAccessKeyId"
+        | "InvalidToken"
+        | "SignatureDoesNotMatch"
+        | "InvalidSecurity" => Reason::Denied,
+        // A conflict with another request, which is over in a moment.
+        "ConditionalRequestConflict" | "OperationAborted" => Reason::Unavailable,
+        "InternalError"
+        | "ServiceUnavailable"
+        | "SlowDown"
+        | "RequestTimeout"
+        | "Throttling"
+        | "ThrottlingException"
+        | "RequestLimitExceeded"
+        | "TooManyRequests" => Reason::Unavailable,
+        // The body was damaged or cut on its way.
+        "BadDigest"
+        | "XAmzContentChecksumMismatch"
+        | "XAmzContentSHA256Mismatch"
+        | "IncompleteBody" => Reason::Cut,
+        "PreconditionFailed" => Reason::Changed,
+        _ => return None,
+    })
+}
+
+/// The reason that a status is.
+fn by_status(status: StatusCode) -> Reason {
+    match status.as_u16() {
+        401 | 403 => Reason::Denied,
+        404 | 410 => Reason::NoObject,
+        // Beyond the end: it has become shorter.
+        412 | 416 => Reason::Changed,
+        408 | 425 | 429 | 500 | 502..=504 => Reason::Unavailable,
+        _ => Reason::Refused,
+    }
+}
+
+/// The failure that an answer is.
+pub(super) fn failure(status: StatusCode, body: &[u8]) -> Failure {
+    let answer: ErrorAnswer = parse(body).unwrap_or_default();
+    let reason = by_code(&answer.code).unwrap_or_else(|| by_status(status));
+    let mut detail = status.as_u16().to_string();
+    for text in [&answer.code, &answer.message] {
+        if !text.is_empty() {
+            detail += if detail.len() > 3 { ": " } else { " " };
+            detail += text;
+        }
+    }
+    if answer.code.is_empty() {
+        detail = format!("{detail} {}", status.canonical_reason().unwrap_or_default());
+    }
+    if reason == Reason::Refused {
+        detail = format!("the store refuses: {detail}{}", way_out(&answer.code));
+    }
+    Failure::new(reason, detail.trim_end())
+}
+
+/// What to do about errors that have no reason of their own.
+fn way_out(code: &str) -> &'static str {
+    match code {
+        "RequestTimeTooSkewed" => ": set this machine's clock",
+        "EntityTooSmall" | "EntityTooLarge" => ": choose other parts (--s3-part-size)",
+        "PermanentRedirect"
+        | "AuthorizationHeaderMalformed"
+        | "IllegalLocationConstraintException" => ": check the region (AWS_REGION)",
+        "QuotaExceeded" | "StorageFull" | "XMinioStorageFull" => ": free some space there",
+        _ => "",
+    }
+}
+
+/// A header's value.
+pub(super) fn header<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// The range that an answer has: its first byte and the one behind its last.
+pub(super) fn content_range(headers: &HeaderMap) -> Option<(u64, u64)> {
+    let range = header(headers, "content-range")?.trim().strip_prefix("bytes ")?;
+    let (range, _) = range.split_once('/')?;
+    let (first, last) = range.split_once('-')?;
+    Some((first.parse().ok()?, last.parse::<u64>().ok()?.checked_add(1)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reason(status: u16, code: &str) -> (Reason, String) {
+        let body = format!("<Error><Code>{code}</Code><Message>says why</Message></Error>");
+        let body = if code.is_empty() { "<html>" } else { &body };
+        let failure = failure(StatusCode::from_u16(status).unwrap(), body.as_bytes());
+        (failure.reason, failure.detail)
+    }
+
+    #[test]
+    fn codes_decide_and_else_the_status() {
+        let expected = [
+            (404, "NoSuchBucket", Reason::NoBucket),
+            (404, "NoSuchKey", Reason::NoObject),
+            (404, "NoSuchUpload", Reason::NoUpload),
+            (404, "", Reason::NoObject),
+            (403, "AccessDenied", Reason::Denied),
+            (400, "ExpiredToken", Reason::Expired),
+            (403, "", Reason::Denied),
+            (412, "PreconditionFailed", Reason::Changed),
+            (409, "ConditionalRequestConflict", Reason::Unavailable),
+            (200, "InternalError", Reason::Unavailable),
+            (503, "SlowDown", Reason::Unavailable),
+            (429, "", Reason::Unavailable),
+            (408, "", Reason::Unavailable),
+            (500, "", Reason::Unavailable),
+            (501, "NotImplemented", Reason::Refused),
+            (400, "BadDigest", Reason::Cut),
+            (400, "InvalidPart", Reason::LostPart),
+            (409, "BucketAlreadyExists", Reason::Refused),
+        ];
+        for (status, code, reason_expected) in expected {
+            assert_eq!(reason(status, code).0, reason_expected, "{status} {code}");
+        }
+        assert_eq!(reason(503, "SlowDown").1, "503 SlowDown: says why");
+        assert_eq!(reason(503, "").1, "503 Service Unavailable");
+        assert_eq!(
+            reason(403, "RequestTimeTooSkewed").1,
+            "403 RequestTimeTooSkewed: says why",
+            "its status has a reason"
+        );
+    }
+
+    #[test]
+    fn ranges_are_read_from_their_header() {
+        let mut headers = HeaderMap::new();
+        headers.insert("content-range", "bytes 5-9/100".parse().unwrap());
+        assert_eq!(content_range(&headers), Some((5, 10)));
+        headers.insert("content-range", "bytes */100".parse().unwrap());
+        assert_eq!(content_range(&headers), None);
+    }
+}

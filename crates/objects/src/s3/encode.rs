@@ -1,0 +1,71 @@
+//! Keys and queries as they stand in URLs, and checksums as they stand in headers.
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use std::fmt::Write;
+
+/// Bytes as a signature wants them in a URL (RFC 3986): letters, digits, `-`, `.`, `_` and `~` as they
+/// are, all others as `%` and two digits.
+fn encode(text: &str, is_plain: impl Fn(u8) -> bool) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || is_plain(byte) {
+            encoded.push(char::from(byte));
+        } else {
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
+}
+
+/// A key as the path of a URL.
+pub(super) fn path(key: &str) -> String {
+    encode(key, |byte| byte == b'/')
+}
+
+/// A query; no value is `NAME=`.
+pub(super) fn query(pairs: &[(&str, &str)]) -> String {
+    let mut query = String::new();
+    for (name, value) in pairs {
+        query.push(if query.is_empty() { '?' } else { '&' });
+        query.push_str(&encode(name, |_| false));
+        query.push('=');
+        query.push_str(&encode(value, |_| false));
+    }
+    query
+}
+
+/// A CRC-32 as headers have it.
+pub(super) fn checksum(crc: u32) -> String {
+    BASE64_STANDARD.encode(crc.to_be_bytes())
+}
+
+/// The CRC-32 that a header has.
+pub(super) fn parse_checksum(text: &str) -> Option<u32> {
+    let bytes = BASE64_STANDARD.decode(text).ok()?;
+    Some(u32::from_be_bytes(bytes.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_of_a_key_stays_what_it_is() {
+        assert_eq!(path("a b+c%20/ü~"), "a%20b%2Bc%2520/%C3%BC~");
+        assert_eq!(path("//a/"), "//a/");
+        assert_eq!(
+            query(&[("uploads", ""), ("prefix", "a/b &=")]),
+            "?uploads=&prefix=a%2Fb%20%26%3D"
+        );
+        assert_eq!(query(&[]), "");
+    }
+
+    #[test]
+    fn checksums_travel_as_four_bytes() {
+        assert_eq!(checksum(crc32fast::hash(b"hello")), "NhCmhg==");
+        assert_eq!(parse_checksum("NhCmhg=="), Some(0x3610_a686));
+        assert_eq!(parse_checksum("NhCmhg=="), Some(crc32fast::hash(b"hello")));
+        assert_eq!((parse_checksum("NhCmhgAA"), parse_checksum("?")), (None, None));
+    }
+}

@@ -1,0 +1,475 @@
+//! The requests of S3, and those of them that any web server answers.
+
+use super::answer::{content_range, failure, header};
+use super::aws::{Aws, Environment};
+use super::encode;
+use super::transport::{SharedTransport, Transport};
+use super::xml::{self, Begun, Completed, ObjectPage, UploadPage};
+use crate::client::{
+    Body, Client, Listed, ListedUpload, ObjectInfo, Part, Payload, Receipt, StoredChecksum, Version,
+};
+use crate::failure::{Failure, Reason};
+use crate::location::{Location, Scheme};
+use crate::stop::Stop;
+use bytes::Bytes;
+use http::header::CONTENT_LENGTH;
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use object_store::aws::AwsAuthorizer;
+use object_store::client::{HttpRequest, HttpRequestBody, HttpResponse, HttpResponseBody};
+use parking_lot::Mutex;
+use serde::de::DeserializeOwned;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use xsort_disk::Error;
+
+/// The header of a part's checksum, which S3 compares.
+const CHECKSUM: &str = "x-amz-checksum-crc32";
+/// The metadata that an object is marked with.
+const MARK: &str = "x-amz-meta-xsort-upload";
+
+/// S3, or a store that speaks its language, and all web servers.
+pub(crate) struct Stores {
+    transport: SharedTransport,
+    environment: Environment,
+    aws: OnceLock<Aws>,
+    loading: Mutex<()>,
+    /// The region of each bucket that isn't in the usual one.
+    regions: Mutex<HashMap<String, String>>,
+    /// Some stores refuse headers that they don't know.
+    knows_checksums: AtomicBool,
+}
+
+/// A request.
+struct Ask<'r> {
+    method: Method,
+    object: &'r Location,
+    query: &'r [(&'r str, &'r str)],
+    headers: Vec<(&'static str, String)>,
+    body: Bytes,
+    stop: &'r Stop,
+}
+
+impl Stores {
+    /// Starts HTTP; looks for no credentials before they are needed.
+    pub(crate) fn connect(environment: Environment) -> Result<Stores, Error> {
+        Ok(Stores {
+            transport: Arc::new(Transport::new()?),
+            environment,
+            aws: OnceLock::new(),
+            loading: Mutex::new(()),
+            regions: Mutex::default(),
+            knows_checksums: AtomicBool::new(true),
+        })
+    }
+
+    fn aws(&self) -> Result<&Aws, Failure> {
+        let _one_at_a_time = self.loading.lock();
+        if let Some(aws) = self.aws.get() {
+            return Ok(aws);
+        }
+        let aws = Aws::load(&self.environment, &self.transport)?;
+        Ok(self.aws.get_or_init(|| aws))
+    }
+
+    /// Makes a request; an answer that is no success is a failure.
+    fn send(&self, ask: &Ask<'_>) -> Result<HttpResponse, Failure> {
+        if ask.object.scheme != Scheme::S3 {
+            let request = request(&web_url(ask.object), ask)?;
+            return self
+                .answer(ask, self.transport.exchange(request, ask.stop)?)
+                .map_err(|no| no.0);
+        }
+        let aws = self.aws()?;
+        let bucket = &ask.object.bucket;
+        let path = encode::path(&ask.object.key) + &encode::query(ask.query);
+        let known = self.regions.lock().get(bucket).cloned();
+        let mut region = known.unwrap_or_else(|| aws.region().to_owned());
+        let mut redirected = false;
+        loop {
+            let mut request = request(&aws.url(&region, bucket, &path), ask)?;
+            self.sign(&mut request, aws, &region)?;
+            let answer = self.transport.exchange(request, ask.stop)?;
+            match self.answer(ask, answer) {
+                Ok(answer) => return Ok(answer),
+                Err((_, Some(other))) if other != region && !redirected => {
+                    self.regions.lock().insert(bucket.clone(), other.clone());
+                    (region, redirected) = (other, true);
+                }
+                Err((failure, _)) if failure.reason == Reason::Denied => {
+                    let text = format!("{} (credentials from {})", failure.detail, aws.kind());
+                    return Err(Failure::new(Reason::Denied, text));
+                }
+                Err((failure, _)) => return Err(failure),
+            }
+        }
+    }
+
+    fn sign(&self, request: &mut HttpRequest, aws: &Aws, region: &str) -> Result<(), Failure> {
+        let credential = aws.credential(&self.transport)?;
+        // Parts have a checksum, and TLS protects all.
+        let has_payload = request.headers().contains_key(CHECKSUM);
+        AwsAuthorizer::new(&credential, "s3", region)
+            .with_sign_payload(!has_payload)
+            .try_authorize(request, None)
+            .map_err(|error| Failure::new(Reason::Unusable, super::transport::chain(&error)))
+    }
+
+    /// Takes the error out of an answer, and the region that the bucket is in.
+    fn answer(
+        &self,
+        ask: &Ask<'_>,
+        answer: HttpResponse,
+    ) -> Result<HttpResponse, (Failure, Option<String>)> {
+        if answer.status().is_success() {
+            return Ok(answer);
+        }
+        let (parts, body) = answer.into_parts();
+        let region = header(&parts.headers, "x-amz-bucket-region").map(str::to_owned);
+        // The status says enough where the rest is lost.
+        let body = self.transport.all(body).unwrap_or_default();
+        let mut no = failure(parts.status, &body);
+        let had_checksum = ask.headers.iter().any(|(name, _)| name.starts_with("x-amz-checksum"));
+        if parts.status == StatusCode::NOT_IMPLEMENTED && had_checksum {
+            self.knows_checksums.store(false, Ordering::Relaxed);
+            no.reason = Reason::Unavailable;
+        }
+        Err((no, region))
+    }
+
+    /// An answer in XML.
+    fn document<T: DeserializeOwned>(&self, ask: &Ask<'_>) -> Result<T, Failure> {
+        let (parts, body) = self.send(ask)?.into_parts();
+        let text = self.transport.all(body)?;
+        if xml::is_error(&text) {
+            return Err(failure(parts.status, &text));
+        }
+        let unclear = || Failure::new(Reason::Refused, "the store's answer can't be understood");
+        xml::parse(&text).ok_or_else(unclear)
+    }
+
+    /// The headers of bytes that are sent.
+    fn payload_headers(&self, payload: &Payload) -> Vec<(&'static str, String)> {
+        if self.knows_checksums.load(Ordering::Relaxed) {
+            vec![(CHECKSUM, encode::checksum(payload.crc))]
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// Why HEAD was refused: only other answers have a text. Or what is there, if that isn't.
+    fn look_again(&self, object: &Location, refused: Failure) -> Result<ObjectInfo, Failure> {
+        let stop = Stop::default();
+        let headers = vec![("range", "bytes=0-0".to_owned())];
+        let ask = Ask::new(Method::GET, object, &stop).with_headers(headers);
+        let headers = match self.send(&ask) {
+            Ok(answer) => answer.headers().clone(),
+            // Beyond the end of what has no bytes.
+            Err(failure) if failure.reason == Reason::Changed => return Err(refused),
+            Err(failure) => return Err(failure),
+        };
+        let whole = header(&headers, "content-range").and_then(|range| range.split_once('/'));
+        let bytes = match whole {
+            Some((_, whole)) => whole.parse().ok(),
+            None => length(&headers),
+        };
+        let bytes = bytes.ok_or(refused)?;
+        Ok(info(bytes, &headers))
+    }
+}
+
+impl<'r> Ask<'r> {
+    fn new(method: Method, object: &'r Location, stop: &'r Stop) -> Ask<'r> {
+        Ask { method, object, query: &[], headers: Vec::new(), body: Bytes::new(), stop }
+    }
+
+    fn with_query(self, query: &'r [(&'r str, &'r str)]) -> Ask<'r> {
+        Ask { query, ..self }
+    }
+
+    fn with_headers(self, headers: Vec<(&'static str, String)>) -> Ask<'r> {
+        Ask { headers, ..self }
+    }
+
+    fn with_body(self, body: impl Into<Bytes>) -> Ask<'r> {
+        Ask { body: body.into(), ..self }
+    }
+}
+
+/// A request without its signature.
+fn request(url: &str, ask: &Ask<'_>) -> Result<HttpRequest, Failure> {
+    let unusable = |what: &str| Failure::new(Reason::Unusable, what);
+    let mut request = http::Request::builder()
+        .method(&ask.method)
+        .uri(url)
+        .body(HttpRequestBody::from(ask.body.clone()))
+        .map_err(|_| unusable("no such URL can be sent"))?;
+    for (name, value) in &ask.headers {
+        let value = HeaderValue::from_str(value)
+            .map_err(|_| unusable("the store's tag of the object can't be sent back"))?;
+        request.headers_mut().insert(*name, value);
+    }
+    if ask.method == Method::PUT || ask.method == Method::POST {
+        request.headers_mut().insert(CONTENT_LENGTH, ask.body.len().into());
+    }
+    Ok(request)
+}
+
+/// A URL as it was given, with what can't be in one encoded.
+fn web_url(object: &Location) -> String {
+    let url = object.to_string();
+    let url = url.split('#').next().unwrap_or_default();
+    let mut sent = String::with_capacity(url.len());
+    for byte in url.bytes() {
+        match byte {
+            b' '
+            | b'"'
+            | b'<'
+            | b'>'
+            | b'\\'
+            | b'^'
+            | b'`'
+            | b'{'
+            | b'|'
+            | b'}'
+            | 0x7f..
+            | ..0x20 => {
+                sent += &format!("%{byte:02X}");
+            }
+            _ => sent.push(char::from(byte)),
+        }
+    }
+    sent
+}
+
+/// Which version an answer is of.
+fn version(headers: &HeaderMap) -> Version {
+    let text = |name| header(headers, name).map(str::to_owned);
+    Version { etag: text("etag"), modified: text("last-modified") }
+}
+
+/// What an answer says of an object.
+fn info(bytes: u64, headers: &HeaderMap) -> ObjectInfo {
+    let mark = header(headers, MARK).map(str::to_owned);
+    ObjectInfo { bytes, version: version(headers), mark }
+}
+
+/// The length that an answer says.
+fn length(headers: &HeaderMap) -> Option<u64> {
+    header(headers, "content-length")?.parse().ok()
+}
+
+/// Only the version that was opened. A weak tag agrees with none, so the answer's is compared.
+fn conditions(version: &Version) -> Vec<(&'static str, String)> {
+    match version {
+        Version { etag: Some(etag), .. } if !etag.starts_with("W/") => {
+            vec![("if-match", etag.clone())]
+        }
+        Version { modified: Some(modified), .. } => {
+            vec![("if-unmodified-since", modified.clone())]
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn receipt(headers: &HeaderMap) -> Receipt {
+    let etag = header(headers, "etag").map(str::to_owned);
+    let checksum = header(headers, CHECKSUM).and_then(encode::parse_checksum);
+    Receipt { etag, checksum: checksum.map(StoredChecksum::Whole) }
+}
+
+impl Client for Stores {
+    fn head(&self, object: &Location) -> Result<ObjectInfo, Failure> {
+        let stop = Stop::default();
+        let answer = match self.send(&Ask::new(Method::HEAD, object, &stop)) {
+            Ok(answer) => answer,
+            Err(failure) if failure.reason.is_passing() => return Err(failure),
+            Err(failure) => return self.look_again(object, failure),
+        };
+        let bytes = length(answer.headers()).ok_or_else(|| {
+            Failure::new(Reason::Unusable, "the server doesn't say how long it is")
+        })?;
+        Ok(info(bytes, answer.headers()))
+    }
+
+    fn get_range(
+        &self,
+        object: &Location,
+        asked: &Version,
+        range: Range<u64>,
+        stop: &Stop,
+    ) -> Result<Box<dyn Body>, Failure> {
+        let mut headers = conditions(asked);
+        headers.push(("range", format!("bytes={}-{}", range.start, range.end - 1)));
+        let answer = self.send(&Ask::new(Method::GET, object, stop).with_headers(headers))?;
+        let (parts, body) = answer.into_parts();
+        if !version(&parts.headers).agrees_with(asked) {
+            return Err(Failure::new(Reason::Changed, ""));
+        }
+        let sent = match parts.status {
+            StatusCode::PARTIAL_CONTENT => content_range(&parts.headers),
+            _ => length(&parts.headers).map(|bytes| (0, bytes)),
+        };
+        if sent != Some((range.start, range.end)) {
+            let text = "the server doesn't send the ranges that it is asked for";
+            return Err(Failure::new(Reason::Unusable, text));
+        }
+        Ok(Box::new(Answer { transport: Arc::clone(&self.transport), body }))
+    }
+
+    fn put(
+        &self,
+        object: &Location,
+        payload: &Payload,
+        mark: &str,
+        is_new: bool,
+        stop: &Stop,
+    ) -> Result<Receipt, Failure> {
+        let mut headers = self.payload_headers(payload);
+        headers.push((MARK, mark.to_owned()));
+        headers.extend(is_new.then(|| ("if-none-match", "*".to_owned())));
+        let ask = Ask::new(Method::PUT, object, stop).with_headers(headers);
+        let answer = self.send(&ask.with_body(payload.bytes.clone())).map_err(taken)?;
+        Ok(receipt(answer.headers()))
+    }
+
+    fn create_multipart(&self, object: &Location, mark: &str) -> Result<String, Failure> {
+        let stop = Stop::default();
+        let mut ask = Ask::new(Method::POST, object, &stop).with_query(&[("uploads", "")]);
+        if self.knows_checksums.load(Ordering::Relaxed) {
+            ask.headers.push(("x-amz-checksum-algorithm", "CRC32".to_owned()));
+        }
+        ask.headers.push((MARK, mark.to_owned()));
+        Ok(self.document::<Begun>(&ask)?.upload_id)
+    }
+
+    fn put_part(
+        &self,
+        object: &Location,
+        upload: &str,
+        number: u32,
+        payload: &Payload,
+        stop: &Stop,
+    ) -> Result<Receipt, Failure> {
+        let number = number.to_string();
+        let query = [("partNumber", number.as_str()), ("uploadId", upload)];
+        let headers = self.payload_headers(payload);
+        let ask = Ask::new(Method::PUT, object, stop).with_query(&query).with_headers(headers);
+        let answer = self.send(&ask.with_body(payload.bytes.clone()))?;
+        Ok(receipt(answer.headers()))
+    }
+
+    fn complete(
+        &self,
+        object: &Location,
+        upload: &str,
+        parts: &[Part],
+        is_new: bool,
+    ) -> Result<Receipt, Failure> {
+        let (stop, query) = (Stop::default(), [("uploadId", upload)]);
+        let mut ask = Ask::new(Method::POST, object, &stop).with_query(&query);
+        ask.headers.extend(is_new.then(|| ("if-none-match", "*".to_owned())));
+        let has_checksums = self.knows_checksums.load(Ordering::Relaxed);
+        let ask = ask.with_body(xml::completion(parts, has_checksums));
+        let Completed { etag, checksum_crc32 } = self.document(&ask).map_err(taken)?;
+        let checksum = checksum_crc32.and_then(|text| match text.split_once('-') {
+            Some((crc, _)) => encode::parse_checksum(crc).map(StoredChecksum::OfParts),
+            None => encode::parse_checksum(&text).map(StoredChecksum::Whole),
+        });
+        Ok(Receipt { etag, checksum })
+    }
+
+    fn abort(&self, object: &Location, upload: &str) -> Result<(), Failure> {
+        let (stop, query) = (Stop::default(), [("uploadId", upload)]);
+        match self.send(&Ask::new(Method::DELETE, object, &stop).with_query(&query)) {
+            Err(failure) if failure.reason != Reason::NoUpload => Err(failure),
+            _ => Ok(()),
+        }
+    }
+
+    fn remove(&self, object: &Location, version: &Version) -> Result<(), Failure> {
+        if object.scheme != Scheme::S3 {
+            return Err(Failure::new(Reason::Unusable, "HTTP is for reading only"));
+        }
+        let stop = Stop::default();
+        let ask = |headers| Ask::new(Method::DELETE, object, &stop).with_headers(headers);
+        let conditions = conditions(version).into_iter().filter(|(name, _)| *name == "if-match");
+        match self.send(&ask(conditions.collect())) {
+            // The caller has looked a moment ago; more this store can't do.
+            Err(failure) if failure.reason == Reason::Refused => self.send(&ask(Vec::new())),
+            answer => answer,
+        }
+        .map(drop)
+    }
+
+    fn list(&self, prefix: &Location) -> Result<Vec<Listed>, Failure> {
+        let (stop, bucket) = (Stop::default(), prefix.with_key(""));
+        let mut listed = Vec::new();
+        let mut token: Option<String> = None;
+        loop {
+            let mut query = vec![("list-type", "2"), ("prefix", prefix.key.as_str())];
+            query.extend(token.as_deref().map(|token| ("continuation-token", token)));
+            let ask = Ask::new(Method::GET, &bucket, &stop).with_query(&query);
+            let page: ObjectPage = self.document(&ask)?;
+            listed.extend(
+                page.contents.into_iter().map(|one| Listed { key: one.key, bytes: one.size }),
+            );
+            token = page.next_continuation_token.filter(|token| !token.is_empty());
+            if token.is_none() {
+                return Ok(listed);
+            }
+        }
+    }
+
+    fn list_multipart(&self, prefix: &Location) -> Result<Vec<ListedUpload>, Failure> {
+        let (stop, bucket) = (Stop::default(), prefix.with_key(""));
+        let mut listed = Vec::new();
+        let mut markers = (String::new(), String::new());
+        loop {
+            let query = [
+                ("uploads", ""),
+                ("prefix", prefix.key.as_str()),
+                ("key-marker", markers.0.as_str()),
+                ("upload-id-marker", markers.1.as_str()),
+            ];
+            let ask = Ask::new(Method::GET, &bucket, &stop).with_query(&query);
+            let page: UploadPage = self.document(&ask)?;
+            let uploads = page.uploads.into_iter();
+            listed.extend(uploads.map(|one| ListedUpload { key: one.key, upload: one.upload_id }));
+            if !page.is_truncated {
+                return Ok(listed);
+            }
+            markers = (page.next_key_marker, page.next_upload_id_marker);
+        }
+    }
+
+    fn pause(&self, pause: Duration, stop: &Stop) {
+        self.transport.pause(pause, stop);
+    }
+
+    fn describe(&self) -> String {
+        "objects over HTTP".to_owned()
+    }
+}
+
+/// Where there must be no object, a broken condition means that there is one.
+fn taken(failure: Failure) -> Failure {
+    match failure.reason {
+        Reason::Changed => Failure::new(Reason::Exists, failure.detail),
+        _ => failure,
+    }
+}
+
+/// The bytes of an answer.
+struct Answer {
+    transport: SharedTransport,
+    body: HttpResponseBody,
+}
+
+impl Body for Answer {
+    fn next(&mut self, stop: &Stop) -> Result<Option<Bytes>, Failure> {
+        self.transport.next(&mut self.body, stop)
+    }
+}

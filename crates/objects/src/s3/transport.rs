@@ -1,0 +1,208 @@
+//! HTTP: one request and its answer, each within a time of its own, on a runtime of its own. So a
+//! pipeline that stalls is no timeout, and a large body has as much time as it needs while it moves.
+
+use crate::failure::{Failure, Reason};
+use crate::stop::Stop;
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use object_store::ClientOptions;
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse,
+    HttpResponseBody, ReqwestConnector,
+};
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+use xsort_disk::{Error, Operation};
+
+/// How long a connection may take to come about.
+const CONNECT_TIME: Duration = Duration::from_secs(10);
+/// How long an answer may take to begin, once the request is sent; S3 puts thousands of parts
+/// together before it answers.
+const ANSWER_TIME: Duration = Duration::from_secs(60);
+/// How long no byte of an answer may come.
+const STALL_TIME: Duration = Duration::from_secs(30);
+/// Least bytes a second of a request's body: its progress can't be seen.
+const BODY_BYTES_PER_SECOND: u64 = 64 << 10;
+/// Connections that wait for the next request.
+const IDLE_TIME: Duration = Duration::from_secs(20);
+/// Threads that move bytes; those that make requests only copy.
+const THREADS: usize = 2;
+/// Longest answer that is taken whole, in bytes: a list of 1,000 keys is shorter.
+const ANSWER_BYTES_MAX: usize = 16 << 20;
+
+/// An HTTP client.
+pub(super) struct Transport {
+    runtime: Option<Runtime>,
+    /// For TLS only: no redirection leads out of it.
+    secure: HttpClient,
+    plain: HttpClient,
+}
+
+impl Transport {
+    pub(super) fn new() -> Result<Transport, Error> {
+        // The first of the process stays; another crate may have chosen.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(THREADS)
+            .thread_name("xsort-http")
+            .enable_all()
+            .build()
+            .map_err(|source| Error::new(Operation::Start, "HTTP", source))?;
+        let client = |options: ClientOptions| {
+            let connected = {
+                let _entered = runtime.enter();
+                ReqwestConnector::default().connect(&options)
+            };
+            connected.map_err(|source| {
+                Error::new(Operation::Start, "HTTP", std::io::Error::other(chain(&source)))
+            })
+        };
+        let secure = client(Transport::options())?;
+        let plain = client(Transport::options().with_allow_http(true))?;
+        Ok(Transport { runtime: Some(runtime), secure, plain })
+    }
+
+    /// Without the crate's timeouts, which are about whole bodies.
+    pub(super) fn options() -> ClientOptions {
+        ClientOptions::new()
+            .with_timeout_disabled()
+            .with_connect_timeout(CONNECT_TIME)
+            .with_pool_idle_timeout(IDLE_TIME)
+    }
+
+    /// How long credentials may take to come.
+    pub(super) const CREDENTIAL_TIME: Duration = Duration::from_secs(20);
+
+    /// Does something that needs the runtime and doesn't wait.
+    pub(super) fn enter<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _entered = self.runtime().enter();
+        work()
+    }
+
+    fn runtime(&self) -> &Runtime {
+        self.runtime.as_ref().expect("it is taken only when this is dropped")
+    }
+
+    /// Until something is done, on this thread.
+    pub(super) fn wait_for<T>(&self, future: impl Future<Output = T>) -> T {
+        self.runtime().block_on(future)
+    }
+
+    /// Makes a request, and waits until its answer begins.
+    pub(super) fn exchange(
+        &self,
+        request: HttpRequest,
+        stop: &Stop,
+    ) -> Result<HttpResponse, Failure> {
+        let is_secure = request.uri().scheme_str() == Some("https");
+        let client = if is_secure { &self.secure } else { &self.plain };
+        let bytes = request.body().content_length() as u64;
+        let time = ANSWER_TIME + Duration::from_secs(bytes / BODY_BYTES_PER_SECOND);
+        self.wait_for(async {
+            tokio::select! {
+                biased;
+                () = stop.wait() => Err(stopped()),
+                answer = tokio::time::timeout(time, client.execute(request)) => match answer {
+                    Ok(answer) => answer.map_err(|error| failure(&error)),
+                    Err(_) => Err(timed_out(time)),
+                },
+            }
+        })
+    }
+
+    /// The next bytes of an answer.
+    pub(super) fn next(
+        &self,
+        body: &mut HttpResponseBody,
+        stop: &Stop,
+    ) -> Result<Option<Bytes>, Failure> {
+        loop {
+            let frame = self.wait_for(async {
+                tokio::select! {
+                    biased;
+                    () = stop.wait() => Err(stopped()),
+                    frame = tokio::time::timeout(STALL_TIME, body.frame()) =>
+                        frame.map_err(|_| timed_out(STALL_TIME)),
+                }
+            })?;
+            match frame {
+                None => return Ok(None),
+                Some(Err(error)) => return Err(failure(&error)),
+                // What isn't data is trailers.
+                Some(Ok(frame)) => {
+                    if let Ok(bytes) = frame.into_data() {
+                        return Ok(Some(bytes));
+                    }
+                }
+            }
+        }
+    }
+
+    /// All bytes of a short answer.
+    pub(super) fn all(&self, mut body: HttpResponseBody) -> Result<Vec<u8>, Failure> {
+        let stop = Stop::default();
+        let mut all = Vec::new();
+        while let Some(bytes) = self.next(&mut body, &stop)? {
+            if all.len() + bytes.len() > ANSWER_BYTES_MAX {
+                return Err(Failure::new(Reason::Refused, "the store's answer has no end"));
+            }
+            all.extend_from_slice(&bytes);
+        }
+        Ok(all)
+    }
+
+    /// Waits before a request is made again.
+    pub(super) fn pause(&self, pause: Duration, stop: &Stop) {
+        self.wait_for(async {
+            tokio::select! {
+                () = stop.wait() => {}
+                () = tokio::time::sleep(pause) => {}
+            }
+        });
+    }
+}
+
+impl Drop for Transport {
+    /// Doesn't wait for a name server that doesn't answer.
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// A transport that bodies share.
+pub(super) type SharedTransport = Arc<Transport>;
+
+fn stopped() -> Failure {
+    Failure::new(Reason::Stopped, "")
+}
+
+fn timed_out(time: Duration) -> Failure {
+    Failure::new(Reason::TimedOut, format!("nothing came for {} seconds", time.as_secs()))
+}
+
+fn failure(error: &HttpError) -> Failure {
+    let reason = match error.kind() {
+        HttpErrorKind::Connect => Reason::Unreachable,
+        HttpErrorKind::Timeout => Reason::TimedOut,
+        _ => Reason::Cut,
+    };
+    Failure::new(reason, chain(error))
+}
+
+/// An error's text, without what its causes say themselves.
+pub(super) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut cause = error;
+    let mut texts = vec![cause.to_string()];
+    while let Some(next) = cause.source() {
+        cause = next;
+        let text = cause.to_string();
+        if !texts.iter().any(|other| other.contains(&text)) {
+            texts.push(text);
+        }
+    }
+    texts.join(": ")
+}

@@ -1,0 +1,196 @@
+//! What is in a simulated store.
+
+use crate::client::{ObjectInfo, Part, Receipt, StoredChecksum, Version};
+use crate::failure::{Failure, Reason};
+use bytes::Bytes;
+use md5::{Digest, Md5};
+use std::collections::{BTreeMap, HashMap};
+
+/// An object.
+#[derive(Clone, Debug)]
+pub(super) struct Object {
+    pub(super) bytes: Bytes,
+    pub(super) etag: String,
+    modified: i64,
+    checksum: Option<StoredChecksum>,
+    mark: Option<String>,
+}
+
+impl Object {
+    pub(super) fn info(&self) -> ObjectInfo {
+        let modified = jiff::Timestamp::from_second(self.modified).ok();
+        let printer = jiff::fmt::rfc2822::DateTimePrinter::new();
+        let modified = modified.and_then(|time| printer.timestamp_to_rfc9110_string(&time).ok());
+        let version = Version { etag: Some(self.etag.clone()), modified };
+        ObjectInfo { bytes: self.bytes.len() as u64, version, mark: self.mark.clone() }
+    }
+
+    pub(super) fn receipt(&self) -> Receipt {
+        Receipt { etag: Some(self.etag.clone()), checksum: self.checksum }
+    }
+}
+
+/// An upload under way.
+#[derive(Debug)]
+pub(super) struct Upload {
+    pub(super) key: String,
+    mark: Option<String>,
+    /// Bytes, tag and checksum of each part.
+    pub(super) parts: BTreeMap<u32, (Bytes, String, u32)>,
+}
+
+/// Everything in a store. Keys are whole URLs.
+#[derive(Debug, Default)]
+pub(super) struct Objects {
+    pub(super) objects: BTreeMap<String, Object>,
+    pub(super) uploads: BTreeMap<String, Upload>,
+    /// What is still seen at a key, and how often.
+    old: HashMap<String, (Option<Object>, u32)>,
+    /// Counts all changes.
+    clock: i64,
+    /// How often each thing was asked for.
+    attempts: HashMap<u64, u32>,
+}
+
+/// How a new object is tagged.
+#[derive(Clone, Copy)]
+pub(super) struct Style {
+    pub(super) has_opaque_tags: bool,
+    pub(super) keeps_marks: bool,
+    /// How often the one before is still seen.
+    pub(super) stale_looks: u32,
+    /// Which checksum is said: none, of all bytes, of the parts.
+    pub(super) checksum: u64,
+}
+
+impl Objects {
+    /// How often this was asked for before.
+    pub(super) fn attempt(&mut self, place: u64) -> u32 {
+        let attempts = self.attempts.entry(place).or_default();
+        *attempts += 1;
+        *attempts - 1
+    }
+
+    /// The object as a look sees it, which may be the one before.
+    pub(super) fn seen(&mut self, key: &str) -> Option<Object> {
+        if let Some((old, left)) = self.old.get_mut(key)
+            && *left > 0
+        {
+            *left -= 1;
+            return old.clone();
+        }
+        self.objects.get(key).cloned()
+    }
+
+    pub(super) fn put(
+        &mut self,
+        key: &str,
+        bytes: Bytes,
+        mark: Option<&str>,
+        style: Style,
+    ) -> Receipt {
+        let tag = format!("\"{}\"", hex(&Md5::digest(&bytes)));
+        let whole = StoredChecksum::Whole(crc32fast::hash(&bytes));
+        let checksum = (style.checksum == 1).then_some(whole);
+        self.replace(key, bytes, (tag, mark.map(str::to_owned)), checksum, style)
+    }
+
+    fn replace(
+        &mut self,
+        key: &str,
+        bytes: Bytes,
+        (tag, mark): (String, Option<String>),
+        checksum: Option<StoredChecksum>,
+        style: Style,
+    ) -> Receipt {
+        self.clock += 1;
+        let etag = if style.has_opaque_tags { format!("\"opaque-{}\"", self.clock) } else { tag };
+        let modified = 1_700_000_000 + self.clock;
+        let mark = mark.filter(|_| style.keeps_marks);
+        let object = Object { bytes, etag, modified, checksum, mark };
+        let receipt = object.receipt();
+        let old = self.objects.insert(key.to_owned(), object);
+        self.old.insert(key.to_owned(), (old, style.stale_looks));
+        receipt
+    }
+
+    pub(super) fn begin(&mut self, key: &str, mark: &str) -> String {
+        self.clock += 1;
+        let number = format!("upload-{}", self.clock);
+        let (key, mark) = (key.to_owned(), Some(mark.to_owned()));
+        let upload = Upload { key, mark, parts: BTreeMap::new() };
+        self.uploads.insert(number.clone(), upload);
+        number
+    }
+
+    pub(super) fn put_part(
+        &mut self,
+        upload: &str,
+        number: u32,
+        bytes: Bytes,
+        crc: u32,
+    ) -> Result<Receipt, Failure> {
+        let Some(upload) = self.uploads.get_mut(upload) else { return Err(no_upload()) };
+        let etag = format!("\"{}\"", hex(&Md5::digest(&bytes)));
+        upload.parts.insert(number, (bytes, etag.clone(), crc));
+        Ok(Receipt { etag: Some(etag), checksum: None })
+    }
+
+    /// Puts the parts together as S3 does; `is_lenient`: those that are there.
+    pub(super) fn complete(
+        &mut self,
+        number: &str,
+        parts: &[Part],
+        part_bytes_min: u64,
+        is_lenient: bool,
+        style: Style,
+    ) -> Result<Receipt, Failure> {
+        let Some(upload) = self.uploads.get(number) else { return Err(no_upload()) };
+        let refuse = |reason, text: &str| Err(Failure::new(reason, text));
+        let (mut bytes, mut digests, mut crcs) = (Vec::new(), Md5::new(), Vec::new());
+        let mut last = 0;
+        for part in parts {
+            if part.number <= last || part.number > 10_000 {
+                return refuse(Reason::Refused, "400 InvalidPartOrder");
+            }
+            last = part.number;
+            let Some((stored, etag, crc)) = upload.parts.get(&part.number) else {
+                if is_lenient {
+                    continue;
+                }
+                return refuse(Reason::LostPart, "400 InvalidPart");
+            };
+            if *etag != part.etag || *crc != part.crc {
+                return refuse(Reason::LostPart, "400 InvalidPart");
+            }
+            let is_last = part.number == parts[parts.len() - 1].number;
+            if !is_last && (stored.len() as u64) < part_bytes_min {
+                return refuse(Reason::Refused, "400 EntityTooSmall");
+            }
+            bytes.extend_from_slice(stored);
+            digests.update(Md5::digest(stored));
+            crcs.extend(crc.to_be_bytes());
+        }
+        if parts.is_empty() {
+            return refuse(Reason::Refused, "400 MalformedXML");
+        }
+        let tag = format!("\"{}-{}\"", hex(&digests.finalize()), parts.len());
+        let checksum = match style.checksum {
+            _ if is_lenient => None,
+            1 => Some(StoredChecksum::Whole(crc32fast::hash(&bytes))),
+            2 => Some(StoredChecksum::OfParts(crc32fast::hash(&crcs))),
+            _ => None,
+        };
+        let (key, mark) = (upload.key.clone(), upload.mark.clone());
+        self.uploads.remove(number);
+        Ok(self.replace(&key, bytes.into(), (tag, mark), checksum, style))
+    }
+}
+
+fn no_upload() -> Failure {
+    Failure::new(Reason::NoUpload, "404 NoSuchUpload")
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,318 @@
+//! The simulated store as a client.
+
+use super::objects::{Objects, Style};
+use super::options::{StoreCall, StoreOptions, StoreTrouble, share};
+use crate::client::{
+    Body, Client, Listed, ListedUpload, ObjectInfo, Part, Payload, Receipt, Version,
+};
+use crate::failure::{Failure, Reason};
+use crate::location::Location;
+use crate::stop::Stop;
+use bytes::Bytes;
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+/// A store in memory, in which things go wrong as its options say. All buckets exist in it.
+#[derive(Debug)]
+pub struct SimStore {
+    options: StoreOptions,
+    objects: Mutex<Objects>,
+}
+
+impl SimStore {
+    /// An empty store.
+    ///
+    /// # Panics
+    /// If a share in the options is out of its range.
+    pub fn new(options: StoreOptions) -> SimStore {
+        options.check();
+        SimStore { options, objects: Mutex::default() }
+    }
+
+    /// Creates or replaces an object, as another program might; everybody sees it at once.
+    pub fn put_object(&self, url: &str, bytes: impl Into<Vec<u8>>) {
+        let style = Style { stale_looks: 0, ..self.style(0) };
+        self.objects.lock().put(url, Bytes::from(bytes.into()), None, style);
+    }
+
+    /// Removes an object, as another program might.
+    pub fn remove_object(&self, url: &str) {
+        self.objects.lock().objects.remove(url);
+    }
+
+    /// The bytes of an object, if there is one.
+    pub fn object(&self, url: &str) -> Option<Bytes> {
+        self.objects.lock().objects.get(url).map(|object| object.bytes.clone())
+    }
+
+    /// The URLs of all objects, sorted.
+    pub fn urls(&self) -> Vec<PathBuf> {
+        self.objects.lock().objects.keys().map(PathBuf::from).collect()
+    }
+
+    /// Bytes of parts whose uploads are under way: what is paid for and seen by nobody.
+    pub fn upload_bytes(&self) -> u64 {
+        let objects = self.objects.lock();
+        let parts = objects.uploads.values().flat_map(|upload| upload.parts.values());
+        parts.map(|(bytes, _, _)| bytes.len() as u64).sum()
+    }
+
+    /// How a new object is tagged and seen.
+    fn style(&self, place: u64) -> Style {
+        let dice = self.options.hash(&(0x57, place));
+        let stale_looks = if self.options.is_stale { (dice % 4) as u32 } else { 0 };
+        let has_checksum = self.options.trouble != Some(StoreTrouble::FlipBit);
+        Style {
+            has_opaque_tags: self.options.has_opaque_tags,
+            keeps_marks: self.options.keeps_marks,
+            stale_looks,
+            checksum: if has_checksum { (dice >> 8) % 3 } else { 0 },
+        }
+    }
+
+    /// What is asked for, as a number.
+    fn place(&self, object: &Location, number: u64) -> u64 {
+        self.options.hash(&(object, number))
+    }
+
+    /// One request: fails as the options say, before it is done or after.
+    fn request<T>(
+        &self,
+        call: StoreCall,
+        place: u64,
+        done: impl FnOnce(&mut Objects, u32) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let attempt = self.objects.lock().attempt(self.options.hash(&(call, place)));
+        let delay = self.options.delay(call, place, attempt);
+        if !delay.is_zero() {
+            thread::sleep(delay);
+        }
+        match self.options.failure(call, place, attempt) {
+            None => done(&mut self.objects.lock(), attempt),
+            Some((reason, is_done)) => {
+                if is_done {
+                    let _ = done(&mut self.objects.lock(), attempt);
+                }
+                Err(Failure::new(reason, "simulated"))
+            }
+        }
+    }
+
+    /// Whether the store loses this part.
+    fn loses(&self, place: u64) -> bool {
+        use StoreTrouble::{CompleteWithoutPart, LosePart};
+        matches!(self.options.trouble, Some(LosePart | CompleteWithoutPart))
+            && self.options.hash(&(0x105e, place)).is_multiple_of(2)
+    }
+
+    /// Takes bytes as a store does: a copy, if their checksum is right.
+    fn take(&self, payload: &Payload) -> Result<Bytes, Failure> {
+        if crc32fast::hash(&payload.bytes) != payload.crc {
+            return Err(Failure::new(Reason::Cut, "400 BadDigest"));
+        }
+        let mut bytes = payload.bytes.to_vec();
+        if let (Some(StoreTrouble::FlipBit), Some(byte)) = (self.options.trouble, bytes.last_mut())
+        {
+            *byte ^= 1;
+        }
+        Ok(bytes.into())
+    }
+}
+
+impl Client for SimStore {
+    fn head(&self, object: &Location) -> Result<ObjectInfo, Failure> {
+        self.request(StoreCall::Head, self.place(object, 0), |objects, _| {
+            let seen = objects.seen(&object.to_string());
+            seen.map(|object| object.info()).ok_or_else(no_object)
+        })
+    }
+
+    fn get_range(
+        &self,
+        object: &Location,
+        version: &Version,
+        range: Range<u64>,
+        _stop: &Stop,
+    ) -> Result<Box<dyn Body>, Failure> {
+        let place = self.place(object, range.start);
+        self.request(StoreCall::GetRange, place, |objects, attempt| {
+            let found = objects.objects.get(&object.to_string()).ok_or_else(no_object)?;
+            if !found.info().version.agrees_with(version) {
+                return Err(Failure::new(Reason::Changed, "412 PreconditionFailed"));
+            }
+            let all = &found.bytes;
+            assert!(
+                range.start < range.end && range.end <= all.len() as u64,
+                "{range:?} is no range of {} bytes",
+                all.len()
+            );
+            let bytes = all.slice(range.start as usize..range.end as usize);
+            let dice = self.options.hash(&(0xb0d, place, attempt));
+            let is_bad = share(dice) < self.options.bad_bodies;
+            Ok(Box::new(SimBody::new(bytes, dice, is_bad)) as Box<dyn Body>)
+        })
+    }
+
+    fn put(
+        &self,
+        object: &Location,
+        payload: &Payload,
+        mark: &str,
+        is_new: bool,
+        _stop: &Stop,
+    ) -> Result<Receipt, Failure> {
+        let place = self.place(object, 0);
+        self.request(StoreCall::Put, place, |objects, _| {
+            let key = object.to_string();
+            if is_new && objects.objects.contains_key(&key) {
+                return Err(Failure::new(Reason::Exists, "412 PreconditionFailed"));
+            }
+            Ok(objects.put(&key, self.take(payload)?, Some(mark), self.style(place)))
+        })
+    }
+
+    fn create_multipart(&self, object: &Location, mark: &str) -> Result<String, Failure> {
+        let place = self.place(object, 0);
+        self.request(StoreCall::CreateMultipart, place, |objects, _| {
+            Ok(objects.begin(&object.to_string(), mark))
+        })
+    }
+
+    fn put_part(
+        &self,
+        object: &Location,
+        upload: &str,
+        number: u32,
+        payload: &Payload,
+        _stop: &Stop,
+    ) -> Result<Receipt, Failure> {
+        let place = self.place(object, u64::from(number));
+        self.request(StoreCall::PutPart, place, |objects, _| {
+            let receipt = objects.put_part(upload, number, self.take(payload)?, payload.crc)?;
+            if self.loses(place)
+                && let Some(upload) = objects.uploads.get_mut(upload)
+            {
+                upload.parts.remove(&number);
+            }
+            Ok(receipt)
+        })
+    }
+
+    fn complete(
+        &self,
+        object: &Location,
+        upload: &str,
+        parts: &[Part],
+        is_new: bool,
+    ) -> Result<Receipt, Failure> {
+        let place = self.place(object, 0);
+        self.request(StoreCall::Complete, place, |objects, _| {
+            if is_new && objects.objects.contains_key(&object.to_string()) {
+                return Err(Failure::new(Reason::Exists, "412 PreconditionFailed"));
+            }
+            let is_lenient = self.options.trouble == Some(StoreTrouble::CompleteWithoutPart);
+            let least = self.options.part_bytes_min;
+            objects.complete(upload, parts, least, is_lenient, self.style(place))
+        })
+    }
+
+    fn abort(&self, object: &Location, upload: &str) -> Result<(), Failure> {
+        self.request(StoreCall::Abort, self.place(object, 0), |objects, _| {
+            objects.uploads.remove(upload);
+            Ok(())
+        })
+    }
+
+    fn remove(&self, object: &Location, version: &Version) -> Result<(), Failure> {
+        self.request(StoreCall::Remove, self.place(object, 0), |objects, _| {
+            let key = object.to_string();
+            match objects.objects.get(&key) {
+                // As S3, which removes what isn't there.
+                None => Ok(()),
+                Some(there) if there.info().version.agrees_with(version) => {
+                    objects.objects.remove(&key);
+                    Ok(())
+                }
+                Some(_) => Err(Failure::new(Reason::Changed, "412 PreconditionFailed")),
+            }
+        })
+    }
+
+    fn list(&self, prefix: &Location) -> Result<Vec<Listed>, Failure> {
+        self.request(StoreCall::List, self.place(prefix, 0), |objects, _| {
+            let begin = prefix.to_string();
+            let bucket = prefix.with_key("").to_string();
+            let keys: Vec<String> =
+                objects.objects.keys().filter(|key| key.starts_with(&begin)).cloned().collect();
+            let listed = keys.into_iter().filter_map(|key| {
+                let bytes = objects.seen(&key)?.bytes.len() as u64;
+                Some(Listed { key: key[bucket.len()..].to_owned(), bytes })
+            });
+            Ok(listed.collect())
+        })
+    }
+
+    fn list_multipart(&self, prefix: &Location) -> Result<Vec<ListedUpload>, Failure> {
+        self.request(StoreCall::List, self.place(prefix, 1), |objects, _| {
+            let begin = prefix.to_string();
+            let bucket = prefix.with_key("").to_string();
+            let uploads = objects.uploads.iter().filter(|(_, it)| it.key.starts_with(&begin));
+            let listed = uploads.map(|(number, upload)| ListedUpload {
+                key: upload.key[bucket.len()..].to_owned(),
+                upload: number.clone(),
+            });
+            Ok(listed.collect())
+        })
+    }
+
+    fn pause(&self, _pause: Duration, _stop: &Stop) {
+        thread::yield_now();
+    }
+
+    fn describe(&self) -> String {
+        "simulated store".to_owned()
+    }
+}
+
+fn no_object() -> Failure {
+    Failure::new(Reason::NoObject, "404 NoSuchKey")
+}
+
+/// An answer that comes in pieces, and may be none.
+struct SimBody {
+    pieces: VecDeque<Bytes>,
+    is_cut: bool,
+}
+
+impl SimBody {
+    fn new(mut bytes: Bytes, dice: u64, is_bad: bool) -> SimBody {
+        let mut is_cut = false;
+        if is_bad {
+            let some = (dice >> 16) as usize % (bytes.len() + 1);
+            match dice % 3 {
+                0 => (bytes, is_cut) = (bytes.slice(..some), true),
+                1 => bytes = bytes.slice(..some),
+                _ => bytes = [&bytes[..], &[7; 100]].concat().into(),
+            }
+        }
+        let piece = 1 + (dice >> 24) as usize % 20_000;
+        let mut pieces = VecDeque::new();
+        while !bytes.is_empty() {
+            pieces.push_back(bytes.split_to(piece.min(bytes.len())));
+        }
+        SimBody { pieces, is_cut }
+    }
+}
+
+impl Body for SimBody {
+    fn next(&mut self, _stop: &Stop) -> Result<Option<Bytes>, Failure> {
+        match self.pieces.pop_front() {
+            None if self.is_cut => Err(Failure::new(Reason::Cut, "simulated")),
+            piece => Ok(piece),
+        }
+    }
+}

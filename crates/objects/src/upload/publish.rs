@@ -1,0 +1,230 @@
+//! The end of an output: all parts become the object, or none is left.
+
+use super::state::UploadNumber;
+use super::under_way::Upload;
+use super::verify::{agrees, etag_of_bytes, etag_of_parts};
+use crate::client::{ObjectInfo, Part, Payload, Receipt};
+use crate::failure::{Failure, GaveUp, Reason};
+use bytes::Bytes;
+use std::sync::Arc;
+use std::time::Duration;
+use xsort_disk::{ALIGNMENT, Error, Operation};
+
+/// How often it is looked whether the object is there.
+const LOOKS_MAX: u32 = 6;
+/// How long an upload that is given up waits for parts on the way: what arrives after the upload was
+/// aborted may stay.
+const PARTS_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// The last part, and what was sent before.
+enum Rest {
+    /// The object is sent in one request.
+    Whole(Bytes),
+    /// It is a part like all others.
+    Part(u64, Bytes),
+    /// It was sent.
+    Nothing,
+}
+
+impl Upload {
+    /// Makes the object, of the first `bytes` bytes. If that fails, nothing is left of it.
+    pub(crate) fn publish(self: &Arc<Self>, bytes: u64) -> Result<(), Error> {
+        let published = self.finish(bytes);
+        if published.is_err() {
+            self.give_up();
+        }
+        published
+    }
+
+    fn finish(self: &Arc<Self>, bytes: u64) -> Result<(), Error> {
+        let fail = |gave_up: GaveUp| gave_up.at(Operation::Rename, &self.location);
+        match self.take_rest(bytes)? {
+            Rest::Whole(rest) => return self.put_whole(rest).map_err(fail),
+            Rest::Part(part, rest) => self.send(part, rest),
+            Rest::Nothing => {}
+        }
+        let parts = self.await_parts(bytes)?;
+        let number = self.number().map_err(fail)?;
+        let receipt = self.complete(&number, &parts).map_err(fail)?;
+        self.state.lock().number = UploadNumber::Over;
+        self.check(bytes, receipt.as_ref(), &parts).map_err(fail)
+    }
+
+    /// Takes the last part, cut to the object's end.
+    fn take_rest(self: &Arc<Self>, bytes: u64) -> Result<Rest, Error> {
+        let mut state = self.state.lock();
+        assert!(
+            state.waiting.is_empty(),
+            "an output is published only after all its transfers have completed"
+        );
+        if let Some(error) = self.failed(&state) {
+            return Err(error);
+        }
+        let last = bytes.saturating_sub(1) / self.part_bytes;
+        let rest_bytes = (bytes - last * self.part_bytes) as usize;
+        if bytes == 0 && state.sent.is_empty() {
+            return Ok(Rest::Whole(Bytes::new()));
+        }
+        if let Some(open) = state.open.get(&last) {
+            let pages = open.first_missing_page(rest_bytes);
+            if pages < rest_bytes.div_ceil(ALIGNMENT) {
+                let offset = last * self.part_bytes + (pages * ALIGNMENT) as u64;
+                return Err(self.incomplete(offset));
+            }
+        }
+        let is_whole = last == 0 && state.sent.is_empty();
+        let rest = if is_whole { state.take_whole() } else { state.take(last) };
+        drop(state);
+        let Some(rest) = rest else { return Ok(Rest::Nothing) };
+        let rest = self.share(rest, rest_bytes);
+        Ok(if is_whole { Rest::Whole(rest) } else { Rest::Part(last, rest) })
+    }
+
+    /// Waits until all parts were sent. Returns them if they make up an object of so many bytes.
+    fn await_parts(&self, bytes: u64) -> Result<Vec<Part>, Error> {
+        let mut state = self.state.lock();
+        while state.sending > 0 && state.failure.is_none() {
+            self.changed.wait(&mut state);
+        }
+        if let Some(error) = self.failed(&state) {
+            return Err(error);
+        }
+        let mut parts = Vec::with_capacity(state.sent.len());
+        let mut end = 0;
+        for (number, part) in &state.sent {
+            let part = part.as_ref().expect("nothing is on the way, and nothing has failed");
+            if number * self.part_bytes != end {
+                break;
+            }
+            end += part.bytes;
+            parts.push(part.clone());
+        }
+        if end == bytes && parts.len() == state.sent.len() {
+            return Ok(parts);
+        }
+        let open = state.open.get(&(end / self.part_bytes));
+        let pages = open.map_or(0, |part| part.first_missing_page(self.part_bytes as usize));
+        Err(self.incomplete(end + (pages * ALIGNMENT) as u64))
+    }
+
+    /// The caller has not written what he publishes.
+    fn incomplete(&self, offset: u64) -> Error {
+        let gave_up = GaveUp::at_once(Reason::Unusable, "the output was never written here");
+        gave_up.at_offset(Operation::Write, &self.location, offset)
+    }
+
+    /// A small object, in one request.
+    fn put_whole(self: &Arc<Self>, bytes: Bytes) -> Result<(), GaveUp> {
+        let payload = Payload::new(bytes);
+        let mut tries = self.caller.tries();
+        let receipt = loop {
+            let answer = tries.attempt(|client| {
+                client.put(&self.location, &payload, &self.mark, self.is_new, &self.stop)
+            });
+            match answer {
+                Ok(receipt) => break Some(receipt),
+                // An answer may have been lost: then the object is ours.
+                Err(failure) if failure.reason == Reason::Exists && tries.attempts > 1 => {
+                    break None;
+                }
+                Err(failure) => tries.pause(failure, &self.stop)?,
+            }
+        };
+        let expected = etag_of_bytes(&payload.bytes);
+        self.check_there(payload.bytes.len() as u64, receipt.as_ref(), Some(&expected))?;
+        // It may have begun only to find out whether that is allowed.
+        self.give_up();
+        Ok(())
+    }
+
+    /// Has the parts put together. `None`: it isn't known that it was this that did it.
+    fn complete(&self, number: &str, parts: &[Part]) -> Result<Option<Receipt>, GaveUp> {
+        let mut tries = self.caller.tries();
+        loop {
+            let answer =
+                tries.attempt(|client| client.complete(&self.location, number, parts, self.is_new));
+            match answer {
+                Ok(receipt) => return Ok(Some(receipt)),
+                // An answer may have been lost: then the upload is over, and the object there.
+                Err(failure)
+                    if tries.attempts > 1
+                        && matches!(failure.reason, Reason::NoUpload | Reason::Exists) =>
+                {
+                    return Ok(None);
+                }
+                Err(failure) => tries.pause(failure, &self.stop)?,
+            }
+        }
+    }
+
+    /// Compares what the store has put together with what was sent.
+    fn check(&self, bytes: u64, receipt: Option<&Receipt>, parts: &[Part]) -> Result<(), GaveUp> {
+        let checksum = receipt.and_then(|receipt| receipt.checksum);
+        if checksum.is_some_and(|checksum| !agrees(checksum, parts)) {
+            return Err(mismatch("its checksum is another one"));
+        }
+        self.check_there(bytes, receipt, etag_of_parts(parts).as_deref())
+    }
+
+    /// Looks for the object until it is there. `expected`: the tag that it has where tags are of the
+    /// content. If the store doesn't allow to look, what it has said must be enough.
+    fn check_there(
+        &self,
+        bytes: u64,
+        receipt: Option<&Receipt>,
+        expected: Option<&str>,
+    ) -> Result<(), GaveUp> {
+        let said = receipt.and_then(|receipt| receipt.etag.as_deref());
+        let is_proven = expected.is_some() && said == expected
+            || receipt.is_some_and(|receipt| receipt.checksum.is_some());
+        let mut pauses = self.caller.tries();
+        for _ in 0..LOOKS_MAX {
+            match self.caller.call(&self.stop, |client| client.head(&self.location)) {
+                Ok(there) if there.bytes == bytes && self.is_ours(&there, said, expected) => {
+                    return Ok(());
+                }
+                Err(gave_up) if gave_up.failure.reason == Reason::Denied && is_proven => {
+                    return Ok(());
+                }
+                Err(gave_up) if gave_up.failure.reason != Reason::NoObject => return Err(gave_up),
+                Ok(_) | Err(_) => {}
+            }
+            pauses.pause(Failure::new(Reason::Unavailable, ""), &self.stop)?;
+        }
+        Err(mismatch(&format!("it should have {bytes} bytes")))
+    }
+
+    /// Whether an object is this output: by its mark, or by its tag in a store that keeps none.
+    fn is_ours(&self, there: &ObjectInfo, said: Option<&str>, expected: Option<&str>) -> bool {
+        let etag = there.version.etag.as_deref();
+        match (&there.mark, said) {
+            (Some(mark), _) => *mark == self.mark,
+            (None, Some(said)) => etag == Some(said),
+            // Its answer was lost.
+            (None, None) => etag.is_some() && etag == expected,
+        }
+    }
+
+    /// Gives the output up, if it is not in place: nothing of it stays in the store, as far as the
+    /// store can be reached within seconds.
+    pub(crate) fn give_up(self: &Arc<Self>) {
+        self.fail(GaveUp::at_once(Reason::Stopped, ""), 0);
+        let number = {
+            let mut state = self.state.lock();
+            while state.sending > 0 || state.number == UploadNumber::Asked {
+                if self.changed.wait_for(&mut state, PARTS_TIME_MAX).timed_out() {
+                    break;
+                }
+            }
+            state.open.clear();
+            std::mem::replace(&mut state.number, UploadNumber::Over)
+        };
+        if let UploadNumber::Known(number) = number {
+            self.abort(&number);
+        }
+    }
+}
+
+fn mismatch(text: &str) -> GaveUp {
+    GaveUp::at_once(Reason::Mismatch, text)
+}

@@ -1,0 +1,107 @@
+//! Parts on their way to the store, and the upload that they belong to.
+
+use super::part::PartBuffer;
+use super::state::UploadNumber;
+use super::under_way::Upload;
+use crate::client::{Part, Payload};
+use crate::failure::{GaveUp, Reason};
+use crate::stop::Stop;
+use bytes::Bytes;
+use std::sync::Arc;
+
+impl Upload {
+    /// Puts the parts that are full in the queue.
+    pub(super) fn send_full_parts(self: &Arc<Self>) {
+        for (part, buffer) in self.state.lock().take_full() {
+            let bytes = self.share(buffer, self.part_bytes as usize);
+            let upload = Arc::clone(self);
+            self.queue.push(move || upload.send(part, bytes));
+        }
+    }
+
+    /// The first bytes of a part, whose memory is free again when the last copy of this is gone:
+    /// that may be on a thread of the HTTP client, some time after its answer.
+    pub(super) fn share(self: &Arc<Self>, buffer: PartBuffer, bytes: usize) -> Bytes {
+        let (upload, queue) = (Arc::downgrade(self), self.queue.clone());
+        let when_free = move || {
+            let upload = upload.clone();
+            queue.push_urgent(move || {
+                if let Some(upload) = upload.upgrade() {
+                    upload.place_waiting();
+                }
+            });
+        };
+        buffer.into_bytes(bytes, Box::new(when_free))
+    }
+
+    /// Sends a part, now. What comes of it is in the state.
+    pub(super) fn send(self: &Arc<Self>, part: u64, bytes: Bytes) {
+        let length = bytes.len() as u64;
+        let payload = Payload::new(bytes);
+        let number = part as u32 + 1;
+        let receipt = self.number().and_then(|upload| {
+            self.caller.call(&self.stop, |client| {
+                client.put_part(&self.location, &upload, number, &payload, &self.stop)
+            })
+        });
+        let crc = payload.crc;
+        drop(payload);
+        let mut state = self.state.lock();
+        state.sending -= 1;
+        match receipt {
+            Ok(receipt) => {
+                let etag = receipt.etag.unwrap_or_default();
+                state.sent.insert(part, Some(Part { number, bytes: length, etag, crc }));
+                drop(state);
+                self.changed.notify_all();
+            }
+            Err(gave_up) => {
+                drop(state);
+                self.fail(gave_up, part * self.part_bytes);
+            }
+        }
+    }
+
+    /// The number of the upload, which begins with the first part.
+    pub(super) fn number(&self) -> Result<String, GaveUp> {
+        let stopped = || GaveUp::at_once(Reason::Stopped, "");
+        {
+            let mut state = self.state.lock();
+            loop {
+                if self.stop.is_set() {
+                    return Err(stopped());
+                }
+                match &state.number {
+                    UploadNumber::Known(number) => return Ok(number.clone()),
+                    UploadNumber::Over => return Err(stopped()),
+                    UploadNumber::Asked => self.changed.wait(&mut state),
+                    UploadNumber::None => break state.number = UploadNumber::Asked,
+                }
+            }
+        }
+        let begun = self
+            .caller
+            .call(&self.stop, |client| client.create_multipart(&self.location, &self.mark));
+        let mut state = self.state.lock();
+        let is_over = state.number == UploadNumber::Over;
+        state.number = match &begun {
+            _ if is_over => UploadNumber::Over,
+            Ok(number) => UploadNumber::Known(number.clone()),
+            Err(_) => UploadNumber::None,
+        };
+        drop(state);
+        self.changed.notify_all();
+        if let (true, Ok(number)) = (is_over, &begun) {
+            self.abort(number);
+        }
+        begun
+    }
+
+    /// Has the store drop all parts. Where it can't be reached within seconds, nobody can be asked:
+    /// what is left, a rule of the bucket has to clear.
+    pub(super) fn abort(&self, number: &str) {
+        let stop = Stop::default();
+        let hurried = self.caller.hurried();
+        let _ = hurried.call(&stop, |client| client.abort(&self.location, number));
+    }
+}

@@ -1,0 +1,148 @@
+//! What is known of an upload under way: its parts, and the writes that wait for memory.
+
+use super::part::{PartBuffer, Piece};
+use crate::client::Part;
+use crate::failure::GaveUp;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use xsort_disk::{ALIGNMENT, Lease, Request};
+
+/// A part that is being filled. Several writers may copy to several parts at once.
+pub(super) struct OpenPart {
+    /// `None` once it is being sent.
+    pub(super) buffer: Mutex<Option<PartBuffer>>,
+    is_full: AtomicBool,
+}
+
+impl OpenPart {
+    /// Copies pages; `false` if the part has been sent.
+    pub(super) fn fill(&self, start: usize, bytes: &[u8]) -> bool {
+        let mut buffer = self.buffer.lock();
+        let Some(buffer) = buffer.as_mut() else { return false };
+        buffer.fill(start, bytes);
+        if buffer.is_full() {
+            self.is_full.store(true, Ordering::Release);
+        }
+        true
+    }
+}
+
+impl OpenPart {
+    /// The first page of the first `bytes` bytes that isn't there; behind them if all are.
+    pub(super) fn first_missing_page(&self, bytes: usize) -> usize {
+        let buffer = self.buffer.lock();
+        let missing = buffer.as_ref().and_then(|buffer| buffer.first_missing(bytes));
+        missing.unwrap_or(bytes.div_ceil(ALIGNMENT))
+    }
+}
+
+/// A write of which pieces are still to be copied.
+pub(super) struct WaitingWrite {
+    pub(super) request: Request,
+    pub(super) pieces: Vec<Piece>,
+}
+
+/// The number that the store gave the upload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum UploadNumber {
+    /// It has not begun.
+    None,
+    /// A thread is asking for it.
+    Asked,
+    Known(String),
+    /// It is over: completed or aborted.
+    Over,
+}
+
+/// The state of an upload.
+pub(super) struct State {
+    pub(super) number: UploadNumber,
+    /// Parts that are being filled.
+    pub(super) open: BTreeMap<u64, Arc<OpenPart>>,
+    /// The last part of which a page has come.
+    pub(super) last: Option<u64>,
+    pub(super) waiting: Vec<WaitingWrite>,
+    /// How many parts are in the queue or on the way.
+    pub(super) sending: usize,
+    /// The parts that left memory, and what the store has taken of them.
+    pub(super) sent: BTreeMap<u64, Option<Part>>,
+    /// The first failure, and where in the object.
+    pub(super) failure: Option<(GaveUp, u64)>,
+}
+
+/// Where a piece of a write goes.
+pub(super) enum Place {
+    /// To this part: the piece is the n-th.
+    Open(usize, Arc<OpenPart>),
+    /// The part of the n-th piece was sent.
+    Sent(usize),
+    /// There is no memory for a new part.
+    NoMemory,
+}
+
+impl State {
+    pub(super) fn new() -> State {
+        State {
+            number: UploadNumber::None,
+            open: BTreeMap::new(),
+            last: None,
+            waiting: Vec::new(),
+            sending: 0,
+            sent: BTreeMap::new(),
+            failure: None,
+        }
+    }
+
+    /// A piece that can be copied now: first of all to a part that is open.
+    pub(super) fn place(
+        &mut self,
+        pieces: &[Piece],
+        part_bytes: usize,
+        take: impl FnOnce() -> Option<Lease>,
+    ) -> Place {
+        for (number, piece) in pieces.iter().enumerate() {
+            if let Some(part) = self.open.get(&piece.part) {
+                return Place::Open(number, Arc::clone(part));
+            }
+        }
+        let part = pieces[0].part;
+        if self.sent.contains_key(&part) {
+            return Place::Sent(0);
+        }
+        let Some(memory) = take() else { return Place::NoMemory };
+        let opened = Arc::new(OpenPart {
+            buffer: Mutex::new(Some(PartBuffer::new(memory, part_bytes))),
+            is_full: AtomicBool::new(false),
+        });
+        self.open.insert(part, Arc::clone(&opened));
+        self.last = self.last.max(Some(part));
+        Place::Open(0, opened)
+    }
+
+    /// Takes the parts that can be sent: full, and not the last one.
+    pub(super) fn take_full(&mut self) -> Vec<(u64, PartBuffer)> {
+        let Some(last) = self.last else { return Vec::new() };
+        let full: Vec<u64> = self
+            .open
+            .range(..last)
+            .filter(|(_, part)| part.is_full.load(Ordering::Acquire))
+            .map(|(number, _)| *number)
+            .collect();
+        full.into_iter().filter_map(|number| Some((number, self.take(number)?))).collect()
+    }
+
+    /// Takes the memory of a part that is open, to send it.
+    pub(super) fn take(&mut self, part: u64) -> Option<PartBuffer> {
+        let buffer = self.open.remove(&part)?.buffer.lock().take()?;
+        self.sent.insert(part, None);
+        self.sending += 1;
+        Some(buffer)
+    }
+
+    /// Takes the memory of the only part, to send it as a whole object.
+    pub(super) fn take_whole(&mut self) -> Option<PartBuffer> {
+        self.open.remove(&0)?.buffer.lock().take()
+    }
+}

@@ -1,0 +1,193 @@
+//! An output from its creation on: writes become parts.
+
+use super::abandon::{Abandon, register};
+use super::part::pieces;
+use super::state::{Place, State, WaitingWrite};
+use crate::failure::{Failure, GaveUp, Reason};
+use crate::location::{Location, Scheme};
+use crate::retry::Caller;
+use crate::settings::ObjectSettings;
+use crate::stop::Stop;
+use crate::workers::Queue;
+use parking_lot::{Condvar, Mutex};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
+use xsort_disk::{BlockPool, Error, Operation, Request};
+
+/// An output that is not in place yet.
+pub(crate) struct Upload {
+    pub(super) location: Location,
+    pub(super) caller: Arc<Caller>,
+    pub(super) queue: Queue,
+    pub(super) part_bytes: u64,
+    /// There must be no object already.
+    pub(super) is_new: bool,
+    /// What the object is marked with, so that it is known again whatever answers were lost.
+    pub(super) mark: String,
+    memory: Arc<BlockPool>,
+    output_bytes_max: u64,
+    /// Set when it fails or is given up: what is under way is of no use.
+    pub(super) stop: Stop,
+    pub(super) state: Mutex<State>,
+    /// A part was sent, or the number came.
+    pub(super) changed: Condvar,
+}
+
+impl Upload {
+    /// Nothing is sent yet, but the store is asked: for what has no bucket, and for credentials that
+    /// are none.
+    pub(crate) fn create(
+        caller: &Arc<Caller>,
+        queue: Queue,
+        location: Location,
+        settings: &ObjectSettings,
+    ) -> Result<Arc<Upload>, Error> {
+        let fail = |gave_up: GaveUp| gave_up.at(Operation::Create, &location);
+        if location.scheme != Scheme::S3 {
+            let failure = Failure::new(Reason::Unusable, "HTTP is for reading only: use s3://");
+            return Err(failure.at(Operation::Create, &location));
+        }
+        let stop = Stop::default();
+        let there = caller.call(&stop, |client| client.head(&location));
+        let may_look = match there {
+            Ok(_) if settings.no_clobber => {
+                let failure = Failure::new(Reason::Exists, "");
+                return Err(failure.at(Operation::Create, &location));
+            }
+            Ok(_) => true,
+            Err(gave_up) if gave_up.failure.reason == Reason::NoObject => true,
+            // Who may write may not be allowed to look.
+            Err(gave_up) if gave_up.failure.reason == Reason::Denied => false,
+            Err(gave_up) => return Err(fail(gave_up)),
+        };
+        let part_bytes = settings.part_bytes;
+        let upload = Arc::new(Upload {
+            caller: Arc::clone(caller),
+            queue,
+            part_bytes,
+            is_new: settings.no_clobber,
+            mark: new_mark(),
+            memory: BlockPool::map(settings.part_buffers(), part_bytes as usize)?,
+            output_bytes_max: settings.output_bytes_max(),
+            stop,
+            state: Mutex::new(State::new()),
+            changed: Condvar::new(),
+            location,
+        });
+        let weak = Arc::downgrade(&upload);
+        register(weak);
+        if !may_look {
+            // Then the beginning of the upload tells.
+            let begun = upload.number();
+            begun.map_err(|gave_up| gave_up.at(Operation::Create, &upload.location))?;
+        }
+        Ok(upload)
+    }
+
+    /// Where it is to appear.
+    pub(crate) fn location(&self) -> &Location {
+        &self.location
+    }
+
+    /// Refuses a length that has too many parts.
+    pub(crate) fn check_length(&self, operation: Operation, bytes: u64) -> Result<(), Error> {
+        if bytes <= self.output_bytes_max {
+            return Ok(());
+        }
+        let least = bytes.div_ceil(self.output_bytes_max / self.part_bytes).div_ceil(1 << 20);
+        let text = format!(
+            "{bytes} bytes are more than the 10,000 parts that an object may have: choose parts of \
+             {least} MiB or more"
+        );
+        Err(Failure::new(Reason::Unusable, text).at(operation, &self.location))
+    }
+
+    /// Does a write that was submitted: completes it now if there is memory, else when there is.
+    pub(crate) fn write(self: &Arc<Self>, request: Request) {
+        let end = request.offset + request.bytes as u64;
+        if let Err(error) = self.check_length(Operation::Write, end) {
+            return request.complete(Err(error));
+        }
+        let pieces = pieces(self.part_bytes, request.offset, request.bytes);
+        self.place(WaitingWrite { request, pieces });
+    }
+
+    /// Copies what can be copied of a write, and completes it or lets it wait.
+    fn place(self: &Arc<Self>, mut write: WaitingWrite) {
+        while !write.pieces.is_empty() {
+            let mut state = self.state.lock();
+            if let Some(error) = self.failed(&state) {
+                drop(state);
+                return write.request.complete(Err(error));
+            }
+            let memory = || self.memory.try_take();
+            let (number, part) = match state.place(&write.pieces, self.part_bytes as usize, memory)
+            {
+                Place::Open(number, part) => (number, Some(part)),
+                Place::Sent(number) => (number, None),
+                Place::NoMemory => return state.waiting.push(write),
+            };
+            drop(state);
+            let piece = write.pieces.swap_remove(number);
+            let bytes = &write.request.lease[piece.bytes.clone()];
+            if part.is_none_or(|part| !part.fill(piece.start, bytes)) {
+                let error = self.refuse_again(piece.part);
+                return write.request.complete(Err(error));
+            }
+            // This one, or the one before, which is the last one no more.
+            self.send_full_parts();
+        }
+        write.request.complete(Ok(()));
+    }
+
+    /// The error of everything after the first failure.
+    pub(super) fn failed(&self, state: &State) -> Option<Error> {
+        let (gave_up, offset) = state.failure.as_ref()?;
+        Some(gave_up.at_offset(Operation::Write, &self.location, *offset))
+    }
+
+    /// There may be memory again: tries all writes that wait.
+    pub(super) fn place_waiting(self: &Arc<Self>) {
+        let mut waiting = std::mem::take(&mut self.state.lock().waiting);
+        waiting.sort_by_key(|write| write.request.offset);
+        for write in waiting {
+            self.place(write);
+        }
+    }
+
+    /// Bytes came for a part that is in the store already.
+    fn refuse_again(self: &Arc<Self>, part: u64) -> Error {
+        let text = "bytes came again that were sent already; an object can't be written twice";
+        let gave_up = GaveUp::at_once(Reason::Unusable, text);
+        let offset = part * self.part_bytes;
+        let error = gave_up.at_offset(Operation::Write, &self.location, offset);
+        self.fail(gave_up, offset);
+        error
+    }
+
+    /// Fails all writes from now on, and cuts short what is under way.
+    pub(super) fn fail(self: &Arc<Self>, gave_up: GaveUp, offset: u64) {
+        let waiting = {
+            let mut state = self.state.lock();
+            state.failure.get_or_insert((gave_up, offset));
+            std::mem::take(&mut state.waiting)
+        };
+        self.stop.set();
+        self.changed.notify_all();
+        for write in waiting {
+            self.place(write);
+        }
+    }
+}
+
+/// A number that nobody else has, in hexadecimal digits.
+fn new_mark() -> String {
+    let half = || RandomState::new().build_hasher().finish();
+    format!("{:016x}{:016x}", half(), half())
+}
+
+impl Abandon for Upload {
+    fn abandon(self: Arc<Self>) {
+        self.give_up();
+    }
+}

@@ -1,0 +1,292 @@
+//! Whole sorts from objects to an object, on the simulated store beside the simulated disk, over many
+//! seeds. The seed decides everything: records, budget, threads, parts, connections, and what goes
+//! wrong.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use xsort_disk::{SimDisk, SimOptions};
+use xsort_extsort::fixed::Method;
+use xsort_extsort::{Caches, Error, Observer, SortOptions, dry_run, sort};
+use xsort_objects::{
+    ObjectDisk, ObjectSettings, Reason, SimStore, StoreCall, StoreFault, StoreOptions, StoreTrouble,
+};
+use xsort_records::Layout;
+use xsort_testing::{Random, for_each_seed};
+
+const OUTPUT: &str = "s3://out/sorted records";
+
+/// What goes wrong in a simulation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Trouble {
+    /// Nothing that a sort may not get over.
+    Rough,
+    /// Requests fail for good.
+    Faults,
+    /// Another program replaces an input.
+    Change,
+    /// The user has had enough.
+    Cancel,
+    /// The store loses parts.
+    Lies(StoreTrouble),
+}
+
+/// Does something once so many bytes are dealt with.
+struct Meanwhile<'a> {
+    after: u64,
+    done: AtomicU64,
+    is_over: AtomicBool,
+    act: &'a (dyn Fn() + Sync),
+    /// And asks to stop then.
+    is_impatient: bool,
+}
+
+impl Observer for Meanwhile<'_> {
+    fn phase(&self, _name: &str, _bytes: u64) {}
+    fn advance(&self, bytes: u64) {
+        let done = self.done.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if done > self.after && !self.is_over.swap(true, Ordering::Relaxed) {
+            (self.act)();
+        }
+    }
+    fn notice(&self, _line: &str) {}
+    fn is_cancelled(&self) -> bool {
+        self.is_impatient && self.is_over.load(Ordering::Relaxed)
+    }
+}
+
+/// A sort of objects, perhaps with a file among them.
+struct Case {
+    options: SortOptions,
+    settings: ObjectSettings,
+    records: Vec<u8>,
+    store: Arc<SimStore>,
+    local: Arc<SimDisk>,
+    /// Each input's bytes.
+    parts: Vec<Vec<u8>>,
+}
+
+impl Case {
+    fn new(seed: u64, trouble: Trouble) -> Case {
+        let random = &mut Random::new(seed);
+        let record_bytes = random.one_of(&[1, 16, 100, 100, 333]);
+        let key_bytes = record_bytes.min(10);
+        let layout = Layout::new(record_bytes, vec![format!("0:{key_bytes}").parse().unwrap()]);
+        let least = if matches!(trouble, Trouble::Lies(_)) { 1_000 } else { 0 };
+        let count = random.one_of(&[0, 1, 300_000 / record_bytes, 300_000 / record_bytes]);
+        let records = random.bytes(count.max(least) * record_bytes);
+        let inputs = random.one_of(&[1, 2, 5]);
+        let is_local = |input: usize| input == 1;
+        let paths = (0..inputs).map(|input| match is_local(input) {
+            true => PathBuf::from(format!("/in/{input}")),
+            false => PathBuf::from(format!("s3://in/{input}")),
+        });
+        let mut options = SortOptions {
+            inputs: paths.collect(),
+            output: OUTPUT.into(),
+            layout: layout.unwrap(),
+            format_is_assumed: false,
+            budget_bytes: 0,
+            threads: random.between(1, 4) as usize,
+            caches: Caches::default(),
+            method: random.one_of(&[Method::Merge, Method::Scatter]),
+            scratch: vec!["/scratch".into()],
+            remove_input: random.one_in(4),
+            sync: true,
+            probe: false,
+            checkpoint: None,
+        };
+        let settings = ObjectSettings {
+            part_bytes: 4096 * random.between(1, 12),
+            connections: random.between(1, 4) as usize,
+            writers: options.threads,
+            ..ObjectSettings::default()
+        };
+        let local = if random.one_in(2) { SimOptions::rough(seed) } else { SimOptions::default() };
+        let local = Arc::new(SimDisk::new(local));
+        let store = Arc::new(SimStore::new(store_options(random, seed, trouble)));
+        let whole = records.len() / record_bytes;
+        let at = |input: usize| whole * input / inputs * record_bytes;
+        let parts: Vec<Vec<u8>> =
+            (0..inputs).map(|input| records[at(input)..at(input + 1)].to_vec()).collect();
+        options.budget_bytes =
+            least_budget(&options, &parts) * random.one_of(&[100, 101, 130, 200, 400, 3_000]) / 100;
+        for (path, part) in options.inputs.iter().zip(&parts) {
+            match path.to_str() {
+                Some(url) if url.starts_with("s3:") => store.put_object(url, part.clone()),
+                _ => local.put(path, part),
+            }
+        }
+        store.put_object(OUTPUT, "old");
+        Case { options, settings, records, store, local, parts }
+    }
+
+    fn disk(&self) -> ObjectDisk {
+        let (local, store) = (Arc::clone(&self.local), Arc::clone(&self.store));
+        ObjectDisk::with_client(local, self.settings.clone(), store)
+    }
+
+    /// What is at an input's path now.
+    fn input(&self, path: &Path) -> Option<Vec<u8>> {
+        match path.to_str() {
+            Some(url) if url.starts_with("s3:") => self.store.object(url).map(|it| it.to_vec()),
+            _ => self.local.get(path),
+        }
+    }
+
+    /// The records in their order, by another sort.
+    fn sorted(&self) -> Vec<u8> {
+        let record_bytes = self.options.layout.record_bytes();
+        let key_bytes = record_bytes.min(10);
+        let mut records: Vec<&[u8]> = self.records.chunks(record_bytes).collect();
+        records.sort_by(|one, other| one[..key_bytes].cmp(&other[..key_bytes]));
+        records.concat()
+    }
+}
+
+fn store_options(random: &mut Random, seed: u64, trouble: Trouble) -> StoreOptions {
+    let plain = StoreOptions { seed, ..StoreOptions::default() };
+    let mut options = if random.one_in(2) { StoreOptions::rough(seed) } else { plain };
+    match trouble {
+        Trouble::Rough | Trouble::Change | Trouble::Cancel => {}
+        Trouble::Faults => {
+            use StoreCall::{Complete, CreateMultipart, GetRange, Head, Put, PutPart, Remove};
+            let calls = [Complete, CreateMultipart, GetRange, Head, Put, PutPart, Remove];
+            let reasons = [
+                Reason::Unavailable,
+                Reason::TimedOut,
+                Reason::Denied,
+                Reason::Expired,
+                Reason::NoBucket,
+            ];
+            let (call, reason) = (random.one_of(&calls), random.one_of(&reasons));
+            let chance = random.one_of(&[0.02, 0.3, 1.0]);
+            options.faults = vec![StoreFault { call, reason, chance }];
+        }
+        Trouble::Lies(trouble) => options.trouble = Some(trouble),
+    }
+    options
+}
+
+/// The least budget that works, by asking, on a disk in which nothing goes wrong.
+fn least_budget(options: &SortOptions, parts: &[Vec<u8>]) -> u64 {
+    let plain = SimDisk::new(SimOptions::default());
+    for (path, part) in options.inputs.iter().zip(parts) {
+        plain.put(path, part);
+    }
+    match dry_run(options, &plain, &xsort_extsort::Unobserved) {
+        Err(Error::Memory { needed_bytes, .. }) => needed_bytes,
+        other => panic!("no budget at all is not too little: {other:?}"),
+    }
+}
+
+/// Whether an error says which file it was, and is one that this trouble can lead to.
+fn is_clear(error: &Error, trouble: Trouble) -> bool {
+    match error {
+        Error::InputsRemoved { cause } => is_clear(cause, trouble),
+        Error::Disk(error) => {
+            let path = error.path.to_string_lossy();
+            path.starts_with("s3://in/") || path == OUTPUT || path.starts_with('/')
+        }
+        Error::Input { .. } => trouble == Trouble::Change,
+        Error::Cancelled => trouble == Trouble::Cancel,
+        _ => false,
+    }
+}
+
+/// Runs the simulation of a seed: `Err` says which promise was broken.
+fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
+    let case = Case::new(seed, trouble);
+    let random = &mut Random::new(!seed);
+    let is_impatient = trouble == Trouble::Cancel;
+    let changed = random.below(case.options.inputs.len());
+    let has_trouble = is_impatient || trouble == Trouble::Change;
+    let after = if has_trouble { random.between(0, case.records.len() as u64) } else { u64::MAX };
+    let change = || {
+        let path = &case.options.inputs[changed];
+        let Some(mut bytes) = case.input(path).filter(|_| trouble == Trouble::Change) else {
+            return;
+        };
+        bytes.iter_mut().for_each(|byte| *byte = !*byte);
+        match path.to_str() {
+            Some(url) if url.starts_with("s3:") => case.store.put_object(url, bytes),
+            _ => case.local.overwrite(path, bytes),
+        }
+    };
+    let (done, is_over) = Default::default();
+    let observer = Meanwhile { after, done, is_over, act: &change, is_impatient };
+    let disk = case.disk();
+    let result = sort(&case.options, &disk, &observer);
+    drop(disk);
+
+    let output = case.store.object(OUTPUT).ok_or("no output at all")?;
+    let (is_sorted, is_old) = (output == case.sorted(), output == "old");
+    match &result {
+        Ok(_) if !is_sorted => return Err("success, but the output is wrong".into()),
+        Ok(_) => {}
+        Err(error) if trouble == Trouble::Rough => return Err(format!("failed: {error}")),
+        Err(error) if !is_clear(error, trouble) => return Err(format!("unclear: {error}")),
+        // What is there is said to be nothing that can be used.
+        Err(error) if error.to_string().contains("is not what was written") => {}
+        Err(_) if is_old => {}
+        Err(error) => return Err(format!("the output is not what is said of it: {error}")),
+    }
+    if case.store.upload_bytes() > 0 {
+        return Err("parts are left in the store".into());
+    }
+    let has_changed = |input: usize| trouble == Trouble::Change && input == changed;
+    for (input, (path, part)) in case.options.inputs.iter().zip(&case.parts).enumerate() {
+        match case.input(path) {
+            _ if has_changed(input) => {}
+            Some(there) if there == *part => {}
+            None if case.options.remove_input => {}
+            _ => return Err(format!("{} is damaged", path.display())),
+        }
+    }
+    if case.local.open_files() > 0 {
+        return Err("files are open".into());
+    }
+    Ok(())
+}
+
+fn check_seeds(trouble: Trouble) {
+    for_each_seed(&format!("objects {trouble:?}"), 60, |seed| simulate(seed, trouble));
+}
+
+#[test]
+fn ordinary_adversity_changes_nothing() {
+    check_seeds(Trouble::Rough);
+}
+
+#[test]
+fn failing_requests_leave_the_old_object() {
+    check_seeds(Trouble::Faults);
+}
+
+#[test]
+fn an_input_that_is_replaced_is_noticed() {
+    check_seeds(Trouble::Change);
+}
+
+#[test]
+fn a_stop_on_request_leaves_the_old_object() {
+    check_seeds(Trouble::Cancel);
+}
+
+#[test]
+fn a_lost_part_leaves_the_old_object() {
+    check_seeds(Trouble::Lies(StoreTrouble::LosePart));
+}
+
+#[test]
+fn an_object_without_a_part_is_no_success() {
+    check_seeds(Trouble::Lies(StoreTrouble::CompleteWithoutPart));
+}
+
+/// The canary: the store keeps other bytes than it was sent. If this passes unnoticed, the tests above
+/// prove nothing.
+#[test]
+fn the_canary_is_caught() {
+    let broken = simulate(1, Trouble::Lies(StoreTrouble::FlipBit));
+    assert_eq!(broken, Err("success, but the output is wrong".into()));
+}
