@@ -37,6 +37,8 @@ pub enum Reason {
     LostPart,
     /// What is there now is not what was sent.
     Mismatch,
+    /// The store has taken everything, and what came of it couldn't be seen.
+    Unseen,
     /// What is asked for can't be asked of this store, or not with these settings.
     Unusable,
     /// The store refuses for another reason.
@@ -107,6 +109,10 @@ impl Reason {
             Reason::Mismatch => (
                 "the object that is there now is not what was written",
                 "don't use it, and run again",
+            ),
+            Reason::Unseen => (
+                "the store has taken the whole output, but it couldn't be looked at",
+                "look whether it is there, and how long it is",
             ),
             Reason::Unusable | Reason::Refused => ("", ""),
             Reason::Stopped => ("given up", ""),

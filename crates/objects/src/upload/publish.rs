@@ -186,10 +186,15 @@ impl Upload {
                 Err(gave_up) if gave_up.failure.reason == Reason::Denied && is_proven => {
                     return Ok(());
                 }
-                Err(gave_up) if gave_up.failure.reason != Reason::NoObject => return Err(gave_up),
+                Err(gave_up) if gave_up.failure.reason != Reason::NoObject => {
+                    return Err(GaveUp::at_once(Reason::Unseen, &gave_up.text()));
+                }
                 Ok(_) | Err(_) => {}
             }
-            pauses.pause(Failure::new(Reason::Unavailable, ""), &self.stop)?;
+            let stale = Failure::new(Reason::Unavailable, "");
+            if pauses.pause(stale, &self.stop).is_err() {
+                break;
+            }
         }
         Err(mismatch(&format!("it should have {bytes} bytes")))
     }

@@ -23,8 +23,11 @@ fn store() -> Arc<SimStore> {
     Arc::new(SimStore::new(StoreOptions::default()))
 }
 
+/// A name in the environment, and its value.
+type Variable<'a> = (&'a str, &'a str);
+
 /// The environment of the server's only user, with some variables changed.
-fn environment(server: &Server, changed: &[(&str, &str)]) -> Environment {
+fn environment(server: &Server, changed: &[Variable<'_>]) -> Environment {
     let mut variables = vec![
         ("AWS_ACCESS_KEY_ID".to_owned(), KEY_ID.to_owned()),
         ("AWS_SECRET_ACCESS_KEY".to_owned(), SECRET.to_owned()),
@@ -40,7 +43,7 @@ fn environment(server: &Server, changed: &[(&str, &str)]) -> Environment {
     })
 }
 
-fn disk(server: &Server, changed: &[(&str, &str)]) -> ObjectDisk {
+fn disk(server: &Server, changed: &[Variable<'_>]) -> ObjectDisk {
     let settings = ObjectSettings {
         part_bytes: 5 << 20,
         connections: 4,
@@ -105,7 +108,7 @@ fn a_bad_network_changes_nothing() {
 }
 
 /// What opening an object says.
-fn refusal(server: &Server, url: &str, changed: &[(&str, &str)]) -> Error {
+fn refusal(server: &Server, url: &str, changed: &[Variable<'_>]) -> Error {
     disk(server, changed).open_input(Path::new(url)).expect_err("it must fail")
 }
 
@@ -116,7 +119,7 @@ fn every_error_says_what_to_do() {
     store.put_object(&url("k"), "x");
     let key = url("k");
     let no_keys = [("AWS_ACCESS_KEY_ID", ""), ("HOME", "/nonexistent")];
-    let cases: [(&str, &[(&str, &str)], ErrorKind, &str); 7] = [
+    let cases: [(&str, &[Variable<'_>], ErrorKind, &str); 7] = [
         (&key, &no_keys, ErrorKind::PermissionDenied, "set AWS_ACCESS_KEY_ID"),
         (
             &key,
@@ -164,6 +167,20 @@ fn a_store_that_is_not_there_is_named_with_what_was_tried() {
     let disk = ObjectDisk::with_environment(local, settings, environment);
     let error = disk.open_input(Path::new(&url("k"))).unwrap_err().to_string();
     assert!(error.contains("the store can't be reached") && error.contains("asked "), "{error}");
+}
+
+/// What answers there speaks no TLS.
+#[test]
+fn without_tls_nothing_is_read_over_https() {
+    let store = store();
+    let server = Server::start(&store, |_| Wrong::Nothing);
+    let local = Arc::new(SimDisk::new(SimOptions::default()));
+    let retry = RetryPolicy { give_up_unreached_after: Duration::ZERO, ..RetryPolicy::default() };
+    let settings = ObjectSettings { retry, ..ObjectSettings::default() };
+    let disk = ObjectDisk::with_environment(local, settings, environment(&server, &[]));
+    let url = format!("https://{}/{PUBLIC}/k", server.address);
+    let error = disk.open_input(Path::new(&url)).unwrap_err().to_string();
+    assert!(error.contains("the store can't be reached"), "{error}");
 }
 
 #[test]

@@ -155,30 +155,31 @@ fn write_side_by_side(
 
 #[test]
 fn nothing_is_left_of_an_output_that_is_given_up() {
-    let ways: [(&str, fn(&dyn Disk, xsort_disk::FileId)); 2] = [
-        ("closed", |disk, output| disk.close(output)),
-        ("not all there", |disk, output| {
-            let error = disk.publish(output, 33 * PAGE as u64, true).unwrap_err();
-            assert!(error.to_string().contains("at byte 131072: the output was never"), "{error}");
-        }),
-    ];
-    for (name, end) in ways {
+    let begin = || {
         let (store, disk) = smooth();
         store.put_object(URL, "old");
         let output = disk.create_output(Path::new(URL)).unwrap();
-        write_pages(&disk, output, &vec![1; 32 * PAGE], 0..32).unwrap();
-        end(&disk, output);
-        assert_eq!(
-            (store.upload_bytes(), store.object(URL).as_deref()),
-            (0, Some(&b"old"[..])),
-            "{name}"
-        );
-    }
-    let (store, disk) = smooth();
-    let output = disk.create_output(Path::new(URL)).unwrap();
-    write_pages(&disk, output, &vec![1; 32 * PAGE], 0..32).unwrap();
+        write_pages(&disk, output, &[1; 32 * PAGE], 0..32).unwrap();
+        (store, disk, output)
+    };
+    let only_the_old_is_there = |store: &SimStore, how| {
+        assert_eq!(store.object(URL).as_deref(), Some(&b"old"[..]), "{how}");
+        assert_eq!(store.upload_bytes(), 0, "{how}");
+    };
+    let (store, disk, output) = begin();
+    disk.close(output);
+    only_the_old_is_there(&store, "closed");
+    let (store, disk, output) = begin();
+    let error = disk.publish(output, 33 * PAGE as u64, true).unwrap_err().to_string();
+    assert!(error.contains("at byte 131072: the output was never written here"), "{error}");
+    only_the_old_is_there(&store, "published with more than was written");
+    let (store, disk, output) = begin();
+    let error = disk.publish(output, 5 * PAGE as u64, true).unwrap_err().to_string();
+    assert!(error.contains("the output was never written"), "{error}");
+    only_the_old_is_there(&store, "published with less");
+    let (store, disk, _) = begin();
     drop(disk);
-    assert_eq!((store.upload_bytes(), store.object(URL)), (0, None), "dropped");
+    only_the_old_is_there(&store, "dropped");
 }
 
 /// A signal ends the process: nothing waits for the pipeline, which may be anywhere. In a process of its
