@@ -99,6 +99,15 @@ pub struct Listed {
     pub bytes: u64,
 }
 
+/// A page of a list of objects.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListedPage {
+    /// Some of them.
+    pub objects: Vec<Listed>,
+    /// What the store calls the next page, if there is one.
+    pub next: Option<String>,
+}
+
 /// An upload in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedUpload {
@@ -173,8 +182,9 @@ pub trait Client: Send + Sync {
     /// Removes an object if it is still of this version.
     fn remove(&self, object: &Location, version: &Version) -> Result<(), Failure>;
 
-    /// All objects whose keys begin with the key of `prefix`, in the order of their bytes.
-    fn list(&self, prefix: &Location) -> Result<Vec<Listed>, Failure>;
+    /// A page of the objects whose keys begin with the key of `prefix`, in the order of their bytes:
+    /// the first one, or that which the one before names.
+    fn list(&self, prefix: &Location, page: Option<&str>) -> Result<ListedPage, Failure>;
 
     /// All uploads under way to keys that begin with the key of `prefix`.
     fn list_multipart(&self, prefix: &Location) -> Result<Vec<ListedUpload>, Failure>;

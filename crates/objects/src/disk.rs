@@ -4,7 +4,8 @@
 use crate::client::Client;
 use crate::failure::{Failure, Reason};
 use crate::input::Input;
-use crate::location::Location;
+use crate::listing;
+use crate::location::{Location, Scheme};
 use crate::retry::Caller;
 use crate::s3::{Environment, Stores};
 use crate::settings::ObjectSettings;
@@ -13,10 +14,12 @@ use crate::workers::Workers;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use xsort_disk::{
-    ALIGNMENT, Direction, Disk, Drive, Error, FileId, FileIdentity, Operation, Request,
+    ALIGNMENT, Direction, Disk, Drive, Error, FileId, FileIdentity, Found, ListedFile, Operation,
+    Request, is_url,
 };
 
 /// Tells the numbers of objects from those of the disk below.
@@ -178,12 +181,9 @@ fn refusal(operation: Operation, path: &Path, failure: Failure) -> Error {
     Error::new(operation, path, std::io::Error::new(kind, failure.detail))
 }
 
-/// Whether a path is the URL of an object.
-fn is_url(path: &Path) -> bool {
-    let bytes = path.as_os_str().as_encoded_bytes();
-    ["s3://", "gs://", "az://", "https://", "http://"]
-        .iter()
-        .any(|prefix| bytes.starts_with(prefix.as_bytes()))
+/// What a URL names.
+fn location(operation: Operation, path: &Path) -> Result<Location, Error> {
+    Location::parse(path).map_err(|failure| refusal(operation, path, failure))
 }
 
 /// A number from what identifies something.
@@ -205,6 +205,28 @@ fn seconds(date: Option<&str>) -> i64 {
 }
 
 impl Disk for ObjectDisk {
+    fn find(&self, path: &Path) -> Result<Found, Error> {
+        if !is_url(path) {
+            return self.local.find(path);
+        }
+        listing::find(&self.start()?.caller, &location(Operation::Inspect, path)?)
+    }
+
+    fn list(
+        &self,
+        prefix: &Path,
+        found: &mut dyn FnMut(ListedFile) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        if !is_url(prefix) {
+            return self.local.list(prefix, found);
+        }
+        let location = location(Operation::Inspect, prefix)?;
+        if location.scheme != Scheme::S3 {
+            return self.refuse(Operation::Inspect, prefix, "a web server doesn't list what it has");
+        }
+        listing::list(&self.start()?.caller, &location, found)
+    }
+
     fn open_input(&self, path: &Path) -> Result<FileId, Error> {
         if !is_url(path) {
             return self.local.open_input(path);
@@ -408,8 +430,7 @@ impl Disk for ObjectDisk {
         if !is_url(path) {
             return self.local.drive(path);
         }
-        let location =
-            Location::parse(path).map_err(|failure| refusal(Operation::Inspect, path, failure))?;
+        let location = location(Operation::Inspect, path)?;
         Ok(Drive {
             id: drive_number(&location),
             free_bytes: STORE_FREE_BYTES,

@@ -20,7 +20,7 @@
 //! | `location`, `failure`, `stop` | what a URL names; what went wrong and the way out; giving up |
 //! | `client` | what is asked of a store |
 //! | `retry`, `workers` | asking again; the threads that ask |
-//! | `input` | an object that is read |
+//! | `input`, `listing` | an object that is read; what is at a URL and below it |
 //! | `upload/` | an object that is written: parts, how they are sent, and how they become an object |
 //! | `s3/` | stores over HTTP: requests, answers, credentials |
 //! | `sim/` | a simulated store, in which everything can fail |
@@ -47,6 +47,7 @@ mod client;
 mod disk;
 mod failure;
 mod input;
+mod listing;
 mod location;
 mod retry;
 mod s3;
@@ -57,7 +58,7 @@ mod upload;
 mod workers;
 
 pub use client::{
-    Body, Client, Listed, ListedUpload, ObjectInfo, Part, Payload, Receipt, StoredChecksum, Version,
+    Body, Client, Listed, ListedPage, ListedUpload, ObjectInfo, Part, Payload, Receipt, StoredChecksum, Version,
 };
 pub use disk::{ObjectDisk, connect};
 pub use failure::{Failure, Reason};

@@ -6,7 +6,8 @@ use super::encode;
 use super::transport::{SharedTransport, Transport};
 use super::xml::{self, Begun, Completed, ObjectPage, UploadPage};
 use crate::client::{
-    Body, Client, Listed, ListedUpload, ObjectInfo, Part, Payload, Receipt, StoredChecksum, Version,
+    Body, Client, Listed, ListedPage, ListedUpload, ObjectInfo, Part, Payload, Receipt,
+    StoredChecksum, Version,
 };
 use crate::failure::{Failure, Reason};
 use crate::location::{Location, Scheme};
@@ -404,23 +405,17 @@ impl Client for Stores {
         .map(drop)
     }
 
-    fn list(&self, prefix: &Location) -> Result<Vec<Listed>, Failure> {
+    fn list(&self, prefix: &Location, page: Option<&str>) -> Result<ListedPage, Failure> {
         let (stop, bucket) = (Stop::default(), prefix.with_key(""));
-        let mut listed = Vec::new();
-        let mut token: Option<String> = None;
-        loop {
-            let mut query = vec![("list-type", "2"), ("prefix", prefix.key.as_str())];
-            query.extend(token.as_deref().map(|token| ("continuation-token", token)));
-            let ask = Ask::new(Method::GET, &bucket, &stop).with_query(&query);
-            let page: ObjectPage = self.document(&ask)?;
-            listed.extend(
-                page.contents.into_iter().map(|one| Listed { key: one.key, bytes: one.size }),
-            );
-            token = page.next_continuation_token.filter(|token| !token.is_empty());
-            if token.is_none() {
-                return Ok(listed);
-            }
-        }
+        let mut query = vec![("list-type", "2"), ("prefix", prefix.key.as_str())];
+        query.extend(page.map(|token| ("continuation-token", token)));
+        let ask = Ask::new(Method::GET, &bucket, &stop).with_query(&query);
+        let page: ObjectPage = self.document(&ask)?;
+        let objects = page.contents.into_iter();
+        Ok(ListedPage {
+            objects: objects.map(|one| Listed { key: one.key, bytes: one.size }).collect(),
+            next: page.next_continuation_token.filter(|token| !token.is_empty()),
+        })
     }
 
     fn list_multipart(&self, prefix: &Location) -> Result<Vec<ListedUpload>, Failure> {

@@ -3,7 +3,7 @@
 use super::objects::{Objects, Style};
 use super::options::{StoreCall, StoreOptions, StoreTrouble, share};
 use crate::client::{
-    Body, Client, Listed, ListedUpload, ObjectInfo, Part, Payload, Receipt, Version,
+    Body, Client, Listed, ListedPage, ListedUpload, ObjectInfo, Part, Payload, Receipt, Version,
 };
 use crate::failure::{Failure, Reason};
 use crate::location::Location;
@@ -15,6 +15,9 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
+
+/// Few, so that lists have several pages.
+const PAGE_OBJECTS: usize = 2;
 
 /// A store in memory, in which things go wrong as its options say. All buckets exist in it.
 #[derive(Debug)]
@@ -242,17 +245,22 @@ impl Client for SimStore {
         })
     }
 
-    fn list(&self, prefix: &Location) -> Result<Vec<Listed>, Failure> {
+    fn list(&self, prefix: &Location, page: Option<&str>) -> Result<ListedPage, Failure> {
         self.request(StoreCall::List, self.place(prefix, 0), |objects, _| {
             let begin = prefix.to_string();
             let bucket = prefix.with_key("").to_string();
-            let keys: Vec<String> =
-                objects.objects.keys().filter(|key| key.starts_with(&begin)).cloned().collect();
+            let after = page.map(|page| format!("{bucket}{page}"));
+            let keys = objects.objects.keys().filter(|key| key.starts_with(&begin));
+            let mut keys: Vec<String> =
+                keys.filter(|key| Some(*key) > after.as_ref()).cloned().collect();
+            let is_last = keys.len() <= PAGE_OBJECTS;
+            keys.truncate(PAGE_OBJECTS);
+            let next = keys.last().filter(|_| !is_last).map(|key| key[bucket.len()..].to_owned());
             let listed = keys.into_iter().filter_map(|key| {
                 let bytes = objects.seen(&key)?.bytes.len() as u64;
                 Some(Listed { key: key[bucket.len()..].to_owned(), bytes })
             });
-            Ok(listed.collect())
+            Ok(ListedPage { objects: listed.collect(), next })
         })
     }
 

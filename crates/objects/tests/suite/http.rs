@@ -5,13 +5,14 @@ use crate::transfers::{PAGE, read_all, write_all};
 use std::fs;
 use std::io::ErrorKind;
 use std::net::TcpListener;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use xsort_disk::{Disk, Error, SimDisk, SimOptions};
+use xsort_disk::{Disk, Error, Found, ListedFile, SimDisk, SimOptions};
 use xsort_extsort::{Caches, SortOptions, Unobserved, fixed::Method, sort};
 use xsort_objects::{
-    Environment, Listed, Location, ObjectDisk, ObjectSettings, RetryPolicy, SimStore, StoreOptions,
+    Environment, Location, ObjectDisk, ObjectSettings, RetryPolicy, SimStore, StoreOptions,
     connect,
 };
 use xsort_records::Layout;
@@ -262,9 +263,27 @@ fn objects_and_uploads_are_listed_page_by_page() {
     }
     store.put_object(&url("q"), "other");
     let prefix = Location::parse(Path::new(&url("p/"))).unwrap();
-    let listed = client.list(&prefix).unwrap();
-    let expected = keys.map(|key| Listed { key: key.to_owned(), bytes: key.len() as u64 });
+    let settings = ObjectSettings::default();
+    let local = Arc::new(SimDisk::new(SimOptions::default()));
+    let disk = ObjectDisk::with_environment(local, settings, environment(&server, &[]));
+    let mut listed = Vec::new();
+    let mut add = |file: ListedFile| {
+        listed.push(file);
+        ControlFlow::Continue(())
+    };
+    disk.list(&prefix.url(), &mut add).unwrap();
+    let expected =
+        keys.map(|key| ListedFile { path: url(key).into(), bytes: key.len() as u64 });
     assert_eq!(listed, expected);
+    for (key, expected) in [
+        ("p/a", Found::File { bytes: 3 }),
+        ("p/", Found::Directory),
+        ("p", Found::Directory),
+        ("p/d", Found::Missing),
+        ("none/", Found::Directory),
+    ] {
+        assert_eq!(disk.find(url(key).as_ref()).unwrap(), expected, "{key}");
+    }
     for key in ["p/x", "p/y", "z"] {
         client.create_multipart(&prefix.with_key(key), "mark").unwrap();
     }

@@ -325,17 +325,15 @@ impl Shared {
         Ok(Answer { body: all, ..answer })
     }
 
-    /// Two objects a page, so that there are several.
-    fn list(&self, bucket: &Location, prefix: &str, after: &str) -> Result<Answer, Failure> {
-        let listed = self.store.list(&bucket.with_key(prefix))?;
-        let rest: Vec<_> = listed.into_iter().filter(|one| one.key.as_str() > after).collect();
+    fn list(&self, bucket: &Location, prefix: &str, page: &str) -> Result<Answer, Failure> {
+        let page = Some(page).filter(|page| !page.is_empty());
+        let listed = self.store.list(&bucket.with_key(prefix), page)?;
         let mut text = String::from("<ListBucketResult>");
-        for one in rest.iter().take(2) {
+        for one in &listed.objects {
             let key = escape(&one.key);
             let _ = write!(text, "<Contents><Key>{key}</Key><Size>{}</Size></Contents>", one.bytes);
         }
-        if rest.len() > 2 {
-            let token = escape(&rest[1].key);
+        if let Some(token) = listed.next.as_deref().map(escape) {
             let _ = write!(
                 text,
                 "<IsTruncated>true</IsTruncated>\

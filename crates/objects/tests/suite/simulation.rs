@@ -91,7 +91,7 @@ impl Case {
             caches: Caches::default(),
             method: random.one_of(&[Method::Merge, Method::Scatter]),
             scratch: vec!["/scratch".into()],
-            remove_input: random.one_in(4),
+            remove_input: false,
             sync: true,
             probe: false,
             checkpoint: None,
@@ -240,7 +240,6 @@ fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
         match case.input(path) {
             _ if has_changed(input) => {}
             Some(there) if there == *part => {}
-            None if case.options.remove_input => {}
             _ => return Err(format!("{} is damaged", path.display())),
         }
     }
