@@ -222,7 +222,11 @@ impl Disk for ObjectDisk {
         }
         let location = location(Operation::Inspect, prefix)?;
         if location.scheme != Scheme::S3 {
-            return self.refuse(Operation::Inspect, prefix, "a web server doesn't list what it has");
+            return self.refuse(
+                Operation::Inspect,
+                prefix,
+                "a web server doesn't list what it has",
+            );
         }
         listing::list(&self.start()?.caller, &location, found)
     }

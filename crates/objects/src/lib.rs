@@ -58,7 +58,8 @@ mod upload;
 mod workers;
 
 pub use client::{
-    Body, Client, Listed, ListedPage, ListedUpload, ObjectInfo, Part, Payload, Receipt, StoredChecksum, Version,
+    Body, Client, Listed, ListedPage, ListedUpload, ObjectInfo, Part, Payload, Receipt,
+    StoredChecksum, Version,
 };
 pub use disk::{ObjectDisk, connect};
 pub use failure::{Failure, Reason};

@@ -12,8 +12,7 @@ use std::time::Duration;
 use xsort_disk::{Disk, Error, Found, ListedFile, SimDisk, SimOptions};
 use xsort_extsort::{Caches, SortOptions, Unobserved, fixed::Method, sort};
 use xsort_objects::{
-    Environment, Location, ObjectDisk, ObjectSettings, RetryPolicy, SimStore, StoreOptions,
-    connect,
+    Environment, Location, ObjectDisk, ObjectSettings, RetryPolicy, SimStore, StoreOptions, connect,
 };
 use xsort_records::Layout;
 use xsort_testing::Random;
@@ -272,8 +271,7 @@ fn objects_and_uploads_are_listed_page_by_page() {
         ControlFlow::Continue(())
     };
     disk.list(&prefix.url(), &mut add).unwrap();
-    let expected =
-        keys.map(|key| ListedFile { path: url(key).into(), bytes: key.len() as u64 });
+    let expected = keys.map(|key| ListedFile { path: url(key).into(), bytes: key.len() as u64 });
     assert_eq!(listed, expected);
     for (key, expected) in [
         ("p/a", Found::File { bytes: 3 }),
