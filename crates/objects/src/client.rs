@@ -11,7 +11,8 @@ use bytes::Bytes;
 use std::ops::Range;
 use std::time::Duration;
 
-/// Which of the objects that a key had over time: what is compared to find out that it was replaced.
+/// Which of the objects that a key had over time: what is compared to find out that it was
+/// replaced.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Version {
     /// The entity tag, with its quotes.
@@ -182,8 +183,8 @@ pub trait Client: Send + Sync {
     /// Removes an object if it is still of this version.
     fn remove(&self, object: &Location, version: &Version) -> Result<(), Failure>;
 
-    /// A page of the objects whose keys begin with the key of `prefix`, in the order of their bytes:
-    /// the first one, or that which the one before names.
+    /// A page of the objects whose keys begin with the key of `prefix`, in the order of their
+    /// bytes: the first one, or that which the one before names.
     fn list(&self, prefix: &Location, page: Option<&str>) -> Result<ListedPage, Failure>;
 
     /// All uploads under way to keys that begin with the key of `prefix`.

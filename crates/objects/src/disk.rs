@@ -1,5 +1,5 @@
-//! A disk on which some files are objects: what is named by a URL is in a store, and everything else
-//! on the disk below, scratch above all.
+//! A disk on which some files are objects: what is named by a URL is in a store, and everything
+//! else on the disk below, scratch above all.
 
 use crate::client::Client;
 use crate::failure::{Failure, Reason};

@@ -1,8 +1,8 @@
 //! Why a request to an object store failed, whether it is worth asking again, and what the user can
 //! do about it.
 
-use crate::location::Location;
 use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 use xsort_disk::{Error, Operation};
 
@@ -141,8 +141,8 @@ impl Failure {
     }
 
     /// An error of the disk, about an object.
-    pub fn at(self, operation: Operation, location: &Location) -> Error {
-        GaveUp { failure: self, attempts: 1, spent: Duration::ZERO }.at(operation, location)
+    pub fn at(self, operation: Operation, url: impl Into<PathBuf>) -> Error {
+        GaveUp { failure: self, attempts: 1, spent: Duration::ZERO }.at(operation, url)
     }
 }
 
@@ -184,18 +184,18 @@ impl GaveUp {
     }
 
     /// An error of the disk, about an object.
-    pub(crate) fn at(&self, operation: Operation, location: &Location) -> Error {
-        Error::new(operation, location.url(), self.source())
+    pub(crate) fn at(&self, operation: Operation, url: impl Into<PathBuf>) -> Error {
+        Error::new(operation, url, self.source())
     }
 
     /// The same at a place in the object.
     pub(crate) fn at_offset(
         &self,
         operation: Operation,
-        location: &Location,
+        url: impl Into<PathBuf>,
         offset: u64,
     ) -> Error {
-        Error::at(operation, location.url(), offset, self.source())
+        Error::at(operation, url, offset, self.source())
     }
 
     fn source(&self) -> io::Error {
@@ -206,20 +206,19 @@ impl GaveUp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
 
     #[test]
     fn an_error_says_what_where_why_how_long_and_the_way_out_on_one_line() {
         let failure = Failure::new(Reason::Unavailable, "503 SlowDown: reduce\nyour rate");
         let gave_up = GaveUp { failure, attempts: 12, spent: Duration::from_millis(300_500) };
-        let location = Location::parse(Path::new("s3://b/k 1")).unwrap();
-        let error = gave_up.at_offset(Operation::Read, &location, 4096);
+        let url = "s3://b/k 1";
+        let error = gave_up.at_offset(Operation::Read, url, 4096);
         assert_eq!(
             error.to_string(),
             "reading s3://b/k 1 at byte 4096: the store can't answer for now: 503 SlowDown: reduce \
              your rate (asked 12 times in 301 seconds): try again later"
         );
-        let error = Failure::new(Reason::NoObject, "").at(Operation::Open, &location);
+        let error = Failure::new(Reason::NoObject, "").at(Operation::Open, url);
         assert_eq!(error.source.kind(), io::ErrorKind::NotFound);
         assert_eq!(error.to_string(), "opening s3://b/k 1: there is no such object: check its key");
     }

@@ -11,7 +11,7 @@
 //!   into the request's lease                │ full
 //!              │                            v
 //!              └──────> threads, one a connection; each asks again (retry) <──── Client
-//!                                                                     Stores (s3/) │ SimStore (sim/)
+//!                                                                     Stores │ SimStore
 //! ```
 //!
 //! | files | idea |
@@ -21,23 +21,23 @@
 //! | `client` | what is asked of a store |
 //! | `retry`, `workers` | asking again; the threads that ask |
 //! | `input`, `listing` | an object that is read; what is at a URL and below it |
-//! | `upload/` | an object that is written: parts, how they are sent, and how they become an object |
+//! | `upload/` | an object that is written: parts, how they are sent and become an object |
 //! | `s3/` | stores over HTTP: requests, answers, credentials |
 //! | `sim/` | a simulated store, in which everything can fail |
 //!
 //! What always holds:
 //!
-//! - *One version.* All that is read of an object is of the version that was there when it was opened,
-//!   byte for byte: each range is asked for on that condition, its place and length are compared, and
-//!   what comes short is asked for again from where it ended.
-//! - *Whole or not at all.* An output appears when all its parts are in the store with the lengths and
-//!   checksums that were sent, and then it is looked at once more. Every other way out removes what
-//!   was sent: an error, closing, dropping the disk, and [`abandon_uploads`] for a process that ends
-//!   at once. An upload whose beginning got no answer may stay; it has no bytes.
-//! - *Memory.* Beside the leases of requests never more than [`ObjectSettings::memory_bytes`], and no
-//!   writer waits for ever for a part of it (`upload/mod.rs` has the proof).
-//! - *Time.* A request is made again for [`RetryPolicy::give_up_after`]; the error says how often and
-//!   how long. No time limit spans a stall of the caller's.
+//! - *One version.* All that is read of an object is of the version that was there when it was
+//!   opened, byte for byte: each range is asked for on that condition, its place and length are
+//!   compared, and what comes short is asked for again from where it ended.
+//! - *Whole or not at all.* An output appears when all its parts are in the store with the lengths
+//!   and checksums that were sent, and then it is looked at once more. Every other way out removes
+//!   what was sent: an error, closing, dropping the disk, and [`abandon_uploads`] for a process
+//!   that ends at once. An upload whose beginning got no answer may stay; it has no bytes.
+//! - *Memory.* Beside the leases of requests never more than [`ObjectSettings::memory_bytes`], and
+//!   no writer waits for ever for a part of it (`upload/mod.rs` has the proof).
+//! - *Time.* A request is made again for [`RetryPolicy::give_up_after`]; the error says how often
+//!   and how long. No time limit spans a stall of the caller's.
 //!
 //! Reads of 1 MiB are requests of 1 MiB: neighbours aren't joined. Knows nothing of keys or order.
 

@@ -1,8 +1,8 @@
 //! Where an object is: the parts of its URL.
 //!
-//! What follows `s3://bucket/` is the key, byte for byte, as the AWS tools take it: nothing in it is
-//! decoded, so spaces, `+` and `%` mean themselves. What follows `https://` is a URL as a browser
-//! takes it, and is sent as it is.
+//! What follows `s3://bucket/` is the key, byte for byte, as the AWS tools take it: nothing in it
+//! is decoded, so spaces, `+` and `%` mean themselves. What follows `https://` is a URL as a
+//! browser takes it, and is sent as it is.
 
 use crate::failure::{Failure, Reason};
 use std::fmt;
@@ -109,6 +109,12 @@ impl Location {
     /// The URL, from which [`parse`](Location::parse) makes this again.
     pub fn url(&self) -> PathBuf {
         PathBuf::from(self.to_string())
+    }
+}
+
+impl From<&Location> for PathBuf {
+    fn from(location: &Location) -> PathBuf {
+        location.url()
     }
 }
 

@@ -23,8 +23,8 @@ pub struct ObjectSettings {
     pub part_bytes: u64,
     /// Requests at once.
     pub connections: usize,
-    /// How many ranges of an output are written side by side, each of them by ascending offsets: the
-    /// sort's threads. With more than this a sort may wait for ever.
+    /// How many ranges of an output are written side by side, each of them by ascending offsets:
+    /// the sort's threads. With more than this a sort may wait for ever.
     pub writers: usize,
     /// An output must not replace an object.
     pub no_clobber: bool,

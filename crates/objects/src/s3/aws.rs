@@ -1,8 +1,8 @@
 //! Credentials, region and endpoint, from where the AWS tools take them.
 //!
-//! In this order: the environment, a web identity, the profile (keys, or a program that prints them),
-//! the container, the machine. What only the AWS command line can do (signing in, roles of other
-//! profiles) is left to it: it prints credentials for others.
+//! In this order: the environment, a web identity, the profile (keys, or a program that prints
+//! them), the container, the machine. What only the AWS command line can do (signing in, roles of
+//! other profiles) is left to it: it prints credentials for others.
 
 use super::process::CredentialProcess;
 use super::profile::{Section, find};

@@ -4,8 +4,8 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use std::fmt::Write;
 
-/// Bytes as a signature wants them in a URL (RFC 3986): letters, digits, `-`, `.`, `_` and `~` as they
-/// are, all others as `%` and two digits.
+/// Bytes as a signature wants them in a URL (RFC 3986): letters, digits, `-`, `.`, `_` and `~` as
+/// they are, all others as `%` and two digits.
 fn encode(text: &str, is_plain: impl Fn(u8) -> bool) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {

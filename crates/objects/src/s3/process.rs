@@ -96,7 +96,8 @@ mod tests {
         let count = folder.path().join("count");
         let process = |expiration: &str| {
             let json = format!(
-                r#"{{"Version":1,"AccessKeyId":"A","SecretAccessKey":"B","SessionToken":"C"{expiration}}}"#
+                r#"{{"Version":1,"AccessKeyId":"A","SecretAccessKey":"B",{0}{expiration}}}"#,
+                r#""SessionToken":"C""#
             );
             CredentialProcess::new(&format!("echo x >>'{}'; echo '{json}'", count.display()))
         };

@@ -74,8 +74,8 @@ pub(super) fn find(
 mod tests {
     use super::*;
 
-    const CREDENTIALS: &str = "# mine\n[default]\naws_access_key_id=A\naws_secret_access_key = s/+=#x \
-                               # a comment\n\n[other]\naws_access_key_id = B\nregion = x\n";
+    const CREDENTIALS: &str = "# mine\n[default]\naws_access_key_id=A\naws_secret_access_key = \
+                               s/+=#x # a comment\n\n[other]\naws_access_key_id = B\nregion = x\n";
     const CONFIG: &str = "[default]\nregion = eu-west-1\n[profile other]\nregion = eu-west-2\n\
                           s3 =\n  endpoint_url = http://nested\n  use_x = 1\nservices = local\n\
                           [services local]\ns3 =\n  endpoint_url = http://localhost:9000\n";

@@ -1,5 +1,6 @@
 //! HTTP: one request and its answer, each within a time of its own, on a runtime of its own. So a
-//! pipeline that stalls is no timeout, and a large body has as much time as it needs while it moves.
+//! pipeline that stalls is no timeout, and a large body has as much time as it needs while it
+//! moves.
 
 use crate::failure::{Failure, Reason};
 use crate::stop::Stop;

@@ -55,11 +55,11 @@ pub struct StoreOptions {
     /// Decides everything that is random.
     pub seed: u64,
     /// Share of requests (0 to 0.9) that fail for a passing reason: errors of the store, requests
-    /// for patience, no connection, no answer. Of those that change something, half are done all the
-    /// same.
+    /// for patience, no connection, no answer. Of those that change something, half are done all
+    /// the same.
     pub passing: f64,
-    /// Share of answers (0 to 0.9) with fewer bytes than were asked for, or more, or whose connection
-    /// ends.
+    /// Share of answers (0 to 0.9) with fewer bytes than were asked for, or more, or whose
+    /// connection ends.
     pub bad_bodies: f64,
     /// An object that was just written is seen only when it has been asked for a few times.
     pub is_stale: bool,

@@ -12,8 +12,8 @@ use xsort_disk::{ALIGNMENT, Error, Operation};
 
 /// How often it is looked whether the object is there.
 const LOOKS_MAX: u32 = 6;
-/// How long an upload that is given up waits for parts on the way: what arrives after the upload was
-/// aborted may stay.
+/// How long an upload that is given up waits for parts on the way: what arrives after the upload
+/// was aborted may stay.
 const PARTS_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// The last part, and what was sent before.
@@ -166,8 +166,8 @@ impl Upload {
         self.check_there(bytes, receipt, etag_of_parts(parts).as_deref())
     }
 
-    /// Looks for the object until it is there. `expected`: the tag that it has where tags are of the
-    /// content. If the store doesn't allow to look, what it has said must be enough.
+    /// Looks for the object until it is there. `expected`: the tag that it has where tags are of
+    /// the content. If the store doesn't allow to look, what it has said must be enough.
     fn check_there(
         &self,
         bytes: u64,

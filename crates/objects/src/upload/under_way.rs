@@ -34,8 +34,8 @@ pub(crate) struct Upload {
 }
 
 impl Upload {
-    /// Nothing is sent yet, but the store is asked: for what has no bucket, and for credentials that
-    /// are none.
+    /// Nothing is sent yet, but the store is asked: for what has no bucket, and for credentials
+    /// that are none.
     pub(crate) fn create(
         caller: &Arc<Caller>,
         queue: Queue,

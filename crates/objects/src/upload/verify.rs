@@ -3,8 +3,8 @@
 use crate::client::{Part, StoredChecksum};
 use md5::{Digest, Md5};
 
-/// The tag that S3 gives an object of these parts: the MD5 of their MD5s, and their number. `None` if
-/// the parts' tags are no MD5s. If an object has this tag, it consists of these parts; if it has
+/// The tag that S3 gives an object of these parts: the MD5 of their MD5s, and their number. `None`
+/// if the parts' tags are no MD5s. If an object has this tag, it consists of these parts; if it has
 /// another one, that says nothing, because stores differ.
 pub(super) fn etag_of_parts(parts: &[Part]) -> Option<String> {
     let mut digest = Md5::new();

@@ -258,7 +258,8 @@ impl Shared {
                 assert_eq!(header("x-amz-checksum-algorithm"), Some("CRC32"));
                 let number = self.store.create_multipart(object, header(MARK).unwrap())?;
                 Ok(Answer::xml(&format!(
-                    "<InitiateMultipartUploadResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">\
+                    "<InitiateMultipartUploadResult \
+                     xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">\
                      <UploadId>{number}</UploadId></InitiateMultipartUploadResult>"
                 )))
             }

@@ -1,6 +1,6 @@
-//! Whole sorts from objects to an object, on the simulated store beside the simulated disk, over many
-//! seeds. The seed decides everything: records, budget, threads, parts, connections, and what goes
-//! wrong.
+//! Whole sorts from objects to an object, on the simulated store beside the simulated disk, over
+//! many seeds. The seed decides everything: records, budget, threads, parts, connections, and what
+//! goes wrong.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -283,8 +283,8 @@ fn an_object_without_a_part_is_no_success() {
     check_seeds(Trouble::Lies(StoreTrouble::CompleteWithoutPart));
 }
 
-/// The canary: the store keeps other bytes than it was sent. If this passes unnoticed, the tests above
-/// prove nothing.
+/// The canary: the store keeps other bytes than it was sent. If this passes unnoticed, the tests
+/// above prove nothing.
 #[test]
 fn the_canary_is_caught() {
     let broken = simulate(1, Trouble::Lies(StoreTrouble::FlipBit));

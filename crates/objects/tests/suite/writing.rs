@@ -55,8 +55,8 @@ fn outputs_of_any_length_are_in_the_store_to_the_byte_whatever_it_answers() {
     });
 }
 
-/// The most adverse callers that the bound covers: each fills ranges of any length by ascending offsets,
-/// a page where two meet comes last, and all share the memory of their writes.
+/// The most adverse callers that the bound covers: each fills ranges of any length by ascending
+/// offsets, a page where two meet comes last, and all share the memory of their writes.
 #[test]
 fn no_writer_waits_for_ever() {
     for_each_seed("writers", 60, |seed| {
@@ -85,8 +85,8 @@ fn no_writer_waits_for_ever() {
     });
 }
 
-/// Simulates writers that take ranges in order, with leases for few writes in all. `Err` if all of them
-/// wait.
+/// Simulates writers that take ranges in order, with leases for few writes in all. `Err` if all of
+/// them wait.
 fn write_side_by_side(
     random: &mut Random,
     disk: &dyn Disk,
@@ -182,8 +182,8 @@ fn nothing_is_left_of_an_output_that_is_given_up() {
     only_the_old_is_there(&store, "dropped");
 }
 
-/// A signal ends the process: nothing waits for the pipeline, which may be anywhere. In a process of its
-/// own, for it gives up all outputs of the process.
+/// A signal ends the process: nothing waits for the pipeline, which may be anywhere. In a process
+/// of its own, for it gives up all outputs of the process.
 #[test]
 fn a_process_that_ends_at_once_leaves_nothing_and_publishes_nothing() {
     const CHILD: &str = "XSORT_TEST_ABANDON";
