@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use xsort_disk::{
     ALIGNMENT, Direction, Disk, Drive, Error, FileId, FileIdentity, Found, ListedFile, Operation,
-    Request, is_url,
+    RateLimit, Request, is_url,
 };
 
 /// Tells the numbers of objects from those of the disk below.
@@ -77,6 +77,7 @@ pub fn connect(environment: Environment) -> Result<Arc<dyn Client>, Error> {
 pub struct ObjectDisk {
     local: Arc<dyn Disk>,
     settings: ObjectSettings,
+    rate: Option<Arc<RateLimit>>,
     connect: Connect,
     engine: OnceLock<Engine>,
     starting: Mutex<()>,
@@ -123,11 +124,19 @@ impl ObjectDisk {
         ObjectDisk {
             local,
             settings,
+            rate: None,
             connect,
             engine: OnceLock::new(),
             starting: Mutex::new(()),
             objects: Mutex::default(),
         }
+    }
+
+    /// The same, with a limit on the bytes of objects a second.
+    #[must_use]
+    pub fn with_rate(mut self, rate: Option<Arc<RateLimit>>) -> ObjectDisk {
+        self.rate = rate;
+        self
     }
 
     /// How objects are moved, and what that takes.
@@ -140,7 +149,7 @@ impl ObjectDisk {
         if let Some(engine) = self.engine.get() {
             return Ok(engine);
         }
-        let caller = Arc::new(Caller::new((self.connect)()?, self.settings.retry.clone()));
+        let caller = Arc::new(Caller::new((self.connect)()?, self.settings.retry.clone(), self.rate.clone()));
         let workers = Workers::start(self.settings.connections)?;
         Ok(self.engine.get_or_init(|| Engine { caller, workers }))
     }

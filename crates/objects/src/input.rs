@@ -66,6 +66,7 @@ impl Input {
         }
         let mut offset = request.offset;
         for into in request.lease[..bytes].chunks_mut(RANGE_BYTES) {
+            self.caller.pass(into.len() as u64);
             self.read_range(offset, into)?;
             offset += into.len() as u64;
         }

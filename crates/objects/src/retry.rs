@@ -11,6 +11,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use xsort_disk::RateLimit;
 
 /// How long is tried what nobody waits for.
 const HURRIED_TIME: Duration = Duration::from_secs(5);
@@ -19,19 +20,31 @@ const HURRIED_TIME: Duration = Duration::from_secs(5);
 pub(crate) struct Caller {
     pub(crate) client: Arc<dyn Client>,
     policy: RetryPolicy,
+    rate: Option<Arc<RateLimit>>,
     /// Whether the store has ever answered.
     is_reached: AtomicBool,
 }
 
 impl Caller {
-    pub(crate) fn new(client: Arc<dyn Client>, policy: RetryPolicy) -> Caller {
-        Caller { client, policy, is_reached: AtomicBool::new(false) }
+    pub(crate) fn new(
+        client: Arc<dyn Client>,
+        policy: RetryPolicy,
+        rate: Option<Arc<RateLimit>>,
+    ) -> Caller {
+        Caller { client, policy, rate, is_reached: AtomicBool::new(false) }
+    }
+
+    /// Waits until so many bytes of an object may be moved.
+    pub(crate) fn pass(&self, bytes: u64) {
+        if let Some(rate) = &self.rate {
+            rate.pass(bytes);
+        }
     }
 
     /// The same for what is done at the end of a process that doesn't wait.
     pub(crate) fn hurried(&self) -> Caller {
         let policy = RetryPolicy { give_up_after: HURRIED_TIME, ..self.policy.clone() };
-        Caller::new(Arc::clone(&self.client), policy)
+        Caller::new(Arc::clone(&self.client), policy, None)
     }
 
     /// Makes a request until it succeeds or fails for good.

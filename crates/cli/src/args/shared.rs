@@ -109,6 +109,33 @@ pub(crate) struct Resources {
     /// tenth of a second.
     #[arg(long, value_name = "RATE", value_parser = size::rate)]
     pub(crate) bandwidth_limit: Option<NonZeroU64>,
+
+    #[command(flatten)]
+    pub(crate) objects: ObjectArguments,
+}
+
+/// How objects of stores are moved.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(crate) struct ObjectArguments {
+    /// Bytes of the parts in which an object is written, 5M to 5G [default: 8 MiB, or 5 MiB where
+    /// memory is short]
+    ///
+    /// An object has 10,000 parts at most: with 8 MiB it can have 78 GiB.
+    #[arg(long, value_name = "SIZE", hide_short_help = true, value_parser = part_size)]
+    pub(crate) s3_part_size: Option<u64>,
+
+    /// Requests to object stores at once [default: 16, or fewer where memory is short]
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) s3_connections: Option<u16>,
+}
+
+fn part_size(text: &str) -> Result<u64, String> {
+    let bytes = size::bytes(text).map_err(|error| error.to_string())?;
+    match (5 << 20..=5 << 30).contains(&bytes) {
+        true => Ok(bytes),
+        false => Err("a part has at least 5 MiB, and at most 5 GiB".into()),
+    }
 }
 
 /// What a job prints.

@@ -5,6 +5,7 @@ use crate::decimal::Decimal;
 use crate::exit::Failure;
 use crate::job::{Console, ConsoleOptions, JobResources};
 use crate::output::{self, ResultPrinter, refuse_terminal};
+use crate::settings::objects::ObjectUse;
 use crate::settings::{self, JobLimits, ReportStyle};
 use crate::signals::Stop;
 use serde::Serialize;
@@ -73,7 +74,8 @@ pub(crate) fn run(args: &GenArgs, stop: &Stop) -> Result<(), Failure> {
         total: records,
     };
     let generator = Generator::new(spec).map_err(|error| Failure::Usage(error.to_string()))?;
-    let limits = JobLimits::decide(&args.resources, stop);
+    let objects = ObjectUse::of([&args.file; 0], Some(&args.file));
+    let limits = JobLimits::decide(&args.resources, objects, stop);
     let disk = limits.disk()?;
     if args.dry_run {
         let plan = GenPlan::new(args, records, left_over_bytes, &*disk)?;

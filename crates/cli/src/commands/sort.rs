@@ -10,6 +10,7 @@ use crate::inputs::stdin;
 use crate::inputs::tree::{TreeError, TreeOptions};
 use crate::job::{Console, ConsoleOptions};
 use crate::output::{ResultPrinter, refuse_terminal};
+use crate::settings::objects::ObjectUse;
 use crate::settings::{self, JobLimits, ReportStyle};
 use crate::signals::Stop;
 use std::path::PathBuf;
@@ -28,7 +29,8 @@ pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
         refuse_terminal(&args.output)?;
     }
     let layout = settings::layout(&args.records)?;
-    let limits = JobLimits::decide(&args.resources, stop);
+    let objects = ObjectUse::of(&args.inputs, Some(&args.output));
+    let limits = JobLimits::decide(&args.resources, objects, stop);
     let mut names = NamesMemory::default();
     let disk = limits.disk()?;
     let expanded = expand_inputs(args, &layout, &limits, &*disk, &mut names, stop)?;

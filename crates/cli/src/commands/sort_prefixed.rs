@@ -10,6 +10,7 @@ use crate::inputs::names_memory::NamesMemory;
 use crate::inputs::tree::TreeOptions;
 use crate::job::{Console, ConsoleOptions};
 use crate::output::{ResultPrinter, of_stream, refuse_terminal};
+use crate::settings::objects::ObjectUse;
 use crate::settings::{JobLimits, ReportStyle};
 use crate::signals::Stop;
 use std::io;
@@ -26,7 +27,8 @@ pub(super) fn run(args: &SortArgs, prefix: Prefix, stop: &Stop) -> Result<(), Fa
     if !args.dry_run {
         refuse_terminal(&args.output)?;
     }
-    let limits = JobLimits::decide(&args.resources, stop);
+    let objects = ObjectUse::of(&args.inputs, Some(&args.output));
+    let limits = JobLimits::decide(&args.resources, objects, stop);
     let mut names = NamesMemory::default();
     let disk = if args.dry_run { limits.lazy_disk() } else { limits.disk()? };
     let trees = TreeOptions {

@@ -10,6 +10,7 @@ use crate::inputs::names_memory::NamesMemory;
 use crate::inputs::tree::{TreeError, TreeOptions};
 use crate::job::{Console, ConsoleOptions};
 use crate::output::{ResultPrinter, of_stream, write_stderr};
+use crate::settings::objects::ObjectUse;
 use crate::settings::{JobLimits, ReportStyle, directory_of, random_bytes};
 use crate::signals::Stop;
 use std::ffi::OsStr;
@@ -32,7 +33,8 @@ const COMPRESSED: [&str; 3] = ["gz", "zst", "lz4"];
 pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
     let style = ReportStyle::decide(&args.report);
     refuse_output(&args.output)?;
-    let limits = JobLimits::decide(&args.resources, stop);
+    let objects = ObjectUse::of(&args.inputs, Some(&args.output));
+    let limits = JobLimits::decide(&args.resources, objects, stop);
     let disk = if args.dry_run { limits.lazy_disk() } else { limits.disk()? };
     if args.file_size.is_some() {
         refuse_parts(&args.output, &*disk)?;

@@ -14,6 +14,7 @@ use crate::inputs::stdin::{self, StandardInput};
 use crate::inputs::tree::TreeOptions;
 use crate::job::{Console, ConsoleOptions};
 use crate::output::ResultPrinter;
+use crate::settings::objects::ObjectUse;
 use crate::settings::{self, JobLimits, ReportStyle};
 use crate::signals::Stop;
 use std::cell::LazyCell;
@@ -27,6 +28,12 @@ use xsort_extsort::variable::LinesInput;
 use xsort_extsort::{Error, Observer, VerifyOptions, VerifyReport, verify, verify_stream};
 use xsort_records::{Layout, VerifySummary};
 
+/// The limits of the command.
+fn limits(args: &VerifyArgs, stop: &Stop) -> JobLimits {
+    let objects = ObjectUse::of(args.files.iter().chain(&args.against), args.summary.as_deref());
+    JobLimits::decide(&args.resources, objects, stop)
+}
+
 pub(crate) fn run(args: &VerifyArgs, stop: &Stop) -> Result<(), Failure> {
     if let Some(prefix) = settings::prefix(&args.records) {
         return verify_prefixed::run(args, prefix, stop);
@@ -35,7 +42,7 @@ pub(crate) fn run(args: &VerifyArgs, stop: &Stop) -> Result<(), Failure> {
     let layout = settings::layout(&args.records)?;
     let begin = Instant::now();
     let Verified { part, bytes, against } = if args.summaries {
-        let disk = LazyCell::new(|| JobLimits::decide(&args.resources, stop).lazy_disk());
+        let disk = LazyCell::new(|| limits(args, stop).lazy_disk());
         let part = append_summaries(&args.files, &layout, || Arc::clone(&disk))?;
         Verified { part, bytes: 0, against: None }
     } else {
@@ -130,7 +137,7 @@ impl<'a> Reader<'a> {
         style: ReportStyle,
         stop: &Stop,
     ) -> Result<Reader<'a>, Failure> {
-        let limits = JobLimits::decide(&args.resources, stop);
+        let limits = limits(args, stop);
         let disk = limits.disk()?;
         let console = Console::new(ConsoleOptions {
             command: "verify",

@@ -11,6 +11,7 @@ use crate::inputs::stdin::refuse_shared;
 use crate::inputs::tree::TreeOptions;
 use crate::job::{Console, ConsoleOptions};
 use crate::output::ResultPrinter;
+use crate::settings::objects::ObjectUse;
 use crate::settings::{JobLimits, ReportStyle};
 use crate::signals::Stop;
 use std::path::{Path, PathBuf};
@@ -25,7 +26,8 @@ pub(super) fn run(args: &VerifyArgs, prefix: Prefix, stop: &Stop) -> Result<(), 
     refuse_options(args, prefix)?;
     refuse_shared([&args.files, &args.against])?;
     let style = ReportStyle::decide(&args.report);
-    let limits = JobLimits::decide(&args.resources, stop);
+    let objects = ObjectUse::of(args.files.iter().chain(&args.against), None);
+    let limits = JobLimits::decide(&args.resources, objects, stop);
     let begin = Instant::now();
     let console = Console::new(ConsoleOptions {
         command: "verify",

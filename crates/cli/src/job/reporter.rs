@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use xsort_disk::abandon_outputs;
+use xsort_objects::abandon_uploads;
 
 const PERIOD: Duration = Duration::from_millis(100);
 
@@ -175,6 +176,7 @@ impl ReporterThread {
         let Some(signal) = signal else { return };
         end_publication(&self.options.publication);
         abandon_outputs();
+        abandon_uploads();
         let _: io::Result<()> = signal_hook::low_level::emulate_default_handler(signal);
     }
 }

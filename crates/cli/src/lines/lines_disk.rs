@@ -1,8 +1,12 @@
 //! The disk of a command of lines, and which of its names are URLs. It is set up when it is first
 //! needed, which for little on this machine is never.
 
+use super::command::LinesCommand;
 use super::limits::Limits;
 use super::resources;
+use crate::args::ObjectArguments;
+use crate::gnu_commands::is_called_as_gnu;
+use crate::settings::objects::{ObjectLimits, ObjectUse};
 use std::cell::OnceCell;
 use std::ffi::OsStr;
 use std::path::Path;
@@ -14,17 +18,49 @@ pub(super) struct LinesDisk<'l> {
     /// To GNU sort no name is a URL.
     has_urls: bool,
     limits: &'l Limits,
+    objects: Option<ObjectLimits>,
+    /// Whether a name on the command line is one, and not only in a list of names.
+    is_url_given: bool,
     disk: OnceCell<Arc<dyn Disk>>,
 }
 
 impl<'l> LinesDisk<'l> {
-    pub(super) fn new(has_urls: bool, limits: &'l Limits) -> LinesDisk<'l> {
-        LinesDisk { has_urls, limits, disk: OnceCell::new() }
+    pub(super) fn new(lines: &LinesCommand<'_>, limits: &'l Limits) -> LinesDisk<'l> {
+        let command = &lines.command;
+        let has_urls = !is_called_as_gnu(lines.program);
+        let given = match has_urls {
+            true => ObjectUse::of(&command.files, command.output.as_deref().map(Path::new)),
+            false => ObjectUse::default(),
+        };
+        let is_url_given = given != ObjectUse::default();
+        let reads = given.reads || (has_urls && command.files0_from.is_some());
+        let objects = (reads || given.writes).then(|| {
+            ObjectLimits::decide(
+                ObjectUse { reads, ..given },
+                ObjectArguments::default(),
+                resources::threads(command),
+                resources::budget_bytes(command),
+            )
+        });
+        let disk = OnceCell::new();
+        LinesDisk { has_urls, limits, objects: objects.flatten(), is_url_given, disk }
     }
 
     /// The disk.
     pub(super) fn get(&self) -> &Arc<dyn Disk> {
-        self.disk.get_or_init(|| Arc::new(self.limits.disk(resources::disk())))
+        self.disk.get_or_init(|| {
+            let local = Arc::new(self.limits.disk(resources::disk()));
+            match &self.objects {
+                Some(objects) => objects.disk(local, self.limits.rate.clone()),
+                None => local,
+            }
+        })
+    }
+
+    /// Bytes of the memory that objects take.
+    pub(super) fn taken_bytes(&self) -> u64 {
+        let objects = self.objects.as_ref().filter(|_| self.is_url_given);
+        objects.map_or(0, |objects| objects.taken_bytes)
     }
 
     /// The disk, if this name is a URL.

@@ -58,6 +58,7 @@ pub(super) fn sort_or_merge<O: LineOrder>(
         target.begin().map_err(|error| target.failed(&error))?;
     }
     let taken_bytes = prepared.taken_bytes + outgoing.taken_bytes() + target.taken_bytes();
+    let taken_bytes = taken_bytes + disk.taken_bytes();
     let options = LinesOptions { output_file, taken_bytes, ..options };
     let disk = &**disk.get();
     let mut inputs = prepared.inputs;

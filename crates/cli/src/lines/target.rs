@@ -10,6 +10,7 @@ use super::failure::{self, Failure};
 use super::lines_disk::LinesDisk;
 use crate::gnu_commands::write_all;
 use crate::inputs::tree::identity;
+use crate::signals::abandon_uploads_when_killed;
 use rustix::fs::{FileType, OFlags, SeekFrom, fcntl_getfl, fstat, seek, tell};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -64,6 +65,7 @@ impl<'d> Target<'d> {
     ) -> Result<Target<'d>, Failure> {
         let Some(name) = name else { return Ok(Target::standard()) };
         if let Some(disk) = disk.of_url(name) {
+            abandon_uploads_when_killed().map_err(|error| Failure::said("signals", &error))?;
             let object = FileOutput::create(&**disk, Path::new(name), 0);
             let object = object.map_err(|error| failure::of_engine(&error))?;
             return Ok(Target::new(Sink::Object(Some(Box::new(object))), name.to_owned()));

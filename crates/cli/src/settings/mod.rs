@@ -8,11 +8,13 @@
 //! |---|---|
 //! | `memory` | how much memory the machine and its limits leave |
 //! | `caches` | what a thread may use of the processor's caches |
+//! | `objects` | objects of stores: how they are moved, and what that takes |
 //! | `limited` | the bandwidth limit of what doesn't pass the disk |
 //! | `open_files` | how many files may be open |
 //! | `stack` | a large enough stack for the main thread |
 
 pub(crate) mod limited;
+pub(crate) mod objects;
 pub(crate) mod open_files;
 pub(crate) mod stack;
 
@@ -20,6 +22,7 @@ use crate::args::{RecordForm, Records, Report, Resources};
 use crate::exit::Failure;
 use crate::signals::Stop;
 use limited::Limited;
+use objects::{ObjectLimits, ObjectUse};
 use rustix::process::{Resource, getrlimit};
 use rustix::rand::{GetRandomFlags, getrandom};
 use std::io::{self, IsTerminal, Write};
@@ -31,12 +34,16 @@ use xsort::size::Amount;
 use xsort_disk::{
     Disk, DiskOptions, Gate, IoChoice, LazyDisk, OsDisk, RateLimit, is_standard_output, is_url,
 };
+use xsort_extsort::Error;
 use xsort_extsort::variable::LinesInput;
 use xsort_gnu::When;
 use xsort_records::{Format, KeyField, KeyKind, Layout, Prefix};
 
 /// Threads where the address space is limited: each takes some of it for its stack.
 const LIMITED_THREADS_MAX: usize = 16;
+
+/// Bytes of data for which a job with objects has memory at least.
+const DATA_BYTES_MIN: u64 = 4 << 20;
 
 /// The most threads that a job may use in this process.
 pub(crate) fn threads_max() -> usize {
@@ -60,13 +67,14 @@ pub(crate) struct JobLimits {
     pub(crate) temperature: Option<(f64, Arc<Gate>)>,
     /// The bandwidth limit.
     rate: Option<Arc<RateLimit>>,
+    objects: Option<ObjectLimits>,
     /// A line for the user, if the memory is less than requested.
     pub(crate) notice: Option<String>,
 }
 
 impl JobLimits {
     /// The limits that the arguments and the machine set. `stop` ends a wait for bandwidth.
-    pub(crate) fn decide(resources: &Resources, stop: &Stop) -> JobLimits {
+    pub(crate) fn decide(resources: &Resources, objects: ObjectUse, stop: &Stop) -> JobLimits {
         let budget = MemoryLimits::read().budget(resources.memory);
         let threads = match resources.threads {
             0 => thread::available_parallelism().map_or(1, usize::from),
@@ -79,8 +87,12 @@ impl JobLimits {
             let stop = stop.clone();
             Arc::new(RateLimit::new(bytes_per_second, move || stop.is_set()))
         });
+        let objects =
+            ObjectLimits::decide(objects, resources.objects, threads, budget.bytes);
+        let taken_bytes = objects.as_ref().map_or(0, |objects| objects.taken_bytes);
         JobLimits {
-            budget_bytes: budget.bytes,
+            budget_bytes: budget.bytes.saturating_sub(taken_bytes),
+            objects,
             threads,
             io: resources.io,
             temperature,
@@ -111,14 +123,29 @@ impl JobLimits {
     }
 
     /// The machine's disk, with the chosen engine and limits.
+    ///
+    /// # Errors
+    /// If it can't start, or if objects leave no memory.
     pub(crate) fn disk(&self) -> Result<Arc<dyn Disk>, Failure> {
-        Ok(Arc::new(OsDisk::new(self.disk_options())?))
+        if let (0, Some(objects)) = (self.budget_bytes, &self.objects) {
+            let needed_bytes = objects.taken_bytes + DATA_BYTES_MIN;
+            let budget_bytes = objects.taken_bytes;
+            return Err(Failure::Job(Error::Memory { budget_bytes, needed_bytes }));
+        }
+        Ok(self.with_objects(Arc::new(OsDisk::new(self.disk_options())?)))
     }
 
     /// The same for a command that may do no more than ask what is there: the engine starts with
     /// the first file.
     pub(crate) fn lazy_disk(&self) -> Arc<dyn Disk> {
-        Arc::new(LazyDisk::new(self.disk_options()))
+        self.with_objects(Arc::new(LazyDisk::new(self.disk_options())))
+    }
+
+    fn with_objects(&self, local: Arc<dyn Disk>) -> Arc<dyn Disk> {
+        match &self.objects {
+            Some(objects) => objects.disk(local, self.rate.clone()),
+            None => local,
+        }
     }
 
     fn disk_options(&self) -> DiskOptions {

@@ -11,6 +11,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use xsort_disk::abandon_outputs;
+use xsort_objects::abandon_uploads;
 
 /// Set by the first signal that stops the job. Clones share the flag.
 #[derive(Clone, Default)]
@@ -41,6 +42,7 @@ impl Stop {
             let Some(signal) = signals.forever().next() else { return };
             exits_on_third.store(true, Ordering::Relaxed);
             abandon_outputs();
+            abandon_uploads();
             let cleanup = cleanup.lock().take();
             if let Some(cleanup) = cleanup {
                 cleanup();

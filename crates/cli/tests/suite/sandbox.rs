@@ -8,6 +8,8 @@ use tempfile::TempDir;
 
 pub(crate) struct Sandbox {
     directory: TempDir,
+    /// Of the environment of its programs: names and values.
+    pub(crate) variables: Vec<(String, String)>,
 }
 
 /// How a run ended.
@@ -19,7 +21,14 @@ pub(crate) struct Ended {
 
 impl Sandbox {
     pub(crate) fn new() -> Sandbox {
-        Sandbox { directory: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap() }
+        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        Sandbox { directory, variables: Vec::new() }
+    }
+
+    /// One whose programs have these variables in their environment.
+    pub(crate) fn with_variables(variables: &[(&str, &str)]) -> Sandbox {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        Sandbox { variables: variables.iter().map(owned).collect(), ..Sandbox::new() }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -32,6 +41,7 @@ impl Sandbox {
             .args(line.split_whitespace())
             .current_dir(self.path())
             .env_remove("NO_COLOR")
+            .envs(self.variables.iter().cloned())
             // An empty pipe.
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -1,16 +1,23 @@
-//! URLs on the command line: refused as long as the program has no object stores, whatever files
-//! there are, and with the way to name a file like one.
+//! URLs on the command line: objects, whatever files there are; here of somebody who has no
+//! credentials, and says so.
 
 use crate::sandbox::{Ended, Sandbox, program};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
-const REFUSAL: &str = "object stores: not built into this program";
+const REFUSAL: &str = "credentials";
 
 /// A sandbox with records, lines, a table, and files in a directory that is called as URLs begin.
 fn sandbox() -> Sandbox {
-    let sandbox = Sandbox::new();
+    let sandbox = Sandbox::with_variables(&[
+        ("AWS_ACCESS_KEY_ID", ""),
+        ("AWS_CONFIG_FILE", "/nowhere"),
+        ("AWS_EC2_METADATA_DISABLED", "true"),
+        ("AWS_PROFILE", ""),
+        ("AWS_SHARED_CREDENTIALS_FILE", "/nowhere"),
+        ("AWS_WEB_IDENTITY_TOKEN_FILE", ""),
+    ]);
     fs::create_dir_all(sandbox.path().join("s3:/b")).unwrap();
     sandbox.ok("gen -q 10000 in");
     sandbox.ok("gen -q 10000 ./s3://b/records");

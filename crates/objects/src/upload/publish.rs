@@ -115,6 +115,7 @@ impl Upload {
 
     /// A small object, in one request.
     fn put_whole(self: &Arc<Self>, bytes: Bytes) -> Result<(), GaveUp> {
+        self.caller.pass(bytes.len() as u64);
         let payload = Payload::new(bytes);
         let mut tries = self.caller.tries();
         let receipt = loop {

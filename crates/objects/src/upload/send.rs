@@ -37,6 +37,7 @@ impl Upload {
     /// Sends a part, now. What comes of it is in the state.
     pub(super) fn send(self: &Arc<Self>, part: u64, bytes: Bytes) {
         let length = bytes.len() as u64;
+        self.caller.pass(length);
         let payload = Payload::new(bytes);
         let number = part as u32 + 1;
         let receipt = self.number().and_then(|upload| {

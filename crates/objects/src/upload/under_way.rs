@@ -97,7 +97,7 @@ impl Upload {
         let least = bytes.div_ceil(self.output_bytes_max / self.part_bytes).div_ceil(1 << 20);
         let text = format!(
             "{bytes} bytes are more than the 10,000 parts that an object may have: choose parts of \
-             {least} MiB or more"
+             {least} MiB or more (--s3-part-size)"
         );
         Err(Failure::new(Reason::Unusable, text).at(operation, &self.location))
     }

@@ -1,0 +1,125 @@
+//! Objects of stores: how they are moved, and how much of the memory that takes.
+
+use crate::args::ObjectArguments;
+use std::path::Path;
+use std::sync::Arc;
+use xsort_disk::{ALIGNMENT, Disk, RateLimit, is_url};
+use xsort_objects::{ObjectDisk, ObjectSettings};
+
+/// Objects take at most this share of the memory, as long as that is enough for them.
+const MEMORY_SHARE: u64 = 4;
+/// With less memory for writing parts are as small as S3 takes them.
+const SMALL_PART_BYTES: u64 = 5 << 20;
+const CONNECTIONS_MIN: usize = 2;
+
+/// What a job does with objects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ObjectUse {
+    pub(crate) reads: bool,
+    pub(crate) writes: bool,
+}
+
+impl ObjectUse {
+    /// As the paths of the command say it.
+    pub(crate) fn of<P: AsRef<Path>>(
+        inputs: impl IntoIterator<Item = P>,
+        output: Option<&Path>,
+    ) -> ObjectUse {
+        ObjectUse {
+            reads: inputs.into_iter().any(|path| is_url(path.as_ref())),
+            writes: output.is_some_and(is_url),
+        }
+    }
+}
+
+/// How the objects of a job are moved.
+#[derive(Clone, Debug)]
+pub(crate) struct ObjectLimits {
+    settings: ObjectSettings,
+    /// Bytes of the memory that this takes.
+    pub(crate) taken_bytes: u64,
+}
+
+impl ObjectLimits {
+    /// The limits of a job with `threads` threads and so much memory; `None` if it has no objects.
+    pub(crate) fn decide(
+        objects: ObjectUse,
+        arguments: ObjectArguments,
+        threads: usize,
+        budget_bytes: u64,
+    ) -> Option<ObjectLimits> {
+        if objects == ObjectUse::default() {
+            return None;
+        }
+        let ObjectArguments { s3_part_size, s3_connections } = arguments;
+        let defaults = ObjectSettings { writers: threads, ..ObjectSettings::default() };
+        let largest = s3_connections.map_or(defaults.connections, usize::from);
+        let least = s3_connections.map_or(CONNECTIONS_MIN, usize::from);
+        let parts = match s3_part_size {
+            Some(bytes) => vec![bytes.next_multiple_of(ALIGNMENT as u64)],
+            None => vec![defaults.part_bytes, SMALL_PART_BYTES],
+        };
+        let taken = |settings: &ObjectSettings| match objects.writes {
+            true => settings.memory_bytes(),
+            false => settings.input_memory_bytes(),
+        };
+        let candidates = parts.into_iter().flat_map(|part_bytes| {
+            let defaults = &defaults;
+            let of = move |connections| ObjectSettings { part_bytes, connections, ..defaults.clone() };
+            (least..=largest).rev().map(of)
+        });
+        let mut last = None;
+        for settings in candidates {
+            let taken_bytes = taken(&settings);
+            let fits = taken_bytes <= budget_bytes / MEMORY_SHARE;
+            last = Some(ObjectLimits { settings, taken_bytes });
+            if fits {
+                break;
+            }
+        }
+        last
+    }
+
+    /// This disk, on which URLs are objects.
+    pub(crate) fn disk(&self, local: Arc<dyn Disk>, rate: Option<Arc<RateLimit>>) -> Arc<dyn Disk> {
+        Arc::new(ObjectDisk::new(local, self.settings.clone()).with_rate(rate))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_and_connections_leave_most_of_the_memory_to_the_sort() {
+        let nothing = ObjectArguments::default();
+        let objects = ObjectUse { reads: true, writes: true };
+        let decide = |budget_bytes| {
+            let limits = ObjectLimits::decide(objects, nothing, 2, budget_bytes).unwrap();
+            assert!(limits.taken_bytes <= (budget_bytes / MEMORY_SHARE).max(50 << 20));
+            (limits.settings.connections, limits.settings.part_bytes >> 20)
+        };
+        assert_eq!(decide(1 << 30), (16, 8));
+        assert_eq!(decide(400 << 20), (7, 8));
+        assert_eq!(decide(256 << 20), (8, 5));
+        assert_eq!(decide(64 << 20), (2, 5));
+        let given = ObjectArguments { s3_part_size: Some((6 << 20) + 1), s3_connections: Some(40) };
+        let limits = ObjectLimits::decide(objects, given, 2, 1 << 20).unwrap();
+        assert_eq!((limits.settings.connections, limits.settings.part_bytes), (40, (6 << 20) + 4096));
+        let reads = ObjectUse { reads: true, writes: false };
+        let limits = ObjectLimits::decide(reads, nothing, 2, 1 << 30).unwrap();
+        assert_eq!(limits.taken_bytes, 16 << 20);
+        assert!(ObjectLimits::decide(ObjectUse::default(), nothing, 2, 1 << 30).is_none());
+    }
+
+    #[test]
+    fn urls_are_objects_wherever_they_are_named() {
+        let of = |inputs: &[&str], output: Option<&str>| {
+            let ObjectUse { reads, writes } = ObjectUse::of(inputs, output.map(Path::new));
+            (reads, writes)
+        };
+        assert_eq!(of(&["a", "s3://b/k"], Some("out")), (true, false));
+        assert_eq!(of(&["a"], Some("s3://b/k")), (false, true));
+        assert_eq!(of(&["./s3://b/k"], None), (false, false));
+    }
+}
