@@ -37,6 +37,7 @@ pub fn words(command: &Command) -> Vec<OsString> {
         ("--compress-output=zstd", output == Some(OutputCompression::Zstd)),
         ("--compress=lz4", command.extras.compress == Some(Codec::Lz4)),
         ("--compress=zstd", command.extras.compress == Some(Codec::Zstd)),
+        ("--compress=auto", command.extras.compress == Some(Codec::Auto)),
         ("--decompress", command.extras.decompress == Some(true)),
         ("--no-decompress", command.extras.decompress == Some(false)),
         ("--check-output", command.extras.check_output),

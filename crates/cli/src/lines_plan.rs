@@ -34,12 +34,16 @@ impl fmt::Display for LinesPlan {
         writeln!(f, "memory   at most {}, {threads}", Bytes(self.figures.memory_bytes))?;
         let names: Vec<_> = self.scratch.iter().map(|path| DisplayPath(path).to_string()).collect();
         match self.figures.scratch_bytes {
-            Some(0) => write!(f, "scratch  none"),
+            Some(0) => write!(f, "scratch  none")?,
             Some(bytes) => {
                 let bytes = Decimal(bytes as f64);
-                write!(f, "scratch  at most {bytes} in {}", names.join(", "))
+                write!(f, "scratch  at most {bytes} in {}", names.join(", "))?;
             }
-            None => write!(f, "scratch  as much as the input takes, in {}", names.join(", ")),
+            None => write!(f, "scratch  as much as the input takes, in {}", names.join(", "))?,
+        }
+        match self.figures.compress {
+            Some(how) if self.figures.scratch_bytes != Some(0) => write!(f, ", compressed: {how}"),
+            _ => Ok(()),
         }
     }
 }

@@ -40,7 +40,7 @@ pub use fixed::{DryRun, Plan, SortOptions, SortReport, Stream, dry_run, sort, so
 pub use generate::{GenerateOptions, GenerateReport, generate};
 pub use in_memory::{InMemoryOptions, order_in_memory, sort_in_memory, sort_in_place};
 pub use job::error::Error;
-pub use job::gauges::{Gauges, JobInfo, Reading};
+pub use job::gauges::{Compressed, Gauges, JobInfo, Reading, Spilled};
 pub use job::observer::{Observer, Unobserved};
 pub use job::process::{cpu_seconds, peak_memory_bytes};
 pub use job::stage_times::Stage;

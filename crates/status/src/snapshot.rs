@@ -58,6 +58,9 @@ pub struct Snapshot {
     pub counts: Counts,
     /// Memory that it uses.
     pub memory: Memory,
+    /// What was spilled so far; zeros if the job doesn't count that.
+    #[serde(default)]
+    pub spilled: Spilled,
     /// The drives that it uses.
     pub drives: Vec<DriveState>,
     /// Transfers wait until the drives have cooled down to less than `resume_celsius`.
@@ -149,6 +152,19 @@ pub struct Counts {
     /// Files that were counted; 0 if the job deals with something else.
     #[serde(default)]
     pub files: u64,
+}
+
+/// Bytes that went to scratch, and how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spilled {
+    /// Before compression.
+    pub bytes: u64,
+    /// As they were written.
+    pub scratch_bytes: u64,
+    /// Of `bytes`, those that LZ4 compressed.
+    pub lz4_bytes: u64,
+    /// Of `bytes`, those that Zstandard compressed.
+    pub zstd_bytes: u64,
 }
 
 /// Memory of a job, in bytes.

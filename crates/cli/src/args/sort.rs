@@ -2,12 +2,13 @@
 
 use super::help::{DONE, SIZES, TEMPLATE, sizes_environment_and_exit_status};
 use super::shared::{Records, Report, Resources, Trees};
-use super::values::{methods, output, seconds};
+use super::values::{codecs, methods, output, seconds};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use std::time::Duration;
 use xsort::size;
 use xsort_extsort::fixed::Method;
+use xsort_extsort::variable::Codec;
 use xsort_extsort::{Begin, Checkpoint};
 
 const EXAMPLES: &str = "\
@@ -44,6 +45,12 @@ pub(crate) struct SortArgs {
     #[arg(short = 'T', long = "scratch", value_name = "DIR", value_hint = ValueHint::DirPath)]
     #[arg(alias = "temporary-directory")]
     pub(crate) scratch: Vec<PathBuf>,
+
+    /// Compress scratch; only of records that begin with their length
+    ///
+    /// Others are found on scratch by their number, which compressed blocks would not allow.
+    #[arg(long, value_name = "CODEC", value_parser = codecs(), hide_short_help = true)]
+    pub(crate) compress: Option<Codec>,
 
     /// How to sort
     #[arg(long, value_name = "METHOD", default_value = "auto", value_parser = methods())]

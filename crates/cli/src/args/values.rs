@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 use xsort_disk::{IoChoice, STANDARD_OUTPUT};
 use xsort_extsort::fixed::Method;
-use xsort_extsort::variable::Codec;
+use xsort_extsort::variable::{Codec, Measure};
 use xsort_gnu::When;
 use xsort_records::{Format, Pattern};
 use xsort_table::RowFormat;
@@ -71,11 +71,16 @@ pub(super) fn io_engines() -> impl TypedValueParser<Value = IoChoice> {
 
 /// Compressions of scratch.
 pub(super) fn codecs() -> impl TypedValueParser<Value = Codec> {
-    let values = [("lz4", "quick"), ("zstd", "slower and smaller")];
+    let values = [
+        ("lz4", "quick"),
+        ("zstd", "slower and smaller"),
+        ("auto", "one of these or none, as far as threads wait for the drive"),
+    ];
     let values = values.map(|(name, help)| PossibleValue::new(name).help(help));
     PossibleValuesParser::new(values).map(|name| match &*name {
         "lz4" => Codec::Lz4,
-        _ => Codec::Zstd,
+        "zstd" => Codec::Zstd,
+        _ => Codec::Auto(Measure::Clocks),
     })
 }
 

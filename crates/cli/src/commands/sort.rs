@@ -24,6 +24,13 @@ pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
     if let Some(prefix) = settings::prefix(&args.records) {
         return sort_prefixed::run(args, prefix, stop);
     }
+    if args.compress.is_some() {
+        return Err(Failure::Usage(
+            "--compress: only for records that begin with their length (--record prefixed:TYPE): \
+             leave it out"
+                .into(),
+        ));
+    }
     let style = ReportStyle::decide(&args.report);
     if !args.dry_run {
         refuse_terminal(&args.output)?;

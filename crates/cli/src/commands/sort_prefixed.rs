@@ -39,7 +39,9 @@ pub(super) fn run(args: &SortArgs, prefix: Prefix, stop: &Stop) -> Result<(), Fa
         expand(&args.inputs, trees, &mut names, &*disk, || stop.is_set())?;
     let options = PrefixedOptions { prefix, fields: args.records.keys.clone() };
     let taken_bytes = names.budget_bytes();
-    let engine = engine_options(&limits, taken_bytes, args.cache_size, &args.scratch, &args.output);
+    let (cache_size, codec) = (args.cache_size, args.compress);
+    let engine = engine_options(&limits, taken_bytes, cache_size, &args.scratch, &args.output);
+    let engine = LinesOptions { codec, ..engine };
     if args.dry_run {
         let plan = |engine: &LinesOptions, bytes| plan_prefixed(&options, engine, bytes);
         return print_plan("sort", (&files, &*disk), engine, &args.output, style, plan);

@@ -11,8 +11,10 @@ use std::env;
 use std::fs;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
+use xsort_extsort::Compressed;
 use xsort_status::{
-    Counts, FORMAT, Identity, Memory, Phase, Publisher, RateHistory, Snapshot, StatusDirectories,
+    Counts, FORMAT, Identity, Memory, Phase, Publisher, RateHistory, Snapshot, Spilled,
+    StatusDirectories,
 };
 
 /// Words of the command line that are published, and their bytes.
@@ -134,6 +136,7 @@ impl Publication {
                 resident_bytes: resident_bytes(),
                 budget_bytes: reading.frame.budget_bytes,
             },
+            spilled: spilled(reading.spilled),
             drives: self.resources.drives(working, &reading, &mut self.sensors),
             is_paused: pause.is_paused,
             limit_celsius: pause.limit_celsius,
@@ -150,6 +153,12 @@ impl Publication {
             },
         }
     }
+}
+
+fn spilled(reading: xsort_extsort::Spilled) -> Spilled {
+    let xsort_extsort::Spilled { bytes, scratch_bytes, compressed } = reading;
+    let Compressed { lz4_bytes, zstd_bytes } = compressed;
+    Spilled { bytes, scratch_bytes, lz4_bytes, zstd_bytes }
 }
 
 fn unix_seconds() -> f64 {

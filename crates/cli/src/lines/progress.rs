@@ -15,7 +15,7 @@ use std::path::Path;
 use xsort_disk::RateLimit;
 use xsort_extsort::units::Count;
 use xsort_extsort::variable::{SMALL_INPUT_BYTES, Summary};
-use xsort_extsort::{LinesReport, Observer, Unobserved};
+use xsort_extsort::{Compressed, LinesReport, Observer, Spilled, Unobserved};
 use xsort_gnu::When;
 use xsort_gnu::sort::Command;
 
@@ -99,6 +99,8 @@ struct LinesResult {
     runs: usize,
     spilled_bytes: u64,
     scratch_bytes: u64,
+    #[serde(flatten)]
+    compressed: Compressed,
 }
 
 /// `--json` and `--verbose`: the figures of a sort, on standard error, because standard output is
@@ -124,6 +126,7 @@ pub(super) fn print_report(
         runs: report.runs,
         spilled_bytes: report.spilled_bytes,
         scratch_bytes: report.scratch_bytes,
+        compressed: report.compressed,
     };
     let text = if command.extras.json {
         output::result_json("lines", &result)
@@ -141,7 +144,11 @@ impl fmt::Display for LinesResult {
             what: Count(self.lines, "line"),
             bytes: self.bytes,
             seconds: self.seconds,
-            scratch_bytes: self.scratch_bytes,
+            spilled: Spilled {
+                bytes: self.spilled_bytes,
+                scratch_bytes: self.scratch_bytes,
+                compressed: self.compressed,
+            },
             checksum: self.checksum.as_deref(),
         };
         summary.fmt(f)

@@ -16,7 +16,7 @@ use xsort::machine::MemoryLimits;
 use xsort::machine::caches;
 use xsort::size::Memory;
 use xsort_disk::{DiskOptions, IoChoice};
-use xsort_extsort::variable::{Codec, SMALL_INPUT_BYTES, Shuffle};
+use xsort_extsort::variable::{Codec, Measure, SMALL_INPUT_BYTES, Shuffle};
 use xsort_extsort::{Caches, LinesOptions};
 use xsort_gnu::Locale;
 use xsort_gnu::sort::{Command, Environment};
@@ -114,6 +114,7 @@ fn codec(command: &Command) -> Option<Codec> {
         return Some(match codec {
             xsort_gnu::sort::Codec::Lz4 => Codec::Lz4,
             xsort_gnu::sort::Codec::Zstd => Codec::Zstd,
+            xsort_gnu::sort::Codec::Auto => Codec::Auto(Measure::Clocks),
         });
     }
     let program = Path::new(command.compress_program.as_ref()?).file_name().unwrap_or_default();

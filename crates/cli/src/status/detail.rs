@@ -4,8 +4,9 @@ use super::job_state::{preposition, trouble};
 use super::words::{command_line, folded, how_far, leftovers_text, phase_name, rate, span};
 use crate::decimal::Decimal;
 use std::fmt::Write;
+use xsort_extsort::Compressed;
 use xsort_extsort::units::Bytes;
-use xsort_status::{DriveState, FoundJob, Leftovers, Life, Snapshot, Stage};
+use xsort_status::{DriveState, FoundJob, Leftovers, Life, Snapshot, Spilled, Stage};
 
 /// Columns of a line's name.
 const NAME_COLUMNS: usize = 11;
@@ -67,6 +68,7 @@ fn progress_lines(snapshot: &Snapshot) -> Lines {
     }
     lines.extend(moved(snapshot).map(|moved| ("moved", moved)));
     lines.extend(pieces(snapshot).map(|pieces| ("pieces", pieces)));
+    lines.extend(spilled(snapshot).map(|spilled| ("spilled", spilled)));
     lines.push(("memory", memory(snapshot)));
     lines
 }
@@ -123,6 +125,14 @@ pub(super) fn moved(snapshot: &Snapshot) -> Option<String> {
     let Snapshot { read_bytes, written_bytes, .. } = *snapshot;
     let [read, written] = [read_bytes, written_bytes].map(|bytes| Decimal(bytes as f64));
     (read_bytes + written_bytes > 0).then(|| format!("{read} read, {written} written"))
+}
+
+/// What went to scratch, if the job counts that.
+fn spilled(snapshot: &Snapshot) -> Option<String> {
+    let Spilled { bytes, scratch_bytes, lz4_bytes, zstd_bytes } = snapshot.spilled;
+    let compressed = Compressed { lz4_bytes, zstd_bytes };
+    let spilled = xsort_extsort::Spilled { bytes, scratch_bytes, compressed };
+    (bytes > 0).then(|| spilled.to_string())
 }
 
 /// Memory it uses, and its budget.

@@ -70,7 +70,7 @@ fn bash_offers_words_of_closed_sets_and_otherwise_files() {
         (&["xsort", "lines", "--sort", "=", "nu"], &["numeric"]),
         (&["xsort", "lines", "--sort", "v"], &["version"]),
         (&["xsort", "lines", "--check", "=", "q"], &["quiet"]),
-        (&["xsort", "lines", "--compress", "="], &["lz4", "zstd"]),
+        (&["xsort", "lines", "--compress", "="], &["auto", "lz4", "zstd"]),
         (&["xsort", "du", "--time", "="], &["access", "atime", "ctime", "status", "use"]),
         (&["xsort", "du", "--sort", "=", ""], &["name", "size"]),
         (&["xsort", "sort", "--method", "=", "m"], &["merge"]),

@@ -246,6 +246,7 @@ fn sorting_odd_lines_stays_within_its_budget() {
         ("equal", "-S 16M --parallel=8"),
         ("equal", "-S 32M --parallel=1 -u --compress=zstd"),
         ("short", "-S 16M --parallel=64 --compress=zstd"),
+        ("short", "-S 16M --parallel=2 --compress=auto --bandwidth-limit=200M"),
         ("short", "-S 64M --parallel=64"),
         ("short", "-S 16M --parallel=64 --compress-output=zstd"),
         ("short", "-S 256M --parallel=64 --compress-output=lz4"),

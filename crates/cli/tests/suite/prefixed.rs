@@ -163,14 +163,14 @@ fn records_beyond_the_budget_are_sorted_within_it() {
     let keys = [("0:8:u64le", 8), ("0:2000", 16), ("8:4 --key 0:8:u64le:desc", 16)];
     for (key, memory) in &keys[..quick_or_long(2, 3)] {
         let record = format!("--record prefixed:u32le --key {key}");
-        let line = format!("sort {record} in -m {memory}M -j 3 -T . -q -o out");
+        let line = format!("sort {record} in --compress auto -m {memory}M -j 3 -T . -q -o out");
         let mut command = Command::new(program());
         command.args(line.split_whitespace()).current_dir(sandbox.path());
         let peak = peak_bytes(command);
         assert!(peak <= memory * MIB + OVERHEAD_BYTES, "{line}: {} MiB", peak / MIB);
         sandbox.ok(&format!("verify {record} out --against in -m {memory}M"));
     }
-    sandbox.ok("sort --record prefixed:u32le --key 0:8:u64le in -m 8M -q -o out");
+    sandbox.ok("sort --record prefixed:u32le --key 0:8:u64le in --compress zstd -m 8M -q -o out");
     numbers.sort_unstable();
     let (out, mut at, mut found) = (sandbox.read("out"), 0, Vec::new());
     while at < out.len() {

@@ -63,7 +63,7 @@ const ORDERS: &[&str] = &[
     "-g -u",
     "-d -r",
 ];
-const EXTRAS: &[&str] = &["", "", "--compress=lz4", "--compress=zstd"];
+const EXTRAS: &[&str] = &["", "--compress=lz4", "--compress=zstd", "--compress=auto"];
 
 /// How a job was asked to end.
 #[derive(Clone, Copy, Debug)]

@@ -52,6 +52,7 @@ fn letters_that_mean_something_else_have_a_hint() {
         ("sort --top=3 file -o out", 2, "'xsort lines' sorts text, and has --top"),
         ("sort --shuffle file -o out", 2, "'xsort lines' sorts text, and has --shuffle"),
         ("sort --progr file -o out", 2, "'--progress'"),
+        ("sort --compress lz4 file -o out", 2, "only for records that begin with their length"),
         ("sort --header file -o out", 2, "'xsort lines' sorts text, and has --header"),
         ("sort --memry 1G file -o out", 2, "'--memory'"),
         ("sort -c file -o out", 2, "'xsort verify FILE'"),
@@ -109,6 +110,8 @@ fn a_dry_run_of_lines_changes_nothing() {
     let text = sandbox.ok("lines --dry-run --memory 4M -T . in -o out");
     assert!(text.contains("13.0 MB in 1 file") && text.contains("at most 13.0 MB in ."), "{text}");
     assert_eq!(sandbox.names(), ["in"]);
+    let text = sandbox.ok("lines --dry-run --memory 4M --compress=auto -T . in -o out");
+    assert!(text.ends_with("at most 13.0 MB in ., compressed: auto\n"), "{text}");
     let json = sandbox.json("lines --dry-run -m in in");
     assert_eq!((&json["dry_run"], &json["inputs"]), (&true.into(), &2.into()));
     assert_eq!(json["scratch_bytes"], 0);

@@ -6,8 +6,12 @@
 
 use crate::job::stage_times::{Stage, StageTimes};
 use crate::job::traffic::{Moved, Traffic};
+use crate::job::units::Decimal;
+use serde::Serialize;
+use std::fmt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::{Arc, OnceLock};
 
 /// The live figures of one job. Clones share them.
@@ -18,6 +22,7 @@ pub struct Gauges {
     pub(crate) traffic: Arc<Traffic>,
     pub(crate) scratch: Arc<ScratchUse>,
     pub(crate) counts: Arc<Counts>,
+    pub(crate) spilled: Arc<SpillCounts>,
 }
 
 /// What doesn't change while a job runs.
@@ -41,6 +46,53 @@ pub(crate) struct Counts {
     pub(crate) parts: AtomicU64,
 }
 
+/// Bytes that were spilled so far; zeros if the job doesn't count them.
+#[derive(Debug, Default)]
+pub(crate) struct SpillCounts {
+    pub(crate) bytes: AtomicU64,
+    pub(crate) scratch_bytes: AtomicU64,
+    pub(crate) lz4_bytes: AtomicU64,
+    pub(crate) zstd_bytes: AtomicU64,
+}
+
+/// What was spilled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spilled {
+    /// Bytes, before compression.
+    pub bytes: u64,
+    /// Bytes that were written to scratch for them: whole pages.
+    pub scratch_bytes: u64,
+    /// Which of them were compressed.
+    pub compressed: Compressed,
+}
+
+/// Bytes that were compressed on their way to scratch, before that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Compressed {
+    /// By LZ4.
+    pub lz4_bytes: u64,
+    /// By Zstandard.
+    pub zstd_bytes: u64,
+}
+
+impl fmt::Display for Spilled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Spilled { bytes, scratch_bytes, compressed } = *self;
+        write!(f, "{} of scratch", Decimal(scratch_bytes as f64))?;
+        if compressed == Compressed::default() {
+            return Ok(());
+        }
+        write!(f, " for {}", Decimal(bytes as f64))?;
+        let percent = |part: u64| (100.0 * part as f64 / bytes.max(1) as f64).round();
+        let Compressed { lz4_bytes, zstd_bytes } = compressed;
+        let plain_bytes = bytes.saturating_sub(lz4_bytes).saturating_sub(zstd_bytes);
+        let parts = [(zstd_bytes, "by Zstandard"), (lz4_bytes, "by LZ4"), (plain_bytes, "plain")];
+        let parts = parts.iter().filter(|(part, _)| percent(*part) > 0.0);
+        let parts: Vec<_> = parts.map(|(part, how)| format!("{}% {how}", percent(*part))).collect();
+        write!(f, " ({})", parts.join(", "))
+    }
+}
+
 /// Bytes in use on scratch, by directory; empty until the job creates scratch.
 #[derive(Debug, Default)]
 pub(crate) struct ScratchUse(OnceLock<Vec<(PathBuf, AtomicU64)>>);
@@ -60,6 +112,8 @@ pub struct Reading {
     pub chunks: u64,
     /// Bins or segments that went to the output.
     pub parts: u64,
+    /// What was spilled; zeros if the job doesn't count that.
+    pub spilled: Spilled,
 }
 
 impl Gauges {
@@ -78,7 +132,20 @@ impl Gauges {
             scratch: self.scratch.read(),
             chunks: self.counts.chunks.load(Relaxed),
             parts: self.counts.parts.load(Relaxed),
+            spilled: self.spilled.read(),
         }
+    }
+}
+
+impl SpillCounts {
+    pub(crate) fn read(&self) -> Spilled {
+        // The parts first: what is counted meanwhile must not make them more than the whole.
+        let compressed = Compressed {
+            lz4_bytes: self.lz4_bytes.load(Acquire),
+            zstd_bytes: self.zstd_bytes.load(Acquire),
+        };
+        let scratch_bytes = self.scratch_bytes.load(Relaxed);
+        Spilled { bytes: self.bytes.load(Relaxed), scratch_bytes, compressed }
     }
 }
 

@@ -31,6 +31,12 @@ pub(crate) fn thread_cpu_time() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
+/// Processor time of all threads of the process so far, ended ones and the kernel's work included.
+pub(crate) fn process_cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -40,9 +46,11 @@ mod tests {
         let before = thread_cpu_time();
         std::thread::sleep(Duration::from_millis(50));
         assert!(thread_cpu_time() - before < Duration::from_millis(50));
+        let of_all = process_cpu_time();
         // Ends only if the clock runs.
         while thread_cpu_time() - before < Duration::from_millis(60) {
             std::hint::spin_loop();
         }
+        assert!(process_cpu_time() - of_all > Duration::from_millis(50));
     }
 }

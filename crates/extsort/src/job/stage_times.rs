@@ -55,7 +55,7 @@ impl StageTimer {
     }
 
     /// Seconds up to now, sections in progress included.
-    fn seconds_now(&self) -> f64 {
+    pub(crate) fn seconds_now(&self) -> f64 {
         let open = self.open.load(Relaxed);
         let (sections, begun) = (open / ONE_OPEN, open % ONE_OPEN);
         let micros = (sections * EPOCH.elapsed().as_micros() as u64).saturating_sub(begun);
@@ -101,6 +101,9 @@ pub struct StageTimes {
     pub(crate) make_busy: StageTimer,
     /// Gathering records into blocks for scratch, and sealing them.
     pub(crate) spill_busy: StageTimer,
+    /// Compressing blocks for scratch.
+    #[serde(skip)]
+    pub(crate) compress_busy: StageTimer,
     pub(crate) spill_waits_for_write: StageTimer,
     /// Checking bins read back from scratch, and moving their records together.
     pub(crate) load_busy: StageTimer,
@@ -138,7 +141,11 @@ impl StageTimes {
                 &[("read", &self.work_waits_for_read)],
             ),
             stage("scatter", &[&self.load_busy, &self.scatter_busy], &[]),
-            stage("spill", &[&self.spill_busy], &[("write", &self.spill_waits_for_write)]),
+            stage(
+                "spill",
+                &[&self.spill_busy, &self.compress_busy],
+                &[("write", &self.spill_waits_for_write)],
+            ),
             stage("cut", &[&self.cut_busy], &[]),
             stage(
                 "output",

@@ -1,8 +1,8 @@
 //! What a sort of keyed records did.
 
-use crate::LinesReport;
 use crate::units::{Bytes, Count, Decimal};
 use crate::variable::Summary;
+use crate::{Compressed, LinesReport, Spilled};
 use serde::Serialize;
 use std::fmt;
 
@@ -34,6 +34,9 @@ pub struct KeyedReport {
     pub spilled_bytes: u64,
     /// Bytes that were written to scratch for them.
     pub scratch_bytes: u64,
+    /// Spilled bytes that were compressed, by how.
+    #[serde(flatten)]
+    pub compressed: Compressed,
 }
 
 /// What was counted, and how many there were.
@@ -71,6 +74,7 @@ impl KeyedReport {
             runs: report.runs,
             spilled_bytes: report.spilled_bytes,
             scratch_bytes: report.scratch_bytes,
+            compressed: report.compressed,
         }
     }
 }
@@ -84,7 +88,11 @@ impl fmt::Display for KeyedReport {
             },
             bytes: self.bytes,
             seconds: self.seconds,
-            scratch_bytes: self.scratch_bytes,
+            spilled: Spilled {
+                bytes: self.spilled_bytes,
+                scratch_bytes: self.scratch_bytes,
+                compressed: self.compressed,
+            },
             checksum: self.checksum.as_deref(),
         };
         writeln!(f, "{summary}")?;

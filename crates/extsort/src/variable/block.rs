@@ -1,5 +1,6 @@
 //! A block of a run: on scratch, as the index knows it, and in memory again.
 
+use super::codec::BlockCodec;
 use crate::store::scratch::BlockAddress;
 use serde::{Deserialize, Serialize};
 use xsort_disk::{Lease, align_up};
@@ -14,6 +15,8 @@ pub(super) struct SpilledBlock {
     pub(super) address: BlockAddress,
     /// Bytes of its lines.
     pub(super) bytes: u64,
+    /// How they are compressed, if at all.
+    pub(super) codec: Option<BlockCodec>,
     /// Bytes that they were compressed to; 0 if they were not compressed.
     pub(super) compressed_bytes: u32,
     pub(super) lines: u32,
@@ -33,7 +36,7 @@ impl SpilledBlock {
     }
 
     pub(super) fn is_compressed(&self) -> bool {
-        self.compressed_bytes > 0
+        self.codec.is_some()
     }
 }
 

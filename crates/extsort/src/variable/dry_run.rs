@@ -1,5 +1,6 @@
 //! What a sort of lines would use, as far as that is known before the lines are read.
 
+use super::effort::Codec;
 use super::options::LinesOptions;
 use super::plan::Plan;
 use crate::Error;
@@ -16,6 +17,8 @@ pub struct LinesDryRun {
     /// Bytes on scratch, at most; `None` if the inputs' size is unknown. How many lines there are
     /// and how well they compress is known when they are read.
     pub scratch_bytes: Option<u64>,
+    /// How blocks on scratch would be compressed, if at all: "lz4", "zstd" or "auto".
+    pub compress: Option<&'static str>,
     /// Threads that would sort and merge.
     pub threads: usize,
 }
@@ -45,5 +48,7 @@ pub fn dry_run_lines<O: LineOrder>(
         None => input_bytes.map(|bytes| if stays_in_memory(bytes) { 0 } else { bytes }),
     };
     let memory_bytes = plan.memory_bytes();
-    Ok(LinesDryRun { bytes: input_bytes, memory_bytes, scratch_bytes, threads: plan.threads })
+    let compress = options.codec.map(Codec::name);
+    let threads = plan.threads;
+    Ok(LinesDryRun { bytes: input_bytes, memory_bytes, scratch_bytes, compress, threads })
 }

@@ -2,9 +2,11 @@
 
 use super::balance::Balance;
 use super::block::SpilledBlock;
+use super::effort::{Effort, Load};
 use super::options::LinesOptions;
 use super::plan::Plan;
 use crate::job::failure::Failure;
+use crate::job::process::process_cpu_time;
 use crate::store::journal::JournalHandle;
 use crate::store::scratch::Scratch;
 use crate::{Error, Gauges, JobInfo, Observer};
@@ -12,6 +14,7 @@ use parking_lot::Mutex;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 use xsort_disk::Disk;
 
 /// Changes the lines of a segment on their way to the output: it gets their bytes in pieces that
@@ -40,12 +43,11 @@ pub(super) struct LinesJob<'a, O> {
     scratch: OnceLock<Scratch<'a>>,
     creating_scratch: Mutex<()>,
     pub(super) observer: &'a dyn Observer,
+    begun: Instant,
     pub(super) gauges: Gauges,
     pub(super) failure: Failure,
-    /// Bytes of lines that were spilled, before compression.
-    pub(super) spilled_bytes: AtomicU64,
-    /// Bytes that were written to scratch for them.
-    pub(super) scratch_bytes: AtomicU64,
+    /// Whether blocks are compressed.
+    pub(super) effort: Effort,
     /// Blocks on scratch that are in an index.
     pub(super) indexed_blocks: AtomicU64,
     pub(super) balance: Balance,
@@ -74,6 +76,7 @@ impl<'a, O> LinesJob<'a, O> {
             chunks: None,
         });
         observer.show(gauges.clone());
+        let effort = Effort::new(options.codec, plan.threads);
         LinesJob {
             order,
             options,
@@ -82,10 +85,10 @@ impl<'a, O> LinesJob<'a, O> {
             scratch: OnceLock::new(),
             creating_scratch: Mutex::new(()),
             observer,
+            begun: Instant::now(),
             gauges,
             failure: Failure::default(),
-            spilled_bytes: AtomicU64::new(0),
-            scratch_bytes: AtomicU64::new(0),
+            effort,
             indexed_blocks: AtomicU64::new(0),
             balance: Balance::default(),
             sorted_lines: AtomicU64::new(0),
@@ -129,6 +132,19 @@ impl<'a, O> LinesJob<'a, O> {
         blocks.iter().for_each(|block| scratch.claim(block.address, block.paged_bytes()));
         self.indexed_blocks.fetch_add(blocks.len() as u64, Relaxed);
         Ok(())
+    }
+
+    /// What was done so far.
+    pub(super) fn load(&self) -> Load {
+        let times = &self.gauges.stage_times;
+        Load {
+            clock: self.begun.elapsed().as_secs_f64(),
+            blocked: times.spill_waits_for_write.seconds_now(),
+            idle: times.work_waits_for_read.seconds_now()
+                + times.merge_waits_for_read.seconds_now(),
+            processor: process_cpu_time().as_secs_f64(),
+            spilled_bytes: self.gauges.spilled.bytes.load(Relaxed) as f64,
+        }
     }
 
     /// Whether the job was cancelled or has failed.

@@ -1,6 +1,6 @@
 //! What a sort of lines is asked for.
 
-use super::codec::Codec;
+use super::effort::Codec;
 use crate::Checkpoint;
 use std::path::PathBuf;
 use xsort_kernels::Caches;

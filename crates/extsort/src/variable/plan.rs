@@ -14,7 +14,7 @@
 //! so that a stream that outgrows the estimate is refused before the index takes more.
 
 use super::block::SpilledBlock;
-use super::codec::Codec;
+use super::effort::Codec;
 use super::options::LinesOptions;
 use crate::Error;
 use crate::job::least_budget::least_budget;
@@ -327,6 +327,7 @@ fn index_bytes(input_bytes: Option<u64>, budget: u64, block_bytes: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::effort::Measure;
     use super::*;
     use std::path::PathBuf;
     use xsort_kernels::Caches;
@@ -381,7 +382,8 @@ mod tests {
     /// spill would wait for itself.
     #[test]
     fn every_budget_has_a_plan_that_can_spill() {
-        for codec in [None, Some(Codec::Lz4), Some(Codec::Zstd)] {
+        let auto = Codec::Auto(Measure::Clocks);
+        for codec in [None, Some(Codec::Lz4), Some(Codec::Zstd), Some(auto)] {
             for budget_mib in [0, 1, 2, 3, 5, 16, 33, 64, 65, 1024, 1 << 20, 1 << 43] {
                 for threads in [1, 2, 3, 5, 8, 60, 64, 1000] {
                     for input_bytes in

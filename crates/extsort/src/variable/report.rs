@@ -2,8 +2,8 @@
 
 use super::job::LinesJob;
 use super::plan::Plan;
-use crate::Error;
 use crate::units::{Count, Decimal, Rate};
+use crate::{Compressed, Error, Spilled};
 use serde::Serialize;
 use std::fmt;
 use std::sync::atomic::Ordering::Relaxed;
@@ -27,6 +27,8 @@ pub struct LinesReport {
     pub spilled_bytes: u64,
     /// Bytes that were written to scratch for them: whole pages, after compression.
     pub scratch_bytes: u64,
+    /// Bytes of lines that were compressed, by how.
+    pub compressed: Compressed,
     /// From the first read to the last write.
     pub seconds: f64,
     /// How the budget was divided.
@@ -42,19 +44,19 @@ pub struct Summary<'a> {
     pub bytes: u64,
     /// From the first read to the last write.
     pub seconds: f64,
-    /// Bytes that were written to scratch.
-    pub scratch_bytes: u64,
+    /// What was spilled.
+    pub spilled: Spilled,
     /// The checksum in hexadecimal, if all was hashed.
     pub checksum: Option<&'a str>,
 }
 
 impl fmt::Display for Summary<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Summary { what, bytes, seconds, scratch_bytes, checksum } = *self;
+        let Summary { what, bytes, seconds, spilled, checksum } = *self;
         writeln!(f, "sorted   {what}, {}, in {seconds:.2} s", Decimal(bytes as f64))?;
         write!(f, "speed    {}", Rate(bytes as f64 / seconds.max(1e-9)))?;
-        if scratch_bytes > 0 {
-            write!(f, ", {} of scratch", Decimal(scratch_bytes as f64))?;
+        if spilled.scratch_bytes > 0 {
+            write!(f, ", {spilled}")?;
         }
         let Count(_, name) = what;
         match checksum {
@@ -83,14 +85,16 @@ impl LinesReport {
         begun: Instant,
     ) -> Result<LinesReport, Error> {
         let checksum = if is_checked { Some(job.balance.close()?) } else { None };
+        let spilled = job.gauges.spilled.read();
         Ok(LinesReport {
             lines: formed.lines + job.sorted_lines.load(Relaxed),
             bytes: formed.bytes + job.sorted_bytes.load(Relaxed),
             written_bytes,
             checksum,
             runs: formed.runs,
-            spilled_bytes: job.spilled_bytes.load(Relaxed),
-            scratch_bytes: job.scratch_bytes.load(Relaxed),
+            spilled_bytes: spilled.bytes,
+            scratch_bytes: spilled.scratch_bytes,
+            compressed: spilled.compressed,
             seconds: begun.elapsed().as_secs_f64(),
             plan: job.plan.clone(),
         })

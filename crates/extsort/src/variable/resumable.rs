@@ -6,6 +6,7 @@
 //! the output is written and where in its runs the last merge stands. The output is a new file,
 //! which replaces the old one when it is complete.
 
+use super::effort::Codec;
 use super::form::form_runs;
 use super::input::{LinesInput, total_bytes};
 use super::job::{LinesJob, OutputForm};
@@ -21,7 +22,7 @@ use crate::store::checkpoint::{
 use crate::store::journal::{JournalHandle, Step};
 use crate::store::open_files::OpenFiles;
 use crate::store::scratch::Scratch;
-use crate::{Error, Observer};
+use crate::{Compressed, Error, Observer};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,7 +46,11 @@ pub(super) fn sort<O: LineOrder>(
     let entry_bytes = size_of::<Entry<O::Words>>();
     let request = SortRequest {
         output: &checkpoint.output,
-        meaning: &format!("{} {:?} {entry_bytes}", checkpoint.meaning, options.codec),
+        meaning: &format!(
+            "{} {:?} {entry_bytes}",
+            checkpoint.meaning,
+            options.codec.map(Codec::name)
+        ),
         budget_bytes: options.budget_bytes,
         inputs: checkpoint.inputs.len(),
     };
@@ -226,6 +231,7 @@ fn published(
         runs: 0,
         spilled_bytes: 0,
         scratch_bytes: 0,
+        compressed: Compressed::default(),
         seconds: begun.elapsed().as_secs_f64(),
         plan,
     }

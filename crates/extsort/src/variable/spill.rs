@@ -3,19 +3,27 @@
 //! A line that is longer than a block is a block of its own. It lies in one piece on scratch and is
 //! written in several, through the write buffer's blocks. It isn't compressed, which would take a
 //! second buffer of its size.
+//!
+//! Compressed blocks are written several at once, one behind the other: so transfers stay large, and
+//! as many bytes are in flight as without compression.
 
 use super::block::{KEY_WORDS, SpilledBlock};
-use super::codec::{BlockCompressor, Codec};
+use super::codec::{BlockCodec, BlockCompressor};
 use super::job::LinesJob;
 use super::plan::WRITE_BUFFER_BLOCKS;
 use crate::Error;
 use crate::store::scratch::BlockAddress;
 use crate::store::seal::seal;
 use crossbeam_channel::{Receiver, Sender, unbounded};
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::time::Instant;
 use xsort_disk::{Completion, Lease, align_up};
 use xsort_kernels::lines::{Entry, Gathered, LineOrder, Merge, gather};
 use xxhash_rust::xxh3::Xxh3;
+
+/// Blocks that compression takes of a write buffer that has them: one to compress into, and one of
+/// compressed blocks.
+const COMPRESSION_BLOCKS: usize = 2;
 
 /// Takes lines in order, and writes blocks of them to scratch.
 pub(super) struct Spiller<'a, 'j, O: LineOrder> {
@@ -26,7 +34,11 @@ pub(super) struct Spiller<'a, 'j, O: LineOrder> {
     done_from: Receiver<Completion>,
     /// Most bytes of lines in a block.
     fill_bytes: usize,
-    compressor: Option<BlockCompressor>,
+    /// How the block that is being filled, or the next one, is to be compressed.
+    codec: Option<BlockCodec>,
+    compressor: BlockCompressor,
+    /// Compressed blocks that are yet to be written.
+    batch: Option<Batch>,
     /// The block, or the piece of a long line, that is being filled.
     block: Option<Filling>,
     /// The index of what was written.
@@ -54,6 +66,22 @@ impl Filling {
     }
 }
 
+/// A block that was compressed.
+struct CompressedBlock {
+    codec: BlockCodec,
+    lease: Lease,
+    bytes: usize,
+}
+
+/// Compressed blocks that are written at once.
+struct Batch {
+    lease: Lease,
+    /// Bytes of their pages.
+    used: usize,
+    /// Their numbers in the index, which doesn't have their addresses yet.
+    numbers: Vec<usize>,
+}
+
 /// A line that is written in pieces.
 struct LongLine {
     address: BlockAddress,
@@ -65,27 +93,31 @@ struct LongLine {
 
 impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
     /// A spiller with the memory of a write buffer.
-    pub(super) fn new(job: &'j LinesJob<'a, O>, mut write_buffer: Lease) -> Result<Self, Error> {
+    pub(super) fn new(job: &'j LinesJob<'a, O>, mut write_buffer: Lease) -> Self {
         let block_bytes = job.plan.block_bytes;
-        let blocks = (write_buffer.len() / block_bytes).min(WRITE_BUFFER_BLOCKS);
-        let codec = job.options.codec;
+        let more = if job.effort.is_possible() { COMPRESSION_BLOCKS } else { 0 };
+        let blocks = (write_buffer.len() / block_bytes).min(WRITE_BUFFER_BLOCKS + more);
         let free = (0..blocks).map(|_| write_buffer.split_off_front(block_bytes)).collect();
         let (done_to, done_from) = unbounded();
-        Ok(Spiller {
+        let mut spiller = Spiller {
             job,
             free,
             in_flight: 0,
             done_to,
             done_from,
-            fill_bytes: Codec::fill_bytes_max(codec, block_bytes),
-            compressor: codec.map(BlockCompressor::new).transpose().map_err(Error::Codec)?,
+            fill_bytes: block_bytes,
+            codec: None,
+            compressor: BlockCompressor::default(),
+            batch: None,
             block: None,
             blocks: Vec::new(),
             left: 0,
             long: None,
             rest: write_buffer,
             scratch: O::Scratch::default(),
-        })
+        };
+        spiller.choose_codec();
+        spiller
     }
 
     /// Writes entries of a sorted chunk whose text is `text`.
@@ -246,6 +278,7 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
     pub(super) fn end(&mut self) -> Result<Vec<SpilledBlock>, Error> {
         debug_assert_eq!(self.left, 0);
         self.write()?;
+        self.write_batch()?;
         while self.in_flight > 0 {
             let lease = self.wait()?;
             self.free.push(lease);
@@ -257,10 +290,13 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
 
     /// A block of memory, for which a write may have to complete.
     fn take(&mut self) -> Result<Lease, Error> {
-        match self.free.pop() {
-            Some(lease) => Ok(lease),
-            None => self.wait(),
+        if let Some(lease) = self.free.pop() {
+            return Ok(lease);
         }
+        if self.in_flight == 0 {
+            self.write_batch()?;
+        }
+        self.wait()
     }
 
     fn wait(&mut self) -> Result<Lease, Error> {
@@ -274,58 +310,124 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
 
     /// Writes the block that is being filled.
     fn write(&mut self) -> Result<(), Error> {
-        let Some(Filling { lease, used, last_line, lines }) = self.block.take() else {
+        let Some(Filling { mut lease, used, last_line, lines }) = self.block.take() else {
             return Ok(());
         };
-        let first_key = self.first_key(&lease[..used]);
-        let (mut lease, compressed_bytes) = self.compress(lease, used)?;
-        let stored_bytes = if compressed_bytes > 0 { compressed_bytes } else { used };
-        let bytes = align_up(stored_bytes as u64) as usize;
-        let checksum = seal(&mut lease[..bytes], stored_bytes);
-        let address = self.job.scratch()?.allocate(bytes as u64)?;
-        self.add_to_index(SpilledBlock {
-            address,
+        let mut block = SpilledBlock {
+            address: BlockAddress::IN_MEMORY,
             bytes: used as u64,
-            compressed_bytes: compressed_bytes as u32,
+            codec: None,
+            compressed_bytes: 0,
             lines,
             last_line: last_line as u32,
-            checksum,
-            first_key,
-        })?;
-        self.job.spilled_bytes.fetch_add(used as u64, Relaxed);
-        self.submit(lease, address, bytes)
+            checksum: 0,
+            first_key: self.first_key(&lease[..used]),
+        };
+        let spilled = &self.job.gauges.spilled;
+        spilled.bytes.fetch_add(used as u64, Relaxed);
+        if let Some(compressed) = self.compress(&lease[..used])? {
+            self.free.push(lease);
+            self.add_to_batch(block, compressed)?;
+        } else {
+            let bytes = align_up(used as u64) as usize;
+            block.checksum = seal(&mut lease[..bytes], used);
+            let address = self.job.scratch()?.allocate(bytes as u64)?;
+            self.add_to_index(SpilledBlock { address, ..block })?;
+            self.submit(lease, address, bytes)?;
+        }
+        self.choose_codec();
+        Ok(())
+    }
+
+    /// Decides how the next block is compressed, and so how far it is filled.
+    fn choose_codec(&mut self) {
+        let block_bytes = self.job.plan.block_bytes;
+        self.codec = self.job.effort.codec(|| self.job.load());
+        self.fill_bytes = self.codec.map_or(block_bytes, |codec| codec.fill_bytes_max(block_bytes));
     }
 
     /// Adds a block to the index, which must not outgrow its share of the memory.
     fn add_to_index(&mut self, block: SpilledBlock) -> Result<(), Error> {
         self.blocks.push(block);
-        let LinesJob { plan, options, indexed_blocks, spilled_bytes, .. } = self.job;
+        let LinesJob { plan, options, indexed_blocks, gauges, .. } = self.job;
         if indexed_blocks.fetch_add(1, Relaxed) < plan.index_entries_max() {
             return Ok(());
         }
         // The input's size is unknown: suggest a budget for twice as much as was spilled.
-        plan.refuse_index(options, Some(2 * spilled_bytes.load(Relaxed)))?;
+        plan.refuse_index(options, Some(2 * gauges.spilled.read().bytes))?;
         Err(Error::Memory {
             budget_bytes: options.budget_bytes,
             needed_bytes: 2 * options.budget_bytes,
         })
     }
 
-    /// Compresses a block. Returns what to write, and its compressed bytes: the block itself and 0
-    /// if compression is off or saves no page.
-    fn compress(&mut self, block: Lease, used: usize) -> Result<(Lease, usize), Error> {
-        if self.compressor.is_none() {
-            return Ok((block, 0));
+    /// Compresses a block; `None` if that is not asked for or saves no page.
+    fn compress(&mut self, block: &[u8]) -> Result<Option<CompressedBlock>, Error> {
+        let Some(codec) = self.codec else { return Ok(None) };
+        let mut lease = self.take()?;
+        let begun = Instant::now();
+        let bytes = self.compressor.compress(codec, block, &mut lease).map_err(Error::Codec)?;
+        let time = begun.elapsed();
+        self.job.gauges.stage_times.compress_busy.add(time);
+        self.job.effort.compressed(codec, block.len(), bytes, time.as_secs_f64());
+        let Some(bytes) = bytes else {
+            self.free.push(lease);
+            return Ok(None);
+        };
+        let spilled = &self.job.gauges.spilled;
+        let counted = match codec {
+            BlockCodec::Lz4 => &spilled.lz4_bytes,
+            BlockCodec::Zstd => &spilled.zstd_bytes,
+        };
+        counted.fetch_add(block.len() as u64, Release);
+        Ok(Some(CompressedBlock { codec, lease, bytes }))
+    }
+
+    /// Adds a block to those that are written at once, and writes them if there is no room for
+    /// another one like it.
+    fn add_to_batch(
+        &mut self,
+        block: SpilledBlock,
+        compressed: CompressedBlock,
+    ) -> Result<(), Error> {
+        let CompressedBlock { codec, mut lease, bytes } = compressed;
+        let paged = align_up(bytes as u64) as usize;
+        if self.batch.as_ref().is_some_and(|batch| batch.used + paged > batch.lease.len()) {
+            self.write_batch()?;
         }
-        let mut compressed = self.take()?;
-        let bytes = self
-            .compressor
-            .as_mut()
-            .and_then(|compressor| compressor.compress(&block[..used], &mut compressed));
-        let (written, other) =
-            if bytes.is_some() { (compressed, block) } else { (block, compressed) };
-        self.free.push(other);
-        Ok((written, bytes.unwrap_or(0)))
+        let checksum = seal(&mut lease[..paged], bytes);
+        let batch = match &mut self.batch {
+            Some(batch) => {
+                batch.lease[batch.used..][..paged].copy_from_slice(&lease[..paged]);
+                self.free.push(lease);
+                batch
+            }
+            none => none.insert(Batch { lease, used: 0, numbers: Vec::new() }),
+        };
+        batch.used += paged;
+        batch.numbers.push(self.blocks.len());
+        let is_full = batch.used + paged > batch.lease.len();
+        let compressed_bytes = bytes as u32;
+        self.add_to_index(SpilledBlock {
+            codec: Some(codec),
+            compressed_bytes,
+            checksum,
+            ..block
+        })?;
+        if is_full { self.write_batch() } else { Ok(()) }
+    }
+
+    /// Writes the compressed blocks that are yet to be written.
+    fn write_batch(&mut self) -> Result<(), Error> {
+        let Some(Batch { lease, used, numbers }) = self.batch.take() else { return Ok(()) };
+        let address = self.job.scratch()?.allocate(used as u64)?;
+        let mut offset = address.offset;
+        for number in numbers {
+            let block = &mut self.blocks[number];
+            block.address = BlockAddress { offset, ..address };
+            offset += block.paged_bytes();
+        }
+        self.submit(lease, address, used)
     }
 
     /// Writes a piece of a long line; the last one makes it a block.
@@ -348,22 +450,25 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
             self.add_to_index(SpilledBlock {
                 address: long.address,
                 bytes: long.bytes,
+                codec: None,
                 compressed_bytes: 0,
                 lines: 1,
                 last_line: 0,
                 checksum: long.hash.digest(),
                 first_key,
             })?;
-            self.job.spilled_bytes.fetch_add(long.bytes, Relaxed);
+            self.job.gauges.spilled.bytes.fetch_add(long.bytes, Relaxed);
         }
         self.submit(lease, address, bytes)
     }
 
     fn submit(&mut self, lease: Lease, address: BlockAddress, bytes: usize) -> Result<(), Error> {
         self.in_flight += 1;
-        self.job.scratch_bytes.fetch_add(bytes as u64, Relaxed);
+        self.job.gauges.spilled.scratch_bytes.fetch_add(bytes as u64, Relaxed);
         let write = self.job.scratch()?.write(address, bytes, lease, 0, &self.done_to);
-        self.job.disk.submit(write);
+        // Where the rate of transfers is limited, this waits.
+        let waits = &self.job.gauges.stage_times.spill_waits_for_write;
+        waits.time(|| self.job.disk.submit(write));
         Ok(())
     }
 

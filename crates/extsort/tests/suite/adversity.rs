@@ -1,8 +1,10 @@
-//! What goes wrong in simulations, drawn by chance, and a user who has had enough.
+//! What goes wrong in simulations, drawn by chance, a load that changes, and a user who has had
+//! enough.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use xsort_disk::{Corruption, Damage, Fault, FaultSite, FileRole, Operation, SimOptions};
 use xsort_extsort::Observer;
+use xsort_extsort::variable::{Codec, Load, Measure};
 use xsort_testing::Random;
 
 /// A disk that is rough or smooth.
@@ -42,6 +44,27 @@ pub(crate) fn corruption(random: &mut Random, site: FaultSite) -> Corruption {
 /// The output is stored wrong behind the sort's back: no sort can notice, so the check must.
 pub(crate) fn canary() -> Corruption {
     Corruption { role: FileRole::Output, site: FaultSite::Everywhere, damage: Damage::FlipBit }
+}
+
+/// Compresses some blocks with one codec, some with another and some not at all, whatever the time
+/// that things take.
+pub(crate) const NOW_AND_THEN: Codec = Codec::Auto(Measure::Given(changing_load));
+
+/// Two dozen windows in which there is nothing to spare, then something, then much, then nothing.
+fn changing_load(reading: u64) -> Load {
+    let (cycles, rest) = (reading / 24, reading % 24);
+    let some = |from: u64| rest.saturating_sub(from).min(6);
+    let windows = |of_a_cycle: u64, now: u64| (of_a_cycle * cycles + now) as f64;
+    // At 10 MB in a window LZ4 is all that can be done, at 1 MB Zstandard is.
+    let megabytes =
+        windows(10 * 6 + 6 + 5 * 12, 10 * some(6) + some(12) + 5 * (some(0) + some(18)));
+    Load {
+        clock: 0.05 * reading as f64,
+        blocked: 0.04 * windows(12, some(6) + some(12)),
+        idle: 0.0,
+        processor: 0.0,
+        spilled_bytes: 1e6 * megabytes,
+    }
 }
 
 /// Gives up as soon as so many bytes are dealt with.

@@ -1,6 +1,7 @@
 //! Lines sorted beside the standard library's stable sort: with memory for all of them, for some,
 //! and for hardly any.
 
+use crate::adversity::NOW_AND_THEN;
 use std::io::Read;
 use std::path::PathBuf;
 use xsort_disk::{Fault, FaultSite, FileRole, Operation, SimDisk, SimOptions};
@@ -8,7 +9,7 @@ use xsort_extsort::variable::{
     Codec, Content, LinesInput, SortedOutput, merge_sequential, sort_lines_to,
 };
 use xsort_extsort::{
-    Caches, Error, LinesOptions, LinesReport, Unobserved, merge_lines, sort_lines,
+    Caches, Compressed, Error, LinesOptions, LinesReport, Unobserved, merge_lines, sort_lines,
 };
 use xsort_kernels::lines::{ByBytes, line_hash};
 use xsort_testing::{Dribble, Random, quick_or_long};
@@ -184,12 +185,46 @@ fn what_goes_to_scratch_is_compressed_if_that_is_asked() {
     }
 }
 
+#[test]
+fn blocks_are_compressed_or_not_in_the_same_run() {
+    let all = [(2 * MIB, 1), (6 * MIB, 3), (4 * MIB, 2)];
+    for &(budget_bytes, threads) in &all[..quick_or_long(2, all.len())] {
+        let options =
+            LinesOptions { codec: Some(NOW_AND_THEN), ..options(budget_bytes, threads, false) };
+        for report in check(&options, &[long_alike(9 << 20, 2)]) {
+            let Compressed { lz4_bytes, zstd_bytes } = report.compressed;
+            assert!(lz4_bytes.min(zstd_bytes) > 100_000, "{report:?}");
+            assert!(lz4_bytes + zstd_bytes + 100_000 < report.spilled_bytes, "{report:?}");
+            assert!(report.scratch_bytes < report.spilled_bytes, "{report:?}");
+        }
+        // Lines of a block's length and more among others.
+        let long = |length: usize| text(length, |text| text.resize(length, b'l'));
+        let lengths = [15_000, 16_383, 16_384, 50_000].map(long).concat();
+        check(&options, &[wide(6 << 20, 5), lengths, short_numbers(4 << 20, 6)]);
+    }
+}
+
+/// Random bytes are hardly ever tried.
+#[test]
+fn what_does_not_shrink_stays_as_it_is() {
+    let mut random = Random::new(1);
+    let noise = text(8 << 20, |text| {
+        let word = |_| random.word().to_le_bytes().map(|byte| if byte == b'\n' { 0 } else { byte });
+        text.extend((0..12).flat_map(word));
+    });
+    let options = LinesOptions { codec: Some(NOW_AND_THEN), ..options(2 * MIB, 2, false) };
+    for report in check(&options, &[noise]) {
+        assert_eq!(report.compressed, Compressed::default());
+        assert!(report.spilled_bytes > 6 << 20, "{report:?}");
+    }
+}
+
 /// What compression takes of the budget was once not left out of the bytes for each thread: those
 /// had no block.
 #[test]
 fn many_threads_may_compress() {
     let texts = [short_numbers(10 << 20, 1)];
-    for codec in [Codec::Lz4, Codec::Zstd] {
+    for codec in [Codec::Lz4, Codec::Zstd, NOW_AND_THEN] {
         check(&LinesOptions { codec: Some(codec), ..options(32 * MIB, 64, false) }, &texts);
     }
 }
@@ -200,7 +235,7 @@ fn many_threads_may_compress() {
 fn an_input_may_be_much_larger_than_it_said() {
     let text = short_numbers(14 << 20, 1);
     let wanted = expected(std::slice::from_ref(&text), false);
-    for codec in [None, Some(Codec::Lz4), Some(Codec::Zstd)] {
+    for codec in [None, Some(Codec::Lz4), Some(Codec::Zstd), Some(NOW_AND_THEN)] {
         let disk = SimDisk::new(SimOptions::default());
         let source = LinesInput { bytes: Some(64 << 10), ..source(&text, false) };
         let options = LinesOptions { codec, ..options(256 * MIB, 2, false) };
@@ -213,8 +248,9 @@ fn an_input_may_be_much_larger_than_it_said() {
 #[test]
 fn more_runs_than_memory_has_blocks_for_take_several_passes() {
     let texts = [short_numbers(2 << 20, 3), long_alike(2 << 20, 4), wide(100 << 20, 11)];
-    for threads in [1, 3] {
-        let (sorted, report) = sort(&options(2 * MIB, threads, false), &texts, false).unwrap();
+    for (threads, codec) in [(1, None), (3, Some(NOW_AND_THEN))] {
+        let options = LinesOptions { codec, ..options(2 * MIB, threads, false) };
+        let (sorted, report) = sort(&options, &texts, false).unwrap();
         assert!(sorted == expected(&texts, false), "{threads} threads");
         // Each line is written in the first pass, and most are in another.
         assert!(report.spilled_bytes > 130 << 20, "{report:?}");

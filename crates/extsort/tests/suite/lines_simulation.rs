@@ -5,7 +5,9 @@
 //! says which file it was, writes nothing but the beginning of that, leaves inputs alone and
 //! nothing open; and it ends.
 
-use crate::adversity::{Impatient, canary, corruption, fault, place, smooth_or_rough};
+use crate::adversity::{
+    Impatient, NOW_AND_THEN, canary, corruption, fault, place, smooth_or_rough,
+};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use xsort_disk::{Operation, SimDisk};
@@ -136,7 +138,7 @@ fn options(random: &mut Random, trouble: Trouble) -> LinesOptions {
         scratch: (0..random.between(1, 3))
             .map(|number| PathBuf::from(format!("/scratch{number}")))
             .collect(),
-        codec: random.one_of(&[None, None, Some(Codec::Lz4), Some(Codec::Zstd)]),
+        codec: random.one_of(&[None, Some(Codec::Lz4), Some(Codec::Zstd), Some(NOW_AND_THEN)]),
         output_file: has_file.then(|| OUTPUT.into()),
         checkpoint: None,
     }

@@ -4,7 +4,7 @@
 //!
 //! The seeds are those of `seeds.rs`.
 
-use crate::adversity::{Impatient, smooth_or_rough};
+use crate::adversity::{Impatient, NOW_AND_THEN, smooth_or_rough};
 use crate::simulation::{layout, least_budget, options, put, records};
 use crate::sort::oracle;
 use std::path::PathBuf;
@@ -272,7 +272,7 @@ fn lines_options(random: &mut Random, inputs: &[PathBuf]) -> LinesOptions {
         scratch: (0..random.between(1, 2))
             .map(|number| format!("/scratch{number}").into())
             .collect(),
-        codec: random.one_of(&[None, None, Some(Codec::Lz4)]),
+        codec: random.one_of(&[None, Some(NOW_AND_THEN), Some(Codec::Lz4)]),
         output_file: None,
         checkpoint: Some(checkpoint),
     }

@@ -137,7 +137,7 @@ pub struct Extras {
     pub bandwidth_limit: Option<OsString>,
     /// `--json`: a report for machines.
     pub json: bool,
-    /// `--compress=lz4` and `--compress=zstd`: compress scratch within the process.
+    /// `--compress=lz4`, `zstd` and `auto`: compress scratch within the process.
     pub compress: Option<Codec>,
     /// `--compress-output`: how the output is compressed; `None`: as its name says, where that
     /// counts.
@@ -177,6 +177,19 @@ pub enum Codec {
     Lz4,
     /// Zstandard.
     Zstd,
+    /// One of them or none, whatever is quickest.
+    Auto,
+}
+
+impl Codec {
+    pub(super) fn of_name(name: &[u8]) -> Option<Codec> {
+        match name {
+            b"lz4" => Some(Codec::Lz4),
+            b"zstd" => Some(Codec::Zstd),
+            b"auto" => Some(Codec::Auto),
+            _ => None,
+        }
+    }
 }
 
 /// How the output is compressed.

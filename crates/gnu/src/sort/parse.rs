@@ -153,12 +153,11 @@ impl<'a> Parser<'a> {
             Meaning::Letter(letter) => self.letter_with(letter, given, full)?,
             Meaning::BatchSize => self.batch_size(given)?,
             Meaning::Check => self.check_word(argument)?,
-            // With the abbreviation `--compress`, two arguments are ours.
-            Meaning::CompressProgram if option.typed == b"compress" && given == b"lz4" => {
-                command.extras.compress = Some(Codec::Lz4);
-            }
-            Meaning::CompressProgram if option.typed == b"compress" && given == b"zstd" => {
-                command.extras.compress = Some(Codec::Zstd);
+            // With the abbreviation `--compress`, some arguments are ours.
+            Meaning::CompressProgram
+                if option.typed == b"compress" && Codec::of_name(given).is_some() =>
+            {
+                command.extras.compress = Codec::of_name(given);
             }
             Meaning::CompressProgram => {
                 once(

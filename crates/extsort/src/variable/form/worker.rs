@@ -116,7 +116,7 @@ impl<'a, 'j, O: LineOrder> FormWorker<'a, 'j, O> {
         let SpillPart { run, group, part } = part;
         let LinesJob { order, options, balance, .. } = self.job;
         let buffer = self.write_buffers.lock().pop().expect("one for each thread");
-        let mut spiller = Spiller::new(self.job, buffer)?;
+        let mut spiller = Spiller::new(self.job, buffer);
         let slices = group.part(part).map(|(chunk, range)| {
             let entries = &chunk.entries::<O::Words>()[range];
             (chunk.text(), entries)

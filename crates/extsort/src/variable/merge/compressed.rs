@@ -2,7 +2,7 @@
 //! merge decompress them.
 
 use super::super::block::SpilledBlock;
-use super::super::codec::BlockDecompressor;
+use super::super::codec::{BlockCodec, BlockDecompressor};
 use super::super::job::LinesJob;
 use crate::Error;
 use crate::store::seal::check_seal;
@@ -15,6 +15,7 @@ pub(crate) struct CompressedBlock<'r> {
     /// Its number in the run.
     pub(crate) number: usize,
     pub(crate) block: &'r SpilledBlock,
+    pub(crate) codec: BlockCodec,
     pub(crate) pages: Lease,
     pub(crate) pages_bytes: usize,
     /// Memory for its lines.
@@ -40,7 +41,9 @@ impl CompressedBlock<'_> {
         check_seal(job.disk, scratch, address, pages, self.block.checksum)?;
         let bytes = self.block.bytes as usize;
         let compressed = &pages[..self.block.compressed_bytes as usize];
-        decompressor.decompress(compressed, &mut self.to[..bytes]).map_err(|reason| {
+        let to = &mut self.to[..bytes];
+        let decompressed = decompressor.decompress(self.codec, compressed, to);
+        decompressed.map_err(Error::Codec)?.map_err(|reason| {
             let what = format!("a scratch block of {bytes} bytes can't be decompressed: {reason}");
             Error::corrupt(job.disk, scratch.file(address.drive), address.offset, what)
         })?;

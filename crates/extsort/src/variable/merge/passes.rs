@@ -45,7 +45,7 @@ fn spill_for_blocks<O: LineOrder>(
         }
         let Run::InMemory(chunk) = &runs[number] else { continue };
         let write_buffer = write_buffers.pop().expect("one for each thread");
-        let mut spiller = Spiller::new(job, write_buffer)?;
+        let mut spiller = Spiller::new(job, write_buffer);
         let blocks = spiller.spill(chunk.text(), chunk.entries::<O::Words>())?;
         write_buffers.push(spiller.into_write_buffer());
         if let Run::InMemory(chunk) = std::mem::replace(&mut runs[number], Run::OnScratch(blocks)) {
@@ -111,7 +111,7 @@ impl<O: LineOrder> Passes<'_, '_, O> {
             },
             || {
                 let before = job.balance.written_or_dropped();
-                let spiller = Spiller::new(job, own.take().expect("it is used once"))?;
+                let spiller = Spiller::new(job, own.take().expect("it is used once"));
                 let areas = std::mem::replace(&mut self.areas, Areas::new(Vec::new()));
                 let start = MergeStart::default();
                 let (mut spiller, areas) =

@@ -183,12 +183,12 @@ impl<'a, 'j, O: LineOrder> Reader<'a, 'j, O> {
         result?;
         let arriving = cursor.arriving_block(number);
         if let Arriving::Reading(to) = arriving
-            && let Some(to) = to.take()
+            && let Some((to, codec)) = to.take().zip(block.codec)
         {
             *arriving = Arriving::Decompressing;
             self.in_flight += 1;
             let (pages, pages_bytes) = (lease, bytes);
-            return Ok(Some(CompressedBlock { run, number, block, pages, pages_bytes, to }));
+            return Ok(Some(CompressedBlock { run, number, block, codec, pages, pages_bytes, to }));
         }
         let pages = &lease[..bytes];
         check_seal(self.job.disk, self.job.scratch()?, block.address, pages, block.checksum)?;

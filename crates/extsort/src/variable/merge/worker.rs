@@ -29,13 +29,12 @@ pub(crate) enum MergeOutcome {
 pub(crate) struct MergeWorker<'a, 'j, O: LineOrder, S> {
     job: &'j LinesJob<'a, O>,
     writer: &'j OrderedWriter<S>,
-    /// Made for the first compressed block.
-    decompressor: Option<BlockDecompressor>,
+    decompressor: BlockDecompressor,
 }
 
 impl<'a, 'j, O: LineOrder, S: Sink> MergeWorker<'a, 'j, O, S> {
     pub(crate) fn new(job: &'j LinesJob<'a, O>, writer: &'j OrderedWriter<S>) -> Self {
-        MergeWorker { job, writer, decompressor: None }
+        MergeWorker { job, writer, decompressor: BlockDecompressor::default() }
     }
 
     /// Does tasks until there are no more segments. Blocks go first: a cut may wait for them.
@@ -75,17 +74,11 @@ impl<'a, 'j, O: LineOrder, S: Sink> MergeWorker<'a, 'j, O, S> {
             MergeTask::Merge(segment) => {
                 self.merge(&segment, write_buffer).map(MergeOutcome::Merged)
             }
-            MergeTask::Decompress(block) => self.decompress(block).map(MergeOutcome::Decompressed),
+            MergeTask::Decompress(block) => {
+                let decompressed = block.decompress(self.job, &mut self.decompressor);
+                decompressed.map(MergeOutcome::Decompressed)
+            }
         }
-    }
-
-    fn decompress(&mut self, block: CompressedBlock<'_>) -> Result<DecompressedBlock, Error> {
-        let codec = self.job.options.codec.expect("without a codec no block is compressed");
-        let decompressor = match &mut self.decompressor {
-            Some(decompressor) => decompressor,
-            none => none.insert(BlockDecompressor::new(codec).map_err(Error::Codec)?),
-        };
-        block.decompress(self.job, decompressor)
     }
 
     /// Merges a segment. Returns how many lines it had.

@@ -10,7 +10,7 @@ use super::super::options::LinesOptions;
 use super::super::plan::{Plan, usable_bytes};
 use super::super::report::LinesReport;
 use super::tree::{BUFFER_BYTES_MAX, BUFFER_BYTES_MIN, InputTree};
-use crate::{Error, Observer};
+use crate::{Compressed, Error, Observer};
 use std::cmp::Ordering;
 use std::io::Write;
 use std::time::Instant;
@@ -70,6 +70,7 @@ pub fn merge_sequential<O: LineOrder>(
         runs,
         spilled_bytes: 0,
         scratch_bytes: 0,
+        compressed: Compressed::default(),
         seconds: begun.elapsed().as_secs_f64(),
         plan: plan(buffer_bytes),
     })

@@ -1,0 +1,466 @@
+//! How much effort compression of scratch is worth: none, LZ4 or Zstandard, decided again and again
+//! while a sort runs.
+//!
+//! Compression pays where threads wait for the drive and processors are idle meanwhile; elsewhere it
+//! costs. So effort rises when both have been seen, and only if what is spare can compress *all*
+//! that is spilled: a little compression here and there costs more than it saves. A drive that is as
+//! fast as memory keeps processors busy while threads wait for it, which the processor time of the
+//! process shows; one that is nearly as fast takes more than can be compressed.
+//!
+//! Once effort is made, threads wait less: that is its purpose. So effort falls only when they
+//! hardly wait for anything any more, or no processor is idle: then compression is what all wait
+//! for. Each fall doubles the time until the next rise.
+//!
+//! Whether bytes shrink is another question, which they answer themselves: after a block that
+//! hardly did, a codec is left out for a while, and longer each time.
+//!
+//! What was tried, and the figures: docs/experiments/2026-11-23-compression-auto.md.
+
+use super::codec::BlockCodec;
+use parking_lot::Mutex;
+use std::ops::{Add, Sub};
+use std::time::Instant;
+
+/// How blocks on scratch are compressed.
+#[derive(Clone, Copy, Debug)]
+pub enum Codec {
+    /// LZ4: less of the processor for more bytes.
+    Lz4,
+    /// Zstandard: where drives are slow, or space is short.
+    Zstd,
+    /// Each block with one of them or not at all, by what the drive and the processors have to
+    /// spare.
+    Auto(Measure),
+}
+
+impl Codec {
+    /// Its name, as users write it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Codec::Lz4 => "lz4",
+            Codec::Zstd => "zstd",
+            Codec::Auto(_) => "auto",
+        }
+    }
+
+    /// Bytes that compressing and decompressing take on a thread beside the blocks.
+    pub(super) fn context_bytes(self) -> u64 {
+        match self {
+            Codec::Lz4 => BlockCodec::Lz4.context_bytes(),
+            Codec::Zstd => BlockCodec::Zstd.context_bytes(),
+            Codec::Auto(_) => BlockCodec::Lz4.context_bytes() + BlockCodec::Zstd.context_bytes(),
+        }
+    }
+}
+
+/// What [`Codec::Auto`] goes by.
+#[derive(Clone, Copy, Debug)]
+pub enum Measure {
+    /// Clocks: what threads do and what the process takes.
+    Clocks,
+    /// The answers of a function to its n-th call, counted from 0.
+    Given(fn(u64) -> Load),
+}
+
+/// What a sort has done up to a moment, in seconds over all of its threads.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Load {
+    /// The moment, by a clock.
+    pub clock: f64,
+    /// Threads waited to write to scratch.
+    pub blocked: f64,
+    /// Threads had nothing to do.
+    pub idle: f64,
+    /// Processor time of the process, the kernel's work for it included.
+    pub processor: f64,
+    /// Bytes of lines that were spilled.
+    pub spilled_bytes: f64,
+}
+
+impl Add for Load {
+    type Output = Load;
+    fn add(self, other: Load) -> Load {
+        Load {
+            clock: self.clock + other.clock,
+            blocked: self.blocked + other.blocked,
+            idle: self.idle + other.idle,
+            processor: self.processor + other.processor,
+            spilled_bytes: self.spilled_bytes + other.spilled_bytes,
+        }
+    }
+}
+
+impl Sub for Load {
+    type Output = Load;
+    fn sub(self, other: Load) -> Load {
+        self + other.times(-1.0)
+    }
+}
+
+impl Load {
+    fn times(self, factor: f64) -> Load {
+        Load {
+            clock: factor * self.clock,
+            blocked: factor * self.blocked,
+            idle: factor * self.idle,
+            processor: factor * self.processor,
+            spilled_bytes: factor * self.spilled_bytes,
+        }
+    }
+}
+
+/// How long the sort is watched before each decision: some writes of each thread at 100 MB/s, and a
+/// twentieth of the shortest sort that is worth it.
+const WINDOW_SECONDS: f64 = 0.04;
+/// The share of the time spent waiting that effort may take: not all, since nothing is ever quite
+/// even.
+const SPARE_SHARE: f64 = 0.8;
+/// Less of all time than this without work means that compression is what all wait for.
+const STARVED_SHARE: f64 = 0.05;
+/// Most windows between a fall and the next rise.
+const REST_WINDOWS_MAX: u32 = 64;
+/// Most blocks for which a codec is left out.
+const SKIPPED_BLOCKS_MAX: u32 = 63;
+
+/// What a byte takes of a thread to compress, as long as that isn't known: twice the time of most
+/// lines on this project's machines (the experiment's table), because decompression takes some, too,
+/// and so does moving the lines into a block.
+fn expected_seconds_per_byte(codec: BlockCodec) -> f64 {
+    match codec {
+        BlockCodec::Lz4 => 1.0 / 400e6,
+        BlockCodec::Zstd => 1.0 / 250e6,
+    }
+}
+
+/// Decides for all threads of a sort.
+pub(super) struct Effort {
+    codec: Option<Codec>,
+    /// Of [`Codec::Auto`].
+    decisions: Mutex<Decisions>,
+}
+
+impl Effort {
+    /// Of a sort with so many threads.
+    pub(super) fn new(codec: Option<Codec>, threads: usize) -> Effort {
+        let processors = match codec {
+            Some(Codec::Auto(Measure::Clocks)) => {
+                std::thread::available_parallelism().map_or(1, usize::from)
+            }
+            _ => threads,
+        };
+        let decisions = Mutex::new(Decisions::new(threads, processors));
+        Effort { codec, decisions }
+    }
+
+    /// Whether a block may be compressed at all.
+    pub(super) fn is_possible(&self) -> bool {
+        self.codec.is_some()
+    }
+
+    /// How to compress the next block, if at all. `measure` says what the sort has done so far.
+    pub(super) fn codec(&self, measure: impl FnOnce() -> Load) -> Option<BlockCodec> {
+        match self.codec? {
+            Codec::Lz4 => Some(BlockCodec::Lz4),
+            Codec::Zstd => Some(BlockCodec::Zstd),
+            Codec::Auto(by) => {
+                let decisions = &mut *self.decisions.lock();
+                if decisions.is_due(by) {
+                    let load = match by {
+                        Measure::Clocks => measure(),
+                        Measure::Given(load) => load(decisions.measured),
+                    };
+                    decisions.decide(load);
+                }
+                decisions.next()
+            }
+        }
+    }
+
+    /// Takes in that a block was compressed to so many bytes, if it shrank at all, in so many
+    /// seconds.
+    pub(super) fn compressed(
+        &self,
+        codec: BlockCodec,
+        bytes: usize,
+        compressed: Option<usize>,
+        seconds: f64,
+    ) {
+        let seconds = match self.codec {
+            Some(Codec::Auto(Measure::Clocks)) => seconds,
+            Some(Codec::Auto(Measure::Given(_))) => 0.0,
+            _ => return,
+        };
+        self.decisions.lock().compressed(codec, bytes, compressed, seconds);
+    }
+}
+
+/// What is known and decided.
+struct Decisions {
+    /// Threads that can work at once.
+    workers: f64,
+    processors: f64,
+    /// What had been done when the window began.
+    begin: Load,
+    began: Instant,
+    /// How often was measured.
+    measured: u64,
+    /// What was done in this window and those before, each of which counts half of the next.
+    recent: Load,
+    /// Seconds in which blocks were compressed: in this window, and as in `recent`.
+    compressing: f64,
+    recent_compressing: f64,
+    effort: Option<BlockCodec>,
+    /// Windows until effort may rise, and how many it will be after the next fall.
+    rest: u32,
+    next_rest: u32,
+    lz4: Tried,
+    zstd: Tried,
+}
+
+/// What is known of a codec.
+#[derive(Clone, Copy, Default)]
+struct Tried {
+    /// Blocks for which it is left out, and how many it was the last time.
+    left_out: u32,
+    last_left_out: u32,
+    /// Seconds for each byte, the last blocks counting most; 0 if it was not tried.
+    seconds_per_byte: f64,
+}
+
+impl Decisions {
+    fn new(threads: usize, processors: usize) -> Decisions {
+        Decisions {
+            workers: threads.min(processors) as f64,
+            processors: processors as f64,
+            begin: Load::default(),
+            began: Instant::now(),
+            measured: 0,
+            recent: Load::default(),
+            compressing: 0.0,
+            recent_compressing: 0.0,
+            effort: None,
+            rest: 0,
+            next_rest: 1,
+            lz4: Tried::default(),
+            zstd: Tried::default(),
+        }
+    }
+
+    /// Whether it is time to measure.
+    fn is_due(&self, by: Measure) -> bool {
+        match by {
+            Measure::Clocks if self.measured > 0 => {
+                self.began.elapsed().as_secs_f64() >= WINDOW_SECONDS
+            }
+            _ => true,
+        }
+    }
+
+    /// Ends a window, and decides for the next one.
+    fn decide(&mut self, load: Load) {
+        self.measured += 1;
+        let window = load - self.begin;
+        if self.measured > 1 && window.clock < WINDOW_SECONDS {
+            return;
+        }
+        (self.begin, self.began) = (load, Instant::now());
+        // The first one only begins a window.
+        if self.measured == 1 {
+            return;
+        }
+        self.recent = self.recent.times(0.5) + window;
+        let compressing = std::mem::take(&mut self.compressing);
+        self.recent_compressing = self.recent_compressing / 2.0 + compressing;
+        self.effort = self.next_effort();
+    }
+
+    fn next_effort(&mut self) -> Option<BlockCodec> {
+        let Load { clock, blocked, idle, processor, spilled_bytes } = self.recent;
+        let unused = self.processors * clock - processor;
+        let waiting = (blocked + idle).min(unused);
+        if self.effort.is_some() && waiting < STARVED_SHARE * self.workers * clock {
+            self.rest = self.next_rest;
+            self.next_rest = (2 * self.next_rest).min(REST_WINDOWS_MAX);
+            return self
+                .effort
+                .filter(|&codec| codec == BlockCodec::Zstd)
+                .and(Some(BlockCodec::Lz4));
+        }
+        if self.rest > 0 {
+            self.rest -= 1;
+            return self.effort;
+        }
+        let spare = SPARE_SHARE * blocked.min(unused) + self.recent_compressing;
+        let can_do = |codec| spilled_bytes * self.seconds_per_byte(codec) <= spare;
+        match self.effort {
+            _ if can_do(BlockCodec::Zstd) => Some(BlockCodec::Zstd),
+            None if can_do(BlockCodec::Lz4) => Some(BlockCodec::Lz4),
+            effort => effort,
+        }
+    }
+
+    /// What a byte takes of a thread: not less than is expected, since the next ones may be dearer.
+    fn seconds_per_byte(&self, codec: BlockCodec) -> f64 {
+        let tried = match codec {
+            BlockCodec::Lz4 => &self.lz4,
+            BlockCodec::Zstd => &self.zstd,
+        };
+        tried.seconds_per_byte.max(expected_seconds_per_byte(codec))
+    }
+
+    /// How to compress the next block.
+    fn next(&mut self) -> Option<BlockCodec> {
+        let codec = self.effort?;
+        let tried = self.tried(codec);
+        if tried.left_out > 0 {
+            tried.left_out -= 1;
+            return None;
+        }
+        Some(codec)
+    }
+
+    fn compressed(
+        &mut self,
+        codec: BlockCodec,
+        bytes: usize,
+        compressed: Option<usize>,
+        seconds: f64,
+    ) {
+        self.compressing += seconds;
+        let tried = self.tried(codec);
+        let per_byte = seconds / bytes as f64;
+        let before = if tried.seconds_per_byte > 0.0 { tried.seconds_per_byte } else { per_byte };
+        tried.seconds_per_byte = (7.0 * before + per_byte) / 8.0;
+        let is_useful = compressed.is_some_and(|compressed| compressed < bytes / 8 * 7);
+        tried.last_left_out =
+            if is_useful { 0 } else { (2 * tried.last_left_out + 1).min(SKIPPED_BLOCKS_MAX) };
+        tried.left_out = tried.left_out.max(tried.last_left_out);
+    }
+
+    fn tried(&mut self, codec: BlockCodec) -> &mut Tried {
+        match codec {
+            BlockCodec::Lz4 => &mut self.lz4,
+            BlockCodec::Zstd => &mut self.zstd,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A sort of lines by two threads: a byte takes `LINE_SECONDS` of one of them, is read from the
+    /// drive once and spilled once.
+    const LINE_SECONDS: f64 = 1.5e-9;
+    const THREADS: usize = 2;
+
+    /// What a codec does to the lines of a test: seconds for each byte, and what is left of it.
+    struct Effect {
+        lz4: (f64, f64),
+        zstd: (f64, f64),
+    }
+
+    const LOGS: Effect = Effect { lz4: (1.2e-9, 0.24), zstd: (1.6e-9, 0.15) };
+    const DIGITS: Effect = Effect { lz4: (1.0e-9, 1.0), zstd: (2.8e-9, 0.55) };
+    const NOISE: Effect = Effect { lz4: (0.1e-9, 1.0), zstd: (0.8e-9, 1.0) };
+
+    /// Runs such a sort for so many seconds, with a drive of so many bytes a second, whose transfers
+    /// take `copy_seconds` of a processor for each byte. Returns bytes sorted in a second, and the
+    /// efforts in the end.
+    fn run(drive: f64, copy_seconds: f64, effect: &Effect, seconds: f64) -> (f64, Vec<usize>) {
+        let mut decisions = Decisions::new(THREADS, THREADS);
+        let (mut load, mut bytes) = (Load::default(), 0.0);
+        let mut efforts = vec![0; 3];
+        decisions.decide(load);
+        while load.clock < seconds {
+            let block = 1 << 17;
+            let mut used = [0usize; 3];
+            // A window's blocks: of so many, each as it is decided.
+            for _ in 0..64 {
+                let codec = decisions.next();
+                used[codec.map_or(0, |codec| 1 + codec as usize)] += 1;
+                let Some(codec) = codec else { continue };
+                let (_, left) = effect.of(codec);
+                let compressed = (block as f64 * left) as usize;
+                let compressed = (compressed < block).then_some(compressed);
+                decisions.compressed(codec, block, compressed, 0.0);
+            }
+            let share = |at: usize| used[at] as f64 / 64.0;
+            let (lz4, zstd) = (effect.lz4, effect.zstd);
+            let compressing = share(1) * lz4.0 + share(2) * zstd.0;
+            let written = share(0) + share(1) * lz4.1 + share(2) * zstd.1;
+            let (moved, working) = (1.0 + written, LINE_SECONDS + compressing);
+            let copying = moved * copy_seconds;
+            let rate = (drive / moved).min(THREADS as f64 / (working + copying));
+            let time = WINDOW_SECONDS * 1.01;
+            decisions.compressing += rate * compressing * time;
+            load = load
+                + Load {
+                    clock: time,
+                    blocked: time * (THREADS as f64 - rate * working),
+                    idle: 0.0,
+                    processor: time * rate * (working + copying),
+                    spilled_bytes: time * rate,
+                };
+            bytes += rate * time;
+            decisions.decide(load);
+            (0..3).for_each(|at| efforts[at] += used[at]);
+        }
+        (bytes / load.clock, efforts)
+    }
+
+    impl Effect {
+        fn of(&self, codec: BlockCodec) -> (f64, f64) {
+            match codec {
+                BlockCodec::Lz4 => self.lz4,
+                BlockCodec::Zstd => self.zstd,
+            }
+        }
+    }
+
+    /// Of lines that aren't compressed.
+    fn plain_rate(drive: f64, copy_seconds: f64) -> f64 {
+        (drive / 2.0).min(THREADS as f64 / (LINE_SECONDS + 2.0 * copy_seconds))
+    }
+
+    #[test]
+    fn slow_drives_are_relieved() {
+        for (drive, gain) in [(100e6, 1.5), (200e6, 1.5), (500e6, 1.4), (800e6, 1.3)] {
+            let (rate, efforts) = run(drive, 0.0, &LOGS, 2.0);
+            assert!(rate > gain * plain_rate(drive, 0.0), "{drive}: {rate}, {efforts:?}");
+        }
+        // Only Zstandard shrinks these.
+        let (rate, _) = run(200e6, 0.0, &DIGITS, 2.0);
+        assert!(rate > 1.2 * plain_rate(200e6, 0.0), "{rate}");
+    }
+
+    /// Neither what doesn't shrink, nor a drive that is as fast as the processors, nor one that
+    /// takes their time.
+    #[test]
+    fn nothing_is_lost() {
+        for effect in [LOGS, DIGITS, NOISE] {
+            for drive in [50e6, 200e6, 500e6, 900e6, 1200e6, 1600e6, 2000e6, 3000e6, 5000e6, 1e11] {
+                for copy_seconds in [0.0, 0.1e-9, 0.3e-9, 1e-9] {
+                    let (rate, efforts) = run(drive, copy_seconds, &effect, 2.0);
+                    let plain = plain_rate(drive, copy_seconds);
+                    assert!(
+                        rate > 0.97 * plain,
+                        "{drive} {copy_seconds}: {rate} {plain} {efforts:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_shrink_is_hardly_tried() {
+        let (_, efforts) = run(200e6, 0.0, &NOISE, 2.0);
+        assert!(efforts[1] + efforts[2] > 1 && efforts[0] > 20 * (efforts[1] + efforts[2]));
+    }
+
+    #[test]
+    fn a_fast_drive_is_left_alone() {
+        assert_eq!(run(5e9, 0.0, &LOGS, 2.0).1[1..], [0, 0]);
+    }
+}
