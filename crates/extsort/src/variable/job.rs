@@ -48,6 +48,8 @@ pub(super) struct LinesJob<'a, O> {
     pub(super) failure: Failure,
     /// Whether blocks are compressed.
     pub(super) effort: Effort,
+    /// Bytes read into areas.
+    pub(super) read_bytes: AtomicU64,
     /// Blocks on scratch that are in an index.
     pub(super) indexed_blocks: AtomicU64,
     pub(super) balance: Balance,
@@ -89,6 +91,7 @@ impl<'a, O> LinesJob<'a, O> {
             gauges,
             failure: Failure::default(),
             effort,
+            read_bytes: AtomicU64::new(0),
             indexed_blocks: AtomicU64::new(0),
             balance: Balance::default(),
             sorted_lines: AtomicU64::new(0),
@@ -137,13 +140,15 @@ impl<'a, O> LinesJob<'a, O> {
     /// What was done so far.
     pub(super) fn load(&self) -> Load {
         let times = &self.gauges.stage_times;
+        let spilled_bytes = self.gauges.spilled.bytes.load(Relaxed) as f64;
         Load {
             clock: self.begun.elapsed().as_secs_f64(),
             blocked: times.spill_waits_for_write.seconds_now(),
             idle: times.work_waits_for_read.seconds_now()
                 + times.merge_waits_for_read.seconds_now(),
             processor: process_cpu_time().as_secs_f64(),
-            spilled_bytes: self.gauges.spilled.bytes.load(Relaxed) as f64,
+            spilled_bytes,
+            progress_bytes: spilled_bytes + self.read_bytes.load(Relaxed) as f64,
         }
     }
 

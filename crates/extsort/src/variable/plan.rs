@@ -284,8 +284,9 @@ impl Shares {
             let bytes = budget.saturating_sub(context * threads as u64).max(BUDGET_BYTES_MIN);
             let write_buffer = align_down((bytes / 8 / threads as u64).min(write_buffer_max));
             let block_max = align_down(write_buffer / WRITE_BUFFER_BLOCKS as u64);
+            // Of the whole budget: what compression takes of 64 MiB would halve the blocks.
             let mut block =
-                (1 << (bytes / 512).max(BLOCK_BYTES_MIN).ilog2()).min(MIB).min(block_max);
+                (1 << (budget / 512).max(BLOCK_BYTES_MIN).ilog2()).min(MIB).min(block_max);
             let is_index_large =
                 |block| index_bytes(input_bytes, bytes, block) > bytes / INDEX_SHARE;
             while is_index_large(block) && 2 * block <= block_max {

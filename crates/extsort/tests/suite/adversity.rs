@@ -58,12 +58,14 @@ fn changing_load(reading: u64) -> Load {
     // At 10 MB in a window LZ4 is all that can be done, at 1 MB Zstandard is.
     let megabytes =
         windows(10 * 6 + 6 + 5 * 12, 10 * some(6) + some(12) + 5 * (some(0) + some(18)));
+    let progress = some(0) + 3 * some(6) + 9 * some(12) + some(18);
     Load {
         clock: 0.05 * reading as f64,
         blocked: 0.04 * windows(12, some(6) + some(12)),
         idle: 0.0,
         processor: 0.0,
         spilled_bytes: 1e6 * megabytes,
+        progress_bytes: 1e7 * windows(12 + 3 * 6 + 9 * 6, progress),
     }
 }
 

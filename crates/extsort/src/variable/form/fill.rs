@@ -5,6 +5,7 @@ use super::super::input::InputReader;
 use super::super::job::LinesJob;
 use super::super::plan::Plan;
 use crate::Error;
+use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::Lease;
 use xsort_kernels::lines::{LineOrder, count_lines, whole_lines_bytes};
 
@@ -149,6 +150,7 @@ impl<'a, 'j, O: LineOrder> ChunkReader<'a, 'j, O> {
         area.populate(from..from + step);
         let read = || self.reader.read(&mut area[from..][..step]);
         let bytes = self.job.gauges.stage_times.read_busy.time(read)?;
+        self.job.read_bytes.fetch_add(bytes as u64, Relaxed);
         self.remaining = self.remaining.map(|left| left.saturating_sub(bytes as u64));
         Ok(bytes)
     }
