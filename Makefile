@@ -134,7 +134,7 @@ fuzz: fuzz-tools
 
 ## A few seconds of each, quicker to build.
 fuzz-smoke: fuzz-tools
-	FUZZ_SANITIZER=none FUZZ_BUILD=--dev fuzz/run 3
+	FUZZ_SANITIZER=none FUZZ_BUILD=--dev FUZZ_JOBS=2 fuzz/run 3
 
 ## Install cargo-fuzz, pinned, under target/. It only starts others, so it needn't be fast.
 fuzz-tools:
