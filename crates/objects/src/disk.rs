@@ -149,7 +149,11 @@ impl ObjectDisk {
         if let Some(engine) = self.engine.get() {
             return Ok(engine);
         }
-        let caller = Arc::new(Caller::new((self.connect)()?, self.settings.retry.clone(), self.rate.clone()));
+        let caller = Arc::new(Caller::new(
+            (self.connect)()?,
+            self.settings.retry.clone(),
+            self.rate.clone(),
+        ));
         let workers = Workers::start(self.settings.connections)?;
         Ok(self.engine.get_or_init(|| Engine { caller, workers }))
     }

@@ -92,7 +92,7 @@ pub(crate) fn run(args: &GenArgs, stop: &Stop) -> Result<(), Failure> {
         sync: !args.no_sync,
     };
     let begin = Instant::now();
-    let report = generate(&options, &*disk, &console)?;
+    let report = generate(&options, &*disk, &console).map_err(|error| limits.add_to(error))?;
     let seconds = begin.elapsed().as_secs_f64();
     disk.notices().iter().for_each(|line| console.notice(line));
     drop(console);

@@ -53,13 +53,14 @@ pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
 
     let options = sort_options(args, inputs, layout, &limits, &names);
     if args.dry_run {
-        let plan = dry_run(&options, &*disk, &console).map_err(|error| names.add_to(error))?;
+        let plan = dry_run(&options, &*disk, &console)
+            .map_err(|error| limits.add_to(names.add_to(error)))?;
         disk.notices().iter().for_each(|line| console.notice(line));
         drop(console);
         return ResultPrinter::of_dry_run(style).print("sort", &plan);
     }
-    let report =
-        sort_streamed(&options, stream, &*disk, &console).map_err(|error| names.add_to(error))?;
+    let report = sort_streamed(&options, stream, &*disk, &console)
+        .map_err(|error| limits.add_to(names.add_to(error)))?;
     disk.notices().iter().for_each(|line| console.notice(line));
     drop(console);
     ResultPrinter::beside(&args.output, style).print("sort", &report)

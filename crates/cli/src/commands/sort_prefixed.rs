@@ -65,7 +65,7 @@ pub(super) fn run(args: &SortArgs, prefix: Prefix, stop: &Stop) -> Result<(), Fa
         false => SortedOutput::File { path: &args.output, sync: !args.no_sync },
     };
     let report = sort_prefixed(&options, &engine, inputs, output, &*disk, &console)
-        .map_err(|error| if is_stream { of_stream(error) } else { error })?;
+        .map_err(|error| limits.add_to(if is_stream { of_stream(error) } else { error }))?;
     disk.notices().iter().for_each(|line| console.notice(line));
     drop(console);
     ResultPrinter::beside(&args.output, style).print("sort", &report)

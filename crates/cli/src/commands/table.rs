@@ -91,7 +91,7 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
         (false, Some(part_bytes)) => TableOutput::Parts { path: &args.output, part_bytes, sync },
     };
     let report = sort_table(&options, &engine, inputs, output, &*disk, &console)
-        .map_err(|error| if is_stream { of_stream(error) } else { error })?;
+        .map_err(|error| limits.add_to(if is_stream { of_stream(error) } else { error }))?;
     disk.notices().iter().for_each(|line| console.notice(line));
     drop(console);
     ResultPrinter::beside(&args.output, style).print("table", &report)

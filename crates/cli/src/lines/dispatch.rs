@@ -22,7 +22,7 @@ pub(super) fn run(lines: &LinesCommand<'_>, has_locale: bool) -> Result<(), Fail
     lines.refuse_useless_options()?;
     lines.refuse_foreign_compression()?;
     let limits = Limits::new(&lines.command)?;
-    let disk = LinesDisk::new(lines, &limits);
+    let disk = LinesDisk::new(!is_called_as_gnu(lines.program), &lines.command, &limits);
     let files = inputs::files(&lines.command, &disk)?;
     if lines.command.files0_from.is_some() {
         xsort_gnu::sort::refuse_combinations(&lines.command, &files, &lines.environment)?;

@@ -1,17 +1,16 @@
 //! The disk of a command of lines, and which of its names are URLs. It is set up when it is first
 //! needed, which for little on this machine is never.
 
-use super::command::LinesCommand;
 use super::limits::Limits;
 use super::resources;
 use crate::args::ObjectArguments;
-use crate::gnu_commands::is_called_as_gnu;
 use crate::settings::objects::{ObjectLimits, ObjectUse};
 use std::cell::OnceCell;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 use xsort_disk::{Disk, is_url};
+use xsort_gnu::sort::Command;
 
 /// The disk of a command.
 pub(super) struct LinesDisk<'l> {
@@ -25,9 +24,7 @@ pub(super) struct LinesDisk<'l> {
 }
 
 impl<'l> LinesDisk<'l> {
-    pub(super) fn new(lines: &LinesCommand<'_>, limits: &'l Limits) -> LinesDisk<'l> {
-        let command = &lines.command;
-        let has_urls = !is_called_as_gnu(lines.program);
+    pub(super) fn new(has_urls: bool, command: &Command, limits: &'l Limits) -> LinesDisk<'l> {
         let given = match has_urls {
             true => ObjectUse::of(&command.files, command.output.as_deref().map(Path::new)),
             false => ObjectUse::default(),

@@ -60,6 +60,8 @@ pub(crate) fn is_address_space_limited() -> bool {
 pub(crate) struct JobLimits {
     /// Memory for data in bytes.
     pub(crate) budget_bytes: u64,
+    /// The same with what objects take.
+    asked_bytes: u64,
     pub(crate) threads: usize,
     io: IoChoice,
     /// The temperature of drives in degrees Celsius above which transfers pause, and the gate that
@@ -87,11 +89,11 @@ impl JobLimits {
             let stop = stop.clone();
             Arc::new(RateLimit::new(bytes_per_second, move || stop.is_set()))
         });
-        let objects =
-            ObjectLimits::decide(objects, resources.objects, threads, budget.bytes);
+        let objects = ObjectLimits::decide(objects, resources.objects, threads, budget.bytes);
         let taken_bytes = objects.as_ref().map_or(0, |objects| objects.taken_bytes);
         JobLimits {
             budget_bytes: budget.bytes.saturating_sub(taken_bytes),
+            asked_bytes: budget.bytes,
             objects,
             threads,
             io: resources.io,
@@ -127,9 +129,9 @@ impl JobLimits {
     /// # Errors
     /// If it can't start, or if objects leave no memory.
     pub(crate) fn disk(&self) -> Result<Arc<dyn Disk>, Failure> {
-        if let (0, Some(objects)) = (self.budget_bytes, &self.objects) {
-            let needed_bytes = objects.taken_bytes + DATA_BYTES_MIN;
-            let budget_bytes = objects.taken_bytes;
+        if self.objects.is_some() && self.budget_bytes < DATA_BYTES_MIN {
+            let (budget_bytes, needed_bytes) =
+                (self.asked_bytes, self.objects_bytes() + DATA_BYTES_MIN);
             return Err(Failure::Job(Error::Memory { budget_bytes, needed_bytes }));
         }
         Ok(self.with_objects(Arc::new(OsDisk::new(self.disk_options())?)))
@@ -139,6 +141,22 @@ impl JobLimits {
     /// the first file.
     pub(crate) fn lazy_disk(&self) -> Arc<dyn Disk> {
         self.with_objects(Arc::new(LazyDisk::new(self.disk_options())))
+    }
+
+    /// Bytes of the memory that objects take.
+    fn objects_bytes(&self) -> u64 {
+        self.objects.as_ref().map_or(0, |objects| objects.taken_bytes)
+    }
+
+    /// An error about the memory that objects leave, as one about all of it.
+    pub(crate) fn add_to(&self, error: Error) -> Error {
+        match error {
+            Error::Memory { budget_bytes, needed_bytes } => Error::Memory {
+                budget_bytes: budget_bytes + self.objects_bytes(),
+                needed_bytes: needed_bytes + self.objects_bytes(),
+            },
+            other => other,
+        }
     }
 
     fn with_objects(&self, local: Arc<dyn Disk>) -> Arc<dyn Disk> {

@@ -65,7 +65,8 @@ impl ObjectLimits {
         };
         let candidates = parts.into_iter().flat_map(|part_bytes| {
             let defaults = &defaults;
-            let of = move |connections| ObjectSettings { part_bytes, connections, ..defaults.clone() };
+            let of =
+                move |connections| ObjectSettings { part_bytes, connections, ..defaults.clone() };
             (least..=largest).rev().map(of)
         });
         let mut last = None;
@@ -101,11 +102,14 @@ mod tests {
         };
         assert_eq!(decide(1 << 30), (16, 8));
         assert_eq!(decide(400 << 20), (7, 8));
-        assert_eq!(decide(256 << 20), (8, 5));
+        assert_eq!(decide(256 << 20), (7, 5));
         assert_eq!(decide(64 << 20), (2, 5));
         let given = ObjectArguments { s3_part_size: Some((6 << 20) + 1), s3_connections: Some(40) };
         let limits = ObjectLimits::decide(objects, given, 2, 1 << 20).unwrap();
-        assert_eq!((limits.settings.connections, limits.settings.part_bytes), (40, (6 << 20) + 4096));
+        assert_eq!(
+            (limits.settings.connections, limits.settings.part_bytes),
+            (40, (6 << 20) + 4096)
+        );
         let reads = ObjectUse { reads: true, writes: false };
         let limits = ObjectLimits::decide(reads, nothing, 2, 1 << 30).unwrap();
         assert_eq!(limits.taken_bytes, 16 << 20);

@@ -10,8 +10,8 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::Duration;
 use std::thread;
+use std::time::Duration;
 use xsort_objects::{Client, Location, SimStore, StoreOptions};
 
 fn store() -> Arc<SimStore> {
@@ -45,12 +45,15 @@ fn records_come_from_objects_and_go_to_them() {
     sandbox.ok("gen -q 1000000 --seed 1 b");
     sandbox.ok("sort -q a b -o sorted");
     for (line, from) in [
-        ("sort -q s3://bucket/in/ -o s3://bucket/out -m 80M", "s3://bucket/in/"),
-        ("sort -q s3://bucket/in/* -o s3://bucket/out -m 54M -j 2 -T .", "a b"),
-        ("sort -q a s3://bucket/in/b* -o s3://bucket/out --bandwidth-limit 1G", "a b"),
+        ("sort -q s3://bucket/in/ -o s3://bucket/out -m 80M", "--against s3://bucket/in/"),
+        ("sort -q s3://bucket/in/* -o s3://bucket/out -m 54M -j 2 -T .", "--against a --against b"),
+        (
+            "sort -q a s3://bucket/in/b* -o s3://bucket/out --bandwidth-limit 1G",
+            "--against a --against b",
+        ),
     ] {
         sandbox.ok(line);
-        let verdict = sandbox.json(&format!("verify s3://bucket/out --against {from}"));
+        let verdict = sandbox.json(&format!("verify s3://bucket/out {from}"));
         assert!(verdict["ok"] == true && verdict["records"] == 130_000, "{line}: {verdict}");
         sandbox.ok("sort -q s3://bucket/out -o again");
         assert_eq!(sandbox.read("again"), sandbox.read("sorted"), "{line}");
@@ -70,9 +73,15 @@ fn lines_and_tables_come_from_objects_and_go_to_them() {
     store.put_object("s3://bucket/text", text.clone());
     sandbox.write("text", text);
     sandbox.ok("lines -n text -o sorted");
-    for line in ["lines -n s3://bucket/text -o s3://bucket/lines", "lines -n -S 60M text -o s3://bucket/lines"] {
+    for line in [
+        "lines -n s3://bucket/text -o s3://bucket/lines",
+        "lines -n -S 60M text -o s3://bucket/lines",
+    ] {
         sandbox.ok(line);
-        assert_eq!(sandbox.ok("lines -m -n s3://bucket/lines").into_bytes(), sandbox.read("sorted"));
+        assert_eq!(
+            sandbox.ok("lines -m -n s3://bucket/lines").into_bytes(),
+            sandbox.read("sorted")
+        );
         sandbox.ok("lines -c -n s3://bucket/lines");
     }
     store.put_object("s3://bucket/t/a.csv", "id,name\n2,b\n10,\"c\nd\"\n");
@@ -93,10 +102,11 @@ fn what_is_wrong_is_said_and_the_old_object_stays() {
     store.put_object("s3://bucket/short", vec![0; 150]);
     for (line, code, reason) in [
         ("sort s3://bucket/none -o out", 3, "there is no such object"),
-        ("sort s3://nowhere/in -o out", 3, "there is no such bucket"),
+        ("sort s3://nowhere/in -o out", 2, "there is no such bucket"),
         ("sort in -o s3://nowhere/out", 2, "there is no such bucket"),
-        ("sort s3://bucket/short -o s3://bucket/old", 3, "not a whole number of records"),
-        ("sort in -o s3://bucket/old -m 40M", 5, "needs"),
+        ("sort s3://bucket/short -o s3://bucket/old", 3, "no multiple of the record's"),
+        ("sort in -o s3://bucket/old -m 40M -j 2", 4, "of 40.0 MiB is too small"),
+        ("sort in -o s3://bucket/old -m 48M -j 2", 4, "(-m 51M)"),
     ] {
         let error = sandbox.fails(line, code);
         assert!(error.contains(reason), "{line}: {error}");
@@ -106,7 +116,7 @@ fn what_is_wrong_is_said_and_the_old_object_stays() {
         ("AWS_SECRET_ACCESS_KEY", "else"),
         ("AWS_ENDPOINT_URL", &format!("http://{}", server.address)),
     ]);
-    let error = stranger.fails("sort s3://bucket/old -o out", 3);
+    let error = stranger.fails("sort s3://bucket/old -o out", 2);
     assert!(error.contains("credentials") && !error.contains("else"), "{error}");
     assert_eq!((store.object("s3://bucket/old"), uploads(&store)), (Some("old".into()), 0));
 }

@@ -3,14 +3,14 @@
 //!
 //! Compression pays where threads wait for the drive and processors are idle meanwhile; elsewhere
 //! it costs. So effort is only tried when both have been seen, and if what is spare can compress
-//! *all* that is spilled: a little compression here and there costs more than it saves. A drive that
-//! is as fast as memory keeps processors busy while threads wait for it, which the processor time of
-//! the process shows; one that is nearly as fast takes more than can be compressed.
+//! *all* that is spilled: a little compression here and there costs more than it saves. A drive
+//! that is as fast as memory keeps processors busy while threads wait for it, which the processor
+//! time of the process shows; one that is nearly as fast takes more than can be compressed.
 //!
-//! Where others use the machine, too, waiting is no sign of anything: threads wait for them as well.
-//! So the trial decides: effort that doesn't read and spill lines faster than before falls again,
-//! whenever that shows. It also falls when threads hardly wait for anything any more, or no processor
-//! is idle. After each fall the codec rests, for twice as long as after the one before.
+//! Where others use the machine, too, waiting is no sign of anything: threads wait for them as
+//! well. So the trial decides: effort that doesn't read and spill lines faster than before falls
+//! again, whenever that shows. It also falls when threads hardly wait for anything any more, or no
+//! processor is idle. After each fall the codec rests, for twice as long as after the one before.
 //!
 //! Whether bytes shrink is another question, which they answer themselves: after a block that
 //! hardly did, a codec is left out for a while, and longer each time.
@@ -77,8 +77,8 @@ pub struct Load {
     pub processor: f64,
     /// Bytes of lines that were spilled.
     pub spilled_bytes: f64,
-    /// The same, and those that were read: where the drive is what all wait for, a sort that goes on
-    /// steadily has as many of them in a second whichever it is about.
+    /// The same, and those that were read: where the drive is what all wait for, a sort that goes
+    /// on steadily has as many of them in a second whichever it is about.
     pub progress_bytes: f64,
 }
 
@@ -137,8 +137,8 @@ const REST_WINDOWS_MAX: u32 = 256;
 const SKIPPED_BLOCKS_MAX: u32 = 63;
 
 /// What a byte takes of a thread to compress, as long as that isn't known: twice the time of most
-/// lines on this project's machines (the experiment's table), because decompression takes some, too,
-/// and so does moving the lines into a block.
+/// lines on this project's machines (the experiment's table), because decompression takes some,
+/// too, and so does moving the lines into a block.
 fn expected_seconds_per_byte(codec: BlockCodec) -> f64 {
     match codec {
         BlockCodec::Lz4 => 1.0 / 400e6,
@@ -412,9 +412,9 @@ mod tests {
     const DIGITS: Effect = Effect { lz4: (1.0e-9, 1.0), zstd: (2.8e-9, 0.55) };
     const NOISE: Effect = Effect { lz4: (0.1e-9, 1.0), zstd: (0.8e-9, 1.0) };
 
-    /// Runs such a sort for so many seconds, with a drive of so many bytes a second, whose transfers
-    /// take `copy_seconds` of a processor for each byte. Returns bytes sorted in a second, and the
-    /// efforts in the end.
+    /// Runs such a sort for so many seconds, with a drive of so many bytes a second, whose
+    /// transfers take `copy_seconds` of a processor for each byte. Returns bytes sorted in a
+    /// second, and the efforts in the end.
     fn run(drive: f64, copy_seconds: f64, effect: &Effect, seconds: f64) -> (f64, Vec<usize>) {
         let mut decisions = Decisions::new(THREADS, THREADS);
         let (mut load, mut bytes) = (Load::default(), 0.0);

@@ -4,8 +4,8 @@
 //! written in several, through the write buffer's blocks. It isn't compressed, which would take a
 //! second buffer of its size.
 //!
-//! Compressed blocks are written several at once, one behind the other: so transfers stay large, and
-//! as many bytes are in flight as without compression.
+//! Compressed blocks are written several at once, one behind the other: so transfers stay large,
+//! and as many bytes are in flight as without compression.
 
 use super::block::{KEY_WORDS, SpilledBlock};
 use super::codec::{BlockCodec, BlockCompressor};
