@@ -21,8 +21,10 @@ pub(super) fn register(under_way: Weak<dyn Abandon>) {
 
 /// For a process that ends at once, from any of its threads: gives up all outputs that are not in
 /// place, as [`xsort_disk::abandon_outputs`] does for files. Takes seconds for each at most, if the
-/// store doesn't answer.
+/// store doesn't answer. Of several threads that call it, none returns before all is done.
 pub fn abandon_uploads() {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = ONE_AT_A_TIME.lock();
     let list = std::mem::take(&mut *UNDER_WAY.lock());
     for under_way in list {
         if let Some(under_way) = under_way.upgrade() {

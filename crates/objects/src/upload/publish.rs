@@ -212,21 +212,26 @@ impl Upload {
     }
 
     /// Gives the output up, if it is not in place: nothing of it stays in the store, as far as the
-    /// store can be reached within seconds.
+    /// store can be reached within seconds. Of several threads that do this all wait until it is
+    /// done: the process may end with any of them.
     pub(crate) fn give_up(self: &Arc<Self>) {
         self.fail(GaveUp::at_once(Reason::Stopped, ""), 0);
         let number = {
             let mut state = self.state.lock();
-            while state.sending > 0 || state.number == UploadNumber::Asked {
+            while state.sending > 0 || state.number == UploadNumber::Asked || state.is_aborting {
                 if self.changed.wait_for(&mut state, PARTS_TIME_MAX).timed_out() {
                     break;
                 }
             }
             state.open.clear();
-            std::mem::replace(&mut state.number, UploadNumber::Over)
+            let number = std::mem::replace(&mut state.number, UploadNumber::Over);
+            state.is_aborting |= matches!(number, UploadNumber::Known(_));
+            number
         };
         if let UploadNumber::Known(number) = number {
             self.abort(&number);
+            self.state.lock().is_aborting = false;
+            self.changed.notify_all();
         }
     }
 }

@@ -66,6 +66,8 @@ pub(super) struct State {
     pub(super) waiting: Vec<WaitingWrite>,
     /// How many parts are in the queue or on the way.
     pub(super) sending: usize,
+    /// A thread has the store drop all parts.
+    pub(super) is_aborting: bool,
     /// The parts that left memory, and what the store has taken of them.
     pub(super) sent: BTreeMap<u64, Option<Part>>,
     /// The first failure, and where in the object.
@@ -90,6 +92,7 @@ impl State {
             last: None,
             waiting: Vec::new(),
             sending: 0,
+            is_aborting: false,
             sent: BTreeMap::new(),
             failure: None,
         }
