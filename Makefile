@@ -45,7 +45,7 @@ demo: build
 ## Everything that must hold, in minutes: format, lints, tests, and small runs of the demo and of the benchmark.
 test: lint
 	$(CARGO) test --workspace --locked --no-run
-	$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-program test-crates smoke test-python XSORT=$(TESTED)
+	$(MAKE) --no-print-directory --jobs=3 --output-sync=target test-program test-crates test-python smoke XSORT=$(TESTED)
 
 # The tests of the program wait for processes and drives, so those of the crates, and then the small runs, go on beside them. All of the workspace is named, so
 # that nothing is built anew.

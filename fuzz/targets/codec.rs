@@ -10,7 +10,7 @@
 #[path = "../../crates/extsort/src/variable/codec.rs"]
 mod codec;
 
-use codec::{BlockCompressor, BlockDecompressor, Codec};
+use codec::{BlockCodec, BlockCompressor, BlockDecompressor};
 use libfuzzer_sys::fuzz_target;
 use std::io::{self, Read, Write};
 use xsort_extsort::variable::{Content, Decoders, LinesInput};
@@ -36,8 +36,8 @@ fuzz_target!(|data: &[u8]| {
     let Some((&what, data)) = data.split_first() else { return };
     match what {
         b'd' => input(data),
-        b'l' => block(Codec::Lz4, data),
-        b'z' => block(Codec::Zstd, data),
+        b'l' => block(BlockCodec::Lz4, data),
+        b'z' => block(BlockCodec::Zstd, data),
         b'p' => there_and_back(data),
         b's' => summaries(data),
         _ => {}
@@ -78,28 +78,27 @@ fn input(bytes: &[u8]) {
     }
 }
 
-fn block(codec: Codec, packed: &[u8]) {
+fn block(codec: BlockCodec, packed: &[u8]) {
+    let mut decompressor = BlockDecompressor::default();
     for bytes in [0, 1, 100, 16 << 10] {
         let mut block = vec![0; bytes];
-        let _ = BlockDecompressor::new(codec).unwrap().decompress(packed, &mut block);
+        let _ = decompressor.decompress(codec, packed, &mut block).unwrap();
     }
 }
 
 fn there_and_back(text: &[u8]) {
-    for codec in [Codec::Lz4, Codec::Zstd] {
+    let (mut compressor, mut decompressor) = Default::default();
+    for codec in [BlockCodec::Lz4, BlockCodec::Zstd] {
         // Repeated, so that there are pages to save.
-        let block: Vec<u8> = text
-            .iter()
-            .copied()
-            .cycle()
-            .take(Codec::fill_bytes_max(Some(codec), 16 << 10))
-            .collect();
+        let block: Vec<u8> =
+            text.iter().copied().cycle().take(codec.fill_bytes_max(16 << 10)).collect();
         let mut packed = vec![0; 16 << 10];
-        let Some(bytes) = BlockCompressor::new(codec).unwrap().compress(&block, &mut packed) else {
-            continue;
-        };
+        let packed_bytes = BlockCompressor::compress(&mut compressor, codec, &block, &mut packed);
+        let Some(bytes) = packed_bytes.unwrap() else { continue };
         let mut back = vec![0; block.len()];
-        BlockDecompressor::new(codec).unwrap().decompress(&packed[..bytes], &mut back).unwrap();
+        BlockDecompressor::decompress(&mut decompressor, codec, &packed[..bytes], &mut back)
+            .unwrap()
+            .unwrap();
         assert!(back == block);
     }
     let gzip = {

@@ -175,7 +175,7 @@ mod tests {
         assert_eq!((failing(Operation::Open), failing(Operation::Create)), (TRANSFER, TRANSFER));
         let refused = xsort_disk::Error::new(Operation::Open, "file", Errno::MFILE);
         assert_eq!(Failure::from(refused).code(130), USAGE);
-        // A URL, as long as the program has no object stores.
+        // A URL that no store is for.
         for operation in [Operation::Open, Operation::Create, Operation::Inspect] {
             assert_eq!(disk(operation, io::ErrorKind::Unsupported), USAGE);
         }
