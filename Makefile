@@ -133,7 +133,7 @@ fuzz: fuzz-tools
 	fuzz/run $(FUZZ_SECONDS)
 
 ## A few seconds of each, quicker to build.
-fuzz-smoke: fuzz-tools
+fuzz-smoke:
 	FUZZ_SANITIZER=none FUZZ_BUILD=--dev FUZZ_JOBS=2 fuzz/run 3
 
 ## Install cargo-fuzz, pinned, under target/. It only starts others, so it needn't be fast.
