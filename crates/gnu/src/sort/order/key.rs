@@ -114,6 +114,9 @@ impl Key {
     }
 
     fn compare_texts(&self, a: &[u8], b: &[u8], scratch: &mut Scratch) -> Ordering {
+        if a == b {
+            return Ordering::Equal;
+        }
         if let (Kind::Bytes, Some(transform)) = (&self.kind, &self.transform) {
             return transform.bytes(a).cmp(transform.bytes(b));
         }

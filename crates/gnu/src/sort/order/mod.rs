@@ -94,6 +94,10 @@ impl Order {
         if let Head::Line = self.head {
             return a.cmp(b);
         }
+        // Most comparisons that words leave over are of lines that are equal.
+        if a == b {
+            return Ordering::Equal;
+        }
         self.keys
             .iter()
             .chain(&self.last_resort)
