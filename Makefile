@@ -3,6 +3,8 @@ CARGO ?= cargo
 XSORT = target/release/xsort
 # What `cargo test` has built anyway: slower, and there without another build.
 TESTED = target/debug/xsort
+# The store of the demo with objects, built as the program is.
+SERVER = target/$(if $(filter $(TESTED),$(XSORT)),debug,release)/examples/s3_server
 # Tests wait for drives and for processes half of the time.
 TEST_THREADS ?= $(shell expr 2 \* $$(nproc))
 # Where the demo's files go (about three times its size is needed), how much data it makes, and how much memory it may use.
@@ -26,7 +28,7 @@ XAN = 0.61.0
 FUZZ_SECONDS ?= 60
 CARGO_FUZZ = 0.13.2
 
-.PHONY: all demo test test-program test-crates test-long smoke lint lint-doc format bench bench-test bench-smoke bench-tools bench-kernels fuzz fuzz-smoke fuzz-tools simulate soak loom miri asan tsan build doc dist clean python test-python
+.PHONY: all demo demo-s3 test test-program test-crates test-long smoke lint lint-doc format bench bench-test bench-smoke bench-tools bench-kernels fuzz fuzz-smoke fuzz-tools simulate soak loom miri asan tsan build doc dist clean python test-python
 
 all: build
 
@@ -38,9 +40,19 @@ target/release/xsort: build
 $(TESTED):
 	$(CARGO) build --locked -p xsort-cli
 
+target/release/examples/s3_server: build
+	$(CARGO) build --release --locked -p xsort-objects --example s3_server
+
+target/debug/examples/s3_server:
+	$(CARGO) build --locked -p xsort-objects --example s3_server
+
 ## Build, generate, sort, verify, report.
 demo: build
 	demo/run $(XSORT) $(DEMO_DIR) $(DEMO_SIZE) $(DEMO_MEMORY)
+
+## The same from an object to an object, in a store that is started for it and stopped.
+demo-s3: build $(SERVER)
+	demo/s3 $(XSORT) $(SERVER) $(DEMO_DIR) $(DEMO_SIZE) $(DEMO_MEMORY)
 
 ## Everything that must hold, in minutes: format, lints, tests, and small runs of the demo and of the benchmark.
 test: lint
@@ -69,12 +81,13 @@ python: build
 
 ## The Python package's tests, with the library that `make test` has built anyway.
 test-python:
-	$(CARGO) build --workspace --locked --quiet --lib --tests
+	$(CARGO) build --workspace --locked --quiet --lib --tests --examples
 	python/test target/debug
 
 ## The demo and all topics of the benchmark on little data, with the program that is there.
-smoke: $(XSORT)
+smoke: $(XSORT) $(SERVER)
 	demo/run $(XSORT) target/demo-smoke 200MB 32M
+	demo/s3 $(XSORT) $(SERVER) target/demo-smoke 200MB 128M
 	@if command -v python3 >/dev/null; then $(MAKE) --no-print-directory bench-test bench-smoke; \
 	else echo "NOTICE: python3 is missing: the benchmark's tests and its smoke run are skipped"; fi
 

@@ -1,9 +1,15 @@
 """What several tests need."""
 
 import os
+import signal
 
 import pytest
 import xsort
+
+# A shell starts what runs in the background with SIGINT ignored, and then Python leaves it so, here
+# and in the processes that tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

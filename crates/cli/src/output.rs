@@ -4,13 +4,14 @@
 use crate::exit::Failure;
 use crate::settings::ReportStyle;
 use serde::{Serialize, Serializer};
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use xsort_disk::{DisplayPath, STANDARD_OUTPUT, is_standard_output};
 use xsort_extsort::Error;
 use xsort_gnu::When;
+use xsort_objects::Requests;
 
 /// Prints a command's result.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +40,20 @@ impl ResultPrinter {
     /// Of a job that is only planned.
     pub(crate) fn of_dry_run(style: ReportStyle) -> ResultPrinter {
         ResultPrinter { is_dry_run: true, ..ResultPrinter::new(style) }
+    }
+
+    /// Prints what a job would do, and what it would ask object stores for.
+    pub(crate) fn print_plan<T: Display + Serialize>(
+        self,
+        command: &str,
+        plan: &T,
+        requests: Option<Requests>,
+    ) -> Result<(), Failure> {
+        let requests = requests.map(|requests| {
+            let Requests { gets, puts } = requests;
+            PlannedRequests { gets, puts, usd: requests.usd() }
+        });
+        self.print(command, &Planned { plan, requests })
     }
 
     /// Prints a result; JSON also if quiet, since --json requests it explicitly.
@@ -75,6 +90,36 @@ struct JsonResult<'a, T> {
     dry_run: bool,
     #[serde(flatten)]
     result: &'a T,
+}
+
+/// A plan, with its requests to object stores.
+#[derive(Serialize)]
+struct Planned<'a, T> {
+    #[serde(flatten)]
+    plan: &'a T,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    requests: Option<PlannedRequests>,
+}
+
+#[derive(Serialize)]
+struct PlannedRequests {
+    gets: u64,
+    puts: u64,
+    usd: f64,
+}
+
+impl<T: Display> Display for Planned<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.plan.fmt(f)?;
+        let Some(PlannedRequests { gets, puts, usd }) = self.requests else { return Ok(()) };
+        write!(
+            f,
+            "\nrequests         about {gets} GET and HEAD, {puts} PUT and POST: {usd:.4} USD at \
+             Amazon's list prices ({} and {} USD a thousand)",
+            Requests::GET_USD,
+            Requests::PUT_USD
+        )
+    }
 }
 
 /// The result of a job as JSON.

@@ -3,7 +3,7 @@
 
 use crate::{
     Disk, DiskOptions, Drive, Error, FileId, FileIdentity, Found, ListedFile, OsDisk, Request,
-    drive, place,
+    StoredPart, drive, place,
 };
 use parking_lot::Mutex;
 use std::ops::ControlFlow;
@@ -69,7 +69,7 @@ impl Disk for LazyDisk {
         self.start()?.create_output(path)
     }
 
-    fn create_persistent_output(&self, path: &Path, tag: &str) -> Result<FileId, Error> {
+    fn create_persistent_output(&self, path: &Path, tag: &str) -> Result<(FileId, String), Error> {
         self.start()?.create_persistent_output(path, tag)
     }
 
@@ -105,8 +105,13 @@ impl Disk for LazyDisk {
         self.start()?.open_persistent(path)
     }
 
-    fn open_persistent_output(&self, path: &Path, tag: &str) -> Result<FileId, Error> {
-        self.start()?.open_persistent_output(path, tag)
+    fn open_persistent_output(
+        &self,
+        path: &Path,
+        tag: &str,
+        parts: &[StoredPart],
+    ) -> Result<FileId, Error> {
+        self.start()?.open_persistent_output(path, tag, parts)
     }
 
     fn open_or_create_persistent(&self, path: &Path) -> Result<(FileId, bool), Error> {

@@ -83,5 +83,5 @@ pub use request::{Completion, Direction, FileId, Request};
 pub use sim::{
     Corruption, Damage, Fault, FaultSite, FileRole, SimDisk, SimDrive, SimOptions, Throttle,
 };
-pub use store::{Disk, Drive, FileIdentity};
+pub use store::{Disk, Drive, FileIdentity, StoredPart};
 pub use stream::{STANDARD_OUTPUT, is_standard_output};

@@ -17,7 +17,7 @@ use crate::transfer::Transfer;
 use crate::uring::UringEngine;
 use crate::{
     Disk, Drive, Error, FileId, FileIdentity, Found, Gate, ListedFile, Operation, RateLimit,
-    Request, drive, nameless, output, persistent, place,
+    Request, StoredPart, drive, nameless, output, persistent, place,
 };
 use rustix::fs::{
     CWD, FallocateFlags, FileType, MemfdFlags, Mode, OFlags, Stat, fallocate, fdatasync, fstat,
@@ -218,11 +218,17 @@ impl Disk for OsDisk {
         Ok(self.insert_output(path, output::create(path)?))
     }
 
-    fn create_persistent_output(&self, path: &Path, tag: &str) -> Result<FileId, Error> {
-        Ok(self.insert_output(path, output::create_persistent(path, tag)?))
+    fn create_persistent_output(&self, path: &Path, tag: &str) -> Result<(FileId, String), Error> {
+        let file = self.insert_output(path, output::create_persistent(path, tag)?);
+        Ok((file, tag.to_owned()))
     }
 
-    fn open_persistent_output(&self, path: &Path, tag: &str) -> Result<FileId, Error> {
+    fn open_persistent_output(
+        &self,
+        path: &Path,
+        tag: &str,
+        _parts: &[StoredPart],
+    ) -> Result<FileId, Error> {
         Ok(self.insert_output(path, output::open_persistent(path, tag)?))
     }
 
@@ -342,6 +348,7 @@ impl Disk for OsDisk {
             number: stat.st_ino,
             links: u64::from(stat.st_nlink),
             modified: modified(&stat),
+            content: 0,
         })
     }
 

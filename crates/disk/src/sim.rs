@@ -19,7 +19,9 @@ pub use drives::{SimDrive, Throttle};
 pub use faults::{Corruption, Damage, Fault, FaultSite, FileRole, SimOptions};
 
 use crate::hidden_name::hidden_name;
-use crate::{Disk, Drive, Error, FileId, FileIdentity, Found, ListedFile, Operation, Request};
+use crate::{
+    Disk, Drive, Error, FileId, FileIdentity, Found, ListedFile, Operation, Request, StoredPart,
+};
 use file_system::{FileSystem, Handle};
 use parking_lot::{Mutex, MutexGuard};
 use queue::{Queue, SimTransfer};
@@ -238,15 +240,21 @@ impl Disk for SimDisk {
         self.create(FileRole::Output, path)
     }
 
-    fn create_persistent_output(&self, path: &Path, tag: &str) -> Result<FileId, Error> {
+    fn create_persistent_output(&self, path: &Path, tag: &str) -> Result<(FileId, String), Error> {
         let mut file_system = self.file_system();
         self.first_step(&mut file_system, Operation::Persist, FileRole::Output, path)?;
         file_system
             .create_persistent_output(path, &persistent_name(path, tag))
+            .map(|file| (file, tag.to_owned()))
             .map_err(|errno| Error::new(Operation::Persist, path, errno))
     }
 
-    fn open_persistent_output(&self, path: &Path, tag: &str) -> Result<FileId, Error> {
+    fn open_persistent_output(
+        &self,
+        path: &Path,
+        tag: &str,
+        _parts: &[StoredPart],
+    ) -> Result<FileId, Error> {
         let mut file_system = self.file_system();
         self.first_step(&mut file_system, Operation::Persist, FileRole::Output, path)?;
         let hidden = persistent_name(path, tag);
@@ -371,7 +379,7 @@ impl Disk for SimDisk {
         let mut file_system = self.file_system();
         let handle = file_system.handle(file);
         self.step(&mut file_system, Operation::Inspect, &handle, 1)?;
-        Ok(FileIdentity { drive: 1, number: handle.inode, links: 1, modified: (0, 0) })
+        Ok(FileIdentity { drive: 1, number: handle.inode, links: 1, modified: (0, 0), content: 0 })
     }
 
     fn check_unchanged(&self, input: FileId) -> Result<(), Error> {

@@ -29,6 +29,19 @@ pub struct FileIdentity {
     pub links: u64,
     /// When its bytes were last changed: seconds since 1970, and nanoseconds.
     pub modified: (i64, u64),
+    /// A hash of what a store calls its content; 0 for files, whose content has no name.
+    pub content: u64,
+}
+
+/// A part of an output that is in a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredPart {
+    /// Its length.
+    pub bytes: u64,
+    /// Its CRC-32.
+    pub crc: u32,
+    /// What the store calls its content.
+    pub tag: String,
 }
 
 /// A store of files: the operating system's, or a simulation. Object-safe; one virtual call a
@@ -74,11 +87,37 @@ pub trait Disk: Send + Sync {
     /// stays until the output is published, even if the output is closed before or the process
     /// ends. A file that already has that name is replaced, unless another process has it open
     /// (`WouldBlock`).
-    fn create_persistent_output(&self, path: &Path, tag: &str) -> Result<FileId, Error>;
+    ///
+    /// Returns also the tag by which it is opened again: this one, or that of a store, which names
+    /// what is under way itself.
+    fn create_persistent_output(&self, path: &Path, tag: &str) -> Result<(FileId, String), Error>;
 
-    /// Opens what `create_persistent_output` has made, as `open_persistent` does. The caller has to
-    /// check its contents.
-    fn open_persistent_output(&self, path: &Path, tag: &str) -> Result<FileId, Error>;
+    /// Opens what `create_persistent_output` has made, as `open_persistent` does, by the tag that
+    /// it returned. The caller has to check its contents. `parts` are those that `stored_parts` has
+    /// named, from the first one on; any that isn't in the store as it was counts as not written.
+    fn open_persistent_output(
+        &self,
+        path: &Path,
+        tag: &str,
+        parts: &[StoredPart],
+    ) -> Result<FileId, Error>;
+
+    /// The parts of a persistent output that a store has taken, without a gap from the first one
+    /// on, less the first `known`: only they are durable, whatever `sync` says. `None` for files,
+    /// which `sync` makes durable.
+    fn stored_parts(&self, output: FileId, known: usize) -> Option<Vec<StoredPart>> {
+        let _ = (output, known);
+        None
+    }
+
+    /// Whether a persistent output that was opened again begins with so many bytes, whole pages, of
+    /// this CRC-32, as far as that is known without reading them. After `Some(true)` the caller
+    /// writes behind them only; what the parts there are found to differ in fails its writes.
+    /// `None`: what is there can be read.
+    fn begins_with(&self, output: FileId, bytes: u64, crc: u32) -> Option<bool> {
+        let _ = (output, bytes, crc);
+        None
+    }
 
     /// Gives the output its exact length, makes it durable (fsync), renames it over its path
     /// atomically, and makes that durable too (fsync of the directory). `sync: false` skips both

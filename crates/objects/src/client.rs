@@ -91,6 +91,19 @@ pub struct Part {
     pub crc: u32,
 }
 
+/// A part of an upload under way, as the store has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedPart {
+    /// From 1 on.
+    pub number: u32,
+    /// Its length.
+    pub bytes: u64,
+    /// What the store calls it.
+    pub etag: String,
+    /// Its CRC-32, if the store says that.
+    pub crc: Option<u32>,
+}
+
 /// An object in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
@@ -98,6 +111,8 @@ pub struct Listed {
     pub key: String,
     /// Its length.
     pub bytes: u64,
+    /// When it was written, in seconds since 1970, if the store says so.
+    pub modified: Option<i64>,
 }
 
 /// A page of a list of objects.
@@ -116,6 +131,8 @@ pub struct ListedUpload {
     pub key: String,
     /// The upload's number.
     pub upload: String,
+    /// When it began, in seconds since 1970, if the store says so.
+    pub begun: Option<i64>,
 }
 
 /// The bytes of an answer, as they come.
@@ -167,6 +184,10 @@ pub trait Client: Send + Sync {
         payload: &Payload,
         stop: &Stop,
     ) -> Result<Receipt, Failure>;
+
+    /// All parts that the store has of an upload under way. Fails with
+    /// [`Reason::NoUpload`](crate::Reason::NoUpload) if there is no such upload.
+    fn list_parts(&self, object: &Location, upload: &str) -> Result<Vec<ListedPart>, Failure>;
 
     /// Makes an object of the parts. `is_new`: only if there is none.
     fn complete(

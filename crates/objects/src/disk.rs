@@ -2,15 +2,17 @@
 //! else on the disk below, scratch above all.
 
 use crate::client::Client;
+use crate::environment::Environment;
 use crate::failure::{Failure, Reason};
 use crate::input::Input;
 use crate::listing;
-use crate::location::{Location, Scheme};
+use crate::location::Location;
 use crate::retry::Caller;
-use crate::s3::{Environment, Stores};
 use crate::settings::ObjectSettings;
+use crate::stores::Stores;
 use crate::upload::Upload;
 use crate::workers::Workers;
+use md5::{Digest, Md5};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -19,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use xsort_disk::{
     ALIGNMENT, Direction, Disk, Drive, Error, FileId, FileIdentity, Found, ListedFile, Operation,
-    RateLimit, Request, is_url,
+    RateLimit, Request, StoredPart, is_url,
 };
 
 /// Tells the numbers of objects from those of the disk below.
@@ -211,6 +213,12 @@ fn drive_number(location: &Location) -> u64 {
     number_of((location.scheme, &location.bucket)) | STORE_BIT
 }
 
+/// A number for a tag, the same in every process.
+fn content_number(tag: &str) -> u64 {
+    let digest = Md5::digest(tag.as_bytes());
+    u64::from_be_bytes(digest[..8].try_into().expect("an MD5 has 16 bytes"))
+}
+
 /// Seconds since 1970 of an HTTP date.
 fn seconds(date: Option<&str>) -> i64 {
     let parsed = date.and_then(|date| jiff::fmt::rfc2822::parse(date).ok());
@@ -234,7 +242,7 @@ impl Disk for ObjectDisk {
             return self.local.list(prefix, found);
         }
         let location = location(Operation::Inspect, prefix)?;
-        if location.scheme != Scheme::S3 {
+        if !location.scheme.is_store() {
             return self.refuse(
                 Operation::Inspect,
                 prefix,
@@ -276,18 +284,47 @@ impl Disk for ObjectDisk {
         Ok(self.add(Object::Output(upload)))
     }
 
-    fn create_persistent_output(&self, path: &Path, tag: &str) -> Result<FileId, Error> {
-        if is_url(path) {
-            return self.refuse(Operation::Persist, path, "an upload can't outlive the process");
+    fn create_persistent_output(&self, path: &Path, tag: &str) -> Result<(FileId, String), Error> {
+        if !is_url(path) {
+            return self.local.create_persistent_output(path, tag);
         }
-        self.local.create_persistent_output(path, tag)
+        let location = Location::of_object(path)
+            .map_err(|failure| refusal(Operation::Create, path, failure))?;
+        let Engine { caller, workers } = self.start()?;
+        let (upload, tag) =
+            Upload::create_persistent(caller, workers.queue(), location, &self.settings)?;
+        Ok((self.add(Object::Output(upload)), tag))
     }
 
-    fn open_persistent_output(&self, path: &Path, tag: &str) -> Result<FileId, Error> {
-        if is_url(path) {
-            return self.refuse(Operation::Persist, path, "an upload can't outlive the process");
+    fn open_persistent_output(
+        &self,
+        path: &Path,
+        tag: &str,
+        parts: &[StoredPart],
+    ) -> Result<FileId, Error> {
+        if !is_url(path) {
+            return self.local.open_persistent_output(path, tag, parts);
         }
-        self.local.open_persistent_output(path, tag)
+        let location = Location::of_object(path)
+            .map_err(|failure| refusal(Operation::Persist, path, failure))?;
+        let Engine { caller, workers } = self.start()?;
+        let (queue, known) = (workers.queue(), (tag, parts));
+        let upload = Upload::reopen(caller, queue, location, &self.settings, known)?;
+        Ok(self.add(Object::Output(upload)))
+    }
+
+    fn stored_parts(&self, output: FileId, known: usize) -> Option<Vec<StoredPart>> {
+        match self.object(output)? {
+            Object::Output(upload) => upload.stored_parts(known),
+            Object::Input(_) => None,
+        }
+    }
+
+    fn begins_with(&self, output: FileId, bytes: u64, crc: u32) -> Option<bool> {
+        match self.object(output)? {
+            Object::Output(upload) => upload.begins_with(bytes, crc),
+            Object::Input(_) => None,
+        }
     }
 
     fn publish(&self, output: FileId, bytes: u64, sync: bool) -> Result<(), Error> {
@@ -354,8 +391,11 @@ impl Disk for ObjectDisk {
     }
 
     fn remove_persistent(&self, file: FileId) -> Result<(), Error> {
-        assert!(self.object(file).is_none(), "an object is no persistent file");
-        self.local.remove_persistent(file)
+        match self.object(file) {
+            None => self.local.remove_persistent(file),
+            Some(Object::Output(upload)) => upload.remove(),
+            Some(Object::Input(_)) => panic!("an input is no persistent file"),
+        }
     }
 
     fn sync(&self, file: FileId) -> Result<(), Error> {
@@ -399,6 +439,7 @@ impl Disk for ObjectDisk {
             number: number_of((&location.key, etag)),
             links: 1,
             modified: (seconds(modified), 0),
+            content: etag.map_or(0, content_number),
         })
     }
 

@@ -2,7 +2,7 @@
 //! do about it.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use xsort_disk::{Error, Operation};
 
@@ -66,6 +66,25 @@ impl Reason {
             // Not `Interrupted`, which many take for a call to be made again.
             _ => io::ErrorKind::Other,
         }
+    }
+
+    /// What the user can do where that depends on the store's tools; Google's.
+    fn google_way_out(self) -> Option<&'static str> {
+        Some(match self {
+            Reason::Unreachable => {
+                "check the network, and the endpoint if one is set (STORAGE_EMULATOR_HOST, \
+                 CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE)"
+            }
+            Reason::NoCredentials => {
+                "run 'gcloud auth application-default login', or set \
+                 GOOGLE_APPLICATION_CREDENTIALS or CLOUDSDK_AUTH_ACCESS_TOKEN"
+            }
+            Reason::Expired | Reason::Denied => {
+                "check which credentials are in use ('gcloud auth application-default \
+                 print-access-token') and what the bucket's policy allows them"
+            }
+            _ => return None,
+        })
     }
 
     /// What is wrong, and what the user can do, around what the store says.
@@ -165,8 +184,14 @@ impl GaveUp {
 
     /// What is wrong, on one line.
     pub(crate) fn text(&self) -> String {
+        self.text_with(None)
+    }
+
+    /// The same with another way out.
+    fn text_with(&self, way_out: Option<&'static str>) -> String {
         let Failure { reason, detail } = &self.failure;
-        let (what, way_out) = reason.texts();
+        let (what, usual_way_out) = reason.texts();
+        let way_out = way_out.unwrap_or(usual_way_out);
         let tried = if self.attempts > 1 {
             let seconds = self.spent.as_secs_f64().ceil();
             format!("(asked {} times in {seconds} seconds)", self.attempts)
@@ -185,7 +210,9 @@ impl GaveUp {
 
     /// An error of the disk, about an object.
     pub(crate) fn at(&self, operation: Operation, url: impl Into<PathBuf>) -> Error {
-        Error::new(operation, url, self.source())
+        let url = url.into();
+        let source = self.source(&url);
+        Error::new(operation, url, source)
     }
 
     /// The same at a place in the object.
@@ -195,11 +222,16 @@ impl GaveUp {
         url: impl Into<PathBuf>,
         offset: u64,
     ) -> Error {
-        Error::at(operation, url, offset, self.source())
+        let url = url.into();
+        let source = self.source(&url);
+        Error::at(operation, url, offset, source)
     }
 
-    fn source(&self) -> io::Error {
-        io::Error::new(self.failure.reason.kind(), self.text())
+    fn source(&self, url: &Path) -> io::Error {
+        let is_google = url.as_os_str().as_encoded_bytes().starts_with(b"gs://");
+        let reason = self.failure.reason;
+        let way_out = if is_google { reason.google_way_out() } else { None };
+        io::Error::new(reason.kind(), self.text_with(way_out))
     }
 }
 

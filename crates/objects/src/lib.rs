@@ -3,7 +3,7 @@
 //! ```text
 //!  pipeline ──Request──> ObjectDisk ──(a path)──> the local disk
 //!                            │
-//!                            │ (s3://, https://)
+//!                            │ (s3://, gs://, https://)
 //!              ┌─────────────┴──────────────┐
 //!            read                         write
 //!              │                            │ copied, and completed
@@ -17,12 +17,15 @@
 //! | files | idea |
 //! |---|---|
 //! | `disk`, `settings` | the disk, and what it takes |
+//! | `limits`, `cost` | settings for a job, by its memory; how many requests it makes |
 //! | `location`, `failure`, `stop` | what a URL names; what went wrong and the way out; giving up |
 //! | `client` | what is asked of a store |
 //! | `retry`, `workers` | asking again; the threads that ask |
 //! | `input`, `listing` | an object that is read; what is at a URL and below it |
+//! | `bucket` | the same without a disk, and uploads that killed jobs left |
 //! | `upload/` | an object that is written: parts, how they are sent and become an object |
-//! | `s3/` | stores over HTTP: requests, answers, credentials |
+//! | `stores`, `requests/` | stores over HTTP: what is asked of them; requests and answers |
+//! | `s3/`, `gs/`, `environment` | where each kind of store is, and credentials |
 //! | `sim/` | a simulated store, in which everything can fail |
 //!
 //! What always holds:
@@ -33,7 +36,9 @@
 //! - *Whole or not at all.* An output appears when all its parts are in the store with the lengths
 //!   and checksums that were sent, and then it is looked at once more. Every other way out removes
 //!   what was sent: an error, closing, dropping the disk, and [`abandon_uploads`] for a process
-//!   that ends at once. An upload whose beginning got no answer may stay; it has no bytes.
+//!   that ends at once. An upload whose beginning got no answer may stay; it has no bytes. Only a
+//!   persistent output stays under way, until it is published or removed, and none of its parts
+//!   becomes a part of the object that isn't in the store as it was sent.
 //! - *Memory.* Beside the leases of requests never more than [`ObjectSettings::memory_bytes`], and
 //!   no writer waits for ever for a part of it (`upload/mod.rs` has the proof).
 //! - *Time.* A request is made again for [`RetryPolicy::give_up_after`]; the error says how often
@@ -43,29 +48,39 @@
 
 #![forbid(unsafe_code)]
 
+mod bucket;
 mod client;
+mod cost;
 mod disk;
+mod environment;
 mod failure;
+mod gs;
 mod input;
+mod limits;
 mod listing;
 mod location;
+mod requests;
 mod retry;
 mod s3;
 mod settings;
 mod sim;
 mod stop;
+mod stores;
 mod upload;
 mod workers;
 
+pub use bucket::Bucket;
 pub use client::{
-    Body, Client, Listed, ListedPage, ListedUpload, ObjectInfo, Part, Payload, Receipt,
+    Body, Client, Listed, ListedPage, ListedPart, ListedUpload, ObjectInfo, Part, Payload, Receipt,
     StoredChecksum, Version,
 };
+pub use cost::Requests;
 pub use disk::{ObjectDisk, connect};
+pub use environment::Environment;
 pub use failure::{Failure, Reason};
+pub use limits::{GivenLimits, ObjectLimits, ObjectUse};
 pub use location::{Location, Scheme};
-pub use s3::Environment;
 pub use settings::{ObjectSettings, RetryPolicy};
 pub use sim::{SimStore, StoreCall, StoreFault, StoreOptions, StoreTrouble};
 pub use stop::Stop;
-pub use upload::abandon_uploads;
+pub use upload::{UploadUnderWay, abandon_uploads, uploads_under_way};

@@ -4,7 +4,7 @@
 
 use crate::client::ListedPage;
 use crate::failure::Reason;
-use crate::location::{Location, Scheme};
+use crate::location::Location;
 use crate::retry::Caller;
 use crate::stop::Stop;
 use std::ops::ControlFlow;
@@ -13,13 +13,13 @@ use xsort_disk::{Error, Found, ListedFile, Operation};
 /// What is at a URL. A bucket, and what ends in a slash, is a prefix, whatever is below it.
 pub(crate) fn find(caller: &Caller, location: &Location) -> Result<Found, Error> {
     let is_prefix = location.key.is_empty() || location.key.ends_with('/');
-    if location.scheme == Scheme::S3 && is_prefix {
+    if location.scheme.is_store() && is_prefix {
         return Ok(Found::Directory);
     }
     match caller.call(&Stop::default(), |client| client.head(location)) {
         Ok(info) => Ok(Found::File { bytes: info.bytes }),
         Err(gave_up) if gave_up.failure.reason == Reason::NoObject => {
-            if location.scheme != Scheme::S3 {
+            if !location.scheme.is_store() {
                 return Ok(Found::Missing);
             }
             let below = location.with_key(format!("{}/", location.key));

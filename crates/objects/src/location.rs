@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 pub enum Scheme {
     /// `s3://`: Amazon S3, or another store that speaks its language.
     S3,
+    /// `gs://`: Google's Cloud Storage.
+    Gs,
     /// `https://`.
     Https,
     /// `http://`.
@@ -21,12 +23,18 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    const ALL: [Scheme; 3] = [Scheme::S3, Scheme::Https, Scheme::Http];
+    const ALL: [Scheme; 4] = [Scheme::S3, Scheme::Gs, Scheme::Https, Scheme::Http];
+
+    /// Whether it has buckets of objects, which can be listed and written.
+    pub fn is_store(self) -> bool {
+        matches!(self, Scheme::S3 | Scheme::Gs)
+    }
 
     /// What URLs begin with.
     pub fn prefix(self) -> &'static str {
         match self {
             Scheme::S3 => "s3://",
+            Scheme::Gs => "gs://",
             Scheme::Https => "https://",
             Scheme::Http => "http://",
         }
@@ -45,14 +53,8 @@ pub struct Location {
 }
 
 /// What URLs of stores that can't be used begin with, and the way out.
-const UNSUPPORTED: [(&str, &str); 2] = [
-    (
-        "gs://",
-        "gs:// is not supported: give the object as s3:// with AWS_ENDPOINT_URL set to \
-         https://storage.googleapis.com, and HMAC keys of the bucket's project as credentials",
-    ),
-    ("az://", "az:// is not supported: for reading, give an https:// URL with its signature"),
-];
+const UNSUPPORTED: [(&str, &str); 1] =
+    [("az://", "az:// is not supported: for reading, give an https:// URL with its signature")];
 
 impl Location {
     /// Takes a URL apart. The key may be empty: then it is the whole bucket.
@@ -71,18 +73,20 @@ impl Location {
             .iter()
             .find_map(|scheme| Some((*scheme, url.strip_prefix(scheme.prefix())?)));
         let Some((scheme, rest)) = found else {
-            return Err(refuse("it is no URL of an object: s3://BUCKET/KEY, or https://..."));
+            return Err(refuse(
+                "it is no URL of an object: s3://BUCKET/KEY, gs://... or https://...",
+            ));
         };
         let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
         if bucket.is_empty() {
             return Err(refuse("the URL names no bucket: s3://BUCKET/KEY"));
         }
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-._".contains(letter);
-        if scheme == Scheme::S3 && !bucket.chars().all(is_plain) {
+        if scheme.is_store() && !bucket.chars().all(is_plain) {
             return Err(refuse("no bucket has such a name: letters, digits, '-', '.' and '_'"));
         }
         // Every HTTP client takes such a segment for a step in a tree, whatever encodes it.
-        let path = key.split(['?', '#']).next().filter(|_| scheme != Scheme::S3).unwrap_or(key);
+        let path = key.split(['?', '#']).next().filter(|_| !scheme.is_store()).unwrap_or(key);
         if path.split('/').any(|segment| segment == "." || segment == "..") {
             return Err(refuse("a key with the segment '.' or '..' can't be sent over HTTP"));
         }
@@ -95,7 +99,7 @@ impl Location {
     /// Also if the URL names a bucket only, or ends with a slash as directories do.
     pub fn of_object(path: &Path) -> Result<Location, Failure> {
         let location = Location::parse(path)?;
-        if location.scheme == Scheme::S3 && location.key.is_empty() {
+        if location.scheme.is_store() && location.key.is_empty() {
             return Err(Failure::new(Reason::Unusable, "the URL names a bucket, and no object"));
         }
         Ok(location)
@@ -147,7 +151,7 @@ mod tests {
     #[test]
     fn what_cannot_be_asked_for_is_refused_with_a_way_out() {
         let refused = [
-            ("gs://b/k", "AWS_ENDPOINT_URL"),
+            ("gs://", "names no bucket"),
             ("az://b/k", "https://"),
             ("s3://", "names no bucket"),
             ("s3:///k", "names no bucket"),

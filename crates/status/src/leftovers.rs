@@ -4,7 +4,7 @@
 use crate::hidden_files::{is_locked, is_written_by, list_hidden_files, open_files_of_user};
 use crate::job::{FoundJob, Life};
 use crate::job_files::{self, FilesByJob, JobFiles, foreign_message, state_file};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, Upload};
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, Metadata};
 use std::io;
@@ -19,6 +19,9 @@ pub struct Leftovers {
     pub status: Vec<PathBuf>,
     /// Hidden files with its data, and their sizes in bytes.
     pub hidden: Vec<(PathBuf, u64)>,
+    /// Uploads in stores, if nobody has aborted them. Clearing leaves them to the caller, who
+    /// aborts them first: they are found by the status.
+    pub uploads: Vec<Upload>,
 }
 
 /// The result of clearing a job.
@@ -59,7 +62,12 @@ impl Inventory {
         }
         let status = self.job_files(job).map(|files| files.files.clone()).unwrap_or_default();
         let hidden = job.snapshot().map(|snapshot| self.hidden_files(snapshot));
-        Leftovers { status, hidden: hidden.unwrap_or_default() }
+        let uploads = job.snapshot().into_iter().flat_map(|snapshot| &snapshot.uploads);
+        Leftovers {
+            status,
+            hidden: hidden.unwrap_or_default(),
+            uploads: uploads.filter(|upload| !upload.is_resumable).cloned().collect(),
+        }
     }
 
     /// Removes what a dead job left. Leaves alone a job that lives, also if its name was taken over

@@ -50,7 +50,7 @@ pub use report::{JobReport, LeftoversReport};
 pub use search::{Search, find, search};
 pub use snapshot::{
     Counts, DriveState, FORMAT, Identity, Memory, ParseError, Phase, SNAPSHOT_BYTES_MAX, Snapshot,
-    Spilled, Stage, Wait,
+    Spilled, Stage, Upload, Wait,
 };
 pub use status_directories::StatusDirectories;
 pub use thermometer::{Sensor, Thermometer};

@@ -5,7 +5,7 @@
 
 use crate::job::FoundJob;
 use crate::job_files::state_file;
-use crate::leftovers::leftovers;
+use crate::leftovers::{Leftovers, leftovers};
 use crate::snapshot::Snapshot;
 use crate::status_directories::{StatusDirectories, create};
 use std::fs;
@@ -125,9 +125,12 @@ fn create_in(directory: &Path, pid: u32) -> Result<(Writer<Xxh3>, PathBuf), Stri
     for namesake in 0..NAMESAKES_MAX {
         let name = if namesake == 0 { pid.to_string() } else { format!("{pid}-{namesake}") };
         let prefix = directory.join(name);
-        // The hidden files of a dead job with this process ID are found by its status only.
+        // What else a dead job with this process ID left is found by its status only.
         let is_needed = state_inode(&prefix).is_some()
-            && FoundJob::at(&prefix).is_some_and(|job| !leftovers(&job).hidden.is_empty());
+            && FoundJob::at(&prefix).is_some_and(|job| {
+                let Leftovers { hidden, uploads, .. } = leftovers(&job);
+                !hidden.is_empty() || !uploads.is_empty()
+            });
         if is_needed {
             continue;
         }

@@ -40,16 +40,19 @@ pub struct LeftoversReport<'a> {
     pub hidden: Vec<&'a Path>,
     /// Their bytes.
     pub hidden_bytes: u64,
+    /// The URLs of uploads in stores.
+    pub uploads: Vec<&'a str>,
 }
 
 impl<'a> JobReport<'a> {
     /// Of a job, and what it left.
     pub fn new(job: &'a FoundJob, leftovers: &'a Leftovers) -> JobReport<'a> {
-        let Leftovers { status, hidden } = leftovers;
+        let Leftovers { status, hidden, uploads } = leftovers;
         let leftovers = (job.life() == Life::Dead).then(|| LeftoversReport {
             status: status.iter().map(PathBuf::as_path).collect(),
             hidden: hidden.iter().map(|(path, _)| path.as_path()).collect(),
             hidden_bytes: hidden.iter().map(|(_, bytes)| bytes).sum(),
+            uploads: uploads.iter().map(|upload| &*upload.url).collect(),
         });
         JobReport {
             state: job.state(),

@@ -72,6 +72,9 @@ pub struct Snapshot {
     /// Bytes per second that may be moved at most, read and written together, if the user set a
     /// limit.
     pub limit_bytes_per_second: Option<u64>,
+    /// Uploads under way in stores, which a kill leaves there.
+    #[serde(default)]
+    pub uploads: Vec<Upload>,
     /// Directories in which a kill leaves hidden files of the job, if the file system doesn't
     /// support nameless files.
     pub places: Vec<String>,
@@ -167,6 +170,18 @@ pub struct Spilled {
     pub zstd_bytes: u64,
 }
 
+/// An output that is on its way to an object store.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Upload {
+    /// The URL that it is to have.
+    pub url: String,
+    /// The number that the store gave it.
+    pub upload: String,
+    /// Whether a sort that is resumed goes on with it: then a killed one hasn't left it over.
+    #[serde(default)]
+    pub is_resumable: bool,
+}
+
 /// Memory of a job, in bytes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Memory {
@@ -239,7 +254,8 @@ impl Snapshot {
     /// Bounds lists and texts, replaces control characters, and makes times and rates finite and
     /// not negative.
     fn tidy(mut self) -> Snapshot {
-        let Snapshot { job, phase, stages, drives, places, notices, curve, .. } = &mut self;
+        let Snapshot { job, phase, stages, drives, uploads, places, notices, curve, .. } =
+            &mut self;
         for text in
             [&mut job.command, &mut job.user, &mut job.directory, &mut job.version, &mut phase.name]
         {
@@ -268,6 +284,11 @@ impl Snapshot {
             clean(&mut drive.role);
             drive.device.iter_mut().for_each(clean);
             drive.celsius = drive.celsius.filter(|celsius| celsius.is_finite());
+        }
+        uploads.truncate(ENTRIES_MAX);
+        for Upload { url, upload, .. } in uploads {
+            clean(url);
+            clean(upload);
         }
         curve.truncate(ENTRIES_MAX);
         curve.iter_mut().for_each(bound);

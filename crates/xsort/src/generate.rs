@@ -63,14 +63,17 @@ impl Generate {
     pub fn run(&self, output: impl AsRef<Path>) -> Result<GenerateReport, Error> {
         let generator =
             Generator::new(self.spec).map_err(|error| Error::Settings(error.to_string()))?;
+        let output = output.as_ref();
+        let job = self.resources.of_job([output; 0], Some(output))?;
         let options = GenerateOptions {
             generator,
-            output: output.as_ref().to_owned(),
-            budget_bytes: self.resources.budget_bytes().min(BUDGET_BYTES_MAX),
+            output: output.to_owned(),
+            budget_bytes: job.budget_bytes.min(BUDGET_BYTES_MAX),
             threads: self.resources.threads(),
             sync: true,
         };
-        generate(&options, &*self.resources.disk()?, &self.resources.observer())
+        generate(&options, &*job.disk()?, &self.resources.observer())
+            .map_err(|error| job.add_to(error))
     }
 }
 

@@ -57,6 +57,24 @@
 //! Each takes `memory` (a hard limit in bytes for everything that grows with the data; half of what
 //! is available unless set), `threads` (one a processor), `on_progress` and
 //! `on_notice` (closures), and `cancel` (a flag that other threads may set).
+//!
+//! # Objects of stores
+//!
+//! With the feature `objects` a name that begins with `s3://` or `https://` is an object's: an
+//! input, or with `s3://` an output, which appears whole or not at all. Credentials, region and
+//! endpoint are found as the AWS tools find them. What objects take counts against the memory.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), xsort::Error> {
+//! let sorted = "s3://bucket/sorted";
+//! xsort::Sort::files(["s3://bucket/in/1", "s3://bucket/in/2"]).memory(1 << 30).run(sorted)?;
+//! assert!(xsort::Verify::files([sorted]).run()?.is_sorted());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Without the feature such a name is refused. With it there is `abandon_uploads`, for a process
+//! that ends while a job runs.
 #![forbid(unsafe_code)]
 
 mod du;
@@ -66,6 +84,7 @@ mod keyed_order;
 mod lines;
 pub mod machine;
 mod merge_sorted;
+mod objects;
 mod prefixed;
 mod resources;
 pub mod size;
@@ -95,6 +114,8 @@ pub use xsort_extsort::fixed::Method;
 pub use xsort_extsort::keyed::{Counted, KeyedReport};
 pub use xsort_extsort::sorter::{KeyAndRecord, Pusher, Sorted, SorterReport, Sorting};
 pub use xsort_extsort::{Error, GenerateReport, LinesReport, SortReport};
+#[cfg(feature = "objects")]
+pub use xsort_objects::abandon_uploads;
 pub use xsort_records::{Checksum, Endian, Format, KeyField, KeyKind, Layout, Pattern, Prefix};
 pub use xsort_table::{BadKeys, Dialect, Keep, OnBad, Place};
 pub use xsort_usage::Usage;

@@ -2,7 +2,7 @@
 
 use crate::gnu_order::{InOrder, by_fastest_order};
 use crate::keyed_order::sort_in_order;
-use crate::resources::{Resources, resource_setters};
+use crate::resources::{JobResources, Resources, resource_setters};
 use std::ffi::OsString;
 use std::io::Write;
 use std::iter;
@@ -132,14 +132,16 @@ impl Lines {
             false => Locale::c(),
         };
         let command = self.command(&locale)?;
+        let job = self.resources.of_job(&self.inputs, Some(path))?;
         let options = LinesOptions {
             delimiter: command.terminator(),
             is_unique: command.unique,
-            ..self.resources.engine(&self.scratch, path)
+            ..job.engine(&self.scratch, path)
         };
         // Random orders, which need a seed, are refused.
         let order = Order::new(&command, &locale, [0; 16]);
-        by_fastest_order(&order, SortTask { lines: self, options, order: &order, output })
+        let task = SortTask { lines: self, job: &job, options, order: &order, output };
+        by_fastest_order(&order, task).map_err(|error| job.add_to(error))
     }
 
     /// What the options mean. Those that say where lines come from and go to, or with which means,
@@ -179,6 +181,7 @@ impl Lines {
 /// The sort, by the engine's form of the order.
 struct SortTask<'l, 'w> {
     lines: &'l Lines,
+    job: &'l JobResources<'l>,
     options: LinesOptions,
     order: &'l Order,
     output: SortedOutput<'w>,
@@ -188,8 +191,8 @@ impl InOrder for SortTask<'_, '_> {
     type Output = Result<LinesReport, Error>;
 
     fn run<O: LineOrder>(self, by: &O) -> Result<LinesReport, Error> {
-        let SortTask { lines: Lines { inputs, resources, .. }, options, order, output } = self;
-        let disk = resources.lazy_disk();
+        let SortTask { lines: Lines { inputs, resources, .. }, job, options, order, output } = self;
+        let disk = job.lazy_disk();
         let inputs = inputs.iter().map(|path| LinesInput::on(&disk, path));
         let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
         sort_in_order(&options, (order, by), inputs, output, &*disk, &resources.observer())

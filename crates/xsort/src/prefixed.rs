@@ -98,11 +98,13 @@ impl Prefixed {
     }
 
     fn sort(&self, path: &Path, output: SortedOutput<'_>) -> Result<KeyedReport, Error> {
-        let disk = self.resources.lazy_disk();
+        let job = self.resources.of_job(&self.inputs, Some(path))?;
+        let disk = job.lazy_disk();
         let inputs = self.inputs.iter().map(|path| input_on(&disk, path));
         let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
-        let engine = self.resources.engine(&self.scratch, path);
+        let engine = job.engine(&self.scratch, path);
         let observer = self.resources.observer();
         sort_prefixed(&self.options, &engine, inputs, output, &*disk, &observer)
+            .map_err(|error| job.add_to(error))
     }
 }

@@ -1,6 +1,7 @@
 //! What every job may use, how it tells about itself, and how it is stopped.
 
 use crate::machine::{Budget, MemoryLimits, caches};
+use crate::objects::Objects;
 use crate::size::Memory;
 use parking_lot::Mutex;
 use std::fmt;
@@ -154,23 +155,24 @@ impl Resources {
             .max(1)
     }
 
-    /// The engine of lines and keyed records, for a sort to `output` with these directories for
-    /// scratch.
-    pub(crate) fn engine(&self, scratch: &[PathBuf], output: &Path) -> LinesOptions {
-        LinesOptions {
-            delimiter: b'\n',
-            is_unique: false,
-            budget_bytes: self.budget_bytes(),
-            taken_bytes: 0,
-            threads: self.threads(),
-            caches: caches(None),
-            scratch: scratch_directories(scratch, output),
-            codec: None,
-            output_file: None,
-            checkpoint: None,
+    /// What a job with these inputs and this output has.
+    ///
+    /// # Errors
+    /// If objects leave no memory.
+    pub(crate) fn of_job<P: AsRef<Path>>(
+        &self,
+        inputs: impl IntoIterator<Item = P>,
+        output: Option<&Path>,
+    ) -> Result<JobResources<'_>, Error> {
+        let budget_bytes = self.budget_bytes();
+        let objects = Objects::of_job(inputs, output, self.threads(), budget_bytes);
+        let needed_bytes = objects.needed_bytes();
+        if budget_bytes < needed_bytes {
+            return Err(Error::Memory { budget_bytes, needed_bytes });
         }
+        let budget_bytes = budget_bytes - objects.taken_bytes();
+        Ok(JobResources { resources: self, budget_bytes, objects })
     }
-
     fn disk_options(&self) -> DiskOptions {
         let cancel = self.cancel.clone();
         let rate = self
@@ -179,12 +181,7 @@ impl Resources {
         DiskOptions { rate, ..DiskOptions::default() }
     }
 
-    /// The machine's disk.
-    pub(crate) fn disk(&self) -> Result<Arc<dyn Disk>, Error> {
-        Ok(Arc::new(OsDisk::new(self.disk_options())?))
-    }
-
-    /// The same for a job that may never need it: its engine starts with its first file.
+    /// The machine's disk, for a job that may never need it: its engine starts with its first file.
     pub(crate) fn lazy_disk(&self) -> Arc<dyn Disk> {
         Arc::new(LazyDisk::new(self.disk_options()))
     }
@@ -195,6 +192,58 @@ impl Resources {
             phase: Mutex::default(),
             done: AtomicU64::new(0),
             began: Instant::now(),
+        }
+    }
+}
+
+/// The same for one job, of which the files are known: what objects take is taken.
+pub(crate) struct JobResources<'r> {
+    resources: &'r Resources,
+    pub(crate) budget_bytes: u64,
+    objects: Objects,
+}
+
+impl JobResources<'_> {
+    /// The engine of lines and keyed records, for a sort to `output` with these directories for
+    /// scratch.
+    pub(crate) fn engine(&self, scratch: &[PathBuf], output: &Path) -> LinesOptions {
+        LinesOptions {
+            delimiter: b'\n',
+            is_unique: false,
+            budget_bytes: self.budget_bytes,
+            taken_bytes: 0,
+            threads: self.resources.threads(),
+            caches: caches(None),
+            scratch: scratch_directories(scratch, output),
+            codec: None,
+            output_file: None,
+            checkpoint: None,
+        }
+    }
+
+    /// The machine's disk, with objects where there are some.
+    pub(crate) fn disk(&self) -> Result<Arc<dyn Disk>, Error> {
+        let options = self.resources.disk_options();
+        let rate = options.rate.clone();
+        Ok(self.objects.on(Arc::new(OsDisk::new(options)?), rate))
+    }
+
+    /// The same for a job that may never need it.
+    pub(crate) fn lazy_disk(&self) -> Arc<dyn Disk> {
+        let options = self.resources.disk_options();
+        let rate = options.rate.clone();
+        self.objects.on(Arc::new(LazyDisk::new(options)), rate)
+    }
+
+    /// An error about the memory that objects leave, as one about all of it.
+    pub(crate) fn add_to(&self, error: Error) -> Error {
+        let taken_bytes = self.objects.taken_bytes();
+        match error {
+            Error::Memory { budget_bytes, needed_bytes } => Error::Memory {
+                budget_bytes: budget_bytes + taken_bytes,
+                needed_bytes: needed_bytes + taken_bytes,
+            },
+            other => other,
         }
     }
 }

@@ -109,12 +109,14 @@ impl Sort {
     /// # Errors
     /// What [`Error`] lists. The old output is then still there, unless the error says otherwise.
     pub fn run(&self, output: impl AsRef<Path>) -> Result<SortReport, Error> {
+        let output = output.as_ref();
+        let job = self.resources.of_job(&self.inputs, Some(output))?;
         let options = SortOptions {
             inputs: self.inputs.clone(),
-            output: output.as_ref().to_owned(),
+            output: output.to_owned(),
             layout: self.layout.clone().unwrap_or_else(|| Format::Gensort.layout()),
             format_is_assumed: self.layout.is_none(),
-            budget_bytes: self.resources.budget_bytes(),
+            budget_bytes: job.budget_bytes,
             method: self.method,
             threads: self.resources.threads(),
             caches: caches(None),
@@ -124,6 +126,6 @@ impl Sort {
             probe: false,
             checkpoint: self.checkpoint,
         };
-        sort(&options, &*self.resources.disk()?, &self.resources.observer())
+        sort(&options, &*job.disk()?, &self.resources.observer()).map_err(|error| job.add_to(error))
     }
 }

@@ -162,9 +162,10 @@ impl Table {
         if self.options.keys.0.is_empty() {
             return Err(Error::Settings("there is no key to sort by".into()));
         }
-        let engine = self.resources.engine(&self.scratch, path);
+        let job = self.resources.of_job(&self.inputs, Some(path))?;
+        let engine = job.engine(&self.scratch, path);
         let observer = self.resources.observer();
-        let disk = self.resources.lazy_disk();
+        let disk = job.lazy_disk();
         let inputs = self.inputs.iter().map(|path| LinesInput::on(&disk, path));
         let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
         let Recognised { inputs, taken_bytes, .. } =
@@ -174,5 +175,6 @@ impl Table {
         let collator = collator(&self.options.keys)?;
         let options = TableOptions { compression, collator, ..self.options.clone() };
         sort_table(&options, &engine, inputs, output, &*disk, &observer)
+            .map_err(|error| job.add_to(error))
     }
 }

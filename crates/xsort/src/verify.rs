@@ -134,12 +134,10 @@ impl Verify {
     }
 
     fn run_prefixed(&self, prefix: Prefix, keys: &[KeyField]) -> Result<Verdict, Error> {
-        let options = PrefixedVerifyOptions {
-            prefix,
-            fields: keys.to_vec(),
-            budget_bytes: self.resources.budget_bytes(),
-        };
-        let (disk, observer) = (self.resources.lazy_disk(), self.resources.observer());
+        let job = self.resources.of_job(self.inputs.iter().chain(&self.against), None)?;
+        let options =
+            PrefixedVerifyOptions { prefix, fields: keys.to_vec(), budget_bytes: job.budget_bytes };
+        let (disk, observer) = (job.lazy_disk(), self.resources.observer());
         let judge = |phase, files: &[PathBuf]| -> Result<(VaryingSummary, u64), Error> {
             let inputs = files.iter().map(|path| input_on(&disk, path));
             let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
@@ -167,14 +165,16 @@ impl Verify {
     }
 
     fn read(&self, files: &[PathBuf], order: bool) -> Result<VerifyReport, Error> {
+        let job = self.resources.of_job(files, None)?;
         let options = VerifyOptions {
             inputs: files.to_vec(),
             layout: self.layout.clone().unwrap_or_else(|| Format::Gensort.layout()),
             format_is_assumed: self.layout.is_none(),
-            budget_bytes: self.resources.budget_bytes(),
+            budget_bytes: job.budget_bytes,
             threads: self.resources.threads(),
             order,
         };
-        verify(&options, &*self.resources.disk()?, &self.resources.observer())
+        verify(&options, &*job.disk()?, &self.resources.observer())
+            .map_err(|error| job.add_to(error))
     }
 }

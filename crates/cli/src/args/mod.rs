@@ -14,7 +14,7 @@ mod values;
 mod verify;
 
 pub(crate) use generate::GenArgs;
-pub(crate) use shared::{ObjectArguments, RecordForm, Records, Report, Resources};
+pub(crate) use shared::{RecordForm, Records, Report, Resources, connections, part_size};
 pub(crate) use sort::{Checkpoints, SortArgs};
 pub(crate) use status::StatusArgs;
 pub(crate) use table::TableArgs;

@@ -6,6 +6,7 @@ use std::num::NonZeroU64;
 use xsort::size::{self, Memory};
 use xsort_disk::IoChoice;
 use xsort_gnu::When;
+use xsort_objects::GivenLimits;
 use xsort_records::{Format, KeyField, Prefix};
 
 /// Size and key of the records.
@@ -125,12 +126,27 @@ pub(crate) struct ObjectArguments {
     pub(crate) s3_part_size: Option<u64>,
 
     /// Requests to object stores at once [default: 16, or fewer where memory is short]
-    #[arg(long, value_name = "N", hide_short_help = true)]
-    #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", hide_short_help = true, value_parser = connections)]
     pub(crate) s3_connections: Option<u16>,
 }
 
-fn part_size(text: &str) -> Result<u64, String> {
+impl ObjectArguments {
+    /// What was given.
+    pub(crate) fn given(self) -> GivenLimits {
+        GivenLimits { part_bytes: self.s3_part_size, connections: self.s3_connections }
+    }
+}
+
+/// Requests at once.
+pub(crate) fn connections(text: &str) -> Result<u16, String> {
+    match whole::<u64>(text)? {
+        connections @ 1..=1024 => Ok(connections as u16),
+        _ => Err("from 1 to 1024 are possible".into()),
+    }
+}
+
+/// Bytes of a part.
+pub(crate) fn part_size(text: &str) -> Result<u64, String> {
     let bytes = size::bytes(text).map_err(|error| error.to_string())?;
     match (5 << 20..=5 << 30).contains(&bytes) {
         true => Ok(bytes),

@@ -2,7 +2,9 @@
 
 use super::help::{DONE, TEMPLATE, environment_and_exit_status};
 use super::shared::Color;
+use super::values::age;
 use clap::Args;
+use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -11,6 +13,8 @@ Examples:
   xsort status --watch        the whole terminal, updated continuously
   xsort status --json         for programs
   xsort status --clear        remove what killed jobs left behind
+  xsort status s3://bucket/   uploads under way there, which no list of objects shows
+  xsort status --clear s3://bucket/out --older-than 2d
 ";
 
 /// Show running jobs and their progress, and what killed jobs left behind
@@ -23,7 +27,8 @@ Examples:
 #[command(help_template = TEMPLATE, before_help = EXAMPLES)]
 #[command(after_long_help = environment_and_exit_status(DONE))]
 pub(crate) struct StatusArgs {
-    /// A process ID: show everything about this job [default: one line per job]
+    /// A process ID: show everything about this job; or s3://BUCKET/PREFIX: the uploads under way
+    /// there [default: one line per job]
     pub(crate) job: Option<String>,
 
     /// Use the whole terminal and keep it up to date: ? lists the keys, q quits
@@ -39,8 +44,19 @@ pub(crate) struct StatusArgs {
     /// Hidden files remain only on file systems that don't support files without a name. Files of
     /// running jobs, files that are open, and files that were changed after the job's last
     /// snapshot are never removed.
+    ///
+    /// With s3://BUCKET/PREFIX: only uploads to this object, or to objects below it. Uploads of
+    /// killed jobs of this machine are known, and removed. Those of other machines look like
+    /// other programs': they are listed and kept, unless --older-than says otherwise.
     #[arg(long)]
     pub(crate) clear: bool,
+
+    /// Also remove uploads of others that began longer ago than this: 90m, 12h, 2d
+    ///
+    /// Whoever still sends parts to such an upload fails. Uploads of running jobs of this machine
+    /// are kept.
+    #[arg(long, value_name = "AGE", requires = "clear", value_parser = age)]
+    pub(crate) older_than: Option<Duration>,
 
     #[command(flatten)]
     pub(crate) color: Color,

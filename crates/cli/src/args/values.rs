@@ -111,6 +111,18 @@ where
     PossibleValuesParser::new(values).try_map(|name| name.parse::<T>())
 }
 
+/// A whole number of seconds, minutes, hours or days: `90m`.
+pub(super) fn age(text: &str) -> Result<Duration, String> {
+    let unit = text.chars().next_back().and_then(|unit| {
+        let seconds = [('s', 1), ('m', 60), ('h', 3600), ('d', 86400)];
+        seconds.into_iter().find(|(letter, _)| *letter == unit)
+    });
+    let (_, unit) = unit.ok_or("its unit is missing: s, m, h or d, such as 12h")?;
+    let number: u64 = whole(&text[..text.len() - 1])?;
+    let seconds = number.checked_mul(unit).ok_or("so long ago there were no stores")?;
+    Ok(Duration::from_secs(seconds))
+}
+
 /// A time in seconds, with a fraction or without.
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| format!("'{text}' is no number of seconds"))?;

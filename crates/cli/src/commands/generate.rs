@@ -5,7 +5,6 @@ use crate::decimal::Decimal;
 use crate::exit::Failure;
 use crate::job::{Console, ConsoleOptions, JobResources};
 use crate::output::{self, ResultPrinter, refuse_terminal};
-use crate::settings::objects::ObjectUse;
 use crate::settings::{self, JobLimits, ReportStyle};
 use crate::signals::Stop;
 use serde::Serialize;
@@ -16,6 +15,7 @@ use xsort::size::Amount;
 use xsort_disk::{Disk, DisplayPath, is_standard_output};
 use xsort_extsort::units::{Bytes, Count};
 use xsort_extsort::{GenerateOptions, GenerateReport, Observer, generate};
+use xsort_objects::ObjectUse;
 use xsort_records::{GenerateSpec, Generator};
 
 /// The result.
@@ -79,7 +79,8 @@ pub(crate) fn run(args: &GenArgs, stop: &Stop) -> Result<(), Failure> {
     let disk = limits.disk()?;
     if args.dry_run {
         let plan = GenPlan::new(args, records, left_over_bytes, &*disk)?;
-        return ResultPrinter::of_dry_run(style).print("gen", &plan);
+        let requests = limits.requests([], (&args.file, plan.bytes));
+        return ResultPrinter::of_dry_run(style).print_plan("gen", &plan, requests);
     }
     let console = console(args, style, &limits, stop);
     limits.notice.iter().for_each(|line| console.notice(line));

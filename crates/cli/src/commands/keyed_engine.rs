@@ -8,7 +8,7 @@ use crate::output::ResultPrinter;
 use crate::settings::{JobLimits, ReportStyle};
 use std::path::{Path, PathBuf};
 use xsort::machine::caches;
-use xsort_disk::{Disk, Found, is_standard_output, is_url};
+use xsort_disk::{Disk, Found, is_standard_output};
 use xsort_extsort::variable::{LinesCheckpoint, LinesDryRun, OutputCodec};
 use xsort_extsort::{Error, LinesOptions, scratch_directories};
 
@@ -46,9 +46,6 @@ pub(super) fn checkpoint(
     let is_file = |path: &PathBuf| matches!(disk.find(path), Ok(Found::File { .. }));
     if is_standard_output(output) {
         return Err(not_resumable("needs an output file (-o)"));
-    }
-    if is_url(output) {
-        return Err(not_resumable("writes to a file of this machine, not to a URL"));
     }
     if !files.iter().all(is_file) {
         return Err(not_resumable("reads files only: what comes from a pipe can't be read again"));

@@ -10,7 +10,6 @@ use crate::inputs::stdin;
 use crate::inputs::tree::{TreeError, TreeOptions};
 use crate::job::{Console, ConsoleOptions};
 use crate::output::{ResultPrinter, refuse_terminal};
-use crate::settings::objects::ObjectUse;
 use crate::settings::{self, JobLimits, ReportStyle};
 use crate::signals::Stop;
 use std::path::PathBuf;
@@ -18,6 +17,7 @@ use xsort::machine::caches;
 use xsort_disk::Disk;
 use xsort_extsort::fixed::{Facts, Method, plan};
 use xsort_extsort::{Error, Observer, SortOptions, dry_run, sort_streamed};
+use xsort_objects::ObjectUse;
 use xsort_records::Layout;
 
 pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
@@ -57,7 +57,10 @@ pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
             .map_err(|error| limits.add_to(names.add_to(error)))?;
         disk.notices().iter().for_each(|line| console.notice(line));
         drop(console);
-        return ResultPrinter::of_dry_run(style).print("sort", &plan);
+        let inputs = options.inputs.iter().map(PathBuf::as_path);
+        let inputs = inputs.zip(names.file_bytes.iter().copied());
+        let requests = limits.requests(inputs, (&options.output, plan.plan.bytes));
+        return ResultPrinter::of_dry_run(style).print_plan("sort", &plan, requests);
     }
     let report = sort_streamed(&options, stream, &*disk, &console)
         .map_err(|error| limits.add_to(names.add_to(error)))?;

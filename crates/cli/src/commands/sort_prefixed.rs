@@ -10,7 +10,6 @@ use crate::inputs::names_memory::NamesMemory;
 use crate::inputs::tree::TreeOptions;
 use crate::job::{Console, ConsoleOptions};
 use crate::output::{ResultPrinter, of_stream, refuse_terminal};
-use crate::settings::objects::ObjectUse;
 use crate::settings::{JobLimits, ReportStyle};
 use crate::signals::Stop;
 use std::io;
@@ -19,6 +18,7 @@ use xsort_extsort::fixed::Method;
 use xsort_extsort::prefixed::{PrefixedOptions, input_file, plan_prefixed, sort_prefixed};
 use xsort_extsort::variable::SortedOutput;
 use xsort_extsort::{LinesOptions, Observer};
+use xsort_objects::ObjectUse;
 use xsort_records::Prefix;
 
 pub(super) fn run(args: &SortArgs, prefix: Prefix, stop: &Stop) -> Result<(), Failure> {

@@ -10,7 +10,6 @@ use crate::inputs::names_memory::NamesMemory;
 use crate::inputs::tree::{TreeError, TreeOptions};
 use crate::job::{Console, ConsoleOptions};
 use crate::output::{ResultPrinter, of_stream, write_stderr};
-use crate::settings::objects::ObjectUse;
 use crate::settings::{JobLimits, ReportStyle, directory_of, random_bytes};
 use crate::signals::Stop;
 use std::ffi::OsStr;
@@ -22,6 +21,7 @@ use xsort_disk::{Disk, DisplayPath, ListedFile, Operation, is_standard_output, i
 use xsort_extsort::units::Count;
 use xsort_extsort::variable::{LinesCheckpoint, LinesInput, OutputCodec, Recognised, recognise};
 use xsort_extsort::{Error, LinesOptions, Observer};
+use xsort_objects::ObjectUse;
 use xsort_table::{
     Dialect, Keys, PartNames, RowFormat, TableOptions, TableOutput, check_table, collator,
     plan_table, sort_table,

@@ -14,7 +14,6 @@ use crate::inputs::stdin::{self, StandardInput};
 use crate::inputs::tree::TreeOptions;
 use crate::job::{Console, ConsoleOptions};
 use crate::output::ResultPrinter;
-use crate::settings::objects::ObjectUse;
 use crate::settings::{self, JobLimits, ReportStyle};
 use crate::signals::Stop;
 use std::cell::LazyCell;
@@ -26,6 +25,7 @@ use std::time::Instant;
 use xsort_disk::{Disk, is_url};
 use xsort_extsort::variable::LinesInput;
 use xsort_extsort::{Error, Observer, VerifyOptions, VerifyReport, verify, verify_stream};
+use xsort_objects::ObjectUse;
 use xsort_records::{Layout, VerifySummary};
 
 /// The limits of the command.

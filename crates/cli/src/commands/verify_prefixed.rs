@@ -11,7 +11,6 @@ use crate::inputs::stdin::refuse_shared;
 use crate::inputs::tree::TreeOptions;
 use crate::job::{Console, ConsoleOptions};
 use crate::output::ResultPrinter;
-use crate::settings::objects::ObjectUse;
 use crate::settings::{JobLimits, ReportStyle};
 use crate::signals::Stop;
 use std::path::{Path, PathBuf};
@@ -20,6 +19,7 @@ use xsort_disk::IoChoice;
 use xsort_extsort::prefixed::input_file;
 use xsort_extsort::variable::{LinesInput, total_bytes};
 use xsort_extsort::{Observer, PrefixedVerifyOptions, verify_prefixed};
+use xsort_objects::ObjectUse;
 use xsort_records::{Prefix, VaryingSummary};
 
 pub(super) fn run(args: &VerifyArgs, prefix: Prefix, stop: &Stop) -> Result<(), Failure> {

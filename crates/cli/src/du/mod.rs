@@ -14,6 +14,7 @@
 //! |---|---|
 //! | `arguments` | the arguments, taken from the command line or a list when their turn comes |
 //! | `visitor` | what happens to what the walk finds |
+//! | `objects` | objects of a store as a tree |
 //! | `row` | the content of a line, and the orders of lines |
 //! | `ranking` | rows that are printed in order: all, or the largest |
 //! | `format` | rows as GNU du's lines, as JSON or as a tree |
@@ -31,6 +32,7 @@ mod gnu_lines;
 mod json;
 mod live_status;
 mod messages;
+mod objects;
 mod output;
 mod pseudo_file_systems;
 mod ranking;
@@ -50,7 +52,7 @@ use std::ffi::OsString;
 use visitor::DuVisitor;
 use xsort_disk::inherited;
 use xsort_gnu::du::{self, Command, Follow, Request, Surroundings, TimeOf};
-use xsort_usage::{Detail, Links, Options, Time, walk};
+use xsort_usage::{Detail, Links, Options, Time, Usage, walk};
 
 /// Exit status if something couldn't be counted or printed, or for wrong usage.
 const TROUBLE: u8 = 1;
@@ -116,8 +118,19 @@ fn count(messages: Messages<'_>, command: &Command) -> bool {
     };
     let visitor = DuVisitor::new(messages, command);
     let names = std::iter::from_fn(|| arguments.next(|complaint| visitor.complain(complaint)));
-    let mut names = names.filter(|name| !visitor.refuses(name));
-    let total = walk(&walk_options(command), &mut names, &visitor);
+    let mut in_stores = Usage::default();
+    let mut names = names.filter(|name| {
+        let is_url = visitor.is_url(name);
+        if is_url {
+            match objects::count(name, command, &visitor) {
+                Ok(usage) => in_stores += usage,
+                Err(text) => visitor.fail_listing(name, &text),
+            }
+        }
+        !is_url
+    });
+    let mut total = walk(&walk_options(command), &mut names, &visitor);
+    total += in_stores;
     visitor.finish(&total)
 }
 

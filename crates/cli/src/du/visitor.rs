@@ -16,7 +16,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use xsort_disk::{DisplayPath, is_url};
+use xsort_disk::is_url;
 use xsort_gnu::du::{Command, Complaint, Follow, Threshold};
 use xsort_usage::{FoundFile, Operation, Usage, Visitor, WalkError};
 
@@ -58,17 +58,57 @@ impl<'a> DuVisitor<'a> {
         self.print_message(complaint);
     }
 
-    /// Reports a URL, whose objects aren't counted; true if it is one. To GNU du it is a file's
-    /// name.
-    pub(super) fn refuses(&self, name: &[u8]) -> bool {
-        if is_called_as_gnu(self.messages.0) || !is_url(Path::new(OsStr::from_bytes(name))) {
-            return false;
-        }
+    /// Whether it is the URL of objects. To GNU du it is a file's name.
+    pub(super) fn is_url(&self, name: &[u8]) -> bool {
+        !is_called_as_gnu(self.messages.0) && is_url(Path::new(OsStr::from_bytes(name)))
+    }
+
+    /// Reports that the objects at a URL can't be listed.
+    pub(super) fn fail_listing(&self, url: &[u8], text: &str) {
         self.has_failed.store(true, Relaxed);
-        let shown = DisplayPath(OsStr::from_bytes(name));
-        let what = "objects of stores aren't counted, only files";
-        self.print_text(format!("{shown}: {what} (a file of this name is ./{shown})").as_bytes());
-        true
+        let (operation, source) = (Operation::List, io::Error::other(text.to_owned()));
+        if let Format::Json(json) = &self.format {
+            json.add_error(&WalkError { path: url.to_vec(), operation, source });
+        }
+        self.print_text(text.as_bytes());
+    }
+
+    /// Whether the options leave out what has this path.
+    pub(super) fn leaves_out(&self, path: &[u8]) -> bool {
+        // Patterns are matched with the C library, and a key may be anything.
+        !path.contains(&0) && self.command.excludes.matches(path, locale())
+    }
+
+    /// Counts more files: progress.
+    pub(super) fn count(&self, inodes: u64, bytes: u64) {
+        self.status.advance(inodes, bytes);
+    }
+
+    /// Prints what is counted completely, or keeps it until rows have an order.
+    pub(super) fn add(&self, found: &Found, path: impl FnOnce() -> Vec<u8>) {
+        let usage = if self.command.separate_directories { found.own } else { found.total };
+        let figure = figure(&usage, self.command.measure);
+        let threshold = self.command.threshold;
+        // A tree also tells how much is left out.
+        let is_printed = threshold.admits(figure)
+            || self.command.extras.tree && matches!(threshold, Threshold::Least(_));
+        let Found { depth, is_directory, files, .. } = *found;
+        let row = || Row { path: path(), depth, is_directory, files, usage, figure };
+        match &self.ranking {
+            Some(ranking) => {
+                let mut ranking = ranking.lock();
+                if is_printed && ranking.has_place_for(figure) {
+                    ranking.add(row());
+                }
+                // An argument comes after everything in it.
+                if depth == 0 && matches!(self.format, Format::Tree(_)) {
+                    let next = Ranking::of(self.command).unwrap_or_default();
+                    self.print_ranked(mem::replace(&mut *ranking, next));
+                }
+            }
+            None if is_printed => self.print(&row()),
+            None => {}
+        }
     }
 
     fn print_message(&self, complaint: &Complaint<'_>) {
@@ -138,41 +178,32 @@ impl<'a> DuVisitor<'a> {
     }
 }
 
+/// A file, an object or a directory that is counted completely.
+pub(super) struct Found {
+    /// 0 for arguments.
+    pub(super) depth: usize,
+    pub(super) is_directory: bool,
+    /// Files directly in a directory.
+    pub(super) files: u64,
+    /// Without subdirectories.
+    pub(super) own: Usage,
+    pub(super) total: Usage,
+}
+
 impl Visitor for DuVisitor<'_> {
     fn excludes(&self, path: &[u8]) -> bool {
-        self.command.excludes.matches(path, locale())
+        self.leaves_out(path)
     }
 
     fn found(&self, file: &FoundFile<'_>) {
-        let usage = if self.command.separate_directories { &file.own } else { &file.total };
-        let figure = figure(usage, self.command.measure);
-        let threshold = self.command.threshold;
-        // A tree also tells how much is left out.
-        let is_printed = threshold.admits(figure)
-            || self.command.extras.tree && matches!(threshold, Threshold::Least(_));
-        let row = || Row {
-            path: file.path(),
+        let found = Found {
             depth: file.depth,
             is_directory: file.is_directory(),
             files: file.own.inodes.saturating_sub(1),
-            usage: *usage,
-            figure,
+            own: file.own,
+            total: file.total,
         };
-        match &self.ranking {
-            Some(ranking) => {
-                let mut ranking = ranking.lock();
-                if is_printed && ranking.has_place_for(figure) {
-                    ranking.add(row());
-                }
-                // An argument comes after everything in it.
-                if file.depth == 0 && matches!(self.format, Format::Tree(_)) {
-                    let next = Ranking::of(self.command).unwrap_or_default();
-                    self.print_ranked(mem::replace(&mut *ranking, next));
-                }
-            }
-            None if is_printed => self.print(&row()),
-            None => {}
-        }
+        self.add(&found, || file.path());
     }
 
     fn failed(&self, error: &WalkError) {
@@ -190,6 +221,6 @@ impl Visitor for DuVisitor<'_> {
     }
 
     fn advance(&self, inodes: u64, allocated_bytes: u64) {
-        self.status.advance(inodes, allocated_bytes);
+        self.count(inodes, allocated_bytes);
     }
 }

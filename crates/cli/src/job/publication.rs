@@ -12,9 +12,10 @@ use std::fs;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 use xsort_extsort::Compressed;
+use xsort_objects::{UploadUnderWay, uploads_under_way};
 use xsort_status::{
     Counts, FORMAT, Identity, Memory, Phase, Publisher, RateHistory, Snapshot, Spilled,
-    StatusDirectories,
+    StatusDirectories, Upload,
 };
 
 /// Words of the command line that are published, and their bytes.
@@ -142,6 +143,7 @@ impl Publication {
             limit_celsius: pause.limit_celsius,
             limit_bytes_per_second: self.resources.limit_bytes_per_second,
             resume_celsius: pause.resume_celsius,
+            uploads: uploads_under_way().into_iter().map(upload).collect(),
             places: hidden_file_directories.map(|path| path.display().to_string()).collect(),
             notices: state.notices(),
             phase: Phase {
@@ -159,6 +161,11 @@ fn spilled(reading: xsort_extsort::Spilled) -> Spilled {
     let xsort_extsort::Spilled { bytes, scratch_bytes, compressed } = reading;
     let Compressed { lz4_bytes, zstd_bytes } = compressed;
     Spilled { bytes, scratch_bytes, lz4_bytes, zstd_bytes }
+}
+
+fn upload(of: UploadUnderWay) -> Upload {
+    let UploadUnderWay { object, upload, is_resumable } = of;
+    Upload { url: object.to_string(), upload, is_resumable }
 }
 
 fn unix_seconds() -> f64 {

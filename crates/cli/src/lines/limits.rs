@@ -1,32 +1,42 @@
-//! `--bandwidth-limit` and `--temperature-limit`.
+//! `--bandwidth-limit` and `--temperature-limit`, and how objects are moved.
 
 use super::failure::Failure;
 use super::names;
+use crate::args::{connections, part_size};
 use crate::settings::limited::Limited;
 use std::ffi::OsStr;
-use std::num::NonZeroU64;
 use std::sync::Arc;
 use xsort::size;
 use xsort_disk::{DiskOptions, Gate, LazyDisk, RateLimit};
 use xsort_extsort::variable::LinesInput;
-use xsort_gnu::sort::Command;
+use xsort_gnu::sort::{Command, Extras};
+use xsort_objects::GivenLimits;
 
 /// The limits of a command.
 pub(super) struct Limits {
     pub(super) rate: Option<Arc<RateLimit>>,
     /// Degrees Celsius, and the gate that is closed above these.
     pub(super) temperature: Option<(f64, Arc<Gate>)>,
+    /// `--s3-part-size` and `--s3-connections`.
+    pub(super) objects: GivenLimits,
 }
 
 impl Limits {
     /// What the command asks for.
     pub(super) fn new(command: &Command) -> Result<Limits, Failure> {
-        let rate = command.extras.bandwidth_limit.as_deref().map(rate).transpose()?;
+        let rate = command.extras.bandwidth_limit.as_deref();
+        let parse = |text: &str| size::rate(text).map_err(|error| error.to_string());
+        let rate = parsed("--bandwidth-limit", rate, parse)?;
         // Signals end a sort of lines wherever it is, in waits too: nothing else has to end these.
         let rate = rate.map(|rate| Arc::new(RateLimit::new(rate, || false)));
         let celsius = command.extras.limit_celsius;
         let temperature = celsius.map(|celsius| (f64::from(celsius), Arc::default()));
-        Ok(Limits { rate, temperature })
+        let Extras { s3_part_size, s3_connections, .. } = &command.extras;
+        let objects = GivenLimits {
+            part_bytes: parsed("--s3-part-size", s3_part_size.as_deref(), part_size)?,
+            connections: parsed("--s3-connections", s3_connections.as_deref(), connections)?,
+        };
+        Ok(Limits { rate, temperature, objects })
     }
 
     /// A disk whose transfers are held to the limits.
@@ -44,19 +54,16 @@ impl Limits {
     }
 }
 
-/// The rate that an argument means.
-fn rate(argument: &OsStr) -> Result<NonZeroU64, Failure> {
-    let text = argument.to_string_lossy();
-    size::rate(&text).map_err(|error| {
+/// What the argument of an option means.
+fn parsed<T>(
+    option: &str,
+    argument: Option<&OsStr>,
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Result<Option<T>, Failure> {
+    let Some(argument) = argument else { return Ok(None) };
+    parse(&argument.to_string_lossy()).map(Some).map_err(|reason| {
         let name = names::quoted(argument);
-        Failure::Message(
-            [
-                b"invalid --bandwidth-limit argument ",
-                &name[..],
-                b": ",
-                error.to_string().as_bytes(),
-            ]
-            .concat(),
-        )
+        let what = format!("invalid {option} argument ");
+        Failure::Message([what.as_bytes(), &name[..], b": ", reason.as_bytes()].concat())
     })
 }

@@ -3,14 +3,13 @@
 
 use super::limits::Limits;
 use super::resources;
-use crate::args::ObjectArguments;
-use crate::settings::objects::{ObjectLimits, ObjectUse};
 use std::cell::OnceCell;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 use xsort_disk::{Disk, is_url};
 use xsort_gnu::sort::Command;
+use xsort_objects::{ObjectLimits, ObjectUse};
 
 /// The disk of a command.
 pub(super) struct LinesDisk<'l> {
@@ -34,7 +33,7 @@ impl<'l> LinesDisk<'l> {
         let objects = (reads || given.writes).then(|| {
             ObjectLimits::decide(
                 ObjectUse { reads, ..given },
-                ObjectArguments::default(),
+                limits.objects,
                 resources::threads(command),
                 resources::budget_bytes(command),
             )

@@ -1,4 +1,4 @@
-//! A sort with a checkpoint, which can be resumed: only of files, to a file.
+//! A sort with a checkpoint, which can be resumed: only of files and objects, to one.
 
 use super::command::LinesCommand;
 use super::failure::Failure;
@@ -68,7 +68,6 @@ fn output_of(lines: &LinesCommand<'_>) -> Result<PathBuf, Failure> {
     let Some(output) = &command.output else { return Err(refusal("needs an output file (-o)")) };
     let unknown_seed = command.needs_random() && command.random_source.is_none();
     let excluded = [
-        (lines.is_url(output), "writes to a file of this machine, not to a URL"),
         (command.merge, "is no merge (-m)"),
         (command.debug, "has no --debug"),
         (command.extras.counts, "has no --count"),

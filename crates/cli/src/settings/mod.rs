@@ -8,13 +8,11 @@
 //! |---|---|
 //! | `memory` | how much memory the machine and its limits leave |
 //! | `caches` | what a thread may use of the processor's caches |
-//! | `objects` | objects of stores: how they are moved, and what that takes |
 //! | `limited` | the bandwidth limit of what doesn't pass the disk |
 //! | `open_files` | how many files may be open |
 //! | `stack` | a large enough stack for the main thread |
 
 pub(crate) mod limited;
-pub(crate) mod objects;
 pub(crate) mod open_files;
 pub(crate) mod stack;
 
@@ -22,7 +20,6 @@ use crate::args::{RecordForm, Records, Report, Resources};
 use crate::exit::Failure;
 use crate::signals::Stop;
 use limited::Limited;
-use objects::{ObjectLimits, ObjectUse};
 use rustix::process::{Resource, getrlimit};
 use rustix::rand::{GetRandomFlags, getrandom};
 use std::io::{self, IsTerminal, Write};
@@ -37,13 +34,11 @@ use xsort_disk::{
 use xsort_extsort::Error;
 use xsort_extsort::variable::LinesInput;
 use xsort_gnu::When;
+use xsort_objects::{ObjectLimits, ObjectUse, Requests};
 use xsort_records::{Format, KeyField, KeyKind, Layout, Prefix};
 
 /// Threads where the address space is limited: each takes some of it for its stack.
 const LIMITED_THREADS_MAX: usize = 16;
-
-/// Bytes of data for which a job with objects has memory at least.
-const DATA_BYTES_MIN: u64 = 4 << 20;
 
 /// The most threads that a job may use in this process.
 pub(crate) fn threads_max() -> usize {
@@ -89,7 +84,8 @@ impl JobLimits {
             let stop = stop.clone();
             Arc::new(RateLimit::new(bytes_per_second, move || stop.is_set()))
         });
-        let objects = ObjectLimits::decide(objects, resources.objects, threads, budget.bytes);
+        let objects =
+            ObjectLimits::decide(objects, resources.objects.given(), threads, budget.bytes);
         let taken_bytes = objects.as_ref().map_or(0, |objects| objects.taken_bytes);
         JobLimits {
             budget_bytes: budget.bytes.saturating_sub(taken_bytes),
@@ -129,9 +125,9 @@ impl JobLimits {
     /// # Errors
     /// If it can't start, or if objects leave no memory.
     pub(crate) fn disk(&self) -> Result<Arc<dyn Disk>, Failure> {
-        if self.objects.is_some() && self.budget_bytes < DATA_BYTES_MIN {
-            let (budget_bytes, needed_bytes) =
-                (self.asked_bytes, self.objects_bytes() + DATA_BYTES_MIN);
+        let (budget_bytes, needed_bytes) =
+            (self.asked_bytes, self.objects.as_ref().map_or(0, ObjectLimits::needed_bytes));
+        if budget_bytes < needed_bytes {
             return Err(Failure::Job(Error::Memory { budget_bytes, needed_bytes }));
         }
         Ok(self.with_objects(Arc::new(OsDisk::new(self.disk_options())?)))
@@ -157,6 +153,16 @@ impl JobLimits {
             },
             other => other,
         }
+    }
+
+    /// The requests of a job with these inputs and this output, of so many bytes each, if there are
+    /// objects among them.
+    pub(crate) fn requests<'p>(
+        &self,
+        inputs: impl IntoIterator<Item = (&'p Path, u64)>,
+        output: (&Path, u64),
+    ) -> Option<Requests> {
+        self.objects.as_ref().map(|objects| objects.requests(inputs, output))
     }
 
     fn with_objects(&self, local: Arc<dyn Disk>) -> Arc<dyn Disk> {

@@ -1,5 +1,6 @@
 //! What killed jobs left is removed.
 
+use super::uploads::abort_all;
 use super::words::leftovers_text;
 use crate::exit::Failure;
 use crate::output::{self, write_stderr, write_stdout};
@@ -28,13 +29,22 @@ pub(super) fn clear_all(jobs: &[FoundJob], is_json: bool, stop: &Stop) -> Result
     let mut all =
         JsonCleared { command: "status", version: output::JSON_VERSION, ..JsonCleared::default() };
     for job in jobs.iter().filter(|job| job.life() == Life::Dead).take_while(|_| !stop.is_set()) {
+        let uploads = inventory.leftovers(job).uploads;
+        if let Err(failure) = abort_all(&uploads) {
+            // Its status stays, by which they are found again.
+            failures.push(failure);
+            continue;
+        }
         let Cleared { removed, failures: failed } = inventory.clear(job);
+        let removed = Leftovers { uploads, ..removed };
         // Nothing was removed if another process clears the job, or a new job took its name.
         if removed != Leftovers::default() {
             let removed = leftovers_text(&removed);
             let _ = writeln!(text, "job {}: removed {removed}", job.name());
         }
-        all.removed.extend(removed.hidden.into_iter().map(|(path, _)| path).chain(removed.status));
+        let uploads = removed.uploads.into_iter().map(|upload| upload.url.into());
+        let hidden = removed.hidden.into_iter().map(|(path, _)| path);
+        all.removed.extend(uploads.chain(hidden).chain(removed.status));
         failures.extend(failed.into_iter().map(|(path, source)| {
             let what = format!("clearing job {}: {}", job.name(), DisplayPath(&path));
             Failure::File { what, source }

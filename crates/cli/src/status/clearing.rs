@@ -25,9 +25,17 @@ impl Clearing {
             Key::ClearAll => jobs,
             _ => return,
         };
-        let dead: Vec<&FoundJob> = named.iter().filter(|job| job.life() == Life::Dead).collect();
+        let is_dead = |job: &&FoundJob| job.life() == Life::Dead;
+        // A store may take a minute to answer, and the screen doesn't wait.
+        let (distant, dead): (Vec<_>, Vec<_>) = named
+            .iter()
+            .filter(is_dead)
+            .partition(|job| job.snapshot().is_some_and(|snapshot| !snapshot.uploads.is_empty()));
         let names = || dead.iter().map(|job| job.prefix().to_owned()).collect();
         self.message = match (&dead[..], key) {
+            ([], _) if !distant.is_empty() => {
+                "what is left is in a store: xsort status --clear removes it".into()
+            }
             ([], Key::Clear) => "only dead jobs are cleared".into(),
             ([], _) => "no job is dead".into(),
             _ if asked == Some((key, names())) => clear(&dead),

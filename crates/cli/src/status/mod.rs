@@ -7,6 +7,7 @@
 //! | `detail` | everything about one job |
 //! | `json` | both for machines |
 //! | `clear` | what killed jobs left is removed |
+//! | `uploads` | uploads under way in a store: whose they are, and which are removed |
 //! | `watch` | the full screen, kept up to date |
 //! | `screen` | the full screen, drawn |
 //! | `job_list`, `job_panel`, `key_help` | its parts: a line for each job, one job, the keys |
@@ -31,6 +32,7 @@ mod samples;
 mod screen;
 mod selection;
 mod table;
+mod uploads;
 mod watch;
 mod words;
 
@@ -40,6 +42,8 @@ use crate::output::{uses_colour, write_stdout};
 use crate::signals::Stop;
 use selection::{leftovers_of, select_jobs};
 use std::io::{self, IsTerminal};
+use std::path::Path;
+use xsort_disk::is_url;
 use xsort_status::StatusDirectories;
 
 /// Runs the command.
@@ -47,6 +51,15 @@ pub(crate) fn run(args: &StatusArgs, stop: &Stop) -> Result<(), Failure> {
     let directories = StatusDirectories::from_environment(|name| std::env::var_os(name));
     if args.watch {
         return watch::watch(&directories, args.job.as_deref(), stop);
+    }
+    if let Some(url) = args.job.as_deref().filter(|job| is_url(Path::new(job))) {
+        let jobs = select_jobs(&directories, None, stop)?;
+        return uploads::run(Path::new(url), args, &jobs, stop);
+    }
+    if args.older_than.is_some() {
+        return Err(Failure::Usage(
+            "--older-than is about uploads: name where they are, such as s3://BUCKET/".into(),
+        ));
     }
     let jobs = select_jobs(&directories, args.job.as_deref(), stop)?;
     if args.clear {

@@ -139,7 +139,8 @@ mod tests {
     use xsort_status::leftovers;
 
     fn screen(jobs: &[FoundJob], chosen: usize) -> Screen<'_> {
-        static NOTHING: Leftovers = Leftovers { status: Vec::new(), hidden: Vec::new() };
+        static NOTHING: Leftovers =
+            Leftovers { status: Vec::new(), hidden: Vec::new(), uploads: Vec::new() };
         let (message, shows_keys, has_colour) = ("", false, true);
         Screen { jobs, chosen, leftovers: &NOTHING, message, shows_keys, has_colour }
     }

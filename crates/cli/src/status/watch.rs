@@ -131,7 +131,8 @@ impl Watcher {
     }
 
     fn screen(&self, has_colour: bool) -> Screen<'_> {
-        static NOTHING: Leftovers = Leftovers { status: Vec::new(), hidden: Vec::new() };
+        static NOTHING: Leftovers =
+            Leftovers { status: Vec::new(), hidden: Vec::new(), uploads: Vec::new() };
         let leftovers = self.leftovers.as_ref().map_or(&NOTHING, |(_, leftovers)| leftovers);
         Screen {
             jobs: &self.jobs,

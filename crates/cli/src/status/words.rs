@@ -127,6 +127,9 @@ pub(super) fn leftovers_text(leftovers: &Leftovers) -> String {
     for (path, bytes) in &leftovers.hidden {
         let _ = write!(text, ", {} ({})", DisplayPath(path), Decimal(*bytes as f64));
     }
+    for upload in &leftovers.uploads {
+        let _ = write!(text, ", an upload to {}", upload.url);
+    }
     text
 }
 

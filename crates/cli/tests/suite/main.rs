@@ -30,6 +30,7 @@ mod sort;
 mod start;
 mod status;
 mod stdin;
+mod store_tools;
 mod table;
 mod table_locales;
 mod terminal;

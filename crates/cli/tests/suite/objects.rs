@@ -2,24 +2,26 @@
 
 #[path = "../../../objects/tests/suite/server.rs"]
 #[expect(dead_code, reason = "the tests of the crate need all of it")]
-mod server;
+pub(crate) mod server;
 
 use crate::sandbox::{Sandbox, program};
+use crate::signals::is_ignored;
+use rustix::process::Signal;
 use server::{BUCKET, KEY_ID, SECRET, Server, Wrong};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 use xsort_objects::{Client, Location, SimStore, StoreOptions};
 
-fn store() -> Arc<SimStore> {
+pub(crate) fn store() -> Arc<SimStore> {
     Arc::new(SimStore::new(StoreOptions::default()))
 }
 
 /// A sandbox whose programs reach the server as its user.
-fn sandbox(server: &Server) -> Sandbox {
+pub(crate) fn sandbox(server: &Server) -> Sandbox {
     let endpoint = format!("http://{}", server.address);
     Sandbox::with_variables(&[
         ("AWS_ACCESS_KEY_ID", KEY_ID),
@@ -29,7 +31,7 @@ fn sandbox(server: &Server) -> Sandbox {
     ])
 }
 
-fn uploads(store: &SimStore) -> usize {
+pub(crate) fn uploads(store: &SimStore) -> usize {
     let bucket = Location::parse(Path::new(&format!("s3://{BUCKET}/"))).unwrap();
     store.list_multipart(&bucket).unwrap().len()
 }
@@ -121,33 +123,207 @@ fn what_is_wrong_is_said_and_the_old_object_stays() {
     assert_eq!((store.object("s3://bucket/old"), uploads(&store)), (Some("old".into()), 0));
 }
 
+#[test]
+fn lines_take_the_size_of_parts_too() {
+    let store = store();
+    let server = Server::start(&store, |_| Wrong::Nothing);
+    let sandbox = sandbox(&server);
+    sandbox.ok("gen -q 20MB in");
+    sandbox.ok("lines in -o s3://bucket/out --s3-part-size=6M --s3-connections=3 -S 200M");
+    let parts = server.seen().iter().filter(|line| line.contains("partNumber=")).count();
+    assert_eq!(parts, 4);
+    for (line, reason) in [
+        ("lines in -o out --s3-part-size=4M", "a part has at least 5 MiB"),
+        ("lines in -o out --s3-part-size=x", "invalid --s3-part-size argument"),
+        ("lines in -o out --s3-connections=0", "from 1 to 1024 are possible"),
+    ] {
+        let ended = sandbox.run(line);
+        assert!(ended.code == Some(2) && ended.stderr.contains(reason), "{line}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_dry_run_counts_the_requests_that_there_will_be() {
+    let store = store();
+    let server = Server::start(&store, |_| Wrong::Nothing);
+    let sandbox = sandbox(&server);
+    sandbox.ok("gen -q 20000000 s3://bucket/in");
+    let line = "sort s3://bucket/in -o s3://bucket/out -m 200M -j 2 --s3-part-size 6M";
+    let requests = sandbox.json(&format!("{line} --dry-run"))["requests"].clone();
+    assert_eq!((&requests["puts"], &requests["gets"]), (&6.into(), &(20 + 5).into()));
+    let before = server.seen().len();
+    sandbox.ok(&format!("{line} -q"));
+    let seen = server.seen().split_off(before);
+    let count = |names: [&str; 2]| {
+        seen.iter().filter(|line| names.iter().any(|name| line.starts_with(name))).count() as u64
+    };
+    assert_eq!(count(["PUT", "POST"]), 6);
+    // Where chunks meet, some ranges are shorter.
+    let gets = count(["GET", "HEAD"]);
+    assert!((25..40).contains(&gets), "{gets}");
+    let text = sandbox.ok("gen 12MB s3://bucket/out --s3-part-size 5M --dry-run");
+    assert!(
+        text.contains("\nrequests         about 2 GET and HEAD, 5 PUT and POST: 0.0000"),
+        "{text}"
+    );
+}
+
+#[test]
+fn inputs_are_removed_once_the_output_is_there_and_only_then() {
+    let store = store();
+    let server = Server::start(&store, |asked| {
+        // There is no place for it.
+        let is_refused = asked.method == "PUT" && asked.path == "/bucket/full";
+        if is_refused { Wrong::Refuse(400, "QuotaExceeded") } else { Wrong::Nothing }
+    });
+    let sandbox = sandbox(&server);
+    let there = |key: &str| store.object(&format!("s3://bucket/{key}")).is_some();
+    sandbox.ok("gen -q 1000000 s3://bucket/in/a");
+    sandbox.ok("gen -q 1000000 --seed 1 s3://bucket/in/b");
+    sandbox.ok("gen -q 1000000 --seed 2 c");
+    let error = sandbox.fails("sort --remove-input s3://bucket/in/ c -o s3://bucket/full", 5);
+    assert!(error.contains("QuotaExceeded"), "{error}");
+    assert!(there("in/a") && there("in/b") && sandbox.path().join("c").exists());
+    // The output may be an input, and stays.
+    sandbox.ok("sort -q --remove-input s3://bucket/in/a s3://bucket/in/b c -o s3://bucket/in/b");
+    assert!(!there("in/a") && there("in/b") && !sandbox.path().join("c").exists());
+    let verdict = sandbox.json("verify s3://bucket/in/b");
+    assert!(verdict["ok"] == true && verdict["records"] == 30_000, "{verdict}");
+    sandbox.ok("sort -q --remove-input s3://bucket/in/b -o out");
+    assert!(!there("in/b"));
+    sandbox.ok("verify -q out");
+}
+
 /// Wherever the signal comes, nothing is left.
 #[test]
 fn a_signal_leaves_no_upload() {
     for line in ["sort in -o s3://bucket/out", "lines in -o s3://bucket/out"] {
         let store = store();
-        let has_part = Arc::new(AtomicBool::new(false));
-        let seen = Arc::clone(&has_part);
-        let decide = move |asked: &server::Asked| {
-            if asked.method == "PUT" {
-                seen.store(true, Relaxed);
-                thread::sleep(Duration::from_secs(2));
-            }
-            Wrong::Nothing
-        };
-        let server = Server::start(&store, decide);
+        let (server, hold) = holding_server(&store, 1);
         let sandbox = sandbox(&server);
         sandbox.ok("gen -q 40MB in");
-        let mut command = Command::new(program());
-        command.args(line.split_whitespace());
-        command.current_dir(sandbox.path()).envs(sandbox.variables.iter().cloned());
-        let mut child = command.spawn().unwrap();
-        while !has_part.load(Relaxed) {
-            thread::sleep(Duration::from_millis(5));
-        }
-        let pid = rustix::process::Pid::from_child(&child);
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
-        assert!(!child.wait().unwrap().success(), "{line}");
+        signalled(&sandbox, line, &hold, Signal::TERM);
         assert_eq!((store.object("s3://bucket/out"), uploads(&store)), (None, 0), "{line}");
     }
+}
+
+/// Holds all parts back from a certain one on, until it lets go: so the sort that sends them goes
+/// on until then, and no further.
+#[derive(Default)]
+struct Hold {
+    seen: AtomicUsize,
+    holds: AtomicBool,
+    is_over: AtomicBool,
+}
+
+/// A server that holds the n-th part, and those that come then.
+fn holding_server(store: &Arc<SimStore>, part: usize) -> (Server, Arc<Hold>) {
+    let hold = Arc::new(Hold::default());
+    let shared = Arc::clone(&hold);
+    let decide = move |asked: &server::Asked| {
+        if asked.method == "PUT" && shared.seen.fetch_add(1, Relaxed) + 1 >= part {
+            shared.holds.store(true, Relaxed);
+            while !shared.is_over.load(Relaxed) {
+                thread::sleep(Duration::from_millis(5));
+            }
+        }
+        Wrong::Nothing
+    };
+    (Server::start(store, decide), hold)
+}
+
+/// Runs a command, sends it a signal while its parts are held, and lets go of these.
+fn signalled(sandbox: &Sandbox, line: &str, hold: &Hold, signal: Signal) {
+    let mut command = Command::new(program());
+    command.args(line.split_whitespace());
+    command.current_dir(sandbox.path()).envs(sandbox.variables.iter().cloned());
+    let mut child = command.spawn().unwrap();
+    while !hold.holds.load(Relaxed) {
+        assert_eq!(child.try_wait().unwrap(), None, "{line}");
+        thread::sleep(Duration::from_millis(5));
+    }
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), signal).unwrap();
+    assert!(!child.wait().unwrap().success(), "{line}");
+    hold.is_over.store(true, Relaxed);
+}
+
+/// What was asked for that names an upload, or begins one.
+fn asked_of_uploads(server: &Server) -> Vec<String> {
+    let of_upload = |asked: &String| asked.contains("uploadId=") || asked.contains("?uploads=");
+    server.seen().into_iter().filter(of_upload).collect()
+}
+
+const KILLED: [&str; 3] = [
+    "sort -q in -o s3://bucket/out -m 60M -j 2 -T . --s3-part-size 5M",
+    "sort -q in -o s3://bucket/out -m 60M -j 2 -T . --s3-part-size 5M --method scatter",
+    "lines in -o s3://bucket/out -S 70M -T . --parallel=2",
+];
+
+#[test]
+fn a_sort_to_an_object_that_is_killed_goes_on() {
+    // SIGINT may be ignored where tests are run: in the background of a shell.
+    let stopped = if is_ignored(Signal::INT) { Signal::TERM } else { Signal::INT };
+    for (line, signal) in [
+        (KILLED[0], Signal::KILL),
+        (KILLED[1], Signal::KILL),
+        (KILLED[2], Signal::KILL),
+        (KILLED[0], Signal::TERM),
+        (KILLED[2], stopped),
+    ] {
+        let store = store();
+        let (server, hold) = holding_server(&store, 6);
+        let sandbox = sandbox(&server);
+        sandbox.ok("gen -q 100MB -f gensort-ascii in");
+        signalled(&sandbox, &format!("{line} --checkpoint"), &hold, signal);
+        assert_eq!((store.object("s3://bucket/out"), uploads(&store)), (None, 1), "{line}");
+        while store.upload_bytes() < 5 * (5 << 20) {
+            thread::sleep(Duration::from_millis(5));
+        }
+        sandbox.ok(&format!("{line} --resume"));
+        assert_eq!(uploads(&store), 0, "{line}");
+        sandbox.ok("verify -q s3://bucket/out --against in");
+        let asked = asked_of_uploads(&server);
+        let begun =
+            asked.iter().filter(|asked| asked.starts_with("POST") && !asked.contains("Id="));
+        assert_eq!(begun.count(), 1, "{line}: {asked:#?}");
+        assert!(asked.iter().any(|asked| asked.starts_with("GET")), "{line}: {asked:#?}");
+        assert!(!crate::sandbox::names(sandbox.path()).iter().any(|name| name.starts_with('.')));
+    }
+}
+
+#[test]
+fn what_is_kept_of_a_killed_sort_to_an_object_is_refused_cleared_and_checked() {
+    let line = KILLED[0];
+    let store = store();
+    let (server, hold) = holding_server(&store, 4);
+    let sandbox = sandbox(&server);
+    sandbox.ok("gen -q 100MB -f gensort-ascii in");
+    store.put_object("s3://bucket/in", sandbox.read("in"));
+    let line = line.replace(" in ", " s3://bucket/in ");
+    signalled(&sandbox, &format!("{line} --checkpoint"), &hold, Signal::KILL);
+    let error = sandbox.fails(&format!("{line} --checkpoint"), 2);
+    assert!(error.contains("--resume") && error.contains("--restart"), "{error}");
+    // The same bytes at the same time, and another object.
+    store.put_object("s3://bucket/in", sandbox.read("in"));
+    let error = sandbox.fails(&format!("{line} --resume"), 3);
+    assert!(error.contains("s3://bucket/in") && error.contains("--restart"), "{error}");
+    assert_eq!(uploads(&store), 1);
+    sandbox.ok(&format!("{line} --restart"));
+    assert_eq!(uploads(&store), 0);
+    sandbox.ok("verify -q s3://bucket/out --against in");
+}
+
+/// A rule of the bucket has aborted the upload.
+#[test]
+fn an_upload_that_is_gone_begins_anew_and_says_so() {
+    let store = store();
+    let (server, hold) = holding_server(&store, 4);
+    let sandbox = sandbox(&server);
+    sandbox.ok("gen -q 100MB -f gensort-ascii in");
+    let line = KILLED[0].replace("-q ", "");
+    signalled(&sandbox, &format!("{line} --checkpoint"), &hold, Signal::KILL);
+    store.abort_uploads("s3://bucket/out");
+    sandbox.ok(&format!("{line} --resume"));
+    sandbox.ok("verify -q s3://bucket/out --against in");
+    assert_eq!(uploads(&store), 0);
 }

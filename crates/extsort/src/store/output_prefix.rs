@@ -29,6 +29,17 @@ impl OutputPrefix {
         self.bytes.saturating_sub(self.tail.len() as u64)
     }
 
+    /// CRC-32 of these. That of all bytes is that of the first ones, shifted by the number of the
+    /// others, plus that of the others. A shift by 2^32 - 1 bits, or bytes, changes nothing (the
+    /// polynomial is primitive), so one by so many less than that undoes it.
+    fn durable_crc(&self) -> u32 {
+        let undone = u64::from(u32::MAX) - self.tail.len() as u64;
+        let mut shifted =
+            crc32fast::Hasher::new_with_initial(self.crc ^ crc32fast::hash(&self.tail));
+        shifted.combine(&crc32fast::Hasher::new_with_initial_len(0, undone));
+        shifted.finalize()
+    }
+
     /// Adds the next `bytes` bytes, and their CRC-32 if the sort has a journal.
     pub(crate) fn append(&mut self, crc: Option<u32>, bytes: u64) {
         if let Some(crc) = crc {
@@ -40,7 +51,7 @@ impl OutputPrefix {
     }
 
     /// Whether `file` begins with it. Reads all of it, using `memory_bytes` bytes of memory at
-    /// most.
+    /// most, unless the disk knows it without that.
     pub(crate) fn is_in(
         &self,
         file: FileId,
@@ -48,6 +59,9 @@ impl OutputPrefix {
         disk: &dyn Disk,
         observer: &dyn Observer,
     ) -> Result<bool, Error> {
+        if let Some(is_there) = disk.begins_with(file, self.durable_bytes(), self.durable_crc()) {
+            return Ok(is_there);
+        }
         let Some(mut crc) = crc_of(file, self.durable_bytes(), memory_bytes, disk, observer)?
         else {
             return Ok(false);
@@ -119,6 +133,7 @@ mod tests {
             }
             prefix.tail = content[durable..bytes].to_vec();
             assert_eq!(prefix.durable_bytes(), durable as u64);
+            assert_eq!(prefix.durable_crc(), crc32fast::hash(&content[..durable]));
             let is_in = |there: &[u8]| {
                 let disk = SimDisk::new(SimOptions::rough(durable as u64));
                 disk.put("/out", there);

@@ -76,28 +76,6 @@ fn an_old_object_stays_if_the_sort_fails() {
     assert_eq!((disk.get(OUTPUT).unwrap(), disk.open_files()), (b"old".to_vec(), 0));
 }
 
-#[test]
-fn what_objects_can_not_have_is_refused_before_any_work() {
-    let disk = SimDisk::new(SimOptions::default());
-    disk.put("s3://in", generated(Format::Gensort, Pattern::Uniform, 10));
-    disk.put("/in", generated(Format::Gensort, Pattern::Uniform, 10));
-    let checkpoint = Some(Checkpoint { begin: Begin::New, every: Duration::ZERO });
-    let refused = |options: SortOptions, expected: &str| {
-        let error = sort(&options, &disk, &Unobserved).unwrap_err();
-        assert!(matches!(error, Error::Settings(_)), "{error}");
-        assert!(error.to_string().contains(expected), "{error}");
-        assert_eq!((disk.open_files(), disk.paths().len()), (0, 2));
-    };
-    let from = |input: &str, output| records(vec![input.into()], output);
-    refused(SortOptions { checkpoint, ..from("/in", OUTPUT) }, "--checkpoint");
-    refused(SortOptions { remove_input: true, ..from("/in", OUTPUT) }, "--remove-input");
-    refused(SortOptions { remove_input: true, ..from("s3://in", "/out") }, "--remove-input");
-    let mut lines = lines(4 * MIB, 1);
-    lines.checkpoint = Some(checkpoint_to(OUTPUT, Begin::New, Vec::new()));
-    let sorted = sort_lines(&lines, &ByBytes, Vec::new(), &mut Vec::new(), &disk, &Unobserved);
-    assert!(sorted.unwrap_err().to_string().contains("--checkpoint"));
-}
-
 fn lines(budget_bytes: u64, threads: usize) -> LinesOptions {
     LinesOptions {
         delimiter: b'\n',
@@ -113,9 +91,9 @@ fn lines(budget_bytes: u64, threads: usize) -> LinesOptions {
     }
 }
 
-fn checkpoint_to(output: &str, begin: Begin, inputs: Vec<PathBuf>) -> LinesCheckpoint {
+fn checkpoint_to(output: &str, inputs: Vec<PathBuf>) -> LinesCheckpoint {
     LinesCheckpoint {
-        checkpoint: Checkpoint { begin, every: Duration::ZERO },
+        checkpoint: Checkpoint { begin: Begin::Resume, every: Duration::ZERO },
         output: output.into(),
         inputs,
         meaning: String::new(),
@@ -192,7 +170,7 @@ fn lines_come_from_urls_and_go_to_one() {
     for_each_seed("lines at URLs", 30, simulate_lines);
 }
 
-/// The output is a file of this machine: that of a URL can't be resumed.
+/// The output is a file of this machine, or is at a URL.
 fn simulate_resumed(seed: u64) -> Result<u64, String> {
     let random = &mut Random::new(seed);
     let budget_bytes = random.one_of(&[2, 3]) * MIB;
@@ -202,7 +180,8 @@ fn simulate_resumed(seed: u64) -> Result<u64, String> {
     (0..).zip(&texts).for_each(|(number, text)| sim.put(url(number), text));
     let disk = Arc::clone(&sim) as Arc<dyn Disk>;
     let urls: Vec<_> = (0..texts.len()).map(url).collect();
-    let checkpoint = checkpoint_to("/sorted", Begin::Resume, urls.clone());
+    let output = random.one_of(&["/sorted", OUTPUT]);
+    let checkpoint = checkpoint_to(output, urls.clone());
     let options = LinesOptions { checkpoint: Some(checkpoint), ..lines(budget_bytes, 2) };
     let all: u64 = texts.iter().map(|text| text.len() as u64).sum();
     for attempt in 0.. {
@@ -214,7 +193,7 @@ fn simulate_resumed(seed: u64) -> Result<u64, String> {
             // Or before there was anything to go on with.
             Err(Error::Resumable { .. } | Error::Cancelled) if !is_last => {}
             Err(error) => return Err(format!("attempt {attempt}: {error}")),
-            Ok(_) if sim.get("/sorted") != Some(sorted(&texts, false, false)) => {
+            Ok(_) if sim.get(output) != Some(sorted(&texts, false, false)) => {
                 return Err(format!("attempt {attempt}: the output is wrong"));
             }
             Ok(_) if sim.open_files() > 0 => return Err("files are open".into()),

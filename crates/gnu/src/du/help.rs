@@ -37,6 +37,7 @@ Examples:
   {program} -h --tree /usr        a tree with bars
   {program} -xs --skip-pseudo /   the root file system, nothing mounted on it
   {program} --json -d0 /srv       all figures, for programs
+  {program} -hd1 s3://bucket/     objects of a store, by directories
 
 What is counted:
   -A, --apparent-size           bytes of content, not of the blocks that hold it

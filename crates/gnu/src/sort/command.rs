@@ -135,6 +135,11 @@ pub struct Extras {
     /// `--bandwidth-limit=RATE`: how much may be moved to and from drives in a second, as it was
     /// written; what it means is nothing of GNU sort's.
     pub bandwidth_limit: Option<OsString>,
+    /// `--s3-connections=N` and `--s3-part-size=SIZE`: how objects are moved, as it was written;
+    /// GNU sort has none.
+    pub s3_connections: Option<OsString>,
+    /// See above.
+    pub s3_part_size: Option<OsString>,
     /// `--json`: a report for machines.
     pub json: bool,
     /// `--compress=lz4`, `zstd` and `auto`: compress scratch within the process.

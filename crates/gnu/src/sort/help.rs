@@ -136,6 +136,8 @@ What GNU sort doesn't have:
                                 has finished, and begin anew with --checkpoint
       --resume                  continue an interrupted sort to this output, or
                                 begin one with --checkpoint
+      --s3-connections=N        make N requests to object stores at once
+      --s3-part-size=SIZE       write objects in parts of SIZE, 5M to 5G
       --scratch=DIR             the same as -T
       --seed=N                  the same N gives the same order; needs --shuffle
       --shuffle                 put all lines in a random order, equal ones too

@@ -33,6 +33,8 @@ pub(super) enum Meaning {
     Quiet,
     RandomSource,
     Recursive,
+    S3Connections,
+    S3PartSize,
     Seed,
     Shuffle,
     Sort,
@@ -92,7 +94,7 @@ const GNU: [Long<Meaning>; 30] = {
 };
 
 /// Ours. `--compress` is not among them, because it is also short for `--compress-program`.
-const OURS: [Long<Meaning>; 27] = [
+const OURS: [Long<Meaning>; 29] = [
     long("bandwidth-limit", Takes::Argument, Meaning::BandwidthLimit),
     long("checkpoint", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Begin)),
     long("check-output", Takes::Nothing, Meaning::CheckOutput),
@@ -113,6 +115,8 @@ const OURS: [Long<Meaning>; 27] = [
     long("recursive", Takes::Nothing, Meaning::Recursive),
     long("restart", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Restart)),
     long("resume", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Resume)),
+    long("s3-connections", Takes::Argument, Meaning::S3Connections),
+    long("s3-part-size", Takes::Argument, Meaning::S3PartSize),
     long("scratch", Takes::Argument, Meaning::Letter(b'T')),
     long("seed", Takes::Argument, Meaning::Seed),
     long("shuffle", Takes::Nothing, Meaning::Shuffle),

@@ -186,6 +186,8 @@ impl<'a> Parser<'a> {
         let extras = &mut self.command.extras;
         match option.meaning {
             Meaning::BandwidthLimit => extras.bandwidth_limit = Some(text()),
+            Meaning::S3Connections => extras.s3_connections = Some(text()),
+            Meaning::S3PartSize => extras.s3_part_size = Some(text()),
             Meaning::CheckOutput => extras.check_output = true,
             Meaning::Checkpoint(checkpoint) => extras.checkpoint = Some(checkpoint),
             Meaning::CheckpointEvery => extras.checkpoint_every = Some(interval(given)?),

@@ -6,8 +6,9 @@
 
 use super::process::CredentialProcess;
 use super::profile::{Section, find};
-use super::transport::{Transport, chain};
+use crate::environment::Environment;
 use crate::failure::{Failure, Reason};
+use crate::requests::transport::{Transport, chain};
 use object_store::RetryConfig;
 use object_store::aws::AwsCredentialProvider;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey as Key, AwsCredential};
@@ -16,14 +17,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a variable of the environment is.
-pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
-
 /// Where requests go if nothing says otherwise; the store says which region a bucket is in.
 const DEFAULT_REGION: &str = "us-east-1";
 
 /// How requests to S3 are signed, and where they go.
-pub(super) struct Aws {
+pub(crate) struct Aws {
     region: Option<String>,
     /// Whatever speaks S3's language elsewhere.
     endpoint: Option<String>,
@@ -43,7 +41,7 @@ enum Credentials {
 
 impl Aws {
     /// Looks at the environment and at files; asks nobody.
-    pub(super) fn load(environment: &Environment, transport: &Transport) -> Result<Aws, Failure> {
+    pub(crate) fn load(environment: &Environment, transport: &Transport) -> Result<Aws, Failure> {
         let get = |name: &str| environment(name).filter(|value| !value.is_empty());
         let profile = load_profile(&get)?;
         let setting = |name: &str| profile.get(name).cloned();
@@ -64,7 +62,7 @@ impl Aws {
     }
 
     /// Credentials that are valid now.
-    pub(super) fn credential(&self, transport: &Transport) -> Result<Arc<AwsCredential>, Failure> {
+    pub(crate) fn credential(&self, transport: &Transport) -> Result<Arc<AwsCredential>, Failure> {
         let credential = match &self.credentials {
             Credentials::Keys(keys) => Ok(Arc::clone(keys)),
             Credentials::Process(process) => process.credential(),
@@ -83,12 +81,12 @@ impl Aws {
     }
 
     /// The region of a bucket of which nothing is known.
-    pub(super) fn region(&self) -> &str {
+    pub(crate) fn region(&self) -> &str {
         self.region.as_deref().unwrap_or(DEFAULT_REGION)
     }
 
     /// What follows the host of an object's URL is already encoded.
-    pub(super) fn url(&self, region: &str, bucket: &str, path_and_query: &str) -> String {
+    pub(crate) fn url(&self, region: &str, bucket: &str, path_and_query: &str) -> String {
         if let Some(endpoint) = &self.endpoint {
             return format!("{endpoint}/{bucket}/{path_and_query}");
         }
@@ -104,7 +102,7 @@ impl Aws {
     }
 
     /// Where credentials come from, for messages.
-    pub(super) fn kind(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> &'static str {
         self.kind
     }
 }

@@ -1,17 +1,20 @@
 //! What is in a simulated store.
 
-use crate::client::{ObjectInfo, Part, Receipt, StoredChecksum, Version};
+use crate::client::{ListedPart, ObjectInfo, Part, Receipt, StoredChecksum, Version};
 use crate::failure::{Failure, Reason};
 use bytes::Bytes;
 use md5::{Digest, Md5};
 use std::collections::{BTreeMap, HashMap};
+
+/// Seconds since 1970 when the store was made.
+const EPOCH: i64 = 1_700_000_000;
 
 /// An object.
 #[derive(Clone, Debug)]
 pub(super) struct Object {
     pub(super) bytes: Bytes,
     pub(super) etag: String,
-    modified: i64,
+    pub(super) modified: i64,
     checksum: Option<StoredChecksum>,
     mark: Option<String>,
 }
@@ -34,6 +37,8 @@ impl Object {
 #[derive(Debug)]
 pub(super) struct Upload {
     pub(super) key: String,
+    /// In seconds since 1970.
+    pub(super) begun: i64,
     mark: Option<String>,
     /// Bytes, tag and checksum of each part.
     pub(super) parts: BTreeMap<u32, (Bytes, String, u32)>,
@@ -105,7 +110,7 @@ impl Objects {
     ) -> Receipt {
         self.clock += 1;
         let etag = if style.has_opaque_tags { format!("\"opaque-{}\"", self.clock) } else { tag };
-        let modified = 1_700_000_000 + self.clock;
+        let modified = EPOCH + self.clock;
         let mark = mark.filter(|_| style.keeps_marks);
         let object = Object { bytes, etag, modified, checksum, mark };
         let receipt = object.receipt();
@@ -118,7 +123,7 @@ impl Objects {
         self.clock += 1;
         let number = format!("upload-{}", self.clock);
         let (key, mark) = (key.to_owned(), Some(mark.to_owned()));
-        let upload = Upload { key, mark, parts: BTreeMap::new() };
+        let upload = Upload { key, begun: EPOCH + self.clock, mark, parts: BTreeMap::new() };
         self.uploads.insert(number.clone(), upload);
         number
     }
@@ -127,13 +132,33 @@ impl Objects {
         &mut self,
         upload: &str,
         number: u32,
-        bytes: Bytes,
-        crc: u32,
+        (bytes, crc): (Bytes, u32),
+        style: Style,
     ) -> Result<Receipt, Failure> {
+        self.clock += 1;
         let Some(upload) = self.uploads.get_mut(upload) else { return Err(no_upload()) };
-        let etag = format!("\"{}\"", hex(&Md5::digest(&bytes)));
+        let etag = match style.has_opaque_tags {
+            true => format!("\"part-{}\"", self.clock),
+            false => format!("\"{}\"", hex(&Md5::digest(&bytes))),
+        };
         upload.parts.insert(number, (bytes, etag.clone(), crc));
         Ok(Receipt { etag: Some(etag), checksum: None })
+    }
+
+    /// The parts of an upload; `says_crcs`: with their checksums.
+    pub(super) fn list_parts(
+        &self,
+        upload: &str,
+        says_crcs: bool,
+    ) -> Result<Vec<ListedPart>, Failure> {
+        let upload = self.uploads.get(upload).ok_or_else(no_upload)?;
+        let listed = upload.parts.iter().map(|(number, (bytes, etag, crc))| ListedPart {
+            number: *number,
+            bytes: bytes.len() as u64,
+            etag: etag.clone(),
+            crc: says_crcs.then_some(*crc),
+        });
+        Ok(listed.collect())
     }
 
     /// Puts the parts together as S3 does; `is_lenient`: those that are there.

@@ -17,6 +17,8 @@ pub enum StoreCall {
     CreateMultipart,
     /// A part is sent.
     PutPart,
+    /// The parts of an upload are listed.
+    ListParts,
     /// An upload ends.
     Complete,
     /// An upload is given up.

@@ -3,14 +3,15 @@
 use super::objects::{Objects, Style};
 use super::options::{StoreCall, StoreOptions, StoreTrouble, share};
 use crate::client::{
-    Body, Client, Listed, ListedPage, ListedUpload, ObjectInfo, Part, Payload, Receipt, Version,
+    Body, Client, Listed, ListedPage, ListedPart, ListedUpload, ObjectInfo, Part, Payload, Receipt,
+    Version,
 };
 use crate::failure::{Failure, Reason};
 use crate::location::Location;
 use crate::stop::Stop;
 use bytes::Bytes;
 use parking_lot::Mutex;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::thread;
@@ -55,6 +56,43 @@ impl SimStore {
     /// The URLs of all objects, sorted.
     pub fn urls(&self) -> Vec<PathBuf> {
         self.objects.lock().objects.keys().map(PathBuf::from).collect()
+    }
+
+    /// Has `change` do something to the parts of all uploads to this URL, as another program might.
+    pub fn change_parts(&self, url: &str, mut change: impl FnMut(&mut BTreeMap<u32, Bytes>)) {
+        let mut objects = self.objects.lock();
+        let uploads = objects.uploads.iter().filter(|(_, upload)| upload.key == url);
+        let uploads: Vec<String> = uploads.map(|(number, _)| number.clone()).collect();
+        for upload in uploads {
+            let before =
+                std::mem::take(&mut objects.uploads.get_mut(&upload).expect("it is there").parts);
+            let mut parts = before.iter().map(|(number, part)| (*number, part.0.clone())).collect();
+            change(&mut parts);
+            for (number, bytes) in parts {
+                let same = before.get(&number).filter(|part| part.0 == bytes).cloned();
+                match same {
+                    Some(part) => {
+                        let upload = objects.uploads.get_mut(&upload).expect("it is there");
+                        upload.parts.insert(number, part);
+                    }
+                    None => {
+                        let crc = crc32fast::hash(&bytes);
+                        let put = objects.put_part(&upload, number, (bytes, crc), self.style(0));
+                        put.expect("it is there");
+                    }
+                }
+            }
+        }
+    }
+
+    /// Aborts all uploads to this URL, as another program might.
+    pub fn abort_uploads(&self, url: &str) {
+        self.objects.lock().uploads.retain(|_, upload| upload.key != url);
+    }
+
+    /// How many uploads are under way.
+    pub fn uploads(&self) -> usize {
+        self.objects.lock().uploads.len()
     }
 
     /// Bytes of parts whose uploads are under way: what is paid for and seen by nobody.
@@ -195,13 +233,21 @@ impl Client for SimStore {
     ) -> Result<Receipt, Failure> {
         let place = self.place(object, u64::from(number));
         self.request(StoreCall::PutPart, place, |objects, _| {
-            let receipt = objects.put_part(upload, number, self.take(payload)?, payload.crc)?;
+            let bytes = (self.take(payload)?, payload.crc);
+            let receipt = objects.put_part(upload, number, bytes, self.style(place))?;
             if self.loses(place)
                 && let Some(upload) = objects.uploads.get_mut(upload)
             {
                 upload.parts.remove(&number);
             }
             Ok(receipt)
+        })
+    }
+
+    fn list_parts(&self, object: &Location, upload: &str) -> Result<Vec<ListedPart>, Failure> {
+        let place = self.place(object, 2);
+        self.request(StoreCall::ListParts, place, |objects, _| {
+            objects.list_parts(upload, self.options.seed & 1 == 0)
         })
     }
 
@@ -257,8 +303,9 @@ impl Client for SimStore {
             keys.truncate(PAGE_OBJECTS);
             let next = keys.last().filter(|_| !is_last).map(|key| key[bucket.len()..].to_owned());
             let listed = keys.into_iter().filter_map(|key| {
-                let bytes = objects.seen(&key)?.bytes.len() as u64;
-                Some(Listed { key: key[bucket.len()..].to_owned(), bytes })
+                let object = objects.seen(&key)?;
+                let (bytes, modified) = (object.bytes.len() as u64, Some(object.modified));
+                Some(Listed { key: key[bucket.len()..].to_owned(), bytes, modified })
             });
             Ok(ListedPage { objects: listed.collect(), next })
         })
@@ -272,6 +319,7 @@ impl Client for SimStore {
             let listed = uploads.map(|(number, upload)| ListedUpload {
                 key: upload.key[bucket.len()..].to_owned(),
                 upload: number.clone(),
+                begun: Some(upload.begun),
             });
             Ok(listed.collect())
         })

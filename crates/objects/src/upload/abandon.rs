@@ -1,6 +1,8 @@
-//! The outputs under way of the whole process, so that a process that ends at once, in whatever
-//! thread, can give them up without knowing its disks.
+//! The outputs under way of the whole process: so that a process that ends at once, in whatever
+//! thread, can give them up without knowing its disks; and that others know what it leaves if it is
+//! killed.
 
+use crate::location::Location;
 use parking_lot::Mutex;
 use std::sync::{Arc, Weak};
 
@@ -8,6 +10,26 @@ use std::sync::{Arc, Weak};
 pub(super) trait Abandon: Send + Sync {
     /// Removes the traces, as far as that can be done within seconds.
     fn abandon(self: Arc<Self>);
+
+    /// The traces that there are now.
+    fn traces(&self) -> Option<UploadUnderWay>;
+}
+
+/// An upload of this process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UploadUnderWay {
+    /// The object that it is to become.
+    pub object: Location,
+    /// The number that the store gave it.
+    pub upload: String,
+    /// Whether a resumed sort goes on with it.
+    pub is_resumable: bool,
+}
+
+/// What a kill of the process would leave in stores right now.
+pub fn uploads_under_way() -> Vec<UploadUnderWay> {
+    let list: Vec<_> = UNDER_WAY.lock().iter().filter_map(Weak::upgrade).collect();
+    list.iter().filter_map(|under_way| under_way.traces()).collect()
 }
 
 static UNDER_WAY: Mutex<Vec<Weak<dyn Abandon>>> = Mutex::new(Vec::new());

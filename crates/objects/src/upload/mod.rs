@@ -23,15 +23,20 @@
 //! before him is there). Beyond all ranges it is one, and one more is the last part, which is not
 //! sent though it is full. That makes at most `3 * writers + 2`, and there is memory for one more.
 //!
+//! A persistent output (`resume`) begins its upload at once and leaves it as it is when the process
+//! ends. A later process that goes on with it fills the part in which it begins only from there on,
+//! which is less to wait for.
+//!
 //! Not a file: what was written can't be read, or written again once its part was sent.
 
 mod abandon;
 mod part;
 mod publish;
+mod resume;
 mod send;
 mod state;
 mod under_way;
 mod verify;
 
-pub use abandon::abandon_uploads;
+pub use abandon::{UploadUnderWay, abandon_uploads, uploads_under_way};
 pub(crate) use under_way::Upload;

@@ -37,12 +37,15 @@ pub(super) struct PartBuffer {
     pages: Vec<u64>,
     /// How many pages aren't.
     missing: usize,
+    /// The first page that is expected: those before are in the store, and not here.
+    first: usize,
 }
 
 impl PartBuffer {
-    pub(super) fn new(memory: Lease, part_bytes: usize) -> PartBuffer {
-        let missing = part_bytes / ALIGNMENT;
-        PartBuffer { memory, pages: vec![0; missing.div_ceil(64)], missing }
+    /// `start`: where in the part the first byte is that will come.
+    pub(super) fn new(memory: Lease, part_bytes: usize, start: usize) -> PartBuffer {
+        let (pages, first) = (part_bytes / ALIGNMENT, start / ALIGNMENT);
+        PartBuffer { memory, pages: vec![0; pages.div_ceil(64)], missing: pages - first, first }
     }
 
     /// Takes whole pages.
@@ -61,7 +64,8 @@ impl PartBuffer {
 
     /// The first of the pages that hold the first `bytes` bytes that isn't there.
     pub(super) fn first_missing(&self, bytes: usize) -> Option<usize> {
-        (0..bytes.div_ceil(ALIGNMENT)).find(|page| self.pages[page / 64] & (1 << (page % 64)) == 0)
+        let pages = self.first..bytes.div_ceil(ALIGNMENT);
+        pages.into_iter().find(|page| self.pages[page / 64] & (1 << (page % 64)) == 0)
     }
 
     /// The first `bytes` bytes. Once nobody has them any more, the memory returns to its pool, and
@@ -114,7 +118,7 @@ mod tests {
     #[test]
     fn a_part_is_full_once_every_page_came_and_its_memory_returns() {
         let pool = BlockPool::map(1, 70 * ALIGNMENT).unwrap();
-        let mut part = PartBuffer::new(pool.take().unwrap(), 70 * ALIGNMENT);
+        let mut part = PartBuffer::new(pool.take().unwrap(), 70 * ALIGNMENT, 0);
         for page in (0..70).rev().filter(|page| *page != 66) {
             part.fill(page * ALIGNMENT, &[page as u8; ALIGNMENT]);
             part.fill(page * ALIGNMENT, &[page as u8; ALIGNMENT]);

@@ -1,11 +1,12 @@
 //! The end of an output: all parts become the object, or none is left.
 
-use super::state::UploadNumber;
+use super::state::{State, UploadNumber};
 use super::under_way::Upload;
 use super::verify::{agrees, etag_of_bytes, etag_of_parts};
 use crate::client::{ObjectInfo, Part, Payload, Receipt};
 use crate::failure::{Failure, GaveUp, Reason};
 use bytes::Bytes;
+use parking_lot::MutexGuard;
 use std::sync::Arc;
 use std::time::Duration;
 use xsort_disk::{ALIGNMENT, Error, Operation};
@@ -45,7 +46,11 @@ impl Upload {
         }
         let parts = self.await_parts(bytes)?;
         let number = self.number().map_err(fail)?;
-        let receipt = self.complete(&number, &parts).map_err(fail)?;
+        let receipt = match self.complete(&number, &parts) {
+            // A process before this one may have completed it, and died.
+            Err(gave_up) if self.has_become_the_object(&gave_up, bytes, &parts) => None,
+            completed => completed.map_err(fail)?,
+        };
         self.state.lock().number = UploadNumber::Over;
         self.check(bytes, receipt.as_ref(), &parts).map_err(fail)
     }
@@ -133,8 +138,8 @@ impl Upload {
         };
         let expected = etag_of_bytes(&payload.bytes);
         self.check_there(payload.bytes.len() as u64, receipt.as_ref(), Some(&expected))?;
-        // It may have begun only to find out whether that is allowed.
-        self.give_up();
+        // It may have begun only to find out whether that is allowed, or to have a tag.
+        self.drop_parts();
         Ok(())
     }
 
@@ -156,6 +161,18 @@ impl Upload {
                 Err(failure) => tries.pause(failure, &self.stop)?,
             }
         }
+    }
+
+    /// Whether a persistent upload is gone because it is the object already.
+    fn has_become_the_object(&self, gave_up: &GaveUp, bytes: u64, parts: &[Part]) -> bool {
+        if !self.is_persistent || gave_up.failure.reason != Reason::NoUpload {
+            return false;
+        }
+        let there = self.caller.call(&self.stop, |client| client.head(&self.location));
+        let expected = etag_of_parts(parts);
+        there.is_ok_and(|there| {
+            there.bytes == bytes && self.is_ours(&there, None, expected.as_deref())
+        })
     }
 
     /// Compares what the store has put together with what was sent.
@@ -212,27 +229,54 @@ impl Upload {
     }
 
     /// Gives the output up, if it is not in place: nothing of it stays in the store, as far as the
-    /// store can be reached within seconds. Of several threads that do this all wait until it is
-    /// done: the process may end with any of them.
+    /// store can be reached within seconds, unless it is persistent. Of several threads that do
+    /// this all wait until it is done: the process may end with any of them.
     pub(crate) fn give_up(self: &Arc<Self>) {
-        self.fail(GaveUp::at_once(Reason::Stopped, ""), 0);
-        let number = {
-            let mut state = self.state.lock();
-            while state.sending > 0 || state.number == UploadNumber::Asked || state.is_aborting {
-                if self.changed.wait_for(&mut state, PARTS_TIME_MAX).timed_out() {
-                    break;
-                }
-            }
-            state.open.clear();
-            let number = std::mem::replace(&mut state.number, UploadNumber::Over);
-            state.is_aborting |= matches!(number, UploadNumber::Known(_));
-            number
-        };
-        if let UploadNumber::Known(number) = number {
-            self.abort(&number);
-            self.state.lock().is_aborting = false;
-            self.changed.notify_all();
+        if self.is_persistent {
+            self.fail(GaveUp::at_once(Reason::Stopped, ""), 0);
+            self.await_requests(&mut self.state.lock());
+        } else {
+            self.drop_parts();
         }
+    }
+
+    /// Nothing of what was sent stays in the store, as far as it can be reached within seconds.
+    fn drop_parts(self: &Arc<Self>) {
+        if let Some(number) = self.end_sending() {
+            self.abort(&number);
+            self.has_aborted();
+        }
+    }
+
+    /// Sends nothing more. Returns the number of the upload if there is one: then the caller aborts
+    /// it, and says so.
+    pub(super) fn end_sending(self: &Arc<Self>) -> Option<String> {
+        self.fail(GaveUp::at_once(Reason::Stopped, ""), 0);
+        let mut state = self.state.lock();
+        self.await_requests(&mut state);
+        match std::mem::replace(&mut state.number, UploadNumber::Over) {
+            UploadNumber::Known(number) => {
+                state.is_aborting = true;
+                Some(number)
+            }
+            _ => None,
+        }
+    }
+
+    /// The upload is over.
+    pub(super) fn has_aborted(&self) {
+        self.state.lock().is_aborting = false;
+        self.changed.notify_all();
+    }
+
+    /// Waits for what is on its way, and lets go of what isn't.
+    fn await_requests(&self, state: &mut MutexGuard<'_, State>) {
+        while state.sending > 0 || state.number == UploadNumber::Asked || state.is_aborting {
+            if self.changed.wait_for(state, PARTS_TIME_MAX).timed_out() {
+                break;
+            }
+        }
+        state.open.clear();
     }
 }
 

@@ -37,8 +37,13 @@ impl Upload {
     /// Sends a part, now. What comes of it is in the state.
     pub(super) fn send(self: &Arc<Self>, part: u64, bytes: Bytes) {
         let length = bytes.len() as u64;
-        self.caller.pass(length);
         let payload = Payload::new(bytes);
+        match self.stored_before(part, &payload) {
+            Ok(None) => {}
+            Ok(Some(stored)) => return self.has_sent(part, Ok(stored)),
+            Err(differs) => return self.has_sent(part, Err(differs)),
+        }
+        self.caller.pass(length);
         let number = part as u32 + 1;
         let receipt = self.number().and_then(|upload| {
             self.caller.call(&self.stop, |client| {
@@ -47,12 +52,20 @@ impl Upload {
         });
         let crc = payload.crc;
         drop(payload);
+        let sent = receipt.map(|receipt| {
+            let etag = receipt.etag.unwrap_or_default();
+            Part { number, bytes: length, etag, crc }
+        });
+        self.has_sent(part, sent);
+    }
+
+    /// Notes what came of a part.
+    fn has_sent(self: &Arc<Self>, part: u64, sent: Result<Part, GaveUp>) {
         let mut state = self.state.lock();
         state.sending -= 1;
-        match receipt {
-            Ok(receipt) => {
-                let etag = receipt.etag.unwrap_or_default();
-                state.sent.insert(part, Some(Part { number, bytes: length, etag, crc }));
+        match sent {
+            Ok(sent) => {
+                state.sent.insert(part, Some(sent));
                 drop(state);
                 self.changed.notify_all();
             }

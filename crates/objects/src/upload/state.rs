@@ -70,8 +70,23 @@ pub(super) struct State {
     pub(super) is_aborting: bool,
     /// The parts that left memory, and what the store has taken of them.
     pub(super) sent: BTreeMap<u64, Option<Part>>,
+    /// What an earlier process has sent, and the store has as it was sent. Not sent again if the
+    /// same bytes come.
+    pub(super) stored: BTreeMap<u64, Part>,
+    /// The part whose first bytes only the store has.
+    pub(super) begun: Option<BegunPart>,
     /// The first failure, and where in the object.
     pub(super) failure: Option<(GaveUp, u64)>,
+}
+
+/// A part that is in the store, and of which only the end will come once more.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BegunPart {
+    pub(super) part: u64,
+    /// How many of its first bytes don't come.
+    pub(super) bytes: usize,
+    /// What their CRC-32 has to be.
+    pub(super) crc: u32,
 }
 
 /// Where a piece of a write goes.
@@ -94,6 +109,8 @@ impl State {
             sending: 0,
             is_aborting: false,
             sent: BTreeMap::new(),
+            stored: BTreeMap::new(),
+            begun: None,
             failure: None,
         }
     }
@@ -115,8 +132,9 @@ impl State {
             return Place::Sent(0);
         }
         let Some(memory) = take() else { return Place::NoMemory };
+        let start = self.begun.filter(|begun| begun.part == part).map_or(0, |begun| begun.bytes);
         let opened = Arc::new(OpenPart {
-            buffer: Mutex::new(Some(PartBuffer::new(memory, part_bytes))),
+            buffer: Mutex::new(Some(PartBuffer::new(memory, part_bytes, start))),
             is_full: AtomicBool::new(false),
         });
         self.open.insert(part, Arc::clone(&opened));

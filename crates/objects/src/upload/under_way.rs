@@ -1,10 +1,10 @@
 //! An output from its creation on: writes become parts.
 
-use super::abandon::{Abandon, register};
+use super::abandon::{Abandon, UploadUnderWay, register};
 use super::part::pieces;
-use super::state::{Place, State, WaitingWrite};
+use super::state::{Place, State, UploadNumber, WaitingWrite};
 use crate::failure::{Failure, GaveUp, Reason};
-use crate::location::{Location, Scheme};
+use crate::location::Location;
 use crate::retry::Caller;
 use crate::settings::ObjectSettings;
 use crate::stop::Stop;
@@ -24,6 +24,8 @@ pub(crate) struct Upload {
     pub(super) is_new: bool,
     /// What the object is marked with, so that it is known again whatever answers were lost.
     pub(super) mark: String,
+    /// What was sent stays in the store until the object is there or the upload is removed.
+    pub(super) is_persistent: bool,
     memory: Arc<BlockPool>,
     output_bytes_max: u64,
     /// Set when it fails or is given up: what is under way is of no use.
@@ -42,45 +44,41 @@ impl Upload {
         location: Location,
         settings: &ObjectSettings,
     ) -> Result<Arc<Upload>, Error> {
-        let fail = |gave_up: GaveUp| gave_up.at(Operation::Create, &location);
-        if location.scheme != Scheme::S3 {
-            let failure = Failure::new(Reason::Unusable, "HTTP is for reading only: use s3://");
-            return Err(failure.at(Operation::Create, &location));
+        let may_look = look(caller, &location, settings)?;
+        let upload = Upload::new(caller, queue, location, settings, (new_mark(), false))?;
+        if !may_look {
+            // Then the beginning of the upload tells.
+            let begun = upload.number();
+            begun.map_err(|gave_up| gave_up.at(Operation::Create, &upload.location))?;
         }
-        let stop = Stop::default();
-        let there = caller.call(&stop, |client| client.head(&location));
-        let may_look = match there {
-            Ok(_) if settings.no_clobber => {
-                let failure = Failure::new(Reason::Exists, "");
-                return Err(failure.at(Operation::Create, &location));
-            }
-            Ok(_) => true,
-            Err(gave_up) if gave_up.failure.reason == Reason::NoObject => true,
-            // Who may write may not be allowed to look.
-            Err(gave_up) if gave_up.failure.reason == Reason::Denied => false,
-            Err(gave_up) => return Err(fail(gave_up)),
-        };
+        Ok(upload)
+    }
+
+    /// An upload of which nothing is known yet, with its mark, and whether it is persistent.
+    pub(super) fn new(
+        caller: &Arc<Caller>,
+        queue: Queue,
+        location: Location,
+        settings: &ObjectSettings,
+        (mark, is_persistent): (String, bool),
+    ) -> Result<Arc<Upload>, Error> {
         let part_bytes = settings.part_bytes;
         let upload = Arc::new(Upload {
             caller: Arc::clone(caller),
             queue,
             part_bytes,
             is_new: settings.no_clobber,
-            mark: new_mark(),
+            mark,
+            is_persistent,
             memory: BlockPool::map(settings.part_buffers(), part_bytes as usize)?,
             output_bytes_max: settings.output_bytes_max(),
-            stop,
+            stop: Stop::default(),
             state: Mutex::new(State::new()),
             changed: Condvar::new(),
             location,
         });
         let weak = Arc::downgrade(&upload);
         register(weak);
-        if !may_look {
-            // Then the beginning of the upload tells.
-            let begun = upload.number();
-            begun.map_err(|gave_up| gave_up.at(Operation::Create, &upload.location))?;
-        }
         Ok(upload)
     }
 
@@ -180,8 +178,32 @@ impl Upload {
     }
 }
 
+/// Looks at what is there: fails if nothing can be written there, or must not be. Returns whether
+/// looking is allowed.
+pub(super) fn look(
+    caller: &Caller,
+    location: &Location,
+    settings: &ObjectSettings,
+) -> Result<bool, Error> {
+    if !location.scheme.is_store() {
+        let text = "HTTP is for reading only: use s3:// or gs://";
+        let failure = Failure::new(Reason::Unusable, text);
+        return Err(failure.at(Operation::Create, location));
+    }
+    match caller.call(&Stop::default(), |client| client.head(location)) {
+        Ok(_) if settings.no_clobber => {
+            Err(Failure::new(Reason::Exists, "").at(Operation::Create, location))
+        }
+        Ok(_) => Ok(true),
+        Err(gave_up) if gave_up.failure.reason == Reason::NoObject => Ok(true),
+        // Who may write may not be allowed to look.
+        Err(gave_up) if gave_up.failure.reason == Reason::Denied => Ok(false),
+        Err(gave_up) => Err(gave_up.at(Operation::Create, location)),
+    }
+}
+
 /// A number that nobody else has, in hexadecimal digits.
-fn new_mark() -> String {
+pub(super) fn new_mark() -> String {
     let half = || RandomState::new().build_hasher().finish();
     format!("{:016x}{:016x}", half(), half())
 }
@@ -189,5 +211,16 @@ fn new_mark() -> String {
 impl Abandon for Upload {
     fn abandon(self: Arc<Self>) {
         self.give_up();
+    }
+
+    fn traces(&self) -> Option<UploadUnderWay> {
+        match &self.state.lock().number {
+            UploadNumber::Known(upload) => Some(UploadUnderWay {
+                object: self.location.clone(),
+                upload: upload.clone(),
+                is_resumable: self.is_persistent,
+            }),
+            _ => None,
+        }
     }
 }

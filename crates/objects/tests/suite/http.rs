@@ -1,7 +1,7 @@
 //! Objects over HTTP, from a real server in this process: requests, signatures, answers, errors.
 
 use crate::server::{Asked, BUCKET, KEY_ID, PUBLIC, SECRET, Server, Wrong};
-use crate::transfers::{PAGE, read_all, write_all};
+use crate::transfers::{PAGE, read_all, write_all, write_pages};
 use std::fs;
 use std::io::ErrorKind;
 use std::net::TcpListener;
@@ -19,15 +19,15 @@ use xsort_testing::Random;
 
 const MIB: usize = 1 << 20;
 
-fn store() -> Arc<SimStore> {
+pub(crate) fn store() -> Arc<SimStore> {
     Arc::new(SimStore::new(StoreOptions::default()))
 }
 
 /// A name in the environment, and its value.
-type Variable<'a> = (&'a str, &'a str);
+pub(crate) type Variable<'a> = (&'a str, &'a str);
 
 /// The environment of the server's only user, with some variables changed.
-fn environment(server: &Server, changed: &[Variable<'_>]) -> Environment {
+pub(crate) fn environment(server: &Server, changed: &[Variable<'_>]) -> Environment {
     let mut variables = vec![
         ("AWS_ACCESS_KEY_ID".to_owned(), KEY_ID.to_owned()),
         ("AWS_SECRET_ACCESS_KEY".to_owned(), SECRET.to_owned()),
@@ -43,7 +43,8 @@ fn environment(server: &Server, changed: &[Variable<'_>]) -> Environment {
     })
 }
 
-fn disk(server: &Server, changed: &[Variable<'_>]) -> ObjectDisk {
+/// A disk with this environment, which asks again soon.
+pub(crate) fn disk_of(environment: Environment) -> ObjectDisk {
     let settings = ObjectSettings {
         part_bytes: 5 << 20,
         connections: 4,
@@ -56,7 +57,11 @@ fn disk(server: &Server, changed: &[Variable<'_>]) -> ObjectDisk {
         ..ObjectSettings::default()
     };
     let local = Arc::new(SimDisk::new(SimOptions::default()));
-    ObjectDisk::with_environment(local, settings, environment(server, changed))
+    ObjectDisk::with_environment(local, settings, environment)
+}
+
+fn disk(server: &Server, changed: &[Variable<'_>]) -> ObjectDisk {
+    disk_of(environment(server, changed))
 }
 
 fn url(key: &str) -> String {
@@ -320,6 +325,56 @@ fn web_servers_are_read_without_credentials() {
     assert_eq!(read_all(&disk, Path::new(&at(&server, "empty")), 1).unwrap(), b"");
     let error = read_all(&disk, Path::new(&at(&server, "a%20b/x.dat")), 100).unwrap_err();
     assert!(error.to_string().contains("doesn't send the ranges"), "{error}");
+}
+
+#[test]
+fn an_upload_is_gone_on_with_by_its_list_of_parts() {
+    let store = store();
+    let server = Server::start(&store, |asked| match asked.number % 4 {
+        1 => Wrong::Refuse(503, "SlowDown"),
+        _ => Wrong::Nothing,
+    });
+    let (key, bytes) = (url("k ü+"), Random::new(6).bytes(33 * MIB));
+    let pages = bytes.len() / PAGE;
+    let (tag, parts) = {
+        let disk = disk(&server, &[]);
+        let (output, tag) = disk.create_persistent_output(Path::new(&key), "").unwrap();
+        write_pages(&disk, output, &bytes, 0..pages - 1).unwrap();
+        while disk.stored_parts(output, 0).unwrap().len() < 6 {
+            std::thread::yield_now();
+        }
+        let parts = disk.stored_parts(output, 0).unwrap();
+        disk.close(output);
+        (tag, parts)
+    };
+    let disk = disk(&server, &[]);
+    let output = disk.open_persistent_output(Path::new(&key), &tag, &parts).unwrap();
+    let from = 27 * MIB;
+    let begins = disk.begins_with(output, from as u64, crc32fast::hash(&bytes[..from]));
+    assert_eq!(begins, Some(true));
+    write_pages(&disk, output, &bytes, from / PAGE..pages).unwrap();
+    disk.publish(output, bytes.len() as u64, true).unwrap();
+    assert!(store.object(&key).as_deref() == Some(&bytes[..]));
+    let error = disk.open_persistent_output(Path::new(&key), &tag, &parts).unwrap_err();
+    assert_eq!(error.source.kind(), ErrorKind::NotFound, "{error}");
+}
+
+/// As AWS has it: what stands for the content is that of the object, not of its bytes alone.
+#[test]
+fn an_input_is_known_again_by_its_tag() {
+    let store = store();
+    let server = Server::start(&store, |_| Wrong::Nothing);
+    let disk = disk(&server, &[]);
+    let content = |bytes: &str| {
+        store.put_object(&url("k"), bytes);
+        let input = disk.open_input(Path::new(&url("k"))).unwrap();
+        let identity = disk.identity(input).unwrap();
+        disk.close(input);
+        identity.content
+    };
+    let first = content("one");
+    assert_ne!(first, content("two"));
+    assert_eq!(first, content("one"));
 }
 
 #[test]

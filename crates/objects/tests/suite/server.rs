@@ -1,11 +1,17 @@
 //! A server that speaks HTTP and as much of S3 as is asked of it, over a simulated store. It checks
 //! signatures by itself, from the description of Amazon's.
 
+#[allow(clippy::duplicate_mod, reason = "the tests of the program have only this one of it")]
+#[path = "../../examples/s3_server/server/head.rs"]
+mod head;
+
+use head::Head;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -21,17 +27,26 @@ pub(crate) const SECRET: &str = "a secret/with+letters";
 pub(crate) const BUCKET: &str = "bucket";
 pub(crate) const PUBLIC: &str = "public";
 
+/// What Google's tools have for its users.
+pub(crate) const TOKEN: &str = "ya29.a-token";
+
 const MARK: &str = "x-amz-meta-xsort-upload";
+const GOOGLE_MARK: &str = "x-goog-meta-xsort-upload";
 
 /// A request as it came.
 pub(crate) struct Asked {
-    pub(crate) method: String,
-    /// Path and query, encoded.
-    pub(crate) target: String,
-    pub(crate) headers: BTreeMap<String, String>,
+    head: Head,
     pub(crate) body: Vec<u8>,
     /// How many requests came before.
     pub(crate) number: usize,
+}
+
+impl Deref for Asked {
+    type Target = Head;
+
+    fn deref(&self) -> &Head {
+        &self.head
+    }
 }
 
 /// What goes wrong with an answer.
@@ -172,48 +187,36 @@ impl Shared {
     }
 
     fn read(&self, reader: &mut BufReader<&TcpStream>) -> Option<Asked> {
-        let mut line = String::new();
-        if reader.read_line(&mut line).ok()? == 0 {
-            return None;
-        }
-        let mut words = line.split_whitespace().map(str::to_owned);
-        let (method, target) = (words.next()?, words.next()?);
-        let mut headers = BTreeMap::new();
-        loop {
-            let mut line = String::new();
-            reader.read_line(&mut line).ok()?;
-            let Some((name, value)) = line.trim_end().split_once(':') else { break };
-            headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
-        }
-        let length = headers.get("content-length").map_or(0, |length| length.parse().unwrap());
+        let head = Head::read(&mut *reader).ok()??;
+        let length = head.header("content-length").map_or(0, |length| length.parse().unwrap());
         let mut body = vec![0; length];
         reader.read_exact(&mut body).ok()?;
         let mut seen = self.seen.lock().unwrap();
         let number = seen.len();
-        seen.push(format!("{method} {target}"));
-        Some(Asked { method, target, headers, body, number })
+        seen.push(format!("{} {}", head.method, head.target));
+        Some(Asked { head, body, number })
     }
 
     fn answer(&self, asked: &Asked) -> Answer {
         let (path, query) = asked.target.split_once('?').unwrap_or((&asked.target, ""));
         let path = path.strip_prefix('/').unwrap();
-        let (bucket, key) = path.split_once('/').unwrap_or((path, ""));
+        let bucket = path.split('/').next().unwrap();
         if bucket != PUBLIC {
-            if let Err(code) = check_signature(asked, path, query) {
+            if asked.is_googles() {
+                if asked.headers["authorization"] != format!("Bearer {TOKEN}") {
+                    return Answer::error(401, "AuthenticationRequired");
+                }
+                assert!(!asked.headers.keys().any(|name| name.starts_with("x-amz-")));
+            } else if let Err(code) = check_signature(asked, path, query) {
                 return Answer::error(403, code);
             }
             if bucket != BUCKET {
                 return Answer::error(404, "NoSuchBucket");
             }
         }
-        let object = Location { scheme: Scheme::S3, bucket: bucket.to_owned(), key: decode(key) };
-        let query: BTreeMap<String, String> = query
-            .split('&')
-            .filter(|pair| !pair.is_empty())
-            .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
-            .map(|(name, value)| (decode(name), decode(value)))
-            .collect();
-        self.dispatch(asked, &object, &query).unwrap_or_else(|failure| {
+        let key = asked.path[1..].split_once('/').map_or("", |(_, key)| key);
+        let object = Location { scheme: Scheme::S3, bucket: bucket.to_owned(), key: key.into() };
+        self.dispatch(asked, &object).unwrap_or_else(|failure| {
             let status = match failure.reason {
                 Reason::NoObject | Reason::NoUpload => 404,
                 Reason::Changed | Reason::Exists => 412,
@@ -224,23 +227,25 @@ impl Shared {
         })
     }
 
-    fn dispatch(
-        &self,
-        asked: &Asked,
-        object: &Location,
-        query: &BTreeMap<String, String>,
-    ) -> Result<Answer, Failure> {
+    fn dispatch(&self, asked: &Asked, object: &Location) -> Result<Answer, Failure> {
         let stop = Stop::default();
-        let has = |name: &str| query.contains_key(name);
-        let value = |name: &str| query.get(name).map_or("", String::as_str);
-        let header = |name: &str| asked.headers.get(name).map(String::as_str);
-        let is_new = header("if-none-match") == Some("*");
+        let (has, value) = (|name| asked.has(name), |name| asked.value(name));
+        let header = |name| asked.header(name);
+        let is_google = asked.is_googles();
+        let mark = if is_google { GOOGLE_MARK } else { MARK };
+        let is_new = match is_google {
+            true => header("x-goog-if-generation-match") == Some("0"),
+            false => header("if-none-match") == Some("*"),
+        };
         match asked.method.as_str() {
             "GET" if has("list-type") => {
                 self.list(object, value("prefix"), value("continuation-token"))
             }
             "GET" if has("uploads") => {
                 self.list_uploads(object, value("prefix"), value("key-marker"))
+            }
+            "GET" if has("uploadId") => {
+                self.list_parts(object, value("uploadId"), value("part-number-marker"))
             }
             "GET" | "HEAD" => self.get(asked, object),
             "PUT" if has("uploadId") => {
@@ -251,36 +256,25 @@ impl Shared {
                 Ok(taken(&receipt))
             }
             "PUT" => {
-                let (payload, mark) = (payload(asked)?, header(MARK).unwrap());
+                let (payload, mark) = (payload(asked)?, header(mark).unwrap());
                 Ok(taken(&self.store.put(object, &payload, mark, is_new, &stop)?))
             }
             "POST" if has("uploads") => {
-                assert_eq!(header("x-amz-checksum-algorithm"), Some("CRC32"));
-                let number = self.store.create_multipart(object, header(MARK).unwrap())?;
+                let algorithm = if is_google { None } else { Some("CRC32") };
+                assert_eq!(header("x-amz-checksum-algorithm"), algorithm);
+                let number = self.store.create_multipart(object, header(mark).unwrap())?;
                 Ok(Answer::xml(&format!(
                     "<InitiateMultipartUploadResult \
                      xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">\
                      <UploadId>{number}</UploadId></InitiateMultipartUploadResult>"
                 )))
             }
-            "POST" => {
-                let parts = parts(&asked.body);
-                let receipt = self.store.complete(object, value("uploadId"), &parts, is_new)?;
-                let etag = receipt.etag.unwrap().replace('"', "&quot;");
-                Ok(Answer::xml(&format!(
-                    "<CompleteMultipartUploadResult><ETag>{etag}</ETag>\
-                     </CompleteMultipartUploadResult>"
-                )))
-            }
+            "POST" => self.complete(asked, object, value("uploadId"), is_new),
             "DELETE" if has("uploadId") => {
                 self.store.abort(object, value("uploadId"))?;
                 Ok(Answer::new(204))
             }
-            "DELETE" => {
-                let etag = header("if-match").map(str::to_owned);
-                self.store.remove(object, &Version { etag, modified: None })?;
-                Ok(Answer::new(204))
-            }
+            "DELETE" => self.remove(asked, object),
             method => panic!("{method} of {object}"),
         }
     }
@@ -291,12 +285,15 @@ impl Shared {
         if asked.headers.get("if-match").is_some_and(|wanted| *wanted != etag) {
             return Ok(Answer::error(412, "PreconditionFailed"));
         }
+        let mark_name = if asked.is_googles() { GOOGLE_MARK } else { MARK };
         let described = |status| {
             Answer::new(status)
                 .with("etag", etag.clone())
                 .with("last-modified", version.modified.clone().unwrap())
-                .with(MARK, mark.clone().unwrap_or_default())
+                .with(mark_name, mark.clone().unwrap_or_default())
+                .with("x-goog-generation", generation(&version))
         };
+        assert!(!asked.is_googles() || asked.headers["accept-encoding"] == "gzip");
         if asked.method == "HEAD" {
             return Ok(described(200).with("content-length", bytes.to_string()));
         }
@@ -332,7 +329,13 @@ impl Shared {
         let mut text = String::from("<ListBucketResult>");
         for one in &listed.objects {
             let key = escape(&one.key);
-            let _ = write!(text, "<Contents><Key>{key}</Key><Size>{}</Size></Contents>", one.bytes);
+            let modified = jiff::Timestamp::from_second(one.modified.unwrap()).unwrap();
+            let _ = write!(
+                text,
+                "<Contents><Key>{key}</Key><LastModified>{modified}</LastModified>\
+                 <Size>{}</Size></Contents>",
+                one.bytes
+            );
         }
         if let Some(token) = listed.next.as_deref().map(escape) {
             let _ = write!(
@@ -357,9 +360,11 @@ impl Shared {
         let mut text = String::from("<ListMultipartUploadsResult>");
         if let Some(one) = rest.first() {
             let (key, upload) = (escape(&one.key), &one.upload);
+            let begun = jiff::Timestamp::from_second(one.begun.unwrap()).unwrap();
             let _ = write!(
                 text,
-                "<Upload><Key>{key}</Key><UploadId>{upload}</UploadId></Upload>\
+                "<Upload><Key>{key}</Key><UploadId>{upload}</UploadId>\
+                 <Initiated>{begun}</Initiated></Upload>\
                  <NextKeyMarker>{key}</NextKeyMarker>\
                  <NextUploadIdMarker>{upload}</NextUploadIdMarker>"
             );
@@ -369,12 +374,96 @@ impl Shared {
     }
 }
 
+impl Shared {
+    /// Two parts a page, tags without quotes, as some stores list them.
+    fn list_parts(&self, object: &Location, upload: &str, after: &str) -> Result<Answer, Failure> {
+        let after = if after.is_empty() { 0 } else { after.parse::<u32>().unwrap() };
+        let listed = self.store.list_parts(object, upload)?;
+        let rest: Vec<_> = listed.into_iter().filter(|part| part.number > after).collect();
+        let page = &rest[..rest.len().min(2)];
+        let (next, is_truncated) = (page.last().map_or(0, |part| part.number), rest.len() > 2);
+        let mut text = format!(
+            "<ListPartsResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">\
+             <Initiator><ID>x</ID></Initiator><PartNumberMarker>{after}</PartNumberMarker>\
+             <NextPartNumberMarker>{next}</NextPartNumberMarker>\
+             <IsTruncated>{is_truncated}</IsTruncated>"
+        );
+        for part in page {
+            let (number, bytes, etag) = (part.number, part.bytes, part.etag.trim_matches('"'));
+            let _ = write!(
+                text,
+                "<Part><PartNumber>{number}</PartNumber><ETag>{etag}</ETag><Size>{bytes}</Size>\
+                 <LastModified>2010-11-10T20:48:34.000Z</LastModified></Part>"
+            );
+        }
+        Ok(Answer::xml(&(text + "</ListPartsResult>")))
+    }
+}
+
+/// CRC-32C (Castagnoli), from its polynomial.
+pub(crate) fn crc32c(bytes: &[u8]) -> u32 {
+    let shifted = |crc: u32| (0..8).fold(crc, |crc, _| (crc >> 1) ^ ((crc & 1) * 0x82f6_3b78));
+    let table: Vec<u32> = (0..256).map(shifted).collect();
+    let next = |crc: u32, byte: &u8| (crc >> 8) ^ table[(crc as u8 ^ byte) as usize];
+    !bytes.iter().fold(!0, next)
+}
+
+/// The number of a version, as Google has it.
+fn generation(version: &Version) -> String {
+    crc32c(format!("{version:?}").as_bytes()).to_string()
+}
+
+impl Shared {
+    fn complete(
+        &self,
+        asked: &Asked,
+        object: &Location,
+        upload: &str,
+        is_new: bool,
+    ) -> Result<Answer, Failure> {
+        let is_google = asked.is_googles();
+        // Google has no conditions here.
+        assert!(!is_google || !is_new && !asked.headers.contains_key("if-none-match"));
+        let mut parts = parts(&asked.body, !is_google);
+        if is_google {
+            let there = self.store.list_parts(object, upload)?;
+            let crcs: BTreeMap<u32, Option<u32>> =
+                there.iter().map(|part| (part.number, part.crc)).collect();
+            for part in &mut parts {
+                part.crc = crcs.get(&part.number).copied().flatten().unwrap_or_default();
+            }
+        }
+        let receipt = self.store.complete(object, upload, &parts, is_new)?;
+        let etag = receipt.etag.unwrap().replace('"', "&quot;");
+        Ok(Answer::xml(&format!(
+            "<CompleteMultipartUploadResult><ETag>{etag}</ETag></CompleteMultipartUploadResult>"
+        )))
+    }
+
+    fn remove(&self, asked: &Asked, object: &Location) -> Result<Answer, Failure> {
+        if asked.is_googles() {
+            let there = self.store.head(object)?.version;
+            let sent = asked.headers.get("x-goog-if-generation-match");
+            if Some(&generation(&there)) != sent {
+                return Ok(Answer::error(412, "PreconditionFailed"));
+            }
+        }
+        let etag = asked.headers.get("if-match").cloned();
+        self.store.remove(object, &Version { etag, modified: None })?;
+        Ok(Answer::new(204))
+    }
+}
+
 impl Asked {
+    /// Whether it comes with a token.
+    fn is_googles(&self) -> bool {
+        self.headers.get("authorization").is_some_and(|value| value.starts_with("Bearer "))
+    }
+
     fn without_range(&self) -> Asked {
-        let mut headers = self.headers.clone();
-        headers.remove("range");
-        let (method, target, body) = (self.method.clone(), self.target.clone(), self.body.clone());
-        Asked { method, target, headers, body, number: self.number }
+        let mut head = self.head.clone();
+        head.headers.remove("range");
+        Asked { head, body: self.body.clone(), number: self.number }
     }
 }
 
@@ -390,6 +479,11 @@ fn write_answer(mut stream: &TcpStream, answer: &Answer) -> io::Result<()> {
 /// What was sent, if its checksum is the one that was sent.
 fn payload(asked: &Asked) -> Result<Payload, Failure> {
     let payload = Payload::new(asked.body.clone().into());
+    if asked.is_googles() {
+        let sent = asked.headers["x-goog-hash"].strip_prefix("crc32c=").unwrap();
+        assert_eq!(crc_of(sent), crc32c(&asked.body));
+        return Ok(payload);
+    }
     let sent = asked.headers.get("x-amz-checksum-crc32").expect("bytes have a checksum");
     if crc_of(sent) != payload.crc {
         return Err(Failure::new(Reason::Refused, "400 BadDigest"));
@@ -411,7 +505,7 @@ fn taken(receipt: &Receipt) -> Answer {
 }
 
 /// The parts of a completion.
-fn parts(body: &[u8]) -> Vec<Part> {
+fn parts(body: &[u8], have_crcs: bool) -> Vec<Part> {
     let text = std::str::from_utf8(body).unwrap();
     let between = |text: &str, name: &str| {
         let (_, rest) = text.split_once(&format!("<{name}>")).unwrap();
@@ -421,29 +515,14 @@ fn parts(body: &[u8]) -> Vec<Part> {
         number: between(part, "PartNumber").parse().unwrap(),
         bytes: 0,
         etag: between(part, "ETag"),
-        crc: crc_of(&between(part, "ChecksumCRC32")),
+        crc: if have_crcs { crc_of(&between(part, "ChecksumCRC32")) } else { 0 },
     };
+    assert_eq!(text.contains("ChecksumCRC32"), have_crcs);
     text.split("<Part>").skip(1).map(part).collect()
 }
 
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;")
-}
-
-fn decode(text: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        match byte {
-            b'%' => {
-                let digits = [rest.next().unwrap(), rest.next().unwrap()];
-                let digits = std::str::from_utf8(&digits).unwrap().to_owned();
-                bytes.push(u8::from_str_radix(&digits, 16).unwrap());
-            }
-            byte => bytes.push(byte),
-        }
-    }
-    String::from_utf8(bytes).unwrap()
 }
 
 /// Compares a request's signature with its own; `Err` is the code of what is wrong.

@@ -14,11 +14,11 @@ use xsort_objects::{
 use xsort_records::Layout;
 use xsort_testing::{Random, for_each_seed};
 
-const OUTPUT: &str = "s3://out/sorted records";
+pub(crate) const OUTPUT: &str = "s3://out/sorted records";
 
 /// What goes wrong in a simulation.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Trouble {
+pub(crate) enum Trouble {
     /// Nothing that a sort may not get over.
     Rough,
     /// Requests fail for good.
@@ -56,18 +56,18 @@ impl Observer for Meanwhile<'_> {
 }
 
 /// A sort of objects, perhaps with a file among them.
-struct Case {
-    options: SortOptions,
-    settings: ObjectSettings,
+pub(crate) struct Case {
+    pub(crate) options: SortOptions,
+    pub(crate) settings: ObjectSettings,
     records: Vec<u8>,
-    store: Arc<SimStore>,
-    local: Arc<SimDisk>,
+    pub(crate) store: Arc<SimStore>,
+    pub(crate) local: Arc<SimDisk>,
     /// Each input's bytes.
-    parts: Vec<Vec<u8>>,
+    pub(crate) parts: Vec<Vec<u8>>,
 }
 
 impl Case {
-    fn new(seed: u64, trouble: Trouble) -> Case {
+    pub(crate) fn new(seed: u64, trouble: Trouble) -> Case {
         let random = &mut Random::new(seed);
         let record_bytes = random.one_of(&[1, 16, 100, 100, 333]);
         let key_bytes = record_bytes.min(10);
@@ -135,7 +135,7 @@ impl Case {
     }
 
     /// The records in their order, by another sort.
-    fn sorted(&self) -> Vec<u8> {
+    pub(crate) fn sorted(&self) -> Vec<u8> {
         let record_bytes = self.options.layout.record_bytes();
         let key_bytes = record_bytes.min(10);
         let mut records: Vec<&[u8]> = self.records.chunks(record_bytes).collect();

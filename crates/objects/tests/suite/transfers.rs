@@ -2,6 +2,7 @@
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 use xsort_disk::{
@@ -27,6 +28,22 @@ pub(crate) fn settings(part_pages: usize) -> ObjectSettings {
 pub(crate) fn disk(store: &Arc<SimStore>, settings: ObjectSettings) -> ObjectDisk {
     let local = Arc::new(SimDisk::new(SimOptions::default()));
     ObjectDisk::with_client(local, settings, Arc::clone(store) as _)
+}
+
+/// Whether a test has its process for itself. If not, runs it in another one, where it has.
+pub(crate) fn is_alone(test: &str) -> bool {
+    const CHILD: &str = "XSORT_TEST_ALONE";
+    if std::env::var_os(CHILD).is_some() {
+        return true;
+    }
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test])
+        .env(CHILD, "1")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&child.stdout);
+    assert!(child.status.success() && said.contains("1 passed"), "{said}");
+    false
 }
 
 /// A store in which nothing goes wrong, and a disk over it.

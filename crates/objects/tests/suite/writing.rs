@@ -1,9 +1,8 @@
 //! Writing objects: whole or not at all, from pages in any order.
 
-use crate::transfers::{PAGE, Transfers, disk, settings, smooth, write_all, write_pages};
+use crate::transfers::{PAGE, Transfers, disk, is_alone, settings, smooth, write_all, write_pages};
 use std::io::ErrorKind;
 use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -186,15 +185,7 @@ fn nothing_is_left_of_an_output_that_is_given_up() {
 /// of its own, for it gives up all outputs of the process.
 #[test]
 fn a_process_that_ends_at_once_leaves_nothing_and_publishes_nothing() {
-    const CHILD: &str = "XSORT_TEST_ABANDON";
-    if std::env::var_os(CHILD).is_none() {
-        let name = "writing::a_process_that_ends_at_once_leaves_nothing_and_publishes_nothing";
-        let child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", name])
-            .env(CHILD, "1")
-            .output()
-            .unwrap();
-        assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stdout));
+    if !is_alone("writing::a_process_that_ends_at_once_leaves_nothing_and_publishes_nothing") {
         return;
     }
     let (store, disk) = smooth();

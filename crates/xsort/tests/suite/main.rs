@@ -2,6 +2,7 @@
 
 mod sorter;
 mod trees_and_verdicts;
+mod urls;
 
 use std::fs::{self, Permissions};
 use std::io::{self, Write};
@@ -258,27 +259,4 @@ fn trees_are_counted_and_errors_listed() {
     let usage = Du::trees([folder.path(), "/nowhere/there".as_ref()]).run();
     assert_eq!((usage.total.inodes, usage.errors.len()), (2, 1));
     assert!(usage.errors[0].contains("/nowhere/there"));
-}
-
-/// As long as there are no object stores here.
-#[test]
-fn urls_are_refused_with_the_way_to_name_a_file_like_one() {
-    let (url, file) = ("s3://bucket/key.csv", "/nowhere/there");
-    let by = |input| Table::csv([input]).by("a").unwrap();
-    let errors = [
-        Sort::files([url]).run(file).unwrap_err(),
-        Verify::files([url]).run().unwrap_err(),
-        Generate::records(1).run(url).unwrap_err(),
-        Prefixed::files(Prefix::U8, [url]).run(file).unwrap_err(),
-        Verify::files([url]).prefixed(Prefix::U8, []).run().unwrap_err(),
-        Lines::files([url]).run(file).unwrap_err(),
-        Lines::files(["/dev/null"]).run(url).unwrap_err(),
-        by(url).run(file).unwrap_err(),
-        by("/dev/null").run(url).unwrap_err(),
-    ];
-    for error in errors.map(|error| error.to_string()) {
-        assert!(error.contains("object stores") && error.contains("./s3://bucket"), "{error}");
-    }
-    let usage = Du::trees([url]).run();
-    assert!(usage.errors.len() == 1 && usage.errors[0].contains("only files"), "{usage:?}");
 }

@@ -24,7 +24,7 @@ use crate::{Error, Observer, scratch_directories};
 use begin::begin;
 use prepared::{meaning, request};
 use resume::resume;
-use xsort_disk::{Disk, is_standard_output, is_url};
+use xsort_disk::{Disk, is_standard_output};
 
 /// Opens and measures the inputs, reads a stream, plans, and checks the space; or reopens what an
 /// earlier process has left.
@@ -40,14 +40,6 @@ pub(crate) fn prepare<'a>(
             "standard output (-o -) can't be written a second time: a sort to it can't be \
              resumed (--checkpoint) and must not remove its inputs (--remove-input); write to a \
              file"
-                .into(),
-        ));
-    }
-    let mut places = options.inputs.iter().chain([&options.output]);
-    if options.remove_input && places.any(|path| is_url(path)) {
-        return Err(Error::Settings(
-            "inputs are removed only where they and the output are files of this machine \
-             (--remove-input): leave the option out, and remove them once the output is there"
                 .into(),
         ));
     }

@@ -6,7 +6,7 @@
 use crate::Error;
 use crate::store::transfer::transfer;
 use serde::{Deserialize, Serialize};
-use xsort_disk::{ALIGNMENT, Direction, Disk, FileId, Lease, align_down};
+use xsort_disk::{ALIGNMENT, Direction, Disk, FileId, FileIdentity, Lease, align_down};
 use xxhash_rust::xxh3::Xxh3;
 
 /// Most pages that are sampled: the first one, the last one, and pages between.
@@ -21,6 +21,8 @@ pub(crate) struct InputFingerprint {
     pub(crate) bytes: u64,
     /// The time of its last change: seconds since 1970, and nanoseconds.
     modified: (i64, u64),
+    /// What a store calls its content, as a number; 0 for files.
+    content: u64,
     /// XXH3 of the sampled pages.
     sample: u64,
 }
@@ -28,7 +30,7 @@ pub(crate) struct InputFingerprint {
 impl InputFingerprint {
     /// Takes the fingerprint of an input of `bytes` bytes.
     pub(crate) fn take(disk: &dyn Disk, file: FileId, bytes: u64) -> Result<Self, Error> {
-        let modified = disk.identity(file)?.modified;
+        let FileIdentity { modified, content, .. } = disk.identity(file)?;
         let mut hash = Xxh3::new();
         let mut lease = Lease::map(ALIGNMENT)?;
         let pages = if bytes == 0 { 0 } else { (1 + bytes / BYTES_PER_PAGE).min(PAGES_MAX) };
@@ -38,11 +40,12 @@ impl InputFingerprint {
             lease = transfer(disk, file, Direction::Read, offset, page_bytes, lease)?;
             hash.update(&lease[..page_bytes]);
         }
-        Ok(InputFingerprint { bytes, modified, sample: hash.digest() })
+        Ok(InputFingerprint { bytes, modified, content, sample: hash.digest() })
     }
 
     /// Whether it is that of the same content, as far as one can tell, under whatever path.
     pub(crate) fn matches(&self, other: &InputFingerprint) -> bool {
-        (self.bytes, self.modified, self.sample) == (other.bytes, other.modified, other.sample)
+        let all = |it: &InputFingerprint| (it.bytes, it.modified, it.content, it.sample);
+        all(self) == all(other)
     }
 }

@@ -22,8 +22,16 @@ pub(crate) struct FreshCheckpoint<'a> {
     disk: &'a dyn Disk,
     /// The journal has no step, so a sort that is refused removes it.
     is_empty: bool,
-    /// Paths of the scratch files of an earlier sort, which are to be removed.
-    old_scratch: Vec<Vec<u8>>,
+    old: OldFiles,
+}
+
+/// What an earlier sort has left, and is to be removed.
+#[derive(Debug, Default)]
+pub(super) struct OldFiles {
+    /// Paths of its scratch files.
+    pub(super) scratch: Vec<Vec<u8>>,
+    /// The tag of its output.
+    pub(super) output_tag: Option<String>,
 }
 
 impl<'a> FreshCheckpoint<'a> {
@@ -32,9 +40,9 @@ impl<'a> FreshCheckpoint<'a> {
         names: CheckpointNames,
         disk: &'a dyn Disk,
         is_empty: bool,
-        old_scratch: Vec<Vec<u8>>,
+        old: OldFiles,
     ) -> FreshCheckpoint<'a> {
-        FreshCheckpoint { journal: Some(journal), names, disk, is_empty, old_scratch }
+        FreshCheckpoint { journal: Some(journal), names, disk, is_empty, old }
     }
 
     /// Begins the sort: creates the files, in place of any that another sort has left, and writes
@@ -58,14 +66,17 @@ impl<'a> FreshCheckpoint<'a> {
         let journal = self.journal.take().expect("it begins once");
         let disk = self.disk;
         let mut files = CheckpointFiles { journal, disk, scratch: Vec::new(), is_begun: false };
+        self.remove_old_output(request.output)
+            .map_err(|error| explain_locked(error, request.output))?;
         // From here on nobody can resume the earlier sort.
         files.journal.clear()?;
-        let output = self
+        let (output, tag) = self
             .create_files(&mut files, request.output)
             .map_err(|error| explain_locked(error, request.output))?;
         let fingerprints = (0..).zip(inputs).map(|(n, input)| (Step::Input(n), encoded(input)));
         let mut steps: Steps = fingerprints.collect();
         steps.insert(Step::Begin, encoded(&header));
+        steps.insert(Step::Output, encoded(&tag));
         if let Err(error) = files.journal.begin(steps) {
             // The journal's error says more than one of the removal would.
             let _ = disk.remove_persistent(output);
@@ -76,13 +87,25 @@ impl<'a> FreshCheckpoint<'a> {
         Ok((files, output))
     }
 
-    /// Creates the scratch files and the output, which it returns.
+    /// Removes what the earlier sort has written of its output. A file of its name is replaced
+    /// anyway, but what is under way in a store has a name of its own there, which only the journal
+    /// knows: so this comes before the journal is cleared.
+    fn remove_old_output(&self, output: &Path) -> Result<(), Error> {
+        match &self.old.output_tag {
+            Some(tag) if *tag != self.names.output_tag => {
+                remove_opened(self.disk, self.disk.open_persistent_output(output, tag, &[]))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Creates the scratch files and the output, which it returns with its tag.
     fn create_files(
         &self,
         files: &mut CheckpointFiles<'a>,
         output: &Path,
-    ) -> Result<FileId, Error> {
-        for path in self.old_scratch.iter().map(|path| Path::new(OsStr::from_bytes(path))) {
+    ) -> Result<(FileId, String), Error> {
+        for path in self.old.scratch.iter().map(|path| Path::new(OsStr::from_bytes(path))) {
             remove(self.disk, path)?;
         }
         for path in &self.names.scratch {
@@ -104,7 +127,12 @@ impl Drop for FreshCheckpoint<'_> {
 
 /// Removes a file of a checkpoint, if there is one that no other process has.
 fn remove(disk: &dyn Disk, path: &Path) -> Result<(), Error> {
-    let old = match disk.open_persistent(path) {
+    remove_opened(disk, disk.open_persistent(path))
+}
+
+/// Removes a file that may not have been there to be opened.
+fn remove_opened(disk: &dyn Disk, opened: Result<FileId, xsort_disk::Error>) -> Result<(), Error> {
+    let old = match opened {
         Err(error) if error.source.kind() == ErrorKind::NotFound => return Ok(()),
         opened => opened?,
     };

@@ -16,6 +16,10 @@
 //! compared with all of its bytes, before the sort writes behind it or says that it is finished.
 //! The inputs have to be what they were.
 //!
+//! An output in a store has no hidden name: what is under way there has a tag of the store's, which
+//! the journal keeps, and the parts that the store has taken. Of those only the ones count that the
+//! store still has as the journal says.
+//!
 //! | file | idea |
 //! |---|---|
 //! | `options` | what a caller says about checkpoints |

@@ -4,7 +4,7 @@ use crate::Error;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use xsort_disk::{DisplayPath, hidden_name};
+use xsort_disk::{DisplayPath, hidden_name, is_url};
 
 /// The names of the files of one checkpoint.
 #[derive(Clone, Debug)]
@@ -17,7 +17,10 @@ pub(crate) struct CheckpointNames {
 
 impl CheckpointNames {
     pub(crate) fn of(output: &Path, scratch_directories: &[PathBuf]) -> CheckpointNames {
-        let absolute = std::path::absolute(output).unwrap_or_else(|_| output.to_path_buf());
+        let absolute = match is_url(output) {
+            true => output.to_path_buf(),
+            false => std::path::absolute(output).unwrap_or_else(|_| output.to_path_buf()),
+        };
         let tag =
             format!(".xsort-{:016x}", xxhash_rust::xxh3::xxh3_64(absolute.as_os_str().as_bytes()));
         let name = output.file_name().unwrap_or_default();

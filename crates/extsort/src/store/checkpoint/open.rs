@@ -1,13 +1,13 @@
 //! Finding the checkpoint of an interrupted sort, and deciding whether to resume it.
 
-use super::fresh::FreshCheckpoint;
+use super::fresh::{FreshCheckpoint, OldFiles};
 use super::header::{Header, SortRequest};
 use super::names::{CheckpointNames, explain_locked};
 use super::options::{Begin, Checkpoint};
 use super::saved::SavedCheckpoint;
 use crate::store::journal::{Journal, Step};
 use crate::{Error, Observer};
-use xsort_disk::{Disk, DisplayPath, is_url};
+use xsort_disk::{Disk, DisplayPath};
 
 /// What there is for an output.
 pub(crate) enum OpenedCheckpoint<'a> {
@@ -21,8 +21,7 @@ pub(crate) enum OpenedCheckpoint<'a> {
 /// choice whether to resume it. From now on the files belong to this process.
 ///
 /// # Errors
-/// If a sort to this output is under way, or if the interrupted one can't be resumed. No sort to a
-/// URL can.
+/// If a sort to this output is under way, or if the interrupted one can't be resumed.
 pub(crate) fn open_checkpoint<'a>(
     checkpoint: Checkpoint,
     names: CheckpointNames,
@@ -30,14 +29,6 @@ pub(crate) fn open_checkpoint<'a>(
     disk: &'a dyn Disk,
     observer: &dyn Observer,
 ) -> Result<OpenedCheckpoint<'a>, Error> {
-    if is_url(request.output) {
-        return Err(Error::Settings(format!(
-            "{}: a sort to a URL can't be resumed (--checkpoint, --resume, --restart), because \
-             nothing stays of an object that isn't whole: leave the option out, or write to a file \
-             of this machine",
-            DisplayPath(request.output)
-        )));
-    }
     let (journal, is_new) = Journal::open(disk, &names.journal, checkpoint.every)
         .map_err(|error| explain_locked(error, request.output))?;
     let header = Header::read(&journal);
@@ -48,13 +39,19 @@ pub(crate) fn open_checkpoint<'a>(
             DisplayPath(&names.journal)
         ));
     }
-    let fresh = |journal, names, is_empty, old_scratch| {
-        let fresh = FreshCheckpoint::new(journal, names, disk, is_empty, old_scratch);
+    let fresh = |journal, names, is_empty, old| {
+        let fresh = FreshCheckpoint::new(journal, names, disk, is_empty, old);
         OpenedCheckpoint::Fresh(Box::new(fresh))
     };
     if is_empty || checkpoint.begin == Begin::Restart {
-        let old_scratch = header.ok().flatten().map(|header| header.scratch).unwrap_or_default();
-        return Ok(fresh(journal, names, is_empty, old_scratch));
+        // Of another format nothing more is known.
+        let old = match header {
+            Ok(Some(Header { scratch, .. })) => {
+                OldFiles { scratch, output_tag: journal.replay(Step::Output)? }
+            }
+            _ => OldFiles::default(),
+        };
+        return Ok(fresh(journal, names, is_empty, old));
     }
     if checkpoint.begin == Begin::New {
         return Err(Error::Settings(format!(
@@ -75,7 +72,10 @@ pub(crate) fn open_checkpoint<'a>(
         match journal.replay(Step::Input(number))? {
             Some(fingerprint) => inputs.push(fingerprint),
             // They are written together with the header: the earlier sort died while it wrote that.
-            None => return Ok(fresh(journal, names, true, header.scratch)),
+            None => {
+                let old = OldFiles { scratch: header.scratch, ..OldFiles::default() };
+                return Ok(fresh(journal, names, true, old));
+            }
         }
     }
     let Header { plan, inputs_go_early, .. } = header;

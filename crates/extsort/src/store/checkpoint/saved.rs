@@ -3,14 +3,14 @@
 use super::files::{CheckpointFiles, Publishing};
 use super::fingerprint::InputFingerprint;
 use super::names::{CheckpointNames, explain_locked};
-use crate::store::journal::{Journal, Step};
+use crate::store::journal::{Journal, Step, encoded};
 use crate::store::open_files::OpenFiles;
 use crate::store::output_prefix::OutputPrefix;
 use crate::{Error, Observer};
 use serde::de::DeserializeOwned;
 use std::io::ErrorKind;
 use std::path::Path;
-use xsort_disk::{Disk, DisplayPath, FileId};
+use xsort_disk::{Disk, DisplayPath, FileId, StoredPart};
 
 /// What an earlier process has left.
 pub(crate) struct SavedCheckpoint<'a> {
@@ -111,7 +111,7 @@ impl<'a> SavedCheckpoint<'a> {
     ) -> Result<ReopenedSort<'a>, Error> {
         let SavedCheckpoint { journal, names, disk, .. } = self;
         let mut files = CheckpointFiles { journal, disk, scratch: Vec::new(), is_begun: true };
-        let hidden = open_hidden_output(disk, output, &names)?;
+        let hidden = open_hidden_output(&files, output, &names)?;
         let mut guard = OpenFiles::none(disk);
         hidden.into_iter().for_each(|hidden| guard.add(hidden));
         let publishing = files.journal.replay::<Publishing>(Step::Publish)?;
@@ -137,8 +137,9 @@ impl<'a> SavedCheckpoint<'a> {
         let file = match hidden {
             Some(hidden) => hidden,
             None => {
-                let created = disk.create_persistent_output(output, &names.output_tag)?;
+                let (created, tag) = disk.create_persistent_output(output, &names.output_tag)?;
                 guard.add(created);
+                files.journal.begin([(Step::Output, encoded(&tag))].into())?;
                 created
             }
         };
@@ -158,11 +159,16 @@ impl<'a> SavedCheckpoint<'a> {
 
 /// The output under its hidden name, if it is there.
 fn open_hidden_output(
-    disk: &dyn Disk,
+    files: &CheckpointFiles<'_>,
     output: &Path,
     names: &CheckpointNames,
 ) -> Result<Option<FileId>, Error> {
-    match disk.open_persistent_output(output, &names.output_tag) {
+    let tag = files.journal.replay(Step::Output)?.unwrap_or_else(|| names.output_tag.clone());
+    let mut parts = Vec::new();
+    while let Some((bytes, crc, tag)) = files.journal.replay(Step::Part(parts.len() as u64))? {
+        parts.push(StoredPart { bytes, crc, tag });
+    }
+    match files.disk.open_persistent_output(output, &tag, &parts) {
         Ok(hidden) => Ok(Some(hidden)),
         Err(error) if error.source.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(explain_locked(error.into(), output)),

@@ -16,6 +16,7 @@
 //! | `step` | the steps and their encoding |
 //! | `frames` | appended bytes, and how far a reader can trust them |
 //! | `file` | the file: steps in frames |
+//! | `stored_parts` | what has to be in a store before it counts |
 //! | `writer` | the thread that appends |
 //! | `handle` | the journal of a sort that may have none |
 
@@ -23,6 +24,7 @@ mod file;
 mod frames;
 mod handle;
 mod step;
+mod stored_parts;
 mod writer;
 
 pub(crate) use handle::JournalHandle;

@@ -14,6 +14,8 @@ const STEP_BYTES_MAX: usize = 1 << 31;
 pub(crate) enum Step {
     /// What is to be done: the header of the checkpoint.
     Begin,
+    /// The tag by which the output is opened again.
+    Output,
     /// The fingerprint of an input.
     Input(u64),
     /// The sampled keys.
@@ -24,6 +26,8 @@ pub(crate) enum Step {
     InputRead,
     /// A merge of an intermediate pass, or the split of a bin.
     IntermediatePass(u64),
+    /// A part of an output in a store, which has taken all up to its end.
+    Part(u64),
     /// How much of the output is written: an
     /// [`OutputPrefix`](crate::store::output_prefix::OutputPrefix), and what the method needs to go
     /// on behind it. Only the last one counts.

@@ -3,6 +3,7 @@
 
 use super::file::JournalFile;
 use super::step::{Step, Steps};
+use super::stored_parts::StoredParts;
 use crate::Error;
 use crate::job::failure::STOP_INTERVAL;
 use crossbeam_channel::{Receiver, Sender, select};
@@ -29,6 +30,7 @@ pub(super) fn run_writer(
     let mut appended_at = Instant::now();
     let mut steps = Steps::new();
     let mut flushes = Vec::new();
+    let mut stored = StoredParts::default();
     loop {
         let mut has_ended = false;
         let mut take = |message| match message {
@@ -43,6 +45,9 @@ pub(super) fn run_writer(
         }
         messages.try_iter().for_each(take);
         let is_due = !flushes.is_empty() || has_ended || appended_at.elapsed() >= every;
+        if is_due {
+            stored.hold_back(journal.disk, data, &mut steps);
+        }
         if is_due && !steps.is_empty() {
             journal.append(data, &steps)?;
             steps.clear();

@@ -1,22 +1,35 @@
-//! The requests of S3, and those of them that any web server answers.
+//! The requests of S3, which Google's stores answer, too, and those of them that any web server
+//! does.
+//!
+//! ```text
+//!            where           authorised by   checksum of bytes       only if there is none
+//!  s3://     s3/aws          a signature     CRC-32 (x-amz-...)      If-None-Match: *
+//!  gs://     gs/google       a token         CRC-32C (x-goog-hash)   x-goog-if-generation-match
+//!                                                                    (of uploads: a look before)
+//!  https://  the URL itself  nothing         -                       -
+//! ```
 
-use super::answer::{content_range, failure, header};
-use super::aws::{Aws, Environment};
-use super::encode;
-use super::transport::{SharedTransport, Transport};
-use super::xml::{self, Begun, Completed, ObjectPage, UploadPage};
 use crate::client::{
-    Body, Client, Listed, ListedPage, ListedUpload, ObjectInfo, Part, Payload, Receipt,
+    Body, Client, Listed, ListedPage, ListedPart, ListedUpload, ObjectInfo, Part, Payload, Receipt,
     StoredChecksum, Version,
 };
+use crate::environment::Environment;
 use crate::failure::{Failure, Reason};
+use crate::gs::Google;
 use crate::location::{Location, Scheme};
+use crate::requests::answer::{content_range, failure, header};
+use crate::requests::ask::{Ask, request, web_url};
+use crate::requests::encode;
+use crate::requests::transport::{SharedTransport, Transport, chain};
+use crate::requests::xml::{self, Begun, Completed, ObjectPage, PartPage, PartThere, UploadPage};
+use crate::s3::Aws;
 use crate::stop::Stop;
 use bytes::Bytes;
-use http::header::CONTENT_LENGTH;
+use http::header::ACCEPT_ENCODING;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use jiff::Timestamp;
 use object_store::aws::AwsAuthorizer;
-use object_store::client::{HttpRequest, HttpRequestBody, HttpResponse, HttpResponseBody};
+use object_store::client::{HttpRequest, HttpResponse, HttpResponseBody};
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use std::collections::HashMap;
@@ -28,29 +41,23 @@ use xsort_disk::Error;
 
 /// The header of a part's checksum, which S3 compares.
 const CHECKSUM: &str = "x-amz-checksum-crc32";
-/// The metadata that an object is marked with.
+/// The same of Google, which has another polynomial.
+const GOOGLE_CHECKSUM: &str = "x-goog-hash";
+/// The metadata that an object is marked with, of S3 and of Google.
 const MARK: &str = "x-amz-meta-xsort-upload";
+const GOOGLE_MARK: &str = "x-goog-meta-xsort-upload";
 
-/// S3, or a store that speaks its language, and all web servers.
+/// S3, or a store that speaks its language, Google's, and all web servers.
 pub(crate) struct Stores {
     transport: SharedTransport,
     environment: Environment,
     aws: OnceLock<Aws>,
+    google: OnceLock<Google>,
     loading: Mutex<()>,
     /// The region of each bucket that isn't in the usual one.
     regions: Mutex<HashMap<String, String>>,
     /// Some stores refuse headers that they don't know.
     knows_checksums: AtomicBool,
-}
-
-/// A request.
-struct Ask<'r> {
-    method: Method,
-    object: &'r Location,
-    query: &'r [(&'r str, &'r str)],
-    headers: Vec<(&'static str, String)>,
-    body: Bytes,
-    stop: &'r Stop,
 }
 
 impl Stores {
@@ -60,6 +67,7 @@ impl Stores {
             transport: Arc::new(Transport::new()?),
             environment,
             aws: OnceLock::new(),
+            google: OnceLock::new(),
             loading: Mutex::new(()),
             regions: Mutex::default(),
             knows_checksums: AtomicBool::new(true),
@@ -75,14 +83,42 @@ impl Stores {
         Ok(self.aws.get_or_init(|| aws))
     }
 
+    fn google(&self) -> Result<&Google, Failure> {
+        let _one_at_a_time = self.loading.lock();
+        if let Some(google) = self.google.get() {
+            return Ok(google);
+        }
+        let google = Google::load(&self.environment, &self.transport)?;
+        Ok(self.google.get_or_init(|| google))
+    }
+
     /// Makes a request; an answer that is no success is a failure.
     fn send(&self, ask: &Ask<'_>) -> Result<HttpResponse, Failure> {
-        if ask.object.scheme != Scheme::S3 {
-            let request = request(&web_url(ask.object), ask)?;
-            return self
-                .answer(ask, self.transport.exchange(request, ask.stop)?)
-                .map_err(|no| no.0);
+        match ask.object.scheme {
+            Scheme::S3 => self.send_to_s3(ask),
+            Scheme::Gs => self.send_to_google(ask),
+            Scheme::Https | Scheme::Http => {
+                let request = request(&web_url(ask.object), ask)?;
+                let answer = self.transport.exchange(request, ask.stop)?;
+                self.answer(ask, answer).map_err(|(failure, _)| failure)
+            }
         }
+    }
+
+    fn send_to_google(&self, ask: &Ask<'_>) -> Result<HttpResponse, Failure> {
+        let google = self.google()?;
+        let path = encode::path(&ask.object.key) + &encode::query(ask.query);
+        let mut request = request(&google.url(&ask.object.bucket, &path), ask)?;
+        google.authorise(&mut request, &self.transport)?;
+        if ask.query.is_empty() && matches!(ask.method, Method::GET | Method::HEAD) {
+            // Else objects that say that they are compressed come without that, and without ranges.
+            request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+        let answer = self.transport.exchange(request, ask.stop)?;
+        self.answer(ask, answer).map_err(|(failure, _)| denied(failure, google.kind()))
+    }
+
+    fn send_to_s3(&self, ask: &Ask<'_>) -> Result<HttpResponse, Failure> {
         let aws = self.aws()?;
         let bucket = &ask.object.bucket;
         let path = encode::path(&ask.object.key) + &encode::query(ask.query);
@@ -99,11 +135,7 @@ impl Stores {
                     self.regions.lock().insert(bucket.clone(), other.clone());
                     (region, redirected) = (other, true);
                 }
-                Err((failure, _)) if failure.reason == Reason::Denied => {
-                    let text = format!("{} (credentials from {})", failure.detail, aws.kind());
-                    return Err(Failure::new(Reason::Denied, text));
-                }
-                Err((failure, _)) => return Err(failure),
+                Err((failure, _)) => return Err(denied(failure, aws.kind())),
             }
         }
     }
@@ -115,7 +147,7 @@ impl Stores {
         AwsAuthorizer::new(&credential, "s3", region)
             .with_sign_payload(!has_payload)
             .try_authorize(request, None)
-            .map_err(|error| Failure::new(Reason::Unusable, super::transport::chain(&error)))
+            .map_err(|error| Failure::new(Reason::Unusable, chain(&error)))
     }
 
     /// Takes the error out of an answer, and the region that the bucket is in.
@@ -152,12 +184,29 @@ impl Stores {
     }
 
     /// The headers of bytes that are sent.
-    fn payload_headers(&self, payload: &Payload) -> Vec<(&'static str, String)> {
+    fn payload_headers(&self, object: &Location, payload: &Payload) -> Vec<(&'static str, String)> {
+        if object.scheme == Scheme::Gs {
+            let crc = crc_fast::crc32_iscsi(&payload.bytes);
+            return vec![(GOOGLE_CHECKSUM, format!("crc32c={}", encode::checksum(crc)))];
+        }
         if self.knows_checksums.load(Ordering::Relaxed) {
             vec![(CHECKSUM, encode::checksum(payload.crc))]
         } else {
             Vec::new()
         }
+    }
+
+    /// Removes an object of Google's, whose conditions of that are numbers and no tags.
+    fn remove_generation(&self, object: &Location, opened: &Version) -> Result<(), Failure> {
+        let stop = Stop::default();
+        let there = self.send(&Ask::new(Method::HEAD, object, &stop))?;
+        let generation = header(there.headers(), "x-goog-generation");
+        if !version(there.headers()).agrees_with(opened) {
+            return Err(Failure::new(Reason::Changed, ""));
+        }
+        let condition = generation.map(|number| ("x-goog-if-generation-match", number.to_owned()));
+        let headers = condition.into_iter().collect();
+        self.send(&Ask::new(Method::DELETE, object, &stop).with_headers(headers)).map(drop)
     }
 
     /// Why HEAD was refused: only other answers have a text. Or what is there, if that isn't.
@@ -181,68 +230,20 @@ impl Stores {
     }
 }
 
-impl<'r> Ask<'r> {
-    fn new(method: Method, object: &'r Location, stop: &'r Stop) -> Ask<'r> {
-        Ask { method, object, query: &[], headers: Vec::new(), body: Bytes::new(), stop }
-    }
-
-    fn with_query(self, query: &'r [(&'r str, &'r str)]) -> Ask<'r> {
-        Ask { query, ..self }
-    }
-
-    fn with_headers(self, headers: Vec<(&'static str, String)>) -> Ask<'r> {
-        Ask { headers, ..self }
-    }
-
-    fn with_body(self, body: impl Into<Bytes>) -> Ask<'r> {
-        Ask { body: body.into(), ..self }
-    }
+/// The header of the mark of an object.
+fn mark_name(object: &Location) -> &'static str {
+    if object.scheme == Scheme::Gs { GOOGLE_MARK } else { MARK }
 }
 
-/// A request without its signature.
-fn request(url: &str, ask: &Ask<'_>) -> Result<HttpRequest, Failure> {
-    let unusable = |what: &str| Failure::new(Reason::Unusable, what);
-    let mut request = http::Request::builder()
-        .method(&ask.method)
-        .uri(url)
-        .body(HttpRequestBody::from(ask.body.clone()))
-        .map_err(|_| unusable("no such URL can be sent"))?;
-    for (name, value) in &ask.headers {
-        let value = HeaderValue::from_str(value)
-            .map_err(|_| unusable("the store's tag of the object can't be sent back"))?;
-        request.headers_mut().insert(*name, value);
-    }
-    if ask.method == Method::PUT || ask.method == Method::POST {
-        request.headers_mut().insert(CONTENT_LENGTH, ask.body.len().into());
-    }
-    Ok(request)
-}
-
-/// A URL as it was given, with what can't be in one encoded.
-fn web_url(object: &Location) -> String {
-    let url = object.to_string();
-    let url = url.split('#').next().unwrap_or_default();
-    let mut sent = String::with_capacity(url.len());
-    for byte in url.bytes() {
-        match byte {
-            b' '
-            | b'"'
-            | b'<'
-            | b'>'
-            | b'\\'
-            | b'^'
-            | b'`'
-            | b'{'
-            | b'|'
-            | b'}'
-            | 0x7f..
-            | ..0x20 => {
-                sent += &format!("%{byte:02X}");
-            }
-            _ => sent.push(char::from(byte)),
+/// Says in a refusal whose credentials were refused.
+fn denied(failure: Failure, kind: &str) -> Failure {
+    match failure.reason {
+        Reason::Denied => {
+            let text = format!("{} (credentials from {kind})", failure.detail);
+            Failure::new(Reason::Denied, text)
         }
+        _ => failure,
     }
-    sent
 }
 
 /// Which version an answer is of.
@@ -253,7 +254,7 @@ fn version(headers: &HeaderMap) -> Version {
 
 /// What an answer says of an object.
 fn info(bytes: u64, headers: &HeaderMap) -> ObjectInfo {
-    let mark = header(headers, MARK).map(str::to_owned);
+    let mark = header(headers, MARK).or_else(|| header(headers, GOOGLE_MARK)).map(str::to_owned);
     ObjectInfo { bytes, version: version(headers), mark }
 }
 
@@ -328,9 +329,12 @@ impl Client for Stores {
         is_new: bool,
         stop: &Stop,
     ) -> Result<Receipt, Failure> {
-        let mut headers = self.payload_headers(payload);
-        headers.push((MARK, mark.to_owned()));
-        headers.extend(is_new.then(|| ("if-none-match", "*".to_owned())));
+        let mut headers = self.payload_headers(object, payload);
+        headers.push((mark_name(object), mark.to_owned()));
+        headers.extend(is_new.then(|| match object.scheme {
+            Scheme::Gs => ("x-goog-if-generation-match", "0".to_owned()),
+            _ => ("if-none-match", "*".to_owned()),
+        }));
         let ask = Ask::new(Method::PUT, object, stop).with_headers(headers);
         let answer = self.send(&ask.with_body(payload.bytes.clone())).map_err(taken)?;
         Ok(receipt(answer.headers()))
@@ -339,10 +343,10 @@ impl Client for Stores {
     fn create_multipart(&self, object: &Location, mark: &str) -> Result<String, Failure> {
         let stop = Stop::default();
         let mut ask = Ask::new(Method::POST, object, &stop).with_query(&[("uploads", "")]);
-        if self.knows_checksums.load(Ordering::Relaxed) {
+        if object.scheme == Scheme::S3 && self.knows_checksums.load(Ordering::Relaxed) {
             ask.headers.push(("x-amz-checksum-algorithm", "CRC32".to_owned()));
         }
-        ask.headers.push((MARK, mark.to_owned()));
+        ask.headers.push((mark_name(object), mark.to_owned()));
         Ok(self.document::<Begun>(&ask)?.upload_id)
     }
 
@@ -356,10 +360,28 @@ impl Client for Stores {
     ) -> Result<Receipt, Failure> {
         let number = number.to_string();
         let query = [("partNumber", number.as_str()), ("uploadId", upload)];
-        let headers = self.payload_headers(payload);
+        let headers = self.payload_headers(object, payload);
         let ask = Ask::new(Method::PUT, object, stop).with_query(&query).with_headers(headers);
         let answer = self.send(&ask.with_body(payload.bytes.clone()))?;
         Ok(receipt(answer.headers()))
+    }
+
+    fn list_parts(&self, object: &Location, upload: &str) -> Result<Vec<ListedPart>, Failure> {
+        let stop = Stop::default();
+        let mut listed = Vec::new();
+        let mut marker = String::new();
+        loop {
+            let query = [("uploadId", upload), ("part-number-marker", marker.as_str())];
+            let query = if marker.is_empty() { &query[..1] } else { &query[..] };
+            let ask = Ask::new(Method::GET, object, &stop).with_query(query);
+            let page: PartPage = self.document(&ask).map_err(no_upload)?;
+            listed.extend(page.parts.into_iter().map(listed_part));
+            // A page that says there are more, and not from where, is the last one.
+            if !page.is_truncated || page.next_part_number_marker == marker {
+                return Ok(listed);
+            }
+            marker = page.next_part_number_marker;
+        }
     }
 
     fn complete(
@@ -371,8 +393,17 @@ impl Client for Stores {
     ) -> Result<Receipt, Failure> {
         let (stop, query) = (Stop::default(), [("uploadId", upload)]);
         let mut ask = Ask::new(Method::POST, object, &stop).with_query(&query);
-        ask.headers.extend(is_new.then(|| ("if-none-match", "*".to_owned())));
-        let has_checksums = self.knows_checksums.load(Ordering::Relaxed);
+        let is_s3 = object.scheme == Scheme::S3;
+        if is_new && !is_s3 {
+            // Google has no conditions of uploads: another program may come between.
+            match self.head(object) {
+                Ok(_) => return Err(Failure::new(Reason::Exists, "")),
+                Err(failure) if failure.reason == Reason::NoObject => {}
+                Err(failure) => return Err(failure),
+            }
+        }
+        ask.headers.extend((is_new && is_s3).then(|| ("if-none-match", "*".to_owned())));
+        let has_checksums = is_s3 && self.knows_checksums.load(Ordering::Relaxed);
         let ask = ask.with_body(xml::completion(parts, has_checksums));
         let Completed { etag, checksum_crc32 } = self.document(&ask).map_err(taken)?;
         let checksum = checksum_crc32.and_then(|text| match text.split_once('-') {
@@ -391,10 +422,13 @@ impl Client for Stores {
     }
 
     fn remove(&self, object: &Location, version: &Version) -> Result<(), Failure> {
-        if object.scheme != Scheme::S3 {
+        if !object.scheme.is_store() {
             return Err(Failure::new(Reason::Unusable, "HTTP is for reading only"));
         }
         let stop = Stop::default();
+        if object.scheme == Scheme::Gs {
+            return self.remove_generation(object, version);
+        }
         let ask = |headers| Ask::new(Method::DELETE, object, &stop).with_headers(headers);
         let conditions = conditions(version).into_iter().filter(|(name, _)| *name == "if-match");
         match self.send(&ask(conditions.collect())) {
@@ -411,9 +445,13 @@ impl Client for Stores {
         query.extend(page.map(|token| ("continuation-token", token)));
         let ask = Ask::new(Method::GET, &bucket, &stop).with_query(&query);
         let page: ObjectPage = self.document(&ask)?;
-        let objects = page.contents.into_iter();
+        let objects = page.contents.into_iter().map(|one| Listed {
+            key: one.key,
+            bytes: one.size,
+            modified: seconds(&one.last_modified),
+        });
         Ok(ListedPage {
-            objects: objects.map(|one| Listed { key: one.key, bytes: one.size }).collect(),
+            objects: objects.collect(),
             next: page.next_continuation_token.filter(|token| !token.is_empty()),
         })
     }
@@ -431,8 +469,11 @@ impl Client for Stores {
             ];
             let ask = Ask::new(Method::GET, &bucket, &stop).with_query(&query);
             let page: UploadPage = self.document(&ask)?;
-            let uploads = page.uploads.into_iter();
-            listed.extend(uploads.map(|one| ListedUpload { key: one.key, upload: one.upload_id }));
+            listed.extend(page.uploads.into_iter().map(|one| ListedUpload {
+                begun: seconds(&one.initiated),
+                key: one.key,
+                upload: one.upload_id,
+            }));
             if !page.is_truncated {
                 return Ok(listed);
             }
@@ -449,12 +490,31 @@ impl Client for Stores {
     }
 }
 
+/// Seconds since 1970 of a time in a list.
+fn seconds(time: &str) -> Option<i64> {
+    time.parse::<Timestamp>().ok().map(Timestamp::as_second)
+}
+
 /// Where there must be no object, a broken condition means that there is one.
 fn taken(failure: Failure) -> Failure {
     match failure.reason {
         Reason::Changed => Failure::new(Reason::Exists, failure.detail),
         _ => failure,
     }
+}
+
+/// Where an upload was asked for, what isn't there is the upload, whatever the store calls it.
+fn no_upload(failure: Failure) -> Failure {
+    match failure.reason {
+        Reason::NoObject => Failure::new(Reason::NoUpload, failure.detail),
+        _ => failure,
+    }
+}
+
+fn listed_part(part: PartThere) -> ListedPart {
+    let PartThere { number, etag, size, checksum_crc32 } = part;
+    let crc = checksum_crc32.as_deref().and_then(encode::parse_checksum);
+    ListedPart { number, bytes: size, etag, crc }
 }
 
 /// The bytes of an answer.

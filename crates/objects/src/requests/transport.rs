@@ -34,7 +34,7 @@ const THREADS: usize = 2;
 const ANSWER_BYTES_MAX: usize = 16 << 20;
 
 /// An HTTP client.
-pub(super) struct Transport {
+pub(crate) struct Transport {
     runtime: Option<Runtime>,
     /// For TLS only: no redirection leads out of it.
     secure: HttpClient,
@@ -42,7 +42,7 @@ pub(super) struct Transport {
 }
 
 impl Transport {
-    pub(super) fn new() -> Result<Transport, Error> {
+    pub(crate) fn new() -> Result<Transport, Error> {
         // The first of the process stays; another crate may have chosen.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let runtime = Builder::new_multi_thread()
@@ -66,7 +66,7 @@ impl Transport {
     }
 
     /// Without the crate's timeouts, which are about whole bodies.
-    pub(super) fn options() -> ClientOptions {
+    pub(crate) fn options() -> ClientOptions {
         ClientOptions::new()
             .with_timeout_disabled()
             .with_connect_timeout(CONNECT_TIME)
@@ -74,10 +74,10 @@ impl Transport {
     }
 
     /// How long credentials may take to come.
-    pub(super) const CREDENTIAL_TIME: Duration = Duration::from_secs(20);
+    pub(crate) const CREDENTIAL_TIME: Duration = Duration::from_secs(20);
 
     /// Does something that needs the runtime and doesn't wait.
-    pub(super) fn enter<T>(&self, work: impl FnOnce() -> T) -> T {
+    pub(crate) fn enter<T>(&self, work: impl FnOnce() -> T) -> T {
         let _entered = self.runtime().enter();
         work()
     }
@@ -87,12 +87,12 @@ impl Transport {
     }
 
     /// Until something is done, on this thread.
-    pub(super) fn wait_for<T>(&self, future: impl Future<Output = T>) -> T {
+    pub(crate) fn wait_for<T>(&self, future: impl Future<Output = T>) -> T {
         self.runtime().block_on(future)
     }
 
     /// Makes a request, and waits until its answer begins.
-    pub(super) fn exchange(
+    pub(crate) fn exchange(
         &self,
         request: HttpRequest,
         stop: &Stop,
@@ -114,7 +114,7 @@ impl Transport {
     }
 
     /// The next bytes of an answer.
-    pub(super) fn next(
+    pub(crate) fn next(
         &self,
         body: &mut HttpResponseBody,
         stop: &Stop,
@@ -142,7 +142,7 @@ impl Transport {
     }
 
     /// All bytes of a short answer.
-    pub(super) fn all(&self, mut body: HttpResponseBody) -> Result<Vec<u8>, Failure> {
+    pub(crate) fn all(&self, mut body: HttpResponseBody) -> Result<Vec<u8>, Failure> {
         let stop = Stop::default();
         let mut all = Vec::new();
         while let Some(bytes) = self.next(&mut body, &stop)? {
@@ -155,7 +155,7 @@ impl Transport {
     }
 
     /// Waits before a request is made again.
-    pub(super) fn pause(&self, pause: Duration, stop: &Stop) {
+    pub(crate) fn pause(&self, pause: Duration, stop: &Stop) {
         self.wait_for(async {
             tokio::select! {
                 () = stop.wait() => {}
@@ -175,7 +175,7 @@ impl Drop for Transport {
 }
 
 /// A transport that bodies share.
-pub(super) type SharedTransport = Arc<Transport>;
+pub(crate) type SharedTransport = Arc<Transport>;
 
 fn stopped() -> Failure {
     Failure::new(Reason::Stopped, "")
@@ -195,7 +195,7 @@ fn failure(error: &HttpError) -> Failure {
 }
 
 /// An error's text, without what its causes say themselves.
-pub(super) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause = error;
     let mut texts = vec![cause.to_string()];
     while let Some(next) = cause.source() {

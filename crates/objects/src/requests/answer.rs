@@ -52,7 +52,7 @@ fn by_status(status: StatusCode) -> Reason {
 }
 
 /// The failure that an answer is.
-pub(super) fn failure(status: StatusCode, body: &[u8]) -> Failure {
+pub(crate) fn failure(status: StatusCode, body: &[u8]) -> Failure {
     let answer: ErrorAnswer = parse(body).unwrap_or_default();
     let reason = by_code(&answer.code).unwrap_or_else(|| by_status(status));
     let mut detail = status.as_u16().to_string();
@@ -85,12 +85,12 @@ fn way_out(code: &str) -> &'static str {
 }
 
 /// A header's value.
-pub(super) fn header<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+pub(crate) fn header<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     headers.get(name)?.to_str().ok()
 }
 
 /// The range that an answer has: its first byte and the one behind its last.
-pub(super) fn content_range(headers: &HeaderMap) -> Option<(u64, u64)> {
+pub(crate) fn content_range(headers: &HeaderMap) -> Option<(u64, u64)> {
     let range = header(headers, "content-range")?.trim().strip_prefix("bytes ")?;
     let (range, _) = range.split_once('/')?;
     let (first, last) = range.split_once('-')?;

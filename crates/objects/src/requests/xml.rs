@@ -8,73 +8,102 @@ use serde::de::DeserializeOwned;
 /// An error. S3 sends it also with status 200, where an answer takes long.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
-pub(super) struct ErrorAnswer {
-    pub(super) code: String,
-    pub(super) message: String,
+pub(crate) struct ErrorAnswer {
+    pub(crate) code: String,
+    pub(crate) message: String,
 }
 
 /// An upload that has begun.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct Begun {
-    pub(super) upload_id: String,
+pub(crate) struct Begun {
+    pub(crate) upload_id: String,
 }
 
 /// An upload that was completed.
 #[derive(Debug, Deserialize)]
-pub(super) struct Completed {
+pub(crate) struct Completed {
     #[serde(rename = "ETag")]
-    pub(super) etag: Option<String>,
+    pub(crate) etag: Option<String>,
     #[serde(rename = "ChecksumCRC32")]
-    pub(super) checksum_crc32: Option<String>,
+    pub(crate) checksum_crc32: Option<String>,
 }
 
 /// A page of a list of objects.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct ObjectPage {
+pub(crate) struct ObjectPage {
     #[serde(default)]
-    pub(super) contents: Vec<ListedObject>,
-    pub(super) next_continuation_token: Option<String>,
+    pub(crate) contents: Vec<ListedObject>,
+    pub(crate) next_continuation_token: Option<String>,
 }
 
 /// An object in it.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct ListedObject {
-    pub(super) key: String,
-    pub(super) size: u64,
+pub(crate) struct ListedObject {
+    pub(crate) key: String,
+    pub(crate) size: u64,
+    #[serde(default)]
+    pub(crate) last_modified: String,
 }
 
 /// A page of a list of uploads.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct UploadPage {
+pub(crate) struct UploadPage {
     #[serde(default, rename = "Upload")]
-    pub(super) uploads: Vec<UploadUnderWay>,
+    pub(crate) uploads: Vec<UploadUnderWay>,
     #[serde(default)]
-    pub(super) is_truncated: bool,
+    pub(crate) is_truncated: bool,
     #[serde(default)]
-    pub(super) next_key_marker: String,
+    pub(crate) next_key_marker: String,
     #[serde(default)]
-    pub(super) next_upload_id_marker: String,
+    pub(crate) next_upload_id_marker: String,
 }
 
 /// An upload in it.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct UploadUnderWay {
-    pub(super) key: String,
-    pub(super) upload_id: String,
+pub(crate) struct UploadUnderWay {
+    pub(crate) key: String,
+    pub(crate) upload_id: String,
+    #[serde(default)]
+    pub(crate) initiated: String,
+}
+
+/// A page of the parts of an upload.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct PartPage {
+    #[serde(default, rename = "Part")]
+    pub(crate) parts: Vec<PartThere>,
+    #[serde(default)]
+    pub(crate) is_truncated: bool,
+    #[serde(default)]
+    pub(crate) next_part_number_marker: String,
+}
+
+/// A part in it.
+#[derive(Debug, Deserialize)]
+pub(crate) struct PartThere {
+    #[serde(rename = "PartNumber")]
+    pub(crate) number: u32,
+    #[serde(rename = "ETag", default)]
+    pub(crate) etag: String,
+    #[serde(rename = "Size")]
+    pub(crate) size: u64,
+    #[serde(rename = "ChecksumCRC32")]
+    pub(crate) checksum_crc32: Option<String>,
 }
 
 /// What an answer says, if it is of this kind.
-pub(super) fn parse<T: DeserializeOwned>(text: &[u8]) -> Option<T> {
+pub(crate) fn parse<T: DeserializeOwned>(text: &[u8]) -> Option<T> {
     quick_xml::de::from_reader(text).ok()
 }
 
 /// Whether an answer is an error.
-pub(super) fn is_error(text: &[u8]) -> bool {
+pub(crate) fn is_error(text: &[u8]) -> bool {
     let text = String::from_utf8_lossy(text);
     let body = text.trim_start();
     let body = match body.strip_prefix("<?") {
@@ -85,7 +114,7 @@ pub(super) fn is_error(text: &[u8]) -> bool {
 }
 
 /// The list of parts that makes an upload an object.
-pub(super) fn completion(parts: &[Part], has_checksums: bool) -> String {
+pub(crate) fn completion(parts: &[Part], has_checksums: bool) -> String {
     let mut text = String::from("<CompleteMultipartUpload>");
     for Part { number, etag, crc, .. } in parts {
         let etag = quick_xml::escape::escape(etag);
@@ -132,6 +161,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!(uploads.uploads[0].upload_id, "u");
+        assert_eq!(uploads.uploads[0].initiated, "x");
     }
 
     #[test]

@@ -1,27 +1,32 @@
-//! Objects of stores: how they are moved, and how much of the memory that takes.
+//! How the objects of a job are moved, and how much of its memory that takes.
 
-use crate::args::ObjectArguments;
+use crate::cost::Requests;
+use crate::disk::ObjectDisk;
+use crate::settings::ObjectSettings;
 use std::path::Path;
 use std::sync::Arc;
 use xsort_disk::{ALIGNMENT, Disk, RateLimit, is_url};
-use xsort_objects::{ObjectDisk, ObjectSettings};
 
 /// Objects take at most this share of the memory, as long as that is enough for them.
 const MEMORY_SHARE: u64 = 4;
 /// With less memory for writing parts are as small as S3 takes them.
 const SMALL_PART_BYTES: u64 = 5 << 20;
 const CONNECTIONS_MIN: usize = 2;
+/// Bytes of data for which a job with objects has memory at least.
+const DATA_BYTES_MIN: u64 = 4 << 20;
 
 /// What a job does with objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ObjectUse {
-    pub(crate) reads: bool,
-    pub(crate) writes: bool,
+pub struct ObjectUse {
+    /// Inputs are objects.
+    pub reads: bool,
+    /// The output is one.
+    pub writes: bool,
 }
 
 impl ObjectUse {
     /// As the paths of the command say it.
-    pub(crate) fn of<P: AsRef<Path>>(
+    pub fn of<P: AsRef<Path>>(
         inputs: impl IntoIterator<Item = P>,
         output: Option<&Path>,
     ) -> ObjectUse {
@@ -32,30 +37,39 @@ impl ObjectUse {
     }
 }
 
+/// What a user has said about it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GivenLimits {
+    /// Bytes of a part, 5 MiB to 5 GiB.
+    pub part_bytes: Option<u64>,
+    /// Requests at once.
+    pub connections: Option<u16>,
+}
+
 /// How the objects of a job are moved.
 #[derive(Clone, Debug)]
-pub(crate) struct ObjectLimits {
+pub struct ObjectLimits {
     settings: ObjectSettings,
     /// Bytes of the memory that this takes.
-    pub(crate) taken_bytes: u64,
+    pub taken_bytes: u64,
 }
 
 impl ObjectLimits {
     /// The limits of a job with `threads` threads and so much memory; `None` if it has no objects.
-    pub(crate) fn decide(
+    pub fn decide(
         objects: ObjectUse,
-        arguments: ObjectArguments,
+        given: GivenLimits,
         threads: usize,
         budget_bytes: u64,
     ) -> Option<ObjectLimits> {
         if objects == ObjectUse::default() {
             return None;
         }
-        let ObjectArguments { s3_part_size, s3_connections } = arguments;
+        let GivenLimits { part_bytes, connections } = given;
         let defaults = ObjectSettings { writers: threads, ..ObjectSettings::default() };
-        let largest = s3_connections.map_or(defaults.connections, usize::from);
-        let least = s3_connections.map_or(CONNECTIONS_MIN, usize::from);
-        let parts = match s3_part_size {
+        let largest = connections.map_or(defaults.connections, usize::from);
+        let least = connections.map_or(CONNECTIONS_MIN, usize::from);
+        let parts = match part_bytes {
             Some(bytes) => vec![bytes.next_multiple_of(ALIGNMENT as u64)],
             None => vec![defaults.part_bytes, SMALL_PART_BYTES],
         };
@@ -81,8 +95,29 @@ impl ObjectLimits {
         last
     }
 
+    /// Bytes of memory with which a job can begin.
+    pub fn needed_bytes(&self) -> u64 {
+        self.taken_bytes + DATA_BYTES_MIN
+    }
+
+    /// Requests of a job with these inputs and this output, of so many bytes each.
+    pub fn requests<'p>(
+        &self,
+        inputs: impl IntoIterator<Item = (&'p Path, u64)>,
+        (output, bytes): (&Path, u64),
+    ) -> Requests {
+        let mut all = Requests::default();
+        for (_, bytes) in inputs.into_iter().filter(|(path, _)| is_url(path)) {
+            all += Requests::of_input(bytes);
+        }
+        if is_url(output) {
+            all += Requests::of_output(bytes, self.settings.part_bytes);
+        }
+        all
+    }
+
     /// This disk, on which URLs are objects.
-    pub(crate) fn disk(&self, local: Arc<dyn Disk>, rate: Option<Arc<RateLimit>>) -> Arc<dyn Disk> {
+    pub fn disk(&self, local: Arc<dyn Disk>, rate: Option<Arc<RateLimit>>) -> Arc<dyn Disk> {
         Arc::new(ObjectDisk::new(local, self.settings.clone()).with_rate(rate))
     }
 }
@@ -93,7 +128,7 @@ mod tests {
 
     #[test]
     fn parts_and_connections_leave_most_of_the_memory_to_the_sort() {
-        let nothing = ObjectArguments::default();
+        let nothing = GivenLimits::default();
         let objects = ObjectUse { reads: true, writes: true };
         let decide = |budget_bytes| {
             let limits = ObjectLimits::decide(objects, nothing, 2, budget_bytes).unwrap();
@@ -104,7 +139,7 @@ mod tests {
         assert_eq!(decide(400 << 20), (7, 8));
         assert_eq!(decide(256 << 20), (7, 5));
         assert_eq!(decide(64 << 20), (2, 5));
-        let given = ObjectArguments { s3_part_size: Some((6 << 20) + 1), s3_connections: Some(40) };
+        let given = GivenLimits { part_bytes: Some((6 << 20) + 1), connections: Some(40) };
         let limits = ObjectLimits::decide(objects, given, 2, 1 << 20).unwrap();
         assert_eq!(
             (limits.settings.connections, limits.settings.part_bytes),

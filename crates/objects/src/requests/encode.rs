@@ -19,12 +19,12 @@ fn encode(text: &str, is_plain: impl Fn(u8) -> bool) -> String {
 }
 
 /// A key as the path of a URL.
-pub(super) fn path(key: &str) -> String {
+pub(crate) fn path(key: &str) -> String {
     encode(key, |byte| byte == b'/')
 }
 
 /// A query; no value is `NAME=`.
-pub(super) fn query(pairs: &[(&str, &str)]) -> String {
+pub(crate) fn query(pairs: &[(&str, &str)]) -> String {
     let mut query = String::new();
     for (name, value) in pairs {
         query.push(if query.is_empty() { '?' } else { '&' });
@@ -36,12 +36,12 @@ pub(super) fn query(pairs: &[(&str, &str)]) -> String {
 }
 
 /// A CRC-32 as headers have it.
-pub(super) fn checksum(crc: u32) -> String {
+pub(crate) fn checksum(crc: u32) -> String {
     BASE64_STANDARD.encode(crc.to_be_bytes())
 }
 
 /// The CRC-32 that a header has.
-pub(super) fn parse_checksum(text: &str) -> Option<u32> {
+pub(crate) fn parse_checksum(text: &str) -> Option<u32> {
     let bytes = BASE64_STANDARD.decode(text).ok()?;
     Some(u32::from_be_bytes(bytes.try_into().ok()?))
 }

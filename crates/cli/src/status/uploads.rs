@@ -1,0 +1,253 @@
+//! Uploads under way in a store: whose they are, and which are removed.
+//!
+//! A store lists an upload's key, number and time, and nothing that its writer has marked it with.
+//! So an upload is known as xsort's only if a job of this machine has published its number: it is
+//! kept if that job runs, and removed if it was killed and can't be resumed. Any other may be
+//! anybody's who is still sending parts, or will, and is kept unless the user names an age from
+//! which on it is left over.
+
+use crate::args::StatusArgs;
+use crate::decimal::span;
+use crate::exit::Failure;
+use crate::output::{self, write_stderr, write_stdout};
+use crate::signals::Stop;
+use serde::Serialize;
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use xsort_objects::{Bucket, ListedUpload};
+use xsort_status::{FoundJob, Life};
+
+/// An upload, and what became of it.
+#[derive(Debug, Serialize)]
+struct Upload {
+    url: String,
+    upload: String,
+    /// Seconds since 1970, if the store says so.
+    began_unix_seconds: Option<i64>,
+    /// "running", "dead", "resumable", or "unknown".
+    writer: &'static str,
+    /// The name of the job that has begun it.
+    job: Option<String>,
+    removed: bool,
+    #[serde(skip)]
+    key: String,
+}
+
+#[derive(Serialize)]
+struct JsonUploads {
+    command: &'static str,
+    version: u32,
+    dry_run: bool,
+    uploads: Vec<Upload>,
+    failed: Vec<String>,
+}
+
+/// Lists the uploads at a URL and below it; with `--clear` removes those that are left over.
+pub(super) fn run(
+    url: &Path,
+    args: &StatusArgs,
+    jobs: &[FoundJob],
+    stop: &Stop,
+) -> Result<(), Failure> {
+    let bucket = Bucket::open(url, Arc::new(|name| std::env::var(name).ok()))?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let listed = bucket.uploads()?;
+    let mut uploads: Vec<Upload> =
+        listed.into_iter().map(|listed| recognised(listed, &bucket, jobs)).collect();
+    let mut failures = Vec::new();
+    if args.clear {
+        for upload in &mut uploads {
+            if !stop.is_set() && upload.is_left_over(args.older_than, now) {
+                match bucket.abort(&upload.key, &upload.upload) {
+                    Ok(()) => upload.removed = true,
+                    Err(error) => failures.push(Failure::from(error)),
+                }
+            }
+        }
+        failures.extend(check_gone(&bucket, &mut uploads, stop)?);
+    }
+    print(&bucket, uploads, args, now, &failures)?;
+    if stop.is_set() {
+        let so_far = ": what is removed is listed, the rest is as it was";
+        failures.push(Failure::Stopped { so_far });
+    }
+    // The caller prints the last one.
+    let last = failures.pop();
+    failures
+        .iter()
+        .filter_map(Failure::line)
+        .for_each(|line| write_stderr(&format!("error: {line}")));
+    last.map_or(Ok(()), Err)
+}
+
+/// Aborts what a dead job has under way.
+///
+/// # Errors
+/// The first one; what is left is found again by the job's status.
+pub(super) fn abort_all(uploads: &[xsort_status::Upload]) -> Result<(), Failure> {
+    for upload in uploads {
+        let bucket =
+            Bucket::open(Path::new(&upload.url), Arc::new(|name| std::env::var(name).ok()))?;
+        bucket.abort(&bucket.url().key, &upload.upload)?;
+    }
+    Ok(())
+}
+
+/// Whose an upload is.
+fn recognised(listed: ListedUpload, bucket: &Bucket, jobs: &[FoundJob]) -> Upload {
+    let ListedUpload { key, upload, begun } = listed;
+    let url = bucket.url().with_key(&*key).to_string();
+    let published = |job: &FoundJob| {
+        let uploads = job.snapshot().map_or(&[][..], |snapshot| &snapshot.uploads);
+        uploads.iter().find(|one| one.url == url && one.upload == upload).cloned()
+    };
+    // A sort that was resumed has published the same as the one before it.
+    let found = jobs.iter().filter_map(|job| Some((job, published(job)?)));
+    let found = found.max_by_key(|(job, _)| job.life() == Life::Running);
+    let writer = match &found {
+        Some((job, upload)) => match job.life() {
+            Life::Dead if upload.is_resumable => "resumable",
+            Life::Dead => "dead",
+            Life::Running => "running",
+            // It has ended meanwhile, in the usual way.
+            Life::Over => "unknown",
+        },
+        None => "unknown",
+    };
+    let job = found.map(|(job, _)| job.name().to_owned());
+    Upload { url, upload, began_unix_seconds: begun, writer, job, removed: false, key }
+}
+
+/// Those that were removed and are listed again: somebody has sent a part meanwhile.
+fn check_gone(
+    bucket: &Bucket,
+    uploads: &mut [Upload],
+    stop: &Stop,
+) -> Result<Vec<Failure>, Failure> {
+    if stop.is_set() || uploads.iter().all(|upload| !upload.removed) {
+        return Ok(Vec::new());
+    }
+    let listed = bucket.uploads()?;
+    let removed = uploads.iter_mut().filter(|upload| upload.removed);
+    let back = removed.filter(|upload| listed.iter().any(|one| one.upload == upload.upload));
+    Ok(back
+        .map(|upload| {
+            upload.removed = false;
+            let url = &upload.url;
+            Failure::Usage(format!(
+                "removing the upload to {url}: it is still there: somebody sends parts to it; run \
+                 again when that is over"
+            ))
+        })
+        .collect())
+}
+
+impl Upload {
+    /// Whether nobody needs it, or the user says so of its age.
+    fn is_left_over(&self, older_than: Option<Duration>, now: Duration) -> bool {
+        match self.writer {
+            "dead" => true,
+            "unknown" | "resumable" => older_than.is_some_and(|least| {
+                self.age_seconds(now).is_some_and(|age| age > least.as_secs() as i64)
+            }),
+            _ => false,
+        }
+    }
+
+    fn age_seconds(&self, now: Duration) -> Option<i64> {
+        self.began_unix_seconds.map(|began| now.as_secs() as i64 - began)
+    }
+
+    fn line(&self, now: Duration, is_clearing: bool) -> String {
+        let mut line = self.url.clone();
+        if let Some(age) = self.age_seconds(now) {
+            let _ = write!(line, ": begun {} ago", span(age.max(0) as f64));
+        }
+        match (&self.job, self.writer) {
+            (Some(job), "dead") => {
+                let _ = write!(line, ", by job {job}, which was killed");
+            }
+            (Some(job), "resumable") => {
+                let _ = write!(line, ", by job {job}, which was killed and can be resumed");
+            }
+            (Some(job), "running") => {
+                let _ = write!(line, ", by job {job}, which runs");
+            }
+            _ => line += ", by whom is not known here",
+        }
+        match (is_clearing, self.removed) {
+            (true, true) => line += ": removed",
+            (true, false) => line += ": kept",
+            (false, _) => {}
+        }
+        line
+    }
+}
+
+fn print(
+    bucket: &Bucket,
+    uploads: Vec<Upload>,
+    args: &StatusArgs,
+    now: Duration,
+    failures: &[Failure],
+) -> Result<(), Failure> {
+    let is_kept = |upload: &Upload| upload.writer != "running" && !upload.removed;
+    let hints_age = args.clear && args.older_than.is_none() && uploads.iter().any(is_kept);
+    let text = if args.json {
+        let all = JsonUploads {
+            command: "status",
+            version: output::JSON_VERSION,
+            dry_run: false,
+            uploads,
+            failed: failures.iter().map(ToString::to_string).collect(),
+        };
+        output::json(&all)? + "\n"
+    } else if uploads.is_empty() {
+        format!("no upload is under way at {}\n", bucket.url())
+    } else {
+        uploads.iter().map(|upload| upload.line(now, args.clear) + "\n").collect()
+    };
+    write_stdout(text.as_bytes())?;
+    if hints_age {
+        write_stderr("note: --older-than 2d also removes those that are kept and began before");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_certain_or_old_enough_is_left_over() {
+        let now = Duration::from_secs(1_000_000);
+        let of = |writer, began_unix_seconds| Upload {
+            url: String::new(),
+            upload: String::new(),
+            began_unix_seconds,
+            writer,
+            job: None,
+            removed: false,
+            key: String::new(),
+        };
+        let hour = Some(Duration::from_secs(3600));
+        for (writer, began, older_than, expected) in [
+            ("dead", Some(999_999), None, true),
+            ("dead", None, None, true),
+            ("running", Some(0), hour, false),
+            ("unknown", Some(0), None, false),
+            ("unknown", None, hour, false),
+            ("unknown", Some(996_400), hour, false),
+            ("unknown", Some(996_399), hour, true),
+            ("resumable", Some(0), None, false),
+            ("resumable", Some(0), hour, true),
+            // By a clock that is ahead of ours.
+            ("unknown", Some(1_000_001), Some(Duration::ZERO), false),
+        ] {
+            let upload = of(writer, began);
+            assert_eq!(upload.is_left_over(older_than, now), expected, "{upload:?}");
+        }
+    }
+}

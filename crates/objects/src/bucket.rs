@@ -1,0 +1,95 @@
+//! A bucket that is looked through, and cleared of uploads: without a disk, one request after the
+//! other.
+
+use crate::client::{Listed, ListedPage, ListedUpload};
+use crate::environment::Environment;
+use crate::failure::{Failure, Reason};
+use crate::location::Location;
+use crate::retry::Caller;
+use crate::settings::RetryPolicy;
+use crate::stop::Stop;
+use crate::stores::Stores;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use xsort_disk::{Error, Operation};
+
+/// What is in a bucket at a URL or below it: the object of this key, and those whose keys go on
+/// with a slash. All there is, if the key is empty; what begins with it, if it ends in a slash.
+pub struct Bucket {
+    caller: Caller,
+    url: Location,
+}
+
+impl Bucket {
+    /// Asks nobody yet. What fails for a passing reason is asked again for a while.
+    ///
+    /// # Errors
+    /// If it is no URL of a bucket, or HTTP can't start.
+    pub fn open(url: &Path, environment: Environment) -> Result<Bucket, Error> {
+        let refuse = |failure: Failure| failure.at(Operation::Inspect, url);
+        let location = Location::parse(url).map_err(refuse)?;
+        if !location.scheme.is_store() {
+            let text = "a web server doesn't list what it has";
+            return Err(refuse(Failure::new(Reason::Unusable, text)));
+        }
+        let client = Arc::new(Stores::connect(environment)?);
+        Ok(Bucket { caller: Caller::new(client, RetryPolicy::default(), None), url: location })
+    }
+
+    /// Where it is.
+    pub fn url(&self) -> &Location {
+        &self.url
+    }
+
+    /// Passes all objects to `found`, in the order of their keys' bytes.
+    ///
+    /// # Errors
+    /// What the store said.
+    pub fn objects(&self, found: &mut dyn FnMut(Listed) -> ControlFlow<()>) -> Result<(), Error> {
+        let mut next: Option<String> = None;
+        loop {
+            let page = self
+                .caller
+                .call(&Stop::default(), |client| client.list(&self.url, next.as_deref()))
+                .map_err(|gave_up| gave_up.at(Operation::Inspect, &self.url))?;
+            let ListedPage { objects, next: following } = page;
+            for object in objects.into_iter().filter(|object| self.has(&object.key)) {
+                if found(object).is_break() {
+                    return Ok(());
+                }
+            }
+            if following.is_none() {
+                return Ok(());
+            }
+            next = following;
+        }
+    }
+
+    /// All uploads under way.
+    ///
+    /// # Errors
+    /// What the store said.
+    pub fn uploads(&self) -> Result<Vec<ListedUpload>, Error> {
+        let listed = self.caller.call(&Stop::default(), |client| client.list_multipart(&self.url));
+        let mut uploads = listed.map_err(|gave_up| gave_up.at(Operation::Inspect, &self.url))?;
+        uploads.retain(|upload| self.has(&upload.key));
+        Ok(uploads)
+    }
+
+    /// Aborts an upload: its parts vanish. One that is over already is no error.
+    ///
+    /// # Errors
+    /// What the store said.
+    pub fn abort(&self, key: &str, upload: &str) -> Result<(), Error> {
+        let object = self.url.with_key(key);
+        let aborted = self.caller.call(&Stop::default(), |client| client.abort(&object, upload));
+        aborted.map_err(|gave_up| gave_up.at(Operation::Remove, &object))
+    }
+
+    fn has(&self, key: &str) -> bool {
+        let rest = key.strip_prefix(&self.url.key);
+        let is_whole = self.url.key.is_empty() || self.url.key.ends_with('/');
+        rest.is_some_and(|rest| is_whole || rest.is_empty() || rest.starts_with('/'))
+    }
+}

@@ -1,0 +1,73 @@
+//! How many requests a job makes, and what they cost: arithmetic before the first byte moves.
+
+use std::ops::AddAssign;
+
+/// Bytes of a request for a range: what sorts read at once.
+const READ_BYTES: u64 = 1 << 20;
+/// Requests about an input beside its ranges: whether it is there, how long it is, and at the end
+/// whether it is still the same.
+const LOOKS_AT_INPUT: u64 = 3;
+/// Requests about an output: what is there before, and what is there then.
+const LOOKS_AT_OUTPUT: u64 = 2;
+
+/// Requests of a job, if each is answered at once; those that list prefixes are left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Requests {
+    /// GET and HEAD.
+    pub gets: u64,
+    /// PUT and POST.
+    pub puts: u64,
+}
+
+impl Requests {
+    /// US dollars for a thousand GETs or HEADs: Amazon's list price, S3 Standard in us-east-1
+    /// (2026).
+    pub const GET_USD: f64 = 0.0004;
+    /// The same for PUTs and POSTs.
+    pub const PUT_USD: f64 = 0.005;
+
+    /// Of an input that is read once.
+    pub fn of_input(bytes: u64) -> Requests {
+        Requests { gets: bytes.div_ceil(READ_BYTES) + LOOKS_AT_INPUT, puts: 0 }
+    }
+
+    /// Of an output in parts of this size: one that is no longer than a part is sent as it is.
+    pub fn of_output(bytes: u64, part_bytes: u64) -> Requests {
+        let puts = match bytes.div_ceil(part_bytes) {
+            0 | 1 => 1,
+            // The upload is begun and completed.
+            parts => parts + 2,
+        };
+        Requests { gets: LOOKS_AT_OUTPUT, puts }
+    }
+
+    /// What they cost at those prices, in US dollars.
+    pub fn usd(self) -> f64 {
+        let Requests { gets, puts } = self;
+        (gets as f64 * Requests::GET_USD + puts as f64 * Requests::PUT_USD) / 1000.0
+    }
+}
+
+impl AddAssign for Requests {
+    fn add_assign(&mut self, other: Requests) {
+        self.gets += other.gets;
+        self.puts += other.puts;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_follow_from_lengths() {
+        let mut all = Requests::of_input(10 << 30);
+        assert_eq!(all, Requests { gets: 10_243, puts: 0 });
+        all += Requests::of_output(10 << 30, 8 << 20);
+        assert_eq!(all, Requests { gets: 10_245, puts: 1282 });
+        assert!((all.usd() - 0.010_508).abs() < 1e-9);
+        assert_eq!(Requests::of_output(8 << 20, 8 << 20).puts, 1);
+        assert_eq!(Requests::of_output((8 << 20) + 1, 8 << 20).puts, 4);
+        assert_eq!((Requests::of_output(0, 1).puts, Requests::of_input(0).gets), (1, 3));
+    }
+}

@@ -1,0 +1,191 @@
+//! An output that outlives the process, and what an earlier process has sent of it.
+//!
+//! ```text
+//!            0       1       2       3        parts that the store has, and that are believed
+//!        |-------|-------|-------|-------|
+//!        |  not written again |  written again, compared, and not sent if they are equal
+//!                             ^ the caller goes on here, in a part that he can't write whole
+//! ```
+//!
+//! A part is believed if the store still has it as the caller's journal says: number, length, tag,
+//! and CRC-32 where the store knows that. What is written again has to have this CRC-32, too, or is
+//! sent once more. Of the part in which the caller goes on, whoever wants to know whether the store
+//! has it right knows the CRC-32s of its beginning, from that of everything before, and of its end.
+
+use super::state::{BegunPart, UploadNumber};
+use super::under_way::{Upload, look, new_mark};
+use crate::client::{ListedPart, Part, Payload};
+use crate::failure::{Failure, GaveUp, Reason};
+use crate::location::Location;
+use crate::retry::Caller;
+use crate::settings::ObjectSettings;
+use crate::stop::Stop;
+use crate::workers::Queue;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use xsort_disk::{ALIGNMENT, Error, Operation, StoredPart};
+
+/// Digits of the mark in a tag; the upload's number follows.
+const MARK_DIGITS: usize = 32;
+
+impl Upload {
+    /// Begins an upload that stays until it is published or removed. Returns also its tag.
+    pub(crate) fn create_persistent(
+        caller: &Arc<Caller>,
+        queue: Queue,
+        location: Location,
+        settings: &ObjectSettings,
+    ) -> Result<(Arc<Upload>, String), Error> {
+        look(caller, &location, settings)?;
+        let upload = Upload::new(caller, queue, location, settings, (new_mark(), true))?;
+        let begun = upload.number();
+        let number = begun.map_err(|gave_up| gave_up.at(Operation::Create, &upload.location))?;
+        let tag = format!("{}{number}", upload.mark);
+        Ok((upload, tag))
+    }
+
+    /// Goes on with the upload of this tag, of which an earlier process has `recorded` parts.
+    ///
+    /// # Errors
+    /// `NotFound` if it is over.
+    pub(crate) fn reopen(
+        caller: &Arc<Caller>,
+        queue: Queue,
+        location: Location,
+        settings: &ObjectSettings,
+        (tag, recorded): (&str, &[StoredPart]),
+    ) -> Result<Arc<Upload>, Error> {
+        let parsed = tag.split_at_checked(MARK_DIGITS).filter(|(_, number)| !number.is_empty());
+        let Some((mark, number)) = parsed else {
+            let failure = Failure::new(Reason::Unusable, "what is known of the upload is damaged");
+            return Err(failure.at(Operation::Persist, &location));
+        };
+        let listed = caller.call(&Stop::default(), |client| client.list_parts(&location, number));
+        let listed = match listed {
+            Ok(listed) => listed,
+            // Who may write may not be allowed to look: then nothing can be believed.
+            Err(gave_up) if gave_up.failure.reason == Reason::Denied => Vec::new(),
+            Err(gave_up) => return Err(gave_up.at(Operation::Persist, &location)),
+        };
+        let upload = Upload::new(caller, queue, location, settings, (mark.to_owned(), true))?;
+        let mut state = upload.state.lock();
+        state.number = UploadNumber::Known(number.to_owned());
+        state.stored = believed(recorded, listed, settings.part_bytes);
+        drop(state);
+        Ok(upload)
+    }
+
+    /// The parts that are in the store without a gap from the first one on, less the first `known`.
+    /// `None` if nobody can go on with it.
+    pub(crate) fn stored_parts(&self, known: usize) -> Option<Vec<StoredPart>> {
+        let state = self.state.lock();
+        let stored = (known as u64..).map_while(|number| {
+            let part = state.sent.get(&number)?.as_ref()?;
+            let Part { bytes, crc, ref etag, .. } = *part;
+            (bytes == self.part_bytes).then(|| StoredPart { bytes, crc, tag: etag.clone() })
+        });
+        self.is_persistent.then(|| stored.collect())
+    }
+
+    /// Whether the store has so many bytes of this CRC-32 from the beginning on. Then they need not
+    /// come again, and can't.
+    pub(crate) fn begins_with(&self, bytes: u64, crc: u32) -> Option<bool> {
+        let mut state = self.state.lock();
+        let (whole, rest) = (bytes / self.part_bytes, (bytes % self.part_bytes) as usize);
+        let mut before = crc32fast::Hasher::new();
+        for number in 0..whole {
+            let Some(Part { crc, bytes, .. }) = state.stored.get(&number) else {
+                return self.is_persistent.then_some(false);
+            };
+            before.combine(&crc32fast::Hasher::new_with_initial_len(*crc, *bytes));
+        }
+        // What the CRC-32 of bytes behind others adds to that of the others.
+        before.combine(&crc32fast::Hasher::new_with_initial_len(0, rest as u64));
+        let begun = BegunPart { part: whole, bytes: rest, crc: crc ^ before.finalize() };
+        let is_there = match rest {
+            0 => begun.crc == 0,
+            _ => rest.is_multiple_of(ALIGNMENT) && state.stored.contains_key(&whole),
+        };
+        if is_there {
+            let behind = state.stored.split_off(&whole);
+            let before = std::mem::replace(&mut state.stored, behind);
+            state.sent.extend(before.into_iter().map(|(number, part)| (number, Some(part))));
+            state.begun = (rest > 0).then_some(begun);
+        }
+        self.is_persistent.then_some(is_there)
+    }
+
+    /// The part as the store has it from an earlier process, if it is the same.
+    ///
+    /// # Errors
+    /// If it is another one, and only the store has its beginning.
+    pub(super) fn stored_before(
+        &self,
+        part: u64,
+        payload: &Payload,
+    ) -> Result<Option<Part>, GaveUp> {
+        let (stored, begun) = {
+            let mut state = self.state.lock();
+            (state.stored.remove(&part), state.begun.filter(|begun| begun.part == part))
+        };
+        let Some(stored) = stored else { return Ok(None) };
+        let crc = begun.map_or(payload.crc, |begun| begun.crc_with(&payload.bytes));
+        if (payload.bytes.len() as u64, crc) == (stored.bytes, stored.crc) {
+            return Ok(Some(stored));
+        }
+        match begun {
+            None => Ok(None),
+            Some(_) => Err(GaveUp::at_once(
+                Reason::Unusable,
+                "what is written now doesn't go on where the part ends that is in the store: begin \
+                 anew with --restart",
+            )),
+        }
+    }
+
+    /// Has the store drop all that was sent.
+    pub(crate) fn remove(self: &Arc<Self>) -> Result<(), Error> {
+        let Some(number) = self.end_sending() else { return Ok(()) };
+        let aborted = self
+            .caller
+            .call(&Stop::default(), |client| client.abort(&self.location, &number))
+            .map_err(|gave_up| gave_up.at(Operation::Remove, &self.location));
+        self.has_aborted();
+        aborted
+    }
+}
+
+impl BegunPart {
+    /// The CRC-32 of the whole part, of which `bytes` holds the end in its place.
+    fn crc_with(&self, bytes: &[u8]) -> u32 {
+        let end = bytes.get(self.bytes..).unwrap_or_default();
+        let mut whole = crc32fast::Hasher::new_with_initial(self.crc);
+        let end = crc32fast::Hasher::new_with_initial_len(crc32fast::hash(end), end.len() as u64);
+        whole.combine(&end);
+        whole.finalize()
+    }
+}
+
+/// The parts that the store has as they were recorded. Without a tag and a CRC-32 none can be
+/// distinguished from another one.
+fn believed(
+    recorded: &[StoredPart],
+    listed: Vec<ListedPart>,
+    part_bytes: u64,
+) -> BTreeMap<u64, Part> {
+    let listed: HashMap<u32, ListedPart> =
+        listed.into_iter().map(|part| (part.number, part)).collect();
+    // Some lists have tags without quotes.
+    let text = |tag: &str| tag.trim_matches('"').to_owned();
+    let there = (1..).zip(recorded).filter_map(|(number, recorded)| {
+        let there = listed.get(&number)?;
+        let is_known = !recorded.tag.is_empty() || there.crc.is_some();
+        let is_same = there.bytes == recorded.bytes
+            && text(&there.etag) == text(&recorded.tag)
+            && there.crc.is_none_or(|crc| crc == recorded.crc);
+        let StoredPart { bytes, crc, ref tag } = *recorded;
+        let part = Part { number, bytes, etag: tag.clone(), crc };
+        (is_known && is_same && bytes == part_bytes).then(|| (u64::from(number) - 1, part))
+    });
+    there.collect()
+}
