@@ -3,7 +3,9 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use xsort_gnu::When;
-use xsort_gnu::sort::{Check, Codec, Command, Flags, KeyField, OutputCompression};
+use xsort_gnu::sort::{
+    Check, Checkpoint, Codec, Command, Extras, Flags, KeyField, OutputCompression,
+};
 
 /// Words from which the grammar makes `command` again. Keys have one form: `is_obsolete` is lost.
 pub fn words(command: &Command) -> Vec<OsString> {
@@ -12,37 +14,11 @@ pub fn words(command: &Command) -> Vec<OsString> {
     for letter in letters(command.global, command.global.start_blanks).bytes() {
         say(&[b"-", &[letter]]);
     }
-    let output = command.extras.compress_output;
-    let flags = [
-        ("-c", command.check == Some(Check::DiagnoseFirst)),
-        ("--check=silent", command.check == Some(Check::Quiet)),
-        ("--merge", command.merge),
-        ("-u", command.unique),
-        ("--stable", command.stable),
-        ("-z", command.zero_terminated),
-        ("--debug", command.debug),
-        ("--progress=always", command.extras.progress == When::Always),
-        ("--progress=never", command.extras.progress == When::Never),
-        ("--color=always", command.extras.color == When::Always),
-        ("--color=never", command.extras.color == When::Never),
-        ("--quiet", command.extras.quiet),
-        ("--dry-run", command.extras.dry_run),
-        ("--verbose", command.extras.verbose),
-        ("--json", command.extras.json),
-        ("--shuffle", command.extras.shuffles),
-        ("--count", command.extras.counts),
-        ("--compress-output=none", output == Some(OutputCompression::Off)),
-        ("--compress-output=gzip", output == Some(OutputCompression::Gzip)),
-        ("--compress-output=lz4", output == Some(OutputCompression::Lz4)),
-        ("--compress-output=zstd", output == Some(OutputCompression::Zstd)),
-        ("--compress=lz4", command.extras.compress == Some(Codec::Lz4)),
-        ("--compress=zstd", command.extras.compress == Some(Codec::Zstd)),
-        ("--compress=auto", command.extras.compress == Some(Codec::Auto)),
-        ("--decompress", command.extras.decompress == Some(true)),
-        ("--no-decompress", command.extras.decompress == Some(false)),
-        ("--check-output", command.extras.check_output),
-    ];
-    flags.iter().filter(|(_, is_set)| *is_set).for_each(|(word, _)| say(&[word.as_bytes()]));
+    flags(command).iter().for_each(|word| say(&[word.as_bytes()]));
+    let extras = &command.extras;
+    if let Some(every) = extras.checkpoint_every {
+        say(&[format!("--checkpoint-every={}", every.as_secs_f64()).as_bytes()]);
+    }
     match command.separator {
         Some(0) => say(&[b"-t\\0"]),
         Some(byte) => say(&[b"-t", &[byte]]),
@@ -52,9 +28,10 @@ pub fn words(command: &Command) -> Vec<OsString> {
         ("-S", command.buffer_bytes, "b"),
         ("--batch-size=", command.batch_size.map(|size| size as u64), ""),
         ("--parallel=", command.parallel.map(|threads| threads as u64), ""),
-        ("--header=", Some(command.extras.header_lines), ""),
-        ("--seed=", command.extras.seed, ""),
-        ("--top=", command.extras.top_lines, ""),
+        ("--header=", Some(extras.header_lines), ""),
+        ("--seed=", extras.seed, ""),
+        ("--top=", extras.top_lines, ""),
+        ("--temperature-limit=", extras.limit_celsius.map(u64::from), ""),
     ];
     for (name, number, unit) in numbers {
         if let Some(number) = number {
@@ -66,8 +43,11 @@ pub fn words(command: &Command) -> Vec<OsString> {
         ("--output=", &command.output),
         ("--compress-program=", &command.compress_program),
         ("--random-source=", &command.random_source),
-        ("--header-prefix=", &command.extras.header_prefix),
-        ("--memory=", &command.extras.memory),
+        ("--header-prefix=", &extras.header_prefix),
+        ("--memory=", &extras.memory),
+        ("--bandwidth-limit=", &extras.bandwidth_limit),
+        ("--s3-connections=", &extras.s3_connections),
+        ("--s3-part-size=", &extras.s3_part_size),
     ];
     for (option, name) in names {
         if let Some(name) = name {
@@ -87,6 +67,73 @@ pub fn words(command: &Command) -> Vec<OsString> {
         command.files.iter().for_each(|file| say(&[file.as_bytes()]));
     }
     words.into_iter().map(OsString::from_vec).collect()
+}
+
+/// What has no argument, or one of few.
+fn flags(command: &Command) -> Vec<&'static str> {
+    // All fields, so that a new one can't be forgotten.
+    let Extras {
+        header_lines: _,
+        header_prefix: _,
+        counts,
+        shuffles,
+        seed: _,
+        top_lines: _,
+        color,
+        progress,
+        quiet,
+        verbose,
+        dry_run,
+        memory: _,
+        limit_celsius: _,
+        bandwidth_limit: _,
+        s3_connections: _,
+        s3_part_size: _,
+        json,
+        compress,
+        compress_output,
+        decompress,
+        check_output,
+        recursive,
+        checkpoint,
+        checkpoint_every: _,
+        counts_links,
+    } = &command.extras;
+    let flags = [
+        ("-c", command.check == Some(Check::DiagnoseFirst)),
+        ("--check=silent", command.check == Some(Check::Quiet)),
+        ("--merge", command.merge),
+        ("-u", command.unique),
+        ("--stable", command.stable),
+        ("-z", command.zero_terminated),
+        ("--debug", command.debug),
+        ("--progress=always", *progress == When::Always),
+        ("--progress=never", *progress == When::Never),
+        ("--color=always", *color == When::Always),
+        ("--color=never", *color == When::Never),
+        ("--quiet", *quiet),
+        ("--dry-run", *dry_run),
+        ("--verbose", *verbose),
+        ("--json", *json),
+        ("--shuffle", *shuffles),
+        ("--count", *counts),
+        ("--compress-output=none", *compress_output == Some(OutputCompression::Off)),
+        ("--compress-output=gzip", *compress_output == Some(OutputCompression::Gzip)),
+        ("--compress-output=lz4", *compress_output == Some(OutputCompression::Lz4)),
+        ("--compress-output=zstd", *compress_output == Some(OutputCompression::Zstd)),
+        ("--compress=lz4", *compress == Some(Codec::Lz4)),
+        ("--compress=zstd", *compress == Some(Codec::Zstd)),
+        ("--compress=auto", *compress == Some(Codec::Auto)),
+        ("--decompress", *decompress == Some(true)),
+        ("--no-decompress", *decompress == Some(false)),
+        ("--check-output", *check_output),
+        ("--recursive", *recursive),
+        ("--count-links", *counts_links),
+        ("--checkpoint", *checkpoint == Some(Checkpoint::Begin)),
+        ("--resume", *checkpoint == Some(Checkpoint::Resume)),
+        ("--restart", *checkpoint == Some(Checkpoint::Restart)),
+    ];
+    flags.iter().filter(|(_, is_set)| *is_set).map(|(word, _)| *word).collect()
 }
 
 /// The argument of `-k`. Without letters a key has the global ones.
