@@ -815,7 +815,7 @@ fn few_open_files_are_enough_or_said() {
         (Job::Lines, ""),
         (Job::PackedLines, ""),
     ] {
-        for files in (5..=30).step_by(quick_or_long(5, 1)) {
+        for files in (5..=30).step_by(quick_or_long(8, 1)) {
             let line = job.line(input_of(job), "out", "scratch", io);
             let mut command = limited(&sandbox, &format!("ulimit -n {files}"), &line);
             command.stdin(File::open(sandbox.path().join("in")).unwrap());

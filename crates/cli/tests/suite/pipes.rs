@@ -4,6 +4,7 @@ use crate::sandbox::{Sandbox, program};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{Read, Write};
 use std::process::{Command, Output, Stdio};
+use xsort_testing::quick_or_long;
 
 /// Runs a script in the sandbox; its status is that of the last program in a pipe that fails.
 fn shell(sandbox: &Sandbox, script: &str) -> Output {
@@ -22,8 +23,9 @@ fn ok(sandbox: &Sandbox, script: &str) -> String {
 #[test]
 fn records_go_through_pipes_as_through_files() {
     let sandbox = Sandbox::new();
-    sandbox.ok("gen -q 12345678 data");
-    ok(&sandbox, "$xsort gen 12345678 - | cmp - data");
+    let bytes = quick_or_long(5_123_456, 12_345_678);
+    sandbox.ok(&format!("gen -q {bytes} data"));
+    ok(&sandbox, &format!("$xsort gen {bytes} - | cmp - data"));
     sandbox.ok("sort -q data -o sorted");
     for how in [
         "",

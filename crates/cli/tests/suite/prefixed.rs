@@ -158,7 +158,7 @@ fn a_plan_reads_nothing_and_a_checkpoint_leaves_nothing() {
 #[test]
 fn records_beyond_the_budget_are_sorted_within_it() {
     let sandbox = Sandbox::new();
-    let (bytes, mut numbers) = messages(quick_or_long(600_000, 3_000_000));
+    let (bytes, mut numbers) = messages(quick_or_long(400_000, 3_000_000));
     sandbox.write("in", &bytes);
     let keys = [("0:8:u64le", 8), ("0:2000", 16), ("8:4 --key 0:8:u64le:desc", 16)];
     for (key, memory) in &keys[..quick_or_long(2, 3)] {

@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
-use xsort_testing::{Random, number, seeds};
+use xsort_testing::{Random, number, quick_or_long, seeds};
 
 fn start(sandbox: &Sandbox, line: &str) -> Child {
     Command::new(program())
@@ -121,7 +121,7 @@ fn a_sort_that_is_killed_at_any_moment_goes_on() {
 fn a_sort_of_lines_that_is_killed_at_any_moment_goes_on() {
     let kills_wanted = kills_wanted();
     let sandbox = Sandbox::new();
-    sandbox.ok("gen -q -f gensort-ascii 60MB in");
+    sandbox.ok(&format!("gen -q -f gensort-ascii {}MB in", quick_or_long(40, 60)));
     let whole = |arguments: &str| {
         sandbox.ok(&format!("lines {arguments} in -o whole"));
         sandbox.sha256("whole")

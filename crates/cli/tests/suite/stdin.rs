@@ -47,7 +47,7 @@ fn spool(sandbox: &Sandbox, script: &str) -> serde_json::Value {
 #[test]
 fn from_anywhere_it_is_the_same_sort() {
     let sandbox = Sandbox::new();
-    sandbox.ok(&format!("gen -q {}MB a", quick_or_long(6, 20)));
+    sandbox.ok(&format!("gen -q {}MB a", quick_or_long(4, 20)));
     sandbox.ok("gen -q --seed 1 --pattern few 5MB b");
     sandbox.ok("gen -q --seed 2 3MB c");
     for how in [
