@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 from pathlib import Path
+import shutil
 import statistics
 import subprocess
 import sys
@@ -48,6 +49,8 @@ class Bench:
     def __init__(self, given, endpoint, scratch):
         self.given, self.scratch = given, scratch
         self.xsort = str(given.xsort.resolve())
+        tool = shutil.which(given.aws)
+        self.aws = tool and os.path.abspath(tool)
         keys = {"AWS_ACCESS_KEY_ID": "bench", "AWS_SECRET_ACCESS_KEY": "bench", "AWS_REGION": "us-east-1"}
         self.environment = os.environ | keys | {"AWS_ENDPOINT_URL": endpoint, "AWS_ENDPOINT": endpoint, "XSORT_STATUS": "off"}
         self.input = scratch / "input"
@@ -91,7 +94,7 @@ class Bench:
 
     def copies(self):
         source, target = str(self.scratch / "copied"), str(self.scratch / "output")
-        copy = (self.given.aws, "s3", "cp", "--quiet")
+        copy = (self.aws, "s3", "cp", "--quiet")
         seconds = self.seconds(
             (*copy, "s3://bench/input", source), self.sort(self.given.memory, source, target), (*copy, target, "s3://bench/sorted")
         )
@@ -141,7 +144,7 @@ def table(medians, ratios, limit, size):
 
 def measure(bench, given):
     names = ["floor", "memory", "spill", "local"]
-    if subprocess.run(["sh", "-c", f"command -v {given.aws}"], stdout=subprocess.DEVNULL).returncode == 0:
+    if bench.aws:
         names.append("copies")
     rows = []
     for turn in range(given.rounds):

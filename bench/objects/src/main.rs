@@ -17,6 +17,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err("usage: BUCKET SOURCE TARGET CONNECTIONS PART_BYTES".into());
     };
     let (connections, part_bytes): (usize, u64) = (connections.parse()?, part_bytes.parse()?);
+    // The HTTP client wants one, also where no connection is encrypted.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let store = AmazonS3Builder::from_env()
         .with_bucket_name(bucket)
         .with_allow_http(true)
