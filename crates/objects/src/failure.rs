@@ -68,7 +68,7 @@ impl Reason {
         }
     }
 
-    /// What the user can do where that depends on the store's tools; Google's.
+    /// What the user can do where that depends on the store and its tools; Google's.
     fn google_way_out(self) -> Option<&'static str> {
         Some(match self {
             Reason::Unreachable => {
@@ -82,6 +82,32 @@ impl Reason {
             Reason::Expired | Reason::Denied => {
                 "check which credentials are in use ('gcloud auth application-default \
                  print-access-token') and what the bucket's policy allows them"
+            }
+            _ => return None,
+        })
+    }
+
+    /// The same of Azure's.
+    fn azure_way_out(self) -> Option<&'static str> {
+        Some(match self {
+            Reason::Unreachable => {
+                "check the network, the account's name (AZURE_STORAGE_ACCOUNT_NAME), and the \
+                 endpoint if one is set (AZURE_STORAGE_ENDPOINT)"
+            }
+            Reason::NoCredentials => {
+                "set AZURE_STORAGE_ACCOUNT_NAME, and AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN, \
+                 or run 'az login' and set AZURE_USE_AZURE_CLI=true"
+            }
+            Reason::Expired | Reason::Denied => {
+                "check which credentials are in use, and what they allow: reading and writing take \
+                 the role Storage Blob Data Contributor, or a signature for it"
+            }
+            Reason::NoBucket => {
+                "check the container's name, and the account's (AZURE_STORAGE_ACCOUNT_NAME)"
+            }
+            Reason::LostPart => {
+                "another program may have written this object meanwhile, which drops what others \
+                 have sent: run again when nobody else writes to it"
             }
             _ => return None,
         })
@@ -228,9 +254,12 @@ impl GaveUp {
     }
 
     fn source(&self, url: &Path) -> io::Error {
-        let is_google = url.as_os_str().as_encoded_bytes().starts_with(b"gs://");
         let reason = self.failure.reason;
-        let way_out = if is_google { reason.google_way_out() } else { None };
+        let way_out = match url.as_os_str().as_encoded_bytes().get(..5) {
+            Some(b"gs://") => reason.google_way_out(),
+            Some(b"az://") => reason.azure_way_out(),
+            _ => None,
+        };
         io::Error::new(reason.kind(), self.text_with(way_out))
     }
 }

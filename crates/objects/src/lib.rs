@@ -3,7 +3,7 @@
 //! ```text
 //!  pipeline ──Request──> ObjectDisk ──(a path)──> the local disk
 //!                            │
-//!                            │ (s3://, gs://, https://)
+//!                            │ (s3://, gs://, az://, https://)
 //!              ┌─────────────┴──────────────┐
 //!            read                         write
 //!              │                            │ copied, and completed
@@ -25,7 +25,7 @@
 //! | `bucket` | the same without a disk, and uploads that killed jobs left |
 //! | `upload/` | an object that is written: parts, how they are sent and become an object |
 //! | `stores`, `requests/` | stores over HTTP: what is asked of them; requests and answers |
-//! | `s3/`, `gs/`, `environment` | where each kind of store is, and credentials |
+//! | `s3/`, `gs/`, `az/`, `environment` | where each kind of store is, and credentials; Azure's requests |
 //! | `sim/` | a simulated store, in which everything can fail |
 //!
 //! What always holds:
@@ -48,6 +48,7 @@
 
 #![forbid(unsafe_code)]
 
+mod az;
 mod bucket;
 mod client;
 mod cost;

@@ -16,6 +16,8 @@ pub enum Scheme {
     S3,
     /// `gs://`: Google's Cloud Storage.
     Gs,
+    /// `az://`: Azure's Blob Storage, whose buckets are containers.
+    Az,
     /// `https://`.
     Https,
     /// `http://`.
@@ -23,10 +25,16 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    const ALL: [Scheme; 4] = [Scheme::S3, Scheme::Gs, Scheme::Https, Scheme::Http];
+    const ALL: [Scheme; 5] = [Scheme::S3, Scheme::Gs, Scheme::Az, Scheme::Https, Scheme::Http];
 
     /// Whether it has buckets of objects, which can be listed and written.
     pub fn is_store(self) -> bool {
+        matches!(self, Scheme::S3 | Scheme::Gs | Scheme::Az)
+    }
+
+    /// Whether its uploads are listed and aborted: Azure has parts of names only, which nobody sees
+    /// and which vanish after a week.
+    pub(crate) fn has_uploads(self) -> bool {
         matches!(self, Scheme::S3 | Scheme::Gs)
     }
 
@@ -35,6 +43,7 @@ impl Scheme {
         match self {
             Scheme::S3 => "s3://",
             Scheme::Gs => "gs://",
+            Scheme::Az => "az://",
             Scheme::Https => "https://",
             Scheme::Http => "http://",
         }
@@ -52,10 +61,6 @@ pub struct Location {
     pub key: String,
 }
 
-/// What URLs of stores that can't be used begin with, and the way out.
-const UNSUPPORTED: [(&str, &str); 1] =
-    [("az://", "az:// is not supported: for reading, give an https:// URL with its signature")];
-
 impl Location {
     /// Takes a URL apart. The key may be empty: then it is the whole bucket.
     ///
@@ -65,23 +70,21 @@ impl Location {
         let refuse = |text: &str| Failure::new(Reason::Unusable, text);
         let url = std::str::from_utf8(path.as_os_str().as_bytes())
             .map_err(|_| refuse("a URL must be UTF-8"))?;
-        let unsupported = UNSUPPORTED.iter().find(|(prefix, _)| url.starts_with(prefix));
-        if let Some((_, way_out)) = unsupported {
-            return Err(refuse(way_out));
-        }
         let found = Scheme::ALL
             .iter()
             .find_map(|scheme| Some((*scheme, url.strip_prefix(scheme.prefix())?)));
         let Some((scheme, rest)) = found else {
             return Err(refuse(
-                "it is no URL of an object: s3://BUCKET/KEY, gs://... or https://...",
+                "it is no URL of an object: s3://BUCKET/KEY, gs://..., az://... or https://...",
             ));
         };
         let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
         if bucket.is_empty() {
             return Err(refuse("the URL names no bucket: s3://BUCKET/KEY"));
         }
-        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-._".contains(letter);
+        // Azure has containers $web and $logs.
+        let others = if scheme == Scheme::Az { "-._$" } else { "-._" };
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || others.contains(letter);
         if scheme.is_store() && !bucket.chars().all(is_plain) {
             return Err(refuse("no bucket has such a name: letters, digits, '-', '.' and '_'"));
         }
@@ -152,7 +155,7 @@ mod tests {
     fn what_cannot_be_asked_for_is_refused_with_a_way_out() {
         let refused = [
             ("gs://", "names no bucket"),
-            ("az://b/k", "https://"),
+            ("az://", "names no bucket"),
             ("s3://", "names no bucket"),
             ("s3:///k", "names no bucket"),
             ("s3://a b/k", "no bucket has such a name"),

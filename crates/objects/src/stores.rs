@@ -1,14 +1,17 @@
 //! The requests of S3, which Google's stores answer, too, and those of them that any web server
-//! does.
+//! does. Those of Azure that are unlike them are in `az/blobs`.
 //!
 //! ```text
 //!            where           authorised by   checksum of bytes       only if there is none
 //!  s3://     s3/aws          a signature     CRC-32 (x-amz-...)      If-None-Match: *
 //!  gs://     gs/google       a token         CRC-32C (x-goog-hash)   x-goog-if-generation-match
 //!                                                                    (of uploads: a look before)
+//!  az://     az/azure        a signature,    Content-MD5             If-None-Match: *
+//!                            or a token
 //!  https://  the URL itself  nothing         -                       -
 //! ```
 
+use crate::az::{AZURE_MARK, Azure, Blobs, no_uploads};
 use crate::client::{
     Body, Client, Listed, ListedPage, ListedPart, ListedUpload, ObjectInfo, Part, Payload, Receipt,
     StoredChecksum, Version,
@@ -47,12 +50,13 @@ const GOOGLE_CHECKSUM: &str = "x-goog-hash";
 const MARK: &str = "x-amz-meta-xsort-upload";
 const GOOGLE_MARK: &str = "x-goog-meta-xsort-upload";
 
-/// S3, or a store that speaks its language, Google's, and all web servers.
+/// S3, or a store that speaks its language, Google's, Azure's, and all web servers.
 pub(crate) struct Stores {
     transport: SharedTransport,
     environment: Environment,
     aws: OnceLock<Aws>,
     google: OnceLock<Google>,
+    azure: OnceLock<Azure>,
     loading: Mutex<()>,
     /// The region of each bucket that isn't in the usual one.
     regions: Mutex<HashMap<String, String>>,
@@ -68,6 +72,7 @@ impl Stores {
             environment,
             aws: OnceLock::new(),
             google: OnceLock::new(),
+            azure: OnceLock::new(),
             loading: Mutex::new(()),
             regions: Mutex::default(),
             knows_checksums: AtomicBool::new(true),
@@ -92,11 +97,21 @@ impl Stores {
         Ok(self.google.get_or_init(|| google))
     }
 
+    fn azure(&self) -> Result<&Azure, Failure> {
+        let _one_at_a_time = self.loading.lock();
+        if let Some(azure) = self.azure.get() {
+            return Ok(azure);
+        }
+        let azure = Azure::load(&self.environment, &self.transport)?;
+        Ok(self.azure.get_or_init(|| azure))
+    }
+
     /// Makes a request; an answer that is no success is a failure.
-    fn send(&self, ask: &Ask<'_>) -> Result<HttpResponse, Failure> {
+    pub(crate) fn send(&self, ask: &Ask<'_>) -> Result<HttpResponse, Failure> {
         match ask.object.scheme {
             Scheme::S3 => self.send_to_s3(ask),
             Scheme::Gs => self.send_to_google(ask),
+            Scheme::Az => self.send_to_azure(ask),
             Scheme::Https | Scheme::Http => {
                 let request = request(&web_url(ask.object), ask)?;
                 let answer = self.transport.exchange(request, ask.stop)?;
@@ -116,6 +131,15 @@ impl Stores {
         }
         let answer = self.transport.exchange(request, ask.stop)?;
         self.answer(ask, answer).map_err(|(failure, _)| denied(failure, google.kind()))
+    }
+
+    fn send_to_azure(&self, ask: &Ask<'_>) -> Result<HttpResponse, Failure> {
+        let azure = self.azure()?;
+        let path = encode::path(&ask.object.key) + &encode::query(ask.query);
+        let mut request = request(&azure.url(&ask.object.bucket, &path), ask)?;
+        azure.authorise(&mut request, &self.transport)?;
+        let answer = self.transport.exchange(request, ask.stop)?;
+        self.answer(ask, answer).map_err(|(failure, _)| denied(failure, azure.kind()))
     }
 
     fn send_to_s3(&self, ask: &Ask<'_>) -> Result<HttpResponse, Failure> {
@@ -163,7 +187,7 @@ impl Stores {
         let region = header(&parts.headers, "x-amz-bucket-region").map(str::to_owned);
         // The status says enough where the rest is lost.
         let body = self.transport.all(body).unwrap_or_default();
-        let mut no = failure(parts.status, &body);
+        let mut no = failure(parts.status, &parts.headers, &body);
         let had_checksum = ask.headers.iter().any(|(name, _)| name.starts_with("x-amz-checksum"));
         if parts.status == StatusCode::NOT_IMPLEMENTED && had_checksum {
             self.knows_checksums.store(false, Ordering::Relaxed);
@@ -173,13 +197,12 @@ impl Stores {
     }
 
     /// An answer in XML.
-    fn document<T: DeserializeOwned>(&self, ask: &Ask<'_>) -> Result<T, Failure> {
+    pub(crate) fn document<T: DeserializeOwned>(&self, ask: &Ask<'_>) -> Result<T, Failure> {
         let (parts, body) = self.send(ask)?.into_parts();
         let text = self.transport.all(body)?;
         if xml::is_error(&text) {
-            return Err(failure(parts.status, &text));
+            return Err(failure(parts.status, &parts.headers, &text));
         }
-        let unclear = || Failure::new(Reason::Refused, "the store's answer can't be understood");
         xml::parse(&text).ok_or_else(unclear)
     }
 
@@ -225,14 +248,17 @@ impl Stores {
             Some((_, whole)) => whole.parse().ok(),
             None => length(&headers),
         };
-        let bytes = bytes.ok_or(refused)?;
-        Ok(info(bytes, &headers))
+        info(bytes.ok_or(refused)?, &headers)
     }
 }
 
 /// The header of the mark of an object.
 fn mark_name(object: &Location) -> &'static str {
-    if object.scheme == Scheme::Gs { GOOGLE_MARK } else { MARK }
+    match object.scheme {
+        Scheme::Gs => GOOGLE_MARK,
+        Scheme::Az => AZURE_MARK,
+        _ => MARK,
+    }
 }
 
 /// Says in a refusal whose credentials were refused.
@@ -253,9 +279,19 @@ fn version(headers: &HeaderMap) -> Version {
 }
 
 /// What an answer says of an object.
-fn info(bytes: u64, headers: &HeaderMap) -> ObjectInfo {
-    let mark = header(headers, MARK).or_else(|| header(headers, GOOGLE_MARK)).map(str::to_owned);
-    ObjectInfo { bytes, version: version(headers), mark }
+fn info(bytes: u64, headers: &HeaderMap) -> Result<ObjectInfo, Failure> {
+    // An account of Azure's may have directories, which are no objects to anybody.
+    if header(headers, "x-ms-meta-hdi_isfolder") == Some("true") {
+        return Err(Failure::new(Reason::NoObject, "it is a directory"));
+    }
+    let mark = [MARK, GOOGLE_MARK, AZURE_MARK].iter().find_map(|name| header(headers, name));
+    let mark = mark.map(str::to_owned);
+    Ok(ObjectInfo { bytes, version: version(headers), mark })
+}
+
+/// An answer that is no XML, or not what was asked for.
+pub(crate) fn unclear() -> Failure {
+    Failure::new(Reason::Refused, "the store's answer can't be understood")
 }
 
 /// The length that an answer says.
@@ -264,7 +300,7 @@ fn length(headers: &HeaderMap) -> Option<u64> {
 }
 
 /// Only the version that was opened. A weak tag agrees with none, so the answer's is compared.
-fn conditions(version: &Version) -> Vec<(&'static str, String)> {
+pub(crate) fn conditions(version: &Version) -> Vec<(&'static str, String)> {
     match version {
         Version { etag: Some(etag), .. } if !etag.starts_with("W/") => {
             vec![("if-match", etag.clone())]
@@ -276,7 +312,7 @@ fn conditions(version: &Version) -> Vec<(&'static str, String)> {
     }
 }
 
-fn receipt(headers: &HeaderMap) -> Receipt {
+pub(crate) fn receipt(headers: &HeaderMap) -> Receipt {
     let etag = header(headers, "etag").map(str::to_owned);
     let checksum = header(headers, CHECKSUM).and_then(encode::parse_checksum);
     Receipt { etag, checksum: checksum.map(StoredChecksum::Whole) }
@@ -293,7 +329,7 @@ impl Client for Stores {
         let bytes = length(answer.headers()).ok_or_else(|| {
             Failure::new(Reason::Unusable, "the server doesn't say how long it is")
         })?;
-        Ok(info(bytes, answer.headers()))
+        info(bytes, answer.headers())
     }
 
     fn get_range(
@@ -329,6 +365,9 @@ impl Client for Stores {
         is_new: bool,
         stop: &Stop,
     ) -> Result<Receipt, Failure> {
+        if object.scheme == Scheme::Az {
+            return Blobs(self).put(object, payload, mark, is_new, stop);
+        }
         let mut headers = self.payload_headers(object, payload);
         headers.push((mark_name(object), mark.to_owned()));
         headers.extend(is_new.then(|| match object.scheme {
@@ -341,6 +380,10 @@ impl Client for Stores {
     }
 
     fn create_multipart(&self, object: &Location, mark: &str) -> Result<String, Failure> {
+        if !object.scheme.has_uploads() {
+            // Nobody is asked: each part has it in its name.
+            return Ok(mark.to_owned());
+        }
         let stop = Stop::default();
         let mut ask = Ask::new(Method::POST, object, &stop).with_query(&[("uploads", "")]);
         if object.scheme == Scheme::S3 && self.knows_checksums.load(Ordering::Relaxed) {
@@ -358,6 +401,9 @@ impl Client for Stores {
         payload: &Payload,
         stop: &Stop,
     ) -> Result<Receipt, Failure> {
+        if object.scheme == Scheme::Az {
+            return Blobs(self).put_part(object, upload, number, payload, stop);
+        }
         let number = number.to_string();
         let query = [("partNumber", number.as_str()), ("uploadId", upload)];
         let headers = self.payload_headers(object, payload);
@@ -367,6 +413,9 @@ impl Client for Stores {
     }
 
     fn list_parts(&self, object: &Location, upload: &str) -> Result<Vec<ListedPart>, Failure> {
+        if object.scheme == Scheme::Az {
+            return Blobs(self).list_parts(object, upload);
+        }
         let stop = Stop::default();
         let mut listed = Vec::new();
         let mut marker = String::new();
@@ -391,6 +440,9 @@ impl Client for Stores {
         parts: &[Part],
         is_new: bool,
     ) -> Result<Receipt, Failure> {
+        if object.scheme == Scheme::Az {
+            return Blobs(self).complete(object, upload, parts, is_new);
+        }
         let (stop, query) = (Stop::default(), [("uploadId", upload)]);
         let mut ask = Ask::new(Method::POST, object, &stop).with_query(&query);
         let is_s3 = object.scheme == Scheme::S3;
@@ -414,6 +466,10 @@ impl Client for Stores {
     }
 
     fn abort(&self, object: &Location, upload: &str) -> Result<(), Failure> {
+        if !object.scheme.has_uploads() {
+            // Parts that no object has taken are seen by nobody, and vanish after a week.
+            return Ok(());
+        }
         let (stop, query) = (Stop::default(), [("uploadId", upload)]);
         match self.send(&Ask::new(Method::DELETE, object, &stop).with_query(&query)) {
             Err(failure) if failure.reason != Reason::NoUpload => Err(failure),
@@ -426,8 +482,10 @@ impl Client for Stores {
             return Err(Failure::new(Reason::Unusable, "HTTP is for reading only"));
         }
         let stop = Stop::default();
-        if object.scheme == Scheme::Gs {
-            return self.remove_generation(object, version);
+        match object.scheme {
+            Scheme::Gs => return self.remove_generation(object, version),
+            Scheme::Az => return Blobs(self).remove(object, version),
+            _ => {}
         }
         let ask = |headers| Ask::new(Method::DELETE, object, &stop).with_headers(headers);
         let conditions = conditions(version).into_iter().filter(|(name, _)| *name == "if-match");
@@ -440,6 +498,9 @@ impl Client for Stores {
     }
 
     fn list(&self, prefix: &Location, page: Option<&str>) -> Result<ListedPage, Failure> {
+        if prefix.scheme == Scheme::Az {
+            return Blobs(self).list(prefix, page);
+        }
         let (stop, bucket) = (Stop::default(), prefix.with_key(""));
         let mut query = vec![("list-type", "2"), ("prefix", prefix.key.as_str())];
         query.extend(page.map(|token| ("continuation-token", token)));
@@ -457,6 +518,9 @@ impl Client for Stores {
     }
 
     fn list_multipart(&self, prefix: &Location) -> Result<Vec<ListedUpload>, Failure> {
+        if !prefix.scheme.has_uploads() {
+            return Err(no_uploads());
+        }
         let (stop, bucket) = (Stop::default(), prefix.with_key(""));
         let mut listed = Vec::new();
         let mut markers = (String::new(), String::new());
@@ -496,7 +560,7 @@ fn seconds(time: &str) -> Option<i64> {
 }
 
 /// Where there must be no object, a broken condition means that there is one.
-fn taken(failure: Failure) -> Failure {
+pub(crate) fn taken(failure: Failure) -> Failure {
     match failure.reason {
         Reason::Changed => Failure::new(Reason::Exists, failure.detail),
         _ => failure,

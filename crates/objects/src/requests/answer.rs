@@ -4,7 +4,7 @@ use super::xml::{ErrorAnswer, parse};
 use crate::failure::{Failure, Reason};
 use http::{HeaderMap, StatusCode};
 
-/// The reason that an error of S3 is, by its code.
+/// The reason that an error is, by its code: of S3 and Google, then of Azure.
 fn by_code(code: &str) -> Option<Reason> {
     Some(match code {
         "NoSuchBucket" => Reason::NoBucket,
@@ -35,6 +35,22 @@ fn by_code(code: &str) -> Option<Reason> {
         | "XAmzContentSHA256Mismatch"
         | "IncompleteBody" => Reason::Cut,
         "PreconditionFailed" => Reason::Changed,
+        _ => return by_azures_code(code),
+    })
+}
+
+/// What statuses don't say of Azure's.
+fn by_azures_code(code: &str) -> Option<Reason> {
+    Some(match code {
+        "ContainerNotFound" | "ContainerBeingDeleted" | "ContainerDisabled" => Reason::NoBucket,
+        "BlobNotFound" | "ResourceNotFound" => Reason::NoObject,
+        "BlobAlreadyExists" => Reason::Exists,
+        // Somebody else's list of blocks has made it vanish.
+        "InvalidBlockList" => Reason::LostPart,
+        "Md5Mismatch" => Reason::Cut,
+        "InvalidAuthenticationInfo" | "PublicAccessNotPermitted" => Reason::Denied,
+        // Its status is that of a condition.
+        "LeaseIdMissing" => Reason::Refused,
         _ => return None,
     })
 }
@@ -52,8 +68,12 @@ fn by_status(status: StatusCode) -> Reason {
 }
 
 /// The failure that an answer is.
-pub(crate) fn failure(status: StatusCode, body: &[u8]) -> Failure {
-    let answer: ErrorAnswer = parse(body).unwrap_or_default();
+pub(crate) fn failure(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Failure {
+    let mut answer: ErrorAnswer = parse(body).unwrap_or_default();
+    if answer.code.is_empty() {
+        // Azure's, also where there is no body.
+        answer.code = header(headers, "x-ms-error-code").unwrap_or_default().to_owned();
+    }
     let reason = by_code(&answer.code).unwrap_or_else(|| by_status(status));
     let mut detail = status.as_u16().to_string();
     for text in [&answer.code, &answer.message] {
@@ -75,10 +95,18 @@ pub(crate) fn failure(status: StatusCode, body: &[u8]) -> Failure {
 fn way_out(code: &str) -> &'static str {
     match code {
         "RequestTimeTooSkewed" => ": set this machine's clock",
-        "EntityTooSmall" | "EntityTooLarge" => ": choose other parts (--s3-part-size)",
+        "EntityTooSmall" | "EntityTooLarge" | "RequestBodyTooLarge" => {
+            ": choose other parts (--s3-part-size)"
+        }
         "PermanentRedirect"
         | "AuthorizationHeaderMalformed"
         | "IllegalLocationConstraintException" => ": check the region (AWS_REGION)",
+        "InvalidBlobOrBlock" => {
+            ": parts of this name that another program has sent may be in the way, until it has \
+             made its object or a week is over: choose another key"
+        }
+        "InvalidBlobType" => ": what is there is made of pages or appended to: choose another key",
+        "BlobArchived" | "BlobBeingRehydrated" => ": have the store bring it back from its archive",
         "QuotaExceeded" | "StorageFull" | "XMinioStorageFull" => ": free some space there",
         _ => "",
     }
@@ -104,7 +132,8 @@ mod tests {
     fn reason(status: u16, code: &str) -> (Reason, String) {
         let body = format!("<Error><Code>{code}</Code><Message>says why</Message></Error>");
         let body = if code.is_empty() { "<html>" } else { &body };
-        let failure = failure(StatusCode::from_u16(status).unwrap(), body.as_bytes());
+        let status = StatusCode::from_u16(status).unwrap();
+        let failure = failure(status, &HeaderMap::new(), body.as_bytes());
         (failure.reason, failure.detail)
     }
 
@@ -129,6 +158,11 @@ mod tests {
             (400, "BadDigest", Reason::Cut),
             (400, "InvalidPart", Reason::LostPart),
             (409, "BucketAlreadyExists", Reason::Refused),
+            (404, "ContainerNotFound", Reason::NoBucket),
+            (409, "BlobAlreadyExists", Reason::Exists),
+            (412, "ConditionNotMet", Reason::Changed),
+            (412, "LeaseIdMissing", Reason::Refused),
+            (503, "ServerBusy", Reason::Unavailable),
         ];
         for (status, code, reason_expected) in expected {
             assert_eq!(reason(status, code).0, reason_expected, "{status} {code}");
@@ -140,6 +174,10 @@ mod tests {
             "403 RequestTimeTooSkewed: says why",
             "its status has a reason"
         );
+        let mut headers = HeaderMap::new();
+        headers.insert("x-ms-error-code", "ContainerNotFound".parse().unwrap());
+        let failure = failure(StatusCode::NOT_FOUND, &headers, b"");
+        assert_eq!(failure, Failure::new(Reason::NoBucket, "404 ContainerNotFound"));
     }
 
     #[test]

@@ -35,6 +35,19 @@ pub(crate) fn query(pairs: &[(&str, &str)]) -> String {
     query
 }
 
+/// What was encoded; `None` if it wasn't.
+pub(crate) fn decode(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut pieces = text.split('%');
+    bytes.extend_from_slice(pieces.next()?.as_bytes());
+    for piece in pieces {
+        let (digits, rest) = piece.split_at_checked(2)?;
+        bytes.push(u8::from_str_radix(digits, 16).ok()?);
+        bytes.extend_from_slice(rest.as_bytes());
+    }
+    String::from_utf8(bytes).ok()
+}
+
 /// A CRC-32 as headers have it.
 pub(crate) fn checksum(crc: u32) -> String {
     BASE64_STANDARD.encode(crc.to_be_bytes())
@@ -54,6 +67,8 @@ mod tests {
     fn every_byte_of_a_key_stays_what_it_is() {
         assert_eq!(path("a b+c%20/ü~"), "a%20b%2Bc%2520/%C3%BC~");
         assert_eq!(path("//a/"), "//a/");
+        assert_eq!(decode(&path("a b+c%20/ü~")).as_deref(), Some("a b+c%20/ü~"));
+        assert_eq!((decode("%"), decode("%ü"), decode("%ff")), (None, None, None));
         assert_eq!(
             query(&[("uploads", ""), ("prefix", "a/b &=")]),
             "?uploads=&prefix=a%2Fb%20%26%3D"

@@ -1,4 +1,4 @@
-//! What S3 answers, and what it is sent, in XML.
+//! What S3 answers, and what it is sent, in XML; and what all stores' answers have in common.
 
 use super::encode::checksum;
 use crate::client::Part;
@@ -97,8 +97,9 @@ pub(crate) struct PartThere {
     pub(crate) checksum_crc32: Option<String>,
 }
 
-/// What an answer says, if it is of this kind.
+/// What an answer says, if it is of this kind. Azure's begin with a mark of the byte order.
 pub(crate) fn parse<T: DeserializeOwned>(text: &[u8]) -> Option<T> {
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     quick_xml::de::from_reader(text).ok()
 }
 

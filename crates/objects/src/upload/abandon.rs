@@ -26,7 +26,8 @@ pub struct UploadUnderWay {
     pub is_resumable: bool,
 }
 
-/// What a kill of the process would leave in stores right now.
+/// What a kill of the process would leave in stores right now, and somebody would have to remove:
+/// not what is sent to Azure, which nobody can remove and which vanishes by itself.
 pub fn uploads_under_way() -> Vec<UploadUnderWay> {
     let list: Vec<_> = UNDER_WAY.lock().iter().filter_map(Weak::upgrade).collect();
     list.iter().filter_map(|under_way| under_way.traces()).collect()

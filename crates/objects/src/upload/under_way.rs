@@ -186,7 +186,7 @@ pub(super) fn look(
     settings: &ObjectSettings,
 ) -> Result<bool, Error> {
     if !location.scheme.is_store() {
-        let text = "HTTP is for reading only: use s3:// or gs://";
+        let text = "HTTP is for reading only: use s3://, gs:// or az://";
         let failure = Failure::new(Reason::Unusable, text);
         return Err(failure.at(Operation::Create, location));
     }
@@ -214,6 +214,9 @@ impl Abandon for Upload {
     }
 
     fn traces(&self) -> Option<UploadUnderWay> {
+        if !self.location.scheme.has_uploads() {
+            return None;
+        }
         match &self.state.lock().number {
             UploadNumber::Known(upload) => Some(UploadUnderWay {
                 object: self.location.clone(),

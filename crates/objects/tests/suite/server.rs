@@ -1,10 +1,14 @@
-//! A server that speaks HTTP and as much of S3 as is asked of it, over a simulated store. It checks
-//! signatures by itself, from the description of Amazon's.
+//! A server that speaks HTTP and as much of S3, and of Google's stores and Azure's, as is asked of
+//! it, over a simulated store. It checks signatures by itself, from the description of Amazon's.
 
 #[allow(clippy::duplicate_mod, reason = "the tests of the program have only this one of it")]
 #[path = "../../examples/s3_server/server/head.rs"]
 mod head;
 
+#[path = "azure_server.rs"]
+pub(crate) mod azure;
+
+use azure::Blocks;
 use head::Head;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -79,6 +83,8 @@ struct Shared {
     decide: Decide,
     /// Method and target of all requests.
     seen: Mutex<Vec<String>>,
+    /// Of Azure's names.
+    blocks: Mutex<BTreeMap<String, Blocks>>,
     is_over: AtomicBool,
 }
 
@@ -93,6 +99,7 @@ impl Server {
             store: Arc::clone(store),
             decide: Box::new(decide),
             seen: Mutex::default(),
+            blocks: Mutex::default(),
             is_over: AtomicBool::new(false),
         });
         let accepting = Arc::clone(&shared);
@@ -106,6 +113,11 @@ impl Server {
             }
         };
         Server { address, shared, acceptor: Some(thread::spawn(accept)) }
+    }
+
+    /// Has `change` do something to the blocks of a name, as another program might.
+    pub(crate) fn change_blocks(&self, url: &str, change: impl FnOnce(&mut Blocks)) {
+        change(self.shared.blocks.lock().unwrap().entry(url.to_owned()).or_default());
     }
 
     /// Method and target of all requests so far.
@@ -198,6 +210,9 @@ impl Shared {
     }
 
     fn answer(&self, asked: &Asked) -> Answer {
+        if asked.is_azures() {
+            return self.answer_as_azure(asked);
+        }
         let (path, query) = asked.target.split_once('?').unwrap_or((&asked.target, ""));
         let path = path.strip_prefix('/').unwrap();
         let bucket = path.split('/').next().unwrap();
@@ -285,7 +300,11 @@ impl Shared {
         if asked.headers.get("if-match").is_some_and(|wanted| *wanted != etag) {
             return Ok(Answer::error(412, "PreconditionFailed"));
         }
-        let mark_name = if asked.is_googles() { GOOGLE_MARK } else { MARK };
+        let mark_name = match () {
+            () if asked.is_azures() => azure::MARK,
+            () if asked.is_googles() => GOOGLE_MARK,
+            () => MARK,
+        };
         let described = |status| {
             Answer::new(status)
                 .with("etag", etag.clone())
@@ -457,7 +476,9 @@ impl Shared {
 impl Asked {
     /// Whether it comes with a token.
     fn is_googles(&self) -> bool {
-        self.headers.get("authorization").is_some_and(|value| value.starts_with("Bearer "))
+        let has_token =
+            self.headers.get("authorization").is_some_and(|value| value.starts_with("Bearer "));
+        has_token && !self.is_azures()
     }
 
     fn without_range(&self) -> Asked {

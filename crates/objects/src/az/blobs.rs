@@ -1,0 +1,221 @@
+//! The requests of Azure's Blob Storage that are unlike S3's: an object is made of blocks.
+//!
+//! ```text
+//!  Put Block       a block of a name, which nobody sees
+//!  Put Block List  the blocks that are the object from now on; all others of the name vanish
+//! ```
+//!
+//! There is no upload that begins, is listed or aborted: blocks belong to the name, whoever sends
+//! them, and those that no object has taken vanish after a week. So an upload's number is made here,
+//! and stands in the ID of each of its blocks: two writers of a name never mix theirs. The one that
+//! is first makes those of the other vanish, who then fails.
+
+use super::xml::{self, BlobPage, Block, BlockList};
+use crate::client::{Listed, ListedPage, ListedPart, Part, Payload, Receipt, Version};
+use crate::failure::{Failure, Reason};
+use crate::location::Location;
+use crate::requests::ask::Ask;
+use crate::requests::encode;
+use crate::stop::Stop;
+use crate::stores::{Stores, conditions, receipt, taken, unclear};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
+use http::Method;
+use jiff::fmt::rfc2822;
+use md5::{Digest, Md5};
+
+/// The metadata that an object is marked with: Azure takes no names with hyphens.
+pub(crate) const AZURE_MARK: &str = "x-ms-meta-xsortupload";
+/// Digits of the number of an upload, which is its mark.
+const UPLOAD_DIGITS: usize = 32;
+
+/// What a block is called. All blocks of a name must have IDs of one length, those of other programs,
+/// too: this one has 48 bytes, which is what Azure's own libraries send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct BlockId {
+    upload: String,
+    /// From 1 on.
+    number: u32,
+    /// The CRC-32 of its bytes: what is listed says so what it is.
+    crc: u32,
+}
+
+impl BlockId {
+    /// As it travels.
+    pub(super) fn encoded(&self) -> String {
+        let BlockId { upload, number, crc } = self;
+        BASE64_STANDARD.encode(format!("{upload}{number:08x}{crc:08x}"))
+    }
+
+    /// `None` if it is of another program.
+    fn parse(text: &str) -> Option<BlockId> {
+        let id = String::from_utf8(BASE64_STANDARD.decode(text).ok()?).ok()?;
+        let (upload, rest) = id.split_at_checked(UPLOAD_DIGITS)?;
+        let (number, crc) = rest.split_at_checked(8).filter(|(_, crc)| crc.len() == 8)?;
+        let digits = |text| u32::from_str_radix(text, 16).ok();
+        Some(BlockId { upload: upload.to_owned(), number: digits(number)?, crc: digits(crc)? })
+    }
+}
+
+/// The stores, of which objects of Azure's are asked for.
+pub(crate) struct Blobs<'s>(pub(crate) &'s Stores);
+
+impl Blobs<'_> {
+    /// A small object.
+    pub(crate) fn put(
+        &self,
+        object: &Location,
+        payload: &Payload,
+        mark: &str,
+        is_new: bool,
+        stop: &Stop,
+    ) -> Result<Receipt, Failure> {
+        let mut headers = new_object(mark, is_new);
+        headers.push(("x-ms-blob-type", "BlockBlob".to_owned()));
+        headers.push(checksum(&payload.bytes));
+        let ask = Ask::new(Method::PUT, object, stop).with_headers(headers);
+        let answer = self.0.send(&ask.with_body(payload.bytes.clone())).map_err(taken)?;
+        Ok(receipt(answer.headers()))
+    }
+
+    pub(crate) fn put_part(
+        &self,
+        object: &Location,
+        upload: &str,
+        number: u32,
+        payload: &Payload,
+        stop: &Stop,
+    ) -> Result<Receipt, Failure> {
+        let id = BlockId { upload: upload.to_owned(), number, crc: payload.crc }.encoded();
+        let query = [("comp", "block"), ("blockid", id.as_str())];
+        let headers = vec![checksum(&payload.bytes)];
+        let ask = Ask::new(Method::PUT, object, stop).with_query(&query).with_headers(headers);
+        self.0.send(&ask.with_body(payload.bytes.clone()))?;
+        // A block has no tag; its ID says all.
+        Ok(Receipt::default())
+    }
+
+    /// The blocks of an upload, also if they are an object's already. Nobody knows of an upload
+    /// without blocks, so that is no error.
+    pub(crate) fn list_parts(
+        &self,
+        object: &Location,
+        upload: &str,
+    ) -> Result<Vec<ListedPart>, Failure> {
+        let (stop, query) = (Stop::default(), [("comp", "blocklist"), ("blocklisttype", "all")]);
+        let ask = Ask::new(Method::GET, object, &stop).with_query(&query);
+        let there: BlockList = match self.0.document(&ask) {
+            Ok(there) => there,
+            Err(failure) if failure.reason == Reason::NoObject => return Ok(Vec::new()),
+            Err(failure) => return Err(failure),
+        };
+        let part = |Block { name, size }| {
+            let BlockId { number, crc, .. } =
+                BlockId::parse(&name).filter(|id| id.upload == upload)?;
+            Some(ListedPart { number, bytes: size, etag: String::new(), crc: Some(crc) })
+        };
+        let blocks = there.committed_blocks.list.into_iter().chain(there.uncommitted_blocks.list);
+        Ok(blocks.filter_map(part).collect())
+    }
+
+    pub(crate) fn complete(
+        &self,
+        object: &Location,
+        upload: &str,
+        parts: &[Part],
+        is_new: bool,
+    ) -> Result<Receipt, Failure> {
+        let id = |part: &Part| {
+            let Part { number, crc, .. } = *part;
+            BlockId { upload: upload.to_owned(), number, crc }
+        };
+        let body = Bytes::from(xml::completion(parts.iter().map(id)));
+        let mut headers = new_object(upload, is_new);
+        headers.push(checksum(&body));
+        let (stop, query) = (Stop::default(), [("comp", "blocklist")]);
+        let ask = Ask::new(Method::PUT, object, &stop).with_query(&query).with_headers(headers);
+        match self.0.send(&ask.with_body(body)).map_err(taken) {
+            Ok(answer) => Ok(receipt(answer.headers())),
+            // A process before this one may have completed it, and died.
+            Err(failure) if failure.reason == Reason::Exists && self.has(object, upload) => {
+                Ok(Receipt::default())
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Whether the object has this mark.
+    fn has(&self, object: &Location, mark: &str) -> bool {
+        let stop = Stop::default();
+        let there = self.0.send(&Ask::new(Method::HEAD, object, &stop));
+        there.is_ok_and(|there| there.headers().get(AZURE_MARK).is_some_and(|it| it == mark))
+    }
+
+    pub(crate) fn remove(&self, object: &Location, version: &Version) -> Result<(), Failure> {
+        let stop = Stop::default();
+        let ask = Ask::new(Method::DELETE, object, &stop).with_headers(conditions(version));
+        self.0.send(&ask).map(drop)
+    }
+
+    pub(crate) fn list(
+        &self,
+        prefix: &Location,
+        page: Option<&str>,
+    ) -> Result<ListedPage, Failure> {
+        let (stop, container) = (Stop::default(), prefix.with_key(""));
+        let mut query = vec![("restype", "container"), ("comp", "list")];
+        // A parameter without a value is signed in more than one way.
+        query.extend((!prefix.key.is_empty()).then_some(("prefix", prefix.key.as_str())));
+        query.extend(page.map(|marker| ("marker", marker)));
+        let ask = Ask::new(Method::GET, &container, &stop).with_query(&query);
+        let page: BlobPage = self.0.document(&ask)?;
+        // Where an account has directories, they are listed as blobs.
+        let blobs = page.blobs.list.into_iter().filter(|it| it.properties.resource != "directory");
+        let objects = blobs.map(|it| {
+            let key = match it.name.is_encoded {
+                true => encode::decode(&it.name.text).ok_or_else(unclear)?,
+                false => it.name.text,
+            };
+            let modified = rfc2822::parse(&it.properties.modified);
+            let modified = modified.ok().map(|time| time.timestamp().as_second());
+            Ok(Listed { key, bytes: it.properties.bytes, modified })
+        });
+        let next = Some(page.next_marker).filter(|marker| !marker.is_empty());
+        Ok(ListedPage { objects: objects.collect::<Result<_, Failure>>()?, next })
+    }
+}
+
+/// That there are no uploads.
+pub(crate) fn no_uploads() -> Failure {
+    let text = "Azure has no uploads to list or remove: what a killed job has sent is in no list, \
+                and vanishes after a week";
+    Failure::new(Reason::Unusable, text)
+}
+
+/// What is said of an object that is made.
+fn new_object(mark: &str, is_new: bool) -> Vec<(&'static str, String)> {
+    let mut headers = vec![(AZURE_MARK, mark.to_owned())];
+    headers.extend(is_new.then(|| ("if-none-match", "*".to_owned())));
+    headers
+}
+
+/// What Azure compares with the bytes of a request.
+fn checksum(bytes: &[u8]) -> (&'static str, String) {
+    ("content-md5", BASE64_STANDARD.encode(Md5::digest(bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_has_48_bytes_and_says_what_its_block_is() {
+        let id = BlockId { upload: "0123456789abcdef".repeat(2), number: 9999, crc: 0xffff_0001 };
+        assert_eq!(id.encoded().len(), 64);
+        assert_eq!(BlockId::parse(&id.encoded()), Some(id));
+        for other in ["", "YQ==", "?", &BASE64_STANDARD.encode([0xff; 48])] {
+            assert_eq!(BlockId::parse(other), None);
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! As much of Azure's Blob Storage as is asked of it, over a simulated store. It checks signatures
+//! by itself, from the description of Azure's (Authorize with Shared Key), and has the blocks of
+//! names: those that no object has taken are in no list of objects.
+
+use super::{Answer, Asked, BUCKET, PUBLIC, Shared, TOKEN, escape, mac};
+use md5::{Digest, Md5};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use xsort_objects::{Client, Failure, Location, Payload, Reason, Stop, Version};
+
+/// The account, of which all paths begin, as an emulator has it; and its key.
+pub(crate) const ACCOUNT: &str = "devaccount";
+pub(crate) const ACCOUNT_KEY: &str = "YSBrZXkgb2YgdGhlIHRlc3RzLCBub3QgYSBzZWNyZXQ=";
+/// A signature that somebody was given.
+pub(crate) const SIGNED: &str = "sv=2023-11-03&sp=rwdl&sig=a%2Fb%2Bc%3D";
+const SIGNATURE: &str = "a/b+c=";
+/// What objects are marked with.
+pub(crate) const MARK: &str = "x-ms-meta-xsortupload";
+
+/// The blocks of one name, by their IDs.
+#[derive(Default)]
+pub(crate) struct Blocks {
+    committed: BTreeMap<String, Vec<u8>>,
+    pub(crate) uncommitted: BTreeMap<String, Vec<u8>>,
+}
+
+/// What is done, or the status and the code of why not.
+type Done = Result<Answer, (u16, &'static str)>;
+
+fn refused(failure: Failure) -> (u16, &'static str) {
+    match failure.reason {
+        Reason::NoObject => (404, "BlobNotFound"),
+        Reason::Exists => (409, "BlobAlreadyExists"),
+        Reason::Changed => (412, "ConditionNotMet"),
+        _ => panic!("{failure:?}"),
+    }
+}
+
+impl Shared {
+    pub(super) fn answer_as_azure(&self, asked: &Asked) -> Answer {
+        assert_eq!(asked.header("x-ms-version"), Some("2023-11-03"));
+        let path = asked.path.strip_prefix(&format!("/{ACCOUNT}/")).unwrap();
+        let (container, key) = path.split_once('/').unwrap_or((path, ""));
+        let object =
+            Location { scheme: super::Scheme::S3, bucket: container.into(), key: key.into() };
+        let is_reading = matches!(&*asked.method, "GET" | "HEAD");
+        let done = match check(asked) {
+            Err(code) if container != PUBLIC || !is_reading => Err((403, code)),
+            _ if container != BUCKET && container != PUBLIC => Err((404, "ContainerNotFound")),
+            _ => self.do_as_azure(asked, &object),
+        };
+        let answer = done.unwrap_or_else(|(status, code)| {
+            Answer::error(status, code).with("x-ms-error-code", code)
+        });
+        // Its documents begin with a mark of the byte order.
+        let is_xml = answer.body.starts_with(b"<?xml");
+        let mark: &[u8] = if is_xml { b"\xef\xbb\xbf" } else { b"" };
+        Answer { body: [mark, &answer.body].concat(), ..answer }
+    }
+
+    fn do_as_azure(&self, asked: &Asked, object: &Location) -> Done {
+        let is_new = asked.header("if-none-match") == Some("*");
+        match (&*asked.method, asked.value("comp")) {
+            ("GET", "list") => {
+                assert_eq!((asked.value("restype"), &*object.key), ("container", ""));
+                Ok(self.list_blobs(object, asked))
+            }
+            ("GET", "blocklist") => {
+                assert_eq!(asked.value("blocklisttype"), "all");
+                self.list_blocks(object)
+            }
+            ("GET" | "HEAD", "") => self.get(asked, object).map_err(refused),
+            ("PUT", "block") => self.put_block(asked, object),
+            ("PUT", "blocklist") => self.put_block_list(asked, object, is_new),
+            ("PUT", "") => {
+                assert_eq!(asked.header("x-ms-blob-type"), Some("BlockBlob"));
+                check_md5(asked)?;
+                let answer = self.put_blob(asked, object, asked.body.clone(), is_new)?;
+                self.blocks.lock().unwrap().remove(&object.to_string());
+                Ok(answer)
+            }
+            ("DELETE", "") => {
+                self.store.head(object).map_err(refused)?;
+                let etag = asked.header("if-match").map(str::to_owned);
+                let version = Version { etag, modified: None };
+                self.store.remove(object, &version).map_err(refused)?;
+                Ok(Answer::new(202))
+            }
+            (method, comp) => panic!("{method} {comp} of {object}"),
+        }
+    }
+
+    fn put_blob(&self, asked: &Asked, object: &Location, bytes: Vec<u8>, is_new: bool) -> Done {
+        let (payload, mark) = (Payload::new(bytes.into()), asked.header(MARK).unwrap());
+        let stop = Stop::default();
+        let put = self.store.put(object, &payload, mark, is_new, &stop).map_err(refused)?;
+        Ok(Answer::new(201).with("etag", put.etag.unwrap()))
+    }
+
+    fn put_block(&self, asked: &Asked, object: &Location) -> Done {
+        check_md5(asked)?;
+        let id = asked.value("blockid").to_owned();
+        let raw = from_base64(&id);
+        if raw.is_empty() || raw.len() > 64 || asked.body.is_empty() {
+            return Err((400, "InvalidQueryParameterValue"));
+        }
+        let mut names = self.blocks.lock().unwrap();
+        let blocks = names.entry(object.to_string()).or_default();
+        if blocks.uncommitted.keys().any(|other| other.len() != id.len()) {
+            return Err((400, "InvalidBlobOrBlock"));
+        }
+        blocks.uncommitted.insert(id, asked.body.clone());
+        Ok(Answer::new(201))
+    }
+
+    fn put_block_list(&self, asked: &Asked, object: &Location, is_new: bool) -> Done {
+        check_md5(asked)?;
+        let text = std::str::from_utf8(&asked.body).unwrap();
+        let mut names = self.blocks.lock().unwrap();
+        let blocks = names.entry(object.to_string()).or_default();
+        let mut list = BTreeMap::new();
+        let mut all = Vec::new();
+        for rest in text.split("<Latest>").skip(1) {
+            let id = rest.split_once("</Latest>").unwrap().0;
+            let block = blocks.uncommitted.get(id).or_else(|| blocks.committed.get(id));
+            let block = block.ok_or((400, "InvalidBlockList"))?;
+            all.extend_from_slice(block);
+            list.insert(id.to_owned(), block.clone());
+        }
+        let answer = self.put_blob(asked, object, all, is_new)?;
+        *blocks = Blocks { committed: list, uncommitted: BTreeMap::new() };
+        Ok(answer)
+    }
+
+    fn list_blocks(&self, object: &Location) -> Done {
+        let names = self.blocks.lock().unwrap();
+        let blocks = names.get(&object.to_string()).ok_or((404, "BlobNotFound"))?;
+        let mut text = String::from("<BlockList>");
+        for (name, list) in
+            [("CommittedBlocks", &blocks.committed), ("UncommittedBlocks", &blocks.uncommitted)]
+        {
+            let _ = write!(text, "<{name}>");
+            for (id, bytes) in list {
+                let size = bytes.len();
+                let _ = write!(text, "<Block><Name>{id}</Name><Size>{size}</Size></Block>");
+            }
+            let _ = write!(text, "</{name}>");
+        }
+        Ok(Answer::xml(&(text + "</BlockList>")))
+    }
+
+    /// With a directory, as some accounts have them.
+    fn list_blobs(&self, container: &Location, asked: &Asked) -> Answer {
+        let page = Some(asked.value("marker")).filter(|marker| !marker.is_empty());
+        let prefix = container.with_key(asked.value("prefix"));
+        let listed = self.store.list(&prefix, page).unwrap();
+        let mut text = String::from(
+            "<EnumerationResults ServiceEndpoint=\"x\"><Blobs><Blob><Name>a-directory</Name>\
+             <Properties><Content-Length>0</Content-Length><ResourceType>directory</ResourceType>\
+             </Properties></Blob>",
+        );
+        for one in &listed.objects {
+            let modified = jiff::Timestamp::from_second(one.modified.unwrap()).unwrap();
+            let modified = modified.strftime("%a, %d %b %Y %H:%M:%S GMT");
+            let _ = write!(
+                text,
+                "<Blob><Name>{}</Name><Properties><Last-Modified>{modified}</Last-Modified>\
+                 <Content-Length>{}</Content-Length></Properties></Blob>",
+                escape(&one.key),
+                one.bytes
+            );
+        }
+        let next = listed.next.as_deref().map(escape).unwrap_or_default();
+        let _ = write!(text, "</Blobs><NextMarker>{next}</NextMarker></EnumerationResults>");
+        Answer::xml(&text)
+    }
+}
+
+impl Asked {
+    pub(super) fn is_azures(&self) -> bool {
+        self.path.starts_with(&format!("/{ACCOUNT}/"))
+    }
+}
+
+fn check_md5(asked: &Asked) -> Result<(), (u16, &'static str)> {
+    let sent = asked.header("content-md5").expect("bytes have a checksum");
+    let is_same = from_base64(sent) == Md5::digest(&asked.body)[..];
+    is_same.then_some(()).ok_or((400, "Md5Mismatch"))
+}
+
+/// Whether a request may be done; `Err` is the code of why not.
+fn check(asked: &Asked) -> Result<(), &'static str> {
+    let Some(authorization) = asked.header("authorization") else {
+        return match asked.value("sig") {
+            SIGNATURE => Ok(()),
+            "" => Err("NoAuthenticationInformation"),
+            _ => Err("AuthenticationFailed"),
+        };
+    };
+    let is_right = match authorization.strip_prefix("Bearer ") {
+        Some(token) => token == TOKEN,
+        None => authorization == format!("SharedKey {ACCOUNT}:{}", signature(asked)),
+    };
+    is_right.then_some(()).ok_or("AuthenticationFailed")
+}
+
+/// The signature of a request: the HMAC-SHA256 of its method, of these headers, of those of Azure,
+/// and of what it is about.
+fn signature(asked: &Asked) -> String {
+    let header = |name: &str| asked.header(name).unwrap_or_default();
+    let mut text = format!("{}\n", asked.method);
+    for name in [
+        "content-encoding",
+        "content-language",
+        "content-length",
+        "content-md5",
+        "content-type",
+        "date",
+        "if-modified-since",
+        "if-match",
+        "if-none-match",
+        "if-unmodified-since",
+        "range",
+    ] {
+        let is_none = name == "content-length" && header(name) == "0"
+            || name == "date" && !header("x-ms-date").is_empty();
+        let _ = writeln!(text, "{}", if is_none { "" } else { header(name) });
+    }
+    // Both are sorted by their names.
+    for (name, value) in asked.headers.iter().filter(|(name, _)| name.starts_with("x-ms-")) {
+        let _ = writeln!(text, "{name}:{value}");
+    }
+    let path = asked.target.split('?').next().unwrap();
+    let _ = write!(text, "/{ACCOUNT}{path}");
+    for (name, value) in &asked.query {
+        let _ = write!(text, "\n{}:{value}", name.to_lowercase());
+    }
+    to_base64(&mac(&from_base64(ACCOUNT_KEY), text.as_bytes()))
+}
+
+const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+fn to_base64(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for three in bytes.chunks(3) {
+        let bits = (0..3).fold(0, |bits, n| bits << 8 | usize::from(*three.get(n).unwrap_or(&0)));
+        for digit in 0..4 {
+            let letter = ALPHABET[bits >> (18 - 6 * digit) & 63] as char;
+            text.push(if digit <= three.len() { letter } else { '=' });
+        }
+    }
+    text
+}
+
+fn from_base64(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for four in text.as_bytes().chunks(4) {
+        let letters = four.iter().filter(|letter| **letter != b'=').count();
+        let value = |letter| ALPHABET.iter().position(|other| other == letter).unwrap_or(0);
+        let bits = four.iter().fold(0, |bits, letter| bits << 6 | value(letter));
+        bytes
+            .extend_from_slice(&[(bits >> 16) as u8, (bits >> 8) as u8, bits as u8][..letters - 1]);
+    }
+    bytes
+}
