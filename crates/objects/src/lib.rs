@@ -25,7 +25,8 @@
 //! | `bucket` | the same without a disk, and uploads that killed jobs left |
 //! | `upload/` | an object that is written: parts, how they are sent and become an object |
 //! | `stores`, `requests/` | stores over HTTP: what is asked of them; requests and answers |
-//! | `s3/`, `gs/`, `az/`, `environment` | where each kind of store is, and credentials; Azure's requests |
+//! | `s3/`, `gs/`, `az/`, `environment` | where each kind of store is, and credentials |
+//! | `az/blobs` | the requests of Azure's that no other store has |
 //! | `sim/` | a simulated store, in which everything can fail |
 //!
 //! What always holds:
@@ -36,7 +37,8 @@
 //! - *Whole or not at all.* An output appears when all its parts are in the store with the lengths
 //!   and checksums that were sent, and then it is looked at once more. Every other way out removes
 //!   what was sent: an error, closing, dropping the disk, and [`abandon_uploads`] for a process
-//!   that ends at once. An upload whose beginning got no answer may stay; it has no bytes. Only a
+//!   that ends at once. An upload whose beginning got no answer may stay; it has no bytes. Of Azure
+//!   nothing can be removed: what was sent is seen by nobody, and vanishes after a week. Only a
 //!   persistent output stays under way, until it is published or removed, and none of its parts
 //!   becomes a part of the object that isn't in the store as it was sent.
 //! - *Memory.* Beside the leases of requests never more than [`ObjectSettings::memory_bytes`], and

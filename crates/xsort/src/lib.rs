@@ -60,9 +60,10 @@
 //!
 //! # Objects of stores
 //!
-//! With the feature `objects` a name that begins with `s3://` or `https://` is an object's: an
-//! input, or with `s3://` an output, which appears whole or not at all. Credentials, region and
-//! endpoint are found as the AWS tools find them. What objects take counts against the memory.
+//! With the feature `objects` a name that begins with `s3://`, `gs://`, `az://` or `https://` is an
+//! object's: an input, or of a store an output, which appears whole or not at all. Credentials,
+//! region and endpoint are found as the stores' tools find them. What objects take counts against
+//! the memory.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), xsort::Error> {

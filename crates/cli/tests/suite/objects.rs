@@ -7,6 +7,7 @@ pub(crate) mod server;
 use crate::sandbox::{Sandbox, program};
 use crate::signals::is_ignored;
 use rustix::process::Signal;
+use server::azure::{ACCOUNT, ACCOUNT_KEY};
 use server::{BUCKET, KEY_ID, SECRET, Server, Wrong};
 use std::path::Path;
 use std::process::Command;
@@ -64,6 +65,63 @@ fn records_come_from_objects_and_go_to_them() {
     sandbox.ok("sort -q s3://bucket/empty -o s3://bucket/still-empty");
     sandbox.ok("verify -q s3://bucket/still-empty");
     assert_eq!(uploads(&store), 0);
+}
+
+/// A sandbox whose programs reach the server as Azure's, as its user.
+fn sandbox_of_azure(server: &Server) -> Sandbox {
+    let endpoint = format!("http://{}/{ACCOUNT}", server.address);
+    Sandbox::with_variables(&[
+        ("AZURE_STORAGE_ACCOUNT_NAME", ACCOUNT),
+        ("AZURE_STORAGE_KEY", ACCOUNT_KEY),
+        ("AZURE_STORAGE_ENDPOINT", &endpoint),
+    ])
+}
+
+#[test]
+fn objects_of_azure_are_sorted_as_others() {
+    let store = store();
+    let server = Server::start(&store, |_| Wrong::Nothing);
+    let sandbox = sandbox_of_azure(&server);
+    sandbox.ok("gen -q 12MB az://bucket/in/a");
+    sandbox.ok("gen -q 1000000 --seed 1 az://bucket/in/b+c%20ü");
+    sandbox.ok("sort -q az://bucket/in/ -o az://bucket/out -m 80M");
+    let verdict = sandbox.json("verify az://bucket/out --against az://bucket/in/");
+    assert!(verdict["ok"] == true && verdict["records"] == 130_000, "{verdict}");
+    let error = sandbox.fails("sort -n -q az://bucket/in/* -o az://bucket/out -m 80M", 2);
+    assert!(error.contains("there is an object already"), "{error}");
+    sandbox.ok("gen -q 0 az://bucket/empty");
+    sandbox.ok("sort -q az://bucket/empty -o az://bucket/still-empty");
+    store.put_object("s3://bucket/text", "b\na\n");
+    assert_eq!(sandbox.ok("lines az://bucket/te?t"), "a\nb\n");
+    store.put_object("s3://bucket/t.csv", "k\n2\n1\n");
+    sandbox.ok("table az://bucket/t.csv --by k:int -o az://bucket/u.csv --remove-input");
+    assert_eq!(store.object("s3://bucket/u.csv").as_deref(), Some(&b"k\n1\n2\n"[..]));
+    assert_eq!(store.object("s3://bucket/t.csv"), None);
+    assert!(sandbox.ok("du -b az://bucket/in").starts_with("13000000\t"));
+}
+
+/// The blocks that were sent are gone on with.
+#[test]
+fn a_sort_to_azure_is_resumed() {
+    let store = store();
+    let (is_broken, sent) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicUsize::new(0)));
+    let (breaks, counts) = (Arc::clone(&is_broken), Arc::clone(&sent));
+    let server = Server::start(&store, move |asked| {
+        let is_block = asked.value("comp") == "block";
+        match is_block && counts.fetch_add(1, Relaxed) >= 3 && breaks.load(Relaxed) {
+            true => Wrong::Refuse(403, "AuthorizationFailure"),
+            false => Wrong::Nothing,
+        }
+    });
+    let sandbox = sandbox_of_azure(&server);
+    sandbox.ok("gen -q 60MB in");
+    let options = "-m 60M -j 2 -T .";
+    let error = sandbox.fails(&format!("sort -q in -o az://bucket/out --checkpoint {options}"), 2);
+    assert!(error.contains("AuthorizationFailure"), "{error}");
+    is_broken.store(false, Relaxed);
+    sandbox.ok(&format!("sort -q in -o az://bucket/out --resume {options}"));
+    sandbox.ok("verify -q az://bucket/out --against in");
+    assert_eq!(sandbox.names(), ["in"]);
 }
 
 #[test]

@@ -200,6 +200,7 @@ fn what_is_no_bucket_or_no_age_is_refused() {
         ("status s3://nowhere/", "there is no such bucket"),
         ("status https://host/", "a web server doesn't list"),
         ("status --clear gs://b/", "GOOGLE_APPLICATION_CREDENTIALS"),
+        ("status --clear az://bucket/", "vanishes after a week"),
         ("status --clear s3://bucket/ --older-than 12", "s, m, h or d, such as 12h"),
         ("status --clear s3://bucket/ --older-than dd", "a whole number"),
         ("status --clear --older-than 1d", "name where they are"),

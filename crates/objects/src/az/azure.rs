@@ -125,7 +125,13 @@ fn of_variables(get: &dyn Fn(&str) -> Option<String>) -> Settings {
         (Key::MsiResourceId, &["AZURE_MSI_RESOURCE_ID"]),
         (Key::UseAzureCli, &["AZURE_USE_AZURE_CLI"]),
     ];
-    let keys = variables.into_iter().filter_map(|(key, names)| Some((key, first(names)?)));
+    let value = |(key, names)| {
+        let value = first(names)?;
+        // The host of a workload's identity ends in a slash.
+        let value = if key == Key::AuthorityHost { value.trim_end_matches('/') } else { &value };
+        (key != Key::UseAzureCli || value == "true").then(|| (key, value.to_owned()))
+    };
+    let keys = variables.into_iter().filter_map(value);
     Settings {
         account: first(&["AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT"]),
         endpoint: first(&["AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"]),

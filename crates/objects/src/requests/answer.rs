@@ -101,9 +101,9 @@ fn way_out(code: &str) -> &'static str {
         "PermanentRedirect"
         | "AuthorizationHeaderMalformed"
         | "IllegalLocationConstraintException" => ": check the region (AWS_REGION)",
-        "InvalidBlobOrBlock" => {
-            ": parts of this name that another program has sent may be in the way, until it has \
-             made its object or a week is over: choose another key"
+        "InvalidBlobOrBlock" | "BlockCountExceedsLimit" => {
+            ": parts of this name that were sent before may be in the way, until an object is made \
+             of them or a week is over: choose another key"
         }
         "InvalidBlobType" => ": what is there is made of pages or appended to: choose another key",
         "BlobArchived" | "BlobBeingRehydrated" => ": have the store bring it back from its archive",

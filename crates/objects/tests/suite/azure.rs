@@ -1,6 +1,6 @@
 //! Objects of Azure's Blob Storage: blocks, signatures, and no uploads.
 
-use crate::http::{disk_of, environment, store};
+use crate::http::{disk_of, disk_that, environment, store};
 use crate::server::azure::{ACCOUNT, ACCOUNT_KEY, SIGNED};
 use crate::server::{Asked, BUCKET, Server, TOKEN, Wrong};
 use crate::transfers::{PAGE, read_all, write_all, write_pages};
@@ -8,6 +8,7 @@ use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use xsort_disk::{Disk, Found, ListedFile};
 use xsort_objects::{
     Bucket, Client, Environment, Location, ObjectDisk, Payload, Reason, Stop, connect,
@@ -87,15 +88,15 @@ fn an_object_is_written_read_listed_and_removed() {
     assert_eq!(parts, 3 + 2);
 }
 
-/// Also where the list of blocks was taken, and its answer lost.
+/// Also where the object came about, and the answer was lost.
 #[test]
 fn a_bad_network_changes_nothing() {
-    for (no_clobber, key) in [(false, "k"), (true, "new")] {
+    for (no_clobber, length) in [(false, 11 * MIB + 1), (true, 11 * MIB), (true, 5000)] {
         let store = store();
-        let lost = std::sync::atomic::AtomicBool::new(false);
+        let is_lost = AtomicBool::new(false);
         let server = Server::start(&store, move |asked| match asked.number % 5 {
-            _ if asked.method == "PUT" && asked.value("comp") == "blocklist" => {
-                match lost.swap(true, std::sync::atomic::Ordering::Relaxed) {
+            _ if asked.method == "PUT" && asked.value("comp") != "block" => {
+                match is_lost.swap(true, Ordering::Relaxed) {
                     false => Wrong::NoAnswer,
                     true => Wrong::Nothing,
                 }
@@ -106,30 +107,16 @@ fn a_bad_network_changes_nothing() {
             4 if asked.method == "PUT" => Wrong::Refuse(500, "OperationTimedOut"),
             _ => Wrong::Nothing,
         });
-        let disk = disk(&server);
-        let ((url, there), bytes) = (urls(key), Random::new(2).bytes(11 * MIB + 1));
-        let pages = bytes.len().div_ceil(PAGE);
-        match no_clobber {
-            false => write_all(&disk, Path::new(&url), &bytes, 0..pages).unwrap(),
-            true => {
-                let client = client(&server);
-                let (stop, object) = (Stop::default(), location(key));
-                let mark = "m".repeat(32);
-                let upload = client.create_multipart(&object, &mark).unwrap();
-                let payload = Payload::new(bytes.clone().into());
-                while client.put_part(&object, &upload, 1, &payload, &stop).is_err() {}
-                let part = xsort_objects::Part {
-                    number: 1,
-                    bytes: payload.bytes.len() as u64,
-                    etag: String::new(),
-                    crc: payload.crc,
-                };
-                // The second finds the object, and that it is its own.
-                while client.complete(&object, &upload, &[part.clone()], true).is_err() {}
-            }
-        }
+        let disk = disk_that(with(&server, &[]), no_clobber);
+        let ((url, there), bytes) = (urls("k"), Random::new(2).bytes(length));
+        write_all(&disk, Path::new(&url), &bytes, 0..length.div_ceil(PAGE)).unwrap();
         assert!(store.object(&there).as_deref() == Some(&bytes[..]));
         assert!(read_all(&disk, Path::new(&url), 256).unwrap() == bytes);
+        let made = server.seen().iter().filter(|line| line.starts_with("PUT")).count();
+        let again = write_all(&disk, Path::new(&url), &bytes, 0..length.div_ceil(PAGE));
+        assert_eq!(again.is_err(), no_clobber);
+        let now = server.seen().iter().filter(|line| line.starts_with("PUT")).count();
+        assert_eq!(now == made, no_clobber, "nothing was sent");
     }
 }
 

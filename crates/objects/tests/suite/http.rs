@@ -45,10 +45,16 @@ pub(crate) fn environment(server: &Server, changed: &[Variable<'_>]) -> Environm
 
 /// A disk with this environment, which asks again soon.
 pub(crate) fn disk_of(environment: Environment) -> ObjectDisk {
+    disk_that(environment, false)
+}
+
+/// The same, which may replace objects or not.
+pub(crate) fn disk_that(environment: Environment, no_clobber: bool) -> ObjectDisk {
     let settings = ObjectSettings {
         part_bytes: 5 << 20,
         connections: 4,
         writers: 2,
+        no_clobber,
         retry: RetryPolicy {
             first_pause: Duration::from_millis(1),
             longest_pause: Duration::from_millis(10),
