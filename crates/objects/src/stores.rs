@@ -20,9 +20,10 @@ use crate::environment::Environment;
 use crate::failure::{Failure, Reason};
 use crate::gs::Google;
 use crate::location::{Location, Scheme};
-use crate::requests::answer::{content_range, failure, header};
-use crate::requests::ask::{Ask, request, web_url};
+use crate::requests::answer::{content_range, failure, header, taken};
+use crate::requests::ask::{Ask, conditions, request, web_url};
 use crate::requests::encode;
+use crate::requests::exchange::Exchange;
 use crate::requests::transport::{SharedTransport, Transport, chain};
 use crate::requests::xml::{self, Begun, Completed, ObjectPage, PartPage, PartThere, UploadPage};
 use crate::s3::Aws;
@@ -34,7 +35,6 @@ use jiff::Timestamp;
 use object_store::aws::AwsAuthorizer;
 use object_store::client::{HttpRequest, HttpResponse, HttpResponseBody};
 use parking_lot::Mutex;
-use serde::de::DeserializeOwned;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -104,20 +104,6 @@ impl Stores {
         }
         let azure = Azure::load(&self.environment, &self.transport)?;
         Ok(self.azure.get_or_init(|| azure))
-    }
-
-    /// Makes a request; an answer that is no success is a failure.
-    pub(crate) fn send(&self, ask: &Ask<'_>) -> Result<HttpResponse, Failure> {
-        match ask.object.scheme {
-            Scheme::S3 => self.send_to_s3(ask),
-            Scheme::Gs => self.send_to_google(ask),
-            Scheme::Az => self.send_to_azure(ask),
-            Scheme::Https | Scheme::Http => {
-                let request = request(&web_url(ask.object), ask)?;
-                let answer = self.transport.exchange(request, ask.stop)?;
-                self.answer(ask, answer).map_err(|(failure, _)| failure)
-            }
-        }
     }
 
     fn send_to_google(&self, ask: &Ask<'_>) -> Result<HttpResponse, Failure> {
@@ -194,16 +180,6 @@ impl Stores {
             no.reason = Reason::Unavailable;
         }
         Err((no, region))
-    }
-
-    /// An answer in XML.
-    pub(crate) fn document<T: DeserializeOwned>(&self, ask: &Ask<'_>) -> Result<T, Failure> {
-        let (parts, body) = self.send(ask)?.into_parts();
-        let text = self.transport.all(body)?;
-        if xml::is_error(&text) {
-            return Err(failure(parts.status, &parts.headers, &text));
-        }
-        xml::parse(&text).ok_or_else(unclear)
     }
 
     /// The headers of bytes that are sent.
@@ -289,33 +265,34 @@ fn info(bytes: u64, headers: &HeaderMap) -> Result<ObjectInfo, Failure> {
     Ok(ObjectInfo { bytes, version: version(headers), mark })
 }
 
-/// An answer that is no XML, or not what was asked for.
-pub(crate) fn unclear() -> Failure {
-    Failure::new(Reason::Refused, "the store's answer can't be understood")
-}
-
 /// The length that an answer says.
 fn length(headers: &HeaderMap) -> Option<u64> {
     header(headers, "content-length")?.parse().ok()
 }
 
-/// Only the version that was opened. A weak tag agrees with none, so the answer's is compared.
-pub(crate) fn conditions(version: &Version) -> Vec<(&'static str, String)> {
-    match version {
-        Version { etag: Some(etag), .. } if !etag.starts_with("W/") => {
-            vec![("if-match", etag.clone())]
-        }
-        Version { modified: Some(modified), .. } => {
-            vec![("if-unmodified-since", modified.clone())]
-        }
-        _ => Vec::new(),
-    }
-}
-
-pub(crate) fn receipt(headers: &HeaderMap) -> Receipt {
+fn receipt(headers: &HeaderMap) -> Receipt {
     let etag = header(headers, "etag").map(str::to_owned);
     let checksum = header(headers, CHECKSUM).and_then(encode::parse_checksum);
     Receipt { etag, checksum: checksum.map(StoredChecksum::Whole) }
+}
+
+impl Exchange for Stores {
+    fn send(&self, ask: &Ask<'_>) -> Result<HttpResponse, Failure> {
+        match ask.object.scheme {
+            Scheme::S3 => self.send_to_s3(ask),
+            Scheme::Gs => self.send_to_google(ask),
+            Scheme::Az => self.send_to_azure(ask),
+            Scheme::Https | Scheme::Http => {
+                let request = request(&web_url(ask.object), ask)?;
+                let answer = self.transport.exchange(request, ask.stop)?;
+                self.answer(ask, answer).map_err(|(failure, _)| failure)
+            }
+        }
+    }
+
+    fn transport(&self) -> &Transport {
+        &self.transport
+    }
 }
 
 impl Client for Stores {
@@ -557,14 +534,6 @@ impl Client for Stores {
 /// Seconds since 1970 of a time in a list.
 fn seconds(time: &str) -> Option<i64> {
     time.parse::<Timestamp>().ok().map(Timestamp::as_second)
-}
-
-/// Where there must be no object, a broken condition means that there is one.
-pub(crate) fn taken(failure: Failure) -> Failure {
-    match failure.reason {
-        Reason::Changed => Failure::new(Reason::Exists, failure.detail),
-        _ => failure,
-    }
 }
 
 /// Where an upload was asked for, what isn't there is the upload, whatever the store calls it.

@@ -87,17 +87,16 @@ fn objects_of_azure_are_sorted_as_others() {
     sandbox.ok("sort -q az://bucket/in/ -o az://bucket/out -m 80M");
     let verdict = sandbox.json("verify az://bucket/out --against az://bucket/in/");
     assert!(verdict["ok"] == true && verdict["records"] == 130_000, "{verdict}");
-    let error = sandbox.fails("sort -n -q az://bucket/in/* -o az://bucket/out -m 80M", 2);
-    assert!(error.contains("there is an object already"), "{error}");
     sandbox.ok("gen -q 0 az://bucket/empty");
     sandbox.ok("sort -q az://bucket/empty -o az://bucket/still-empty");
     store.put_object("s3://bucket/text", "b\na\n");
     assert_eq!(sandbox.ok("lines az://bucket/te?t"), "a\nb\n");
     store.put_object("s3://bucket/t.csv", "k\n2\n1\n");
-    sandbox.ok("table az://bucket/t.csv --by k:int -o az://bucket/u.csv --remove-input");
+    sandbox.ok("table az://bucket/t.csv --by k:int -o az://bucket/u.csv");
     assert_eq!(store.object("s3://bucket/u.csv").as_deref(), Some(&b"k\n1\n2\n"[..]));
-    assert_eq!(store.object("s3://bucket/t.csv"), None);
     assert!(sandbox.ok("du -b az://bucket/in").starts_with("13000000\t"));
+    sandbox.ok("sort -q az://bucket/in/a -o az://bucket/sorted --remove-input");
+    assert_eq!(store.object("s3://bucket/in/a"), None);
 }
 
 /// The blocks that were sent are gone on with.
@@ -116,7 +115,7 @@ fn a_sort_to_azure_is_resumed() {
     let sandbox = sandbox_of_azure(&server);
     sandbox.ok("gen -q 60MB in");
     let options = "-m 60M -j 2 -T .";
-    let error = sandbox.fails(&format!("sort -q in -o az://bucket/out --checkpoint {options}"), 2);
+    let error = sandbox.fails(&format!("sort -q in -o az://bucket/out --checkpoint {options}"), 5);
     assert!(error.contains("AuthorizationFailure"), "{error}");
     is_broken.store(false, Relaxed);
     sandbox.ok(&format!("sort -q in -o az://bucket/out --resume {options}"));

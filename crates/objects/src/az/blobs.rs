@@ -6,62 +6,33 @@
 //! ```
 //!
 //! There is no upload that begins, is listed or aborted: blocks belong to the name, whoever sends
-//! them, and those that no object has taken vanish after a week. So an upload's number is made here,
-//! and stands in the ID of each of its blocks: two writers of a name never mix theirs. The one that
-//! is first makes those of the other vanish, who then fails.
+//! them, and those that no object has taken vanish after a week. So an upload's number is made by
+//! its writer, and stands in the ID of each of its blocks: two writers of a name never mix theirs.
+//! The one that is first makes those of the other vanish, who then fails.
 
+use super::block::BlockId;
 use super::xml::{self, BlobPage, Block, BlockList};
 use crate::client::{Listed, ListedPage, ListedPart, Part, Payload, Receipt, Version};
 use crate::failure::{Failure, Reason};
 use crate::location::Location;
-use crate::requests::ask::Ask;
+use crate::requests::answer::{header, taken};
+use crate::requests::ask::{Ask, conditions};
 use crate::requests::encode;
+use crate::requests::exchange::Exchange;
 use crate::stop::Stop;
-use crate::stores::{Stores, conditions, receipt, taken, unclear};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
-use http::Method;
+use http::{HeaderMap, Method};
 use jiff::fmt::rfc2822;
 use md5::{Digest, Md5};
 
 /// The metadata that an object is marked with: Azure takes no names with hyphens.
 pub(crate) const AZURE_MARK: &str = "x-ms-meta-xsortupload";
-/// Digits of the number of an upload, which is its mark.
-const UPLOAD_DIGITS: usize = 32;
+/// Objects of Azure's, which the stores are asked for.
+pub(crate) struct Blobs<'s, S>(pub(crate) &'s S);
 
-/// What a block is called. All blocks of a name must have IDs of one length, those of other programs,
-/// too: this one has 48 bytes, which is what Azure's own libraries send.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct BlockId {
-    upload: String,
-    /// From 1 on.
-    number: u32,
-    /// The CRC-32 of its bytes: what is listed says so what it is.
-    crc: u32,
-}
-
-impl BlockId {
-    /// As it travels.
-    pub(super) fn encoded(&self) -> String {
-        let BlockId { upload, number, crc } = self;
-        BASE64_STANDARD.encode(format!("{upload}{number:08x}{crc:08x}"))
-    }
-
-    /// `None` if it is of another program.
-    fn parse(text: &str) -> Option<BlockId> {
-        let id = String::from_utf8(BASE64_STANDARD.decode(text).ok()?).ok()?;
-        let (upload, rest) = id.split_at_checked(UPLOAD_DIGITS)?;
-        let (number, crc) = rest.split_at_checked(8).filter(|(_, crc)| crc.len() == 8)?;
-        let digits = |text| u32::from_str_radix(text, 16).ok();
-        Some(BlockId { upload: upload.to_owned(), number: digits(number)?, crc: digits(crc)? })
-    }
-}
-
-/// The stores, of which objects of Azure's are asked for.
-pub(crate) struct Blobs<'s>(pub(crate) &'s Stores);
-
-impl Blobs<'_> {
+impl<S: Exchange> Blobs<'_, S> {
     /// A small object.
     pub(crate) fn put(
         &self,
@@ -149,7 +120,7 @@ impl Blobs<'_> {
     fn has(&self, object: &Location, mark: &str) -> bool {
         let stop = Stop::default();
         let there = self.0.send(&Ask::new(Method::HEAD, object, &stop));
-        there.is_ok_and(|there| there.headers().get(AZURE_MARK).is_some_and(|it| it == mark))
+        there.is_ok_and(|there| header(there.headers(), AZURE_MARK) == Some(mark))
     }
 
     pub(crate) fn remove(&self, object: &Location, version: &Version) -> Result<(), Failure> {
@@ -174,7 +145,9 @@ impl Blobs<'_> {
         let blobs = page.blobs.list.into_iter().filter(|it| it.properties.resource != "directory");
         let objects = blobs.map(|it| {
             let key = match it.name.is_encoded {
-                true => encode::decode(&it.name.text).ok_or_else(unclear)?,
+                true => encode::decode(&it.name.text).ok_or_else(|| {
+                    Failure::new(Reason::Refused, "a name in the list is not encoded")
+                })?,
                 false => it.name.text,
             };
             let modified = rfc2822::parse(&it.properties.modified);
@@ -200,22 +173,12 @@ fn new_object(mark: &str, is_new: bool) -> Vec<(&'static str, String)> {
     headers
 }
 
+/// What Azure says of an object that was made.
+fn receipt(headers: &HeaderMap) -> Receipt {
+    Receipt { etag: header(headers, "etag").map(str::to_owned), checksum: None }
+}
+
 /// What Azure compares with the bytes of a request.
 fn checksum(bytes: &[u8]) -> (&'static str, String) {
     ("content-md5", BASE64_STANDARD.encode(Md5::digest(bytes)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_id_has_48_bytes_and_says_what_its_block_is() {
-        let id = BlockId { upload: "0123456789abcdef".repeat(2), number: 9999, crc: 0xffff_0001 };
-        assert_eq!(id.encoded().len(), 64);
-        assert_eq!(BlockId::parse(&id.encoded()), Some(id));
-        for other in ["", "YQ==", "?", &BASE64_STANDARD.encode([0xff; 48])] {
-            assert_eq!(BlockId::parse(other), None);
-        }
-    }
 }

@@ -3,6 +3,7 @@
 
 mod azure;
 mod blobs;
+mod block;
 mod xml;
 
 pub(crate) use azure::Azure;

@@ -1,6 +1,6 @@
 //! What Azure answers, and what it is sent, in XML.
 
-use super::blobs::BlockId;
+use super::block::BlockId;
 use serde::Deserialize;
 
 /// A page of a list of blobs.

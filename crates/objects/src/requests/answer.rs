@@ -112,6 +112,14 @@ fn way_out(code: &str) -> &'static str {
     }
 }
 
+/// Where there must be no object, a broken condition means that there is one.
+pub(crate) fn taken(failure: Failure) -> Failure {
+    match failure.reason {
+        Reason::Changed => Failure::new(Reason::Exists, failure.detail),
+        _ => failure,
+    }
+}
+
 /// A header's value.
 pub(crate) fn header<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     headers.get(name)?.to_str().ok()

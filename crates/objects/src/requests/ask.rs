@@ -1,5 +1,6 @@
 //! A request before it has a host and credentials.
 
+use crate::client::Version;
 use crate::failure::{Failure, Reason};
 use crate::location::Location;
 use crate::stop::Stop;
@@ -53,6 +54,19 @@ pub(crate) fn request(url: &str, ask: &Ask<'_>) -> Result<HttpRequest, Failure> 
         request.headers_mut().insert(CONTENT_LENGTH, ask.body.len().into());
     }
     Ok(request)
+}
+
+/// Only the version that was opened. A weak tag agrees with none, so the answer's is compared.
+pub(crate) fn conditions(version: &Version) -> Vec<(&'static str, String)> {
+    match version {
+        Version { etag: Some(etag), .. } if !etag.starts_with("W/") => {
+            vec![("if-match", etag.clone())]
+        }
+        Version { modified: Some(modified), .. } => {
+            vec![("if-unmodified-since", modified.clone())]
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// A URL as it was given, with what can't be in one encoded.

@@ -8,5 +8,6 @@
 pub(crate) mod answer;
 pub(crate) mod ask;
 pub(crate) mod encode;
+pub(crate) mod exchange;
 pub(crate) mod transport;
 pub(crate) mod xml;

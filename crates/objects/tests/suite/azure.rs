@@ -1,7 +1,7 @@
 //! Objects of Azure's Blob Storage: blocks, signatures, and no uploads.
 
 use crate::http::{disk_of, disk_that, environment, store};
-use crate::server::azure::{ACCOUNT, ACCOUNT_KEY, SIGNED};
+use crate::server::azure::{ACCOUNT, ACCOUNT_KEY, IDENTITY, SIGNED};
 use crate::server::{Asked, BUCKET, Server, TOKEN, Wrong};
 use crate::transfers::{PAGE, read_all, write_all, write_pages};
 use std::io::ErrorKind;
@@ -263,10 +263,12 @@ fn every_kind_of_credentials_opens_an_object() {
     let string = format!("AccountName={ACCOUNT};AccountKey={ACCOUNT_KEY};BlobEndpoint={endpoint};");
     let signed_string =
         format!("BlobEndpoint={endpoint};AccountName=x;SharedAccessSignature={SIGNED}");
-    let cases: [(&str, &[(&str, &str)]); 6] = [
+    let identity = format!("http://{}{IDENTITY}", server.address);
+    let cases: [(&str, &[(&str, &str)]); 7] = [
         ("bucket", &[no_key, ("AZURE_STORAGE_ACCESS_KEY", ACCOUNT_KEY)]),
         ("bucket", &[no_key, ("AZURE_STORAGE_SAS_TOKEN", SIGNED)]),
         ("bucket", &[no_key, ("AZURE_STORAGE_TOKEN", TOKEN)]),
+        ("bucket", &[no_key, ("IDENTITY_ENDPOINT", &identity), ("AZURE_CLIENT_ID", "me")]),
         ("bucket", &[no_key, ("AZURE_STORAGE_CONNECTION_STRING", &string)]),
         ("bucket", &[no_key, ("AZURE_STORAGE_CONNECTION_STRING", &signed_string)]),
         ("public", &[no_key, ("AZURE_SKIP_SIGNATURE", "true")]),

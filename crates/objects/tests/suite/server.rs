@@ -210,6 +210,9 @@ impl Shared {
     }
 
     fn answer(&self, asked: &Asked) -> Answer {
+        if asked.path == azure::IDENTITY {
+            return azure::token(asked);
+        }
         if asked.is_azures() {
             return self.answer_as_azure(asked);
         }

@@ -1,0 +1,51 @@
+//! What a block is called: whose it is, which one, and what is in it.
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+
+/// Digits of the number of an upload, which is its mark.
+const UPLOAD_DIGITS: usize = 32;
+
+/// What a block is called. All blocks of a name that no object has taken must have IDs of one
+/// length, those of other programs, too: this one has 48 bytes, as those of Azure's own libraries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct BlockId {
+    /// The number of its upload.
+    pub(super) upload: String,
+    /// From 1 on.
+    pub(super) number: u32,
+    /// The CRC-32 of its bytes: what is listed says so what it is.
+    pub(super) crc: u32,
+}
+
+impl BlockId {
+    /// As it travels.
+    pub(super) fn encoded(&self) -> String {
+        let BlockId { upload, number, crc } = self;
+        BASE64_STANDARD.encode(format!("{upload}{number:08x}{crc:08x}"))
+    }
+
+    /// `None` if it is of another program.
+    pub(super) fn parse(text: &str) -> Option<BlockId> {
+        let id = String::from_utf8(BASE64_STANDARD.decode(text).ok()?).ok()?;
+        let (upload, rest) = id.split_at_checked(UPLOAD_DIGITS)?;
+        let (number, crc) = rest.split_at_checked(8).filter(|(_, crc)| crc.len() == 8)?;
+        let digits = |text| u32::from_str_radix(text, 16).ok();
+        Some(BlockId { upload: upload.to_owned(), number: digits(number)?, crc: digits(crc)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_has_48_bytes_and_says_what_its_block_is() {
+        let id = BlockId { upload: "0123456789abcdef".repeat(2), number: 9999, crc: 0xffff_0001 };
+        assert_eq!(id.encoded().len(), 64);
+        assert_eq!(BlockId::parse(&id.encoded()), Some(id));
+        for other in ["", "YQ==", "?", &BASE64_STANDARD.encode([0xff; 48])] {
+            assert_eq!(BlockId::parse(other), None);
+        }
+    }
+}
