@@ -29,6 +29,7 @@ use md5::{Digest, Md5};
 
 /// The metadata that an object is marked with: Azure takes no names with hyphens.
 pub(crate) const AZURE_MARK: &str = "x-ms-meta-xsortupload";
+
 /// Objects of Azure's, which the stores are asked for.
 pub(crate) struct Blobs<'s, S>(pub(crate) &'s S);
 

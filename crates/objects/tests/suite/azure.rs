@@ -320,4 +320,6 @@ fn errors_say_what_azures_tools_can_do_about_them() {
         assert!(error.to_string().contains(text), "{error}");
         assert!(!error.to_string().contains("AWS_"), "{error}");
     }
+    let error = disk(&server).create_output(Path::new("az://other/k")).unwrap_err();
+    assert!(error.to_string().contains("404 ContainerNotFound"), "{error}");
 }
