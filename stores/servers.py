@@ -143,6 +143,13 @@ class S3sFs(Server):
         keys = ["--access-key", KEY_ID, "--secret-key", SECRET]
         return [program, "--host", "127.0.0.1", "--port", str(port), *keys, self.files / "data"]
 
+    def remove(self, prefix=""):
+        super().remove(prefix)
+        # It leaves directories, where no object of their name can be then.
+        for folder, _, _ in os.walk(self.files / "data" / BUCKET, topdown=False):
+            if Path(folder) != self.files / "data" / BUCKET and not os.listdir(folder):
+                os.rmdir(folder)
+
     def parts_under_way(self):
         parts = {}
         for file in (self.files / "data").glob(".upload*"):
@@ -160,7 +167,7 @@ def free_port():
 
 
 def stop_on_signals():
-    """Signals end Python as an error does, so that what has to be stopped is."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda number, _frame: sys.exit(128 + number))
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Signals end Python as Ctrl-C does, which unittest takes for no failed test: then what has to
+    be stopped is."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)

@@ -19,7 +19,7 @@ from servers import BUCKET, FILES, KEY_ID, SECRET, Moto, S3sFs, stop_on_signals
 
 MIB = 1 << 20
 RECORD = 100
-JOB_SECONDS_MAX = 300
+JOB_SECONDS_MAX = 120
 # Letters that URLs, signatures, XML or patterns have for something else.
 ODD_KEYS = [
     "odd/a b",
