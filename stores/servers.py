@@ -106,6 +106,13 @@ class Server:
         for key in self.keys(prefix):
             self.client.delete_object(Bucket=BUCKET, Key=key)
 
+    def abort_uploads(self):
+        """What a test that failed has left."""
+        for one in self.client.list_multipart_uploads(Bucket=BUCKET).get("Uploads", ()):
+            self.client.abort_multipart_upload(
+                Bucket=BUCKET, Key=one["Key"], UploadId=one["UploadId"]
+            )
+
     def parts_under_way(self):
         """How many parts each upload under way has, by its number."""
         listed = self.client.list_multipart_uploads(Bucket=BUCKET).get("Uploads", ())
@@ -149,6 +156,10 @@ class S3sFs(Server):
         for folder, _, _ in os.walk(self.files / "data" / BUCKET, topdown=False):
             if Path(folder) != self.files / "data" / BUCKET and not os.listdir(folder):
                 os.rmdir(folder)
+
+    def abort_uploads(self):
+        for file in (self.files / "data").glob(".upload*"):
+            file.unlink()
 
     def parts_under_way(self):
         parts = {}

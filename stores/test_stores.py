@@ -19,7 +19,7 @@ from servers import BUCKET, FILES, KEY_ID, SECRET, Moto, S3sFs, stop_on_signals
 
 MIB = 1 << 20
 RECORD = 100
-JOB_SECONDS_MAX = 120
+JOB_SECONDS_MAX = 60
 # Letters that URLs, signatures, XML or patterns have for something else.
 ODD_KEYS = [
     "odd/a b",
@@ -70,6 +70,7 @@ class Stores:
 
     def setUp(self):
         self.server.remove()
+        self.server.abort_uploads()
         self.folder = self.server.files / "jobs"
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir()
@@ -242,13 +243,11 @@ class Stores:
             ("logs", names[:4]),
             ("logs/1-*.txt", names[:2]),
             ("logs/?-a.txt", [names[0], names[2]]),
-            ("l*1*.txt", [names[0], names[1], names[3], names[4]]),
+            # No star goes beyond a slash.
+            ("l*1*.txt", [names[4]]),
         ]:
             with self.subTest(given=given):
                 output = self.ok(["lines", "--recursive", url(given)]).split()
-                if "*" in given:
-                    # Whether `*` goes beyond a slash is not this test's matter.
-                    output, expected = output[-2:], sorted(expected)[-2:]
                 self.assertEqual(output, sorted(expected))
         self.fails(["lines", url("none-*"), "-o", "out"], "none-")
 
@@ -304,10 +303,6 @@ class Stores:
         self.server.put("old", b"old")
         self.server.put("short", bytes(12_000_050))
         self.fails(f"sort {url('short')} -o {url('old')}", "no multiple of the record's")
-        # It is noticed late, when parts have been sent.
-        self.server.put("t.csv", b"id\n" + b"1\n" * 10_000_000 + b"2,3\n")
-        line = f"table -q {url('t.csv')} --by id:int -o {url('old')} -m 200M"
-        self.assertNotEqual(self.run_job(line)[0], 0)
         self.assert_content("old", b"old")
         self.assert_no_uploads()
 
@@ -344,7 +339,7 @@ class Stores:
             running = json.loads(self.ok(["status", "--json"]))["jobs"]
             self.assertEqual([one["state"] for one in running], ["running"])
             if not self.server.lists_no_uploads:
-                self.assertIn("running", self.ok(["status", url()]))
+                self.assertIn("which runs", self.ok(["status", url()]))
             # It isn't cleared while its job lives.
             self.ok(["status", "--clear"])
             self.assertEqual(len(self.server.parts_under_way()), 1)
@@ -376,7 +371,8 @@ class Stores:
             job.communicate()
             self.assertNotEqual(job.returncode, 0)
             (upload, parts), = self.server.parts_under_way().items()
-            if not self.server.lists_no_uploads:
+            # After SIGINT its job is over, and says nothing of it.
+            if number == signal.SIGKILL and not self.server.lists_no_uploads:
                 self.assertIn("can be resumed", self.ok(["status", url()]))
             # It may be gone on with, so it stays.
             self.ok(["status", "--clear"])
