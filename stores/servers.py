@@ -33,7 +33,7 @@ class Server:
     checks_no_credentials = None
     makes_missing_buckets = None
     takes_few_keys = None
-    marks_no_order = None
+    fails_at_directories = None
 
     def command(self, port):
         raise NotImplementedError
@@ -145,17 +145,27 @@ class S3sFs(Server):
     makes_missing_buckets = "s3s-fs makes the directory of a bucket when an object comes"
     takes_few_keys = "s3s-fs has keys as paths of files: a//b and a/b are the same"
 
+    fails_at_directories = "s3s-fs fails (500) when it is asked for a key that is a directory"
+
     def command(self, port):
         program = ROOT / "target/stores-tools/bin/s3s-fs"
         keys = ["--access-key", KEY_ID, "--secret-key", SECRET]
         return [program, "--host", "127.0.0.1", "--port", str(port), *keys, self.files / "data"]
 
+    def keys(self, prefix=""):
+        # Its lists say that keys are encoded, and they aren't: the client makes `a b` of `a+b`.
+        top = self.files / "data" / BUCKET
+        files = [file for file in top.rglob("*") if file.is_file()]
+        keys = {str(file.relative_to(top)): file.stat().st_size for file in files}
+        return {key: keys[key] for key in sorted(keys) if key.startswith(prefix)}
+
     def remove(self, prefix=""):
         super().remove(prefix)
         # It leaves directories, where no object of their name can be then.
-        for folder, _, _ in os.walk(self.files / "data" / BUCKET, topdown=False):
-            if Path(folder) != self.files / "data" / BUCKET and not os.listdir(folder):
-                os.rmdir(folder)
+        top = self.files / "data" / BUCKET
+        for folder in sorted(top.rglob("*"), reverse=True):
+            if folder.is_dir() and not os.listdir(folder):
+                folder.rmdir()
 
     def abort_uploads(self):
         for file in (self.files / "data").glob(".upload*"):

@@ -246,6 +246,8 @@ class Stores:
             # No star goes beyond a slash.
             ("l*1*.txt", [names[4]]),
         ]:
+            if given == "logs" and self.server.fails_at_directories:
+                continue
             with self.subTest(given=given):
                 output = self.ok(["lines", "--recursive", url(given)]).split()
                 self.assertEqual(output, sorted(expected))
