@@ -366,7 +366,7 @@ class Stores:
         line = f"sort -q -j 2 -m 64M -T . {url('in')} -o {url('out')} --s3-part-size 5M"
         for number in (signal.SIGKILL, signal.SIGINT):
             self.server.remove("out")
-            job = self.uploading(f"{line} --checkpoint --bandwidth-limit 60M")
+            job = self.uploading(f"{line} --checkpoint --bandwidth-limit 25M")
             # So that the journal knows of parts.
             time.sleep(1.2)
             job.send_signal(number)
@@ -388,7 +388,7 @@ class Stores:
             self.skipTest(self.server.lists_no_uploads)
         self.ok(f"gen -q 60MB {url('in')}")
         line = f"sort -q -j 2 -m 64M -T . {url('in')} -o {url('out')} --s3-part-size 5M"
-        job = self.uploading(f"{line} --checkpoint --bandwidth-limit 60M")
+        job = self.uploading(f"{line} --checkpoint --bandwidth-limit 25M")
         job.kill()
         job.wait()
         (upload,) = self.server.parts_under_way()
