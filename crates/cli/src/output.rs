@@ -154,6 +154,19 @@ pub(crate) fn write_stderr(line: &str) {
     let _ = io::stderr().write_all(format!("xsort: {}\n", DisplayPath(line)).as_bytes());
 }
 
+/// Prints all failures but the last one, which the caller prints.
+///
+/// # Errors
+/// The last one, if there is any.
+pub(crate) fn all_but_last(mut failures: Vec<Failure>) -> Result<(), Failure> {
+    let last = failures.pop();
+    failures
+        .iter()
+        .filter_map(Failure::line)
+        .for_each(|line| write_stderr(&format!("error: {line}")));
+    last.map_or(Ok(()), Err)
+}
+
 /// Writes lines to standard output, with a line end at the end.
 ///
 /// # Errors

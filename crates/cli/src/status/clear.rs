@@ -3,7 +3,7 @@
 use super::uploads::abort_all;
 use super::words::leftovers_text;
 use crate::exit::Failure;
-use crate::output::{self, write_stderr, write_stdout};
+use crate::output::{self, all_but_last, write_stdout};
 use crate::signals::Stop;
 use serde::Serialize;
 use std::fmt::Write;
@@ -64,11 +64,5 @@ pub(super) fn clear_all(jobs: &[FoundJob], is_json: bool, stop: &Stop) -> Result
             so_far: ": what is cleared is listed, the rest is as it was",
         });
     }
-    // The caller prints the last one.
-    let last = failures.pop();
-    failures
-        .iter()
-        .filter_map(Failure::line)
-        .for_each(|line| write_stderr(&format!("error: {line}")));
-    last.map_or(Ok(()), Err)
+    all_but_last(failures)
 }

@@ -9,7 +9,7 @@
 use crate::args::StatusArgs;
 use crate::decimal::span;
 use crate::exit::Failure;
-use crate::output::{self, write_stderr, write_stdout};
+use crate::output::{self, all_but_last, write_stderr, write_stdout};
 use crate::signals::Stop;
 use serde::Serialize;
 use std::fmt::Write;
@@ -73,13 +73,7 @@ pub(super) fn run(
         let so_far = ": what is removed is listed, the rest is as it was";
         failures.push(Failure::Stopped { so_far });
     }
-    // The caller prints the last one.
-    let last = failures.pop();
-    failures
-        .iter()
-        .filter_map(Failure::line)
-        .for_each(|line| write_stderr(&format!("error: {line}")));
-    last.map_or(Ok(()), Err)
+    all_but_last(failures)
 }
 
 /// Aborts what a dead job has under way.

@@ -3,7 +3,7 @@
 use crate::http::{disk_of, disk_that, environment, store};
 use crate::server::azure::{ACCOUNT, ACCOUNT_KEY, IDENTITY, SIGNED};
 use crate::server::{Asked, BUCKET, Server, TOKEN, Wrong};
-use crate::transfers::{PAGE, read_all, write_all, write_pages};
+use crate::transfers::{PAGE, go_on, leave_behind, read_all, write_all, write_pages};
 use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -213,29 +213,13 @@ fn an_output_is_gone_on_with() {
     let store = store();
     let server = Server::start(&store, |_| Wrong::Nothing);
     let ((url, there), bytes) = (urls("k"), Random::new(6).bytes(17 * MIB));
-    let pages = bytes.len() / PAGE;
-    let (tag, parts) = {
-        let disk = disk(&server);
-        let (output, tag) = disk.create_persistent_output(Path::new(&url), "").unwrap();
-        write_pages(&disk, output, &bytes, 0..pages - 1).unwrap();
-        while disk.stored_parts(output, 0).unwrap().len() < 3 {
-            std::thread::yield_now();
-        }
-        let parts = disk.stored_parts(output, 0).unwrap();
-        disk.close(output);
-        (tag, parts)
-    };
+    let left = leave_behind(&disk(&server), Path::new(&url), &bytes, 3);
     let sent =
         |server: &Server| server.seen().iter().filter(|line| line.contains("comp=block&")).count();
     let from = 11 * MIB;
     let finish = |parts_sent: usize| {
-        let disk = disk(&server);
         let before = sent(&server);
-        let output = disk.open_persistent_output(Path::new(&url), &tag, &parts).unwrap();
-        let begins = disk.begins_with(output, from as u64, crc32fast::hash(&bytes[..from]));
-        assert_eq!(begins, Some(true));
-        write_pages(&disk, output, &bytes, from / PAGE..pages).unwrap();
-        disk.publish(output, bytes.len() as u64, true).unwrap();
+        go_on(&disk(&server), Path::new(&url), &left, &bytes, from);
         assert!(store.object(&there).as_deref() == Some(&bytes[..]));
         assert_eq!(sent(&server) - before, parts_sent);
     };
@@ -244,10 +228,10 @@ fn an_output_is_gone_on_with() {
     // What vanished is written again.
     server.change_blocks(&there, |name| *name = crate::server::azure::Blocks::default());
     let disk = disk(&server);
-    let output = disk.open_persistent_output(Path::new(&url), &tag, &parts).unwrap();
+    let output = disk.open_persistent_output(Path::new(&url), &left.0, &left.1).unwrap();
     let begins = disk.begins_with(output, from as u64, crc32fast::hash(&bytes[..from]));
     assert_eq!(begins, Some(false));
-    write_pages(&disk, output, &bytes, 0..pages).unwrap();
+    write_pages(&disk, output, &bytes, 0..bytes.len() / PAGE).unwrap();
     disk.publish(output, bytes.len() as u64, true).unwrap();
     assert!(store.object(&there).as_deref() == Some(&bytes[..]));
 }

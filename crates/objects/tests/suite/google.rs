@@ -2,7 +2,7 @@
 
 use crate::http::{disk_of, environment, store};
 use crate::server::{Asked, BUCKET, Server, TOKEN, Wrong, crc32c};
-use crate::transfers::{PAGE, read_all, write_all, write_pages};
+use crate::transfers::{PAGE, go_on, leave_behind, read_all, write_all};
 use std::fs;
 use std::io::ErrorKind;
 use std::ops::ControlFlow;
@@ -94,25 +94,8 @@ fn an_upload_is_gone_on_with() {
     let store = store();
     let server = Server::start(&store, |_| Wrong::Nothing);
     let ((url, there), bytes) = (urls("k"), Random::new(6).bytes(17 * MIB));
-    let pages = bytes.len() / PAGE;
-    let (tag, parts) = {
-        let disk = disk(&server);
-        let (output, tag) = disk.create_persistent_output(Path::new(&url), "").unwrap();
-        write_pages(&disk, output, &bytes, 0..pages - 1).unwrap();
-        while disk.stored_parts(output, 0).unwrap().len() < 3 {
-            std::thread::yield_now();
-        }
-        let parts = disk.stored_parts(output, 0).unwrap();
-        disk.close(output);
-        (tag, parts)
-    };
-    let disk = disk(&server);
-    let output = disk.open_persistent_output(Path::new(&url), &tag, &parts).unwrap();
-    let from = 11 * MIB;
-    let begins = disk.begins_with(output, from as u64, crc32fast::hash(&bytes[..from]));
-    assert_eq!(begins, Some(true));
-    write_pages(&disk, output, &bytes, from / PAGE..pages).unwrap();
-    disk.publish(output, bytes.len() as u64, true).unwrap();
+    let left = leave_behind(&disk(&server), Path::new(&url), &bytes, 3);
+    go_on(&disk(&server), Path::new(&url), &left, &bytes, 11 * MIB);
     assert!(store.object(&there).as_deref() == Some(&bytes[..]));
 }
 

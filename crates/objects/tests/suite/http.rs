@@ -1,7 +1,7 @@
 //! Objects over HTTP, from a real server in this process: requests, signatures, answers, errors.
 
 use crate::server::{Asked, BUCKET, KEY_ID, PUBLIC, SECRET, Server, Wrong};
-use crate::transfers::{PAGE, read_all, write_all, write_pages};
+use crate::transfers::{PAGE, go_on, leave_behind, read_all, write_all};
 use std::fs;
 use std::io::ErrorKind;
 use std::net::TcpListener;
@@ -340,27 +340,11 @@ fn an_upload_is_gone_on_with_by_its_list_of_parts() {
         _ => Wrong::Nothing,
     });
     let (key, bytes) = (url("k ü+"), Random::new(6).bytes(33 * MIB));
-    let pages = bytes.len() / PAGE;
-    let (tag, parts) = {
-        let disk = disk(&server, &[]);
-        let (output, tag) = disk.create_persistent_output(Path::new(&key), "").unwrap();
-        write_pages(&disk, output, &bytes, 0..pages - 1).unwrap();
-        while disk.stored_parts(output, 0).unwrap().len() < 6 {
-            std::thread::yield_now();
-        }
-        let parts = disk.stored_parts(output, 0).unwrap();
-        disk.close(output);
-        (tag, parts)
-    };
+    let left = leave_behind(&disk(&server, &[]), Path::new(&key), &bytes, 6);
     let disk = disk(&server, &[]);
-    let output = disk.open_persistent_output(Path::new(&key), &tag, &parts).unwrap();
-    let from = 27 * MIB;
-    let begins = disk.begins_with(output, from as u64, crc32fast::hash(&bytes[..from]));
-    assert_eq!(begins, Some(true));
-    write_pages(&disk, output, &bytes, from / PAGE..pages).unwrap();
-    disk.publish(output, bytes.len() as u64, true).unwrap();
+    go_on(&disk, Path::new(&key), &left, &bytes, 27 * MIB);
     assert!(store.object(&key).as_deref() == Some(&bytes[..]));
-    let error = disk.open_persistent_output(Path::new(&key), &tag, &parts).unwrap_err();
+    let error = disk.open_persistent_output(Path::new(&key), &left.0, &left.1).unwrap_err();
     assert_eq!(error.source.kind(), ErrorKind::NotFound, "{error}");
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use xsort_disk::{
     ALIGNMENT, Completion, Direction, Disk, Error, FileId, Lease, Request, SimDisk, SimOptions,
-    align_up,
+    StoredPart, align_up,
 };
 use xsort_objects::{ObjectDisk, ObjectSettings, RetryPolicy, SimStore, StoreOptions};
 
@@ -28,6 +28,39 @@ pub(crate) fn settings(part_pages: usize) -> ObjectSettings {
 pub(crate) fn disk(store: &Arc<SimStore>, settings: ObjectSettings) -> ObjectDisk {
     let local = Arc::new(SimDisk::new(SimOptions::default()));
     ObjectDisk::with_client(local, settings, Arc::clone(store) as _)
+}
+
+/// Begins a persistent output of these bytes, all but the last page of them, and leaves it when so
+/// many parts are there: what another process goes on with.
+pub(crate) fn leave_behind(
+    disk: &dyn Disk,
+    path: &Path,
+    bytes: &[u8],
+    parts: usize,
+) -> (String, Vec<StoredPart>) {
+    let (output, tag) = disk.create_persistent_output(path, "").unwrap();
+    write_pages(disk, output, bytes, 0..bytes.len() / PAGE - 1).unwrap();
+    while disk.stored_parts(output, 0).unwrap().len() < parts {
+        std::thread::yield_now();
+    }
+    let parts = disk.stored_parts(output, 0).unwrap();
+    disk.close(output);
+    (tag, parts)
+}
+
+/// Goes on with such an output, which is there up to `from`, to its end.
+pub(crate) fn go_on(
+    disk: &dyn Disk,
+    path: &Path,
+    (tag, parts): &(String, Vec<StoredPart>),
+    bytes: &[u8],
+    from: usize,
+) {
+    let output = disk.open_persistent_output(path, tag, parts).unwrap();
+    let begins = disk.begins_with(output, from as u64, crc32fast::hash(&bytes[..from]));
+    assert_eq!(begins, Some(true));
+    write_pages(disk, output, bytes, from / PAGE..bytes.len() / PAGE).unwrap();
+    disk.publish(output, bytes.len() as u64, true).unwrap();
 }
 
 /// Whether a test has its process for itself. If not, runs it in another one, where it has.
