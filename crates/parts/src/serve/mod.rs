@@ -15,17 +15,17 @@ mod answer;
 mod connection;
 mod request;
 mod resource;
+mod served;
 
 use crate::error::Error;
-use crate::manifest::Manifest;
 use connection::serve_connection;
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use std::collections::HashMap;
+use served::Served;
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -38,17 +38,6 @@ const CONNECTIONS_MAX: usize = 1024;
 const SILENCE: Duration = Duration::from_secs(120);
 /// Letters and digits of a token at least.
 const TOKEN_BYTES_MIN: usize = 16;
-
-/// What is served.
-struct Served {
-    directory: PathBuf,
-    /// For reading manifests.
-    disk: Arc<dyn Disk>,
-    token: String,
-    /// Manifests by their slices, and the tag of the file that they were read from.
-    manifests: Mutex<HashMap<usize, (String, Arc<Manifest>)>>,
-    connections: AtomicUsize,
-}
 
 /// A server that listens.
 pub struct Server {
