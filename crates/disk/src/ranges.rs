@@ -15,7 +15,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 /// A range of a file, and the name under which it is an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +51,9 @@ pub struct RangeDisk {
     /// Offset and length of those that are open.
     open: Mutex<HashMap<FileId, (u64, u64)>>,
     pending: Arc<Mutex<Pending>>,
-    reply: Sender<Completion>,
+    /// Both are there until it is dropped.
+    reply: Option<Sender<Completion>>,
+    passing_on: Option<JoinHandle<()>>,
 }
 
 impl RangeDisk {
@@ -74,11 +76,22 @@ impl RangeDisk {
         let (reply, completions) = unbounded();
         let shared = Arc::clone(&pending);
         // It ends with the last sender: this disk, and the requests that are under way.
-        thread::Builder::new()
+        let passing_on = thread::Builder::new()
             .name("ranges".into())
             .spawn(move || pass_on(&completions, &shared))
             .map_err(|error| Error::new(Operation::Start, "a thread for ranges", error))?;
-        Ok(RangeDisk { below, ranges, open: Mutex::default(), pending, reply })
+        let (reply, passing_on) = (Some(reply), Some(passing_on));
+        Ok(RangeDisk { below, ranges, open: Mutex::default(), pending, reply, passing_on })
+    }
+}
+
+impl Drop for RangeDisk {
+    /// Waits for the reads that are under way.
+    fn drop(&mut self) {
+        drop(self.reply.take());
+        let thread = self.passing_on.take().expect("it is dropped once");
+        // A thread that panicked has said so.
+        let _ = thread.join();
     }
 }
 
@@ -148,7 +161,8 @@ impl Disk for RangeDisk {
             pending.next += 1;
             request.offset += begin;
             request.tag = number;
-            let reply = std::mem::replace(&mut request.reply, self.reply.clone());
+            let own = self.reply.clone().expect("it is there until it is dropped");
+            let reply = std::mem::replace(&mut request.reply, own);
             pending.waiting.insert(number, Waiting { reply, tag, offset });
         }
         self.below.submit(request);
