@@ -14,7 +14,7 @@ pub struct JobInput {
     pub path: String,
     /// Its length.
     pub bytes: u64,
-    /// As [`input_tag`](crate::input_tag) has it.
+    /// As [`input_tag`](crate::input_tag()) has it.
     pub tag: String,
 }
 
