@@ -44,6 +44,8 @@ pub struct GivenLimits {
     pub part_bytes: Option<u64>,
     /// Requests at once.
     pub connections: Option<u16>,
+    /// The output must not replace an object.
+    pub no_clobber: bool,
 }
 
 /// How the objects of a job are moved.
@@ -65,8 +67,8 @@ impl ObjectLimits {
         if objects == ObjectUse::default() {
             return None;
         }
-        let GivenLimits { part_bytes, connections } = given;
-        let defaults = ObjectSettings { writers: threads, ..ObjectSettings::default() };
+        let GivenLimits { part_bytes, connections, no_clobber } = given;
+        let defaults = ObjectSettings { writers: threads, no_clobber, ..ObjectSettings::default() };
         let largest = connections.map_or(defaults.connections, usize::from);
         let least = connections.map_or(CONNECTIONS_MIN, usize::from);
         let parts = match part_bytes {
@@ -139,7 +141,11 @@ mod tests {
         assert_eq!(decide(400 << 20), (7, 8));
         assert_eq!(decide(256 << 20), (7, 5));
         assert_eq!(decide(64 << 20), (2, 5));
-        let given = GivenLimits { part_bytes: Some((6 << 20) + 1), connections: Some(40) };
+        let given = GivenLimits {
+            part_bytes: Some((6 << 20) + 1),
+            connections: Some(40),
+            no_clobber: true,
+        };
         let limits = ObjectLimits::decide(objects, given, 2, 1 << 20).unwrap();
         assert_eq!(
             (limits.settings.connections, limits.settings.part_bytes),
