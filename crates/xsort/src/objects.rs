@@ -1,5 +1,6 @@
 //! Objects of stores among the files of a job, if the crate is built with them.
 
+use crate::resources::Resources;
 use std::path::Path;
 use std::sync::Arc;
 use xsort_disk::{Disk, RateLimit};
@@ -17,11 +18,12 @@ impl Objects {
     pub(crate) fn of_job<P: AsRef<Path>>(
         inputs: impl IntoIterator<Item = P>,
         output: Option<&Path>,
-        threads: usize,
+        resources: &Resources,
         budget_bytes: u64,
     ) -> Objects {
         let objects = ObjectUse::of(inputs, output);
-        let given = GivenLimits::default();
+        let given = GivenLimits { no_clobber: resources.no_clobber, ..GivenLimits::default() };
+        let threads = resources.threads();
         Objects { limits: ObjectLimits::decide(objects, given, threads, budget_bytes) }
     }
 
@@ -49,7 +51,7 @@ impl Objects {
     pub(crate) fn of_job<P: AsRef<Path>>(
         _inputs: impl IntoIterator<Item = P>,
         _output: Option<&Path>,
-        _threads: usize,
+        _resources: &Resources,
         _budget_bytes: u64,
     ) -> Objects {
         Objects {}
