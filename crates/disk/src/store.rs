@@ -71,6 +71,12 @@ pub trait Disk: Send + Sync {
     /// Length of an open file, in bytes.
     fn file_bytes(&self, file: FileId) -> Result<u64, Error>;
 
+    /// How many bytes of an open file are best read at once, where all of it is read: whole pages,
+    /// and so many that what a read costs beside its bytes doesn't count.
+    fn read_bytes(&self, _file: FileId) -> u64 {
+        1 << 20
+    }
+
     /// Creates the file that is to become `path`: without a name where the file system can do that,
     /// else under a hidden one in the same directory. What `path` names now is untouched. Fails
     /// early if the directory can't be written.

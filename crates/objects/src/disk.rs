@@ -273,6 +273,13 @@ impl Disk for ObjectDisk {
         }
     }
 
+    fn read_bytes(&self, file: FileId) -> u64 {
+        match self.object(file) {
+            Some(_) => self.settings.read_bytes,
+            None => self.local.read_bytes(file),
+        }
+    }
+
     fn create_output(&self, path: &Path) -> Result<FileId, Error> {
         if !is_url(path) {
             return self.local.create_output(path);

@@ -60,6 +60,7 @@ pub(crate) fn disk_that(environment: Environment, no_clobber: bool) -> ObjectDis
             longest_pause: Duration::from_millis(10),
             ..RetryPolicy::default()
         },
+        ..ObjectSettings::default()
     };
     let local = Arc::new(SimDisk::new(SimOptions::default()));
     ObjectDisk::with_environment(local, settings, environment)
