@@ -1,0 +1,118 @@
+//! Sorting a slice and cutting it at the splitters.
+//!
+//! The slice is sorted by the ordinary sort to one file, which is read again to find the cuts and
+//! to count and sum what lies between them: what the manifest promises is what the drive has given
+//! back.
+
+use super::{Records, name_of};
+use crate::cutting::{Ranges, sum_ranges};
+use crate::error::Error;
+use crate::job::{Slice, SliceInput};
+use crate::manifest::{PartRange, SliceFiles};
+use crate::means::Means;
+use crate::record_sum::Framing;
+use crate::splitters::{Splitter, Splitters};
+use std::cmp::Ordering;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+use xsort_disk::{FileRange, Operation, RangeDisk};
+use xsort_extsort::fixed::Method;
+use xsort_extsort::{SortOptions, SortReport, sort};
+use xsort_records::Key;
+
+impl Records {
+    pub(super) fn map_slice(
+        &self,
+        slice: &Slice,
+        splitters: &Splitters,
+        parts: usize,
+        files: &SliceFiles,
+        means: &Means<'_>,
+    ) -> Result<Vec<PartRange>, Error> {
+        let report = self.sort_slice(slice, &files.data, means)?;
+        let record_bytes = self.layout.record_bytes();
+        let cuts = self.cuts(slice, splitters, &files.data)?;
+        let cuts: Vec<u64> = cuts.into_iter().map(|cut| cut * record_bytes as u64).collect();
+        let framing = Framing::Size(record_bytes);
+        let Ranges { ranges, checksum: read, .. } =
+            sum_ranges(&files.data, framing, &cuts, parts, means)?;
+        if (report.records, &*report.checksum) != (read.records(), &*read.to_string()) {
+            let what = format!(
+                "{}: {} records with checksum {} were written, and {} with {read} read back",
+                files.data.display(),
+                report.records,
+                report.checksum,
+                read.records()
+            );
+            return Err(xsort_extsort::Error::Lost { what }.into());
+        }
+        Ok(ranges)
+    }
+
+    /// The ordinary sort, of ranges.
+    fn sort_slice(
+        &self,
+        slice: &Slice,
+        output: &Path,
+        means: &Means<'_>,
+    ) -> Result<SortReport, Error> {
+        let range = |input: &SliceInput| FileRange {
+            name: name_of(input),
+            path: (&input.path).into(),
+            offset: input.offset,
+            bytes: input.bytes,
+        };
+        let disk = RangeDisk::new(Arc::clone(&means.disk), slice.inputs.iter().map(range))?;
+        let options = SortOptions {
+            inputs: slice.inputs.iter().map(name_of).collect(),
+            output: output.to_owned(),
+            layout: self.layout.clone(),
+            // The middle of a file may look like anything.
+            format_is_assumed: self.format_is_assumed
+                && slice.inputs.iter().all(|input| input.offset == 0),
+            budget_bytes: means.budget_bytes,
+            method: Method::Auto,
+            threads: means.threads,
+            caches: means.caches,
+            scratch: means.scratch.clone(),
+            remove_input: false,
+            sync: means.sync,
+            probe: false,
+            checkpoint: None,
+        };
+        Ok(sort(&options, &disk, means.observer)?)
+    }
+
+    /// How many of the sorted records lie below each splitter.
+    fn cuts(&self, slice: &Slice, splitters: &Splitters, data: &Path) -> Result<Vec<u64>, Error> {
+        let fail = |operation| {
+            move |error: io::Error| Error::from(xsort_disk::Error::new(operation, data, error))
+        };
+        let file = File::open(data).map_err(fail(Operation::Open))?;
+        let record_bytes = self.layout.record_bytes();
+        let (rule, count) = (self.layout.rule(), slice.bytes / record_bytes as u64);
+        let mut record = vec![0; record_bytes];
+        let mut bound = |key: &[u8], is_below: fn(Ordering) -> bool| {
+            let (mut low, mut high) = (0, count);
+            while low < high {
+                let middle = low + (high - low) / 2;
+                file.read_exact_at(&mut record, middle * record_bytes as u64)?;
+                match is_below(rule.compare_encoded(&record, key)) {
+                    true => low = middle + 1,
+                    false => high = middle,
+                }
+            }
+            io::Result::Ok(low)
+        };
+        let mut cut = |splitter: &Splitter| {
+            let below = bound(&splitter.key.0, Ordering::is_lt)?;
+            let up_to = bound(&splitter.key.0, Ordering::is_le)?;
+            Ok(splitter.position(slice.index, slice.bytes, below, up_to))
+        };
+        let cuts = splitters.splitters.iter().map(&mut cut).collect::<io::Result<_>>();
+        cuts.map_err(fail(Operation::Read))
+    }
+}
