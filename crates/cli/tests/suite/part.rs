@@ -352,7 +352,8 @@ fn parts_are_merged_from_servers() {
     let told = job.sandbox.json(&Job::merge_line(0, &format!("--from {}0 --from b", a.url)));
     assert_eq!(told["lost_source"], format!("{}0", a.url), "without the secret: {told}");
     let gone = b.url.clone();
-    (a.end(), b.end());
+    a.end();
+    b.end();
     let line = Job::merge_line(0, &format!("--from a --from {gone} --give-up-after 0"));
     let told = job.sandbox.json(&line);
     assert_eq!(told["lost_source"], gone, "{told}");
