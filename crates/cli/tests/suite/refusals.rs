@@ -303,3 +303,13 @@ fn an_output_that_exists_is_kept_if_asked_for() {
         fs::remove_file(sandbox.path().join("new.csv")).unwrap();
     }
 }
+
+#[test]
+fn a_cluster_without_python_is_refused_with_the_way_out() {
+    let mut sandbox = Sandbox::new();
+    for (python, reason) in [("/missing/python", "XSORT_PYTHON"), ("false", "")] {
+        sandbox.variables = vec![("XSORT_PYTHON".into(), python.into())];
+        let ended = sandbox.run("cluster sort in -o out");
+        assert!(ended.code != Some(0) && ended.stderr.contains(reason), "{}", ended.stderr);
+    }
+}
