@@ -47,6 +47,7 @@ class Cluster:
         self.step = 0
         self.full = set()
         self.checks = []
+        self.away = []
         self.late = 0  # a task whose news comes after its node was given up
 
     def run(self):
@@ -101,6 +102,10 @@ class Cluster:
 
     def restart(self, name):
         self.forget(name)
+        if self.random.random() < 0.5 and name not in self.away:
+            self.away.append(name)
+            self.scheduler.node_away(name)
+            return
         self.lost[Kind.MAP] += len(self.nodes[name])
         self.scheduler.node_restarted(name, [index for index in self.nodes[name] if index >= 0])
 
@@ -117,16 +122,20 @@ class Cluster:
     def happen(self):
         if self.chance() and len(self.nodes) > 1:
             self.lose(self.random.choice(list(self.nodes)))
-        if self.chance():
+        if self.chance() and self.nodes:
             self.restart(self.random.choice(list(self.nodes)))
         if self.chance():
             self.join()
-        if self.checks:
+        if self.away and self.random.random() < 0.3:
+            name = self.away.pop()
+            if name in self.nodes:
+                (self.lose if self.chance() else self.restart)(name)
+        elif self.checks:
             self.check(self.checks.pop())
         elif self.running:
             number = self.random.choice(list(self.running))
             self.end(self.running.pop(number))
-        else:
+        elif not self.away:
             self.join()
         self.scheduler.task_done(self.late)
 

@@ -125,10 +125,11 @@ class Node:
     found: deque[int] = field(default_factory=deque)
     takes_maps: bool = True
     parts_written: int = 0
+    away: bool = False
 
     @property
     def free(self) -> int:
-        return self.slots - len(self.running)
+        return 0 if self.away else self.slots - len(self.running)
 
 
 class Scheduler:
@@ -207,9 +208,20 @@ class Scheduler:
         self.nodes[name].takes_maps = node.takes_maps
         self.nodes[name].parts_written = node.parts_written
 
+    def node_away(self, name: str) -> None:
+        """The process on a machine died, and it will turn out whether `node_lost` or
+        `node_restarted`. Until then nothing is started there, and nothing that needs its slices."""
+        node = self.nodes.get(name)
+        if node is not None and not node.away:
+            node.away = True
+            self._free.pop(name, None)
+            self._checks.add(name)
+            self._stop(name, node)
+
     def node_answers(self, name: str) -> None:
         """The machine of a `Check` is there after all."""
-        self._checks.discard(name)
+        if name in self.nodes and not self.nodes[name].away:
+            self._checks.discard(name)
 
     def slice_dropped(self, index: int) -> None:
         """What was left of a missing or damaged slice is gone."""
@@ -412,10 +424,7 @@ class Scheduler:
     def _take_back(self, name: str, node: Node) -> None:
         self._free.pop(name, None)
         self._checks.discard(name)
-        for task in node.running.values():
-            del self._running[task.number]
-            self._wait(task.kind, task.index)
-            self._lost((task.kind, task.index), f"{name} is gone")
+        self._stop(name, node)
         for index in node.batches:
             self.sampled -= 1
             self._wait(Kind.SAMPLE, index)
@@ -427,6 +436,14 @@ class Scheduler:
             self._wait(Kind.MAP, index)
         for index in [index for index, holder in self._drops.items() if holder == name]:
             self.slice_dropped(index)
+
+    def _stop(self, name: str, node: Node) -> None:
+        """What ran on a node has to run again."""
+        for task in node.running.values():
+            del self._running[task.number]
+            self._wait(task.kind, task.index)
+            self._lost((task.kind, task.index), f"{name} is gone")
+        node.running.clear()
 
     def _full(self, name: str | None, message: str) -> None:
         """A node whose scratch is full takes no more slices. Parts are still written there."""
