@@ -25,6 +25,10 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Job(#[from] Error),
 
+    /// A step of a sort in parts failed.
+    #[error(transparent)]
+    Part(#[from] xsort_parts::Error),
+
     /// The arguments don't fit together.
     #[error("{0}")]
     Usage(String),
@@ -74,6 +78,7 @@ impl Failure {
             Failure::Stopped { .. } => stopped,
             Failure::File { source, .. } => system_code(source, None),
             Failure::Job(error) => job_code(error, stopped),
+            Failure::Part(error) => part_code(error, stopped),
         }
     }
 
@@ -101,6 +106,17 @@ fn job_code(error: &Error, stopped: u8) -> u8 {
         | Error::Resumable { cause }
         | Error::Streamed { cause }
         | Error::InPlace { cause } => job_code(cause, stopped),
+        _ => TRANSFER,
+    }
+}
+
+/// The status for a failed step of a sort in parts.
+fn part_code(error: &xsort_parts::Error, stopped: u8) -> u8 {
+    match error {
+        xsort_parts::Error::Engine(error) => job_code(error, stopped),
+        xsort_parts::Error::MissingSlices { .. } => INPUT,
+        xsort_parts::Error::DamagedSlice { .. } => CORRUPT,
+        xsort_parts::Error::Invalid(_) => DISORDER,
         _ => TRANSFER,
     }
 }

@@ -14,6 +14,7 @@
 //! | `store`, `request`, `alignment`, `error` | the interface of a disk |
 //! | `os`, `lazy`, `options` | the operating system's disk; one that starts with its first file |
 //! | `place` | what is at a path, and which paths are URLs |
+//! | `ranges` | a disk on which names stand for ranges of files |
 //! | `file`, `file_table`, `snapshot`, `drive` | open files (O_DIRECT) and the table of them |
 //! | `output`, `hidden_name`, `nameless` | how an output appears, whole or not at all |
 //! | `stream` | standard output as an output |
@@ -52,6 +53,7 @@ mod output;
 mod persistent;
 mod place;
 mod progress;
+mod ranges;
 mod rate;
 mod region;
 mod request;
@@ -78,6 +80,7 @@ pub use lease::Lease;
 pub use options::{DiskOptions, IoChoice, UnknownIoChoice};
 pub use os::OsDisk;
 pub use place::{Found, ListedFile, is_url};
+pub use ranges::{FileRange, RangeDisk};
 pub use rate::RateLimit;
 pub use request::{Completion, Direction, FileId, Request};
 pub use sim::{

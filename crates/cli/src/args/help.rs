@@ -13,6 +13,9 @@ pub(super) const DONE: &str = "0    success";
 pub(super) const VERDICT: &str = "\
 0    in order, and as expected
   1    out of order, or not the expected records";
+pub(super) const DONE_OR_VALID: &str = "\
+0    success; for validate: all is there, and in order
+  1    validate: something is missing, doubled, out of order or another record";
 pub(super) const DONE_OR_VERDICT: &str = "\
 0    success; for verify: in order, and as expected
   1    verify: out of order, or not the expected records";

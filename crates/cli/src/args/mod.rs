@@ -6,6 +6,7 @@
 mod generate;
 mod help;
 mod hints;
+mod part;
 mod shared;
 mod sort;
 mod status;
@@ -14,6 +15,9 @@ mod values;
 mod verify;
 
 pub(crate) use generate::GenArgs;
+pub(crate) use part::{
+    MapArgs, MergeArgs, PartArgs, PartStep, PlanArgs, SampleArgs, SplitArgs, ValidateArgs,
+};
 pub(crate) use shared::{RecordForm, Records, Report, Resources, connections, part_size};
 pub(crate) use sort::{Checkpoints, SortArgs};
 pub(crate) use status::StatusArgs;
@@ -52,6 +56,7 @@ pub(crate) enum Command {
     Sort(SortArgs),
     Table(TableArgs),
     Verify(VerifyArgs),
+    Part(PartArgs),
     Status(StatusArgs),
     /// Sort lines of text, with the options of GNU sort
     ///
@@ -98,6 +103,7 @@ impl Command {
             Command::Sort(args) => args.report.color.color,
             Command::Table(args) => args.report.color.color,
             Command::Verify(args) => args.report.color.color,
+            Command::Part(args) => args.step.report().color.color,
             Command::Status(args) => args.color.color,
             _ => When::Never,
         }

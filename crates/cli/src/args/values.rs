@@ -1,5 +1,6 @@
 //! Parsers of single values.
 
+use super::part::Slices;
 use clap::builder::{PathBufValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -20,6 +21,20 @@ pub(super) fn whole<T: FromStr>(text: &str) -> Result<T, String> {
     }
     text.parse()
         .map_err(|_| format!("at most {} is possible", u128::MAX >> (128 - 8 * size_of::<T>())))
+}
+
+/// Numbers of slices, each once: `0,2` or `4-7`.
+pub(super) fn slices(text: &str) -> Result<Slices, String> {
+    let mut all = Vec::new();
+    for range in text.split(',') {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last) = (whole::<u32>(first)? as usize, whole::<u32>(last)? as usize);
+        if last < first || last - first >= 1_000_000 {
+            return Err(format!("'{range}' is no range of slices"));
+        }
+        all.extend(first..=last);
+    }
+    Ok(Slices(all))
 }
 
 pub(super) fn threads(text: &str) -> Result<u16, String> {

@@ -6,6 +6,7 @@ pub(crate) mod generate;
 mod gnu_definition;
 mod keyed_engine;
 pub(crate) mod manual;
+pub(crate) mod part;
 mod resources;
 pub(crate) mod sort;
 mod sort_prefixed;

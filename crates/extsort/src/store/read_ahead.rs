@@ -11,7 +11,8 @@ use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 use xsort_disk::{
-    BlockPool, Completion, Direction, Disk, Error, FileId, Lease, Request, align_up, is_url,
+    BlockPool, Completion, Direction, Disk, Error, FileId, FileIdentity, Lease, Request, align_up,
+    is_url,
 };
 
 /// A file, and its blocks that are in memory or being read. The disk is borrowed or shared.
@@ -68,6 +69,18 @@ impl<D: Deref<Target: Disk>> ReadAhead<D> {
             return skipped;
         }
         0
+    }
+
+    /// Reads no further than to `end`. Must come before the first read. Returns the file's length.
+    pub(crate) fn end_at(&mut self, end: u64) -> u64 {
+        let bytes = self.bytes;
+        self.bytes = bytes.min(end);
+        bytes
+    }
+
+    /// What identifies the file.
+    pub(crate) fn identity(&self) -> Result<FileIdentity, Error> {
+        self.disk.identity(self.file)
     }
 
     fn read_blocks(&mut self, buffer: &mut [u8]) -> Result<usize, Error> {

@@ -69,8 +69,8 @@ pub use dry_run::{LinesDryRun, dry_run_lines};
 pub use effort::{Codec, Load, Measure};
 pub use file_output::{FileOutput, FinishedOutput};
 pub use input::{
-    Content, Decoders, Header, InputBytes, LinesInput, MapInput, OpenInput, Recognised, UrlFile,
-    recognise, take_header, total_bytes, urls_at_once,
+    Content, Decoders, Header, InputBytes, LinesInput, MapInput, OpenInput, RangeRead, Recognised,
+    UrlFile, recognise, take_header, total_bytes, urls_at_once,
 };
 pub use job::{LineFilter, OutputForm, SegmentFilter};
 pub use line_limits::stream_line_bytes_max;

@@ -3,6 +3,7 @@
 //! | file | idea |
 //! |---|---|
 //! | `reader` | inputs one after the other, as whole lines |
+//! | `range` | a part of a file |
 //! | `url` | files that only the disk can read |
 //! | `sorted` | one input whose lines are in order, a block at a time |
 //! | `recognise` | which inputs are compressed, before anything is planned |
@@ -13,6 +14,7 @@
 mod decompress;
 mod header;
 mod long_line;
+mod range;
 mod reader;
 mod recognise;
 mod sorted;
@@ -21,6 +23,7 @@ mod url;
 pub use decompress::Decoders;
 pub use header::{Header, take_header};
 pub(super) use long_line::too_long;
+pub use range::RangeRead;
 pub(super) use reader::{Bypass, InputReader};
 pub use recognise::{Recognised, recognise};
 pub(super) use sorted::{SortedInput, SortedRead};

@@ -1,0 +1,80 @@
+//! What a step may use, from its arguments.
+
+use crate::args::{Report, Resources};
+use crate::commands::resources::{resources, resources_of_reading};
+use crate::exit::Failure;
+use crate::job::{Console, ConsoleOptions};
+use crate::settings::{JobLimits, ReportStyle};
+use crate::signals::Stop;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use xsort::machine::caches;
+use xsort_disk::Disk;
+use xsort_extsort::Observer;
+use xsort_objects::ObjectUse;
+use xsort_parts::Means;
+
+/// What a step is given.
+pub(super) struct StepMeans {
+    limits: JobLimits,
+    pub(super) disk: Arc<dyn Disk>,
+    pub(super) style: ReportStyle,
+}
+
+impl StepMeans {
+    /// With objects if there are URLs among the files that are read, or `output` is one.
+    pub(super) fn new<P: AsRef<Path>>(
+        given: (&Resources, &Report),
+        read: impl IntoIterator<Item = P>,
+        output: Option<&Path>,
+        stop: &Stop,
+    ) -> Result<StepMeans, Failure> {
+        let (resources, report) = given;
+        let limits = JobLimits::decide(resources, ObjectUse::of(read, output), stop);
+        let disk = limits.disk()?;
+        Ok(StepMeans { limits, disk, style: ReportStyle::decide(report) })
+    }
+
+    /// Shows and publishes a step that writes to `output` and `scratch`.
+    pub(super) fn console<'s>(
+        &self,
+        inputs: &[PathBuf],
+        (output, scratch): (Option<&Path>, &[PathBuf]),
+        stop: &'s Stop,
+    ) -> Console {
+        let console = Console::new(ConsoleOptions {
+            command: "part",
+            style: self.style,
+            resources: match output {
+                Some(output) => resources(inputs, scratch, output, &self.limits),
+                None => resources_of_reading([inputs, &[]], &self.limits),
+            },
+            temperature: self.limits.temperature.clone(),
+            stop: Some(stop),
+        });
+        self.limits.notice.iter().for_each(|line| console.notice(line));
+        console
+    }
+
+    /// For a step that is watched by `observer`.
+    pub(super) fn means<'m>(
+        &self,
+        observer: &'m dyn Observer,
+        scratch: &[PathBuf],
+        sync: bool,
+    ) -> Means<'m> {
+        Means {
+            disk: Arc::clone(&self.disk),
+            budget_bytes: self.limits.budget_bytes,
+            threads: self.limits.threads,
+            caches: caches(None),
+            scratch: scratch.to_vec(),
+            sync,
+            observer,
+        }
+    }
+
+    pub(super) fn budget_bytes(&self) -> u64 {
+        self.limits.budget_bytes
+    }
+}

@@ -1,0 +1,91 @@
+//! `xsort part merge`. Its failures have fields that a scheduler acts on.
+
+use super::means::StepMeans;
+use super::outcome::Outcome;
+use super::steps::read_job;
+use crate::args::MergeArgs;
+use crate::exit::Failure;
+use crate::output::ResultPrinter;
+use crate::settings::ReportStyle;
+use crate::signals::Stop;
+use serde::Serialize;
+use std::path::Path;
+use std::time::Instant;
+use xsort_extsort::Observer;
+use xsort_parts::{Error, PartSource, Summary, entries_of, merge_part, write_document};
+
+pub(super) fn run(args: &MergeArgs, stop: &Stop) -> Result<(), Failure> {
+    let begin = Instant::now();
+    let given = (&args.resources, &args.report);
+    let (job, steps) = read_job(&args.job, given, stop)?;
+    let means = StepMeans::new(given, &args.from, Some(&args.output), stop)?;
+    let console = means.console(&args.from, (Some(&args.output), &args.scratch), stop);
+    let step = means.means(&console, &args.scratch, !args.no_sync);
+    let merge = || -> Result<Summary, Error> {
+        let source = |from| {
+            let entries = entries_of(&step.disk, from, args.part)?;
+            Ok(PartSource { origin: from.to_string_lossy().into_owned(), entries })
+        };
+        let from = args.from.iter().map(|from| from.as_path());
+        let sources = from.map(source).collect::<Result<Vec<_>, Error>>()?;
+        let summary = merge_part(&*steps, &job, args.part, &sources, &args.output, &step)?;
+        match &args.summary {
+            Some(path) => write_document(&step.disk, path, &summary, step.sync)?,
+            None => {}
+        }
+        Ok(summary)
+    };
+    let merged = merge();
+    means.disk.notices().iter().for_each(|line| console.notice(line));
+    drop(console);
+    let merged = merged.map_err(|error| tell(error, means.style))?;
+    print(&merged, &args.output, begin, means.style)
+}
+
+fn print(
+    summary: &Summary,
+    output: &Path,
+    begin: Instant,
+    style: ReportStyle,
+) -> Result<(), Failure> {
+    #[derive(Serialize)]
+    struct Merged<'a> {
+        #[serde(flatten)]
+        summary: &'a Summary,
+        seconds: f64,
+    }
+    let seconds = begin.elapsed().as_secs_f64();
+    let Summary { part, records, bytes, .. } = summary;
+    let line = format!("part {part}: {records} records, {bytes} bytes in {seconds:.2} s");
+    let fields = Merged { summary, seconds };
+    ResultPrinter::beside(output, style).print("part merge", &Outcome { fields, line })
+}
+
+/// Prints what a scheduler has to know of a failure, if JSON is asked for.
+fn tell(error: Error, style: ReportStyle) -> Failure {
+    #[derive(Default, Serialize)]
+    struct Fields {
+        error: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        missing_slices: Option<Vec<usize>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        lost_source: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        damaged_slice: Option<usize>,
+    }
+    let line = error.to_string();
+    let mut fields = Fields { error: line.clone(), ..Fields::default() };
+    match &error {
+        Error::MissingSlices { slices, .. } => fields.missing_slices = Some(slices.clone()),
+        Error::LostSource { origin, .. } => fields.lost_source = Some(origin.clone()),
+        Error::DamagedSlice { slice, origin, .. } => {
+            (fields.damaged_slice, fields.lost_source) = (Some(*slice), Some(origin.clone()));
+        }
+        _ => {}
+    }
+    let printed = match style.json {
+        true => ResultPrinter::new(style).print("part merge", &Outcome { fields, line }),
+        false => Ok(()),
+    };
+    printed.err().unwrap_or_else(|| error.into())
+}

@@ -1,0 +1,24 @@
+//! `xsort part`: the steps of a sort on many machines. What they do is in `xsort_parts`; here their
+//! arguments become its settings.
+
+mod definition;
+mod job_words;
+mod means;
+mod merge;
+mod outcome;
+mod steps;
+
+use crate::args::{PartArgs, PartStep};
+use crate::exit::Failure;
+use crate::signals::Stop;
+
+pub(crate) fn run(args: &PartArgs, stop: &Stop) -> Result<(), Failure> {
+    match &args.step {
+        PartStep::Plan(args) => steps::plan(args, stop),
+        PartStep::Sample(args) => steps::sample(args, stop),
+        PartStep::Split(args) => steps::split(args, stop),
+        PartStep::Map(args) => steps::map(args, stop),
+        PartStep::Merge(args) => merge::run(args, stop),
+        PartStep::Validate(args) => steps::validate(args, stop),
+    }
+}

@@ -1,0 +1,90 @@
+//! The files that pass between steps: JSON, written whole or not at all, checked when read.
+
+use crate::error::Error;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+use xsort_disk::{Disk, Operation, is_url};
+use xsort_extsort::variable::{FileOutput, LinesInput};
+use xxhash_rust::xxh3::xxh3_128;
+
+/// The version of all these files.
+pub(crate) const VERSION: u32 = 1;
+
+/// A file of one kind.
+pub trait Document: Serialize + DeserializeOwned {
+    /// What it is, for errors: "a job".
+    const KIND: &'static str;
+
+    /// Its version, as it was read.
+    fn version(&self) -> u32;
+
+    /// What is wrong with it, if it contradicts itself.
+    ///
+    /// # Errors
+    /// The end of the sentence "this is no job: ..".
+    fn check(&self) -> Result<(), String>;
+}
+
+/// Reads a document, which may be at a URL.
+///
+/// # Errors
+/// If there is none, if it can't be read, or if it isn't what it should be.
+pub fn read_document<D: Document>(disk: &Arc<dyn Disk>, path: &Path) -> Result<D, Error> {
+    let bytes = read_whole(disk, path)?;
+    parse_document(&bytes).map_err(|reason| Error::input(path, reason))
+}
+
+/// All bytes of a file or URL.
+pub(crate) fn read_whole(disk: &Arc<dyn Disk>, path: &Path) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    let read = match is_url(path) {
+        true => LinesInput::on(disk, path)?.into_bytes().read_to_end(&mut bytes),
+        false => match File::open(path) {
+            Ok(mut file) => file.read_to_end(&mut bytes),
+            Err(error) => return Err(xsort_disk::Error::new(Operation::Open, path, error).into()),
+        },
+    };
+    read.map_err(|error| xsort_disk::Error::of_read(path, error))?;
+    Ok(bytes)
+}
+
+/// The document that these bytes are, or why they are none.
+pub(crate) fn parse_document<D: Document>(bytes: &[u8]) -> Result<D, String> {
+    let no = |why: String| format!("it is not {} that xsort part has written: {why}", D::KIND);
+    let document: D = serde_json::from_slice(bytes).map_err(|error| no(error.to_string()))?;
+    match document.version() {
+        VERSION => document.check().map_err(no)?,
+        other => return Err(no(format!("version {other}, and this program knows {VERSION}"))),
+    }
+    Ok(document)
+}
+
+/// Writes a document, which appears whole or not at all. With `sync` it is safe against a power cut
+/// then.
+///
+/// # Errors
+/// If it can't be written.
+pub fn write_document<D: Document>(
+    disk: &Arc<dyn Disk>,
+    path: &Path,
+    document: &D,
+    sync: bool,
+) -> Result<(), Error> {
+    document.check().unwrap_or_else(|wrong| panic!("{} is made right: {wrong}", D::KIND));
+    let mut text = serde_json::to_vec(document).expect("all of it has a form in JSON");
+    text.push(b'\n');
+    let mut output = FileOutput::create(&**disk, path, text.len() as u64)?;
+    let written = output.write_all(&text);
+    written.map_err(|error| xsort_extsort::Error::Output(error).of_output(path))?;
+    Ok(output.publish(sync)?)
+}
+
+/// A digest of values, by their JSON.
+pub(crate) fn digest(values: &impl Serialize) -> String {
+    let text = serde_json::to_vec(values).expect("all of it has a form in JSON");
+    format!("{:032x}", xxh3_128(&text))
+}

@@ -1,0 +1,105 @@
+//! The step of a slice: sorted data, and then its manifest, so that a slice without one is a slice
+//! that wasn't mapped.
+
+use crate::document::{read_document, write_document};
+use crate::error::Error;
+use crate::input_tag::check_unchanged;
+use crate::job::{Job, Slice};
+use crate::manifest::{Manifest, SliceFiles};
+use crate::means::Means;
+use crate::splitters::Splitters;
+use crate::steps::Steps;
+use std::fs;
+use std::path::Path;
+use xsort_disk::Operation;
+
+/// A slice that is sorted.
+#[derive(Clone, Debug)]
+pub struct Mapped {
+    /// Its manifest.
+    pub manifest: Manifest,
+    /// Whether it was there before.
+    pub is_old: bool,
+}
+
+/// Sorts a slice to its file in `directory`, cut at the splitters, and writes its manifest beside
+/// it. A slice that has been mapped before, by the same splitters, is left as it is.
+///
+/// # Errors
+/// If the splitters are of another job or the inputs have changed, and what sorts fail with.
+pub fn map_slice(
+    steps: &dyn Steps,
+    (job, splitters): (&Job, &Splitters),
+    slice: usize,
+    directory: &Path,
+    means: &Means<'_>,
+) -> Result<Mapped, Error> {
+    check_splitters(job, splitters)?;
+    let Some(Slice { index, .. }) = job.slices.get(slice) else {
+        let last = job.slices.len() - 1;
+        return Err(Error::settings(format!("there is no slice {slice}: the last one is {last}")));
+    };
+    let files = SliceFiles::of(directory, *index);
+    if let Some(manifest) = mapped_before((job, splitters), slice, &files, means)? {
+        return Ok(Mapped { manifest, is_old: true });
+    }
+    check_inputs(&job.slices[slice], means)?;
+    let ranges = steps.map((job, splitters), slice, &files, means)?;
+    // What was read of an input that was written to meanwhile may be neither of both.
+    check_inputs(&job.slices[slice], means)?;
+    let manifest = Manifest::new(job, splitters, slice, ranges);
+    write_document(&means.disk, &files.manifest, &manifest, means.sync)?;
+    Ok(Mapped { manifest, is_old: false })
+}
+
+fn check_splitters(job: &Job, splitters: &Splitters) -> Result<(), Error> {
+    if splitters.job != job.id {
+        let (of, id) = (&splitters.job, &job.id);
+        return Err(Error::settings(format!("the splitters belong to the job {of}, not to {id}")));
+    }
+    let wanted = if job.bytes == 0 { 0 } else { job.parts - 1 };
+    match splitters.splitters.len() {
+        count if count == wanted => Ok(()),
+        count => Err(Error::settings(format!(
+            "there are {count} splitters, and a job of {} parts needs {wanted}",
+            job.parts
+        ))),
+    }
+}
+
+/// Refuses inputs that have changed since the job was planned.
+fn check_inputs(slice: &Slice, means: &Means<'_>) -> Result<(), Error> {
+    let mut inputs = slice.inputs.iter();
+    inputs.try_for_each(|input| check_unchanged(&*means.disk, Path::new(&input.path), &input.tag))
+}
+
+/// The manifest of a slice that was mapped before, with the same splitters and data of the right
+/// length. One that is of no use is removed, before there is other data.
+fn mapped_before(
+    (job, splitters): (&Job, &Splitters),
+    slice: usize,
+    files: &SliceFiles,
+    means: &Means<'_>,
+) -> Result<Option<Manifest>, Error> {
+    if !files.manifest.exists() {
+        return Ok(None);
+    }
+    if let Ok(found) = read_document::<Manifest>(&means.disk, &files.manifest) {
+        if found.job != job.id {
+            let reason = format!(
+                "it belongs to the job {}, not to {}: choose another directory (--to), or remove \
+                 it",
+                found.job, job.id
+            );
+            return Err(Error::input(&files.manifest, reason));
+        }
+        let has_data = fs::metadata(&files.data).is_ok_and(|data| data.len() == found.bytes);
+        let is_same = found.splitters == splitters.id && found.slice == slice;
+        if is_same && has_data && found.parts.len() == job.parts {
+            return Ok(Some(found));
+        }
+    }
+    fs::remove_file(&files.manifest)
+        .map_err(|error| xsort_disk::Error::new(Operation::Remove, &files.manifest, error))?;
+    Ok(None)
+}

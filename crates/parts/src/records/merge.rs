@@ -1,0 +1,200 @@
+//! Merging what all slices have of a part.
+//!
+//! Each range has a window in memory. What can be merged is what comes before the least of the last
+//! records of all windows: behind that there may be smaller ones that haven't come. Then windows
+//! that are half empty read on.
+//!
+//! Every range is counted and summed as it comes, and the output is judged by the verifier as it
+//! goes: order, count and checksum.
+
+use super::Records;
+use super::window::{BLOCKS, Window};
+use crate::coverage::PartEntry;
+use crate::error::Error;
+use crate::hex::Hex;
+use crate::means::Means;
+use crate::merging::MergeRange;
+use crate::summary::Merged;
+use std::cmp::Ordering;
+use std::io::Write;
+use std::path::Path;
+use xsort_disk::ALIGNMENT;
+use xsort_extsort::variable::FileOutput;
+use xsort_kernels::{Merge, Node, Run, bound_in_block};
+use xsort_records::{Checksum, Key, KeyRule, VerifySummary};
+
+/// Bytes that are merged at once.
+const OUTPUT_BYTES: usize = 1 << 20;
+/// A range's blocks are of so many bytes at most: more make no drive faster.
+const BLOCK_BYTES_MAX: usize = 1 << 20;
+/// And of so many at least.
+const BLOCK_BYTES_MIN: usize = 16 << 10;
+
+/// A range of a sorted slice, as it is merged.
+struct Source<'r> {
+    range: &'r MergeRange,
+    window: Window,
+}
+
+impl Source<'_> {
+    fn fill(&mut self) -> Result<(), Error> {
+        let of_read = |error| xsort_disk::Error::of_read(&self.range.path, error);
+        self.window.fill().map_err(of_read).map_err(|error| self.range.lost(error))?;
+        if self.window.is_last() {
+            self.range.check(self.window.sum())?;
+        }
+        Ok(())
+    }
+}
+
+impl Records {
+    pub(super) fn merge_part(
+        &self,
+        part: usize,
+        ranges: &[MergeRange],
+        output: &Path,
+        means: &Means<'_>,
+    ) -> Result<Merged, Error> {
+        let mut sent = Checksum::default();
+        ranges.iter().for_each(|range| sent.merge(range.entry.checksum()));
+        let mut sources = self.open(ranges, means)?;
+        let bytes = sent.records() * self.layout.record_bytes() as u64;
+        means.observer.phase("merge", bytes);
+        let mut file = FileOutput::create(&*means.disk, output, bytes)?;
+        let found = match self.layout.rule() {
+            KeyRule::Plain(key) => self.merge_to(key, &mut sources, &mut file, means),
+            KeyRule::Little(key) => self.merge_to(key, &mut sources, &mut file, means),
+            KeyRule::Fields(key) => self.merge_to(key, &mut sources, &mut file, means),
+        };
+        let found = found.map_err(|error| match error {
+            Error::Engine(error) => Error::Engine(error.of_output(output)),
+            error => error,
+        })?;
+        if found.checksum() != sent || !found.is_sorted() {
+            let what = format!(
+                "part {part}: {} records with checksum {} came out, {} of them out of order, and \
+                 {} with {sent} went in",
+                found.records(),
+                found.checksum(),
+                found.unordered(),
+                sent.records()
+            );
+            return Err(xsort_extsort::Error::Lost { what }.into());
+        }
+        file.publish(means.sync)?;
+        let keys = found.first_record().zip(found.last_record());
+        let keys = keys.map(|(first, last)| (Hex(self.key(first)), Hex(self.key(last))));
+        Ok(Merged { checksum: found.checksum(), bytes, keys })
+    }
+
+    /// Opens all ranges.
+    fn open<'r>(
+        &self,
+        ranges: &'r [MergeRange],
+        means: &Means<'_>,
+    ) -> Result<Vec<Source<'r>>, Error> {
+        let record_bytes = self.layout.record_bytes();
+        let block_bytes = self.block_bytes(ranges.len(), means.budget_bytes)?;
+        let open = |range: &'r MergeRange| {
+            let PartEntry { slice, offset, bytes, records, .. } = range.entry;
+            if records.checked_mul(record_bytes as u64) != Some(bytes) {
+                let reason = format!("slice {slice} has other bytes than records");
+                return Err(Error::input(Path::new(&range.origin), reason));
+            }
+            let window =
+                Window::open(means, &range.path, (offset, bytes), record_bytes, block_bytes)
+                    .map_err(|error| range.lost(error))?;
+            Ok(Source { range, window })
+        };
+        ranges.iter().map(open).collect()
+    }
+
+    /// Bytes of the blocks in which so many ranges are read.
+    fn block_bytes(&self, ranges: usize, budget_bytes: u64) -> Result<usize, Error> {
+        let record_bytes = self.layout.record_bytes();
+        let output = FileOutput::MEMORY_BYTES + OUTPUT_BYTES.max(record_bytes) as u64;
+        // As much again for the window, which has a record at least.
+        let taken = |block_bytes: usize| {
+            let window = (BLOCKS * block_bytes).max(record_bytes);
+            output + ranges as u64 * (BLOCKS * block_bytes + window) as u64
+        };
+        let mut block_bytes = BLOCK_BYTES_MAX;
+        while block_bytes > BLOCK_BYTES_MIN && taken(block_bytes) > budget_bytes {
+            block_bytes /= 2;
+        }
+        assert!(block_bytes.is_multiple_of(ALIGNMENT));
+        match taken(block_bytes) {
+            needed_bytes if needed_bytes > budget_bytes => {
+                Err(xsort_extsort::Error::Memory { budget_bytes, needed_bytes }.into())
+            }
+            _ => Ok(block_bytes),
+        }
+    }
+
+    /// Merges all windows to the output; returns what went there.
+    fn merge_to<K: Key>(
+        &self,
+        key: K,
+        sources: &mut [Source<'_>],
+        output: &mut FileOutput<'_>,
+        means: &Means<'_>,
+    ) -> Result<VerifySummary, Error> {
+        let record_bytes = self.layout.record_bytes();
+        let mut found = VerifySummary::new(&self.layout);
+        let mut merged = vec![0; (OUTPUT_BYTES / record_bytes).max(1) * record_bytes];
+        let mut nodes = vec![Node::default(); Merge::<K>::nodes_needed(sources.len())];
+        loop {
+            for source in &mut *sources {
+                source.fill()?;
+            }
+            let ready = ready(key, record_bytes, sources);
+            if ready.iter().all(|&bytes| bytes == 0) {
+                return Ok(found);
+            }
+            let blocks: Vec<[&[u8]; 1]> = sources
+                .iter()
+                .zip(&ready)
+                .map(|(source, &bytes)| [&source.window.records()[..bytes]])
+                .collect();
+            let runs: Vec<Run<'_>> = blocks.iter().map(|blocks| Run::Blocks(blocks)).collect();
+            let mut merge = Merge::new(key, record_bytes, 0, &runs, &mut nodes);
+            loop {
+                let bytes = merge.fill(&mut merged) * record_bytes;
+                if bytes == 0 {
+                    break;
+                }
+                if means.observer.is_cancelled() {
+                    return Err(xsort_extsort::Error::Cancelled.into());
+                }
+                found.extend(&merged[..bytes]);
+                output.write_all(&merged[..bytes]).map_err(xsort_extsort::Error::Output)?;
+                means.observer.advance(bytes as u64);
+            }
+            for (source, &bytes) in sources.iter_mut().zip(&ready) {
+                source.window.take(bytes);
+            }
+        }
+    }
+}
+
+/// Bytes of each window that come before everything that is not in memory yet.
+fn ready<K: Key>(key: K, record_bytes: usize, sources: &[Source<'_>]) -> Vec<usize> {
+    let last = |source: &Source<'_>| {
+        let records = source.window.records();
+        let last = records[records.len() - record_bytes..].to_vec();
+        let mut encoded = vec![0; key.bytes()];
+        key.encode(&last, &mut encoded);
+        encoded
+    };
+    let open = sources.iter().enumerate().filter(|(_, source)| !source.window.is_last());
+    // Of equal ones the first: what follows it comes before its equals in later ranges.
+    let Some((bound, owner)) = open.map(|(index, source)| (last(source), index)).min() else {
+        return sources.iter().map(|source| source.window.records().len()).collect();
+    };
+    let ready = |(index, source): (usize, &Source<'_>)| {
+        let records = source.window.records();
+        let with_equals = index.cmp(&owner) != Ordering::Greater;
+        bound_in_block(key, records, record_bytes, &bound, with_equals) * record_bytes
+    };
+    sources.iter().enumerate().map(ready).collect()
+}

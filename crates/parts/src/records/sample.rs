@@ -1,0 +1,107 @@
+//! Keys of a slice at evenly spaced places, by as many small reads.
+
+use super::Records;
+use crate::error::Error;
+use crate::hex::Hex;
+use crate::input_tag::check_unchanged;
+use crate::job::{Slice, SliceInput};
+use crate::means::Means;
+use crate::sample::{SampledKey, SliceSample};
+use crossbeam_channel::unbounded;
+use std::path::Path;
+use xsort_disk::{ALIGNMENT, Completion, Direction, Disk, Lease, Request, align_down, align_up};
+use xsort_records::Key;
+
+/// Reads in flight.
+const AT_ONCE: usize = 32;
+
+impl Records {
+    /// The keys of `keys` records of a slice, or of all it has if that is less: each from the middle
+    /// of one of so many equal stretches.
+    pub(super) fn sample_slice(
+        &self,
+        slice: &Slice,
+        keys: u64,
+        means: &Means<'_>,
+    ) -> Result<SliceSample, Error> {
+        let record_bytes = self.layout.record_bytes() as u64;
+        let records = slice.bytes / record_bytes;
+        let count = keys.clamp(1, records.max(1)).min(records);
+        let middle = |place: u64| {
+            let twice = u128::from(2 * place + 1) * u128::from(records);
+            (twice / u128::from(2 * count)) as u64 * record_bytes
+        };
+        let mut places = (0..count).map(middle).peekable();
+        let (mut found, mut begin) = (Vec::new(), 0);
+        for input in &slice.inputs {
+            let end = begin + input.bytes;
+            let here: Vec<u64> =
+                std::iter::from_fn(|| places.next_if(|&place| place < end)).collect();
+            self.sample_input(input, begin, &here, means, &mut found)?;
+            begin = end;
+        }
+        Ok(SliceSample { slice: slice.index, bytes: slice.bytes, keys: found })
+    }
+
+    /// The keys at these places of the slice, which lie in `input`, which begins at `begin`.
+    fn sample_input(
+        &self,
+        input: &SliceInput,
+        begin: u64,
+        places: &[u64],
+        means: &Means<'_>,
+        found: &mut Vec<SampledKey>,
+    ) -> Result<(), Error> {
+        let (disk, path) = (&*means.disk, Path::new(&input.path));
+        check_unchanged(disk, path, &input.tag)?;
+        let file = Opened { disk, file: disk.open_input(path)? };
+        for some in places.chunks(AT_ONCE) {
+            let (reply, completions) = unbounded();
+            for &place in some {
+                let from = input.offset + (place - begin);
+                let bytes_needed = from % ALIGNMENT as u64 + self.layout.record_bytes() as u64;
+                let bytes = align_up(bytes_needed) as usize;
+                disk.submit(Request {
+                    direction: Direction::Read,
+                    file: file.file,
+                    offset: align_down(from),
+                    bytes,
+                    bytes_needed: bytes_needed as usize,
+                    lease: Lease::map(bytes)?,
+                    tag: place,
+                    reply: reply.clone(),
+                });
+            }
+            drop(reply);
+            let first = found.len();
+            for Completion { lease, tag: place, result, .. } in completions {
+                result?;
+                let at = ((input.offset + (place - begin)) % ALIGNMENT as u64) as usize;
+                let record = &lease[at..at + self.layout.record_bytes()];
+                found.push(SampledKey { key: Hex(self.key(record)), offset: place });
+            }
+            found[first..].sort_by_key(|key| key.offset);
+        }
+        Ok(())
+    }
+
+    /// The normalised key of a record.
+    pub(super) fn key(&self, record: &[u8]) -> Vec<u8> {
+        let rule = self.layout.rule();
+        let mut key = vec![0; rule.bytes()];
+        rule.encode(record, &mut key);
+        key
+    }
+}
+
+/// An input that is closed whatever happens.
+struct Opened<'d> {
+    disk: &'d dyn Disk,
+    file: xsort_disk::FileId,
+}
+
+impl Drop for Opened<'_> {
+    fn drop(&mut self) {
+        self.disk.close(self.file);
+    }
+}

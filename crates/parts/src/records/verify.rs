@@ -1,0 +1,68 @@
+//! Reading inputs and outputs again, by the verifier.
+
+use super::Records;
+use crate::error::Error;
+use crate::job::Job;
+use crate::means::Means;
+use crate::summary::Summary;
+use std::path::PathBuf;
+use xsort_extsort::{VerifyOptions, VerifyReport, verify};
+use xsort_records::{Checksum, VerifySummary};
+
+impl Records {
+    pub(super) fn verify_outputs(
+        &self,
+        job: &Job,
+        summaries: &[Summary],
+        validated: Checksum,
+        means: &Means<'_>,
+    ) -> Result<(), Error> {
+        let mut parts: Vec<&Summary> = summaries.iter().collect();
+        parts.sort_by_key(|summary| summary.part);
+        let mut whole = VerifySummary::new(&self.layout);
+        for Summary { part, output, .. } in &parts {
+            let report = self.read(vec![output.into()], true, means)?;
+            let found = report.part.expect("the order was asked for");
+            whole.append(&found);
+            if !whole.is_sorted() {
+                let at = whole.first_unordered().unwrap_or(0);
+                let what = format!("record {at} of the output, in part {part}, is out of order");
+                return Err(Error::Invalid(what));
+            }
+        }
+        let same = |what: &str, found: Checksum| match found == validated {
+            true => Ok(()),
+            false => Err(Error::Invalid(format!(
+                "the {what} have {} records with checksum {found}, and the summaries {} with \
+                 {validated}",
+                found.records(),
+                validated.records()
+            ))),
+        };
+        same("outputs", whole.checksum())?;
+        let mut found = Checksum::default();
+        let inputs = job.slices.iter().flat_map(|slice| &slice.inputs);
+        // A file in two slices is read once; one that was given twice, twice.
+        for input in inputs.filter(|input| input.offset == 0) {
+            found.merge(self.read(vec![(&input.path).into()], false, means)?.checksum);
+        }
+        same("inputs", found)
+    }
+
+    fn read(
+        &self,
+        inputs: Vec<PathBuf>,
+        order: bool,
+        means: &Means<'_>,
+    ) -> Result<VerifyReport, Error> {
+        let options = VerifyOptions {
+            inputs,
+            layout: self.layout.clone(),
+            format_is_assumed: false,
+            budget_bytes: means.budget_bytes,
+            threads: means.threads,
+            order,
+        };
+        Ok(verify(&options, &*means.disk, means.observer)?)
+    }
+}

@@ -1,0 +1,92 @@
+//! A stretch of a sorted range that is in memory: whole records, counted and summed as they come.
+
+use crate::error::Error;
+use crate::means::Means;
+use std::io::{self, Read};
+use std::path::Path;
+use xsort_extsort::variable::RangeRead;
+use xsort_records::Checksum;
+
+/// Blocks that are read ahead of a window.
+pub(super) const BLOCKS: usize = 2;
+
+/// A range that is read from its beginning to its end.
+pub(super) struct Window {
+    read: RangeRead,
+    record_bytes: usize,
+    /// Bytes of the range that are not in memory yet.
+    left: u64,
+    memory: Vec<u8>,
+    /// What of it holds records that aren't taken yet.
+    begin: usize,
+    end: usize,
+    /// Records that have come.
+    sum: Checksum,
+}
+
+impl Window {
+    /// Opens `bytes` bytes at `offset` of the file at `path`, with blocks of `block_bytes` bytes,
+    /// of which the window has as many as are read ahead.
+    pub(super) fn open(
+        means: &Means<'_>,
+        path: &Path,
+        (offset, bytes): (u64, u64),
+        record_bytes: usize,
+        block_bytes: usize,
+    ) -> Result<Window, Error> {
+        let block_bytes = block_bytes.min(bytes.next_multiple_of(4096).max(4096) as usize);
+        let read = RangeRead::open(&means.disk, path, (offset, bytes), (BLOCKS, block_bytes))?;
+        let records = (BLOCKS * block_bytes / record_bytes).max(1);
+        Ok(Window {
+            read,
+            record_bytes,
+            left: bytes,
+            memory: vec![0; records * record_bytes],
+            begin: 0,
+            end: 0,
+            sum: Checksum::default(),
+        })
+    }
+
+    /// The records that are in memory.
+    pub(super) fn records(&self) -> &[u8] {
+        &self.memory[self.begin..self.end]
+    }
+
+    /// Whether all of the range has come.
+    pub(super) fn is_last(&self) -> bool {
+        self.left == 0
+    }
+
+    /// Count and sum of all records that have come.
+    pub(super) fn sum(&self) -> Checksum {
+        self.sum
+    }
+
+    /// Takes the first `bytes` bytes of what is in memory.
+    pub(super) fn take(&mut self, bytes: usize) {
+        assert!(bytes <= self.end - self.begin, "only what is there can be taken");
+        self.begin += bytes;
+    }
+
+    /// Reads on if half of the window is free.
+    pub(super) fn fill(&mut self) -> io::Result<()> {
+        if self.is_last() || (self.end - self.begin) * 2 > self.memory.len() {
+            return Ok(());
+        }
+        self.memory.copy_within(self.begin..self.end, 0);
+        (self.begin, self.end) = (0, self.end - self.begin);
+        let room = (self.memory.len() - self.end) as u64;
+        let bytes = room.min(self.left) as usize;
+        let new = &mut self.memory[self.end..][..bytes];
+        self.read.read_exact(new)?;
+        self.sum.add_records(new, self.record_bytes);
+        self.end += bytes;
+        self.left -= bytes as u64;
+        if self.is_last() {
+            // At its end a range says whether it was changed.
+            assert_eq!(self.read.read(&mut [0])?, 0, "a range has as many bytes as were asked for");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,61 @@
+//! Keys of slices, at evenly spaced places.
+
+use crate::document::{Document, VERSION};
+use crate::hex::Hex;
+use crate::job::Job;
+use serde::{Deserialize, Serialize};
+
+/// A key, and where in the slice its record lies.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SampledKey {
+    /// The whole key, in the form in which keys of the job compare.
+    pub key: Hex,
+    /// Bytes of the slice before the record.
+    pub offset: u64,
+}
+
+/// The sample of one slice.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SliceSample {
+    /// The slice.
+    pub slice: usize,
+    /// Its length in bytes, by which its keys count.
+    pub bytes: u64,
+    /// Keys, by their places.
+    pub keys: Vec<SampledKey>,
+}
+
+/// Samples of some slices of a job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sample {
+    version: u32,
+    /// The job's id.
+    pub job: String,
+    /// One a slice.
+    pub samples: Vec<SliceSample>,
+}
+
+impl Sample {
+    /// The samples of some slices of this job.
+    #[must_use]
+    pub fn new(job: &Job, samples: Vec<SliceSample>) -> Sample {
+        Sample { version: VERSION, job: job.id.clone(), samples }
+    }
+}
+
+impl Document for Sample {
+    const KIND: &'static str = "a sample";
+
+    fn version(&self) -> u32 {
+        self.version
+    }
+
+    fn check(&self) -> Result<(), String> {
+        for SliceSample { slice, bytes, keys } in &self.samples {
+            if keys.iter().any(|key| key.offset >= *bytes) || (keys.is_empty() && *bytes > 0) {
+                return Err(format!("the sample of slice {slice} contradicts itself"));
+            }
+        }
+        Ok(())
+    }
+}
