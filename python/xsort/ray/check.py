@@ -26,8 +26,8 @@ def validate(output: Any, against: Any, memory: Any) -> dict[str, Any]:
     if memory is not None:
         words = [*words, "-m", str(memory)]
     inputs = [against] if isinstance(against, str | os.PathLike) else against or ()
-    for path in inputs:
-        words += ["--against", os.fspath(path)]
+    for each in inputs:
+        words += ["--against", os.fspath(each)]
     ended = Children(find_program()).run("verify", *arguments, *words, "--json")
     if not ended.output:
         raise Unsuitable(ended.message)

@@ -34,25 +34,11 @@ STARTS_MAX = 64
 STOP_SECONDS = 30.0
 
 
-@ray.remote(concurrency_groups={"control": 2}, max_restarts=0, max_task_retries=0)
-class NodeActor(NodeWorker):
-    """A node, as Ray sees it: tasks run side by side, as many as it has slots."""
-
-    @ray.method(concurrency_group="control")
-    def describe(self) -> Outcome:
-        return super().describe()
-
-    @ray.method(concurrency_group="control")
-    def drop(self, index: int) -> None:
-        super().drop(index)
-
-    @ray.method(concurrency_group="control")
-    def check(self) -> Outcome:
-        return super().check()
-
-    @ray.method(concurrency_group="control")
-    def stop(self, remove: bool) -> None:
-        super().stop(remove)
+# A node, as Ray sees it: tasks run side by side, as many as it has slots; what controls them runs
+# beside them.
+NodeActor: Any = ray.remote(  # type: ignore[call-overload]
+    concurrency_groups={"control": 2}, max_restarts=0, max_task_retries=0
+)(NodeWorker)
 
 
 @dataclass(frozen=True)
@@ -86,7 +72,7 @@ def cluster_nodes() -> dict[str, dict[str, Any]]:
     """The nodes that live and have processors, by their names in directories and reports."""
     return {
         node["NodeID"][:12]: node
-        for node in ray.nodes()
+        for node in ray.nodes()  # type: ignore[no-untyped-call]
         if node["Alive"] and node["Resources"].get("CPU", 0) >= 1
     }
 
@@ -112,7 +98,7 @@ class Executor:
         output_of: Callable[[int], str],
         keys: int,
         validate: Callable[[], Outcome],
-        observe: Callable[[dict[str, Any]], None],
+        observe: Callable[[Callable[[], dict[str, Any]]], None],
     ) -> None:
         self.scheduler, self.state, self.means = scheduler, state, means
         self.output_of, self.keys, self.validate, self.observe = output_of, keys, validate, observe
@@ -155,7 +141,7 @@ class Executor:
             else:
                 assert isinstance(action, Fail)
                 raise Error(action.message)
-        self.observe(self.progress())
+        self.observe(self.progress)
         if self.refs:
             ready, _ = ray.wait(list(self.refs), timeout=LOOK_SECONDS)
             for ref in ready:
@@ -189,7 +175,7 @@ class Executor:
         """Starts a node's actor, which says when it is there."""
         member.starts += 1
         affinity = NodeAffinitySchedulingStrategy(member.info["NodeID"], soft=False)
-        member.actor = NodeActor.options(  # type: ignore[attr-defined]
+        member.actor = NodeActor.options(
             num_cpus=min(member.slots, int(member.info["Resources"]["CPU"])),
             max_concurrency=member.slots,
             scheduling_strategy=affinity,
@@ -259,8 +245,10 @@ class Executor:
     def _call(self, name: str, what: str, method: str, *arguments: Any, tag: Any = None) -> None:
         member = self.members.get(name)
         if member is not None:
-            ref = getattr(member.actor, method).remote(*arguments)
-            self.refs[ref] = (name, (what, tag))
+            call = getattr(member.actor, method)
+            if what != "task":
+                call = call.options(concurrency_group="control")
+            self.refs[call.remote(*arguments)] = (name, (what, tag))
 
     def _start(self, task: Task) -> None:
         if task.kind is Kind.VALIDATE:
@@ -287,7 +275,7 @@ class Executor:
             self._call(name, "task", "merge", index, self.output_of(index), sources, tag=task)
 
     def _validate(self, task: Task) -> None:
-        self.observe(self.progress())
+        self.observe(self.progress)
         outcome = self.validate()
         if outcome["ok"]:
             self.validated = outcome["result"]
@@ -302,7 +290,7 @@ class Executor:
         name, (what, tag) = self.refs.pop(ref)
         try:
             said = ray.get(ref)
-        except ray.exceptions.ActorError as error:
+        except ray.exceptions.RayActorError as error:
             self._recover(name, error)
         except ray.exceptions.RayTaskError as error:
             self._raised(name, what, tag, error)
@@ -364,7 +352,8 @@ class Executor:
         stops = []
         for member in self.members.values():
             try:
-                stops.append(member.actor.stop.remote(remove))
+                stop = member.actor.stop.options(concurrency_group="control")
+                stops.append(stop.remote(remove))
             except ray.exceptions.RayError:
                 continue
         if stops:
@@ -373,7 +362,6 @@ class Executor:
             ray.kill(member.actor)
 
 
-@ray.remote(num_cpus=0)
 class Board:
     """What a job says of itself, for whoever asks. It ends with the driver."""
 
@@ -387,18 +375,19 @@ class Board:
         return self.said
 
 
+BoardActor: Any = ray.remote(num_cpus=0)(Board)
 NAMESPACE = "xsort"
 
 
 class Announcer:
-    """Writes the progress on the board, twice a second, and never waits for it."""
+    """Writes the progress on the board, ten times a second at most, and never waits for it."""
 
     def __init__(self, key: str, about: dict[str, Any], also: Callable[..., None] | None) -> None:
         self.about, self.also = about, also
         self.written: Any = None
         self.at = 0.0
         try:
-            self.board = Board.options(  # type: ignore[attr-defined]
+            self.board = BoardActor.options(
                 name=key,
                 namespace=NAMESPACE,
                 scheduling_strategy=NodeAffinitySchedulingStrategy(
@@ -411,12 +400,12 @@ class Announcer:
                 "its driver"
             ) from None
 
-    def __call__(self, progress: dict[str, Any]) -> None:
+    def __call__(self, progress: Callable[[], dict[str, Any]]) -> None:
         now = time.monotonic()
-        if now - self.at < 0.5:
+        if now - self.at < 0.1:
             return
         self.at = now
-        said = {**self.about, **progress}
+        said = {**self.about, **progress()}
         if self.written is None or ray.wait([self.written], timeout=0)[0]:
             self.written = self.board.write.remote(said)
         if self.also is not None:

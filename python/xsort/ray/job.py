@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import tempfile
 import time
@@ -336,11 +337,11 @@ def request_of(
 
 
 def _absolute(path: Any) -> str:
-    text = os.fspath(path)
+    text: str = os.fspath(path)
     return text if is_url(text) else os.path.abspath(text)
 
 
 def connect(address: str | None) -> None:
     """Joins a cluster unless this process has joined one."""
     if not ray.is_initialized():
-        ray.init(address=address, logging_level="warning", log_to_driver=False)
+        ray.init(address=address, logging_level=logging.WARNING, log_to_driver=False)

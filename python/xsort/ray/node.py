@@ -49,7 +49,7 @@ class Drive:
         self.program, self.address = program, address
         self.server: subprocess.Popen[bytes] | None = None
         self.url = ""
-        self.lock = self._lock()
+        self.lock: int | None = self._lock()
         shutil.rmtree(self.scratch, ignore_errors=True)
         for path in (self.slices, self.scratch, self.work):
             os.makedirs(path, mode=0o700, exist_ok=True)
@@ -281,8 +281,7 @@ class NodeWorker:
         if not outcome["ok"]:
             # The scheduler knows of nodes, not of their directories.
             theirs = {path: url for url, path in mine.items()}
-            source = outcome.get("source")
-            return {**outcome, "source": theirs.get(source, source)}
+            return {**outcome, "source": theirs.get(outcome["source"], outcome["source"])}
         return {**outcome, "summary": self._take(summary)}
 
     def drop(self, index: int) -> None:

@@ -20,6 +20,7 @@ from __future__ import annotations
 import heapq
 import random
 from dataclasses import dataclass, field
+from typing import Any
 
 from .machines import Instance, Store, Work
 from .scheduler import Check, Drop, Fail, Failure, Kind, Scheduler, Start, Task, Trouble
@@ -140,7 +141,7 @@ class Simulation:
         self.capacity = self._capacity()
         self.machines: dict[str, Machine] = {}
         self.now = 0.0
-        self.events: list[tuple[float, int, str, object]] = []
+        self.events: list[tuple[float, int, str, Any]] = []
         self.sequence = 0
         self.unnoticed: set[str] = set()
         self.phases: dict[str, float] = {}
@@ -183,7 +184,7 @@ class Simulation:
 
     # What happens.
 
-    def _at(self, time: float, what: str, of: object) -> None:
+    def _at(self, time: float, what: str, of: Any) -> None:
         self.sequence += 1
         heapq.heappush(self.events, (time, self.sequence, what, of))
 
@@ -196,14 +197,14 @@ class Simulation:
             wait = self.random.expovariate(self.losses.node_hour / 3600)
             self._at(self.now + wait, "lose", name)
 
-    def _on_join(self, _: object) -> None:
+    def _on_join(self, _: Any) -> None:
         self._join()
 
-    def _on_lose(self, name: object) -> None:
+    def _on_lose(self, name: str | None) -> None:
         """The machine is gone. Merges that fetch from it find out, the driver somewhat later."""
         alive = [each for each, machine in self.machines.items() if not machine.dead]
         name = name or (self.random.choice(alive) if alive else None)
-        if not isinstance(name, str) or name not in alive:
+        if name is None or name not in alive:
             return
         machine = self.machines[name]
         machine.dead = True
@@ -220,8 +221,7 @@ class Simulation:
                 if running.steps[0].fetches:
                     self._refuse(running, name)
 
-    def _on_noticed(self, name: object) -> None:
-        assert isinstance(name, str)
+    def _on_noticed(self, name: str) -> None:
         self.unnoticed.discard(name)
         del self.machines[name]
         self.scheduler.node_lost(name)
@@ -229,20 +229,20 @@ class Simulation:
     def _refuse(self, running: Running, name: str) -> None:
         self._at(self.now + REFUSED_SECONDS, "refused", (running.task, name))
 
-    def _on_refused(self, of: object) -> None:
-        task, name = of  # type: ignore[misc]
+    def _on_refused(self, of: tuple[Task, str]) -> None:
+        task, name = of
+        assert task.node is not None
         machine = self.machines.get(task.node)
         if machine is not None and machine.running.pop(task.number, None) is not None:
             self._settle(task.node)
             failure = Failure(Trouble.LOST_SOURCE, f"{name} is silent", nodes=(name,))
             self.scheduler.task_failed(task.number, failure)
 
-    def _on_driver(self, task: object) -> None:
-        assert isinstance(task, Task)
+    def _on_driver(self, task: Task) -> None:
         self._done(task)
 
-    def _on_step(self, of: object) -> None:
-        name, version = of  # type: ignore[misc]
+    def _on_step(self, of: tuple[str, int]) -> None:
+        name, version = of
         machine = self.machines.get(name)
         if machine is None or machine.version != version:
             return

@@ -34,11 +34,10 @@ def status(key: str | None, address: str | None) -> Any:
 def _read(key: str) -> dict[str, Any] | None:
     try:
         board = ray.get_actor(key, namespace=NAMESPACE)
-        said = ray.get(board.read.remote(), timeout=ANSWER_SECONDS)
+        said: Any = ray.get(board.read.remote(), timeout=ANSWER_SECONDS)
     except (ValueError, ray.exceptions.RayError):
         return None
-    assert isinstance(said, dict)
-    return said
+    return dict(said)
 
 
 @ray.remote(num_cpus=0, max_retries=0)
@@ -59,7 +58,7 @@ def clean(output: Any, scratch: Any, state: Any, address: str | None) -> list[st
         _remove.options(
             scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
         ).remote(patterns)
-        for node in ray.nodes()
+        for node in ray.nodes()  # type: ignore[no-untyped-call]
         if node["Alive"]
     ]
     removed = [path for paths in ray.get(tasks) for path in paths]
