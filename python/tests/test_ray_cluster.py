@@ -1,7 +1,7 @@
 """Sorts on clusters of Ray's, which run on this machine: several raylets, really killed.
 
-The few here take about a minute; with XSORT_RAY_LONG=1 (`make test-ray`) every kind of kill meets every
-phase. Without Ray all of them are left out.
+The few here take about a minute; with XSORT_RAY_LONG=1 (`make test-ray`) every kind of kill meets
+every phase. Without Ray all of them are left out.
 """
 
 import glob
@@ -237,8 +237,9 @@ def driver(data, **options):
     code = (
         "import sys, ray\n"
         "from xsort import ray as xr\n"
-        f"xr.sort({str(data.inputs)!r}, {str(data.folder / 'out')!r}, scratch={str(data.scratch)!r}, "
-        f"memory='300M', slice_size='4MB', part_size='5MB', sync=False, address='auto', **{options!r})"
+        f"xr.sort({str(data.inputs)!r}, {str(data.folder / 'out')!r}, address='auto', "
+        f"scratch={str(data.scratch)!r}, memory='300M', slice_size='4MB', part_size='5MB', "
+        f"sync=False, **{options!r})"
     )
     environment = {**os.environ, "RAY_ADDRESS": ray.get_runtime_context().gcs_address}
     return subprocess.Popen([sys.executable, "-c", code], env=environment, stderr=subprocess.PIPE)

@@ -11,8 +11,8 @@ forecast                   `plan`: time and cost on machines that one doesn't ha
 clean up                   `clean`: what killed jobs have left on the nodes
 =========================  ===========================================================
 
-`pip install xsort[ray]` on all nodes. All data goes through the program `xsort`, whose processes Ray
-starts; Ray itself carries a few kilobytes a task. Importing this doesn't import Ray.
+`pip install xsort[ray]` on all nodes. All data goes through the program `xsort`, whose processes
+Ray starts; Ray itself carries a few kilobytes a task. Importing this doesn't import Ray.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ def sort(
     `by`, the keys of `xsort table`, whose `format` is csv, tsv or ndjson. One part after the other
     is what a single machine would write. Inputs and output must be reached from all nodes.
 
-    `memory` is that of a node, divided by its `slots`; `scratch` are directories on the nodes, which
-    may be patterns ("/nvme*"). `address` is Ray's. With `resume` an attempt that failed, was
+    `memory` is that of a node, divided by its `slots`; `scratch` are directories on the nodes,
+    which may be patterns ("/nvme*"). `address` is Ray's. With `resume` an attempt that failed, was
     interrupted or killed is gone on with, and what it has done stays on the nodes till then.
     """
     _need_ray()
@@ -140,8 +140,8 @@ def _words(
 
 
 def status(job: Any = None, *, address: str | None = None) -> Any:
-    """How far a running job is, by phase and node: of the one with this key (or this `Job`), or a list
-    of all. None if it doesn't run."""
+    """How far a running job is, by phase and node: of the one with this key (or this `Job`), or a
+    list of all. None if it doesn't run."""
     _need_ray()
     from . import watch
 
@@ -154,8 +154,9 @@ def validate(
     against: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None = None,
     memory: str | int | None = None,
 ) -> dict[str, Any]:
-    """Reads the records of a finished job's parts again: their order, and, with `against`, that they
-    are those of the inputs. Returns the program's verdict (`in_order`, `same`, `records`, ...)."""
+    """Reads the records of a finished job's parts again: their order, and, with `against`, that
+    they are those of the inputs. Returns the program's verdict (`in_order`, `same`, `records`,
+    ...)."""
     from . import check
 
     return check.validate(output, against, memory)
@@ -168,8 +169,8 @@ def clean(
     state: str | os.PathLike[str] | None = None,
     address: str | None = None,
 ) -> list[str]:
-    """Removes what killed and failed jobs have left: in `scratch` on all nodes, what no process uses;
-    with `output` the state of jobs begun for it. Returns what was removed."""
+    """Removes what killed and failed jobs have left: in `scratch` on all nodes, what no process
+    uses; with `output` the state of jobs begun for it. Returns what was removed."""
     _need_ray()
     from . import watch
 

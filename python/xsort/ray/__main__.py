@@ -30,7 +30,9 @@ def parser() -> argparse.ArgumentParser:
     )
     commands = top.add_subparsers(dest="command", required=True)
     sort = commands.add_parser("sort", help="sort into parts")
-    sort.add_argument("inputs", nargs="+", metavar="INPUT", help="files, directories, URLs, patterns")
+    sort.add_argument(
+        "inputs", nargs="+", metavar="INPUT", help="files, directories, URLs, patterns"
+    )
     sort.add_argument("-o", "--output", required=True, help="directory or prefix of the parts")
     sort.add_argument("-m", "--memory", help="memory of a node, divided by its slots")
     sort.add_argument("--slots", type=int, help="tasks that a node runs side by side")
@@ -45,16 +47,22 @@ def parser() -> argparse.ArgumentParser:
     shown.add_argument("job", nargs="?", help="one job's key")
     checked = commands.add_parser("validate", help="read the parts of a job again")
     checked.add_argument("output")
-    checked.add_argument("--against", action="append", help="inputs that must have the same records")
+    checked.add_argument(
+        "--against", action="append", help="inputs that must have the same records"
+    )
     cleaned = commands.add_parser("clean", help="remove what dead jobs have left")
     cleaned.add_argument("output", nargs="?", help="also the states of jobs begun for this output")
-    cleaned.add_argument("-T", "--scratch", action="append", default=[], help="scratch on the nodes")
+    cleaned.add_argument(
+        "-T", "--scratch", action="append", default=[], help="scratch on the nodes"
+    )
     cleaned.add_argument("--state")
     planned = commands.add_parser("plan", help="time and cost on machines")
     planned.add_argument("size", help="bytes of the input: 100TB")
     planned.add_argument("--nodes", type=int, required=True)
     planned.add_argument("--instance", required=True, help="i4i.4xlarge and the like")
-    planned.add_argument("--local", action="store_true", help="inputs and outputs on the nodes' drives")
+    planned.add_argument(
+        "--local", action="store_true", help="inputs and outputs on the nodes' drives"
+    )
     planned.add_argument("--spot", type=float, help="price as a share of the usual one")
     for command in (sort, shown, cleaned):
         command.add_argument("--address", help="of the cluster: auto, or Ray's address")
@@ -93,10 +101,14 @@ def _run(given: Any, command: list[str]) -> int:
         print(json.dumps(verdict))
         return 0 if verdict.get("in_order") and verdict.get("same") is not False else 1
     if given.command == "status":
-        print(json.dumps(status(given.job, address=given.address), indent=None if given.json else 2))
+        print(
+            json.dumps(status(given.job, address=given.address), indent=None if given.json else 2)
+        )
         return 0
     removed = clean(given.output, scratch=given.scratch, state=given.state, address=given.address)
-    print(json.dumps({"removed": removed}) if given.json else "\n".join(removed) or "nothing was left")
+    print(
+        json.dumps({"removed": removed}) if given.json else "\n".join(removed) or "nothing was left"
+    )
     return 0
 
 
@@ -111,7 +123,8 @@ def _sort(given: Any, command: list[str]) -> int:
         given.inputs, given.output, words, ".txt" if words[0] == "lines" else "",
         memory=given.memory, slots=given.slots, scratch=given.scratch, parts=given.parts,
         part_size=given.part_size, slice_size=given.slice_size, state=given.state,
-        sync=not given.no_sync, resume=given.resume, progress=_show if sys.stderr.isatty() else None,
+        sync=not given.no_sync, resume=given.resume,
+        progress=_show if sys.stderr.isatty() else None,
     )  # fmt: skip
     job.connect(given.address)
     report = job.run(request).report

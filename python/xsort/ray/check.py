@@ -1,4 +1,4 @@
-"""A finished job's parts, read again by the program's verifier, which shares no code with its sort."""
+"""A finished job's parts, read again by the program's verifier, which shares no code with sorts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ def validate(output: Any, against: Any, memory: Any) -> dict[str, Any]:
         raise NotFound(f"{path} is missing: no job has finished here", 2, path)
     kind, *words = manifest["command"]
     if kind != "sort":
-        raise Unsuitable(f"xsort {kind}: only records can be read again; the job has validated its parts")
+        raise Unsuitable(
+            f"xsort {kind}: only records can be read again; the job has validated its parts"
+        )
     arguments = [os.path.join(folder, name) for name in manifest["parts"]]
     if memory is not None:
         words = [*words, "-m", str(memory)]

@@ -4,8 +4,8 @@ Ray carries commands, manifests, splitters and summaries; samples go from node t
 its store. The driver waits for one reference a running task and no more. Only public calls of Ray's
 are used.
 
-A node's actor that dies is started again on its node, where it finds its slices; a node that Ray calls
-dead is lost. A node that joins the cluster joins the job.
+A node's actor that dies is started again on its node, where it finds its slices; a node that Ray
+calls dead is lost. A node that joins the cluster joins the job.
 """
 
 from __future__ import annotations
@@ -234,8 +234,8 @@ class Executor:
             self.idle_since = time.monotonic()
         elif time.monotonic() - self.idle_since > WAIT_SECONDS:
             raise Error(
-                f"no node has had room for {WAIT_SECONDS:.0f} s: free processors of the cluster, or "
-                "pass fewer slots"
+                f"no node has had room for {WAIT_SECONDS:.0f} s: free processors of the "
+                "cluster, or pass fewer slots"
             )
         if not self.refs:
             time.sleep(0.1)
@@ -396,8 +396,8 @@ class Announcer:
             ).remote()
         except ValueError:
             raise Error(
-                f"the job {key} is running already (xsort.ray.status shows it): wait for it, or stop "
-                "its driver"
+                f"the job {key} is running already (xsort.ray.status shows it): wait for it, or "
+                "stop its driver"
             ) from None
 
     def __call__(self, progress: Callable[[], dict[str, Any]]) -> None:

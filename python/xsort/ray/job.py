@@ -34,8 +34,8 @@ KEYS_PER_PART = 256
 
 @dataclass(frozen=True)
 class Report:
-    """What a job did. `phases` are the seconds until the last task of each kind had ended; `maps` and
-    `merges` count all attempts, `parts_found` the parts that an earlier attempt had written."""
+    """What a job did. `phases` are the seconds until the last task of each kind had ended; `maps`
+    and `merges` count all attempts, `parts_found` the parts that an earlier attempt had written."""
 
     key: str
     records: int
@@ -205,20 +205,21 @@ def _local_bytes(inputs: Iterable[str]) -> int | None:
 
 
 def _refuse_others(request: Request, state: State, plan: dict[str, Any]) -> None:
-    """What another job has left or made in the output is not overwritten, nor mixed with this one."""
+    """What another job has left or made is not overwritten, nor mixed with what this one makes."""
     others = state.others()
     if others:
         raise Unsuitable(
-            f"{state.file('..', others[0])}: another job for this output was begun and not finished, "
-            "of another input or with other arguments (or the input has changed since): go on with "
-            "that one, or remove what is left of it (xsort.ray.clean)"
+            f"{state.file('..', others[0])}: another job for this output was begun and not "
+            "finished, of another input or with other arguments (or the input has changed since): go "
+            "on with that one, or remove what is left of it (xsort.ray.clean)"
         )
     if is_url(request.output):
         return
     manifest = read_manifest(request.output)
     if manifest is not None and manifest["job"] != plan["id"]:
         raise Unsuitable(
-            f"{request.output} has the parts of another job: sort to an empty directory, or remove them",
+            f"{request.output} has the parts of another job: sort to an empty directory, or "
+            "remove them",
             request.output,
         )
     if manifest is not None:
@@ -308,6 +309,7 @@ def request_of(
     progress: Callable[[dict[str, Any]], None] | None = None,
 ) -> Request:
     """Arguments as people write them."""
+
     def size(value: str | int | None) -> int | None:
         return None if value is None or value == "auto" else parse_size(value)
 

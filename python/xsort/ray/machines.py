@@ -1,7 +1,7 @@
 """Machines, object stores and what the work costs there: the figures that simulations start from.
 
-Bytes are bytes, rates are bytes a second, prices are dollars. Where a figure comes from stands beside
-it; `docs/cluster.md` compares what follows from them with runs that others have published.
+Bytes are bytes, rates are bytes a second, prices are dollars. Where a figure comes from stands
+beside it; `docs/cluster.md` compares what follows from them with runs that others have published.
 """
 
 from __future__ import annotations
@@ -40,14 +40,12 @@ def _instance(
     price: float,
 ) -> Instance:
     link = gbit / 8 * GB * LINK_OVER_BASELINE
-    return Instance(
-        name, cores, memory_gib * 2**30, link, read * GB, write * GB, drive * GB, price
-    )
+    return Instance(name, cores, memory_gib * 2**30, link, read * GB, write * GB, drive * GB, price)
 
 
 # Cores, memory, the link's baseline (Gbit/s), drives' reading and writing (GB/s, in large pieces),
-# their size (GB), dollars an hour on demand in us-west-2. From the vendor's pages; the drives' rates
-# are those that ScyllaDB publishes of its measurements for its tuning, rounded.
+# their size (GB), dollars an hour on demand in us-west-2. From the vendor's pages; the drives'
+# rates are those that ScyllaDB publishes of its measurements for its tuning, rounded.
 INSTANCES = {
     instance.name: instance
     for instance in (

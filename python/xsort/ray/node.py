@@ -7,8 +7,8 @@ A plain class, which `driver.py` makes an actor of, one a node. A directory of a
                                     scratch/  spilled runs of tasks that are running
                                     work/     the job, the splitters, samples and summaries
 
-What an earlier process of the same job has left beside it is adopted, unless it is locked: the slices
-move into this node's own directory. Whether they are complete the program finds out.
+What an earlier process of the same job has left beside it is adopted, unless it is locked: the
+slices move into this node's own directory. Whether they are complete the program finds out.
 """
 
 from __future__ import annotations
@@ -172,13 +172,15 @@ def remove_job(job: str) -> list[str]:
 
 
 def scratch_roots(patterns: list[str]) -> list[str]:
-    """Directories for scratch: patterns as they match on this node, the system's if there is none."""
+    """Directories for scratch: patterns as they match on this node; the system's without any."""
     roots = []
     for pattern in patterns:
         found = sorted(glob.glob(pattern)) if glob.has_magic(pattern) else [pattern]
         if not found:
             host = socket.gethostname()
-            raise RuntimeError(f"no directory matches {pattern} on {host}: name scratch that is there")
+            raise RuntimeError(
+                f"no directory matches {pattern} on {host}: name scratch that is there"
+            )
         roots += found
     return roots or [tempfile.gettempdir()]
 

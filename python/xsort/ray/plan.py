@@ -1,7 +1,7 @@
 """How long a sort on many machines would take, and what it would cost: from the simulator.
 
-A forecast, not a promise: its rates are those of `machines.py`, and `docs/cluster.md` says how far it
-was off where runs are known. A job of many thousand tasks is simulated with fewer, larger ones.
+A forecast, not a promise: its rates are those of `machines.py`, and `docs/cluster.md` says how far
+it was off where runs are known. A job of many thousand tasks is simulated with fewer, larger ones.
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ def plan(
 ) -> Plan:
     """A forecast of `xsort.ray.sort` of so many bytes (`"100TB"`) on `nodes` machines.
 
-    `instance` is a name in `INSTANCES` or an `Instance`. Inputs and outputs are in an object store, or
-    with `local` on the nodes' drives. `spot` is the price of the nodes as a share of the usual one;
-    `losses` says which nodes are lost. Raises ValueError if scratch can't hold the data.
+    `instance` is a name in `INSTANCES` or an `Instance`. Inputs and outputs are in an object store,
+    or with `local` on the nodes' drives. `spot` is the price of the nodes as a share of the usual
+    one; `losses` says which nodes are lost. Raises ValueError if scratch can't hold the data.
     """
     machine = instance if isinstance(instance, Instance) else INSTANCES.get(instance)
     if machine is None:
@@ -100,9 +100,7 @@ def plan(
         sample_seconds=work.sample_seconds * scale,
     )
     job = Job(total, slice_bytes * scale, part_bytes * scale, store)
-    result = Simulation(
-        job, machine, nodes, slots=slots, work=work, losses=losses, seed=seed
-    ).run()
+    result = Simulation(job, machine, nodes, slots=slots, work=work, losses=losses, seed=seed).run()
     if result.error is not None:
         raise ValueError(f"the simulated job failed: {result.error}")
     return _priced(job, machine, nodes, result, scale, spot)
@@ -111,7 +109,7 @@ def plan(
 def _priced(
     job: Job, machine: Instance, nodes: int, result: Result, scale: float, spot: float | None
 ) -> Plan:
-    """The plan with its costs: of machines, of requests, and of what lies in the store meanwhile."""
+    """The plan with its costs: of machines, of requests, of what lies in the store meanwhile."""
     hours = result.seconds / 3600
     machines = result.node_seconds / 3600 * machine.dollars_hour * (spot or 1.0)
     requests = storage = 0.0

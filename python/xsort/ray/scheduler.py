@@ -14,8 +14,8 @@ What a task has made lies where it ran: samples until the split, slices until th
 written. A lost node therefore costs its slices and what ran on it, and nothing else: parts that are
 written stay. A merge needs all slices, so none is started while one is missing.
 
-All state is a few bytes for each slice and part, and an event costs a constant time, but for the loss
-of a node, which costs as much as it held.
+All state is a few bytes for each slice and part, and an event costs a constant time, but for the
+loss of a node, which costs as much as it held.
 
 It is not a queue for anything else: it knows no data, no addresses and no seconds.
 """
@@ -51,7 +51,7 @@ class Trouble(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A task's end without its result. `nodes` are those of LOST_SOURCE, `slices` of LOST_SLICES."""
+    """A task's end without its result: `nodes` of LOST_SOURCE, `slices` of LOST_SLICES."""
 
     trouble: Trouble
     message: str
@@ -135,9 +135,9 @@ class Node:
 class Scheduler:
     """The state of a job of `slices` and `parts`.
 
-    `batch` slices are sampled by one task. Of a task's own failures `attempts` end the job, of those
-    that come from a machine (lost, restarted, not answering) `losses`. What an earlier attempt has
-    finished: `split_done`, `parts_done`, and the slices that `node_joined` names.
+    `batch` slices are sampled by one task. Of a task's own failures `attempts` end the job, of
+    those that come from a machine (lost, restarted, not answering) `losses`. What an earlier
+    attempt has finished: `split_done`, `parts_done`, and the slices that `node_joined` names.
     """
 
     def __init__(
@@ -188,7 +188,7 @@ class Scheduler:
     # Events.
 
     def node_joined(self, name: str, slots: int, found: Iterable[int] = ()) -> None:
-        """A machine is there, with slices of an earlier attempt, which are looked at, not believed."""
+        """A machine is there, with slices of an earlier attempt, which are not just believed."""
         assert name not in self.nodes and slots > 0
         self.nodes[name] = Node(slots)
         self._free[name] = None
@@ -450,9 +450,7 @@ class Scheduler:
         assert name is not None
         self.nodes[name].takes_maps = False
         if not any(node.takes_maps for node in self.nodes.values()):
-            self._fail(
-                f"scratch is full on all nodes: {message}: add nodes or drives, then resume"
-            )
+            self._fail(f"scratch is full on all nodes: {message}: add nodes or drives, then resume")
 
     def _drop(self, index: int, message: str) -> None:
         """Gives up a slice that a merge could not read, unless that is known."""

@@ -2,17 +2,17 @@
 
 Tasks are steps, and a step is bytes through resources: its node's link in either direction, its
 drives, its cores, and requests to the store. All steps on a node share its resources (max-min fair,
-by progressive filling), and the rates change whenever a step begins or ends there. The scheduler that
-says which task runs where is the one that runs on Ray (`scheduler.py`).
+by progressive filling), and the rates change whenever a step begins or ends there. The scheduler
+that says which task runs where is the one that runs on Ray (`scheduler.py`).
 
-Two designs are known. `pull` is this package's: maps write what they have sorted to their drives, and
-merges fetch it from there. `push` is that of Exoshuffle (Luan et al., SIGCOMM 2023): maps send to all
-nodes at once, which merge what arrives and write it to their drives, and the last step is local. It is
-here because its runs are published, so that the model can be compared with something.
+Two designs are known. `pull` is this package's: maps write what they have sorted to their drives,
+and merges fetch it from there. `push` is that of Exoshuffle (Luan et al., SIGCOMM 2023): maps send
+to all nodes at once, which merge what arrives and write it to their drives, and the last step is
+local. It is here because its runs are published, so that the model can be compared with something.
 
 What a node serves to others is charged to the node that asks, since all nodes serve as much as they
-ask for. So a node without slices, which a replaced one is for some minutes, is as slow as the others.
-Nothing here is random but what `seed` makes.
+ask for. So a node without slices, which a replaced one is for some minutes, is as slow as the
+others. Nothing here is random but what `seed` makes.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ SIZES = 5
 class Job:
     """What is sorted, and where it lies: in `store`, or on the nodes' drives if that is None.
 
-    `spread`: how far a task's work is from the mean at most: parts that aren't quite equal, connections
-    and drives that aren't quite as fast. Without it all tasks of a node would read, then all sort, then
-    all write. `heavy_share`: one part has this share of all bytes, as where equal keys can't be split.
+    `spread`: how far a task's work is from the mean at most: parts that aren't quite equal,
+    connections and drives that aren't quite as fast. Without it all tasks of a node would read,
+    then all sort, then all write. `heavy_share`: one part has this share of all bytes, as where
+    equal keys can't be split.
     """
 
     bytes: float
@@ -427,8 +428,11 @@ def share(
                 use[resource] += amount * counts[each]
         growth = min(
             [left[resource] / used for resource, used in enumerate(use) if used]
-            + [1 / step.least_seconds - rates[each] for each, step in steps.items()
-               if each in growing and step.least_seconds]
+            + [
+                1 / step.least_seconds - rates[each]
+                for each, step in steps.items()
+                if each in growing and step.least_seconds
+            ]
             or [1e9]
         )
         for each in growing:

@@ -1,10 +1,11 @@
-"""What is known of a job on the driver's side: its files, written whole, read again by a resumed one.
+"""What is known of a job on the driver's side: its files, written whole, read again by a resumed
+one.
 
     STATE/job.json             the job, as `xsort part plan` wrote it
     STATE/splitters.json       where its parts begin
     STATE/slices/slice-I.json  manifests of slices that are sorted
     STATE/parts/summary-J.json summaries of parts that are written
-    OUTPUT/_xsort.json         all parts in their order: written last, so its being there means complete
+    OUTPUT/_xsort.json         all parts in their order: written last
 
 Beside a local output the state is a hidden directory in it. For an output in a store it is in the
 user's state directory, or where `state` says.
@@ -23,6 +24,7 @@ from typing import Any
 from .._errors import Unsuitable
 
 MANIFEST = "_xsort.json"
+_STATE = re.compile(r"\.xsort-([0-9a-f]{16})")
 _SUMMARY = re.compile(r"summary-(\d+)\.json")
 
 
@@ -56,7 +58,9 @@ class State:
         """Other jobs that were begun for the same output, and not finished."""
         root = os.path.dirname(self.path)
         with contextlib.suppress(FileNotFoundError):
-            names = (name for name in os.listdir(root) if re.fullmatch(r"\.xsort-[0-9a-f]{16}", name))
+            names = (
+                name for name in os.listdir(root) if re.fullmatch(r"\.xsort-[0-9a-f]{16}", name)
+            )
             mine = [name for name in names if name != os.path.basename(self.path)]
             return [] if is_url(self.output) else sorted(mine)
         return []
@@ -75,7 +79,10 @@ class State:
 
     def splitters(self) -> bytes | None:
         """The splitters, if they are known."""
-        with contextlib.suppress(FileNotFoundError), open(self.file("splitters.json"), "rb") as file:
+        with (
+            contextlib.suppress(FileNotFoundError),
+            open(self.file("splitters.json"), "rb") as file,
+        ):
             return file.read()
         return None
 
@@ -135,8 +142,8 @@ def put_if_absent(path: str, content: bytes) -> None:
         with open(path, "rb") as file:
             if file.read() != content:
                 raise Unsuitable(
-                    f"{path} was written by another job meanwhile: parts of both may be there; sort "
-                    "to an empty place",
+                    f"{path} was written by another job meanwhile: parts of both may be there; "
+                    "sort to an empty place",
                     path,
                 ) from None
     finally:
