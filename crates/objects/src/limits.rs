@@ -5,6 +5,7 @@ use crate::disk::ObjectDisk;
 use crate::settings::ObjectSettings;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use xsort_disk::{ALIGNMENT, Disk, RateLimit, is_url};
 
 /// Objects take at most this share of the memory, as long as that is enough for them.
@@ -93,6 +94,15 @@ impl ObjectLimits {
             }
         }
         last
+    }
+
+    /// The same for a job that doesn't wait so long for what doesn't answer.
+    #[must_use]
+    pub fn giving_up_after(mut self, time: Duration) -> ObjectLimits {
+        let retry = &mut self.settings.retry;
+        retry.give_up_after = time;
+        retry.give_up_unreached_after = retry.give_up_unreached_after.min(time);
+        self
     }
 
     /// Bytes of memory with which a job can begin.

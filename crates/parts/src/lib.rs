@@ -26,6 +26,7 @@
 //! | `document`, `hex` | these as files of JSON |
 //! | `input_tag`, `means`, `error` | what identifies an input; what a step may use; why it fails |
 //! | `steps` | what each kind of data has its own form of |
+//! | `serve` | sorted slices over HTTP |
 //! | `records` | the steps for records of one size |
 //!
 //! Every file carries the job's number, a digest of what defines it, so that those of another job
@@ -45,6 +46,7 @@ mod merging;
 mod planning;
 mod records;
 mod sample;
+mod serve;
 mod slices;
 mod splitters;
 mod steps;
@@ -64,6 +66,7 @@ pub use merging::{MergeRange, merge_part};
 pub use planning::{SliceSizes, plan_job};
 pub use records::Records;
 pub use sample::{Sample, SampledKey, SliceSample};
+pub use serve::Server;
 pub use splitters::{Splitter, Splitters, quantiles};
 pub use steps::Steps;
 pub use summary::{Merged, Summary};

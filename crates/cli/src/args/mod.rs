@@ -16,7 +16,8 @@ mod verify;
 
 pub(crate) use generate::GenArgs;
 pub(crate) use part::{
-    MapArgs, MergeArgs, PartArgs, PartStep, PlanArgs, SampleArgs, SplitArgs, ValidateArgs,
+    MapArgs, MergeArgs, PartArgs, PartStep, PlanArgs, SampleArgs, ServeArgs, SplitArgs,
+    ValidateArgs,
 };
 pub(crate) use shared::{RecordForm, Records, Report, Resources, connections, part_size};
 pub(crate) use sort::{Checkpoints, SortArgs};
@@ -103,7 +104,7 @@ impl Command {
             Command::Sort(args) => args.report.color.color,
             Command::Table(args) => args.report.color.color,
             Command::Verify(args) => args.report.color.color,
-            Command::Part(args) => args.step.report().color.color,
+            Command::Part(args) => args.step.color(),
             Command::Status(args) => args.color.color,
             _ => When::Never,
         }

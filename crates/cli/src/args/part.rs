@@ -2,10 +2,13 @@
 
 use super::help::{DONE_OR_VALID, SIZES, TEMPLATE, sizes_environment_and_exit_status};
 use super::shared::{Report, Resources};
-use super::values::{slices, whole};
+use super::values::{seconds, slices, whole};
 use clap::{Args, Subcommand, ValueHint};
+use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 use xsort::size;
+use xsort_gnu::When;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -40,20 +43,24 @@ pub(crate) enum PartStep {
     Sample(SampleArgs),
     Split(SplitArgs),
     Map(MapArgs),
+    Serve(ServeArgs),
     Merge(MergeArgs),
     Validate(ValidateArgs),
 }
 
 impl PartStep {
-    pub(crate) fn report(&self) -> &Report {
-        match self {
+    /// Whether colours are used.
+    pub(crate) fn color(&self) -> When {
+        let report = match self {
+            PartStep::Serve(_) => return When::Never,
             PartStep::Plan(args) => &args.report,
             PartStep::Sample(args) => &args.report,
             PartStep::Split(args) => &args.report,
             PartStep::Map(args) => &args.report,
             PartStep::Merge(args) => &args.report,
             PartStep::Validate(args) => &args.report,
-        }
+        };
+        report.color.color
     }
 }
 
@@ -183,6 +190,35 @@ pub(crate) struct MapArgs {
     pub(crate) report: Report,
 }
 
+/// Let other nodes read the sorted slices in a directory
+///
+/// A small web server. When it is ready it prints {"url": ...} as one line, for 'xsort part merge
+/// --from'. The URL has a secret in it, without which nothing is answered; what is sent is not
+/// encrypted. Nothing but slices is readable. It ends at SIGTERM or SIGINT.
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// The directory of 'xsort part map --to'
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) directory: PathBuf,
+
+    /// Where to listen; port 0 is any that is free
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
+    pub(crate) listen: SocketAddr,
+
+    /// Name of this machine in the URL [default: the address; the machine's name if it listens at
+    /// all]
+    #[arg(long, value_name = "HOST")]
+    pub(crate) advertise: Option<String>,
+
+    /// A file with the secret: 16 or more letters and digits [default: a random one]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) token_file: Option<PathBuf>,
+
+    /// End, too, when standard input ends: with the program that started it
+    #[arg(long)]
+    pub(crate) until_stdin_closes: bool,
+}
+
 /// Merge what all slices have of a part
 ///
 /// Every slice must be in one of the sources. What comes is compared with what was written, and the
@@ -206,6 +242,10 @@ pub(crate) struct MergeArgs {
     /// The part's file, or its URL in a store
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
+
+    /// How long a source that doesn't answer is asked again
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    pub(crate) give_up_after: Duration,
 
     /// Also write what was merged, for validate
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

@@ -26,6 +26,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 use xsort::machine::MemoryLimits;
 use xsort::size::Amount;
 use xsort_disk::{
@@ -97,6 +98,12 @@ impl JobLimits {
             rate,
             notice: budget.notice,
         }
+    }
+
+    /// The same, with so much patience with stores and servers that don't answer.
+    pub(crate) fn giving_up_after(self, time: Duration) -> JobLimits {
+        let objects = self.objects.map(|objects| objects.giving_up_after(time));
+        JobLimits { objects, ..self }
     }
 
     /// The bandwidth limit in bytes per second.

@@ -8,6 +8,7 @@ use crate::settings::{JobLimits, ReportStyle};
 use crate::signals::Stop;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use xsort::machine::caches;
 use xsort_disk::Disk;
 use xsort_extsort::Observer;
@@ -29,8 +30,22 @@ impl StepMeans {
         output: Option<&Path>,
         stop: &Stop,
     ) -> Result<StepMeans, Failure> {
-        let (resources, report) = given;
+        StepMeans::with_patience(given, read, output, None, stop)
+    }
+
+    /// The same with so much patience with servers that don't answer, instead of a store's.
+    pub(super) fn with_patience<P: AsRef<Path>>(
+        (resources, report): (&Resources, &Report),
+        read: impl IntoIterator<Item = P>,
+        output: Option<&Path>,
+        patience: Option<Duration>,
+        stop: &Stop,
+    ) -> Result<StepMeans, Failure> {
         let limits = JobLimits::decide(resources, ObjectUse::of(read, output), stop);
+        let limits = match patience {
+            Some(time) => limits.giving_up_after(time),
+            None => limits,
+        };
         let disk = limits.disk()?;
         Ok(StepMeans { limits, disk, style: ReportStyle::decide(report) })
     }

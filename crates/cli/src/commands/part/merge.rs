@@ -11,6 +11,7 @@ use crate::signals::Stop;
 use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;
+use xsort_disk::is_url;
 use xsort_extsort::Observer;
 use xsort_parts::{Error, PartSource, Summary, entries_of, merge_part, write_document};
 
@@ -18,7 +19,9 @@ pub(super) fn run(args: &MergeArgs, stop: &Stop) -> Result<(), Failure> {
     let begin = Instant::now();
     let given = (&args.resources, &args.report);
     let (job, steps) = read_job(&args.job, given, stop)?;
-    let means = StepMeans::new(given, &args.from, Some(&args.output), stop)?;
+    let patience = args.from.iter().any(|from| is_url(from)).then_some(args.give_up_after);
+    let output = Some(args.output.as_path());
+    let means = StepMeans::with_patience(given, &args.from, output, patience, stop)?;
     let console = means.console(&args.from, (Some(&args.output), &args.scratch), stop);
     let step = means.means(&console, &args.scratch, !args.no_sync);
     let merge = || -> Result<Summary, Error> {

@@ -6,6 +6,7 @@ mod job_words;
 mod means;
 mod merge;
 mod outcome;
+mod serve;
 mod steps;
 
 use crate::args::{PartArgs, PartStep};
@@ -18,6 +19,7 @@ pub(crate) fn run(args: &PartArgs, stop: &Stop) -> Result<(), Failure> {
         PartStep::Sample(args) => steps::sample(args, stop),
         PartStep::Split(args) => steps::split(args, stop),
         PartStep::Map(args) => steps::map(args, stop),
+        PartStep::Serve(args) => serve::run(args, stop),
         PartStep::Merge(args) => merge::run(args, stop),
         PartStep::Validate(args) => steps::validate(args, stop),
     }

@@ -1,0 +1,151 @@
+//! A small HTTP/1.1 server of the sorted slices in a directory, for the merge tasks of other nodes.
+//!
+//! ```text
+//!  /TOKEN/slice-I.data    GET, HEAD: a slice's data, with Range, ETag and If-Match; by sendfile
+//!  /TOKEN/slice-I.json    its manifest
+//!  /TOKEN/parts/J         what all slices here have of part J: a list of entries
+//!  anything else          404
+//! ```
+//!
+//! The token is a secret: whoever has it may read the slices, and nothing else is answered. There
+//! is no TLS: the network between the nodes is trusted with the data, as it is by shuffles of other
+//! systems. A connection is a thread.
+
+mod answer;
+mod connection;
+mod request;
+mod resource;
+
+use crate::error::Error;
+use crate::manifest::Manifest;
+use connection::serve_connection;
+use parking_lot::Mutex;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use std::collections::HashMap;
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+use xsort_disk::{Disk, Operation};
+
+/// Connections at once: a client has 16 of them, and each is a thread.
+const CONNECTIONS_MAX: usize = 1024;
+/// A connection that is silent, or takes no bytes, for so long is closed.
+const SILENCE: Duration = Duration::from_secs(120);
+/// Letters and digits of a token at least.
+const TOKEN_BYTES_MIN: usize = 16;
+
+/// What is served.
+struct Served {
+    directory: PathBuf,
+    /// For reading manifests.
+    disk: Arc<dyn Disk>,
+    token: String,
+    /// Manifests by their slices, and the tag of the file that they were read from.
+    manifests: Mutex<HashMap<usize, (String, Arc<Manifest>)>>,
+    connections: AtomicUsize,
+}
+
+/// A server that listens.
+pub struct Server {
+    listener: TcpListener,
+    served: Arc<Served>,
+}
+
+impl Server {
+    /// Listens at an address, of which the port may be 0, for readers of the slices in a directory
+    /// who know the token.
+    ///
+    /// # Errors
+    /// If the directory isn't there, the token is too short or not of letters, digits, `-` and `_`,
+    /// or the address can't be listened at.
+    pub fn bind(
+        disk: Arc<dyn Disk>,
+        directory: &Path,
+        address: SocketAddr,
+        token: String,
+    ) -> Result<Server, Error> {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+        if token.len() < TOKEN_BYTES_MIN || !token.bytes().all(is_plain) {
+            return Err(Error::settings(format!(
+                "a token has {TOKEN_BYTES_MIN} or more letters, digits, '-' and '_'"
+            )));
+        }
+        let fail = |error| xsort_disk::Error::new(Operation::Inspect, directory, error);
+        if !std::fs::metadata(directory).map_err(fail)?.is_dir() {
+            return Err(Error::input(directory, "it is no directory"));
+        }
+        let at = |error: io::Error| Error::settings(format!("listening at {address}: {error}"));
+        let listener = TcpListener::bind(address).map_err(at)?;
+        listener.set_nonblocking(true).map_err(at)?;
+        let served = Served {
+            directory: directory.to_owned(),
+            disk,
+            token,
+            manifests: Mutex::default(),
+            connections: AtomicUsize::new(0),
+        };
+        Ok(Server { listener, served: Arc::new(served) })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// If the system doesn't say.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Answers until `is_over` says so, which is asked several times a second.
+    ///
+    /// # Errors
+    /// If the system doesn't let it wait for connections any more.
+    pub fn run(&self, mut is_over: impl FnMut() -> bool) -> io::Result<()> {
+        let pause = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+        while !is_over() {
+            match poll(&mut [PollFd::new(&self.listener, PollFlags::IN)], Some(&pause)) {
+                Ok(0) | Err(Errno::INTR) => continue,
+                Ok(_) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+            match self.listener.accept() {
+                Ok((stream, _)) => self.take(stream),
+                // The client is gone again, or there are no more files: others may end.
+                Err(_) => thread::sleep(Duration::from_millis(10)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Serves a connection by a thread of its own. One too many is closed: the client comes again.
+    fn take(&self, stream: TcpStream) {
+        let served = Arc::clone(&self.served);
+        if served.connections.fetch_add(1, Ordering::Relaxed) >= CONNECTIONS_MAX {
+            served.connections.fetch_sub(1, Ordering::Relaxed);
+            return;
+        }
+        let guard = Connected(served);
+        let _ = thread::Builder::new().name("serve".into()).spawn(move || {
+            let is_set_up = stream.set_nonblocking(false).is_ok()
+                && stream.set_read_timeout(Some(SILENCE)).is_ok()
+                && stream.set_write_timeout(Some(SILENCE)).is_ok()
+                && stream.set_nodelay(true).is_ok();
+            if is_set_up {
+                serve_connection(&stream, |asked| guard.0.answer(asked));
+            }
+        });
+    }
+}
+
+/// Counts a connection until it ends.
+struct Connected(Arc<Served>);
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        self.0.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+}

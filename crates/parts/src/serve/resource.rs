@@ -1,0 +1,168 @@
+//! What is at a path: the directory's slices and lists of parts, and nothing else.
+
+use super::Served;
+use crate::coverage::PartEntry;
+use crate::document::read_document;
+use crate::manifest::{Manifest, SliceFiles};
+use rustix::fs::{Mode, OFlags, open};
+use std::fs::{self, File, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
+use xxhash_rust::xxh3::xxh3_128;
+
+/// Something that can be read.
+pub(super) enum Resource {
+    File { file: File, bytes: u64, tag: String },
+    Text { text: Vec<u8>, tag: String },
+}
+
+impl Resource {
+    pub(super) fn bytes(&self) -> u64 {
+        match self {
+            Resource::File { bytes, .. } => *bytes,
+            Resource::Text { text, .. } => text.len() as u64,
+        }
+    }
+
+    pub(super) fn tag(&self) -> &str {
+        match self {
+            Resource::File { tag, .. } | Resource::Text { tag, .. } => tag,
+        }
+    }
+}
+
+/// What a path names, without its token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Name {
+    Data(usize),
+    Manifest(usize),
+    Part(usize),
+}
+
+/// A number as it is written: no sign, no zeros before it.
+fn number(text: &str) -> Option<usize> {
+    let number: usize = text.parse().ok()?;
+    (number.to_string() == text).then_some(number)
+}
+
+fn name_of(path: &str) -> Option<Name> {
+    if let Some(part) = path.strip_prefix("parts/") {
+        return number(part).map(Name::Part);
+    }
+    let (slice, kind) = path.strip_prefix("slice-")?.split_once('.')?;
+    match kind {
+        "data" => number(slice).map(Name::Data),
+        "json" => number(slice).map(Name::Manifest),
+        _ => None,
+    }
+}
+
+/// Whether two texts are the same, in a time that doesn't say where they differ.
+fn is_same(a: &[u8], b: &[u8]) -> bool {
+    let difference = a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b));
+    a.len() == b.len() && difference == 0
+}
+
+impl Served {
+    /// What is at a target such as `/TOKEN/parts/3`.
+    pub(super) fn find(&self, target: &str) -> Option<Resource> {
+        let (token, path) = target.strip_prefix('/')?.split_once('/')?;
+        if !is_same(token.as_bytes(), self.token.as_bytes()) {
+            return None;
+        }
+        match name_of(path)? {
+            Name::Data(slice) => file(&SliceFiles::of(&self.directory, slice).data),
+            Name::Manifest(slice) => file(&SliceFiles::of(&self.directory, slice).manifest),
+            Name::Part(part) => Some(self.part(part)),
+        }
+    }
+
+    /// The entries of a part in all slices that are complete.
+    fn part(&self, part: usize) -> Resource {
+        let mut slices: Vec<usize> = fs::read_dir(&self.directory)
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| SliceFiles::slice_of_manifest(entry.ok()?.file_name().to_str()?))
+            .collect();
+        slices.sort_unstable();
+        let entry = |slice| PartEntry::of(&*self.manifest(slice)?, part);
+        let entries: Vec<PartEntry> = slices.into_iter().filter_map(entry).collect();
+        let text = serde_json::to_vec(&entries).expect("all of it has a form in JSON");
+        let tag = format!("\"{:032x}\"", xxh3_128(&text));
+        Resource::Text { text, tag }
+    }
+
+    /// The manifest of a slice, read once as long as it stays the same. One that isn't right is
+    /// none: its slice is missing.
+    fn manifest(&self, slice: usize) -> Option<Arc<Manifest>> {
+        let path = SliceFiles::of(&self.directory, slice).manifest;
+        let tag = tag_of(&fs::symlink_metadata(&path).ok().filter(Metadata::is_file)?);
+        if let Some((known, manifest)) = self.manifests.lock().get(&slice)
+            && *known == tag
+        {
+            return Some(Arc::clone(manifest));
+        }
+        let found: Manifest = read_document(&self.disk, &path).ok()?;
+        let found = Some(Arc::new(found)).filter(|manifest| manifest.slice == slice)?;
+        self.manifests.lock().insert(slice, (tag, Arc::clone(&found)));
+        Some(found)
+    }
+}
+
+/// A regular file, which no symbolic link leads to.
+fn file(path: &Path) -> Option<Resource> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let file = File::from(open(path, flags, Mode::empty()).ok()?);
+    let metadata = file.metadata().ok().filter(Metadata::is_file)?;
+    Some(Resource::File { bytes: metadata.len(), tag: tag_of(&metadata), file })
+}
+
+/// What tells a file's content from any that was there before.
+fn tag_of(metadata: &Metadata) -> String {
+    format!(
+        "\"{:x}-{:x}-{:x}.{:x}\"",
+        metadata.ino(),
+        metadata.len(),
+        metadata.mtime(),
+        metadata.mtime_nsec()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_slices_and_parts_have_names() {
+        assert_eq!(name_of("slice-7.data"), Some(Name::Data(7)));
+        assert_eq!(name_of("slice-0.json"), Some(Name::Manifest(0)));
+        assert_eq!(name_of("parts/12"), Some(Name::Part(12)));
+        for path in [
+            "",
+            "slice-7",
+            "slice-7.txt",
+            "slice-07.data",
+            "slice-+7.data",
+            "slice--7.data",
+            "slice-../x.data",
+            "parts/",
+            "parts/01",
+            "parts/1/",
+            "../slice-7.data",
+            "slice-7.data/",
+            "slice-7.data?x",
+            "slice-%37.data",
+        ] {
+            assert_eq!(name_of(path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn tokens_compare_whole() {
+        assert!(is_same(b"abc", b"abc"));
+        for other in [&b"abd"[..], b"ab", b"abcd", b""] {
+            assert!(!is_same(b"abc", other));
+        }
+    }
+}
