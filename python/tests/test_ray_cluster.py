@@ -19,8 +19,8 @@ pytest.importorskip("ray")
 os.environ.update(
     # Deaths of nodes are noticed in a second or two.
     RAY_health_check_initial_delay_ms="0",
-    RAY_health_check_period_ms="300",
-    RAY_health_check_timeout_ms="1000",
+    RAY_health_check_period_ms="500",
+    RAY_health_check_timeout_ms="4000",
     RAY_health_check_failure_threshold="3",
     RAY_USAGE_STATS_ENABLED="0",
     # What is killed is killed on purpose.

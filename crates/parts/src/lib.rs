@@ -54,7 +54,7 @@ mod summary;
 mod validate;
 
 pub use coverage::{PartEntry, PartSource, cover, entries_in, entries_of};
-pub use document::{Document, read_document, write_document};
+pub use document::{Document, document_files, read_document, write_document};
 pub use error::Error;
 pub use hex::Hex;
 pub use input_tag::input_tag;
@@ -70,4 +70,4 @@ pub use serve::Server;
 pub use splitters::{Splitter, Splitters, quantiles};
 pub use steps::Steps;
 pub use summary::{Merged, Summary};
-pub use validate::{Validated, validate};
+pub use validate::{Validated, check_outputs, validate};

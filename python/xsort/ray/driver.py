@@ -111,7 +111,7 @@ class Executor:
         self.suspects: set[int] = set()
         self.looked = 0.0
         self.idle_since: float | None = None
-        self.nodes_lost = self.restarts = 0
+        self.nodes_lost = self.restarts = self.slices_found = 0
         self.phases: dict[str, float] = {}
         self.began = time.monotonic()
         self.validated: Outcome = {}
@@ -333,6 +333,7 @@ class Executor:
         elif task.kind is Kind.MAP:
             self.state.write(f"slices/slice-{task.index}.json", said["manifest"])
             self.suspects.discard(task.index)
+            self.slices_found += said["result"]["was_done"]
         elif task.kind is Kind.MERGE:
             self.state.write(f"parts/summary-{task.index}.json", said["summary"])
         self._done(task)

@@ -134,7 +134,7 @@ def _run(
         ),
         output_of=names.__getitem__,
         keys=min(4096, max(32, -(-KEYS_PER_PART * parts // slices))),
-        validate=lambda: _validate(children, state),
+        validate=lambda: _validate(children, state, len(written)),
         observe=announcer,
     )
     try:
@@ -234,11 +234,13 @@ def _refuse_others(request: Request, state: State, plan: dict[str, Any]) -> None
         )
 
 
-def _validate(children: Children, state: State) -> Outcome:
-    """Slices and parts, each once, in order, the same records in as out."""
+def _validate(children: Children, state: State, found: int) -> Outcome:
+    """Slices and parts, each once, in order, the same records in as out. Outputs are looked at: in
+    a store, where that takes a request each, if some were written by an earlier attempt."""
+    outputs = [] if is_url(state.output) and not found else ["--outputs"]
     ended = children.run(
-        "part", "validate", state.file("job.json"), "--manifests", *state.files("slices"),
-        "--summaries", *state.files("parts"), "--json",
+        "part", "validate", state.file("job.json"), "--manifests", state.file("slices"),
+        "--summaries", state.file("parts"), "--json", *outputs,
     )  # fmt: skip
     if ended.status == 0:
         return {"ok": True, "result": ended.result()}

@@ -69,10 +69,6 @@ class State:
         """The path of a file of the state."""
         return os.path.join(self.path, *names)
 
-    def files(self, folder: str) -> list[str]:
-        """The files of a folder of the state."""
-        return [self.file(folder, name) for name in sorted(os.listdir(self.file(folder)))]
-
     def write(self, name: str, content: bytes) -> None:
         """Writes a file whole or not at all."""
         write_whole(self.file(name), content)
@@ -120,12 +116,13 @@ def state_root(output: str, state: str | None) -> str:
     return os.path.join(home, "xsort", "ray")
 
 
-def write_whole(path: str, content: bytes) -> None:
+def write_whole(path: str, content: bytes, sync: bool = False) -> None:
     """Writes a file that appears whole or not at all, and replaces another one."""
     with open(path + ".new", "wb") as file:
         file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+        if sync:
+            file.flush()
+            os.fsync(file.fileno())
     os.replace(path + ".new", path)
 
 
@@ -135,7 +132,7 @@ def put_if_absent(path: str, content: bytes) -> None:
     Raises Unsuitable if another content is.
     """
     new = f"{path}.{os.getpid()}.new"
-    write_whole(new, content)
+    write_whole(new, content, sync=True)
     try:
         os.link(new, path)
     except FileExistsError:
