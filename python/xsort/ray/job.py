@@ -35,7 +35,8 @@ KEYS_PER_PART = 256
 @dataclass(frozen=True)
 class Report:
     """What a job did. `phases` are the seconds until the last task of each kind had ended; `maps`
-    and `merges` count all attempts, `parts_found` the parts that an earlier attempt had written."""
+    and `merges` count all attempts, but for slices that only had to be found; `parts_found` the
+    parts that an earlier attempt had written."""
 
     key: str
     records: int
@@ -283,7 +284,7 @@ def _report(
         executor.phases,
         scheduler.slices,
         scheduler.parts,
-        scheduler.started[Kind.MAP],
+        scheduler.started[Kind.MAP] - executor.slices_found,
         scheduler.started[Kind.MERGE],
         len(executor.members) + executor.nodes_lost,
         executor.nodes_lost,

@@ -85,7 +85,7 @@ class Work:
     to start a process and to hand it to a node, and seconds of sampling a slice.
     """
 
-    sort_core: float = 330e6
-    merge_core: float = 450e6
+    sort_core: float = 310e6
+    merge_core: float = 470e6
     start_seconds: float = 0.15
     sample_seconds: float = 0.5
