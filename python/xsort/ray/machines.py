@@ -44,8 +44,9 @@ def _instance(
 
 
 # Cores, memory, the link's baseline (Gbit/s), drives' reading and writing (GB/s, in large pieces),
-# their size (GB), dollars an hour on demand in us-west-2. From the vendor's pages; the drives'
-# rates are those that ScyllaDB publishes of its measurements for its tuning, rounded.
+# their size (GB), dollars an hour on demand in us-west-2: the vendor's figures, and for drives what
+# such machines are known for; nothing of it was measured here. The link of i3, whose baseline is
+# 2.5, is taken twice, since it bursts for the minutes of its published sorts.
 INSTANCES = {
     instance.name: instance
     for instance in (
